@@ -1,0 +1,66 @@
+import { configFailure, type Failure, transientFailure } from '../cdk/failure'
+
+/** What can go wrong with one request. `message` never quotes a secret or a record. */
+export type ApiError =
+  /** No answer, or not a whole one: connection, TLS, time-out, cut short. */
+  | { readonly _tag: 'Network'; readonly code: string; readonly message: string }
+  /** An answer with an error status; `retryAfter` in milliseconds, where the service said so. */
+  | { readonly _tag: 'Http'; readonly status: number; readonly message: string; readonly retryAfter?: number }
+  /** A 200 that is not what was asked for: not JSON, an envelope, key or cursor broken, another request's echo. */
+  | { readonly _tag: 'Decode'; readonly path: string; readonly message: string }
+  /** A 200 that carries an application error (Errors, status 200). */
+  | { readonly _tag: 'Application'; readonly code: string; readonly message: string }
+  /** An answer longer than `max_response_mb`. */
+  | { readonly _tag: 'TooLarge'; readonly bytes: number; readonly limit: number }
+  /** No token could be had; `cause` says whose turn it is. */
+  | { readonly _tag: 'Token'; readonly cause: Failure }
+  /** A wait longer than `max_wait_seconds` was asked for; milliseconds. */
+  | { readonly _tag: 'Wait'; readonly wait: number; readonly limit: number }
+
+/** What an error says to the person who must act, with the operation it happened in. */
+export const toFailure = (operation: string, error: ApiError): Failure => {
+  switch (error._tag) {
+    case 'Network':
+      return transientFailure(
+        `${operation}: the service did not answer (${error.code}). Run again later.`,
+        error.message,
+      )
+    case 'Http':
+      return httpFailure(operation, error)
+    case 'Decode':
+      return transientFailure(`${operation}: the answer is not what was asked for, at ${error.path}: ${error.message}.`)
+    case 'Application':
+      return transientFailure(
+        `${operation}: the service reports an application error (code ${error.code}). Run again later.`,
+        error.message,
+      )
+    case 'TooLarge':
+      return transientFailure(
+        `${operation}: an answer is longer than ${Math.round(error.limit / 1e6)} MB. Raise max_response_mb or lower page_size.`,
+      )
+    case 'Token':
+      return error.cause
+    case 'Wait':
+      return transientFailure(
+        `${operation}: the service asks to wait ${Math.ceil(error.wait / 1000)} s, more than max_wait_seconds (${Math.round(error.limit / 1000)}). Run again later or raise it.`,
+      )
+  }
+}
+
+const remedies: Readonly<Record<number, string>> = {
+  400: 'The service refuses the request. Check the filters of the config',
+  401: 'The access token is missing, wrong or expired. Check credentials',
+  403: 'The token lacks permission for this data. Ask the operator of the service to grant it',
+  404: 'No such operation there. Check base_url',
+}
+
+const httpFailure = (operation: string, error: ApiError & { _tag: 'Http' }): Failure => {
+  const remedy = remedies[error.status]
+  const passing = error.status === 408 || error.status === 413 || error.status === 429 || error.status >= 500
+  return passing
+    ? transientFailure(`${operation}: the service answered ${error.status}. Run again later.`, error.message)
+    : configFailure(
+        `${operation}: ${remedy ?? `The service answered ${error.status}. Check base_url`} (${error.status}).`,
+        error.message,
+      )
+}

@@ -1,0 +1,60 @@
+import * as E from 'fp-ts/Either'
+import * as t from 'io-ts'
+import { annotate } from '../../cdk/schema'
+
+/** An integer of up to 64 bits: a number where that is exact, else a bigint. */
+export type Int64 = number | bigint
+const isInt64 = (value: unknown): value is Int64 =>
+  typeof value === 'bigint' ? BigInt.asIntN(64, value) === value : Number.isInteger(value)
+
+export const Int64 = annotate({ type: 'integer' })(
+  new t.Type<Int64>(
+    'Int64',
+    isInt64,
+    (value, context) => (isInt64(value) ? t.success(value) : t.failure(value, context)),
+    t.identity,
+  ),
+)
+
+const isoInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$/
+
+/** Milliseconds since 1970 of an ISO 8601 time, UTC where it names no zone; NaN for anything else. */
+export const toMillis = (time: string): number => {
+  const parts = isoInstant.exec(time)
+  return parts === null ? Number.NaN : Date.parse(parts[3] === undefined ? `${time}Z` : time)
+}
+
+/** The service's own pattern, yyyy-MM-dd'T'HH:mm:ss.SSS'Z' (Conventions). */
+export const toInstant = (millis: number): string => new Date(millis).toISOString()
+
+/** An ISO 8601 time; leaves the connector in UTC with `Z`. */
+export type Instant = string
+export const Instant = annotate({ type: 'string', format: 'date-time', airbyte_type: 'timestamp_with_timezone' })(
+  new t.Type<Instant>(
+    'Instant',
+    (value): value is Instant => typeof value === 'string' && !Number.isNaN(toMillis(value)),
+    (value, context) =>
+      E.filterOrElse(
+        (text: string) => !Number.isNaN(toMillis(text)),
+        () => [{ value, context, message: 'not an ISO 8601 time' }] as t.Errors,
+      )(t.string.validate(value, context)),
+    t.identity,
+  ),
+)
+
+/** A declared attribute with its meaning, which docs/streams.md and the catalog show. */
+export const described = (description: string) => annotate({ description })
+
+type Nullable<P extends t.Props> = { [K in keyof P]: t.UnionC<[P[K], t.NullC]> }
+
+/** Attributes that may be null or absent: exports omit nulls, other operations show them (Conventions). */
+export const optional = <P extends t.Props>(props: P): t.PartialC<Nullable<P>> =>
+  t.partial(
+    Object.fromEntries(
+      Object.entries(props).map(([key, codec]) => {
+        const { description } = (codec as { schema?: { description?: string } }).schema ?? {}
+        const union = t.union([codec, t.null])
+        return [key, description === undefined ? union : described(description)(union)]
+      }),
+    ) as unknown as Nullable<P>,
+  )

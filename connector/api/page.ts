@@ -1,0 +1,29 @@
+import type { TaskEither } from 'fp-ts/TaskEither'
+import type { Row } from '../cdk/message'
+import type { ApiError } from './error'
+import type { ExportFilter, ExportRequest } from './model/export'
+
+/** A record of an export page: its key and version, and its text. */
+export type Cut = Row & {
+  /** The digits of the id, exactly as they came. */
+  readonly id: string
+  /** Milliseconds since 1970. */
+  readonly modifiedTime: number
+  /** Its text as it came; `json` is the text as it leaves, the same bytes where nothing had to change. */
+  readonly raw: Uint8Array
+}
+
+/** An answer of an export operation, cut into its records. */
+export type Page = {
+  readonly rows: ReadonlyArray<Cut>
+  readonly filter: ExportFilter
+  /** Paths of attributes that no codec declares, such as `reviews.contents.mood`. */
+  readonly unknown: ReadonlyArray<string>
+  /** The service's clock when it began to answer, milliseconds, where it is known. */
+  readonly servedAt?: number
+}
+
+/** One page of an export, retried, cut and held against its echo. */
+export type FetchPage = (
+  request: ExportRequest & { readonly offset: number; readonly limit: number },
+) => TaskEither<ApiError, Page>

@@ -1,0 +1,44 @@
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import type { TaskEither } from 'fp-ts/TaskEither'
+
+/** A sequence of effects, pulled one at a time; its first `Left` is its last item. */
+export type Feed<Err, A> = AsyncIterable<E.Either<Err, A>>
+
+/** What a step of `unfold` answers: an item, and the state to go on from, if any. */
+export type Step<S, A> = readonly [item: A, next: O.Option<S>]
+
+/** Runs `step` from `seed` until it names no next state; nothing runs before it is pulled. */
+export const unfold = <Err, S, A>(step: (state: S) => TaskEither<Err, Step<S, A>>) =>
+  async function* (seed: S): Feed<Err, A> {
+    for (let next = O.some(seed); O.isSome(next); ) {
+      const answer = await step(next.value)()
+      if (E.isLeft(answer)) {
+        yield answer
+        return
+      }
+      yield E.right(answer.right[0])
+      next = answer.right[1]
+    }
+  }
+
+/** Each item becomes any number of items, in order. */
+export const chain = <A, B>(f: (item: A) => Iterable<B>) =>
+  async function* <Err>(feed: Feed<Err, A>): Feed<Err, B> {
+    for await (const item of feed) {
+      if (E.isLeft(item)) yield item
+      else for (const b of f(item.right)) yield E.right(b)
+    }
+  }
+
+/** Back to one effect: hands each item to `sink`, stopping at the first failure of either. */
+export const drain =
+  <Err, A>(sink: (item: A) => TaskEither<Err, void>) =>
+  (feed: Feed<Err, A>): TaskEither<Err, void> =>
+  async () => {
+    for await (const item of feed) {
+      const done = E.isLeft(item) ? item : await sink(item.right)()
+      if (E.isLeft(done)) return done
+    }
+    return E.right(undefined)
+  }

@@ -1,0 +1,105 @@
+import type * as t from 'io-ts'
+
+/** A draft 7 JSON schema. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
+type Annotated = { readonly schema?: JsonSchema }
+
+/** A copy of `codec` that carries schema keywords: what a codec cannot say, or the wire type of a custom one. */
+export const annotate =
+  (schema: JsonSchema) =>
+  <C extends t.Any>(codec: C): C =>
+    Object.assign(Object.create(Object.getPrototypeOf(codec)), codec, {
+      schema: { ...(codec as Annotated).schema, ...schema },
+    })
+
+/** The keywords `annotate` has put on a codec. */
+export const annotations = (codec: t.Any): JsonSchema => (codec as Annotated).schema ?? {}
+
+/** The codecs that say their structure; any other needs `annotate({ type })`. */
+type Known =
+  | t.StringType
+  | t.NumberType
+  | t.BooleanType
+  | t.NullType
+  | t.UnknownType
+  | t.AnyDictionaryType
+  | t.LiteralType<string | number | boolean>
+  | t.KeyofType<Record<string, unknown>>
+  | t.ArrayType<t.Any>
+  | t.ReadonlyArrayType<t.Any>
+  | t.InterfaceType<t.Props>
+  | t.PartialType<t.Props>
+  | t.IntersectionType<t.Any[]>
+  | t.UnionType<t.Any[]>
+  | t.RefinementType<t.Any>
+  | t.ReadonlyType<t.Any>
+  | t.ExactType<t.Any>
+
+/** The codec as a JSON schema; throws at declaration on a codec it cannot say. */
+export const toJsonSchema = (codec: t.Any): JsonSchema => {
+  const own = annotations(codec)
+  return 'type' in own || 'oneOf' in own ? own : { ...structure(codec as unknown as Known), ...own }
+}
+
+const structure = (codec: Known): JsonSchema => {
+  switch (codec._tag) {
+    case 'StringType':
+      return { type: 'string' }
+    case 'NumberType':
+      return { type: 'number' }
+    case 'BooleanType':
+      return { type: 'boolean' }
+    case 'NullType':
+      return { type: 'null' }
+    case 'UnknownType':
+      return {}
+    case 'AnyDictionaryType':
+      return { type: 'object', additionalProperties: true }
+    case 'LiteralType':
+      return { type: typeof codec.value, const: codec.value }
+    case 'KeyofType':
+      return { type: 'string', enum: Object.keys(codec.keys) }
+    case 'ArrayType':
+    case 'ReadonlyArrayType':
+      return { type: 'array', items: toJsonSchema(codec.type) }
+    case 'InterfaceType':
+      return objectOf(codec.props, Object.keys(codec.props))
+    case 'PartialType':
+      return objectOf(codec.props, [])
+    case 'IntersectionType':
+      return codec.types.map(toJsonSchema).reduce(merge)
+    case 'UnionType':
+      return union(codec.types.map(toJsonSchema))
+    case 'RefinementType':
+    case 'ReadonlyType':
+    case 'ExactType':
+      return toJsonSchema(codec.type)
+    default:
+      throw new Error(`No JSON schema for the codec ${(codec as t.Any).name}: annotate it with a type`)
+  }
+}
+
+const objectOf = (props: t.Props, required: ReadonlyArray<string>): JsonSchema => ({
+  type: 'object',
+  properties: Object.fromEntries(Object.entries(props).map(([key, codec]) => [key, toJsonSchema(codec)])),
+  ...(required.length === 0 ? {} : { required }),
+  additionalProperties: true,
+})
+
+const merge = (a: JsonSchema, b: JsonSchema): JsonSchema => {
+  const required = [...((a.required as string[]) ?? []), ...((b.required as string[]) ?? [])]
+  return {
+    ...a,
+    ...b,
+    properties: { ...(a.properties as object), ...(b.properties as object) },
+    ...(required.length === 0 ? {} : { required }),
+  }
+}
+
+/** Only `X | null`, since destinations do not understand `anyOf`: null goes first into the type. */
+const union = (members: ReadonlyArray<JsonSchema>): JsonSchema => {
+  const [only, ...others] = members.filter(({ type }) => type !== 'null')
+  if (only === undefined || others.length > 0) throw new Error('A union of types has no plain JSON schema: annotate it')
+  return members.length === 1 ? only : { ...only, type: ['null', ...[only.type].flat()] }
+}

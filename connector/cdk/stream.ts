@@ -1,0 +1,58 @@
+import type { Option } from 'fp-ts/Option'
+import * as O from 'fp-ts/Option'
+import type * as t from 'io-ts'
+import type { Failure } from './failure'
+import type { Feed } from './feed'
+import type { Level, Row, SyncMode } from './message'
+import { type JsonSchema, toJsonSchema } from './schema'
+
+/** A selected stream as its reader sees it: where it stood, and how an item becomes its rows. */
+export type Demand<Item> = {
+  readonly stream: string
+  readonly syncMode: SyncMode
+  /** The stream's last state, as it was given to us; none on a first run. */
+  readonly state: Option<unknown>
+  readonly project: (item: Item) => ReadonlyArray<Row>
+}
+
+/** What a reader says, per stream. A checkpoint covers all rows given before it; it is only built where it is sent. */
+export type Reading =
+  | { readonly _tag: 'Rows'; readonly stream: string; readonly rows: ReadonlyArray<Row> }
+  | { readonly _tag: 'Checkpoint'; readonly stream: string; readonly state: () => unknown }
+  | { readonly _tag: 'Note'; readonly level: Level; readonly message: string }
+
+/** One pass over the service that feeds every selected stream of it. `Env`: what it reads from. */
+export type Reader<Env, Item> = {
+  readonly name: string
+  readonly read: (env: Env) => (demands: ReadonlyArray<Demand<Item>>) => Feed<Failure, Reading>
+}
+
+/** A stream whose item type is forgotten, so that lists of streams need no `any`. */
+export type Stream<Env> = {
+  readonly name: string
+  readonly schema: JsonSchema
+  readonly primaryKey: ReadonlyArray<string>
+  readonly cursor: Option<string>
+  readonly syncModes: ReadonlyArray<SyncMode>
+  /** Shared by identity: selected streams of one reader are fed by one pass. */
+  readonly reader: Reader<Env, unknown>
+  readonly project: (item: unknown) => ReadonlyArray<Row>
+}
+
+/** Checks keys and cursor against the codec's own type, then forgets it. No cursor: full refresh only. */
+export const stream = <Env, Item, A>(declared: {
+  readonly name: string
+  readonly codec: t.Type<A, unknown>
+  readonly primaryKey: ReadonlyArray<keyof A & string>
+  readonly cursor?: keyof A & string
+  readonly reader: Reader<Env, Item>
+  readonly project: (item: Item) => ReadonlyArray<Row>
+}): Stream<Env> => ({
+  name: declared.name,
+  schema: toJsonSchema(declared.codec),
+  primaryKey: declared.primaryKey,
+  cursor: O.fromNullable(declared.cursor),
+  syncModes: declared.cursor === undefined ? ['full_refresh'] : ['full_refresh', 'incremental'],
+  reader: declared.reader as Reader<Env, unknown>,
+  project: declared.project as (item: unknown) => ReadonlyArray<Row>,
+})
