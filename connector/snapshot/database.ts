@@ -1,0 +1,121 @@
+import { type DuckDBAppender, type DuckDBConnection, DuckDBInstance, type DuckDBValue, type JS } from '@duckdb/node-api'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
+import type { Failure } from '../cdk/failure'
+import { openingFailure } from './opening-failure'
+
+export type { DuckDBAppender, DuckDBValue } from '@duckdb/node-api'
+
+/** A value as `query` gives it: integers as a number where that is exact, else as a bigint; JSON as its text. */
+export type Cell = JS
+export type Cells = Readonly<Record<string, Cell>>
+export type Values = Record<string, DuckDBValue> | DuckDBValue[]
+
+/** One connection to one DuckDB file; its methods reject with DuckDB's own error. */
+export type Database = {
+  readonly path: string
+  /** Runs one or more statements; only a single one may have values. */
+  readonly run: (sql: string, values?: Values) => Promise<void>
+  readonly query: (sql: string, values?: Values) => Promise<ReadonlyArray<Cells>>
+  /** The first column of the first row, undefined if there is no row. */
+  readonly scalar: (sql: string, values?: Values) => Promise<Cell | undefined>
+  /** The rows chunk by chunk (2,048 rows), for answers too long to hold; run nothing else on the connection meanwhile. */
+  readonly stream: (sql: string, values?: Values) => AsyncIterable<ReadonlyArray<Cells>>
+  /** Appends through DuckDB's appender, the fastest way in; the caller gives each row's values in the table's column order. */
+  readonly append: (table: string, fill: (appender: DuckDBAppender) => void) => Promise<void>
+  /** All of `body` or nothing of it. Transactions do not nest. */
+  readonly transaction: <A>(body: () => Promise<A>) => Promise<A>
+  /** Another connection to the same file, for statements side by side; close it before this one. */
+  readonly connect: () => Promise<Database>
+  readonly close: () => void
+}
+
+export type OpenOptions = {
+  /** Default: read and write, and made if it is missing. */
+  readonly readOnly?: boolean
+  /** What DuckDB may use beside our own heap, such as '160MB'. */
+  readonly memoryLimit?: string
+  readonly threads?: number
+}
+
+/** Opens a DuckDB file, or `:memory:`; times are UTC, and nothing is fetched from the network. */
+export const openDatabase = (path: string, options: OpenOptions = {}): TaskEither<Failure, Database> =>
+  TE.tryCatch(
+    async () => {
+      const instance = await DuckDBInstance.create(path, {
+        ...(options.readOnly === true ? { access_mode: 'READ_ONLY' } : {}),
+        ...(options.memoryLimit === undefined ? {} : { memory_limit: options.memoryLimit }),
+        ...(options.threads === undefined ? {} : { threads: String(options.threads) }),
+        autoinstall_known_extensions: 'false',
+        autoload_known_extensions: 'false',
+      })
+      return overInstance(path, instance, () => instance.closeSync())
+    },
+    (error) => openingFailure(path, error),
+  )
+
+const overInstance = async (path: string, instance: DuckDBInstance, release: () => void): Promise<Database> => {
+  const connection = await instance.connect()
+  await connection.run(`SET TimeZone = 'UTC'`)
+  return {
+    ...overConnection(path, connection),
+    connect: () => overInstance(path, instance, () => undefined),
+    close: () => {
+      connection.closeSync()
+      release()
+    },
+  }
+}
+
+const overConnection = (path: string, connection: DuckDBConnection): Omit<Database, 'connect' | 'close'> => {
+  const run: Database['run'] = async (sql, values) => {
+    await connection.run(sql, values)
+  }
+  const query: Database['query'] = async (sql, values) =>
+    (await (await connection.run(sql, values)).getRowObjectsJS()).map(toCells)
+  return {
+    path,
+    run,
+    query,
+    scalar: async (sql, values) => Object.values((await query(sql, values))[0] ?? {})[0],
+    stream: async function* (sql, values) {
+      for await (const rows of (await connection.stream(sql, values)).yieldRowObjectJs()) yield rows.map(toCells)
+    },
+    append: async (table, fill) => {
+      const appender = await connection.createAppender(table)
+      try {
+        fill(appender)
+      } finally {
+        appender.closeSync()
+      }
+    },
+    transaction: async (body) => {
+      await connection.run('BEGIN')
+      try {
+        const answer = await body()
+        await connection.run('COMMIT')
+        return answer
+      } catch (error) {
+        await connection.run('ROLLBACK').catch(() => undefined)
+        throw error
+      }
+    },
+  }
+}
+
+const toCells = (row: Cells): Cells =>
+  Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toCell(value)]))
+
+const toCell = (value: Cell): Cell => {
+  if (typeof value === 'bigint')
+    return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER ? Number(value) : value
+  if (Array.isArray(value)) return value.map(toCell)
+  if (value === null || typeof value !== 'object' || value instanceof Date || value instanceof Uint8Array) return value
+  return toCells(value) as { [key: string]: Cell }
+}
+
+/** A name as SQL writes it. */
+export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+/** A text as SQL writes it. */
+export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
