@@ -64,7 +64,10 @@ const structure = (codec: Known): JsonSchema => {
     case 'ReadonlyArrayType':
       return { type: 'array', items: toJsonSchema(codec.type) }
     case 'InterfaceType':
-      return objectOf(codec.props, Object.keys(codec.props))
+      return objectOf(
+        codec.props,
+        Object.keys(codec.props).filter((key) => !('optional' in (codec.props[key] ?? {}))),
+      )
     case 'PartialType':
       return objectOf(codec.props, [])
     case 'IntersectionType':

@@ -12,6 +12,8 @@ export type Demand<Item> = {
   readonly syncMode: SyncMode
   /** The stream's last state, as it was given to us; none on a first run. */
   readonly state: Option<unknown>
+  /** The top-level attributes wanted; none: all of them. */
+  readonly attributes: Option<ReadonlySet<string>>
   readonly project: (item: Item) => ReadonlyArray<Row>
 }
 

@@ -1,0 +1,16 @@
+import type { Option } from 'fp-ts/Option'
+import type { SyncMode } from './message'
+
+/** One stream as the caller asks for it. */
+export type Selection = {
+  readonly name: string
+  readonly syncMode: SyncMode
+  /** The top-level attributes wanted; none: all of them. */
+  readonly attributes: Option<ReadonlySet<string>>
+}
+
+/** What a caller asks for, in the caller's order. */
+export type Catalog = ReadonlyArray<Selection>
+
+/** Each stream's last state by its name, as it was printed. */
+export type State = Readonly<Record<string, unknown>>

@@ -1,0 +1,48 @@
+import { readFile } from 'node:fs/promises'
+import * as E from 'fp-ts/Either'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import { configFailure, type Failure } from './failure'
+import { parseJson } from './json'
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  EACCES: 'may not be read',
+  EISDIR: 'is a folder',
+}
+
+/** A text file; `what` is what it is called in the failure, such as "config". */
+export const readText =
+  (what: string, path: string): TaskEither<Failure, string> =>
+  async () => {
+    try {
+      return E.right((await readFile(path, 'utf8')).replace(/^\uFEFF/, ''))
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? ''
+      return E.left(configFailure(`The ${what} file ${path} ${reasons[code] ?? `cannot be read (${code})`}.`))
+    }
+  }
+
+/** A JSON file. */
+export const readJson =
+  (what: string, path: string): TaskEither<Failure, unknown> =>
+  async () => {
+    const text = await readText(what, path)()
+    if (E.isLeft(text)) return text
+    return E.mapLeft((problem: string) => configFailure(`The ${what} file ${path} ${problem}.`))(parseJson(text.right))
+  }
+
+/** A state file: JSON, or lines of it as they were printed; an empty file is no state. */
+export const readStateFile =
+  (path: string): TaskEither<Failure, unknown> =>
+  async () => {
+    const text = await readText('state', path)()
+    if (E.isLeft(text)) return text
+    if (text.right.trim() === '') return E.right(null)
+    const whole = parseJson(text.right)
+    if (E.isRight(whole)) return whole
+    const lines = text.right.split('\n').filter((line) => line.trim() !== '')
+    const parsed = E.traverseArray(parseJson)(lines)
+    return lines.length > 1 && E.isRight(parsed)
+      ? parsed
+      : E.left(configFailure(`The state file ${path} ${E.isLeft(whole) ? whole.left : 'is wrong'}.`))
+  }

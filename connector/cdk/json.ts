@@ -1,0 +1,56 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import type * as t from 'io-ts'
+import { annotations } from './schema'
+
+/** JSON text as a value; the error says at which line and column it breaks, and quotes nothing. */
+export const parseJson = (text: string): E.Either<string, unknown> =>
+  E.tryCatch(
+    () => JSON.parse(text),
+    (error) => {
+      const at = /at position (\d+)/.exec(String(error))?.[1]
+      if (at === undefined) return 'is not JSON: it ends too early or is empty'
+      const before = text.slice(0, Number(at)).split('\n')
+      return `is not JSON: line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
+    },
+  )
+
+/** One error: the key path and what would be right. Never the value, which may be a secret. */
+export type Complaint = { readonly path: string; readonly problem: string }
+
+/** Decodes and, where that fails, says for each key path what is wrong and what would be right. */
+export const decode = <A>(codec: t.Type<A, unknown>, value: unknown): E.Either<ReadonlyArray<Complaint>, A> =>
+  pipe(codec.decode(value), E.mapLeft(complaints))
+
+const complaints = (errors: t.Errors): ReadonlyArray<Complaint> => {
+  const all = errors.map(({ context, message, value }) => {
+    const named = context.filter(
+      ({ key }, i) => key !== '' && context[i - 1]?.type.constructor.name !== 'IntersectionType',
+    )
+    const expected = [...context].reverse().find(({ type }) => Object.keys(annotations(type as t.Any)).length > 0)
+    return {
+      path: named.map(({ key }) => key).join('.'),
+      problem: message ?? `${kindOf(value)}, expected ${expectation(expected?.type as t.Any | undefined)}`,
+    }
+  })
+  return all.filter(({ path }, i) => all.findIndex((other) => other.path === path) === i)
+}
+
+const kindOf = (value: unknown): string => {
+  if (value === undefined) return 'is missing'
+  if (value === null) return 'is null'
+  return Array.isArray(value) ? 'is an array' : `is ${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`
+}
+
+/** What a schema wants, in words. */
+const expectation = (codec: t.Any | undefined): string => {
+  const { type, enum: choices, minimum, maximum, format, examples } = codec === undefined ? {} : annotations(codec)
+  const range = [minimum === undefined ? '' : ` from ${minimum}`, maximum === undefined ? '' : ` to ${maximum}`].join(
+    '',
+  )
+  const kind = Array.isArray(choices)
+    ? `one of ${choices.join(', ')}`
+    : `${format ?? type ?? codec?.name ?? 'another value'}${range}`
+  const example = Array.isArray(examples) && examples.length > 0 ? `, such as ${JSON.stringify(examples[0])}` : ''
+  return `${kind}${example}`
+}

@@ -1,0 +1,139 @@
+import { type Command, help, type Io, parse, Stopped } from './cdk/cli'
+import { type Failure, unexpected } from './cdk/failure'
+import { writer } from './cdk/writer'
+
+type Program = {
+  readonly summary: string
+  /** Loaded only when asked for, so that `spec` does not pay for DuckDB. */
+  readonly verbs: Readonly<Record<string, () => Promise<Command>>>
+  /** How a failure is told to the caller of this program; answers the exit status. */
+  readonly fail: (io: Io, verb: string, failure: Failure) => Promise<number>
+}
+
+const tellPerson: Program['fail'] = async (io, _verb, failure) => {
+  io.warn(failure.message)
+  if (failure._tag === 'System' && failure.detail !== undefined) io.warn(failure.detail)
+  return 1
+}
+
+const programs = {
+  'source-feedback': {
+    summary: 'Airbyte source for the Feedback Data Service',
+    verbs: {
+      spec: async () => (await import('./commands/source/spec.js')).spec,
+      check: async () => (await import('./commands/source/check.js')).check,
+      discover: async () => (await import('./commands/source/discover.js')).discover,
+      read: async () => (await import('./commands/source/read.js')).read,
+    },
+    fail: async (io, verb, failure) => (await import('./commands/source/fail.js')).fail(io, verb, failure),
+  },
+  feedback: {
+    summary: 'The Feedback Data Service, for people',
+    verbs: {
+      sync: async () => (await import('./commands/sync.js')).sync,
+      catalog: async () => (await import('./commands/catalog.js')).catalog,
+      state: async () => (await import('./commands/state.js')).state,
+      snapshot: async () => (await import('./commands/snapshot.js')).snapshot,
+      verify: async () => (await import('./commands/verify.js')).verify,
+      query: async () => (await import('./commands/query.js')).query,
+      sandbox: async () => (await import('./commands/sandbox.js')).sandbox,
+      demo: async () => (await import('./commands/demo.js')).demo,
+    },
+    fail: tellPerson,
+  },
+} satisfies Record<string, Program>
+
+const overview = async (name: string, { summary, verbs }: Program): Promise<string> => {
+  const lines = await Promise.all(
+    Object.entries(verbs).map(async ([verb, load]) => `  ${verb.padEnd(10)}${(await load()).summary}`),
+  )
+  return [
+    `Usage: ${name} VERB [options]`,
+    '',
+    summary,
+    '',
+    'Verbs:',
+    ...lines,
+    '',
+    `${name} VERB --help tells more.`,
+    '',
+  ].join('\n')
+}
+
+const run = async (name: string, program: Program, io: Io, args: ReadonlyArray<string>): Promise<number> => {
+  const [verb = '', ...rest] = args
+  if (verb === '' || verb === '--help' || verb === '-h' || verb === 'help') {
+    await io.print(await overview(name, program))
+    return verb === '' ? 2 : 0
+  }
+  const load = Object.hasOwn(program.verbs, verb) ? program.verbs[verb] : undefined
+  if (load === undefined) {
+    io.warn(`${name}: there is no verb "${verb}". Choose among ${Object.keys(program.verbs).join(', ')}.`)
+    return 2
+  }
+  const command = await load()
+  if (rest.includes('--help') || rest.includes('-h')) {
+    await io.print(help(name, command))
+    return 0
+  }
+  try {
+    return await command.run(io, parse(name, command, rest))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EPIPE') throw error
+    return program.fail(io, verb, error instanceof Stopped ? error.failure : unexpected(error))
+  }
+}
+
+/** How long a stop waits for a reader that takes nothing any more, in milliseconds. */
+const patience = 10_000
+
+/** Runs one of the programs on this process: the only place that touches it. */
+export const main = (name: keyof typeof programs): void => {
+  const stop = new AbortController()
+  const out = writer(1)
+  const signals = ['SIGTERM', 'SIGINT'] as const
+  let caught: (typeof signals)[number] | undefined
+  const die = (signal: (typeof signals)[number]): void => {
+    for (const each of signals) process.removeAllListeners(each)
+    if (process.pid === 1) process.exit(signal === 'SIGTERM' ? 143 : 130)
+    process.kill(process.pid, signal)
+  }
+  for (const signal of signals)
+    process.on(signal, () => {
+      if (caught !== undefined) return die(signal)
+      caught = signal
+      stop.abort()
+      setTimeout(() => die(signal), patience).unref()
+    })
+  let progressing = false
+  const warn = (line: string): void => {
+    process.stderr.write(`${progressing ? '\r\x1b[K' : ''}${line}\n`)
+    progressing = false
+  }
+  const io: Io = {
+    env: process.env,
+    stdin: process.stdin,
+    print: out.write,
+    warn,
+    progress: (line) => {
+      if (process.stderr.isTTY !== true) return
+      progressing = true
+      process.stderr.write(`\r\x1b[K${line}`)
+    },
+    colours: process.stdout.isTTY === true && process.env.NO_COLOR === undefined,
+    stop: stop.signal,
+  }
+  process.stderr.on('error', () => undefined)
+  const finish = async () => {
+    const status = await run(name, programs[name], io, process.argv.slice(2))
+    await out.flush()
+    return status
+  }
+  finish().then(
+    (status) => (caught === undefined ? process.exit(status) : die(caught)),
+    (error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'EPIPE') warn(unexpected(error).message)
+      process.exit(1)
+    },
+  )
+}

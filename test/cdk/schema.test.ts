@@ -1,0 +1,61 @@
+import Ajv from 'ajv'
+import addFormats from 'ajv-formats'
+import fc from 'fast-check'
+import * as t from 'io-ts'
+import { describe, expect, it } from 'vitest'
+import { DeletedReview, Review } from '../../connector/api/model/review'
+import { annotate, toJsonSchema } from '../../connector/cdk/schema'
+import { SourceConfig } from '../../connector/config'
+import { valueFor } from '../support/arbitrary'
+
+const validator = (codec: t.Any) => {
+  const ajv = new Ajv({ strict: false, allErrors: false })
+  addFormats(ajv)
+  return ajv.compile(toJsonSchema(codec))
+}
+
+describe('toJsonSchema', () => {
+  it.each([
+    ['string', t.string, { type: 'string' }],
+    ['nullable', t.union([t.number, t.null]), { type: ['null', 'number'] }],
+    ['list', t.readonlyArray(t.boolean), { type: 'array', items: { type: 'boolean' } }],
+    ['words', t.keyof({ a: null, b: null }), { type: 'string', enum: ['a', 'b'] }],
+    ['annotated', annotate({ description: 'x' })(t.string), { type: 'string', description: 'x' }],
+    [
+      'object',
+      t.intersection([t.type({ a: t.string }), t.partial({ b: t.number })]),
+      {
+        type: 'object',
+        properties: { a: { type: 'string' }, b: { type: 'number' } },
+        required: ['a'],
+        additionalProperties: true,
+      },
+    ],
+  ])('says %s', (_, codec, schema) => {
+    expect(toJsonSchema(codec)).toEqual(schema)
+  })
+
+  it('refuses at declaration what it cannot say', () => {
+    expect(() => toJsonSchema(new t.Type('Odd', t.string.is, t.string.validate, t.identity))).toThrow('Odd')
+    expect(() => toJsonSchema(t.union([t.string, t.number]))).toThrow('union')
+  })
+
+  it.each([
+    ['Review', Review as t.Mixed],
+    ['DeletedReview', DeletedReview as t.Mixed],
+    ['SourceConfig', SourceConfig as t.Mixed],
+  ])('accepts exactly what the codec %s accepts', (_, codec) => {
+    const validate = validator(codec)
+    let accepted = 0
+    fc.assert(
+      fc.property(valueFor(toJsonSchema(codec)), (value) => {
+        const right = codec.decode(value)._tag === 'Right'
+        accepted += right ? 1 : 0
+        expect(validate(value), JSON.stringify(validate.errors)).toBe(right)
+      }),
+      { numRuns: 500 },
+    )
+    expect(accepted).toBeGreaterThan(50)
+    expect(accepted).toBeLessThan(500)
+  })
+})
