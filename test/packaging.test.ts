@@ -1,0 +1,209 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Ajv from 'ajv'
+import addFormats from 'ajv-formats'
+import { describe, expect, it } from 'vitest'
+import manifest from '../package.json'
+import lock from '../package-lock.json'
+import { parseYaml } from './yaml'
+
+const root = join(__dirname, '..')
+const text = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+const words = { type: 'string', minLength: 1 }
+/** The rules of Airbyte's published ConnectorMetadataDefinitionV0 for the keys that we use. */
+const rules = {
+  type: 'object',
+  required: ['metadataSpecVersion', 'data'],
+  additionalProperties: false,
+  properties: {
+    metadataSpecVersion: { const: '1.0' },
+    data: {
+      type: 'object',
+      additionalProperties: false,
+      required: [
+        'name',
+        'definitionId',
+        'connectorType',
+        'dockerRepository',
+        'dockerImageTag',
+        'license',
+        'documentationUrl',
+        'githubIssueLabel',
+        'connectorSubtype',
+        'releaseStage',
+        'supportLevel',
+      ],
+      properties: {
+        name: words,
+        icon: words,
+        definitionId: { type: 'string', format: 'uuid' },
+        connectorType: { enum: ['source', 'destination'] },
+        dockerRepository: { type: 'string', pattern: '^[a-z0-9-]+/[a-z0-9-]+$' },
+        dockerImageTag: { type: 'string', pattern: '^\\d+\\.\\d+\\.\\d+$' },
+        license: words,
+        documentationUrl: { type: 'string', format: 'uri' },
+        githubIssueLabel: words,
+        maxSecondsBetweenMessages: { type: 'integer', minimum: 1 },
+        protocolVersion: { type: 'string', pattern: '^\\d+\\.\\d+\\.\\d+$' },
+        connectorSubtype: {
+          enum: ['api', 'database', 'datalake', 'file', 'custom', 'message_queue', 'unknown', 'vectorstore'],
+        },
+        releaseStage: { enum: ['alpha', 'beta', 'generally_available', 'custom'] },
+        supportLevel: { enum: ['community', 'certified', 'archived'] },
+        tags: { type: 'array', items: { type: 'string', pattern: '^[a-z]+:[a-z]+$' } },
+        allowedHosts: {
+          type: 'object',
+          additionalProperties: false,
+          properties: { hosts: { type: 'array', items: words } },
+        },
+        suggestedStreams: {
+          type: 'object',
+          additionalProperties: false,
+          properties: { streams: { type: 'array', items: words } },
+        },
+        connectorTestSuitesOptions: {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['suite'],
+            additionalProperties: false,
+            properties: { suite: { enum: ['unitTests', 'integrationTests', 'acceptanceTests', 'liveTests'] } },
+          },
+        },
+      },
+    },
+  },
+}
+const ajv = new Ajv({ allErrors: true, strict: false })
+addFormats(ajv)
+const validate = ajv.compile(rules)
+
+type Metadata = {
+  readonly data: {
+    readonly definitionId: string
+    readonly dockerRepository: string
+    readonly dockerImageTag: string
+    readonly license: string
+    readonly icon: string
+    readonly tags: ReadonlyArray<string>
+    readonly maxSecondsBetweenMessages: number
+    readonly allowedHosts: { readonly hosts: ReadonlyArray<string> }
+    readonly suggestedStreams: { readonly streams: ReadonlyArray<string> }
+  }
+}
+
+/** The instructions of each stage of the Dockerfile, those of the stages it stands on first. */
+const stages = (() => {
+  const found = new Map<string, ReadonlyArray<string>>()
+  let name = ''
+  for (const line of text('Dockerfile').replaceAll('\\\n', ' ').split('\n')) {
+    const [, base = '', stage = ''] = /^FROM (\S+) AS (\S+)$/.exec(line) ?? []
+    if (stage !== '') {
+      name = stage
+      found.set(name, found.get(base) ?? [line])
+    } else if (line !== '' && !line.startsWith('#')) found.set(name, [...(found.get(name) ?? []), line])
+  }
+  return found
+})()
+
+const targets = [{ target: 'source', file: 'metadata.yaml', id: '4292254d-b6c0-4d89-a049-de488cb2028b' }]
+
+describe.each(targets)('the image and listing of $target', ({ target, file, id }) => {
+  const metadata = parseYaml(text(file)) as unknown as Metadata
+  const { data } = metadata
+  const stage = (stages.get(target) ?? []).join('\n')
+  const [, entrypoint = ''] = /AIRBYTE_ENTRYPOINT=(\S+)/.exec(stage) ?? []
+
+  it('satisfies the metadata schema', () => {
+    expect(validate(metadata) ? [] : validate.errors).toEqual([])
+    expect(validate({ ...metadata, more: 1 })).toBe(false)
+  })
+
+  it('keeps its identity, licence and language', () => {
+    expect(data.definitionId).toBe(id)
+    expect(data.license).toBe(manifest.license)
+    expect(data.tags).toContain('language:typescript')
+  })
+
+  it('has one version everywhere', () => {
+    const [, label] = /io\.airbyte\.version=(\S+)/.exec(stage) ?? []
+    expect([data.dockerImageTag, label, lock.version, lock.packages[''].version]).toEqual(
+      Array(4).fill(manifest.version),
+    )
+  })
+
+  it('has one name everywhere', () => {
+    expect(stage).toContain(`io.airbyte.name=${data.dockerRepository} `)
+    expect(data.dockerRepository.split('/')[1]).toBe(`${target}-feedback`)
+  })
+
+  it('starts by the absolute path that the platform is told', () => {
+    expect(stage).toContain(`ENTRYPOINT ["${entrypoint}"]`)
+    expect(entrypoint).toBe(`/connector/${(manifest.bin as Record<string, string>)[`${target}-feedback`]}`)
+  })
+
+  it('runs as somebody, in UTC, on the named base', () => {
+    expect(stage).toMatch(/^FROM node:24-bookworm-slim /)
+    expect(stage).toMatch(/^USER [1-9]\d*:[1-9]\d*$/m)
+    expect(stage).toMatch(/^ENV .*\bTZ=UTC\b/m)
+  })
+
+  it('has a square icon', () => {
+    const [, width, height] = /viewBox="0 0 (\d+) (\d+)"/.exec(text(data.icon)) ?? []
+    expect(width).toBeDefined()
+    expect(width).toBe(height)
+  })
+
+  it('suggests streams that exist', () => {
+    expect(data.suggestedStreams.streams.filter((name) => !existsSync(join(root, 'catalog', `${name}.json`)))).toEqual(
+      [],
+    )
+  })
+
+  it('allows hosts that its config names', () => {
+    const spec = JSON.parse(text(`spec/${target}.json`)) as Record<string, unknown>
+    const { properties } = (spec.connectionSpecification ?? spec) as { properties: Record<string, unknown> }
+    const keys = data.allowedHosts.hosts.map((host) => /^\$\{(\w+)[\w.]*\}$/.exec(host)?.[1])
+    expect(keys.filter((key) => key === undefined || !Object.hasOwn(properties, key))).toEqual([])
+  })
+})
+
+describe('packaging', () => {
+  it('builds the source unless told otherwise', () => {
+    expect([...stages.keys()].at(-1)).toBe('source')
+  })
+
+  it('copies into the image only what the build reads', () => {
+    const copied = text('.dockerignore').split('\n')
+    expect(copied[0]).toBe('*')
+    expect(copied.filter((line) => line.startsWith('!') && !existsSync(join(root, line.slice(1))))).toEqual([])
+  })
+
+  it('has a source file for each bin', () => {
+    const sources = Object.values(manifest.bin).map((path) =>
+      path.replace(/^build\//, 'connector/').replace(/js$/, 'ts'),
+    )
+    expect(sources.filter((path) => !existsSync(join(root, path)))).toEqual([])
+  })
+
+  it('packs just what runs', () => {
+    const answer = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root })
+    const [{ files }] = JSON.parse(answer.toString()) as [{ files: ReadonlyArray<{ path: string }> }]
+    const needless = files
+      .map(({ path }) => path)
+      .filter(
+        (path) => !/^(build\/.*\.js|(spec|catalog)\/\w+\.json|package\.json|README\.md|LICENSE|icon\.svg)$/.test(path),
+      )
+    expect(needless).toEqual([])
+  })
+
+  it('locks a version of every optional package, so that each platform can install', () => {
+    const packages = lock.packages as Record<string, { readonly optionalDependencies?: Record<string, string> }>
+    const missing = Object.values(packages)
+      .flatMap(({ optionalDependencies = {} }) => Object.keys(optionalDependencies))
+      .filter((name) => !Object.hasOwn(packages, `node_modules/${name}`))
+    expect(missing).toEqual([])
+  })
+})
