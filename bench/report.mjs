@@ -1,0 +1,63 @@
+const median = (values) => {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length / 2
+  return Number.isInteger(middle) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[Math.floor(middle)]
+}
+
+/** The medians of a row's runs: records/s, MB/s of served records, CPU seconds, peak MiB. */
+export const summary = (runs, records, recordBytes) => {
+  const seconds = median(runs.map((run) => run.seconds))
+  return {
+    records,
+    runs: runs.length,
+    rate: records / seconds,
+    megabytes: (records * recordBytes) / seconds / 1e6,
+    seconds,
+    cpu: median(runs.map((run) => run.cpu)),
+    peak: median(runs.map((run) => run.peak)),
+  }
+}
+
+/** Each comparison with its value and, where it has a bound, whether it holds. */
+export const compare = (comparisons, figures) =>
+  comparisons
+    .filter(({ of, to }) => figures[of] !== undefined && (to === undefined || figures[to] !== undefined))
+    .map((comparison) => {
+      const { of, to, figure, atLeast, atMost } = comparison
+      const value = figures[of][figure] / (to === undefined ? 1 : figures[to][figure])
+      const bounded = atLeast !== undefined || atMost !== undefined
+      return {
+        ...comparison,
+        value,
+        ...(bounded ? { holds: value >= (atLeast ?? 0) && value <= (atMost ?? Infinity) } : {}),
+      }
+    })
+
+const columns = [
+  ['', ({ name }) => name],
+  ['records', ({ records }) => records.toLocaleString('en')],
+  ['records/s', ({ rate }) => Math.round(rate).toLocaleString('en')],
+  ['MB/s', ({ megabytes }) => megabytes.toFixed(0)],
+  ['seconds', ({ seconds }) => seconds.toFixed(2)],
+  ['CPU s', ({ cpu }) => cpu.toFixed(2)],
+  ['peak MiB', ({ peak }) => peak.toFixed(0)],
+  ['runs', ({ runs }) => String(runs)],
+]
+
+/** The figures as a table, one line a row. */
+export const table = (figures) => {
+  const lines = [columns.map(([title]) => title), ...figures.map((row) => columns.map(([, cell]) => cell(row)))]
+  const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index].length)))
+  return lines.map((line) =>
+    line.map((cell, at) => (at === 0 ? cell.padEnd(widths[at]) : cell.padStart(widths[at]))).join('  '),
+  )
+}
+
+/** A comparison as a line for people. */
+export const line =
+  (names) =>
+  ({ of, to, figure, atLeast, atMost, value, holds }) => {
+    const subject = to === undefined ? `${names[of]}: ${figure}` : `${names[of]} / ${names[to]}: ${figure}`
+    const bound = atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`
+    return `${subject} ${value.toFixed(2)}${holds === undefined ? '' : ` (to reach: ${bound}; ${holds ? 'reached' : 'not reached'})`}`
+  }
