@@ -54,7 +54,7 @@ export const json = <A>(codec: t.Type<A, unknown>): Body<A> => ({
 export const bytes = (codec: t.Any): Body<Answer> => ({ codec, decode: E.right, encode: (answer) => answer })
 
 /** The key path of the first error and what was expected there. */
-export const toDecodeError = (errors: t.Errors): ApiError => {
+export const toDecodeError = (errors: t.Errors): Extract<ApiError, { _tag: 'Decode' }> => {
   const context = errors[0]?.context ?? []
   const path = context.map(({ key }) => key).filter((key) => key !== '')
   const expected = context[context.length - 1]?.type

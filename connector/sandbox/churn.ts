@@ -1,0 +1,51 @@
+import type { Database } from '../snapshot/database'
+import { generated, sentenceFor, wordsOf } from './generate'
+import { answers } from './phrases'
+
+/** How many reviews change, are deleted and arrive in one step. */
+export type Churn = { readonly change: number; readonly delete: number; readonly add: number }
+
+const chosen = (count: number, nonce: number): string =>
+  `(SELECT id FROM review ORDER BY hash(id + ${nonce} * 104729) LIMIT ${count})`
+
+/** Half of the changed reviews are rewritten, others get their task closed, a task, or an answer. */
+const change = (count: number, nonce: number, now: number): string => `
+UPDATE review SET modified = epoch_ms(${now}), original = NULL,
+  rating = CASE WHEN kind < 4 THEN stars ELSE rating END,
+  first_phrase = CASE WHEN kind < 4 THEN one ELSE first_phrase END,
+  second_phrase = CASE WHEN kind < 4 THEN NULL ELSE second_phrase END,
+  third_phrase = CASE WHEN kind < 4 THEN NULL ELSE third_phrase END,
+  words = CASE WHEN kind < 4 THEN ${wordsOf('one')} ELSE words END,
+  liability = CASE WHEN kind < 4 THEN NULL ELSE liability END,
+  task_status = CASE WHEN kind BETWEEN 4 AND 5 THEN CASE WHEN task_id IS NULL THEN 'pending' ELSE 'completed' END ELSE task_status END,
+  task_owner = CASE WHEN kind BETWEEN 4 AND 5 THEN coalesce(task_owner, roll % 40) ELSE task_owner END,
+  task_id = CASE WHEN kind BETWEEN 4 AND 5 THEN coalesce(task_id, ${now} + roll % 1000) ELSE task_id END,
+  answer = CASE WHEN kind > 5 THEN roll % ${answers.length} ELSE answer END,
+  answered = CASE WHEN kind > 5 THEN epoch_ms(${now}) ELSE answered END
+FROM (
+  SELECT id AS picked, roll, roll % 8 AS kind, stars, ${sentenceFor('stars', 'roll')} AS one
+  FROM (SELECT id, (hash(id * 3 + ${nonce}) % 1000003)::BIGINT AS roll, 1 + (hash(id * 5 + ${nonce}) % 5)::BIGINT AS stars FROM ${chosen(count, nonce)})
+) WHERE id = picked`
+
+const remove = (count: number, nonce: number, now: number): string => `
+INSERT INTO deleted SELECT id, source_id, epoch_ms(${now}) FROM review WHERE id IN ${chosen(count, nonce + 1)};
+DELETE FROM review WHERE id IN ${chosen(count, nonce + 1)}`
+
+const add = async (database: Database, count: number, now: number): Promise<string> => {
+  const settings = new Map(
+    (await database.query('SELECT * FROM setting')).map(({ name, value }) => [name, Number(value)]),
+  )
+  const given = (name: string): number => settings.get(name) ?? 0
+  const extent = { locations: given('locations'), providers: given('providers') }
+  const [from, to] = [given('next'), given('next') + count]
+  return `
+INSERT INTO review ${generated(given('seed'), extent, from, to, { arrived: String(now), modified: String(now) })};
+UPDATE setting SET value = ${to} WHERE name = 'next'`
+}
+
+/** One step of life at the time `now`; the same `nonce` on the same data does the same. */
+export const churn = async (database: Database, step: Churn, nonce: number, now: number): Promise<void> => {
+  if (step.change > 0) await database.run(change(step.change, nonce, now))
+  if (step.delete > 0) await database.run(remove(step.delete, nonce, now))
+  if (step.add > 0) await database.run(await add(database, step.add, now))
+}

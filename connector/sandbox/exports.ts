@@ -1,0 +1,147 @@
+import * as E from 'fp-ts/Either'
+import type { ApiError } from '../api/error'
+import type { DeletedExportRequest, ExportFilter, ExportRequest } from '../api/model/export'
+import { toInstant } from '../api/model/scalar'
+import type { Answer } from '../api/route'
+import type { Database } from '../snapshot/database'
+import { type Order, orderBy } from './export-orders'
+import { badRequest } from './refusals'
+
+export type Served = {
+  readonly clientId: string
+  readonly order: Order
+  /** The service's clock, milliseconds. */
+  readonly now: number
+  /** Differs at every request. */
+  readonly nonce: number
+}
+
+const pattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const isInstant = (time: string): boolean =>
+  pattern.test(time) && !Number.isNaN(Date.parse(time)) && new Date(time).toISOString() === time
+
+/** What is wrong with a request for an export, if anything (operations 6 and 7). */
+const wrong = (request: ExportRequest): string | undefined => {
+  const times = (['modifiedTimeFrom', 'mentionTimeAfter', 'mentionTimeBefore'] as const).filter((name) => {
+    const time = request[name]
+    return time !== undefined && !isInstant(time)
+  })
+  if (times.length > 0) return `${times.join(', ')}: expected the pattern yyyy-MM-dd'T'HH:mm:ss.SSS'Z'`
+  if (request.limit !== undefined && (request.limit < 1 || request.limit > 1000)) return 'limit: expected 1 to 1000'
+  if (request.offset !== undefined && (request.offset < 0 || request.offset > Number.MAX_SAFE_INTEGER))
+    return 'offset: expected 0 or more'
+  const unknown = (request.additionalFields ?? []).filter((name) => name !== 'brand' && name !== 'visitRecordId')
+  return unknown.length > 0 ? 'additionalFields: expected brand, visitRecordId' : undefined
+}
+
+const window = (request: ExportRequest): { readonly offset: number; readonly limit: number } => ({
+  offset: request.offset ?? 0,
+  limit: request.limit ?? 1000,
+})
+
+const conditions = (request: ExportRequest): string =>
+  [
+    'modified > $modifiedTimeFrom::TIMESTAMP',
+    ...(request.sources === undefined || request.sources.length === 0
+      ? []
+      : [`source_id IN (${request.sources.join(', ')})`]),
+    ...(request.mentionTimeAfter === undefined ? [] : ['mention > $mentionTimeAfter::TIMESTAMP']),
+    ...(request.mentionTimeBefore === undefined ? [] : ['mention < $mentionTimeBefore::TIMESTAMP']),
+  ].join(' AND ')
+
+const bound = ({ modifiedTimeFrom, mentionTimeAfter, mentionTimeBefore }: ExportRequest): Record<string, string> => ({
+  modifiedTimeFrom,
+  ...(mentionTimeAfter === undefined ? {} : { mentionTimeAfter }),
+  ...(mentionTimeBefore === undefined ? {} : { mentionTimeBefore }),
+})
+
+/** A page of operation 6, or why the request is refused; the filter echo says the defaults of what was not asked. */
+export const exportReviews = async (
+  database: Database,
+  { clientId, order, now, nonce }: Served,
+  request: ExportRequest,
+): Promise<E.Either<ApiError, Answer>> => {
+  const fault = wrong(request)
+  if (fault !== undefined) return E.left(badRequest(fault))
+  const { offset, limit } = window(request)
+  const ids = await database.query(
+    `SELECT id::VARCHAR AS id FROM review WHERE ${conditions(request)} ORDER BY ${orderBy(order, nonce)} LIMIT ${limit} OFFSET ${offset}`,
+    bound(request),
+  )
+  const additionalFields = request.additionalFields ?? []
+  const texts = await documentsOf(
+    database,
+    ids.map(({ id }) => String(id)),
+    additionalFields,
+  )
+  return E.right(
+    answer(texts, {
+      clientId,
+      sources: await sourcesOf(database, request.sources),
+      modifiedTimeFrom: request.modifiedTimeFrom,
+      mentionTimeAfter: request.mentionTimeAfter ?? toInstant(0),
+      mentionTimeBefore: request.mentionTimeBefore ?? toInstant(now),
+      dateType: 'MODIFIED_TIME',
+      offset,
+      limit,
+      additionalFields,
+    }),
+  )
+}
+
+/** A page of operation 7, or why the request is refused. */
+export const exportDeletedReviews = async (
+  database: Database,
+  { clientId, order, nonce }: Served,
+  request: DeletedExportRequest,
+): Promise<E.Either<ApiError, Answer>> => {
+  const fault = wrong(request)
+  if (fault !== undefined) return E.left(badRequest(fault))
+  const { offset, limit } = window(request)
+  const rows = await database.query(
+    `SELECT '{"id":' || id || ',"modifiedTime":"' || instant(modified) || '"}' AS text FROM deleted
+     WHERE ${conditions(request)} ORDER BY ${orderBy(order, nonce)} LIMIT ${limit} OFFSET ${offset}`,
+    bound(request),
+  )
+  const { modifiedTimeFrom } = request
+  const sources = await sourcesOf(database, request.sources)
+  return E.right(
+    answer(
+      rows.map(({ text }) => String(text)),
+      { clientId, sources, modifiedTimeFrom, offset, limit },
+    ),
+  )
+}
+
+/** The JSON text of a row of the view `document`, as SQL. */
+export const textWith = (additionalFields: ReadonlyArray<string>): string => {
+  const brand = additionalFields.includes('brand') ? ` || member('brand', brand)` : ''
+  const visit = additionalFields.includes('visitRecordId') ? ` || member('visitRecordId', quote(visit_record_id))` : ''
+  return `text${visit}${brand} || '}'`
+}
+
+/** The texts of these reviews, in their order. */
+const documentsOf = async (
+  database: Database,
+  ids: ReadonlyArray<string>,
+  additionalFields: ReadonlyArray<string>,
+): Promise<ReadonlyArray<string>> => {
+  if (ids.length === 0) return []
+  const rows = await database.query(
+    `SELECT id::VARCHAR AS id, ${textWith(additionalFields)} AS text FROM document WHERE id IN (${ids.join(', ')})`,
+  )
+  const texts = new Map(rows.map(({ id, text }) => [String(id), String(text)]))
+  return ids.flatMap((id) => texts.get(id) ?? [])
+}
+
+const sourcesOf = async (
+  database: Database,
+  asked: ReadonlyArray<number> | undefined,
+): Promise<ReadonlyArray<number>> =>
+  asked !== undefined && asked.length > 0
+    ? asked
+    : (await database.query('SELECT id FROM source ORDER BY id')).map(({ id }) => Number(id))
+
+const answer = (reviews: ReadonlyArray<string>, filter: ExportFilter): Answer => ({
+  body: Buffer.from(`{"reviews":[${reviews.join(',')}],"filter":${JSON.stringify(filter)}}`),
+})

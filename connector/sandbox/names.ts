@@ -1,0 +1,31 @@
+const listed = (names: string): ReadonlyArray<string> => names.split(', ')
+
+/** What people, places and their roll-ups are called in the sandbox; combined by number when it is seeded. */
+export const firstNames = listed(
+  'Amara, Benjamin, Chloé, Dmitri, Elena, Farid, Grace, Hiroshi, Ingrid, José, Katarzyna, Liam, Mei, Nadia, Oluwaseun, Priya, Quentin, Rosa, Søren, Tamar, Uma, Viktor, Wanjiru, Zoe',
+)
+export const lastNames = listed(
+  "Okafor, Lindqvist, O'Brien, García, Nakamura, Petrov, Haddad, Schmidt, Nguyen, Kowalski, Rossi, Abebe, Johnson, Singh, Moreau, Castellanos, Young, Fernández, Baker, Cohen, Takahashi, Müller, Adeyemi",
+)
+export const towns = listed(
+  'Riverside, Oak Hill, Lakeview, Maple Grove, Cedar Park, Harbor Point, Mesa Verde, Northgate, Stonebridge, Willow Creek, Eastport, Pine Ridge, Fairmont, Bayside, Summit, Glenwood, Kingsway',
+)
+export const regions = listed('North Region, South Region, East Region, West Region, Central Region')
+export const brands = listed('Evergreen Health, Blue Harbor Care')
+
+/** The kind of a location, and its avatar type (Reference lists). */
+export const kinds: ReadonlyArray<readonly [kind: string, avatarType: string]> = [
+  ['Medical Center', 'Hospital'],
+  ['Family Practice', 'Practice'],
+  ['Orthopedics', 'Specialty'],
+  ['Pediatrics', 'Department'],
+  ['Urgent Care', 'Location'],
+]
+
+/** The first is the one whose reviews are surveys. */
+export const sources: ReadonlyArray<readonly [id: number, name: string]> = [
+  [101, 'Survey'],
+  [202, 'Google'],
+  [203, 'Facebook'],
+  [307, 'Healthgrades'],
+]

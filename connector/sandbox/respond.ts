@@ -1,0 +1,62 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { gzip } from 'node:zlib'
+import type { ApiError } from '../api/error'
+
+/** An answer before it is written. */
+export type Reply = {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
+export const jsonReply = (status: number, value: unknown, headers: Reply['headers'] = {}): Reply => ({
+  status,
+  headers,
+  body: Buffer.from(JSON.stringify(value)),
+})
+
+/** The documented error body: an object with one field, status (Errors). */
+export const refusal = (status: number, message: string, headers: Reply['headers'] = {}): Reply =>
+  jsonReply(status, { status: { code: status, message, type: 'ERROR' } }, headers)
+
+/** What the service answers for an error of its `Api`; undefined: it breaks the connection. */
+export const errorReply = (error: ApiError): Reply | undefined => {
+  switch (error._tag) {
+    case 'Http':
+      return refusal(
+        error.status,
+        error.message,
+        error.retryAfter === undefined ? {} : { 'Retry-After': String(Math.ceil(error.retryAfter / 1000)) },
+      )
+    case 'Application':
+      return jsonReply(200, { status: { code: error.code, message: error.message, type: 'ERROR' } })
+    default:
+      return undefined
+  }
+}
+
+const compressed = (body: Uint8Array): Promise<Uint8Array> =>
+  new Promise((resolve, reject) =>
+    gzip(body, { level: 1 }, (error, bytes) => (error === null ? resolve(bytes) : reject(error))),
+  )
+
+const wantsGzip = (request: IncomingMessage): boolean => /\bgzip\b/.test(String(request.headers['accept-encoding']))
+
+/** Writes a reply; `date` is the service's clock, milliseconds. */
+export const respond = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  reply: Reply,
+  date: number,
+): Promise<void> => {
+  const zipped = wantsGzip(request) && reply.body.length > 1024
+  const body = zipped ? await compressed(reply.body) : reply.body
+  response.writeHead(reply.status, {
+    Date: new Date(date).toUTCString(),
+    'Content-Type': 'application/json;charset=UTF-8',
+    'Content-Length': body.length,
+    ...(zipped ? { 'Content-Encoding': 'gzip' } : {}),
+    ...reply.headers,
+  })
+  response.end(body)
+}
