@@ -21,7 +21,11 @@ const isoInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)
 /** Milliseconds since 1970 of an ISO 8601 time, UTC where it names no zone; NaN for anything else. */
 export const toMillis = (time: string): number => {
   const parts = isoInstant.exec(time)
-  return parts === null ? Number.NaN : Date.parse(parts[3] === undefined ? `${time}Z` : time)
+  if (parts === null) return Number.NaN
+  // Date.parse takes 30 February for 1 March.
+  const midnight = Date.parse(`${time.slice(0, 10)}T00:00:00Z`)
+  if (Number.isNaN(midnight) || !toInstant(midnight).startsWith(time.slice(0, 10))) return Number.NaN
+  return Date.parse(parts[3] === undefined ? `${time}Z` : time)
 }
 
 /** The service's own pattern, yyyy-MM-dd'T'HH:mm:ss.SSS'Z' (Conventions). */

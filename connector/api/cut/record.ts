@@ -1,0 +1,52 @@
+import type { Cut } from '../page'
+import { distinct } from './distinct'
+import type { Shape } from './shape'
+import { OPEN_OBJECT } from './token'
+import { object } from './value'
+import { nameOf, refuse, render, type Walk } from './walk'
+
+/** A longer record fits no consumer: the platforms take lines of 20 MB. */
+export const maxRecordBytes = 20_000_000
+
+export type RecordShape = {
+  readonly shape: Shape
+  readonly rename: Readonly<Record<string, string>>
+}
+
+/** The position after the record at `at`. */
+export const walkRecord = (walk: Walk, { shape }: RecordShape, at: number): number => {
+  if (walk.edits.length > 0) walk.edits = []
+  if (walk.changes.length > 0) walk.changes = []
+  if (walk.extra.length > 0) walk.extra = []
+  walk.repeated = false
+  walk.lines = false
+  if (walk.bytes[at] !== OPEN_OBJECT) throw refuse(nameOf(walk), 'expected an object')
+  return object(walk, shape, at + 1)
+}
+
+/** The record just walked, as it leaves. */
+export const cutRecord = (walk: Walk, record: RecordShape, from: number, to: number): Cut => {
+  const raw = walk.bytes.subarray(from, to)
+  if (walk.repeated) return { ...anew(walk, record, from), raw }
+  const json = leaving(walk, from, to, raw)
+  if (json.length > maxRecordBytes)
+    throw refuse(nameOf(walk), `the record ${walk.id} is ${json.length} bytes long, more than ${maxRecordBytes}`)
+  const { id, modifiedTime, changes } = walk
+  return changes.length === 0 ? { raw, json, id, modifiedTime } : { raw, json, id, modifiedTime, changes }
+}
+
+const anew = (walk: Walk, record: RecordShape, from: number): Cut => {
+  const bytes = Buffer.from(distinct(walk, from, record.rename), 'latin1')
+  const again: Walk = { ...walk, bytes }
+  walkRecord(again, record, 0)
+  walk.serial = again.serial
+  return cutRecord({ ...again, repeated: false }, record, 0, bytes.length)
+}
+
+const leaving = (walk: Walk, from: number, to: number, raw: Buffer): Buffer => {
+  if (walk.extra.length > 0)
+    walk.edits.push({ from: to - 1, to: to - 1, text: `,"unknown_attributes":{${walk.extra.join(',')}}` })
+  if (walk.edits.length === 0 && !walk.lines) return raw
+  const text = render(walk, from, to, 0)
+  return Buffer.from(walk.lines ? text.replace(/[\n\r][\t\n\r ]*/g, '') : text, 'latin1')
+}

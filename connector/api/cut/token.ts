@@ -1,0 +1,117 @@
+import { broken, type Walk } from './walk'
+
+export const QUOTE = 0x22
+export const COMMA = 0x2c
+export const MINUS = 0x2d
+export const COLON = 0x3a
+export const OPEN_ARRAY = 0x5b
+export const BACKSLASH = 0x5c
+export const CLOSE_ARRAY = 0x5d
+export const OPEN_OBJECT = 0x7b
+export const CLOSE_OBJECT = 0x7d
+
+/** 1 for the bytes that stand for themselves in a string. */
+const plain = new Uint8Array(256).map((_, byte) => (byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 0 : 1))
+
+/** The position of the next byte that is no white space. */
+export const space = (walk: Walk, at: number): number => {
+  const { bytes } = walk
+  let p = at
+  for (;;) {
+    const byte = bytes[p] ?? 0xff
+    if (byte > 0x20) return p
+    if (byte === 0x0a || byte === 0x0d) walk.lines = true
+    else if (byte !== 0x20 && byte !== 0x09) throw broken(walk, p)
+    p++
+  }
+}
+
+/** The position after the colon, and the white space around it. */
+export const colon = (walk: Walk, at: number): number => {
+  const p = space(walk, at)
+  if (walk.bytes[p] !== COLON) throw broken(walk, p)
+  return space(walk, p + 1)
+}
+
+/** The position after a string that starts (after its quote) at `at`. Half a surrogate pair leaves as U+FFFD: no UTF-8 can say it. */
+export const string = (walk: Walk, at: number): number => {
+  const { bytes } = walk
+  let p = at
+  for (;;) {
+    while (plain[bytes[p] ?? 0] === 1) p++
+    if (bytes[p] === QUOTE) return p + 1
+    if (bytes[p] !== BACKSLASH) throw broken(walk, p)
+    p = escape(walk, p)
+  }
+}
+
+const escape = (walk: Walk, at: number): number => {
+  const letter = walk.bytes[at + 1] ?? 0
+  if (letter !== 0x75) {
+    if ('"\\/bfnrt'.includes(String.fromCharCode(letter))) return at + 2
+    throw broken(walk, at + 1)
+  }
+  const unit = hex(walk, at + 2)
+  if (unit < 0xd800 || unit > 0xdfff) return at + 6
+  if (unit < 0xdc00 && walk.bytes[at + 6] === BACKSLASH && walk.bytes[at + 7] === 0x75) {
+    const low = hex(walk, at + 8)
+    if (low >= 0xdc00 && low <= 0xdfff) return at + 12
+  }
+  walk.edits.push({ from: at, to: at + 6, text: '\\ufffd' })
+  return at + 6
+}
+
+const hex = (walk: Walk, at: number): number => {
+  const digits = walk.bytes.toString('latin1', at, Math.min(at + 4, walk.bytes.length))
+  if (!/^[\da-f]{4}$/i.test(digits)) throw broken(walk, at)
+  return Number.parseInt(digits, 16)
+}
+
+const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x30 && byte <= 0x39
+
+const digits = (walk: Walk, at: number): number => {
+  const { bytes } = walk
+  if (!isDigit(bytes[at])) throw broken(walk, at)
+  let p = at + 1
+  while (isDigit(bytes[p])) p++
+  return p
+}
+
+/** The position after a number; its form goes into `walk.form`. */
+export const number = (walk: Walk, at: number): number => {
+  const { bytes } = walk
+  const first = bytes[at] === MINUS ? at + 1 : at
+  let p = bytes[first] === 0x30 ? first + 1 : digits(walk, first)
+  walk.form = 'plain'
+  if (bytes[p] === 0x2e) {
+    p = digits(walk, p + 1)
+    walk.form = 'decimal'
+  }
+  if (bytes[p] === 0x65 || bytes[p] === 0x45) {
+    const sign = bytes[p + 1]
+    p = digits(walk, sign === 0x2b || sign === MINUS ? p + 2 : p + 1)
+    walk.form = 'exponent'
+  }
+  return p
+}
+
+const words = ['true', 'false', 'null'].map((word) => Buffer.from(word))
+
+/** The position after `true`, `false` or `null`. */
+export const word = (walk: Walk, at: number): number => {
+  const found = words.find((one) => same(walk.bytes, at, one))
+  if (found === undefined) throw broken(walk, at)
+  return at + found.length
+}
+
+/** Do the bytes of `token` stand at `at`? */
+export const same = (bytes: Uint8Array, at: number, token: Uint8Array): boolean => {
+  for (let i = 0; i < token.length; i++) if (bytes[at + i] !== token[i]) return false
+  return true
+}
+
+/** The text of a string token, quotes included in the span. */
+export const textOf = ({ bytes }: Walk, from: number, to: number): string => {
+  const text = bytes.toString('utf8', from, to)
+  return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1)
+}

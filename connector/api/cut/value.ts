@@ -1,0 +1,193 @@
+import { cursor, double, instant, integer, isNumeric, key } from './scalar'
+import { type Attribute, pathOf, type Shape } from './shape'
+import { skip } from './skip'
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COMMA,
+  colon,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  same,
+  space,
+  string,
+  textOf,
+  word,
+} from './token'
+import { broken, nameOf, Refused, refuse, render, replace, type Walk } from './walk'
+import { wrong } from './wrong'
+
+/** The position after a declared value. One of the wrong type leaves as null, or makes what holds it wrong (`walk.wrong`). */
+const value = (walk: Walk, shape: Shape, at: number): number => {
+  const byte = walk.bytes[at]
+  switch (shape.kind) {
+    case 'string':
+      if (byte === QUOTE) return string(walk, at + 1)
+      break
+    case 'object':
+    case 'array':
+      if (byte === (shape.kind === 'array' ? OPEN_ARRAY : OPEN_OBJECT)) return container(walk, shape, at)
+      break
+    case 'integer':
+      if (isNumeric(byte)) return integer(walk, shape, at)
+      break
+    case 'number':
+      if (isNumeric(byte)) return double(walk, shape, at)
+      break
+    case 'instant':
+      if (byte === QUOTE) return instant(walk, shape, at)
+      break
+    case 'boolean':
+      if (byte === 0x74 || byte === 0x66) return word(walk, at)
+      break
+    case 'free':
+      if (byte === OPEN_OBJECT) return skip(walk, at, 0)
+      break
+    case 'any':
+      return skip(walk, at, 0)
+    case 'key':
+      return key(walk, shape, at)
+    case 'cursor':
+      return cursor(walk, shape, at)
+  }
+  const edits = walk.edits.length
+  const end = skip(walk, at, 0)
+  return byte === 0x6e && shape.nullable ? end : wrong(walk, shape, at, end, edits, walk.changes.length)
+}
+
+const container = (walk: Walk, shape: Shape, at: number): number => {
+  const edits = walk.edits.length
+  const changes = walk.changes.length
+  const end = shape.element === undefined ? object(walk, shape, at + 1) : array(walk, shape, shape.element, at + 1)
+  return walk.wrong ? wrong(walk, shape, at, end, edits, changes) : end
+}
+
+const array = (walk: Walk, shape: Shape, element: Shape, open: number): number => {
+  const { bytes } = walk
+  let bad = false
+  let p = space(walk, open)
+  if (bytes[p] === CLOSE_ARRAY) return p + 1
+  for (shape.at = 0; ; shape.at++) {
+    p = space(walk, value(walk, element, p))
+    bad ||= walk.wrong
+    walk.wrong = false
+    if (bytes[p] === CLOSE_ARRAY) break
+    if (bytes[p] !== COMMA) throw broken(walk, p)
+    p = space(walk, p + 1)
+  }
+  walk.wrong = bad
+  return p + 1
+}
+
+/** The position after an object whose members start at `open`: the declared ones checked, those that are not to leave cut out. */
+export const object = (walk: Walk, shape: Shape, open: number): number => {
+  const { bytes } = walk
+  const serial = (walk.serial + 1) | 0
+  walk.serial = serial
+  let names: Set<string> | undefined
+  let previous: Attribute | undefined
+  let bad = false
+  // A member cut out takes the comma before it along, or, while none has stayed, the one after it.
+  let stayed = false
+  let pending = false
+  let before = open
+  let p = space(walk, open)
+  for (let more = bytes[p] !== CLOSE_OBJECT; more; ) {
+    const from = p
+    const edits = walk.edits.length
+    if (bytes[p] !== QUOTE) throw broken(walk, p)
+    let attribute = guess(bytes, p, previous === undefined ? shape.first : previous.next)
+    if (attribute !== undefined) p += attribute.token.length
+    else {
+      p = string(walk, p + 1)
+      const name = textOf(walk, from, p)
+      attribute = shape.attributes.get(name)
+      if (attribute === undefined) {
+        names ??= new Set()
+        if (names.has(name)) walk.repeated = true
+        names.add(name)
+        report(walk, shape, name)
+      } else if (previous === undefined) shape.first = attribute
+      else previous.next = attribute
+    }
+    const start = colon(walk, p)
+    let stays: boolean
+    if (attribute === undefined) {
+      p = skip(walk, start, 0)
+      stays = shape.parent !== undefined
+      if (!stays && walk.undeclared === 'keep') walk.extra.push(render(walk, from, p, edits))
+    } else {
+      if (attribute.slot.seen === serial) repeat(walk, attribute.shape)
+      attribute.slot.seen = serial
+      previous = attribute
+      stays = attribute.action !== 'drop'
+      p = stays ? value(walk, attribute.shape, start) : skip(walk, start, 0)
+      if (walk.wrong) {
+        if (shape.parent === undefined) throw refuse(`${nameOf(walk)}.${attribute.shape.name}`, 'of the wrong type')
+        bad = true
+        walk.wrong = false
+      } else if (typeof attribute.action === 'function') hash(walk, attribute.action, start, p, edits)
+      if (attribute.rename !== undefined)
+        walk.edits.splice(edits, 0, { from, to: from + attribute.token.length, text: attribute.rename })
+    }
+    if (stays) {
+      if (pending) walk.edits.splice(edits, 0, { from: open, to: from, text: '' })
+      pending = false
+      stayed = true
+    } else {
+      walk.edits.length = edits
+      if (stayed) walk.edits.push({ from: before, to: p, text: '' })
+      else pending = true
+    }
+    before = p
+    p = space(walk, p)
+    more = bytes[p] === COMMA
+    if (more) p = space(walk, p + 1)
+    else if (bytes[p] !== CLOSE_OBJECT) throw broken(walk, p)
+  }
+  if (pending) walk.edits.push({ from: open, to: p, text: '' })
+  walk.wrong = bad || lacking(walk, shape, serial)
+  return p + 1
+}
+
+/** The attribute whose key stands here, if it is one of those that came next in the objects before. */
+const guess = (bytes: Uint8Array, at: number, expected: Attribute | undefined): Attribute | undefined => {
+  let candidate = expected
+  for (let i = 0; i < 4 && candidate !== undefined; i++) {
+    if (same(bytes, at, candidate.token)) return candidate
+    candidate = candidate.next
+  }
+  return undefined
+}
+
+const report = (walk: Walk, shape: Shape, name: string): void => {
+  const path = [walk.list, pathOf(shape), name].filter((part) => part !== '').join('.')
+  if (walk.undeclared === 'fail') {
+    const remedy = 'set on_unknown_attribute to keep or drop'
+    throw new Refused({ _tag: 'Decode', path, message: 'an attribute that is not declared', remedy })
+  }
+  walk.unknown.add(path)
+}
+
+const repeat = (walk: Walk, shape: Shape): void => {
+  if (shape.kind === 'key' || shape.kind === 'cursor') throw refuse(`${nameOf(walk)}.${shape.name}`, 'there twice')
+  walk.repeated = true
+}
+
+const lacking = (walk: Walk, shape: Shape, serial: number): boolean => {
+  for (const attribute of shape.required)
+    if (attribute.slot.seen !== serial) {
+      if (shape.parent === undefined) throw refuse(`${nameOf(walk)}.${attribute.shape.name}`, 'missing')
+      return true
+    }
+  return false
+}
+
+/** A value leaves as its hash; null, or one that was nulled, says nothing and stays. */
+const hash = (walk: Walk, action: (text: string) => string, from: number, to: number, edits: number): void => {
+  const last = walk.edits[walk.edits.length - 1]
+  if (walk.bytes[from] === 0x6e || (last?.from === from && last.to === to && last.text === 'null')) return
+  const text = walk.bytes[from] === QUOTE ? textOf(walk, from, to) : walk.bytes.toString('utf8', from, to)
+  replace(walk, from, to, Buffer.from(JSON.stringify(action(text))).toString('latin1'), edits)
+}

@@ -1,0 +1,89 @@
+import type { Change } from '../../cdk/message'
+import type { ApiError } from '../error'
+
+/** A span of the page that leaves as another text; `text` holds UTF-8 bytes, one a character (latin1). */
+export type Edit = { readonly from: number; readonly to: number; readonly text: string }
+
+/** Where a walk over a page stands. It is written to as it goes: a page holds a hundred thousand values. */
+export type Walk = {
+  readonly bytes: Buffer
+  /** What becomes of undeclared top-level attributes. */
+  readonly undeclared: 'keep' | 'drop' | 'fail'
+  /** Where records stand in the envelope. */
+  readonly list: string
+  /** Paths of undeclared attributes, over the whole page. */
+  readonly unknown: Set<string>
+  /** The place of the record under way in its list. */
+  index: number
+  /** Numbers declared objects over all pages, so that an attribute can tell whether this one has held it before. */
+  serial: number
+  /** In order of place, never overlapping. */
+  edits: Edit[]
+  changes: Change[]
+  /** Undeclared top-level attributes, as the members of an object. */
+  extra: string[]
+  id: string
+  modifiedTime: number
+  /** The value just read is none that its place can hold. */
+  wrong: boolean
+  /** The number just read: digits alone, a decimal, one with an exponent. */
+  form: 'plain' | 'decimal' | 'exponent'
+  /** The record repeats a key: it is printed anew. */
+  repeated: boolean
+  /** The record spans lines. */
+  lines: boolean
+}
+
+/** A walk at the start of a page, its objects numbered from `serial` on. */
+export const walkOf = (page: Pick<Walk, 'bytes' | 'undeclared' | 'list' | 'serial'>): Walk => ({
+  ...page,
+  unknown: new Set(),
+  index: 0,
+  edits: [],
+  changes: [],
+  extra: [],
+  id: '',
+  modifiedTime: 0,
+  wrong: false,
+  form: 'plain',
+  repeated: false,
+  lines: false,
+})
+
+/** Ends a walk; thrown inside the cutter alone, where an `Either` per value would cost more than the value. */
+export class Refused extends Error {
+  constructor(readonly error: ApiError) {
+    super(error._tag)
+  }
+}
+
+export const refuse = (path: string, message: string): Refused => new Refused({ _tag: 'Decode', path, message })
+
+/** Not JSON, from `at` on. */
+export const broken = (walk: Walk, at: number): Refused =>
+  refuse(
+    '$',
+    at >= walk.bytes.length
+      ? `cut short after ${walk.bytes.length} bytes`
+      : `not JSON at byte ${at} of ${walk.bytes.length}`,
+  )
+
+/** The text of a span with its edits, those from the `first` on; latin1, as `Edit.text`. */
+export const render = ({ bytes, edits }: Walk, from: number, to: number, first: number): string => {
+  let text = ''
+  let at = from
+  for (const edit of edits.slice(first)) {
+    text += bytes.toString('latin1', at, edit.from) + edit.text
+    at = edit.to
+  }
+  return text + bytes.toString('latin1', at, to)
+}
+
+/** Replaces a span, and with it the edits inside it, those from the `first` on. */
+export const replace = (walk: Walk, from: number, to: number, text: string, first: number): void => {
+  walk.edits.length = first
+  walk.edits.push({ from, to, text })
+}
+
+/** What the record under way is called in messages. */
+export const nameOf = ({ list, index }: Walk): string => `$.${list}[${index}]`
