@@ -1,0 +1,69 @@
+import { text } from 'node:stream/consumers'
+
+// Reads what a verb printed on stdin and exits 1 with a reason unless it is what the protocol wants.
+// node expect.mjs spec | check SUCCEEDED | discover STREAM,… | read STREAM=COUNT,… | image VERSION
+
+const fail = (reason) => {
+  process.stderr.write(`${reason}\n`)
+  process.exit(1)
+}
+const same = (what, got, wanted) => {
+  if (JSON.stringify(got) !== JSON.stringify(wanted))
+    fail(`${what}: ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`)
+}
+const messages = (printed) =>
+  printed
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+    .filter(({ type }) => type !== 'LOG')
+
+const expectations = {
+  spec: (printed) => {
+    const [message, ...more] = messages(printed)
+    same('message types', [message.type, ...more], ['SPEC'])
+    same('required keys', message.spec.connectionSpecification.required.includes('base_url'), true)
+  },
+  check: (printed, wanted) => {
+    const [message, ...more] = messages(printed)
+    same('status', [message.connectionStatus?.status, ...more], [wanted])
+  },
+  discover: (printed, wanted) => {
+    const [message, ...more] = messages(printed)
+    const names = message.catalog.streams.map(({ name }) => name)
+    same('missing streams', [...wanted.split(',').filter((name) => !names.includes(name)), ...more], [])
+  },
+  read: (printed, wanted) => {
+    const said = messages(printed)
+    for (const [stream, count] of wanted.split(',').map((pair) => pair.split('='))) {
+      const ids = said
+        .filter((m) => m.type === 'RECORD' && m.record.stream === stream)
+        .map((m) => String(m.record.data.id))
+      same(`records of ${stream}`, [ids.length, new Set(ids).size], [Number(count), Number(count)])
+      const states = said.filter((m) => m.state?.stream?.stream_descriptor.name === stream)
+      const counted = states.reduce((sum, { state }) => sum + state.sourceStats.recordCount, 0)
+      same(`records counted by the states of ${stream}`, counted, Number(count))
+      const statuses = said
+        .filter((m) => m.trace?.stream_status?.stream_descriptor.name === stream)
+        .map((m) => m.trace.stream_status.status)
+      same(`last status of ${stream}`, statuses.at(-1), 'COMPLETE')
+    }
+  },
+  image: (printed, version) => {
+    const { OCIv1, Manifest } = JSON.parse(printed)
+    const { config } = OCIv1
+    const env = Object.fromEntries(config.Env.map((pair) => pair.split(/=(.*)/s).slice(0, 2)))
+    same('label of the version', config.Labels['io.airbyte.version'], version)
+    same('label of the name', config.Labels['io.airbyte.name'], 'feedback/source-feedback')
+    same('entrypoint', config.Entrypoint, [env.AIRBYTE_ENTRYPOINT])
+    same('time zone', env.TZ, 'UTC')
+    same('a user of its own', /^[1-9]/.test(config.User), true)
+    const ours = JSON.parse(Manifest).layers.slice(1)
+    const megabytes = ours.reduce((sum, { size }) => sum + size, 0) / 1e6
+    if (megabytes > 100) fail(`our layers hold ${megabytes.toFixed(1)} MB, more than 100`)
+    process.stdout.write(`our layers hold ${megabytes.toFixed(1)} MB\n`)
+  },
+}
+
+const [, , name, wanted] = process.argv
+expectations[name](await text(process.stdin), wanted)
