@@ -108,6 +108,27 @@ const stages = (() => {
   return found
 })()
 
+type Shape = {
+  readonly properties?: Readonly<Record<string, Shape>>
+  readonly oneOf?: ReadonlyArray<Shape>
+  readonly maximum?: number
+}
+
+/** What spec/ says of a key of the config, looked for in every alternative on the way. */
+const configAt = (target: string, path: string): Shape | undefined => {
+  const start: ReadonlyArray<Shape> = [JSON.parse(text(`spec/${target}.json`)) as Shape]
+  const reached = path
+    .split('.')
+    .reduce(
+      (shapes, key) =>
+        shapes
+          .flatMap((shape) => [shape, ...(shape.oneOf ?? [])])
+          .flatMap(({ properties = {} }) => properties[key] ?? []),
+      start,
+    )
+  return reached[0]
+}
+
 const targets = [{ target: 'source', file: 'metadata.yaml', id: '4292254d-b6c0-4d89-a049-de488cb2028b' }]
 
 describe.each(targets)('the image and listing of $target', ({ target, file, id }) => {
@@ -163,10 +184,13 @@ describe.each(targets)('the image and listing of $target', ({ target, file, id }
   })
 
   it('allows hosts that its config names', () => {
-    const spec = JSON.parse(text(`spec/${target}.json`)) as Record<string, unknown>
-    const { properties } = (spec.connectionSpecification ?? spec) as { properties: Record<string, unknown> }
-    const keys = data.allowedHosts.hosts.map((host) => /^\$\{(\w+)[\w.]*\}$/.exec(host)?.[1])
-    expect(keys.filter((key) => key === undefined || !Object.hasOwn(properties, key))).toEqual([])
+    const paths = data.allowedHosts.hosts.map((host) => /^\$\{([\w.]+)\}$/.exec(host)?.[1] ?? host)
+    expect(paths.filter((path) => configAt(target, path) === undefined)).toEqual([])
+  })
+
+  it('may be silent for longer than any wait that can be configured', () => {
+    const { maximum } = configAt(target, 'timeouts.max_wait_seconds') ?? {}
+    expect(data.maxSecondsBetweenMessages).toBeGreaterThan(maximum ?? Number.POSITIVE_INFINITY)
   })
 })
 
@@ -186,6 +210,13 @@ describe('packaging', () => {
       path.replace(/^build\//, 'connector/').replace(/js$/, 'ts'),
     )
     expect(sources.filter((path) => !existsSync(join(root, path)))).toEqual([])
+  })
+
+  it.each(Object.entries(manifest.bin))('starts %s by its link, by its path and by node', (name, path) => {
+    const ways = [[join(root, 'node_modules', '.bin', name)], [join(root, path)], [process.execPath, join(root, path)]]
+    const helps = ways.map(([command = '', ...args]) => execFileSync(command, [...args, '--help']).toString())
+    expect(helps[0]).toContain(`Usage: ${name}`)
+    expect(new Set(helps).size).toBe(1)
   })
 
   it('packs just what runs', () => {
