@@ -16,13 +16,13 @@ import {
   section,
   shown,
   text,
+  time,
   undeclared,
 } from './cdk/settings'
 
 const secret = { airbyte_secret: true, writeOnly: true }
 
 const url = matching(/^https?:\/\/[^\s/$.?#][^\s]*$/, { format: 'uri' })
-const time = matching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/, { format: 'date-time' })
 
 const AccessToken = ordered({
   auth_type: shown(

@@ -28,9 +28,10 @@ const complaints = (errors: t.Errors): ReadonlyArray<Complaint> => {
       ({ key }, i) => key !== '' && context[i - 1]?.type.constructor.name !== 'IntersectionType',
     )
     const expected = [...context].reverse().find(({ type }) => Object.keys(annotations(type as t.Any)).length > 0)
+    const wanted = expectation(expected?.type as t.Any | undefined)
     return {
       path: named.map(({ key }) => key).join('.'),
-      problem: message ?? `${kindOf(value)}, expected ${expectation(expected?.type as t.Any | undefined)}`,
+      problem: message ?? (typeof value === 'string' ? `must be ${wanted}` : `${kindOf(value)}, expected ${wanted}`),
     }
   })
   return all.filter(({ path }, i) => all.findIndex((other) => other.path === path) === i)

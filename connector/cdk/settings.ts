@@ -33,6 +33,15 @@ export const matching = (pattern: RegExp, schema: JsonSchema = {}): t.Type<strin
     (value): value is string => typeof value === 'string' && pattern.test(value),
   )
 
+const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
+
+/** An ISO 8601 time with its zone, that exists. */
+export const time: t.Type<string> = checked(
+  'time',
+  { type: 'string', format: 'date-time', pattern: timePattern.source },
+  (value): value is string => typeof value === 'string' && timePattern.test(value) && !Number.isNaN(Date.parse(value)),
+)
+
 /** A string that is not empty. */
 export const text: t.Type<string> = checked(
   'text',

@@ -1,0 +1,30 @@
+const alphabet = (text: string): ReadonlyArray<string> => [
+  text,
+  text.replaceAll('+', '-').replaceAll('/', '_'),
+  encodeURIComponent(text),
+]
+
+/** What base64 makes of the secret inside a longer text, wherever it starts there (as in `Basic base64(id:secret)`). */
+const inBase64 = (secret: string): ReadonlyArray<string> =>
+  [0, 1, 2].flatMap((shift) => {
+    const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(secret)])
+    const whole = bytes.toString('base64').replace(/=+$/, '')
+    const from = Math.ceil((shift * 8) / 6)
+    const to = Math.floor((bytes.length * 8) / 6)
+    return alphabet(whole.slice(from, to))
+  })
+
+const forms = (secret: string): ReadonlyArray<string> => {
+  const url = encodeURIComponent(secret)
+  const json = JSON.stringify(secret).slice(1, -1)
+  const plain = [secret, url, url.replaceAll('%20', '+'), url.toLowerCase(), json]
+  return secret.length < 4 ? plain : [...plain, ...inBase64(secret)]
+}
+
+/** Replaces each secret by `***`, whether raw, URL- or form-encoded, in JSON, or in base64 of any alignment. */
+export const redact = (secrets: ReadonlyArray<string>): ((text: string) => string) => {
+  const needles = [...new Set(secrets.filter((secret) => secret !== '').flatMap(forms))].sort(
+    (a, b) => b.length - a.length,
+  )
+  return (text) => needles.reduce((clean, needle) => clean.replaceAll(needle, '***'), text)
+}

@@ -1,0 +1,21 @@
+import type { Api } from '../api/api'
+
+/** What the streams read from and how: the client and the parts of the config that concern them. Times in milliseconds. */
+export type Source = {
+  readonly api: Api
+  readonly now: () => number
+  readonly startDate: number
+  readonly lookback: number
+  /** The export filters asked for; what is left out is not filtered. */
+  readonly filters: {
+    readonly sources?: ReadonlyArray<number>
+    readonly mentionTimeAfter?: string
+    readonly mentionTimeBefore?: string
+    readonly additionalFields: ReadonlyArray<string>
+  }
+  readonly pageSize: number
+  readonly order: 'unspecified' | 'modified_time'
+  /** Pages under way at a time. */
+  readonly concurrency: number
+  readonly onUnknown: 'keep' | 'drop' | 'fail'
+}

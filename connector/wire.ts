@@ -1,0 +1,72 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import { httpApi } from './api/api'
+import { checkUrl } from './api/check-url'
+import { type ClientOptions, httpClient } from './api/client'
+import { toMillis } from './api/model/scalar'
+import type { Failure } from './cdk/failure'
+import type { SourceConfig } from './config'
+import type { Source } from './streams/source'
+
+/** A source at its service. */
+export type Wired = {
+  readonly source: Source
+  /** Calls back with the time, in milliseconds since 1970, until which the service makes us wait. */
+  readonly onWait: (listener: (until: number) => void) => () => void
+  /** Gives up what is under way and frees its connections. */
+  readonly close: () => Promise<void>
+}
+
+/** A config as a source; fails where an address may not be used. */
+export const wire = (config: SourceConfig, options: ClientOptions = {}): E.Either<Failure, Wired> =>
+  pipe(
+    E.Do,
+    E.bind('base', () => checkUrl('base_url', config.base_url, config.allow_http)),
+    E.chainFirst(() =>
+      config.credentials.auth_type === 'application'
+        ? checkUrl('credentials.token_url', config.credentials.token_url, config.allow_http)
+        : E.right(undefined),
+    ),
+    E.map(({ base }) => connect(config, base, options)),
+  )
+
+const connect = (config: SourceConfig, base: URL, options: ClientOptions): Wired => {
+  const listeners = new Set<(until: number) => void>()
+  const client = httpClient(
+    { ...config, base_url: base },
+    {
+      ...options,
+      onWait: (until) => {
+        options.onWait?.(until)
+        for (const listener of [...listeners]) listener(until)
+      },
+    },
+  )
+  return {
+    source: {
+      api: httpApi(client.send),
+      now: Date.now,
+      startDate: toMillis(config.start_date),
+      lookback: config.lookback_minutes * 60_000,
+      filters: {
+        ...(config.sources === undefined ? {} : { sources: config.sources }),
+        ...(config.mention_time_after === undefined ? {} : { mentionTimeAfter: asInstant(config.mention_time_after) }),
+        ...(config.mention_time_before === undefined
+          ? {}
+          : { mentionTimeBefore: asInstant(config.mention_time_before) }),
+        additionalFields: config.additional_fields,
+      },
+      pageSize: config.page_size,
+      order: config.export_order,
+      concurrency: config.rate_limit.max_concurrency,
+      onUnknown: config.on_unknown_attribute,
+    },
+    onWait: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    close: client.close,
+  }
+}
+
+const asInstant = (time: string): string => new Date(toMillis(time)).toISOString()

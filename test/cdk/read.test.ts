@@ -1,0 +1,208 @@
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import * as t from 'io-ts'
+import { describe, expect, it } from 'vitest'
+import { type Failure, transientFailure } from '../../connector/cdk/failure'
+import type { Message } from '../../connector/cdk/message'
+import { type Run, read } from '../../connector/cdk/read'
+import { type Demand, type Reader, type Reading, stream } from '../../connector/cdk/stream'
+
+type Script = ReadonlyArray<E.Either<Failure, Reading> | 'hang' | 'throw'>
+
+const reader = (script: Script): Reader<unknown, number> & { asked: Array<ReadonlyArray<Demand<number>>> } => {
+  const asked: Array<ReadonlyArray<Demand<number>>> = []
+  return {
+    name: 'scripted',
+    asked,
+    read: () =>
+      async function* (demands) {
+        asked.push(demands)
+        for (const step of script) {
+          if (step === 'hang') await new Promise(() => undefined)
+          else if (step === 'throw') throw new Error('broken reader')
+          else yield step
+        }
+      },
+  }
+}
+
+const numbers = (name: string, from: Reader<unknown, number>) =>
+  stream({
+    name,
+    codec: t.type({ id: t.number }),
+    primaryKey: ['id'],
+    cursor: 'id',
+    reader: from,
+    project: (id) => [{ json: Buffer.from(`{"id":${id}}`) }],
+  })
+
+const rows = (name: string, ...ids: number[]): E.Either<Failure, Reading> =>
+  E.right({ _tag: 'Rows', stream: name, rows: ids.map((id) => ({ json: Buffer.from(`{"id":${id}}`) })) })
+const state = (name: string, value: unknown): E.Either<Failure, Reading> =>
+  E.right({ _tag: 'Checkpoint', stream: name, state: () => value })
+
+const base = (streams: Run<unknown>['streams']): Run<unknown> => ({
+  streams,
+  env: {},
+  catalog: streams.map(({ name }) => ({ name, syncMode: 'incremental', attributes: O.none })),
+  state: {},
+  now: () => 0,
+  cadence: { records: 1, millis: 1e9 },
+  stop: new AbortController().signal,
+  onWait: () => () => undefined,
+})
+
+const collect = async (run: Run<unknown>): Promise<ReadonlyArray<Message>> => {
+  const all: Message[] = []
+  for await (const message of read(run)) all.push(message)
+  return all
+}
+
+/** A run in short: what was said, of which stream, with the count or state. */
+const brief = (messages: ReadonlyArray<Message>) =>
+  messages.map((message) => {
+    switch (message._tag) {
+      case 'Started':
+        return `${message.stream.name} started`
+      case 'Records':
+        return `${message.stream} ${message.rows.length} records`
+      case 'Checkpoint':
+        return `${message.stream} state ${JSON.stringify(message.state)} after ${message.count}`
+      case 'Log':
+        return `log ${message.message}`
+      case 'Failed':
+        return `${message.stream} failed ${message.failure._tag}`
+      case 'Waiting':
+        return `${message.stream} waits until ${message.until}`
+      default:
+        return `${message.stream} ${message._tag.toLowerCase()}`
+    }
+  })
+
+describe('read', () => {
+  it('says each stream in order: started, running, records, state, finished', async () => {
+    const a = numbers('a', reader([rows('a', 1, 2), state('a', 1), rows('a'), rows('a', 3), state('a', 2)]))
+    expect(brief(await collect(base([a])))).toEqual([
+      'a started',
+      'a running',
+      'a 2 records',
+      'a state 1 after 2',
+      'a 1 records',
+      'a state 2 after 1',
+      'a finished',
+    ])
+  })
+
+  it('says a state without records too, and never the same state twice in a row', async () => {
+    const a = numbers('a', reader([state('a', 1), state('a', 1), state('a', 1)]))
+    expect(brief(await collect(base([a])))).toEqual(['a started', 'a state 1 after 0', 'a finished'])
+  })
+
+  it('keeps states back until the cadence is due, and says the last one', async () => {
+    const a = numbers(
+      'a',
+      reader([rows('a', 1), state('a', 1), rows('a', 2), state('a', 2), rows('a', 3), state('a', 3)]),
+    )
+    const messages = await collect({ ...base([a]), cadence: { records: 2, millis: 1e9 } })
+    expect(brief(messages).filter((line) => line.includes('state'))).toEqual(['a state 2 after 2', 'a state 3 after 1'])
+  })
+
+  it('feeds the streams of one reader by one pass and fails them together, others go on', async () => {
+    const shared = reader([rows('a', 1), state('a', 1), E.left(transientFailure('gone'))])
+    const other = numbers('c', reader([state('c', 9)]))
+    const messages = await collect(base([numbers('a', shared), numbers('b', shared), other]))
+    expect(shared.asked.map((demands) => demands.map((demand) => demand.stream))).toEqual([['a', 'b']])
+    expect(brief(messages)).toEqual([
+      'a started',
+      'b started',
+      'a running',
+      'a 1 records',
+      'a state 1 after 1',
+      'a failed Transient',
+      'b failed Transient',
+      'c started',
+      'c state 9 after 0',
+      'c finished',
+    ])
+  })
+
+  it('ends a stream whose reader throws as our fault', async () => {
+    const messages = await collect(base([numbers('a', reader(['throw']))]))
+    expect(brief(messages)).toEqual(['a started', 'a failed System'])
+  })
+
+  it('names a stream that does not exist and reads the others', async () => {
+    const run = base([numbers('a', reader([state('a', 1)]))])
+    const messages = await collect({
+      ...run,
+      catalog: [{ name: 'nope', syncMode: 'incremental', attributes: O.none }, ...run.catalog],
+    })
+    expect(brief(messages)).toEqual(['nope failed Config', 'a started', 'a state 1 after 0', 'a finished'])
+  })
+
+  it('gives each stream its own state, and full refresh where incremental is not offered', async () => {
+    const shared = reader([])
+    const plain = stream({
+      name: 'b',
+      codec: t.type({ id: t.number }),
+      primaryKey: ['id'],
+      reader: shared,
+      project: () => [],
+    })
+    await collect({ ...base([numbers('a', shared), plain]), state: { a: { at: 1 } } })
+    expect(shared.asked[0]?.map(({ syncMode, state }) => [syncMode, state])).toEqual([
+      ['incremental', O.some({ at: 1 })],
+      ['full_refresh', O.none],
+    ])
+  })
+
+  it('when stopped says the last safe state and no more', async () => {
+    const stop = new AbortController()
+    const a = numbers('a', reader([rows('a', 1), state('a', 1), 'hang']))
+    const b = numbers('b', reader([state('b', 1)]))
+    const messages: Message[] = []
+    for await (const message of read({ ...base([a, b]), cadence: { records: 99, millis: 1e9 }, stop: stop.signal })) {
+      messages.push(message)
+      if (message._tag === 'Records') setTimeout(() => stop.abort(), 5)
+    }
+    expect(brief(messages)).toEqual(['a started', 'a running', 'a 1 records', 'a state 1 after 1'])
+  })
+
+  it('says that it waits, with the state so far, and goes on', async () => {
+    let tell: ((until: number) => void) | undefined
+    const script: Script = [rows('a', 1), state('a', 1)]
+    const slow: Reader<unknown, number> = {
+      name: 'slow',
+      read: () =>
+        async function* () {
+          for (const step of script) if (typeof step !== 'string') yield step
+          await new Promise((resolve) => setTimeout(resolve, 5))
+          tell?.(42)
+          await new Promise((resolve) => setTimeout(resolve, 5))
+          yield rows('a', 2)
+          yield state('a', 2)
+        },
+    }
+    const run = base([numbers('a', slow)])
+    const messages = await collect({
+      ...run,
+      cadence: { records: 99, millis: 1e9 },
+      onWait: (listener) => {
+        tell = listener
+        return () => {
+          tell = undefined
+        }
+      },
+    })
+    expect(brief(messages)).toEqual([
+      'a started',
+      'a running',
+      'a 1 records',
+      'a waits until 42',
+      'a state 1 after 1',
+      'a 1 records',
+      'a state 2 after 1',
+      'a finished',
+    ])
+  })
+})
