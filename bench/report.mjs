@@ -1,4 +1,4 @@
-const median = (values) => {
+export const median = (values) => {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length / 2
   return Number.isInteger(middle) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[Math.floor(middle)]
@@ -23,8 +23,8 @@ export const compare = (comparisons, figures) =>
   comparisons
     .filter(({ of, to }) => figures[of] !== undefined && (to === undefined || figures[to] !== undefined))
     .map((comparison) => {
-      const { of, to, figure, atLeast, atMost } = comparison
-      const value = figures[of][figure] / (to === undefined ? 1 : figures[to][figure])
+      const { of, to, figure, less = 0, atLeast, atMost } = comparison
+      const value = (figures[of][figure] - less) / (to === undefined ? 1 : figures[to][figure])
       const bounded = atLeast !== undefined || atMost !== undefined
       return {
         ...comparison,
@@ -56,8 +56,9 @@ export const table = (figures) => {
 /** A comparison as a line for people. */
 export const line =
   (names) =>
-  ({ of, to, figure, atLeast, atMost, value, holds }) => {
-    const subject = to === undefined ? `${names[of]}: ${figure}` : `${names[of]} / ${names[to]}: ${figure}`
+  ({ of, to, figure, less, atLeast, atMost, value, holds }) => {
+    const first = less === undefined ? names[of] : `(${names[of]} - ${less})`
+    const subject = to === undefined ? `${first}: ${figure}` : `${first} / ${names[to]}: ${figure}`
     const bound = atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`
     return `${subject} ${value.toFixed(2)}${holds === undefined ? '' : ` (to reach: ${bound}; ${holds ? 'reached' : 'not reached'})`}`
   }

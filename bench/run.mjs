@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { compare, line, summary, table } from './report.mjs'
-import { bounds, ratios, rows } from './rows.mjs'
+import { compare, line, median, summary, table } from './report.mjs'
+import { comparisons, rows } from './rows.mjs'
+import { timings } from './timings.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -18,7 +19,7 @@ const { values } = parseArgs({
   },
 })
 
-const usage = `npm run bench -- [--pages N] [--runs N] [--only ${Object.keys(rows).join(',')}] [--short] [--json]
+const usage = `npm run bench -- [--pages N] [--runs N] [--only ${Object.keys({ ...rows, ...timings }).join(',')}] [--short] [--json]
 
 Serves N pages (100) of 1,000 reviews from memory in another process and measures the connector beside its floors:
 medians of so many runs (5), the rows taking turns. --short: 10 pages, 1 run.
@@ -27,7 +28,8 @@ medians of so many runs (5), the rows taking turns. --short: 10 pages, 1 run.
 const perPage = 1000
 const pages = Number(values.pages ?? (values.short ? 10 : 100))
 const runs = Number(values.runs ?? (values.short ? 1 : 5))
-const chosen = Object.entries(rows).filter(([key]) => values.only === undefined || values.only.split(',').includes(key))
+const wanted = (table) =>
+  Object.entries(table).filter(([key]) => values.only === undefined || values.only.split(',').includes(key))
 
 const serve = async () => {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'server.mjs')], {
@@ -41,6 +43,7 @@ const serve = async () => {
 const whole = ({ prints }, records, { lines }) => !prints || (lines >= records && lines <= records * 1.02 + 50)
 
 const bench = async (folder, server) => {
+  const chosen = wanted(rows)
   const input = (name, value) => {
     const file = join(folder, name)
     writeFileSync(file, JSON.stringify(value))
@@ -64,19 +67,33 @@ const bench = async (folder, server) => {
   )
 }
 
-const print = (figures) => {
-  const comparisons = compare([...ratios, ...bounds], figures)
+const time = async () => {
+  const figures = {}
+  for (const [key, { name, run }] of wanted(timings)) figures[key] = { name, ms: median(await run(values)) }
+  return figures
+}
+
+const print = (measured, timed) => {
+  const figures = { ...measured, ...timed }
+  const compared = compare(comparisons, figures)
   const machine = { node: process.version, cores: availableParallelism(), runs, pages }
-  if (values.json) return `${JSON.stringify({ machine, figures, comparisons }, null, 2)}\n`
+  if (values.json) return `${JSON.stringify({ machine, figures, comparisons: compared }, null, 2)}\n`
   const names = Object.fromEntries(Object.entries(figures).map(([key, { name }]) => [key, name]))
-  return [...table(Object.values(figures)), '', ...comparisons.map(line(names)), ''].join('\n')
+  return [
+    ...(Object.keys(measured).length > 0 ? [...table(Object.values(measured)), ''] : []),
+    ...Object.values(timed).map(({ name, ms }) => `${name}: ${ms.toFixed(1)} ms`),
+    '',
+    ...compared.map(line(names)),
+    '',
+  ].join('\n')
 }
 
 const main = async () => {
   const folder = mkdtempSync(join(tmpdir(), 'bench-'))
   const server = await serve()
   try {
-    process.stdout.write(print(await bench(folder, server)))
+    const measured = await bench(folder, server)
+    process.stdout.write(print(measured, await time()))
   } finally {
     server.stop()
     rmSync(folder, { recursive: true })
