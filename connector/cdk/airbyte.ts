@@ -3,6 +3,7 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
 import * as t from 'io-ts'
+import { bookmarksOf, singerValue } from './bookmarks'
 import type { Catalog, State } from './catalog'
 import { configFailure, type Failure } from './failure'
 import { decode } from './json'
@@ -173,8 +174,8 @@ const StateMessage = t.type({
 })
 
 /**
- * A state file: an array of state messages (STREAM, GLOBAL or LEGACY), one such message, printed STATE lines, or
- * LEGACY's bare object of streams. Empty forms and nulls mean no state.
+ * A state file: an array of state messages (STREAM, GLOBAL or LEGACY), one such message, printed STATE lines,
+ * LEGACY's bare object of streams, or a state of the Singer tap. Empty forms and nulls mean no state.
  */
 export const readState = (value: unknown): E.Either<Failure, State> => {
   if (value === null || value === undefined) return E.right({})
@@ -188,6 +189,8 @@ export const readState = (value: unknown): E.Either<Failure, State> => {
 }
 
 const stateOf = (value: unknown): E.Either<Failure, State> => {
+  const singer = singerValue(value)
+  if (O.isSome(singer)) return E.right(bookmarksOf(singer.value))
   const printed = t.type({ type: t.literal('STATE'), state: t.UnknownRecord }).decode(value)
   const message = E.isRight(printed) ? printed.right.state : value
   if (!t.UnknownRecord.is(message))

@@ -7,13 +7,34 @@ import { annotations } from './schema'
 export const parseJson = (text: string): E.Either<string, unknown> =>
   E.tryCatch(
     () => JSON.parse(text),
-    (error) => {
-      const at = /at position (\d+)/.exec(String(error))?.[1]
+    () => {
+      const at = breaksAt(text)
       if (at === undefined) return 'is not JSON: it ends too early or is empty'
-      const before = text.slice(0, Number(at)).split('\n')
-      return `is not JSON: line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
+      const before = text.slice(0, at).split('\n')
+      return `is not JSON: it breaks at line ${before.length}, column ${before.at(-1)?.length ?? 1}`
     },
   )
+
+/** The engine's own message may quote the text, and says the place only sometimes: so the shortest broken beginning is searched. */
+const breaksAt = (text: string): number | undefined => {
+  if (endsEarly(text)) return undefined
+  let [low, high] = [0, text.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (endsEarly(text.slice(0, middle))) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+const endsEarly = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch (error) {
+    return /Unexpected end|Unterminated|No number after/.test(String(error))
+  }
+}
 
 /** One error: the key path and what would be right. Never the value, which may be a secret. */
 export type Complaint = { readonly path: string; readonly problem: string }
