@@ -35,7 +35,7 @@ export const cutter = (options: CutOptions): Cutter => {
   return (body) => {
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     if (!isUtf8(bytes)) return E.left({ _tag: 'Decode', path: '$', message: 'not UTF-8' })
-    const walk = walkOf({ bytes, undeclared: options.undeclared, list: options.list, serial })
+    const walk = walkOf(bytes, options, serial, new Set())
     try {
       return walkEnvelope(walk, record)
     } catch (error) {

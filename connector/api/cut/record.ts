@@ -3,7 +3,7 @@ import { distinct } from './distinct'
 import type { Shape } from './shape'
 import { OPEN_OBJECT } from './token'
 import { object } from './value'
-import { nameOf, refuse, render, type Walk } from './walk'
+import { nameOf, refuse, render, type Walk, walkOf } from './walk'
 
 /** A longer record fits no consumer: the platforms take lines of 20 MB. */
 export const maxRecordBytes = 20_000_000
@@ -37,10 +37,12 @@ export const cutRecord = (walk: Walk, record: RecordShape, from: number, to: num
 
 const anew = (walk: Walk, record: RecordShape, from: number): Cut => {
   const bytes = Buffer.from(distinct(walk, from, record.rename), 'latin1')
-  const again: Walk = { ...walk, bytes }
+  const again = walkOf(bytes, walk, walk.serial, walk.unknown)
+  again.index = walk.index
   walkRecord(again, record, 0)
   walk.serial = again.serial
-  return cutRecord({ ...again, repeated: false }, record, 0, bytes.length)
+  again.repeated = false
+  return cutRecord(again, record, 0, bytes.length)
 }
 
 const leaving = (walk: Walk, from: number, to: number, raw: Buffer): Buffer => {

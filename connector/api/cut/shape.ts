@@ -38,6 +38,7 @@ export type Attribute = {
   readonly shape: Shape
   /** Its key as it comes, in quotes. */
   readonly token: Uint8Array
+  readonly words: Int32Array
   /** Its key as it leaves, in quotes, where that differs. */
   readonly rename: string | undefined
   readonly action: Action | undefined
@@ -64,7 +65,12 @@ export const toShape = (options: ShapeOptions): Shape => {
   for (const [from, to] of Object.entries(options.rename)) {
     const attribute = root.attributes.get(to)
     if (attribute !== undefined)
-      root.attributes.set(from, { ...attribute, token: quoted(from), rename: JSON.stringify(to) })
+      root.attributes.set(from, {
+        ...attribute,
+        token: quoted(from),
+        words: wordsOf(quoted(from)),
+        rename: JSON.stringify(to),
+      })
   }
   return root
 }
@@ -80,6 +86,11 @@ const join = (shape: Shape, index: (array: Shape) => ReadonlyArray<string>): str
   for (let { name, parent } = shape; parent !== undefined; { name, parent } = parent)
     names.unshift(...(parent.kind === 'array' ? index(parent) : [name]))
   return names.join('.')
+}
+
+const wordsOf = (token: Uint8Array): Int32Array => {
+  const view = new DataView(token.buffer, token.byteOffset, token.byteLength)
+  return Int32Array.from({ length: token.length >> 2 }, (_, i) => view.getInt32(i * 4, true))
 }
 
 const quoted = (key: string): Uint8Array => Buffer.from(JSON.stringify(key))
@@ -129,6 +140,7 @@ const declare = (options: ShapeOptions, codec: Known, shape: Shape): void => {
         const attribute: Attribute = {
           shape: own,
           token: quoted(key),
+          words: wordsOf(quoted(key)),
           rename: undefined,
           action: options.actions[pathOf(own)],
           slot: { seen: 0 },

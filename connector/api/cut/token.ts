@@ -13,16 +13,23 @@ export const CLOSE_OBJECT = 0x7d
 /** 1 for the bytes that stand for themselves in a string. */
 const plain = new Uint8Array(256).map((_, byte) => (byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 0 : 1))
 
+/** Do all four bytes of a word stand for themselves? Flipping bit 1 puts the quote among the control characters. */
+const allPlain = (word: number): boolean => {
+  const low = word ^ 0x02020202
+  const slash = word ^ 0x5c5c5c5c
+  return ((((low - 0x21212121) & ~low) | ((slash - 0x01010101) & ~slash)) & 0x80808080) === 0
+}
+
 /** The position of the next byte that is no white space. */
-export const space = (walk: Walk, at: number): number => {
+export const space = (walk: Walk, at: number): number => ((walk.bytes[at] ?? 0) > 0x20 ? at : blank(walk, at))
+
+const blank = (walk: Walk, at: number): number => {
   const { bytes } = walk
-  let p = at
-  for (;;) {
+  for (let p = at; ; p++) {
     const byte = bytes[p] ?? 0xff
     if (byte > 0x20) return p
     if (byte === 0x0a || byte === 0x0d) walk.lines = true
     else if (byte !== 0x20 && byte !== 0x09) throw broken(walk, p)
-    p++
   }
 }
 
@@ -35,9 +42,11 @@ export const colon = (walk: Walk, at: number): number => {
 
 /** The position after a string that starts (after its quote) at `at`. Half a surrogate pair leaves as U+FFFD: no UTF-8 can say it. */
 export const string = (walk: Walk, at: number): number => {
-  const { bytes } = walk
+  const { bytes, view } = walk
+  const last = bytes.length - 4
   let p = at
   for (;;) {
+    while (p <= last && allPlain(view.getInt32(p, true))) p += 4
     while (plain[bytes[p] ?? 0] === 1) p++
     if (bytes[p] === QUOTE) return p + 1
     if (bytes[p] !== BACKSLASH) throw broken(walk, p)
@@ -104,8 +113,7 @@ export const word = (walk: Walk, at: number): number => {
   return at + found.length
 }
 
-/** Do the bytes of `token` stand at `at`? */
-export const same = (bytes: Uint8Array, at: number, token: Uint8Array): boolean => {
+const same = (bytes: Uint8Array, at: number, token: Uint8Array): boolean => {
   for (let i = 0; i < token.length; i++) if (bytes[at + i] !== token[i]) return false
   return true
 }

@@ -9,7 +9,6 @@ import {
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
-  same,
   space,
   string,
   textOf,
@@ -97,7 +96,7 @@ export const object = (walk: Walk, shape: Shape, open: number): number => {
     const from = p
     const edits = walk.edits.length
     if (bytes[p] !== QUOTE) throw broken(walk, p)
-    let attribute = guess(bytes, p, previous === undefined ? shape.first : previous.next)
+    let attribute = guess(walk, p, previous === undefined ? shape.first : previous.next)
     if (attribute !== undefined) p += attribute.token.length
     else {
       p = string(walk, p + 1)
@@ -152,13 +151,20 @@ export const object = (walk: Walk, shape: Shape, open: number): number => {
 }
 
 /** The attribute whose key stands here, if it is one of those that came next in the objects before. */
-const guess = (bytes: Uint8Array, at: number, expected: Attribute | undefined): Attribute | undefined => {
+const guess = (walk: Walk, at: number, expected: Attribute | undefined): Attribute | undefined => {
   let candidate = expected
   for (let i = 0; i < 4 && candidate !== undefined; i++) {
-    if (same(bytes, at, candidate.token)) return candidate
+    if (stands(walk, at, candidate)) return candidate
     candidate = candidate.next
   }
   return undefined
+}
+
+const stands = ({ bytes, view }: Walk, at: number, { token, words }: Attribute): boolean => {
+  if (at + token.length > bytes.length) return false
+  for (let i = 0; i < words.length; i++) if (view.getInt32(at + i * 4, true) !== words[i]) return false
+  for (let i = words.length * 4; i < token.length; i++) if (bytes[at + i] !== token[i]) return false
+  return true
 }
 
 const report = (walk: Walk, shape: Shape, name: string): void => {

@@ -7,6 +7,8 @@ export type Edit = { readonly from: number; readonly to: number; readonly text: 
 /** Where a walk over a page stands. It is written to as it goes: a page holds a hundred thousand values. */
 export type Walk = {
   readonly bytes: Buffer
+  /** The same bytes, four at a time. */
+  readonly view: DataView
   /** What becomes of undeclared top-level attributes. */
   readonly undeclared: 'keep' | 'drop' | 'fail'
   /** Where records stand in the envelope. */
@@ -34,11 +36,20 @@ export type Walk = {
   lines: boolean
 }
 
-/** A walk at the start of a page, its objects numbered from `serial` on. */
-export const walkOf = (page: Pick<Walk, 'bytes' | 'undeclared' | 'list' | 'serial'>): Walk => ({
-  ...page,
-  unknown: new Set(),
+/** A walk at the start of `bytes`, its objects numbered from `serial` on. Spelt out, so that every walk has one hidden class. */
+export const walkOf = (
+  bytes: Buffer,
+  { undeclared, list }: Pick<Walk, 'undeclared' | 'list'>,
+  serial: number,
+  unknown: Set<string>,
+): Walk => ({
+  bytes,
+  view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+  undeclared,
+  list,
+  unknown,
   index: 0,
+  serial,
   edits: [],
   changes: [],
   extra: [],
