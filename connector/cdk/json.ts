@@ -10,8 +10,8 @@ export const parseJson = (text: string): E.Either<string, unknown> =>
     () => {
       const at = breaksAt(text)
       if (at === undefined) return 'is not JSON: it ends too early or is empty'
-      const before = text.slice(0, at).split('\n')
-      return `is not JSON: it breaks at line ${before.length}, column ${before.at(-1)?.length ?? 1}`
+      const before = text.slice(0, at - 1).split('\n')
+      return `is not JSON: it breaks at line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`
     },
   )
 
@@ -32,7 +32,12 @@ const endsEarly = (text: string): boolean => {
     JSON.parse(text)
     return true
   } catch (error) {
-    return /Unexpected end|Unterminated|No number after/.test(String(error))
+    const said = String(error)
+    return (
+      /Unexpected end|Unterminated/.test(said) ||
+      said.includes(`position ${text.length} `) ||
+      said.endsWith(`position ${text.length}`)
+    )
   }
 }
 

@@ -10,8 +10,7 @@ export type Entry = {
 const levels: Record<Level, string> = { error: 'ERROR', warn: 'WARNING', info: 'INFO', debug: 'DEBUG' }
 
 /** `LEVEL message`, one line. */
-export const plainLog = ({ level, message }: Entry): string =>
-  `${levels[level]} ${message.replaceAll('\n', '\\n')}`
+export const plainLog = ({ level, message }: Entry): string => `${levels[level]} ${message.replaceAll('\n', '\\n')}`
 
 /** The Meltano SDK's structured form, of which Meltano reads level, stream and message. `now`: milliseconds. */
 export const jsonLog =
