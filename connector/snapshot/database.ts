@@ -1,4 +1,11 @@
-import { type DuckDBAppender, type DuckDBConnection, DuckDBInstance, type DuckDBValue, type JS } from '@duckdb/node-api'
+import {
+  type DuckDBAppender,
+  type DuckDBConnection,
+  DuckDBInstance,
+  type DuckDBType,
+  type DuckDBValue,
+  type JS,
+} from '@duckdb/node-api'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import type { Failure } from '../cdk/failure'
@@ -14,8 +21,8 @@ export type Values = Record<string, DuckDBValue> | DuckDBValue[]
 /** One connection to one DuckDB file; its methods reject with DuckDB's own error. */
 export type Database = {
   readonly path: string
-  /** Runs one or more statements; only a single one may have values. */
-  readonly run: (sql: string, values?: Values) => Promise<void>
+  /** Runs one or more statements; only a single one may have values. `types`: where they cannot be told from the values. */
+  readonly run: (sql: string, values?: Values, types?: Readonly<Record<string, DuckDBType>>) => Promise<void>
   readonly query: (sql: string, values?: Values) => Promise<ReadonlyArray<Cells>>
   /** The first column of the first row, undefined if there is no row. */
   readonly scalar: (sql: string, values?: Values) => Promise<Cell | undefined>
@@ -68,8 +75,8 @@ const overInstance = async (path: string, instance: DuckDBInstance, release: () 
 }
 
 const overConnection = (path: string, connection: DuckDBConnection): Omit<Database, 'connect' | 'close'> => {
-  const run: Database['run'] = async (sql, values) => {
-    await connection.run(sql, values)
+  const run: Database['run'] = async (sql, values, types) => {
+    await connection.run(sql, values, types)
   }
   const query: Database['query'] = async (sql, values) =>
     (await (await connection.run(sql, values)).getRowObjectsJS()).map(toCells)

@@ -1,0 +1,98 @@
+import type { StreamInfo } from '../cdk/message'
+import type { Column } from './column'
+import { type Database, literal, quoted } from './database'
+import type { Destination, Standing } from './destination'
+
+export type Status = 'running' | 'complete' | 'incomplete'
+
+/** What the file remembers of a stream; undefined for one it has not met. */
+export const standingOf = async (db: Database, stream: string): Promise<Standing | undefined> => {
+  const [row] = await db.query(
+    `SELECT generation, refreshing, EXISTS (SELECT 1 FROM _state WHERE stream = $stream) AS has_state
+     FROM _streams WHERE stream = $stream`,
+    { stream },
+  )
+  return (
+    row && { generation: Number(row.generation), refreshing: row.refreshing === true, hasState: row.has_state === true }
+  )
+}
+
+export const declareStream = async (db: Database, info: StreamInfo, target: Destination): Promise<void> => {
+  await db.run('DELETE FROM _streams WHERE stream = $stream', { stream: info.name })
+  await db.run(
+    `INSERT INTO _streams VALUES (
+       $stream, $schema, [${info.primaryKey.map(literal).join(', ')}]::VARCHAR[], $cursor, $generation::BIGINT, $refreshing)`,
+    {
+      stream: info.name,
+      schema: JSON.stringify(info.schema),
+      cursor: target.cursor ?? null,
+      generation: target.generation,
+      refreshing: target.minimum > 0,
+    },
+  )
+  if (target.fresh) await db.run('DELETE FROM _state WHERE stream = $stream', { stream: info.name })
+}
+
+/** A cursor as `_loads` shows it: times in UTC with milliseconds, anything else as DuckDB prints it. */
+export const cursorText = (column: Column): string =>
+  column.type === 'TIMESTAMPTZ'
+    ? `strftime(max(${quoted(column.name)})::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ')`
+    : `max(${quoted(column.name)})::VARCHAR`
+
+/** A new row in `_loads`; answers its number. */
+export const beginLoad = async (
+  db: Database,
+  run: number,
+  info: StreamInfo,
+  generation: number,
+  cursor: Column | undefined,
+  now: number,
+): Promise<number> => {
+  const load = Number(await db.scalar('SELECT coalesce(max(load), 0) + 1 FROM _loads'))
+  await db.run(
+    `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, cursor_from, generation, status)
+     SELECT ${load}, ${run}, $stream, $mode, make_timestamptz($now::BIGINT * 1000), 0, count(*),
+       ${cursor === undefined ? 'NULL' : cursorText(cursor)}, $generation::BIGINT, 'running'
+     FROM ${quoted(info.name)}`,
+    { stream: info.name, mode: info.syncMode, now, generation },
+  )
+  return load
+}
+
+/** Brings a load's row up to what has just been written. `newest`: the greatest cursor among the records of this batch. */
+export const continueLoad = async (
+  db: Database,
+  load: {
+    readonly id: number
+    readonly stream: string
+    readonly status: Status
+    readonly records: number
+    readonly sourceRecords: number | undefined
+  },
+  newest: string | undefined,
+  now: number,
+): Promise<void> => {
+  await db.run(
+    `UPDATE _loads SET
+       records = $records::BIGINT, source_records = $source::BIGINT, status = $status,
+       rows = (SELECT count(*) FROM ${quoted(load.stream)}),
+       cursor_to = nullif(greatest(coalesce(cursor_to, ''), coalesce($newest, '')), ''),
+       ended = CASE WHEN $status = 'running' THEN NULL ELSE make_timestamptz($now::BIGINT * 1000) END,
+       seconds = CASE WHEN $status = 'running' THEN NULL ELSE $now::BIGINT / 1000 - epoch(started) END
+     WHERE load = ${load.id}`,
+    { records: load.records, source: load.sourceRecords ?? null, status: load.status, newest: newest ?? null, now },
+  )
+}
+
+/** A run that was killed leaves its loads running; the next one closes them. */
+export const closeAbandonedLoads = (db: Database): Promise<void> =>
+  db.run(`UPDATE _loads SET status = 'incomplete' WHERE status = 'running'`)
+
+export const writeState = async (db: Database, stream: string, text: string, now: number): Promise<void> => {
+  await db.run('DELETE FROM _state WHERE stream = $stream', { stream })
+  await db.run('INSERT INTO _state VALUES ($stream, $text, make_timestamptz($now::BIGINT * 1000))', {
+    stream,
+    text,
+    now,
+  })
+}

@@ -1,0 +1,89 @@
+import { continueLoad, cursorText, writeState } from './books'
+import { type Database, quoted } from './database'
+import { insertRows } from './insert'
+import type { Load } from './load'
+import { buriedReviews, bury, keepNewest, newDeletions, newestVersions, notRefreshed, removeOutdated } from './merge'
+import { deletions, parent, tombstoneColumn, type Versioned, versioned } from './relations'
+import type { Table } from './table'
+
+type Written = { readonly load: Load; readonly after: number }
+
+/** Rows, what follows from them, and the states that cover them: all of it or nothing. */
+export const commit = (
+  db: Database,
+  loads: ReadonlyArray<Load>,
+  tables: ReadonlyArray<Table>,
+  now: number,
+): Promise<void> =>
+  db.transaction(async () => {
+    const about = tables.map(versioned).filter((each) => each !== undefined)
+    const written: Array<Written> = []
+    for (const load of loads) if (load.rows.length > 0) written.push(await write(db, load))
+    const newest = new Map<string, string>()
+    for (const { load, after } of written)
+      if (load.cursor !== undefined) newest.set(load.stream, await newestCursor(db, load, after))
+    for (const each of written) await settle(db, each, about)
+    await keepOneVersion(db, written, about)
+    for (const load of loads) {
+      if (load.status === 'complete' && load.destination.minimum > 0) await endRefresh(db, load, about)
+      if (load.state !== undefined) await writeState(db, load.stream, load.state, now)
+      await continueLoad(db, load, newest.get(load.stream), now)
+    }
+  })
+
+const write = async (db: Database, load: Load): Promise<Written> => {
+  const after = Number(await db.scalar(`SELECT coalesce(max(rowid), -1) FROM ${quoted(load.stream)}`))
+  await insertRows(db, load.table, load.destination.generation, load.rows)
+  return { load, after }
+}
+
+const newestCursor = async (db: Database, { cursor, stream }: Load, after: number): Promise<string> =>
+  cursor === undefined
+    ? ''
+    : String((await db.scalar(`SELECT ${cursorText(cursor)} FROM ${quoted(stream)} WHERE rowid > ${after}`)) ?? '')
+
+/** Deletions go first through what they delete, and only then into one row for each key: an event we hold already is told by its row. */
+const settle = async (db: Database, { load, after }: Written, about: ReadonlyArray<Versioned>): Promise<void> => {
+  const { table, destination } = load
+  const self = versioned(table)
+  if (table.name === deletions && self !== undefined) {
+    await db.run(newDeletions(self, after))
+    for (const each of about) if (each.table.name !== deletions) await db.run(bury(each))
+  }
+  if (destination.key.length === 0) return
+  await db.run(keepNewest({ table: table.name, after }, destination.key, destination.cursor))
+  const tombstone = tombstoneColumn(table)
+  if (table.name !== parent || self === undefined || tombstone === undefined) return
+  await db.run(buriedReviews(self, tombstone, after))
+  for (const each of about) if (each.table.name !== deletions) await db.run(bury(each))
+}
+
+const keepOneVersion = async (
+  db: Database,
+  written: ReadonlyArray<Written>,
+  about: ReadonlyArray<Versioned>,
+): Promise<void> => {
+  const children = about.filter(({ table }) => table.name !== parent && table.name !== deletions)
+  const batches = written.flatMap(({ load, after }) => {
+    const self = versioned(load.table)
+    return self === undefined || load.stream === deletions ? [] : [{ ...self, after }]
+  })
+  if (children.length === 0 || batches.length === 0) return
+  const parents = about.filter(({ table }) => table.name === parent)
+  await db.run(newestVersions([...parents, ...children], batches))
+  for (const child of children) await db.run(removeOutdated(child))
+}
+
+const endRefresh = async (
+  db: Database,
+  { table, destination }: Load,
+  about: ReadonlyArray<Versioned>,
+): Promise<void> => {
+  const self = versioned(table)
+  if (table.name === parent && self !== undefined) {
+    await db.run(notRefreshed(self, destination.minimum))
+    for (const each of about) if (each.table.name !== parent && each.table.name !== deletions) await db.run(bury(each))
+  }
+  await db.run(`DELETE FROM ${quoted(table.name)} WHERE _airbyte_generation_id < ${destination.minimum}`)
+  await db.run('UPDATE _streams SET refreshing = false WHERE stream = $stream', { stream: table.name })
+}

@@ -1,0 +1,64 @@
+import { BIGINT, LIST, listValue, VARCHAR } from '@duckdb/node-api'
+import type { Row } from '../cdk/message'
+import { type Column, fingerprint, metaColumns } from './column'
+import { type Database, literal, quoted } from './database'
+import type { Table } from './table'
+
+/** A record with the time it was read, in milliseconds since 1970. */
+export type Arrival = Row & { readonly at: number }
+
+const decoder = new TextDecoder()
+
+/** Appends records as typed rows, in their order. A value that does not fit its column becomes null and is named in `_airbyte_meta`. */
+export const insertRows = async (
+  db: Database,
+  table: Table,
+  generation: number,
+  rows: ReadonlyArray<Arrival>,
+): Promise<void> => {
+  await db.run(
+    insertion(table, generation),
+    {
+      json: listValue(rows.map(({ json }) => decoder.decode(json))),
+      at: listValue(rows.map(({ at }) => BigInt(at))),
+      changes: listValue(
+        rows.map(({ changes = [] }) => changes.map((change) => JSON.stringify(change)).join(',') || null),
+      ),
+    },
+    { json: LIST(VARCHAR), at: LIST(BIGINT), changes: LIST(VARCHAR) },
+  )
+}
+
+/** `_typed` is the record as the columns want it, `_text` the same attributes as they came. */
+const insertion = ({ name, columns }: Table, generation: number): string => {
+  const names = columns.map((column) => quoted(column.name)).join(', ')
+  const checked = columns.filter(({ type }) => type !== 'VARCHAR' && type !== 'JSON')
+  return `
+    INSERT INTO ${quoted(name)} (${names}, ${metaColumns.map(([column]) => column).join(', ')})
+    SELECT ${names}, ${fingerprint(columns)}, make_timestamptz(_at * 1000), _meta, ${generation}
+    FROM (
+      SELECT ${columns.map((column) => `${value(column)} AS ${quoted(column.name)}`).join(', ')}, _at,
+        '{"changes":[' || concat_ws(',', ${['_changes', ...checked.map(nulled)].join(', ')}) || ']}' AS _meta
+      FROM (
+        SELECT ${reading(columns, ({ type }) => type)} AS _typed, ${reading(checked, () => 'VARCHAR')} AS _text, _at, _changes
+        FROM (SELECT unnest($json) AS _json, unnest($at) AS _at, unnest($changes) AS _changes)))`
+}
+
+const reading = (columns: ReadonlyArray<Column>, type: (column: Column) => string): string =>
+  columns.length === 0
+    ? 'NULL'
+    : `from_json(_json, ${literal(JSON.stringify(Object.fromEntries(columns.map((column) => [column.name, type(column)]))))})`
+
+const typed = ({ name }: Column): string => `_typed.${quoted(name)}`
+const text = ({ name }: Column): string => `_text.${quoted(name)}`
+
+/** DuckDB rounds 1.5 to an integer; an integer column takes 5.0, but no fraction. */
+const value = (column: Column): string =>
+  column.type === 'BIGINT'
+    ? `CASE WHEN contains(${text(column)}, '.') AND ${typed(column)} <> TRY_CAST(${text(column)} AS DOUBLE) THEN NULL ELSE ${typed(column)} END`
+    : typed(column)
+
+const nulled = (column: Column): string => {
+  const change = { field: column.name, change: 'NULLED', reason: 'DESTINATION_TYPECAST_ERROR' }
+  return `CASE WHEN ${text(column)} IS NOT NULL AND (${value(column)}) IS NULL THEN ${literal(JSON.stringify(change))} END`
+}

@@ -1,0 +1,60 @@
+import { Stopped } from '../cdk/cli'
+import { configFailure } from '../cdk/failure'
+import type { StreamInfo } from '../cdk/message'
+import { beginLoad, declareStream, type Status, standingOf } from './books'
+import type { Column } from './column'
+import type { Database } from './database'
+import { type Destination, destination, type Wish } from './destination'
+import type { Arrival } from './insert'
+import { reserved } from './layout'
+import { ensureTable, type Table } from './table'
+
+/** One stream in one run: its row in `_loads`, and what has come for it and is not committed yet. */
+export type Load = {
+  readonly id: number
+  readonly stream: string
+  readonly table: Table
+  readonly destination: Destination
+  readonly cursor: Column | undefined
+  readonly started: number
+  status: Status
+  records: number
+  /** Undefined where the source does not count. */
+  sourceRecords: number | undefined
+  rows: Arrival[]
+  /** The text of a state that covers the rows before it; undefined if none has come since the last commit. */
+  state: string | undefined
+  /** Whether its books have changed since the last commit. */
+  dirty: boolean
+}
+
+/** Readies table and books for a stream that starts. */
+export const openLoad = (db: Database, run: number, info: StreamInfo, wish: Wish, now: number): Promise<Load> =>
+  db.transaction(async () => {
+    if (reserved.has(info.name)) return refuse(info, 'that is the name of a table of our own')
+    const target = destination(info, wish, await standingOf(db, info.name))
+    const table = await ensureTable(db, info.name, info.schema)
+    const columnOf = (name: string) => table.columns.find((column) => column.name === name)
+    const missing = [...target.key, target.cursor].find((name) => name !== undefined && columnOf(name) === undefined)
+    if (missing !== undefined) return refuse(info, `its key or cursor ${missing} is no attribute of its schema`)
+    await declareStream(db, info, target)
+    const cursor = target.cursor === undefined ? undefined : columnOf(target.cursor)
+    return {
+      id: await beginLoad(db, run, info, target.generation, cursor, now),
+      stream: info.name,
+      table,
+      destination: target,
+      cursor,
+      started: now,
+      status: 'running',
+      records: 0,
+      sourceRecords: undefined,
+      rows: [],
+      state: undefined,
+      dirty: false,
+    }
+  })
+
+const refuse = ({ name }: StreamInfo, why: string): never => {
+  throw new Stopped(configFailure(`Stream ${name} cannot be written: ${why}. Correct the catalog.`))
+}

@@ -1,0 +1,278 @@
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import { describe, expect, it } from 'vitest'
+import type { Message, StreamInfo, SyncMode } from '../../connector/cdk/message'
+import { type SaveOptions, saveTo } from '../../connector/snapshot/save'
+import { openSnapshot, type Snapshot } from '../../connector/snapshot/snapshot'
+
+const open = async (): Promise<Snapshot> => {
+  const opened = await openSnapshot(':memory:')()
+  if (E.isLeft(opened)) throw new Error(opened.left.message)
+  return opened.right
+}
+
+const integer = { type: 'integer' }
+const instant = { type: 'string', format: 'date-time' }
+const info = (
+  name: string,
+  properties: Record<string, unknown>,
+  primaryKey: ReadonlyArray<string>,
+  cursor: string,
+  syncMode: SyncMode = 'incremental',
+): StreamInfo => ({ name, schema: { type: 'object', properties }, primaryKey, cursor: O.some(cursor), syncMode })
+
+const reviewShape = {
+  id: integer,
+  modifiedTime: instant,
+  rating: { type: ['null', 'number'] },
+  location: { type: ['null', 'object'] },
+  text: { type: ['null', 'string'] },
+}
+const reviews = (mode?: SyncMode) => info('reviews', reviewShape, ['id'], 'modifiedTime', mode)
+const deleted = (mode?: SyncMode) =>
+  info('deleted_reviews', { id: integer, modifiedTime: instant }, ['id'], 'modifiedTime', mode)
+const contents = (mode?: SyncMode) =>
+  info(
+    'review_contents',
+    { reviewId: integer, reviewModifiedTime: instant, id: integer },
+    ['reviewId', 'id'],
+    'reviewModifiedTime',
+    mode,
+  )
+
+const at = Date.parse('2026-01-02T00:00:00Z')
+const time = (minute: number) => `2026-01-01T00:${String(minute).padStart(2, '0')}:00.000Z`
+const rows = (stream: string, ...texts: string[]): Message => ({
+  _tag: 'Records',
+  stream,
+  at,
+  rows: texts.map((text) => ({ json: Buffer.from(text) })),
+})
+const review = (id: number, minute: number, text = '') =>
+  JSON.stringify({ id, modifiedTime: time(minute), ...(text === '' ? {} : { text }) })
+const content = (reviewId: number, minute: number, id: number) =>
+  JSON.stringify({ reviewId, reviewModifiedTime: time(minute), id })
+const started = (stream: StreamInfo): Message => ({ _tag: 'Started', stream })
+const state = (stream: string, state: unknown, count = 0): Message => ({ _tag: 'Checkpoint', stream, state, count })
+const finished = (stream: string): Message => ({ _tag: 'Finished', stream })
+
+const save = async (snapshot: Snapshot, messages: ReadonlyArray<Message>, options: Partial<SaveOptions> = {}) => {
+  const saver = await saveTo(snapshot, { now: () => at, ...options })
+  for (const message of messages) await saver.write(message)
+  return saver.finish()
+}
+
+const whole = (stream: StreamInfo, ...texts: string[]): Message[] => [
+  started(stream),
+  ...(texts.length === 0 ? [] : [rows(stream.name, ...texts)]),
+  state(stream.name, { cursor: texts.length }, texts.length),
+  finished(stream.name),
+]
+
+const ids = async ({ db }: Snapshot, table: string, columns = 'id') =>
+  (await db.query(`SELECT ${columns} FROM ${table} ORDER BY ALL`)).map((row) => Object.values(row).join(' '))
+
+describe('rows', () => {
+  it('keep integers beyond 2^53, at the top and inside, and attributes nobody declared inside', async () => {
+    const snapshot = await open()
+    await save(
+      snapshot,
+      whole(
+        reviews(),
+        `{"id":9007199254740993,"modifiedTime":"${time(1)}","rating":4.5,"location":{"id":9007199254740995,"new":[1]}}`,
+      ),
+    )
+    expect(await snapshot.db.query('SELECT id, rating, location, modifiedTime FROM reviews')).toEqual([
+      {
+        id: 9007199254740993n,
+        rating: 4.5,
+        location: '{"id":9007199254740995,"new":[1]}',
+        modifiedTime: new Date(time(1)),
+      },
+    ])
+  })
+
+  it('name a value that does not fit its column, and keep the rest', async () => {
+    const snapshot = await open()
+    await save(snapshot, whole(reviews(), `{"id":1,"modifiedTime":"yesterday","rating":"high","text":null}`))
+    const [row] = await snapshot.db.query('SELECT id, modifiedTime, rating, _airbyte_meta AS meta FROM reviews')
+    expect(row).toMatchObject({ id: 1, modifiedTime: null, rating: null })
+    expect(JSON.parse(String(row?.meta))).toEqual({
+      changes: ['modifiedTime', 'rating'].map((field) => ({
+        field,
+        change: 'NULLED',
+        reason: 'DESTINATION_TYPECAST_ERROR',
+      })),
+    })
+  })
+
+  it('take no fraction for an integer', async () => {
+    const snapshot = await open()
+    await save(
+      snapshot,
+      whole(deleted(), `{"id":5.0,"modifiedTime":"${time(1)}"}`, `{"id":6.5,"modifiedTime":"${time(1)}"}`),
+    )
+    expect(await ids(snapshot, 'deleted_reviews', 'coalesce(id, -1)')).toEqual(['-1', '5'])
+  })
+})
+
+describe('merging', () => {
+  it('keeps the newest version of a key, and the later of equals', async () => {
+    const snapshot = await open()
+    await save(snapshot, whole(reviews(), review(1, 5, 'b'), review(1, 3, 'a'), review(2, 1, 'x'), review(2, 1, 'y')))
+    expect(await ids(snapshot, 'reviews', 'id, text')).toEqual(['1 b', '2 y'])
+    await save(snapshot, whole(reviews(), review(1, 4, 'older'), review(2, 1, 'z'), review(3, 1, 'new')))
+    expect(await ids(snapshot, 'reviews', 'id, text')).toEqual(['1 b', '2 z', '3 new'])
+  })
+
+  it('goes by every part of a key', async () => {
+    const snapshot = await open()
+    await save(snapshot, whole(contents(), content(1, 1, 1), content(1, 1, 2), content(2, 1, 1), content(1, 1, 1)))
+    expect(await ids(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1', '1 2', '2 1'])
+  })
+
+  it('keeps every record where the catalog asks to append', async () => {
+    const snapshot = await open()
+    await save(snapshot, whole(reviews(), review(1, 1), review(1, 1)), { wishes: { reviews: { mode: 'append' } } })
+    expect(await ids(snapshot, 'reviews')).toEqual(['1', '1'])
+  })
+})
+
+describe('a full refresh', () => {
+  it('replaces the rows of before once it has finished, not earlier', async () => {
+    const snapshot = await open()
+    await save(snapshot, whole(reviews(), review(1, 1), review(2, 1)))
+    await save(snapshot, [started(reviews('full_refresh')), rows('reviews', review(2, 0, 'again'), review(3, 1))])
+    expect(await ids(snapshot, 'reviews')).toEqual(['1', '2', '3'])
+    await save(snapshot, whole(reviews('full_refresh'), review(2, 0, 'again'), review(3, 1)))
+    expect(await ids(snapshot, 'reviews', "id, coalesce(text, '')")).toEqual(['2 again', '3 '])
+  })
+
+  it('that was cut off goes on from its state without losing its first part', async () => {
+    const snapshot = await open()
+    await save(snapshot, whole(reviews(), review(1, 1)))
+    await save(snapshot, [
+      started(reviews('full_refresh')),
+      rows('reviews', review(2, 1)),
+      state('reviews', { scan: 1 }, 1),
+    ])
+    await save(snapshot, whole(reviews('full_refresh'), review(3, 1)))
+    expect(await ids(snapshot, 'reviews')).toEqual(['2', '3'])
+  })
+
+  it('obeys the generations of the catalog', async () => {
+    const snapshot = await open()
+    const wish = (generation: number, minimum: number) =>
+      ({ wishes: { reviews: { mode: 'overwrite', generation, minimum } } }) as const
+    await save(snapshot, whole(reviews('full_refresh'), review(1, 1)), wish(4, 4))
+    await save(snapshot, whole(reviews('full_refresh'), review(2, 1)), wish(4, 4))
+    expect(await ids(snapshot, 'reviews')).toEqual(['1', '2'])
+    await save(snapshot, whole(reviews('full_refresh'), review(3, 1)), wish(5, 5))
+    expect(await ids(snapshot, 'reviews')).toEqual(['3'])
+  })
+})
+
+describe('deletions', () => {
+  const both = (...messages: Message[]) => [started(deleted()), started(reviews()), started(contents()), ...messages]
+
+  it('remove the review and its children, but no version newer than they', async () => {
+    const snapshot = await open()
+    await save(
+      snapshot,
+      both(
+        rows('reviews', review(1, 1), review(2, 9)),
+        rows('review_contents', content(1, 1, 7), content(2, 9, 8)),
+        rows('deleted_reviews', review(1, 5), review(2, 5)),
+      ),
+    )
+    expect(await ids(snapshot, 'reviews')).toEqual(['2'])
+    expect(await ids(snapshot, 'review_contents')).toEqual(['8'])
+    expect(await ids(snapshot, 'deleted_reviews')).toEqual(['1', '2'])
+  })
+
+  it('leave a review alive that is sent after them, and are not applied again', async () => {
+    const snapshot = await open()
+    await save(
+      snapshot,
+      both(rows('reviews', review(1, 1)), rows('deleted_reviews', review(1, 5)), rows('reviews', review(1, 1))),
+    )
+    expect(await ids(snapshot, 'reviews')).toEqual(['1'])
+    await save(snapshot, whole(deleted(), review(1, 5)))
+    expect(await ids(snapshot, 'reviews')).toEqual(['1'])
+    await save(snapshot, whole(deleted(), review(1, 6)))
+    expect(await ids(snapshot, 'reviews')).toEqual([])
+  })
+
+  it('come as tombstones too', async () => {
+    const snapshot = await open()
+    const stream = info('reviews', { ...reviewShape, _ab_cdc_deleted_at: instant }, ['id'], 'modifiedTime')
+    await save(snapshot, [
+      started(contents()),
+      rows('review_contents', content(1, 1, 7)),
+      ...whole(stream, review(1, 1), review(2, 1)),
+    ])
+    await save(snapshot, whole(stream, `{"id":1,"modifiedTime":"${time(3)}","_ab_cdc_deleted_at":"${time(3)}"}`))
+    expect(await ids(snapshot, 'reviews')).toEqual(['2'])
+    expect(await ids(snapshot, 'review_contents')).toEqual([])
+  })
+})
+
+describe('children', () => {
+  it('of an older version of their review go, with the review or without', async () => {
+    const snapshot = await open()
+    await save(snapshot, [
+      started(contents()),
+      rows('review_contents', content(1, 1, 1), content(1, 1, 2), content(2, 1, 3)),
+    ])
+    await save(snapshot, [started(contents()), rows('review_contents', content(1, 2, 1))])
+    expect(await ids(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1', '2 3'])
+    await save(snapshot, [started(reviews()), rows('reviews', review(2, 5))])
+    expect(await ids(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1'])
+    await save(snapshot, [started(contents()), rows('review_contents', content(2, 1, 3), content(2, 5, 4))])
+    expect(await ids(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1', '2 4'])
+  })
+})
+
+describe('books', () => {
+  it('say how each load went', async () => {
+    const snapshot = await open()
+    const saved = await save(snapshot, [
+      ...whole(reviews(), review(1, 1), review(1, 2)),
+      started(deleted()),
+      rows('deleted_reviews', review(9, 1)),
+    ])
+    expect(saved.map(({ stream, status, records }) => [stream, status, records])).toEqual([
+      ['reviews', 'complete', 2],
+      ['deleted_reviews', 'incomplete', 1],
+    ])
+    expect(
+      await snapshot.db.query(
+        'SELECT run, stream, status, records, source_records, rows, cursor_from, cursor_to FROM _loads ORDER BY load',
+      ),
+    ).toEqual([
+      {
+        run: 1,
+        stream: 'reviews',
+        status: 'complete',
+        records: 2,
+        source_records: 2,
+        rows: 1,
+        cursor_from: null,
+        cursor_to: time(2),
+      },
+      {
+        run: 1,
+        stream: 'deleted_reviews',
+        status: 'incomplete',
+        records: 1,
+        source_records: null,
+        rows: 1,
+        cursor_from: null,
+        cursor_to: time(1),
+      },
+    ])
+    expect(await snapshot.db.query('SELECT stream, state FROM _state')).toEqual([
+      { stream: 'reviews', state: '{"cursor":2}' },
+    ])
+  })
+})
