@@ -6,16 +6,18 @@ export type ApiError =
   | { readonly _tag: 'Network'; readonly code: string; readonly message: string }
   /** An answer with an error status; `retryAfter` in milliseconds, where the service said so. */
   | { readonly _tag: 'Http'; readonly status: number; readonly message: string; readonly retryAfter?: number }
-  /** A 200 that is not what was asked for: not JSON, an envelope, key or cursor broken, another request's echo. */
-  | { readonly _tag: 'Decode'; readonly path: string; readonly message: string }
+  /** A 200 that is not what was asked for: not JSON, an envelope, key or cursor broken, another request's echo. With a `remedy` it is the config's to mend. */
+  | { readonly _tag: 'Decode'; readonly path: string; readonly message: string; readonly remedy?: string }
   /** A 200 that carries an application error (Errors, status 200). */
   | { readonly _tag: 'Application'; readonly code: string; readonly message: string }
   /** An answer longer than `max_response_mb`. */
   | { readonly _tag: 'TooLarge'; readonly bytes: number; readonly limit: number }
-  /** No token could be had; `cause` says whose turn it is. */
-  | { readonly _tag: 'Token'; readonly cause: Failure }
+  /** No token could be had; `cause` says whose turn it is. `retryAfter` in milliseconds, where its issuer said so. */
+  | { readonly _tag: 'Token'; readonly cause: Failure; readonly retryAfter?: number }
   /** A wait longer than `max_wait_seconds` was asked for; milliseconds. */
   | { readonly _tag: 'Wait'; readonly wait: number; readonly limit: number }
+  /** The budget that many processes share could not be asked; `cause` says why. */
+  | { readonly _tag: 'Budget'; readonly cause: Failure }
 
 /** What an error says to the person who must act, with the operation it happened in. */
 export const toFailure = (operation: string, error: ApiError): Failure => {
@@ -28,6 +30,8 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
     case 'Http':
       return httpFailure(operation, error)
     case 'Decode':
+      if (error.remedy !== undefined)
+        return configFailure(`${operation}: ${error.path}: ${error.message}. To go on, ${error.remedy}.`)
       return transientFailure(`${operation}: the answer is not what was asked for, at ${error.path}: ${error.message}.`)
     case 'Application':
       return transientFailure(
@@ -39,6 +43,7 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
         `${operation}: an answer is longer than ${Math.round(error.limit / 1e6)} MB. Raise max_response_mb or lower page_size.`,
       )
     case 'Token':
+    case 'Budget':
       return error.cause
     case 'Wait':
       return transientFailure(
@@ -55,6 +60,8 @@ const remedies: Readonly<Record<number, string>> = {
 }
 
 const httpFailure = (operation: string, error: ApiError & { _tag: 'Http' }): Failure => {
+  if (error.status >= 300 && error.status < 400)
+    return configFailure(`${operation}: ${error.message} (${error.status}).`)
   const remedy = remedies[error.status]
   const passing = error.status === 408 || error.status === 413 || error.status === 429 || error.status >= 500
   return passing

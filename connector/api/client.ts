@@ -1,0 +1,77 @@
+import { redact } from '../cdk/redact'
+import type { Send } from './api'
+import { localBudget, type RateLimit } from './budget'
+import { type Clock, systemClock } from './clock'
+import { httpSend, type Observer } from './http'
+import { throttle } from './throttle'
+import { type Exchange, exchangedToken, staticToken } from './token'
+import { transport } from './transport'
+
+/** The parts of a config that the client lives by, under the config's own names. */
+export type ClientConfig = {
+  readonly base_url: URL
+  readonly credentials:
+    | { readonly auth_type: 'access_token'; readonly access_token: string }
+    | ({ readonly auth_type: 'application' } & Exchange)
+  readonly rate_limit: RateLimit
+  readonly timeouts: {
+    readonly connect_seconds: number
+    readonly response_seconds: number
+    readonly max_wait_seconds: number
+  }
+  readonly max_response_mb: number
+}
+
+export type ClientOptions = Observer & {
+  /** How often a request that meets faults is sent; 6 unless told. */
+  readonly attempts?: number
+  readonly clock?: (stop: AbortSignal) => Clock
+}
+
+export type Client = {
+  readonly send: Send
+  /** Gives up what is under way; nothing keeps the process alive afterwards. */
+  readonly close: () => Promise<void>
+}
+
+/** The client of one service, with one budget and one token for all its operations. */
+export const httpClient = (config: ClientConfig, options: ClientOptions = {}): Client => {
+  const { credentials, timeouts } = config
+  const { attempts = 6, clock: makeClock = systemClock, ...observer } = options
+  const stop = new AbortController()
+  const clock = makeClock(stop.signal)
+  const secrets = [credentials.auth_type === 'access_token' ? credentials.access_token : credentials.application_secret]
+  const wire = transport(
+    {
+      connectSeconds: timeouts.connect_seconds,
+      responseSeconds: timeouts.response_seconds,
+      maxResponseBytes: config.max_response_mb * 1_000_000,
+    },
+    clock,
+    redact(secrets),
+  )
+  const patience = { attempts, maxWait: timeouts.max_wait_seconds * 1000 }
+  const budget = localBudget(config.rate_limit)
+  const token =
+    credentials.auth_type === 'access_token'
+      ? staticToken(credentials.access_token)
+      : exchangedToken(credentials, wire.exchange, clock)
+  return {
+    send: httpSend({
+      baseUrl: config.base_url,
+      token,
+      throttle: throttle(budget, clock, patience.maxWait),
+      transport: wire,
+      patience,
+      clock,
+      secrets,
+      observer,
+    }),
+    close: async () => {
+      if (stop.signal.aborted) return
+      stop.abort()
+      wire.close()
+      await budget.stop({ dropWaitingJobs: true })
+    },
+  }
+}

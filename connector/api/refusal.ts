@@ -1,0 +1,46 @@
+import { redact } from '../cdk/redact'
+import type { ApiError } from './error'
+import { retryAfter } from './retry-after'
+import type { Response } from './transport'
+
+const longest = 200
+
+/** Every text inside a value. */
+export const texts = (value: unknown): ReadonlyArray<string> =>
+  typeof value === 'string'
+    ? [value]
+    : typeof value === 'object' && value !== null
+      ? Object.values(value).flatMap(texts)
+      : []
+
+/** What the documented error body says (Errors): one short line; an e-mail address or a text that `hidden` holds is masked. */
+const said = (body: Buffer, hidden: ReadonlyArray<string>): string => {
+  try {
+    const { status } = JSON.parse(body.subarray(0, 100_000).toString('utf8'))
+    const text = [status.message, status.code].find((part) => typeof part === 'string' || typeof part === 'number')
+    const line = String(text ?? '').replace(/[\p{C}\s]+/gu, ' ')
+    return redact(hidden)(line)
+      .replace(/[^\s@]+@[^\s@]+/g, '***')
+      .trim()
+      .slice(0, longest)
+  } catch {
+    return ''
+  }
+}
+
+/** An answer with an error status, or a redirect, as an error; `hidden`: secrets, and the texts we sent, which it may echo. */
+export const refusal = (
+  { status, headers, body }: Response,
+  url: URL,
+  now: number,
+  hidden: ReadonlyArray<string>,
+): ApiError & { _tag: 'Http' } => {
+  if (status < 400) {
+    const target = headers.location ?? ''
+    const host = URL.canParse(target, url.href) ? new URL(target, url).origin : 'another address'
+    return { _tag: 'Http', status, message: `base_url redirects to ${host}. Configure the address it redirects to` }
+  }
+  const wait = retryAfter(status, headers, now)
+  const message = said(body, hidden) || `the service answered ${status}`
+  return { _tag: 'Http', status, message, ...(wait === undefined ? {} : { retryAfter: wait }) }
+}

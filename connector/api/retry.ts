@@ -1,0 +1,99 @@
+import { pipe } from 'fp-ts/function'
+import type { Option } from 'fp-ts/Option'
+import * as O from 'fp-ts/Option'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
+import type { ApiError } from './error'
+
+/** An earlier try of the same request: how it failed, and how long we waited after it. */
+export type Tried = { readonly error: ApiError; readonly delay: number }
+
+/** After how many milliseconds a request that failed is sent again, if at all. */
+export type Policy = (error: ApiError, tried: ReadonlyArray<Tried>) => Option<number>
+
+export type Patience = {
+  /** How often a request is sent that meets faults; answers 429 do not count. */
+  readonly attempts: number
+  /** The longest that one request waits in all, milliseconds. */
+  readonly maxWait: number
+}
+
+const first = 500
+const longest = 60_000
+
+/** Failures that come before a request has left, so that even one that is not idempotent may be sent again. */
+const unsent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ECONNTIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
+
+/** Failures that no second try can mend: we stopped, a certificate that is not trusted, a protocol not spoken. */
+const lasting = /^(ABORTED|CERT_|ERR_TLS_|ERR_INVALID_|ERR_SSL_|EPROTO|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/
+
+/** The service, or the issuer of tokens, asks to wait. */
+export const isLimit = (error: ApiError): boolean =>
+  (error._tag === 'Http' && error.status === 429) || (error._tag === 'Token' && error.retryAfter !== undefined)
+
+type Kind = 'limit' | 'fault' | 'answer' | 'final'
+
+/** What a failure calls for: patience; a second try of the network or the service; of its answer; or none. */
+const kind = (error: ApiError, idempotent: boolean): Kind => {
+  switch (error._tag) {
+    case 'Network':
+      return (idempotent || unsent.has(error.code)) && !lasting.test(error.code) ? 'fault' : 'final'
+    case 'Http': {
+      if (error.status === 429) return 'limit'
+      const passing = error.status === 408 || (error.status >= 500 && error.status !== 501)
+      return idempotent && passing ? 'fault' : 'final'
+    }
+    case 'Token':
+      return error.cause._tag === 'Transient' ? (isLimit(error) ? 'limit' : 'fault') : 'final'
+    case 'Decode':
+    case 'Application':
+      return idempotent ? 'answer' : 'final'
+    case 'TooLarge':
+    case 'Wait':
+    case 'Budget':
+      return 'final'
+  }
+}
+
+/**
+ * Faults of the network, 408 and 5xx are tried `attempts` times in all if the request is idempotent, or never left; answers
+ * that make no sense three times; 429 until `maxWait` is used up. Waits double from 0.5 to 60 s, with jitter; what the
+ * service asks to wait comes on top, so it is a floor.
+ */
+export const retryPolicy =
+  ({ attempts, maxWait }: Patience, random: () => number) =>
+  (idempotent: boolean): Policy => {
+    const most = { limit: Number.POSITIVE_INFINITY, fault: attempts, answer: Math.min(attempts, 3), final: 0 }
+    return (error, tried) => {
+      const which = kind(error, idempotent)
+      const kin = tried.filter((past) => kind(past.error, idempotent) === which).length
+      const asked = 'retryAfter' in error ? (error.retryAfter ?? 0) : 0
+      const delay = asked + Math.min(longest, first * 2 ** kin) * (0.5 + random() / 2)
+      const waited = tried.reduce((sum, past) => sum + past.delay, 0)
+      return kin + 1 < most[which] && waited + delay <= maxWait ? O.some(delay) : O.none
+    }
+  }
+
+/** Runs `effect` until it succeeds or `policy` gives up; `pause` does the waiting. */
+export const retrying =
+  (policy: Policy, pause: (tried: Tried) => TaskEither<never, void>) =>
+  <A>(effect: TaskEither<ApiError, A>): TaskEither<ApiError, A> => {
+    const attempt = (tried: ReadonlyArray<Tried>): TaskEither<ApiError, A> =>
+      pipe(
+        effect,
+        TE.orElse((error) =>
+          pipe(
+            policy(error, tried),
+            O.match(
+              () => TE.left(error),
+              (delay) =>
+                pipe(
+                  pause({ error, delay }),
+                  TE.chainW(() => attempt([...tried, { error, delay }])),
+                ),
+            ),
+          ),
+        ),
+      )
+    return attempt([])
+  }

@@ -1,0 +1,142 @@
+import http from 'node:http'
+import https from 'node:https'
+import axios, { isAxiosError } from 'axios'
+import * as E from 'fp-ts/Either'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import { isLoopback } from './check-url'
+import type { Clock } from './clock'
+import type { Request } from './encode'
+import type { ApiError } from './error'
+import type { Headers } from './retry-after'
+
+/** An answer of any status; `millis`: from sending to the last byte. */
+export type Response = {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Buffer
+  readonly millis: number
+}
+
+/** Carries one request over the wire, once. */
+export type Transport = {
+  readonly exchange: (request: Request) => TaskEither<ApiError, Response>
+  /** Gives up what is under way and closes every connection. */
+  readonly close: () => void
+}
+
+export type TransportOptions = {
+  readonly connectSeconds: number
+  /** From sending to the last byte of the answer, so that a slow drip does not hold us. */
+  readonly responseSeconds: number
+  readonly maxResponseBytes: number
+}
+
+const network = (code: string, message: string): ApiError => ({ _tag: 'Network', code, message })
+
+/** The agent, giving up a connection that is not made, TLS included, in time. */
+const connectingWithin =
+  (seconds: number, made: 'connect' | 'secureConnect') =>
+  <A extends http.Agent>(agent: A): A => {
+    const connect = agent.createConnection.bind(agent)
+    agent.createConnection = (options, callback) => {
+      const socket = connect(options, callback)
+      const timer = setTimeout(
+        () => socket?.destroy(Object.assign(new Error('no connection in time'), { code: 'ECONNTIMEDOUT' })),
+        seconds * 1000,
+      )
+      for (const event of [made, 'close']) socket?.once(event, () => clearTimeout(timer))
+      return socket
+    }
+    return agent
+  }
+
+/** Headers that came more than once are joined, as HTTP has it. */
+const plain = (headers: object): Headers =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
+
+/**
+ * HTTP with connections kept alive. No redirect is followed, since a token must not leave for another host; every status
+ * is an answer. An error of the client library holds the headers, so none leaves this file.
+ */
+export const transport = (
+  options: TransportOptions,
+  clock: Pick<Clock, 'ticks'>,
+  clean: (text: string) => string,
+): Transport => {
+  const { connectSeconds, responseSeconds, maxResponseBytes } = options
+  const agents = (keepAlive: boolean) => ({
+    httpAgent: connectingWithin(connectSeconds, 'connect')(new http.Agent({ keepAlive })),
+    httpsAgent: connectingWithin(connectSeconds, 'secureConnect')(new https.Agent({ keepAlive })),
+  })
+  const kept = agents(true)
+  // A kept connection may be closed by the service just as we send, and then nobody knows whether the request arrived.
+  const fresh = agents(false)
+  const closed = new AbortController()
+  const client = axios.create({
+    adapter: 'http',
+    responseType: 'arraybuffer',
+    maxRedirects: 0,
+    maxContentLength: maxResponseBytes,
+    validateStatus: () => true,
+    transformRequest: (body) => body,
+    transformResponse: (body) => body,
+    headers: {
+      common: {
+        Accept: 'application/json',
+        'Accept-Encoding': 'gzip, deflate, br',
+        'User-Agent': 'feedback-connector',
+      },
+    },
+  })
+
+  const toError = (error: unknown, late: boolean): ApiError => {
+    if (closed.signal.aborted) return network('ABORTED', 'the client was closed')
+    if (late) return network('ETIMEDOUT', `no complete answer within ${responseSeconds} s (timeouts.response_seconds)`)
+    const { code = 'UNKNOWN', message } = error as NodeJS.ErrnoException
+    if (code === 'ECONNTIMEDOUT')
+      return network(code, `no connection within ${connectSeconds} s (timeouts.connect_seconds)`)
+    if (isAxiosError(error) && message.startsWith('maxContentLength'))
+      return { _tag: 'TooLarge', bytes: maxResponseBytes + 1, limit: maxResponseBytes }
+    if (code === 'ERR_BAD_RESPONSE') return network('ECONNRESET', 'the answer was cut short')
+    return network(code, clean(message))
+  }
+
+  return {
+    exchange:
+      ({ method, url, headers, body, idempotent }) =>
+      async () => {
+        const started = clock.ticks()
+        const late = new AbortController()
+        const timer = setTimeout(() => late.abort(), responseSeconds * 1000)
+        const stop = () => late.abort()
+        closed.signal.addEventListener('abort', stop)
+        if (closed.signal.aborted) stop()
+        try {
+          const answer = await client.request<Buffer>({
+            method,
+            url: url.href,
+            headers: { ...headers },
+            ...(idempotent ? kept : fresh),
+            ...(body === undefined ? {} : { data: body }),
+            ...(isLoopback(url.hostname) ? { proxy: false } : {}),
+            signal: late.signal,
+          })
+          return E.right({
+            status: answer.status,
+            headers: plain(answer.headers),
+            body: answer.data,
+            millis: clock.ticks() - started,
+          })
+        } catch (error) {
+          return E.left(toError(error, late.signal.aborted))
+        } finally {
+          clearTimeout(timer)
+          closed.signal.removeEventListener('abort', stop)
+        }
+      },
+    close: () => {
+      closed.abort()
+      for (const agent of [...Object.values(kept), ...Object.values(fresh)]) agent.destroy()
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** A request as a bare server saw it; header names and values as they came. */
+export type Seen = {
+  readonly method: string
+  readonly url: string
+  readonly headers: http.IncomingHttpHeaders
+  readonly rawHeaders: ReadonlyArray<string>
+  readonly body: string
+}
+
+export type Reply = (seen: Seen, response: http.ServerResponse, count: number) => void
+
+/** A real server on a free port of this machine, closed when the test ends. */
+export const listen = async (reply: Reply) => {
+  const seen: Seen[] = []
+  const server = http.createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const one = {
+        method: request.method ?? '',
+        url: request.url ?? '',
+        headers: request.headers,
+        rawHeaders: request.rawHeaders,
+        body: Buffer.concat(chunks).toString('utf8'),
+      }
+      seen.push(one)
+      reply(one, response, seen.length)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, port, seen, server }
+}
+
+export const answer = (response: http.ServerResponse, status: number, body: unknown = {}, headers = {}): void => {
+  response.writeHead(status, { 'Content-Type': 'application/json', ...headers })
+  response.end(typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body))
+}

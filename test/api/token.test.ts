@@ -1,0 +1,189 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import { expect, onTestFinished, test } from 'vitest'
+import type { ApiError } from '../../connector/api/error'
+import { type Exchange, exchangedToken, staticToken } from '../../connector/api/token'
+import { transport } from '../../connector/api/transport'
+import { jumpingClock } from './clock'
+import { answer, listen, type Reply } from './listen'
+
+const secret = 'p&s=w/ord'
+
+const tokens = async (reply: Reply, token_request: Exchange['token_request'] = {}) => {
+  const issuer = await listen(reply)
+  const time = jumpingClock()
+  const wire = transport(
+    { connectSeconds: 1, responseSeconds: 0.3, maxResponseBytes: 1000 },
+    time.clock,
+    (text) => text,
+  )
+  onTestFinished(wire.close)
+  const source = exchangedToken(
+    { application_id: 'my app', application_secret: secret, token_url: `${issuer.url}/oauth/token?x=1`, token_request },
+    wire.exchange,
+    time.clock,
+  )
+  return { source, issuer, ...time }
+}
+
+const issue: Reply = (_, response, count) => answer(response, 200, { accessToken: `t${count}`, expiresIn: 3600 })
+
+const cause = (result: E.Either<ApiError, string>) =>
+  pipe(
+    result,
+    E.fold(
+      (error) => (error._tag === 'Token' ? error : expect.unreachable(error._tag)),
+      (token) => expect.unreachable(token),
+    ),
+  )
+
+test('a static token is itself, without the line end of the file it came from', async () => {
+  const source = staticToken('abc\n')
+  expect(await source.get()).toEqual(E.right('abc'))
+  expect(source.ready()).toBe(true)
+  expect(source.refused('abc', 0)).toBe(false)
+})
+
+test.each([
+  ['json', {}, 'application/json', `{"applicationId":"my app","applicationSecret":"${secret}"}`, undefined],
+  [
+    'form',
+    { encoding: 'form', id_field: 'client_id', secret_field: 'client_secret' },
+    'application/x-www-form-urlencoded',
+    'client_id=my+app&client_secret=p%26s%3Dw%2Ford',
+    undefined,
+  ],
+  [
+    'basic',
+    { encoding: 'basic' },
+    'application/x-www-form-urlencoded',
+    '',
+    `Basic ${Buffer.from(`my app:${secret}`).toString('base64')}`,
+  ],
+] as const)('asks by %s', async (_, request, type, body, authorization) => {
+  const { source, issuer } = await tokens(issue, request)
+  expect(await source.get()).toEqual(E.right('t1'))
+  expect(issuer.seen).toMatchObject([{ method: 'POST', url: '/oauth/token?x=1', body }])
+  expect(issuer.seen[0]?.headers['content-type']).toBe(type)
+  expect(issuer.seen[0]?.headers.authorization).toBe(authorization)
+})
+
+test('the field may be a path', async () => {
+  const { source } = await tokens((_, response) => answer(response, 200, { data: { auth: { token: 'deep' } } }), {
+    token_field: 'data.auth.token',
+  })
+  expect(await source.get()).toEqual(E.right('deep'))
+})
+
+test('is kept until a little before it expires', async () => {
+  const { source, issuer, pass } = await tokens(issue)
+  expect(source.ready()).toBe(false)
+  await source.get()
+  pass(3_539_000)
+  expect(source.ready()).toBe(true)
+  expect(await source.get()).toEqual(E.right('t1'))
+  pass(2000)
+  expect(source.ready()).toBe(false)
+  expect(await source.get()).toEqual(E.right('t2'))
+  expect(issuer.seen).toHaveLength(2)
+})
+
+test.each([[{}], [{ expiresIn: 'soon' }], [{ expiresIn: 0 }], [{ expiresIn: null }]])(
+  'without a life span (%o) it is kept until refused',
+  async (rest) => {
+    const { source, pass } = await tokens((_, response, count) =>
+      answer(response, 200, { accessToken: `t${count}`, ...rest }),
+    )
+    await source.get()
+    pass(365 * 86_400_000)
+    expect(await source.get()).toEqual(E.right('t1'))
+    expect(source.refused('t1', 60_000)).toBe(true)
+    expect(await source.get()).toEqual(E.right('t2'))
+  },
+)
+
+test('a wrong wall clock does no harm', async () => {
+  const issuer = await listen(issue)
+  const { clock } = jumpingClock()
+  const wire = transport({ connectSeconds: 1, responseSeconds: 1, maxResponseBytes: 1000 }, clock, (text) => text)
+  onTestFinished(wire.close)
+  let wall = 0
+  const source = exchangedToken(
+    { application_id: 'a', application_secret: 'b', token_url: issuer.url },
+    wire.exchange,
+    { ...clock, now: () => wall },
+  )
+  await source.get()
+  for (wall of [1e15, -1e15]) expect(await source.get()).toEqual(E.right('t1'))
+})
+
+test('many who ask at once make one exchange', async () => {
+  const { source, issuer } = await tokens(issue)
+  const all = await Promise.all(Array.from({ length: 20 }, () => source.get()))
+  expect(all).toEqual(all.map(() => E.right('t1')))
+  expect(issuer.seen).toHaveLength(1)
+})
+
+test('a refusal of an older token does not spoil a newer one', async () => {
+  const { source } = await tokens(issue)
+  await source.get()
+  expect(source.refused('t1', 0)).toBe(true)
+  await source.get()
+  expect(source.refused('t1', 0)).toBe(true)
+  expect(await source.get()).toEqual(E.right('t2'))
+})
+
+test('a refusal of a token that is new is taken at its word', async () => {
+  const { source, pass } = await tokens(issue)
+  await source.get()
+  pass(59_000)
+  expect(source.refused('t1', 60_000)).toBe(false)
+  pass(1000)
+  expect(source.refused('t1', 60_000)).toBe(true)
+})
+
+test('while the issuer is down, a token that still lives does', async () => {
+  const { source, pass } = await tokens((seen, response, count) =>
+    count === 1 ? issue(seen, response, count) : answer(response, 503),
+  )
+  await source.get()
+  pass(3_590_000)
+  expect(await source.get()).toEqual(E.right('t1'))
+  pass(20_000)
+  expect(cause(await source.get()).cause._tag).toBe('Transient')
+})
+
+test('a failed exchange is not remembered', async () => {
+  const { source } = await tokens((seen, response, count) =>
+    count === 1 ? answer(response, 500) : issue(seen, response, count),
+  )
+  expect(E.isLeft(await source.get())).toBe(true)
+  expect(await source.get()).toEqual(E.right('t2'))
+})
+
+test.each<[string, Reply, 'Config' | 'Transient', RegExp]>([
+  ['a refusal', (_, response) => answer(response, 401, { secret }), 'Config', /application_id.*application_secret/],
+  ['a wrong address', (_, response) => answer(response, 404), 'Config', /credentials\.token_url/],
+  [
+    'a redirect',
+    (_, response) => answer(response, 302, '', { Location: 'http://elsewhere.example/' }),
+    'Config',
+    /credentials\.token_url redirects/,
+  ],
+  ['no JSON', (_, response) => answer(response, 200, '<html>'), 'Config', /without a token at "accessToken"/],
+  ['no token', (_, response) => answer(response, 200, { accessToken: '' }), 'Config', /token_request\.token_field/],
+  ['a fault', (_, response) => answer(response, 500), 'Transient', /answered 500/],
+  ['no answer', (_, response) => response.destroy(), 'Transient', /did not answer \(ECONNRESET\)/],
+  ['silence', () => undefined, 'Transient', /did not answer \(ETIMEDOUT\)/],
+])('%s says who has to act, and no secret', async (_, reply, tag, message) => {
+  const { source } = await tokens(reply)
+  const error = cause(await source.get())
+  expect(error.cause._tag).toBe(tag)
+  expect(error.cause.message).toMatch(message)
+  expect(JSON.stringify(error)).not.toContain(secret)
+})
+
+test('a limit says how long to wait', async () => {
+  const { source } = await tokens((_, response) => answer(response, 429, {}, { 'Retry-After': '9' }))
+  expect(cause(await source.get()).retryAfter).toBe(9000)
+})
