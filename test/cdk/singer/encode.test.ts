@@ -1,0 +1,146 @@
+import * as O from 'fp-ts/Option'
+import { describe, expect, it } from 'vitest'
+import { configFailure, systemFailure } from '../../../connector/cdk/failure'
+import type { Message, StreamInfo } from '../../../connector/cdk/message'
+import { type Face, singer } from '../../../connector/cdk/singer/encode'
+import { plainLog } from '../../../connector/cdk/singer/log'
+
+const info = (name: string): StreamInfo => ({
+  name,
+  schema: {
+    type: 'object',
+    properties: { id: { type: 'integer' }, at: { type: 'string', airbyte_type: 'timestamp_with_timezone' } },
+    required: ['id'],
+  },
+  primaryKey: ['id'],
+  cursor: O.some('at'),
+  syncMode: 'incremental',
+})
+const started = (name: string): Message => ({ _tag: 'Started', stream: info(name) })
+const records = (stream: string, ...rows: string[]): Message => ({
+  _tag: 'Records',
+  stream,
+  at: Date.UTC(2026, 0, 1),
+  rows: rows.map((json) => ({ json: Buffer.from(json) })),
+})
+const checkpoint = (stream: string, state: unknown): Message => ({ _tag: 'Checkpoint', stream, state, count: 1 })
+const finished = (stream: string): Message => ({ _tag: 'Finished', stream })
+
+const face = (whole: Record<string, unknown> = {}): Face => {
+  let tick = 0
+  return singer(new Map(), { whole }, () => tick++ * 1000)
+}
+
+const said = (face: Face, messages: ReadonlyArray<Message>) => {
+  const lines: string[] = []
+  const log: string[] = []
+  let book = face.start
+  for (const message of messages) {
+    const [next, out] = face.step(book, message)
+    book = next
+    lines.push(
+      ...out.lines
+        .map((chunk) => Buffer.from(chunk as string).toString())
+        .flatMap((text) => text.trimEnd().split('\n')),
+    )
+    log.push(...out.log.map(plainLog))
+  }
+  return { lines: [...lines, face.end(book).trimEnd()], log }
+}
+
+describe('the Singer face', () => {
+  it('prints a run: schema, state before records, records byte for byte, state, state last', () => {
+    const run = said(face({ bookmarks: { other: { at: 1 } }, extra: true }), [
+      started('reviews'),
+      { _tag: 'Running', stream: 'reviews' },
+      records('reviews', '{"id":9007199254740993}', '{"id": 2}'),
+      checkpoint('reviews', { modifiedTimeFrom: 'x' }),
+      finished('reviews'),
+    ])
+    expect(run.lines).toEqual([
+      '{"type":"SCHEMA","stream":"reviews","schema":{"type":["object"],"properties":{"id":{"type":["integer"]},"at":{"type":["string"]}},"required":["id"]},"key_properties":["id"],"bookmark_properties":["at"]}',
+      '{"type":"STATE","value":{"bookmarks":{"other":{"at":1}},"extra":true,"currently_syncing":"reviews"}}',
+      '{"type":"RECORD","stream":"reviews","record":{"id":9007199254740993},"time_extracted":"2026-01-01T00:00:00.000Z"}',
+      '{"type":"RECORD","stream":"reviews","record":{"id": 2},"time_extracted":"2026-01-01T00:00:00.000Z"}',
+      '{"type":"STATE","value":{"bookmarks":{"other":{"at":1},"reviews":{"modifiedTimeFrom":"x"}},"extra":true,"currently_syncing":"reviews"}}',
+      '{"type":"STATE","value":{"bookmarks":{"other":{"at":1},"reviews":{"modifiedTimeFrom":"x"}},"extra":true,"currently_syncing":null}}',
+    ])
+    expect(run.log).toEqual([
+      'INFO METRIC: {"type":"counter","metric":"record_count","value":2,"tags":{"stream":"reviews"}}',
+      'INFO METRIC: {"type":"counter","metric":"record_count","value":0,"tags":{"stream":"reviews"}}',
+      'INFO METRIC: {"type":"timer","metric":"sync_duration","value":1,"tags":{"stream":"reviews","status":"succeeded"}}',
+    ])
+  })
+
+  it('says a state even where nothing was read at all', () => {
+    expect(said(face(), []).lines).toEqual(['{"type":"STATE","value":{"bookmarks":{},"currently_syncing":null}}'])
+  })
+
+  it('says the catalog’s own schema', () => {
+    const own = singer(new Map([['a', { type: ['object'], properties: {} }]]), { whole: {} }, () => 0)
+    expect(said(own, [started('a')]).lines[0]).toBe(
+      '{"type":"SCHEMA","stream":"a","schema":{"type":["object"],"properties":{}},"key_properties":["id"],"bookmark_properties":["at"]}',
+    )
+  })
+
+  it('names the first stream under way until it ends, however streams interleave', () => {
+    const { lines } = said(face(), [
+      started('a'),
+      started('b'),
+      checkpoint('b', { n: 1 }),
+      finished('a'),
+      checkpoint('b', { n: 2 }),
+      finished('b'),
+      started('c'),
+    ])
+    const syncing = lines.map((text) => JSON.parse(text)).filter(({ type }) => type === 'STATE')
+    expect(syncing.map(({ value }) => value.currently_syncing)).toEqual(['a', 'a', 'b', 'c', 'c'])
+  })
+
+  it('logs failures and goes on, without naming the failed stream as under way', () => {
+    const { lines, log } = said(face(), [
+      started('a'),
+      { _tag: 'Failed', stream: 'a', failure: systemFailure('broken', 'Error: broken\n  at x') },
+      { _tag: 'Failed', failure: configFailure('all wrong') },
+    ])
+    expect(log).toEqual([
+      'ERROR a: broken',
+      'ERROR Error: broken\\n  at x',
+      'INFO METRIC: {"type":"counter","metric":"record_count","value":0,"tags":{"stream":"a"}}',
+      'INFO METRIC: {"type":"timer","metric":"sync_duration","value":1,"tags":{"stream":"a","status":"failed"}}',
+      'ERROR all wrong',
+    ])
+    expect(lines.at(-1)).toBe('{"type":"STATE","value":{"bookmarks":{},"currently_syncing":null}}')
+  })
+
+  it('counts records that no state covers', () => {
+    const { log } = said(face(), [started('a'), records('a', '{}', '{}', '{}'), finished('a')])
+    expect(log[0]).toContain('"value":3')
+  })
+
+  it('logs an attribute left out once a run', () => {
+    const changed: Message = {
+      _tag: 'Records',
+      stream: 'a',
+      at: 0,
+      rows: [1, 2].map(() => ({
+        json: Buffer.from('{"id":1,"rating":null}'),
+        changes: [{ field: 'rating', change: 'NULLED', reason: 'SOURCE_SERIALIZATION_ERROR' }],
+      })),
+    }
+    const { lines, log } = said(face(), [started('a'), changed, changed])
+    expect(log).toEqual(['WARNING a.rating has values of another type than declared; they are sent as null.'])
+    expect(lines[2]).toBe(
+      '{"type":"RECORD","stream":"a","record":{"id":1,"rating":null},"time_extracted":"1970-01-01T00:00:00.000Z"}',
+    )
+  })
+
+  it('logs waits and notes', () => {
+    expect(
+      said(face(), [
+        { _tag: 'Waiting', stream: 'a', until: 60_000 },
+        { _tag: 'Log', level: 'warn', message: 'm' },
+      ]).log,
+    ).toEqual(['INFO The service makes a wait until 1970-01-01T00:01:00.000Z.', 'WARNING m'])
+  })
+})

@@ -1,0 +1,63 @@
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import { describe, expect, it } from 'vitest'
+import * as airbyte from '../../../connector/cdk/airbyte'
+import { readState } from '../../../connector/cdk/singer/state'
+
+const state = { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' }
+const value = { bookmarks: { reviews: state, other: {} }, currently_syncing: 'reviews', version: 2 }
+const airbyteState = [{ type: 'STREAM', stream: { stream_descriptor: { name: 'reviews' }, stream_state: state } }]
+
+describe('readState', () => {
+  it.each<[string, unknown]>([
+    ['the value', value],
+    ['a printed line', { type: 'STATE', value }],
+    [
+      'printed lines, the last of which wins',
+      [
+        { type: 'STATE', value: { bookmarks: { reviews: { a: 1 } } } },
+        { type: 'STATE', value },
+      ],
+    ],
+    ['what meltano state get prints', { singer_state: value }],
+  ])('reads %s', (_, given) => {
+    expect(readState(given)).toEqual(
+      E.right({ whole: value, bookmarks: { reviews: state }, syncing: O.some('reviews') }),
+    )
+  })
+
+  it.each<[string, unknown]>([
+    ['null', null],
+    ['{}', {}],
+    ['[]', []],
+    ['a state of nothing', { type: 'STATE', value: null }],
+  ])('takes %s for no state', (_, given) => {
+    expect(readState(given)).toEqual(E.right({ whole: {}, bookmarks: {}, syncing: O.none }))
+  })
+
+  it('reads a state of the Airbyte source', () => {
+    expect(readState(airbyteState)).toMatchObject(
+      E.right({ bookmarks: { reviews: state }, whole: { bookmarks: { reviews: state } } }),
+    )
+  })
+
+  it('keeps what it does not know', () => {
+    expect(readState({ currently_syncing: null, bookmarks: null, mine: 1 })).toEqual(
+      E.right({ whole: { currently_syncing: null, bookmarks: null, mine: 1 }, bookmarks: {}, syncing: O.none }),
+    )
+  })
+
+  it('refuses text', () => {
+    expect(E.isLeft(readState('x'))).toBe(true)
+  })
+})
+
+describe('the Airbyte source', () => {
+  it.each<[string, unknown]>([
+    ['value', value],
+    ['line', { type: 'STATE', value }],
+    ['lines', [{ type: 'STATE', value }]],
+  ])('reads the tap’s state as a %s', (_, given) => {
+    expect(airbyte.readState(given)).toEqual(E.right({ reviews: state }))
+  })
+})
