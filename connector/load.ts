@@ -1,12 +1,14 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
+import * as t from 'io-ts'
 import { readCatalog, readState } from './cdk/airbyte'
 import type { Catalog, State } from './cdk/catalog'
 import { type Io, Stopped } from './cdk/cli'
+import { configFromEnvironment, merge } from './cdk/environment'
 import { configFailure, type Failure } from './cdk/failure'
 import { readJson, readStateFile } from './cdk/file'
-import { readConfig, type SourceConfig } from './config'
+import { readConfig, type SourceConfig, sourceSpec } from './config'
 
 export const configOption = { type: 'string', value: 'FILE', help: 'The configuration, JSON', required: true } as const
 
@@ -20,18 +22,28 @@ export const orStop = <A>(result: E.Either<Failure, A>): A => {
 export const runOrStop = async <A>(effect: TaskEither<Failure, A>): Promise<A> => orStop(await effect())
 
 /** The failure names the file it is about. */
-const inFile =
+export const inFile =
   (path: string) =>
   ({ _tag, message }: Failure): Failure => ({ _tag, message: `${path}: ${message}` })
 
-/** The configuration in a file; keys that mean nothing are named on stderr. */
-export const loadConfig = async (io: Io, path: string): Promise<SourceConfig> => {
-  const { config, unknownKeys } = orStop(
-    pipe(readConfig(await runOrStop(readJson('config', path))), E.mapLeft(inFile(path))),
-  )
-  for (const key of unknownKeys) io.warn(`${path}: ${key} is no key of the config and has no effect.`)
+/** The configuration in a file, or in variables `FEEDBACK_…` where the path is ENV; keys that mean nothing are named on stderr. */
+export const loadConfig = (io: Io, path: string): Promise<SourceConfig> => loadConfigs(io, [path], 'FEEDBACK')
+
+/** Several configurations, the later over the earlier. `prefix`: of the variables that ENV stands for. */
+export const loadConfigs = async (io: Io, paths: ReadonlyArray<string>, prefix: string): Promise<SourceConfig> => {
+  const given: unknown[] = []
+  for (const path of paths)
+    given.push(
+      path === 'ENV' ? configFromEnvironment(sourceSpec, prefix)(io.env) : await runOrStop(readJson('config', path)),
+    )
+  const named = paths.join(', ')
+  const { config, unknownKeys } = orStop(pipe(readConfig(given.reduce(over)), E.mapLeft(inFile(named))))
+  for (const key of unknownKeys) io.warn(`${named}: ${key} is no key of the config and has no effect.`)
   return config
 }
+
+const over = (under: unknown, given: unknown): unknown =>
+  t.UnknownRecord.is(under) && t.UnknownRecord.is(given) ? merge(under, given) : given
 
 /** A configured catalog in a file. */
 export const loadCatalog = async (path: string): Promise<Catalog> => {

@@ -4,10 +4,12 @@ import { writer } from './cdk/writer'
 
 type Program = {
   readonly summary: string
-  /** Loaded only when asked for, so that `spec` does not pay for DuckDB. */
+  /** Loaded only when asked for, so that `spec` does not pay for DuckDB. A program without verbs has one, named ''. */
   readonly verbs: Readonly<Record<string, () => Promise<Command>>>
   /** How a failure is told to the caller of this program; answers the exit status. */
   readonly fail: (io: Io, verb: string, failure: Failure) => Promise<number>
+  /** After a signal: an exit status of 143 or 130, where others die of the signal itself. */
+  readonly exitsOnSignal?: true
 }
 
 const tellPerson: Program['fail'] = async (io, _verb, failure) => {
@@ -26,6 +28,12 @@ const programs = {
       read: async () => (await import('./commands/source/read.js')).read,
     },
     fail: async (io, verb, failure) => (await import('./commands/source/fail.js')).fail(io, verb, failure),
+  },
+  'tap-feedback': {
+    summary: 'Singer tap for the Feedback Data Service',
+    verbs: { '': async () => (await import('./commands/tap/tap.js')).tap },
+    fail: async (io, verb, failure) => (await import('./commands/tap/fail.js')).fail(io, verb, failure),
+    exitsOnSignal: true,
   },
   feedback: {
     summary: 'The Feedback Data Service, for people',
@@ -61,8 +69,8 @@ const overview = async (name: string, { summary, verbs }: Program): Promise<stri
 }
 
 const run = async (name: string, program: Program, io: Io, args: ReadonlyArray<string>): Promise<number> => {
-  const [verb = '', ...rest] = args
-  if (verb === '' || verb === '--help' || verb === '-h' || verb === 'help') {
+  const [verb = '', ...rest] = Object.hasOwn(program.verbs, '') ? ['', ...args] : args
+  if ((verb === '' && !Object.hasOwn(program.verbs, '')) || verb === '--help' || verb === '-h' || verb === 'help') {
     await io.print(await overview(name, program))
     return verb === '' ? 2 : 0
   }
@@ -95,7 +103,8 @@ export const main = (name: keyof typeof programs): void => {
   let caught: (typeof signals)[number] | undefined
   const die = (signal: (typeof signals)[number]): void => {
     for (const each of signals) process.removeAllListeners(each)
-    if (process.pid === 1) process.exit(signal === 'SIGTERM' ? 143 : 130)
+    const { exitsOnSignal }: Program = programs[name]
+    if (process.pid === 1 || exitsOnSignal === true) process.exit(signal === 'SIGTERM' ? 143 : 130)
     process.kill(process.pid, signal)
   }
   for (const signal of signals)
@@ -112,6 +121,7 @@ export const main = (name: keyof typeof programs): void => {
   }
   const io: Io = {
     env: process.env,
+    pid: process.pid,
     stdin: process.stdin,
     print: out.write,
     warn,

@@ -2,7 +2,9 @@ import type { Catalog, State } from './cdk/catalog'
 import type { Io } from './cdk/cli'
 import type { Message } from './cdk/message'
 import { read } from './cdk/read'
+import type { Stream } from './cdk/stream'
 import { streams } from './streams'
+import type { Source } from './streams/source'
 import type { Wired } from './wire'
 
 /** Takes each message in turn; the run waits for it. */
@@ -14,16 +16,29 @@ export type Ending = 'complete' | 'failed' | 'stopped'
 /** A state at least every so many records or milliseconds: a killed run loses no more than that. */
 const cadence = { records: 5_000, millis: 30_000 }
 
-/** Reads what `catalog` selects and hands each message to each consumer. */
+/** Reads what `catalog` selects, in this order of streams, and hands each message to each consumer. */
 export const runRead = async (
   io: Io,
   wired: Wired,
-  { catalog, state }: { readonly catalog: Catalog; readonly state: State },
+  {
+    catalog,
+    state,
+    order = streams,
+  }: { readonly catalog: Catalog; readonly state: State; readonly order?: ReadonlyArray<Stream<Source>> },
   consumers: ReadonlyArray<Consumer>,
 ): Promise<Ending> => {
   let failed = false
   const { source, onWait } = wired
-  for await (const message of read({ streams, env: source, catalog, state, now: Date.now, cadence, stop: io.stop, onWait })) {
+  for await (const message of read({
+    streams: order,
+    env: source,
+    catalog,
+    state,
+    now: Date.now,
+    cadence,
+    stop: io.stop,
+    onWait,
+  })) {
     failed = failed || message._tag === 'Failed'
     for (const consume of consumers) await consume(message)
   }

@@ -4,6 +4,7 @@ import { configFailure, type Failure } from './failure'
 /** What a command may touch of the outside; main.ts makes the real one. */
 export type Io = {
   readonly env: Readonly<Record<string, string | undefined>>
+  readonly pid: number
   readonly stdin: AsyncIterable<Uint8Array>
   /** Writes to stdout; settles once there is room again, so that a slow reader slows us down. */
   readonly print: (chunk: string | Uint8Array) => Promise<void>
@@ -53,6 +54,8 @@ export class Stopped extends Error {
   }
 }
 
+const called = (program: string, { name }: Command): string => (name === '' ? program : `${program} ${name}`)
+
 /** The options of `args`, or a `Stopped` that names the wrong one. */
 export const parse = (program: string, verb: Command, args: ReadonlyArray<string>): Given => {
   try {
@@ -72,7 +75,7 @@ export const parse = (program: string, verb: Command, args: ReadonlyArray<string
     return { options: { ...values }, positionals }
   } catch (error) {
     throw new Stopped(
-      configFailure(`${program} ${verb.name}: ${(error as Error).message}. See ${program} ${verb.name} --help.`),
+      configFailure(`${called(program, verb)}: ${(error as Error).message}. See ${called(program, verb)} --help.`),
     )
   }
 }
@@ -85,7 +88,7 @@ export const help = (program: string, verb: Command): string => {
   ])
   const width = Math.max(0, ...flags.map(([flag = '']) => flag.length))
   return [
-    `Usage: ${program} ${verb.name} [options]${verb.operands === undefined ? '' : ` ${verb.operands}`}`,
+    `Usage: ${called(program, verb)} [options]${verb.operands === undefined ? '' : ` ${verb.operands}`}`,
     '',
     verb.summary,
     ...(flags.length === 0

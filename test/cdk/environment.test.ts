@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest'
+import { configFromEnvironment, merge } from '../../connector/cdk/environment'
+
+const schema = {
+  type: 'object',
+  properties: {
+    base_url: { type: 'string' },
+    page_size: { type: 'integer' },
+    allow_http: { type: 'boolean' },
+    sources: { type: 'array', items: { type: 'integer' } },
+    fields: { type: 'array', items: { type: 'string' } },
+    credentials: {
+      oneOf: [
+        { properties: { auth_type: { type: 'string' }, access_token: { type: 'string' } } },
+        {
+          properties: {
+            auth_type: { type: 'string' },
+            token_request: { type: 'object', properties: { id_field: { type: 'string' } } },
+          },
+        },
+      ],
+    },
+  },
+}
+const read = (env: Record<string, string>) => configFromEnvironment(schema, 'TAP_X')(env)
+
+describe('configFromEnvironment', () => {
+  it.each<[string, Record<string, string>, unknown]>([
+    ['text as it is', { TAP_X_BASE_URL: '12' }, { base_url: '12' }],
+    ['numbers and booleans', { TAP_X_PAGE_SIZE: '12', TAP_X_ALLOW_HTTP: 'true' }, { page_size: 12, allow_http: true }],
+    ['a wrong number, for the codec to refuse', { TAP_X_PAGE_SIZE: 'many' }, { page_size: 'many' }],
+    ['a list as JSON', { TAP_X_SOURCES: '[1,2]' }, { sources: [1, 2] }],
+    ['a list of words', { TAP_X_SOURCES: '1, 2', TAP_X_FIELDS: '1,b' }, { sources: [1, 2], fields: ['1', 'b'] }],
+    ['an object as JSON', { TAP_X_CREDENTIALS: '{"auth_type":"a"}' }, { credentials: { auth_type: 'a' } }],
+    [
+      'flattened keys, of either kind',
+      { TAP_X_CREDENTIALS_AUTH_TYPE: 'a', TAP_X_CREDENTIALS__TOKEN_REQUEST__ID_FIELD: 'i' },
+      { credentials: { auth_type: 'a', token_request: { id_field: 'i' } } },
+    ],
+    [
+      'flattened keys over JSON',
+      { TAP_X_CREDENTIALS: '{"auth_type":"a","access_token":"old"}', TAP_X_CREDENTIALS_ACCESS_TOKEN: 'new' },
+      { credentials: { auth_type: 'a', access_token: 'new' } },
+    ],
+    ['empty ones as left out', { TAP_X_BASE_URL: '', TAP_X_SOURCES: '' }, {}],
+    ['nothing of others', { TAP_Y_BASE_URL: 'x', BASE_URL: 'x', TAP_X_UNKNOWN: 'x' }, {}],
+  ])('reads %s', (_, env, expected) => {
+    expect(read(env)).toEqual(expected)
+  })
+})
+
+it('merges objects key by key, and replaces everything else', () => {
+  expect(merge({ a: { b: 1, c: 2 }, d: [1] }, { a: { c: 3 }, d: [2] })).toEqual({ a: { b: 1, c: 3 }, d: [2] })
+})
