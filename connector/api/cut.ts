@@ -21,6 +21,8 @@ export type CutOptions = {
   readonly actions?: Readonly<Record<string, Action>>
 }
 
+export type { Action, Sheet }
+
 /** Cuts the bytes of an answer into records. */
 export type Cutter = (body: Uint8Array) => E.Either<ApiError, Sheet>
 

@@ -19,6 +19,8 @@ export type Page = {
   readonly filter: ExportFilter
   /** Paths of attributes that no codec declares, such as `reviews.contents.mood`. */
   readonly unknown: ReadonlyArray<string>
+  /** The filters that the service says it applied more narrowly than asked, such as `sources`. */
+  readonly narrowed?: ReadonlyArray<string>
   /** The service's clock when it began to answer, milliseconds, where it is known. */
   readonly servedAt?: number
 }

@@ -1,6 +1,6 @@
 import type { Cut } from '../page'
 import { distinct } from './distinct'
-import type { Shape } from './shape'
+import { type Shape, undeclaredAttributes } from './shape'
 import { OPEN_OBJECT } from './token'
 import { object } from './value'
 import { nameOf, refuse, render, type Walk, walkOf } from './walk'
@@ -47,7 +47,7 @@ const anew = (walk: Walk, record: RecordShape, from: number): Cut => {
 
 const leaving = (walk: Walk, from: number, to: number, raw: Buffer): Buffer => {
   if (walk.extra.length > 0)
-    walk.edits.push({ from: to - 1, to: to - 1, text: `,"unknown_attributes":{${walk.extra.join(',')}}` })
+    walk.edits.push({ from: to - 1, to: to - 1, text: `,"${undeclaredAttributes}":{${walk.extra.join(',')}}` })
   if (walk.edits.length === 0 && !walk.lines) return raw
   const text = render(walk, from, to, 0)
   return Buffer.from(walk.lines ? text.replace(/[\n\r][\t\n\r ]*/g, '') : text, 'latin1')

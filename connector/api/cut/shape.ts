@@ -72,8 +72,13 @@ export const toShape = (options: ShapeOptions): Shape => {
         rename: JSON.stringify(to),
       })
   }
+  // What is kept of undeclared attributes leaves under this name, whoever declares it.
+  root.attributes.delete(undeclaredAttributes)
   return root
 }
+
+/** The attribute that collects undeclared ones. */
+export const undeclaredAttributes = 'unknown_attributes'
 
 /** Where a shape stands, with the indexes of the elements under way: `contents.0.id`. */
 export const placeOf = (shape: Shape): string => join(shape, ({ at }) => [String(at)])
