@@ -20,8 +20,8 @@ export const standingOf = async (db: Database, stream: string): Promise<Standing
 export const declareStream = async (db: Database, info: StreamInfo, target: Destination): Promise<void> => {
   await db.run('DELETE FROM _streams WHERE stream = $stream', { stream: info.name })
   await db.run(
-    `INSERT INTO _streams VALUES (
-       $stream, $schema, [${info.primaryKey.map(literal).join(', ')}]::VARCHAR[], $cursor, $generation::BIGINT, $refreshing)`,
+    `INSERT INTO _streams (stream, schema, primary_key, cursor, generation, refreshing, rows) SELECT
+       $stream, $schema, [${info.primaryKey.map(literal).join(', ')}]::VARCHAR[], $cursor, $generation::BIGINT, $refreshing, count(*) FROM ${quoted(info.name)}`,
     {
       stream: info.name,
       schema: JSON.stringify(info.schema),
@@ -34,10 +34,8 @@ export const declareStream = async (db: Database, info: StreamInfo, target: Dest
 }
 
 /** A cursor as `_loads` shows it: times in UTC with milliseconds, anything else as DuckDB prints it. */
-export const cursorText = (column: Column): string =>
-  column.type === 'TIMESTAMPTZ'
-    ? `strftime(max(${quoted(column.name)})::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ')`
-    : `max(${quoted(column.name)})::VARCHAR`
+export const cursorText = (column: Column, value: string): string =>
+  column.type === 'TIMESTAMPTZ' ? `strftime(${value}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ')` : `${value}::VARCHAR`
 
 /** A new row in `_loads`; answers its number. */
 export const beginLoad = async (
@@ -45,21 +43,22 @@ export const beginLoad = async (
   run: number,
   info: StreamInfo,
   generation: number,
-  cursor: Column | undefined,
   now: number,
 ): Promise<number> => {
   const load = Number(await db.scalar('SELECT coalesce(max(load), 0) + 1 FROM _loads'))
   await db.run(
-    `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, cursor_from, generation, status)
-     SELECT ${load}, ${run}, $stream, $mode, make_timestamptz($now::BIGINT * 1000), 0, count(*),
-       ${cursor === undefined ? 'NULL' : cursorText(cursor)}, $generation::BIGINT, 'running'
+    `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status)
+     SELECT ${load}, ${run}, $stream, $mode, make_timestamptz($now::BIGINT * 1000), 0, count(*), $generation::BIGINT, 'running'
      FROM ${quoted(info.name)}`,
     { stream: info.name, mode: info.syncMode, now, generation },
   )
   return load
 }
 
-/** Brings a load's row up to what has just been written. `newest`: the greatest cursor among the records of this batch. */
+/** The least and the greatest cursor of some records. */
+export type Span = { readonly from: string | undefined; readonly to: string | undefined }
+
+/** Brings a load's row up to what has just been written. */
 export const continueLoad = async (
   db: Database,
   load: {
@@ -69,19 +68,34 @@ export const continueLoad = async (
     readonly records: number
     readonly sourceRecords: number | undefined
   },
-  newest: string | undefined,
+  { from, to }: Span,
   now: number,
 ): Promise<void> => {
   await db.run(
     `UPDATE _loads SET
        records = $records::BIGINT, source_records = $source::BIGINT, status = $status,
        rows = (SELECT count(*) FROM ${quoted(load.stream)}),
-       cursor_to = nullif(greatest(coalesce(cursor_to, ''), coalesce($newest, '')), ''),
+       cursor_from = least(cursor_from, $from), cursor_to = greatest(cursor_to, $to),
        ended = CASE WHEN $status = 'running' THEN NULL ELSE make_timestamptz($now::BIGINT * 1000) END,
        seconds = CASE WHEN $status = 'running' THEN NULL ELSE $now::BIGINT / 1000 - epoch(started) END
      WHERE load = ${load.id}`,
-    { records: load.records, source: load.sourceRecords ?? null, status: load.status, newest: newest ?? null, now },
+    {
+      records: load.records,
+      source: load.sourceRecords ?? null,
+      status: load.status,
+      from: from ?? null,
+      to: to ?? null,
+      now,
+    },
   )
+}
+
+/** So that `verify` can tell whether a row has come or gone by another way than a load. */
+export const countRows = async (db: Database, streams: ReadonlyArray<string>): Promise<void> => {
+  for (const stream of streams)
+    await db.run(`UPDATE _streams SET rows = (SELECT count(*) FROM ${quoted(stream)}) WHERE stream = $stream`, {
+      stream,
+    })
 }
 
 /** A run that was killed leaves its loads running; the next one closes them. */

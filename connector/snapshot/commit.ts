@@ -1,4 +1,4 @@
-import { continueLoad, cursorText, writeState } from './books'
+import { continueLoad, countRows, cursorText, type Span, writeState } from './books'
 import { type Database, quoted } from './database'
 import { insertRows } from './insert'
 import type { Load } from './load'
@@ -19,16 +19,16 @@ export const commit = (
     const about = tables.map(versioned).filter((each) => each !== undefined)
     const written: Array<Written> = []
     for (const load of loads) if (load.rows.length > 0) written.push(await write(db, load))
-    const newest = new Map<string, string>()
-    for (const { load, after } of written)
-      if (load.cursor !== undefined) newest.set(load.stream, await newestCursor(db, load, after))
+    const spans = new Map<string, Span>()
+    for (const { load, after } of written) spans.set(load.stream, await spanOf(db, load, after))
     for (const each of written) await settle(db, each, about)
     await keepOneVersion(db, written, about)
     for (const load of loads) {
       if (load.status === 'complete' && load.destination.minimum > 0) await endRefresh(db, load, about)
       if (load.state !== undefined) await writeState(db, load.stream, load.state, now)
-      await continueLoad(db, load, newest.get(load.stream), now)
+      await continueLoad(db, load, spans.get(load.stream) ?? nothing, now)
     }
+    await countRows(db, [...new Set([...loads.map(({ stream }) => stream), ...about.map(({ table }) => table.name)])])
   })
 
 const write = async (db: Database, load: Load): Promise<Written> => {
@@ -37,10 +37,16 @@ const write = async (db: Database, load: Load): Promise<Written> => {
   return { load, after }
 }
 
-const newestCursor = async (db: Database, { cursor, stream }: Load, after: number): Promise<string> =>
-  cursor === undefined
-    ? ''
-    : String((await db.scalar(`SELECT ${cursorText(cursor)} FROM ${quoted(stream)} WHERE rowid > ${after}`)) ?? '')
+const nothing: Span = { from: undefined, to: undefined }
+
+const spanOf = async (db: Database, { cursor, stream }: Load, after: number): Promise<Span> => {
+  if (cursor === undefined) return nothing
+  const [least, greatest] = ['min', 'max'].map((of) => cursorText(cursor, `${of}(${quoted(cursor.name)})`))
+  const [row] = await db.query(
+    `SELECT ${least} AS least, ${greatest} AS greatest FROM ${quoted(stream)} WHERE rowid > ${after}`,
+  )
+  return { from: row?.least?.toString(), to: row?.greatest?.toString() }
+}
 
 /** Deletions go first through what they delete, and only then into one row for each key: an event we hold already is told by its row. */
 const settle = async (db: Database, { load, after }: Written, about: ReadonlyArray<Versioned>): Promise<void> => {

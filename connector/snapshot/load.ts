@@ -40,7 +40,7 @@ export const openLoad = (db: Database, run: number, info: StreamInfo, wish: Wish
     await declareStream(db, info, target)
     const cursor = target.cursor === undefined ? undefined : columnOf(target.cursor)
     return {
-      id: await beginLoad(db, run, info, target.generation, cursor, now),
+      id: await beginLoad(db, run, info, target.generation, now),
       stream: info.name,
       table,
       destination: target,

@@ -257,7 +257,7 @@ describe('books', () => {
         records: 2,
         source_records: 2,
         rows: 1,
-        cursor_from: null,
+        cursor_from: time(1),
         cursor_to: time(2),
       },
       {
@@ -267,7 +267,7 @@ describe('books', () => {
         records: 1,
         source_records: null,
         rows: 1,
-        cursor_from: null,
+        cursor_from: time(1),
         cursor_to: time(1),
       },
     ])
