@@ -32,8 +32,13 @@ export const wire = (config: SourceConfig, options: ClientOptions = {}): E.Eithe
 
 const connect = (config: SourceConfig, base: URL, options: ClientOptions): Wired => {
   const listeners = new Set<(until: number) => void>()
+  const { requests_per_minute, ...limits } = config.rate_limit
   const client = httpClient(
-    { ...config, base_url: base },
+    {
+      ...config,
+      base_url: base,
+      rate_limit: requests_per_minute === undefined ? limits : { ...limits, requests_per_minute },
+    },
     {
       ...options,
       onWait: (until) => {

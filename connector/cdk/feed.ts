@@ -22,6 +22,11 @@ export const unfold = <Err, S, A>(step: (state: S) => TaskEither<Err, Step<S, A>
     }
   }
 
+/** One item and no more. */
+export async function* single<Err, A>(item: E.Either<Err, A>): Feed<Err, A> {
+  yield item
+}
+
 /** Each item becomes any number of items, in order. */
 export const chain = <A, B>(f: (item: A) => Iterable<B>) =>
   async function* <Err>(feed: Feed<Err, A>): Feed<Err, B> {

@@ -1,9 +1,11 @@
 import * as t from 'io-ts'
+import { cutter } from '../api/cut'
+import { fetchDeletedReviews } from '../api/export'
 import { DeletedReview } from '../api/model/review'
 import { described, optional } from '../api/model/scalar'
 import type { Cut } from '../api/page'
 import { stream } from '../cdk/stream'
-import { deletionExport } from './export'
+import { exportReader } from './export'
 
 /** What leaves for a deletion. */
 export const DeletedReviewRecord = t.intersection(
@@ -18,7 +20,19 @@ export const DeletedReviewRecord = t.intersection(
   'DeletedReviewRecord',
 )
 
-/** Operation 7. */
+/** Operation 7, which can be narrowed by source alone. */
+export const deletionExport = exportReader({
+  name: 'export deleted reviews',
+  fetch: ({ api, onUnknown }) =>
+    fetchDeletedReviews(
+      api,
+      cutter({ codec: DeletedReview, list: 'reviews', key: 'id', cursor: 'modifiedTime', undeclared: onUnknown }),
+    ),
+  filters: ({ filters: { sources } }) => (sources === undefined ? {} : { sources }),
+  hasMentionTime: false,
+})
+
+/** The deletions themselves. */
 export const deletedReviews = stream({
   name: 'deleted_reviews',
   codec: DeletedReviewRecord,

@@ -1,9 +1,11 @@
 import * as t from 'io-ts'
+import { cutter } from '../api/cut'
+import { fetchReviews } from '../api/export'
 import { Review } from '../api/model/review'
 import { described, optional } from '../api/model/scalar'
 import type { Cut } from '../api/page'
 import { stream } from '../cdk/stream'
-import { reviewExport } from './export'
+import { exportReader } from './export'
 
 /** What leaves for a review: its declared attributes, and whatever else it brought. */
 export const ReviewRecord = t.intersection(
@@ -18,7 +20,26 @@ export const ReviewRecord = t.intersection(
   'ReviewRecord',
 )
 
-/** Operation 6, whole. */
+/** Operation 6; every stream that is made of reviews reads through it. */
+export const reviewExport = exportReader({
+  name: 'export reviews',
+  fetch: ({ api, onUnknown }) =>
+    fetchReviews(
+      api,
+      cutter({
+        codec: Review,
+        list: 'reviews',
+        key: 'id',
+        cursor: 'modifiedTime',
+        rename: { engagement: 'engagements' },
+        undeclared: onUnknown,
+      }),
+    ),
+  filters: ({ filters }) => filters,
+  hasMentionTime: true,
+})
+
+/** The reviews themselves, as they came. */
 export const reviews = stream({
   name: 'reviews',
   codec: ReviewRecord,

@@ -3,7 +3,7 @@ import { described, Instant, Int64, optional } from './scalar'
 
 const Named = { id: described('Identifier')(Int64), name: described('Display name')(t.string) }
 
-const Sentiment = optional({
+export const Sentiment = optional({
   id: described('Sentiment id')(Int64),
   reviewId: described('Id of the review it was found in')(Int64),
   feature: described('What the opinion is about')(t.string),
@@ -14,7 +14,7 @@ const Sentiment = optional({
   tonality: described('negative, positive or neutral')(t.string),
 })
 
-const Liability = optional({
+export const Liability = optional({
   liabilityId: described('Liability id')(Int64),
   severity: described('How grave it is')(
     optional({
@@ -26,7 +26,7 @@ const Liability = optional({
   justification: described('Why the text was taken for a liability')(t.string),
 })
 
-const Content = optional({
+export const Content = optional({
   id: described('Content id')(Int64),
   question: described('The question asked')(t.string),
   response: described('What the reviewer answered or wrote')(t.string),
@@ -43,7 +43,7 @@ const Content = optional({
   liabilities: described('Liabilities found in the response')(t.readonlyArray(Liability)),
 })
 
-const Task = optional({
+export const Task = optional({
   id: described('Task id')(Int64),
   status: described('pending or completed')(t.string),
   ownerEmail: described('E-mail of the owner')(t.string),
@@ -51,7 +51,7 @@ const Task = optional({
   closureComment: described('Comment made when the task was closed')(t.string),
 })
 
-const Engagement = optional({
+export const Engagement = optional({
   engagement: described('Message sent to the reviewer')(t.string),
   engagementTime: described('When it was sent')(Instant),
 })

@@ -1,0 +1,37 @@
+import { command } from '../cdk/cli'
+import { configOption, loadConfig, orStop } from '../load'
+import { select } from '../streams'
+import { syncInto, table } from '../sync'
+import { wire } from '../wire'
+import { selectOption } from './catalog'
+
+export const sync = command({
+  name: 'sync',
+  summary: 'Reads what is new into a DuckDB file, from where the file stands.',
+  options: {
+    config: configOption,
+    db: { type: 'string', value: 'FILE', help: 'The DuckDB file; made if it is missing', required: true },
+    select: selectOption,
+    'full-refresh': { type: 'boolean', help: 'Read everything again and replace what is there' },
+    json: { type: 'boolean', help: 'Print the outcome as JSON' },
+  },
+  examples: [
+    'feedback sync --config config.json --db reviews.duckdb',
+    'feedback sync --config config.json --db reviews.duckdb --select reviews --full-refresh',
+  ],
+  notes:
+    'Exit status: 0 all streams are complete, 1 one is not (what was read is kept, the next run goes on from there).',
+  run: async (io, { options }) => {
+    const config = await loadConfig(io, String(options.config))
+    const selected = orStop(select(options.select === undefined ? undefined : String(options.select)))
+    const wired = orStop(wire(config))
+    const { ending, outcomes } = await syncInto(io, wired, {
+      path: String(options.db),
+      streams: selected,
+      syncMode: options['full-refresh'] === true ? 'full_refresh' : 'incremental',
+    })
+    await wired.close()
+    await io.print(options.json === true ? `${JSON.stringify(outcomes, null, 2)}\n` : table(outcomes))
+    return ending === 'complete' ? 0 : 1
+  },
+})

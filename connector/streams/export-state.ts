@@ -1,0 +1,75 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import * as O from 'fp-ts/Option'
+import * as t from 'io-ts'
+import { Instant, toInstant, toMillis } from '../api/model/scalar'
+import { nextCursor } from '../api/scan/cursor'
+import { type Marker, toMarker } from '../api/scan/marker'
+import { Recent } from '../api/scan/recent'
+import { configFailure, type Failure } from '../cdk/failure'
+import { decode } from '../cdk/json'
+
+/** State of an export stream (design.md, State): the cursor, what was filtered, what was sent, where a scan stands. */
+const ExportState = t.intersection([
+  t.type({ modifiedTimeFrom: Instant }),
+  t.partial({ filters: t.string, recent: Recent, scan: t.unknown }),
+])
+type ExportState = t.TypeOf<typeof ExportState>
+
+/** Where a stream stood; times in milliseconds. */
+export type Standing = {
+  /** None: everything from the start date on is wanted. */
+  readonly cursor: O.Option<number>
+  readonly filters: O.Option<string>
+  readonly recent: Recent
+  readonly marker: O.Option<Marker>
+}
+
+export const fresh: Standing = { cursor: O.none, filters: O.none, recent: [], marker: O.none }
+
+/** Reads a stream's state; a failure names the stream and the key path. */
+export const standingOf = (stream: string, state: O.Option<unknown>): E.Either<Failure, Standing> =>
+  O.isNone(state)
+    ? E.right(fresh)
+    : pipe(
+        decode(ExportState, state.value),
+        E.bimap(
+          (wrong) =>
+            configFailure(
+              `The state of ${stream} is wrong: ${wrong.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
+            ),
+          ({ modifiedTimeFrom, filters, recent = [], scan }) => ({
+            cursor: O.some(toMillis(modifiedTimeFrom)),
+            filters: O.fromNullable(filters),
+            recent,
+            marker: scan === undefined ? O.none : toMarker(scan),
+          }),
+        ),
+      )
+
+/** The state while a scan is under way: the cursor has not moved. `startDate` in milliseconds. */
+export const underWay = (standing: Standing, startDate: number, filters: string, scan: Marker): ExportState => ({
+  modifiedTimeFrom: toInstant(cursorOf(standing.cursor, startDate)),
+  filters,
+  ...(standing.recent.length === 0 ? {} : { recent: standing.recent }),
+  scan,
+})
+
+/** The state after a complete scan that reached `newest`; `recentSince` answers what the next run will be served again. */
+export const complete = (
+  standing: Standing,
+  startDate: number,
+  filters: string,
+  newest: O.Option<number>,
+  recentSince: (cursor: O.Option<number>) => Recent,
+): ExportState => {
+  const cursor = nextCursor(standing.cursor, newest)
+  const recent = recentSince(cursor)
+  return {
+    modifiedTimeFrom: toInstant(cursorOf(cursor, startDate)),
+    filters,
+    ...(recent.length === 0 ? {} : { recent }),
+  }
+}
+
+const cursorOf = (cursor: O.Option<number>, startDate: number): number => (O.isSome(cursor) ? cursor.value : startDate)

@@ -1,0 +1,169 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import * as O from 'fp-ts/Option'
+import * as RA from 'fp-ts/ReadonlyArray'
+import { toInstant } from '../api/model/scalar'
+import type { Cut, FetchPage } from '../api/page'
+import { type ScanItem, type ScanStart, scan } from '../api/scan'
+import { filterFrom } from '../api/scan/cursor'
+import { earliest, filtersDigest, isResumable } from '../api/scan/marker'
+import { holds } from '../api/scan/recent'
+import type { Filters } from '../api/scan/window'
+import type { Failure } from '../cdk/failure'
+import { chain, type Feed, single } from '../cdk/feed'
+import type { Row } from '../cdk/message'
+import type { Demand, Reader, Reading } from '../cdk/stream'
+import { complete, fresh, type Standing, standingOf, underWay } from './export-state'
+import { selecting } from './selecting'
+import type { Source } from './source'
+
+/** What tells the two exports apart. */
+export type Export = {
+  readonly name: string
+  readonly fetch: (source: Source) => FetchPage
+  readonly filters: (source: Source) => Filters
+  readonly hasMentionTime: boolean
+}
+
+/** One selected stream in a scan it may share: what it still wants of each page. */
+type Leg = {
+  readonly demand: Demand<Cut>
+  readonly standing: Standing
+  readonly wants: (cut: Cut) => boolean
+  readonly select: (row: Row) => Row
+}
+
+/** Reads an export once for all the streams that want something of it; each gets what lies after its own cursor. */
+export const exportReader = (operation: Export): Reader<Source, Cut> => ({
+  name: operation.name,
+  read: (source) => (demands) =>
+    pipe(
+      demands,
+      E.traverseArray((demand) => legOf(source, demand)),
+      E.match(
+        (failure): Feed<Failure, Reading> => single(E.left(failure)),
+        (legs) => readLegs(operation, source, legs),
+      ),
+    ),
+})
+
+const legOf = (source: Source, demand: Demand<Cut>): E.Either<Failure, Leg> =>
+  pipe(
+    standingOf(demand.stream, demand.state),
+    E.map((held) => {
+      const standing = demand.syncMode === 'full_refresh' ? { ...fresh, marker: held.marker } : held
+      const from = filterFrom(source.startDate, standing.cursor, source.lookback)
+      const sent = holds(standing.recent)
+      return {
+        demand,
+        standing,
+        wants: (cut) => cut.modifiedTime >= from && !sent(cut),
+        select: selecting(demand.attributes),
+      }
+    }),
+  )
+
+const readLegs = (operation: Export, source: Source, legs: ReadonlyArray<Leg>): Feed<Failure, Reading> => {
+  const filters = operation.filters(source)
+  const digest = filtersDigest(filters)
+  const noticed = noticing(operation.fetch(source))
+  const feed = scan({
+    operation: operation.name,
+    fetch: noticed.fetch,
+    now: source.now,
+    concurrency: source.concurrency,
+    limit: source.pageSize,
+    order: source.order,
+    hasMentionTime: operation.hasMentionTime,
+  })(startOf(source, filters, legs))
+  return pipe(
+    feed,
+    chain((item) => [
+      ...noticed.drain().map((message): Reading => ({ _tag: 'Note', level: 'warn', message })),
+      ...item.notes.map((note): Reading => ({ _tag: 'Note', ...note })),
+      ...legs.flatMap((leg) => warnings(leg, digest, item)),
+      ...legs.flatMap((leg) => readings(source, digest, leg, item)),
+    ]),
+  )
+}
+
+const startOf = (source: Source, filters: Filters, legs: ReadonlyArray<Leg>): ScanStart => {
+  const { startDate, lookback } = source
+  const cursor = legs.map(({ standing }) => standing.cursor).reduce(earlier)
+  const wanted = { now: source.now(), from: filterFrom(startDate, cursor, lookback), filters }
+  const markers = RA.compact(legs.map(({ standing }) => standing.marker)).filter(isResumable(wanted))
+  return {
+    from: { startDate, cursor, lookback },
+    filters,
+    marker: markers.length === legs.length ? earliest(markers) : O.none,
+  }
+}
+
+const earlier = (a: O.Option<number>, b: O.Option<number>): O.Option<number> =>
+  O.isNone(a) || O.isNone(b) ? O.none : O.some(Math.min(a.value, b.value))
+
+const readings = (source: Source, digest: string, leg: Leg, item: ScanItem): ReadonlyArray<Reading> => {
+  const { demand, standing } = leg
+  const { startDate, lookback } = source
+  const rows = item.rows.filter(leg.wants).flatMap(demand.project).map(leg.select)
+  const { last } = item
+  const state =
+    last === undefined
+      ? () => underWay(standing, startDate, digest, item.marker())
+      : () =>
+          complete(standing, startDate, digest, last.newest, (cursor) =>
+            last.recent(filterFrom(startDate, cursor, lookback)),
+          )
+  return [
+    ...(rows.length === 0 ? [] : [{ _tag: 'Rows', stream: demand.stream, rows } as const]),
+    { _tag: 'Checkpoint', stream: demand.stream, state },
+  ]
+}
+
+/** Said once, with the last item, when the service's time is known. */
+const warnings = ({ demand, standing }: Leg, digest: string, { last }: ScanItem): ReadonlyArray<Reading> => {
+  if (last === undefined) return []
+  const warn = (message: string): Reading => ({ _tag: 'Note', level: 'warn', message })
+  const changed = O.isSome(standing.filters) && standing.filters.value !== digest
+  const ahead = O.isSome(standing.cursor) && standing.cursor.value > last.signpost
+  return [
+    ...(changed
+      ? [
+          warn(
+            `${demand.stream}: the filters of the config have changed since the last run. What they newly let through is read only where it changes from now on; refresh the stream to read it all.`,
+          ),
+        ]
+      : []),
+    ...(ahead && O.isSome(standing.cursor)
+      ? [
+          warn(
+            `${demand.stream}: its cursor ${toInstant(standing.cursor.value)} lies ahead of the service's time, so nothing is read until then. If that is a mistake, refresh the stream.`,
+          ),
+        ]
+      : []),
+  ]
+}
+
+/** Passes pages on and keeps what is worth a warning, each once: attributes nobody declared, a filter that was not applied. */
+const noticing = (fetch: FetchPage): { readonly fetch: FetchPage; readonly drain: () => ReadonlyArray<string> } => {
+  const known = new Set<string>()
+  const fresh: string[] = []
+  const notice = (message: string) => {
+    if (known.has(message)) return
+    known.add(message)
+    fresh.push(message)
+  }
+  return {
+    fetch: (request) => async () => {
+      const answer = await fetch(request)()
+      if (E.isRight(answer)) {
+        for (const path of answer.right.unknown)
+          notice(`The service sent an attribute this version does not know: ${path}.`)
+        for (const key of answer.right.narrowed ?? [])
+          notice(`The service applied a narrower ${key} than was asked for: what it leaves out is not read.`)
+      }
+      return answer
+    },
+    drain: () => fresh.splice(0),
+  }
+}
