@@ -11,21 +11,18 @@ import type { Answer } from './route'
 
 /** Pages of operation 6. A broken answer is asked for again twice; one that is too large is the caller's to halve. */
 export const fetchReviews = (api: Pick<Api, 'exportReviews'>, cut: Cutter): FetchPage =>
-  fetchPage((request) => api.exportReviews(sent(request)), cut)
+  fetchPage(api.exportReviews, cut)
 
 /** Pages of operation 7, which knows no mention time; else as `fetchReviews`. */
 export const fetchDeletedReviews = (api: Pick<Api, 'exportDeletedReviews'>, cut: Cutter): FetchPage =>
   fetchPage(
-    ({ mentionTimeAfter, mentionTimeBefore, additionalFields, ...request }) => api.exportDeletedReviews(sent(request)),
+    ({ mentionTimeAfter, mentionTimeBefore, additionalFields, ...request }) => api.exportDeletedReviews(request),
     cut,
   )
 
-/** No key that has no value: what is not asked for is not sent. */
-const sent = <A extends object>(request: A): A =>
-  Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined)) as A
-
-const fetchPage = (ask: (request: ExportRequest) => TE.TaskEither<ApiError, Answer>, cut: Cutter): FetchPage => {
-  return (request) => {
+const fetchPage =
+  (ask: (request: ExportRequest) => TE.TaskEither<ApiError, Answer>, cut: Cutter): FetchPage =>
+  (request) => {
     const once = pipe(
       ask(request),
       TE.chainEitherK((answer) =>
@@ -38,7 +35,6 @@ const fetchPage = (ask: (request: ExportRequest) => TE.TaskEither<ApiError, Answ
     )
     return again(once, 2)
   }
-}
 
 const again = <A>(effect: TE.TaskEither<ApiError, A>, times: number): TE.TaskEither<ApiError, A> =>
   times === 0

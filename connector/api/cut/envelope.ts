@@ -3,7 +3,6 @@ import { pipe } from 'fp-ts/function'
 import type { ApiError } from '../error'
 import { ExportFilter } from '../model/export'
 import type { Cut, Page } from '../page'
-import { toDecodeError } from '../route'
 import { cutRecord, type RecordShape, walkRecord } from './record'
 import { skip } from './skip'
 import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, colon, OPEN_ARRAY, OPEN_OBJECT, QUOTE, space, string, textOf } from './token'
@@ -82,10 +81,8 @@ const toSheet = (
   return pipe(
     ExportFilter.decode(filter ?? {}),
     E.bimap(
-      (errors) => {
-        const error = toDecodeError(errors)
-        return error._tag === 'Decode' ? { ...error, path: error.path.replace('$', '$.filter') } : error
-      },
+      ([error]) =>
+        unlike(`$.filter${error?.context[1] === undefined ? '' : `.${error.context[1].key}`}`, 'of the wrong type'),
       (echo) => ({ rows: rows ?? [], filter: echo, unknown: [...walk.unknown], listed: rows !== undefined }),
     ),
   )
