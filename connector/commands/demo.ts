@@ -1,0 +1,102 @@
+import { rm } from 'node:fs/promises'
+import { command, type Io, Stopped } from '../cdk/cli'
+import { systemFailure } from '../cdk/failure'
+import { readConfig } from '../config'
+import { orStop, runOrStop } from '../load'
+import { probe } from '../probe'
+import { type Sandbox, startSandbox } from '../sandbox/start'
+import { openSnapshot } from '../snapshot/snapshot'
+import { verify } from '../snapshot/verify'
+import { streams } from '../streams'
+import { syncInto, table } from '../sync'
+import { type Wired, wire } from '../wire'
+
+/** The demo's own file, in the folder it is run in; replaced at each run. */
+const path = 'feedback-demo.duckdb'
+
+const queries = [
+  `SELECT source->>'name' AS source, count(*) AS reviews, round(avg(rating), 2) AS rating FROM reviews GROUP BY 1 ORDER BY 2 DESC`,
+  `SELECT location->>'name' AS location, round(avg(reviewScore), 2) AS score FROM reviews GROUP BY 1 ORDER BY 2 DESC LIMIT 5`,
+  `SELECT date_trunc('month', mentionTime) AS month, count(*) AS reviews FROM reviews GROUP BY 1 ORDER BY 1 DESC LIMIT 6`,
+]
+
+export const demo = command({
+  name: 'demo',
+  summary: 'Shows the connector at work on a service of its own: sync, change, sync again, verify.',
+  options: {
+    reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; 20000 unless told' },
+  },
+  notes: `Writes ${path} and nothing else; what stood there is replaced.`,
+  run: async (io, { options }) => {
+    const begun = Date.now()
+    io.progress('Starting a service on this machine…')
+    const sandbox = await startSandbox({ reviews: Number(options.reviews ?? 20_000) })
+    try {
+      const ok = await walk(io, sandbox)
+      await io.print(
+        `\nDone in ${((Date.now() - begun) / 1000).toFixed(0)} s. ${ok ? 'Try next:' : 'Something is wrong, see above.'}\n`,
+      )
+      if (ok) for (const sql of queries) await io.print(`  node build/bin/feedback.js query --db ${path} "${sql}"\n`)
+      return ok ? 0 : 1
+    } finally {
+      await sandbox.close()
+    }
+  },
+})
+
+const walk = async (io: Io, sandbox: Sandbox): Promise<boolean> => {
+  const wired = orStop(wire(configOf(sandbox)))
+  try {
+    await io.print(
+      `A service with ${(await sandbox.truth()).reviews.length.toLocaleString('en')} reviews listens at ${sandbox.url}.\n`,
+    )
+    for (const warning of await runOrStop(probe(wired.source))) io.warn(warning)
+    await io.print('check     address, token and permissions are good\n')
+    await io.print(`discover  ${streams.map(({ name }) => name).join(', ')}\n`)
+    for (const name of [path, `${path}.wal`]) await rm(name, { force: true })
+    const first = await round(io, wired, 'The first sync reads everything into', sandbox)
+    await sandbox.churn({ change: 300, delete: 100, add: 200 })
+    await io.print('\nThe service changes: 300 reviews are modified, 100 deleted, 200 arrive.\n')
+    return (await round(io, wired, 'The second sync reads what is new into', sandbox)) && first
+  } finally {
+    await wired.close()
+  }
+}
+
+/** One sync and one look at the outcome; a person reads the words, so they say what was compared with what. */
+const round = async (io: Io, wired: Wired, title: string, sandbox: Sandbox): Promise<boolean> => {
+  await io.print(`\n${title} ${path}:\n\n`)
+  const { ending, outcomes } = await syncInto(io, wired, { path, streams, syncMode: 'incremental' })
+  io.progress('')
+  await io.print(table(outcomes))
+  if (io.stop.aborted) throw new Stopped(systemFailure('The demo was stopped.'))
+  const snapshot = await runOrStop(openSnapshot(path, 'read'))
+  try {
+    const results = await verify(snapshot)
+    const failed = results.filter(({ ok }) => !ok)
+    for (const { name, explain, examples } of failed)
+      io.warn(`verify: ${name} fails. ${explain} ${examples.join('; ')}`)
+    const held = Number(await snapshot.db.scalar('SELECT count(*) FROM reviews'))
+    const there = (await sandbox.truth()).reviews.length
+    await io.print(
+      `\nverify    ${results.length - failed.length} of ${results.length} checks hold; ${held.toLocaleString('en')} reviews in the file, ${there.toLocaleString('en')} in the service\n`,
+    )
+    return ending === 'complete' && failed.length === 0
+  } finally {
+    snapshot.db.close()
+  }
+}
+
+const configOf = ({ url, applicationId, applicationSecret, tokenUrl }: Sandbox) =>
+  orStop(
+    readConfig({
+      base_url: url,
+      credentials: {
+        auth_type: 'application',
+        application_id: applicationId,
+        application_secret: applicationSecret,
+        token_url: tokenUrl,
+      },
+      start_date: '2000-01-01T00:00:00Z',
+    }),
+  ).config

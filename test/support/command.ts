@@ -1,0 +1,75 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const bin = (name: string) => join(__dirname, '../../build/bin', `${name}.js`)
+const folder = mkdtempSync(join(tmpdir(), 'feedback-'))
+let files = 0
+
+/** A new file with this text, or this value as JSON; answers its path. */
+export const file = (content: unknown, ending = 'json'): string => {
+  files += 1
+  const path = join(folder, `${files}.${ending}`)
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+
+/** A path in a folder of this test's own, where nothing is yet. */
+export const fresh = (ending: string): string => {
+  files += 1
+  return join(folder, `${files}.${ending}`)
+}
+
+export type Ran = {
+  readonly status: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export type Running = {
+  readonly kill: (signal: NodeJS.Signals) => void
+  /** Calls back with everything on stdout so far, whenever there is more. */
+  readonly onOutput: (listener: (stdout: string) => void) => void
+  readonly ended: Promise<Ran>
+}
+
+/** Starts one of our built commands as a user would. */
+export const start = (
+  name: string,
+  args: ReadonlyArray<string>,
+  options: { readonly stdin?: string; readonly env?: Record<string, string>; readonly cwd?: string } = {},
+): Running => {
+  const child = spawn(process.execPath, [bin(name), ...args], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...process.env, ...options.env },
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  })
+  const chunks: Buffer[] = []
+  const errors: Buffer[] = []
+  const listeners: Array<(stdout: string) => void> = []
+  child.stdout.on('data', (chunk: Buffer) => {
+    chunks.push(chunk)
+    if (listeners.length > 0) for (const listener of listeners) listener(Buffer.concat(chunks).toString())
+  })
+  child.stderr.on('data', (chunk: Buffer) => errors.push(chunk))
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(options.stdin ?? '')
+  return {
+    kill: (signal) => child.kill(signal),
+    onOutput: (listener) => listeners.push(listener),
+    ended: new Promise((resolve) => {
+      child.on('close', (status, signal) =>
+        resolve({ status, signal, stdout: Buffer.concat(chunks).toString(), stderr: Buffer.concat(errors).toString() }),
+      )
+    }),
+  }
+}
+
+/** Runs one of our built commands to its end. */
+export const run = (
+  name: string,
+  args: ReadonlyArray<string>,
+  options: Parameters<typeof start>[2] = {},
+): Promise<Ran> => start(name, args, options).ended

@@ -1,0 +1,65 @@
+import { parse, stringify } from 'lossless-json'
+
+type Line = {
+  readonly type: string
+  readonly record?: { readonly stream: string; readonly data: Record<string, unknown> }
+  readonly state?: {
+    readonly stream: { readonly stream_descriptor: { readonly name: string }; readonly stream_state: unknown }
+  }
+  readonly trace?: {
+    readonly stream_status?: { readonly stream_descriptor: { readonly name: string }; readonly status: string }
+    readonly error?: { readonly failure_type: string; readonly message: string }
+  }
+}
+
+const exact = (digits: string) =>
+  Number.isSafeInteger(Number(digits)) || !/^-?\d+$/.test(digits) ? Number(digits) : BigInt(digits)
+
+/** JSON with every integer exact. */
+export const parseExact = (text: string): unknown => parse(text, null, exact)
+export const printExact = (value: unknown): string => stringify(value) ?? ''
+
+/** The lines a verb printed, a torn last one left out. */
+export const messages = (stdout: string): ReadonlyArray<Line> =>
+  stdout
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => parseExact(line) as Line)
+
+/** A destination in memory: what a warehouse holds after each run, by dedup on the key and deletions applied. */
+export const destination = () => {
+  const reviews = new Map<string, { readonly modifiedTime: number; readonly data: unknown }>()
+  const deleted = new Map<string, number>()
+  let state: ReadonlyMap<string, unknown> = new Map()
+  return {
+    /** Loads a run's output up to its last state, as a platform does that loses the rest. */
+    load: (stdout: string): void => {
+      const lines = messages(stdout)
+      const last = lines.findLastIndex(({ type }) => type === 'STATE')
+      const held = new Map(state)
+      lines.forEach(({ record, state: said }, i) => {
+        if (i > last) return
+        if (said !== undefined) held.set(said.stream.stream_descriptor.name, said.stream.stream_state)
+        if (record === undefined) return
+        const id = String(record.data.id)
+        const time = Date.parse(String(record.data.modifiedTime))
+        if (record.stream === 'deleted_reviews') deleted.set(id, Math.max(time, deleted.get(id) ?? 0))
+        if (record.stream === 'reviews' && time >= (reviews.get(id)?.modifiedTime ?? 0))
+          reviews.set(id, { modifiedTime: time, data: record.data })
+      })
+      state = held
+    },
+    /** In the form that `read --state` takes. */
+    state: (): unknown =>
+      [...state].map(([name, stream_state]) => ({
+        type: 'STREAM',
+        stream: { stream_descriptor: { name }, stream_state },
+      })),
+    /** The reviews that live, by id, each as `id modifiedTime`. */
+    alive: (): ReadonlyArray<string> =>
+      [...reviews]
+        .filter(([id, { modifiedTime }]) => (deleted.get(id) ?? 0) < modifiedTime)
+        .map(([id, { modifiedTime }]) => `${id} ${new Date(modifiedTime).toISOString()}`)
+        .sort(),
+  }
+}
