@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import manifest from '../package.json'
 import lock from '../package-lock.json'
-import { parseYaml } from './yaml'
 
 const root = join(__dirname, '..')
 const text = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -132,7 +132,7 @@ const configAt = (target: string, path: string): Shape | undefined => {
 const targets = [{ target: 'source', file: 'metadata.yaml', id: '4292254d-b6c0-4d89-a049-de488cb2028b' }]
 
 describe.each(targets)('the image and listing of $target', ({ target, file, id }) => {
-  const metadata = parseYaml(text(file)) as unknown as Metadata
+  const metadata = parse(text(file)) as Metadata
   const { data } = metadata
   const stage = (stages.get(target) ?? []).join('\n')
   const [, entrypoint = ''] = /AIRBYTE_ENTRYPOINT=(\S+)/.exec(stage) ?? []
