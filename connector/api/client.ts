@@ -1,8 +1,9 @@
 import { redact } from '../cdk/redact'
 import type { Send } from './api'
-import { localBudget, type RateLimit } from './budget'
+import { type Budget, localBudget, type RateLimit, settings } from './budget'
 import { type Clock, systemClock } from './clock'
 import { httpSend, type Observer } from './http'
+import { budgetId, sharedBudget } from './shared-budget'
 import { throttle } from './throttle'
 import { type Exchange, exchangedToken, staticToken } from './token'
 import { transport } from './transport'
@@ -13,7 +14,7 @@ export type ClientConfig = {
   readonly credentials:
     | { readonly auth_type: 'access_token'; readonly access_token: string }
     | ({ readonly auth_type: 'application' } & Exchange)
-  readonly rate_limit: RateLimit
+  readonly rate_limit: RateLimit & { readonly redis_url?: string }
   readonly timeouts: {
     readonly connect_seconds: number
     readonly response_seconds: number
@@ -34,6 +35,17 @@ export type Client = {
   readonly close: () => Promise<void>
 }
 
+/** A job is an exchange of a token at most, and a request; in Redis it counts from when its turn is given to it. */
+const toBudget = ({ base_url, credentials, rate_limit, timeouts }: ClientConfig): Budget =>
+  rate_limit.redis_url === undefined
+    ? localBudget(rate_limit)
+    : sharedBudget(rate_limit, {
+        redis_url: rate_limit.redis_url,
+        id: budgetId(base_url, credentials.auth_type === 'application' ? credentials.application_id : ''),
+        expiration:
+          2000 * timeouts.response_seconds + 10_000 + rate_limit.max_concurrency * settings(rate_limit).minTime,
+      })
+
 /** The client of one service, with one budget and one token for all its operations. */
 export const httpClient = (config: ClientConfig, options: ClientOptions = {}): Client => {
   const { credentials, timeouts } = config
@@ -51,7 +63,7 @@ export const httpClient = (config: ClientConfig, options: ClientOptions = {}): C
     redact(secrets),
   )
   const patience = { attempts, maxWait: timeouts.max_wait_seconds * 1000 }
-  const budget = localBudget(config.rate_limit)
+  const budget = toBudget(config)
   const token =
     credentials.auth_type === 'access_token'
       ? staticToken(credentials.access_token)
@@ -71,7 +83,7 @@ export const httpClient = (config: ClientConfig, options: ClientOptions = {}): C
       if (stop.signal.aborted) return
       stop.abort()
       wire.close()
-      await budget.stop({ dropWaitingJobs: true })
+      await budget.close()
     },
   }
 }

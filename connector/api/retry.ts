@@ -44,13 +44,13 @@ const kind = (error: ApiError, idempotent: boolean): Kind => {
       return idempotent && passing ? 'fault' : 'final'
     }
     case 'Token':
+    case 'Budget':
       return error.cause._tag === 'Transient' ? (isLimit(error) ? 'limit' : 'fault') : 'final'
     case 'Decode':
     case 'Application':
       return idempotent ? 'answer' : 'final'
     case 'TooLarge':
     case 'Wait':
-    case 'Budget':
       return 'final'
   }
 }

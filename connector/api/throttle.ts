@@ -1,6 +1,6 @@
-import type Bottleneck from 'bottleneck'
 import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
+import type { Budget } from './budget'
 import type { Clock } from './clock'
 import type { ApiError } from './error'
 import { accepted, refused, sentAt, unlimited } from './pace'
@@ -12,23 +12,21 @@ export type Throttle = {
   readonly through: <A>(request: TaskEither<ApiError, A>) => TaskEither<ApiError, A>
 }
 
-const stopped: ApiError = { _tag: 'Network', code: 'ABORTED', message: 'the client was closed' }
-
 /**
  * Lets requests through as `budget` allows, and slower where the service answers 429; while it asks to be left alone,
  * for `maxWait` milliseconds at most, every request waits, not only the one it refused.
  */
 export const throttle = (
-  budget: Pick<Bottleneck, 'schedule'>,
+  budget: Pick<Budget, 'spend'>,
   clock: Pick<Clock, 'ticks' | 'wait'>,
   maxWait: number,
 ): Throttle => {
-  let pace = unlimited
+  let pace = unlimited(clock.ticks())
   let next = 0
   let closedUntil = 0
 
   const learn = (sent: number, answer: E.Either<ApiError, unknown>): void => {
-    if (E.isRight(answer)) pace = accepted(pace)
+    if (E.isRight(answer)) pace = accepted(pace, sent, clock.ticks())
     else if (isLimit(answer.left)) pace = refused(pace, sent, clock.ticks())
     const asked = E.isLeft(answer) && 'retryAfter' in answer.left ? (answer.left.retryAfter ?? 0) : 0
     if (asked <= maxWait) closedUntil = Math.max(closedUntil, clock.ticks() + asked)
@@ -44,16 +42,17 @@ export const throttle = (
     <A>(request: TaskEither<ApiError, A>): TaskEither<ApiError, A> =>
     async () => {
       await turn()
-      const answer = await budget.schedule(async () => {
+      const answer = await budget.spend(async () => {
         const sent = clock.ticks()
         if (sent < closedUntil) return undefined
         pace = sentAt(pace, sent)
         const result = await request()
         learn(sent, result)
         return result
-      })
-      return answer ?? through(request)()
+      })()
+      if (E.isLeft(answer)) return answer
+      return answer.right ?? through(request)()
     }
 
-  return { through: (request) => () => through(request)().catch(() => E.left(stopped)) }
+  return { through }
 }
