@@ -2,6 +2,7 @@ import * as E from 'fp-ts/Either'
 import type * as t from 'io-ts'
 import { annotations } from '../cdk/schema'
 import type { ApiError } from './error'
+import { parseJson, printJson } from './json-text'
 
 /** An answer as it came: the body's bytes, and the service's clock when it began to answer, where known (milliseconds). */
 export type Answer = {
@@ -41,13 +42,13 @@ export const json = <A>(codec: t.Type<A, unknown>): Body<A> => ({
     const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
     let value: unknown
     try {
-      value = JSON.parse(text)
+      value = parseJson(text)
     } catch {
       return E.left({ _tag: 'Decode', path: '$', message: 'not JSON' })
     }
     return E.mapLeft(toDecodeError)(codec.decode(value))
   },
-  encode: (value) => ({ body: Buffer.from(JSON.stringify(codec.encode(value))) }),
+  encode: (value) => ({ body: Buffer.from(printJson(codec.encode(value))) }),
 })
 
 /** A JSON answer left as bytes, for `cut` to walk; `codec` describes its records. */

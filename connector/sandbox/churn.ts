@@ -1,5 +1,6 @@
 import type { Database } from '../snapshot/database'
-import { generated, sentenceFor, wordsOf } from './generate'
+import { arrive } from './arrive'
+import { sentenceFor, wordsOf } from './generate'
 import { answers } from './phrases'
 
 /** How many reviews change, are deleted and arrive in one step. */
@@ -31,21 +32,9 @@ const remove = (count: number, nonce: number, now: number): string => `
 INSERT INTO deleted SELECT id, source_id, epoch_ms(${now}) FROM review WHERE id IN ${chosen(count, nonce + 1)};
 DELETE FROM review WHERE id IN ${chosen(count, nonce + 1)}`
 
-const add = async (database: Database, count: number, now: number): Promise<string> => {
-  const settings = new Map(
-    (await database.query('SELECT * FROM setting')).map(({ name, value }) => [name, Number(value)]),
-  )
-  const given = (name: string): number => settings.get(name) ?? 0
-  const extent = { locations: given('locations'), providers: given('providers') }
-  const [from, to] = [given('next'), given('next') + count]
-  return `
-INSERT INTO review ${generated(given('seed'), extent, from, to, { arrived: String(now), modified: String(now) })};
-UPDATE setting SET value = ${to} WHERE name = 'next'`
-}
-
 /** One step of life at the time `now`; the same `nonce` on the same data does the same. */
 export const churn = async (database: Database, step: Churn, nonce: number, now: number): Promise<void> => {
   if (step.change > 0) await database.run(change(step.change, nonce, now))
   if (step.delete > 0) await database.run(remove(step.delete, nonce, now))
-  if (step.add > 0) await database.run(await add(database, step.add, now))
+  if (step.add > 0) await arrive(database, step.add, now)
 }

@@ -39,6 +39,7 @@ const location = (n: number): ReadonlyArray<Field | null> => {
   return [
     1001 + n,
     `LOC-${1001 + n}`,
+    'INTERNAL',
     name,
     true,
     80_001 + n,
@@ -72,7 +73,15 @@ export const seedDimensions = (database: Database, extent: Extent): Promise<void
       rows('provider', numbers(extent.providers).map(provider)),
       rows(
         'phrase',
-        phrases.map((phrase, n) => [n, phrase.sentence, phrase.score, phrase.tonality, sentiment(phrase)]),
+        phrases.map((phrase, n) => [
+          n,
+          phrase.sentence,
+          phrase.score,
+          phrase.tonality,
+          phrase.category,
+          phrase.subCategory,
+          sentiment(phrase),
+        ]),
       ),
       rows(
         'liability',

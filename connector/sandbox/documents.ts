@@ -21,7 +21,7 @@ CREATE MACRO mood(score) AS CASE WHEN score >= 4.5 THEN 'Extremely Positive' WHE
   WHEN score >= 2.5 THEN 'Neutral' WHEN score >= 1.5 THEN 'Negative' ELSE 'Extremely Negative' END;
 
 CREATE VIEW written AS SELECT r.*,
-  concat_ws(' ', p1.sentence, p2.sentence, p3.sentence) AS comment,
+  concat_ws(' ', p1.sentence, p2.sentence, p3.sentence) AS comment, p1.tonality AS tone, p1.category AS category,
   (p1.score + coalesce(p2.score, 0) + coalesce(p3.score, 0)) / (1 + (p2.n IS NOT NULL)::INTEGER + (p3.n IS NOT NULL)::INTEGER) AS score,
   (p1.n IS NOT NULL)::INTEGER + (p2.n IS NOT NULL)::INTEGER + (p3.n IS NOT NULL)::INTEGER AS sentiment_count,
   ${joined(sentiment('p1', 1), sentiment('p2', 2), sentiment('p3', 3))} AS sentiments

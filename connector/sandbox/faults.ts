@@ -1,20 +1,149 @@
-/** What may go wrong with one answer. `cutjson`: a whole answer whose JSON breaks off; `hang`: no answer ever. */
-export const faultKinds = ['429', '500', 'reset', 'cutjson', 'hang'] as const
-export type Fault = (typeof faultKinds)[number]
+import * as E from 'fp-ts/Either'
+import * as t from 'io-ts'
+import { toDecodeError } from '../api/route'
+import { exportOperations, isOperation, type Operation, operations } from './operations'
 
-/** The faults of the numbered requests of the exports, from 1 on; each happens once. */
-export type FaultPlan = ReadonlyMap<number, Fault>
+/** What may go wrong with one request, and what it is. */
+export const faultKinds = {
+  '400': 'refused with the error body',
+  '401': 'refused as if the token were wrong',
+  '403': 'refused as if the token lacked permission',
+  '413': 'refused as too large',
+  '429': 'refused with Retry-After of retry_after seconds, or as a date with retry_after_date',
+  '500': 'an error page in HTML',
+  '502': 'an error page in HTML',
+  '503': 'an error page in HTML, with Retry-After if retry_after is given',
+  '504': 'an error page in HTML',
+  reset: 'the connection breaks before an answer',
+  truncated: 'the connection breaks in the middle of the body',
+  cutjson: 'a whole answer whose JSON breaks off',
+  hang: 'no answer ever',
+  drip: 'one byte every delay_ms milliseconds',
+  revoke: 'the token is refused from now on',
+  html: 'a 200 with an HTML page',
+  contenttype: 'the right answer called text/plain',
+  application: 'an application error inside a 200',
+  stale: 'the answer before this one of the same operation once more',
+  duplicate: 'the rows of the page before, under the echo of this one',
+  clamp: 'a limit of at most `limit`, told by the echo',
+  unknown: 'attributes that nobody declared',
+  nulls: 'null for everything but keys and times',
+} as const
+export type FaultKind = keyof typeof faultKinds
 
-const isFault = (kind: string | undefined): kind is Fault => faultKinds.some((known) => known === kind)
+export const isFaultKind = (kind: string): kind is FaultKind => Object.hasOwn(faultKinds, kind)
 
-/** Reads `3=429,5=reset`; answers what is wrong with it otherwise. */
-export const readFaultPlan = (text: string): FaultPlan | string => {
-  const plan = new Map<number, Fault>()
-  for (const part of text.split(',').filter((item) => item.trim() !== '')) {
-    const [, number, kind] = /^\s*(\d+)=(\w+)\s*$/.exec(part) ?? []
-    if (!isFault(kind) || Number(number) < 1)
-      return `"${part}" is not N=KIND with N from 1 on and KIND one of ${faultKinds.join(', ')}`
-    plan.set(Number(number), kind)
-  }
-  return plan
+/** A fault as it strikes. */
+export type Fault = {
+  readonly kind: FaultKind
+  readonly retryAfter: number | undefined
+  readonly retryAfterDate: boolean
+  readonly delay: number
+  readonly limit: number
 }
+
+/** Which requests a fault strikes: numbers count the requests of its operations from 1. */
+export type Rule = Fault & {
+  readonly operations: ReadonlyArray<Operation>
+  readonly requests: ReadonlyArray<number> | undefined
+  readonly from: number
+  readonly to: number
+  readonly share: number
+  readonly times: number
+}
+
+const PlanRule = t.intersection([
+  t.type({ kind: t.string }),
+  t.partial({
+    operation: t.union([t.string, t.readonlyArray(t.string)]),
+    requests: t.readonlyArray(t.number),
+    from: t.number,
+    to: t.number,
+    share: t.number,
+    times: t.number,
+    retry_after: t.number,
+    retry_after_date: t.boolean,
+    delay_ms: t.number,
+    limit: t.number,
+  }),
+])
+const known = ['kind', ...Object.keys(PlanRule.types[1].props)]
+
+const operationsOf = (names: ReadonlyArray<string>): E.Either<string, ReadonlyArray<Operation>> => {
+  const wrong = names.find((name) => name !== 'exports' && !isOperation(name))
+  return wrong === undefined
+    ? E.right(names.flatMap((name) => (name === 'exports' ? exportOperations : isOperation(name) ? [name] : [])))
+    : E.left(`operation "${wrong}" is none of exports, ${operations.join(', ')}`)
+}
+
+const bounds = {
+  from: [1, 1e9],
+  to: [1, 1e9],
+  share: [0, 1],
+  times: [1, 1e9],
+  retry_after: [0, 1e6],
+  delay_ms: [1, 1e6],
+  limit: [1, 1000],
+} as const
+
+const outside = (rule: t.TypeOf<typeof PlanRule>): string | undefined => {
+  if (rule.requests?.some((request) => !Number.isInteger(request) || request < 1) === true)
+    return 'requests: expected whole numbers from 1 on'
+  const name = (Object.keys(bounds) as ReadonlyArray<keyof typeof bounds>).find((key) => {
+    const value = rule[key]
+    return value !== undefined && !(value >= bounds[key][0] && value <= bounds[key][1])
+  })
+  return name === undefined ? undefined : `${name}: expected ${bounds[name].join(' to ')}`
+}
+
+const readRule = (value: unknown): E.Either<string, Rule> => {
+  const decoded = PlanRule.decode(value)
+  if (E.isLeft(decoded)) {
+    const { path, message } = toDecodeError(decoded.left)
+    return E.left(`${path}: ${message}`)
+  }
+  const rule = decoded.right
+  const strange = Object.keys(rule).find((key) => !known.includes(key))
+  if (strange !== undefined) return E.left(`"${strange}" is none of ${known.join(', ')}`)
+  const fault = outside(rule)
+  if (fault !== undefined) return E.left(fault)
+  const { kind } = rule
+  if (!isFaultKind(kind)) return E.left(`kind "${kind}" is none of ${Object.keys(faultKinds).join(', ')}`)
+  return E.map((asked: ReadonlyArray<Operation>) => ({
+    kind,
+    operations: asked,
+    requests: rule.requests,
+    from: rule.from ?? 1,
+    to: rule.to ?? Number.POSITIVE_INFINITY,
+    share: rule.share ?? 1,
+    times: rule.times ?? Number.POSITIVE_INFINITY,
+    retryAfter: rule.retry_after ?? (kind === '429' ? 1 : undefined),
+    retryAfterDate: rule.retry_after_date ?? false,
+    delay: rule.delay_ms ?? 1000,
+    limit: rule.limit ?? 50,
+  }))(operationsOf([rule.operation ?? operations].flat()))
+}
+
+/** The rules of a plan: a list of objects; answers which is wrong and what would be right. */
+export const readPlan = (value: unknown): E.Either<string, ReadonlyArray<Rule>> => {
+  if (!Array.isArray(value)) return E.left('a plan is a list of rules such as {"kind": "429", "requests": [3]}')
+  const rules: Array<Rule> = []
+  for (const [index, item] of value.entries()) {
+    const rule = readRule(item)
+    if (E.isLeft(rule)) return E.left(`rule ${index + 1}: ${rule.left}`)
+    rules.push(rule.right)
+  }
+  return E.right(rules)
+}
+
+/** Reads `3=429,5=reset`: the numbered requests of the two exports, each struck once. */
+export const readFaults = (text: string): E.Either<string, ReadonlyArray<Rule>> =>
+  readPlan(
+    text
+      .split(',')
+      .filter((item) => item.trim() !== '')
+      .map((item) => {
+        const [, number = '0', kind = item] = /^\s*(\d+)=(\w+)\s*$/.exec(item) ?? []
+        return { kind, operation: 'exports', requests: [Number(number)] }
+      }),
+  )

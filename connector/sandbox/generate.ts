@@ -40,11 +40,26 @@ const saltOf = (text: string): bigint =>
 /** When the review at position `i` arrived and when it changed last: SQL expressions of milliseconds, the second may use `arrived`. */
 export type Times = { readonly arrived: string; readonly modified: string }
 
+/** Chooses the location of the review at position `i`, as SQL. */
+export type Places = (pick: ReturnType<typeof picker>) => string
+
+const seeded =
+  ({ locations }: Extent): Places =>
+  (pick) =>
+    `1001 + ${pick('location', locations)}`
+
 /**
  * Reviews at positions `from` to `to` - 1 as a SELECT of the table's columns. The same seed, extent, positions and times give the
  * same rows.
  */
-export const generated = (seed: number, extent: Extent, from: number, to: number, times: Times): string => {
+export const generated = (
+  seed: number,
+  extent: Extent,
+  from: number,
+  to: number,
+  times: Times,
+  places: Places = seeded(extent),
+): string => {
   const pick = picker(seed)
   return `
 WITH arrival AS (
@@ -66,7 +81,7 @@ SELECT
   ${idAt('i')} AS id,
   CASE WHEN survey THEN 'SB' || (1000000003 + 7 * i) END AS survey_bar_code,
   source_id,
-  1001 + ${pick('location', extent.locations)} AS location_id,
+  ${places(pick)} AS location_id,
   CASE WHEN ${pick('provided', 8)} > 0 THEN 500001 + ${pick('provider', extent.providers)} END AS provider_id,
   epoch_ms(arrived - 1000 * ${pick('lag', 86_400)}) AS mention,
   epoch_ms(modified) AS modified,

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
 import { gzip } from 'node:zlib'
 import type { ApiError } from '../api/error'
 
@@ -42,12 +43,26 @@ const compressed = (body: Uint8Array): Promise<Uint8Array> =>
 
 const wantsGzip = (request: IncomingMessage): boolean => /\bgzip\b/.test(String(request.headers['accept-encoding']))
 
+/** How the bytes of an answer arrive. */
+export type Delivery = 'whole' | 'truncated' | { readonly everyMillis: number }
+
+/** One byte at a time, until the other side has had enough. */
+const drip = async (response: ServerResponse, body: Uint8Array, everyMillis: number): Promise<void> => {
+  for (const byte of body) {
+    if (response.destroyed) return
+    response.write(Uint8Array.of(byte))
+    await setTimeout(everyMillis, undefined, { ref: false })
+  }
+  response.end()
+}
+
 /** Writes a reply; `date` is the service's clock, milliseconds. */
 export const respond = async (
   request: IncomingMessage,
   response: ServerResponse,
   reply: Reply,
   date: number,
+  delivery: Delivery,
 ): Promise<void> => {
   const zipped = wantsGzip(request) && reply.body.length > 1024
   const body = zipped ? await compressed(reply.body) : reply.body
@@ -58,5 +73,8 @@ export const respond = async (
     ...(zipped ? { 'Content-Encoding': 'gzip' } : {}),
     ...reply.headers,
   })
-  response.end(body)
+  if (delivery === 'whole') response.end(body)
+  else if (delivery === 'truncated')
+    response.write(body.subarray(0, Math.floor(body.length / 2)), () => request.socket.destroy())
+  else await drip(response, body, delivery.everyMillis)
 }

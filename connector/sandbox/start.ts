@@ -1,15 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/Either'
-import type { Api } from '../api/api'
+import type { Api, Lookups } from '../api/api'
+import { issueToken } from '../api/routes'
 import { Stopped } from '../cdk/cli'
 import { openDatabase } from '../snapshot/database'
 import type { Churn } from './churn'
 import type { Order } from './export-orders'
-import type { FaultPlan } from './faults'
+import type { Rule } from './faults'
+import { type Latency, latencyOf } from './latency'
+import { type Entry, requestLog, type Stats } from './log'
+import type { Operation } from './operations'
+import { sandboxPages } from './pages'
+import type { Rate } from './rate'
 import { type Data, seed } from './seed'
-import { type Stats, serve, tokenPath } from './serve'
+import { serve } from './serve'
 import { service, type Truth } from './service'
 import { tokens } from './tokens'
+import type { Limits } from './transparency'
 
 /** Everything has a default: 1,000 reviews in the order of their change, a quiet service without faults on a free port. */
 export type SandboxOptions = Partial<Data> & {
@@ -21,10 +28,22 @@ export type SandboxOptions = Partial<Data> & {
   readonly order?: Order
   /** What happens after every page of operation 6 that was served; default nothing. */
   readonly churn?: Partial<Churn>
-  /** Faults of the numbered requests of operations 6 and 7, counted together from 1; each happens once. */
-  readonly fail?: FaultPlan
+  /** Faults, see `readPlan` and `readFaults`; default none. */
+  readonly faults?: ReadonlyArray<Rule>
+  /** Default: as many as you like. */
+  readonly rate?: Rate
+  /** Default none. */
+  readonly latency?: Latency
+  /** Default 100 rows a page and 50 identifiers a request of the transparency operations. */
+  readonly limits?: Partial<Limits>
   /** Seconds an exchanged token lives; default 3600. */
   readonly tokenLifetime?: number
+  /** Operations that the application's tokens may not call; default none. */
+  readonly denied?: ReadonlyArray<Operation>
+  /** Further tokens, with the operations they may call. */
+  readonly granted?: ReadonlyMap<string, ReadonlyArray<Operation>>
+  /** Where the lookups are; default as in api/routes.ts. */
+  readonly lookups?: Lookups
   /** The clock that stamps changes, milliseconds; default the real one. */
   readonly now?: () => number
   /** How far the clock that the `Date` header shows is ahead of `now`, milliseconds; default 0. */
@@ -45,7 +64,10 @@ export type Sandbox = {
   readonly churn: (step: Partial<Churn>) => Promise<void>
   /** What the service holds, in the order of ids; a review's `json` is its text with all additional fields. */
   readonly truth: () => Promise<Truth>
+  /** Requests, answers and faults so far. */
   readonly stats: () => Stats
+  /** The last 10,000 requests. */
+  readonly log: () => ReadonlyArray<Entry>
   readonly close: () => Promise<void>
 }
 
@@ -57,7 +79,7 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
   const opened = await openDatabase(':memory:')()
   if (E.isLeft(opened)) throw new Stopped(opened.left)
   const database = opened.right
-  await seed(database, {
+  const data = {
     reviews: options.reviews ?? 1000,
     seed: options.seed ?? 7,
     locations: options.locations ?? 40,
@@ -65,19 +87,32 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     batch: options.batch ?? 40,
     years: options.years ?? 3,
     until: options.until ?? now() - 60_000,
-  })
-  const { api, churn, truth } = service(database, {
+  }
+  await seed(database, data)
+  const lifetime = options.tokenLifetime ?? 3600
+  const { denied = [], granted = new Map() } = options
+  const issued = tokens({ random: randomUUID, now, lifetime, denied, granted })
+  const held = service(database, {
     order: options.order ?? 'modified_asc',
     churn: { ...quiet, ...options.churn },
+    limits: { perPage: 100, identifiers: 50, ...options.limits },
+    tokens: issued,
     now,
   })
-  const issued = tokens(randomUUID, now, options.tokenLifetime ?? 3600)
-  const server = await serve(api, {
+  const log = requestLog()
+  const server = await serve(held.api, {
     host: options.host ?? '127.0.0.1',
     port: options.port ?? 0,
     tokens: issued,
-    fail: options.fail ?? new Map(),
-    now: () => now() + (options.clockSkew ?? 0),
+    rules: options.faults ?? [],
+    seed: data.seed,
+    rate: options.rate ?? { requests: Number.POSITIVE_INFINITY, seconds: 1 },
+    latency: latencyOf(options.latency ?? { least: 0, most: 0 }, data.seed),
+    lookups: options.lookups ?? {},
+    pages: sandboxPages(held, log),
+    log,
+    now,
+    shown: () => now() + (options.clockSkew ?? 0),
   })
   const { accessToken, applicationId, applicationSecret } = issued
   return {
@@ -85,11 +120,12 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     accessToken,
     applicationId,
     applicationSecret,
-    tokenUrl: server.url + tokenPath,
-    api,
-    churn: (step) => churn({ ...quiet, ...step }),
-    truth,
-    stats: server.stats,
+    tokenUrl: server.url + issueToken.path,
+    api: held.api,
+    churn: (step) => held.churn({ ...quiet, ...step }),
+    truth: held.truth,
+    stats: log.stats,
+    log: log.entries,
     close: async () => {
       await server.close()
       database.close()

@@ -1,32 +1,47 @@
-import * as E from 'fp-ts/Either'
-import * as t from 'io-ts'
+import type { IssuedToken, TokenRequest } from '../api/model/token'
+import { type Operation, operations } from './operations'
 
-/** Who may have a token, and the tokens that are valid. */
+/** Who may have a token, and what tokens may be used for. */
 export type Tokens = {
-  /** Valid until the service ends. */
+  /** Valid until the service ends, unless revoked. */
   readonly accessToken: string
   readonly applicationId: string
   readonly applicationSecret: string
-  readonly isValid: (token: string | undefined) => boolean
+  /** The operations a token may call; undefined: it is not valid. */
+  readonly grant: (token: string | undefined) => ReadonlyArray<Operation> | undefined
+  readonly revoke: (token: string | undefined) => void
   /** The answer to an exchange; undefined if the pair is wrong. */
-  readonly exchange: (body: unknown) => { readonly accessToken: string; readonly expiresIn: number } | undefined
+  readonly exchange: (pair: TokenRequest) => IssuedToken | undefined
 }
 
-const Exchange = t.type({ applicationId: t.string, applicationSecret: t.string })
+export type TokenOptions = {
+  /** Makes a text that nobody can guess. */
+  readonly random: () => string
+  readonly now: () => number
+  /** Seconds that an exchanged token lives. */
+  readonly lifetime: number
+  /** Operations that the tokens of the application may not call. */
+  readonly denied: ReadonlyArray<Operation>
+  /** Further tokens, with the operations they may call. */
+  readonly granted: ReadonlyMap<string, ReadonlyArray<Operation>>
+}
 
-/** Tokens that live `lifetime` seconds. `random` makes a text that nobody can guess. */
-export const tokens = (random: () => string, now: () => number, lifetime: number): Tokens => {
+export const tokens = ({ random, now, lifetime, denied, granted }: TokenOptions): Tokens => {
   const [accessToken, applicationId, applicationSecret] = [random(), `app-${random().slice(0, 8)}`, random()]
+  const own = operations.filter((operation) => !denied.includes(operation))
+  const endless = new Map([...granted, [accessToken, own] as const])
   const issued = new Map<string, number>()
   return {
     accessToken,
     applicationId,
     applicationSecret,
-    isValid: (token) => token === accessToken || (token !== undefined && (issued.get(token) ?? 0) > now()),
-    exchange: (body) => {
-      const pair = Exchange.decode(body)
-      if (E.isLeft(pair) || pair.right.applicationId !== applicationId) return undefined
-      if (pair.right.applicationSecret !== applicationSecret) return undefined
+    grant: (token = '') => endless.get(token) ?? ((issued.get(token) ?? 0) > now() ? own : undefined),
+    revoke: (token = '') => {
+      endless.delete(token)
+      issued.delete(token)
+    },
+    exchange: (pair) => {
+      if (pair.applicationId !== applicationId || pair.applicationSecret !== applicationSecret) return undefined
       const token = random()
       issued.set(token, now() + 1000 * lifetime)
       return { accessToken: token, expiresIn: lifetime }

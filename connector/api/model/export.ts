@@ -1,5 +1,5 @@
 import * as t from 'io-ts'
-import { Int64 } from './scalar'
+import { Int64, Integer } from './scalar'
 
 const instant = t.string
 
@@ -7,11 +7,11 @@ const instant = t.string
 export const ExportRequest = t.intersection([
   t.type({ modifiedTimeFrom: instant }),
   t.partial({
-    sources: t.readonlyArray(t.Int),
+    sources: t.readonlyArray(Integer),
     mentionTimeAfter: instant,
     mentionTimeBefore: instant,
-    offset: t.Int,
-    limit: t.Int,
+    offset: Integer,
+    limit: Integer,
     additionalFields: t.readonlyArray(t.string),
   }),
 ])
@@ -20,7 +20,7 @@ export type ExportRequest = t.TypeOf<typeof ExportRequest>
 /** Body of operation 7, Export deleted reviews. */
 export const DeletedExportRequest = t.intersection([
   t.type({ modifiedTimeFrom: instant }),
-  t.partial({ sources: t.readonlyArray(t.Int), offset: t.Int, limit: t.Int }),
+  t.partial({ sources: t.readonlyArray(Integer), offset: Integer, limit: Integer }),
 ])
 export type DeletedExportRequest = t.TypeOf<typeof DeletedExportRequest>
 

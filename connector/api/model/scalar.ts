@@ -16,6 +16,18 @@ export const Int64 = annotate({ type: 'integer' })(
   ),
 )
 
+const isInteger = (value: unknown): value is number => Number.isSafeInteger(value)
+
+/** A small integer, such as a count or a limit. */
+export const Integer = annotate({ type: 'integer' })(
+  new t.Type<number>(
+    'Integer',
+    isInteger,
+    (value, context) => (isInteger(value) ? t.success(value) : t.failure(value, context)),
+    t.identity,
+  ),
+)
+
 const isoInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$/
 
 /** Milliseconds since 1970 of an ISO 8601 time, UTC where it names no zone; NaN for anything else. */

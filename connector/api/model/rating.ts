@@ -1,0 +1,27 @@
+import * as t from 'io-ts'
+import { described, Int64, optional } from './scalar'
+
+/** One person's rating, or the mean of many (Resources, Rating and QuestionRating). */
+export const Rating = optional({
+  name: described('What was rated')(t.string),
+  value: described('The rating')(t.number),
+  responseCount: described('How many answered')(Int64),
+})
+export type Rating = t.TypeOf<typeof Rating>
+
+/** The ratings of an entity, overall or of one category, with how they are spread (Resources, OverallRating). */
+export const OverallRating = optional({
+  name: described('What was rated')(t.string),
+  value: described('Mean rating')(t.number),
+  categoryResponseCount: described('How many ratings the mean is of')(Int64),
+  questionRatings: described('Mean rating of each question')(t.readonlyArray(Rating)),
+  ratingDistribution: described('How many surveys gave each rating')(
+    t.readonlyArray(
+      optional({
+        ratingNum: described('The rating')(Int64),
+        ratingSurveyCount: described('How many surveys gave it')(Int64),
+      }),
+    ),
+  ),
+})
+export type OverallRating = t.TypeOf<typeof OverallRating>

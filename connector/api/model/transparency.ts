@@ -1,0 +1,105 @@
+import * as t from 'io-ts'
+import { annotate } from '../../cdk/schema'
+import { Instant, Integer, optional } from './scalar'
+import { BooleanText, IntegerText, NumberText, Texts } from './text'
+
+const Time = t.union([Instant, t.null])
+
+/** Body of operation 1, Retrieve reviews; at least one of the three identifiers. */
+export const ReviewsRequest = t.partial(
+  {
+    personId: t.string,
+    locationId: t.string,
+    entityId: t.string,
+    page: Integer,
+    perPage: Integer,
+    minThreshold: t.number,
+    days: Integer,
+    minSurveyCount: Integer,
+    minRatingCount: Integer,
+    minWordCount: Integer,
+    showRatings: t.boolean,
+    showReviews: t.boolean,
+    fromDate: Time,
+    toDate: Time,
+    scrollKey: t.string,
+    additionalFields: t.readonlyArray(t.string),
+  },
+  'ReviewsRequest',
+)
+export type ReviewsRequest = t.TypeOf<typeof ReviewsRequest>
+
+const commentFilters = {
+  page: IntegerText,
+  perPage: IntegerText,
+  minThreshold: NumberText,
+  days: IntegerText,
+  fromDate: Instant,
+  toDate: Instant,
+  minSurveyCount: IntegerText,
+  minRatingCount: IntegerText,
+  minWordCount: IntegerText,
+  showRatings: BooleanText,
+  showComments: BooleanText,
+  additionalFields: Texts,
+}
+
+/** Query of operation 2, Retrieve comments; at least one of the three identifiers. */
+export const CommentsQuery = t.partial(
+  { personId: t.string, locationId: t.string, entityId: t.string, ...commentFilters },
+  'CommentsQuery',
+)
+export type CommentsQuery = t.TypeOf<typeof CommentsQuery>
+
+/** Form of operation 3: the same filters for many identifiers. */
+export const CommentsForm = t.partial(
+  { personId: Texts, locationId: Texts, entityId: Texts, ...commentFilters },
+  'CommentsForm',
+)
+export type CommentsForm = t.TypeOf<typeof CommentsForm>
+
+/** Outcome in the body of a transparency answer; other keys may come with it. */
+export const Status = t.intersection(
+  [
+    t.partial({ code: annotate({ type: ['integer', 'string'] })(t.union([t.number, t.string])) }),
+    optional({ message: t.string, type: t.string }),
+  ],
+  'Status',
+)
+export type Status = t.TypeOf<typeof Status>
+
+const Period = optional({ from: t.string, to: t.string })
+const counts = optional({
+  minThreshold: t.number,
+  days: Integer,
+  minSurveyCount: Integer,
+  minRatingCount: Integer,
+  minWordCount: Integer,
+  perPage: Integer,
+  showRatings: t.boolean,
+  period: Period,
+})
+
+/** Echo of the filter of operation 1. */
+export const ReviewsFilter = t.intersection(
+  [
+    counts,
+    optional({
+      entityId: t.number,
+      scrollKey: t.string,
+      person: t.boolean,
+      fromDate: t.string,
+      toDate: t.string,
+      showReviews: t.boolean,
+    }),
+  ],
+  'ReviewsFilter',
+)
+export type ReviewsFilter = t.TypeOf<typeof ReviewsFilter>
+
+/** Echo of the filter of operations 2 and 3. */
+export const CommentsFilter = t.intersection(
+  [counts, optional({ page: Integer, showComments: t.boolean, configVersion: t.string })],
+  'CommentsFilter',
+)
+export type CommentsFilter = t.TypeOf<typeof CommentsFilter>

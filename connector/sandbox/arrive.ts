@@ -1,0 +1,36 @@
+import type { Database } from '../snapshot/database'
+import { generated, idAt, type Places } from './generate'
+import { sources } from './names'
+
+/** Half of the visits bring a review; the first arrivals after a visit are of those that wait. */
+const fromVisits = (arrivals: string): string => `
+UPDATE review SET source_id = ${sources[0]?.[0]}, location_id = place, provider_id = person, visit_record_id = visit,
+  survey_bar_code = coalesce(survey_bar_code, 'SV' || target)
+FROM (
+  SELECT arrived.id AS target, waiting.id AS visit, l.id AS place, p.id AS person
+  FROM (SELECT id, row_number() OVER (ORDER BY id) AS place FROM (${arrivals})) arrived
+  JOIN (SELECT *, row_number() OVER (ORDER BY received, id) AS place FROM visit WHERE NOT reviewed AND hash(id) % 2 = 0) waiting
+    ON waiting.place = arrived.place
+  JOIN location l ON l.code = waiting.code
+  LEFT JOIN provider p ON p.npi = waiting.npi
+) WHERE review.id = target;
+UPDATE visit SET reviewed = true WHERE id IN (SELECT visit_record_id FROM review WHERE id IN (${arrivals}))`
+
+/** So many reviews arrive at the time `now`, at locations that are active. */
+export const arrive = async (database: Database, count: number, now: number): Promise<void> => {
+  const settings = new Map(
+    (await database.query('SELECT * FROM setting')).map(({ name, value }) => [name, Number(value)]),
+  )
+  const given = (name: string): number => settings.get(name) ?? 0
+  const active = Number(await database.scalar('SELECT count(*) FROM location WHERE active'))
+  const places: Places = (pick) =>
+    active === 0 ? 'NULL' : `(SELECT list(id ORDER BY id) FROM location WHERE active)[1 + ${pick('location', active)}]`
+  const [from, to] = [given('next'), given('next') + count]
+  const extent = { locations: given('locations'), providers: given('providers') }
+  const times = { arrived: String(now), modified: String(now) }
+  await database.transaction(async () => {
+    await database.run(`INSERT INTO review ${generated(given('seed'), extent, from, to, times, places)}`)
+    await database.run(`UPDATE setting SET value = ${to} WHERE name = 'next'`)
+    await database.run(fromVisits(`SELECT ${idAt('i')} AS id FROM range(${from}, ${to}) AS t(i)`))
+  })
+}

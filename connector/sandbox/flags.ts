@@ -1,0 +1,202 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import type { Option } from '../cdk/cli'
+import { orders } from './export-orders'
+import { faultKinds, readFaults } from './faults'
+import { isOperation, type Operation, operations } from './operations'
+import type { SandboxOptions } from './start'
+
+/** An option of the command line: what it says, and what it means; a text it cannot read is answered by what would be right. */
+type Flag = {
+  readonly value: string
+  readonly help: string
+  readonly read: (text: string) => E.Either<string, SandboxOptions>
+}
+
+const whole =
+  (least: number, most: number, meant: (value: number) => SandboxOptions): Flag['read'] =>
+  (text) =>
+    /^\d{1,12}$/.test(text) && Number(text) >= least && Number(text) <= most
+      ? E.right(meant(Number(text)))
+      : E.left(`a whole number from ${least} to ${most}`)
+
+const matching =
+  (pattern: RegExp, right: string, meant: (parts: RegExpExecArray) => SandboxOptions): Flag['read'] =>
+  (text) =>
+    pipe(pattern.exec(text), E.fromNullable(right), E.map(meant))
+
+const operationList = (text: string): E.Either<string, ReadonlyArray<Operation>> => {
+  const names = text.split(',')
+  return names.every(isOperation) ? E.right(names.filter(isOperation)) : E.left(`names among ${operations.join(', ')}`)
+}
+
+/** The options of the data, which mean nothing where the data is there already. */
+export const flags: Readonly<Record<string, Flag>> = {
+  port: {
+    value: 'N',
+    help: 'port to listen on; 0, the default, takes any that is free',
+    read: whole(0, 65_535, (port) => ({ port })),
+  },
+  host: { value: 'NAME', help: 'address to listen on, default 127.0.0.1', read: (host) => E.right({ host }) },
+  reviews: {
+    value: 'N',
+    help: 'how many reviews there are at the start, default 1000',
+    read: whole(0, 5_000_000, (reviews) => ({ reviews })),
+  },
+  seed: {
+    value: 'N',
+    help: 'the same seed gives the same data and the same faults, default 7',
+    read: whole(0, 1_000_000, (seed) => ({ seed })),
+  },
+  until: {
+    value: 'TIME',
+    help: 'the newest time in the data, default a minute ago; give it for data that is the same every day',
+    read: (text) =>
+      Number.isNaN(Date.parse(text))
+        ? E.left('an ISO 8601 time such as 2026-01-01T00:00:00Z')
+        : E.right({ until: Date.parse(text) }),
+  },
+  years: {
+    value: 'N',
+    help: 'over how many years the reviews are spread, default 3',
+    read: whole(1, 50, (years) => ({ years })),
+  },
+  locations: {
+    value: 'N',
+    help: 'how many locations there are, default 40',
+    read: whole(1, 10_000, (locations) => ({ locations })),
+  },
+  providers: {
+    value: 'N',
+    help: 'how many providers there are, default 200',
+    read: whole(1, 100_000, (providers) => ({ providers })),
+  },
+  batch: {
+    value: 'N',
+    help: 'how many successive reviews a bulk change gives one modifiedTime, default 40',
+    read: whole(1, 1_000_000, (batch) => ({ batch })),
+  },
+  order: {
+    value: 'ORDER',
+    help: `order of the exports: ${orders.join(', ')}; ties is a new random order among equal times at every request`,
+    read: (text) =>
+      pipe(
+        orders.find((order) => order === text),
+        E.fromNullable(`one of ${orders.join(', ')}`),
+        E.map((order) => ({ order })),
+      ),
+  },
+  churn: {
+    value: 'COUNTS',
+    help: 'what happens after every page of reviews, such as change=3,delete=1,add=1',
+    read: matching(/^((change|delete|add)=\d{1,6},?)+$/, 'counts such as change=3,delete=1,add=1', ([text]) => ({
+      churn: Object.fromEntries(
+        text
+          .split(',')
+          .map((part) => part.split('='))
+          .map(([name, count]) => [name, Number(count)]),
+      ),
+    })),
+  },
+  fail: {
+    value: 'N=KIND,…',
+    help: 'the Nth request of the two exports, counted together, fails once',
+    read: (text) =>
+      pipe(
+        readFaults(text),
+        E.bimap(
+          (wrong) => `N=KIND,… (${wrong})`,
+          (faults) => ({ faults }),
+        ),
+      ),
+  },
+  latency: {
+    value: 'MS[-MS]',
+    help: 'milliseconds before every answer, or between two numbers',
+    read: matching(/^(\d{1,6})(?:-(\d{1,6}))?$/, 'milliseconds such as 200 or 50-400', ([, least, most = least]) => ({
+      latency: { least: Number(least), most: Math.max(Number(least), Number(most)) },
+    })),
+  },
+  'rate-limit': {
+    value: 'N[/SECONDS]',
+    help: 'requests in any minute, or in so many seconds; one more is answered 429 with Retry-After',
+    read: matching(/^(\d{1,6})(?:\/(\d{1,6}))?$/, 'a number such as 60 or 10/5', ([, requests, seconds = 60]) => ({
+      rate: { requests: Number(requests), seconds: Number(seconds) },
+    })),
+  },
+  'clock-skew': {
+    value: 'SECONDS',
+    help: 'how far the Date header is ahead of the clock that stamps changes; may be negative',
+    read: matching(/^-?\d{1,8}$/, 'seconds such as 90 or -3600', ([seconds]) => ({
+      clockSkew: Number(seconds) * 1000,
+    })),
+  },
+  'token-ttl': {
+    value: 'SECONDS',
+    help: 'how long an exchanged token lives, default 3600',
+    read: whole(1, 1_000_000_000, (tokenLifetime) => ({ tokenLifetime })),
+  },
+  deny: {
+    value: 'OPERATIONS',
+    help: 'what the tokens of the application may not call (403)',
+    read: (text) =>
+      pipe(
+        operationList(text),
+        E.map((denied) => ({ denied })),
+      ),
+  },
+  grant: {
+    value: 'TOKEN=OPERATIONS',
+    help: 'a further token, and all it may call',
+    read: (text) => {
+      const [token = '', names = ''] = text.split('=')
+      return token === ''
+        ? E.left('TOKEN=OPERATIONS')
+        : pipe(
+            operationList(names),
+            E.map((granted) => ({ granted: new Map([[token, granted]]) })),
+          )
+    },
+  },
+  'max-ids': {
+    value: 'N',
+    help: 'most identifiers in one request for comments, default 50; more are answered 413',
+    read: whole(1, 100_000, (identifiers) => ({ limits: { identifiers } })),
+  },
+  'max-per-page': {
+    value: 'N',
+    help: 'most rows in a page of operations 1 to 3, default 100; the filter echo tells what was applied',
+    read: whole(1, 100_000, (perPage) => ({ limits: { perPage } })),
+  },
+}
+
+/** The flags as the command line wants them. */
+export const flagOptions: Readonly<Record<string, Option>> = Object.fromEntries(
+  Object.entries(flags).map(([name, { value, help }]) => [name, { type: 'string', value, help }]),
+)
+
+const merged = (a: SandboxOptions, b: SandboxOptions): SandboxOptions => ({
+  ...a,
+  ...b,
+  ...(a.limits === undefined && b.limits === undefined ? {} : { limits: { ...a.limits, ...b.limits } }),
+  ...(a.faults === undefined && b.faults === undefined ? {} : { faults: [...(a.faults ?? []), ...(b.faults ?? [])] }),
+})
+
+/** What the given options mean together; or which is wrong, and what would be right. */
+export const readFlags = (given: Readonly<Record<string, unknown>>): E.Either<string, SandboxOptions> =>
+  Object.entries(flags).reduce<E.Either<string, SandboxOptions>>((sum, [name, flag]) => {
+    const text = given[name]
+    if (E.isLeft(sum) || typeof text !== 'string') return sum
+    return pipe(
+      flag.read(text),
+      E.bimap(
+        (right) => `--${name} is wrong: give ${right}`,
+        (options) => merged(sum.right, options),
+      ),
+    )
+  }, E.right({}))
+
+/** For the help: every kind of fault. */
+export const faultHelp: ReadonlyArray<string> = Object.entries(faultKinds).map(
+  ([kind, meaning]) => `  ${kind.padEnd(12)}${meaning}`,
+)

@@ -1,0 +1,66 @@
+import type { Operation } from './operations'
+
+/** One request as `/__sandbox/log` tells it; never a token. */
+export type Entry = {
+  /** Counts all requests from 1. */
+  readonly n: number
+  readonly at: string
+  readonly operation: Operation | null
+  readonly method: string
+  readonly path: string
+  /** What was asked, if it could be read and is not long. */
+  readonly request: unknown
+  /** Null: no answer was sent. */
+  readonly status: number | null
+  readonly bytes: number
+  readonly fault: string | null
+}
+
+export type Stats = {
+  /** Requests per operation. */
+  readonly requests: Readonly<Record<string, number>>
+  /** Requests of the two exports together. */
+  readonly exports: number
+  /** Answers per status. */
+  readonly statuses: Readonly<Record<string, number>>
+  /** Faults per kind. */
+  readonly faults: Readonly<Record<string, number>>
+}
+
+export type Log = {
+  /** A request for an operation has begun. */
+  readonly begun: (operation: Operation) => void
+  readonly ended: (entry: Omit<Entry, 'n'>) => void
+  readonly entries: () => ReadonlyArray<Entry>
+  readonly stats: () => Stats
+}
+
+const longest = 10_000
+
+/** The last 10,000 requests, and counts of all. */
+export const requestLog = (): Log => {
+  const entries: Array<Entry> = []
+  const requests = new Map<string, number>()
+  const statuses = new Map<string, number>()
+  const faults = new Map<string, number>()
+  const count = (counts: Map<string, number>, key: string | number | null): void => {
+    if (key !== null) counts.set(String(key), (counts.get(String(key)) ?? 0) + 1)
+  }
+  let n = 0
+  return {
+    begun: (operation) => count(requests, operation),
+    ended: (entry) => {
+      count(statuses, entry.status)
+      count(faults, entry.fault)
+      entries.push({ n: ++n, ...entry })
+      if (entries.length > longest) entries.shift()
+    },
+    entries: () => entries,
+    stats: () => ({
+      requests: Object.fromEntries(requests),
+      exports: (requests.get('exportReviews') ?? 0) + (requests.get('exportDeletedReviews') ?? 0),
+      statuses: Object.fromEntries(statuses),
+      faults: Object.fromEntries(faults),
+    }),
+  }
+}

@@ -1,0 +1,45 @@
+import * as E from 'fp-ts/Either'
+import * as t from 'io-ts'
+import type { Churn } from './churn'
+import type { Log } from './log'
+import { readBody } from './read-body'
+import { jsonReply, refusal } from './respond'
+import type { Page } from './serve'
+import type { Service } from './service'
+
+const Step = t.exact(t.partial({ change: t.number, delete: t.number, add: t.number }))
+const isCount = (count: number | undefined): boolean =>
+  count === undefined || (Number.isInteger(count) && count >= 0 && count <= 1_000_000)
+
+const stepOf = (body: Buffer | undefined): Partial<Churn> | undefined => {
+  const json = E.tryCatch(
+    () => JSON.parse(body?.toString('utf8') ?? '') as unknown,
+    () => undefined,
+  )
+  const step = E.isLeft(json) ? json : Step.decode(json.right)
+  return E.isRight(step) && Object.values(step.right).every(isCount) ? step.right : undefined
+}
+
+/** What no client of the service may see: the log, the counts, the truth, and a way to let time pass. */
+export const sandboxPages = (service: Service, log: Log): ReadonlyArray<Page> => [
+  { method: 'GET', path: '/__sandbox/log', answer: async () => jsonReply(200, log.entries()) },
+  { method: 'GET', path: '/__sandbox/stats', answer: async () => jsonReply(200, log.stats()) },
+  {
+    method: 'GET',
+    path: '/__sandbox/truth',
+    answer: async () => {
+      const { reviews, ...others } = await service.truth()
+      return jsonReply(200, { reviews: reviews.map(({ id, modifiedTime }) => ({ id, modifiedTime })), ...others })
+    },
+  },
+  {
+    method: 'POST',
+    path: '/__sandbox/churn',
+    answer: async (request) => {
+      const step = stepOf(await readBody(request))
+      if (step === undefined) return refusal(400, 'expected counts such as {"change": 3, "delete": 1, "add": 1}')
+      await service.churn({ change: 0, delete: 0, add: 0, ...step })
+      return jsonReply(200, { done: step })
+    },
+  },
+]

@@ -1,0 +1,14 @@
+import { toMillis } from '../api/model/scalar'
+import type { Cells } from '../snapshot/database'
+
+/** Where a list broke off: the time and id of its last row, in a form that no client reads anything into. */
+export const scrollKeyOf = (row: Cells): string =>
+  Buffer.from(`${toMillis(String(row.mentioned))}/${row.id}`).toString('base64url')
+
+/** The rows behind a key, as a condition; undefined for a key that we never gave. */
+export const afterKey = (key: string): string | undefined => {
+  const [, millis, id] = /^(-?\d{1,15})\/(\d{1,19})$/.exec(Buffer.from(key, 'base64url').toString('latin1')) ?? []
+  return millis === undefined || BigInt(id ?? 0) > 2n ** 63n - 1n
+    ? undefined
+    : `(mention < epoch_ms(${millis}) OR mention = epoch_ms(${millis}) AND r.id < ${id})`
+}
