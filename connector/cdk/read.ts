@@ -158,7 +158,7 @@ const demandOf =
     syncMode: modeOf(stream, selection),
     state: O.fromNullable(state[stream.name]),
     attributes: selection.attributes,
-    project: stream.project,
+    project: stream.projector(),
   })
 
 /** The next reading, unless a stop or a wait comes first. No race of promises: that would hold every page it ever saw. */

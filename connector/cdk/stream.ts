@@ -6,6 +6,9 @@ import type { Feed } from './feed'
 import type { Level, Row, SyncMode } from './message'
 import { type JsonSchema, toJsonSchema } from './schema'
 
+/** What of an item a stream sends. */
+export type Projection<Item> = (item: Item) => ReadonlyArray<Row>
+
 /** A selected stream as its reader sees it: where it stood, and how an item becomes its rows. */
 export type Demand<Item> = {
   readonly stream: string
@@ -14,7 +17,7 @@ export type Demand<Item> = {
   readonly state: Option<unknown>
   /** The top-level attributes wanted; none: all of them. */
   readonly attributes: Option<ReadonlySet<string>>
-  readonly project: (item: Item) => ReadonlyArray<Row>
+  readonly project: Projection<Item>
 }
 
 /** What a reader says, per stream. A checkpoint covers all rows given before it; it is only built where it is sent. */
@@ -38,23 +41,28 @@ export type Stream<Env> = {
   readonly syncModes: ReadonlyArray<SyncMode>
   /** Shared by identity: selected streams of one reader are fed by one pass. */
   readonly reader: Reader<Env, unknown>
-  readonly project: (item: unknown) => ReadonlyArray<Row>
+  readonly projector: () => Projection<unknown>
 }
 
 /** Checks keys and cursor against the codec's own type, then forgets it. No cursor: full refresh only. */
-export const stream = <Env, Item, A>(declared: {
-  readonly name: string
-  readonly codec: t.Type<A, unknown>
-  readonly primaryKey: ReadonlyArray<keyof A & string>
-  readonly cursor?: keyof A & string
-  readonly reader: Reader<Env, Item>
-  readonly project: (item: Item) => ReadonlyArray<Row>
-}): Stream<Env> => ({
+export const stream = <Env, Item, A>(
+  declared: {
+    readonly name: string
+    readonly codec: t.Type<A, unknown>
+    readonly primaryKey: ReadonlyArray<keyof A & string>
+    readonly cursor?: keyof A & string
+    readonly reader: Reader<Env, Item>
+  } & (
+    | { readonly project: Projection<Item> }
+    /** One that remembers what it has seen is made anew for each run. */
+    | { readonly projector: () => Projection<Item> }
+  ),
+): Stream<Env> => ({
   name: declared.name,
   schema: toJsonSchema(declared.codec),
   primaryKey: declared.primaryKey,
   cursor: O.fromNullable(declared.cursor),
   syncModes: declared.cursor === undefined ? ['full_refresh'] : ['full_refresh', 'incremental'],
   reader: declared.reader as Reader<Env, unknown>,
-  project: declared.project as (item: unknown) => ReadonlyArray<Row>,
+  projector: ('projector' in declared ? declared.projector : () => declared.project) as () => Projection<unknown>,
 })

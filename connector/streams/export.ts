@@ -18,23 +18,25 @@ import { selecting } from './selecting'
 import type { Source } from './source'
 
 /** What tells the two exports apart. */
-export type Export = {
+export type Export<Item> = {
   readonly name: string
   readonly fetch: (source: Source) => FetchPage
   readonly filters: (source: Source) => Filters
   readonly hasMentionTime: boolean
+  /** What the streams' projections are given of a record. */
+  readonly item: (cut: Cut) => Item
 }
 
 /** One selected stream in a scan it may share: what it still wants of each page. */
-type Leg = {
-  readonly demand: Demand<Cut>
+type Leg<Item> = {
+  readonly demand: Demand<Item>
   readonly standing: Standing
-  readonly wants: (cut: Cut) => boolean
+  readonly wants: (cut: Cut | undefined) => boolean
   readonly select: (row: Row) => Row
 }
 
 /** Reads an export once for all the streams that want something of it; each gets what lies after its own cursor. */
-export const exportReader = (operation: Export): Reader<Source, Cut> => ({
+export const exportReader = <Item>(operation: Export<Item>): Reader<Source, Item> => ({
   name: operation.name,
   read: (source) => (demands) =>
     pipe(
@@ -47,7 +49,7 @@ export const exportReader = (operation: Export): Reader<Source, Cut> => ({
     ),
 })
 
-const legOf = (source: Source, demand: Demand<Cut>): E.Either<Failure, Leg> =>
+const legOf = <Item>(source: Source, demand: Demand<Item>): E.Either<Failure, Leg<Item>> =>
   pipe(
     standingOf(demand.stream, demand.state),
     E.map((held) => {
@@ -57,13 +59,17 @@ const legOf = (source: Source, demand: Demand<Cut>): E.Either<Failure, Leg> =>
       return {
         demand,
         standing,
-        wants: (cut) => cut.modifiedTime >= from && !sent(cut),
+        wants: (cut) => cut !== undefined && cut.modifiedTime >= from && !sent(cut),
         select: selecting(demand.attributes),
       }
     }),
   )
 
-const readLegs = (operation: Export, source: Source, legs: ReadonlyArray<Leg>): Feed<Failure, Reading> => {
+const readLegs = <Item>(
+  operation: Export<Item>,
+  source: Source,
+  legs: ReadonlyArray<Leg<Item>>,
+): Feed<Failure, Reading> => {
   const filters = operation.filters(source)
   const digest = filtersDigest(filters)
   const noticed = noticing(operation.fetch(source))
@@ -78,16 +84,19 @@ const readLegs = (operation: Export, source: Source, legs: ReadonlyArray<Leg>): 
   })(startOf(source, filters, legs))
   return pipe(
     feed,
-    chain((item) => [
-      ...noticed.drain().map((message): Reading => ({ _tag: 'Note', level: 'warn', message })),
-      ...item.notes.map((note): Reading => ({ _tag: 'Note', ...note })),
-      ...legs.flatMap((leg) => warnings(leg, digest, item)),
-      ...legs.flatMap((leg) => readings(source, digest, leg, item)),
-    ]),
+    chain((item) => {
+      const items = item.rows.map(operation.item)
+      return [
+        ...noticed.drain().map((message): Reading => ({ _tag: 'Note', level: 'warn', message })),
+        ...item.notes.map((note): Reading => ({ _tag: 'Note', ...note })),
+        ...legs.flatMap((leg) => warnings(leg, digest, item)),
+        ...legs.flatMap((leg) => readings(source, digest, leg, item, items)),
+      ]
+    }),
   )
 }
 
-const startOf = (source: Source, filters: Filters, legs: ReadonlyArray<Leg>): ScanStart => {
+const startOf = <Item>(source: Source, filters: Filters, legs: ReadonlyArray<Leg<Item>>): ScanStart => {
   const { startDate, lookback } = source
   const cursor = legs.map(({ standing }) => standing.cursor).reduce(earlier)
   const wanted = { now: source.now(), from: filterFrom(startDate, cursor, lookback), filters }
@@ -102,10 +111,19 @@ const startOf = (source: Source, filters: Filters, legs: ReadonlyArray<Leg>): Sc
 const earlier = (a: O.Option<number>, b: O.Option<number>): O.Option<number> =>
   O.isNone(a) || O.isNone(b) ? O.none : O.some(Math.min(a.value, b.value))
 
-const readings = (source: Source, digest: string, leg: Leg, item: ScanItem): ReadonlyArray<Reading> => {
+const readings = <Item>(
+  source: Source,
+  digest: string,
+  leg: Leg<Item>,
+  item: ScanItem,
+  items: ReadonlyArray<Item>,
+): ReadonlyArray<Reading> => {
   const { demand, standing } = leg
   const { startDate, lookback } = source
-  const rows = item.rows.filter(leg.wants).flatMap(demand.project).map(leg.select)
+  const rows = items
+    .filter((_, i) => leg.wants(item.rows[i]))
+    .flatMap(demand.project)
+    .map(leg.select)
   const { last } = item
   const state =
     last === undefined
@@ -121,7 +139,11 @@ const readings = (source: Source, digest: string, leg: Leg, item: ScanItem): Rea
 }
 
 /** Said once, with the last item, when the service's time is known. */
-const warnings = ({ demand, standing }: Leg, digest: string, { last }: ScanItem): ReadonlyArray<Reading> => {
+const warnings = <Item>(
+  { demand, standing }: Leg<Item>,
+  digest: string,
+  { last }: ScanItem,
+): ReadonlyArray<Reading> => {
   if (last === undefined) return []
   const warn = (message: string): Reading => ({ _tag: 'Note', level: 'warn', message })
   const changed = O.isSome(standing.filters) && standing.filters.value !== digest

@@ -3,9 +3,9 @@ import { cutter } from '../api/cut'
 import { fetchReviews } from '../api/export'
 import { Review } from '../api/model/review'
 import { described, optional } from '../api/model/scalar'
-import type { Cut } from '../api/page'
 import { stream } from '../cdk/stream'
 import { exportReader } from './export'
+import { type ReviewItem, reviewItem } from './review-item'
 
 /** What leaves for a review: its declared attributes, and whatever else it brought. */
 export const ReviewRecord = t.intersection(
@@ -37,6 +37,7 @@ export const reviewExport = exportReader({
     ),
   filters: ({ filters }) => filters,
   hasMentionTime: true,
+  item: reviewItem,
 })
 
 /** The reviews themselves, as they came. */
@@ -46,5 +47,5 @@ export const reviews = stream({
   primaryKey: ['id'],
   cursor: 'modifiedTime',
   reader: reviewExport,
-  project: (cut: Cut) => [cut],
+  project: ({ cut }: ReviewItem) => [cut],
 })
