@@ -94,7 +94,7 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {} }: SaveOptions
       case 'Checkpoint': {
         const load = loadOf(message.stream)
         load.state = toText(message.state)
-        load.sourceRecords = (load.sourceRecords ?? 0) + message.count
+        if (Number.isFinite(message.count)) load.sourceRecords = (load.sourceRecords ?? 0) + message.count
         if (now() - held.since >= maxWait) await flush()
         return
       }

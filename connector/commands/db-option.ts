@@ -1,0 +1,18 @@
+import { runOrStop } from '../load'
+import { type Access, closeSnapshot, openSnapshot, type Snapshot } from '../snapshot/snapshot'
+
+export const dbOption = { type: 'string', value: 'FILE', help: 'The DuckDB file', required: true } as const
+
+/** Opens the file for as long as `body` runs. */
+export const withSnapshot = async <A>(
+  path: string,
+  access: Access,
+  body: (snapshot: Snapshot) => Promise<A>,
+): Promise<A> => {
+  const snapshot = await runOrStop(openSnapshot(path, access))
+  try {
+    return await body(snapshot)
+  } finally {
+    closeSnapshot(snapshot)
+  }
+}

@@ -1,0 +1,59 @@
+import { command, type Io, Stopped } from '../cdk/cli'
+import { configFailure } from '../cdk/failure'
+import type { Cells } from '../snapshot/database'
+import { jsonCell, textCell } from '../snapshot/json-cell'
+import type { Snapshot } from '../snapshot/snapshot'
+import { columns } from './columns'
+import { dbOption, withSnapshot } from './db-option'
+
+/** More are for programs, which read --json. */
+const shownRows = 1_000
+const shownWidth = 80
+
+export const query = command({
+  name: 'query',
+  summary: 'Asks a snapshot a question in SQL; changes nothing.',
+  operands: 'SQL',
+  options: { db: dbOption, json: { type: 'boolean', help: 'Print one JSON object a row' } },
+  examples: [
+    `feedback query --db reviews.duckdb "SELECT rating, count(*) FROM reviews GROUP BY ALL ORDER BY ALL"`,
+    `feedback query --db reviews.duckdb --json "FROM _loads"`,
+  ],
+  notes: `A table shows the first ${shownRows.toLocaleString('en')} rows and ${shownWidth} characters of a value; --json has all. Exit status: 0, or 1 if the file or the SQL is wrong.`,
+  run: (io, { options, positionals }) => {
+    const sql = positionals.join(' ').trim()
+    if (sql === '') throw new Stopped(configFailure('There is no SQL to run. See feedback query --help.'))
+    return withSnapshot(String(options.db), 'read', async (snapshot) => {
+      try {
+        await (options.json === true ? printJson : printTable)(io, snapshot, sql)
+        return 0
+      } catch (error) {
+        if (error instanceof Stopped) throw error
+        throw new Stopped(configFailure(`The SQL cannot be run. ${error instanceof Error ? error.message : error}`))
+      }
+    })
+  },
+})
+
+const printJson = async (io: Io, { db }: Snapshot, sql: string): Promise<void> => {
+  for await (const rows of db.stream(sql))
+    if (rows.length > 0) await io.print(rows.map((row) => `${jsonCell({ ...row })}\n`).join(''))
+}
+
+const printTable = async (io: Io, { db }: Snapshot, sql: string): Promise<void> => {
+  const shown: Array<Cells> = []
+  let total = 0
+  for await (const rows of db.stream(sql)) {
+    total += rows.length
+    shown.push(...rows.slice(0, shownRows - shown.length))
+  }
+  const head = Object.keys(shown[0] ?? {})
+  const body = shown.map((row) => head.map((name) => oneLine(textCell(row[name] ?? null))))
+  await io.print(head.length === 0 ? 'No rows.\n' : columns(head, body))
+  if (total > shown.length) io.warn(`${(total - shown.length).toLocaleString('en')} more rows; --json prints them all.`)
+}
+
+const oneLine = (text: string): string => {
+  const flat = text.replaceAll(/\s+/g, ' ')
+  return flat.length > shownWidth ? `${flat.slice(0, shownWidth - 1)}…` : flat
+}

@@ -1,0 +1,53 @@
+import type { Check } from '../check'
+import { literal, quoted } from '../database'
+import { type Context, together } from './context'
+
+const held = (stream: string) =>
+  `(SELECT TRY_CAST(state->>'$.modifiedTimeFrom' AS TIMESTAMPTZ) FROM _state WHERE stream = ${literal(stream)})`
+const complete = (stream: string) =>
+  `(SELECT arg_max(status, load) = 'complete' FROM _loads WHERE stream = ${literal(stream)})`
+
+/** What a saved state promises: all rows up to its time are here, and the next run starts there. */
+export const stateChecks = (streams: Context): ReadonlyArray<Check> => {
+  const timed = streams.flatMap(({ name, cursor, columns }) =>
+    cursor !== undefined && columns.some((column) => column.name === cursor && column.type === 'TIMESTAMPTZ')
+      ? [{ name, cursor }]
+      : [],
+  )
+  return [
+    {
+      name: 'states are there',
+      explain: 'Every stream read incrementally has a state; without one the next run reads it from the start.',
+      sql: `
+      SELECT stream || ': no state' AS what FROM _loads
+      WHERE status = 'complete' AND sync_mode = 'incremental' AND stream NOT IN (SELECT stream FROM _state) GROUP BY stream`,
+    },
+    {
+      name: 'states are not ahead',
+      explain:
+        'No state is later than the newest record that came: the next run would pass over what lies between. Import an earlier state.',
+      sql: together(
+        timed
+          .filter(({ cursor }) => cursor === 'modifiedTime')
+          .map(
+            ({ name }) => `
+      SELECT ${literal(`${name}: state at `)} || state || ', newest record at ' || newest AS what
+      FROM (SELECT ${held(name)} AS state, (SELECT max(cursor_to::TIMESTAMPTZ) FROM _loads WHERE stream = ${literal(name)}) AS newest)
+      WHERE state > newest`,
+          ),
+      ),
+    },
+    {
+      name: 'states are not behind',
+      explain: "No row of a complete stream is later than the stream's state: rows and state were not saved together.",
+      sql: together(
+        timed.map(
+          ({ name, cursor }) => `
+      SELECT ${literal(`${name}: state at `)} || state || ', newest row at ' || newest AS what
+      FROM (SELECT ${held(name)} AS state, (SELECT max(${quoted(cursor)}) FROM ${quoted(name)}) AS newest)
+      WHERE state < date_trunc('millisecond', newest) AND ${complete(name)}`,
+        ),
+      ),
+    },
+  ]
+}

@@ -1,0 +1,60 @@
+import type { Message, Row } from '../cdk/message'
+import type { ExpectedStreams } from './configured-catalog'
+import { airbyteLines } from './incoming-airbyte'
+import { type Protocol, type Said, warning } from './incoming-line'
+import { singerLines } from './incoming-singer'
+import { membersOf, textAt } from './json-span'
+import { linesOf } from './lines-of'
+
+export type IncomingOptions = {
+  /** The run's configured catalog; Singer needs none. */
+  readonly expected?: ExpectedStreams
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** Lines of the Airbyte or the Singer protocol as the messages they were made from. A line that is not JSON is passed over with a warning. */
+export async function* incoming(
+  input: AsyncIterable<Uint8Array>,
+  { expected, now }: IncomingOptions,
+): AsyncIterable<Message> {
+  let protocol: Protocol | undefined
+  let count = 0
+  for await (const lines of linesOf(input)) {
+    const said: Array<Said> = []
+    for (const bytes of lines) {
+      count += 1
+      if (bytes.length === 0) continue
+      const members = membersOf(bytes, 'record')
+      const type = members && textAt(bytes, members.get('type'))
+      if (members === undefined || type === undefined) {
+        said.push(warning(`Line ${count} of the input is no message and is passed over.`))
+        continue
+      }
+      protocol ??= type === 'SCHEMA' || members.has('value') ? singerLines(now) : airbyteLines(expected)
+      said.push(...(protocol.read[type]?.({ bytes, members }) ?? []))
+    }
+    yield* together(said)
+  }
+  yield* together(protocol?.end() ?? [])
+}
+
+/** Records of one stream and time that follow one another become one message. */
+function* together(said: ReadonlyArray<Said>): Iterable<Message> {
+  let rows: Array<Row> = []
+  let last: { readonly stream: string; readonly at: number } | undefined
+  for (const one of said) {
+    const goesOn = one._tag === 'Record' && one.stream === last?.stream && one.at === last.at
+    if (!goesOn && last !== undefined) {
+      yield { _tag: 'Records', ...last, rows }
+      rows = []
+      last = undefined
+    }
+    if (one._tag === 'Record') {
+      const { stream, at, json, changes } = one
+      rows.push(changes === undefined ? { json } : { json, changes })
+      last = { stream, at }
+    } else yield one
+  }
+  if (last !== undefined) yield { _tag: 'Records', ...last, rows }
+}
