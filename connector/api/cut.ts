@@ -17,7 +17,7 @@ export type CutOptions = {
   readonly rename?: Readonly<Record<string, string>>
   /** What becomes of undeclared top-level attributes: `keep` collects them in `unknown_attributes`. */
   readonly undeclared: 'keep' | 'drop' | 'fail'
-  /** Privacy, by path as it leaves, such as `contents.response`; arrays are walked. */
+  /** Privacy, by path, such as `contents.response`; arrays are walked. A hash gets a string decoded, all else as text. */
   readonly actions?: Readonly<Record<string, Action>>
 }
 

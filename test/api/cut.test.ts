@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { cutter } from '../../connector/api/cut'
-import { DeletedReview } from '../../connector/api/model/review'
+import { attributePaths } from '../../connector/api/cut/shape'
+import { DeletedReview, Review } from '../../connector/api/model/review'
 import { cutReviews as cut, leaves, leftOf, pageOf, reviewOf, reviewOptions, rightOf } from './cut/page-of'
 
 const bytes = (text: string): Uint8Array => Buffer.from(text)
@@ -81,6 +82,7 @@ describe('cutter', () => {
     expect(leaves(cut, reviewOf('"engagement":[{"engagement":"old"}],"engagements":[]'))).toBe(
       reviewOf('"engagements":[]'),
     )
+    expect(leaves(cut, reviewOf('"\\u0065ngagement" :[]'))).toBe(reviewOf('"engagements" :[]'))
     expect(leaves(cut, reviewOf('"engagements":null,"engagement":[{"engagement":"Hi"}]'))).toBe(
       reviewOf('"engagements":[{"engagement":"Hi"}]'),
     )
@@ -133,6 +135,19 @@ describe('undeclared attributes', () => {
     })
   })
 
+  it('may be of many names, repeat them and spell them as they like', () => {
+    for (let start = 0; start < 2000; start += 100) {
+      const names = Array.from({ length: 100 }, (_, i) => `n${start + i}`)
+      const members = names.map((name) => `"${name}":1`).join(',')
+      const collected = JSON.parse(leaves(cut, reviewOf(`${members},"n${start}":2,"\\u006e${start + 1}":2`)))
+      expect(collected.unknown_attributes).toEqual({
+        ...Object.fromEntries(names.map((name) => [name, 1])),
+        [`n${start}`]: 2,
+        [`n${start + 1}`]: 2,
+      })
+    }
+  })
+
   it('that come first leave no comma behind', () => {
     const drop = cutter({ ...reviewOptions, undeclared: 'drop' })
     expect(leaves(drop, '{ "a":1 , "b":2 ,"id":1,"c":3,"modifiedTime":"2024-05-01T10:11:12.345Z", "d":4 }')).toBe(
@@ -147,7 +162,7 @@ describe('privacy', () => {
     actions: {
       'contents.response': (text) => `#${text.length}`,
       'contents.sentiments': 'drop',
-      'engagements.engagement': 'drop',
+      'engagement.engagement': 'drop',
       'taskDetails.id': (text) => `#${text}`,
       visitRecordId: 'drop',
     },
@@ -181,6 +196,14 @@ describe('privacy', () => {
       reviewOf('"contents":[{"response":null},{"response":null}]'),
     )
   })
+})
+
+it('names the paths that privacy may name', () => {
+  const paths = attributePaths(Review)
+  expect(paths).toEqual(
+    expect.arrayContaining(['id', 'contents', 'contents.sentiments.reviewId', 'engagements.engagement']),
+  )
+  expect(new Set(paths).size).toBe(paths.length)
 })
 
 describe('an answer', () => {

@@ -3,7 +3,7 @@ import { distinct } from './distinct'
 import { type Shape, undeclaredAttributes } from './shape'
 import { OPEN_OBJECT } from './token'
 import { object } from './value'
-import { nameOf, refuse, render, type Walk, walkOf } from './walk'
+import { nameOf, Refused, refuse, render, type Walk, walkOf } from './walk'
 
 /** A longer record fits no consumer: the platforms take lines of 20 MB. */
 export const maxRecordBytes = 20_000_000
@@ -30,7 +30,12 @@ export const cutRecord = (walk: Walk, record: RecordShape, from: number, to: num
   if (walk.repeated) return { ...anew(walk, record, from), raw }
   const json = leaving(walk, from, to, raw)
   if (json.length > maxRecordBytes)
-    throw refuse(nameOf(walk), `the record ${walk.id} is ${json.length} bytes long, more than ${maxRecordBytes}`)
+    throw new Refused({
+      _tag: 'Decode',
+      path: nameOf(walk),
+      message: `the record ${walk.id} is ${json.length} bytes long, more than the ${maxRecordBytes} that any destination takes`,
+      remedy: 'leave its largest attribute out with privacy.drop',
+    })
   const { id, modifiedTime, changes } = walk
   return changes.length === 0 ? { raw, json, id, modifiedTime } : { raw, json, id, modifiedTime, changes }
 }
@@ -49,6 +54,6 @@ const leaving = (walk: Walk, from: number, to: number, raw: Buffer): Buffer => {
   if (walk.extra.length > 0)
     walk.edits.push({ from: to - 1, to: to - 1, text: `,"${undeclaredAttributes}":{${walk.extra.join(',')}}` })
   if (walk.edits.length === 0 && !walk.lines) return raw
-  const text = render(walk, from, to, 0)
-  return Buffer.from(walk.lines ? text.replace(/[\n\r][\t\n\r ]*/g, '') : text, 'latin1')
+  const json = render(walk, from, to, 0)
+  return walk.lines ? Buffer.from(json.toString('latin1').replace(/[\n\r][\t\n\r ]*/g, ''), 'latin1') : json
 }

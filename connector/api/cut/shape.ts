@@ -33,20 +33,55 @@ export type Shape = {
   first: Attribute | undefined
 }
 
-/** A declared attribute; one that arrives under two names has two of these and one slot. */
+/** An attribute of an object; one that arrives under two names has two of these and one slot. */
 export type Attribute = {
   readonly shape: Shape
-  /** Its key as it comes, in quotes. */
+  /** Its key as it comes, in quotes, and the same four bytes at a time. */
   readonly token: Uint8Array
   readonly words: Int32Array
   /** Its key as it leaves, in quotes, where that differs. */
   readonly rename: string | undefined
-  readonly action: Action | undefined
+  readonly action: Action | 'collect' | undefined
+  /** What it is called where it is reported, if nobody declared it. */
+  readonly undeclared: string | undefined
   /** The serial number of the last object that held it. */
   readonly slot: { seen: number }
   /** The attribute that came after it the last time. */
   next: Attribute | undefined
 }
+
+/** The attribute whose values stand at `shape`; it arrives under `key`. */
+export const attributeOf = (
+  shape: Shape,
+  { undeclared, action }: Pick<Attribute, 'undeclared' | 'action'>,
+  key = shape.name,
+  slot = { seen: 0 },
+): Attribute => {
+  const token = Buffer.from(JSON.stringify(key))
+  return {
+    shape,
+    token,
+    words: Int32Array.from({ length: token.length >> 2 }, (_, i) => token.readInt32LE(i * 4)),
+    rename: key === shape.name ? undefined : JSON.stringify(shape.name),
+    action,
+    undeclared,
+    slot,
+    next: undefined,
+  }
+}
+
+/** A place that may hold anything, unless it is told what. */
+export const place = (name: string, parent: Shape | undefined, kind: Kind = 'any', nullable = true): Shape => ({
+  kind,
+  nullable,
+  name,
+  parent,
+  attributes: new Map(),
+  required: [],
+  element: undefined,
+  at: 0,
+  first: undefined,
+})
 
 export type ShapeOptions = {
   readonly codec: t.Any
@@ -54,28 +89,40 @@ export type ShapeOptions = {
   readonly cursor: string
   /** Top-level attributes that arrive under another name: from that name to the declared one. */
   readonly rename: Readonly<Record<string, string>>
-  /** By path as it leaves, such as `contents.response`. */
+  /** By path, such as `contents.response`, under either name of what is renamed; arrays are walked. */
   readonly actions: Readonly<Record<string, Action>>
 }
 
 /** The table of a record's codec; throws at declaration on a codec it cannot read. */
 export const toShape = (options: ShapeOptions): Shape => {
-  const root = build(options, options.codec, '', undefined)
+  const root = build({ ...options, actions: renamed(options) }, options.codec, '', undefined)
   if (root.kind !== 'object') throw new Error('The codec of a record must be an object')
   for (const [from, to] of Object.entries(options.rename)) {
     const attribute = root.attributes.get(to)
     if (attribute !== undefined)
-      root.attributes.set(from, {
-        ...attribute,
-        token: quoted(from),
-        words: wordsOf(quoted(from)),
-        rename: JSON.stringify(to),
-      })
+      root.attributes.set(from, attributeOf(attribute.shape, attribute, from, attribute.slot))
   }
   // What is kept of undeclared attributes leaves under this name, whoever declares it.
   root.attributes.delete(undeclaredAttributes)
   return root
 }
+
+const renamed = ({ rename, actions }: ShapeOptions): ShapeOptions['actions'] =>
+  Object.fromEntries(
+    Object.entries(actions).map(([path, action]) => {
+      const [first = '', ...rest] = path.split('.')
+      return [[rename[first] ?? first, ...rest].join('.'), action]
+    }),
+  )
+
+/** The paths of all attributes that a codec declares: what `actions` may name. */
+export const attributePaths = (codec: t.Any): ReadonlyArray<string> =>
+  pathsIn(toShape({ codec, key: '', cursor: '', rename: {}, actions: {} }))
+
+const pathsIn = ({ attributes, element }: Shape): ReadonlyArray<string> =>
+  element !== undefined
+    ? pathsIn(element)
+    : [...attributes.values()].flatMap(({ shape }) => [pathOf(shape), ...pathsIn(shape)])
 
 /** The attribute that collects undeclared ones. */
 export const undeclaredAttributes = 'unknown_attributes'
@@ -92,13 +139,6 @@ const join = (shape: Shape, index: (array: Shape) => ReadonlyArray<string>): str
     names.unshift(...(parent.kind === 'array' ? index(parent) : [name]))
   return names.join('.')
 }
-
-const wordsOf = (token: Uint8Array): Int32Array => {
-  const view = new DataView(token.buffer, token.byteOffset, token.byteLength)
-  return Int32Array.from({ length: token.length >> 2 }, (_, i) => view.getInt32(i * 4, true))
-}
-
-const quoted = (key: string): Uint8Array => Buffer.from(JSON.stringify(key))
 
 /** The codecs that say their structure; any other needs `annotate({ type })`. */
 type Known =
@@ -119,17 +159,7 @@ type Known =
 
 const build = (options: ShapeOptions, codec: t.Any, name: string, parent: Shape | undefined): Shape => {
   const [bare, nullable] = withoutNull(codec)
-  const shape: Shape = {
-    kind: kindOf(options, bare, name, parent),
-    nullable: nullable || bare._tag === 'UnknownType',
-    name,
-    parent,
-    attributes: new Map(),
-    required: [],
-    element: undefined,
-    at: 0,
-    first: undefined,
-  }
+  const shape = place(name, parent, kindOf(options, bare, name, parent), nullable || bare._tag === 'UnknownType')
   if (bare._tag === 'ArrayType' || bare._tag === 'ReadonlyArrayType')
     shape.element = build(options, bare.type, '', shape)
   if (shape.kind === 'object') declare(options, bare, shape)
@@ -142,15 +172,7 @@ const declare = (options: ShapeOptions, codec: Known, shape: Shape): void => {
     case 'PartialType':
       for (const [key, type] of Object.entries(codec.props)) {
         const own = build(options, type, key, shape)
-        const attribute: Attribute = {
-          shape: own,
-          token: quoted(key),
-          words: wordsOf(quoted(key)),
-          rename: undefined,
-          action: options.actions[pathOf(own)],
-          slot: { seen: 0 },
-          next: undefined,
-        }
+        const attribute = attributeOf(own, { undeclared: undefined, action: options.actions[pathOf(own)] })
         shape.attributes.set(key, attribute)
         if (codec._tag === 'InterfaceType') shape.required.push(attribute)
       }

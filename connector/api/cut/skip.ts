@@ -9,7 +9,6 @@ import {
   QUOTE,
   space,
   string,
-  textOf,
   word,
 } from './token'
 import { broken, refuse, type Walk } from './walk'
@@ -17,7 +16,7 @@ import { broken, refuse, type Walk } from './walk'
 /** Deeper than any answer of the service, shallower than any reader's stack behind us. */
 export const maxDepth = 500
 
-/** The position after any value; a repeated key in one of its objects goes into `walk.repeated`. */
+/** The position after any value; a key that one of its objects may repeat goes into `walk.repeated`. */
 export const skip = (walk: Walk, at: number, depth: number): number => {
   switch (walk.bytes[at]) {
     case QUOTE:
@@ -59,7 +58,9 @@ const skipObject = (walk: Walk, at: number, depth: number): number => {
   for (let count = 1; ; count++) {
     if (walk.bytes[p] !== QUOTE) throw broken(walk, p)
     const end = string(walk, p + 1)
-    if (keys.add(textOf(walk, p, end)).size < count) walk.repeated = true
+    const key = walk.bytes.toString('latin1', p, end)
+    // A key with an escape may be any other; where there is one the record is printed anew.
+    if (keys.add(key).size < count || key.includes('\\')) walk.repeated = true
     p = space(walk, skip(walk, colon(walk, end), depth))
     const byte = walk.bytes[p]
     if (byte === CLOSE_OBJECT) return p + 1

@@ -1,5 +1,6 @@
+import { find, guess } from './attribute'
 import { cursor, double, instant, integer, isNumeric, key } from './scalar'
-import { type Attribute, pathOf, type Shape } from './shape'
+import type { Attribute, Shape } from './shape'
 import { skip } from './skip'
 import {
   CLOSE_ARRAY,
@@ -79,12 +80,11 @@ const array = (walk: Walk, shape: Shape, element: Shape, open: number): number =
   return p + 1
 }
 
-/** The position after an object whose members start at `open`: the declared ones checked, those that are not to leave cut out. */
+/** The position after an object whose members start at `open`: each checked, those that are not to leave cut out. */
 export const object = (walk: Walk, shape: Shape, open: number): number => {
   const { bytes } = walk
   const serial = (walk.serial + 1) | 0
   walk.serial = serial
-  let names: Set<string> | undefined
   let previous: Attribute | undefined
   let bad = false
   // A member cut out takes the comma before it along, or, while none has stayed, the one after it.
@@ -100,44 +100,32 @@ export const object = (walk: Walk, shape: Shape, open: number): number => {
     if (attribute !== undefined) p += attribute.token.length
     else {
       p = string(walk, p + 1)
-      const name = textOf(walk, from, p)
-      attribute = shape.attributes.get(name)
-      if (attribute === undefined) {
-        names ??= new Set()
-        if (names.has(name)) walk.repeated = true
-        names.add(name)
-        report(walk, shape, name)
-      } else if (previous === undefined) shape.first = attribute
-      else previous.next = attribute
+      attribute = find(walk, shape, previous, from, p)
     }
+    if (attribute.slot.seen === serial) repeat(walk, attribute.shape)
+    attribute.slot.seen = serial
+    if (attribute.undeclared !== undefined) report(walk, attribute.undeclared)
+    if (attribute.rename !== undefined) replace(walk, from, p, attribute.rename, edits)
+    previous = attribute
+    const { action } = attribute
     const start = colon(walk, p)
-    let stays: boolean
-    if (attribute === undefined) {
+    if (action === 'drop' || action === 'collect') {
       p = skip(walk, start, 0)
-      stays = shape.parent !== undefined
-      if (!stays && walk.undeclared === 'keep') walk.extra.push(render(walk, from, p, edits))
+      if (action === 'collect') walk.extra.push(render(walk, from, p, edits).toString('latin1'))
+      walk.edits.length = edits
+      if (stayed) walk.edits.push({ from: before, to: p, text: '' })
+      else pending = true
     } else {
-      if (attribute.slot.seen === serial) repeat(walk, attribute.shape)
-      attribute.slot.seen = serial
-      previous = attribute
-      stays = attribute.action !== 'drop'
-      p = stays ? value(walk, attribute.shape, start) : skip(walk, start, 0)
+      if (pending) walk.edits.splice(edits, 0, { from: open, to: from, text: '' })
+      pending = false
+      stayed = true
+      const inner = walk.edits.length
+      p = value(walk, attribute.shape, start)
       if (walk.wrong) {
         if (shape.parent === undefined) throw refuse(`${nameOf(walk)}.${attribute.shape.name}`, 'of the wrong type')
         bad = true
         walk.wrong = false
-      } else if (typeof attribute.action === 'function') hash(walk, attribute.action, start, p, edits)
-      if (attribute.rename !== undefined)
-        walk.edits.splice(edits, 0, { from, to: from + attribute.token.length, text: attribute.rename })
-    }
-    if (stays) {
-      if (pending) walk.edits.splice(edits, 0, { from: open, to: from, text: '' })
-      pending = false
-      stayed = true
-    } else {
-      walk.edits.length = edits
-      if (stayed) walk.edits.push({ from: before, to: p, text: '' })
-      else pending = true
+      } else if (action !== undefined) hash(walk, action, start, p, inner)
     }
     before = p
     p = space(walk, p)
@@ -146,29 +134,11 @@ export const object = (walk: Walk, shape: Shape, open: number): number => {
     else if (bytes[p] !== CLOSE_OBJECT) throw broken(walk, p)
   }
   if (pending) walk.edits.push({ from: open, to: p, text: '' })
-  walk.wrong = bad || lacking(walk, shape, serial)
+  walk.wrong = bad || lacks(walk, shape, serial)
   return p + 1
 }
 
-/** The attribute whose key stands here, if it is one of those that came next in the objects before. */
-const guess = (walk: Walk, at: number, expected: Attribute | undefined): Attribute | undefined => {
-  let candidate = expected
-  for (let i = 0; i < 4 && candidate !== undefined; i++) {
-    if (stands(walk, at, candidate)) return candidate
-    candidate = candidate.next
-  }
-  return undefined
-}
-
-const stands = ({ bytes, view }: Walk, at: number, { token, words }: Attribute): boolean => {
-  if (at + token.length > bytes.length) return false
-  for (let i = 0; i < words.length; i++) if (view.getInt32(at + i * 4, true) !== words[i]) return false
-  for (let i = words.length * 4; i < token.length; i++) if (bytes[at + i] !== token[i]) return false
-  return true
-}
-
-const report = (walk: Walk, shape: Shape, name: string): void => {
-  const path = [walk.list, pathOf(shape), name].filter((part) => part !== '').join('.')
+const report = (walk: Walk, path: string): void => {
   if (walk.undeclared === 'fail') {
     const remedy = 'set on_unknown_attribute to keep or drop'
     throw new Refused({ _tag: 'Decode', path, message: 'an attribute that is not declared', remedy })
@@ -181,13 +151,11 @@ const repeat = (walk: Walk, shape: Shape): void => {
   walk.repeated = true
 }
 
-const lacking = (walk: Walk, shape: Shape, serial: number): boolean => {
-  for (const attribute of shape.required)
-    if (attribute.slot.seen !== serial) {
-      if (shape.parent === undefined) throw refuse(`${nameOf(walk)}.${attribute.shape.name}`, 'missing')
-      return true
-    }
-  return false
+const lacks = (walk: Walk, shape: Shape, serial: number): boolean => {
+  const missing = shape.required.find(({ slot }) => slot.seen !== serial)
+  if (missing === undefined) return false
+  if (shape.parent === undefined) throw refuse(`${nameOf(walk)}.${missing.shape.name}`, 'missing')
+  return true
 }
 
 /** A value leaves as its hash; null, or one that was nulled, says nothing and stays. */

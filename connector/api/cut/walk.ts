@@ -79,15 +79,25 @@ export const broken = (walk: Walk, at: number): Refused =>
       : `not JSON at byte ${at} of ${walk.bytes.length}`,
   )
 
-/** The text of a span with its edits, those from the `first` on; latin1, as `Edit.text`. */
-export const render = ({ bytes, edits }: Walk, from: number, to: number, first: number): string => {
-  let text = ''
+/** A span with its edits, those from the `first` on. */
+export const render = ({ bytes, edits }: Walk, from: number, to: number, first: number): Buffer => {
+  let length = to - from
+  for (let i = first; i < edits.length; i++) {
+    const edit = edits[i]
+    if (edit !== undefined) length += edit.text.length - (edit.to - edit.from)
+  }
+  const out = Buffer.allocUnsafe(length)
   let at = from
-  for (const edit of edits.slice(first)) {
-    text += bytes.toString('latin1', at, edit.from) + edit.text
+  let end = 0
+  for (let i = first; i < edits.length; i++) {
+    const edit = edits[i]
+    if (edit === undefined) break
+    end += bytes.copy(out, end, at, edit.from)
+    end += out.write(edit.text, end, 'latin1')
     at = edit.to
   }
-  return text + bytes.toString('latin1', at, to)
+  bytes.copy(out, end, at, to)
+  return out
 }
 
 /** Replaces a span, and with it the edits inside it, those from the `first` on. */

@@ -3,19 +3,10 @@ import * as E from 'fp-ts/Either'
 import { parse } from 'lossless-json'
 import { describe, expect, it } from 'vitest'
 import { cutter } from '../../../connector/api/cut'
-import { Review } from '../../../connector/api/model/review'
 import { expected } from './expectation'
+import { cutReviews, pageOf, reviewOptions } from './page-of'
 import { exact, print, reviewText } from './review-text'
 
-const cut = cutter({
-  codec: Review,
-  list: 'reviews',
-  key: 'id',
-  cursor: 'modifiedTime',
-  rename: { engagement: 'engagements' },
-  undeclared: 'keep',
-})
-const page = (records: ReadonlyArray<string>): string => `{"reviews":[${records.join(',')}],"filter":{"offset":0}}`
 const read = (json: Uint8Array): unknown =>
   parse(Buffer.from(json).toString(), null, (text) => (Number.isFinite(Number(text)) ? exact(text) : 'infinite'))
 
@@ -26,7 +17,7 @@ describe(`cutter, against the codec (seed ${seed})`, () => {
     fc.assert(
       fc.property(reviewText, (record) => {
         const text = print(record)
-        const answer = cut(Buffer.from(page([text])))
+        const answer = cutReviews(pageOf(text))
         const wanted = expected(record)
         expect(E.isRight(answer)).toBe(wanted !== undefined)
         if (wanted === undefined || E.isLeft(answer)) return
@@ -43,6 +34,32 @@ describe(`cutter, against the codec (seed ${seed})`, () => {
         expect((row.changes ?? []).map(({ field }) => field).sort()).toEqual([...wanted.nulled].sort())
       }),
       { seed, numRuns: 4000 },
+    )
+  })
+
+  it('lets nothing private through, whatever stands in its place', () => {
+    const hiding = cutter({
+      ...reviewOptions,
+      actions: {
+        'contents.response': () => 'hidden',
+        brand: () => 'hidden',
+        taskDetails: 'drop',
+        'provider.name': 'drop',
+      },
+    })
+    fc.assert(
+      fc.property(reviewText, (record) => {
+        const answer = hiding(pageOf(print(record)))
+        if (E.isLeft(answer)) return
+        for (const { json } of answer.right.rows) {
+          const { contents, brand, taskDetails, provider } = JSON.parse(Buffer.from(json).toString())
+          expect([undefined, null, 'hidden']).toContain(brand)
+          expect(taskDetails).toBeUndefined()
+          expect(provider ?? {}).not.toHaveProperty('name')
+          for (const { response } of contents ?? []) expect([undefined, null, 'hidden']).toContain(response)
+        }
+      }),
+      { seed, numRuns: 2000 },
     )
   })
 })
