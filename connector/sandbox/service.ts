@@ -27,7 +27,8 @@ export type Truth = {
 export type Behaviour = {
   readonly order: Order
   /** What happens after every page of reviews. */
-  readonly churn: Churn
+  /** What happens after the page of operation 6 that is being served. */
+  readonly churn: () => Churn
   readonly limits: Limits
   readonly tokens: Tokens
   /** The service's clock, milliseconds. */
@@ -78,7 +79,7 @@ export const service = (database: Database, behaviour: Behaviour): Service => {
       exportReviews: (request) => () =>
         inTurn(async () => {
           const page = await exportReviews(database, served(), request)
-          if (E.isRight(page)) await live(behaviour.churn)
+          if (E.isRight(page)) await live(behaviour.churn())
           return page
         }),
       exportDeletedReviews: (request) => () => inTurn(() => exportDeletedReviews(database, served(), request)),

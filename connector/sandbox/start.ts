@@ -62,6 +62,8 @@ export type Sandbox = {
   readonly api: Api
   /** Lets so many reviews change, be deleted and arrive now. */
   readonly churn: (step: Partial<Churn>) => Promise<void>
+  /** What happens after every page of operation 6 from now on. */
+  readonly setChurn: (step: Partial<Churn>) => void
   /** What the service holds, in the order of ids; a review's `json` is its text with all additional fields. */
   readonly truth: () => Promise<Truth>
   /** Requests, answers and faults so far. */
@@ -91,10 +93,11 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
   await seed(database, data)
   const lifetime = options.tokenLifetime ?? 3600
   const { denied = [], granted = new Map() } = options
+  let churnOfPages: Churn = { ...quiet, ...options.churn }
   const issued = tokens({ random: randomUUID, now, lifetime, denied, granted })
   const held = service(database, {
     order: options.order ?? 'modified_asc',
-    churn: { ...quiet, ...options.churn },
+    churn: () => churnOfPages,
     limits: { perPage: 100, identifiers: 50, ...options.limits },
     tokens: issued,
     now,
@@ -123,6 +126,9 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     tokenUrl: server.url + issueToken.path,
     api: held.api,
     churn: (step) => held.churn({ ...quiet, ...step }),
+    setChurn: (step) => {
+      churnOfPages = { ...quiet, ...step }
+    },
     truth: held.truth,
     stats: log.stats,
     log: log.entries,
