@@ -1,46 +1,52 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { measure } from './measure.mjs'
 
 const here = import.meta.dirname
-const connector = join(here, '..', 'build', 'bin', 'source-feedback.js')
+const bin = (name) => join(here, '..', 'build', 'bin', `${name}.js`)
+
+const lineEach = (records) => ({ least: records, most: records * 1.02 + 50 })
 
 const floor = (name, file) => ({
   name,
-  scale: 1,
-  prints: file !== 'discard.mjs',
+  lines: file === 'discard.mjs' ? () => ({ least: 0, most: 0 }) : lineEach,
   run: ({ folder, url, pages }) => measure(folder, [join(here, 'floors', file), `${url}/${pages}/0`, String(pages)]),
 })
 
-const read = (name, scale) => ({
+const read = (name, { select = ['--select', 'reviews'], latency = 0, concurrency, lines = lineEach } = {}) => ({
   name,
-  scale,
-  prints: true,
-  run: ({ folder, input, url, pages }) => {
-    const config = input('config.json', {
-      base_url: `${url}/${pages}/0`,
+  lines,
+  run: ({ folder, url, pages }) => {
+    const [config, catalog] = [join(folder, 'config.json'), join(folder, 'catalog.json')]
+    const settings = {
+      base_url: `${url}/${pages}/${latency}`,
       credentials: { auth_type: 'access_token', access_token: 'bench' },
       start_date: '2024-01-01T00:00:00Z',
-    })
-    const catalog = input('catalog.json', { streams: [reviews] })
-    return measure(folder, [connector, 'read', '--config', config, '--catalog', catalog])
+      ...(concurrency === undefined ? {} : { rate_limit: { max_concurrency: concurrency } }),
+    }
+    writeFileSync(config, JSON.stringify(settings))
+    writeFileSync(catalog, execFileSync(process.execPath, [bin('feedback'), 'catalog', '--config', config, ...select]))
+    return measure(folder, [bin('source-feedback'), 'read', '--config', config, '--catalog', catalog])
   },
 })
 
-const reviews = {
-  stream: { name: 'reviews', json_schema: { type: 'object' }, supported_sync_modes: ['full_refresh', 'incremental'] },
-  sync_mode: 'incremental',
-  destination_sync_mode: 'append_dedup',
-  cursor_field: ['modifiedTime'],
-  primary_key: [['id']],
-}
-
-/** What is measured: a program over `scale` times the pages; rows that repeat run once in every round. */
+/**
+ * What is measured: a program that moves the reviews of so many pages, `scale` times those asked for. `lines`: how many it
+ * must print for so many reviews. Rows take turns in every round; one that is `once` runs in the first alone.
+ */
 export const rows = {
   discard: floor('fetch and discard', 'discard.mjs'),
   parse: floor('fetch, parse, print', 'parse.mjs'),
   slice: floor('fetch, slice, print', 'slice.mjs'),
-  read: read('read', 1),
-  large: { ...read('read, 10 times the pages', 10), once: true },
+  read: read('read'),
+  all: read('read, every stream of the export', {
+    select: [],
+    lines: (records) => ({ least: records * 2, most: Number.POSITIVE_INFINITY }),
+  }),
+  large: { ...read('read, 10 times the pages'), scale: 10, once: true },
+  late: { ...read('read, 200 ms a page, one by one', { latency: 200, concurrency: 1 }), once: true },
+  late8: { ...read('read, 200 ms a page, 8 at a time', { latency: 200, concurrency: 8 }), once: true },
 }
 
 /** What is compared: a figure, as a ratio to another row's where `to` is given, after taking off `less`; and where it should lie. */
@@ -48,6 +54,8 @@ export const comparisons = [
   { of: 'read', to: 'parse', figure: 'rate', atLeast: 1 },
   { of: 'read', to: 'slice', figure: 'rate', atLeast: 0.75 },
   { of: 'read', to: 'discard', figure: 'rate' },
+  { of: 'all', to: 'read', figure: 'rate', atLeast: 0.5 },
+  { of: 'late8', to: 'late', figure: 'rate', atLeast: 6 },
   { of: 'read', figure: 'peak', atMost: 150 },
   { of: 'large', to: 'read', figure: 'peak', atMost: 1.1 },
   { of: 'spec', to: 'node', figure: 'ms', less: 60, atMost: 1.5 },

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -39,30 +39,22 @@ const serve = async () => {
   return { ...JSON.parse(chunk.toString()), stop: () => child.stdin.end() }
 }
 
-/** Every record leaves as one line, beside a few lines that are no records. */
-const whole = ({ prints }, records, { lines }) => !prints || (lines >= records && lines <= records * 1.02 + 50)
-
 const bench = async (folder, server) => {
-  const chosen = wanted(rows)
-  const input = (name, value) => {
-    const file = join(folder, name)
-    writeFileSync(file, JSON.stringify(value))
-    return file
-  }
-  const measured = new Map(chosen.map(([key]) => [key, []]))
+  const chosen = wanted(rows).map(([key, row]) => ({ key, pages: pages * (row.scale ?? 1), results: [], ...row }))
   for (let round = 0; round < runs; round += 1)
-    for (const [key, row] of chosen) {
-      if (row.once && round > 0) continue
-      const result = await row.run({ folder, input, url: server.url, pages: pages * row.scale })
-      const records = pages * row.scale * perPage
-      if (!whole(row, records, result)) throw new Error(`${row.name}: ${result.lines} lines for ${records} records`)
-      measured.get(key).push(result)
-      if (process.stderr.isTTY) process.stderr.write(`${row.name}: ${Math.round(records / result.seconds)} records/s\n`)
+    for (const { name, once, lines, run, pages, results } of chosen) {
+      if (once && round > 0) continue
+      const result = await run({ folder, url: server.url, pages })
+      const { least, most } = lines(pages * perPage)
+      if (result.lines < least || result.lines > most)
+        throw new Error(`${name}: printed ${result.lines} lines for ${pages * perPage} reviews`)
+      results.push(result)
+      if (process.stderr.isTTY) process.stderr.write(`${name}: ${result.seconds.toFixed(2)} s\n`)
     }
   return Object.fromEntries(
-    chosen.map(([key, row]) => [
+    chosen.map(({ key, name, pages, results }) => [
       key,
-      { name: row.name, ...summary(measured.get(key), pages * row.scale * perPage, server.recordBytes) },
+      { name, ...summary(results, pages * perPage, server.recordBytes) },
     ]),
   )
 }
