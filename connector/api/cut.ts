@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import * as E from 'fp-ts/Either'
 import type * as t from 'io-ts'
+import { toShape } from './cut/compile'
 import { type Sheet, walkEnvelope } from './cut/envelope'
-import { type Action, toShape } from './cut/shape'
+import type { Action } from './cut/shape'
 import { Refused, walkOf } from './cut/walk'
 import type { ApiError } from './error'
 

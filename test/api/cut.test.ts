@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { cutter } from '../../connector/api/cut'
-import { attributePaths } from '../../connector/api/cut/shape'
+import { attributePaths } from '../../connector/api/cut/compile'
 import { DeletedReview, Review } from '../../connector/api/model/review'
 import { cutReviews as cut, leaves, leftOf, pageOf, reviewOf, reviewOptions, rightOf } from './cut/page-of'
 
@@ -189,6 +189,11 @@ describe('privacy', () => {
       ),
     )
     expect(twice).toBe(reviewOf('"contents":[{"response":"#6"}]'))
+  })
+
+  it('never touches what identifies a record', () => {
+    for (const name of ['id', 'modifiedTime'])
+      expect(() => cutter({ ...reviewOptions, actions: { [name]: 'drop' } })).toThrow(name)
   })
 
   it('has no word about null and what was nulled', () => {
