@@ -74,7 +74,7 @@ async function* readGroup<Env>(
     [Symbol.asyncIterator]()
   let next = pull(feed)
   for (;;) {
-    const turn = await firstOf(run, next)
+    const turn = run.stop.aborted ? 'stopped' : await firstOf(run, next)
     if (turn === 'stopped') {
       for (const leg of legs.values()) yield* checkpoint(leg, run.now())
       return
@@ -100,8 +100,9 @@ async function* readGroup<Env>(
       }
       return
     }
-    next = pull(feed)
     yield* say(run, legs, turn.value.right)
+    // Only now: a state is built from where its reader stands, and must not see what comes after it.
+    if (!run.stop.aborted) next = pull(feed)
   }
 }
 
