@@ -1,11 +1,7 @@
 import { type Database, literal } from '../snapshot/database'
 import { brands, firstNames, kinds, lastNames, regions, sources, towns } from './names'
-import { answers, liabilities, phrases } from './phrases'
 
 export type Extent = { readonly locations: number; readonly providers: number }
-
-/** How many people close tasks. */
-export const owners = 40
 
 type Field = string | number | boolean
 
@@ -25,12 +21,6 @@ const at = <A>(list: ReadonlyArray<A>, index: number): A => {
 }
 
 const numbers = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, index) => index)
-
-/** The inside of a sentiment that does not depend on the review: all but its ids. */
-const sentiment = ({ feature, opinion, score, category, subCategory, tonality }: (typeof phrases)[number]): string =>
-  JSON.stringify({ feature, opinion, score, category, subCategory, tonality }).slice(1, -1)
-
-const severities = ['low', 'medium', 'high'] as const
 
 const location = (n: number): ReadonlyArray<Field | null> => {
   const [kind, avatarType] = at(kinds, n + Math.floor(n / towns.length))
@@ -71,38 +61,5 @@ export const seedDimensions = (database: Database, extent: Extent): Promise<void
       ),
       rows('location', numbers(extent.locations).map(location)),
       rows('provider', numbers(extent.providers).map(provider)),
-      rows(
-        'phrase',
-        phrases.map((phrase, n) => [
-          n,
-          phrase.sentence,
-          phrase.score,
-          phrase.tonality,
-          phrase.category,
-          phrase.subCategory,
-          sentiment(phrase),
-        ]),
-      ),
-      rows(
-        'liability',
-        liabilities.map(([categoryName, justification, level], n) => [
-          n,
-          JSON.stringify({ severity: { level, name: severities[level - 1] }, categoryName, justification }).slice(
-            1,
-            -1,
-          ),
-        ]),
-      ),
-      rows(
-        'owner',
-        numbers(owners).map((n) => {
-          const [first, last] = [at(firstNames, n * 5), at(lastNames, n * 3)]
-          return [n, `${first} ${last}`, `owner.${n}@example.org`]
-        }),
-      ),
-      rows(
-        'answer',
-        answers.map(([engagement, closure], n) => [n, engagement, closure]),
-      ),
     ].join('\n'),
   )

@@ -1,5 +1,5 @@
-import { type Extent, owners } from './dimensions'
-import { sources } from './names'
+import type { Extent } from './dimensions'
+import { owners, sources } from './names'
 import { answers, liabilities, phrases } from './phrases'
 
 const survey = sources[0]?.[0] ?? 0
@@ -97,6 +97,6 @@ SELECT
   CASE WHEN answered = 0 THEN ${pick('words', answers.length)} END AS answer,
   CASE WHEN answered = 0 THEN epoch_ms(greatest(arrived, modified - 60000 * ${pick('answered', 60)})) END AS answered,
   CASE WHEN survey AND ${pick('visit', 3)} > 0 THEN 'VR-' || (20000001 + i) ELSE '' END AS visit_record_id,
-  NULL AS original, NULL AS original_brand
+  NULL AS original, NULL AS original_brand, NULL AS original_comment
 FROM written`
 }

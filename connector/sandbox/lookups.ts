@@ -1,4 +1,5 @@
 import type { Database } from '../snapshot/database'
+import { phrases } from './phrases'
 
 /** Operation 8, sources; the form of the answer is the sandbox's own. */
 export const lookupSources = async (database: Database): Promise<unknown> => ({
@@ -6,6 +7,8 @@ export const lookupSources = async (database: Database): Promise<unknown> => ({
 })
 
 /** Operation 8, categories of analysed data; the form of the answer is the sandbox's own. */
-export const lookupCategories = async (database: Database): Promise<unknown> => ({
-  categories: await database.query('SELECT DISTINCT category, sub_category AS "subCategory" FROM phrase ORDER BY ALL'),
+export const lookupCategories = (): unknown => ({
+  categories: [...new Map(phrases.map((phrase) => [`${phrase.category} ${phrase.subCategory}`, phrase])).values()].map(
+    ({ category, subCategory }) => ({ category, subCategory }),
+  ),
 })

@@ -1,7 +1,10 @@
-import type { Comment, TransparencyReview } from '../api/model/comment'
+import type * as t from 'io-ts'
+import type { AnnotationResponse, Comment, TransparencyReview } from '../api/model/comment'
 import type { Rating } from '../api/model/rating'
-import type { Int64 } from '../api/model/scalar'
-import type { Cell, Cells, Database } from '../snapshot/database'
+import { type Int64, toInstant } from '../api/model/scalar'
+import type { Database } from '../snapshot/database'
+import { type Cell, type ReviewRow, reviewRows } from './review-rows'
+import { answerOf, commentOf, phrasesOf } from './review-text'
 
 /** Which of an entity's reviews are listed: newest first, and how many of them. */
 export type Listing = {
@@ -10,55 +13,63 @@ export type Listing = {
   readonly offset: number
 }
 
-const columns = `r.id, r.id * 10 + 3 AS comment_id, r.survey_bar_code, s.name AS source, instant(r.mention) AS mentioned,
-  r.words, r.comment, r.rating, r.staff_rating, r.access_rating, a.engagement, instant(r.answered) AS answered,
-  r.tone, r.category`
-
 /** What was said, newest first. */
-export const listMentions = ({ where, limit, offset }: Listing, database: Database): Promise<ReadonlyArray<Cells>> =>
-  database.query(
-    `SELECT ${columns} FROM written r LEFT JOIN source s ON s.id = r.source_id LEFT JOIN answer a ON a.n = r.answer
-     WHERE ${where} ORDER BY r.mention DESC, r.id DESC LIMIT ${limit} OFFSET ${offset}`,
+export const listMentions = (
+  { where, limit, offset }: Listing,
+  database: Database,
+): Promise<ReadonlyArray<ReviewRow>> =>
+  reviewRows(
+    database,
+    'ORDER BY r.mention DESC, r.id DESC',
+    `(SELECT * FROM review r WHERE ${where} ORDER BY mention DESC, id DESC LIMIT ${limit} OFFSET ${offset})`,
   )
 
-const text = (cell: Cell | undefined): string | null => (typeof cell === 'string' ? cell : null)
-const id = (cell: Cell | undefined): Int64 => (typeof cell === 'bigint' ? cell : Number(cell))
+const text = (cell: Cell): string | null => (typeof cell === 'string' ? cell : null)
+const exact = (id: bigint): Int64 => (id <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(id) : id)
+/** The id of the content that the comment is, as in the export. */
+const commentId = (row: ReviewRow): Int64 => exact(BigInt(row.id) * 10n + 3n)
 
-const rating = (name: string, value: Cell | undefined): Rating => ({
+const rating = (name: string, value: Cell): Rating => ({
   name,
   value: Number(value ?? 0),
   responseCount: 1,
 })
 
+const timeOf = (millis: Cell): string => toInstant(Number(millis))
+
+const responseOf = (row: ReviewRow): t.TypeOf<typeof AnnotationResponse> | null => {
+  const answer = answerOf(row)
+  return answer === undefined
+    ? null
+    : { responseText: answer.engagement, respondedBy: 'Patient Relations', respondedTime: timeOf(row.answered) }
+}
+
 /** What comments and reviews have in common; a null is shown (Conventions). */
-const said = (row: Cells, showRatings: boolean) => ({
+const said = (row: ReviewRow, showRatings: boolean) => ({
   source: text(row.source) ?? '',
-  mentionTime: String(row.mentioned),
+  mentionTime: timeOf(row.mention),
   overallRating: rating('Overall', row.rating),
   ratings:
     !showRatings || row.staff_rating === null
       ? []
       : [rating('Staff', row.staff_rating), rating('Access', row.access_rating)],
-  response:
-    text(row.engagement) === null
-      ? null
-      : { responseText: text(row.engagement), respondedBy: 'Patient Relations', respondedTime: text(row.answered) },
-  tone: text(row.tone),
-  category: text(row.category),
+  response: responseOf(row),
+  tone: phrasesOf(row)[0]?.tonality ?? null,
+  category: phrasesOf(row)[0]?.category ?? null,
   varname: row.survey_bar_code === null ? null : 'COMMENT',
 })
 
-export const toComment = (row: Cells, showRatings: boolean): Comment => ({
-  id: id(row.comment_id),
+export const toComment = (row: ReviewRow, showRatings: boolean): Comment => ({
+  id: commentId(row),
   surveyKey: text(row.survey_bar_code),
   ...said(row, showRatings),
   wordCount: Number(row.words ?? 0),
-  comment: text(row.comment) ?? '',
+  comment: commentOf(row),
 })
 
-export const toReview = (row: Cells, showRatings: boolean): TransparencyReview => ({
-  documentId: id(row.id),
+export const toReview = (row: ReviewRow, showRatings: boolean): TransparencyReview => ({
+  documentId: exact(BigInt(row.id)),
   surveyKey: text(row.survey_bar_code) ?? '',
   ...said(row, showRatings),
-  comment: { commentId: id(row.comment_id), wordCount: Number(row.words ?? 0), comment: text(row.comment) ?? '' },
+  comment: { commentId: commentId(row), wordCount: Number(row.words ?? 0), comment: commentOf(row) },
 })

@@ -29,3 +29,12 @@ export const sources: ReadonlyArray<readonly [id: number, name: string]> = [
   [203, 'Facebook'],
   [307, 'Healthgrades'],
 ]
+
+/** How many people close tasks. */
+export const owners = 40
+
+/** A person who closes tasks. */
+export const ownerAt = (n: number): { readonly name: string; readonly email: string } => ({
+  name: `${firstNames[(n * 5) % firstNames.length]} ${lastNames[(n * 3) % lastNames.length]}`,
+  email: `owner.${n}@example.org`,
+})

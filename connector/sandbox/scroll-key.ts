@@ -1,9 +1,7 @@
-import { toMillis } from '../api/model/scalar'
-import type { Cells } from '../snapshot/database'
+import type { ReviewRow } from './review-rows'
 
 /** Where a list broke off: the time and id of its last row, in a form that no client reads anything into. */
-export const scrollKeyOf = (row: Cells): string =>
-  Buffer.from(`${toMillis(String(row.mentioned))}/${row.id}`).toString('base64url')
+export const scrollKeyOf = (row: ReviewRow): string => Buffer.from(`${row.mention}/${row.id}`).toString('base64url')
 
 /** The rows behind a key, as a condition; undefined for a key that we never gave. */
 export const afterKey = (key: string): string | undefined => {

@@ -1,6 +1,5 @@
 import type { Database } from '../snapshot/database'
 import { type Extent, seedDimensions } from './dimensions'
-import { documents } from './documents'
 import { generated, idAt, picker } from './generate'
 import { sources } from './names'
 import { indexes, tables } from './tables'
@@ -28,7 +27,6 @@ export const seed = async (database: Database, data: Data): Promise<void> => {
     `INSERT INTO setting VALUES ('seed', ${data.seed}), ('locations', ${data.locations}), ('providers', ${data.providers}), ('next', ${data.reviews})`,
   )
   await database.run(indexes)
-  await database.run(documents)
 }
 
 /** Arrivals evenly over the years; changes soon after, or much later, or in bulk. */

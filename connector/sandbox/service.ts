@@ -3,30 +3,18 @@ import type { Api } from '../api/api'
 import type { Database } from '../snapshot/database'
 import { type Churn, churn } from './churn'
 import type { Order } from './export-orders'
-import { exportDeletedReviews, exportReviews, textWith } from './exports'
+import { exportDeletedReviews, exportReviews } from './exports'
 import { syncLocations } from './locations'
 import { lookupCategories, lookupSources } from './lookups'
+import { orderings } from './ordering'
 import { badToken } from './refusals'
 import type { Tokens } from './tokens'
 import { type Limits, retrieveComments, retrieveReviews } from './transparency'
+import { type Held, held, type Truth, truth } from './truth'
 import { createVisitRecords } from './visits'
-
-/** What the service holds: every version of every review that lives, with all additional fields, and what was deleted. */
-export type Truth = {
-  readonly reviews: ReadonlyArray<{ readonly id: string; readonly modifiedTime: string; readonly json: string }>
-  readonly deleted: ReadonlyArray<{ readonly id: string; readonly modifiedTime: string }>
-  readonly locations: ReadonlyArray<{
-    readonly id: number
-    readonly code: string
-    readonly name: string
-    readonly active: boolean
-  }>
-  readonly visits: ReadonlyArray<{ readonly id: string; readonly received: string; readonly reviewed: boolean }>
-}
 
 export type Behaviour = {
   readonly order: Order
-  /** What happens after every page of reviews. */
   /** What happens after the page of operation 6 that is being served. */
   readonly churn: () => Churn
   readonly limits: Limits
@@ -40,6 +28,7 @@ export type Service = {
   readonly api: Api
   readonly churn: (step: Churn) => Promise<void>
   readonly truth: () => Promise<Truth>
+  readonly held: () => Promise<Held>
 }
 
 /** One thing at a time: a page is one snapshot, however many ask at once. */
@@ -55,9 +44,16 @@ const oneByOne = (): (<A>(task: () => Promise<A>) => Promise<A>) => {
 export const service = (database: Database, behaviour: Behaviour): Service => {
   const { limits, now, tokens } = behaviour
   const inTurn = oneByOne()
+  const ordering = orderings(database)
   let turns = 0
-  const served = () => ({ clientId: 'sandbox', order: behaviour.order, now: now(), nonce: ++turns })
-  const live = (step: Churn): Promise<void> => churn(database, step, ++turns * 31, now())
+  const served = () => ({ clientId: 'sandbox', order: behaviour.order, now: now(), nonce: ++turns, ordering })
+  const changing = async <A>(change: Promise<A>): Promise<A> => {
+    ordering.forget()
+    return change
+  }
+  const live = async (step: Churn): Promise<void> => {
+    if (step.change + step.delete + step.add > 0) await changing(churn(database, step, ++turns * 31, now()))
+  }
   return {
     api: {
       retrieveReviews: (request) => () => inTurn(() => retrieveReviews(database, now(), limits, request)),
@@ -75,7 +71,8 @@ export const service = (database: Database, behaviour: Behaviour): Service => {
       retrieveCommentsByForm: (request) => () => inTurn(() => retrieveComments(database, now(), limits, request)),
       createVisitRecords: (records) => () =>
         inTurn(async () => E.right(await createVisitRecords(database, now(), ++turns, records))),
-      syncLocations: (items) => () => inTurn(async () => E.right(await syncLocations(database, now(), items))),
+      syncLocations: (items) => () =>
+        inTurn(async () => E.right(await changing(syncLocations(database, now(), items)))),
       exportReviews: (request) => () =>
         inTurn(async () => {
           const page = await exportReviews(database, served(), request)
@@ -84,43 +81,13 @@ export const service = (database: Database, behaviour: Behaviour): Service => {
         }),
       exportDeletedReviews: (request) => () => inTurn(() => exportDeletedReviews(database, served(), request)),
       lookupSources: () => () => inTurn(async () => E.right(await lookupSources(database))),
-      lookupCategories: () => () => inTurn(async () => E.right(await lookupCategories(database))),
+      lookupCategories: () => async () => E.right(lookupCategories()),
       issueToken: (request) => async () => E.fromNullable(badToken)(tokens.exchange(request)),
     },
     churn: (step) => inTurn(() => live(step)),
     truth: () => inTurn(() => truth(database)),
+    held: () => inTurn(() => held(database)),
   }
 }
 
 const one = (id: string | undefined): ReadonlyArray<string> => (id === undefined ? [] : [id])
-
-const truth = async (database: Database): Promise<Truth> => {
-  const reviews = await database.query(
-    `SELECT id::VARCHAR AS id, instant(modified) AS modified, ${textWith(['brand', 'visitRecordId'])} AS json
-     FROM document ORDER BY document.id`,
-  )
-  const deleted = await database.query(
-    'SELECT id::VARCHAR AS id, instant(modified) AS modified FROM deleted ORDER BY deleted.id, deleted.modified',
-  )
-  const locations = await database.query('SELECT id, code, name, active FROM location ORDER BY id')
-  const visits = await database.query('SELECT id, instant(received) AS received, reviewed FROM visit ORDER BY id')
-  return {
-    locations: locations.map(({ id, code, name, active }) => ({
-      id: Number(id),
-      code: String(code),
-      name: String(name),
-      active: active === true,
-    })),
-    visits: visits.map(({ id, received, reviewed }) => ({
-      id: String(id),
-      received: String(received),
-      reviewed: reviewed === true,
-    })),
-    reviews: reviews.map(({ id, modified, json }) => ({
-      id: String(id),
-      modifiedTime: String(modified),
-      json: String(json),
-    })),
-    deleted: deleted.map(({ id, modified }) => ({ id: String(id), modifiedTime: String(modified) })),
-  }
-}

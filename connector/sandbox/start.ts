@@ -14,9 +14,10 @@ import { sandboxPages } from './pages'
 import type { Rate } from './rate'
 import { type Data, seed } from './seed'
 import { serve } from './serve'
-import { service, type Truth } from './service'
+import { service } from './service'
 import { tokens } from './tokens'
 import type { Limits } from './transparency'
+import type { Truth } from './truth'
 
 /** Everything has a default: 1,000 reviews in the order of their change, a quiet service without faults on a free port. */
 export type SandboxOptions = Partial<Data> & {

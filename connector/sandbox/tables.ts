@@ -1,6 +1,7 @@
 /**
- * What the service holds. A review refers to the sentences it is made of, so that a row is small and its text, sentiments and
- * scores are one and the same thing in every operation; `original` is set instead where a review came from a snapshot.
+ * What the service holds. A review refers by number to the sentences it is made of (phrases.ts), so that a row is small and its
+ * text, sentiments and scores are one and the same thing in every operation. The columns `original…` are set where a review came
+ * from a snapshot.
  */
 export const tables = `
 CREATE TABLE setting (name VARCHAR PRIMARY KEY, value BIGINT NOT NULL);
@@ -12,19 +13,12 @@ CREATE TABLE location (
   region_id BIGINT, brand_id BIGINT, details VARCHAR
 );
 CREATE TABLE provider (id BIGINT PRIMARY KEY, name VARCHAR, npi VARCHAR);
-CREATE TABLE phrase (
-  n INTEGER PRIMARY KEY, sentence VARCHAR NOT NULL, score DOUBLE NOT NULL, tonality VARCHAR NOT NULL,
-  category VARCHAR NOT NULL, sub_category VARCHAR NOT NULL, sentiment VARCHAR NOT NULL
-);
-CREATE TABLE liability (n INTEGER PRIMARY KEY, text VARCHAR NOT NULL);
-CREATE TABLE answer (n INTEGER PRIMARY KEY, engagement VARCHAR NOT NULL, closure VARCHAR NOT NULL);
-CREATE TABLE owner (n INTEGER PRIMARY KEY, name VARCHAR NOT NULL, email VARCHAR NOT NULL);
 CREATE TABLE review (
   id BIGINT NOT NULL, survey_bar_code VARCHAR, source_id BIGINT, location_id BIGINT, provider_id BIGINT,
   mention TIMESTAMP, modified TIMESTAMP NOT NULL, rating DOUBLE, staff_rating DOUBLE, access_rating DOUBLE,
   first_phrase INTEGER, second_phrase INTEGER, third_phrase INTEGER, words INTEGER,
   liability INTEGER, task_id BIGINT, task_status VARCHAR, task_owner INTEGER,
-  answer INTEGER, answered TIMESTAMP, visit_record_id VARCHAR, original VARCHAR, original_brand VARCHAR
+  answer INTEGER, answered TIMESTAMP, visit_record_id VARCHAR, original VARCHAR, original_brand VARCHAR, original_comment VARCHAR
 );
 CREATE TABLE visit (id VARCHAR PRIMARY KEY, received TIMESTAMP NOT NULL, code VARCHAR, npi VARCHAR, record VARCHAR NOT NULL, reviewed BOOLEAN NOT NULL);
 CREATE TABLE deleted (id BIGINT NOT NULL, source_id BIGINT, modified TIMESTAMP NOT NULL);

@@ -2,10 +2,11 @@ import * as E from 'fp-ts/Either'
 import type { CommentsAnswer, ReviewsAnswer } from '../api/envelope'
 import type { ApiError } from '../api/error'
 import type { CommentsForm, ReviewsRequest } from '../api/model/transparency'
-import type { Cells, Database } from '../snapshot/database'
+import type { Database } from '../snapshot/database'
 import { countOf, type Found, findEntities } from './entities'
 import { listMentions, toComment, toReview } from './mentions'
 import { badRequest, notFound, tooMany } from './refusals'
+import type { ReviewRow } from './review-rows'
 import { afterKey, scrollKeyOf } from './scroll-key'
 import { summaryOf } from './summary'
 import { periodOf, windowOf, within } from './window'
@@ -80,7 +81,7 @@ export const retrieveReviews = async (
   const window = windowOf(request, now)
   const showReviews = request.showReviews ?? true
   const offset = request.scrollKey === undefined ? (request.page ?? 0) * filters.perPage : 0
-  let last: Cells | undefined
+  let last: ReviewRow | undefined
   const entities: Array<ReviewsAnswer['data']['entities'][number]> = []
   for (const entity of found) {
     const summary = await summaryOf(database, entity, within(window), window.days, filters.showRatings)

@@ -1,0 +1,61 @@
+import type { Database } from '../snapshot/database'
+import { type Order, orderBy } from './export-orders'
+
+/** A part of an ordered selection. */
+export type Slice = {
+  readonly table: 'review' | 'deleted'
+  readonly where: string
+  readonly order: Order
+  readonly offset: number
+  readonly limit: number
+  /** Differs at every request. */
+  readonly nonce: number
+}
+
+export type Ordering = {
+  /** The ids of a slice, with the time of each. */
+  readonly slice: (slice: Slice) => Promise<ReadonlyArray<{ readonly id: string; readonly modified: number }>>
+  /** Something has changed. */
+  readonly forget: () => void
+}
+
+const placesWith = (sorted: string, place: string): string =>
+  `(SELECT %(rowid) FROM ${sorted} WHERE modified = (SELECT modified FROM ${sorted} WHERE rowid = ${place}))`
+
+/** Where the runs of equal times begin and end that a slice touches: only they need a new order among ties. */
+const shuffled = (sorted: string, { offset, limit, nonce }: Slice): string => {
+  const first = placesWith(sorted, String(offset)).replace('%', 'min')
+  const last = placesWith(sorted, `(SELECT least(max(rowid), ${offset + limit - 1}) FROM ${sorted})`).replace(
+    '%',
+    'max',
+  )
+  return `SELECT id, modified FROM (
+      SELECT id, modified, ${first} + row_number() OVER (ORDER BY ${orderBy('ties', nonce)}) - 1 AS place
+      FROM ${sorted} WHERE rowid BETWEEN ${first} AND ${last}
+    ) WHERE place BETWEEN ${offset} AND ${offset + limit - 1} ORDER BY place`
+}
+
+/** Sorts a selection once and serves its slices from there, until something changes: a page deep inside costs what the first does. */
+export const orderings = (database: Database): Ordering => {
+  const sortedAs = new Map<string, string>()
+  return {
+    slice: async (slice) => {
+      const { table, where, order, offset, limit } = slice
+      const sorted = `sorted_${table}`
+      const query = `SELECT id, modified FROM ${table} WHERE ${where} ORDER BY ${orderBy(order === 'ties' ? 'modified_asc' : order, 0)}`
+      if (sortedAs.get(sorted) !== query) {
+        await database.run(`CREATE OR REPLACE TEMP TABLE ${sorted} AS ${query}`)
+        sortedAs.set(sorted, query)
+      }
+      const rows = await database.query(
+        `SELECT id::VARCHAR AS id, epoch_ms(modified) AS modified FROM (${
+          order === 'ties'
+            ? shuffled(sorted, slice)
+            : `SELECT id, modified FROM ${sorted} WHERE rowid BETWEEN ${offset} AND ${offset + limit - 1} ORDER BY rowid`
+        })`,
+      )
+      return rows.map(({ id, modified }) => ({ id: String(id), modified: Number(modified) }))
+    },
+    forget: () => sortedAs.clear(),
+  }
+}
