@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
@@ -197,6 +197,23 @@ describe.each(targets)('the image and listing of $target', ({ target, file, id }
 describe('packaging', () => {
   it('builds the source unless told otherwise', () => {
     expect([...stages.keys()].at(-1)).toBe('source')
+  })
+
+  it('gives the acceptance tests files that exist and a future state of every incremental stream', () => {
+    const config = text('acceptance-test-config.yml')
+    const paths = [...config.matchAll(/_path: (test\/\S+)/g)].map(([, path = '']) => path)
+    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
+    const states = JSON.parse(text('test/acceptance/future_state.json')) as ReadonlyArray<{
+      readonly stream: { readonly stream_descriptor: { readonly name: string } }
+    }>
+    const incremental = readdirSync(join(root, 'catalog'))
+      .map(
+        (file) => JSON.parse(text(`catalog/${file}`)) as { name: string; supported_sync_modes: ReadonlyArray<string> },
+      )
+      .filter(({ supported_sync_modes }) => supported_sync_modes.includes('incremental'))
+    expect(states.map(({ stream }) => stream.stream_descriptor.name).sort()).toEqual(
+      incremental.map(({ name }) => name).sort(),
+    )
   })
 
   it('copies into the image only what the build reads', () => {
