@@ -1,31 +1,20 @@
 import { BIGINT, LIST, listValue, VARCHAR } from '@duckdb/node-api'
-import type { Row } from '../cdk/message'
+import type { Arrivals } from './arrivals'
 import { type Column, fingerprint, metaColumns } from './column'
 import { type Database, literal, quoted } from './database'
 import type { Table } from './table'
-
-/** A record with the time it was read, in milliseconds since 1970. */
-export type Arrival = Row & { readonly at: number }
-
-const decoder = new TextDecoder()
 
 /** Appends records as typed rows, in their order. A value that does not fit its column becomes null and is named in `_airbyte_meta`. */
 export const insertRows = async (
   db: Database,
   table: Table,
   generation: number,
-  rows: ReadonlyArray<Arrival>,
+  { lines, at, changes }: ReturnType<Arrivals['take']>,
 ): Promise<void> => {
   await db.run(
     insertion(table, generation),
-    {
-      json: listValue(rows.map(({ json }) => decoder.decode(json))),
-      at: listValue(rows.map(({ at }) => BigInt(at))),
-      changes: listValue(
-        rows.map(({ changes = [] }) => changes.map((change) => JSON.stringify(change)).join(',') || null),
-      ),
-    },
-    { json: LIST(VARCHAR), at: LIST(BIGINT), changes: LIST(VARCHAR) },
+    { lines, at: listValue(at.map(BigInt)), changes: listValue(changes) },
+    { lines: VARCHAR, at: LIST(BIGINT), changes: LIST(VARCHAR) },
   )
 }
 
@@ -41,7 +30,7 @@ const insertion = ({ name, columns }: Table, generation: number): string => {
         '{"changes":[' || concat_ws(',', ${['_changes', ...checked.map(nulled)].join(', ')}) || ']}' AS _meta
       FROM (
         SELECT ${reading(columns, ({ type }) => type)} AS _typed, ${reading(checked, () => 'VARCHAR')} AS _text, _at, _changes
-        FROM (SELECT unnest($json) AS _json, unnest($at) AS _at, unnest($changes) AS _changes)))`
+        FROM (SELECT unnest(string_split($lines, chr(10))) AS _json, unnest($at) AS _at, unnest($changes) AS _changes)))`
 }
 
 const reading = (columns: ReadonlyArray<Column>, type: (column: Column) => string): string =>

@@ -1,11 +1,11 @@
 import { Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import type { StreamInfo } from '../cdk/message'
+import { type Arrivals, arrivals } from './arrivals'
 import { beginLoad, declareStream, type Status, standingOf } from './books'
 import type { Column } from './column'
 import type { Database } from './database'
 import { type Destination, destination, type Wish } from './destination'
-import type { Arrival } from './insert'
 import { reserved } from './layout'
 import { ensureTable, type Table } from './table'
 
@@ -21,7 +21,10 @@ export type Load = {
   records: number
   /** Undefined where the source does not count. */
   sourceRecords: number | undefined
-  rows: Arrival[]
+  /** Not handed to DuckDB yet. */
+  readonly pending: Arrivals
+  /** The last row of before this transaction, if the transaction has brought rows; those it brought come after it. */
+  after: number | undefined
   /** The text of a state that covers the rows before it; undefined if none has come since the last commit. */
   state: string | undefined
   /** Whether its books have changed since the last commit. */
@@ -49,7 +52,8 @@ export const openLoad = (db: Database, run: number, info: StreamInfo, wish: Wish
       status: 'running',
       records: 0,
       sourceRecords: undefined,
-      rows: [],
+      pending: arrivals(),
+      after: undefined,
       state: undefined,
       dirty: false,
     }

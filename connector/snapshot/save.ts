@@ -2,12 +2,12 @@ import { Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import type { Message, Row } from '../cdk/message'
 import { closeAbandonedLoads, type Status } from './books'
-import { commit } from './commit'
 import type { Wish } from './destination'
 import { toText } from './json-text'
 import { type Load, openLoad } from './load'
 import { deletions } from './relations'
 import { savingFailure } from './saving-failure'
+import { insertPending, settle } from './settle'
 import type { Snapshot } from './snapshot'
 import { allTables } from './table'
 
@@ -33,24 +33,39 @@ export type Saver = {
   readonly finish: () => Promise<ReadonlyArray<Saved>>
 }
 
-/** Held before a commit: enough to spread its cost, little enough to keep memory flat. */
-const maxBytes = 4_000_000
-const maxRows = 10_000
-/** States wait this long for more rows, in milliseconds. */
-const maxWait = 5_000
+/** Handed to DuckDB at once: more costs memory, less costs time. */
+const insertBytes = 1_000_000
+/** A transaction ends at the first of these: its cost is spread, and a run that is killed loses little. */
+const commitRows = 16_384
+const commitBytes = 64_000_000
+const commitMillis = 5_000
 
 /** Writes what a run says into the snapshot; a committed state covers committed rows only, whenever the process dies. */
 export const saveTo = async ({ db }: Snapshot, { now, wishes = {} }: SaveOptions): Promise<Saver> => {
   await closeAbandonedLoads(db)
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
   const loads = new Map<string, Load>()
-  const held = { bytes: 0, rows: 0, since: now() }
+  let tables = await allTables(db)
+  /** What the transaction under way has taken in; `begun`: it has been opened in DuckDB. */
+  let open = { rows: 0, bytes: 0, since: now(), begun: false }
+  let pendingBytes = 0
 
-  const flush = async (): Promise<void> => {
-    const pending = [...loads.values()].filter(({ dirty }) => dirty)
-    if (pending.length > 0) await commit(db, pending, await allTables(db), now())
-    for (const load of pending) Object.assign(load, { rows: [], state: undefined, dirty: false })
-    Object.assign(held, { bytes: 0, rows: 0, since: now() })
+  const insert = async (): Promise<void> => {
+    if (!open.begun) await db.run('BEGIN')
+    open.begun = true
+    for (const load of loads.values()) await insertPending(db, load)
+    pendingBytes = 0
+  }
+
+  const commit = async (): Promise<void> => {
+    const dirty = [...loads.values()].filter((load) => load.dirty)
+    if (dirty.length > 0) {
+      await insert()
+      await settle(db, dirty, tables, now())
+      await db.run('COMMIT')
+    }
+    for (const load of dirty) Object.assign(load, { after: undefined, state: undefined, dirty: false })
+    open = { rows: 0, bytes: 0, since: now(), begun: false }
   }
 
   const loadOf = (stream: string): Load => {
@@ -63,30 +78,34 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {} }: SaveOptions
 
   const receive = async (stream: string, rows: ReadonlyArray<Row>, at: number): Promise<void> => {
     const load = loadOf(stream)
-    const others = [...loads.values()].filter((other) => other.rows.length > 0 && other.stream !== stream)
-    if (stream === deletions ? others.length > 0 : others.some((other) => other.stream === deletions)) await flush()
+    const others = [...loads.values()].filter((other) => other.stream !== stream && brings(other))
+    if (stream === deletions ? others.length > 0 : others.some((other) => other.stream === deletions)) await commit()
     for (const row of rows) {
-      load.rows.push({ ...row, at })
+      load.dirty = true
+      load.pending.add(row, at)
       load.records += 1
-      held.bytes += row.json.length
-      held.rows += 1
-      if (held.bytes >= maxBytes || held.rows >= maxRows) await flush()
+      open.rows += 1
+      open.bytes += row.json.length
+      pendingBytes += row.json.length
+      if (pendingBytes >= insertBytes) await insert()
+      if (open.rows >= commitRows || open.bytes >= commitBytes) await commit()
     }
   }
 
   const end = async (load: Load, status: Status): Promise<void> => {
     if (load.status !== 'running') return
     Object.assign(load, { status, dirty: true })
-    await flush()
+    await commit()
   }
 
   const take = async (message: Message): Promise<void> => {
     switch (message._tag) {
       case 'Started': {
-        await flush()
+        await commit()
         const { name } = message.stream
         if (loads.get(name)?.status !== 'running')
           loads.set(name, await openLoad(db, run, message.stream, wishes[name] ?? {}, now()))
+        tables = await allTables(db)
         return
       }
       case 'Records':
@@ -95,7 +114,7 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {} }: SaveOptions
         const load = loadOf(message.stream)
         load.state = toText(message.state)
         if (Number.isFinite(message.count)) load.sourceRecords = (load.sourceRecords ?? 0) + message.count
-        if (now() - held.since >= maxWait) await flush()
+        if (now() - open.since >= commitMillis) await commit()
         return
       }
       case 'Finished':
@@ -106,7 +125,7 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {} }: SaveOptions
         return
       }
       case 'Waiting':
-        return flush()
+        return commit()
       case 'Running':
       case 'Log':
         return
@@ -117,6 +136,7 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {} }: SaveOptions
     try {
       return await body()
     } catch (error) {
+      if (open.begun) await db.run('ROLLBACK').catch(() => undefined)
       throw error instanceof Stopped ? error : new Stopped(savingFailure(db.path, error))
     }
   }
@@ -135,3 +155,6 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {} }: SaveOptions
       }),
   }
 }
+
+/** Whether the transaction under way has rows of it. */
+const brings = (load: Load): boolean => load.after !== undefined || load.pending.count() > 0

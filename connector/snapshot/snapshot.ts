@@ -15,7 +15,7 @@ export type Snapshot = { readonly db: Database }
 export type Access = 'write' | 'change' | 'read'
 
 const options: Readonly<Record<Access, OpenOptions>> = {
-  write: { memoryLimit: '96MB', threads: 2 },
+  write: { memoryLimit: '64MB', threads: 1, rowGroupSize: 4096 },
   change: { memoryLimit: '1GB' },
   read: { memoryLimit: '1GB', readOnly: true },
 }
@@ -41,7 +41,9 @@ export const openSnapshot = (path: string, access: Access = 'write'): TaskEither
       )
 
 const laidOut = async (db: Database): Promise<E.Either<Failure, Snapshot>> => {
-  const tables = (await db.query('SELECT table_name AS name FROM duckdb_tables()')).map(({ name }) => String(name))
+  const tables = (
+    await db.query('SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database()')
+  ).map(({ name }) => String(name))
   if (tables.length === 0) await db.run(`BEGIN; ${layout}; COMMIT`)
   else if (!tables.includes('_meta') || !tables.includes('_loads'))
     return E.left(

@@ -11,7 +11,7 @@ export const allTables = async (db: Database): Promise<ReadonlyArray<Table>> => 
   const tables = new Map<string, Array<Column>>()
   for (const row of await db.query(`
     SELECT table_name, column_name, data_type FROM duckdb_columns()
-    WHERE NOT internal AND table_name IN (SELECT stream FROM _streams) ORDER BY table_name, column_index`)) {
+    WHERE database_name = current_database() AND table_name IN (SELECT stream FROM _streams) ORDER BY table_name, column_index`)) {
     const columns = tables.get(String(row.table_name)) ?? []
     tables.set(String(row.table_name), columns)
     if (!own.has(String(row.column_name)))

@@ -16,7 +16,7 @@ export const rowChecks = (all: Context): ReadonlyArray<Check> => {
           columnsOf(schema).map(
             (column) => `
       SELECT ${said(name, `${literal(`${column.name} is `)} || coalesce(max(data_type), 'missing') || ${literal(`, not ${column.type}`)}`)}
-      FROM duckdb_columns() WHERE table_name = ${literal(name)} AND column_name = ${literal(column.name)}
+      FROM duckdb_columns() WHERE database_name = current_database() AND table_name = ${literal(name)} AND column_name = ${literal(column.name)}
       HAVING coalesce(max(data_type), '') <> ${literal(column.type === 'TIMESTAMPTZ' ? 'TIMESTAMP WITH TIME ZONE' : column.type)}`,
           ),
         ),

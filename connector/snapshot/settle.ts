@@ -8,33 +8,32 @@ import type { Table } from './table'
 
 type Written = { readonly load: Load; readonly after: number }
 
-/** Rows, what follows from them, and the states that cover them: all of it or nothing. */
-export const commit = (
+/** Hands a load's rows to DuckDB, within the transaction. */
+export const insertPending = async (db: Database, load: Load): Promise<void> => {
+  if (load.pending.count() === 0) return
+  load.after ??= Number(await db.scalar(`SELECT coalesce(max(rowid), -1) FROM ${quoted(load.stream)}`))
+  await insertRows(db, load.table, load.destination.generation, load.pending.take())
+}
+
+/** What follows from the rows the transaction has brought, and the states that cover them; the last thing before it is committed. */
+export const settle = async (
   db: Database,
   loads: ReadonlyArray<Load>,
   tables: ReadonlyArray<Table>,
   now: number,
-): Promise<void> =>
-  db.transaction(async () => {
-    const about = tables.map(versioned).filter((each) => each !== undefined)
-    const written: Array<Written> = []
-    for (const load of loads) if (load.rows.length > 0) written.push(await write(db, load))
-    const spans = new Map<string, Span>()
-    for (const { load, after } of written) spans.set(load.stream, await spanOf(db, load, after))
-    for (const each of written) await settle(db, each, about)
-    await keepOneVersion(db, written, about)
-    for (const load of loads) {
-      if (load.status === 'complete' && load.destination.minimum > 0) await endRefresh(db, load, about)
-      if (load.state !== undefined) await writeState(db, load.stream, load.state, now)
-      await continueLoad(db, load, spans.get(load.stream) ?? nothing, now)
-    }
-    await countRows(db, [...new Set([...loads.map(({ stream }) => stream), ...about.map(({ table }) => table.name)])])
-  })
-
-const write = async (db: Database, load: Load): Promise<Written> => {
-  const after = Number(await db.scalar(`SELECT coalesce(max(rowid), -1) FROM ${quoted(load.stream)}`))
-  await insertRows(db, load.table, load.destination.generation, load.rows)
-  return { load, after }
+): Promise<void> => {
+  const about = tables.map(versioned).filter((each) => each !== undefined)
+  const written = loads.flatMap((load) => (load.after === undefined ? [] : [{ load, after: load.after }]))
+  const spans = new Map<string, Span>()
+  for (const { load, after } of written) spans.set(load.stream, await spanOf(db, load, after))
+  for (const each of written) await merge(db, each, about)
+  await keepOneVersion(db, written, about)
+  for (const load of loads) {
+    if (load.status === 'complete' && load.destination.minimum > 0) await endRefresh(db, load, about)
+    if (load.state !== undefined) await writeState(db, load.stream, load.state, now)
+    await continueLoad(db, load, spans.get(load.stream) ?? nothing, now)
+  }
+  await countRows(db, [...new Set([...loads.map(({ stream }) => stream), ...about.map(({ table }) => table.name)])])
 }
 
 const nothing: Span = { from: undefined, to: undefined }
@@ -49,7 +48,7 @@ const spanOf = async (db: Database, { cursor, stream }: Load, after: number): Pr
 }
 
 /** Deletions go first through what they delete, and only then into one row for each key: an event we hold already is told by its row. */
-const settle = async (db: Database, { load, after }: Written, about: ReadonlyArray<Versioned>): Promise<void> => {
+const merge = async (db: Database, { load, after }: Written, about: ReadonlyArray<Versioned>): Promise<void> => {
   const { table, destination } = load
   const self = versioned(table)
   if (table.name === deletions && self !== undefined) {
