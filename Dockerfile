@@ -5,13 +5,14 @@ RUN npm ci --ignore-scripts
 COPY . .
 # Only a compiler or a bundler reads typings, source maps and the ES module doubles of CommonJS code.
 RUN npm run build \
+ && npm sbom --omit=dev --sbom-format=cyclonedx >sbom.json \
  && npm prune --omit=dev --ignore-scripts \
  && find node_modules -type f \( -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' -o -name '*.map' \) -delete \
  && rm -rf node_modules/*/es6
 
 FROM node:24-bookworm-slim AS runtime
 ENV NODE_ENV=production TZ=UTC PATH=/connector/node_modules/.bin:$PATH
-COPY --from=build /connector/package.json /connector/LICENSE /connector/
+COPY --from=build /connector/package.json /connector/sbom.json /connector/LICENSE /connector/
 COPY --from=build /connector/node_modules /connector/node_modules
 COPY --from=build /connector/build /connector/build
 RUN install -d -o node -g node /airbyte

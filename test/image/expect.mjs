@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 
 // Reads what a verb printed on stdin and exits 1 with a reason unless it is what the protocol wants.
-// node expect.mjs spec | check SUCCEEDED | discover STREAM,… | read STREAM=COUNT,… | image VERSION
+// node expect.mjs spec | check SUCCEEDED | discover STREAM,… | read STREAM=COUNT,… | sbom PACKAGE,… | image VERSION
 
 const fail = (reason) => {
   process.stderr.write(`${reason}\n`)
@@ -48,6 +48,19 @@ const expectations = {
         .map((m) => m.trace.stream_status.status)
       same(`last status of ${stream}`, statuses.at(-1), 'COMPLETE')
     }
+  },
+  sbom: (printed, wanted) => {
+    const names = JSON.parse(printed).components.map(({ group, name }) => (group ? `${group}/${name}` : name))
+    same(
+      'missing components',
+      wanted.split(',').filter((name) => !names.includes(name)),
+      [],
+    )
+    same(
+      'components for development',
+      names.filter((name) => /vitest|biome|typescript/.test(name)),
+      [],
+    )
   },
   image: (printed, version) => {
     const { OCIv1, Manifest } = JSON.parse(printed)
