@@ -27,6 +27,16 @@ export async function* single<Err, A>(item: E.Either<Err, A>): Feed<Err, A> {
   yield item
 }
 
+/** One feed, and where it ended well, what `next` then answers. */
+export const andThen = <Err, A>(next: () => Feed<Err, A>) =>
+  async function* (feed: Feed<Err, A>): Feed<Err, A> {
+    for await (const item of feed) {
+      yield item
+      if (E.isLeft(item)) return
+    }
+    yield* next()
+  }
+
 /** Each item becomes any number of items, in order. */
 export const chain = <A, B>(f: (item: A) => Iterable<B>) =>
   async function* <Err>(feed: Feed<Err, A>): Feed<Err, B> {

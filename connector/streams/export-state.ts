@@ -3,7 +3,6 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, toInstant, toMillis } from '../api/model/scalar'
-import { nextCursor } from '../api/scan/cursor'
 import { type Marker, toMarker } from '../api/scan/marker'
 import { Recent } from '../api/scan/recent'
 import { configFailure, type Failure } from '../cdk/failure'
@@ -55,21 +54,11 @@ export const underWay = (standing: Standing, startDate: number, filters: string,
   scan,
 })
 
-/** The state after a complete scan that reached `newest`; `recentSince` answers what the next run will be served again. */
-export const complete = (
-  standing: Standing,
-  startDate: number,
-  filters: string,
-  newest: O.Option<number>,
-  recentSince: (cursor: O.Option<number>) => Recent,
-): ExportState => {
-  const cursor = nextCursor(standing.cursor, newest)
-  const recent = recentSince(cursor)
-  return {
-    modifiedTimeFrom: toInstant(cursorOf(cursor, startDate)),
-    filters,
-    ...(recent.length === 0 ? {} : { recent }),
-  }
-}
+/** The state where no scan is under way. */
+export const settled = ({ cursor, recent }: Standing, startDate: number, filters: string): ExportState => ({
+  modifiedTimeFrom: toInstant(cursorOf(cursor, startDate)),
+  filters,
+  ...(recent.length === 0 ? {} : { recent }),
+})
 
 const cursorOf = (cursor: O.Option<number>, startDate: number): number => (O.isSome(cursor) ? cursor.value : startDate)

@@ -5,15 +5,15 @@ import * as RA from 'fp-ts/ReadonlyArray'
 import { toInstant } from '../api/model/scalar'
 import type { Cut, FetchPage } from '../api/page'
 import { type ScanItem, type ScanStart, scan } from '../api/scan'
-import { filterFrom } from '../api/scan/cursor'
+import { filterFrom, nextCursor } from '../api/scan/cursor'
 import { earliest, filtersDigest, isResumable } from '../api/scan/marker'
 import { holds } from '../api/scan/recent'
 import type { Filters } from '../api/scan/window'
 import type { Failure } from '../cdk/failure'
-import { chain, type Feed, single } from '../cdk/feed'
+import { andThen, chain, type Feed, single } from '../cdk/feed'
 import type { Row } from '../cdk/message'
 import type { Demand, Reader, Reading } from '../cdk/stream'
-import { complete, fresh, type Standing, standingOf, underWay } from './export-state'
+import { fresh, type Standing, settled, standingOf, underWay } from './export-state'
 import { selecting } from './selecting'
 import type { Source } from './source'
 
@@ -52,18 +52,21 @@ export const exportReader = <Item>(operation: Export<Item>): Reader<Source, Item
 const legOf = <Item>(source: Source, demand: Demand<Item>): E.Either<Failure, Leg<Item>> =>
   pipe(
     standingOf(demand.stream, demand.state),
-    E.map((held) => {
-      const standing = demand.syncMode === 'full_refresh' ? { ...fresh, marker: held.marker } : held
-      const from = filterFrom(source.startDate, standing.cursor, source.lookback)
-      const sent = holds(standing.recent)
-      return {
-        demand,
-        standing,
-        wants: (cut) => cut !== undefined && cut.modifiedTime >= from && !sent(cut),
-        select: selecting(demand.attributes),
-      }
-    }),
+    E.map((held) =>
+      legFrom(source, demand, demand.syncMode === 'full_refresh' ? { ...fresh, marker: held.marker } : held),
+    ),
   )
+
+const legFrom = <Item>(source: Source, demand: Demand<Item>, standing: Standing): Leg<Item> => {
+  const from = filterFrom(source.startDate, standing.cursor, source.lookback)
+  const sent = holds(standing.recent)
+  return {
+    demand,
+    standing,
+    wants: (cut) => cut !== undefined && cut.modifiedTime >= from && !sent(cut),
+    select: selecting(demand.attributes),
+  }
+}
 
 const readLegs = <Item>(
   operation: Export<Item>,
@@ -73,27 +76,40 @@ const readLegs = <Item>(
   const filters = operation.filters(source)
   const digest = filtersDigest(filters)
   const noticed = noticing(operation.fetch(source))
-  const feed = scan({
-    operation: operation.name,
-    fetch: noticed.fetch,
-    now: source.now,
-    concurrency: source.concurrency,
-    limit: source.pageSize,
-    order: source.order,
-    hasMentionTime: operation.hasMentionTime,
-  })(startOf(source, filters, legs))
-  return pipe(
-    feed,
+  const start = startOf(source, filters, legs)
+  let ended: ScanItem['last']
+  const readings = pipe(
+    scan({
+      operation: operation.name,
+      fetch: noticed.fetch,
+      now: source.now,
+      concurrency: source.concurrency,
+      limit: source.pageSize,
+      order: source.order,
+      hasMentionTime: operation.hasMentionTime,
+    })(start),
     chain((item) => {
+      ended = item.last
       const items = item.rows.map(operation.item)
       return [
         ...noticed.drain().map((message): Reading => ({ _tag: 'Note', level: 'warn', message })),
         ...item.notes.map((note): Reading => ({ _tag: 'Note', ...note })),
         ...legs.flatMap((leg) => warnings(leg, digest, item)),
-        ...legs.flatMap((leg) => readings(source, digest, leg, item, items)),
+        ...legs.flatMap((leg) => legReadings(source, digest, leg, item, items)),
       ]
     }),
   )
+  const later = (): ReadonlyArray<Leg<Item>> =>
+    legs.map((leg) => legFrom(source, leg.demand, ended === undefined ? leg.standing : after(source, leg, ended)))
+  // A scan that was resumed ends as of its old signpost: what changed since then is read at once, by one of its own.
+  return O.isNone(start.marker) ? readings : andThen(() => readLegs(operation, source, later()))(readings)
+}
+
+/** Where a leg stands once a scan is complete. */
+const after = <Item>(source: Source, { standing }: Leg<Item>, last: NonNullable<ScanItem['last']>): Standing => {
+  const { startDate, lookback } = source
+  const cursor = nextCursor(standing.cursor, last.newest)
+  return { ...standing, cursor, recent: last.recent(filterFrom(startDate, cursor, lookback)), marker: O.none }
 }
 
 const startOf = <Item>(source: Source, filters: Filters, legs: ReadonlyArray<Leg<Item>>): ScanStart => {
@@ -111,7 +127,7 @@ const startOf = <Item>(source: Source, filters: Filters, legs: ReadonlyArray<Leg
 const earlier = (a: O.Option<number>, b: O.Option<number>): O.Option<number> =>
   O.isNone(a) || O.isNone(b) ? O.none : O.some(Math.min(a.value, b.value))
 
-const readings = <Item>(
+const legReadings = <Item>(
   source: Source,
   digest: string,
   leg: Leg<Item>,
@@ -119,7 +135,6 @@ const readings = <Item>(
   items: ReadonlyArray<Item>,
 ): ReadonlyArray<Reading> => {
   const { demand, standing } = leg
-  const { startDate, lookback } = source
   const rows = items
     .filter((_, i) => leg.wants(item.rows[i]))
     .flatMap(demand.project)
@@ -127,11 +142,8 @@ const readings = <Item>(
   const { last } = item
   const state =
     last === undefined
-      ? () => underWay(standing, startDate, digest, item.marker())
-      : () =>
-          complete(standing, startDate, digest, last.newest, (cursor) =>
-            last.recent(filterFrom(startDate, cursor, lookback)),
-          )
+      ? () => underWay(standing, source.startDate, digest, item.marker())
+      : () => settled(after(source, leg, last), source.startDate, digest)
   return [
     ...(rows.length === 0 ? [] : [{ _tag: 'Rows', stream: demand.stream, rows } as const]),
     { _tag: 'Checkpoint', stream: demand.stream, state },

@@ -30,8 +30,8 @@ export type Ran = {
 
 export type Running = {
   readonly kill: (signal: NodeJS.Signals) => void
-  /** Calls back with everything on stdout so far, whenever there is more. */
-  readonly onOutput: (listener: (stdout: string) => void) => void
+  /** Calls back with the number of bytes on stdout so far, whenever there are more. */
+  readonly onOutput: (listener: (bytes: number) => void) => void
   readonly ended: Promise<Ran>
 }
 
@@ -48,10 +48,12 @@ export const start = (
   })
   const chunks: Buffer[] = []
   const errors: Buffer[] = []
-  const listeners: Array<(stdout: string) => void> = []
+  const listeners: Array<(bytes: number) => void> = []
+  let bytes = 0
   child.stdout.on('data', (chunk: Buffer) => {
     chunks.push(chunk)
-    if (listeners.length > 0) for (const listener of listeners) listener(Buffer.concat(chunks).toString())
+    bytes += chunk.length
+    for (const listener of listeners) listener(bytes)
   })
   child.stderr.on('data', (chunk: Buffer) => errors.push(chunk))
   child.stdin.on('error', () => undefined)
