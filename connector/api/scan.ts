@@ -1,0 +1,132 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import * as O from 'fp-ts/Option'
+import * as TE from 'fp-ts/TaskEither'
+import type { Failure } from '../cdk/failure'
+import { type Feed, type Step, unfold } from '../cdk/feed'
+import { toFailure } from './error'
+import { toInstant } from './model/scalar'
+import type { Cut, FetchPage } from './page'
+import { type PageRequest, pagesAhead } from './scan/ahead'
+import type { Marker } from './scan/marker'
+import { remember } from './scan/memory'
+import { allRules, type Rules } from './scan/pass'
+import { type Recent, recentSince } from './scan/recent'
+import { info, type Note } from './scan/signpost'
+import { begin, cursorNow, type From, fromMarker, overlapNow, type State, toMarker } from './scan/state'
+import { turn } from './scan/turn'
+import { type Filters, whole, within } from './scan/window'
+
+export type ScanEnv = {
+  /** As it is called in messages. */
+  readonly operation: string
+  readonly fetch: FetchPage
+  /** Milliseconds since 1970, by the clock here. */
+  readonly now: () => number
+  /** Pages under way at a time. */
+  readonly concurrency: number
+  /** Rows asked for a page. */
+  readonly limit: number
+  /** What the operator knows of the service's order. */
+  readonly order: 'unspecified' | 'modified_time'
+  /** Whether the export can be narrowed by mention time: reviews can, deletions cannot. */
+  readonly hasMentionTime: boolean
+}
+
+export type ScanStart = {
+  readonly from: From
+  readonly filters: Filters
+  /** Where to go on, if `isResumable` says so. */
+  readonly marker: O.Option<Marker>
+  /** The signpost of the run if another scan has set it; milliseconds. */
+  readonly signpost?: number
+}
+
+/** What a page brought. */
+export type ScanItem = {
+  /** Up to the signpost; what `recent` of the last run holds is still among them. */
+  readonly rows: ReadonlyArray<Cut>
+  /** Where to go on once these rows are safe; built where it is needed. */
+  readonly marker: () => Marker
+  readonly notes: ReadonlyArray<Note>
+  /** In the order of modifiedTime only: a cursor that covers all rows so far; milliseconds. */
+  readonly safe?: number
+  /** On the final item, which has no rows: the export is complete up to here. */
+  readonly last?: {
+    /** For `nextCursor`; none where nothing was read. */
+    readonly newest: O.Option<number>
+    readonly signpost: number
+    /** The rows that the filter `from` (milliseconds) will serve again. */
+    readonly recent: (from: number) => Recent
+  }
+}
+
+/**
+ * Reads an export as it stood at the signpost, without loss though the service promises no order and changes meanwhile.
+ * Its failure means: nothing is certain, leave the cursor where it was.
+ */
+export const scan =
+  (env: ScanEnv, rules: Rules = allRules) =>
+  (start: ScanStart): Feed<Failure, ScanItem> => {
+    const resumed = O.toUndefined(start.marker)
+    const memory = remember(resumed?.trail ?? [])
+    const ahead = pagesAhead(env.fetch)
+    const judged = turn({ ...env, ...start, rules }, memory)
+
+    const item = (state: State, rows: ReadonlyArray<Cut>, notes: ReadonlyArray<Note>): ScanItem => ({
+      rows,
+      notes,
+      marker: () => toMarker(state, memory, start.filters, start.from),
+      ...(state.sorted && state.pass.from > state.from ? { safe: state.pass.from } : {}),
+    })
+
+    const step = (state: State): TE.TaskEither<Failure, Step<State, ScanItem>> =>
+      state.windows.length === 0
+        ? TE.right([{ ...item(state, [], []), last: ending(state) }, O.none])
+        : async () => {
+            const answer = await ahead(
+              request(start.filters, state),
+              following(env.concurrency, start.filters, state),
+            )()
+            if (E.isRight(answer))
+              return pipe(
+                judged(state, answer.right, env.now()),
+                E.map((after) => [item(after.state, after.rows, after.notes), O.some(after.state)] as const),
+              )
+            const limit = Math.floor(state.limit / 2)
+            if (answer.left._tag !== 'TooLarge' || limit < 1) return E.left(toFailure(env.operation, answer.left))
+            const smaller = { ...state, limit, longest: Math.min(state.longest, limit) }
+            const note = info(`${env.operation}: a page is too large; asking for ${limit} rows at a time.`)
+            return E.right([item(smaller, [], [note]), O.some(smaller)])
+          }
+
+    return unfold(step)(
+      resumed === undefined
+        ? begin({ ...env, ...start, now: env.now(), sorted: env.order === 'modified_time', signpost: start.signpost })
+        : fromMarker(resumed),
+    )
+  }
+
+const ending = (state: State): NonNullable<ScanItem['last']> => ({
+  newest: cursorNow(state),
+  signpost: state.signpost ?? 0,
+  recent: (from) => recentSince(state.recent, from),
+})
+
+const request = (filters: Filters, { pass, windows, limit }: State): PageRequest => ({
+  modifiedTimeFrom: toInstant(pass.from),
+  ...within(filters, windows[0] ?? whole),
+  offset: pass.offset,
+  limit,
+})
+
+/** The pages that come next if each is full and joins on to the one before; none before it is known how long pages are. */
+const following = (concurrency: number, filters: Filters, state: State): ReadonlyArray<PageRequest> => {
+  const { pass, longest, limit, sorted } = state
+  const first = request(filters, state)
+  const stride = longest - overlapNow(state)
+  const sure = pass.full > 1 || (pass.full === 1 && longest >= limit)
+  return sure && !sorted && !pass.confirming && stride > 0
+    ? Array.from({ length: concurrency - 1 }, (_, i) => ({ ...first, offset: first.offset + (i + 1) * stride }))
+    : []
+}

@@ -1,0 +1,154 @@
+import type { Version } from './memory'
+
+/** The safeguards of a pass; only a test takes one away. */
+export type Rules = { readonly overlap: boolean; readonly witness: boolean; readonly halving: boolean }
+
+export const allRules: Rules = { overlap: true, witness: true, halving: true }
+
+/** Where a pass over one window stands. */
+export type Pass = {
+  /** The `modifiedTimeFrom` it asks with; milliseconds. */
+  readonly from: number
+  /** Of the page to be asked for next. */
+  readonly offset: number
+  /** How often the overlap has been doubled. */
+  readonly growth: number
+  /** Pages with a witness since the overlap changed. */
+  readonly good: number
+  /** Pages without a witness: in a row, and all in all. */
+  readonly lost: number
+  readonly losses: number
+  readonly pages: number
+  /** Pages in a row as long as any: the next one is worth asking for ahead. */
+  readonly full: number
+  /** Pages in a row without a new row up to the signpost. */
+  readonly barren: number
+  /** Short pages in a row whose new rows are all too late to matter. */
+  readonly late: number
+  /** The page asked for stands behind what seems to be the end. */
+  readonly confirming: boolean
+  /** The offset of an empty page from which we stepped back. */
+  readonly emptyAt: number | undefined
+}
+
+export const newPass = (from: number): Pass => ({
+  from,
+  offset: 0,
+  growth: 0,
+  good: 0,
+  lost: 0,
+  losses: 0,
+  pages: 0,
+  full: 0,
+  barren: 0,
+  late: 0,
+  confirming: false,
+  emptyAt: undefined,
+})
+
+/** Rows that two successive pages share: 10 or a fiftieth of the longest page, more after a loss, at most half a page. */
+export const overlapOf = (longest: number, growth: number): number =>
+  Math.min(Math.floor(longest / 2), Math.max(10, Math.floor(longest / 50)) * 2 ** growth)
+
+/** A page, held against what the pass has read before. */
+export type Sight = {
+  readonly rows: ReadonlyArray<Version>
+  /** Where each row stood, if this pass has read it before, unchanged. */
+  readonly known: ReadonlyArray<number | undefined>
+  /** Rows up to the signpost that were not sent before. */
+  readonly fresh: ReadonlyArray<Version>
+  /** The longest page so far, this one included. */
+  readonly longest: number
+  readonly overlap: number
+  /** How many rows lie between the last row of this page and the last row read. */
+  readonly behind: number
+  /** The cursor, if the scan ended now; rows later than this are the next run's anyway. */
+  readonly reached: number
+}
+
+export type Verdict =
+  /** The page does not join on to what was read: thrown away, another is asked for. */
+  | { readonly _tag: 'Back'; readonly pass: Pass }
+  | { readonly _tag: 'Next'; readonly pass: Pass }
+  /** Every row of the window that nobody touched has been served. */
+  | { readonly _tag: 'Done' }
+  /** That can no longer be shown; `pass` goes on all the same, none if there is nothing more. */
+  | { readonly _tag: 'Broken'; readonly why: string; readonly pass: Pass | undefined }
+
+const mostBarren = 100
+const mostLate = 4
+const mostGrowth = 10
+
+/** What to make of a page. */
+export const judge =
+  (rules: Rules) =>
+  (pass: Pass, sight: Sight): Verdict => {
+    const { rows, fresh, overlap } = sight
+    const known = sight.known.filter((place) => place !== undefined)
+    const late = fresh.every(({ modifiedTime }) => modifiedTime > sight.reached)
+    if (rows.length === 0 && pass.offset === 0) return { _tag: 'Done' }
+    const tooOften = pass.losses >= 10 + pass.pages / 10
+    const inverted = known.some((place, i) => place < (known[i - 1] ?? place))
+    const atEnd = known.length === 0 || (!inverted && sight.behind === 0)
+    if (pass.confirming && atEnd && (fresh.length === 0 || (late && pass.late >= mostLate))) return { _tag: 'Done' }
+    if (pass.confirming && !atEnd && !tooOften) return { _tag: 'Back', pass: resume(pass, overlap, false) }
+    if (rules.witness && pass.offset > 0 && known.length === 0) {
+      if (tooOften) return broken('the pages no longer join', advance(pass, sight))
+      if (overlap === 0 && rows.length > 0) return broken('the pages are too short to overlap', advance(pass, sight))
+      return { _tag: 'Back', pass: pass.confirming ? resume(pass, overlap, late) : stepBack(pass, sight) }
+    }
+    if (inverted) return broken('the order of the rows changes from page to page', advance(pass, sight))
+    return advance(pass, sight)
+  }
+
+const broken = (why: string, onward: Verdict): Verdict => ({
+  _tag: 'Broken',
+  why,
+  pass: onward._tag === 'Done' ? undefined : onward.pass,
+})
+
+const stepBack = (pass: Pass, { rows, longest }: Sight): Pass => ({
+  ...pass,
+  offset: Math.max(0, pass.offset - Math.max(1, Math.floor(longest / 2)) * 2 ** pass.lost),
+  growth: Math.min(mostGrowth, pass.growth + 1),
+  good: 0,
+  lost: pass.lost + 1,
+  losses: pass.losses + 1,
+  full: 0,
+  emptyAt: rows.length === 0 ? pass.offset : undefined,
+})
+
+/** It was not the end: reads on where it was taken for it. */
+const resume = (pass: Pass, overlap: number, late: boolean): Pass => ({
+  ...pass,
+  offset: Math.max(0, pass.offset - overlap),
+  losses: pass.losses + (late ? 0 : 1),
+  late: pass.late + (late ? 1 : 0),
+  confirming: false,
+})
+
+const advance = (pass: Pass, { rows, fresh, longest, overlap, behind, reached }: Sight): Verdict => {
+  const short = rows.length < longest
+  const late = short && fresh.length > 0 && fresh.every(({ modifiedTime }) => modifiedTime > reached)
+  const calm = pass.good >= 3
+  const taken: Pass = {
+    ...pass,
+    growth: calm ? Math.max(0, pass.growth - 1) : pass.growth,
+    good: calm ? 0 : pass.good + 1,
+    lost: 0,
+    pages: pass.pages + 1,
+    full: short ? 0 : pass.full + 1,
+    barren: fresh.length === 0 ? pass.barren + 1 : 0,
+    late: late ? pass.late + 1 : short ? pass.late : 0,
+    confirming: false,
+    emptyAt: undefined,
+  }
+  const beyond = pass.offset + rows.length
+  if (late && taken.late >= mostLate) return { _tag: 'Done' }
+  if (short && (fresh.length === 0 || pass.offset === 0))
+    return { _tag: 'Next', pass: { ...taken, offset: beyond, confirming: true } }
+  const next: Pass = { ...taken, offset: Math.max(0, beyond - overlap + behind) }
+  return taken.barren >= mostBarren
+    ? { _tag: 'Broken', why: `${mostBarren} pages brought nothing but later changes`, pass: undefined }
+    : { _tag: 'Next', pass: next }
+}

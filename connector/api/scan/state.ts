@@ -1,0 +1,121 @@
+import * as O from 'fp-ts/Option'
+import { toInstant, toMillis } from '../model/scalar'
+import { filterFrom, nextCursor } from './cursor'
+import type { Marker } from './marker'
+import { filtersDigest } from './marker'
+import type { Memory } from './memory'
+import { newPass, overlapOf, type Pass } from './pass'
+import { type Gathering, gathered, nothing, recentSince } from './recent'
+import { type Filters, type Window, whole } from './window'
+
+/** Where a run reads from; milliseconds. */
+export type From = { readonly startDate: number; readonly cursor: O.Option<number>; readonly lookback: number }
+
+/** A part that is read until nothing new comes: all its rows by id. Changed in place. */
+export type Exact = {
+  readonly round: number
+  /** Rounds in a row that brought nothing new. */
+  readonly barren: number
+  readonly unseen: number
+  readonly held: Map<string, number>
+}
+
+/** Where a scan stands; times in milliseconds. */
+export type State = {
+  readonly signpost: number | undefined
+  readonly from: number
+  readonly begun: number
+  readonly taken: number
+  readonly windows: ReadonlyArray<Window>
+  readonly pass: Pass
+  readonly longest: number
+  readonly limit: number
+  /** The service is still believed to serve in the order of modifiedTime. */
+  readonly sorted: boolean
+  /** The pass under way cannot be certified any more. */
+  readonly flawed: boolean
+  /** Reviews without a mention time that a sweep has met. */
+  readonly unmentioned: number
+  /** A time that the clock which stamps rows had certainly reached when the scan began. */
+  readonly reached: number | undefined
+  readonly recent: Gathering
+  readonly exact: Exact | undefined
+}
+
+export const begin = (start: {
+  readonly from: From
+  readonly now: number
+  readonly limit: number
+  readonly sorted: boolean
+  readonly signpost: number | undefined
+}): State => {
+  const from = filterFrom(start.from.startDate, start.from.cursor, start.from.lookback)
+  return {
+    signpost: start.signpost,
+    from,
+    begun: start.now,
+    taken: 0,
+    windows: [whole],
+    pass: newPass(from),
+    longest: 0,
+    limit: start.limit,
+    sorted: start.sorted,
+    flawed: false,
+    unmentioned: 0,
+    reached: undefined,
+    recent: nothing,
+    exact: undefined,
+  }
+}
+
+/** The cursor if the scan ended now, none before the first row: what is later may have been missed. */
+export const cursorNow = ({ signpost, reached }: State): O.Option<number> =>
+  reached === undefined || signpost === undefined ? O.none : O.some(Math.min(signpost, reached))
+
+/** What the next run's filter would be if the scan ended now. */
+export const nextFrom = (from: From, state: State): number =>
+  filterFrom(from.startDate, nextCursor(from.cursor, cursorNow(state)), from.lookback)
+
+/** Rows that two successive pages of the window under way share. */
+export const overlapNow = ({ longest, pass, windows }: State): number =>
+  windows[0]?.kind === 'exact' ? Math.floor((longest * 3) / 4) : overlapOf(longest, pass.growth)
+
+export const toMarker = (state: State, memory: Memory, filters: Filters, from: From): Marker => {
+  const { emptyAt, ...pass } = state.exact === undefined ? state.pass : newPass(state.pass.from)
+  const { horizon } = state.recent
+  return {
+    from: toInstant(state.from),
+    filters: filtersDigest(filters),
+    begun: toInstant(state.begun),
+    taken: state.taken,
+    windows: state.windows,
+    pass: { ...pass, from: toInstant(pass.from), ...(emptyAt === undefined ? {} : { emptyAt }) },
+    trail: state.exact === undefined ? memory.trail(overlapNow(state)).map(([...row]) => row) : [],
+    longest: state.longest,
+    limit: state.limit,
+    sorted: state.sorted,
+    flawed: state.flawed,
+    unmentioned: state.unmentioned,
+    recent: recentSince(state.recent, nextFrom(from, state)),
+    ...(state.signpost === undefined ? {} : { signpost: toInstant(state.signpost) }),
+    ...(state.reached === undefined ? {} : { reached: state.reached }),
+    ...(Number.isFinite(horizon) ? { horizon } : {}),
+  }
+}
+
+export const fromMarker = (marker: Marker): State => ({
+  signpost: marker.signpost === undefined ? undefined : toMillis(marker.signpost),
+  from: toMillis(marker.from),
+  begun: toMillis(marker.begun),
+  taken: marker.taken,
+  windows: marker.windows,
+  pass: { ...marker.pass, from: toMillis(marker.pass.from), emptyAt: marker.pass.emptyAt },
+  longest: marker.longest,
+  limit: marker.limit,
+  sorted: marker.sorted,
+  flawed: marker.flawed,
+  unmentioned: marker.unmentioned,
+  reached: marker.reached,
+  recent: gathered(marker.horizon ?? Number.NEGATIVE_INFINITY, marker.recent),
+  exact: undefined,
+})

@@ -1,0 +1,84 @@
+import * as t from 'io-ts'
+import type { ExportRequest } from '../model/export'
+import { Instant, Integer, toInstant, toMillis } from '../model/scalar'
+import { floorToSecond } from './cursor'
+
+/** What an export may be narrowed to beside its start. */
+export type Filters = Omit<ExportRequest, 'modifiedTimeFrom' | 'offset' | 'limit'>
+
+/**
+ * A part of the export, read by a pass of its own. `part` must end certified or is cut; `sweep` reads all again for the
+ * reviews without a mention time; `exact` is read until nothing new comes.
+ */
+export const Window = t.intersection([
+  t.type({ kind: t.keyof({ part: null, sweep: null, exact: null }) }),
+  t.partial({ mentionTimeAfter: Instant, mentionTimeBefore: Instant, sources: t.readonlyArray(Integer) }),
+])
+export type Window = t.TypeOf<typeof Window>
+
+export const whole: Window = { kind: 'part' }
+
+/** The filters of a request for a window. */
+export const within = (filters: Filters, { kind: _, ...bounds }: Window): Filters => ({ ...filters, ...bounds })
+
+/** What is known of a window that could not be certified. */
+export type Glimpse = {
+  /** Mention times of some of its rows, milliseconds; `undefined` where the export has none. */
+  readonly mentions: ReadonlyArray<number> | undefined
+  /** The sources it was read from, where they are known. */
+  readonly sources: ReadonlyArray<number>
+  readonly signpost: number
+}
+
+/** The windows that together hold all of `window`: by mention time, else by source, else the exact way. */
+export const cut = (filters: Filters, window: Window, glimpse: Glimpse): ReadonlyArray<Window> => {
+  const halves =
+    glimpse.mentions === undefined ? [] : byMention({ ...filters, ...window }, glimpse.mentions, glimpse.signpost)
+  if (halves.length > 0) {
+    const first = window.mentionTimeAfter === undefined && window.mentionTimeBefore === undefined
+    const parts = halves.map((half): Window => ({ ...window, ...half }))
+    return first ? [...parts, { ...window, kind: 'sweep' }] : parts
+  }
+  const sources = window.sources ?? filters.sources ?? glimpse.sources
+  const middle = Math.ceil(sources.length / 2)
+  return sources.length > 1
+    ? [sources.slice(0, middle), sources.slice(middle)].map((half): Window => ({ ...window, sources: half }))
+    : [{ ...window, kind: 'exact' }]
+}
+
+type Half = Pick<Window, 'mentionTimeAfter' | 'mentionTimeBefore'>
+
+const second = 1000
+const day = 86_400_000
+
+/** Two halves that overlap by a millisecond, since neither bound is known to be inclusive; none where nothing is left to cut. */
+const byMention = (bounds: Half, mentions: ReadonlyArray<number>, signpost: number): ReadonlyArray<Half> => {
+  const after = bounds.mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(bounds.mentionTimeAfter)
+  const before = bounds.mentionTimeBefore === undefined ? Number.POSITIVE_INFINITY : toMillis(bounds.mentionTimeBefore)
+  const heeded = mentions.every((time) => time >= after - second && time <= before + second)
+  if (!heeded) return []
+  const pivot = pivotOf(after, before, mentions, signpost)
+  return pivot === undefined ? [] : [{ ...bounded(after, pivot + 1) }, { ...bounded(pivot, before) }]
+}
+
+const bounded = (after: number, before: number): Half => ({
+  ...(Number.isFinite(after) ? { mentionTimeAfter: toInstant(after) } : {}),
+  ...(Number.isFinite(before) ? { mentionTimeBefore: toInstant(before) } : {}),
+})
+
+/** Where to cut: `after < pivot < before - 1`, at the median of what was seen, just before a whole second if there is one. */
+const pivotOf = (
+  after: number,
+  before: number,
+  mentions: ReadonlyArray<number>,
+  signpost: number,
+): number | undefined => {
+  const low = Number.isFinite(after) ? after : Math.min(0, before - 3)
+  const high = Number.isFinite(before) ? before : Math.max(signpost + day, after + 3)
+  if (before - after < 3 || (mentions.length === 0 && high - low < 3)) return undefined
+  const sorted = [...mentions].sort((a, b) => a - b)
+  const median = sorted[Math.floor(sorted.length / 2)] ?? Math.floor((low + high) / 2)
+  const inside = Math.min(Math.max(median, after + 1), before - 2)
+  const rounded = floorToSecond(inside) - 1
+  return rounded > after ? rounded : inside
+}
