@@ -24,3 +24,9 @@ export const checkUrl = (name: string, url: string, allowHttp: boolean): E.Eithe
         `is http, which would send the token readable to everyone between. Use https://${parsed.host}, or set allow_http to true for a service inside your own network.`,
       )
 }
+
+/** The URL under `rate_limit.redis_url`; it may hold a password, so no message repeats it. */
+export const checkRedisUrl = (url: string): E.Either<Failure, string> =>
+  URL.canParse(url) && ['redis:', 'rediss:'].includes(new URL(url).protocol)
+    ? E.right(url)
+    : E.left(configFailure('rate_limit.redis_url is no Redis URL. Give one such as redis://:password@host:6379.'))

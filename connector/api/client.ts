@@ -35,6 +35,12 @@ export type Client = {
   readonly close: () => Promise<void>
 }
 
+/** What no output may hold. */
+export const secretsOf = ({ credentials, rate_limit }: Pick<ClientConfig, 'credentials' | 'rate_limit'>) => [
+  credentials.auth_type === 'access_token' ? credentials.access_token.trim() : credentials.application_secret,
+  ...(rate_limit.redis_url === undefined ? [] : [rate_limit.redis_url, new URL(rate_limit.redis_url).password]),
+]
+
 /** A job is an exchange of a token at most, and a request; in Redis it counts from when its turn is given to it. */
 const toBudget = ({ base_url, credentials, rate_limit, timeouts }: ClientConfig): Budget =>
   rate_limit.redis_url === undefined
@@ -52,7 +58,7 @@ export const httpClient = (config: ClientConfig, options: ClientOptions = {}): C
   const { attempts = 6, clock: makeClock = systemClock, ...observer } = options
   const stop = new AbortController()
   const clock = makeClock(stop.signal)
-  const secrets = [credentials.auth_type === 'access_token' ? credentials.access_token : credentials.application_secret]
+  const secrets = secretsOf(config)
   const wire = transport(
     {
       connectSeconds: timeouts.connect_seconds,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import Bottleneck from 'bottleneck'
 import * as E from 'fp-ts/Either'
 import { transientFailure } from '../cdk/failure'
@@ -18,64 +19,61 @@ export const budgetId = (baseUrl: URL, application: string): string =>
   `feedback-${createHash('sha256').update(`${baseUrl.href}\n${application}`).digest('hex').slice(0, 32)}`
 
 const idle = 600_000
+const patience = 10_000
+
+const reason = ({ name, message, code }: NodeJS.ErrnoException): string => {
+  if (name === 'AbortError') return `no answer in ${patience / 1000} s`
+  return /max retries|closed/i.test(message) ? 'the connection was lost' : (code ?? message)
+}
 
 const connect = async (limit: RateLimit, { redis_url, id }: Shared) => {
   const { Redis } = await import('ioredis')
   const client = new Redis(redis_url, {
-    lazyConnect: true,
     connectTimeout: 5000,
     commandTimeout: 5000,
     maxRetriesPerRequest: 1,
     retryStrategy: (times) => Math.min(times * 200, 2000),
   })
-  let reason = ''
-  client.on('error', ({ message, code }: NodeJS.ErrnoException) => {
-    reason = code ?? message
-  })
   try {
-    await client.connect()
+    await once(client, 'ready', { signal: AbortSignal.timeout(patience) })
     const connection = new Bottleneck.IORedisConnection({ client, Redis })
-    const limiter = new Bottleneck({ ...settings(limit), id, connection, timeout: idle })
+    const limiter = new Bottleneck({ ...settings(limit), id, connection, timeout: idle, heartbeatInterval: 1000 })
     await limiter.ready()
     // What the first process wrote stays in Redis; ours is the newer configuration.
     await limiter.updateSettings(settings(limit))
     return { limiter, connection }
   } catch (error) {
     client.disconnect()
-    throw reason === '' ? error : Object.assign(new Error(reason), { code: reason })
+    throw error
   }
 }
 
+type Connected = ReturnType<typeof connect>
+
 /** One budget for many processes, kept in Redis, which is connected to when the first request is about to leave. */
 export const sharedBudget = (limit: RateLimit, shared: Shared): Budget => {
-  const { host } = new URL(shared.redis_url)
-  const lost = (error: unknown): ApiError => {
-    const { code, message } = error as NodeJS.ErrnoException
-    return {
-      _tag: 'Budget',
-      cause: transientFailure(
-        `rate_limit.redis_url: Redis at ${host} cannot be asked (${code ?? message}). Start it, or take redis_url out of the config.`,
-      ),
-    }
-  }
+  const lost = (error: unknown): ApiError => ({
+    _tag: 'Budget',
+    cause: transientFailure(
+      `rate_limit.redis_url: Redis at ${new URL(shared.redis_url).host} cannot be asked (${reason(error as Error)}). Start it, or take redis_url out of the config.`,
+    ),
+  })
   const waiting = new Set<(error: ApiError) => void>()
-  let connected: ReturnType<typeof connect> | undefined
+  let connected: Connected | undefined
   let stopped = false
 
-  const open = () => {
-    connected ??= connect(limit, shared).then(
-      (one) => {
-        one.limiter.on('error', (error) => {
-          for (const fail of waiting) fail(lost(error))
-        })
-        return one
-      },
-      (error) => {
-        connected = undefined
-        throw error
-      },
-    )
-    return connected
+  /** Bottleneck does not find back to a Redis that was restarted or has forgotten us: the next request connects anew. */
+  const giveUp = (connection: typeof connected, error: unknown): void => {
+    if (connection !== connected) return
+    connected = undefined
+    connection?.then((one) => one.connection.disconnect(false)).catch(() => undefined)
+    for (const fail of waiting) fail(lost(error))
+  }
+
+  const open = (): Connected => {
+    const connection = connect(limit, shared)
+    connection.then(({ limiter }) => limiter.on('error', (error) => giveUp(connection, error))).catch(() => undefined)
+    return connection
   }
 
   return {
@@ -90,17 +88,17 @@ export const sharedBudget = (limit: RateLimit, shared: Shared): Budget => {
           if (!waiting.delete(fail)) return
           await job().then(E.right).then(resolve, reject)
         }
+        if (stopped) return fail(closed)
         waiting.add(fail)
-        open()
+        connected ??= open()
+        const connection = connected
+        connection
           .then(({ limiter }) => limiter.schedule({ expiration: shared.expiration }, run))
-          .catch((error) => fail(lost(error)))
+          .catch((error) => giveUp(connection, error))
       }),
     close: async () => {
       stopped = true
-      for (const fail of waiting) fail(closed)
-      const one = await connected?.catch(() => undefined)
-      await one?.limiter.disconnect(false)
-      await one?.connection.disconnect(false)
+      giveUp(connected, closed)
     },
   }
 }

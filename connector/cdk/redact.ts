@@ -14,14 +14,17 @@ const inBase64 = (secret: string): ReadonlyArray<string> =>
     return alphabet(whole.slice(from, to))
   })
 
+const quoted = (text: string): string => JSON.stringify(text).slice(1, -1)
+
 const forms = (secret: string): ReadonlyArray<string> => {
-  const url = encodeURIComponent(secret)
-  const json = JSON.stringify(secret).slice(1, -1)
-  const plain = [secret, url, url.replaceAll('%20', '+'), url.toLowerCase(), json]
-  return secret.length < 4 ? plain : [...plain, ...inBase64(secret)]
+  const bytes = Buffer.from(secret)
+  const url = encodeURIComponent(bytes.toString())
+  const form = new URLSearchParams({ '': secret }).toString().slice(1)
+  const plain = [secret, url, url.toLowerCase(), form, quoted(secret), quoted(quoted(secret))]
+  return secret.length < 4 ? plain : [...plain, bytes.toString('hex'), ...inBase64(secret)]
 }
 
-/** Replaces each secret by `***`, whether raw, URL- or form-encoded, in JSON, or in base64 of any alignment. */
+/** Replaces each secret by `***`, whether raw, URL- or form-encoded, in JSON, in hexadecimal, or in base64 of any alignment. */
 export const redact = (secrets: ReadonlyArray<string>): ((text: string) => string) => {
   const needles = [...new Set(secrets.filter((secret) => secret !== '').flatMap(forms))].sort(
     (a, b) => b.length - a.length,

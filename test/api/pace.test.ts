@@ -73,7 +73,6 @@ describe('without a configured limit the rate is found, and kept near', () => {
     ['600 a minute, telling when to come back', windowed(600, 60_000, true), 10],
   ])('%s', async (_, service, limit) => {
     const { perSecond, share } = await run(service, 2000, 5)
-    console.log(_, perSecond / limit, share)
     expect(perSecond).toBeGreaterThan(limit * 0.8)
     expect(share).toBeLessThan(0.1)
   })

@@ -1,0 +1,58 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { redact } from '../../connector/cdk/redact'
+
+const secret = 'pä$$ w/ord+"1"'
+const clean = redact([secret, ''])
+
+describe('a secret is not seen', () => {
+  test.each<[string, string]>([
+    ['as it is', secret],
+    ['in a URL', encodeURIComponent(secret)],
+    ['in a URL, in lower case', encodeURIComponent(secret).toLowerCase()],
+    ['in a form', new URLSearchParams({ k: secret }).toString().slice(2)],
+    ['in JSON', JSON.stringify(secret).slice(1, -1)],
+    ['in JSON in JSON', JSON.stringify(JSON.stringify(secret).slice(1, -1)).slice(1, -1)],
+    ['in base64', Buffer.from(secret).toString('base64')],
+    ['in base64 for URLs', Buffer.from(secret).toString('base64url')],
+    ['in base64 in a URL', encodeURIComponent(Buffer.from(secret).toString('base64'))],
+    ['in hexadecimal', Buffer.from(secret).toString('hex')],
+  ])('%s', (_, form) => {
+    expect(clean(`before ${form} after, and ${form}`)).toMatch(/^before \*\*\*\S* after, and \*\*\*\S*$/)
+  })
+
+  test('as a header of the basic scheme, whoever it belongs to', () => {
+    for (const id of ['', 'a', 'ab', 'abc', 'abcd'])
+      for (const end of ['', '1', '22', '333']) {
+        const header = Buffer.from(`${id}:${secret}${end}`).toString('base64')
+        const left = clean(header).split('***').join('')
+        expect(left.length).toBeLessThan(16)
+      }
+  })
+
+  test('whatever it is', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 4, unit: 'binary' }), (any) => {
+        const text = redact([any])(
+          [
+            any,
+            encodeURIComponent(Buffer.from(any).toString()),
+            JSON.stringify({ any }),
+            new URLSearchParams({ any }),
+          ].join('\n'),
+        )
+        expect(text.includes(any)).toBe('***'.includes(any))
+      }),
+      { seed: 20261121 },
+    )
+  })
+
+  test('nor is the rest of a longer one that begins with another', () => {
+    expect(redact(['abcd', 'abcdefgh'])('abcdefgh abcd')).toBe('*** ***')
+  })
+})
+
+test('all else stays', () => {
+  expect(clean('nothing to hide: pä$$')).toBe('nothing to hide: pä$$')
+  expect(redact([])('text')).toBe('text')
+})
