@@ -27,7 +27,10 @@ export const snapshot = command({
     return withSnapshot(String(options.db), 'write', async (opened) => {
       const wishes = Object.fromEntries([...(expected ?? [])].map(([stream, { wish }]) => [stream, wish]))
       const saver = await saveTo(opened, { now: Date.now, wishes })
-      for await (const message of incoming(io.stdin, { now: Date.now, ...(expected && { expected }) })) {
+      for await (const message of incoming(until(io.stop, io.stdin), {
+        now: Date.now,
+        ...(expected && { expected }),
+      })) {
         if (message._tag === 'Log') io.warn(message.message)
         await saver.write(message)
       }
@@ -38,6 +41,19 @@ export const snapshot = command({
     })
   },
 })
+
+/** Ends the input at a signal, so that what has come is committed. */
+async function* until<A>(stop: AbortSignal, input: AsyncIterable<A>): AsyncIterable<A> {
+  const stopped = new Promise<undefined>((resolve) =>
+    stop.addEventListener('abort', () => resolve(undefined), { once: true }),
+  )
+  const items = input[Symbol.asyncIterator]()
+  while (!stop.aborted) {
+    const next = await Promise.race([items.next(), stopped])
+    if (next === undefined || next.done === true) return
+    yield next.value
+  }
+}
 
 const loadExpected = async (path: string): Promise<ExpectedStreams> =>
   orStop(pipe(expectedStreams(await runOrStop(readJson('catalog', path))), E.mapLeft(inFile(path))))

@@ -22,7 +22,7 @@ export const state = command({
     'Import replaces the states of the streams it names and leaves the others. Exit status: 0, or 1 if a file is wrong.',
   run: async (io, given) => {
     const [action, ...more] = given.positionals
-    const run = more.length === 0 && action !== undefined ? actions[action] : undefined
+    const run = more.length === 0 && action !== undefined ? actions.get(action) : undefined
     if (run === undefined)
       throw new Stopped(configFailure('feedback state wants one of export, import. See feedback state --help.'))
     await run(io, given)
@@ -30,16 +30,24 @@ export const state = command({
   },
 })
 
-const actions: Readonly<Record<string, (io: Io, given: Given) => Promise<void>>> = {
-  export: async (io, { options }) => {
-    const text = await withSnapshot(String(options.db), 'read', exportState)
-    if (options.out === undefined) await io.print(text)
-    else await writeFile(String(options.out), text)
-  },
-  import: async (io, { options }) => {
-    if (options.state === undefined) throw new Stopped(configFailure('feedback state import: --state is missing.'))
-    const given = await loadState(String(options.state))
-    await withSnapshot(String(options.db), 'change', (snapshot) => importState(snapshot, given, Date.now()))
-    io.warn(`Imported the state of ${Object.keys(given).join(', ') || 'no stream'}.`)
-  },
+const exportTo = async (io: Io, { options }: Given): Promise<void> => {
+  const text = await withSnapshot(String(options.db), 'read', exportState)
+  if (options.out === undefined) return io.print(text)
+  try {
+    await writeFile(String(options.out), text)
+  } catch (error) {
+    throw new Stopped(configFailure(`${options.out} cannot be written (${(error as NodeJS.ErrnoException).code}).`))
+  }
 }
+
+const importFrom = async (io: Io, { options }: Given): Promise<void> => {
+  if (options.state === undefined) throw new Stopped(configFailure('feedback state import: --state is missing.'))
+  const given = await loadState(String(options.state))
+  await withSnapshot(String(options.db), 'change', (snapshot) => importState(snapshot, given, Date.now()))
+  io.warn(`Imported the state of ${Object.keys(given).join(', ') || 'no stream'}.`)
+}
+
+const actions: ReadonlyMap<string, (io: Io, given: Given) => Promise<void>> = new Map([
+  ['export', exportTo],
+  ['import', importFrom],
+])

@@ -1,0 +1,34 @@
+import { type Command, type Io, parse, Stopped } from '../../connector/cdk/cli'
+
+export type Outcome = { readonly status: number; readonly stdout: string; readonly stderr: string }
+
+/** Runs a verb in this process; a failure on its way to the edge counts as printed there. */
+export const runVerb = async (verb: Command, args: ReadonlyArray<string>, stdin = ''): Promise<Outcome> => {
+  const out: Array<string> = []
+  const err: Array<string> = []
+  const io: Io = {
+    env: {},
+    pid: 1,
+    stdin: (async function* () {
+      yield new Uint8Array(Buffer.from(stdin))
+    })(),
+    print: async (chunk) => {
+      out.push(Buffer.from(chunk).toString())
+    },
+    warn: (line) => err.push(`${line}\n`),
+    progress: () => undefined,
+    colours: false,
+    stop: new AbortController().signal,
+  }
+  const run = async () => {
+    try {
+      return await verb.run(io, parse('feedback', verb, args))
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error
+      io.warn(error.failure.message)
+      return 1
+    }
+  }
+  const status = await run()
+  return { status, stdout: out.join(''), stderr: err.join('') }
+}

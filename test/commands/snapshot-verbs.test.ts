@@ -1,0 +1,182 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as E from 'fp-ts/Either'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { query } from '../../connector/commands/query'
+import { snapshot } from '../../connector/commands/snapshot'
+import { state } from '../../connector/commands/state'
+import { verify } from '../../connector/commands/verify'
+import { openDatabase } from '../../connector/snapshot/database'
+import { runVerb } from './run-verb'
+
+const folder = mkdtempSync(join(tmpdir(), 'verbs-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const path = (name: string) => join(folder, name)
+const written = (name: string, content: string) => {
+  writeFileSync(path(name), content)
+  return path(name)
+}
+
+const catalog = written(
+  'catalog.json',
+  JSON.stringify({
+    streams: [
+      {
+        stream: {
+          name: 'reviews',
+          json_schema: {
+            properties: {
+              id: { type: 'integer' },
+              modifiedTime: { type: 'string', format: 'date-time' },
+              rating: { type: ['null', 'number'] },
+            },
+          },
+        },
+        sync_mode: 'incremental',
+        destination_sync_mode: 'append_dedup',
+        primary_key: [['id']],
+        cursor_field: ['modifiedTime'],
+      },
+    ],
+  }),
+)
+const record = (id: string, day: string, rating = 4) =>
+  `{"type":"RECORD","record":{"stream":"reviews","data":{"id":${id},"modifiedTime":"2026-01-${day}T00:00:00.000Z","rating":${rating}},"emitted_at":1}}`
+const stateLine = (day: string, count: number) =>
+  `{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"modifiedTimeFrom":"2026-01-${day}T00:00:00.000Z","recent":[9007199254740993]}},"sourceStats":{"recordCount":${count}.0}}}`
+const status = (value: string) =>
+  `{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},"status":"${value}"}}}`
+const messages = [record('9007199254740993', '01'), record('2', '02', 5), stateLine('02', 2), status('COMPLETE')].join(
+  '\n',
+)
+
+const db = path('reviews.duckdb')
+beforeAll(async () => {
+  const outcome = await runVerb(snapshot, ['--db', db, '--catalog', catalog], messages)
+  expect(outcome).toMatchObject({ status: 0, stdout: '' })
+  expect(outcome.stderr).toMatch(/reviews +complete +2/)
+})
+
+describe('feedback snapshot', () => {
+  it('prints the outcome as JSON, and ends with 1 if a stream is not complete', async () => {
+    const outcome = await runVerb(
+      snapshot,
+      ['--db', path('cut.duckdb'), '--catalog', catalog, '--json'],
+      messages.split('\n').slice(0, 3).join('\n'),
+    )
+    expect(outcome.status).toBe(1)
+    expect(JSON.parse(outcome.stdout)).toMatchObject([{ stream: 'reviews', status: 'incomplete', records: 2 }])
+  })
+
+  it('leaves alone what is no snapshot', async () => {
+    const text = written('notes.txt', 'some notes, not a database')
+    expect((await runVerb(snapshot, ['--db', text], messages)).stderr).toContain('is not a DuckDB file')
+    expect(readFileSync(text, 'utf8')).toBe('some notes, not a database')
+
+    const other = path('other.duckdb')
+    const opened = await openDatabase(other)()
+    if (E.isLeft(opened)) throw new Error(opened.left.message)
+    await opened.right.run('CREATE TABLE mine (a INTEGER)')
+    opened.right.close()
+    const outcome = await runVerb(snapshot, ['--db', other], messages)
+    expect(outcome).toMatchObject({ status: 1 })
+    expect(outcome.stderr).toContain('not a snapshot: it holds the tables mine')
+  })
+
+  it('refuses a newer format', async () => {
+    const newer = path('newer.duckdb')
+    await runVerb(snapshot, ['--db', newer, '--catalog', catalog], messages)
+    const opened = await openDatabase(newer)()
+    if (E.isLeft(opened)) throw new Error(opened.left.message)
+    await opened.right.run(`UPDATE _meta SET value = '99' WHERE name = 'format'`)
+    opened.right.close()
+    expect((await runVerb(verify, ['--db', newer])).stderr).toContain('format 99; this build knows')
+  })
+
+  it('says what is wrong with the catalog', async () => {
+    const wrong = written('wrong.json', '{"streams": [{}]}')
+    expect((await runVerb(snapshot, ['--db', path('x.duckdb'), '--catalog', wrong], messages)).stderr).toMatch(
+      /wrong\.json.*streams\.0\.stream/,
+    )
+    expect(existsSync(path('x.duckdb'))).toBe(false)
+  })
+})
+
+describe('feedback query', () => {
+  it('prints a table with integers in full', async () => {
+    expect(await runVerb(query, ['--db', db, 'SELECT id, rating FROM reviews ORDER BY id'])).toEqual({
+      status: 0,
+      stdout: ['              id  rating', '               2       5', '9007199254740993       4', ''].join('\n'),
+      stderr: '',
+    })
+  })
+
+  it('prints JSON lines with integers in full', async () => {
+    const { stdout } = await runVerb(query, [
+      '--db',
+      db,
+      '--json',
+      `SELECT id, [id] AS ids, {'t': modifiedTime} AS o, NULL AS n FROM reviews ORDER BY id DESC LIMIT 1`,
+    ])
+    expect(stdout).toBe(
+      '{"id":9007199254740993,"ids":[9007199254740993],"o":{"t":"2026-01-01T00:00:00.000Z"},"n":null}\n',
+    )
+  })
+
+  it('changes nothing and says what is wrong', async () => {
+    const outcome = await runVerb(query, ['--db', db, 'DELETE FROM reviews'])
+    expect(outcome).toMatchObject({ status: 1, stderr: expect.stringContaining('read-only') })
+    expect((await runVerb(query, ['--db', db, 'SELECT nope FROM reviews'])).stderr).toContain('nope')
+    expect((await runVerb(query, ['--db', path('none.duckdb'), 'SELECT 1'])).stderr).toContain('no such file')
+    expect(existsSync(path('none.duckdb'))).toBe(false)
+  })
+})
+
+describe('feedback verify', () => {
+  it('passes a whole snapshot', async () => {
+    const outcome = await runVerb(verify, ['--db', db])
+    expect(outcome).toMatchObject({ status: 0, stderr: '' })
+    expect(outcome.stdout).toContain('All checks passed.')
+  })
+
+  it('names what is wrong, as a table, as JSON, and with its SQL', async () => {
+    const broken = path('broken.duckdb')
+    await runVerb(
+      snapshot,
+      ['--db', broken, '--catalog', catalog],
+      [record('1', '01', 9), stateLine('01', 1), status('COMPLETE')].join('\n'),
+    )
+    const told = await runVerb(verify, ['--db', broken])
+    expect(told.status).toBe(1)
+    expect(told.stdout).toContain('reviews: id 1 has rating 9.0')
+    expect(told.stdout).toContain('1 of 17 checks failed.')
+    const { stdout, status: failed } = await runVerb(verify, ['--db', broken, '--json'])
+    expect(failed).toBe(1)
+    expect(JSON.parse(stdout).filter(({ ok }: { ok: boolean }) => !ok)).toMatchObject([
+      { name: 'ratings', failures: 1 },
+    ])
+    expect((await runVerb(verify, ['--db', broken, '--explain'])).stdout).toContain('NOT "rating" BETWEEN 0 AND 5')
+  })
+})
+
+describe('feedback state', () => {
+  it('exports states that it imports again, in full', async () => {
+    const out = path('state.json')
+    expect(await runVerb(state, ['export', '--db', db, '--out', out])).toMatchObject({ status: 0, stdout: '' })
+    expect(readFileSync(out, 'utf8')).toBe(
+      '[\n{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"modifiedTimeFrom":"2026-01-02T00:00:00.000Z","recent":[9007199254740993]}}}\n]\n',
+    )
+    const earlier = written('earlier.json', stateLine('01', 1))
+    expect((await runVerb(state, ['import', '--db', db, '--state', earlier])).status).toBe(0)
+    expect((await runVerb(state, ['export', '--db', db])).stdout).toContain('2026-01-01')
+    await runVerb(state, ['import', '--db', db, '--state', out])
+    expect((await runVerb(verify, ['--db', db])).status).toBe(0)
+  })
+
+  it('says what it wants', async () => {
+    expect((await runVerb(state, ['--db', db])).stderr).toContain('wants one of export, import')
+    expect((await runVerb(state, ['toString', '--db', db])).stderr).toContain('wants one of export, import')
+    expect((await runVerb(state, ['import', '--db', db])).stderr).toContain('--state is missing')
+  })
+})
