@@ -118,6 +118,30 @@ export const SourceConfig = ordered({
     'keep collects them in unknown_attributes, drop leaves them out, fail ends the stream',
     { examples: ['keep'] },
   )(defaulted(oneOfWords('keep', 'drop', 'fail'), 'keep')),
+  deletes: shown(
+    'Deletions',
+    'separate keeps them in deleted_reviews alone; tombstones also marks deleted reviews in reviews',
+    { examples: ['separate'] },
+  )(defaulted(oneOfWords('separate', 'tombstones'), 'separate')),
+  privacy: shown(
+    'Privacy',
+    'What must not leave as it came, by path such as export.contents.response',
+  )(
+    section(
+      ordered({
+        drop: shown('Drop', 'Paths of attributes that are left out', { examples: [['export.taskDetails.ownerEmail']] })(
+          defaulted(list(text), []),
+        ),
+        hash: shown('Hash', 'Paths of attributes that leave as HMAC-SHA-256 in hex', {
+          examples: [['export.visitRecordId']],
+        })(defaulted(list(text), [])),
+        hash_key: shown('Hash key', 'The key of the hashes: the same key gives the same hashes', {
+          ...secret,
+          examples: ['a long random text'],
+        })(maybe(text)),
+      }),
+    ),
+  ),
   rate_limit: shown(
     'Rate limit',
     'The budget of requests',

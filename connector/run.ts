@@ -3,7 +3,6 @@ import type { Io } from './cdk/cli'
 import type { Message } from './cdk/message'
 import { read } from './cdk/read'
 import type { Stream } from './cdk/stream'
-import { streams } from './streams'
 import type { Source } from './streams/source'
 import type { Wired } from './wire'
 
@@ -23,7 +22,7 @@ export const runRead = async (
   {
     catalog,
     state,
-    order = streams,
+    order = wired.streams,
   }: { readonly catalog: Catalog; readonly state: State; readonly order?: ReadonlyArray<Stream<Source>> },
   consumers: ReadonlyArray<Consumer>,
 ): Promise<Ending> => {

@@ -1,15 +1,22 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
+import * as O from 'fp-ts/Option'
 import { httpApi } from './api/api'
 import { checkUrl } from './api/check-url'
 import { type ClientOptions, httpClient } from './api/client'
 import { toMillis } from './api/model/scalar'
 import type { Failure } from './cdk/failure'
+import type { Stream } from './cdk/stream'
 import type { SourceConfig } from './config'
+import { streamsFor } from './streams'
+import { actionsOf, type Privacy } from './streams/privacy'
 import type { Source } from './streams/source'
+import type { DeletedAt } from './streams/tombstones'
 
 /** A source at its service. */
 export type Wired = {
+  /** The streams as the config shapes them, in the order in which they are read. */
+  readonly streams: ReadonlyArray<Stream<Source>>
   readonly source: Source
   /** Calls back with the time, in milliseconds since 1970, until which the service makes us wait. */
   readonly onWait: (listener: (until: number) => void) => () => void
@@ -17,20 +24,40 @@ export type Wired = {
   readonly close: () => Promise<void>
 }
 
-/** A config as a source; fails where an address may not be used. */
-export const wire = (config: SourceConfig, options: ClientOptions = {}): E.Either<Failure, Wired> =>
+/** The streams as a config shapes them; `deletedAt`: how the protocol marks a deletion. */
+export const streamsOf = (
+  config: SourceConfig,
+  deletedAt: DeletedAt = '_ab_cdc_deleted_at',
+): E.Either<Failure, ReadonlyArray<Stream<Source>>> =>
+  streamsFor({
+    privacy: privacyOf(config),
+    tombstones: config.deletes === 'tombstones' ? O.some(deletedAt) : O.none,
+  })
+
+const privacyOf = ({ privacy: { drop, hash, hash_key } }: SourceConfig): Privacy => ({ drop, hash, hashKey: hash_key })
+
+export type WireOptions = ClientOptions & { readonly deletedAt?: DeletedAt }
+
+/** A config as a source; fails where an address may not be used, or an attribute not be hidden. */
+export const wire = (config: SourceConfig, options: WireOptions = {}): E.Either<Failure, Wired> =>
   pipe(
     E.Do,
+    E.bind('streams', () => streamsOf(config, options.deletedAt)),
     E.bind('base', () => checkUrl('base_url', config.base_url, config.allow_http)),
     E.chainFirst(() =>
       config.credentials.auth_type === 'application'
         ? checkUrl('credentials.token_url', config.credentials.token_url, config.allow_http)
         : E.right(undefined),
     ),
-    E.map(({ base }) => connect(config, base, options)),
+    E.map(({ base, streams }) => connect(config, base, streams, options)),
   )
 
-const connect = (config: SourceConfig, base: URL, options: ClientOptions): Wired => {
+const connect = (
+  config: SourceConfig,
+  base: URL,
+  streams: ReadonlyArray<Stream<Source>>,
+  options: ClientOptions,
+): Wired => {
   const listeners = new Set<(until: number) => void>()
   const { requests_per_minute, ...limits } = config.rate_limit
   const client = httpClient(
@@ -48,6 +75,7 @@ const connect = (config: SourceConfig, base: URL, options: ClientOptions): Wired
     },
   )
   return {
+    streams,
     source: {
       api: httpApi(client.send),
       now: Date.now,
@@ -65,6 +93,7 @@ const connect = (config: SourceConfig, base: URL, options: ClientOptions): Wired
       order: config.export_order,
       concurrency: config.rate_limit.max_concurrency,
       onUnknown: config.on_unknown_attribute,
+      actions: actionsOf(privacyOf(config)),
     },
     onWait: (listener) => {
       listeners.add(listener)

@@ -22,9 +22,19 @@ export const unfold = <Err, S, A>(step: (state: S) => TaskEither<Err, Step<S, A>
     }
   }
 
-/** One item and no more. */
-export async function* single<Err, A>(item: E.Either<Err, A>): Feed<Err, A> {
-  yield item
+/** These items and no more. */
+export async function* items<Err, A>(...all: ReadonlyArray<E.Either<Err, A>>): Feed<Err, A> {
+  yield* all
+}
+
+/** What an effect's answer leads to; its failure is the only item. */
+export async function* following<Err, A, B>(
+  effect: TaskEither<Err, A>,
+  feed: (answer: A) => Feed<Err, B>,
+): Feed<Err, B> {
+  const answer = await effect()
+  if (E.isLeft(answer)) yield answer
+  else yield* feed(answer.right)
 }
 
 /** One feed, and where it ended well, what `next` then answers. */

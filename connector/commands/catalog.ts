@@ -2,6 +2,7 @@ import { configuredCatalog } from '../cdk/airbyte'
 import { command } from '../cdk/cli'
 import { configOption, loadConfig, orStop } from '../load'
 import { select } from '../streams'
+import { streamsOf } from '../wire'
 
 export const selectOption = {
   type: 'string',
@@ -15,8 +16,8 @@ export const catalog = command({
   options: { config: configOption, select: selectOption },
   examples: ['feedback catalog --config config.json --select reviews > catalog.json'],
   run: async (io, { options }) => {
-    await loadConfig(io, String(options.config))
-    const selected = orStop(select(options.select === undefined ? undefined : String(options.select)))
+    const all = orStop(streamsOf(await loadConfig(io, String(options.config))))
+    const selected = orStop(select(all, options.select === undefined ? undefined : String(options.select)))
     await io.print(`${JSON.stringify(configuredCatalog(selected), null, 2)}\n`)
     return 0
   },

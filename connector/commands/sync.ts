@@ -23,8 +23,8 @@ export const sync = command({
     'Exit status: 0 all streams are complete, 1 one is not (what was read is kept, the next run goes on from there).',
   run: async (io, { options }) => {
     const config = await loadConfig(io, String(options.config))
-    const selected = orStop(select(options.select === undefined ? undefined : String(options.select)))
     const wired = orStop(wire(config))
+    const selected = orStop(select(wired.streams, options.select === undefined ? undefined : String(options.select)))
     const { ending, outcomes } = await syncInto(io, wired, {
       path: String(options.db),
       streams: selected,

@@ -10,7 +10,7 @@ import { earliest, filtersDigest, isResumable } from '../api/scan/marker'
 import { holds } from '../api/scan/recent'
 import type { Filters } from '../api/scan/window'
 import type { Failure } from '../cdk/failure'
-import { andThen, chain, type Feed, single } from '../cdk/feed'
+import { andThen, chain, type Feed, items } from '../cdk/feed'
 import type { Row } from '../cdk/message'
 import type { Demand, Reader, Reading } from '../cdk/stream'
 import { fresh, type Standing, settled, standingOf, underWay } from './export-state'
@@ -43,7 +43,7 @@ export const exportReader = <Item>(operation: Export<Item>): Reader<Source, Item
       demands,
       E.traverseArray((demand) => legOf(source, demand)),
       E.match(
-        (failure): Feed<Failure, Reading> => single(E.left(failure)),
+        (failure): Feed<Failure, Reading> => items(E.left(failure)),
         (legs) => readLegs(operation, source, legs),
       ),
     ),
@@ -90,12 +90,12 @@ const readLegs = <Item>(
     })(start),
     chain((item) => {
       ended = item.last
-      const items = item.rows.map(operation.item)
+      const read = item.rows.map(operation.item)
       return [
         ...noticed.drain().map((message): Reading => ({ _tag: 'Note', level: 'warn', message })),
         ...item.notes.map((note): Reading => ({ _tag: 'Note', ...note })),
         ...legs.flatMap((leg) => warnings(leg, digest, item)),
-        ...legs.flatMap((leg) => legReadings(source, digest, leg, item, items)),
+        ...legs.flatMap((leg) => legReadings(source, digest, leg, item, read)),
       ]
     }),
   )
@@ -132,10 +132,10 @@ const legReadings = <Item>(
   digest: string,
   leg: Leg<Item>,
   item: ScanItem,
-  items: ReadonlyArray<Item>,
+  read: ReadonlyArray<Item>,
 ): ReadonlyArray<Reading> => {
   const { demand, standing } = leg
-  const rows = items
+  const rows = read
     .filter((_, i) => leg.wants(item.rows[i]))
     .flatMap(demand.project)
     .map(leg.select)

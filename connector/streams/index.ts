@@ -1,11 +1,15 @@
 import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import * as O from 'fp-ts/Option'
 import { configFailure, type Failure } from '../cdk/failure'
 import type { Stream } from '../cdk/stream'
 import { deletedReviews } from './deleted-reviews'
+import { checkPrivacy, type Privacy, withPrivacy } from './privacy'
 import { reviewContents, reviewEngagements, reviewLiabilities, reviewSentiments, reviewTasks } from './review-parts'
 import { categories, locations, providers, sources } from './review-things'
 import { reviews } from './reviews'
 import type { Source } from './source'
+import { type DeletedAt, withTombstones } from './tombstones'
 
 /** Every stream, in the order in which they are read: deletions before reviews (scan.md, Between runs). */
 export const streams: ReadonlyArray<Stream<Source>> = [
@@ -22,16 +26,34 @@ export const streams: ReadonlyArray<Stream<Source>> = [
   reviewEngagements,
 ]
 
-/** The streams of a comma-separated list of names; all of them without one. */
-export const select = (names: string | undefined): E.Either<Failure, ReadonlyArray<Stream<Source>>> => {
-  if (names === undefined) return E.right(streams)
+/** What the config has a say in. */
+export type Settings = {
+  readonly privacy: Privacy
+  /** How deletions are marked in `reviews`; none: they are a stream of their own alone. */
+  readonly tombstones: O.Option<DeletedAt>
+}
+
+/** The streams under these settings; a failure names what the settings must not ask for. */
+export const streamsFor = ({ privacy, tombstones }: Settings): E.Either<Failure, ReadonlyArray<Stream<Source>>> =>
+  pipe(
+    checkPrivacy(privacy, streams),
+    E.map(() => streams.map(withPrivacy(privacy))),
+    E.map((all) => (O.isSome(tombstones) ? withTombstones(tombstones.value, all) : all)),
+  )
+
+/** Those of `all` in a comma-separated list of names; all of them without one. */
+export const select = (
+  all: ReadonlyArray<Stream<Source>>,
+  names: string | undefined,
+): E.Either<Failure, ReadonlyArray<Stream<Source>>> => {
+  if (names === undefined) return E.right(all)
   const wanted = names.split(',').map((name) => name.trim())
-  const unknown = wanted.filter((name) => !streams.some((stream) => stream.name === name))
+  const unknown = wanted.filter((name) => !all.some((stream) => stream.name === name))
   return unknown.length > 0
     ? E.left(
         configFailure(
-          `--select names ${unknown.join(', ')}, which does not exist. Choose among ${streams.map(({ name }) => name).join(', ')}.`,
+          `--select names ${unknown.join(', ')}, which does not exist. Choose among ${all.map(({ name }) => name).join(', ')}.`,
         ),
       )
-    : E.right(streams.filter(({ name }) => wanted.includes(name)))
+    : E.right(all.filter(({ name }) => wanted.includes(name)))
 }

@@ -4,7 +4,7 @@ import { fetchReviews } from '../api/export'
 import { Review } from '../api/model/review'
 import { described, optional } from '../api/model/scalar'
 import { stream } from '../cdk/stream'
-import { exportReader } from './export'
+import { type Export, exportReader } from './export'
 import { type ReviewItem, reviewItem } from './review-item'
 
 /** What leaves for a review: its declared attributes, and whatever else it brought. */
@@ -20,10 +20,10 @@ export const ReviewRecord = t.intersection(
   'ReviewRecord',
 )
 
-/** Operation 6; every stream that is made of reviews reads through it. */
-export const reviewExport = exportReader({
+/** Operation 6. */
+export const reviewOperation: Export<ReviewItem> = {
   name: 'export reviews',
-  fetch: ({ api, onUnknown }) =>
+  fetch: ({ api, onUnknown, actions }) =>
     fetchReviews(
       api,
       cutter({
@@ -33,12 +33,16 @@ export const reviewExport = exportReader({
         cursor: 'modifiedTime',
         rename: { engagement: 'engagements' },
         undeclared: onUnknown,
+        actions,
       }),
     ),
   filters: ({ filters }) => filters,
   hasMentionTime: true,
   item: reviewItem,
-})
+}
+
+/** Every stream that is made of reviews reads through it. */
+export const reviewExport = exportReader(reviewOperation)
 
 /** The reviews themselves, as they came. */
 export const reviews = stream({

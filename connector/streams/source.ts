@@ -1,4 +1,5 @@
 import type { Api } from '../api/api'
+import type { Action } from '../api/cut'
 
 /** What the streams read from and how: the client and the parts of the config that concern them. Times in milliseconds. */
 export type Source = {
@@ -18,4 +19,6 @@ export type Source = {
   /** Pages under way at a time. */
   readonly concurrency: number
   readonly onUnknown: 'keep' | 'drop' | 'fail'
+  /** What privacy does to the attributes of a review, by path. */
+  readonly actions: Readonly<Record<string, Action>>
 }

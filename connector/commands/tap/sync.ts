@@ -4,7 +4,6 @@ import { singer } from '../../cdk/singer/encode'
 import type { Asked } from '../../cdk/singer/selection'
 import type { SingerState } from '../../cdk/singer/state'
 import { type Consumer, type Ending, runRead } from '../../run'
-import { streams } from '../../streams'
 import type { Wired } from '../../wire'
 import type { Logger } from './logger'
 
@@ -33,7 +32,7 @@ export const sync = async (
     entries.forEach(log)
     for (const chunk of lines) await io.print(chunk)
   }
-  const order = rotated(streams, state.syncing)
+  const order = rotated(wired.streams, state.syncing)
   const ending = await runRead(io, wired, { catalog, state: state.bookmarks, order }, [print])
   await io.print(face.end(book))
   return ending

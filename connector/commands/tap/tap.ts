@@ -9,7 +9,7 @@ import { type Asked, readCatalog } from '../../cdk/singer/selection'
 import { readState, type SingerState } from '../../cdk/singer/state'
 import { inFile, loadConfigs, orStop, runOrStop } from '../../load'
 import { streams } from '../../streams'
-import { wire } from '../../wire'
+import { streamsOf, type Wired, wire } from '../../wire'
 import { packageVersion } from '../version'
 import { about, aboutMarkdown } from './about'
 import { logger, logging } from './logger'
@@ -25,7 +25,7 @@ const text = ({ options }: Given, option: string): string | undefined => {
 }
 
 /** What the catalog in a file asks for; every stream without one. */
-const loadAsked = async (path: string | undefined): Promise<Asked> => {
+const loadAsked = async (path: string | undefined, streams: Wired['streams']): Promise<Asked> => {
   const read = readCatalog(streams)
   if (path === undefined) return orStop(read({ streams: streams.map(describeStream) }))
   const asked = orStop(pipe(read(await runOrStop(readJson('catalog', path))), E.mapLeft(inFile(path))))
@@ -51,27 +51,43 @@ const inseparable = ({ inseparable: [one, ...more] }: Asked): ReadonlyArray<Entr
         },
       ]
 
+const configPaths = ({ options }: Given): ReadonlyArray<string> => [options.config ?? []].flat().map(String)
+
+const deletedAt = '_sdc_deleted_at'
+
 const run = async (plain: Io, given: Given): Promise<number> => {
   const log = logger(plain, name)
   const io = logging(plain, log)
-  const paths = [given.options.config ?? []].flat().map(String)
+  const paths = configPaths(given)
   if (paths.length === 0) throw new Stopped(configFailure('--config is missing: give a file, or ENV.'))
   const config = await loadConfigs(io, paths, 'TAP_FEEDBACK')
-  const asked = await loadAsked(text(given, 'catalog') ?? text(given, 'properties'))
-  const state = await loadState(text(given, 'state'))
-  inseparable(asked).forEach(log)
   const wired = orStop(
     wire(config, {
+      deletedAt,
       onRequest: ({ operation, status, millis }) =>
         log(metric('timer', 'http_request_duration', millis / 1000, { endpoint: operation, http_status_code: status })),
     }),
   )
+  const asked = await loadAsked(text(given, 'catalog') ?? text(given, 'properties'), wired.streams)
+  const state = await loadState(text(given, 'state'))
+  inseparable(asked).forEach(log)
   const good =
     given.options.test === true
       ? await tryStreams(io, wired, asked, state, log)
       : (await sync(io, wired, asked, state, log)) !== 'failed'
   await wired.close()
   return good ? 0 : 1
+}
+
+/** Without a config, or with one that is not complete yet, the streams as no config shapes them. */
+const discovered = async (io: Io, given: Given): Promise<Wired['streams']> => {
+  const paths = configPaths(given)
+  if (paths.length === 0) return streams
+  const config = await loadConfigs(io, paths, 'TAP_FEEDBACK').catch((error: unknown) => {
+    if (error instanceof Stopped) return undefined
+    throw error
+  })
+  return config === undefined ? streams : orStop(streamsOf(config, deletedAt))
 }
 
 export const tap = command({
@@ -108,7 +124,7 @@ export const tap = command({
       return 0
     }
     if (options.discover === true) {
-      await io.print(discovery(streams))
+      await io.print(discovery(await discovered(io, given)))
       return 0
     }
     return run(io, given)

@@ -4,7 +4,6 @@ import { singer } from '../../cdk/singer/encode'
 import type { Asked } from '../../cdk/singer/selection'
 import type { SingerState } from '../../cdk/singer/state'
 import { type Consumer, runRead } from '../../run'
-import { streams } from '../../streams'
 import type { Wired } from '../../wire'
 import type { Logger } from './logger'
 
@@ -33,7 +32,9 @@ export const tryStreams = async (
       for (const chunk of lines) await io.print(chunk)
       if (message._tag === 'Records') enough.abort()
     }
-    const ending = await runRead({ ...io, stop }, wired, { catalog: [selection], state: {}, order: streams }, [print])
+    const ending = await runRead({ ...io, stop }, wired, { catalog: [selection], state: {}, order: wired.streams }, [
+      print,
+    ])
     good = good && ending !== 'failed'
   }
   return good
