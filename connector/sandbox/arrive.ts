@@ -1,5 +1,5 @@
 import type { Database } from '../snapshot/database'
-import { generated, idAt, type Places } from './generate'
+import { generated, idAt, type Pick } from './generate'
 import { sources } from './names'
 
 /** Half of the visits bring a review; the first arrivals after a visit are of those that wait. */
@@ -16,20 +16,26 @@ FROM (
 ) WHERE review.id = target;
 UPDATE visit SET reviewed = true WHERE id IN (SELECT visit_record_id FROM review WHERE id IN (${arrivals}))`
 
+/** A choice among the ids that there are now. */
+const poolOf = async (database: Database, of: string, what: string): Promise<(pick: Pick) => string> => {
+  const count = Number(await database.scalar(`SELECT count(*) FROM ${of}`))
+  return (pick) => (count === 0 ? 'NULL' : `(SELECT list(id ORDER BY id) FROM ${of})[1 + ${pick(what, count)}]`)
+}
+
 /** So many reviews arrive at the time `now`, at locations that are active. */
 export const arrive = async (database: Database, count: number, now: number): Promise<void> => {
   const settings = new Map(
     (await database.query('SELECT * FROM setting')).map(({ name, value }) => [name, Number(value)]),
   )
   const given = (name: string): number => settings.get(name) ?? 0
-  const active = Number(await database.scalar('SELECT count(*) FROM location WHERE active'))
-  const places: Places = (pick) =>
-    active === 0 ? 'NULL' : `(SELECT list(id ORDER BY id) FROM location WHERE active)[1 + ${pick('location', active)}]`
   const [from, to] = [given('next'), given('next') + count]
-  const extent = { locations: given('locations'), providers: given('providers') }
+  const pools = {
+    location: await poolOf(database, 'location WHERE active', 'location'),
+    provider: await poolOf(database, 'provider', 'provider'),
+  }
   const times = { arrived: String(now), modified: String(now) }
   await database.transaction(async () => {
-    await database.run(`INSERT INTO review ${generated(given('seed'), extent, from, to, times, places)}`)
+    await database.run(`INSERT INTO review ${generated(given('seed'), from, to, times, pools)}`)
     await database.run(`UPDATE setting SET value = ${to} WHERE name = 'next'`)
     await database.run(fromVisits(`SELECT ${idAt('i')} AS id FROM range(${from}, ${to}) AS t(i)`))
   })

@@ -1,6 +1,8 @@
+import { toInstant } from '../api/model/scalar'
 import type { Database } from '../snapshot/database'
 import { arrive } from './arrive'
 import { sentenceFor, wordsOf } from './generate'
+import { patched } from './patched'
 import { answers } from './phrases'
 
 /** How many reviews change, are deleted and arrive in one step. */
@@ -11,7 +13,8 @@ const chosen = (count: number, nonce: number): string =>
 
 /** Half of the changed reviews are rewritten, others get their task closed, a task, or an answer. */
 const change = (count: number, nonce: number, now: number): string => `
-UPDATE review SET modified = epoch_ms(${now}), original = NULL,
+UPDATE review SET modified = epoch_ms(${now}),
+  original = ${patched(`'{"modifiedTime":"${toInstant(now)}","rating":' || CASE WHEN kind < 4 THEN stars ELSE coalesce(rating, 0) END || '}'`)},
   rating = CASE WHEN kind < 4 THEN stars ELSE rating END,
   first_phrase = CASE WHEN kind < 4 THEN one ELSE first_phrase END,
   second_phrase = CASE WHEN kind < 4 THEN NULL ELSE second_phrase END,

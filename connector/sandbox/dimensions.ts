@@ -46,8 +46,8 @@ const provider = (n: number): ReadonlyArray<Field> => [
   String(1_234_567_893 + n * 101),
 ]
 
-/** Everything a review refers to: always the same for the same extent. */
-export const seedDimensions = (database: Database, extent: Extent): Promise<void> =>
+/** What does not depend on the extent. */
+export const seedFixed = (database: Database): Promise<void> =>
   database.run(
     [
       rows('source', sources),
@@ -59,7 +59,12 @@ export const seedDimensions = (database: Database, extent: Extent): Promise<void
         'brand',
         brands.map((name, n) => [60 + n, name]),
       ),
-      rows('location', numbers(extent.locations).map(location)),
-      rows('provider', numbers(extent.providers).map(provider)),
     ].join('\n'),
   )
+
+/** The locations and providers that reviews are about: always the same for the same extent. */
+export const seedDimensions = async (database: Database, extent: Extent): Promise<void> => {
+  await seedFixed(database)
+  await database.run(rows('location', numbers(extent.locations).map(location)))
+  await database.run(rows('provider', numbers(extent.providers).map(provider)))
+}

@@ -30,7 +30,7 @@ const operationList = (text: string): E.Either<string, ReadonlyArray<Operation>>
   return names.every(isOperation) ? E.right(names.filter(isOperation)) : E.left(`names among ${operations.join(', ')}`)
 }
 
-/** The options of the data, which mean nothing where the data is there already. */
+/** In the order of the help: the data first. */
 export const flags: Readonly<Record<string, Flag>> = {
   port: {
     value: 'N',
@@ -75,6 +75,16 @@ export const flags: Readonly<Record<string, Flag>> = {
     value: 'N',
     help: 'how many successive reviews a bulk change gives one modifiedTime, default 40',
     read: whole(1, 1_000_000, (batch) => ({ batch })),
+  },
+  db: {
+    value: 'FILE',
+    help: 'keeps the data in this file; if it holds data already, that is served and the options above mean nothing',
+    read: (db) => E.right({ db }),
+  },
+  from: {
+    value: 'FILE',
+    help: 'serves a snapshot made by feedback snapshot or feedback sync instead of made-up reviews',
+    read: (from) => E.right({ from }),
   },
   order: {
     value: 'ORDER',

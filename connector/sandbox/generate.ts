@@ -28,7 +28,7 @@ export const idAt = (position: string): string =>
 export const picker =
   (seed: number) =>
   (what: string, n: number): string =>
-    `(hash(i * 1048576 + ${saltOf(`${seed} ${what}`)}) % ${n})::BIGINT`
+    `(hash(xor(i, ${saltOf(`${seed} ${what}`)})) % ${n})::BIGINT`
 
 /** Spreads names over 50 bits (FNV-1a), since hashes of several columns are not independent of each other. */
 const saltOf = (text: string): bigint =>
@@ -40,26 +40,22 @@ const saltOf = (text: string): bigint =>
 /** When the review at position `i` arrived and when it changed last: SQL expressions of milliseconds, the second may use `arrived`. */
 export type Times = { readonly arrived: string; readonly modified: string }
 
-/** Chooses the location of the review at position `i`, as SQL. */
-export type Places = (pick: ReturnType<typeof picker>) => string
+/** A number in 0 … n-1, as SQL, for what a name says. */
+export type Pick = ReturnType<typeof picker>
 
-const seeded =
-  ({ locations }: Extent): Places =>
-  (pick) =>
-    `1001 + ${pick('location', locations)}`
+/** The ids that locations and providers are chosen from, as SQL. */
+export type Pools = { readonly location: (pick: Pick) => string; readonly provider: (pick: Pick) => string }
+
+export const seededPools = ({ locations, providers }: Extent): Pools => ({
+  location: (pick) => `1001 + ${pick('location', locations)}`,
+  provider: (pick) => `500001 + ${pick('provider', providers)}`,
+})
 
 /**
- * Reviews at positions `from` to `to` - 1 as a SELECT of the table's columns. The same seed, extent, positions and times give the
+ * Reviews at positions `from` to `to` - 1 as a SELECT of the table's columns. The same seed, positions, times and pools give the
  * same rows.
  */
-export const generated = (
-  seed: number,
-  extent: Extent,
-  from: number,
-  to: number,
-  times: Times,
-  places: Places = seeded(extent),
-): string => {
+export const generated = (seed: number, from: number, to: number, times: Times, pools: Pools): string => {
   const pick = picker(seed)
   return `
 WITH arrival AS (
@@ -81,8 +77,8 @@ SELECT
   ${idAt('i')} AS id,
   CASE WHEN survey THEN 'SB' || (1000000003 + 7 * i) END AS survey_bar_code,
   source_id,
-  ${places(pick)} AS location_id,
-  CASE WHEN ${pick('provided', 8)} > 0 THEN 500001 + ${pick('provider', extent.providers)} END AS provider_id,
+  ${pools.location(pick)} AS location_id,
+  CASE WHEN ${pick('provided', 8)} > 0 THEN ${pools.provider(pick)} END AS provider_id,
   epoch_ms(arrived - 1000 * ${pick('lag', 86_400)}) AS mention,
   epoch_ms(modified) AS modified,
   CASE WHEN ${pick('rated', 20)} = 0 THEN 0 ELSE stars END AS rating,

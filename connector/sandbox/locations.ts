@@ -1,5 +1,7 @@
 import type { Location, LocationSyncResult } from '../api/model/location'
+import { toInstant } from '../api/model/scalar'
 import type { Database } from '../snapshot/database'
+import { patched } from './patched'
 
 /** Locations whose sync is not enabled, so that a partial success can be had. */
 export const notSyncable = 'NOSYNC'
@@ -33,9 +35,12 @@ export const syncLocations = async (
   )
   await database.transaction(async () => {
     await database.run(
-      `UPDATE review SET modified = epoch_ms(${now}), original = NULL WHERE location_id IN (
-         SELECT l.id FROM location l JOIN (${given}) row USING (code)
-         WHERE row.active AND row.name IS NOT NULL AND row.name IS DISTINCT FROM l.name)`,
+      `UPDATE review SET modified = epoch_ms(${now}), original = ${patched(
+        `'{"modifiedTime":"${toInstant(now)}","location":{"name":' || to_json(renamed.name) || '}}'`,
+      )}
+       FROM (SELECT l.id, row.name FROM location l JOIN (${given}) row USING (code)
+         WHERE row.active AND row.name IS NOT NULL AND row.name IS DISTINCT FROM l.name) renamed
+       WHERE review.location_id = renamed.id`,
       { rows },
     )
     await database.run(

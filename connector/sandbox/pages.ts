@@ -1,7 +1,10 @@
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
+import type { Lookups } from '../api/api'
 import type { Churn } from './churn'
+import { docsPage } from './docs-page'
 import type { Log } from './log'
+import { openApi } from './openapi'
 import { readBody } from './read-body'
 import { jsonReply, refusal } from './respond'
 import type { Page } from './serve'
@@ -20,8 +23,18 @@ const stepOf = (body: Buffer | undefined): Partial<Churn> | undefined => {
   return E.isRight(step) && Object.values(step.right).every(isCount) ? step.right : undefined
 }
 
-/** What no client of the service may see: the log, the counts, the truth, and a way to let time pass. */
-export const sandboxPages = (service: Service, log: Log): ReadonlyArray<Page> => [
+/** What is served beside the service: its description, and what no client may see: the log, the counts, the truth, a way to let time pass. */
+export const sandboxPages = (service: Service, log: Log, lookups: Lookups): ReadonlyArray<Page> => [
+  { method: 'GET', path: '/openapi.json', answer: async () => jsonReply(200, openApi(lookups)) },
+  {
+    method: 'GET',
+    path: '/docs',
+    answer: async () => ({
+      status: 200,
+      headers: { 'Content-Type': 'text/html;charset=UTF-8' },
+      body: Buffer.from(docsPage),
+    }),
+  },
   { method: 'GET', path: '/__sandbox/log', answer: async () => jsonReply(200, log.entries()) },
   { method: 'GET', path: '/__sandbox/stats', answer: async () => jsonReply(200, log.stats()) },
   {

@@ -1,6 +1,6 @@
 import type { Database } from '../snapshot/database'
 import { type Extent, seedDimensions } from './dimensions'
-import { generated, idAt, picker } from './generate'
+import { generated, idAt, picker, seededPools } from './generate'
 import { sources } from './names'
 import { indexes, tables } from './tables'
 
@@ -21,11 +21,9 @@ const year = 365.25 * 86_400_000
 export const seed = async (database: Database, data: Data): Promise<void> => {
   await database.run(tables)
   await seedDimensions(database, data)
-  await database.run(`INSERT INTO review ${generated(data.seed, data, 0, data.reviews, timesOf(data))}`)
+  await database.run(`INSERT INTO review ${generated(data.seed, 0, data.reviews, timesOf(data), seededPools(data))}`)
   await database.run(`INSERT INTO deleted ${deletions(data)}`)
-  await database.run(
-    `INSERT INTO setting VALUES ('seed', ${data.seed}), ('locations', ${data.locations}), ('providers', ${data.providers}), ('next', ${data.reviews})`,
-  )
+  await database.run(`INSERT INTO setting VALUES ('seed', ${data.seed}), ('next', ${data.reviews})`)
   await database.run(indexes)
 }
 

@@ -1,18 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import * as E from 'fp-ts/Either'
 import type { Api, Lookups } from '../api/api'
 import { issueToken } from '../api/routes'
-import { Stopped } from '../cdk/cli'
-import { openDatabase } from '../snapshot/database'
 import type { Churn } from './churn'
 import type { Order } from './export-orders'
 import type { Rule } from './faults'
+import { holdData, type Place } from './hold'
 import { type Latency, latencyOf } from './latency'
 import { type Entry, requestLog, type Stats } from './log'
 import type { Operation } from './operations'
 import { sandboxPages } from './pages'
 import type { Rate } from './rate'
-import { type Data, seed } from './seed'
+import type { Data } from './seed'
 import { serve } from './serve'
 import { service } from './service'
 import { tokens } from './tokens'
@@ -20,36 +18,37 @@ import type { Limits } from './transparency'
 import type { Truth } from './truth'
 
 /** Everything has a default: 1,000 reviews in the order of their change, a quiet service without faults on a free port. */
-export type SandboxOptions = Partial<Data> & {
-  /** Default 127.0.0.1. */
-  readonly host?: string
-  /** Default 0: any that is free. */
-  readonly port?: number
-  /** Default modified_asc. */
-  readonly order?: Order
-  /** What happens after every page of operation 6 that was served; default nothing. */
-  readonly churn?: Partial<Churn>
-  /** Faults, see `readPlan` and `readFaults`; default none. */
-  readonly faults?: ReadonlyArray<Rule>
-  /** Default: as many as you like. */
-  readonly rate?: Rate
-  /** Default none. */
-  readonly latency?: Latency
-  /** Default 100 rows a page and 50 identifiers a request of the transparency operations. */
-  readonly limits?: Partial<Limits>
-  /** Seconds an exchanged token lives; default 3600. */
-  readonly tokenLifetime?: number
-  /** Operations that the application's tokens may not call; default none. */
-  readonly denied?: ReadonlyArray<Operation>
-  /** Further tokens, with the operations they may call. */
-  readonly granted?: ReadonlyMap<string, ReadonlyArray<Operation>>
-  /** Where the lookups are; default as in api/routes.ts. */
-  readonly lookups?: Lookups
-  /** The clock that stamps changes, milliseconds; default the real one. */
-  readonly now?: () => number
-  /** How far the clock that the `Date` header shows is ahead of `now`, milliseconds; default 0. */
-  readonly clockSkew?: number
-}
+export type SandboxOptions = Partial<Data> &
+  Place & {
+    /** Default 127.0.0.1. */
+    readonly host?: string
+    /** Default 0: any that is free. */
+    readonly port?: number
+    /** Default modified_asc. */
+    readonly order?: Order
+    /** What happens after every page of operation 6 that was served; default nothing. */
+    readonly churn?: Partial<Churn>
+    /** Faults, see `readPlan` and `readFaults`; default none. */
+    readonly faults?: ReadonlyArray<Rule>
+    /** Default: as many as you like. */
+    readonly rate?: Rate
+    /** Default none. */
+    readonly latency?: Latency
+    /** Default 100 rows a page and 50 identifiers a request of the transparency operations. */
+    readonly limits?: Partial<Limits>
+    /** Seconds an exchanged token lives; default 3600. */
+    readonly tokenLifetime?: number
+    /** Operations that the application's tokens may not call; default none. */
+    readonly denied?: ReadonlyArray<Operation>
+    /** Further tokens, with the operations they may call. */
+    readonly granted?: ReadonlyMap<string, ReadonlyArray<Operation>>
+    /** Where the lookups are; default as in api/routes.ts. */
+    readonly lookups?: Lookups
+    /** The clock that stamps changes, milliseconds; default the real one. */
+    readonly now?: () => number
+    /** How far the clock that the `Date` header shows is ahead of `now`, milliseconds; default 0. */
+    readonly clockSkew?: number
+  }
 
 /** A running sandbox. */
 export type Sandbox = {
@@ -79,9 +78,6 @@ const quiet: Churn = { change: 0, delete: 0, add: 0 }
 /** Seeds a service, serves it on loopback and answers once it listens; rejects with `Stopped`. */
 export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbox> => {
   const now = options.now ?? Date.now
-  const opened = await openDatabase(':memory:')()
-  if (E.isLeft(opened)) throw new Stopped(opened.left)
-  const database = opened.right
   const data = {
     reviews: options.reviews ?? 1000,
     seed: options.seed ?? 7,
@@ -91,7 +87,7 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     years: options.years ?? 3,
     until: options.until ?? now() - 60_000,
   }
-  await seed(database, data)
+  const database = await holdData(options, data)
   const lifetime = options.tokenLifetime ?? 3600
   const { denied = [], granted = new Map() } = options
   let churnOfPages: Churn = { ...quiet, ...options.churn }
@@ -113,7 +109,7 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     rate: options.rate ?? { requests: Number.POSITIVE_INFINITY, seconds: 1 },
     latency: latencyOf(options.latency ?? { least: 0, most: 0 }, data.seed),
     lookups: options.lookups ?? {},
-    pages: sandboxPages(held, log),
+    pages: sandboxPages(held, log, options.lookups ?? {}),
     log,
     now,
     shown: () => now() + (options.clockSkew ?? 0),

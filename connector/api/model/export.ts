@@ -1,4 +1,5 @@
 import * as t from 'io-ts'
+import { annotate } from '../../cdk/schema'
 import { Int64, Integer } from './scalar'
 
 const instant = t.string
@@ -26,7 +27,7 @@ export type DeletedExportRequest = t.TypeOf<typeof DeletedExportRequest>
 
 /** Echo of the applied filter (Exported review, Export filter echo); what was not asked comes with its default, or not at all. */
 export const ExportFilter = t.partial({
-  clientId: t.union([t.string, t.number, t.null]),
+  clientId: annotate({ type: ['string', 'number', 'null'] })(t.union([t.string, t.number, t.null])),
   sources: t.union([t.readonlyArray(Int64), t.null]),
   modifiedTimeFrom: t.union([t.string, t.null]),
   mentionTimeAfter: t.union([t.string, t.null]),
