@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { redact } from '../cdk/redact'
 import type { Send } from './api'
 import { type Budget, localBudget, type RateLimit, settings } from './budget'
@@ -57,6 +58,7 @@ export const httpClient = (config: ClientConfig, options: ClientOptions = {}): C
   const { credentials, timeouts } = config
   const { attempts = 6, clock: makeClock = systemClock, ...observer } = options
   const stop = new AbortController()
+  setMaxListeners(0, stop.signal)
   const clock = makeClock(stop.signal)
   const secrets = secretsOf(config)
   const wire = transport(
@@ -67,6 +69,7 @@ export const httpClient = (config: ClientConfig, options: ClientOptions = {}): C
     },
     clock,
     redact(secrets),
+    stop.signal,
   )
   const patience = { attempts, maxWait: timeouts.max_wait_seconds * 1000 }
   const budget = toBudget(config)

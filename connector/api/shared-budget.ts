@@ -26,6 +26,19 @@ const reason = ({ name, message, code }: NodeJS.ErrnoException): string => {
   return /max retries|closed/i.test(message) ? 'the connection was lost' : (code ?? message)
 }
 
+type Scripts = { __scriptFn__: (name: string) => (keys: number, ...rest: ReadonlyArray<unknown>) => unknown }
+
+/** Bottleneck stamps by the clock of each process, and who lags behind another would wait for the difference: Redis tells the time. */
+const byOneClock = async (client: { readonly time: () => Promise<ReadonlyArray<number>> }, scripts: Scripts) => {
+  const [seconds = 0, micros = 0] = await client.time()
+  const ahead = Number(seconds) * 1000 + Number(micros) / 1000 - performance.now()
+  const scriptFn = scripts.__scriptFn__.bind(scripts)
+  scripts.__scriptFn__ = (name) => {
+    const script = scriptFn(name)
+    return (keys, ...rest) => script(keys, ...rest.with(keys, Math.round(performance.now() + ahead)))
+  }
+}
+
 const connect = async (limit: RateLimit, { redis_url, id }: Shared) => {
   const { Redis } = await import('ioredis')
   const client = new Redis(redis_url, {
@@ -37,6 +50,7 @@ const connect = async (limit: RateLimit, { redis_url, id }: Shared) => {
   try {
     await once(client, 'ready', { signal: AbortSignal.timeout(patience) })
     const connection = new Bottleneck.IORedisConnection({ client, Redis })
+    await byOneClock(client, connection as unknown as Scripts)
     const limiter = new Bottleneck({ ...settings(limit), id, connection, timeout: idle, heartbeatInterval: 1000 })
     await limiter.ready()
     // What the first process wrote stays in Redis; ours is the newer configuration.

@@ -21,10 +21,18 @@ export type TokenSource = {
   readonly refused: (token: string, minAge: number) => boolean
 }
 
+const refusal = (message: string): ApiError => ({ _tag: 'Token', cause: configFailure(message) })
+
+const fitsHeader = (token: string): boolean => /^[\x20-\x7e]+$/.test(token)
+
 /** A token that somebody else issued and renews. */
 export const staticToken = (token: string): TokenSource => ({
   ready: () => true,
-  get: TE.right(token.trim()),
+  get: fitsHeader(token.trim())
+    ? TE.right(token.trim())
+    : TE.left(
+        refusal('credentials.access_token is empty or holds characters that no header can carry. Copy it again.'),
+      ),
   refused: () => false,
 })
 
@@ -80,8 +88,6 @@ const request = ({ application_id, application_secret, token_url, token_request 
   }
 }
 
-const refusal = (message: string): ApiError => ({ _tag: 'Token', cause: configFailure(message) })
-
 /** The token in an answer of `token_url`, or who has to act. */
 const read =
   ({ token_url, token_request = {} }: Exchange, clock: Pick<Clock, 'now' | 'ticks'>) =>
@@ -106,7 +112,7 @@ const read =
       )
     const answer = parse(body)
     const token = field(token_field, answer)
-    if (typeof token !== 'string' || token.trim() === '')
+    if (typeof token !== 'string' || !fitsHeader(token.trim()))
       return E.left(
         refusal(
           `credentials.token_url (${origin}) answered ${status} without a token at "${token_field}". Check credentials.token_url and credentials.token_request.token_field.`,

@@ -20,7 +20,7 @@ export type Response = {
 /** Carries one request over the wire, once. */
 export type Transport = {
   readonly exchange: (request: Request) => TaskEither<ApiError, Response>
-  /** Gives up what is under way and closes every connection. */
+  /** Closes every connection. */
   readonly close: () => void
 }
 
@@ -56,12 +56,13 @@ const plain = (headers: object): Headers =>
 
 /**
  * HTTP with connections kept alive. No redirect is followed, since a token must not leave for another host; every status
- * is an answer. An error of the client library holds the headers, so none leaves this file.
+ * is an answer. `stop` gives up what is under way. An error of the client library holds the headers, so none leaves this file.
  */
 export const transport = (
   options: TransportOptions,
   clock: Pick<Clock, 'ticks'>,
   clean: (text: string) => string,
+  stop: AbortSignal,
 ): Transport => {
   const { connectSeconds, responseSeconds, maxResponseBytes } = options
   const agents = (keepAlive: boolean) => ({
@@ -71,7 +72,6 @@ export const transport = (
   const kept = agents(true)
   // A kept connection may be closed by the service just as we send, and then nobody knows whether the request arrived.
   const fresh = agents(false)
-  const closed = new AbortController()
   const client = axios.create({
     adapter: 'http',
     responseType: 'arraybuffer',
@@ -90,7 +90,7 @@ export const transport = (
   })
 
   const toError = (error: unknown, late: boolean): ApiError => {
-    if (closed.signal.aborted) return network('ABORTED', 'the client was closed')
+    if (stop.aborted) return network('ABORTED', 'the client was closed')
     if (late) return network('ETIMEDOUT', `no complete answer within ${responseSeconds} s (timeouts.response_seconds)`)
     const { code = 'UNKNOWN', message } = error as NodeJS.ErrnoException
     if (code === 'ECONNTIMEDOUT')
@@ -108,9 +108,9 @@ export const transport = (
         const started = clock.ticks()
         const late = new AbortController()
         const timer = setTimeout(() => late.abort(), responseSeconds * 1000)
-        const stop = () => late.abort()
-        closed.signal.addEventListener('abort', stop)
-        if (closed.signal.aborted) stop()
+        const abort = () => late.abort()
+        stop.addEventListener('abort', abort)
+        if (stop.aborted) abort()
         try {
           const answer = await client.request<Buffer>({
             method,
@@ -131,11 +131,10 @@ export const transport = (
           return E.left(toError(error, late.signal.aborted))
         } finally {
           clearTimeout(timer)
-          closed.signal.removeEventListener('abort', stop)
+          stop.removeEventListener('abort', abort)
         }
       },
     close: () => {
-      closed.abort()
       for (const agent of [...Object.values(kept), ...Object.values(fresh)]) agent.destroy()
     },
   }

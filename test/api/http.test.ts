@@ -1,4 +1,5 @@
 import net from 'node:net'
+import { inspect } from 'node:util'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
@@ -6,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ClientConfig, type ClientOptions, httpClient } from '../../connector/api/client'
 import { bytes, json, type Route, route } from '../../connector/api/route'
 import { jumpingClock } from './clock'
-import { answer, listen } from './listen'
+import { answer, listen, type Reply } from './listen'
 
 const Ask = t.partial({ text: t.string, ids: t.readonlyArray(t.string), page: t.number, none: t.null })
 const ask = route({
@@ -249,6 +250,29 @@ describe('faults', () => {
     expect(left(await send(ask)({})())).toMatchObject({ _tag: 'Http', status: 429 })
     expect(service.seen).toHaveLength(6)
     expect(clock.ticks() - start).toBeLessThanOrEqual(600_000)
+  })
+})
+
+describe('no error holds a secret', () => {
+  const hidden = [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64'), 't0k3n']
+  test.each<[string, Reply]>([
+    ['cut short', (_, response) => response.destroy()],
+    ['a status that echoes', (seen, response) => answer(response, 400, { status: { message: JSON.stringify(seen) } })],
+    [
+      'a redirect that echoes',
+      (seen, response) => answer(response, 302, '', { Location: `/${seen.headers.accesstoken}` }),
+    ],
+    ['too large', (_, response) => answer(response, 200, 'x'.repeat(1_000_001))],
+    ['compressed wrongly', (_, response) => answer(response, 200, 'x', { 'Content-Encoding': 'gzip' })],
+    ['no HTTP', (_, response) => void response.socket?.end('hello')],
+    ['headers too large', (_, response) => answer(response, 200, {}, { 'X-Large': 'x'.repeat(100_000) })],
+  ])('%s', async (_, reply) => {
+    const service = await listen((seen, response, count) =>
+      seen.url === '/token' ? answer(response, 200, { accessToken: 't0k3n' }) : reply(seen, response, count),
+    )
+    const { send } = client(service.url, { credentials: application(`${service.url}/token`) })
+    const error = inspect(left(await send(ask)({})()), { depth: 9, showHidden: true })
+    for (const text of hidden) expect(error).not.toContain(text)
   })
 })
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { RateLimit } from '../../connector/api/budget'
 import { budgetId, type Shared, sharedBudget } from '../../connector/api/shared-budget'
 import { answer, listen } from './listen'
@@ -92,6 +92,15 @@ describe.skipIf(noRedis !== undefined)('with a real Redis', () => {
     }
     await Promise.all(Array.from({ length: 9 }, () => budget.spend(job)()))
     expect(peak).toBe(3)
+  })
+
+  test('a process whose clock is an hour ahead holds up nobody', async () => {
+    const { url: redis_url } = await startRedis()
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    expect(await budgetOf({ max_concurrency: 1 }, { redis_url }).spend(async () => 1)()).toEqual(E.right(1))
+    vi.useRealTimers()
+    expect(await budgetOf({ max_concurrency: 1 }, { redis_url }).spend(async () => 2)()).toEqual(E.right(2))
   })
 
   test('Redis dies: what is under way ends well, what waits is told, and a new Redis is found', async () => {

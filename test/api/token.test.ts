@@ -16,6 +16,7 @@ const tokens = async (reply: Reply, token_request: Exchange['token_request'] = {
     { connectSeconds: 1, responseSeconds: 0.3, maxResponseBytes: 1000 },
     time.clock,
     (text) => text,
+    new AbortController().signal,
   )
   onTestFinished(wire.close)
   const source = exchangedToken(
@@ -42,6 +43,11 @@ test('a static token is itself, without the line end of the file it came from', 
   expect(await source.get()).toEqual(E.right('abc'))
   expect(source.ready()).toBe(true)
   expect(source.refused('abc', 0)).toBe(false)
+})
+
+test('a token that no header can carry is refused by name', async () => {
+  for (const token of ['', 'a\nb', 'ä'])
+    expect(cause(await staticToken(token).get()).cause.message).toMatch(/^credentials\.access_token/)
 })
 
 test.each([
@@ -105,7 +111,12 @@ test.each([[{}], [{ expiresIn: 'soon' }], [{ expiresIn: 0 }], [{ expiresIn: null
 test('a wrong wall clock does no harm', async () => {
   const issuer = await listen(issue)
   const { clock } = jumpingClock()
-  const wire = transport({ connectSeconds: 1, responseSeconds: 1, maxResponseBytes: 1000 }, clock, (text) => text)
+  const wire = transport(
+    { connectSeconds: 1, responseSeconds: 1, maxResponseBytes: 1000 },
+    clock,
+    (text) => text,
+    new AbortController().signal,
+  )
   onTestFinished(wire.close)
   let wall = 0
   const source = exchangedToken(
