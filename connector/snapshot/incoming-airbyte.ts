@@ -1,9 +1,9 @@
 import * as t from 'io-ts'
 import { Stopped } from '../cdk/cli'
 import { configFailure, type Failure, transientFailure } from '../cdk/failure'
+import { membersIn, numberOf, textAt, valueAt } from '../cdk/json-span'
 import { discoveredStreams, type ExpectedStreams } from './configured-catalog'
 import { type Line, type Protocol, type Said, warning } from './incoming-line'
-import { membersIn, numberOf, textAt, valueAt } from './json-span'
 import { JsonText } from './json-text'
 
 const Descriptor = t.type({ name: t.string })

@@ -1,5 +1,5 @@
+import type { Span } from '../cdk/json-span'
 import type { Change, Message } from '../cdk/message'
-import type { Span } from './json-span'
 
 /** What one line of a protocol says. Records stay single here; `incoming` puts those that follow one another together. */
 export type Said =

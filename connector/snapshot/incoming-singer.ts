@@ -2,9 +2,9 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
+import { membersIn, textAt, valueAt } from '../cdk/json-span'
 import type { JsonSchema } from '../cdk/schema'
 import { type Line, type Protocol, type Said, warning } from './incoming-line'
-import { membersIn, textAt, valueAt } from './json-span'
 import { JsonText } from './json-text'
 
 const Schema = t.intersection([

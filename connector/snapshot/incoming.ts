@@ -1,10 +1,10 @@
+import { membersOf, textAt } from '../cdk/json-span'
+import { linesOf } from '../cdk/lines-of'
 import type { Message, Row } from '../cdk/message'
 import type { ExpectedStreams } from './configured-catalog'
 import { airbyteLines } from './incoming-airbyte'
 import { type Protocol, type Said, warning } from './incoming-line'
 import { singerLines } from './incoming-singer'
-import { membersOf, textAt } from './json-span'
-import { linesOf } from './lines-of'
 
 export type IncomingOptions = {
   /** The run's configured catalog; Singer needs none. */
