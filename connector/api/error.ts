@@ -23,10 +23,7 @@ export type ApiError =
 export const toFailure = (operation: string, error: ApiError): Failure => {
   switch (error._tag) {
     case 'Network':
-      return transientFailure(
-        `${operation}: the service did not answer (${error.code}). Run again later.`,
-        error.message,
-      )
+      return networkFailure(operation, error)
     case 'Http':
       return httpFailure(operation, error)
     case 'Decode':
@@ -50,6 +47,22 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
         `${operation}: the service asks to wait ${Math.ceil(error.wait / 1000)} s, more than max_wait_seconds (${Math.round(error.limit / 1000)}). Run again later or raise it.`,
       )
   }
+}
+
+/** Whether a network code means that no secure connection could be agreed on. */
+export const isTls = (code: string): boolean =>
+  /^(CERT_|ERR_TLS_|ERR_SSL_|EPROTO$|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(code)
+
+const networkFailure = (operation: string, { code, message }: ApiError & { _tag: 'Network' }): Failure => {
+  if (isTls(code))
+    return configFailure(
+      `${operation}: no secure connection to the host of base_url (${code}). Check base_url; if its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.`,
+      message,
+    )
+  const remedy = ['ENOTFOUND', 'ECONNREFUSED', 'ECONNTIMEDOUT'].includes(code)
+    ? 'Check base_url, or run again later.'
+    : 'Run again later.'
+  return transientFailure(`${operation}: the service did not answer (${code}). ${remedy}`, message)
 }
 
 const remedies: Readonly<Record<number, string>> = {

@@ -3,7 +3,7 @@ import type { Option } from 'fp-ts/Option'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import type { ApiError } from './error'
+import { type ApiError, isTls } from './error'
 
 /** An earlier try of the same request: how it failed, and how long we waited after it. */
 export type Tried = { readonly error: ApiError; readonly delay: number }
@@ -24,9 +24,6 @@ const longest = 60_000
 /** Failures that come before a request has left, so that even one that is not idempotent may be sent again. */
 const unsent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ECONNTIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
 
-/** Failures that no second try can mend: we stopped, a certificate that is not trusted, a protocol not spoken. */
-const lasting = /^(ABORTED|CERT_|ERR_TLS_|ERR_INVALID_|ERR_SSL_|EPROTO|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/
-
 /** The service, or the issuer of tokens, asks to wait. */
 export const isLimit = (error: ApiError): boolean =>
   (error._tag === 'Http' && error.status === 429) || (error._tag === 'Token' && error.retryAfter !== undefined)
@@ -37,7 +34,8 @@ type Kind = 'limit' | 'fault' | 'answer' | 'final'
 const kind = (error: ApiError, idempotent: boolean): Kind => {
   switch (error._tag) {
     case 'Network':
-      return (idempotent || unsent.has(error.code)) && !lasting.test(error.code) ? 'fault' : 'final'
+      if (isTls(error.code) || error.code === 'ABORTED' || error.code.startsWith('ERR_INVALID_')) return 'final'
+      return idempotent || unsent.has(error.code) ? 'fault' : 'final'
     case 'Http': {
       if (error.status === 429) return 'limit'
       const passing = error.status === 408 || (error.status >= 500 && error.status !== 501)

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { type ApiError, toFailure } from '../../connector/api/error'
+import { configFailure, transientFailure } from '../../connector/cdk/failure'
+
+const network = (code: string): ApiError => ({ _tag: 'Network', code, message: 'm' })
+const http = (status: number): ApiError => ({ _tag: 'Http', status, message: 'm' })
+
+test.each<[string, ApiError, 'Config' | 'Transient', RegExp]>([
+  ['an unknown host', network('ENOTFOUND'), 'Transient', /\(ENOTFOUND\)\. Check base_url/],
+  ['a reset', network('ECONNRESET'), 'Transient', /\(ECONNRESET\)\. Run again later/],
+  ['a certificate', network('SELF_SIGNED_CERT_IN_CHAIN'), 'Config', /NODE_EXTRA_CA_CERTS/],
+  ['http where https is spoken', network('EPROTO'), 'Config', /base_url/],
+  ['a redirect', { ...http(301), message: 'base_url redirects to https://x' } as ApiError, 'Config', /redirects.*301/],
+  ['400', http(400), 'Config', /filters/],
+  ['401', http(401), 'Config', /credentials/],
+  ['403', http(403), 'Config', /permission/],
+  ['404', http(404), 'Config', /base_url/],
+  ['408', http(408), 'Transient', /408/],
+  ['413', http(413), 'Transient', /413/],
+  ['429', http(429), 'Transient', /429/],
+  ['500', http(500), 'Transient', /500/],
+  ['a wait too long', { _tag: 'Wait', wait: 900_000, limit: 600_000 }, 'Transient', /900 s.*max_wait_seconds \(600\)/],
+  ['too large', { _tag: 'TooLarge', bytes: 65e6, limit: 64e6 }, 'Transient', /64 MB.*max_response_mb/],
+  ['no token', { _tag: 'Token', cause: configFailure('check it') }, 'Config', /^check it$/],
+  ['no budget', { _tag: 'Budget', cause: transientFailure('start it') }, 'Transient', /^start it$/],
+])('%s: who has to act, and what to do', (_, error, tag, message) => {
+  const failure = toFailure('export reviews', error)
+  expect(failure._tag).toBe(tag)
+  expect(failure.message).toMatch(message)
+  if (error._tag !== 'Token' && error._tag !== 'Budget') expect(failure.message).toMatch(/^export reviews: /)
+})
