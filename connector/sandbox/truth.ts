@@ -19,7 +19,9 @@ export type Held = {
 }
 
 /** The same with each review's text, all additional fields in it. */
-export type Truth = Held & { readonly reviews: ReadonlyArray<Version & { readonly json: string }> }
+export type Truth = Omit<Held, 'reviews'> & {
+  readonly reviews: ReadonlyArray<Version & { readonly json: string }>
+}
 
 const timeOf = (millis: Cell | undefined): string => toInstant(Number(millis))
 

@@ -1,0 +1,169 @@
+import fc from 'fast-check'
+import * as E from 'fp-ts/Either'
+import type * as TE from 'fp-ts/TaskEither'
+import type * as t from 'io-ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Api, httpApi } from '../../connector/api/api'
+import { type Client, httpClient } from '../../connector/api/client'
+import type { ApiError } from '../../connector/api/error'
+import { parseJson, printJson } from '../../connector/api/json-text'
+import type { Answer, Route } from '../../connector/api/route'
+import * as routes from '../../connector/api/routes'
+import { toJsonSchema } from '../../connector/cdk/schema'
+import { requestLog } from '../../connector/sandbox/log'
+import { type Operation, operations } from '../../connector/sandbox/operations'
+import { type Server, serve } from '../../connector/sandbox/serve'
+import { tokens } from '../../connector/sandbox/tokens'
+import { jumpingClock } from '../api/clock'
+import { valueFor } from '../support/arbitrary'
+
+const now = () => Date.parse('2026-01-01T00:00:00Z')
+
+/** What the service was asked, and what it is to answer. */
+let asked: unknown
+let answering: E.Either<ApiError, unknown>
+
+const listening =
+  <I, O>() =>
+  (input: I): TE.TaskEither<ApiError, O> =>
+  async () => {
+    asked = input
+    return answering as E.Either<ApiError, O>
+  }
+
+const service: Api = {
+  retrieveReviews: listening(),
+  retrieveComments: listening(),
+  retrieveCommentsByForm: listening(),
+  createVisitRecords: listening(),
+  syncLocations: listening(),
+  exportReviews: listening(),
+  exportDeletedReviews: listening(),
+  lookupSources: listening(),
+  lookupCategories: listening(),
+  issueToken: listening(),
+}
+
+let server: Server
+let client: Client
+let api: Api
+beforeAll(async () => {
+  const issued = tokens({ random: () => 'token', now, lifetime: 60, denied: [], granted: new Map() })
+  server = await serve(service, {
+    host: '127.0.0.1',
+    port: 0,
+    tokens: issued,
+    rules: [],
+    seed: 1,
+    rate: { requests: Number.POSITIVE_INFINITY, seconds: 1 },
+    latency: () => 0,
+    lookups: {},
+    pages: [],
+    log: requestLog(),
+    now,
+    shown: now,
+  })
+  client = httpClient(
+    {
+      base_url: new URL(server.url),
+      credentials: { auth_type: 'access_token', access_token: issued.accessToken },
+      rate_limit: { max_concurrency: 1 },
+      timeouts: { connect_seconds: 5, response_seconds: 5, max_wait_seconds: 5 },
+      max_response_mb: 10,
+    },
+    // A 429 makes the client wait before its next request.
+    { attempts: 1, clock: () => jumpingClock().clock },
+  )
+  api = httpApi(client.send)
+})
+afterAll(async () => {
+  await client.close()
+  await server.close()
+})
+
+type Any = Pick<Route<unknown, unknown>, 'send' | 'response'> & { readonly request: t.Any }
+const byName: Readonly<Record<Operation, unknown>> = { ...routes }
+const routeOf = (operation: Operation): Any => byName[operation] as Any
+const call = (operation: Operation, input: unknown) =>
+  (api[operation] as (input: unknown) => TE.TaskEither<ApiError, unknown>)(input)()
+
+/** What a text form cannot say: an empty list, and the sign of zero, which JSON cannot say either. */
+const sayable = (route: Any, input: unknown): boolean =>
+  !printJson(input).includes('-0') &&
+  (route.send === 'json' || Object.values(Object(input)).every((value) => !Array.isArray(value) || value.length > 0)) &&
+  !JSON.stringify(input, (_, value) => (Object.is(value, -0) ? 'minus zero' : value)).includes('minus zero')
+
+const requestFor = (route: Any): fc.Arbitrary<unknown> =>
+  valueFor(toJsonSchema(route.request), 1e6).filter((value) => route.request.is(value) && sayable(route, value))
+
+/** Answers as the codec of the route describes them; those of operations 1 to 3 with an outcome that is a success. */
+const answerFor = (operation: Operation): fc.Arbitrary<unknown> => {
+  const { codec, decode } = routeOf(operation).response
+  if (operation === 'exportReviews' || operation === 'exportDeletedReviews')
+    return fc.string().map((text): Answer => ({ body: Buffer.from(printJson({ reviews: [], text })) }))
+  const described = valueFor(toJsonSchema(codec), 1e6)
+  return described
+    .map((value) =>
+      operation.startsWith('retrieve')
+        ? { ...(value as object), status: { code: 200, message: 'SUCCESS', type: null } }
+        : value,
+    )
+    .map((value) => parseJson(printJson(value)))
+    .filter((value) => E.isRight(decode({ body: Buffer.from(printJson(value)) })))
+}
+
+const same = (operation: Operation, value: unknown): unknown =>
+  operation.startsWith('export') ? Buffer.from((value as Answer).body).toString() : value
+
+describe('httpApi over serve(api) is the api', () => {
+  test.each(operations)('for the requests and answers of %s', async (operation) => {
+    await fc.assert(
+      fc.asyncProperty(requestFor(routeOf(operation)), answerFor(operation), async (request, answer) => {
+        answering = E.right(answer)
+        const came = await call(operation, request)
+        expect(asked).toEqual(request)
+        if (E.isLeft(came)) throw new Error(JSON.stringify(came.left))
+        expect(same(operation, came.right)).toEqual(same(operation, answer))
+      }),
+      { numRuns: 50, seed: 20261121 },
+    )
+  })
+
+  const errors: ReadonlyArray<ApiError> = [
+    ...[400, 401, 403, 413, 500].map((status): ApiError => ({ _tag: 'Http', status, message: 'refused' })),
+    { _tag: 'Http', status: 429, message: 'slow down', retryAfter: 3000 },
+  ]
+  test.each(operations.flatMap((operation) => errors.map((error) => ({ operation, error }))))(
+    'for $error.status of $operation',
+    async ({ operation, error }) => {
+      answering = E.left(error)
+      const [input] = fc.sample(requestFor(routeOf(operation)), { numRuns: 1, seed: 1 })
+      expect(await call(operation, input)).toEqual(E.left(error))
+    },
+  )
+
+  test.each(['retrieveReviews', 'retrieveComments', 'retrieveCommentsByForm'] as const)(
+    'for an application error of %s',
+    async (operation) => {
+      const error: ApiError = { _tag: 'Application', code: 'E7', message: 'not today' }
+      answering = E.left(error)
+      expect(await call(operation, { personId: operation === 'retrieveCommentsByForm' ? ['1'] : '1' })).toEqual(
+        E.left(error),
+      )
+    },
+  )
+
+  test('for integers beyond 2^53', async () => {
+    const comments = [{ id: 2n ** 63n - 1n, mentionTime: '2026-01-01T00:00:00Z' }]
+    const answer = { status: { message: 'success' }, data: { entities: [{ id: '1', comments }] } }
+    answering = E.right(answer)
+    expect(await call('retrieveComments', { personId: '1' })).toEqual(E.right(answer))
+  })
+
+  test('for a connection that breaks', async () => {
+    answering = E.left({ _tag: 'Network', code: 'ECONNRESET', message: 'gone' })
+    expect(await call('exportReviews', { modifiedTimeFrom: 'x' })).toEqual(
+      E.left(expect.objectContaining({ _tag: 'Network' })),
+    )
+  })
+})

@@ -1,0 +1,43 @@
+import { onTestFinished } from 'vitest'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../connector/sandbox/start'
+
+export const epoch = '1970-01-01T00:00:00.000Z'
+export const paths = {
+  retrieveReviews: '/api/external/bsr/v2/reviews',
+  comments: '/api/bsr/comments',
+  createVisitRecords: '/api/service/visitrecord/create',
+  syncLocations: '/api/entity/sync/locations',
+  exportReviews: '/api/reputation/v1/reviews',
+  exportDeletedReviews: '/api/reputation/v1/deleted-reviews',
+  lookupSources: '/api/reputation/v1/lookup/sources',
+} as const
+
+/** A small sandbox that ends with the test. */
+export const start = async (options: SandboxOptions = {}): Promise<Sandbox> => {
+  const sandbox = await startSandbox({ reviews: 100, ...options })
+  onTestFinished(() => sandbox.close())
+  return sandbox
+}
+
+/** A JSON request with a valid token in both headers. */
+export const post = (
+  { url, accessToken }: Pick<Sandbox, 'url' | 'accessToken'>,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> =>
+  fetch(url + path, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', accessToken, 'Access-Token': accessToken, ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+
+export const get = (
+  { url, accessToken }: Sandbox,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<Response> => fetch(url + path, { headers: { accessToken, 'Access-Token': accessToken, ...headers } })
+
+/** The answer's JSON, as the test expects it to be. */
+export const read = async <A>(response: Response | Promise<Response>): Promise<A> =>
+  (await (await response).json()) as A
