@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { unescape } from 'node:querystring'
 import { redact } from '../cdk/redact'
 import type { Send } from './api'
 import { type Budget, localBudget, type RateLimit, settings } from './budget'
@@ -6,7 +7,8 @@ import { type Clock, systemClock } from './clock'
 import { httpSend, type Observer } from './http'
 import { budgetId, sharedBudget } from './shared-budget'
 import { throttle } from './throttle'
-import { type Exchange, exchangedToken, staticToken } from './token'
+import { exchangedToken, staticToken } from './token'
+import type { Exchange } from './token-exchange'
 import { transport } from './transport'
 
 /** The parts of a config that the client lives by, under the config's own names. */
@@ -39,7 +41,9 @@ export type Client = {
 /** What no output may hold. */
 export const secretsOf = ({ credentials, rate_limit }: Pick<ClientConfig, 'credentials' | 'rate_limit'>) => [
   credentials.auth_type === 'access_token' ? credentials.access_token.trim() : credentials.application_secret,
-  ...(rate_limit.redis_url === undefined ? [] : [rate_limit.redis_url, new URL(rate_limit.redis_url).password]),
+  ...(rate_limit.redis_url === undefined
+    ? []
+    : [rate_limit.redis_url, unescape(new URL(rate_limit.redis_url).password)]),
 ]
 
 /** A job is an exchange of a token at most, and a request; in Redis it counts from when its turn is given to it. */
