@@ -1,0 +1,84 @@
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import { describe, expect, it } from 'vitest'
+import { streamsFor } from '../../connector/streams'
+import { exportApi } from '../support/export-api'
+import { readAll, sourceOf } from '../support/in-process'
+
+const privacy = { drop: [], hash: [], hashKey: undefined }
+const all = streamsFor({ privacy, tombstones: O.some('_ab_cdc_deleted_at') })
+const streams = E.isRight(all) ? all.right.filter(({ name }) => name === 'reviews' || name === 'locations') : []
+
+const minute = (n: number) => new Date(Date.parse('2026-01-01T00:00:00Z') + n * 60_000).toISOString()
+
+const service = () => {
+  let clock = Date.parse(minute(1000))
+  const { held, api } = exportApi(() => clock)
+  const source = sourceOf(api, { now: () => clock })
+  held.reviews = [1, 2, 3, 4].map((id) => ({ id, modifiedTime: minute(id) }))
+  return {
+    held,
+    read: (state?: object) => readAll(source, streams, state as Record<string, unknown>),
+    /** Later; answers the minute it then is. */
+    wait: (minutes: number) => {
+      clock += minutes * 60_000
+      return new Date(clock - 60_000).toISOString()
+    },
+    remove: (id: number, at: string) => {
+      held.reviews = held.reviews.filter((row) => row.id !== id)
+      held.deleted.push({ id, modifiedTime: at })
+    },
+  }
+}
+
+const tombstones = ({ records }: Awaited<ReturnType<typeof readAll>>) =>
+  (records.reviews ?? []).filter(({ _ab_cdc_deleted_at }) => _ab_cdc_deleted_at !== undefined)
+
+describe('tombstones', () => {
+  it('are declared in discover and share the one reader', () => {
+    const [reviews, locations] = streams
+    expect(reviews?.schema.properties).toHaveProperty('_ab_cdc_deleted_at')
+    expect(locations?.schema.properties).not.toHaveProperty('_ab_cdc_deleted_at')
+    expect(reviews?.reader).toBe(locations?.reader)
+  })
+
+  it('leave for what was deleted since the last run, after the reviews, once, the rest null', async () => {
+    const { held, read, wait, remove } = service()
+    held.deleted = [{ id: 9, modifiedTime: minute(-60) }]
+    const first = await read()
+    expect(tombstones(first)).toEqual([])
+    expect(first.records.reviews).toHaveLength(4)
+    const at = wait(60)
+    remove(2, at)
+    held.reviews.push({ id: 5, modifiedTime: at })
+    const second = await read(first.state)
+    expect(second.records.reviews?.map(({ id }) => id)).toEqual([5, 2])
+    expect(tombstones(second)).toEqual([
+      expect.objectContaining({ id: 2, modifiedTime: at, _ab_cdc_deleted_at: at, rating: null, contents: null }),
+    ])
+    wait(60)
+    expect((await read(second.state)).records.reviews).toEqual([])
+  })
+
+  it('do not leave for a review that was restored after its deletion', async () => {
+    const { held, read, wait, remove } = service()
+    const first = await read()
+    remove(3, wait(60))
+    held.reviews.push({ id: 3, modifiedTime: wait(5) })
+    const second = await read(first.state)
+    expect(tombstones(second)).toEqual([])
+    expect(second.records.reviews?.map(({ id }) => id)).toEqual([3])
+    remove(3, wait(60))
+    const third = await read(second.state)
+    expect(tombstones(third).map(({ id }) => id)).toEqual([3])
+    expect(third.records.reviews).toHaveLength(1)
+  })
+
+  it('begin at the cursor of the reviews where they were not wanted before', async () => {
+    const { read, wait, remove } = service()
+    const first = await read()
+    const { deletions: _, ...reviews } = first.state.reviews as Record<string, unknown>
+    remove(1, wait(60))
+    expect(tombstones(await read({ ...first.state, reviews })).map(({ id }) => id)).toEqual([1])
+  })
+})
