@@ -1,17 +1,18 @@
 import type { JsonSchema } from '../cdk/schema'
 import { type Column, type ColumnType, columnsOf, metaColumns } from './column'
-import { type Database, quoted } from './database'
+import { type Database, literal, quoted } from './database'
 
 /** A stream's table as it stands; `columns` without our own. */
 export type Table = { readonly name: string; readonly columns: ReadonlyArray<Column> }
 
-/** Every stream's table that the file holds. */
-export const allTables = async (db: Database): Promise<ReadonlyArray<Table>> => {
+/** Every stream's table that a file holds; `attached`: the name of another file than the one that was opened. */
+export const allTables = async (db: Database, attached?: string): Promise<ReadonlyArray<Table>> => {
   const own = new Set<string>(metaColumns.map(([column]) => column))
   const tables = new Map<string, Array<Column>>()
   for (const row of await db.query(`
     SELECT table_name, column_name, data_type FROM duckdb_columns()
-    WHERE database_name = current_database() AND table_name IN (SELECT stream FROM _streams) ORDER BY table_name, column_index`)) {
+    WHERE database_name = ${attached === undefined ? 'current_database()' : literal(attached)}
+      AND table_name IN (SELECT stream FROM ${attached === undefined ? '' : `${quoted(attached)}.`}_streams) ORDER BY table_name, column_index`)) {
     const columns = tables.get(String(row.table_name)) ?? []
     tables.set(String(row.table_name), columns)
     if (!own.has(String(row.column_name)))

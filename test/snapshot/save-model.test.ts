@@ -6,7 +6,8 @@ import { content, contents, deleted, open, review, reviews, rows, save, started,
 const seed = 20261121
 
 type Event =
-  | { readonly kind: 'review' | 'deletion'; readonly id: number; readonly minute: number }
+  | { readonly kind: 'review'; readonly id: number; readonly minute: number }
+  | { readonly kind: 'deletion'; readonly id: number; readonly minute: number }
   | { readonly kind: 'child'; readonly id: number; readonly minute: number; readonly child: number }
   | { readonly kind: 'commit' }
 

@@ -1,0 +1,63 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import type { Io } from '../cdk/cli'
+import { readJson } from '../cdk/file'
+import { inFile, orStop, runOrStop } from '../load'
+import { type ExpectedStreams, expectedStreams } from '../snapshot/configured-catalog'
+import { incoming } from '../snapshot/incoming'
+import { fileBytes, unpacked } from '../snapshot/input-bytes'
+import { type Saved, saveTo } from '../snapshot/save'
+import type { Snapshot } from '../snapshot/snapshot'
+import { streams } from '../streams'
+
+export const catalogOption = {
+  type: 'string',
+  value: 'FILE',
+  help: "The run's configured catalog; without it our own streams are known, and Singer messages need none",
+} as const
+
+/** Writes the messages of each file into the snapshot, a run each; those on stdin where there is no file. */
+export const takeIn = async (
+  io: Io,
+  snapshot: Snapshot,
+  { files, expected }: { readonly files: ReadonlyArray<string>; readonly expected: ExpectedStreams },
+): Promise<ReadonlyArray<Saved>> => {
+  const wishes = Object.fromEntries([...expected].map(([stream, { wish }]) => [stream, wish]))
+  const outcomes: Array<Saved> = []
+  for (const input of files.length === 0 ? [io.stdin] : files.map(fileBytes)) {
+    const saver = await saveTo(snapshot, { now: Date.now, wishes })
+    for await (const message of incoming(unpacked(until(io.stop, input)), { now: Date.now, expected })) {
+      if (message._tag === 'Log') io.warn(message.message)
+      if (message._tag === 'Records') io.progress(`${message.stream}: ${new Date(message.at).toISOString()}`)
+      await saver.write(message)
+    }
+    outcomes.push(...(await saver.finish()))
+  }
+  return outcomes
+}
+
+const ownStreams: ExpectedStreams = new Map(
+  streams.map(({ name, schema, primaryKey, cursor }) => [
+    name,
+    { info: { name, schema, primaryKey, cursor, syncMode: 'incremental' }, wish: {} },
+  ]),
+)
+
+/** The streams of a configured catalog; ours without one. */
+export const loadExpected = async (path: string | undefined): Promise<ExpectedStreams> =>
+  path === undefined
+    ? ownStreams
+    : orStop(pipe(expectedStreams(await runOrStop(readJson('catalog', path))), E.mapLeft(inFile(path))))
+
+/** Ends the input at a signal, so that what has come is committed. */
+async function* until<A>(stop: AbortSignal, input: AsyncIterable<A>): AsyncIterable<A> {
+  const stopped = new Promise<undefined>((resolve) =>
+    stop.addEventListener('abort', () => resolve(undefined), { once: true }),
+  )
+  const items = input[Symbol.asyncIterator]()
+  while (!stop.aborted) {
+    const next = await Promise.race([items.next(), stopped])
+    if (next === undefined || next.done === true) return
+    yield next.value
+  }
+}

@@ -1,0 +1,140 @@
+import { fingerprint } from './column'
+import { type Database, literal, quoted } from './database'
+import type { Snapshot } from './snapshot'
+import { allTables, type Table } from './table'
+
+export type ColumnDifference = { readonly column: string; readonly a: string | null; readonly b: string | null }
+export type ValueDifference = ColumnDifference & { readonly key: string }
+
+export type StreamDifference = {
+  readonly stream: string
+  /** Rows there; null where there is no such table. */
+  readonly a: number | null
+  readonly b: number | null
+  /** By type; null where there is no such column. */
+  readonly columns: ReadonlyArray<ColumnDifference>
+  /** Rows by key; without a key, by all their values. */
+  readonly onlyA: number
+  readonly onlyB: number
+  readonly changed: number
+  /** The first rows that differ, value by value. */
+  readonly values: ReadonlyArray<ValueDifference>
+}
+
+export const isSame = ({ a, b, columns, onlyA, onlyB, changed }: StreamDifference): boolean =>
+  a !== null && b !== null && columns.length + onlyA + onlyB + changed === 0
+
+/** How many rows of a stream are shown value by value. */
+const shownRows = 5
+
+/** What differs between a snapshot (a) and the one at `path` (b), stream by stream. Our own columns (`_airbyte_…`) do not count. */
+export const diff = async ({ db }: Snapshot, path: string): Promise<ReadonlyArray<StreamDifference>> => {
+  await db.run(`ATTACH ${literal(path)} AS b (READ_ONLY)`)
+  const a = new Map((await allTables(db)).map((table) => [table.name, table]))
+  const b = new Map((await allTables(db, 'b')).map((table) => [table.name, table]))
+  const differences: Array<StreamDifference> = []
+  for (const stream of [...new Set([...a.keys(), ...b.keys()])].sort()) {
+    const [inA, inB] = [a.get(stream), b.get(stream)]
+    const counted = {
+      stream,
+      a: inA === undefined ? null : Number(await db.scalar(`SELECT count(*) FROM ${quoted(stream)}`)),
+      b: inB === undefined ? null : Number(await db.scalar(`SELECT count(*) FROM b.${quoted(stream)}`)),
+    }
+    differences.push(
+      inA === undefined || inB === undefined
+        ? { ...counted, columns: [], onlyA: counted.a ?? 0, onlyB: counted.b ?? 0, changed: 0, values: [] }
+        : { ...counted, ...(await compare(db, inA, inB)) },
+    )
+  }
+  await db.run('DETACH b')
+  return differences
+}
+
+const compare = async (
+  db: Database,
+  a: Table,
+  b: Table,
+): Promise<Pick<StreamDifference, 'columns' | 'onlyA' | 'onlyB' | 'changed' | 'values'>> => {
+  const columns = columnDifferences(a, b)
+  const common = a.columns.filter(({ name }) => !columns.some(({ column }) => column === name))
+  const key = await sharedKey(
+    db,
+    a.name,
+    common.map(({ name }) => name),
+  )
+  const side = (place: string) =>
+    `(SELECT ${[...key.map(quoted), `${fingerprint(common)} AS _print`].join(', ')}, true AS _there FROM ${place})`
+  const same = (key.length === 0 ? ['_print'] : key).map(matching).join(' AND ')
+  const both = `${side(quoted(a.name))} AS a FULL JOIN ${side(`b.${quoted(a.name)}`)} AS b ON ${same}`
+  const [found] = await db.query(`
+    SELECT count(*) FILTER (b._there IS NULL) AS only_a, count(*) FILTER (a._there IS NULL) AS only_b,
+      count(*) FILTER (a._print <> b._print) AS changed
+    FROM ${both}`)
+  const changed = Number(found?.changed)
+  if (changed > 0)
+    await db.run(`
+      CREATE OR REPLACE TEMP TABLE _changed AS
+      SELECT ${key.map((name) => `a.${quoted(name)}`).join(', ')} FROM ${both}
+      WHERE a._print <> b._print ORDER BY ALL LIMIT ${shownRows}`)
+  return {
+    columns,
+    onlyA: Number(found?.only_a),
+    onlyB: Number(found?.only_b),
+    changed,
+    values:
+      changed === 0
+        ? []
+        : await firstValues(
+            db,
+            a.name,
+            key,
+            common.map(({ name }) => name),
+          ),
+  }
+}
+
+const matching = (name: string): string => `a.${quoted(name)} IS NOT DISTINCT FROM b.${quoted(name)}`
+
+const columnDifferences = (a: Table, b: Table): ReadonlyArray<ColumnDifference> => {
+  const typeIn = ({ columns }: Table, name: string) => columns.find((column) => column.name === name)?.type ?? null
+  return [...new Set([...a.columns, ...b.columns].map(({ name }) => name))]
+    .map((column) => ({ column, a: typeIn(a, column), b: typeIn(b, column) }))
+    .filter((column) => column.a !== column.b)
+}
+
+/** The stream's key, if both sides have all of it. */
+const sharedKey = async (
+  db: Database,
+  stream: string,
+  common: ReadonlyArray<string>,
+): Promise<ReadonlyArray<string>> => {
+  const key = await db.scalar('SELECT primary_key FROM _streams WHERE stream = $stream', { stream })
+  const names = Array.isArray(key) ? key.map(String) : []
+  return names.every((name) => common.includes(name)) ? names : []
+}
+
+/** The values that differ in the rows of `_changed`. */
+const firstValues = async (
+  db: Database,
+  stream: string,
+  key: ReadonlyArray<string>,
+  columns: ReadonlyArray<string>,
+): Promise<ReadonlyArray<ValueDifference>> => {
+  const text = key
+    .map((name) => `${literal(`${name} `)} || coalesce(c.${quoted(name)}::VARCHAR, 'null')`)
+    .join(` || ' ' || `)
+  const inside = (side: string) =>
+    `ON ${key.map((name) => `c.${quoted(name)} IS NOT DISTINCT FROM ${side}.${quoted(name)}`).join(' AND ')}`
+  const differing = columns.map(
+    (name) => `
+      SELECT ${text} AS key, ${literal(name)} AS "column", a.${quoted(name)}::VARCHAR AS a, b.${quoted(name)}::VARCHAR AS b, c.rowid AS place
+      FROM _changed AS c JOIN ${quoted(stream)} AS a ${inside('a')} JOIN b.${quoted(stream)} AS b ${inside('b')}
+      WHERE a.${quoted(name)} IS DISTINCT FROM b.${quoted(name)}`,
+  )
+  return (await db.query(`SELECT * FROM (${differing.join(' UNION ALL ')}) ORDER BY place, "column"`)).map((row) => ({
+    key: String(row.key),
+    column: String(row.column),
+    a: row.a === null ? null : String(row.a),
+    b: row.b === null ? null : String(row.b),
+  }))
+}

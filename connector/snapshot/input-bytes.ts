@@ -1,0 +1,38 @@
+import { createReadStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { Stopped } from '../cdk/cli'
+import { configFailure } from '../cdk/failure'
+
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? String(error)
+
+/** The bytes of a file. */
+export async function* fileBytes(path: string): AsyncIterable<Uint8Array> {
+  try {
+    yield* createReadStream(path)
+  } catch (error) {
+    throw new Stopped(configFailure(`${path} cannot be read (${codeOf(error)}). Check the path.`))
+  }
+}
+
+/** The same bytes; what begins as gzip does is unpacked. */
+export async function* unpacked(input: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  const items = input[Symbol.asyncIterator]()
+  const first = await items.next()
+  if (first.done === true) return
+  const whole = (async function* () {
+    yield first.value
+    for (let next = await items.next(); next.done !== true; next = await items.next()) yield next.value
+  })()
+  if (first.value[0] !== 0x1f || first.value[1] !== 0x8b) return yield* whole
+  const packed = Readable.from(whole)
+  const plain = createGunzip()
+  packed.on('error', (error) => plain.destroy(error))
+  try {
+    yield* packed.pipe(plain)
+  } catch (error) {
+    throw error instanceof Stopped
+      ? error
+      : new Stopped(configFailure(`The input looks like gzip, but cannot be unpacked (${codeOf(error)}).`))
+  }
+}

@@ -1,0 +1,125 @@
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import * as E from 'fp-ts/Either'
+import { afterAll, describe, expect, it } from 'vitest'
+import { diff } from '../../connector/commands/diff'
+import { replay } from '../../connector/commands/replay'
+import { verify } from '../../connector/commands/verify'
+import { openDatabase } from '../../connector/snapshot/database'
+import { runVerb } from './run-verb'
+
+const folder = mkdtempSync(join(tmpdir(), 'replay-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const path = (name: string) => join(folder, name)
+const golden = (name: string) => join(__dirname, '../snapshot/golden', name)
+const args = (db: string, ...files: string[]) => [
+  ...files,
+  '--db',
+  path(db),
+  '--catalog',
+  golden('catalog.golden.json'),
+]
+
+/** Of the golden snapshot; it changes only on purpose, and then with a word about it in CHANGELOG.md. */
+const goldenHash = 'cb05b3f38488e1dbeeb70e95a2d30e1a'
+
+describe('feedback replay', () => {
+  it('makes the golden snapshot of the captured messages, each time and from gzip too', async () => {
+    const outcome = await runVerb(replay, [
+      ...args('a.duckdb', golden('first.jsonl'), golden('second.jsonl')),
+      '--json',
+    ])
+    expect(outcome.status).toBe(0)
+    const content = JSON.parse(outcome.stdout)
+    expect(content.tables.map(({ table, rows }: { table: string; rows: number }) => [table, rows])).toEqual([
+      ['deleted_reviews', 2],
+      ['locations', 3],
+      ['review_contents', 7],
+      ['review_liabilities', 1],
+      ['reviews', 7],
+      ['_state', 5],
+    ])
+    expect(content.hash).toBe(goldenHash)
+
+    for (const name of ['first.jsonl', 'second.jsonl'])
+      writeFileSync(path(`${name}.gz`), gzipSync(readFileSync(golden(name))))
+    const again = await runVerb(replay, [...args('b.duckdb', path('first.jsonl.gz'), path('second.jsonl.gz'))])
+    expect(again.stdout).toContain(`\n${goldenHash}\n`)
+    expect(await runVerb(verify, ['--db', path('b.duckdb')])).toMatchObject({ status: 0 })
+  })
+
+  it('says what it wants', async () => {
+    expect((await runVerb(replay, ['--db', path('x.duckdb')])).stderr).toContain('wants the file')
+    expect((await runVerb(replay, args('x.duckdb', path('none.jsonl')))).stderr).toContain(
+      'none.jsonl cannot be read (ENOENT)',
+    )
+    writeFileSync(path('torn.gz'), gzipSync(readFileSync(golden('first.jsonl'))).subarray(0, 500))
+    expect((await runVerb(replay, args('x.duckdb', path('torn.gz')))).stderr).toContain('cannot be unpacked')
+  })
+})
+
+describe('feedback diff', () => {
+  const changed = async (name: string, sql: string): Promise<string> => {
+    copyFileSync(path('a.duckdb'), path(name))
+    const opened = await openDatabase(path(name))()
+    if (E.isLeft(opened)) throw new Error(opened.left.message)
+    await opened.right.run(sql)
+    opened.right.close()
+    return path(name)
+  }
+
+  it('finds nothing between two replays of the same messages', async () => {
+    expect(await runVerb(diff, [path('a.duckdb'), path('b.duckdb')])).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('They are the same.'),
+    })
+  })
+
+  it('tells rows, columns, types and the first differing values', async () => {
+    const other = await changed(
+      'other.duckdb',
+      `DELETE FROM locations WHERE id = (SELECT min(id) FROM locations);
+       INSERT INTO deleted_reviews SELECT * REPLACE (5 AS id) FROM deleted_reviews LIMIT 1;
+       UPDATE reviews SET rating = 3.25 WHERE id = 700000046;
+       ALTER TABLE review_contents ALTER "noOfSentiments" TYPE VARCHAR;
+       ALTER TABLE review_contents ADD COLUMN extra BIGINT;
+       DROP TABLE review_liabilities`,
+    )
+    const outcome = await runVerb(diff, [path('a.duckdb'), other, '--json'])
+    expect(outcome.status).toBe(1)
+    const same = { columns: [], onlyA: 0, onlyB: 0, changed: 0, values: [] }
+    expect(JSON.parse(outcome.stdout)).toEqual([
+      { ...same, stream: 'deleted_reviews', a: 2, b: 3, onlyB: 1 },
+      { ...same, stream: 'locations', a: 3, b: 2, onlyA: 1 },
+      {
+        ...same,
+        stream: 'review_contents',
+        a: 7,
+        b: 7,
+        columns: [
+          { column: 'noOfSentiments', a: 'BIGINT', b: 'VARCHAR' },
+          { column: 'extra', a: null, b: 'BIGINT' },
+        ],
+      },
+      { ...same, stream: 'review_liabilities', a: 1, b: null, onlyA: 1 },
+      {
+        ...same,
+        stream: 'reviews',
+        a: 7,
+        b: 7,
+        changed: 1,
+        values: [{ key: 'id 700000046', column: 'rating', a: '1.5', b: '3.25' }],
+      },
+    ])
+    const told = await runVerb(diff, [path('a.duckdb'), other])
+    expect(told.stdout).toContain('reviews id 700000046, rating: 1.5 in A, 3.25 in B')
+    expect(told.stdout).toContain('review_contents.extra: not in A, BIGINT')
+  })
+
+  it('wants two snapshots', async () => {
+    expect((await runVerb(diff, [path('a.duckdb')])).stderr).toContain('wants two files')
+    expect((await runVerb(diff, [path('a.duckdb'), path('none.duckdb')])).stderr).toContain('no such file')
+  })
+})
