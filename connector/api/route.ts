@@ -1,5 +1,5 @@
 import * as E from 'fp-ts/Either'
-import type * as t from 'io-ts'
+import * as t from 'io-ts'
 import { annotations } from '../cdk/schema'
 import type { ApiError } from './error'
 import { parseJson, printJson } from './json-text'
@@ -54,10 +54,14 @@ export const json = <A>(codec: t.Type<A, unknown>): Body<A> => ({
 /** A JSON answer left as bytes, for `cut` to walk; `codec` describes its records. */
 export const bytes = (codec: t.Any): Body<Answer> => ({ codec, decode: E.right, encode: (answer) => answer })
 
+const isComposed = (codec: t.Decoder<unknown, unknown> | undefined): boolean =>
+  codec instanceof t.IntersectionType || codec instanceof t.UnionType
+
 /** The key path of the first error and what was expected there. */
 export const toDecodeError = (errors: t.Errors): Extract<ApiError, { _tag: 'Decode' }> => {
   const context = errors[0]?.context ?? []
-  const path = context.map(({ key }) => key).filter((key) => key !== '')
+  // The members of an intersection or a union are steps of the codec and not of the value.
+  const path = context.filter(({ key }, n) => key !== '' && !isComposed(context[n - 1]?.type)).map(({ key }) => key)
   const expected = context[context.length - 1]?.type
   return {
     _tag: 'Decode',
