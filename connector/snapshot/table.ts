@@ -1,6 +1,7 @@
 import type { JsonSchema } from '../cdk/schema'
 import { type Column, type ColumnType, columnsOf, metaColumns } from './column'
 import { type Database, literal, quoted } from './database'
+import { evolve } from './evolve'
 
 /** A stream's table as it stands; `columns` without our own. */
 export type Table = { readonly name: string; readonly columns: ReadonlyArray<Column> }
@@ -24,7 +25,7 @@ export const allTables = async (db: Database, attached?: string): Promise<Readon
 const shortType = (type: string): ColumnType =>
   (type === 'TIMESTAMP WITH TIME ZONE' ? 'TIMESTAMPTZ' : type) as ColumnType
 
-/** Makes the stream's table, or adds the columns its schema has gained. */
+/** Makes the stream's table, or brings it to the schema it has by now. */
 export const ensureTable = async (db: Database, name: string, schema: JsonSchema): Promise<Table> => {
   const declared = columnsOf(schema)
   const held = (await allTables(db)).find((table) => table.name === name)
@@ -35,10 +36,5 @@ export const ensureTable = async (db: Database, name: string, schema: JsonSchema
     )
     return { name, columns: declared }
   }
-  const { columns } = held
-  const known = new Set(columns.map((column) => column.name))
-  const added = declared.filter((column) => !known.has(column.name))
-  for (const column of added)
-    await db.run(`ALTER TABLE ${quoted(name)} ADD COLUMN ${quoted(column.name)} ${column.type}`)
-  return { name, columns: [...columns, ...added] }
+  return evolve(db, held, declared)
 }

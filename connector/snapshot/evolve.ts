@@ -1,0 +1,75 @@
+import { type Column, type ColumnType, fingerprint } from './column'
+import { type Database, quoted } from './database'
+import type { Table } from './table'
+
+/** What a column must do to take what its schema now declares. */
+type Change =
+  | { readonly _tag: 'Add'; readonly column: Column }
+  | { readonly _tag: 'Widen'; readonly column: Column; readonly from: ColumnType }
+  | { readonly _tag: 'SetAside'; readonly column: Column; readonly from: ColumnType }
+
+/** The types whose every value a type can hold without loss; a double only integers up to 2^53, which is looked at. */
+const wider: Readonly<Record<ColumnType, ReadonlyArray<ColumnType>>> = {
+  BIGINT: ['DOUBLE', 'VARCHAR', 'JSON'],
+  DOUBLE: ['VARCHAR', 'JSON'],
+  BOOLEAN: ['VARCHAR', 'JSON'],
+  DATE: ['TIMESTAMPTZ', 'VARCHAR'],
+  TIMESTAMPTZ: ['VARCHAR'],
+  VARCHAR: ['JSON'],
+  JSON: ['VARCHAR'],
+}
+
+/** The changes that lead from the columns there are to those declared; a column that is no longer declared stays. */
+const changes = (held: ReadonlyArray<Column>, declared: ReadonlyArray<Column>): ReadonlyArray<Change> =>
+  declared.flatMap((column): ReadonlyArray<Change> => {
+    const from = held.find(({ name }) => name === column.name)?.type
+    if (from === undefined) return [{ _tag: 'Add', column }]
+    if (from === column.type) return []
+    return [{ _tag: wider[from].includes(column.type) ? 'Widen' : 'SetAside', column, from }]
+  })
+
+/**
+ * Brings a table to its declared columns without losing a value: a new column is added, a type widened where the new one holds
+ * every old value, and a column of another type stays beside the new one as `name__type`.
+ */
+export const evolve = async (db: Database, table: Table, declared: ReadonlyArray<Column>): Promise<Table> => {
+  const name = quoted(table.name)
+  let columns = [...table.columns]
+  let rewritten = false
+  for (const change of changes(table.columns, declared)) {
+    const { column } = change
+    const field = quoted(column.name)
+    if (change._tag === 'Add') {
+      await db.run(`ALTER TABLE ${name} ADD COLUMN ${field} ${column.type}`)
+      columns = [...columns, column]
+      continue
+    }
+    rewritten = true
+    if (change._tag === 'Widen' && (await fits(db, name, field, change.from, column.type))) {
+      await db.run(
+        `ALTER TABLE ${name} ALTER ${field} TYPE ${column.type} USING ${converted(field, change.from, column.type)}`,
+      )
+      columns = columns.map((each) => (each.name === column.name ? column : each))
+      continue
+    }
+    const aside = freeName(columns, `${column.name}__${change.from.toLowerCase()}`)
+    await db.run(`ALTER TABLE ${name} RENAME ${field} TO ${quoted(aside)}`)
+    await db.run(`ALTER TABLE ${name} ADD COLUMN ${field} ${column.type}`)
+    columns = [...columns.map((each) => (each.name === column.name ? { ...each, name: aside } : each)), column]
+  }
+  if (rewritten) await db.run(`UPDATE ${name} SET _airbyte_raw_id = ${fingerprint(columns)}`)
+  return { ...table, columns }
+}
+
+const fits = async (db: Database, table: string, field: string, from: ColumnType, to: ColumnType): Promise<boolean> =>
+  from !== 'BIGINT' ||
+  to !== 'DOUBLE' ||
+  (await db.scalar(`SELECT count(*) FROM ${table} WHERE abs(${field}::HUGEINT) > 9007199254740992`)) === 0
+
+const converted = (field: string, from: ColumnType, to: ColumnType): string => {
+  if (to === 'JSON') return `to_json(${field})`
+  return from === 'TIMESTAMPTZ' ? `strftime(${field}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%fZ')` : `${field}::${to}`
+}
+
+const freeName = (columns: ReadonlyArray<Column>, wanted: string): string =>
+  columns.some(({ name }) => name === wanted) ? freeName(columns, `${wanted}_`) : wanted

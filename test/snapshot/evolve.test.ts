@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest'
+import type { Snapshot } from '../../connector/snapshot/snapshot'
+import { verify } from '../../connector/snapshot/verify'
+import { info, instant, integer, open, save, time, whole } from './made-up-run'
+
+const number = { type: ['null', 'number'] }
+const string = { type: ['null', 'string'] }
+
+const load = async (snapshot: Snapshot, value: unknown, record: string) => {
+  const stream = info('things', { id: integer, modifiedTime: instant, value }, ['id'], 'modifiedTime')
+  await save(snapshot, whole(stream, record))
+}
+const record = (id: number, value: string) => `{"id":${id},"modifiedTime":"${time(id)}","value":${value}}`
+
+/** The columns but id, time and our own, and their values by id. */
+const found = async ({ db }: Snapshot) => {
+  const columns = await db.query(
+    `SELECT column_name AS name, data_type AS type FROM duckdb_columns() WHERE table_name = 'things' AND column_name LIKE 'value%' ORDER BY column_index`,
+  )
+  const names = columns.map(({ name }) => `"${name}"`).join(', ')
+  return {
+    types: Object.fromEntries(columns.map(({ name, type }) => [name, type])),
+    values: (await db.query(`SELECT ${names} FROM things ORDER BY id`)).map((row) => Object.values(row)),
+  }
+}
+
+describe('a schema that changes', () => {
+  const cases: ReadonlyArray<readonly [string, unknown, string, unknown, string, object, ReadonlyArray<unknown>]> = [
+    ['widens an integer to a number', integer, '7', number, '7.5', { value: 'DOUBLE' }, [[7], [7.5]]],
+    [
+      'keeps integers that no double holds beside the numbers',
+      integer,
+      '9007199254740993',
+      number,
+      '7.5',
+      { value__bigint: 'BIGINT', value: 'DOUBLE' },
+      [
+        [9007199254740993n, null],
+        [null, 7.5],
+      ],
+    ],
+    ['widens a number to a text', number, '1.5', string, '"x"', { value: 'VARCHAR' }, [['1.5'], ['x']]],
+    [
+      'widens a time to a text that reads as it came',
+      instant,
+      '"2026-01-01T00:00:00.5Z"',
+      string,
+      '"x"',
+      { value: 'VARCHAR' },
+      [['2026-01-01T00:00:00.500000Z'], ['x']],
+    ],
+    [
+      'widens a text to an object',
+      string,
+      '"x"',
+      { type: 'object' },
+      '{"a":1}',
+      { value: 'JSON' },
+      [['"x"'], ['{"a":1}']],
+    ],
+    [
+      'keeps texts beside the integers that come now',
+      string,
+      '"x"',
+      integer,
+      '5',
+      { value__varchar: 'VARCHAR', value: 'BIGINT' },
+      [
+        ['x', null],
+        [null, 5],
+      ],
+    ],
+  ]
+  it.each(cases)('%s', async (_how, before, first, after, second, types, values) => {
+    const snapshot = await open()
+    await load(snapshot, before, record(1, first))
+    await load(snapshot, after, record(2, second))
+    expect(await found(snapshot)).toEqual({ types, values })
+    expect((await verify(snapshot)).filter(({ ok, name }) => !ok && name !== 'states are there')).toEqual([])
+    snapshot.db.close()
+  })
+
+  it('gains a column, and keeps one that is no longer declared', async () => {
+    const snapshot = await open()
+    await load(snapshot, string, record(1, '"x"'))
+    const stream = info('things', { id: integer, modifiedTime: instant, extra: number }, ['id'], 'modifiedTime')
+    await save(snapshot, whole(stream, `{"id":2,"modifiedTime":"${time(2)}","extra":1,"value":"y"}`))
+    expect(await snapshot.db.query('SELECT id, value, extra FROM things ORDER BY id')).toEqual([
+      { id: 1, value: 'x', extra: null },
+      { id: 2, value: 'y', extra: 1 },
+    ])
+    expect((await verify(snapshot)).filter(({ ok }) => !ok)).toEqual([])
+    snapshot.db.close()
+  })
+})
