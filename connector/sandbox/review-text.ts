@@ -123,7 +123,7 @@ const made = (row: ReviewRow): string => {
 }
 
 const brand = (row: ReviewRow): string | undefined => {
-  if (given(row.original_brand)) return String(row.original_brand)
+  if (given(row.original)) return given(row.original_brand) ? String(row.original_brand) : undefined
   const one = named(row.brand_id, row.brand)
   return one === undefined ? undefined : `[${one}]`
 }
