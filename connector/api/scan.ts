@@ -13,7 +13,7 @@ import { remember } from './scan/memory'
 import { allRules, type Rules } from './scan/pass'
 import { type Recent, recentSince } from './scan/recent'
 import { info, type Note } from './scan/signpost'
-import { begin, cursorNow, type From, fromMarker, overlapNow, type State, toMarker } from './scan/state'
+import { begin, certainNow, type From, fromMarker, overlapNow, type State, toMarker } from './scan/state'
 import { turn } from './scan/turn'
 import { type Filters, whole, within } from './scan/window'
 
@@ -53,8 +53,10 @@ export type ScanItem = {
   readonly safe?: number
   /** On the final item, which has no rows: the export is complete up to here. */
   readonly last?: {
-    /** For `nextCursor`; none where nothing was read. */
+    /** For `nextCursor`: the newest modifiedTime read up to the signpost; none where nothing was. */
     readonly newest: O.Option<number>
+    /** The time up to which nothing can have been missed, by whichever clock rows are stamped; not later than `newest`. */
+    readonly certain: O.Option<number>
     readonly signpost: number
     /** The rows that the filter `from` (milliseconds) will serve again. */
     readonly recent: (from: number) => Recent
@@ -108,7 +110,8 @@ export const scan =
   }
 
 const ending = (state: State): NonNullable<ScanItem['last']> => ({
-  newest: cursorNow(state),
+  newest: O.fromNullable(state.newest),
+  certain: certainNow(state),
   signpost: state.signpost ?? 0,
   recent: (from) => recentSince(state.recent, from),
 })

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises'
+import { setTimeout } from 'node:timers/promises'
 import { command, type Io, Stopped } from '../cdk/cli'
 import { systemFailure } from '../cdk/failure'
 import { readConfig } from '../config'
@@ -57,9 +58,18 @@ const walk = async (io: Io, sandbox: Sandbox): Promise<boolean> => {
     const first = await round(io, wired, 'The first sync reads everything into', sandbox)
     await sandbox.churn({ change: 300, delete: 100, add: 200 })
     await io.print('\nThe service changes: 300 reviews are modified, 100 deleted, 200 arrive.\n')
+    await settle(io)
     return (await round(io, wired, 'The second sync reads what is new into', sandbox)) && first
   } finally {
     await wired.close()
+  }
+}
+
+/** A run leaves what changed in its last 5 seconds for the next one, so the demo lets the changes grow older than that. */
+const settle = async (io: Io): Promise<void> => {
+  for (let left = 6; left > 0 && !io.stop.aborted; left -= 1) {
+    io.progress(`A sync leaves the last 5 seconds for the next one; waiting ${left} s…`)
+    await setTimeout(1000)
   }
 }
 

@@ -11,7 +11,7 @@ import { decode } from '../cdk/json'
 /** State of an export stream (design.md, State): the cursor, what was filtered, what was sent, where a scan stands. */
 const ExportState = t.intersection([
   t.type({ modifiedTimeFrom: Instant }),
-  t.partial({ filters: t.string, recent: Recent, scan: t.unknown }),
+  t.partial({ slack: t.number, filters: t.string, recent: Recent, scan: t.unknown }),
 ])
 type ExportState = t.TypeOf<typeof ExportState>
 
@@ -19,12 +19,14 @@ type ExportState = t.TypeOf<typeof ExportState>
 export type Standing = {
   /** None: everything from the start date on is wanted. */
   readonly cursor: O.Option<number>
+  /** How much further than the lookback is to be read back. */
+  readonly slack: number
   readonly filters: O.Option<string>
   readonly recent: Recent
   readonly marker: O.Option<Marker>
 }
 
-export const fresh: Standing = { cursor: O.none, filters: O.none, recent: [], marker: O.none }
+export const fresh: Standing = { cursor: O.none, slack: 0, filters: O.none, recent: [], marker: O.none }
 
 /** Reads a stream's state; a failure names the stream and the key path. */
 export const standingOf = (stream: string, state: O.Option<unknown>): E.Either<Failure, Standing> =>
@@ -37,8 +39,9 @@ export const standingOf = (stream: string, state: O.Option<unknown>): E.Either<F
             configFailure(
               `The state of ${stream} is wrong: ${wrong.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
             ),
-          ({ modifiedTimeFrom, filters, recent = [], scan }) => ({
+          ({ modifiedTimeFrom, slack = 0, filters, recent = [], scan }) => ({
             cursor: O.some(toMillis(modifiedTimeFrom)),
+            slack: Math.max(0, slack),
             filters: O.fromNullable(filters),
             recent,
             marker: scan === undefined ? O.none : toMarker(scan),
@@ -48,15 +51,14 @@ export const standingOf = (stream: string, state: O.Option<unknown>): E.Either<F
 
 /** The state while a scan is under way: the cursor has not moved. `startDate` in milliseconds. */
 export const underWay = (standing: Standing, startDate: number, filters: string, scan: Marker): ExportState => ({
-  modifiedTimeFrom: toInstant(cursorOf(standing.cursor, startDate)),
-  filters,
-  ...(standing.recent.length === 0 ? {} : { recent: standing.recent }),
+  ...settled(standing, startDate, filters),
   scan,
 })
 
 /** The state where no scan is under way. */
-export const settled = ({ cursor, recent }: Standing, startDate: number, filters: string): ExportState => ({
+export const settled = ({ cursor, slack, recent }: Standing, startDate: number, filters: string): ExportState => ({
   modifiedTimeFrom: toInstant(cursorOf(cursor, startDate)),
+  ...(slack === 0 ? {} : { slack }),
   filters,
   ...(recent.length === 0 ? {} : { recent }),
 })

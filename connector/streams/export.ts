@@ -5,7 +5,7 @@ import * as RA from 'fp-ts/ReadonlyArray'
 import { toInstant } from '../api/model/scalar'
 import type { Cut, FetchPage } from '../api/page'
 import { type ScanItem, type ScanStart, scan } from '../api/scan'
-import { filterFrom, nextCursor } from '../api/scan/cursor'
+import { filterFrom, nextCursor, slackBehind } from '../api/scan/cursor'
 import { earliest, filtersDigest, isResumable } from '../api/scan/marker'
 import { holds } from '../api/scan/recent'
 import type { Filters } from '../api/scan/window'
@@ -58,7 +58,7 @@ const legOf = <Item>(source: Source, demand: Demand<Item>): E.Either<Failure, Le
   )
 
 const legFrom = <Item>(source: Source, demand: Demand<Item>, standing: Standing): Leg<Item> => {
-  const from = filterFrom(source.startDate, standing.cursor, source.lookback)
+  const from = filterFrom(source.startDate, standing.cursor, source.lookback + standing.slack)
   const sent = holds(standing.recent)
   return {
     demand,
@@ -109,12 +109,21 @@ const readLegs = <Item>(
 const after = <Item>(source: Source, { standing }: Leg<Item>, last: NonNullable<ScanItem['last']>): Standing => {
   const { startDate, lookback } = source
   const cursor = nextCursor(standing.cursor, last.newest)
-  return { ...standing, cursor, recent: last.recent(filterFrom(startDate, cursor, lookback)), marker: O.none }
+  const slack = slackBehind(cursor, nextCursor(standing.cursor, last.certain), lookback)
+  return {
+    ...standing,
+    cursor,
+    slack,
+    recent: last.recent(filterFrom(startDate, cursor, lookback + slack)),
+    marker: O.none,
+  }
 }
 
 const startOf = <Item>(source: Source, filters: Filters, legs: ReadonlyArray<Leg<Item>>): ScanStart => {
   const { startDate, lookback } = source
-  const cursor = legs.map(({ standing }) => standing.cursor).reduce(earlier)
+  const cursor = legs
+    .map(({ standing: { cursor, slack } }) => O.map((at: number) => at - slack)(cursor))
+    .reduce(earlier)
   const wanted = { now: source.now(), from: filterFrom(startDate, cursor, lookback), filters }
   const markers = RA.compact(legs.map(({ standing }) => standing.marker)).filter(isResumable(wanted))
   return {

@@ -30,6 +30,7 @@ export const Marker = t.intersection([
         full: Integer,
         barren: Integer,
         late: Integer,
+        gap: Integer,
         confirming: t.boolean,
       }),
       t.partial({ emptyAt: Integer }),
@@ -43,7 +44,7 @@ export const Marker = t.intersection([
     recent: Recent,
   }),
   /** `signpost` is there once a page has come. */
-  t.partial({ signpost: Instant, reached: t.number, horizon: t.number }),
+  t.partial({ signpost: Instant, reached: t.number, newest: t.number, horizon: t.number }),
 ])
 export type Marker = t.TypeOf<typeof Marker>
 

@@ -17,7 +17,7 @@ export type Memory = {
   readonly add: (rows: ReadonlyArray<Version>, places: ReadonlyArray<number>) => void
   /** Another pass begins: places start anew, what was sent is still known. */
   readonly restart: () => void
-  /** Three rows of each page and all of the last `tail`. */
+  /** Seven rows of each of the last 32 pages and all of the last `tail`. */
   readonly trail: (tail: number) => Trail
 }
 
@@ -61,8 +61,10 @@ export const remember = (trail: Trail): Memory => {
       end = -1
     },
     trail: (tail) => {
-      const mine = pages.map((page) => page.filter((entry) => entry.page >= since && byId.get(entry.id) === entry))
-      const few = mine.flatMap((page) => page.filter((_, i) => i % Math.max(1, Math.floor(page.length / 3)) === 0))
+      const mine = pages
+        .slice(-32)
+        .map((page) => page.filter((entry) => entry.page >= since && byId.get(entry.id) === entry))
+      const few = mine.flatMap((page) => page.filter((_, i) => i % Math.max(1, Math.floor(page.length / 7)) === 0))
       const last = mine.flat().filter(({ place }) => place > end - tail)
       return [...new Set([...few, ...last])]
         .sort((a, b) => a.place - b.place)

@@ -27,6 +27,8 @@ export type Pass = {
   readonly late: number
   /** The page asked for stands behind what seems to be the end. */
   readonly confirming: boolean
+  /** Rows read before that were missing there. */
+  readonly gap: number
   /** The offset of an empty page from which we stepped back. */
   readonly emptyAt: number | undefined
 }
@@ -43,6 +45,7 @@ export const newPass = (from: number): Pass => ({
   barren: 0,
   late: 0,
   confirming: false,
+  gap: 0,
   emptyAt: undefined,
 })
 
@@ -60,6 +63,8 @@ export type Sight = {
   /** The longest page so far, this one included. */
   readonly longest: number
   readonly overlap: number
+  /** The window is a part cut so that a page may hold all of it. */
+  readonly part: boolean
   /** How many rows lie between the last row of this page and the last row read. */
   readonly behind: number
   /** The cursor, if the scan ended now; rows later than this are the next run's anyway. */
@@ -75,6 +80,8 @@ export type Verdict =
   /** That can no longer be shown; `pass` goes on all the same, none if there is nothing more. */
   | { readonly _tag: 'Broken'; readonly why: string; readonly pass: Pass | undefined }
 
+/** So many rows come in their old order by chance once in 720 times; one alone would prove no order. */
+const witnesses = 6
 const mostBarren = 100
 const mostLate = 4
 const mostGrowth = 10
@@ -85,17 +92,24 @@ export const judge =
   (pass: Pass, sight: Sight): Verdict => {
     const { rows, fresh, overlap } = sight
     const known = sight.known.filter((place) => place !== undefined)
-    const late = fresh.every(({ modifiedTime }) => modifiedTime > sight.reached)
+    const late = fresh.length > 0 && fresh.every(({ modifiedTime }) => modifiedTime > sight.reached)
     if (rows.length === 0 && pass.offset === 0) return { _tag: 'Done' }
+    if (pass.offset === 0 && pass.emptyAt === rows.length && known.length === rows.length) return { _tag: 'Done' }
     const tooOften = pass.losses >= 10 + pass.pages / 10
     const inverted = known.some((place, i) => place < (known[i - 1] ?? place))
-    const atEnd = known.length === 0 || (!inverted && sight.behind === 0)
-    if (pass.confirming && atEnd && (fresh.length === 0 || (late && pass.late >= mostLate))) return { _tag: 'Done' }
-    if (pass.confirming && !atEnd && !tooOften) return { _tag: 'Back', pass: resume(pass, overlap, false) }
-    if (rules.witness && pass.offset > 0 && known.length === 0) {
+    if (pass.confirming) {
+      const inPlace = known.length === 0 || (!inverted && sight.behind === 0)
+      const over = rows.length === 0 || (rows.length < sight.longest && pass.gap === 0)
+      if (inPlace && over && (fresh.length === 0 || (late && pass.late >= mostLate))) return { _tag: 'Done' }
+      if (!inPlace || known.length === 0)
+        return tooOften
+          ? broken('the end cannot be made out', advance(pass, sight))
+          : { _tag: 'Back', pass: resume(pass, overlap, late) }
+    }
+    if (rules.witness && pass.offset > 0 && known.length < Math.max(1, Math.min(witnesses, overlap))) {
       if (tooOften) return broken('the pages no longer join', advance(pass, sight))
       if (overlap === 0 && rows.length > 0) return broken('the pages are too short to overlap', advance(pass, sight))
-      return { _tag: 'Back', pass: pass.confirming ? resume(pass, overlap, late) : stepBack(pass, sight) }
+      return { _tag: 'Back', pass: stepBack(pass, sight) }
     }
     if (inverted) return broken('the order of the rows changes from page to page', advance(pass, sight))
     return advance(pass, sight)
@@ -127,10 +141,10 @@ const resume = (pass: Pass, overlap: number, late: boolean): Pass => ({
   confirming: false,
 })
 
-const advance = (pass: Pass, { rows, fresh, longest, overlap, behind, reached }: Sight): Verdict => {
+const advance = (pass: Pass, { rows, fresh, longest, overlap, behind, reached, part }: Sight): Verdict => {
   const short = rows.length < longest
   const late = short && fresh.length > 0 && fresh.every(({ modifiedTime }) => modifiedTime > reached)
-  const calm = pass.good >= 3
+  const calm = pass.good >= 15
   const taken: Pass = {
     ...pass,
     growth: calm ? Math.max(0, pass.growth - 1) : pass.growth,
@@ -145,8 +159,8 @@ const advance = (pass: Pass, { rows, fresh, longest, overlap, behind, reached }:
   }
   const beyond = pass.offset + rows.length
   if (late && taken.late >= mostLate) return { _tag: 'Done' }
-  if (short && (fresh.length === 0 || pass.offset === 0))
-    return { _tag: 'Next', pass: { ...taken, offset: beyond, confirming: true } }
+  if (short && (fresh.length === 0 || (part && pass.offset === 0)))
+    return { _tag: 'Next', pass: { ...taken, offset: beyond, confirming: true, gap: behind } }
   const next: Pass = { ...taken, offset: Math.max(0, beyond - overlap + behind) }
   return taken.barren >= mostBarren
     ? { _tag: 'Broken', why: `${mostBarren} pages brought nothing but later changes`, pass: undefined }

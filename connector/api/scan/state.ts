@@ -38,6 +38,8 @@ export type State = {
   readonly unmentioned: number
   /** A time that the clock which stamps rows had certainly reached when the scan began. */
   readonly reached: number | undefined
+  /** The newest modifiedTime met that is not later than the signpost. */
+  readonly newest: number | undefined
   readonly recent: Gathering
   readonly exact: Exact | undefined
 }
@@ -63,18 +65,19 @@ export const begin = (start: {
     flawed: false,
     unmentioned: 0,
     reached: undefined,
+    newest: undefined,
     recent: nothing,
     exact: undefined,
   }
 }
 
-/** The cursor if the scan ended now, none before the first row: what is later may have been missed. */
-export const cursorNow = ({ signpost, reached }: State): O.Option<number> =>
+/** The time up to which nothing can have been missed if the scan ended now, by whichever clock rows are stamped. */
+export const certainNow = ({ signpost, reached }: State): O.Option<number> =>
   reached === undefined || signpost === undefined ? O.none : O.some(Math.min(signpost, reached))
 
 /** What the next run's filter would be if the scan ended now. */
 export const nextFrom = (from: From, state: State): number =>
-  filterFrom(from.startDate, nextCursor(from.cursor, cursorNow(state)), from.lookback)
+  filterFrom(from.startDate, nextCursor(from.cursor, certainNow(state)), from.lookback)
 
 /** Rows that two successive pages of the window under way share. */
 export const overlapNow = ({ longest, pass, windows }: State): number =>
@@ -99,6 +102,7 @@ export const toMarker = (state: State, memory: Memory, filters: Filters, from: F
     recent: recentSince(state.recent, nextFrom(from, state)),
     ...(state.signpost === undefined ? {} : { signpost: toInstant(state.signpost) }),
     ...(state.reached === undefined ? {} : { reached: state.reached }),
+    ...(state.newest === undefined ? {} : { newest: state.newest }),
     ...(Number.isFinite(horizon) ? { horizon } : {}),
   }
 }
@@ -116,6 +120,7 @@ export const fromMarker = (marker: Marker): State => ({
   flawed: marker.flawed,
   unmentioned: marker.unmentioned,
   reached: marker.reached,
+  newest: marker.newest,
   recent: gathered(marker.horizon ?? Number.NEGATIVE_INFINITY, marker.recent),
   exact: undefined,
 })

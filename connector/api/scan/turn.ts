@@ -38,6 +38,7 @@ export const turn =
       fresh,
       longest: state.longest,
       overlap: overlapNow(state),
+      part: isCut(state),
       behind: Math.max(0, Math.round(end - (places[places.length - 1] ?? end))),
       reached: Math.min(state.signpost ?? 0, state.reached ?? Number.NEGATIVE_INFINITY),
     })
@@ -61,6 +62,9 @@ export const turn =
     }))(onVerdict(subject, memory, kept, page, verdict))
   }
 
+/** The window under way is not all that was asked for. */
+const isCut = ({ windows }: State): boolean => windows[0]?.kind === 'part' && Object.keys(windows[0]).length > 1
+
 /** The first page sets the signpost; every page tells how far the rows' own clock had come. */
 const arrive = (subject: Subject, state: State, page: Page, now: number): readonly [State, ReadonlyArray<Note>] => {
   const [post, notes] = state.signpost === undefined ? signpost(page.servedAt, now) : [state.signpost, []]
@@ -74,6 +78,11 @@ const arrive = (subject: Subject, state: State, page: Page, now: number): readon
       signpost: post,
       longest: Math.max(state.longest, page.rows.length),
       reached: Number.isFinite(reached) ? Math.max(state.reached ?? reached, reached) : state.reached,
+      newest: page.rows.reduce(
+        (time, { modifiedTime }) =>
+          modifiedTime <= post && !(time !== undefined && time > modifiedTime) ? modifiedTime : time,
+        state.newest,
+      ),
       exact: state.exact ?? (state.windows[0]?.kind === 'exact' ? firstRound() : undefined),
     },
     early
@@ -155,7 +164,7 @@ const ended = (subject: Subject, memory: Memory, state: State): Onward => {
   return E.right([next, []])
 }
 
-const mostRounds = 5
+const mostRounds = 8
 const barrenRounds = 2
 
 const again = (subject: Subject, state: State, exact: Exact, next: State): Onward => {
