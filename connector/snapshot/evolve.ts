@@ -61,6 +61,23 @@ export const evolve = async (db: Database, table: Table, declared: ReadonlyArray
   return { ...table, columns }
 }
 
+/** The attributes of these records that have no column. A source that collects them itself, in `unknown_attributes`, sends none. */
+export const undeclared = async (db: Database, { columns }: Table, lines: string): Promise<ReadonlyArray<Column>> => {
+  const known = new Set(columns.map(({ name }) => name))
+  if (known.has('unknown_attributes')) return []
+  const found = await db.query(
+    'SELECT DISTINCT unnest(json_keys(line)) AS name FROM (SELECT unnest(string_split($lines, chr(10))) AS line)',
+    {
+      lines,
+    },
+  )
+  return found
+    .map(({ name }) => String(name))
+    .filter((name) => !known.has(name))
+    .sort()
+    .map((name) => ({ name, type: 'JSON' }))
+}
+
 const fits = async (db: Database, table: string, field: string, from: ColumnType, to: ColumnType): Promise<boolean> =>
   from !== 'BIGINT' ||
   to !== 'DOUBLE' ||

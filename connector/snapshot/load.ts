@@ -13,7 +13,7 @@ import { ensureTable, type Table } from './table'
 export type Load = {
   readonly id: number
   readonly stream: string
-  readonly table: Table
+  table: Table
   readonly destination: Destination
   readonly cursor: Column | undefined
   readonly started: number

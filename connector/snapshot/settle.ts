@@ -1,5 +1,6 @@
 import { continueLoad, countRows, cursorText, type Span, writeState } from './books'
 import { type Database, quoted } from './database'
+import { evolve, undeclared } from './evolve'
 import { insertRows } from './insert'
 import type { Load } from './load'
 import { buriedReviews, bury, keepNewest, newDeletions, newestVersions, notRefreshed, removeOutdated } from './merge'
@@ -12,7 +13,10 @@ type Written = { readonly load: Load; readonly after: number }
 export const insertPending = async (db: Database, load: Load): Promise<void> => {
   if (load.pending.count() === 0) return
   load.after ??= Number(await db.scalar(`SELECT coalesce(max(rowid), -1) FROM ${quoted(load.stream)}`))
-  await insertRows(db, load.table, load.destination.generation, load.pending.take())
+  const taken = load.pending.take()
+  const more = await undeclared(db, load.table, taken.lines)
+  if (more.length > 0) load.table = await evolve(db, load.table, more)
+  await insertRows(db, load.table, load.destination.generation, taken)
 }
 
 /** What follows from the rows the transaction has brought, and the states that cover them; the last thing before it is committed. */

@@ -150,7 +150,7 @@ describe('feedback verify', () => {
     const told = await runVerb(verify, ['--db', broken])
     expect(told.status).toBe(1)
     expect(told.stdout).toContain('reviews: id 1 has rating 9.0')
-    expect(told.stdout).toContain('1 of 17 checks failed.')
+    expect(told.stdout).toContain('1 of 18 checks failed.')
     const { stdout, status: failed } = await runVerb(verify, ['--db', broken, '--json'])
     expect(failed).toBe(1)
     expect(JSON.parse(stdout).filter(({ ok }: { ok: boolean }) => !ok)).toMatchObject([

@@ -80,6 +80,20 @@ describe('a schema that changes', () => {
     snapshot.db.close()
   })
 
+  it('keeps an attribute that nobody declared', async () => {
+    const snapshot = await open()
+    await load(snapshot, string, `{"id":1,"modifiedTime":"${time(1)}","new":{"big":9007199254740993}}`)
+    expect(await snapshot.db.query('SELECT id, "new" FROM things')).toEqual([
+      { id: 1, new: '{"big":9007199254740993}' },
+    ])
+    await load(snapshot, string, record(2, '"x"'))
+    expect(await snapshot.db.query('SELECT id, value FROM things ORDER BY id')).toEqual([
+      { id: 1, value: null },
+      { id: 2, value: 'x' },
+    ])
+    snapshot.db.close()
+  })
+
   it('gains a column, and keeps one that is no longer declared', async () => {
     const snapshot = await open()
     await load(snapshot, string, record(1, '"x"'))
@@ -89,7 +103,11 @@ describe('a schema that changes', () => {
       { id: 1, value: 'x', extra: null },
       { id: 2, value: 'y', extra: 1 },
     ])
-    expect((await verify(snapshot)).filter(({ ok }) => !ok)).toEqual([])
+    const results = await verify(snapshot)
+    expect(results.filter(({ ok }) => !ok)).toEqual([])
+    expect(results.find(({ name }) => name === 'attributes nobody declared')).toMatchObject({
+      examples: ['things: value'],
+    })
     snapshot.db.close()
   })
 })

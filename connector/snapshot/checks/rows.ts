@@ -1,5 +1,6 @@
+import type { JsonSchema } from '../../cdk/schema'
 import type { Check } from '../check'
-import { columnsOf, fingerprint } from '../column'
+import { type Column, columnsOf, fingerprint } from '../column'
 import { literal, quoted } from '../database'
 import { type Context, hasColumns, keyText, said, together } from './context'
 
@@ -20,6 +21,18 @@ export const rowChecks = (all: Context): ReadonlyArray<Check> => {
       HAVING coalesce(max(data_type), '') <> ${literal(column.type === 'TIMESTAMPTZ' ? 'TIMESTAMP WITH TIME ZONE' : column.type)}`,
           ),
         ),
+      ),
+    },
+    {
+      name: 'attributes nobody declared',
+      explain:
+        'What came without being declared is kept; ask for a new version of the connector, or declare it in the catalog.',
+      note: true,
+      sql: together(
+        streams.flatMap(({ name, schema, columns }) => [
+          ...undeclaredColumns(name, schema, columns),
+          ...collected(name, columns),
+        ]),
       ),
     },
     {
@@ -90,3 +103,26 @@ export const rowChecks = (all: Context): ReadonlyArray<Check> => {
     },
   ]
 }
+
+const undeclaredColumns = (
+  stream: string,
+  schema: JsonSchema,
+  columns: ReadonlyArray<Column>,
+): ReadonlyArray<string> => {
+  const declared = new Set(columnsOf(schema).map(({ name }) => name))
+  return columns
+    .filter(({ name }) => !declared.has(name))
+    .map(
+      ({ name }) => `
+      SELECT ${literal(`${stream}: ${name}`)} AS what`,
+    )
+}
+
+/** What our own source has collected. */
+const collected = (stream: string, columns: ReadonlyArray<Column>): ReadonlyArray<string> =>
+  columns.some(({ name, type }) => name === 'unknown_attributes' && type === 'JSON')
+    ? [
+        `
+      SELECT DISTINCT ${said(stream, 'name')} FROM (SELECT unnest(json_keys(unknown_attributes)) AS name FROM ${quoted(stream)})`,
+      ]
+    : []
