@@ -10,6 +10,7 @@ import { savingFailure } from './saving-failure'
 import { insertPending, settle } from './settle'
 import type { Snapshot } from './snapshot'
 import { allTables } from './table'
+import { createViews } from './views'
 
 export type SaveOptions = {
   /** Milliseconds since 1970. */
@@ -146,6 +147,7 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {} }: SaveOptions
     finish: () =>
       guarded(async () => {
         for (const load of loads.values()) await end(load, 'incomplete')
+        await db.transaction(() => createViews(db))
         return [...loads.values()].map(({ stream, status, records, started }) => ({
           stream,
           status,

@@ -1,0 +1,78 @@
+import { type Database, literal, quoted } from './database'
+import { parent } from './relations'
+import { allTables, type Table } from './table'
+
+/** The views for people over `reviews`; an attribute that the table does not have is null in them. */
+export const createViews = async (db: Database): Promise<void> => {
+  const tables = await allTables(db)
+  const reviews = tables.find(({ name }) => name === parent)
+  if (reviews === undefined || !['id', 'modifiedTime'].every((name) => has(reviews, name))) return
+  for (const [name, sql] of Object.entries(views(reviews)))
+    if (!tables.some((table) => table.name === name)) await db.run(`CREATE OR REPLACE VIEW ${quoted(name)} AS ${sql}`)
+}
+
+const has = ({ columns }: Table, name: string): boolean => columns.some((column) => column.name === name)
+
+const views = (reviews: Table): Readonly<Record<string, string>> => {
+  const column = (name: string, type: string) => (has(reviews, name) ? quoted(name) : `NULL::${type}`)
+  const inside = (name: string, path: string) => `${column(name, 'JSON')}->>${literal(`$.${path}`)}`
+  const list = (name: string, shape: object) =>
+    `from_json(${column(name, 'JSON')}, ${literal(JSON.stringify([shape]))})`
+  return {
+    reviews_current: `
+      SELECT id AS review_id, ${column('mentionTime', 'TIMESTAMPTZ')} AS mention_time, "modifiedTime" AS modified_time,
+        nullif(${column('rating', 'DOUBLE')}, 0) AS rating, ${column('reviewScore', 'DOUBLE')} AS review_score,
+        TRY_CAST(${inside('location', 'id')} AS BIGINT) AS location_id, ${inside('location', 'name')} AS location_name,
+        TRY_CAST(${inside('provider', 'id')} AS BIGINT) AS provider_id, ${inside('provider', 'name')} AS provider_name,
+        ${inside('provider', 'npi')} AS provider_npi,
+        TRY_CAST(${inside('source', 'id')} AS BIGINT) AS source_id, ${inside('source', 'name')} AS source_name,
+        array_to_string(json_extract_string(${column('contents', 'JSON')}, '$[*].response'), chr(10)) AS text,
+        ${inside('taskDetails', 'status')} AS task_status, ${inside('taskDetails', 'ownerName')} AS task_owner,
+        nullif(${column('visitRecordId', 'VARCHAR')}, '') AS visit_record_id
+      FROM ${parent}`,
+    review_daily: `
+      SELECT mention_time::DATE AS day, source_name, count(*) AS reviews, count(rating) AS rated,
+        round(avg(rating), 2) AS average_rating, round(avg(review_score), 2) AS average_score,
+        count(*) FILTER (review_score < 2.5) AS negative
+      FROM reviews_current GROUP BY ALL`,
+    open_liabilities: `
+      SELECT found.liability."liabilityId" AS liability_id, id AS review_id, found.content_id,
+        found.liability."categoryName" AS category, found.liability.severity.level AS severity_level,
+        found.liability.severity.name AS severity, found.liability.justification, location_id, location_name, provider_name,
+        mention_time, task_status, task_owner
+      FROM (
+        SELECT id, content.id AS content_id, unnest(content.liabilities) AS liability
+        FROM (SELECT id, unnest(${list('contents', { id: 'BIGINT', liabilities: [liability] })}) AS content FROM ${parent})
+      ) AS found JOIN reviews_current ON review_id = id
+      WHERE coalesce(task_status, 'pending') <> 'completed'`,
+    response_times: `
+      SELECT id AS review_id, location_id, location_name, source_name, mention_time, first_response_time,
+        round(epoch(first_response_time - mention_time) / 3600, 1) AS hours
+      FROM (
+        SELECT id, min(answer."engagementTime") AS first_response_time
+        FROM (SELECT id, unnest(${list('engagements', { engagementTime: 'TIMESTAMPTZ' })}) AS answer FROM ${parent})
+        GROUP BY id HAVING first_response_time IS NOT NULL
+      ) JOIN reviews_current ON review_id = id`,
+    location_scorecard: `
+      SELECT location_id, any_value(location_name) AS location_name, count(*) AS reviews, count(rating) AS rated,
+        round(avg(rating), 2) AS average_rating, ${interval('-')} AS rating_low, ${interval('+')} AS rating_high,
+        round(avg(review_score), 2) AS average_score,
+        round(count(first_response_time) / count(*), 2) AS answered, round(median(hours), 1) AS median_hours_to_answer,
+        coalesce(sum(liabilities), 0)::BIGINT AS open_liabilities, max(mention_time) AS last_mention
+      FROM reviews_current
+      LEFT JOIN (SELECT review_id, first_response_time, hours FROM response_times) USING (review_id)
+      LEFT JOIN (SELECT review_id, count(*) AS liabilities FROM open_liabilities GROUP BY review_id) USING (review_id)
+      WHERE location_id IS NOT NULL GROUP BY location_id`,
+  }
+}
+
+const liability = {
+  liabilityId: 'BIGINT',
+  severity: { level: 'BIGINT', name: 'VARCHAR' },
+  categoryName: 'VARCHAR',
+  justification: 'VARCHAR',
+}
+
+/** The bounds of a 95 % interval around the mean rating, as far as ratings go; none for a single one. */
+const interval = (sign: '-' | '+'): string =>
+  `round(least(5, greatest(0, avg(rating) ${sign} 1.96 * stddev_samp(rating) / sqrt(count(rating)))), 2)`
