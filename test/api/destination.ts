@@ -86,7 +86,13 @@ export const run = async (stream: 'reviews' | 'deletions', settings: Settings, s
       else erase(destination, row.id, row.modifiedTime)
     }
     items += 1
-    if (items > (settings.mostItems ?? 1000)) return { state: { ...current, scan: undefined }, sent, failure: transientFailure('the scan does not end'), finished: false }
+    if (items > (settings.mostItems ?? 1000))
+      return {
+        state: { ...current, scan: undefined },
+        sent,
+        failure: transientFailure('the scan does not end'),
+        finished: false,
+      }
     const over = settings.crash !== undefined && items >= settings.crash.items
     if (!over || settings.crash?.stateKept) {
       if (item.last === undefined) current = { ...current, scan: JSON.parse(JSON.stringify(item.marker())) }

@@ -1,0 +1,261 @@
+import * as TE from 'fp-ts/TaskEither'
+import { toInstant, toMillis } from '../../connector/api/model/scalar'
+import type { Cut, FetchPage } from '../../connector/api/page'
+
+/** Numbers in [0, 1) that follow from a seed (mulberry32). */
+export const dice = (seed: number): (() => number) => {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let t = state
+    t = Math.imul(t ^ (t >>> 15), t | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+  }
+}
+
+export type Order = 'ascending' | 'descending' | 'id' | 'ties' | 'random'
+
+/** How a service behaves; times in milliseconds, activity in rows a request. */
+export type Weather = {
+  readonly order: Order
+  readonly clamp: number
+  readonly rows: number
+  /** How many rows carry the same modifiedTime, as after a bulk change. */
+  readonly tied: number
+  readonly change: number
+  readonly remove: number
+  readonly add: number
+  readonly restore: number
+  /** Once in so many requests `burstSize` rows are changed, deleted or added at once. */
+  readonly burstEvery: number
+  readonly burstSize: number
+  /** Deletes or changes the last rows of the page before, each time. */
+  readonly attack: number
+  /** How late a version becomes visible after its own modifiedTime, at most. */
+  readonly lag: number
+  /** The Date header against the clock that stamps rows; none: no header. */
+  readonly skew: number | undefined
+  readonly latency: number
+  readonly inclusive: boolean
+  /** Serves fewer rows than asked for, now and then. */
+  readonly shortPages: boolean
+  readonly unmentioned: number
+}
+
+export const fair: Weather = {
+  order: 'ascending',
+  clamp: 1000,
+  rows: 300,
+  tied: 1,
+  change: 0,
+  remove: 0,
+  add: 0,
+  restore: 0,
+  burstEvery: 0,
+  burstSize: 0,
+  attack: 0,
+  lag: 0,
+  skew: 0,
+  latency: 200,
+  inclusive: false,
+  shortPages: false,
+  unmentioned: 0,
+}
+
+type Row = {
+  readonly id: number
+  readonly modifiedTime: number
+  readonly visible: number
+  readonly mention: number | undefined
+  readonly source: number
+  readonly version: number
+}
+
+const cutOf = ({ id, modifiedTime, mention, source, version }: Row): Cut => {
+  const raw = Buffer.from(
+    JSON.stringify({
+      id,
+      modifiedTime: toInstant(modifiedTime),
+      ...(mention === undefined ? {} : { mentionTime: toInstant(mention) }),
+      source: { id: source },
+      version,
+    }),
+  )
+  return { id: String(id), modifiedTime, raw, json: raw }
+}
+
+/** A service whose rows change between requests, and the truth about them. */
+export type Service = {
+  readonly reviews: FetchPage
+  readonly deletions: FetchPage
+  readonly now: () => number
+  readonly sleep: (millis: number) => void
+  readonly calm: () => void
+  readonly requests: () => number
+  /** Live reviews: version by id. */
+  readonly truth: () => ReadonlyMap<string, number>
+  /** Deleted reviews by id, with the time. */
+  readonly deleted: () => ReadonlyMap<string, number>
+  readonly mostUnderWay: () => number
+}
+
+const start = Date.UTC(2026, 0, 1)
+
+export const simulate = (weather: Weather, seed: number): Service => {
+  const random = dice(seed)
+  const below = (n: number): number => Math.floor(random() * n)
+  let clock = start + 30 * 86_400_000
+  let requests = 0
+  let underWay = 0
+  let most = 0
+  let busy = true
+  let nextId = 1
+  let version = 0
+  let tail: readonly string[] = []
+  /** All versions that may still be seen, the newest last. */
+  const live = new Map<number, readonly Row[]>()
+  const gone = new Map<number, { readonly time: number; readonly visible: number }>()
+  /** Until then a row deleted late is still served. */
+  const ids: number[] = []
+
+  const stamp = (time: number): Pick<Row, 'modifiedTime' | 'visible'> => ({
+    modifiedTime: time,
+    visible: time + (weather.lag > 0 && random() < 0.5 ? below(weather.lag) : 0),
+  })
+  const put = (row: Row): void => {
+    live.set(row.id, [...(live.get(row.id) ?? []).filter(({ visible }) => visible <= clock).slice(-1), row])
+  }
+  const add = (time: number): void => {
+    const id = nextId++
+    ids.push(id)
+    put({
+      id,
+      ...stamp(time),
+      mention: random() < weather.unmentioned ? undefined : start - below(300 * 86_400_000),
+      source: 1 + below(6),
+      version: version++,
+    })
+  }
+  const change = (id: number): void => {
+    const row = live.get(id)?.at(-1)
+    if (row !== undefined) put({ ...row, ...stamp(clock), version: version++ })
+  }
+  const remove = (id: number): void => {
+    if (!live.delete(id)) return
+    gone.set(id, { time: clock, visible: stamp(clock).visible })
+  }
+  const restore = (id: number): void => {
+    if (live.has(id) || !gone.delete(id)) return
+    put({ id, ...stamp(clock), mention: start - below(300 * 86_400_000), source: 1 + below(6), version: version++ })
+  }
+  const any = (): number => ids[below(ids.length)] ?? 0
+  const times = (n: number, act: () => void): void => {
+    for (let i = Math.floor(n) + (random() < n % 1 ? 1 : 0); i > 0; i--) act()
+  }
+
+  for (let i = 0; i < weather.rows; i++) add(start + Math.floor(i / weather.tied) * 60_000)
+
+  const happen = (): void => {
+    if (!busy) return
+    for (const id of weather.attack === 0 ? [] : tail.slice(-weather.attack)) {
+      if (random() < 0.5) remove(Number(id))
+      else change(Number(id))
+    }
+    times(weather.change, () => change(any()))
+    times(weather.remove, () => remove(any()))
+    times(weather.add, () => add(clock))
+    times(weather.restore, () => restore(any()))
+    if (weather.burstEvery > 0 && random() < 1 / weather.burstEvery) {
+      const kind = below(3)
+      const from = below(ids.length)
+      const size = kind === 2 ? Math.min(weather.burstSize, 30) : weather.burstSize
+      for (let i = 0; i < size; i++) {
+        const id = ids[(from + i) % ids.length] ?? 0
+        if (kind === 0) remove(id)
+        else if (kind === 1) change(id)
+        else add(clock)
+      }
+    }
+  }
+
+  const served = (rows: readonly Row[]): readonly Row[] => {
+    const key = rows.map((row) => ({ row, tie: random() }))
+    const by = {
+      ascending: (a: Row, b: Row) => a.modifiedTime - b.modifiedTime || a.id - b.id,
+      descending: (a: Row, b: Row) => b.modifiedTime - a.modifiedTime || a.id - b.id,
+      id: (a: Row, b: Row) => a.id - b.id,
+      ties: (a: Row, b: Row) => a.modifiedTime - b.modifiedTime,
+      random: () => 0,
+    }[weather.order]
+    return key.sort((a, b) => by(a.row, b.row) || a.tie - b.tie).map(({ row }) => row)
+  }
+
+  const answer =
+    (all: () => readonly Row[], isReview: boolean): FetchPage =>
+    (request) =>
+    async () => {
+      underWay += 1
+      most = Math.max(most, underWay)
+      await Promise.resolve()
+      requests += 1
+      clock += Math.floor(weather.latency / 2)
+      happen()
+      clock += Math.floor(weather.latency / 2)
+      const from = toMillis(request.modifiedTimeFrom)
+      const after = request.mentionTimeAfter === undefined ? undefined : toMillis(request.mentionTimeAfter)
+      const before = request.mentionTimeBefore === undefined ? undefined : toMillis(request.mentionTimeBefore)
+      const matching = all().filter(
+        ({ modifiedTime, mention, source }) =>
+          (weather.inclusive ? modifiedTime >= from : modifiedTime > from) &&
+          (request.sources?.includes(source) ?? true) &&
+          (after === undefined ||
+            (mention !== undefined && (weather.inclusive ? mention >= after : mention > after))) &&
+          (before === undefined || (mention !== undefined && mention < before)),
+      )
+      const limit = Math.min(request.limit, weather.clamp)
+      const length = weather.shortPages && random() < 0.3 ? Math.ceil(limit * (0.4 + random() * 0.6)) : limit
+      const rows = served(matching)
+        .slice(request.offset, request.offset + length)
+        .map(cutOf)
+      if (isReview && rows.length > 0) tail = rows.map(({ id }) => id)
+      underWay -= 1
+      return TE.right({
+        rows,
+        filter: { sources: request.sources ?? [1, 2, 3, 4, 5, 6] },
+        unknown: [],
+        ...(weather.skew === undefined ? {} : { servedAt: clock + weather.skew }),
+      })()
+    }
+
+  return {
+    reviews: answer(
+      () =>
+        [...live.values()].flatMap((versions) => {
+          const seen = versions.filter(({ visible }) => visible <= clock).at(-1)
+          return seen === undefined ? [] : [seen]
+        }),
+      true,
+    ),
+    deletions: answer(
+      () =>
+        [...gone].flatMap(([id, { time, visible }]) =>
+          visible <= clock
+            ? [{ id, modifiedTime: time, visible, mention: undefined, source: 1 + (id % 6), version: 0 }]
+            : [],
+        ),
+      false,
+    ),
+    now: () => clock,
+    sleep: (millis) => {
+      clock += millis
+    },
+    calm: () => {
+      busy = false
+    },
+    requests: () => requests,
+    truth: () => new Map([...live].map(([id, versions]) => [String(id), versions.at(-1)?.version ?? -1])),
+    deleted: () => new Map([...gone].map(([id, { time }]) => [String(id), time])),
+    mostUnderWay: () => most,
+  }
+}
