@@ -5,8 +5,15 @@ import { sentenceFor, wordsOf } from './generate'
 import { patched } from './patched'
 import { answers } from './phrases'
 
-/** How many reviews change, are deleted and arrive in one step. */
-export type Churn = { readonly change: number; readonly delete: number; readonly add: number }
+/** How many reviews change, are deleted, arrive and come back from the deleted ones in one step. */
+export type Churn = {
+  readonly change: number
+  readonly delete: number
+  readonly add: number
+  readonly restore: number
+}
+
+export const quiet: Churn = { change: 0, delete: 0, add: 0, restore: 0 }
 
 const chosen = (count: number, nonce: number): string =>
   `(SELECT id FROM review ORDER BY hash(id + ${nonce} * 104729) LIMIT ${count})`
@@ -32,12 +39,21 @@ FROM (
 ) WHERE id = picked`
 
 const remove = (count: number, nonce: number, now: number): string => `
+INSERT INTO buried SELECT * FROM review WHERE id IN ${chosen(count, nonce + 1)};
 INSERT INTO deleted SELECT id, source_id, epoch_ms(${now}) FROM review WHERE id IN ${chosen(count, nonce + 1)};
 DELETE FROM review WHERE id IN ${chosen(count, nonce + 1)}`
+
+/** A review that a source shows again is modified by that; its deletion stays told. */
+const restore = (count: number, nonce: number, now: number): string => `
+CREATE OR REPLACE TEMP TABLE risen AS SELECT id FROM buried ORDER BY hash(id + ${nonce} * 15485863) LIMIT ${count};
+INSERT INTO review SELECT * REPLACE (epoch_ms(${now}) AS modified, ${patched(`'{"modifiedTime":"${toInstant(now)}"}'`)} AS original)
+  FROM buried WHERE id IN (SELECT id FROM risen);
+DELETE FROM buried WHERE id IN (SELECT id FROM risen)`
 
 /** One step of life at the time `now`; the same `nonce` on the same data does the same. */
 export const churn = async (database: Database, step: Churn, nonce: number, now: number): Promise<void> => {
   if (step.change > 0) await database.run(change(step.change, nonce, now))
   if (step.delete > 0) await database.run(remove(step.delete, nonce, now))
+  if (step.restore > 0) await database.run(restore(step.restore, nonce, now))
   if (step.add > 0) await arrive(database, step.add, now)
 }

@@ -9,7 +9,10 @@ export type Asked = {
 
 /** An entity that somebody asked for; `reviews` is the condition that picks its reviews. */
 export type Found = {
+  /** As it was asked for. */
   readonly id: string
+  /** Of the service's own. */
+  readonly number: number
   readonly name: string
   readonly person: boolean
   readonly reviews: string
@@ -49,7 +52,13 @@ export const findEntities = async (database: Database, asked: Asked): Promise<Re
         { id },
       )
       if (row !== undefined)
-        found.push({ id, name: String(row.name), person: name === 'personId', reviews: reviews(String(row.id)) })
+        found.push({
+          id,
+          number: Number(row.id),
+          name: String(row.name),
+          person: name === 'personId',
+          reviews: reviews(String(row.id)),
+        })
     }
   return found
 }

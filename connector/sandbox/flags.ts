@@ -98,9 +98,9 @@ export const flags: Readonly<Record<string, Flag>> = {
   },
   churn: {
     value: 'COUNTS',
-    help: 'what happens after every page of reviews, such as change=3,delete=1,add=1',
+    help: 'what happens after every page of reviews, such as change=3,delete=1,add=1,restore=1',
     read: matching(
-      /^(?:change|delete|add)=\d{1,6}(?:,(?:change|delete|add)=\d{1,6})*$/,
+      /^(?:change|delete|add|restore)=\d{1,6}(?:,(?:change|delete|add|restore)=\d{1,6})*$/,
       'counts such as change=3,delete=1,add=1',
       ([text]) => ({
         churn: Object.fromEntries(

@@ -1,4 +1,5 @@
 import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import { type Api, type Lookups, lookupAt } from '../api/api'
 import type { ApiError } from '../api/error'
@@ -6,6 +7,7 @@ import { parseJson } from '../api/json-text'
 import { type Answer, type Route, toDecodeError } from '../api/route'
 import * as routes from '../api/routes'
 import { badRequest } from './refusals'
+import { isWellFormed } from './well-formed'
 
 /** A request as it came in. */
 export type Incoming = {
@@ -33,9 +35,20 @@ const fields = (pairs: URLSearchParams): unknown =>
 
 const json = ({ contentType, body }: Incoming): E.Either<ApiError, unknown> =>
   /^application\/json\b/i.test(contentType)
-    ? E.tryCatch(
-        () => parseJson(body.toString('utf8')),
-        () => badRequest('the body is not JSON'),
+    ? pipe(
+        // A value nested too deep to be walked is refused as one that cannot be parsed.
+        E.tryCatch(
+          () => {
+            const value = parseJson(body.toString('utf8'))
+            return { value, wellFormed: isWellFormed(value) }
+          },
+          () => badRequest('the body is not JSON'),
+        ),
+        E.filterOrElse(
+          ({ wellFormed }) => wellFormed,
+          () => badRequest('the body holds a text that is not Unicode'),
+        ),
+        E.map(({ value }) => value),
       )
     : E.left(badRequest('expected the header Content-Type: application/json'))
 

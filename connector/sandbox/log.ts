@@ -8,7 +8,7 @@ export type Entry = {
   readonly operation: Operation | null
   readonly method: string
   readonly path: string
-  /** What was asked, if it could be read and is not long. */
+  /** What was asked; null if it could not be read, is long, or holds a secret. */
   readonly request: unknown
   /** Null: no answer was sent. */
   readonly status: number | null

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import type { Lookups } from '../api/api'
-import type { Churn } from './churn'
+import { type Churn, quiet } from './churn'
 import { docsPage } from './docs-page'
 import type { Log } from './log'
 import { openApi } from './openapi'
@@ -10,7 +10,7 @@ import { jsonReply, refusal } from './respond'
 import type { Page } from './serve'
 import type { Service } from './service'
 
-const Step = t.exact(t.partial({ change: t.number, delete: t.number, add: t.number }))
+const Step = t.exact(t.partial({ change: t.number, delete: t.number, add: t.number, restore: t.number }))
 const isCount = (count: number | undefined): boolean =>
   count === undefined || (Number.isInteger(count) && count >= 0 && count <= 1_000_000)
 
@@ -48,7 +48,7 @@ export const sandboxPages = (service: Service, log: Log, lookups: Lookups): Read
     answer: async (request) => {
       const step = stepOf(await readBody(request))
       if (step === undefined) return refusal(400, 'expected counts such as {"change": 3, "delete": 1, "add": 1}')
-      await service.churn({ change: 0, delete: 0, add: 0, ...step })
+      await service.churn({ ...quiet, ...step })
       return jsonReply(200, { done: step })
     },
   },

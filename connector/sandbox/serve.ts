@@ -49,6 +49,9 @@ const targetOf = (request: IncomingMessage): URL | undefined => {
   return URL.canParse(target) ? new URL(target) : undefined
 }
 
+/** What the log can hold of a request. */
+const brief = (asked: unknown): unknown => ((JSON.stringify(asked) ?? '').length > 10_000 ? null : (asked ?? null))
+
 /** An `Api` over HTTP: the inverse of `httpApi`. */
 export const serve = async (api: Api, serving: Serving): Promise<Server> => {
   const { tokens, now, shown, log, pages } = serving
@@ -69,7 +72,7 @@ export const serve = async (api: Api, serving: Serving): Promise<Server> => {
       operation: handler.operation,
       method: handler.method,
       path: url.pathname,
-      request: handler.token === undefined ? undefined : asked,
+      request: handler.token === undefined ? null : brief(asked),
       status: reply?.status ?? null,
       bytes: reply?.body.length ?? 0,
       fault: fault?.kind ?? null,

@@ -52,7 +52,8 @@ export const service = (database: Database, behaviour: Behaviour): Service => {
     return change
   }
   const live = async (step: Churn): Promise<void> => {
-    if (step.change + step.delete + step.add > 0) await changing(churn(database, step, ++turns * 31, now()))
+    if (step.change + step.delete + step.add + step.restore > 0)
+      await changing(churn(database, step, ++turns * 31, now()))
   }
   return {
     api: {

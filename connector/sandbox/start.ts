@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Api, Lookups } from '../api/api'
 import { issueToken } from '../api/routes'
-import type { Churn } from './churn'
+import { type Churn, quiet } from './churn'
 import type { Order } from './export-orders'
 import type { Rule } from './faults'
 import { holdData, type Place } from './hold'
@@ -72,8 +72,6 @@ export type Sandbox = {
   readonly log: () => ReadonlyArray<Entry>
   readonly close: () => Promise<void>
 }
-
-const quiet: Churn = { change: 0, delete: 0, add: 0 }
 
 /** Seeds a service, serves it on loopback and answers once it listens; rejects with `Stopped`. */
 export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbox> => {

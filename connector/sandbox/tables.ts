@@ -20,6 +20,7 @@ CREATE TABLE review (
   liability INTEGER, task_id BIGINT, task_status VARCHAR, task_owner INTEGER,
   answer INTEGER, answered TIMESTAMP, visit_record_id VARCHAR, original VARCHAR, original_brand VARCHAR, original_comment VARCHAR
 );
+CREATE TABLE buried AS FROM review;
 CREATE TABLE visit (id VARCHAR PRIMARY KEY, received TIMESTAMP NOT NULL, code VARCHAR, npi VARCHAR, record VARCHAR NOT NULL, reviewed BOOLEAN NOT NULL);
 CREATE TABLE deleted (id BIGINT NOT NULL, source_id BIGINT, modified TIMESTAMP NOT NULL);
 `

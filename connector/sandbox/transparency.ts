@@ -98,7 +98,7 @@ export const retrieveReviews = async (
       entities,
       filter: {
         ...filters,
-        entityId: Number(found[0]?.id),
+        entityId: found[0]?.number ?? null,
         scrollKey: last === undefined ? null : scrollKeyOf(last),
         person: found.some(({ person }) => person),
         fromDate: request.fromDate ?? null,

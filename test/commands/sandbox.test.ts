@@ -95,7 +95,7 @@ describe('feedback sandbox', () => {
 
 describe('an option', () => {
   it.each([
-    [{ churn: 'change=3,delete=1,add=2' }, { churn: { change: 3, delete: 1, add: 2 } }],
+    [{ churn: 'change=3,delete=1,add=2,restore=1' }, { churn: { change: 3, delete: 1, add: 2, restore: 1 } }],
     [{ latency: '200' }, { latency: { least: 200, most: 200 } }],
     [{ latency: '50-400' }, { latency: { least: 50, most: 400 } }],
     [{ 'rate-limit': '60' }, { rate: { requests: 60, seconds: 60 } }],

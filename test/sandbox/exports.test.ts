@@ -242,6 +242,25 @@ describe('churn', () => {
     const { reviews: told } = await page(sandbox, deleted, { modifiedTimeFrom: '2026-07-01T00:00:00.000Z' })
     expect(told.map(({ id }) => String(id))).toEqual(gone.map(({ id }) => id))
   })
+
+  it('restores deleted reviews as they were, later', async () => {
+    let now = Date.parse('2026-07-01T00:00:00Z')
+    const sandbox = await start({ reviews: 50, until, now: () => now })
+    const before = await sandbox.truth()
+    await sandbox.churn({ delete: 3 })
+    now += 60_000
+    await sandbox.churn({ restore: 2 })
+    const after = await sandbox.truth()
+    expect(after.reviews).toHaveLength(49)
+    expect(after.deleted).toHaveLength(before.deleted.length + 3)
+    const texts = new Map(before.reviews.map(({ id, json }) => [id, json]))
+    const back = after.reviews.filter(({ modifiedTime }) => modifiedTime === '2026-07-01T00:01:00.000Z')
+    expect(back).toHaveLength(2)
+    const timeless = (text: string | undefined) => text?.replace(/"modifiedTime":"[^"]*"/, '')
+    for (const { id, json } of back) expect(timeless(json)).toBe(timeless(texts.get(id)))
+    await sandbox.churn({ restore: 5 })
+    expect((await sandbox.truth()).reviews.map(({ id }) => id)).toEqual(before.reviews.map(({ id }) => id))
+  })
 })
 
 describe('faults', () => {

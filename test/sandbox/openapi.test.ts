@@ -74,5 +74,8 @@ it('is served, with a page to try it that asks no other host', async () => {
   expect((await post(sandbox, '/api/other/sources', {})).status).toBe(200)
   const page = await get(sandbox, '/docs')
   expect(page.headers.get('Content-Type')).toBe('text/html;charset=UTF-8')
-  expect(await page.text()).not.toMatch(/https?:\/\//)
+  const text = await page.text()
+  expect(text).not.toMatch(/https?:\/\//)
+  const [, script] = /<script>(.*)<\/script>/s.exec(text) ?? []
+  expect(() => new Function(script ?? 'no script')).not.toThrow()
 })
