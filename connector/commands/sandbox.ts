@@ -4,6 +4,7 @@ import { command, type Given, Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import { type Rule, readPlan } from '../sandbox/faults'
 import { faultHelp, flagOptions, readFlags } from '../sandbox/flags'
+import { operations } from '../sandbox/operations'
 import { startSandbox } from '../sandbox/start'
 
 const wrong = (what: string): Stopped =>
@@ -56,6 +57,7 @@ export const sandbox = command({
     'A plan of faults is a list of rules such as',
     '  [{"kind": "429", "operation": "exports", "requests": [3, 5], "retry_after": 2},',
     '   {"kind": "503", "share": 0.05}, {"kind": "clamp", "limit": 200, "from": 10, "to": 20}]',
+    `Operations are called ${operations.join(', ')}; exports stands for both exports.`,
     "`requests` counts the requests of the rule's operations (default all) from 1; or `share` of those `from` … `to`, at most",
     '`times`. The first rule that strikes wins. The kinds, with `retry_after`, `retry_after_date`, `delay_ms`, `limit`:',
     ...faultHelp,

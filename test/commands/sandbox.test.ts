@@ -7,6 +7,7 @@ import { help, type Io, parse, Stopped } from '../../connector/cdk/cli'
 import { sandbox } from '../../connector/commands/sandbox'
 import { faultKinds } from '../../connector/sandbox/faults'
 import { flags, readFlags } from '../../connector/sandbox/flags'
+import { operations } from '../../connector/sandbox/operations'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandbox-verb-'))
 
@@ -88,6 +89,7 @@ describe('feedback sandbox', () => {
     const text = help('feedback', sandbox)
     for (const name of [...Object.keys(flags), 'faults']) expect(text).toContain(`--${name} `)
     for (const [kind, meaning] of Object.entries(faultKinds)) expect(text).toContain(`${kind.padEnd(12)}${meaning}`)
+    for (const operation of operations) expect(text).toContain(operation)
     for (const path of ['/openapi.json', '/docs', '/__sandbox/log', '/__sandbox/stats', '/__sandbox/truth'])
       expect(text).toContain(path)
   })
