@@ -34,6 +34,21 @@ export const syncInto = async (
   }
 }
 
+/** Also writes what a run says into a DuckDB file: the config's `snapshot_path`. */
+export const copyInto = async (
+  path: string,
+): Promise<{ readonly write: Consumer; readonly finish: () => Promise<void> }> => {
+  const snapshot = await runOrStop(openSnapshot(path))
+  const saver = await saveTo(snapshot, { now: Date.now })
+  return {
+    write: saver.write,
+    finish: async () => {
+      await saver.finish()
+      snapshot.db.close()
+    },
+  }
+}
+
 /** What a person wants to hear while a run goes on. */
 const telling = (io: Io): Consumer => {
   const counts = new Map<string, number>()

@@ -2,6 +2,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { Io } from '../cdk/cli'
 import { readJson } from '../cdk/file'
+import { untilStop } from '../cdk/stopping'
 import { inFile, orStop, runOrStop } from '../load'
 import { type ExpectedStreams, expectedStreams } from '../snapshot/configured-catalog'
 import { incoming } from '../snapshot/incoming'
@@ -20,13 +21,17 @@ export const catalogOption = {
 export const takeIn = async (
   io: Io,
   snapshot: Snapshot,
-  { files, expected }: { readonly files: ReadonlyArray<string>; readonly expected: ExpectedStreams },
+  {
+    files,
+    expected,
+    history,
+  }: { readonly files: ReadonlyArray<string>; readonly expected: ExpectedStreams; readonly history: boolean },
 ): Promise<ReadonlyArray<Saved>> => {
   const wishes = Object.fromEntries([...expected].map(([stream, { wish }]) => [stream, wish]))
   const outcomes: Array<Saved> = []
   for (const input of files.length === 0 ? [io.stdin] : files.map(fileBytes)) {
-    const saver = await saveTo(snapshot, { now: Date.now, wishes })
-    for await (const message of incoming(unpacked(until(io.stop, input)), { now: Date.now, expected })) {
+    const saver = await saveTo(snapshot, { now: Date.now, wishes, history })
+    for await (const message of incoming(unpacked(untilStop(io.stop, input)), { now: Date.now, expected })) {
       if (message._tag === 'Log') io.warn(message.message)
       if (message._tag === 'Records') io.progress(`${message.stream}: ${new Date(message.at).toISOString()}`)
       await saver.write(message)
@@ -48,16 +53,3 @@ export const loadExpected = async (path: string | undefined): Promise<ExpectedSt
   path === undefined
     ? ownStreams
     : orStop(pipe(expectedStreams(await runOrStop(readJson('catalog', path))), E.mapLeft(inFile(path))))
-
-/** Ends the input at a signal, so that what has come is committed. */
-async function* until<A>(stop: AbortSignal, input: AsyncIterable<A>): AsyncIterable<A> {
-  const stopped = new Promise<undefined>((resolve) =>
-    stop.addEventListener('abort', () => resolve(undefined), { once: true }),
-  )
-  const items = input[Symbol.asyncIterator]()
-  while (!stop.aborted) {
-    const next = await Promise.race([items.next(), stopped])
-    if (next === undefined || next.done === true) return
-    yield next.value
-  }
-}

@@ -22,7 +22,14 @@ export const read = command({
     const print: Consumer = async (message) => {
       for (const chunk of toLines(message)) await io.print(chunk)
     }
-    const ending = await runRead(io, wired, { catalog, state }, [print])
+    // Loaded only where it is asked for: DuckDB is much to start with.
+    const copy =
+      config.snapshot_path === undefined
+        ? undefined
+        : await (await import('../../sync.js')).copyInto(config.snapshot_path)
+    const consumers = copy === undefined ? [print] : [print, copy.write]
+    const ending = await runRead(io, wired, { catalog, state }, consumers)
+    await copy?.finish()
     await wired.close()
     return ending === 'failed' ? 1 : 0
   },

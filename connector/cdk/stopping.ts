@@ -1,0 +1,19 @@
+/** The value, or `undefined` if the signal comes first. No race of promises: one that outlives the value would hold it. */
+export const beforeStop = <A>(stop: AbortSignal, value: Promise<A>): Promise<A | undefined> =>
+  new Promise((resolve, reject) => {
+    const onStop = () => resolve(undefined)
+    const leave = () => stop.removeEventListener('abort', onStop)
+    stop.addEventListener('abort', onStop)
+    if (stop.aborted) onStop()
+    value.then(resolve, reject).finally(leave)
+  })
+
+/** The items of `input` until the signal. */
+export async function* untilStop<A>(stop: AbortSignal, input: AsyncIterable<A>): AsyncIterable<A> {
+  const items = input[Symbol.asyncIterator]()
+  for (;;) {
+    const next = await beforeStop(stop, items.next())
+    if (next === undefined || next.done === true || stop.aborted) return
+    yield next.value
+  }
+}
