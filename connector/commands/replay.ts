@@ -27,7 +27,7 @@ export const replay = command({
       )
     const expected = await loadExpected(options.catalog?.toString())
     return withSnapshot(String(options.db), 'write', async (snapshot) => {
-      const outcomes = await takeIn(io, snapshot, { files: positionals, expected })
+      const outcomes = await takeIn(io, snapshot, { files: positionals, expected, history: false })
       const content = await contentHash(snapshot)
       const rows = content.tables.map(({ table, rows, hash }) => [table, rows.toLocaleString('en'), hash])
       await io.print(

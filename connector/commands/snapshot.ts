@@ -10,6 +10,7 @@ export const snapshot = command({
   options: {
     db: { ...dbOption, help: 'The DuckDB file; made if it is missing' },
     catalog: catalogOption,
+    history: { type: 'boolean', help: 'From now on, keep every version of a row; see the views NAME_versions' },
     json: { type: 'boolean', help: 'Print the outcome as JSON' },
   },
   examples: [
@@ -22,7 +23,7 @@ export const snapshot = command({
   run: async (io, { options, positionals }) => {
     const expected = await loadExpected(options.catalog?.toString())
     return withSnapshot(String(options.db), 'write', async (opened) => {
-      const outcomes = await takeIn(io, opened, { files: positionals, expected })
+      const outcomes = await takeIn(io, opened, { files: positionals, expected, history: options.history === true })
       if (options.json === true) await io.print(`${JSON.stringify(outcomes, null, 2)}\n`)
       else io.warn(table(outcomes).trimEnd())
       return outcomes.every(({ status }) => status === 'complete') ? 0 : 1

@@ -1,5 +1,6 @@
 import { type Column, type ColumnType, fingerprint } from './column'
 import { type Database, quoted } from './database'
+import { historyOf } from './history'
 import type { Table } from './table'
 
 /** What a column must do to take what its schema now declares. */
@@ -33,31 +34,35 @@ const changes = (held: ReadonlyArray<Column>, declared: ReadonlyArray<Column>): 
  * every old value, and a column of another type stays beside the new one as `name__type`.
  */
 export const evolve = async (db: Database, table: Table, declared: ReadonlyArray<Column>): Promise<Table> => {
-  const name = quoted(table.name)
+  const places = [table.name, ...(table.history ? [historyOf(table.name)] : [])].map(quoted)
+  const everywhere = async (sql: (place: string) => string) => {
+    for (const place of places) await db.run(sql(place))
+  }
   let columns = [...table.columns]
   let rewritten = false
   for (const change of changes(table.columns, declared)) {
     const { column } = change
     const field = quoted(column.name)
     if (change._tag === 'Add') {
-      await db.run(`ALTER TABLE ${name} ADD COLUMN ${field} ${column.type}`)
+      await everywhere((place) => `ALTER TABLE ${place} ADD COLUMN ${field} ${column.type}`)
       columns = [...columns, column]
       continue
     }
     rewritten = true
-    if (change._tag === 'Widen' && (await fits(db, name, field, change.from, column.type))) {
-      await db.run(
-        `ALTER TABLE ${name} ALTER ${field} TYPE ${column.type} USING ${converted(field, change.from, column.type)}`,
+    if (change._tag === 'Widen' && (await fits(db, places, field, change.from, column.type))) {
+      await everywhere(
+        (place) =>
+          `ALTER TABLE ${place} ALTER ${field} TYPE ${column.type} USING ${converted(field, change.from, column.type)}`,
       )
       columns = columns.map((each) => (each.name === column.name ? column : each))
       continue
     }
     const aside = freeName(columns, `${column.name}__${change.from.toLowerCase()}`)
-    await db.run(`ALTER TABLE ${name} RENAME ${field} TO ${quoted(aside)}`)
-    await db.run(`ALTER TABLE ${name} ADD COLUMN ${field} ${column.type}`)
+    await everywhere((place) => `ALTER TABLE ${place} RENAME ${field} TO ${quoted(aside)}`)
+    await everywhere((place) => `ALTER TABLE ${place} ADD COLUMN ${field} ${column.type}`)
     columns = [...columns.map((each) => (each.name === column.name ? { ...each, name: aside } : each)), column]
   }
-  if (rewritten) await db.run(`UPDATE ${name} SET _airbyte_raw_id = ${fingerprint(columns)}`)
+  if (rewritten) await everywhere((place) => `UPDATE ${place} SET _airbyte_raw_id = ${fingerprint(columns)}`)
   return { ...table, columns }
 }
 
@@ -78,10 +83,17 @@ export const undeclared = async (db: Database, { columns }: Table, lines: string
     .map((name) => ({ name, type: 'JSON' }))
 }
 
-const fits = async (db: Database, table: string, field: string, from: ColumnType, to: ColumnType): Promise<boolean> =>
-  from !== 'BIGINT' ||
-  to !== 'DOUBLE' ||
-  (await db.scalar(`SELECT count(*) FROM ${table} WHERE abs(${field}::HUGEINT) > 9007199254740992`)) === 0
+const fits = async (
+  db: Database,
+  places: ReadonlyArray<string>,
+  field: string,
+  from: ColumnType,
+  to: ColumnType,
+): Promise<boolean> => {
+  if (from !== 'BIGINT' || to !== 'DOUBLE') return true
+  const all = places.map((place) => `SELECT ${field} AS value FROM ${place}`).join(' UNION ALL ')
+  return (await db.scalar(`SELECT count(*) FROM (${all}) WHERE abs(value::HUGEINT) > 9007199254740992`)) === 0
+}
 
 const converted = (field: string, from: ColumnType, to: ColumnType): string => {
   if (to === 'JSON') return `to_json(${field})`

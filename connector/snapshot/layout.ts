@@ -16,6 +16,3 @@ export const layout = `
     load BIGINT, run BIGINT, stream VARCHAR, sync_mode VARCHAR, started TIMESTAMPTZ, ended TIMESTAMPTZ, seconds DOUBLE,
     records BIGINT, source_records BIGINT, rows BIGINT, cursor_from VARCHAR, cursor_to VARCHAR, generation BIGINT,
     status VARCHAR)`
-
-/** Names a stream cannot have. */
-export const reserved: ReadonlySet<string> = new Set(['_meta', '_streams', '_state', '_loads'])

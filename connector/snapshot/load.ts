@@ -6,7 +6,7 @@ import { beginLoad, declareStream, type Status, standingOf } from './books'
 import type { Column } from './column'
 import type { Database } from './database'
 import { type Destination, destination, type Wish } from './destination'
-import { reserved } from './layout'
+import { beginHistory } from './history'
 import { ensureTable, type Table } from './table'
 
 /** One stream in one run: its row in `_loads`, and what has come for it and is not committed yet. */
@@ -32,11 +32,19 @@ export type Load = {
 }
 
 /** Readies table and books for a stream that starts. */
-export const openLoad = (db: Database, run: number, info: StreamInfo, wish: Wish, now: number): Promise<Load> =>
+export const openLoad = (
+  db: Database,
+  run: number,
+  info: StreamInfo,
+  { wish, history }: { readonly wish: Wish; readonly history: boolean },
+  now: number,
+): Promise<Load> =>
   db.transaction(async () => {
-    if (reserved.has(info.name)) return refuse(info, 'that is the name of a table of our own')
+    if (info.name.startsWith('_')) return refuse(info, 'names that begin with _ are for tables of our own')
     const target = destination(info, wish, await standingOf(db, info.name))
-    const table = await ensureTable(db, info.name, info.schema)
+    const ensured = await ensureTable(db, info.name, info.schema)
+    if (history) await beginHistory(db, ensured)
+    const table = { ...ensured, history: ensured.history || history }
     const columnOf = (name: string) => table.columns.find((column) => column.name === name)
     const missing = [...target.key, target.cursor].find((name) => name !== undefined && columnOf(name) === undefined)
     if (missing !== undefined) return refuse(info, `its key or cursor ${missing} is no attribute of its schema`)

@@ -22,5 +22,5 @@ export const versioned = (table: Table): Versioned | undefined => {
 }
 
 /** The column that is set in a tombstone only. */
-export const tombstoneColumn = ({ columns }: Table): string | undefined =>
+export const tombstoneColumn = ({ columns }: Pick<Table, 'columns'>): string | undefined =>
   columns.map(({ name }) => name).find((name) => tombstones.includes(name))

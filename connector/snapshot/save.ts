@@ -17,6 +17,8 @@ export type SaveOptions = {
   readonly now: () => number
   /** By stream, as the configured catalog says it. */
   readonly wishes?: Readonly<Record<string, Wish>>
+  /** From now on, keep every version of a row; a file that has begun to goes on. */
+  readonly history?: boolean
 }
 
 /** What became of one stream. */
@@ -42,7 +44,7 @@ const commitBytes = 64_000_000
 const commitMillis = 5_000
 
 /** Writes what a run says into the snapshot; a committed state covers committed rows only, whenever the process dies. */
-export const saveTo = async ({ db }: Snapshot, { now, wishes = {} }: SaveOptions): Promise<Saver> => {
+export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = false }: SaveOptions): Promise<Saver> => {
   await closeAbandonedLoads(db)
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
   const loads = new Map<string, Load>()
@@ -105,7 +107,7 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {} }: SaveOptions
         await commit()
         const { name } = message.stream
         if (loads.get(name)?.status !== 'running')
-          loads.set(name, await openLoad(db, run, message.stream, wishes[name] ?? {}, now()))
+          loads.set(name, await openLoad(db, run, message.stream, { wish: wishes[name] ?? {}, history }, now()))
         tables = await allTables(db)
         return
       }

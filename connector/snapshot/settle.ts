@@ -3,7 +3,16 @@ import { type Database, quoted } from './database'
 import { evolve, undeclared } from './evolve'
 import { insertRows } from './insert'
 import type { Load } from './load'
-import { buriedReviews, bury, keepNewest, newDeletions, newestVersions, notRefreshed, removeOutdated } from './merge'
+import {
+  buriedReviews,
+  bury,
+  keepNewest,
+  newDeletions,
+  newestVersions,
+  notRefreshed,
+  removeOlder,
+  removeOutdated,
+} from './merge'
 import { deletions, parent, tombstoneColumn, type Versioned, versioned } from './relations'
 import type { Table } from './table'
 
@@ -33,7 +42,7 @@ export const settle = async (
   for (const each of written) await merge(db, each, about)
   await keepOneVersion(db, written, about)
   for (const load of loads) {
-    if (load.status === 'complete' && load.destination.minimum > 0) await endRefresh(db, load, about)
+    if (load.status === 'complete' && load.destination.minimum > 0) await endRefresh(db, load, about, now)
     if (load.state !== undefined) await writeState(db, load.stream, load.state, now)
     await continueLoad(db, load, spans.get(load.stream) ?? nothing, now)
   }
@@ -60,7 +69,7 @@ const merge = async (db: Database, { load, after }: Written, about: ReadonlyArra
     for (const each of about) if (each.table.name !== deletions) await db.run(bury(each))
   }
   if (destination.key.length === 0) return
-  await db.run(keepNewest({ table: table.name, after }, destination.key, destination.cursor))
+  await db.run(keepNewest(table, after, destination.key, destination.cursor))
   const tombstone = tombstoneColumn(table)
   if (table.name !== parent || self === undefined || tombstone === undefined) return
   await db.run(buriedReviews(self, tombstone, after))
@@ -87,12 +96,13 @@ const endRefresh = async (
   db: Database,
   { table, destination }: Load,
   about: ReadonlyArray<Versioned>,
+  now: number,
 ): Promise<void> => {
   const self = versioned(table)
   if (table.name === parent && self !== undefined) {
     await db.run(notRefreshed(self, destination.minimum))
     for (const each of about) if (each.table.name !== parent && each.table.name !== deletions) await db.run(bury(each))
   }
-  await db.run(`DELETE FROM ${quoted(table.name)} WHERE _airbyte_generation_id < ${destination.minimum}`)
+  await db.run(removeOlder(table, destination.minimum, now))
   await db.run('UPDATE _streams SET refreshing = false WHERE stream = $stream', { stream: table.name })
 }

@@ -2,24 +2,35 @@ import type { JsonSchema } from '../cdk/schema'
 import { type Column, type ColumnType, columnsOf, metaColumns } from './column'
 import { type Database, literal, quoted } from './database'
 import { evolve } from './evolve'
+import { historyOf } from './history'
 
 /** A stream's table as it stands; `columns` without our own. */
-export type Table = { readonly name: string; readonly columns: ReadonlyArray<Column> }
+export type Table = {
+  readonly name: string
+  readonly columns: ReadonlyArray<Column>
+  /** Whether versions it no longer has are kept in a table of their own. */
+  readonly history: boolean
+}
 
 /** Every stream's table that a file holds; `attached`: the name of another file than the one that was opened. */
 export const allTables = async (db: Database, attached?: string): Promise<ReadonlyArray<Table>> => {
   const own = new Set<string>(metaColumns.map(([column]) => column))
+  const place = attached === undefined ? 'current_database()' : literal(attached)
   const tables = new Map<string, Array<Column>>()
   for (const row of await db.query(`
     SELECT table_name, column_name, data_type FROM duckdb_columns()
-    WHERE database_name = ${attached === undefined ? 'current_database()' : literal(attached)}
+    WHERE database_name = ${place}
       AND table_name IN (SELECT stream FROM ${attached === undefined ? '' : `${quoted(attached)}.`}_streams) ORDER BY table_name, column_index`)) {
     const columns = tables.get(String(row.table_name)) ?? []
     tables.set(String(row.table_name), columns)
     if (!own.has(String(row.column_name)))
       columns.push({ name: String(row.column_name), type: shortType(String(row.data_type)) })
   }
-  return [...tables].map(([name, columns]) => ({ name, columns }))
+  const histories = await db.query(
+    `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = ${place} AND starts_with(table_name, ${literal(historyOf(''))})`,
+  )
+  const kept = new Set(histories.map(({ name }) => String(name)))
+  return [...tables].map(([name, columns]) => ({ name, columns, history: kept.has(historyOf(name)) }))
 }
 
 const shortType = (type: string): ColumnType =>
@@ -34,7 +45,7 @@ export const ensureTable = async (db: Database, name: string, schema: JsonSchema
     await db.run(
       `CREATE TABLE ${quoted(name)} (${all.map(([column, type]) => `${quoted(column)} ${type}`).join(', ')})`,
     )
-    return { name, columns: declared }
+    return { name, columns: declared, history: false }
   }
   return evolve(db, held, declared)
 }

@@ -1,10 +1,19 @@
 import { type Database, literal, quoted } from './database'
+import { versionsView } from './history'
 import { parent } from './relations'
 import { allTables, type Table } from './table'
 
-/** The views for people over `reviews`; an attribute that the table does not have is null in them. */
+/** The views for people: the versions of each stream whose history is kept, and those over `reviews`, where an attribute the table does not have is null. */
 export const createViews = async (db: Database): Promise<void> => {
   const tables = await allTables(db)
+  for (const stream of await db.query('SELECT stream, primary_key, cursor FROM _streams')) {
+    const table = tables.find(({ name, history }) => history && name === stream.stream)
+    if (table === undefined || !Array.isArray(stream.primary_key) || stream.primary_key.length === 0) continue
+    const cursor = stream.cursor === null ? undefined : String(stream.cursor)
+    await db.run(
+      `CREATE OR REPLACE VIEW ${quoted(`${table.name}_versions`)} AS ${versionsView(table, stream.primary_key.map(String), cursor)}`,
+    )
+  }
   const reviews = tables.find(({ name }) => name === parent)
   if (reviews === undefined || !['id', 'modifiedTime'].every((name) => has(reviews, name))) return
   for (const [name, sql] of Object.entries(views(reviews)))
