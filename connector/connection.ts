@@ -115,3 +115,6 @@ export const limits = {
     ),
   ),
 }
+
+const Connection = t.type({ ...access, ...limits })
+export type Connection = t.TypeOf<typeof Connection>

@@ -2,26 +2,22 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import { httpApi } from './api/api'
-import { checkUrl } from './api/check-url'
-import { type ClientOptions, httpClient } from './api/client'
+import type { ClientOptions } from './api/client'
 import { toMillis } from './api/model/scalar'
 import type { Failure } from './cdk/failure'
 import type { Stream } from './cdk/stream'
 import type { SourceConfig } from './config'
+import { type Connected, connect } from './connect'
 import { streamsFor } from './streams'
 import { actionsOf, type Privacy } from './streams/privacy'
 import type { Source } from './streams/source'
 import type { DeletedAt } from './streams/tombstones'
 
 /** A source at its service. */
-export type Wired = {
+export type Wired = Pick<Connected, 'onWait' | 'close'> & {
   /** The streams as the config shapes them, in the order in which they are read. */
   readonly streams: ReadonlyArray<Stream<Source>>
   readonly source: Source
-  /** Calls back with the time, in milliseconds since 1970, until which the service makes us wait. */
-  readonly onWait: (listener: (until: number) => void) => () => void
-  /** Gives up what is under way and frees its connections. */
-  readonly close: () => Promise<void>
 }
 
 /** The streams as a config shapes them; `deletedAt`: how the protocol marks a deletion. */
@@ -43,64 +39,31 @@ export const wire = (config: SourceConfig, options: WireOptions = {}): E.Either<
   pipe(
     E.Do,
     E.bind('streams', () => streamsOf(config, options.deletedAt)),
-    E.bind('base', () => checkUrl('base_url', config.base_url, config.allow_http)),
-    E.chainFirst(() =>
-      config.credentials.auth_type === 'application'
-        ? checkUrl('credentials.token_url', config.credentials.token_url, config.allow_http)
-        : E.right(undefined),
-    ),
-    E.map(({ base, streams }) => connect(config, base, streams, options)),
+    E.bind('connected', () => connect(config, options)),
+    E.map(({ streams, connected }) => ({
+      streams,
+      source: toSource(config, connected),
+      onWait: connected.onWait,
+      close: connected.close,
+    })),
   )
 
-const connect = (
-  config: SourceConfig,
-  base: URL,
-  streams: ReadonlyArray<Stream<Source>>,
-  options: ClientOptions,
-): Wired => {
-  const listeners = new Set<(until: number) => void>()
-  const { requests_per_minute, ...limits } = config.rate_limit
-  const client = httpClient(
-    {
-      ...config,
-      base_url: base,
-      rate_limit: requests_per_minute === undefined ? limits : { ...limits, requests_per_minute },
-    },
-    {
-      ...options,
-      onWait: (until) => {
-        options.onWait?.(until)
-        for (const listener of [...listeners]) listener(until)
-      },
-    },
-  )
-  return {
-    streams,
-    source: {
-      api: httpApi(client.send),
-      now: Date.now,
-      startDate: toMillis(config.start_date),
-      lookback: config.lookback_minutes * 60_000,
-      filters: {
-        ...(config.sources === undefined ? {} : { sources: config.sources }),
-        ...(config.mention_time_after === undefined ? {} : { mentionTimeAfter: asInstant(config.mention_time_after) }),
-        ...(config.mention_time_before === undefined
-          ? {}
-          : { mentionTimeBefore: asInstant(config.mention_time_before) }),
-        additionalFields: config.additional_fields,
-      },
-      pageSize: config.page_size,
-      order: config.export_order,
-      concurrency: config.rate_limit.max_concurrency,
-      onUnknown: config.on_unknown_attribute,
-      actions: actionsOf(privacyOf(config)),
-    },
-    onWait: (listener) => {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    close: client.close,
-  }
-}
+const toSource = (config: SourceConfig, { send }: Connected): Source => ({
+  api: httpApi(send),
+  now: Date.now,
+  startDate: toMillis(config.start_date),
+  lookback: config.lookback_minutes * 60_000,
+  filters: {
+    ...(config.sources === undefined ? {} : { sources: config.sources }),
+    ...(config.mention_time_after === undefined ? {} : { mentionTimeAfter: asInstant(config.mention_time_after) }),
+    ...(config.mention_time_before === undefined ? {} : { mentionTimeBefore: asInstant(config.mention_time_before) }),
+    additionalFields: config.additional_fields,
+  },
+  pageSize: config.page_size,
+  order: config.export_order,
+  concurrency: config.rate_limit.max_concurrency,
+  onUnknown: config.on_unknown_attribute,
+  actions: actionsOf(privacyOf(config)),
+})
 
 const asInstant = (time: string): string => new Date(toMillis(time)).toISOString()

@@ -1,0 +1,61 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import { checkUrl } from './api/check-url'
+import { type Client, type ClientConfig, type ClientOptions, httpClient } from './api/client'
+import type { Failure } from './cdk/failure'
+import type { Connection } from './connection'
+
+/** A client at its service. */
+export type Connected = {
+  readonly send: Client['send']
+  /** Calls back with the time, in milliseconds since 1970, until which the service makes us wait. */
+  readonly onWait: (listener: (until: number) => void) => () => void
+  /** Gives up what is under way and frees its connections. */
+  readonly close: () => Promise<void>
+}
+
+/** What both configurations say of the service, as a client; fails where an address may not be used. */
+export const connect = (
+  config: Connection & Pick<ClientConfig, 'max_response_mb'>,
+  options: ClientOptions = {},
+): E.Either<Failure, Connected> =>
+  pipe(
+    checkUrl('base_url', config.base_url, config.allow_http),
+    E.chainFirst(() =>
+      config.credentials.auth_type === 'application'
+        ? checkUrl('credentials.token_url', config.credentials.token_url, config.allow_http)
+        : E.right(undefined),
+    ),
+    E.map((base) => open(config, base, options)),
+  )
+
+const open = (
+  config: Connection & Pick<ClientConfig, 'max_response_mb'>,
+  base: URL,
+  options: ClientOptions,
+): Connected => {
+  const listeners = new Set<(until: number) => void>()
+  const { requests_per_minute, ...limits } = config.rate_limit
+  const client = httpClient(
+    {
+      ...config,
+      base_url: base,
+      rate_limit: requests_per_minute === undefined ? limits : { ...limits, requests_per_minute },
+    },
+    {
+      ...options,
+      onWait: (until) => {
+        options.onWait?.(until)
+        for (const listener of [...listeners]) listener(until)
+      },
+    },
+  )
+  return {
+    send: client.send,
+    onWait: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    close: client.close,
+  }
+}
