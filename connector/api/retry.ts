@@ -24,6 +24,9 @@ const longest = 60_000
 /** Failures that come before a request has left, so that even one that is not idempotent may be sent again. */
 const unsent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ECONNTIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
 
+/** Whether a request may have arrived though no answer came. */
+export const wasSent = ({ code }: Extract<ApiError, { _tag: 'Network' }>): boolean => !unsent.has(code)
+
 /** The service, or the issuer of tokens, asks to wait. */
 export const isLimit = (error: ApiError): boolean =>
   (error._tag === 'Http' && error.status === 429) || (error._tag === 'Token' && error.retryAfter !== undefined)

@@ -1,0 +1,82 @@
+import type * as E from 'fp-ts/Either'
+import type { Option } from 'fp-ts/Option'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import type * as t from 'io-ts'
+import type { Failure } from './failure'
+import type { Level } from './message'
+import { type JsonSchema, toJsonSchema } from './schema'
+
+/** What can be done with an object of the service, in Airbyte's words. */
+export type Operation = 'append' | 'update' | 'soft_delete'
+
+/** A stream that comes in, as its sink must know it before its first record. */
+export type Inlet = {
+  /** Namespace and name, which together are unique. */
+  readonly id: string
+  readonly name: string
+  /** The name of the sink. */
+  readonly object: string
+  /** The paths of its primary key; none: it has no key. */
+  readonly key: ReadonlyArray<ReadonlyArray<string>>
+  /** The top-level attributes it declares; none: it does not say. */
+  readonly columns: Option<ReadonlySet<string>>
+  /** Whether each of its records says that something is to go. */
+  readonly deletes: boolean
+}
+
+/** A record made ready to be sent. Items of one key never share a batch, and are sent in the order they came. */
+export type Prepared<Item> = { readonly item: Item; readonly key: string }
+
+export type Verdict =
+  | { readonly _tag: 'Accepted' }
+  /** `reason` quotes no value of the record. */
+  | { readonly _tag: 'Rejected'; readonly reason: string }
+  /** The answer does not tell. */
+  | { readonly _tag: 'Unknown' }
+
+/** What an answer says of a batch. */
+export type Answer =
+  /** One verdict for each item, in their order. */
+  | { readonly _tag: 'Verdicts'; readonly verdicts: ReadonlyArray<Verdict> }
+  /** Nothing that could be told apart by item: a smaller batch may pass. `tooLarge`: for its size alone. */
+  | { readonly _tag: 'Refused'; readonly reason: string; readonly tooLarge: boolean }
+
+export type Note = { readonly level: Level; readonly message: string }
+
+/** What a whole input calls for beyond its records. */
+export type Rest<Item> = { readonly items: ReadonlyArray<Prepared<Item>>; readonly notes: ReadonlyArray<Note> }
+
+/** A sink during a run. */
+export type OpenSink<Item> = {
+  /** How each record of a stream, given as JSON text, is made ready; a Left says what is wrong with it, by key path. */
+  readonly prepare: (inlet: Inlet) => E.Either<Failure, (record: Uint8Array) => E.Either<string, Prepared<Item>>>
+  /** Sends a batch. A Left ends the run: nothing is known of these items, and they may be sent again. */
+  readonly write: (items: ReadonlyArray<Item>) => TaskEither<Failure, Answer>
+  /** Called once, after the last record. `whole`: the input held everything there is. */
+  readonly finish: (whole: boolean) => E.Either<Failure, Rest<Item>>
+}
+
+/** An object of the service that can be written to, its item type forgotten. `Env`: what it writes with. */
+export type Sink<Env> = {
+  readonly name: string
+  readonly schema: JsonSchema
+  readonly matchingKeys: ReadonlyArray<string>
+  readonly operations: ReadonlyArray<Operation>
+  /** Anew for each run. */
+  readonly open: (env: Env) => TaskEither<Failure, OpenSink<unknown>>
+}
+
+/** Checks the matching keys against the codec's own type, then forgets it. */
+export const sink = <Env, A>(declared: {
+  readonly name: string
+  readonly codec: t.Type<A, unknown>
+  readonly matchingKeys: ReadonlyArray<keyof A & string>
+  readonly operations: ReadonlyArray<Operation>
+  readonly open: (env: Env) => TaskEither<Failure, OpenSink<A>>
+}): Sink<Env> => ({
+  name: declared.name,
+  schema: toJsonSchema(declared.codec),
+  matchingKeys: declared.matchingKeys,
+  operations: declared.operations,
+  open: declared.open as (env: Env) => TaskEither<Failure, OpenSink<unknown>>,
+})

@@ -1,0 +1,219 @@
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import { Stopped } from './cli'
+import { configFailure, type Failure, systemFailure, transientFailure, unexpected } from './failure'
+import type { Feed } from './feed'
+import type { Inlet, OpenSink, Prepared } from './sink'
+import { type Account, type Accounts, accounts } from './write/accounts'
+import type { Arrival } from './write/arrival'
+import type { DeadLetters } from './write/dead-letters'
+import { openBoxes } from './write/outbox'
+import { judgeWhole, type RejectPolicy, type Tally } from './write/reject-policy'
+import type { Final } from './write/settle'
+
+export type Write = {
+  /** What comes in; it is to end once `halt` is aborted. */
+  readonly arrivals: (halt: AbortSignal) => Feed<Failure, Arrival>
+  /** By their names. */
+  readonly sinks: ReadonlyMap<string, OpenSink<unknown>>
+  readonly policy: RejectPolicy
+  /** When a batch leaves: full by count or bytes, or after so many milliseconds. */
+  readonly batch: { readonly count: number; readonly bytes: number; readonly millis: number }
+  /** Batches under way at a time. */
+  readonly inFlight: number
+  readonly deadLetters: DeadLetters
+  /** Takes the line of a state whose records are all acknowledged. */
+  readonly answer: (line: string) => Promise<void>
+  readonly log: (level: 'info' | 'warn', message: string) => void
+  readonly now: () => number
+  /** Calls back after so many milliseconds; answers how to call it off. */
+  readonly after: (millis: number, callback: () => void) => () => void
+  /** Once aborted, nothing more is read or sent; what is under way is waited for. */
+  readonly stop: AbortSignal
+}
+
+/** How a run ended; without failures and not stopped, every record was written or put aside. */
+export type Written = {
+  readonly failures: ReadonlyArray<Failure>
+  /** Per stream. */
+  readonly tallies: ReadonlyMap<string, Tally>
+}
+
+type Source = {
+  readonly inlet: Inlet
+  readonly prepare: (record: Uint8Array) => E.Either<string, Prepared<unknown>>
+  ending?: 'whole' | 'complete' | 'broken'
+}
+
+/** How much may be read ahead of what is acknowledged: batches beyond those under way, and bytes. */
+const ahead = { batches: 2, bytes: 64_000_000 }
+
+/**
+ * Sends what comes in to its sinks and answers each state, in order, once every record before it was accepted or put aside.
+ * Reads on only while there is room, so that a slow service slows its caller down. Rejects where `answer` does.
+ */
+export const write = async (run: Write): Promise<Written> => {
+  const halt = new AbortController()
+  const failures: Array<Failure> = []
+  const sources = new Map<string, Source>()
+  let wake: () => void = () => undefined
+  let unanswerable: O.Option<unknown> = O.none
+
+  const end = (): void => {
+    halt.abort()
+    for (const box of boxes.values()) box.stop()
+    wake()
+  }
+  const fail = (failure: Failure): void => {
+    failures.push(failure)
+    end()
+  }
+  const books: Accounts = accounts({
+    ...run,
+    broken: (error) => {
+      if (error instanceof Stopped) failures.push(error.failure)
+      else unanswerable = O.some(error)
+      end()
+    },
+  })
+  const boxes = openBoxes(run, (failure) => {
+    if (failure !== undefined) fail(failure)
+    for (const box of boxes.values()) box.pump()
+    books.answer()
+    wake()
+  })
+
+  const reject = (account: Account, key: string | null, reason: string, batch: number | null): void => {
+    const failure = books.reject(account, { key, reason, batch })
+    if (O.isSome(failure)) fail(failure.value)
+  }
+  const take = ({ inlet, prepare }: Source, record: Uint8Array): void => {
+    const account = books.receive(inlet, record)
+    const prepared = prepare(record)
+    if (E.isLeft(prepared)) {
+      reject(account, null, prepared.left, null)
+      books.answer()
+      return
+    }
+    const { key, item } = prepared.right
+    const settled = (verdict: Final, batch: number): void =>
+      verdict._tag === 'Accepted' ? books.accept(account) : reject(account, key, verdict.reason, batch)
+    const box = boxes.get(inlet.object)
+    box?.add({ key, item, bytes: record.length, at: run.now(), settled })
+    box?.pump()
+  }
+
+  const step = (arrival: Arrival): void => {
+    switch (arrival._tag) {
+      case 'Opened': {
+        const source = openSource(run.sinks, arrival.inlet)
+        if (E.isLeft(source)) fail(source.left)
+        else sources.set(arrival.inlet.id, source.right)
+        books.open(arrival.inlet)
+        break
+      }
+      case 'Record': {
+        const source = sources.get(arrival.inlet)
+        if (source === undefined) fail(systemFailure(`The stream ${arrival.inlet} was not opened.`))
+        else take(source, arrival.json)
+        break
+      }
+      case 'State':
+        books.state(arrival)
+        books.answer()
+        break
+      case 'Completed':
+      case 'Broken': {
+        const source = sources.get(arrival.inlet)
+        if (source !== undefined)
+          source.ending = arrival._tag === 'Broken' ? 'broken' : arrival.whole ? 'whole' : 'complete'
+        break
+      }
+      case 'Skipped':
+        run.log('warn', arrival.message)
+    }
+  }
+
+  const until = async (done: () => boolean): Promise<void> => {
+    while (!done())
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+  }
+  const isFull = (): boolean => {
+    const { count, bytes } = books.unacknowledged()
+    return count >= run.batch.count * (run.inFlight + ahead.batches) || bytes >= ahead.bytes
+  }
+  const isIdle = (): boolean => [...boxes.values()].every((box) => box.isEmpty())
+  const sendAll = async (): Promise<void> => {
+    for (const box of boxes.values()) box.pump(true)
+    await until(isIdle)
+  }
+  /** What the input as a whole calls for; its rejections are no record's, so they only fail the run. */
+  const finish = async (): Promise<void> => {
+    for (const [name, sink] of run.sinks) {
+      const into = [...sources.values()].filter(({ inlet }) => inlet.object === name)
+      const rest = sink.finish(into.length > 0 && into.every(({ ending }) => ending === 'whole'))
+      if (E.isLeft(rest)) {
+        failures.push(rest.left)
+        continue
+      }
+      for (const { level, message } of rest.right.notes) run.log(level === 'info' ? 'info' : 'warn', message)
+      for (const { key, item } of rest.right.items)
+        boxes.get(name)?.add({
+          key,
+          item,
+          bytes: JSON.stringify(item).length,
+          at: run.now(),
+          settled: (verdict) => {
+            if (verdict._tag === 'Rejected') failures.push(configFailure(`${name}: ${key}: ${verdict.reason}.`))
+          },
+        })
+    }
+    await sendAll()
+  }
+
+  if (run.stop.aborted) halt.abort()
+  run.stop.addEventListener('abort', end, { once: true })
+  try {
+    for await (const arrival of run.arrivals(halt.signal)) {
+      if (halt.signal.aborted) break
+      if (E.isLeft(arrival)) fail(arrival.left)
+      else step(arrival.right)
+      if (!halt.signal.aborted && isFull()) await until(() => halt.signal.aborted || !isFull())
+    }
+  } catch (error) {
+    fail(unexpected(error))
+  }
+  if (!halt.signal.aborted) await sendAll()
+  if (!halt.signal.aborted) {
+    for (const { inlet, ending } of sources.values()) {
+      const verdict = judgeWhole(run.policy, inlet.name, books.tally(inlet.id))
+      if (O.isSome(verdict)) failures.push(verdict.value)
+      if (ending === undefined || ending === 'broken') failures.push(incomplete(inlet.name))
+    }
+    if (failures.length === 0) await finish()
+  }
+  await until(isIdle)
+  books.answer()
+  await books.settled().catch(() => undefined)
+  run.stop.removeEventListener('abort', end)
+  if (O.isSome(unanswerable)) throw unanswerable.value
+  return { failures, tallies: new Map([...sources.keys()].map((id) => [id, books.tally(id)])) }
+}
+
+const openSource = (sinks: Write['sinks'], inlet: Inlet): E.Either<Failure, Source> => {
+  const sink = sinks.get(inlet.object)
+  return sink === undefined
+    ? E.left(
+        configFailure(
+          `The stream ${inlet.name} goes to the object ${inlet.object}, which does not exist. Name it ${[...sinks.keys()].join(' or ')}.`,
+        ),
+      )
+    : E.map((prepare: Source['prepare']): Source => ({ inlet, prepare }))(sink.prepare(inlet))
+}
+
+const incomplete = (stream: string): Failure =>
+  transientFailure(
+    `${stream}: the input ended before the stream was complete. What its states cover is written; run again to go on from there.`,
+  )

@@ -1,0 +1,19 @@
+import type { Inlet } from '../sink'
+
+/** How many records a state covers beyond the one before it. */
+export type Stats = { readonly accepted: number; readonly rejected: number }
+
+/** What a destination is told, whatever the protocol. */
+export type Arrival =
+  /** Before its first record; again where its schema changes. */
+  | { readonly _tag: 'Opened'; readonly inlet: Inlet }
+  /** `json`: the record as it came, UTF-8. */
+  | { readonly _tag: 'Record'; readonly inlet: string; readonly json: Uint8Array }
+  /** Covers every record before it. `answer`: the line that says so; `inlet`: none if it speaks of all streams. */
+  | { readonly _tag: 'State'; readonly inlet?: string; readonly answer: (stats: Stats) => string }
+  /** `whole`: its records were everything there is. */
+  | { readonly _tag: 'Completed'; readonly inlet: string; readonly whole: boolean }
+  /** It ended before it was complete. */
+  | { readonly _tag: 'Broken'; readonly inlet: string }
+  /** A line that was passed over, and why. */
+  | { readonly _tag: 'Skipped'; readonly message: string }

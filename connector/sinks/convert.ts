@@ -1,0 +1,70 @@
+import * as E from 'fp-ts/Either'
+import { parseJson } from '../api/json-text'
+import { toInstant, toMillis } from '../api/model/scalar'
+
+/** A value of a column as an attribute wants it; a Left says what would be right and quotes nothing. */
+export type Convert = (value: unknown) => E.Either<string, unknown>
+
+const isNumeral = (value: unknown): value is number | bigint =>
+  typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))
+
+/** Warehouses keep codes and numbers of people as numbers too. */
+export const toText: Convert = (value) =>
+  typeof value === 'string' ? E.right(value) : isNumeral(value) ? E.right(String(value)) : E.left('must be a text')
+
+/** CSV files hold everything as text. */
+export const toInteger: Convert = (value) => {
+  const number = typeof value === 'string' && /^\s*-?\d+(\.0+)?\s*$/.test(value) ? Number(value) : value
+  return Number.isSafeInteger(number) ? E.right(number) : E.left('must be an integer')
+}
+
+const words: Readonly<Record<string, boolean>> = {
+  true: true,
+  t: true,
+  yes: true,
+  y: true,
+  1: true,
+  false: false,
+  f: false,
+  no: false,
+  n: false,
+  0: false,
+}
+
+export const toBoolean: Convert = (value) => {
+  if (typeof value === 'boolean') return E.right(value)
+  const word = typeof value === 'string' || typeof value === 'number' ? String(value).trim().toLowerCase() : ''
+  const meant = Object.hasOwn(words, word) ? words[word] : undefined
+  return meant === undefined ? E.left('must be true or false') : E.right(meant)
+}
+
+/** A time in any usual form of ISO 8601, in UTC where it names no zone, as the service writes it. */
+export const toTime: Convert = (value) => {
+  const text = typeof value === 'string' ? value.trim().replace(/^(\d{4}-\d\d-\d\d) (?=\d)/, '$1T') : ''
+  const zoned = text.replace(/\s*UTC$/, 'Z').replace(/([+-]\d\d)$/, '$1:00')
+  const millis = toMillis(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00Z` : zoned)
+  return Number.isNaN(millis)
+    ? E.left('must be an ISO 8601 time, such as 2026-01-31T09:30:00Z')
+    : E.right(toInstant(millis))
+}
+
+const structure =
+  (what: string, is: (value: unknown) => boolean): Convert =>
+  (value) => {
+    const meant = typeof value === 'string' ? parsed(value) : value
+    return is(meant) ? E.right(meant) : E.left(`must be ${what}, or its JSON text`)
+  }
+
+const parsed = (text: string): unknown => {
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
+}
+
+export const toList: Convert = structure('a list', Array.isArray)
+export const toObject: Convert = structure(
+  'an object',
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+)

@@ -1,0 +1,7 @@
+import type { Sink } from '../cdk/sink'
+import { locations } from './locations'
+import type { Target } from './target'
+import { visitRecords } from './visit-records'
+
+/** Every object that can be written to. */
+export const sinks: ReadonlyArray<Sink<Target>> = [visitRecords, locations]

@@ -1,0 +1,29 @@
+import * as t from 'io-ts'
+import type { Location, LocationSyncResult } from '../api/model/location'
+import type { Answer, Verdict } from '../cdk/sink'
+
+const accepted: Verdict = { _tag: 'Accepted' }
+const rejected: Verdict = { _tag: 'Rejected', reason: 'the service could not process it (nonSyncableList)' }
+
+/** Whether an item of nonSyncableList, whose form is not shown, means this location: by its code, and its type where both name one. */
+const means =
+  (item: unknown) =>
+  ({ code, codeType }: Location): boolean => {
+    if (typeof item === 'string') return item === code
+    if (!t.UnknownRecord.is(item) || item.code !== code) return false
+    return typeof item.codeType !== 'string' || codeType == null || item.codeType === codeType
+  }
+
+/** What a result says of these locations, which must differ in code and type. Failures that cannot be told apart leave the batch refused. */
+export const locationAnswer = (items: ReadonlyArray<Location>, result: LocationSyncResult): Answer => {
+  const named = result.nonSyncableList ?? []
+  const success = /^success$/i.test(result.status)
+  const failed = result.failedRequests ?? (named.length > 0 || success ? named.length : items.length)
+  if (failed === 0 && named.length === 0) return { _tag: 'Verdicts', verdicts: items.map(() => accepted) }
+  const verdicts = items.map((item) => (named.some((one) => means(one)(item)) ? rejected : accepted))
+  const told = verdicts.filter((verdict) => verdict === rejected).length
+  const clear = told === failed && named.every((one) => items.some(means(one)))
+  return clear
+    ? { _tag: 'Verdicts', verdicts }
+    : { _tag: 'Refused', reason: `the service reports ${result.status} and does not tell which`, tooLarge: false }
+}

@@ -1,0 +1,47 @@
+import * as E from 'fp-ts/Either'
+import type { Location } from '../api/model/location'
+import { configFailure, type Failure } from '../cdk/failure'
+
+/** A location by what it is matched by. */
+export type Place = { readonly code: string; readonly codeType: string | null }
+
+export const placeOf = ({ code, codeType }: Pick<Location, 'code' | 'codeType'>): Place => ({
+  code: code ?? '',
+  codeType: codeType ?? null,
+})
+
+/** The same for the same location, and for no other. */
+export const keyOf = ({ code, codeType }: Place): string =>
+  codeType === null ? code : JSON.stringify([code, codeType])
+
+/** A complete list against what was accepted before. */
+export type Plan = {
+  readonly creates: ReadonlyArray<Place>
+  readonly updates: ReadonlyArray<Place>
+  /** Accepted before and still active, but no longer on the list. */
+  readonly deactivations: ReadonlyArray<Place>
+}
+
+/** `active`: accepted before and active since; `listed`: what the list says of each place, whether it is to be active. Both by `keyOf`. */
+export const plan = (
+  active: ReadonlyMap<string, Place>,
+  listed: ReadonlyMap<string, Place & { readonly active: boolean }>,
+): Plan => {
+  const wanted = [...listed].filter(([, place]) => place.active)
+  const known = (key: string): boolean => active.has(key)
+  return {
+    creates: wanted.filter(([key]) => !known(key)).map(([, place]) => placeOf(place)),
+    updates: wanted.filter(([key]) => known(key)).map(([, place]) => placeOf(place)),
+    deactivations: [...active].filter(([key]) => !listed.has(key)).map(([, place]) => place),
+  }
+}
+
+/** Refuses a plan that deactivates more than `maxPercent` of the `active` locations, as a list that was cut off would. */
+export const approve = ({ deactivations }: Plan, active: number, maxPercent: number): E.Either<Failure, void> =>
+  deactivations.length * 100 <= maxPercent * active
+    ? E.right(undefined)
+    : E.left(
+        configFailure(
+          `locations: ${deactivations.length} of ${active} locations are no longer on the list, more than max_deactivations_percent (${maxPercent}); none is deactivated. See that the list is complete, or raise it for this run.`,
+        ),
+      )

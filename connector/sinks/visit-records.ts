@@ -1,0 +1,76 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import * as TE from 'fp-ts/TaskEither'
+import { VisitRecord } from '../api/model/visit-record'
+import type { Inlet } from '../cdk/sink'
+import { sink } from '../cdk/sink'
+import { toTime } from './convert'
+import { checkMapping, mapper, readColumns } from './mapping'
+import { refused } from './refused'
+import type { Target } from './target'
+import { isTombstone } from './tombstone'
+import { mapsByItself, toVisit } from './visit'
+import { visitAnswer } from './visit-answer'
+import { deriveId } from './visit-record-id'
+
+const name = 'visit_records'
+
+/** A visit that has its id. */
+type Identified = VisitRecord & { readonly visitRecordId: string }
+
+/** Operation 4. A visit may be sent again when no answer came, since its id lets it count once. */
+export const visitRecords = sink<Target, VisitRecord>({
+  name,
+  codec: VisitRecord,
+  matchingKeys: ['visitRecordId'],
+  operations: ['append'],
+  open: (target) =>
+    TE.right({
+      prepare: (inlet) =>
+        pipe(
+          checkMapping(inlet, name, VisitRecord, target.mapping[name]),
+          E.map(() => preparer(target, inlet)),
+        ),
+      write: (visits) =>
+        pipe(
+          target.resend(target.api.createVisitRecords(visits)),
+          TE.map((result) =>
+            visitAnswer(
+              visits.map(({ visitRecordId }) => visitRecordId ?? ''),
+              result,
+            ),
+          ),
+          TE.orElse((error) => TE.fromEither(refused('create visit records', error))),
+        ),
+      finish: () => E.right({ items: [], notes: [] }),
+    }),
+})
+
+const preparer = ({ mapping, now, maxVisitAge, warn }: Target, inlet: Inlet) => {
+  const toMapped = mapper(VisitRecord, mapping[name], { visitTime: toTime })
+  const strange = new Set<string>()
+  const heed = (language: string): void => {
+    if (mapsByItself(language) || strange.has(language) || strange.size >= 20) return
+    strange.add(language)
+    warn(`${inlet.name}: the language ${language} needs a mapping at the service; its visits are sent as they are.`)
+  }
+  return (json: Uint8Array): E.Either<string, { readonly item: Identified; readonly key: string }> =>
+    pipe(
+      readColumns(json),
+      E.filterOrElse(
+        (columns) => !isTombstone(columns),
+        () => 'the record says that its row was deleted, and a visit cannot be taken back',
+      ),
+      E.flatMap((columns) =>
+        pipe(
+          toMapped(columns),
+          E.flatMap((mapped) => toVisit(mapped, { now: now(), maxAge: maxVisitAge })),
+          E.map((visit) => {
+            if (visit.languageValue != null) heed(visit.languageValue)
+            const key = visit.visitRecordId ?? deriveId(inlet, columns)
+            return { item: { ...visit, visitRecordId: key }, key }
+          }),
+        ),
+      ),
+    )
+}
