@@ -1,5 +1,5 @@
 import type { Database } from '../snapshot/database'
-import { generated, idAt, type Pick } from './generate'
+import { generated, idAt, type Picker } from './generate'
 import { sources } from './names'
 
 /** Half of the visits bring a review; the first arrivals after a visit are of those that wait. */
@@ -17,7 +17,7 @@ FROM (
 UPDATE visit SET reviewed = true WHERE id IN (SELECT visit_record_id FROM review WHERE id IN (${arrivals}))`
 
 /** A choice among the ids that there are now. */
-const poolOf = async (database: Database, of: string, what: string): Promise<(pick: Pick) => string> => {
+const poolOf = async (database: Database, of: string, what: string): Promise<(pick: Picker) => string> => {
   const count = Number(await database.scalar(`SELECT count(*) FROM ${of}`))
   return (pick) => (count === 0 ? 'NULL' : `(SELECT list(id ORDER BY id) FROM ${of})[1 + ${pick(what, count)}]`)
 }

@@ -92,15 +92,21 @@ export const exportReviews = async (
 export const exportDeletedReviews = async (
   database: Database,
   { clientId, order, nonce, ordering }: Served,
-  request: DeletedExportRequest,
+  { modifiedTimeFrom, sources: asked, ...page }: DeletedExportRequest,
 ): Promise<E.Either<ApiError, Answer>> => {
+  // Attributes that the operation does not have mean nothing, whatever they hold.
+  const request = {
+    modifiedTimeFrom,
+    ...(asked === undefined ? {} : { sources: asked }),
+    ...(page.offset === undefined ? {} : { offset: page.offset }),
+    ...(page.limit === undefined ? {} : { limit: page.limit }),
+  }
   const fault = wrong(request)
   if (fault !== undefined) return E.left(badRequest(fault))
   const { offset, limit } = window(request)
   const where = conditions(request)
   const rows = await ordering.slice({ table: 'deleted', where, order, offset, limit, nonce })
-  const { modifiedTimeFrom } = request
-  const sources = await sourcesOf(database, request.sources)
+  const sources = await sourcesOf(database, asked)
   return E.right(
     answer(
       rows.map(({ id, modified }) => `{"id":${id},"modifiedTime":"${toInstant(modified)}"}`),

@@ -41,10 +41,10 @@ const saltOf = (text: string): bigint =>
 export type Times = { readonly arrived: string; readonly modified: string }
 
 /** A number in 0 … n-1, as SQL, for what a name says. */
-export type Pick = ReturnType<typeof picker>
+export type Picker = ReturnType<typeof picker>
 
 /** The ids that locations and providers are chosen from, as SQL. */
-export type Pools = { readonly location: (pick: Pick) => string; readonly provider: (pick: Pick) => string }
+export type Pools = { readonly location: (pick: Picker) => string; readonly provider: (pick: Picker) => string }
 
 export const seededPools = ({ locations, providers }: Extent): Pools => ({
   location: (pick) => `1001 + ${pick('location', locations)}`,

@@ -19,16 +19,14 @@ export type Ordering = {
   readonly forget: () => void
 }
 
-const placesWith = (sorted: string, place: string): string =>
-  `(SELECT %(rowid) FROM ${sorted} WHERE modified = (SELECT modified FROM ${sorted} WHERE rowid = ${place}))`
+/** The first or last place of the run of equal times that a place lies in. */
+const edge = (sorted: string, which: 'min' | 'max', place: string): string =>
+  `(SELECT ${which}(rowid) FROM ${sorted} WHERE modified = (SELECT modified FROM ${sorted} WHERE rowid = ${place}))`
 
-/** Where the runs of equal times begin and end that a slice touches: only they need a new order among ties. */
+/** A slice in a new order among equal times: only the runs that it touches are shuffled. */
 const shuffled = (sorted: string, { offset, limit, nonce }: Slice): string => {
-  const first = placesWith(sorted, String(offset)).replace('%', 'min')
-  const last = placesWith(sorted, `(SELECT least(max(rowid), ${offset + limit - 1}) FROM ${sorted})`).replace(
-    '%',
-    'max',
-  )
+  const first = edge(sorted, 'min', String(offset))
+  const last = edge(sorted, 'max', `(SELECT least(max(rowid), ${offset + limit - 1}) FROM ${sorted})`)
   return `SELECT id, modified FROM (
       SELECT id, modified, ${first} + row_number() OVER (ORDER BY ${orderBy('ties', nonce)}) - 1 AS place
       FROM ${sorted} WHERE rowid BETWEEN ${first} AND ${last}

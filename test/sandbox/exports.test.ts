@@ -153,6 +153,13 @@ describe('an export', () => {
     expect(await response.json()).toMatchObject({ status: { code: 400, message: expect.any(String) } })
   })
 
+  it('passes over attributes that the operation does not have', async () => {
+    const strange = { mood: 1, mentionTimeAfter: '2026-01-01T00:00:00.000Z', additionalFields: 5 }
+    const { reviews: plain } = await page(sandbox, deleted, {})
+    expect((await page(sandbox, deleted, strange)).reviews).toEqual(plain)
+    expect(plain.length).toBeGreaterThan(0)
+  })
+
   it('wants an access token, in the header of its group', async () => {
     expect((await ask(sandbox, reviews, { modifiedTimeFrom: epoch }, { accessToken: 'guess' })).status).toBe(401)
     const other = await fetch(sandbox.url + reviews, {

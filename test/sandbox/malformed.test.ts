@@ -89,9 +89,14 @@ const nearly = (operation: string): fc.Arbitrary<unknown> =>
           : value,
     )
 
+/** The operation's own keys, and those of the others. */
 const keysOf = (operation: string): ReadonlyArray<string> => {
-  const schema = schemas[operation] as { properties?: object; items?: { properties?: object } }
-  return ['any', ...Object.keys(schema.properties ?? schema.items?.properties ?? {})]
+  const keys = Object.values(schemas).map((schema) => {
+    const { properties, items } = schema as { properties?: object; items?: { properties?: object } }
+    return Object.keys(properties ?? items?.properties ?? {})
+  })
+  const own = keys[Object.keys(schemas).indexOf(operation)] ?? []
+  return ['any', ...own, ...own, ...own, ...keys.flat()]
 }
 
 const pairs = (value: unknown): string =>
