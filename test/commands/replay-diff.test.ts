@@ -6,6 +6,7 @@ import * as E from 'fp-ts/Either'
 import { afterAll, describe, expect, it } from 'vitest'
 import { diff } from '../../connector/commands/diff'
 import { replay } from '../../connector/commands/replay'
+import { snapshot } from '../../connector/commands/snapshot'
 import { verify } from '../../connector/commands/verify'
 import { openDatabase } from '../../connector/snapshot/database'
 import { runVerb } from './run-verb'
@@ -57,6 +58,36 @@ describe('feedback replay', () => {
     )
     writeFileSync(path('torn.gz'), gzipSync(readFileSync(golden('first.jsonl'))).subarray(0, 500))
     expect((await runVerb(replay, args('x.duckdb', path('torn.gz')))).stderr).toContain('cannot be unpacked')
+  })
+})
+
+describe('feedback snapshot --export', () => {
+  const read = async (sql: string) => {
+    const opened = await openDatabase(':memory:')()
+    if (E.isLeft(opened)) throw new Error(opened.left.message)
+    const rows = await opened.right.query(sql)
+    opened.right.close()
+    return rows
+  }
+  const exported = (folder: string, ...more: string[]) =>
+    runVerb(snapshot, ['--db', path('a.duckdb'), '--export', 'parquet', path(folder), ...more])
+
+  it('writes Parquet that other engines read, in one file a stream or in folders by month', async () => {
+    expect(await exported('whole')).toMatchObject({ status: 0, stdout: expect.stringMatching(/reviews +7 /) })
+    expect(await read(`SELECT max(id) AS id, count(*) AS n FROM '${path('whole/deleted_reviews/*.parquet')}'`)).toEqual(
+      [{ id: 9007199254741068n, n: 2 }],
+    )
+    await exported('monthly', '--partition', 'month')
+    const months = await read(
+      `SELECT DISTINCT month, strftime("mentionTime"::TIMESTAMP, '%Y-%m') AS meant FROM read_parquet('${path('monthly/reviews/*/*.parquet')}', hive_types = {month: VARCHAR})`,
+    )
+    expect(months.length).toBeGreaterThan(1)
+    expect(months.filter(({ month, meant }) => month !== meant)).toEqual([])
+  })
+
+  it('writes over nothing', async () => {
+    expect((await exported('whole')).stderr).toContain('is not empty')
+    expect((await exported('new', '--partition', 'week')).stderr).toContain('one of year, month, day')
   })
 })
 
