@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { bin } from './bin.mjs'
 import { measure } from './measure.mjs'
 
 const here = import.meta.dirname
-const bin = (name) => join(here, '..', 'build', 'bin', `${name}.js`)
 
 const lineEach = (records) => ({ least: records, most: records * 1.02 + 50 })
 

@@ -1,8 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
-
-const bin = (name) => join(import.meta.dirname, '..', 'build', 'bin', `${name}.js`)
+import { bin } from './bin.mjs'
 
 const timed = async (effect) => {
   const started = process.hrtime.bigint()
