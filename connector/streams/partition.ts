@@ -1,0 +1,47 @@
+import { toInstant, toMillis } from '../api/model/scalar'
+import type { Filters, Window } from '../api/scan/window'
+
+/** The share of a backfill that one process reads: `index` of `count`, from 0. */
+export type Partition = { readonly index: number; readonly count: number }
+
+/** Starts of the calendar months (UTC) after `from` and up to `to`, milliseconds. */
+const monthsBetween = (from: number, to: number): ReadonlyArray<number> => {
+  const first = new Date(from)
+  const month = (n: number): number => Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + n, 1)
+  const last = new Date(to)
+  const count = (last.getUTCFullYear() - first.getUTCFullYear()) * 12 + last.getUTCMonth() - first.getUTCMonth()
+  return Array.from({ length: Math.max(0, count) }, (_, n) => month(n + 1))
+}
+
+/**
+ * The windows of mention time that a process reads: every `count`th calendar month since the start date, so that the
+ * processes agree on them whenever each begins, and share old and new alike. The first is open to the past, the last to the
+ * future; they overlap by a millisecond, since neither bound is known to be inclusive. Reviews without a mention time lie in
+ * none: the last process sweeps for them.
+ */
+export const partitionWindows = (
+  { index, count }: Partition,
+  startDate: number,
+  now: number,
+  filters: Filters,
+): ReadonlyArray<Window> => {
+  const after = filters.mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(filters.mentionTimeAfter)
+  const before =
+    filters.mentionTimeBefore === undefined ? Number.POSITIVE_INFINITY : toMillis(filters.mentionTimeBefore)
+  const seams = monthsBetween(startDate, now)
+  const windows = Array.from({ length: seams.length + 1 }, (_, n) => ({
+    after: Math.max(after, (seams[n - 1] ?? Number.NEGATIVE_INFINITY) - 1),
+    before: Math.min(before, seams[n] ?? Number.POSITIVE_INFINITY),
+  }))
+  const own = windows
+    .filter((window, n) => n % count === index && window.after < window.before)
+    .map(
+      (window): Window => ({
+        kind: 'part',
+        ...(Number.isFinite(window.after) ? { mentionTimeAfter: toInstant(window.after) } : {}),
+        ...(Number.isFinite(window.before) ? { mentionTimeBefore: toInstant(window.before) } : {}),
+      }),
+    )
+  const unbounded = after === Number.NEGATIVE_INFINITY && before === Number.POSITIVE_INFINITY
+  return index === count - 1 && unbounded ? [...own, { kind: 'sweep' }] : own
+}
