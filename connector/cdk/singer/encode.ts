@@ -7,7 +7,13 @@ import { type Entry, metric } from './log'
 import { toSingerSchema } from './schema'
 import { type SingerState, withBookmarks } from './state'
 
-type Open = { readonly name: string; readonly since: number; readonly uncounted: number }
+type Open = {
+  readonly name: string
+  readonly since: number
+  /** Records since the last count was logged, and whether one was. */
+  readonly uncounted: number
+  readonly counted: boolean
+}
 
 /** What the face remembers between two messages. */
 export type Book = {
@@ -42,25 +48,25 @@ export const singer = (
   const stateLine = ({ bookmarks, open }: Book): string =>
     line({ type: 'STATE', value: withBookmarks(given.whole, bookmarks, open[0]?.name) })
   const close = (book: Book, name: string, status: 'succeeded' | 'failed'): readonly [Book, ReadonlyArray<Entry>] => {
-    const { since = now(), uncounted = 0 } = book.open.find((each) => each.name === name) ?? {}
+    const { since = now(), uncounted = 0, counted = false } = book.open.find((each) => each.name === name) ?? {}
     return [
       { ...book, open: book.open.filter((each) => each.name !== name) },
       [
-        metric('counter', 'record_count', uncounted, { stream: name }),
+        ...(counted && uncounted === 0 ? [] : [metric('counter', 'record_count', uncounted, { stream: name })]),
         metric('timer', 'sync_duration', (now() - since) / 1000, { stream: name, status }),
       ],
     ]
   }
-  const count = (book: Book, name: string, f: (uncounted: number) => number): Book => ({
+  const change = (book: Book, name: string, f: (open: Open) => Open): Book => ({
     ...book,
-    open: book.open.map((each) => (each.name === name ? { ...each, uncounted: f(each.uncounted) } : each)),
+    open: book.open.map((each) => (each.name === name ? f(each) : each)),
   })
 
   const step: Face['step'] = (book, message) => {
     switch (message._tag) {
       case 'Started': {
         const { name, schema, primaryKey, cursor } = message.stream
-        const next = { ...book, open: [...book.open, { name, since: now(), uncounted: 0 }] }
+        const next = { ...book, open: [...book.open, { name, since: now(), uncounted: 0, counted: false }] }
         const schemaLine = line({
           type: 'SCHEMA',
           stream: name,
@@ -80,12 +86,20 @@ export const singer = (
           `{"type":"RECORD","stream":${JSON.stringify(stream)},"record":`,
           () => `,"time_extracted":"${new Date(at).toISOString()}"}`,
         )
-        return [count({ ...book, nulled }, stream, (uncounted) => uncounted + rows.length), { lines: [lines], log }]
+        const next = change({ ...book, nulled }, stream, (open) => ({
+          ...open,
+          uncounted: open.uncounted + rows.length,
+        }))
+        return [next, { lines: [lines], log }]
       }
       case 'Checkpoint': {
         const { stream, state } = message
         const { uncounted = 0 } = book.open.find(({ name }) => name === stream) ?? {}
-        const next = count({ ...book, bookmarks: { ...book.bookmarks, [stream]: state } }, stream, () => 0)
+        const next = change({ ...book, bookmarks: { ...book.bookmarks, [stream]: state } }, stream, (open) => ({
+          ...open,
+          uncounted: 0,
+          counted: open.counted || uncounted > 0,
+        }))
         return [
           next,
           {

@@ -1,0 +1,433 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Ajv from 'ajv'
+import addFormats from 'ajv-formats'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { JsonSchema } from '../../connector/cdk/schema'
+import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import { configFor, executable, type Folder, folder, type Ran, run } from './built'
+import { type AirbyteLine, type AirbyteStream, airbyteLines, airbyteRecords, airbyteState, configured } from './lines'
+import { hasProtocol, protocolErrors } from './protocol'
+import { alternativesOf, keywords, propertiesOf, typesOf, walk } from './schema-walk'
+
+// The assertions of Airbyte's connector acceptance test under their own names, over the built source: its own runner
+// needs a Docker engine.
+
+const root = join(__dirname, '..', '..')
+const ajv = addFormats(new Ajv({ strict: false, allErrors: true }))
+const secret = 'a-secret-that-must-never-be-seen'
+
+let sandbox: Sandbox
+let files: Folder
+const printed: string[] = []
+const heard: string[] = []
+
+const source = async (...args: ReadonlyArray<string>): Promise<Ran> => {
+  const ran = await run('source-feedback', args)
+  printed.push(ran.stdout)
+  heard.push(ran.stderr)
+  return ran
+}
+const lines = (ran: Ran, type: string): ReadonlyArray<AirbyteLine> =>
+  airbyteLines(ran.stdout).filter((line) => line.type === type)
+const only = <A>(values: ReadonlyArray<A>): A => {
+  expect(values).toHaveLength(1)
+  return values[0] as A
+}
+const read = (catalog: object, state?: unknown): Promise<Ran> =>
+  source(
+    'read',
+    ...['--config', files.put('config.json', configFor(sandbox)), '--catalog', files.put('catalog.json', catalog)],
+    ...(state === undefined ? [] : ['--state', files.put('state.json', state)]),
+  )
+
+let specification: JsonSchema
+let documentationUrl: string
+let streams: ReadonlyArray<AirbyteStream>
+let full: Ran
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ reviews: 400 })
+  files = folder()
+  const spec = only(airbyteLines((await source('spec')).stdout)).spec
+  specification = spec?.connectionSpecification ?? {}
+  documentationUrl = spec?.documentationUrl ?? ''
+  const config = files.put('config.json', configFor(sandbox))
+  streams = only(airbyteLines((await source('discover', '--config', config)).stdout)).catalog?.streams ?? []
+  full = await read(configured(streams, 'full_refresh'))
+})
+afterAll(async () => {
+  await sandbox.close()
+  files.remove()
+})
+
+const placed = () => walk(specification)
+const paths = (wrong: ReadonlyArray<{ readonly path: string }>) => wrong.map(({ path }) => path)
+
+describe('TestSpec', () => {
+  it('test_config_match_spec', () => {
+    expect(ajv.validate(specification, configFor(sandbox))).toBe(true)
+    expect(ajv.validate(specification, {})).toBe(false)
+  })
+
+  it('test_match_expected', () => {
+    expect(specification).toEqual(JSON.parse(readFileSync(join(root, 'spec', 'source.json'), 'utf8')))
+  })
+
+  it('test_spec_is_json_schema', () => {
+    expect(ajv.validateSchema(specification)).toBe(true)
+    expect(specification.type).toBe('object')
+    expect(specification.$schema).toBe('http://json-schema.org/draft-07/schema#')
+  })
+
+  it('test_forbidden_complex_types', () => {
+    const forbidden = ['anyOf', 'allOf', 'not', 'if', 'then', 'else', 'patternProperties', 'dependencies', '$ref']
+    expect(keywords(specification).filter((keyword) => forbidden.includes(keyword))).toEqual([])
+  })
+
+  it('test_oneof_usage', () => {
+    const choices = placed().filter(({ schema }) => alternativesOf(schema).length > 0)
+    expect(choices.length).toBeGreaterThan(0)
+    for (const { schema } of choices) {
+      expect(schema.type).toBe('object')
+      const all = alternativesOf(schema)
+      const shared = Object.keys(propertiesOf(all[0] ?? {})).filter((key) =>
+        all.every((one) => propertiesOf(one)[key]?.const !== undefined),
+      )
+      const constants = all.map((one) => propertiesOf(one)[only(shared)]?.const)
+      expect(new Set(constants).size).toBe(all.length)
+    }
+  })
+
+  it('test_property_type_is_not_array', () => {
+    expect(paths(placed().filter(({ schema }) => Array.isArray(schema.type)))).toEqual([])
+  })
+
+  it('test_array_type', () => {
+    const arrays = placed().filter(({ schema }) => schema.type === 'array')
+    const drawable = ['string', 'number', 'integer', 'object']
+    expect(
+      paths(arrays.filter(({ schema }) => !drawable.includes(String((schema.items as JsonSchema | undefined)?.type)))),
+    ).toEqual([])
+  })
+
+  it('test_object_not_empty', () => {
+    const objects = placed().filter(({ schema }) => schema.type === 'object')
+    const empty = objects.filter(
+      ({ schema }) => Object.keys(propertiesOf(schema)).length + alternativesOf(schema).length === 0,
+    )
+    expect(paths(empty)).toEqual([])
+  })
+
+  it('test_enum_usage', () => {
+    const enums = placed().filter(({ schema }) => schema.enum !== undefined)
+    expect(paths(enums.filter(({ schema }) => new Set(schema.enum as unknown[]).size < 2))).toEqual([])
+  })
+
+  it('test_required', () => {
+    const properties = Object.keys(propertiesOf(specification))
+    expect((specification.required as string[]).filter((key) => !properties.includes(key))).toEqual([])
+  })
+
+  it('test_additional_properties_is_true', () => {
+    expect(paths(placed().filter(({ schema }) => schema.additionalProperties === false))).toEqual([])
+    expect(specification.additionalProperties).toBe(true)
+  })
+
+  it('test_secret_is_properly_marked', () => {
+    const named = placed().filter(
+      ({ name, schema }) =>
+        /(token|secret|password|hash_key)$/.test(name) && schema.type === 'string' && schema.const === undefined,
+    )
+    expect(named.length).toBeGreaterThan(1)
+    expect(paths(named.filter(({ schema }) => schema.airbyte_secret !== true || schema.writeOnly !== true))).toEqual([])
+  })
+
+  it('test_titles_descriptions_examples_order', () => {
+    const bare = placed().filter(({ schema }) => {
+      const leaf = schema.type !== 'object' && schema.const === undefined
+      return (
+        typeof schema.title !== 'string' || typeof schema.description !== 'string' || (leaf && !('examples' in schema))
+      )
+    })
+    expect(paths(bare)).toEqual([])
+  })
+
+  it('test_duplicate_order', () => {
+    const groups = [specification, ...placed().map(({ schema }) => schema)].flatMap((schema) => [
+      schema,
+      ...alternativesOf(schema),
+    ])
+    for (const group of groups) {
+      const orders = Object.values(propertiesOf(group)).map(({ order }) => order)
+      expect(new Set(orders).size).toBe(orders.length)
+    }
+  })
+
+  it('test_date_pattern and test_date_format', () => {
+    const dates = placed().filter(({ schema }) => schema.format === 'date-time')
+    expect(dates.length).toBeGreaterThan(0)
+    for (const { schema } of dates) {
+      expect(schema.type).toBe('string')
+      expect('2024-01-01T00:00:00Z').toMatch(new RegExp(String(schema.pattern)))
+    }
+  })
+})
+
+describe('TestConnection', () => {
+  it('test_check succeeds', async () => {
+    const ran = await source('check', '--config', files.put('config.json', configFor(sandbox)))
+    expect(only(lines(ran, 'CONNECTION_STATUS')).connectionStatus?.status).toBe('SUCCEEDED')
+    expect(ran.status).toBe(0)
+  })
+
+  it('test_check fails, and says why without a secret', async () => {
+    const wrong = { ...configFor(sandbox), credentials: { auth_type: 'access_token', access_token: secret } }
+    const ran = await source('check', '--config', files.put('wrong.json', wrong))
+    const { connectionStatus } = only(lines(ran, 'CONNECTION_STATUS'))
+    expect([connectionStatus?.status, ran.status]).toEqual(['FAILED', 0])
+    expect(connectionStatus?.message).toMatch(/token/)
+    expect(ran.stdout + ran.stderr).not.toContain(secret)
+  })
+})
+
+describe('TestDiscovery', () => {
+  it('test_discover: names are unique, as the reviewed catalog has them', () => {
+    expect(new Set(streams.map(({ name }) => name)).size).toBe(streams.length)
+    for (const { name, json_schema } of streams) {
+      const reviewed = JSON.parse(readFileSync(join(root, 'catalog', `${name}.json`), 'utf8'))
+      expect(json_schema.properties).toEqual((reviewed.json_schema ?? reviewed).properties)
+    }
+  })
+
+  it('test_streams_have_valid_json_schemas', () => {
+    for (const { json_schema } of streams) {
+      expect(ajv.validateSchema(json_schema)).toBe(true)
+      expect(json_schema.$schema).toBe('http://json-schema.org/draft-07/schema#')
+    }
+  })
+
+  it('test_defined_cursors_exist_in_schema', () => {
+    for (const { name, json_schema, default_cursor_field = [] } of streams) {
+      for (const field of default_cursor_field)
+        expect([name, propertiesOf(json_schema)[field]?.type]).not.toContain(undefined)
+    }
+  })
+
+  it('test_defined_refs_and_keywords: none that destinations do not understand', () => {
+    for (const { json_schema } of streams)
+      expect(
+        keywords(json_schema).filter((keyword) => ['$ref', 'allOf', 'anyOf', 'oneOf', 'not'].includes(keyword)),
+      ).toEqual([])
+  })
+
+  it('test_primary_keys_exist_in_schema and test_primary_keys_data_type', () => {
+    for (const { name, json_schema, source_defined_primary_key = [] } of streams) {
+      expect([name, source_defined_primary_key.length]).not.toContain(0)
+      for (const [key = ''] of source_defined_primary_key) {
+        const types = typesOf(propertiesOf(json_schema)[key] ?? {})
+        expect(types.length).toBeGreaterThan(0)
+        expect(types.filter((type) => type === 'object' || type === 'array' || type === 'null')).toEqual([])
+      }
+    }
+  })
+
+  it('test_streams_has_sync_modes', () => {
+    expect(streams.filter(({ supported_sync_modes }) => supported_sync_modes.length === 0)).toEqual([])
+  })
+
+  it('test_additional_properties_is_true', () => {
+    for (const { json_schema } of streams)
+      expect(paths(walk(json_schema).filter(({ schema }) => schema.additionalProperties === false))).toEqual([])
+  })
+
+  it('test_catalog_has_supported_data_types', () => {
+    const known = ['null', 'string', 'integer', 'number', 'boolean', 'object', 'array']
+    for (const { json_schema } of streams)
+      for (const { path, schema } of walk(json_schema)) {
+        const types = typesOf(schema)
+        expect([path, types.length > 0 && types.every((type) => known.includes(String(type)))]).toEqual([path, true])
+        if ('format' in schema || 'airbyte_type' in schema)
+          expect([path, schema.format, schema.airbyte_type]).toEqual([path, 'date-time', 'timestamp_with_timezone'])
+      }
+  })
+})
+
+/** The schema with every object closed, as the test suite has it: an attribute nobody declared is an error. */
+const closed = (schema: JsonSchema): JsonSchema => ({
+  ...schema,
+  ...(schema.properties === undefined
+    ? {}
+    : {
+        properties: Object.fromEntries(
+          Object.entries(propertiesOf(schema)).map(([key, inner]) => [key, closed(inner)]),
+        ),
+        additionalProperties: false,
+      }),
+  ...(schema.items === undefined ? {} : { items: closed(schema.items as JsonSchema) }),
+})
+
+describe('TestBasicRead', () => {
+  it('test_read: every stream has records, which match its schema with nothing undeclared', () => {
+    expect(full.status).toBe(0)
+    for (const { name, json_schema } of streams) {
+      const records = airbyteRecords(full.stdout, name)
+      const validate = ajv.compile(closed(json_schema))
+      expect([name, records.length]).not.toContain(0)
+      expect(records.flatMap((record) => (validate(record) ? [] : (validate.errors ?? [])))).toEqual([])
+    }
+  })
+
+  it('test_read: every declared attribute appears at least once', () => {
+    const seen = (value: unknown, path = ''): ReadonlyArray<string> =>
+      Array.isArray(value)
+        ? value.flatMap((item) => seen(item, `${path}/[]`))
+        : typeof value === 'object' && value !== null
+          ? Object.entries(value).flatMap(([key, inner]) => [`${path}/${key}`, ...seen(inner, `${path}/${key}`)])
+          : []
+    for (const { name, json_schema } of streams) {
+      const present = new Set(airbyteRecords(full.stdout, name).flatMap((record) => seen(record)))
+      const missing = paths(walk(json_schema)).filter((path) => !present.has(path) && path !== '/unknown_attributes')
+      expect([name, missing]).toEqual([name, []])
+    }
+  })
+
+  it('test_airbyte_trace_message_on_failure and test_fail_read_with_bad_catalog', async () => {
+    const ran = await read({
+      streams: [
+        {
+          stream: {
+            name: '__AIRBYTE__stream_that_does_not_exist',
+            json_schema: {},
+            supported_sync_modes: ['full_refresh'],
+          },
+          sync_mode: 'full_refresh',
+          destination_sync_mode: 'append',
+        },
+      ],
+    })
+    const errors = lines(ran, 'TRACE').flatMap(({ trace }) => trace?.error ?? [])
+    expect(only(errors).failure_type).toBe('config_error')
+    expect(ran.status).not.toBe(0)
+    const invalid = await read({ streams: [{ stream: { name: 'reviews' }, sync_mode: 'INVALID' }] })
+    expect(only(lines(invalid, 'TRACE')).trace?.error?.message).toContain('sync_mode')
+    expect(invalid.status).not.toBe(0)
+  })
+
+  it('test_stream_statuses', () => {
+    for (const { name } of streams) {
+      const statuses = lines(full, 'TRACE').flatMap(({ trace }) =>
+        trace?.stream_status?.stream_descriptor.name === name ? [trace.stream_status.status] : [],
+      )
+      expect(statuses).toEqual(['STARTED', 'RUNNING', 'COMPLETE'])
+    }
+  })
+
+  it('test_state_counts: the states of a stream count its records', () => {
+    for (const { name } of streams) {
+      const counts = lines(full, 'STATE').flatMap(({ state }) =>
+        state?.stream.stream_descriptor.name === name ? [state.sourceStats.recordCount] : [],
+      )
+      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(airbyteRecords(full.stdout, name).length)
+    }
+  })
+})
+
+describe('TestFullRefresh', () => {
+  it('test_sequential_reads: the same records again, and again from its own state', async () => {
+    const again = await read(configured(streams, 'full_refresh'))
+    const resumed = await read(configured(streams, 'full_refresh'), airbyteState(again.stdout))
+    for (const { name } of streams) {
+      const records = airbyteRecords(full.stdout, name)
+      expect(airbyteRecords(again.stdout, name)).toEqual(records)
+      expect(airbyteRecords(resumed.stdout, name)).toHaveLength(records.length)
+    }
+  })
+})
+
+describe('TestIncremental', () => {
+  it('test_two_sequential_reads: nothing new where nothing changed', async () => {
+    const first = await read(configured(streams, 'incremental'))
+    const second = await read(configured(streams, 'incremental'), airbyteState(first.stdout))
+    expect(second.status).toBe(0)
+    expect(lines(second, 'RECORD')).toEqual([])
+    expect(
+      lines(second, 'STATE')
+        .map(({ state }) => state?.stream.stream_descriptor.name)
+        .sort(),
+    ).toEqual(streams.map(({ name }) => name).sort())
+  })
+
+  it('test_read_sequential_slices: from each state on, only what lies after it', async () => {
+    const config = configFor(sandbox, { page_size: 10 })
+    const catalog = files.put('slices.json', configured(streams, 'incremental'))
+    const first = await source('read', '--config', files.put('slices-config.json', config), '--catalog', catalog)
+    const all = airbyteLines(first.stdout)
+    const states = all.flatMap((line, at) => (line.state === undefined ? [] : [{ at, state: line.state }]))
+    const sampled = [states[0], states[Math.floor(states.length / 2)], states.at(-1)].flatMap((one) => one ?? [])
+    for (const { at, state } of sampled) {
+      const { name } = state.stream.stream_descriptor
+      const before = all.slice(0, at).flatMap(({ record }) => (record?.stream === name ? [record.data.id] : []))
+      const after = all.slice(at).flatMap(({ record }) => (record?.stream === name ? [record.data.id] : []))
+      const rest = await read(
+        configured(
+          streams.filter((stream) => stream.name === name),
+          'incremental',
+        ),
+        [state],
+      )
+      const ids = airbyteRecords(rest.stdout, name).map(({ id }) => id)
+      expect([name, [...new Set(ids)].sort()]).toEqual([name, [...new Set(after)].sort()])
+      expect(ids.filter((id) => before.includes(id))).toEqual([])
+    }
+  })
+
+  it('test_state_with_abnormally_large_values: no records, no failure', async () => {
+    const future = JSON.parse(readFileSync(join(root, 'test', 'acceptance', 'future_state.json'), 'utf8'))
+    expect(future.length).toBeGreaterThanOrEqual(2)
+    const ran = await read(configured(streams, 'incremental'), future)
+    expect(ran.status).toBe(0)
+    const named = future.map((state: NonNullable<AirbyteLine['state']>) => state.stream.stream_descriptor.name)
+    expect(lines(ran, 'RECORD').filter(({ record }) => named.includes(record?.stream))).toEqual([])
+    expect(lines(ran, 'STATE').length).toBeGreaterThanOrEqual(streams.length)
+  })
+})
+
+describe('TestConnectorAttributes', () => {
+  const metadata = () => readFileSync(join(root, 'metadata.yaml'), 'utf8')
+
+  it('test_streams_define_primary_key', () => {
+    expect(streams.filter(({ source_defined_primary_key = [] }) => source_defined_primary_key.length === 0)).toEqual([])
+  })
+
+  it('test_certified_connector_has_allowed_hosts and test_certified_connector_has_suggested_streams', () => {
+    expect(metadata()).toMatch(/allowedHosts:\n +hosts:\n +- /)
+    expect(metadata()).toMatch(/suggestedStreams:\n +streams:\n +- /)
+  })
+})
+
+describe('all that was printed', () => {
+  it('test_secret_never_in_the_output', () => {
+    expect(
+      [...printed, ...heard].filter((text) => text.includes(sandbox.accessToken) || text.includes(secret)),
+    ).toEqual([])
+  })
+
+  it('test_exit_at_once_when_told: a platform stops us after spec', async () => {
+    const ran = await run('source-feedback', ['spec'], {
+      signalAt: (text) => (text.endsWith('\n') ? 'SIGTERM' : undefined),
+    })
+    expect([0, 143]).toContain(ran.status)
+  })
+
+  it.skipIf(!hasProtocol)('is a message of the published protocol, line by line', () => {
+    expect(printed.length).toBeGreaterThan(10)
+    expect(printed.flatMap(protocolErrors)).toEqual([])
+    expect(protocolErrors('{"type":"RECORD","record":{"stream":"a","data":{},"emitted_at":1.5}}')).toHaveLength(1)
+  })
+
+  it('comes from a file that a shell can run', () => {
+    expect(readFileSync(executable('source-feedback'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
+    expect(documentationUrl).toMatch(/^https:/)
+  })
+})

@@ -1,0 +1,89 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Sandbox } from '../../connector/sandbox/start'
+import manifest from '../../package.json'
+
+const root = join(__dirname, '..', '..')
+
+/** What `npm run build` made; CONNECTOR_BUILD names another folder in its place. */
+export const build = join(root, process.env.CONNECTOR_BUILD ?? 'build')
+
+export type Program = keyof typeof manifest.bin
+
+export const executable = (program: Program): string => join(build, manifest.bin[program].replace(/^build\//, ''))
+
+export type Ran = {
+  /** 128 and the signal's number where a signal ended it, as a shell has it. */
+  readonly status: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export type How = {
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  /** Answers a signal to send once stdout holds what it waits for. */
+  readonly signalAt?: (stdout: string) => NodeJS.Signals | undefined
+  /** Closes our end of stdout after this many chunks. */
+  readonly closeStdoutAfter?: number
+}
+
+const numbers: Readonly<Record<string, number>> = { SIGINT: 2, SIGPIPE: 13, SIGTERM: 15, SIGKILL: 9 }
+
+/** Runs a built program to its end. */
+export const run = (program: Program, args: ReadonlyArray<string>, how: How = {}): Promise<Ran> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(executable(program), args, { cwd: how.cwd, env: { ...process.env, ...how.env } })
+    let stdout = ''
+    let stderr = ''
+    let sent = false
+    let chunks = 0
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+      chunks += 1
+      if (chunks === how.closeStdoutAfter) child.stdout.destroy()
+      const signal = sent ? undefined : how.signalAt?.(stdout)
+      if (signal === undefined) return
+      sent = true
+      child.kill(signal)
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text
+    })
+    child.stdin.end()
+    child.on('error', reject)
+    child.on('close', (code, signal) => {
+      const status = code ?? 128 + (numbers[signal ?? ''] ?? 0)
+      resolve({ status, stdout, stderr })
+    })
+  })
+
+/** A folder of JSON files that goes away again. */
+export type Folder = {
+  readonly path: string
+  readonly put: (name: string, value: unknown) => string
+  readonly remove: () => void
+}
+
+export const folder = (): Folder => {
+  const path = mkdtempSync(join(tmpdir(), 'connector-'))
+  return {
+    path,
+    put: (name, value) => {
+      const file = join(path, name)
+      writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value))
+      return file
+    },
+    remove: () => rmSync(path, { recursive: true, force: true }),
+  }
+}
+
+/** A config that reads everything a sandbox holds. */
+export const configFor = ({ url, accessToken }: Sandbox, more: object = {}) => ({
+  base_url: url,
+  start_date: '2000-01-01T00:00:00Z',
+  credentials: { auth_type: 'access_token', access_token: accessToken },
+  ...more,
+})

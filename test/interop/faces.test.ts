@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import { configFor, type Folder, folder, run } from './built'
+import { airbyteLines, airbyteState, configured, recordTexts, singerLines, singerState } from './lines'
+import { tap } from './tap'
+
+let sandbox: Sandbox
+let files: Folder
+beforeAll(async () => {
+  sandbox = await startSandbox({ reviews: 300 })
+  files = folder()
+})
+afterAll(async () => {
+  await sandbox.close()
+  files.remove()
+})
+
+const discover = async () => {
+  const { stdout } = await run('source-feedback', [
+    'discover',
+    '--config',
+    files.put('config.json', configFor(sandbox)),
+  ])
+  return airbyteLines(stdout)[0]?.catalog?.streams ?? []
+}
+const read = async (state?: unknown) =>
+  run('source-feedback', [
+    ...['read', '--config', files.put('config.json', configFor(sandbox))],
+    ...['--catalog', files.put('catalog.json', configured(await discover(), 'incremental'))],
+    ...(state === undefined ? [] : ['--state', files.put('state.json', state)]),
+  ])
+it('both faces say the same records, byte for byte, and the same states', async () => {
+  const streams = await discover()
+  const airbyte = await read()
+  const singer = await tap(sandbox, files)({})
+  for (const { name } of streams) {
+    const texts = recordTexts(airbyte.stdout, name)
+    expect([name, texts.length]).not.toContain(0)
+    expect([name, recordTexts(singer.stdout, name)]).toEqual([name, texts])
+  }
+  const spoken = airbyteState(airbyte.stdout).flatMap((state) =>
+    state === undefined ? [] : [[state.stream.stream_descriptor.name, state.stream.stream_state] as const],
+  )
+  expect(singerState(singer.stdout).bookmarks).toEqual(Object.fromEntries(spoken))
+})
+
+it('each goes on from the state that the other wrote', async () => {
+  const fromAirbyte = airbyteState((await read()).stdout)
+  const fromSinger = singerState((await tap(sandbox, files)({})).stdout)
+  const singer = await tap(sandbox, files)({ state: fromAirbyte })
+  expect([singer.status, singerLines(singer.stdout).filter(({ type }) => type === 'RECORD')]).toEqual([0, []])
+  const airbyte = await read(fromSinger)
+  expect([airbyte.status, airbyteLines(airbyte.stdout).filter(({ type }) => type === 'RECORD')]).toEqual([0, []])
+})

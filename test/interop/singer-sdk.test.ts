@@ -1,0 +1,210 @@
+import Ajv from 'ajv'
+import addFormats from 'ajv-formats'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { JsonSchema } from '../../connector/cdk/schema'
+import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import manifest from '../../package.json'
+import { type Folder, folder, type Ran, run } from './built'
+import { type SingerStream, singerLines, singerRecords, singerState } from './lines'
+import { propertiesOf, typesOf } from './schema-walk'
+import { keysOf, tap } from './tap'
+
+// The Meltano SDK's standard tap tests under their own names, over the built tap: its own runner drives Python taps in
+// process only.
+
+let sandbox: Sandbox
+let files: Folder
+let streams: ReadonlyArray<SingerStream>
+let synced: Ran
+let tapping: ReturnType<typeof tap>
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ reviews: 400 })
+  files = folder()
+  tapping = tap(sandbox, files)
+  streams = JSON.parse((await run('tap-feedback', ['--discover'])).stdout).streams
+  synced = await tapping({})
+})
+afterAll(async () => {
+  await sandbox.close()
+  files.remove()
+})
+
+const records = ({ tap_stream_id }: SingerStream) => singerRecords(synced.stdout, tap_stream_id)
+
+/** Each attribute of a stream whose schema `is` of the kind, with the values it has. */
+const attributes = (is: (schema: JsonSchema) => boolean) =>
+  streams.flatMap((stream) =>
+    Object.entries(propertiesOf(stream.schema))
+      .filter(([, schema]) => is(schema))
+      .map(([name, schema]) => ({
+        name: `${stream.tap_stream_id}.${name}`,
+        nullable: typesOf(schema).includes('null'),
+        values: records(stream)
+          .map((record) => record[name])
+          .filter((value) => value !== undefined && value !== null),
+        missing: records(stream).filter((record) => record[name] === undefined || record[name] === null).length,
+      })),
+  )
+const has = (type: string) => (schema: JsonSchema) => typesOf(schema).includes(type)
+
+describe('tap', () => {
+  it('cli_prints', async () => {
+    const version = await run('tap-feedback', ['--version'])
+    expect([version.status, version.stdout]).toEqual([0, `tap-feedback ${manifest.version}\n`])
+    const about = JSON.parse((await run('tap-feedback', ['--about', '--format', 'json'])).stdout)
+    expect(about).toMatchObject({ name: 'tap-feedback', version: manifest.version })
+    expect(about.capabilities).toContain('state')
+    expect(Object.keys(about.settings.properties)).toContain('base_url')
+    expect((await run('tap-feedback', ['--about', '--format', 'markdown'])).stdout).toMatch(/^# tap-feedback\n/)
+    expect((await run('tap-feedback', ['--help'])).stdout).toMatch(/^Usage: tap-feedback \[options\]\n/)
+  })
+
+  it('discovery, without a config and with a wrong one alike', async () => {
+    expect(streams.length).toBeGreaterThan(1)
+    const wrong = await run('tap-feedback', ['--config', files.put('empty.json', {}), '--discover'])
+    expect([wrong.status, JSON.parse(wrong.stdout).streams]).toEqual([0, streams])
+    for (const { tap_stream_id, key_properties } of streams) {
+      expect(tap_stream_id).toMatch(/^[a-z_]+$/)
+      expect(key_properties.length).toBeGreaterThan(0)
+    }
+  })
+
+  it('stream_connections', async () => {
+    const ran = await tapping({ flags: ['--test'] })
+    expect(ran.status).toBe(0)
+    for (const { tap_stream_id } of streams) expect(singerRecords(ran.stdout, tap_stream_id)).toHaveLength(1)
+  })
+
+  it('stream_connections, refused', async () => {
+    const config = { credentials: { auth_type: 'access_token', access_token: 'wrong' } }
+    const ran = await tapping({ config, flags: ['--test'] })
+    expect([ran.status, singerLines(ran.stdout).filter(({ type }) => type === 'RECORD')]).toEqual([1, []])
+    expect(ran.stderr).toMatch(/^ERROR .*token/m)
+  })
+
+  it('valid_final_state', () => {
+    expect(synced.status).toBe(0)
+    const state = singerState(synced.stdout)
+    expect(Object.keys(state.bookmarks).sort()).toEqual(streams.map(({ tap_stream_id }) => tap_stream_id).sort())
+    expect(state.currently_syncing).toBeNull()
+  })
+
+  it('first_state: not empty, before any record', () => {
+    const [schema, state] = singerLines(synced.stdout)
+    expect([schema?.type, state?.type]).toEqual(['SCHEMA', 'STATE'])
+  })
+
+  it('metrics and logs, plain and structured', async () => {
+    expect(synced.stderr).toMatch(/^INFO METRIC: \{"type":"timer","metric":"http_request_duration",/m)
+    expect(synced.stderr).toMatch(/^INFO METRIC: \{"type":"timer","metric":"sync_duration",/m)
+    for (const stream of streams) {
+      const lines = synced.stderr.split('\n').filter((line) => line.includes('"metric":"record_count"'))
+      const mine = lines
+        .map((line) => JSON.parse(line.replace('INFO METRIC: ', '')))
+        .filter(({ tags }) => tags.stream === stream.tap_stream_id)
+      expect(mine.reduce((sum, { value }) => sum + value, 0)).toBe(records(stream).length)
+    }
+    const structured = await tapping({ flags: ['--test'] }, { env: { SINGER_SDK_LOG_CONFIG: 'log.yml' } })
+    const keys = ['level', 'pid', 'logger_name', 'ts', 'thread_name', 'app_name', 'stream_name', 'message']
+    const logged = structured.stderr.trimEnd().split('\n')
+    expect(logged.length).toBeGreaterThan(1)
+    for (const line of logged) expect(Object.keys(JSON.parse(line)).sort()).toEqual([...keys].sort())
+  })
+})
+
+describe('stream', () => {
+  const ajv = addFormats(new Ajv({ strict: false, allErrors: true }))
+
+  it('schema_is_valid', () => {
+    for (const { schema } of streams) expect(ajv.validateSchema(schema)).toBe(true)
+  })
+
+  it('schema_is_valid: every property has an array of types, and no two names differ in case alone', () => {
+    for (const { tap_stream_id, schema } of streams) {
+      const properties = Object.entries(propertiesOf(schema))
+      expect(properties.filter(([, { type }]) => !Array.isArray(type))).toEqual([])
+      const names = properties.map(([name]) => name.toLowerCase())
+      expect([tap_stream_id, new Set(names).size]).toEqual([tap_stream_id, names.length])
+    }
+  })
+
+  it('returns_record', () => {
+    for (const stream of streams) expect([stream.tap_stream_id, records(stream).length]).not.toContain(0)
+  })
+
+  it('record_matches_stream_schema', () => {
+    for (const stream of streams) {
+      const validate = ajv.compile(stream.schema)
+      expect(records(stream).flatMap((record) => (validate(record) ? [] : (validate.errors ?? [])))).toEqual([])
+    }
+  })
+
+  it('record_matches_catalog: no record has an attribute that the catalog lacks', () => {
+    for (const stream of streams) {
+      const declared = new Set(Object.keys(propertiesOf(stream.schema)))
+      const extra = records(stream).flatMap((record) => Object.keys(record).filter((name) => !declared.has(name)))
+      expect([stream.tap_stream_id, extra]).toEqual([stream.tap_stream_id, []])
+    }
+  })
+
+  it('catalog_schema_matches_record: every attribute of the catalog is in some record', () => {
+    for (const stream of streams) {
+      const present = new Set(records(stream).flatMap((record) => Object.keys(record)))
+      const missing = Object.keys(propertiesOf(stream.schema)).filter(
+        (name) => !present.has(name) && name !== 'unknown_attributes',
+      )
+      expect([stream.tap_stream_id, missing]).toEqual([stream.tap_stream_id, []])
+    }
+  })
+
+  it('primary_keys: present, not null, unique', () => {
+    for (const stream of streams) {
+      const keys = keysOf(stream, synced.stdout)
+      expect([stream.tap_stream_id, keys.filter((key) => /null|undefined/.test(key))]).toEqual([
+        stream.tap_stream_id,
+        [],
+      ])
+      expect([stream.tap_stream_id, new Set(keys).size]).toEqual([stream.tap_stream_id, keys.length])
+    }
+  })
+
+  it('is deterministic: the same records again', async () => {
+    const again = await tapping({})
+    for (const stream of streams) expect(singerRecords(again.stdout, stream.tap_stream_id)).toEqual(records(stream))
+  })
+})
+
+describe('attribute', () => {
+  it.each<[string, (schema: JsonSchema) => boolean, (value: unknown) => boolean]>([
+    [
+      'is_datetime',
+      ({ format }) => format === 'date-time',
+      (value) => typeof value === 'string' && /Z$/.test(value) && !Number.isNaN(Date.parse(value)),
+    ],
+    ['is_integer', has('integer'), (value) => Number.isInteger(value)],
+    ['is_numeric', has('number'), (value) => typeof value === 'number'],
+    ['is_object', has('object'), (value) => typeof value === 'object' && !Array.isArray(value)],
+    ['is_array', has('array'), (value) => Array.isArray(value)],
+    [
+      'is_string',
+      (schema) => has('string')(schema) && schema.format === undefined,
+      (value) => typeof value === 'string',
+    ],
+  ])('%s', (_, kind, right) => {
+    const found = attributes(kind)
+    expect(found.length).toBeGreaterThan(0)
+    expect(found.filter(({ values }) => values.some((value) => !right(value))).map(({ name }) => name)).toEqual([])
+  })
+
+  it('is_boolean', () => {
+    const found = attributes(has('boolean'))
+    expect(found.filter(({ values }) => values.some((value) => typeof value !== 'boolean'))).toEqual([])
+  })
+
+  it('not_null', () => {
+    const found = attributes(() => true).filter(({ nullable }) => !nullable)
+    expect(found.length).toBeGreaterThan(streams.length)
+    expect(found.filter(({ missing }) => missing > 0).map(({ name }) => name)).toEqual([])
+  })
+})

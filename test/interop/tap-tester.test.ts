@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import { type Folder, folder, run } from './built'
+import { type SingerStream, singerLines, singerRecords, singerState } from './lines'
+import { propertiesOf } from './schema-walk'
+import { bookmarkOf, keysOf, selecting, selectingAutomatic, tap, withMetadata } from './tap'
+
+// The cases of singer-io's tap-tester under their own names, over the built tap: its own runner needs the vendor's service.
+
+let sandbox: Sandbox
+let files: Folder
+let streams: ReadonlyArray<SingerStream>
+let tapping: ReturnType<typeof tap>
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ reviews: 300 })
+  files = folder()
+  tapping = tap(sandbox, files)
+  streams = JSON.parse((await run('tap-feedback', ['--discover'])).stdout).streams
+})
+afterAll(async () => {
+  await sandbox.close()
+  files.remove()
+})
+
+const named = (name: string): SingerStream => {
+  const found = streams.find(({ tap_stream_id }) => tap_stream_id === name)
+  if (found === undefined) throw new Error(`No stream ${name}`)
+  return found
+}
+const exported = ['deleted_reviews', 'reviews']
+
+describe('tap-tester', () => {
+  it('discovery: metadata says keys, cursor, method and what is automatic', () => {
+    for (const { key_properties, replication_key, metadata, schema } of streams) {
+      const [root, ...fields] = metadata
+      expect(root).toMatchObject({
+        breadcrumb: [],
+        metadata: { inclusion: 'available', 'table-key-properties': key_properties },
+      })
+      expect(root?.metadata['forced-replication-method']).toBe(
+        replication_key === undefined ? 'FULL_TABLE' : 'INCREMENTAL',
+      )
+      if (replication_key !== undefined) expect(root?.metadata['valid-replication-keys']).toEqual([replication_key])
+      const automatic = fields.filter((field) => field.metadata.inclusion === 'automatic')
+      expect(automatic.map(({ breadcrumb }) => breadcrumb[1]).sort()).toEqual(
+        [...new Set([...key_properties, ...(replication_key === undefined ? [] : [replication_key])])].sort(),
+      )
+      expect(fields.map(({ breadcrumb }) => breadcrumb[1])).toEqual(Object.keys(propertiesOf(schema)))
+    }
+  })
+
+  it('all_fields', async () => {
+    const { stdout } = await tapping({ catalog: selecting(streams) })
+    for (const { tap_stream_id, schema } of streams) {
+      const sent = new Set(singerRecords(stdout, tap_stream_id).flatMap((record) => Object.keys(record)))
+      const declared = Object.keys(propertiesOf(schema)).filter((name) => name !== 'unknown_attributes')
+      expect([tap_stream_id, [...sent].sort()]).toEqual([tap_stream_id, declared.sort()])
+    }
+  })
+
+  it('automatic_fields: keys and cursor alone, in RECORD, SCHEMA and required', async () => {
+    const { stdout } = await tapping({ catalog: selectingAutomatic(streams) })
+    for (const stream of streams) {
+      const { tap_stream_id, key_properties, replication_key = '' } = stream
+      const automatic = [...new Set([...key_properties, replication_key])].filter((name) => name !== '').sort()
+      const records = singerRecords(stdout, tap_stream_id)
+      expect([tap_stream_id, records.length]).not.toContain(0)
+      for (const record of records) expect(Object.keys(record).sort()).toEqual(automatic)
+      const schema = singerLines(stdout).flatMap((line) =>
+        line.type === 'SCHEMA' && line.stream === tap_stream_id ? [line.schema] : [],
+      )
+      expect(schema.map((one) => Object.keys(propertiesOf(one)).sort())).toEqual([automatic])
+      expect(automatic).toEqual(expect.arrayContaining([schema[0]?.required ?? []].flat()))
+    }
+  })
+
+  it('deselected: a stream left out is not read, and its bookmark is carried forward', async () => {
+    const state = { bookmarks: { reviews: { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' }, foreign: { at: 1 } } }
+    const catalog = {
+      streams: [
+        ...selecting([named('deleted_reviews')]).streams,
+        withMetadata(named('reviews'), () => ({ selected: 'false' })),
+      ],
+    }
+    const { stdout } = await tapping({ catalog, state })
+    expect(singerLines(stdout).flatMap((line) => (line.type === 'STATE' ? [] : [line.stream]))).not.toContain('reviews')
+    expect(singerState(stdout).bookmarks).toMatchObject(state.bookmarks)
+  })
+
+  it('bookmark: a second run goes on, and sends nothing it sent', async () => {
+    const first = singerState((await tapping({})).stdout)
+    const { stdout } = await tapping({ state: first })
+    expect(singerLines(stdout).filter(({ type }) => type === 'RECORD')).toEqual([])
+    const second = singerState(stdout)
+    for (const name of exported) expect(bookmarkOf(second, name) >= bookmarkOf(first, name)).toBe(true)
+    const back = { bookmarks: { reviews: { modifiedTimeFrom: '2026-01-01T00:00:00.000Z' } } }
+    const earlier = await tapping({ state: back, catalog: selecting([named('reviews')]) })
+    const records = singerRecords(earlier.stdout, 'reviews')
+    expect(records.length).toBeGreaterThan(0)
+    expect(records.length).toBeLessThan(300)
+    for (const { modifiedTime } of records) expect(String(modifiedTime) > '2025-12-31T23:49').toBe(true)
+  })
+
+  it('start_date: a later one gives fewer records, all of them after it', async () => {
+    const later = await tapping({
+      config: { start_date: '2026-06-01T00:00:00Z' },
+      catalog: selecting([named('reviews')]),
+    })
+    const records = singerRecords(later.stdout, 'reviews')
+    expect(records.length).toBeGreaterThan(0)
+    expect(records.length).toBeLessThan(300)
+    for (const { modifiedTime } of records) expect(String(modifiedTime) >= '2026-05-31T23:59').toBe(true)
+  })
+
+  it('pagination: many pages bring each record once', async () => {
+    const before = sandbox.stats().exports
+    const { stdout } = await tapping({ config: { page_size: 25 }, catalog: selecting([named('reviews')]) })
+    const keys = keysOf(named('reviews'), stdout)
+    expect([keys.length, new Set(keys).size]).toEqual([300, 300])
+    expect(sandbox.stats().exports - before).toBeGreaterThan(300 / 25)
+  })
+
+  it('interrupted_sync: begins with the stream that was under way, and ends with all', async () => {
+    const whole = singerState((await tapping({})).stdout)
+    const state = { bookmarks: { deleted_reviews: whole.bookmarks.deleted_reviews }, currently_syncing: 'reviews' }
+    const { stdout } = await tapping({ state })
+    const order = singerLines(stdout).flatMap((line) => (line.type === 'SCHEMA' ? [line.stream] : []))
+    expect(order[0]).not.toBe('deleted_reviews')
+    expect(order.at(-1)).toBe('deleted_reviews')
+    expect(singerRecords(stdout, 'reviews')).toHaveLength(300)
+    expect(singerState(stdout).currently_syncing).toBeNull()
+  })
+
+  it.each([
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ] as const)(
+    'interrupted_sync: %s ends a run with a state and %i, from which nothing is missed',
+    async (signal, status) => {
+      const slow = { page_size: 10, rate_limit: { max_concurrency: 1 } }
+      const catalog = selecting([named('reviews')])
+      const cut = await tapping(
+        { config: slow, catalog },
+        { signalAt: (out) => (out.includes('"RECORD"') ? signal : undefined) },
+      )
+      expect(cut.status).toBe(status)
+      expect(singerState(cut.stdout)).toHaveProperty('currently_syncing')
+      const rest = await tapping({ catalog, state: singerState(cut.stdout) })
+      const ids = [cut, rest].flatMap(({ stdout }) => singerRecords(stdout, 'reviews').map(({ id }) => id))
+      expect(new Set(ids).size).toBe(300)
+    },
+  )
+
+  it('a reader that goes away ends the tap quietly', async () => {
+    const ran = await tapping({}, { env: {}, signalAt: () => undefined, closeStdoutAfter: 1 })
+    expect(ran.status).toBe(1)
+    expect(ran.stderr).not.toMatch(/EPIPE|Error/)
+  })
+})
