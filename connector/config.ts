@@ -68,6 +68,17 @@ export const SourceConfig = ordered({
   max_response_mb: shown('Largest answer (MB)', 'A larger answer is refused and asked for again in halves', {
     examples: [64],
   })(defaulted(integer(1, 1024), 64)),
+  partition: shown(
+    'Partition',
+    'The share of a backfill that this process reads, beside others with the same count',
+  )(
+    maybe(
+      ordered({
+        index: shown('Index', 'Which share, from 0', { examples: [0] })(integer(0, 999)),
+        count: shown('Count', 'How many processes share the backfill', { examples: [8] })(integer(1, 1000)),
+      }),
+    ),
+  ),
   snapshot_path: shown('Snapshot file', 'Also write what is read into this DuckDB file', {
     examples: ['/data/reviews.duckdb'],
   })(maybe(text)),

@@ -4,7 +4,7 @@ import * as O from 'fp-ts/Option'
 import { httpApi } from './api/api'
 import type { ClientOptions } from './api/client'
 import { toMillis } from './api/model/scalar'
-import type { Failure } from './cdk/failure'
+import { configFailure, type Failure } from './cdk/failure'
 import type { Stream } from './cdk/stream'
 import type { SourceConfig } from './config'
 import { type Connected, connect } from './connect'
@@ -39,6 +39,7 @@ export const wire = (config: SourceConfig, options: WireOptions = {}): E.Either<
   pipe(
     E.Do,
     E.bind('streams', () => streamsOf(config, options.deletedAt)),
+    E.chainFirst(() => checkPartition(config)),
     E.bind('connected', () => connect(config, options)),
     E.map(({ streams, connected }) => ({
       streams,
@@ -47,6 +48,13 @@ export const wire = (config: SourceConfig, options: WireOptions = {}): E.Either<
       close: connected.close,
     })),
   )
+
+const checkPartition = ({ partition }: SourceConfig): E.Either<Failure, void> =>
+  partition !== undefined && partition.index >= partition.count
+    ? E.left(
+        configFailure(`The config is wrong: partition.index must be less than partition.count (${partition.count}).`),
+      )
+    : E.right(undefined)
 
 const toSource = (config: SourceConfig, { send }: Connected): Source => ({
   api: httpApi(send),
@@ -59,6 +67,7 @@ const toSource = (config: SourceConfig, { send }: Connected): Source => ({
     ...(config.mention_time_before === undefined ? {} : { mentionTimeBefore: asInstant(config.mention_time_before) }),
     additionalFields: config.additional_fields,
   },
+  partition: O.fromNullable(config.partition),
   pageSize: config.page_size,
   order: config.export_order,
   concurrency: config.rate_limit.max_concurrency,

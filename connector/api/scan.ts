@@ -15,7 +15,7 @@ import { type Recent, recentSince } from './scan/recent'
 import { info, type Note } from './scan/signpost'
 import { begin, certainNow, type From, fromMarker, overlapNow, type State, toMarker } from './scan/state'
 import { turn } from './scan/turn'
-import { type Filters, whole, within } from './scan/window'
+import { type Filters, type Scope, type Window, whole, within } from './scan/window'
 
 export type ScanEnv = {
   /** As it is called in messages. */
@@ -36,6 +36,8 @@ export type ScanEnv = {
 export type ScanStart = {
   readonly from: From
   readonly filters: Filters
+  /** The windows to read in place of everything: a share of a backfill. */
+  readonly windows?: ReadonlyArray<Window>
   /** Where to go on, if `isResumable` says so. */
   readonly marker: O.Option<Marker>
   /** The signpost of the run if another scan has set it; milliseconds. */
@@ -78,7 +80,7 @@ export const scan =
     const item = (state: State, rows: ReadonlyArray<Cut>, notes: ReadonlyArray<Note>): ScanItem => ({
       rows,
       notes,
-      marker: () => toMarker(state, memory, start.filters, start.from),
+      marker: () => toMarker(state, memory, scopeOf(start), start.from),
       ...(state.sorted && state.pass.from > state.from ? { safe: state.pass.from } : {}),
     })
 
@@ -104,10 +106,21 @@ export const scan =
 
     return unfold(step)(
       resumed === undefined
-        ? begin({ ...env, ...start, now: env.now(), sorted: env.order === 'modified_time', signpost: start.signpost })
+        ? begin({
+            ...env,
+            ...start,
+            now: env.now(),
+            sorted: env.order === 'modified_time' && start.windows === undefined,
+            signpost: start.signpost,
+            windows: start.windows ?? [whole],
+          })
         : fromMarker(resumed),
     )
   }
+
+/** What a marker of this scan is good for. */
+export const scopeOf = ({ filters, windows }: Pick<ScanStart, 'filters' | 'windows'>): Scope =>
+  windows === undefined ? filters : { ...filters, windows }
 
 const ending = (state: State): NonNullable<ScanItem['last']> => ({
   newest: O.fromNullable(state.newest),

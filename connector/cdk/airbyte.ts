@@ -111,6 +111,14 @@ export const encode =
 const stateLine = (name: string, state: unknown, count: number): string =>
   `{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":${JSON.stringify({ name })},"stream_state":${JSON.stringify(state)}},"sourceStats":{"recordCount":${count.toFixed(1)}}}}\n`
 
+/** A state file as `read --state` takes it: a JSON array of state messages, one a line. */
+export const stateFile = (state: State): string =>
+  `[\n${Object.entries(state)
+    .map(([name, stream_state]) =>
+      JSON.stringify({ type: 'STREAM', stream: { stream_descriptor: { name }, stream_state } }),
+    )
+    .join(',\n')}\n]\n`
+
 /** A failure as a trace, for the whole run or one stream. */
 export const errorLine = (now: () => number, { _tag, message, detail }: Failure, stream?: string): string =>
   line({

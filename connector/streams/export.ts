@@ -4,7 +4,7 @@ import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
 import { toInstant } from '../api/model/scalar'
 import type { Cut, FetchPage } from '../api/page'
-import { type ScanItem, type ScanStart, scan } from '../api/scan'
+import { type ScanItem, type ScanStart, scan, scopeOf } from '../api/scan'
 import { filterFrom, nextCursor, slackBehind } from '../api/scan/cursor'
 import { earliest, filtersDigest, isResumable } from '../api/scan/marker'
 import { holds } from '../api/scan/recent'
@@ -14,6 +14,7 @@ import { andThen, chain, type Feed, items } from '../cdk/feed'
 import type { Row } from '../cdk/message'
 import type { Demand, Reader, Reading } from '../cdk/stream'
 import { fresh, type Standing, settled, standingOf, underWay } from './export-state'
+import { partitionWindows } from './partition'
 import { selecting } from './selecting'
 import type { Source } from './source'
 
@@ -73,10 +74,9 @@ const readLegs = <Item>(
   source: Source,
   legs: ReadonlyArray<Leg<Item>>,
 ): Feed<Failure, Reading> => {
-  const filters = operation.filters(source)
-  const digest = filtersDigest(filters)
+  const digest = filtersDigest(operation.filters(source))
   const noticed = noticing(operation.fetch(source))
-  const start = startOf(source, filters, legs)
+  const start = startOf(operation, source, legs)
   let ended: ScanItem['last']
   const readings = pipe(
     scan({
@@ -119,16 +119,19 @@ const after = <Item>(source: Source, { standing }: Leg<Item>, last: NonNullable<
   }
 }
 
-const startOf = <Item>(source: Source, filters: Filters, legs: ReadonlyArray<Leg<Item>>): ScanStart => {
-  const { startDate, lookback } = source
-  const cursor = legs
-    .map(({ standing: { cursor, slack } }) => O.map((at: number) => at - slack)(cursor))
-    .reduce(earlier)
-  const wanted = { now: source.now(), from: filterFrom(startDate, cursor, lookback), filters }
+const startOf = <Item>(operation: Export<Item>, source: Source, legs: ReadonlyArray<Leg<Item>>): ScanStart => {
+  const { startDate, lookback, partition } = source
+  const filters = operation.filters(source)
+  const cursor = legs.map(({ standing }) => O.map((at: number) => at - standing.slack)(standing.cursor)).reduce(earlier)
+  const scope =
+    operation.hasMentionTime && O.isSome(partition)
+      ? { filters, windows: partitionWindows(partition.value, startDate, source.now(), filters) }
+      : { filters }
+  const wanted = { now: source.now(), from: filterFrom(startDate, cursor, lookback), filters: scopeOf(scope) }
   const markers = RA.compact(legs.map(({ standing }) => standing.marker)).filter(isResumable(wanted))
   return {
+    ...scope,
     from: { startDate, cursor, lookback },
-    filters,
     marker: markers.length === legs.length ? earliest(markers) : O.none,
   }
 }

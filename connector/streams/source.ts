@@ -1,5 +1,7 @@
+import type { Option } from 'fp-ts/Option'
 import type { Api } from '../api/api'
 import type { Action } from '../api/cut'
+import type { Partition } from './partition'
 
 /** What the streams read from and how: the client and the parts of the config that concern them. Times in milliseconds. */
 export type Source = {
@@ -14,6 +16,8 @@ export type Source = {
     readonly mentionTimeBefore?: string
     readonly additionalFields: ReadonlyArray<string>
   }
+  /** The share of a backfill that this process reads; none: all of it. */
+  readonly partition: Option<Partition>
   readonly pageSize: number
   readonly order: 'unspecified' | 'modified_time'
   /** Pages under way at a time. */

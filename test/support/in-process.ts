@@ -14,6 +14,7 @@ export const sourceOf = (api: Partial<Api>, more: Partial<Source> = {}): Source 
   startDate: Date.parse('2010-01-01T00:00:00Z'),
   lookback: 600_000,
   filters: { additionalFields: ['brand', 'visitRecordId'] },
+  partition: O.none,
   pageSize: 1000,
   order: 'unspecified',
   concurrency: 4,

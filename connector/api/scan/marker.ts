@@ -4,7 +4,7 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, Integer, toInstant, toMillis } from '../model/scalar'
 import { Recent } from './recent'
-import { type Filters, Window } from './window'
+import { type Scope, Window } from './window'
 
 /** Where a scan under way stands: what `scan` in a state holds. Rows are `[id, modifiedTime in milliseconds, …]`. */
 export const Marker = t.intersection([
@@ -52,8 +52,8 @@ export type Marker = t.TypeOf<typeof Marker>
 export const toMarker = (value: unknown): O.Option<Marker> =>
   O.fromEither(E.mapLeft(() => undefined)(Marker.decode(value)))
 
-/** A short digest of filters, so that a marker tells what it was made for. */
-export const filtersDigest = (filters: Filters): string =>
+/** A short digest of filters and windows, so that a marker tells what it was made for. */
+export const filtersDigest = (filters: Scope): string =>
   createHash('sha256')
     .update(JSON.stringify(Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))))
     .digest('base64url')
@@ -63,7 +63,7 @@ const day = 86_400_000
 
 /** May a scan that would start from `from` (milliseconds) go on from the marker instead? Not after 24 h. */
 export const isResumable =
-  (wanted: { readonly now: number; readonly from: number; readonly filters: Filters }) =>
+  (wanted: { readonly now: number; readonly from: number; readonly filters: Scope }) =>
   (marker: Marker): boolean =>
     Math.abs(wanted.now - toMillis(marker.begun)) < day &&
     marker.from === toInstant(wanted.from) &&

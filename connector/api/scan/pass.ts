@@ -94,7 +94,7 @@ export const judge =
     const known = sight.known.filter((place) => place !== undefined)
     const late = fresh.length > 0 && fresh.every(({ modifiedTime }) => modifiedTime > sight.reached)
     if (rows.length === 0 && pass.offset === 0) return { _tag: 'Done' }
-    if (pass.offset === 0 && pass.emptyAt === rows.length && known.length === rows.length) return { _tag: 'Done' }
+    if (pass.offset === 0 && pass.emptyAt === rows.length && (fresh.length === 0 || late)) return { _tag: 'Done' }
     const tooOften = pass.losses >= 10 + pass.pages / 10
     const inverted = known.some((place, i) => place < (known[i - 1] ?? place))
     if (pass.confirming) {

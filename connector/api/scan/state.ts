@@ -6,7 +6,7 @@ import { filtersDigest } from './marker'
 import type { Memory } from './memory'
 import { newPass, overlapOf, type Pass } from './pass'
 import { type Gathering, gathered, nothing, recentSince } from './recent'
-import { type Filters, type Window, whole } from './window'
+import type { Scope, Window } from './window'
 
 /** Where a run reads from; milliseconds. */
 export type From = { readonly startDate: number; readonly cursor: O.Option<number>; readonly lookback: number }
@@ -50,6 +50,7 @@ export const begin = (start: {
   readonly limit: number
   readonly sorted: boolean
   readonly signpost: number | undefined
+  readonly windows: ReadonlyArray<Window>
 }): State => {
   const from = filterFrom(start.from.startDate, start.from.cursor, start.from.lookback)
   return {
@@ -57,7 +58,7 @@ export const begin = (start: {
     from,
     begun: start.now,
     taken: 0,
-    windows: [whole],
+    windows: start.windows,
     pass: newPass(from),
     longest: 0,
     limit: start.limit,
@@ -83,7 +84,7 @@ export const nextFrom = (from: From, state: State): number =>
 export const overlapNow = ({ longest, pass, windows }: State): number =>
   windows[0]?.kind === 'exact' ? Math.floor((longest * 3) / 4) : overlapOf(longest, pass.growth)
 
-export const toMarker = (state: State, memory: Memory, filters: Filters, from: From): Marker => {
+export const toMarker = (state: State, memory: Memory, filters: Scope, from: From): Marker => {
   const { emptyAt, ...pass } = state.exact === undefined ? state.pass : newPass(state.pass.from)
   const { horizon } = state.recent
   return {

@@ -39,7 +39,7 @@ export const turn =
       longest: state.longest,
       overlap: overlapNow(state),
       part: isCut(state),
-      behind: Math.max(0, Math.round(end - (places[places.length - 1] ?? end))),
+      behind: isOrdered(state) ? Math.max(0, Math.round(end - (places[places.length - 1] ?? end))) : 0,
       reached: Math.min(state.signpost ?? 0, state.reached ?? Number.NEGATIVE_INFINITY),
     })
     if (verdict._tag === 'Back') return E.right({ state: { ...state, pass: verdict.pass }, rows: [], notes })
@@ -61,6 +61,9 @@ export const turn =
       notes: [...notes, ...more],
     }))(onVerdict(subject, memory, kept, page, verdict))
   }
+
+/** Nothing speaks against an order yet. */
+const isOrdered = ({ windows, flawed }: State): boolean => windows[0]?.kind !== 'exact' && !flawed
 
 /** The window under way is not all that was asked for. */
 const isCut = ({ windows }: State): boolean => windows[0]?.kind === 'part' && Object.keys(windows[0]).length > 1
@@ -227,5 +230,5 @@ const anchor = (subject: Subject, memory: Memory, state: State, rows: ReadonlyAr
   const from = floorToSecond(last.modifiedTime) - 1
   if (state.pass.confirming || from <= state.pass.from) return E.right([state, []])
   memory.restart()
-  return E.right([{ ...state, pass: newPass(from) }, []])
+  return E.right([{ ...state, pass: { ...newPass(from), late: state.pass.late } }, []])
 }

@@ -6,6 +6,9 @@ import { floorToSecond } from './cursor'
 /** What an export may be narrowed to beside its start. */
 export type Filters = Omit<ExportRequest, 'modifiedTimeFrom' | 'offset' | 'limit'>
 
+/** All that a scan is limited to: its filters and, for a share of a backfill, its windows. */
+export type Scope = Filters & { readonly windows?: ReadonlyArray<Window> }
+
 /**
  * A part of the export, read by a pass of its own. `part` must end certified or is cut; `sweep` reads all again for the
  * reviews without a mention time; `exact` is read until nothing new comes.

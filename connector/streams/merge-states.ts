@@ -1,0 +1,52 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import * as t from 'io-ts'
+import { toMillis } from '../api/model/scalar'
+import type { State } from '../cdk/catalog'
+import { configFailure, type Failure } from '../cdk/failure'
+
+/** Most rows a state remembers as sent, as in the scan's own states. */
+const mostRecent = 1000
+
+/**
+ * The one state from which an ordinary connection goes on after a backfill that was shared: per stream the earliest cursor, and
+ * what any of the processes has sent since. A stream that one of them has not finished is refused.
+ */
+export const mergeStates = (states: ReadonlyArray<State>): E.Either<Failure, State> => {
+  const names = [...new Set(states.flatMap((state) => Object.keys(state)))]
+  return pipe(
+    names,
+    E.traverseArray((name) =>
+      pipe(
+        states,
+        E.traverseArrayWithIndex((i, state: State) => finished(name, i, state[name])),
+        E.map((one) => [name, merged(one)] as const),
+      ),
+    ),
+    E.map((entries) => Object.fromEntries(entries)),
+  )
+}
+
+type Finished = Readonly<Record<string, unknown>> & { readonly modifiedTimeFrom: string }
+
+const finished = (name: string, i: number, state: unknown): E.Either<Failure, Finished> => {
+  const wrong = (problem: string) => E.left(configFailure(`State ${i + 1}: ${name} ${problem}.`))
+  if (!t.UnknownRecord.is(state)) return wrong('is missing: its process has not read it. Run it to its end first')
+  if (state.scan !== undefined) return wrong('is still being read. Run its process to its end first')
+  return typeof state.modifiedTimeFrom === 'string'
+    ? E.right({ ...state, modifiedTimeFrom: state.modifiedTimeFrom })
+    : wrong('is no stream of an export: only those can be shared. Leave it out')
+}
+
+const merged = (states: ReadonlyArray<Finished>): unknown => {
+  const [first = { modifiedTimeFrom: '' }] = states
+  const earliest = states.reduce((a, b) => (toMillis(b.modifiedTimeFrom) < toMillis(a.modifiedTimeFrom) ? b : a), first)
+  const slack = Math.max(...states.map((state) => Number(state.slack ?? 0)))
+  const recent = states.flatMap((state) => (Array.isArray(state.recent) ? state.recent : []))
+  const distinct = [...new Map(recent.map((row) => [JSON.stringify(row), row])).values()]
+  return {
+    ...earliest,
+    ...(slack === 0 ? {} : { slack }),
+    recent: distinct.length > mostRecent ? [] : distinct,
+  }
+}
