@@ -8,7 +8,9 @@ import { type Io, Stopped } from './cdk/cli'
 import { configFromEnvironment, merge } from './cdk/environment'
 import { configFailure, type Failure } from './cdk/failure'
 import { readJson, readStateFile } from './cdk/file'
+import type { JsonSchema } from './cdk/schema'
 import { readConfig, type SourceConfig, sourceSpec } from './config'
+import { type DestinationConfig, destinationSpec, readDestinationConfig } from './destination-config'
 
 export const configOption = { type: 'string', value: 'FILE', help: 'The configuration, JSON', required: true } as const
 
@@ -30,14 +32,32 @@ export const inFile =
 export const loadConfig = (io: Io, path: string): Promise<SourceConfig> => loadConfigs(io, [path], 'FEEDBACK')
 
 /** Several configurations, the later over the earlier. `prefix`: of the variables that ENV stands for. */
-export const loadConfigs = async (io: Io, paths: ReadonlyArray<string>, prefix: string): Promise<SourceConfig> => {
+export const loadConfigs = (io: Io, paths: ReadonlyArray<string>, prefix: string): Promise<SourceConfig> =>
+  loadSettings(io, paths, prefix, sourceSpec, readConfig)
+
+/** The same for the destination. */
+export const loadDestinationConfigs = (
+  io: Io,
+  paths: ReadonlyArray<string>,
+  prefix: string,
+): Promise<DestinationConfig> => loadSettings(io, paths, prefix, destinationSpec, readDestinationConfig)
+
+/** The destination's configuration in a file, or in variables `FEEDBACK_…` where the path is ENV. */
+export const loadDestinationConfig = (io: Io, path: string): Promise<DestinationConfig> =>
+  loadDestinationConfigs(io, [path], 'FEEDBACK')
+
+const loadSettings = async <A>(
+  io: Io,
+  paths: ReadonlyArray<string>,
+  prefix: string,
+  spec: JsonSchema,
+  read: (value: unknown) => E.Either<Failure, { readonly config: A; readonly unknownKeys: ReadonlyArray<string> }>,
+): Promise<A> => {
   const given: unknown[] = []
   for (const path of paths)
-    given.push(
-      path === 'ENV' ? configFromEnvironment(sourceSpec, prefix)(io.env) : await runOrStop(readJson('config', path)),
-    )
+    given.push(path === 'ENV' ? configFromEnvironment(spec, prefix)(io.env) : await runOrStop(readJson('config', path)))
   const named = paths.join(', ')
-  const { config, unknownKeys } = orStop(pipe(readConfig(given.reduce(over)), E.mapLeft(inFile(named))))
+  const { config, unknownKeys } = orStop(pipe(read(given.reduce(over)), E.mapLeft(inFile(named))))
   for (const key of unknownKeys) io.warn(`${named}: ${key} is no key of the config and has no effect.`)
   return config
 }

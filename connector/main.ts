@@ -35,6 +35,22 @@ const programs = {
     fail: async (io, verb, failure) => (await import('./commands/tap/fail.js')).fail(io, verb, failure),
     exitsOnSignal: true,
   },
+  'destination-feedback': {
+    summary: 'Airbyte destination for the Feedback Data Service',
+    verbs: {
+      spec: async () => (await import('./commands/destination/spec.js')).spec,
+      check: async () => (await import('./commands/destination/check.js')).check,
+      discover: async () => (await import('./commands/destination/discover.js')).discover,
+      write: async () => (await import('./commands/destination/write.js')).write,
+    },
+    fail: async (io, verb, failure) => (await import('./commands/source/fail.js')).fail(io, verb, failure),
+  },
+  'target-feedback': {
+    summary: 'Singer target for the Feedback Data Service',
+    verbs: { '': async () => (await import('./commands/target/target.js')).target },
+    fail: async (io, verb, failure) => (await import('./commands/target/fail.js')).fail(io, verb, failure),
+    exitsOnSignal: true,
+  },
   feedback: {
     summary: 'The Feedback Data Service, for people',
     verbs: {

@@ -4,7 +4,7 @@ import * as t from 'io-ts'
 import { configFailure, type Failure } from '../failure'
 import { decode } from '../json'
 import { annotate } from '../schema'
-import type { Inlet } from '../sink'
+import type { Inlet, Operation } from '../sink'
 import { columnsOf } from './columns'
 
 /** A stream of a configured catalog, as a destination reads it. */
@@ -12,6 +12,8 @@ export type Configured = Inlet & {
   readonly namespace: string | undefined
   /** Whether each run brings everything there is. */
   readonly fullRefresh: boolean
+  /** Where the platform asks for one operation rather than to append. */
+  readonly asks: Operation | undefined
 }
 
 const text = annotate({ examples: ['visit_records'] })(t.string)
@@ -62,4 +64,6 @@ const toConfigured = ({
   columns: columnsOf(stream.json_schema),
   deletes: destination_sync_mode === 'soft_delete',
   fullRefresh: sync_mode === 'full_refresh',
+  asks:
+    destination_sync_mode === 'update' || destination_sync_mode === 'soft_delete' ? destination_sync_mode : undefined,
 })

@@ -28,7 +28,8 @@ export const airbyteArrivals = (configured: ReadonlyArray<Configured>) =>
   async function* (input: AsyncIterable<Uint8Array>): Feed<Failure, Arrival> {
     const find = finder(configured)
     const open = new Map(configured.map((one) => [one.id, one]))
-    for (const { namespace: _, fullRefresh: __, ...inlet } of configured) yield E.right({ _tag: 'Opened', inlet })
+    for (const { id, name, object, key, columns, deletes } of configured)
+      yield E.right({ _tag: 'Opened', inlet: { id, name, object, key, columns, deletes } })
     let number = 0
     for await (const lines of linesOf(input))
       for (const bytes of lines) {

@@ -7,16 +7,25 @@ import { describeStream, discovery } from '../../cdk/singer/discover'
 import { type Entry, metric } from '../../cdk/singer/log'
 import { type Asked, readCatalog } from '../../cdk/singer/selection'
 import { readState, type SingerState } from '../../cdk/singer/state'
+import { sourceSpec } from '../../config'
 import { inFile, loadConfigs, orStop, runOrStop } from '../../load'
 import { streams } from '../../streams'
 import { streamsOf, type Wired, wire } from '../../wire'
+import { about, aboutMarkdown, type Program } from '../about'
 import { packageVersion } from '../version'
-import { about, aboutMarkdown } from './about'
 import { logger, logging } from './logger'
 import { sync } from './sync'
 import { tryStreams } from './try-streams'
 
 const name = 'tap-feedback'
+
+const program: Program = {
+  name,
+  description: 'Singer tap for the Feedback Data Service',
+  capabilities: ['catalog', 'properties', 'discover', 'state', 'about', 'structured-logging'],
+  spec: sourceSpec,
+  prefix: 'TAP_FEEDBACK',
+}
 
 /** The text of an option; options that may come more than once give their last. */
 const text = ({ options }: Given, option: string): string | undefined => {
@@ -60,7 +69,7 @@ const run = async (plain: Io, given: Given): Promise<number> => {
   const io = logging(plain, log)
   const paths = configPaths(given)
   if (paths.length === 0) throw new Stopped(configFailure('--config is missing: give a file, or ENV.'))
-  const config = await loadConfigs(io, paths, 'TAP_FEEDBACK')
+  const config = await loadConfigs(io, paths, program.prefix)
   const wired = orStop(
     wire(config, {
       deletedAt,
@@ -83,7 +92,7 @@ const run = async (plain: Io, given: Given): Promise<number> => {
 const discovered = async (io: Io, given: Given): Promise<Wired['streams']> => {
   const paths = configPaths(given)
   if (paths.length === 0) return streams
-  const config = await loadConfigs(io, paths, 'TAP_FEEDBACK').catch((error: unknown) => {
+  const config = await loadConfigs(io, paths, program.prefix).catch((error: unknown) => {
     if (error instanceof Stopped) return undefined
     throw error
   })
@@ -120,7 +129,9 @@ export const tap = command({
       if (!['text', 'json', 'markdown'].includes(format))
         throw new Stopped(configFailure('--format is wrong. Give text, json or markdown.'))
       const version = packageVersion()
-      await io.print(format === 'json' ? `${JSON.stringify(about(version), null, 2)}\n` : aboutMarkdown(version))
+      await io.print(
+        format === 'json' ? `${JSON.stringify(about(program, version), null, 2)}\n` : aboutMarkdown(program, version),
+      )
       return 0
     }
     if (options.discover === true) {

@@ -1,0 +1,72 @@
+import { command, Stopped } from '../../cdk/cli'
+import { configFailure } from '../../cdk/failure'
+import { logFailure } from '../../cdk/singer/encode'
+import { singerArrivals } from '../../cdk/write/singer'
+import { destinationSpec } from '../../destination-config'
+import { loadDestinationConfigs } from '../../load'
+import { runWrite } from '../../run-write'
+import { about, aboutMarkdown, type Program } from '../about'
+import { dryRunOption } from '../dry-run-option'
+import { logger, logging } from '../tap/logger'
+import { packageVersion } from '../version'
+
+const name = 'target-feedback'
+
+const program: Program = {
+  name,
+  description: 'Singer target for the Feedback Data Service: visit_records and locations',
+  capabilities: ['about', 'structured-logging'],
+  spec: destinationSpec,
+  prefix: 'TARGET_FEEDBACK',
+}
+
+export const target = command({
+  name: '',
+  summary: 'Singer target for the Feedback Data Service: writes visit_records and locations from stdin.',
+  options: {
+    config: {
+      type: 'string',
+      value: 'FILE|ENV',
+      multiple: true,
+      help: 'The configuration, JSON; ENV: TARGET_FEEDBACK_…',
+    },
+    'dry-run': dryRunOption,
+    about: { type: 'boolean', help: 'Tell name, version, capabilities and settings' },
+    format: { type: 'string', value: 'FORMAT', help: 'Form of --about: text, json or markdown' },
+    version: { type: 'boolean', help: 'Tell the version' },
+  },
+  notes: 'More than one --config: the later goes over the earlier, such as --config config.json --config ENV.',
+  examples: [
+    'tap-csv --config csv.json | target-feedback --config config.json > state.jsonl',
+    'target-feedback --config config.json --dry-run < messages.jsonl',
+  ],
+  run: async (plain, { options }) => {
+    if (options.version === true) {
+      await plain.print(`${name} ${packageVersion()}\n`)
+      return 0
+    }
+    if (options.about === true) {
+      const format = options.format ?? 'text'
+      if (format !== 'text' && format !== 'json' && format !== 'markdown')
+        throw new Stopped(configFailure('--format is wrong. Give text, json or markdown.'))
+      const version = packageVersion()
+      await plain.print(
+        format === 'json' ? `${JSON.stringify(about(program, version), null, 2)}\n` : aboutMarkdown(program, version),
+      )
+      return 0
+    }
+    const log = logger(plain, name)
+    const io = logging(plain, log)
+    const paths = [options.config ?? []].flat().map(String)
+    if (paths.length === 0) throw new Stopped(configFailure('--config is missing: give a file, or ENV.'))
+    const config = await loadDestinationConfigs(io, paths, program.prefix)
+    const { failures } = await runWrite(
+      io,
+      { ...config, dry_run: config.dry_run || options['dry-run'] === true },
+      singerArrivals,
+      (level, message) => log({ level, message }),
+    )
+    for (const failure of failures) logFailure(failure).forEach(log)
+    return failures.length === 0 ? 0 : 1
+  },
+})
