@@ -33,7 +33,7 @@ it('is read whole by eight processes while it changes, and one connection goes o
   expect(shares.flatMap(({ failures }) => Object.values(failures))).toEqual([])
   for (const { records } of shares) expect(records.reviews?.length).toBeLessThan(200)
   sandbox.setChurn({})
-  clock += 60_000
+  clock += 3_600_000
   const merged = mergeStates(shares.map(({ state }) => state))
   const last = await readAll(source(), selected, E.isRight(merged) ? merged.right : {})
   const runs = [...shares, last]
