@@ -35,6 +35,8 @@ type Settings = {
   readonly startDate: number
   readonly lookback: number
   readonly rules?: Rules
+  /** Whether the cursor's slack is kept. */
+  readonly slack?: boolean
   /** Stop after so many items, before or after the state that covers the last of them is kept. */
   readonly crash?: { readonly items: number; readonly stateKept: boolean }
   /** A scan longer than this is taken to be endless. */
@@ -98,7 +100,7 @@ export const run = async (stream: 'reviews' | 'deletions', settings: Settings, s
       if (item.last === undefined) current = { ...current, scan: JSON.parse(JSON.stringify(item.marker())) }
       else {
         const next = nextCursor(cursor, item.last.newest)
-        const slack = slackBehind(next, nextCursor(cursor, item.last.certain), lookback)
+        const slack = settings.slack === false ? 0 : slackBehind(next, nextCursor(cursor, item.last.certain), lookback)
         current = {
           cursor: O.toUndefined(next),
           slack,

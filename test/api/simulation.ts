@@ -197,7 +197,7 @@ export const simulate = (weather: Weather, seed: number): Service => {
     async () => {
       underWay += 1
       most = Math.max(most, underWay)
-      await Promise.resolve()
+      for (let turns = 1 + below(4); turns > 0; turns--) await Promise.resolve()
       requests += 1
       clock += Math.floor(weather.latency / 2)
       happen()

@@ -14,6 +14,8 @@ export type Plan = {
   readonly crashes: boolean
   readonly rules?: Rules
   readonly lookback?: number
+  /** Whether the cursor's slack is kept. */
+  readonly slack?: boolean
   readonly watch?: (item: ScanItem, service: Service) => void
 }
 
@@ -47,6 +49,7 @@ export const trial = async (weather: Weather, plan: Plan): Promise<Outcome> => {
     order: plan.sorted && weather.order === 'ascending' ? ('modified_time' as const) : ('unspecified' as const),
     startDate,
     lookback: plan.lookback ?? 10 * minute,
+    slack: plan.slack ?? true,
     ...(plan.rules === undefined ? {} : { rules: plan.rules }),
     watch: (item: ScanItem) => {
       plan.watch?.(item, service)

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { fair, type Order, type Weather } from './simulation'
+import type { Plan } from './trial'
 
 const hour = 3_600_000
 
@@ -28,4 +29,23 @@ export const anyWeather: fc.Arbitrary<Weather> = fc
     inclusive: fc.boolean(),
     shortPages: fc.constantFrom(false, false, false, true),
   })
-  .map((some) => ({ ...fair, ...some }))
+  .map((some) => ({ ...fair, ...some, ...(keepsOrder(some.order) ? {} : unordered(some)) }))
+
+const keepsOrder = (order: Order): boolean => order !== 'ties' && order !== 'random'
+
+/** Where no order is kept, a page that is shorter than it could be looks like all there is, and growth outruns any reader. */
+const unordered = ({ add, burstEvery }: Pick<Weather, 'add' | 'burstEvery'>): Partial<Weather> => ({
+  shortPages: false,
+  add: Math.min(add, 0.5),
+  burstEvery: burstEvery * 3,
+})
+
+/** One to four busy runs, some killed after any item, pages one by one or side by side. */
+export const anyPlan: fc.Arbitrary<Plan> = fc.record({
+  seed: fc.integer(),
+  limit: fc.constant(50),
+  concurrency: fc.constantFrom(1, 4),
+  sorted: fc.boolean(),
+  runs: fc.integer({ min: 1, max: 4 }),
+  crashes: fc.boolean(),
+})

@@ -89,7 +89,8 @@ const mostGrowth = 10
 /** What to make of a page. */
 export const judge =
   (rules: Rules) =>
-  (pass: Pass, sight: Sight): Verdict => {
+  (pass: Pass, seen: Sight): Verdict => {
+    const sight = rules.overlap ? seen : { ...seen, overlap: 0 }
     const { rows, fresh, overlap } = sight
     const known = sight.known.filter((place) => place !== undefined)
     const late = fresh.length > 0 && fresh.every(({ modifiedTime }) => modifiedTime > sight.reached)
@@ -106,7 +107,7 @@ export const judge =
           ? broken('the end cannot be made out', advance(pass, sight))
           : { _tag: 'Back', pass: resume(pass, overlap, late) }
     }
-    if (rules.witness && pass.offset > 0 && known.length < Math.max(1, Math.min(witnesses, overlap))) {
+    if (rules.witness && rules.overlap && pass.offset > 0 && known.length < Math.max(1, Math.min(witnesses, overlap))) {
       if (tooOften) return broken('the pages no longer join', advance(pass, sight))
       if (overlap === 0 && rows.length > 0) return broken('the pages are too short to overlap', advance(pass, sight))
       return { _tag: 'Back', pass: stepBack(pass, sight) }
