@@ -1,52 +1,89 @@
-import { command } from '../cdk/cli'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { command, type Io, Stopped } from '../cdk/cli'
+import { configFailure } from '../cdk/failure'
+import { configOption, loadConfig, orStop } from '../load'
+import { reviewIds } from '../review-ids'
+import { compareWith } from '../snapshot/compare'
+import { repairOf } from '../snapshot/repair'
+import type { Snapshot } from '../snapshot/snapshot'
 import { type CheckResult, verify as verifySnapshot } from '../snapshot/verify'
-import { columns } from './columns'
+import { deletedReviews } from '../streams/deleted-reviews'
+import { wire } from '../wire'
 import { dbOption, withSnapshot } from './db-option'
+import { verifyReport } from './verify-report'
 
 export const verify = command({
   name: 'verify',
   summary: 'Checks that a snapshot is whole and says what is wrong with it.',
   options: {
     db: dbOption,
+    config: {
+      ...configOption,
+      required: false,
+      help: 'Also hold the reviews against the service of this configuration',
+    },
+    repair: { type: 'string', value: 'FOLDER', help: 'With --config: write into FOLDER what heals the differences' },
     json: { type: 'boolean', help: 'Print the results as JSON' },
     explain: { type: 'boolean', help: 'Say what each check means, and its SQL' },
   },
-  examples: ['feedback verify --db reviews.duckdb', 'feedback verify --db reviews.duckdb --explain'],
-  notes: 'Exit status: 0 all is well, 1 a check failed.',
-  run: (io, { options }) =>
-    withSnapshot(String(options.db), 'read', async (snapshot) => {
-      const results = await verifySnapshot(snapshot)
-      await io.print(
-        options.json === true ? `${JSON.stringify(results, null, 2)}\n` : report(results, options.explain === true),
+  examples: [
+    'feedback verify --db reviews.duckdb',
+    'feedback verify --db reviews.duckdb --explain',
+    'feedback verify --db reviews.duckdb --config config.json --repair repair/',
+  ],
+  notes:
+    'With --config the ids and times of all reviews are read from the service, by a scan that loses none. Exit status: 0 all is well, 1 a check failed.',
+  run: (io, { options }) => {
+    const [config, repair] = [options.config?.toString(), options.repair?.toString()]
+    if (repair !== undefined && config === undefined)
+      throw new Stopped(
+        configFailure('feedback verify --repair wants --config too: only the service knows what is right.'),
       )
+    return withSnapshot(String(options.db), 'read', async (snapshot) => {
+      const own = await verifySnapshot(snapshot)
+      const results = config === undefined ? own : [...own, ...(await compare(io, snapshot, config))]
+      await io.print(
+        options.json === true
+          ? `${JSON.stringify(results, null, 2)}\n`
+          : verifyReport(results, options.explain === true),
+      )
+      if (repair !== undefined && config !== undefined) await writeRepair(io, snapshot, repair, config)
       return results.every(({ ok }) => ok) ? 0 : 1
-    }),
+    })
+  },
 })
 
-const report = (results: ReadonlyArray<CheckResult>, explain: boolean): string => {
-  const failed = results.filter(({ ok }) => !ok)
-  const table = columns(
-    ['check', 'result', 'found'],
-    results.map((result) => [
-      result.name,
-      verdictOf(result),
-      result.failures === 0 ? '' : result.failures.toLocaleString('en'),
-    ]),
-  )
-  const told = (explain ? results : results.filter(({ failures }) => failures > 0)).map(
-    ({ name, explain: meaning, sql, failures, examples }) =>
-      [
-        `\n${name}: ${meaning}\n`,
-        ...examples.map((example) => `  ${example}\n`),
-        failures > examples.length ? `  and ${(failures - examples.length).toLocaleString('en')} more\n` : '',
-        explain && sql !== undefined ? `${sql.replace(/^\n+/, '').trimEnd()}\n` : '',
-      ].join(''),
-  )
-  const verdict = failed.length === 0 ? 'All checks passed.' : `${failed.length} of ${results.length} checks failed.`
-  return `${table}${told.join('')}\n${verdict}\n`
+const compare = async (io: Io, snapshot: Snapshot, path: string): Promise<ReadonlyArray<CheckResult>> => {
+  const wired = orStop(wire(await loadConfig(io, path)))
+  try {
+    return await compareWith(snapshot, reviewIds(wired.source))
+  } finally {
+    await wired.close()
+  }
 }
 
-const verdictOf = ({ ok, failures, sql }: CheckResult): string => {
-  if (!ok) return 'FAILED'
-  return sql === undefined ? 'nothing to check' : failures > 0 ? 'note' : 'ok'
+/** Writes the files that heal, and says how to use them. */
+const writeRepair = async (io: Io, snapshot: Snapshot, folder: string, config: string): Promise<void> => {
+  const { path } = snapshot.db
+  const { name, schema, primaryKey, cursor } = deletedReviews
+  const { state, messages } = await repairOf(
+    snapshot,
+    { name, schema, primaryKey, cursor, syncMode: 'incremental' },
+    Date.now(),
+  )
+  if (state === undefined && messages === undefined) return io.warn('There is nothing to repair.')
+  const files = { messages: join(folder, 'messages.jsonl'), state: join(folder, 'state.json') }
+  try {
+    await mkdir(folder, { recursive: true })
+    if (messages !== undefined) await writeFile(files.messages, messages)
+    if (state !== undefined) await writeFile(files.state, state)
+  } catch (error) {
+    throw new Stopped(configFailure(`${folder} cannot be written to (${(error as NodeJS.ErrnoException).code}).`))
+  }
+  io.warn('To repair it:')
+  if (messages !== undefined) io.warn(`  feedback snapshot --db ${path} ${files.messages}`)
+  if (state === undefined) return
+  io.warn(`  feedback state import --db ${path} --state ${files.state}`)
+  io.warn(`  feedback sync --config ${config} --db ${path}`)
 }

@@ -1,0 +1,61 @@
+import { encode } from '../cdk/airbyte'
+import type { Message, StreamInfo } from '../cdk/message'
+import { deletions } from './relations'
+import type { Snapshot } from './snapshot'
+
+export type Repair = {
+  /** Airbyte states from which the next run reads again what is missing or stale; none if nothing is. */
+  readonly state: string | undefined
+  /** Airbyte lines that delete what the service does not have; none if there is nothing. */
+  readonly messages: string | undefined
+}
+
+/** What heals the differences that `compareWith` has left in `_compared`. `now`: milliseconds since 1970, of the deletions. */
+export const repairOf = async ({ db }: Snapshot, deleted: StreamInfo, now: number): Promise<Repair> => {
+  const earliest = await db.scalar(`SELECT epoch_ms(min(theirs)) FROM _compared WHERE verdict IN ('missing', 'stale')`)
+  const gone = await db.query(
+    `SELECT id::VARCHAR AS id FROM _compared WHERE verdict = 'extra' OR (verdict = 'stale' AND ours > theirs) ORDER BY _compared.id`,
+  )
+  return {
+    state: earliest === null || earliest === undefined ? undefined : await statesFrom({ db }, Number(earliest)),
+    messages:
+      gone.length === 0
+        ? undefined
+        : deletionLines(
+            gone.map(({ id }) => String(id)),
+            deleted,
+            now,
+          ),
+  }
+}
+
+/** The states of every stream that is read by the reviews' times, set back, without what a run would pass over. */
+const statesFrom = async ({ db }: Snapshot, from: number): Promise<string> => {
+  const streams = await db.query(`
+    SELECT stream, json_merge_patch(state, json_object('modifiedTimeFrom', strftime(make_timestamptz(${Math.trunc(from)}::BIGINT * 1000)::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ'), 'recent', NULL, 'scan', NULL)) AS state
+    FROM _state JOIN _streams USING (stream)
+    WHERE stream <> '${deletions}' AND cursor IN ('modifiedTime', 'reviewModifiedTime') ORDER BY stream`)
+  const states = streams.map(
+    ({ stream, state }) =>
+      `{"type":"STREAM","stream":{"stream_descriptor":${JSON.stringify({ name: stream })},"stream_state":${state}}}`,
+  )
+  return `[\n${states.join(',\n')}\n]\n`
+}
+
+const deletionLines = (ids: ReadonlyArray<string>, stream: StreamInfo, now: number): string => {
+  const modifiedTime = new Date(now).toISOString()
+  const said: ReadonlyArray<Message> = [
+    { _tag: 'Started', stream },
+    {
+      _tag: 'Records',
+      stream: stream.name,
+      at: now,
+      rows: ids.map((id) => ({ json: Buffer.from(`{"id":${id},"modifiedTime":"${modifiedTime}"}`) })),
+    },
+    { _tag: 'Finished', stream: stream.name },
+  ]
+  return said
+    .flatMap(encode(() => now))
+    .map((line) => Buffer.from(line).toString())
+    .join('')
+}
