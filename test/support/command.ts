@@ -3,7 +3,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-const bin = (name: string) => join(__dirname, '../../build/bin', `${name}.js`)
+/** What `npm run build` made; CONNECTOR_BUILD names another folder in its place. */
+const bin = (name: string) => join(__dirname, '../..', process.env.CONNECTOR_BUILD ?? 'build', 'bin', `${name}.js`)
 const folder = mkdtempSync(join(tmpdir(), 'feedback-'))
 let files = 0
 

@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest'
+import { startSandbox } from '../../connector/sandbox/start'
+import { streams } from '../../connector/streams'
+import { readAll, sourceOf } from '../support/in-process'
+import { streamDoc } from '../support/streams-doc'
+
+const shared =
+  'nothing of its own: every selection of streams that are made of reviews costs the requests of `reviews` alone'
+
+const prose: Readonly<Record<string, { readonly what: string; readonly costs: string }>> = {
+  deleted_reviews: {
+    what: 'Reviews that were deleted, by the id they were exported under (operation 7).',
+    costs: 'a request a page of deletions since the cursor',
+  },
+  reviews: {
+    what: 'Reviews that arrived or changed, each with its contents, sentiments, liabilities, task and engagements (operation 6).',
+    costs: 'a request a page of reviews since the cursor, less the rows that pages share',
+  },
+  locations: { what: 'Locations that reviews name.', costs: shared },
+  providers: { what: 'Providers (physicians) that reviews name.', costs: shared },
+  sources: { what: 'Sources that reviews came from.', costs: shared },
+  categories: { what: 'Categories and sub-categories of the sentiments in reviews.', costs: shared },
+  review_contents: { what: 'Questions and responses of reviews, a row each.', costs: shared },
+  review_sentiments: { what: 'Sentiments found in the responses, a row each.', costs: shared },
+  review_liabilities: { what: 'Liabilities found in the responses, a row each.', costs: shared },
+  review_tasks: { what: 'Closing-the-loop tasks of reviews.', costs: shared },
+  review_engagements: { what: 'Messages sent to reviewers, in their order.', costs: shared },
+}
+
+const intro = `# Streams
+
+Every stream that the source reads. This page is made from the codecs and held by a test. Types are those of the JSON
+schemas in [catalog/](../catalog); every attribute but keys and cursor may be null or absent. Times are in UTC.
+
+A child record carries the \`reviewModifiedTime\` of the version of its review that it was read from. When a review
+changes, parts it no longer has are not sent again, and a warehouse still holds them. This leaves only the current ones:
+
+\`\`\`sql
+SELECT part.*
+FROM review_sentiments AS part
+JOIN reviews AS review ON review.id = part.reviewId AND review.modifiedTime = part.reviewModifiedTime
+LEFT JOIN deleted_reviews AS gone ON gone.id = review.id AND gone.modifiedTime >= review.modifiedTime
+WHERE gone.id IS NULL
+\`\`\`
+
+\`feedback snapshot\` and \`feedback sync\` do this themselves.
+
+`
+
+it('docs/streams.md shows every stream with its attributes and an example', async () => {
+  const until = Date.parse('2026-01-01T00:00:00Z')
+  const sandbox = await startSandbox({ reviews: 200, until, now: () => until + 3_600_000 })
+  const { records } = await readAll(sourceOf(sandbox.api, { now: () => until + 3_600_000 }), streams)
+  await sandbox.close()
+  const pages = streams.map((stream) => {
+    const words = prose[stream.name]
+    if (words === undefined) throw new Error(`docs/streams.md does not say what ${stream.name} is`)
+    return streamDoc(stream as never, words, shortest(records[stream.name] ?? []))
+  })
+  await expect(`${intro}${pages.join('\n')}`).toMatchFileSnapshot('../../docs/streams.md')
+})
+
+/** An example that fills its line but not the page: the shortest record that has most attributes. */
+const shortest = (records: ReadonlyArray<Record<string, unknown>>): unknown => {
+  const size = (record: Record<string, unknown>) => Object.keys(record).length
+  const most = Math.max(0, ...records.map(size))
+  const text = (record: Record<string, unknown>) =>
+    JSON.stringify(record, (_, value) => (typeof value === 'bigint' ? 0 : value)).length
+  return records.filter((record) => size(record) === most).sort((a, b) => text(a) - text(b))[0]
+}
