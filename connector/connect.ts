@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import { checkUrl } from './api/check-url'
+import { checkRedisUrl, checkUrl } from './api/check-url'
 import { type Client, type ClientConfig, type ClientOptions, httpClient } from './api/client'
 import type { Failure } from './cdk/failure'
 import type { Connection } from './connection'
@@ -26,6 +26,9 @@ export const connect = (
         ? checkUrl('credentials.token_url', config.credentials.token_url, config.allow_http)
         : E.right(undefined),
     ),
+    E.chainFirst(() =>
+      config.rate_limit.redis_url === undefined ? E.right(undefined) : checkRedisUrl(config.rate_limit.redis_url),
+    ),
     E.map((base) => open(config, base, options)),
   )
 
@@ -35,12 +38,16 @@ const open = (
   options: ClientOptions,
 ): Connected => {
   const listeners = new Set<(until: number) => void>()
-  const { requests_per_minute, ...limits } = config.rate_limit
+  const { requests_per_minute, redis_url, max_concurrency } = config.rate_limit
   const client = httpClient(
     {
       ...config,
       base_url: base,
-      rate_limit: requests_per_minute === undefined ? limits : { ...limits, requests_per_minute },
+      rate_limit: {
+        max_concurrency,
+        ...(requests_per_minute === undefined ? {} : { requests_per_minute }),
+        ...(redis_url === undefined ? {} : { redis_url }),
+      },
     },
     {
       ...options,

@@ -95,6 +95,11 @@ export const limits = {
         max_concurrency: shown('Concurrent requests', 'Requests under way at a time', { examples: [4] })(
           defaulted(integer(1, 64), 4),
         ),
+        redis_url: shown(
+          'Redis URL',
+          'Where the processes that name the same Redis keep this budget together; left out, each process has its own',
+          { ...secret, examples: ['redis://:password@redis.internal:6379'] },
+        )(maybe(text)),
       }),
     ),
   ),

@@ -9,6 +9,7 @@ import { configFromEnvironment, merge } from './cdk/environment'
 import { configFailure, type Failure } from './cdk/failure'
 import { readJson, readStateFile } from './cdk/file'
 import type { JsonSchema } from './cdk/schema'
+import { secretsIn } from './cdk/secrets'
 import { readConfig, type SourceConfig, sourceSpec } from './config'
 import { type DestinationConfig, destinationSpec, readDestinationConfig } from './destination-config'
 
@@ -56,6 +57,7 @@ const loadSettings = async <A>(
   const given: unknown[] = []
   for (const path of paths)
     given.push(path === 'ENV' ? configFromEnvironment(spec, prefix)(io.env) : await runOrStop(readJson('config', path)))
+  io.hide(given.flatMap((one) => secretsIn(spec, one)))
   const named = paths.join(', ')
   const { config, unknownKeys } = orStop(pipe(read(given.reduce(over)), E.mapLeft(inFile(named))))
   for (const key of unknownKeys) io.warn(`${named}: ${key} is no key of the config and has no effect.`)

@@ -1,5 +1,6 @@
 import { type Command, help, type Io, parse, Stopped } from './cdk/cli'
 import { type Failure, unexpected } from './cdk/failure'
+import { redact, redactFailure } from './cdk/redact'
 import { writer } from './cdk/writer'
 
 type Program = {
@@ -86,7 +87,14 @@ const overview = async (name: string, { summary, verbs }: Program): Promise<stri
   ].join('\n')
 }
 
-const run = async (name: string, program: Program, io: Io, args: ReadonlyArray<string>): Promise<number> => {
+/** `crashed` rejects with what was thrown where nobody waits for it. */
+const run = async (
+  name: string,
+  program: Program,
+  io: Io,
+  args: ReadonlyArray<string>,
+  crashed: Promise<never>,
+): Promise<number> => {
   const [verb = '', ...rest] = Object.hasOwn(program.verbs, '') ? ['', ...args] : args
   if ((verb === '' && !Object.hasOwn(program.verbs, '')) || verb === '--help' || verb === '-h' || verb === 'help') {
     await io.print(await overview(name, program))
@@ -103,10 +111,11 @@ const run = async (name: string, program: Program, io: Io, args: ReadonlyArray<s
     return 0
   }
   try {
-    return await command.run(io, parse(name, command, rest))
+    return await Promise.race([command.run(io, parse(name, command, rest)), crashed])
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') throw error
-    return program.fail(io, verb, error instanceof Stopped ? error.failure : unexpected(error))
+    const failure = error instanceof Stopped ? error.failure : unexpected(error)
+    return program.fail(io, verb, redactFailure(io.clean, failure))
   }
 }
 
@@ -132,9 +141,11 @@ export const main = (name: keyof typeof programs): void => {
       stop.abort()
       setTimeout(() => die(signal), patience).unref()
     })
+  let clean = redact([])
+  const hidden: string[] = []
   let progressing = false
   const warn = (line: string): void => {
-    process.stderr.write(`${progressing ? '\r\x1b[K' : ''}${line}\n`)
+    process.stderr.write(`${progressing ? '\r\x1b[K' : ''}${clean(line)}\n`)
     progressing = false
   }
   const io: Io = {
@@ -146,14 +157,20 @@ export const main = (name: keyof typeof programs): void => {
     progress: (line) => {
       if (process.stderr.isTTY !== true) return
       progressing = true
-      process.stderr.write(`\r\x1b[K${line}`)
+      process.stderr.write(`\r\x1b[K${clean(line)}`)
     },
+    hide: (secrets) => {
+      hidden.push(...secrets)
+      clean = redact(hidden)
+    },
+    clean: (text) => clean(text),
     colours: process.stdout.isTTY === true && process.env.NO_COLOR === undefined,
     stop: stop.signal,
   }
   process.stderr.on('error', () => undefined)
+  const crashed = new Promise<never>((_, reject) => process.on('uncaughtException', reject))
   const finish = async () => {
-    const status = await run(name, programs[name], io, process.argv.slice(2))
+    const status = await run(name, programs[name], io, process.argv.slice(2), crashed)
     await out.flush()
     return status
   }

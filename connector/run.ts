@@ -2,6 +2,7 @@ import type { Catalog, State } from './cdk/catalog'
 import type { Io } from './cdk/cli'
 import type { Message } from './cdk/message'
 import { read } from './cdk/read'
+import { redactMessage } from './cdk/redact'
 import type { Stream } from './cdk/stream'
 import type { Source } from './streams/source'
 import type { Wired } from './wire'
@@ -39,7 +40,8 @@ export const runRead = async (
     onWait,
   })) {
     failed = failed || message._tag === 'Failed'
-    for (const consume of consumers) await consume(message)
+    const told = redactMessage(io.clean, message)
+    for (const consume of consumers) await consume(told)
   }
   return io.stop.aborted ? 'stopped' : failed ? 'failed' : 'complete'
 }

@@ -12,8 +12,8 @@ export type ApiError =
   | { readonly _tag: 'Application'; readonly code: string; readonly message: string }
   /** An answer longer than `max_response_mb`. */
   | { readonly _tag: 'TooLarge'; readonly bytes: number; readonly limit: number }
-  /** No token could be had; `cause` says whose turn it is. `retryAfter` in milliseconds, where its issuer said so. */
-  | { readonly _tag: 'Token'; readonly cause: Failure; readonly retryAfter?: number }
+  /** No token could be had; `cause` says whose turn it is, `code` why no answer came. `retryAfter` in milliseconds, where its issuer said so. */
+  | { readonly _tag: 'Token'; readonly cause: Failure; readonly code?: string; readonly retryAfter?: number }
   /** A wait longer than `max_wait_seconds` was asked for; milliseconds. */
   | { readonly _tag: 'Wait'; readonly wait: number; readonly limit: number }
   /** The budget that many processes share could not be asked; `cause` says why. */
@@ -53,20 +53,22 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
 export const isTls = (code: string): boolean =>
   /^(CERT_|ERR_TLS_|ERR_SSL_|EPROTO$|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(code)
 
+/** Whether a network code means that nobody was reached at that address; a network that is down looks the same. */
+export const isUnreachable = (code: string): boolean =>
+  ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ECONNTIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'].includes(code)
+
 const networkFailure = (operation: string, { code, message }: ApiError & { _tag: 'Network' }): Failure => {
   if (isTls(code))
     return configFailure(
       `${operation}: no secure connection to the host of base_url (${code}). Check base_url; if its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.`,
       message,
     )
-  const remedy = ['ENOTFOUND', 'ECONNREFUSED', 'ECONNTIMEDOUT'].includes(code)
-    ? 'Check base_url, or run again later.'
-    : 'Run again later.'
+  const remedy = isUnreachable(code) ? 'Check base_url, or run again later.' : 'Run again later.'
   return transientFailure(`${operation}: the service did not answer (${code}). ${remedy}`, message)
 }
 
 const remedies: Readonly<Record<number, string>> = {
-  400: 'The service refuses the request. Check the filters of the config',
+  400: 'The service refuses the request. Check the filters of the config, and credentials',
   401: 'The access token is missing, wrong or expired. Check credentials',
   403: 'The token lacks permission for this data. Ask the operator of the service to grant it',
   404: 'No such operation there. Check base_url',

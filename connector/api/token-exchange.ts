@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { configFailure, transientFailure } from '../cdk/failure'
 import type { Clock } from './clock'
 import { formBody, jsonBody, type Request } from './encode'
-import { type ApiError, isTls } from './error'
+import { type ApiError, isTls, isUnreachable } from './error'
 import { retryAfter } from './retry-after'
 import type { Response } from './transport'
 
@@ -81,7 +81,11 @@ export const unanswered = (
     ? refusal(`${where} offers no secure connection that can be trusted (${code}). Check credentials.token_url.`)
     : {
         _tag: 'Token',
-        cause: transientFailure(`${where} did not answer (${code}). Run again later.`, message),
+        code,
+        cause: transientFailure(
+          `${where} did not answer (${code}). ${isUnreachable(code) ? 'Check credentials.token_url, or run again later.' : 'Run again later.'}`,
+          message,
+        ),
       }
 }
 

@@ -12,6 +12,10 @@ export type Io = {
   readonly warn: (line: string) => void
   /** Overwrites one progress line on stderr; does nothing where stderr is no terminal. */
   readonly progress: (line: string) => void
+  /** From now on these texts leave stderr and the failures of a run as `***`. */
+  readonly hide: (secrets: ReadonlyArray<string>) => void
+  /** A text as it may be seen: for words that are printed on stdout. */
+  readonly clean: (text: string) => string
   /** Whether stdout is a terminal that wants colours (NO_COLOR is obeyed). */
   readonly colours: boolean
   /** Aborted by SIGTERM or SIGINT. */

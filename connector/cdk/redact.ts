@@ -1,3 +1,6 @@
+import type { Failure } from './failure'
+import type { Message } from './message'
+
 const alphabet = (text: string): ReadonlyArray<string> => [
   text,
   text.replaceAll('+', '-').replaceAll('/', '_'),
@@ -30,4 +33,17 @@ export const redact = (secrets: ReadonlyArray<string>): ((text: string) => strin
     (a, b) => b.length - a.length,
   )
   return (text) => needles.reduce((clean, needle) => clean.replaceAll(needle, '***'), text)
+}
+
+/** The same in what a failure says. */
+export const redactFailure = (clean: (text: string) => string, { _tag, message, detail }: Failure): Failure => ({
+  _tag,
+  message: clean(message),
+  ...(detail === undefined ? {} : { detail: clean(detail) }),
+})
+
+/** The same in what a run says in words; records and states are data and pass as they are. */
+export const redactMessage = (clean: (text: string) => string, message: Message): Message => {
+  if (message._tag === 'Failed') return { ...message, failure: redactFailure(clean, message.failure) }
+  return message._tag === 'Log' ? { ...message, message: clean(message.message) } : message
 }

@@ -17,6 +17,8 @@ export const runVerb = async (verb: Command, args: ReadonlyArray<string>, stdin 
     },
     warn: (line) => err.push(`${line}\n`),
     progress: () => undefined,
+    hide: () => undefined,
+    clean: (text) => text,
     colours: false,
     stop: new AbortController().signal,
   }

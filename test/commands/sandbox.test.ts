@@ -25,6 +25,8 @@ const listening = async (...args: ReadonlyArray<string>) => {
     print: async (chunk) => print(String(chunk)),
     warn: () => undefined,
     progress: () => undefined,
+    hide: () => undefined,
+    clean: (text) => text,
     colours: false,
     stop: stop.signal,
   }

@@ -2,16 +2,27 @@ import * as E from 'fp-ts/Either'
 import { statusLine } from '../../cdk/airbyte'
 import { command, Stopped } from '../../cdk/cli'
 import { type Failure, transientFailure } from '../../cdk/failure'
+import type { SourceConfig } from '../../config'
+import { attempts, hurried, inTime } from '../../hurry'
 import { configOption, loadConfig, orStop } from '../../load'
-import { probe } from '../../probe'
+import { type Probing, probing } from '../../probe'
 import { wire } from '../../wire'
 
-/** A platform's patience with `check`, less a second, in milliseconds. */
-const patience = 14_000
-
-const tooSlow = transientFailure(
-  'check: the service has not answered within 14 s. It may be slow or limit our rate; see that base_url is right and try again.',
-)
+/** What is known when the time is up: nothing wrong yet, where only our own budget keeps questions back. */
+const late = (
+  { rate_limit: { requests_per_minute } }: SourceConfig,
+  unanswered: ReadonlyArray<string>,
+  asked: number,
+): E.Either<Failure, ReadonlyArray<string>> => {
+  const which = unanswered.join(' and ')
+  return requests_per_minute !== undefined && asked > 0
+    ? E.right([`rate_limit.requests_per_minute (${requests_per_minute}) left no time to ask everything of ${which}.`])
+    : E.left(
+        transientFailure(
+          `check: no complete answer within 14 s to ${which}. The service may be slow or limit our rate; see that base_url is right and try again.`,
+        ),
+      )
+}
 
 export const check = command({
   name: 'check',
@@ -19,15 +30,22 @@ export const check = command({
   options: { config: configOption },
   run: async (io, { options }) => {
     const config = await loadConfig(io, String(options.config))
-    const wired = orStop(wire(config, { attempts: 2 }))
-    const timer = new Promise<E.Either<Failure, never>>((resolve) => {
-      setTimeout(() => resolve(E.left(tooSlow)), patience).unref()
-    })
-    const outcome = await Promise.race([probe(wired.source)(), timer])
+    let answered = 0
+    const wired = orStop(
+      wire(hurried(config), {
+        attempts,
+        onRequest: ({ status }) => {
+          answered += status < 400 ? 1 : 0
+        },
+      }),
+    )
+    const { finding, open }: Probing = probing(wired.source)
+    const outcome = await inTime(finding, () => late(config, open(), answered))
     await wired.close()
     if (E.isLeft(outcome)) throw new Stopped(outcome.left)
-    for (const warning of outcome.right) io.warn(warning)
-    await io.print(statusLine('SUCCEEDED', outcome.right.length === 0 ? undefined : outcome.right.join(' ')))
+    const warnings = outcome.right.map(io.clean)
+    for (const warning of warnings) io.warn(warning)
+    await io.print(statusLine('SUCCEEDED', warnings.length === 0 ? undefined : warnings.join(' ')))
     return 0
   },
 })

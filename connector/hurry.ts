@@ -1,0 +1,35 @@
+import type { Connection } from './connection'
+
+/** A platform's patience with `check`, less a second, in milliseconds. */
+const patience = 14_000
+
+/** What a check asks at most: a token, and two questions of each of the two exports. */
+const asked = 5
+
+/** How often a check sends a request that meets faults. */
+export const attempts = 2
+
+/**
+ * A configuration for a quick look: nothing in it outlasts a platform's patience with `check`. A budget of this process alone
+ * that has room for all that a check asks need not spread it over a minute.
+ */
+export const hurried = <C extends Connection>(config: C): C => {
+  const { rate_limit, timeouts } = config
+  const { requests_per_minute = asked, redis_url, ...rest } = rate_limit
+  return {
+    ...config,
+    rate_limit: requests_per_minute >= asked && redis_url === undefined ? rest : rate_limit,
+    timeouts: {
+      connect_seconds: Math.min(timeouts.connect_seconds, 5),
+      response_seconds: Math.min(timeouts.response_seconds, 10),
+      max_wait_seconds: Math.min(timeouts.max_wait_seconds, 4),
+    },
+  }
+}
+
+/** What `looking` answers, or `late` once a platform would lose its patience. */
+export const inTime = <A>(looking: Promise<A>, late: () => A): Promise<A> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(late()), patience)
+    looking.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
