@@ -20,10 +20,10 @@ export const nextCursor = (cursor: O.Option<number>, reached: O.Option<number>):
 
 /**
  * How much further than `lookback` the next run must read back, milliseconds: a row that changed while a long pass was under
- * way may have taken the cursor past others that changed behind it, where the rows' clock is not the one in `Date`. Half
- * the lookback makes up for short passes.
+ * way may have taken the cursor past others that changed behind it, where the rows' clock is not the one in `Date`. A tenth
+ * of the lookback makes up for short passes.
  */
 export const slackBehind = (cursor: O.Option<number>, certain: O.Option<number>, lookback: number): number => {
   const slack = O.isSome(cursor) && O.isSome(certain) ? Math.max(0, cursor.value - certain.value) : 0
-  return slack <= lookback / 2 ? 0 : slack
+  return slack <= lookback / 10 ? 0 : slack
 }

@@ -130,6 +130,7 @@ const stepBack = (pass: Pass, { rows, longest }: Sight): Pass => ({
   lost: pass.lost + 1,
   losses: pass.losses + 1,
   full: 0,
+  confirming: false,
   emptyAt: rows.length === 0 ? pass.offset : undefined,
 })
 
