@@ -14,7 +14,7 @@ import type { Final } from './write/settle'
 export type Write = {
   /** What comes in; it is to end once `halt` is aborted. */
   readonly arrivals: (halt: AbortSignal) => Feed<Failure, Arrival>
-  /** By their names. */
+  /** By their names; records of a sink may refer to records of those before it, which are sent first. */
   readonly sinks: ReadonlyMap<string, OpenSink<unknown>>
   readonly policy: RejectPolicy
   /** When a batch leaves: full by count or bytes, or after so many milliseconds. */
@@ -144,6 +144,12 @@ export const write = async (run: Write): Promise<Written> => {
     const { count, bytes } = books.unacknowledged()
     return count >= run.batch.count * (run.inFlight + ahead.batches) || bytes >= ahead.bytes
   }
+  /** Where all room is taken by what waits for fuller batches, waiting is over. */
+  const mayReadOn = (): boolean => {
+    if (halt.signal.aborted || !isFull()) return true
+    if (![...boxes.values()].some((box) => box.isSending())) for (const box of boxes.values()) box.hurry()
+    return false
+  }
   const isIdle = (): boolean => [...boxes.values()].every((box) => box.isEmpty())
   const sendAll = async (): Promise<void> => {
     for (const box of boxes.values()) box.pump(true)
@@ -180,7 +186,7 @@ export const write = async (run: Write): Promise<Written> => {
       if (halt.signal.aborted) break
       if (E.isLeft(arrival)) fail(arrival.left)
       else step(arrival.right)
-      if (!halt.signal.aborted && isFull()) await until(() => halt.signal.aborted || !isFull())
+      if (!mayReadOn()) await until(mayReadOn)
     }
   } catch (error) {
     fail(unexpected(error))

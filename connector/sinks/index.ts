@@ -3,5 +3,5 @@ import { locations } from './locations'
 import type { Target } from './target'
 import { visitRecords } from './visit-records'
 
-/** Every object that can be written to. */
-export const sinks: ReadonlyArray<Sink<Target>> = [visitRecords, locations]
+/** Every object that can be written to; visits refer to locations, which are sent first. */
+export const sinks: ReadonlyArray<Sink<Target>> = [locations, visitRecords]

@@ -20,6 +20,8 @@ export type OutboxOptions = {
   readonly now: () => number
   /** Calls back after so many milliseconds; answers how to call it off. */
   readonly after: (millis: number, callback: () => void) => () => void
+  /** Those that must be empty before this one sends: what they hold may be referred to by what this one holds. */
+  readonly before: ReadonlyArray<Outbox>
   /** Something was settled, or failed. */
   readonly changed: (failure?: Failure) => void
 }
@@ -29,16 +31,20 @@ export type Outbox = {
   readonly add: (parcel: Parcel) => void
   /** Sends what can be sent now; with `rest`, batches that are not full too. */
   readonly pump: (rest?: boolean) => void
+  /** Sends what waits now without waiting for full batches. */
+  readonly hurry: () => void
   readonly isEmpty: () => boolean
+  readonly isSending: () => boolean
   /** Sends nothing more. */
   readonly stop: () => void
 }
 
-export const outbox = ({ sink, size, maxAge, slots, now, after, changed }: OutboxOptions): Outbox => {
+export const outbox = ({ sink, size, maxAge, slots, now, after, before, changed }: OutboxOptions): Outbox => {
   let pool: Array<Parcel> = []
   let bytes = 0
   let count = size.count
   let resting = false
+  let hurried = false
   let stopped = false
   let underway = 0
   let callOff: (() => void) | undefined
@@ -61,18 +67,25 @@ export const outbox = ({ sink, size, maxAge, slots, now, after, changed }: Outbo
     changed()
   }
 
-  const isRipe = (): boolean => resting || now() - (pool[0]?.at ?? now()) >= maxAge
+  const isRipe = (): boolean => resting || hurried || now() - (pool[0]?.at ?? now()) >= maxAge
   const next = (): ReadonlyArray<Parcel> => {
     const { batch, rest } = takeBatch(pool, { ...size, count }, busy, isRipe())
     pool = [...rest]
     bytes = pool.reduce((sum, parcel) => sum + parcel.bytes, 0)
+    hurried = hurried && pool.length > 0
     return batch
   }
   const mayLaunch = (): boolean =>
     !stopped && pool.length > 0 && (pool.length >= count || bytes >= size.bytes || isRipe())
 
+  const isTurn = (): boolean => {
+    const ahead = before.filter((box) => !box.isEmpty())
+    for (const box of ahead) box.hurry()
+    return ahead.length === 0
+  }
+
   const launch = (): boolean => {
-    if (!mayLaunch() || !slots.take()) return false
+    if (!mayLaunch() || !isTurn() || !slots.take()) return false
     const batch = next()
     if (batch.length === 0) {
       slots.free()
@@ -104,7 +117,13 @@ export const outbox = ({ sink, size, maxAge, slots, now, after, changed }: Outbo
       bytes += parcel.bytes
     },
     pump,
+    hurry: () => {
+      if (hurried || pool.length === 0) return
+      hurried = true
+      pump()
+    },
     isEmpty: () => pool.length === 0 && underway === 0,
+    isSending: () => underway > 0,
     stop: () => {
       stopped = true
       pool = []
@@ -113,7 +132,7 @@ export const outbox = ({ sink, size, maxAge, slots, now, after, changed }: Outbo
   }
 }
 
-/** An outbox for each sink, which share the slots of a run. */
+/** An outbox for each sink, which share the slots of a run; a sink may refer to what those before it hold. */
 export const openBoxes = (
   {
     sinks,
@@ -144,10 +163,20 @@ export const openBoxes = (
       return batches
     },
   }
-  return new Map(
-    [...sinks].map(([name, sink]) => [
+  const boxes = new Map<string, Outbox>()
+  for (const [name, sink] of sinks)
+    boxes.set(
       name,
-      outbox({ sink, size: { count, bytes }, maxAge: millis, slots, now, after, changed }),
-    ]),
-  )
+      outbox({
+        sink,
+        size: { count, bytes },
+        maxAge: millis,
+        slots,
+        now,
+        after,
+        before: [...boxes.values()],
+        changed,
+      }),
+    )
+  return boxes
 }
