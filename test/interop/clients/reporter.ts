@@ -1,0 +1,22 @@
+import type { Reporter, TestCase, TestModule } from 'vitest/node'
+
+/** One line a scenario, what went wrong under it, and at the end `N passed, N failed`. */
+export default class Lines implements Reporter {
+  private passed = 0
+  private failed = 0
+
+  onTestCaseResult(test: TestCase): void {
+    const { state, errors = [] } = test.result()
+    if (state === 'skipped') return
+    if (state === 'passed') this.passed += 1
+    else this.failed += 1
+    process.stdout.write(`${state === 'passed' ? 'ok     ' : 'FAILED '} ${test.fullName}\n`)
+    for (const { stack, message } of errors) process.stdout.write(`${stack ?? message}\n`)
+  }
+
+  onTestRunEnd(modules: ReadonlyArray<TestModule>, errors: ReadonlyArray<{ readonly message: string }>): void {
+    const broken = [...modules.flatMap((module) => module.errors()), ...errors]
+    for (const { message } of broken) process.stdout.write(`FAILED  ${message}\n`)
+    process.stdout.write(`${this.passed} passed, ${this.failed + broken.length} failed\n`)
+  }
+}
