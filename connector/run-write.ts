@@ -1,6 +1,7 @@
 import type { Io } from './cdk/cli'
 import type { Failure } from './cdk/failure'
 import type { Feed } from './cdk/feed'
+import { redactFailure } from './cdk/redact'
 import type { OpenSink } from './cdk/sink'
 import { type Written, write } from './cdk/write'
 import type { Arrival } from './cdk/write/arrival'
@@ -32,8 +33,9 @@ export const runWrite = async (
   io: Io,
   config: DestinationConfig,
   arrivals: (input: AsyncIterable<Uint8Array>) => Feed<Failure, Arrival>,
-  log: Log,
+  plainly: Log,
 ): Promise<Written> => {
+  const log: Log = (level, message) => plainly(level, io.clean(message))
   const wired = await runOrStop(wireDestination(config, (message) => log('warn', message)))
   const { dry_run, dead_letter_path, batch_size, max_batch_age_seconds, rate_limit } = config
   const quiet = wired.onWait((time) => log('info', `The service makes us wait until ${new Date(time).toISOString()}.`))
@@ -56,7 +58,7 @@ export const runWrite = async (
         'info',
         `${stream}: ${received} received, ${accepted} ${dry_run ? 'would be sent' : 'accepted'}, ${rejected} rejected.`,
       )
-    return written
+    return { ...written, failures: written.failures.map((failure) => redactFailure(io.clean, failure)) }
   } finally {
     quiet()
     await wired.close()

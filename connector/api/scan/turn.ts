@@ -79,7 +79,7 @@ const arrive = (subject: Subject, state: State, page: Page, now: number): readon
     {
       ...state,
       signpost: post,
-      longest: Math.max(state.longest, page.rows.length),
+      longest: lengthNow(state, page),
       reached: Number.isFinite(reached) ? Math.max(state.reached ?? reached, reached) : state.reached,
       newest: page.rows.reduce(
         (time, { modifiedTime }) =>
@@ -98,6 +98,10 @@ const arrive = (subject: Subject, state: State, page: Page, now: number): readon
       : notes,
   ]
 }
+
+/** The longest page so far; a page that is full by the limit its echo tells shows what the service clamps ours to now. */
+const lengthNow = ({ longest }: State, { rows, filter }: Page): number =>
+  filter.limit != null && rows.length >= filter.limit ? rows.length : Math.max(longest, rows.length)
 
 const firstRound = (): Exact => ({ round: 1, barren: 0, unseen: 0, held: new Map() })
 
