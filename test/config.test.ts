@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import { readConfig, sourceSpec } from '../connector/config'
+import { destinationSpec, readDestinationConfig } from '../connector/destination-config'
 
 const right = {
   base_url: 'https://feedback.example.com/tenant',
@@ -90,9 +91,42 @@ describe('readConfig', () => {
   })
 })
 
-describe('spec/source.json', () => {
+describe('readDestinationConfig', () => {
+  const { start_date: _, ...given } = right
+
+  it('fills in every default', () => {
+    expect(readDestinationConfig(given)).toMatchObject(
+      E.right({
+        unknownKeys: [],
+        config: {
+          mapping: { visit_records: {}, locations: {} },
+          max_rejects_percent: 10,
+          max_visit_age_days: 30,
+          batch_size: 100,
+          max_batch_age_seconds: 5,
+          reconcile: {},
+          max_deactivations_percent: 10,
+          dry_run: false,
+          rate_limit: { max_concurrency: 4 },
+        },
+      }),
+    )
+  })
+
+  it('names attributes that do not exist, and values that are wrong', () => {
+    const unknown = readDestinationConfig({ ...given, mapping: { visit_records: { mail: 'x' } } })
+    expect(E.isRight(unknown) && unknown.right.unknownKeys).toEqual(['mapping.visit_records.mail'])
+    const wrong = readDestinationConfig({ ...given, mapping: { visit_records: { email: 5 } }, on_reject: 'stop' })
+    expect(E.isLeft(wrong) && wrong.left.message).toMatch(/mapping\.visit_records\.email.*on_reject must be one of/)
+  })
+})
+
+describe.each([
+  ['source', sourceSpec],
+  ['destination', destinationSpec],
+])('spec/%s.json', (name, spec) => {
   it('is what the codec says', async () => {
-    await expect(`${JSON.stringify(sourceSpec, null, 2)}\n`).toMatchFileSnapshot('../spec/source.json')
+    await expect(`${JSON.stringify(spec, null, 2)}\n`).toMatchFileSnapshot(`../spec/${name}.json`)
   })
 
   const walk = (schema: unknown, path: string): ReadonlyArray<readonly [string, Record<string, unknown>]> => {
@@ -100,7 +134,7 @@ describe('spec/source.json', () => {
     const inner = Object.entries(schema).flatMap(([key, value]) => walk(value, `${path}/${key}`))
     return path.split('/').at(-2) === 'properties' ? [[path, schema as Record<string, unknown>], ...inner] : inner
   }
-  const settings = walk(sourceSpec, '')
+  const settings = walk(spec, '')
 
   it('gives every key a title, a description and its order', () => {
     for (const [path, setting] of settings)
@@ -119,7 +153,7 @@ describe('spec/source.json', () => {
   })
 
   it('draws no anyOf, allOf, not, nor a property typed array of types', () => {
-    expect(JSON.stringify(sourceSpec)).not.toMatch(/"(anyOf|allOf|not)":/)
+    expect(JSON.stringify(spec)).not.toMatch(/"(anyOf|allOf|not)":/)
     for (const [path, { type }] of settings) expect(typeof type, path).toBe('string')
   })
 })

@@ -50,9 +50,7 @@ export const decode = <A>(codec: t.Type<A, unknown>, value: unknown): E.Either<R
 
 const complaints = (errors: t.Errors): ReadonlyArray<Complaint> => {
   const all = errors.map(({ context, message, value }) => {
-    const named = context.filter(
-      ({ key }, i) => key !== '' && context[i - 1]?.type.constructor.name !== 'IntersectionType',
-    )
+    const named = context.filter(({ key }, i) => key !== '' && !isPart(context[i - 1]?.type))
     const expected = [...context].reverse().find(({ type }) => Object.keys(annotations(type as t.Any)).length > 0)
     const wanted = expectation(expected?.type as t.Any | undefined)
     return {
@@ -60,8 +58,16 @@ const complaints = (errors: t.Errors): ReadonlyArray<Complaint> => {
       problem: message ?? (typeof value === 'string' ? `must be ${wanted}` : `${kindOf(value)}, expected ${wanted}`),
     }
   })
-  return all.filter(({ path }, i) => all.findIndex((other) => other.path === path) === i)
+  return all.filter(
+    ({ path }, i) =>
+      all.findIndex((other) => other.path === path) === i &&
+      !all.some((other) => path !== '' && other.path.startsWith(`${path}.`)),
+  )
 }
+
+/** Members of an intersection or a union are no step of a key path. */
+const isPart = (type: t.Decoder<unknown, unknown> | undefined): boolean =>
+  ['IntersectionType', 'UnionType'].includes(type?.constructor.name ?? '')
 
 const kindOf = (value: unknown): string => {
   if (value === undefined) return 'is missing'

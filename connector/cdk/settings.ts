@@ -93,7 +93,7 @@ export const section = <A>(codec: t.Type<A, unknown>): t.Type<A, unknown> =>
       new t.Type<A, unknown>(
         codec.name,
         codec.is,
-        (given, context) => codec.validate(given ?? {}, context),
+        (given, context) => codec.validate(given === undefined ? {} : given, context),
         codec.encode,
       ),
     ),

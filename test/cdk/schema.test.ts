@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { DeletedReview, Review } from '../../connector/api/model/review'
 import { annotate, toJsonSchema } from '../../connector/cdk/schema'
 import { SourceConfig } from '../../connector/config'
+import { DestinationConfig } from '../../connector/destination-config'
 import { valueFor } from '../support/arbitrary'
 
 const validator = (codec: t.Any) => {
@@ -44,6 +45,7 @@ describe('toJsonSchema', () => {
     ['Review', Review as t.Mixed],
     ['DeletedReview', DeletedReview as t.Mixed],
     ['SourceConfig', SourceConfig as t.Mixed],
+    ['DestinationConfig', DestinationConfig as t.Mixed],
   ])('accepts exactly what the codec %s accepts', (_, codec) => {
     const validate = validator(codec)
     let accepted = 0
