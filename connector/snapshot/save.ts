@@ -5,6 +5,7 @@ import { closeAbandonedLoads, type Status } from './books'
 import type { Wish } from './destination'
 import { toText } from './json-text'
 import { type Load, openLoad } from './load'
+import { allowLoading, allowMerging } from './memory'
 import { deletions } from './relations'
 import { savingFailure } from './saving-failure'
 import { insertPending, settle } from './settle'
@@ -39,13 +40,14 @@ export type Saver = {
 /** Handed to DuckDB at once: more costs memory, less costs time. */
 const insertBytes = 1_000_000
 /** A transaction ends at the first of these: its cost is spread, and a run that is killed loses little. */
-const commitRows = 16_384
+const commitRows = 65_536
 const commitBytes = 64_000_000
 const commitMillis = 5_000
 
 /** Writes what a run says into the snapshot; a committed state covers committed rows only, whenever the process dies. */
 export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = false }: SaveOptions): Promise<Saver> => {
   await closeAbandonedLoads(db)
+  await allowLoading(db)
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
   const loads = new Map<string, Load>()
   let tables = await allTables(db)
@@ -64,8 +66,10 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
     const dirty = [...loads.values()].filter((load) => load.dirty)
     if (dirty.length > 0) {
       await insert()
+      await allowMerging(db)
       await settle(db, dirty, tables, now())
       await db.run('COMMIT')
+      await allowLoading(db)
     }
     for (const load of dirty) Object.assign(load, { after: undefined, state: undefined, dirty: false })
     open = { rows: 0, bytes: 0, since: now(), begun: false }
