@@ -7,7 +7,7 @@ import { bookmarksOf, singerValue } from './bookmarks'
 import type { Catalog, State } from './catalog'
 import { configFailure, type Failure } from './failure'
 import { decode } from './json'
-import { line, wrap } from './lines'
+import { line, type Text, wrap } from './lines'
 import type { Level, Message } from './message'
 import { annotate, type JsonSchema } from './schema'
 import type { Stream } from './stream'
@@ -58,7 +58,7 @@ const levels: Record<Level, string> = { error: 'ERROR', warn: 'WARN', info: 'INF
 /** Each message as lines on stdout. `now`: milliseconds, stamped on traces. */
 export const encode =
   (now: () => number) =>
-  (message: Message): ReadonlyArray<string | Uint8Array> => {
+  (message: Message): ReadonlyArray<Text> => {
     const status = (name: string, value: string, reasons?: unknown) =>
       line({
         type: 'TRACE',

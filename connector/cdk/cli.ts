@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { configFailure, type Failure } from './failure'
+import type { Text } from './lines'
 
 /** What a command may touch of the outside; main.ts makes the real one. */
 export type Io = {
@@ -7,7 +8,7 @@ export type Io = {
   readonly pid: number
   readonly stdin: AsyncIterable<Uint8Array>
   /** Writes to stdout; settles once there is room again, so that a slow reader slows us down. */
-  readonly print: (chunk: string | Uint8Array) => Promise<void>
+  readonly print: (text: Text) => Promise<void>
   /** One line to stderr. */
   readonly warn: (line: string) => void
   /** Overwrites one progress line on stderr; does nothing where stderr is no terminal. */

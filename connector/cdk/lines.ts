@@ -1,24 +1,24 @@
 import type { Row } from './message'
 
+/** What is printed: a text, or the pieces of a long one, each to be taken before the next is asked for. */
+export type Text = string | Iterable<Uint8Array>
+
+/** The whole of a text, for those who hold it in memory anyway. */
+export const wholeOf = (text: Text): string => (typeof text === 'string' ? text : Buffer.concat([...text]).toString())
+
 /** One JSON line. */
 export const line = (value: unknown): string => `${JSON.stringify(value)}\n`
 
 /**
- * Rows as lines, each between the two texts `around` gives for it, in one buffer: a page is written with one call and no
+ * Rows as lines, each between `before` and what `after` gives for it, in pieces: a page is not put together anywhere, and no
  * record is turned into a string. Rows that were changed ask for their own ending.
  */
-export const wrap = (rows: ReadonlyArray<Row>, before: string, after: (row: Row) => string): Uint8Array => {
-  const plain = Buffer.from(`${after({ json: new Uint8Array() })}\n`)
+export function* wrap(rows: ReadonlyArray<Row>, before: string, after: (row: Row) => string): Iterable<Uint8Array> {
   const head = Buffer.from(before)
-  const tails = rows.map((row) => (row.changes === undefined ? plain : Buffer.from(`${after(row)}\n`)))
-  const size = rows.reduce((sum, { json }, i) => sum + head.length + json.length + (tails[i] ?? plain).length, 0)
-  const out = Buffer.allocUnsafe(size)
-  let at = 0
-  rows.forEach(({ json }, i) => {
-    at += head.copy(out, at)
-    out.set(json, at)
-    at += json.length
-    at += (tails[i] ?? plain).copy(out, at)
-  })
-  return out
+  const tail = Buffer.from(`${after({ json: new Uint8Array() })}\n`)
+  for (const row of rows) {
+    yield head
+    yield row.json
+    yield row.changes === undefined ? tail : Buffer.from(`${after(row)}\n`)
+  }
 }

@@ -1,44 +1,67 @@
-import { writev } from 'node:fs'
+import { write as writeTo } from 'node:fs'
+import type { Text } from './lines'
 
 /** Writes in order to a file descriptor, off the main thread, so that a reader that blocks us does not block our signals. */
 export type Writer = {
-  /** Takes a chunk; settles once less than `room` bytes wait. Rejects when the descriptor is broken (EPIPE). */
-  readonly write: (chunk: string | Uint8Array) => Promise<void>
+  /** Copies the text; settles once less than `room` bytes wait. Rejects when the descriptor is broken (EPIPE). */
+  readonly write: (text: Text) => Promise<void>
   /** Settles once everything taken has been written. */
   readonly flush: () => Promise<void>
 }
 
 type Waiter = { readonly below: number; readonly resolve: () => void; readonly reject: (error: Error) => void }
 
-/** A writer to `fd` that lets at most about `room` bytes wait. */
+/** Bytes to be written, from `from` to `to`. */
+type Block = { readonly bytes: Buffer; from: number; to: number }
+
+const blockSize = 1 << 18
+
+/** A writer to `fd` that lets at most about `room` bytes wait, in blocks that are used again and again. */
 export const writer = (fd: number, room = 1 << 20): Writer => {
-  let queue: Uint8Array[] = []
+  const full: Block[] = []
+  const free: Buffer[] = []
+  let open: Block = { bytes: Buffer.allocUnsafeSlow(blockSize), from: 0, to: 0 }
   let waiting = 0
   let busy = false
   let broken: Error | undefined
   let waiters: Waiter[] = []
+  let turn: Promise<unknown> = Promise.resolve()
 
+  const seal = (): void => {
+    full.push(open)
+    open = { bytes: free.pop() ?? Buffer.allocUnsafeSlow(blockSize), from: 0, to: 0 }
+  }
+  const append = (piece: Uint8Array): void => {
+    for (let at = 0; at < piece.length; ) {
+      if (open.to === blockSize) seal()
+      const end = Math.min(piece.length, at + blockSize - open.to)
+      open.bytes.set(at === 0 && end === piece.length ? piece : piece.subarray(at, end), open.to)
+      open.to += end - at
+      at = end
+    }
+    waiting += piece.length
+  }
   const settle = () => {
     const ready = waiters.filter(({ below }) => broken !== undefined || waiting < below)
     waiters = waiters.filter((waiter) => !ready.includes(waiter))
     for (const { resolve, reject } of ready) broken === undefined ? resolve() : reject(broken)
   }
-  const taken = (written: number) => {
+  const taken = (block: Block, written: number) => {
     waiting -= written
-    let left = written
-    while (queue[0] !== undefined && queue[0].length <= left) left -= queue.shift()?.length ?? 0
-    if (queue[0] !== undefined && left > 0) queue[0] = queue[0].subarray(left)
+    block.from += written
+    if (block.from < block.to) return
+    full.shift()
+    if (free.length * blockSize < room) free.push(block.bytes)
   }
   const pump = () => {
-    if (busy || broken !== undefined || queue.length === 0) return
+    if (full.length === 0 && open.to > 0) seal()
+    const block = full[0]
+    if (busy || broken !== undefined || block === undefined) return
     busy = true
-    writev(fd, queue.slice(0, 512), (error, written) => {
+    writeTo(fd, block.bytes, block.from, block.to - block.from, null, (error, written) => {
       busy = false
-      if (error === null) taken(written)
-      else if (error.code !== 'EAGAIN') {
-        broken = error
-        queue = []
-      }
+      if (error === null) taken(block, written)
+      else if (error.code !== 'EAGAIN') broken = error
       settle()
       if (error?.code === 'EAGAIN') setTimeout(pump, 5)
       else pump()
@@ -50,15 +73,21 @@ export const writer = (fd: number, room = 1 << 20): Writer => {
       : waiting < below
         ? Promise.resolve()
         : new Promise<void>((resolve, reject) => waiters.push({ below, resolve, reject }))
-
-  return {
-    write: (chunk) => {
-      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
-      if (bytes.length > 0) queue.push(bytes)
-      waiting += bytes.length
+  const take = async (text: Text): Promise<void> => {
+    for (const piece of typeof text === 'string' ? [Buffer.from(text)] : text) {
+      append(piece)
+      if (waiting < room) continue
       pump()
-      return until(room)
-    },
-    flush: () => until(1),
+      await until(room)
+    }
+    pump()
+    await until(room)
   }
+  const inTurn = (effect: () => Promise<void>): Promise<void> => {
+    const mine = turn.then(effect)
+    turn = mine.catch(() => undefined)
+    return mine
+  }
+
+  return { write: (text) => inTurn(() => take(text)), flush: () => inTurn(() => until(1)) }
 }

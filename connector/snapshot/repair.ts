@@ -1,4 +1,5 @@
 import { encode } from '../cdk/airbyte'
+import { wholeOf } from '../cdk/lines'
 import type { Message, StreamInfo } from '../cdk/message'
 import { deletions } from './relations'
 import type { Snapshot } from './snapshot'
@@ -56,6 +57,6 @@ const deletionLines = (ids: ReadonlyArray<string>, stream: StreamInfo, now: numb
   ]
   return said
     .flatMap(encode(() => now))
-    .map((line) => Buffer.from(line).toString())
+    .map(wholeOf)
     .join('')
 }

@@ -3,12 +3,12 @@ import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { encode, errorLine, readCatalog, readState } from '../../connector/cdk/airbyte'
 import { configFailure, systemFailure, transientFailure } from '../../connector/cdk/failure'
+import { wholeOf } from '../../connector/cdk/lines'
 import type { Message } from '../../connector/cdk/message'
 
-const text = (chunk: string | Uint8Array) => (typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString())
 const lines = (message: Message) =>
   encode(() => 1700000000000.5)(message)
-    .map(text)
+    .map(wholeOf)
     .join('')
 
 const stream = { name: 'reviews', schema: {}, primaryKey: ['id'], cursor: O.none, syncMode: 'incremental' } as const

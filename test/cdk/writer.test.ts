@@ -11,10 +11,27 @@ describe('writer', () => {
     const fd = openSync(path, 'w')
     const { write, flush } = writer(fd, 100)
     const chunks = Array.from({ length: 2_000 }, (_, i) => `${i}é\n`)
-    for (const [i, chunk] of chunks.entries()) await write(i % 2 === 0 ? chunk : Buffer.from(chunk))
+    for (const [i, chunk] of chunks.entries()) await write(i % 2 === 0 ? chunk : [Buffer.from(chunk)])
     await flush()
     closeSync(fd)
     expect(readFileSync(path, 'utf8')).toBe(chunks.join(''))
+  })
+
+  it('keeps texts apart that were handed over at once, one of them longer than all that may wait', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'writer-')), 'out')
+    const fd = openSync(path, 'w')
+    const { write, flush } = writer(fd, 1000)
+    const reused = Buffer.alloc(100_003)
+    function* pieces() {
+      for (let i = 0; i < 40; i++) yield reused.fill(i)
+    }
+    const written = [write('before'), write(pieces()), write('after')]
+    await Promise.all([...written, flush()])
+    closeSync(fd)
+    const expected = Array.from({ length: 40 }, (_, i) => Buffer.alloc(100_003, i))
+    expect(readFileSync(path).equals(Buffer.concat([Buffer.from('before'), ...expected, Buffer.from('after')]))).toBe(
+      true,
+    )
   })
 
   it('holds the caller back while the reader takes nothing, and goes on when it does', async () => {
@@ -23,7 +40,7 @@ describe('writer', () => {
     const { write } = writer(fd, 1000)
     const big = Buffer.alloc(4_000_000)
     const outcome = await Promise.race([
-      write(big).then(
+      write([big]).then(
         () => 'taken',
         () => 'broken',
       ),

@@ -1,4 +1,5 @@
 import { type Command, type Io, parse, Stopped } from '../../connector/cdk/cli'
+import { wholeOf } from '../../connector/cdk/lines'
 
 export type Outcome = { readonly status: number; readonly stdout: string; readonly stderr: string }
 
@@ -12,8 +13,8 @@ export const runVerb = async (verb: Command, args: ReadonlyArray<string>, stdin 
     stdin: (async function* () {
       yield new Uint8Array(Buffer.from(stdin))
     })(),
-    print: async (chunk) => {
-      out.push(Buffer.from(chunk).toString())
+    print: async (text) => {
+      out.push(wholeOf(text))
     },
     warn: (line) => err.push(`${line}\n`),
     progress: () => undefined,

@@ -3,6 +3,7 @@ import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import { encode } from '../../connector/cdk/airbyte'
 import { Stopped } from '../../connector/cdk/cli'
+import { wholeOf } from '../../connector/cdk/lines'
 import type { Message } from '../../connector/cdk/message'
 import { type ExpectedStreams, expectedStreams } from '../../connector/snapshot/configured-catalog'
 import { incoming } from '../../connector/snapshot/incoming'
@@ -73,7 +74,7 @@ describe('Airbyte lines', () => {
       { _tag: 'Checkpoint', stream: 'reviews', state: { recent: [{ id: '1' }] }, count: 2 },
       { _tag: 'Finished', stream: 'reviews' },
     ]
-    const lines = said.flatMap(encode(() => 1)).map((line) => Buffer.from(line).toString())
+    const lines = said.flatMap(encode(() => 1)).map(wholeOf)
     const heard = await read(lines.join(''))
     expect(
       heard.map((message) =>

@@ -1,6 +1,6 @@
 import type { State } from '../catalog'
 import type { Failure } from '../failure'
-import { line, wrap } from '../lines'
+import { line, type Text, wrap } from '../lines'
 import type { Message, Row } from '../message'
 import type { JsonSchema } from '../schema'
 import { type Entry, metric } from './log'
@@ -25,7 +25,7 @@ export type Book = {
 }
 
 /** Lines for stdout, and what goes to the log. */
-export type Said = { readonly lines: ReadonlyArray<string | Uint8Array>; readonly log: ReadonlyArray<Entry> }
+export type Said = { readonly lines: ReadonlyArray<Text>; readonly log: ReadonlyArray<Entry> }
 
 export type Face = {
   readonly start: Book

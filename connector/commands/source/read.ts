@@ -20,7 +20,7 @@ export const read = command({
     const wired = orStop(wire(config))
     const toLines = encode(Date.now)
     const print: Consumer = async (message) => {
-      for (const chunk of toLines(message)) await io.print(chunk)
+      for (const text of toLines(message)) await io.print(text)
     }
     // Loaded only where it is asked for: DuckDB is much to start with.
     const copy =

@@ -30,7 +30,7 @@ export const sync = async (
     const [next, { lines, log: entries }] = face.step(book, message)
     book = next
     entries.forEach(log)
-    for (const chunk of lines) await io.print(chunk)
+    for (const text of lines) await io.print(text)
   }
   const order = rotated(wired.streams, state.syncing)
   const ending = await runRead(io, wired, { catalog, state: state.bookmarks, order }, [print])

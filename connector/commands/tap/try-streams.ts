@@ -29,7 +29,7 @@ export const tryStreams = async (
       const [next, { lines, log: entries }] = face.step(book, first(message))
       book = next
       entries.forEach(log)
-      for (const chunk of lines) await io.print(chunk)
+      for (const text of lines) await io.print(text)
       if (message._tag === 'Records') enough.abort()
     }
     const ending = await runRead({ ...io, stop }, wired, { catalog: [selection], state: {}, order: wired.streams }, [

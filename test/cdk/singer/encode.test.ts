@@ -1,6 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { configFailure, systemFailure } from '../../../connector/cdk/failure'
+import { wholeOf } from '../../../connector/cdk/lines'
 import type { Message, StreamInfo } from '../../../connector/cdk/message'
 import { type Face, singer } from '../../../connector/cdk/singer/encode'
 import { plainLog } from '../../../connector/cdk/singer/log'
@@ -38,11 +39,7 @@ const said = (face: Face, messages: ReadonlyArray<Message>) => {
   for (const message of messages) {
     const [next, out] = face.step(book, message)
     book = next
-    lines.push(
-      ...out.lines
-        .map((chunk) => Buffer.from(chunk as string).toString())
-        .flatMap((text) => text.trimEnd().split('\n')),
-    )
+    lines.push(...out.lines.map(wholeOf).flatMap((text) => text.trimEnd().split('\n')))
     log.push(...out.log.map(plainLog))
   }
   return { lines: [...lines, face.end(book).trimEnd()], log }
