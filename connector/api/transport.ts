@@ -1,8 +1,10 @@
 import http from 'node:http'
 import https from 'node:https'
-import axios, { isAxiosError } from 'axios'
+import type { Readable } from 'node:stream'
+import axios from 'axios'
 import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
+import { bodyOf } from './body'
 import { isLoopback } from './check-url'
 import type { Clock } from './clock'
 import type { Request } from './encode'
@@ -74,9 +76,8 @@ export const transport = (
   const fresh = agents(false)
   const client = axios.create({
     adapter: 'http',
-    responseType: 'arraybuffer',
+    responseType: 'stream',
     maxRedirects: 0,
-    maxContentLength: maxResponseBytes,
     validateStatus: () => true,
     transformRequest: (body) => body,
     transformResponse: (body) => body,
@@ -93,11 +94,10 @@ export const transport = (
     if (stop.aborted) return network('ABORTED', 'the client was closed')
     if (late) return network('ETIMEDOUT', `no complete answer within ${responseSeconds} s (timeouts.response_seconds)`)
     const { code = 'UNKNOWN', message } = error as NodeJS.ErrnoException
+    if (message === 'aborted' || code === 'ERR_STREAM_PREMATURE_CLOSE')
+      return network('ECONNRESET', 'the answer was cut short')
     if (code === 'ECONNTIMEDOUT')
       return network(code, `no connection within ${connectSeconds} s (timeouts.connect_seconds)`)
-    if (isAxiosError(error) && message.startsWith('maxContentLength'))
-      return { _tag: 'TooLarge', bytes: maxResponseBytes + 1, limit: maxResponseBytes }
-    if (code === 'ERR_BAD_RESPONSE') return network('ECONNRESET', 'the answer was cut short')
     return network(code, clean(message))
   }
 
@@ -112,7 +112,7 @@ export const transport = (
         stop.addEventListener('abort', abort)
         if (stop.aborted) abort()
         try {
-          const answer = await client.request<Buffer>({
+          const answer = await client.request<Readable>({
             method,
             url: url.href,
             headers: { ...headers },
@@ -121,12 +121,11 @@ export const transport = (
             ...(isLoopback(url.hostname) ? { proxy: false } : {}),
             signal: late.signal,
           })
-          return E.right({
-            status: answer.status,
-            headers: plain(answer.headers),
-            body: answer.data,
-            millis: clock.ticks() - started,
-          })
+          const received = plain(answer.headers)
+          const bytes = await bodyOf(answer.data, Number(received['content-length'] ?? 0), maxResponseBytes)
+          return bytes === undefined
+            ? E.left({ _tag: 'TooLarge', bytes: maxResponseBytes + 1, limit: maxResponseBytes })
+            : E.right({ status: answer.status, headers: received, body: bytes, millis: clock.ticks() - started })
         } catch (error) {
           return E.left(toError(error, late.signal.aborted))
         } finally {

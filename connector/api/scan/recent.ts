@@ -32,8 +32,8 @@ const hashed = ({ modifiedTime, text }: Held): Held => ({
 })
 
 /**
- * Adds a page. `from`: what the next filter would be by now. Rows of this page are kept as they are and hashed with the
- * next one, since in a backfill most are outrun by then; more than 1,000 are given up together.
+ * Adds a page. `from`: what the next filter would be by now. Rows of this page are copied, lest they hold all of it, and
+ * hashed with the next one, since in a backfill most are outrun by then; more than 1,000 are given up together.
  */
 export const gather = (gathered: Gathering, page: ReadonlyArray<Cut>, from: number): Gathering => {
   const { horizon, rows } = gathered
@@ -47,7 +47,7 @@ export const gather = (gathered: Gathering, page: ReadonlyArray<Cut>, from: numb
       horizon,
       rows: new Map([
         ...old.map(([id, held]) => [id, hashed(held)] as const),
-        ...young.map(({ id, modifiedTime, raw }) => [id, { modifiedTime, text: raw }] as const),
+        ...young.map(({ id, modifiedTime, raw }) => [id, { modifiedTime, text: Buffer.from(raw) }] as const),
       ]),
     }
   const times = [...old.map(([, held]) => held.modifiedTime), ...young.map(({ modifiedTime }) => modifiedTime)]
