@@ -1,8 +1,32 @@
-import type * as t from 'io-ts'
+import * as t from 'io-ts'
 import { type JsonSchema, toJsonSchema } from './cdk/schema'
-import { defaulted, integer, list, maybe, oneOfWords, ordered, section, shown, text, time } from './cdk/settings'
+import {
+  defaulted,
+  integer,
+  list,
+  matching,
+  maybe,
+  number,
+  oneOfWords,
+  ordered,
+  section,
+  shown,
+  text,
+  time,
+} from './cdk/settings'
 import { configReader } from './config-reader'
 import { access, limits, secret } from './connection'
+
+const lookup = ordered({
+  method: shown('Method', 'GET or POST', { examples: ['GET'] })(defaulted(oneOfWords('GET', 'POST'), 'GET')),
+  path: shown('Path', 'Where the operation is, after the base URL', { examples: ['/api/reputation/v1/sources'] })(
+    matching(/^\//),
+  ),
+  records_path: shown('Records path', 'Where its answer holds the records; a dotted path', { examples: ['sources'] })(
+    defaulted(t.string as t.Type<string, unknown>, ''),
+  ),
+  primary_key: shown('Primary key', 'The attribute that tells records apart', { examples: ['id'] })(text),
+})
 
 /** The source's configuration (design.md, Config). */
 export const SourceConfig = ordered({
@@ -35,6 +59,79 @@ export const SourceConfig = ordered({
     'What is known of the order of the export; modified_time only if the operator of the service promises it',
     { examples: ['unspecified'] },
   )(defaulted(oneOfWords('unspecified', 'modified_time'), 'unspecified')),
+  entities: shown(
+    'Entities',
+    'Whose comments, transparency reviews and ratings are read; none: nobody',
+  )(
+    section(
+      ordered({
+        person_ids: shown('Persons', 'Ids of physicians', { examples: [['500057']] })(defaulted(list(text), [])),
+        location_ids: shown('Locations', 'Ids of locations', { examples: [['1034']] })(defaulted(list(text), [])),
+        entity_ids: shown('Roll-up entities', 'Ids of roll-up entities', { examples: [['7']] })(
+          defaulted(list(text), []),
+        ),
+        from_reviews: shown(
+          'From reviews',
+          'Also those that the exported reviews name',
+        )(
+          section(
+            ordered({
+              locations: shown('Locations', 'Take the ids of locations in reviews for location ids', {
+                examples: [false],
+              })(defaulted(t.boolean, false)),
+              providers: shown('Providers', 'Take this attribute of providers in reviews for person ids', {
+                examples: ['none'],
+              })(defaulted(oneOfWords('none', 'id', 'npi'), 'none')),
+            }),
+          ),
+        ),
+      }),
+    ),
+  ),
+  feedback_filters: shown(
+    'Feedback filters',
+    'Which comments and transparency reviews are read',
+  )(
+    section(
+      ordered({
+        min_threshold: shown('Least rating', 'Only ratings of at least this', { examples: [0] })(maybe(number(0, 5))),
+        min_survey_count: shown('Least surveys', 'Only entities with at least so many surveys', { examples: [0] })(
+          maybe(integer(0)),
+        ),
+        min_rating_count: shown('Least ratings', 'Only entities with at least so many ratings', { examples: [-1] })(
+          maybe(integer(-1)),
+        ),
+        min_word_count: shown('Least words', 'Only texts of at least so many words', { examples: [0] })(
+          maybe(integer(0)),
+        ),
+        additional_fields: shown('Additional fields', 'Attributes the operations add on request', {
+          examples: [['brand']],
+        })(maybe(list(text))),
+        per_page: shown('Page size', 'Rows asked for with one request', { examples: [100] })(
+          defaulted(integer(1, 1000), 100),
+        ),
+        days: shown('Days', 'What entity_ratings looks back on', { examples: [365] })(
+          defaulted(integer(1, 36_500), 365),
+        ),
+      }),
+    ),
+  ),
+  feedback_lookback_days: shown(
+    'Feedback lookback (days)',
+    'How far comments and transparency reviews are read again for late responses',
+    { examples: [30] },
+  )(defaulted(integer(0, 3650), 30)),
+  lookups: shown(
+    'Lookups',
+    'Where the two lookup operations are; without, sources and categories come from reviews',
+  )(
+    section(
+      ordered({
+        sources: shown('Sources', 'The lookup of sources')(maybe(lookup)),
+        categories: shown('Categories', 'The lookup of categories')(maybe(lookup)),
+      }),
+    ),
+  ),
   on_unknown_attribute: shown(
     'Unknown attributes',
     'keep collects them in unknown_attributes, drop leaves them out, fail ends the stream',

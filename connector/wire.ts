@@ -28,7 +28,16 @@ export const streamsOf = (
   streamsFor({
     privacy: privacyOf(config),
     tombstones: config.deletes === 'tombstones' ? O.some(deletedAt) : O.none,
+    lookups: {
+      ...(config.lookups.sources === undefined ? {} : { sources: toLookup(config.lookups.sources) }),
+      ...(config.lookups.categories === undefined ? {} : { categories: toLookup(config.lookups.categories) }),
+    },
   })
+
+const toLookup = ({ records_path, primary_key }: { readonly records_path: string; readonly primary_key: string }) => ({
+  recordsPath: records_path,
+  primaryKey: primary_key,
+})
 
 const privacyOf = ({ privacy: { drop, hash, hash_key } }: SourceConfig): Privacy => ({ drop, hash, hashKey: hash_key })
 
@@ -57,7 +66,10 @@ const checkPartition = ({ partition }: SourceConfig): E.Either<Failure, void> =>
     : E.right(undefined)
 
 const toSource = (config: SourceConfig, { send }: Connected): Source => ({
-  api: httpApi(send),
+  api: httpApi(send, {
+    ...(config.lookups.sources === undefined ? {} : { sources: config.lookups.sources }),
+    ...(config.lookups.categories === undefined ? {} : { categories: config.lookups.categories }),
+  }),
   now: Date.now,
   startDate: toMillis(config.start_date),
   lookback: config.lookback_minutes * 60_000,
@@ -73,6 +85,27 @@ const toSource = (config: SourceConfig, { send }: Connected): Source => ({
   concurrency: config.rate_limit.max_concurrency,
   onUnknown: config.on_unknown_attribute,
   actions: actionsOf(privacyOf(config)),
+  entities: {
+    persons: config.entities.person_ids,
+    locations: config.entities.location_ids,
+    entities: config.entities.entity_ids,
+    fromReviews: config.entities.from_reviews,
+  },
+  feedback: toFeedback(config),
+  seen: { keys: new Set(), complete: false },
 })
 
 const asInstant = (time: string): string => new Date(toMillis(time)).toISOString()
+
+const toFeedback = ({ feedback_filters: given, feedback_lookback_days }: SourceConfig): Source['feedback'] => ({
+  thresholds: {
+    ...(given.min_threshold === undefined ? {} : { minThreshold: given.min_threshold }),
+    ...(given.min_survey_count === undefined ? {} : { minSurveyCount: given.min_survey_count }),
+    ...(given.min_rating_count === undefined ? {} : { minRatingCount: given.min_rating_count }),
+    ...(given.min_word_count === undefined ? {} : { minWordCount: given.min_word_count }),
+  },
+  ...(given.additional_fields === undefined ? {} : { additionalFields: given.additional_fields }),
+  perPage: given.per_page,
+  days: given.days,
+  lookbackDays: feedback_lookback_days,
+})

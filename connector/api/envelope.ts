@@ -38,7 +38,7 @@ const ReviewsAnswer = envelope(
   ]),
 )
 /** Answer of operation 1. */
-export type ReviewsAnswer = t.TypeOf<typeof ReviewsAnswer>
+export type ReviewsAnswer = t.TypeOf<typeof ReviewsAnswer> & Served
 
 const CommentsAnswer = envelope(
   t.intersection([
@@ -51,7 +51,10 @@ const CommentsAnswer = envelope(
   ]),
 )
 /** Answer of operations 2 and 3. */
-export type CommentsAnswer = t.TypeOf<typeof CommentsAnswer>
+export type CommentsAnswer = t.TypeOf<typeof CommentsAnswer> & Served
+
+/** The service's clock when it began to answer, milliseconds, where it is known; not part of the answer's body. */
+type Served = { readonly servedAt?: number }
 
 const Outcome = t.partial({ status: t.union([Status, t.null]), data: t.union([t.UnknownRecord, t.null]) })
 
@@ -84,9 +87,13 @@ const read = <A>(codec: t.Type<A, unknown>, body: Uint8Array): E.Either<ApiError
   )
 
 /** An answer of operations 1 to 3; `entity` describes its entities. */
-const body = <A>(codec: t.Type<A, unknown>, entity: t.Any, filter: t.Any): Body<A> => ({
+const body = <A>(codec: t.Type<A, unknown>, entity: t.Any, filter: t.Any): Body<A & Served> => ({
   codec: t.type({ status: Status, data: t.type({ client: t.string, entities: t.readonlyArray(entity), filter }) }),
-  decode: ({ body }) => read(codec, body),
+  decode: ({ body, servedAt }) =>
+    pipe(
+      read(codec, body),
+E.map((answer): A & Served => Object.assign({}, answer, servedAt === undefined ? {} : { servedAt })),
+    ),
   encode: (value) => ({ body: Buffer.from(printJson(codec.encode(value))) }),
 })
 

@@ -56,6 +56,19 @@ export const chain = <A, B>(f: (item: A) => Iterable<B>) =>
     }
   }
 
+/** The same where an item may break the feed. */
+export const chainEither = <Err, A, B>(f: (item: A) => E.Either<Err, Iterable<B>>) =>
+  async function* (feed: Feed<Err, A>): Feed<Err, B> {
+    for await (const item of feed) {
+      const made = E.isLeft(item) ? item : f(item.right)
+      if (E.isLeft(made)) {
+        yield made
+        return
+      }
+      for (const b of made.right) yield E.right(b)
+    }
+  }
+
 /** Back to one effect: hands each item to `sink`, stopping at the first failure of either. */
 export const drain =
   <Err, A>(sink: (item: A) => TaskEither<Err, void>) =>

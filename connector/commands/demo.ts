@@ -108,5 +108,6 @@ const configOf = ({ url, applicationId, applicationSecret, tokenUrl }: Sandbox) 
         token_url: tokenUrl,
       },
       start_date: '2000-01-01T00:00:00Z',
+      entities: { from_reviews: { locations: true } },
     }),
   ).config

@@ -30,7 +30,7 @@ export const deletionExport = exportReader({
     ),
   filters: ({ filters: { sources } }) => (sources === undefined ? {} : { sources }),
   hasMentionTime: false,
-  item: (cut) => cut,
+  item: () => (cut) => cut,
 })
 
 /** The deletions themselves. */

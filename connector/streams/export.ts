@@ -25,7 +25,9 @@ export type Export<Item> = {
   readonly filters: (source: Source) => Filters
   readonly hasMentionTime: boolean
   /** What the streams' projections are given of a record. */
-  readonly item: (cut: Cut) => Item
+  readonly item: (source: Source) => (cut: Cut) => Item
+  /** The whole export has been read. */
+  readonly ended?: (source: Source) => void
 }
 
 /** One selected stream in a scan it may share: what it still wants of each page. */
@@ -77,6 +79,7 @@ const readLegs = <Item>(
   const digest = filtersDigest(operation.filters(source))
   const noticed = noticing(operation.fetch(source))
   const start = startOf(operation, source, legs)
+  const toItem = operation.item(source)
   let ended: ScanItem['last']
   const readings = pipe(
     scan({
@@ -90,7 +93,8 @@ const readLegs = <Item>(
     })(start),
     chain((item) => {
       ended = item.last
-      const read = item.rows.map(operation.item)
+      const read = item.rows.map(toItem)
+      if (item.last !== undefined) operation.ended?.(source)
       return [
         ...noticed.drain().map((message): Reading => ({ _tag: 'Note', level: 'warn', message })),
         ...item.notes.map((note): Reading => ({ _tag: 'Note', ...note })),

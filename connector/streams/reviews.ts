@@ -4,6 +4,7 @@ import { fetchReviews } from '../api/export'
 import { Review } from '../api/model/review'
 import { described, optional } from '../api/model/scalar'
 import { stream } from '../cdk/stream'
+import { notice } from './entities/seen'
 import { type Export, exportReader } from './export'
 import { type ReviewItem, reviewItem } from './review-item'
 
@@ -38,7 +39,18 @@ export const reviewOperation: Export<ReviewItem> = {
     ),
   filters: ({ filters }) => filters,
   hasMentionTime: true,
-  item: reviewItem,
+  item: (source) => {
+    const { fromReviews } = source.entities
+    if (!fromReviews.locations && fromReviews.providers === 'none') return reviewItem
+    return (cut) => {
+      const item = reviewItem(cut)
+      notice(source, item)
+      return item
+    }
+  },
+  ended: ({ seen }) => {
+    seen.complete = true
+  },
 }
 
 /** Every stream that is made of reviews reads through it. */

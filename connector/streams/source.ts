@@ -1,6 +1,7 @@
 import type { Option } from 'fp-ts/Option'
 import type { Api } from '../api/api'
 import type { Action } from '../api/cut'
+import type { Seen } from './entities/seen'
 import type { Partition } from './partition'
 
 /** What the streams read from and how: the client and the parts of the config that concern them. Times in milliseconds. */
@@ -25,4 +26,26 @@ export type Source = {
   readonly onUnknown: 'keep' | 'drop' | 'fail'
   /** What privacy does to the attributes of a review, by path. */
   readonly actions: Readonly<Record<string, Action>>
+  /** Whose feedback is read from operations 1 to 3. */
+  readonly entities: {
+    readonly persons: ReadonlyArray<string>
+    readonly locations: ReadonlyArray<string>
+    readonly entities: ReadonlyArray<string>
+    readonly fromReviews: { readonly locations: boolean; readonly providers: 'none' | 'id' | 'npi' }
+  }
+  /** How it is read. */
+  readonly feedback: {
+    readonly thresholds: {
+      readonly minThreshold?: number
+      readonly minSurveyCount?: number
+      readonly minRatingCount?: number
+      readonly minWordCount?: number
+    }
+    readonly additionalFields?: ReadonlyArray<string>
+    readonly perPage: number
+    /** What a summary looks back on, days. */
+    readonly days: number
+    readonly lookbackDays: number
+  }
+  readonly seen: Seen
 }

@@ -12,7 +12,7 @@ import type { JsonSchema } from '../cdk/schema'
 import type { Demand, Reader, Reading, Stream } from '../cdk/stream'
 import { deletionExport } from './deleted-reviews'
 import { exportReader } from './export'
-import { type ReviewItem, reviewItem, toRow } from './review-item'
+import { type ReviewItem, toRow } from './review-item'
 import { reviewExport, reviewOperation } from './reviews'
 import type { Source } from './source'
 
@@ -55,7 +55,9 @@ const tombstoneReader = (deletedAt: DeletedAt, attributes: ReadonlyArray<string>
     if (own === undefined) return reviewExport.read(source)(demands)
     const before = deletionsBefore(own)
     return following(readDeletions(source, own, before), (deletions) => {
-      const reviews = exportReader({ ...reviewOperation, item: outliving(deletions) }).read(source)(demands)
+      const reviews = exportReader({ ...reviewOperation, item: outliving(deletions, reviewOperation.item) }).read(
+        source,
+      )(demands)
       let last: object = {}
       return pipe(
         reviews,
@@ -113,11 +115,14 @@ const readDeletions = (
 
 /** A review that was modified after its deletion was restored, and lives. */
 const outliving =
-  ({ held }: Deletions) =>
-  (cut: Cut): ReviewItem => {
-    const deleted = held.get(cut.id)
-    if (deleted !== undefined && cut.modifiedTime > deleted) held.delete(cut.id)
-    return reviewItem(cut)
+  ({ held }: Deletions, item: typeof reviewOperation.item) =>
+  (source: Source) => {
+    const toItem = item(source)
+    return (cut: Cut): ReviewItem => {
+      const deleted = held.get(cut.id)
+      if (deleted !== undefined && cut.modifiedTime > deleted) held.delete(cut.id)
+      return toItem(cut)
+    }
   }
 
 const tombstone = (id: string, time: number, deletedAt: DeletedAt, attributes: ReadonlyArray<string>) => {

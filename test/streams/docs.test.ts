@@ -25,6 +25,20 @@ const prose: Readonly<Record<string, { readonly what: string; readonly costs: st
   review_liabilities: { what: 'Liabilities found in the responses, a row each.', costs: shared },
   review_tasks: { what: 'Closing-the-loop tasks of reviews.', costs: shared },
   review_engagements: { what: 'Messages sent to reviewers, in their order.', costs: shared },
+  comments: {
+    what: 'Comments under persons, locations and roll-up entities, with the answers given to them (operations 2 and 3).',
+    costs:
+      'one request for up to 50 entities whose comments since their cursor, less feedback_lookback_days, fit one page; two more for each time a window must be cut',
+  },
+  transparency_reviews: {
+    what: 'Reviews under persons, locations and roll-up entities as the public sees them (operation 1).',
+    costs:
+      'one request an entity whose reviews since its cursor, less feedback_lookback_days, fit one page; two more a cut',
+  },
+  entity_ratings: {
+    what: 'The summary of each entity: overall rating, ratings by category and how they are spread (operations 2 and 3).',
+    costs: 'one request for up to 50 entities',
+  },
 }
 
 const intro = `# Streams
@@ -50,7 +64,13 @@ WHERE gone.id IS NULL
 it('docs/streams.md shows every stream with its attributes and an example', async () => {
   const until = Date.parse('2026-01-01T00:00:00Z')
   const sandbox = await startSandbox({ reviews: 200, until, now: () => until + 3_600_000 })
-  const { records } = await readAll(sourceOf(sandbox.api, { now: () => until + 3_600_000 }), streams)
+  const entities = {
+    persons: [],
+    locations: [],
+    entities: [],
+    fromReviews: { locations: true, providers: 'none' },
+  } as const
+  const { records } = await readAll(sourceOf(sandbox.api, { now: () => until + 3_600_000, entities }), streams)
   await sandbox.close()
   const pages = streams.map((stream) => {
     const words = prose[stream.name]

@@ -20,6 +20,9 @@ export const sourceOf = (api: Partial<Api>, more: Partial<Source> = {}): Source 
   concurrency: 4,
   onUnknown: 'keep',
   actions: {},
+  entities: { persons: [], locations: [], entities: [], fromReviews: { locations: false, providers: 'none' } },
+  feedback: { thresholds: {}, perPage: 100, days: 365, lookbackDays: 30 },
+  seen: { keys: new Set(), complete: false },
   ...more,
 })
 

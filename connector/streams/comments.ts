@@ -1,0 +1,63 @@
+import { pipe } from 'fp-ts/function'
+import * as TE from 'fp-ts/TaskEither'
+import * as t from 'io-ts'
+import type { CommentsAnswer } from '../api/envelope'
+import { Comment } from '../api/model/comment'
+import { toInstant } from '../api/model/scalar'
+import type { Row } from '../cdk/message'
+import { stream } from '../cdk/stream'
+import type { Ask, ListPage } from './entities/listing'
+import { feedbackReader } from './entities/reader'
+import { OfEntity, recordsOf, Unknown } from './entities/records'
+import type { Source } from './source'
+
+export const CommentRecord = t.intersection([OfEntity, Comment, Unknown], 'CommentRecord')
+
+/** The filters of operations 2 and 3 as the config has them; the pair of dates takes precedence over days. */
+export const commentFilters = ({ feedback }: Source, { from, to, page }: Pick<Ask, 'from' | 'to' | 'page'>) => ({
+  ...feedback.thresholds,
+  ...(feedback.additionalFields === undefined ? {} : { additionalFields: feedback.additionalFields }),
+  fromDate: toInstant(from),
+  toDate: toInstant(to),
+  page,
+  perPage: feedback.perPage,
+})
+
+const toPage = (source: Source, { data, servedAt }: CommentsAnswer): ListPage => ({
+  listings: data.entities.map(({ id, name, comments, totalPages }) => ({
+    id,
+    name,
+    rows: comments ?? [],
+    pages: totalPages ?? 1,
+  })),
+  perPage: data.filter?.perPage ?? source.feedback.perPage,
+  ...(servedAt === undefined ? {} : { servedAt }),
+})
+
+/** Operation 2 for one entity, operation 3 for many (Endpoints). */
+export const commentReader = feedbackReader({
+  name: 'retrieve comments',
+  most: 50,
+  firstPage: 1,
+  key: 'id',
+  ask: (source) => (request) => {
+    const filters = commentFilters(source, request)
+    const [only = ''] = request.ids
+    return pipe(
+      request.ids.length === 1
+        ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: only })
+        : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
+      TE.map((answer) => toPage(source, answer)),
+    )
+  },
+  records: recordsOf({ name: 'retrieve comments', codec: CommentRecord, key: 'id', cursor: 'mentionTime' }),
+})
+
+export const comments = stream({
+  name: 'comments',
+  codec: CommentRecord,
+  primaryKey: ['entityType', 'entityId', 'id'],
+  cursor: 'mentionTime',
+  reader: commentReader,
+  project: (row: Row) => [row],
+})

@@ -1,0 +1,40 @@
+import type { TaskEither } from 'fp-ts/TaskEither'
+import type { ApiError } from '../../api/error'
+import type { Source } from '../source'
+import type { Kind } from './entity'
+
+/** One request for the feedback of some entities within a window of time; times in milliseconds. */
+export type Ask = {
+  readonly kind: Kind
+  readonly ids: ReadonlyArray<string>
+  readonly from: number
+  readonly to: number
+  readonly page: number
+}
+
+/** What an answer lists of one entity. */
+export type Listing = {
+  readonly id: string
+  readonly name: unknown
+  readonly rows: ReadonlyArray<Readonly<Record<string, unknown>>>
+  /** Pages there are, where the answer says so. */
+  readonly pages: number
+}
+
+export type ListPage = {
+  readonly listings: ReadonlyArray<Listing>
+  /** Rows a page holds at most, by the answer's own word. */
+  readonly perPage: number
+  readonly servedAt?: number
+}
+
+/** An operation that lists feedback under entities by numbered pages. */
+export type Operation = {
+  readonly name: string
+  /** How many identifiers a request may hold to begin with. */
+  readonly most: number
+  readonly firstPage: 0 | 1
+  /** The attribute that tells rows of an entity apart. */
+  readonly key: string
+  readonly ask: (source: Source) => (request: Ask) => TaskEither<ApiError, ListPage>
+}

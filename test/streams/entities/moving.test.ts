@@ -1,0 +1,96 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { comments } from '../../../connector/streams/comments'
+import type { Source } from '../../../connector/streams/source'
+import { transparencyReviews } from '../../../connector/streams/transparency-reviews'
+import { sourceOf } from '../../support/in-process'
+import { type Behaviour, calm, type Simulation, simulate } from './simulation'
+import { destination, type End } from './trial'
+
+const start = Date.parse('2026-03-01T12:00:00.250Z')
+const day = 86_400_000
+const kinds = { person: ['1', '2', '3'], location: ['10', '11'], entity: ['20'] } as const
+
+const sourceAt = (service: Simulation, perPage = 10): Source =>
+  sourceOf(service.api, {
+    now: service.now,
+    startDate: start - 400 * day,
+    entities: {
+      persons: kinds.person,
+      locations: kinds.location,
+      entities: kinds.entity,
+      fromReviews: { locations: false, providers: 'none' },
+    },
+    feedback: { thresholds: {}, perPage, days: 365, lookbackDays: 30 },
+    seen: { keys: new Set(), complete: false },
+  })
+
+/** A service with a past: much said of some, in bursts of one second too, nothing of others. */
+const withPast = (behaviour: Behaviour): Simulation => {
+  const service = simulate(behaviour, start)
+  const keys = Object.entries(kinds).flatMap(([kind, ids]) => ids.map((id) => `${kind} ${id}`))
+  for (const key of keys) {
+    service.exist(key)
+    for (let n = service.dice(4) === 0 ? service.dice(120) : service.dice(12); n > 0; n -= 1)
+      service.add(key, start - service.dice(399 * day))
+  }
+  const burst = start - 50 * day
+  for (let n = service.dice(30); n > 0; n -= 1) service.add('person 1', burst - (burst % 1000) + service.dice(1000))
+  return service
+}
+
+const behaviours: fc.Arbitrary<Behaviour> = fc.record({
+  seed: fc.nat(1_000_000),
+  cap: fc.constantFrom(3, 7, 10, 100),
+  echo: fc.constantFrom('applied' as const),
+  paging: fc.constantFrom('entity' as const, 'answer' as const),
+  totals: fc.constantFrom('right' as const, 'zero' as const, 'huge' as const, 'none' as const),
+  bounds: fc.record({ from: fc.boolean(), to: fc.boolean() }),
+  order: fc.constantFrom('newest' as const, 'oldest' as const, 'scattered' as const),
+  identifiers: fc.constantFrom(1, 2, 50),
+  names: fc.constantFrom('asked' as const, 'own' as const),
+  bustle: fc.constantFrom(0, 0.3, 1.5),
+})
+
+const ends: fc.Arbitrary<End> = fc.record({
+  after: fc.integer({ min: 1, max: 40 }),
+  how: fc.constantFrom('kill' as const, 'stop' as const),
+})
+
+describe.each([comments, transparencyReviews])('$name of a service that moves', (stream) => {
+  it('equal the truth after a quiet run, however runs end and pages move', async () => {
+    await fc.assert(
+      fc.asyncProperty(behaviours, fc.array(ends, { maxLength: 4 }), async (behaviour, cut) => {
+        const service = withPast(behaviour)
+        const source = sourceAt(service)
+        const held = destination()
+        for (const end of cut) {
+          const { failures } = await held.run(stream, source, end)
+          expect(failures).toEqual([])
+          service.pass(day)
+        }
+        service.quiet()
+        service.pass(60_000)
+        expect((await held.run(stream, source)).failures).toEqual([])
+        expect(new Map([...held.rows].sort())).toEqual(new Map([...service.truth()].sort()))
+        service.pass(3_600_000)
+        const again = await held.run(stream, source)
+        expect(again.records).toBe(0)
+        expect(again.failures).toEqual([])
+      }),
+      { numRuns: 60, seed: 20261121 },
+    )
+  })
+})
+
+it('asks for little more than the rows need', async () => {
+  const service = simulate({ ...calm, cap: 100 }, start)
+  for (const id of kinds.person) service.exist(`person ${id}`)
+  for (const id of kinds.location) service.exist(`location ${id}`)
+  for (const id of kinds.entity) service.exist(`entity ${id}`)
+  for (let n = 0; n < 3000; n += 1) service.add('person 1', start - service.dice(399 * day))
+  const held = destination()
+  await held.run(comments, sourceAt(service, 100))
+  expect(held.rows.size).toBe(3000)
+  expect(service.requests.length).toBeLessThan(100)
+})
