@@ -29,11 +29,16 @@ export const takeIn = async (
 ): Promise<ReadonlyArray<Saved>> => {
   const wishes = Object.fromEntries([...expected].map(([stream, { wish }]) => [stream, wish]))
   const outcomes: Array<Saved> = []
+  const counts = new Map<string, number>()
   for (const input of files.length === 0 ? [io.stdin] : files.map(fileBytes)) {
     const saver = await saveTo(snapshot, { now: Date.now, wishes, history })
     for await (const message of incoming(unpacked(untilStop(io.stop, input)), { now: Date.now, expected })) {
       if (message._tag === 'Log') io.warn(message.message)
-      if (message._tag === 'Records') io.progress(`${message.stream}: ${new Date(message.at).toISOString()}`)
+      if (message._tag === 'Records') {
+        const count = (counts.get(message.stream) ?? 0) + message.rows.length
+        counts.set(message.stream, count)
+        io.progress(`${message.stream}: ${count.toLocaleString('en')} records`)
+      }
       await saver.write(message)
     }
     outcomes.push(...(await saver.finish()))

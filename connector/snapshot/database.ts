@@ -53,7 +53,10 @@ export const openDatabase = (path: string, options: OpenOptions = {}): TaskEithe
     async () => {
       const { rowGroupSize, ...rest } = options
       if (rowGroupSize === undefined) return connectTo(path, await DuckDBInstance.create(path, settings(rest)))
-      const instance = await DuckDBInstance.create(':memory:', { ...settings(rest), temp_directory: `${path}.tmp` })
+      const instance = await DuckDBInstance.create(':memory:', {
+        ...settings(rest),
+        ...(path === ':memory:' ? {} : { temp_directory: `${path}.tmp` }),
+      })
       return connectTo(path, instance, `ATTACH ${literal(path)} AS file (ROW_GROUP_SIZE ${rowGroupSize}); USE file`)
     },
     (error) => openingFailure(path, error),

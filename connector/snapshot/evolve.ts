@@ -1,4 +1,4 @@
-import { type Column, type ColumnType, fingerprint } from './column'
+import { type Column, type ColumnType, fingerprint, metaColumns } from './column'
 import { type Database, quoted } from './database'
 import { historyOf } from './history'
 import type { Table } from './table'
@@ -68,8 +68,8 @@ export const evolve = async (db: Database, table: Table, declared: ReadonlyArray
 
 /** The attributes of these records that have no column. A source that collects them itself, in `unknown_attributes`, sends none. */
 export const undeclared = async (db: Database, { columns }: Table, lines: string): Promise<ReadonlyArray<Column>> => {
-  const known = new Set(columns.map(({ name }) => name))
-  if (known.has('unknown_attributes')) return []
+  if (columns.some(({ name }) => name === 'unknown_attributes')) return []
+  const known = new Set([...columns.map(({ name }) => name), ...metaColumns.map(([name]) => name)].map(folded))
   const found = await db.query(
     'SELECT DISTINCT unnest(json_keys(line)) AS name FROM (SELECT unnest(string_split($lines, chr(10))) AS line)',
     {
@@ -78,10 +78,15 @@ export const undeclared = async (db: Database, { columns }: Table, lines: string
   )
   return found
     .map(({ name }) => String(name))
-    .filter((name) => !known.has(name))
+    .filter(
+      (name, i, all) => !known.has(folded(name)) && all.findIndex((other) => folded(other) === folded(name)) === i,
+    )
     .sort()
     .map((name) => ({ name, type: 'JSON' }))
 }
+
+/** Columns do not tell cases apart. */
+const folded = (name: string): string => name.toLowerCase()
 
 const fits = async (
   db: Database,

@@ -20,14 +20,16 @@ export const insertRows = async (
 
 /** `_typed` is the record as the columns want it, `_text` the same attributes as they came. */
 const insertion = ({ name, columns }: Table, generation: number): string => {
-  const names = columns.map((column) => quoted(column.name)).join(', ')
   const checked = columns.filter(({ type }) => type !== 'VARCHAR' && type !== 'JSON')
+  const own = [fingerprint(columns), 'make_timestamptz(_at * 1000)', '_meta', String(generation)]
+  const names = columns.map((column) => quoted(column.name))
+  const values = columns.map((column) => `${value(column)} AS ${quoted(column.name)}`)
+  const meta = `'{"changes":[' || concat_ws(',', ${['_changes', ...checked.map(nulled)].join(', ')}) || ']}' AS _meta`
   return `
-    INSERT INTO ${quoted(name)} (${names}, ${metaColumns.map(([column]) => column).join(', ')})
-    SELECT ${names}, ${fingerprint(columns)}, make_timestamptz(_at * 1000), _meta, ${generation}
+    INSERT INTO ${quoted(name)} (${[...names, ...metaColumns.map(([column]) => column)].join(', ')})
+    SELECT ${[...names, ...own].join(', ')}
     FROM (
-      SELECT ${columns.map((column) => `${value(column)} AS ${quoted(column.name)}`).join(', ')}, _at,
-        '{"changes":[' || concat_ws(',', ${['_changes', ...checked.map(nulled)].join(', ')}) || ']}' AS _meta
+      SELECT ${[...values, '_at', meta].join(', ')}
       FROM (
         SELECT ${reading(columns, ({ type }) => type)} AS _typed, ${reading(checked, () => 'VARCHAR')} AS _text, _at, _changes
         FROM (SELECT unnest(string_split($lines, chr(10))) AS _json, unnest($at) AS _at, unnest($changes) AS _changes)))`

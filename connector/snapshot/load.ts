@@ -3,7 +3,7 @@ import { configFailure } from '../cdk/failure'
 import type { StreamInfo } from '../cdk/message'
 import { type Arrivals, arrivals } from './arrivals'
 import { beginLoad, declareStream, type Status, standingOf } from './books'
-import type { Column } from './column'
+import { type Column, columnsOf } from './column'
 import type { Database } from './database'
 import { type Destination, destination, type Wish } from './destination'
 import { beginHistory } from './history'
@@ -41,6 +41,9 @@ export const openLoad = (
 ): Promise<Load> =>
   db.transaction(async () => {
     if (info.name.startsWith('_')) return refuse(info, 'names that begin with _ are for tables of our own')
+    const twins = twinsIn(columnsOf(info.schema).map(({ name }) => name))
+    if (twins !== undefined)
+      return refuse(info, `its attributes ${twins.join(' and ')} differ only in case, which columns cannot`)
     const target = destination(info, wish, await standingOf(db, info.name))
     const ensured = await ensureTable(db, info.name, info.schema)
     if (history) await beginHistory(db, ensured)
@@ -66,6 +69,12 @@ export const openLoad = (
       dirty: false,
     }
   })
+
+/** Two names that a database takes for one. */
+const twinsIn = (names: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
+  const same = (name: string) => names.filter((other) => other.toLowerCase() === name.toLowerCase())
+  return names.map(same).find((group) => group.length > 1)
+}
 
 const refuse = ({ name }: StreamInfo, why: string): never => {
   throw new Stopped(configFailure(`Stream ${name} cannot be written: ${why}. Correct the catalog.`))

@@ -14,16 +14,27 @@ export const createViews = async (db: Database): Promise<void> => {
       `CREATE OR REPLACE VIEW ${quoted(`${table.name}_versions`)} AS ${versionsView(table, stream.primary_key.map(String), cursor)}`,
     )
   }
-  const reviews = tables.find(({ name }) => name === parent)
-  if (reviews === undefined || !['id', 'modifiedTime'].every((name) => has(reviews, name))) return
-  for (const [name, sql] of Object.entries(views(reviews)))
+  for (const [name, sql] of Object.entries(viewsOver(tables)))
     if (!tables.some((table) => table.name === name)) await db.run(`CREATE OR REPLACE VIEW ${quoted(name)} AS ${sql}`)
+}
+
+/** Those over `reviews` as this build defines them, for as long as the connection lasts; a file that is read only takes them too. False: the file has no reviews. */
+export const createTemporaryViews = async (db: Database): Promise<boolean> => {
+  const found = Object.entries(viewsOver(await allTables(db)))
+  for (const [name, sql] of found) await db.run(`CREATE OR REPLACE TEMP VIEW ${quoted(name)} AS ${sql}`)
+  return found.length > 0
+}
+
+const viewsOver = (tables: ReadonlyArray<Table>): Readonly<Record<string, string>> => {
+  const reviews = tables.find(({ name }) => name === parent)
+  return reviews !== undefined && ['id', 'modifiedTime'].every((name) => has(reviews, name)) ? views(reviews) : {}
 }
 
 const has = ({ columns }: Table, name: string): boolean => columns.some((column) => column.name === name)
 
 const views = (reviews: Table): Readonly<Record<string, string>> => {
-  const column = (name: string, type: string) => (has(reviews, name) ? quoted(name) : `NULL::${type}`)
+  const column = (name: string, type: string) =>
+    reviews.columns.some((each) => each.name === name && each.type === type) ? quoted(name) : `NULL::${type}`
   const inside = (name: string, path: string) => `${column(name, 'JSON')}->>${literal(`$.${path}`)}`
   const list = (name: string, shape: object) =>
     `from_json(${column(name, 'JSON')}, ${literal(JSON.stringify([shape]))})`

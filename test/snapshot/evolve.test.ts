@@ -1,3 +1,4 @@
+import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../connector/snapshot/snapshot'
 import { verify } from '../../connector/snapshot/verify'
@@ -91,6 +92,27 @@ describe('a schema that changes', () => {
       { id: 1, value: null },
       { id: 2, value: 'x' },
     ])
+    snapshot.db.close()
+  })
+
+  it('takes records of a stream that declares nothing, and passes over a name that is a column in another case', async () => {
+    const snapshot = await open()
+    const stream = { ...info('things', {}, [], ''), cursor: O.none }
+    await save(snapshot, whole(stream, '{}', '{"a":1,"A":2,"_airbyte_meta":3}'))
+    expect(
+      await snapshot.db.query(
+        'SELECT * EXCLUDE (_airbyte_raw_id, _airbyte_extracted_at, _airbyte_meta, _airbyte_generation_id) FROM things',
+      ),
+    ).toEqual([{ a: null }, { a: '1' }])
+    snapshot.db.close()
+  })
+
+  it('refuses attributes that differ only in case', async () => {
+    const snapshot = await open()
+    const stream = info('things', { id: integer, ID: integer }, ['id'], 'id')
+    await expect(save(snapshot, whole(stream, '{"id":1}'))).rejects.toThrow(
+      /its attributes id and ID differ only in case/,
+    )
     snapshot.db.close()
   })
 

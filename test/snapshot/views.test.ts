@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../connector/snapshot/snapshot'
+import { verify } from '../../connector/snapshot/verify'
 import { reviews as declared } from '../../connector/streams/reviews'
 import { info, instant, integer, open, review, save, whole } from './made-up-run'
 
@@ -120,6 +121,25 @@ describe('the views', () => {
         open_liabilities: 1,
       },
     ])
+  })
+
+  it('are made over hashed and dropped attributes too', async () => {
+    const hidden = await open()
+    const { properties, ...rest } = declared.schema
+    const { rating: _, ...kept } = properties as Record<string, unknown>
+    const schema = { ...rest, properties: { ...kept, mentionTime: { type: 'string' }, location: { type: 'string' } } }
+    await save(
+      hidden,
+      whole(
+        { ...declared, schema, syncMode: 'incremental' },
+        '{"id":1,"modifiedTime":"2026-01-01T00:00:00.000Z","location":"f00","mentionTime":"ba2"}',
+      ),
+    )
+    expect(await hidden.db.query('SELECT review_id, rating, location_id, mention_time FROM reviews_current')).toEqual([
+      { review_id: 1, rating: null, location_id: null, mention_time: null },
+    ])
+    expect((await verify(hidden)).filter(({ ok, name }) => !ok && name !== 'states are there')).toEqual([])
+    hidden.db.close()
   })
 
   it('do with the attributes there are', async () => {

@@ -60,7 +60,8 @@ export const relationChecks = (streams: Context): ReadonlyArray<Check> => {
         'The location, provider and source of each review stand in their own tables, as far as these have been read.',
       sql: together(
         named.flatMap(([attribute, list]) =>
-          reviews !== undefined && hasColumns(reviews, attribute) && find(list) !== undefined
+          reviews?.columns.some(({ name, type }) => name === attribute && type === 'JSON') === true &&
+          find(list) !== undefined
             ? [
                 `
       SELECT DISTINCT ${said(list, `'id ' || id || ' is missing'`)}
