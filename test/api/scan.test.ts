@@ -47,7 +47,7 @@ const collect = async (
 const idsOf = ({ rows }: ScanItem): string[] => rows.map(({ id }) => id)
 
 describe('a service that moves', () => {
-  test('equals the destination after a quiet run', { timeout: 120_000 }, async () => {
+  test('equals the destination after a quiet run', { timeout: 30_000 + numRuns * 200 }, async () => {
     await fc.assert(
       fc.asyncProperty(anyWeather, anyPlan, async (weather, plan) => {
         const outcome = await trial(weather, plan)

@@ -31,6 +31,7 @@ export const Marker = t.intersection([
         barren: Integer,
         late: Integer,
         gap: Integer,
+        doubted: t.boolean,
         confirming: t.boolean,
       }),
       t.partial({ emptyAt: Integer }),

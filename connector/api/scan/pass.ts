@@ -27,8 +27,9 @@ export type Pass = {
   readonly late: number
   /** The page asked for stands behind what seems to be the end. */
   readonly confirming: boolean
-  /** Rows read before that were missing there. */
+  /** Rows read before that were missing there, and whether they were found missing twice. */
   readonly gap: number
+  readonly doubted: boolean
   /** The offset of an empty page from which we stepped back. */
   readonly emptyAt: number | undefined
 }
@@ -46,6 +47,7 @@ export const newPass = (from: number): Pass => ({
   late: 0,
   confirming: false,
   gap: 0,
+  doubted: false,
   emptyAt: undefined,
 })
 
@@ -100,7 +102,7 @@ export const judge =
     const inverted = known.some((place, i) => place < (known[i - 1] ?? place))
     if (pass.confirming) {
       const inPlace = known.length === 0 || (!inverted && sight.behind === 0)
-      const over = rows.length === 0 || (rows.length < sight.longest && pass.gap === 0)
+      const over = rows.length < sight.longest && (pass.gap === 0 || (rows.length === 0 && pass.doubted))
       if (inPlace && over && (fresh.length === 0 || (late && pass.late >= mostLate))) return { _tag: 'Done' }
       if (!inPlace || known.length === 0)
         return tooOften
@@ -139,6 +141,7 @@ const resume = (pass: Pass, overlap: number, late: boolean): Pass => ({
   ...pass,
   offset: Math.max(0, pass.offset - overlap),
   losses: pass.losses + (late ? 0 : 1),
+  doubted: pass.gap > 0,
   late: pass.late + (late ? 1 : 0),
   confirming: false,
 })
@@ -157,6 +160,7 @@ const advance = (pass: Pass, { rows, fresh, longest, overlap, behind, reached, p
     barren: fresh.length === 0 ? pass.barren + 1 : 0,
     late: late ? pass.late + 1 : short ? pass.late : 0,
     confirming: false,
+    doubted: pass.doubted && fresh.length === 0,
     emptyAt: undefined,
   }
   const beyond = pass.offset + rows.length
