@@ -58,12 +58,26 @@ export const feedbackReader = (feedback: Feedback): Reader<Source, Row> => ({
         found.entities.length === 0
           ? items<Failure, Reading>(E.right(nobody(demand.stream)), E.right(unchanged(demand.stream, source, state)))
           : following(timeOf(feedback, source, found.entities), ([now, notes]) =>
-              andThen(() => readPartitions(feedback, source, demand, state, found, now))(
-                items(...notes.map((note) => E.right<Failure, Reading>({ _tag: 'Note', ...note }))),
-              ),
+              andThen(() =>
+                isAhead(state, now)
+                  ? items<Failure, Reading>(
+                      E.right(ahead(demand.stream)),
+                      E.right(unchanged(demand.stream, source, state)),
+                    )
+                  : readPartitions(feedback, source, demand, state, found, now),
+              )(items(...notes.map((note) => E.right<Failure, Reading>({ _tag: 'Note', ...note })))),
             ),
     )
   },
+})
+
+const isAhead = ({ fromDate }: EntityState, now: number): boolean =>
+  O.isSome(fromDate) && Date.parse(fromDate.value) > now
+
+const ahead = (stream: string): Reading => ({
+  _tag: 'Note',
+  level: 'warn',
+  message: `${stream}: its cursor lies ahead of the service's time, so nothing is read until then. If that is a mistake, refresh the stream.`,
 })
 
 const onlySeen = ({ partitions }: EntityState): EntityState['partitions'] =>
