@@ -1,4 +1,5 @@
 import type { Row } from '../cdk/message'
+import { wellFormed } from './well-formed'
 
 const newline = 0x0a
 
@@ -40,7 +41,7 @@ export const arrivals = (): Arrivals => {
     },
     count: () => at.length,
     take: () => {
-      const taken = { lines: bytes.toString('utf8', 0, used), at, changes }
+      const taken = { lines: wellFormed(bytes.toString('utf8', 0, used)), at, changes }
       used = 0
       at = []
       changes = []

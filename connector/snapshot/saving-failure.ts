@@ -8,6 +8,5 @@ export const savingFailure = (path: string, error: unknown): Failure => {
       `${path} cannot grow: the disk is full. Make room and run again; what was committed is kept.`,
       detail,
     )
-  if (/Malformed JSON/.test(detail)) return systemFailure(`${path}: a record is not JSON.`, detail)
   return systemFailure(`${path} cannot be written: ${detail.split('\n')[0]}`, detail)
 }

@@ -1,3 +1,7 @@
+import * as E from 'fp-ts/Either'
+import { Stopped } from '../cdk/cli'
+import { systemFailure } from '../cdk/failure'
+import { parseJson } from '../cdk/json'
 import { continueLoad, countRows, cursorText, type Span, writeState } from './books'
 import { type Database, quoted } from './database'
 import { evolve, undeclared } from './evolve'
@@ -23,9 +27,26 @@ export const insertPending = async (db: Database, load: Load): Promise<void> => 
   if (load.pending.count() === 0) return
   load.after ??= Number(await db.scalar(`SELECT coalesce(max(rowid), -1) FROM ${quoted(load.stream)}`))
   const taken = load.pending.take()
-  const more = await undeclared(db, load.table, taken.lines)
-  if (more.length > 0) load.table = await evolve(db, load.table, more)
-  await insertRows(db, load.table, load.destination.generation, taken)
+  try {
+    const more = await undeclared(db, load.table, taken.lines)
+    if (more.length > 0) load.table = await evolve(db, load.table, more)
+    await insertRows(db, load.table, load.destination.generation, taken)
+  } catch (error) {
+    throw brokenRecord(load, taken.lines) ?? error
+  }
+}
+
+/** Which record it is that is not JSON, counted from the start of the load; undefined if that is not what went wrong. */
+const brokenRecord = ({ stream, records }: Load, lines: string): Stopped | undefined => {
+  const all = lines.split('\n')
+  for (const [i, line] of all.entries()) {
+    const parsed = parseJson(line)
+    if (E.isLeft(parsed))
+      return new Stopped(
+        systemFailure(`Record ${records - all.length + i + 1} of the stream ${stream} ${parsed.left}.`),
+      )
+  }
+  return undefined
 }
 
 /** What follows from the rows the transaction has brought, and the states that cover them; the last thing before it is committed. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Message } from '../../connector/cdk/message'
 import type { Snapshot } from '../../connector/snapshot/snapshot'
@@ -54,6 +55,48 @@ describe('rows', () => {
         reason: 'DESTINATION_TYPECAST_ERROR',
       })),
     })
+  })
+
+  it('hold any text and any object as they came', async () => {
+    const snapshot = await open()
+    const stream = info(
+      'things',
+      { id: { type: 'integer' }, text: { type: 'string' }, value: { type: 'object' } },
+      ['id'],
+      'id',
+    )
+    const things = fc.sample(
+      fc.record({ text: fc.string({ unit: 'grapheme' }), value: fc.dictionary(fc.string(), fc.jsonValue()) }),
+      { seed: 20261121, numRuns: 300 },
+    )
+    await save(snapshot, whole(stream, ...things.map((thing, id) => JSON.stringify({ id, ...thing }))))
+    const held = await snapshot.db.query('SELECT text, value FROM things ORDER BY id')
+    expect(held.map(({ text, value }) => ({ text, value: JSON.parse(String(value)) }))).toEqual(
+      JSON.parse(JSON.stringify(things)),
+    )
+  })
+
+  it('take half a surrogate pair, and only that, for U+FFFD', async () => {
+    const snapshot = await open()
+    const texts = ['\\ud83d\\ude00', 'a\\ud83d', '\\uDE00b', '\\\\ud83d', '\\ud83d\\ud83d\\ude00', '\\u00e9']
+    await save(
+      snapshot,
+      whole(reviews(), ...texts.map((text, i) => `{"id":${i},"modifiedTime":"${time(1)}","text":"${text}"}`)),
+    )
+    expect((await snapshot.db.query('SELECT text FROM reviews ORDER BY id')).map(({ text }) => text)).toEqual([
+      '😀',
+      'a\ufffd',
+      '\ufffdb',
+      '\\ud83d',
+      '\ufffd😀',
+      'é',
+    ])
+  })
+
+  it('that are not JSON end the run, which says which one it was and quotes nothing', async () => {
+    const snapshot = await open()
+    const run = save(snapshot, whole(reviews(), review(1, 1), review(2, 1), '{"id":3,"text":"secret\t"}'))
+    await expect(run).rejects.toThrow(/^Record 3 of the stream reviews is not JSON: it breaks at line 1, column 23\.$/)
   })
 
   it('take no fraction for an integer', async () => {
