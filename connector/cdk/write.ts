@@ -64,15 +64,16 @@ export const write = async (run: Write): Promise<Written> => {
     for (const box of boxes.values()) box.stop()
     wake()
   }
+  /** The first failure ends the run; what follows from that, such as other batches that fail for the same reason, is not told. */
   const fail = (failure: Failure): void => {
-    failures.push(failure)
+    if (!halt.signal.aborted) failures.push(failure)
     end()
   }
   const books: Accounts = accounts({
     ...run,
     broken: (error) => {
-      if (error instanceof Stopped) failures.push(error.failure)
-      else unanswerable = O.some(error)
+      if (error instanceof Stopped) return fail(error.failure)
+      unanswerable = O.some(error)
       end()
     },
   })

@@ -1,14 +1,32 @@
 import { type Command, type Io, parse, Stopped } from '../../connector/cdk/cli'
+import type { Failure } from '../../connector/cdk/failure'
 import { wholeOf } from '../../connector/cdk/lines'
 
 export type Outcome = { readonly status: number; readonly stdout: string; readonly stderr: string }
 
+export type How = {
+  readonly stdin?: string
+  readonly env?: Io['env']
+  /** How a program tells a failure; on stderr unless given. */
+  readonly fail?: (io: Io, verb: string, failure: Failure) => Promise<number>
+}
+
+const toStderr: Required<How>['fail'] = async (io, _verb, failure) => {
+  io.warn(failure.message)
+  return 1
+}
+
 /** Runs a verb in this process; a failure on its way to the edge counts as printed there. */
-export const runVerb = async (verb: Command, args: ReadonlyArray<string>, stdin = ''): Promise<Outcome> => {
+export const runVerb = async (
+  verb: Command,
+  args: ReadonlyArray<string>,
+  given: string | How = '',
+): Promise<Outcome> => {
+  const { stdin = '', env = {}, fail = toStderr } = typeof given === 'string' ? { stdin: given } : given
   const out: Array<string> = []
   const err: Array<string> = []
   const io: Io = {
-    env: {},
+    env,
     pid: 1,
     stdin: (async function* () {
       yield new Uint8Array(Buffer.from(stdin))
@@ -28,8 +46,7 @@ export const runVerb = async (verb: Command, args: ReadonlyArray<string>, stdin 
       return await verb.run(io, parse('feedback', verb, args))
     } catch (error) {
       if (!(error instanceof Stopped)) throw error
-      io.warn(error.failure.message)
-      return 1
+      return fail(io, verb.name, error.failure)
     }
   }
   const status = await run()
