@@ -62,6 +62,7 @@ const programs = {
       verify: async () => (await import('./commands/verify.js')).verify,
       replay: async () => (await import('./commands/replay.js')).replay,
       diff: async () => (await import('./commands/diff.js')).diff,
+      report: async () => (await import('./commands/report.js')).report,
       query: async () => (await import('./commands/query.js')).query,
       sandbox: async () => (await import('./commands/sandbox.js')).sandbox,
       demo: async () => (await import('./commands/demo.js')).demo,

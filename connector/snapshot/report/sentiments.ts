@@ -1,0 +1,62 @@
+import type { Database } from '../database'
+import type { Table } from '../table'
+import { numberOf, textOrNull } from './cells'
+
+export type Sentiments = {
+  /** The categories with the most sentiments, most first. */
+  readonly categories: ReadonlyArray<CategorySentiment>
+  /** How many further categories there are, and how many sentiments they have. */
+  readonly others: number
+  readonly othersTotal: number
+  /** Sentiments whose tonality is none of the three; no category counts them. */
+  readonly unclear: number
+}
+export type CategorySentiment = {
+  /** Null: the sentiment names no category. */
+  readonly category: string | null
+  readonly negative: number
+  readonly neutral: number
+  readonly positive: number
+}
+
+const shown = 10
+
+/** From review_sentiments or, where it was not synced, from the contents of the reviews; null if the file has neither. */
+export const readSentiments = async (db: Database, tables: ReadonlyArray<Table>): Promise<Sentiments | null> => {
+  const found = sentimentsOf(tables)
+  if (found === undefined) return null
+  const rows = await db.query(`
+    SELECT nullif(trim(category), '') AS category,
+      count(*) FILTER (lower(tonality) = 'negative') AS negative, count(*) FILTER (lower(tonality) = 'neutral') AS neutral,
+      count(*) FILTER (lower(tonality) = 'positive') AS positive, count(*) AS total
+    FROM (${found}) GROUP BY 1 ORDER BY total DESC, category`)
+  const all = rows.map((row) => ({
+    category: textOrNull(row.category),
+    negative: numberOf(row.negative),
+    neutral: numberOf(row.neutral),
+    positive: numberOf(row.positive),
+  }))
+  const told = all.filter((category) => total(category) > 0)
+  return {
+    categories: told.slice(0, shown),
+    others: Math.max(0, told.length - shown),
+    othersTotal: sum(told.slice(shown).map(total)),
+    unclear: sum(rows.map((row) => numberOf(row.total))) - sum(all.map(total)),
+  }
+}
+
+const total = ({ negative, neutral, positive }: CategorySentiment): number => negative + neutral + positive
+const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((a, b) => a + b, 0)
+
+const sentimentsOf = (tables: ReadonlyArray<Table>): string | undefined => {
+  const has = (name: string, ...columns: ReadonlyArray<string>) =>
+    tables.some(
+      (table) => table.name === name && columns.every((wanted) => table.columns.some((c) => c.name === wanted)),
+    )
+  if (has('review_sentiments', 'category', 'tonality'))
+    return 'SELECT category::VARCHAR AS category, tonality::VARCHAR AS tonality FROM review_sentiments'
+  return has('reviews', 'contents')
+    ? `SELECT said->>'category' AS category, said->>'tonality' AS tonality
+       FROM (SELECT unnest(json_extract(contents, '$[*].sentiments[*]')) AS said FROM reviews)`
+    : undefined
+}
