@@ -1,27 +1,28 @@
 /** A row as it stood at one time. */
 export type Version = { readonly id: string; readonly modifiedTime: number }
 
-type Entry = Version & { readonly place: number; readonly page: number }
+/** A row that was read: its place among the rows of its pass, and the page it came with. */
+export type Entry = Version & { readonly place: number; readonly page: number }
 
 /** A few rows of a pass with their places, enough to find them again after a restart. */
 export type Trail = ReadonlyArray<readonly [id: string, modifiedTime: number, place: number]>
 
-/** The rows of the last 64 pages and where each stood in the order of the pass. Changed in place: it is large. */
+/** The rows of the last 32 pages and where each stood in the order of the pass. Changed in place: it is large. */
 export type Memory = {
-  /** Where this version stood, if this pass has read it. */
-  readonly place: (row: Version) => number | undefined
-  /** The version remembered of this id, of whichever pass. */
-  readonly last: (id: string) => Version | undefined
+  /** What is remembered of this id, of whichever pass. */
+  readonly last: (id: string) => Entry | undefined
+  /** Where the row stood, if what is remembered of it is this version and this pass has read it. */
+  readonly place: (row: Version, entry: Entry | undefined) => number | undefined
   /** The place of the last row of this pass, -1 before the first. */
   readonly end: () => number
   readonly add: (rows: ReadonlyArray<Version>, places: ReadonlyArray<number>) => void
   /** Another pass begins: places start anew, what was sent is still known. */
   readonly restart: () => void
-  /** Seven rows of each of the last 32 pages and all of the last `tail`. */
+  /** Seven rows of each page and all of the last `tail`. */
   readonly trail: (tail: number) => Trail
 }
 
-const depth = 64
+const depth = 32
 
 export const remember = (trail: Trail): Memory => {
   const byId = new Map<string, Entry>()
@@ -49,11 +50,9 @@ export const remember = (trail: Trail): Memory => {
     )
 
   return {
-    place: ({ id, modifiedTime }) => {
-      const entry = byId.get(id)
-      return entry?.modifiedTime === modifiedTime && entry.page >= since ? entry.place : undefined
-    },
     last: (id) => byId.get(id),
+    place: ({ modifiedTime }, entry) =>
+      entry?.modifiedTime === modifiedTime && entry.page >= since ? entry.place : undefined,
     end: () => end,
     add,
     restart: () => {
@@ -61,12 +60,11 @@ export const remember = (trail: Trail): Memory => {
       end = -1
     },
     trail: (tail) => {
-      const mine = pages
-        .slice(-32)
-        .map((page) => page.filter((entry) => entry.page >= since && byId.get(entry.id) === entry))
-      const few = mine.flatMap((page) => page.filter((_, i) => i % Math.max(1, Math.floor(page.length / 7)) === 0))
-      const last = mine.flat().filter(({ place }) => place > end - tail)
+      const mine = (entry: Entry): boolean => entry.page >= since && byId.get(entry.id) === entry
+      const few = pages.flatMap((page) => page.filter((_, i) => i % Math.max(1, Math.floor(page.length / 7)) === 0))
+      const last = pages.slice(-4).flatMap((page) => page.filter(({ place }) => place > end - tail))
       return [...new Set([...few, ...last])]
+        .filter(mine)
         .sort((a, b) => a.place - b.place)
         .map(({ id, modifiedTime, place }) => [id, modifiedTime, place])
     },

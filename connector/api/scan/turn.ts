@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { type Failure, transientFailure } from '../../cdk/failure'
 import type { Cut, Page } from '../page'
 import { floorToSecond } from './cursor'
-import { type Memory, placesOf } from './memory'
+import { type Memory, placesOf, type Version } from './memory'
 import { mentionTime } from './mention'
 import { judge, newPass, type Rules, type Verdict } from './pass'
 import { gather } from './recent'
@@ -28,8 +28,10 @@ export const turn =
   (before: State, page: Page, now: number): E.Either<Failure, Turn> => {
     const [state, notes] = arrive(subject, before, page, now)
     const { rows } = page
-    const fresh = rows.filter(isFresh(state, memory))
-    const known = rows.map(memory.place)
+    const met = rows.map(({ id }) => memory.last(id))
+    const isFresh = freshness(state)
+    const fresh = rows.filter((row, i) => isFresh(row, met[i]))
+    const known = rows.map((row, i) => memory.place(row, met[i]))
     const end = memory.end()
     const places = placesOf(known, end, state.pass.offset === 0 ? 0 : end + 1)
     const verdict = judge(subject.rules)(state.pass, {
@@ -110,12 +112,12 @@ const upTo =
   ({ modifiedTime }: Cut): boolean =>
     post !== undefined && modifiedTime <= post
 
-/** Up to the signpost, and neither this version nor a later one sent within the last 64 pages. */
-const isFresh = (state: State, memory: Memory): ((row: Cut) => boolean) => {
+/** Up to the signpost, and neither this version nor a later one sent already, as far as that is remembered. */
+const freshness = (state: State): ((row: Cut, met: Version | undefined) => boolean) => {
   const due = upTo(state)
-  return (row) => {
+  return (row, met) => {
     if (!due(row)) return false
-    const sent = state.exact === undefined ? memory.last(row.id)?.modifiedTime : state.exact.held.get(row.id)
+    const sent = state.exact === undefined ? met?.modifiedTime : state.exact.held.get(row.id)
     return sent === undefined || sent < row.modifiedTime || (state.signpost !== undefined && sent > state.signpost)
   }
 }
