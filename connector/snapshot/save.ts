@@ -41,7 +41,7 @@ export type Saver = {
 const insertBytes = 1_000_000
 /** A transaction ends at the first of these: its cost is spread, and a run that is killed loses little. */
 const commitRows = 65_536
-const commitBytes = 64_000_000
+const commitBytes = 100_000_000
 const commitMillis = 5_000
 
 /** Writes what a run says into the snapshot; a committed state covers committed rows only, whenever the process dies. */
