@@ -3,8 +3,8 @@ import type { Connection } from './connection'
 /** A platform's patience with `check`, less a second, in milliseconds. */
 const patience = 14_000
 
-/** What a check asks at most: a token, and two questions of each of the two exports. */
-const asked = 5
+/** What a check asks at most: a token, and three questions of each of the two exports. */
+const asked = 7
 
 /** How often a check sends a request that meets faults. */
 export const attempts = 2

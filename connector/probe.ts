@@ -61,8 +61,8 @@ export const probing = (source: Source): Probing => {
   return { finding: inquire(), open: () => [...open] }
 }
 
-const ask = (fetch: FetchPage, { filters }: Source, from: number): TaskEither<ApiError, Page> =>
-  fetch({ ...filters, modifiedTimeFrom: toInstant(from), offset: 0, limit: 10 })
+const ask = (fetch: FetchPage, { filters }: Source, from: number, offset = 0): TaskEither<ApiError, Page> =>
+  fetch({ ...filters, modifiedTimeFrom: toInstant(from), offset, limit: 10 })
 
 /** Whether an error speaks of one operation only: the others may tell more. */
 const isOwn = (error: ApiError): boolean =>
@@ -83,7 +83,7 @@ const atTheDoor = (operation: string, error: ApiError): Failure => {
 /** A time so late that nothing can have changed after it. */
 const tomorrow = 86_400_000
 
-/** What the first rows tell, and whether the filter is heeded: one that is not would have every run read everything. */
+/** What the first rows tell, and whether time and offset are heeded: else every run would read everything, or the same. */
 const judge = async (
   operation: string,
   fetch: FetchPage,
@@ -92,19 +92,31 @@ const judge = async (
 ): Promise<Finding> =>
   pipe(
     TE.fromEither(first),
-    TE.bindTo('page'),
-    TE.bind('later', ({ page }) => ask(fetch, source, Math.max(source.now(), page.servedAt ?? 0) + tomorrow)),
+    TE.flatMap((page) =>
+      pipe(
+        TE.Do,
+        TE.apS('page', TE.right<ApiError, Page>(page)),
+        TE.apS('later', ask(fetch, source, Math.max(source.now(), page.servedAt ?? 0) + tomorrow)),
+        TE.apS(
+          'next',
+          page.rows.length === 0 ? TE.right(page) : ask(fetch, source, source.startDate, page.rows.length),
+        ),
+      ),
+    ),
     TE.mapLeft((error) => toFailure(operation, error)),
-    TE.flatMapEither(({ page, later }) => {
+    TE.flatMapEither(({ page, later, next }) => {
       const unheeded = (how: string) =>
         E.left(
           configFailure(
-            `${operation}: the service does not heed modifiedTimeFrom: ${how}. Every run would read everything; ask its operator.`,
+            `${operation}: the service ${how}. No run could be sure to have read everything; ask its operator.`,
           ),
         )
-      if (later.rows.length > 0) return unheeded('it answers rows though the time asked for lies in the future')
+      if (later.rows.length > 0)
+        return unheeded('does not heed modifiedTimeFrom: it answers rows though the time asked for lies in the future')
       if (page.rows.some(({ modifiedTime }) => modifiedTime < source.startDate - 1000))
-        return unheeded('it answers rows from before start_date')
+        return unheeded('does not heed modifiedTimeFrom: it answers rows from before start_date')
+      if (next.rows.length > 0 && next.rows.every(({ id }, i) => id === page.rows[i]?.id))
+        return unheeded('does not heed offset: it answers the same rows at another one')
       return E.right([
         ...signpost(page.servedAt, source.now())[1].map(({ message }) => message),
         ...(page.narrowed ?? []).map(
