@@ -6,7 +6,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonSchema } from '../../connector/cdk/schema'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { configFor, executable, type Folder, folder, type Ran, run } from './built'
-import { type AirbyteLine, type AirbyteStream, airbyteLines, airbyteRecords, airbyteState, configured } from './lines'
+import {
+  type AirbyteLine,
+  type AirbyteStream,
+  airbyteLines,
+  airbyteRecords,
+  airbyteState,
+  configured,
+  recordTexts,
+} from './lines'
 import { hasProtocol, protocolErrors } from './protocol'
 import { alternativesOf, keywords, propertiesOf, typesOf, walk } from './schema-walk'
 
@@ -267,6 +275,9 @@ const closed = (schema: JsonSchema): JsonSchema => ({
   ...(schema.items === undefined ? {} : { items: closed(schema.items as JsonSchema) }),
 })
 
+/** What the sandbox has none of: attributes nobody declared, and questions below a category of ratings. */
+const neverServed = /^\/unknown_attributes$|^\/ratings\/\[\]\/questionRatings\//
+
 describe('TestBasicRead', () => {
   it('test_read: every stream has records, which match its schema with nothing undeclared', () => {
     expect(full.status).toBe(0)
@@ -287,7 +298,7 @@ describe('TestBasicRead', () => {
           : []
     for (const { name, json_schema } of streams) {
       const present = new Set(airbyteRecords(full.stdout, name).flatMap((record) => seen(record)))
-      const missing = paths(walk(json_schema)).filter((path) => !present.has(path) && path !== '/unknown_attributes')
+      const missing = paths(walk(json_schema)).filter((path) => !present.has(path) && !neverServed.test(path))
       expect([name, missing]).toEqual([name, []])
     }
   })
@@ -345,12 +356,15 @@ describe('TestFullRefresh', () => {
   })
 })
 
+const isIncremental = (name: string | undefined): boolean =>
+  streams.some((stream) => stream.name === name && stream.supported_sync_modes.includes('incremental'))
+
 describe('TestIncremental', () => {
   it('test_two_sequential_reads: nothing new where nothing changed', async () => {
     const first = await read(configured(streams, 'incremental'))
     const second = await read(configured(streams, 'incremental'), airbyteState(first.stdout))
     expect(second.status).toBe(0)
-    expect(lines(second, 'RECORD')).toEqual([])
+    expect(lines(second, 'RECORD').filter(({ record }) => isIncremental(record?.stream))).toEqual([])
     expect(
       lines(second, 'STATE')
         .map(({ state }) => state?.stream.stream_descriptor.name)
@@ -358,28 +372,20 @@ describe('TestIncremental', () => {
     ).toEqual(streams.map(({ name }) => name).sort())
   })
 
-  it('test_read_sequential_slices: from each state on, only what lies after it', async () => {
-    const config = configFor(sandbox, { page_size: 10 })
-    const catalog = files.put('slices.json', configured(streams, 'incremental'))
-    const first = await source('read', '--config', files.put('slices-config.json', config), '--catalog', catalog)
-    const all = airbyteLines(first.stdout)
-    const states = all.flatMap((line, at) => (line.state === undefined ? [] : [{ at, state: line.state }]))
-    const sampled = [states[0], states[Math.floor(states.length / 2)], states.at(-1)].flatMap((one) => one ?? [])
-    for (const { at, state } of sampled) {
-      const { name } = state.stream.stream_descriptor
-      const before = all.slice(0, at).flatMap(({ record }) => (record?.stream === name ? [record.data.id] : []))
-      const after = all.slice(at).flatMap(({ record }) => (record?.stream === name ? [record.data.id] : []))
-      const rest = await read(
-        configured(
-          streams.filter((stream) => stream.name === name),
-          'incremental',
-        ),
-        [state],
-      )
-      const ids = airbyteRecords(rest.stdout, name).map(({ id }) => id)
-      expect([name, [...new Set(ids)].sort()]).toEqual([name, [...new Set(after)].sort()])
-      expect(ids.filter((id) => before.includes(id))).toEqual([])
+  it('test_read_sequential_slices: from each state on, all that lies after it and nothing before', async () => {
+    const large = await startSandbox({ reviews: 11_000 })
+    const config = files.put('large.json', configFor(large))
+    const reviews = streams.filter(({ name }) => name === 'reviews')
+    const catalog = files.put('reviews.json', configured(reviews, 'incremental'))
+    const from = (...more: ReadonlyArray<string>) => source('read', '--config', config, '--catalog', catalog, ...more)
+    const first = (await from()).stdout
+    const states = first.split('\n').filter((line) => line.startsWith('{"type":"STATE"'))
+    expect(states.length).toBeGreaterThan(2)
+    for (const state of states) {
+      const rest = await from('--state', files.put('slice.json', state))
+      expect(recordTexts(rest.stdout, 'reviews')).toEqual(recordTexts(first.slice(first.indexOf(state)), 'reviews'))
     }
+    await large.close()
   })
 
   it('test_state_with_abnormally_large_values: no records, no failure', async () => {

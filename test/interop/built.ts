@@ -80,10 +80,11 @@ export const folder = (): Folder => {
   }
 }
 
-/** A config that reads everything a sandbox holds. */
+/** A config under which every stream of a sandbox has something to read. */
 export const configFor = ({ url, accessToken }: Sandbox, more: object = {}) => ({
   base_url: url,
   start_date: '2000-01-01T00:00:00Z',
+  entities: { location_ids: ['1001', '1002'], entity_ids: ['10'] },
   credentials: { auth_type: 'access_token', access_token: accessToken },
   ...more,
 })

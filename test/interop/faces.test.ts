@@ -23,12 +23,21 @@ const discover = async () => {
   ])
   return airbyteLines(stdout)[0]?.catalog?.streams ?? []
 }
+/** Records of streams that only read whole are sent every time. */
+const whole = 'entity_ratings'
+
 const read = async (state?: unknown) =>
   run('source-feedback', [
     ...['read', '--config', files.put('config.json', configFor(sandbox))],
     ...['--catalog', files.put('catalog.json', configured(await discover(), 'incremental'))],
     ...(state === undefined ? [] : ['--state', files.put('state.json', state)]),
   ])
+/** Some states say the service's time at the start of the run, which is not the same in two runs. */
+const withoutClock = (states: Readonly<Record<string, object>>) =>
+  Object.fromEntries(
+    Object.entries(states).map(([name, state]) => [name, 'fromDate' in state ? { ...state, fromDate: 'any' } : state]),
+  )
+
 it('both faces say the same records, byte for byte, and the same states', async () => {
   const streams = await discover()
   const airbyte = await read()
@@ -41,14 +50,20 @@ it('both faces say the same records, byte for byte, and the same states', async 
   const spoken = airbyteState(airbyte.stdout).flatMap((state) =>
     state === undefined ? [] : [[state.stream.stream_descriptor.name, state.stream.stream_state] as const],
   )
-  expect(singerState(singer.stdout).bookmarks).toEqual(Object.fromEntries(spoken))
+  expect(withoutClock(singerState(singer.stdout).bookmarks)).toEqual(withoutClock(Object.fromEntries(spoken)))
 })
 
 it('each goes on from the state that the other wrote', async () => {
   const fromAirbyte = airbyteState((await read()).stdout)
   const fromSinger = singerState((await tap(sandbox, files)({})).stdout)
   const singer = await tap(sandbox, files)({ state: fromAirbyte })
-  expect([singer.status, singerLines(singer.stdout).filter(({ type }) => type === 'RECORD')]).toEqual([0, []])
+  expect([
+    singer.status,
+    singerLines(singer.stdout).filter((line) => line.type === 'RECORD' && line.stream !== whole),
+  ]).toEqual([0, []])
   const airbyte = await read(fromSinger)
-  expect([airbyte.status, airbyteLines(airbyte.stdout).filter(({ type }) => type === 'RECORD')]).toEqual([0, []])
+  expect([
+    airbyte.status,
+    airbyteLines(airbyte.stdout).filter(({ record }) => record !== undefined && record.stream !== whole),
+  ]).toEqual([0, []])
 })

@@ -91,7 +91,8 @@ describe('tap-tester', () => {
   it('bookmark: a second run goes on, and sends nothing it sent', async () => {
     const first = singerState((await tapping({})).stdout)
     const { stdout } = await tapping({ state: first })
-    expect(singerLines(stdout).filter(({ type }) => type === 'RECORD')).toEqual([])
+    for (const { tap_stream_id, replication_key } of streams)
+      if (replication_key !== undefined) expect(singerRecords(stdout, tap_stream_id)).toEqual([])
     const second = singerState(stdout)
     for (const name of exported) expect(bookmarkOf(second, name) >= bookmarkOf(first, name)).toBe(true)
     const back = { bookmarks: { reviews: { modifiedTimeFrom: '2026-01-01T00:00:00.000Z' } } }

@@ -1,0 +1,43 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Where the stand-ins keep what outlives a call: volumes, secrets, jobs. */
+const home = (...parts) => {
+  mkdirSync(join(process.env.STANDIN_HOME, ...parts), { recursive: true })
+  return join(process.env.STANDIN_HOME, ...parts)
+}
+export const keep = (kind, name) => join(home(kind), name)
+export const volume = (name) => (name.startsWith('/') ? name : home('volumes', name))
+
+export const fail = (reason) => {
+  process.stderr.write(`${reason}\n`)
+  process.exit(1)
+}
+
+export const readEnv = (file) =>
+  Object.fromEntries(
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+      .map((line) => line.split(/=(.*)/s).slice(0, 2)),
+  )
+
+/**
+ * Runs on this machine what the image would run: its entry point or another of its commands, with only the given
+ * environment, and paths below a mount turned into those of this machine.
+ */
+export const runContainer = ({ entrypoint = 'source-feedback', args, env, mounts }, stdio) => {
+  const here = (text) => {
+    const mount = mounts.find(({ target }) => text === target || text.startsWith(`${target}/`))
+    return mount === undefined ? text : volume(mount.source) + text.slice(mount.target.length)
+  }
+  const lost = args.find((arg) => arg.startsWith('/') && here(arg) === arg)
+  if (lost !== undefined) fail(`${lost} is below no mount`)
+  const program = join(process.env.STANDIN_BUILD, 'bin', `${entrypoint}.js`)
+  return spawnSync(process.execPath, [program, ...args.map(here)], {
+    cwd: home('empty'),
+    env: { PATH: process.env.PATH, ...env },
+    stdio,
+  })
+}

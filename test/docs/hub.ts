@@ -1,0 +1,93 @@
+import { stringify } from 'yaml'
+import type { JsonSchema } from '../../connector/cdk/schema'
+import { alternativesOf, propertiesOf } from '../interop/schema-walk'
+
+const kinds: Readonly<Record<string, string>> = {
+  integer: 'integer',
+  number: 'decimal',
+  boolean: 'boolean',
+  array: 'array',
+}
+
+const choices = (values: ReadonlyArray<unknown>) => ({
+  kind: 'options',
+  options: values.map((value) => ({ label: String(value), value })),
+})
+
+const kindOf = (schema: JsonSchema): object => {
+  if (Array.isArray(schema.enum)) return choices(schema.enum)
+  if (schema.format === 'date-time') return { kind: 'date_iso8601' }
+  const kind = kinds[String(schema.type)]
+  return kind === undefined ? {} : { kind }
+}
+
+/** A key that is a constant of each alternative is the choice among them. */
+const discriminators = (schema: JsonSchema): ReadonlyArray<string> =>
+  Object.entries(propertiesOf(alternativesOf(schema)[0] ?? {})).flatMap(([key, inner]) =>
+    'const' in inner ? [key] : [],
+  )
+
+const settings = (schema: JsonSchema, path: string): ReadonlyArray<object> => [
+  ...discriminators(schema).map((key) => {
+    const values = alternativesOf(schema).map((one) => propertiesOf(one)[key]?.const)
+    return {
+      name: `${path}${key}`,
+      label: schema.title,
+      description: schema.description,
+      ...choices(values),
+      value: values[0],
+    }
+  }),
+  ...[schema, ...alternativesOf(schema)].flatMap((one) =>
+    Object.entries(propertiesOf(one)).flatMap(([key, inner]): ReadonlyArray<object> => {
+      if ('const' in inner) return []
+      if (inner.type === 'object') return settings(inner, `${path}${key}.`)
+      const { title, description, default: value } = inner
+      return [
+        {
+          name: `${path}${key}`,
+          label: title,
+          description,
+          ...kindOf(inner),
+          ...(inner.airbyte_secret === true ? { sensitive: true } : {}),
+          ...(value === undefined ? {} : { value }),
+        },
+      ]
+    }),
+  ),
+]
+
+/** What `tap-feedback --about` tells. */
+export type About = {
+  readonly name: string
+  readonly description: string
+  readonly capabilities: ReadonlyArray<string>
+  readonly settings: JsonSchema
+}
+
+/** The tap in the form of Meltano's hub, which docs/meltano-hub.yml shows. */
+export const hubDefinition = ({ name, description, capabilities, settings: spec }: About): string => {
+  const [credentials = {}] = Object.entries(propertiesOf(spec)).flatMap(([key, inner]) =>
+    key === 'credentials' ? [inner] : [],
+  )
+  const required = (spec.required as ReadonlyArray<string>).filter((key) => key !== 'credentials')
+  return stringify(
+    {
+      name,
+      namespace: 'tap_feedback',
+      label: spec.title,
+      description,
+      variant: 'feedback',
+      executable: './node_modules/.bin/tap-feedback',
+      capabilities,
+      keywords: ['api', 'nodejs'],
+      maintenance_status: 'active',
+      settings_group_validation: alternativesOf(credentials).map((one) => [
+        ...required,
+        ...(one.required as ReadonlyArray<string>).map((key) => `credentials.${key}`),
+      ]),
+      settings: settings(spec, ''),
+    },
+    { lineWidth: 0 },
+  )
+}

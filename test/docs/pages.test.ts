@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import { streams } from '../../connector/streams'
+import manifest from '../../package.json'
+import spec from '../../spec/source.json'
+import { build, type Folder, folder, run } from '../interop/built'
+import { walk } from '../interop/schema-walk'
+import { blocks, docs, filledIn } from './blocks'
+import { hubDefinition } from './hub'
+
+let sandbox: Sandbox
+let files: Folder
+beforeAll(async () => {
+  sandbox = await startSandbox({ reviews: 120 })
+  files = folder()
+})
+afterAll(async () => {
+  await sandbox.close()
+  files.remove()
+})
+
+/** Runs the shell commands of a page one after the other, stand-ins in place of docker and kubectl; stops at the first that fails. */
+const runPage = (page: string): Promise<{ readonly status: number | null; readonly output: string }> =>
+  new Promise((resolve) => {
+    const script = ['set -euo pipefail', ...blocks(page, 'sh').map((text) => filledIn(text, sandbox))].join('\n')
+    const child = spawn('bash', ['-c', script], {
+      cwd: files.path,
+      env: {
+        ...process.env,
+        PATH: `${join(__dirname, 'bin')}:${process.env.PATH}`,
+        STANDIN_HOME: join(files.path, 'stand-in'),
+        STANDIN_BUILD: build,
+      },
+    })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        output += chunk.toString()
+      })
+    child.on('close', (status) => resolve({ status, output }))
+  })
+
+const read = (name: string) => readFileSync(join(files.path, name), 'utf8')
+const text = (name: string) => readFileSync(join(docs, name), 'utf8')
+
+describe('the commands of', () => {
+  it('docker.md', async () => {
+    const { status, output } = await runPage('docker.md')
+    expect([status, output]).toEqual([0, expect.stringMatching(/SUCCEEDED[\s\S]*SUCCEEDED[\s\S]*count/)])
+    const records = (file: string) =>
+      read(file)
+        .split('\n')
+        .filter((line) => line.startsWith('{"type":"RECORD"'))
+    const reviews = records('data/run.jsonl').filter((line) => line.includes('"stream":"reviews"'))
+    expect(output).toMatch(new RegExp(`count_star\\(\\)\\s+${reviews.length}\\s`))
+    expect(records('data/next-run.jsonl')).toEqual([])
+  })
+
+  it('kubernetes.md', async () => {
+    const { status, output } = await runPage('kubernetes.md')
+    expect([status, output]).toEqual([0, expect.stringMatching(/^reviews +complete/m)])
+  })
+
+  it('airbyte.md', async () => {
+    expect(await runPage('airbyte.md')).toMatchObject({ status: 0 })
+  })
+})
+
+describe('airbyte.md', () => {
+  it('has the headers that Airbyte wants, in their order', () => {
+    expect([...text('airbyte.md').matchAll(/^(#{1,2} .*)$/gm)].map(([header]) => header)).toEqual([
+      '# Feedback',
+      '## Prerequisites',
+      '## Setup guide',
+      '## Supported sync modes',
+      '## Supported Streams',
+      '## Performance considerations',
+      '## Data type map',
+      '## Limitations & Troubleshooting',
+      '## Changelog',
+    ])
+  })
+
+  it('lists every stream with its key and cursor, and this version', () => {
+    for (const { name, primaryKey, cursor } of streams) {
+      const keys = primaryKey.map((key) => `\`${key}\``).join(', ')
+      const row = `| \`${name}\` | ${keys} | ${cursor._tag === 'Some' ? `\`${cursor.value}\`` : ''} |`
+      expect(text('airbyte.md').split('\n')).toContain(row)
+    }
+    expect(text('airbyte.md')).toContain(`\n| ${manifest.version} | `)
+  })
+})
+
+describe('the versions and settings in', () => {
+  const required = (name: string) =>
+    readFileSync(join(__dirname, '..', 'interop', 'requirements', `${name}.txt`), 'utf8')
+      .trimEnd()
+      .split('\n')
+
+  it('interop.md are those that are run', () => {
+    const pinned = [...required('meltano'), ...required('airbyte').slice(0, 2)]
+    const loaders = parse(text('meltano.yml')).plugins.loaders.map(({ pip_url }: { pip_url: string }) => pip_url)
+    const versions = [...pinned, ...loaders.map((url: string) => url.split(' ')[0])].map((one) => one.split('=='))
+    for (const [name = '', version = ''] of versions) {
+      const rows = text('interop.md')
+        .split('\n')
+        .filter((line) => line.includes(`| ${version} |`))
+      expect([name, rows.length]).toEqual([name, 1])
+    }
+    expect(text('meltano.md')).toContain(required('meltano')[0])
+    expect(text('pyairbyte.md')).toContain(required('airbyte')[0])
+  })
+
+  const leaves = walk(spec).flatMap(({ path, schema }) =>
+    schema.type === 'object'
+      ? []
+      : [
+          path
+            .slice(1)
+            .replace(/\/\d+\//g, '/')
+            .replace(/\/\[\]/g, '')
+            .replaceAll('/', '.'),
+        ],
+  )
+
+  it('meltano.yml are settings of the source', () => {
+    const [tap] = parse(text('meltano.yml')).plugins.extractors
+    expect(
+      tap.settings.map(({ name }: { name: string }) => name).filter((name: string) => !leaves.includes(name)),
+    ).toEqual([])
+  })
+
+  it('meltano-hub.yml are all settings of the source', async () => {
+    const { stdout } = await run('tap-feedback', ['--about', '--format', 'json'])
+    await expect(hubDefinition(JSON.parse(stdout))).toMatchFileSnapshot('../../docs/meltano-hub.yml')
+  })
+})
