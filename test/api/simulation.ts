@@ -40,7 +40,10 @@ export type Weather = {
   readonly inclusive: boolean
   /** Serves fewer rows than asked for, now and then. */
   readonly shortPages: boolean
+  /** The share of reviews that have no mention time. */
   readonly unmentioned: number
+  /** Whether the filter in its answers tells the clamped limit. */
+  readonly echo: boolean
 }
 
 export const fair: Weather = {
@@ -61,6 +64,7 @@ export const fair: Weather = {
   inclusive: false,
   shortPages: false,
   unmentioned: 0,
+  echo: false,
 }
 
 type Row = {
@@ -116,7 +120,6 @@ export const simulate = (weather: Weather, seed: number): Service => {
   /** All versions that may still be seen, the newest last. */
   const live = new Map<number, readonly Row[]>()
   const gone = new Map<number, { readonly time: number; readonly visible: number }>()
-  /** Until then a row deleted late is still served. */
   const ids: number[] = []
 
   const stamp = (time: number): Pick<Row, 'modifiedTime' | 'visible'> => ({
@@ -222,7 +225,7 @@ export const simulate = (weather: Weather, seed: number): Service => {
       underWay -= 1
       return TE.right({
         rows,
-        filter: { sources: request.sources ?? [1, 2, 3, 4, 5, 6] },
+        filter: { sources: request.sources ?? [1, 2, 3, 4, 5, 6], ...(weather.echo ? { limit } : {}) },
         unknown: [],
         ...(weather.skew === undefined ? {} : { servedAt: clock + weather.skew }),
       })()

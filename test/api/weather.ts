@@ -27,6 +27,7 @@ export const anyWeather: fc.Arbitrary<Weather> = fc
     skew: fc.constantFrom(0, 0, 0, 1200_000, 3 * hour, -1200_000, -3 * hour, undefined),
     latency: fc.constantFrom(200, 3000, 30_000),
     inclusive: fc.boolean(),
+    echo: fc.boolean(),
     shortPages: fc.constantFrom(false, false, false, true),
   })
   .map((some) => ({ ...fair, ...some }))
