@@ -23,14 +23,18 @@ export const commentFilters = ({ feedback }: Source, { from, to, page }: Pick<As
   perPage: feedback.perPage,
 })
 
+/** The page size that the answer echoes, which may be less than was asked for. */
+export const pageSize = ({ feedback: { perPage } }: Source, echoed: number | null | undefined): number =>
+  echoed == null || echoed < 1 ? perPage : Math.min(echoed, perPage)
+
 const toPage = (source: Source, { data, servedAt }: CommentsAnswer): ListPage => ({
   listings: data.entities.map(({ id, name, comments, totalPages }) => ({
     id,
     name,
     rows: comments ?? [],
-    pages: totalPages ?? 1,
+    ...(totalPages == null ? {} : { pages: totalPages }),
   })),
-  perPage: data.filter?.perPage ?? source.feedback.perPage,
+  perPage: pageSize(source, data.filter?.perPage),
   ...(servedAt === undefined ? {} : { servedAt }),
 })
 
@@ -50,7 +54,13 @@ export const commentReader = feedbackReader({
       TE.map((answer) => toPage(source, answer)),
     )
   },
-  records: recordsOf({ name: 'retrieve comments', codec: CommentRecord, key: 'id', cursor: 'mentionTime' }),
+  records: recordsOf({
+    name: 'retrieve comments',
+    list: 'comments',
+    codec: CommentRecord,
+    key: 'id',
+    cursor: 'mentionTime',
+  }),
 })
 
 export const comments = stream({

@@ -1,21 +1,22 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
+import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
+import { printJson } from '../api/json-text'
 import { EntitySummary } from '../api/model/entity'
 import { described, optional } from '../api/model/scalar'
 import type { Failure } from '../cdk/failure'
-import { andThen, chain, type Feed, following, items } from '../cdk/feed'
+import { andThen, chainEither, type Feed, following, items } from '../cdk/feed'
 import type { Row } from '../cdk/message'
-import { type Reader, type Reading, stream } from '../cdk/stream'
-import { conforming } from './conforming'
-import { findEntities, type Kind, keyOf } from './entities/entity'
+import { type Demand, type Reader, type Reading, stream } from '../cdk/stream'
+import { type Found, findEntities, keyOf } from './entities/entity'
+import { gathering } from './entities/gathering'
 import type { Operation } from './entities/listing'
-import { nobody } from './entities/reader'
-import { OfEntity, Unknown } from './entities/records'
+import { nobody, tasksOf } from './entities/reader'
+import { OfEntity, type Records, recordsOf, Unknown } from './entities/records'
 import { readState, writeState } from './entities/state'
-import { readWindows } from './entities/windows'
-import { toRow } from './review-item'
+import { type Outcome, readWindows } from './entities/windows'
 import { selecting } from './selecting'
 import type { Source } from './source'
 
@@ -49,72 +50,80 @@ const summaries: Operation = {
       request.ids.length === 1
         ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: only })
         : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
-      TE.map(({ data }) => ({
-        listings: data.entities.map((entity) => ({ id: entity.id, name: entity.name, rows: [entity], pages: 1 })),
-        perPage: 2,
+      TE.map(({ data, servedAt }) => ({
+        listings: data.entities.map((entity) => ({ id: entity.id, name: entity.name, rows: [entity] })),
+        perPage: Number.POSITIVE_INFINITY,
+        ...(servedAt === undefined ? {} : { servedAt }),
       })),
     )
   },
 }
+
+const records: Records = (source) => {
+  const cut = recordsOf({ name: summaries.name, list: 'entities', codec: EntityRating, key: '', cursor: '' })(source)
+  return (entity, listing) => cut(entity, { ...listing, rows: listing.rows.map(toSummary) })
+}
+
+const toSummary = ({
+  id: _id,
+  name: _name,
+  comments: _comments,
+  totalPages: _totalPages,
+  VendorSealOfIntegrity: seal,
+  ...summary
+}: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => ({
+  ...summary,
+  VendorSealOfIntegrity: seal === undefined || seal === null ? null : printJson(seal),
+})
 
 const ratingReader: Reader<Source, Row> = {
   name: summaries.name,
   read: (source) => (demands) => {
     const [demand] = demands
     if (demand === undefined) return items()
-    const select = selecting(demand.attributes)
-    const conform = conforming(EntityRating, source.onUnknown)
     return following(
       pipe(
         TE.fromEither(readState(demand.stream, demand.state)),
         TE.flatMap((state) => findEntities(source, state)),
       ),
-      ({ entities, reviews }) => {
-        const seen = Object.fromEntries(entities.flatMap((one) => (one.seen ? [[keyOf(one), { seen: true }]] : [])))
-        const state = () => writeState(source.now(), seen, reviews)
-        const last = items<Failure, Reading>(E.right({ _tag: 'Checkpoint', stream: demand.stream, state }))
-        if (entities.length === 0) return andThen(() => last)(items(E.right(nobody(demand.stream))))
-        const readKind = (kind: Kind): Feed<Failure, Reading> =>
-          pipe(
-            readWindows(summaries, summaries.ask(source), [
-              { kind, from: 0, to: 0, ids: entities.filter((one) => one.kind === kind).map(({ id }) => id) },
-            ]),
-            chain(({ whole }) => [
-              {
-                _tag: 'Rows' as const,
-                stream: demand.stream,
-                rows: whole.flatMap(({ id, listing }) =>
-                  (listing?.rows ?? []).map((row) => select(conform(summaryOf(kind, id, row)))),
-                ),
-              },
-            ]),
-          )
-        const kinds = [...new Set(entities.map(({ kind }) => kind))]
-        return kinds.map(readKind).reduceRight<Feed<Failure, Reading>>((rest, feed) => andThen(() => rest)(feed), last)
-      },
+      (found) => readSummaries(source, demand, found),
     )
   },
 }
 
-const summaryOf = (
-  entityType: Kind,
-  entityId: string,
-  {
-    id: _,
-    name,
-    comments: __,
-    totalPages: ___,
-    VendorSealOfIntegrity: seal,
-    ...summary
-  }: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> => ({
-  entityType,
-  entityId,
-  entityName: name,
-  ...summary,
-  VendorSealOfIntegrity:
-    seal === undefined || seal === null ? null : Buffer.from(toRow(seal as object).json).toString(),
-})
+const readSummaries = (source: Source, { stream, attributes }: Demand<Row>, found: Found): Feed<Failure, Reading> => {
+  const { entities, reviews } = found
+  const partitions = Object.fromEntries(entities.flatMap((one) => (one.seen ? [[keyOf(one), { seen: true }]] : [])))
+  const last: Reading = {
+    _tag: 'Checkpoint',
+    stream,
+    state: () => writeState(source.now(), { partitions, reviews, refreshing: false }),
+  }
+  if (entities.length === 0) return items<Failure, Reading>(E.right(nobody(stream)), E.right(last))
+  const select = selecting(attributes)
+  const take = gathering({ name: summaries.name, records }, source, entities, () => (rows) => ({
+    rows,
+    standing: O.none,
+  }))
+  const toReadings = ({ parts, until, notes }: Outcome): E.Either<Failure, ReadonlyArray<Reading>> =>
+    pipe(
+      parts,
+      E.traverseArray((part) => take(part, until)),
+      E.map((taken) => [
+        ...notes.map((note): Reading => ({ _tag: 'Note', ...note })),
+        ...taken.flatMap((one) => one.notes),
+        { _tag: 'Rows', stream, rows: taken.flatMap((one) => one.rows.map(select)) },
+      ]),
+    )
+  return pipe(
+    readWindows(
+      { operation: summaries, fetch: summaries.ask(source), now: source.now, concurrency: source.concurrency },
+      tasksOf(summaries, entities, () => 0),
+    ),
+    chainEither(toReadings),
+    andThen(() => items<Failure, Reading>(E.right(last))),
+  )
+}
 
 export const entityRatings = stream({
   name: 'entity_ratings',

@@ -4,7 +4,7 @@ import * as t from 'io-ts'
 import { TransparencyReview } from '../api/model/comment'
 import type { Row } from '../cdk/message'
 import { stream } from '../cdk/stream'
-import { commentFilters } from './comments'
+import { commentFilters, pageSize } from './comments'
 import { feedbackReader } from './entities/reader'
 import { OfEntity, recordsOf, Unknown } from './entities/records'
 
@@ -12,6 +12,8 @@ export const TransparencyReviewRecord = t.intersection(
   [OfEntity, TransparencyReview, Unknown],
   'TransparencyReviewRecord',
 )
+
+const day = 86_400_000
 
 /** Operation 1: one identifier a request, pages from 0; its answer does not say how many there are. */
 export const transparencyReader = feedbackReader({
@@ -21,15 +23,21 @@ export const transparencyReader = feedbackReader({
   key: 'documentId',
   ask: (source) => (request) =>
     pipe(
-      source.api.retrieveReviews({ ...commentFilters(source, request), [`${request.kind}Id`]: request.ids[0] ?? '' }),
+      source.api.retrieveReviews({
+        ...commentFilters(source, request),
+        // That fromDate and toDate take precedence over days, 365 by default, is only said of comments.
+        days: Math.max(1, Math.ceil((source.now() - request.from) / day) + 1),
+        [`${request.kind}Id`]: request.ids[0] ?? '',
+      }),
       TE.map(({ data, servedAt }) => ({
-        listings: data.entities.map(({ id, name, reviews }) => ({ id, name, rows: reviews ?? [], pages: 1 })),
-        perPage: data.filter?.perPage ?? source.feedback.perPage,
+        listings: data.entities.map(({ id, name, reviews }) => ({ id, name, rows: reviews ?? [] })),
+        perPage: pageSize(source, data.filter?.perPage),
         ...(servedAt === undefined ? {} : { servedAt }),
       })),
     ),
   records: recordsOf({
     name: 'retrieve reviews',
+    list: 'reviews',
     codec: TransparencyReviewRecord,
     key: 'documentId',
     cursor: 'mentionTime',

@@ -18,12 +18,12 @@ export type Listing = {
   readonly name: unknown
   readonly rows: ReadonlyArray<Readonly<Record<string, unknown>>>
   /** Pages there are, where the answer says so. */
-  readonly pages: number
+  readonly pages?: number
 }
 
 export type ListPage = {
   readonly listings: ReadonlyArray<Listing>
-  /** Rows a page holds at most, by the answer's own word. */
+  /** Rows a page holds at most, by the answer's own word; what was asked where it says nothing. Infinity: there are no pages. */
   readonly perPage: number
   readonly servedAt?: number
 }
@@ -37,4 +37,11 @@ export type Operation = {
   /** The attribute that tells rows of an entity apart. */
   readonly key: string
   readonly ask: (source: Source) => (request: Ask) => TaskEither<ApiError, ListPage>
+}
+
+/** The listing of the only entity asked for, whatever the service calls it; none where it lists nothing. */
+export const listingOf = (id: string, { listings }: ListPage): Listing | undefined => {
+  const [first] = listings
+  const own = listings.find((listing) => listing.id === id)
+  return own ?? (first === undefined ? undefined : { ...first, rows: listings.flatMap(({ rows }) => rows) })
 }

@@ -1,15 +1,15 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as t from 'io-ts'
-import type { Action } from '../../api/cut'
-import { cutter } from '../../api/cut'
+import { cutter, type Sheet } from '../../api/cut'
 import { toFailure } from '../../api/error'
 import { printJson } from '../../api/json-text'
 import { described, optional } from '../../api/model/scalar'
-import type { Cut } from '../../api/page'
+import type { Failure } from '../../cdk/failure'
 import { oneOfWords } from '../../cdk/settings'
 import type { Source } from '../source'
-import type { Feedback } from './reader'
+import type { Entity } from './entity'
+import type { Listing } from './listing'
 
 /** Whose record it is: under which identifier it was asked for. */
 export const OfEntity = t.intersection([
@@ -29,35 +29,35 @@ export const Unknown = optional({
   ),
 })
 
+/** The records of a listing, and the paths of attributes in them that nobody declared. */
+export type Records = (
+  source: Source,
+) => (entity: Entity, listing: Listing) => E.Either<Failure, Pick<Sheet, 'rows' | 'unknown'>>
+
 /** Records of a listing, through the same check as an export: wrong values leave as null, unknown ones as the config has it. */
 export const recordsOf =
   (declared: {
+    /** The operation, as it is called in messages. */
     readonly name: string
+    /** The records, as they are called in messages. */
+    readonly list: string
     readonly codec: t.Any
     readonly key: string
     readonly cursor: string
-    readonly actions?: Readonly<Record<string, Action>>
-  }): Feedback['records'] =>
-  (source: Source) => {
-    const cut = cutter({ ...declared, list: 'rows', undeclared: source.onUnknown })
-    return ({ kind, id }, { name, rows }) =>
-      pipe(
-        cut(
-          Buffer.from(
-            printJson({
-              rows: rows.map((row) => ({
-                ...row,
-                entityType: kind,
-                entityId: id,
-                ...(typeof name === 'string' ? { entityName: name } : {}),
-              })),
-              filter: {},
-            }),
-          ),
-        ),
-        E.bimap(
-          (error) => toFailure(declared.name, error),
-          (sheet): ReadonlyArray<Cut> => sheet.rows,
-        ),
+  }): Records =>
+  (source) => {
+    const cut = cutter({ ...declared, undeclared: source.onUnknown })
+    return ({ kind, id }, { name, rows }) => {
+      const own = ofEntity(kind, id, name)
+      return pipe(
+        cut(Buffer.from(printJson({ [declared.list]: rows.map((row) => ({ ...own, ...row, ...own })) }))),
+        E.mapLeft((error) => toFailure(declared.name, error)),
       )
+    }
   }
+
+const ofEntity = (entityType: Entity['kind'], entityId: string, name: unknown) => ({
+  entityType,
+  entityId,
+  ...(typeof name === 'string' ? { entityName: name } : {}),
+})

@@ -7,23 +7,30 @@ import { Instant, toInstant, toMillis } from '../../api/model/scalar'
 import { configFailure, type Failure } from '../../cdk/failure'
 import { decode } from '../../cdk/json'
 
-/** Where one entity stands: its own cursor where it is not the stream's, and what its next window will serve again. */
+/**
+ * Where one entity stands: its own cursor where it is not the stream's, a digest of what its next window will serve again
+ * (empty: not known), whether it was found in the reviews. Without a digest it has never been read.
+ */
 const Partition = t.partial({ fromDate: Instant, digest: t.string, seen: t.boolean })
-type Partition = t.TypeOf<typeof Partition>
+export type Partition = t.TypeOf<typeof Partition>
+export type Partitions = Readonly<Record<string, Partition>>
 
 /** State of a transparency stream (design.md, State). `reviews`: where the reviews stood that entities were found in. */
 const Written = t.intersection([
   t.type({ fromDate: Instant }),
-  t.partial({ partitions: t.record(t.string, Partition), reviews: t.unknown }),
+  t.partial({ partitions: t.record(t.string, Partition), reviews: t.unknown, refreshing: t.boolean }),
 ])
 
 export type EntityState = {
-  readonly fromDate: O.Option<string>
-  readonly partitions: Readonly<Record<string, Partition>>
+  readonly fromDate: O.Option<number>
+  /** By key; each with its own cursor if it has one. */
+  readonly partitions: Partitions
   readonly reviews: unknown
+  /** A full refresh is under way. */
+  readonly refreshing: boolean
 }
 
-export const noState: EntityState = { fromDate: O.none, partitions: {}, reviews: undefined }
+export const noState: EntityState = { fromDate: O.none, partitions: {}, reviews: undefined, refreshing: false }
 
 /** Reads a stream's state; a failure names the stream and the key path. */
 export const readState = (stream: string, state: O.Option<unknown>): E.Either<Failure, EntityState> =>
@@ -36,31 +43,43 @@ export const readState = (stream: string, state: O.Option<unknown>): E.Either<Fa
             configFailure(
               `The state of ${stream} is wrong: ${wrong.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
             ),
-          ({ fromDate, partitions = {}, reviews }) => ({ fromDate: O.some(fromDate), partitions, reviews }),
+          ({ fromDate, partitions = {}, reviews, refreshing = false }) => ({
+            fromDate: O.some(toMillis(fromDate)),
+            partitions: mapped(partitions, (one) => (one.digest === undefined ? one : { fromDate, ...one })),
+            reviews,
+            refreshing,
+          }),
         ),
       )
 
+const mapped = (partitions: Partitions, f: (partition: Partition) => Partition): Partitions =>
+  Object.fromEntries(Object.entries(partitions).map(([key, partition]) => [key, f(partition)]))
+
 /** The cursor of a partition in milliseconds; none if it has never been read. */
-export const cursorOf = ({ fromDate, partitions }: EntityState, key: string): O.Option<number> => {
-  const partition = partitions[key]
-  if (partition?.digest === undefined) return O.none
-  return partition.fromDate === undefined ? O.map(toMillis)(fromDate) : O.some(toMillis(partition.fromDate))
+export const cursorOf = ({ fromDate, digest }: Partition): O.Option<number> =>
+  digest === undefined || fromDate === undefined ? O.none : O.some(toMillis(fromDate))
+
+/** The state as it is printed; the cursor that most partitions share is said once. `start` in milliseconds: what it is without any. */
+export const writeState = (
+  start: number,
+  { partitions, reviews, refreshing }: Pick<EntityState, 'partitions' | 'reviews' | 'refreshing'>,
+): t.TypeOf<typeof Written> => {
+  const shared = mostCommon(Object.values(partitions)) ?? toInstant(start)
+  return {
+    fromDate: shared,
+    partitions: mapped(partitions, ({ fromDate, ...rest }) =>
+      fromDate === undefined || fromDate === shared ? rest : { fromDate, ...rest },
+    ),
+    ...(reviews === undefined ? {} : { reviews }),
+    ...(refreshing ? { refreshing } : {}),
+  }
 }
 
-/** The state as it is printed; `fromDate` in milliseconds: the cursor of every partition that has none of its own. */
-export const writeState = (
-  fromDate: number,
-  partitions: Readonly<Record<string, Partition>>,
-  reviews: unknown,
-): t.TypeOf<typeof Written> => {
-  const stream = toInstant(fromDate)
-  const own = ({ fromDate: at, ...rest }: Partition): Partition =>
-    at === undefined || at === stream ? rest : { ...rest, fromDate: at }
-  return {
-    fromDate: stream,
-    partitions: Object.fromEntries(Object.entries(partitions).map(([key, partition]) => [key, own(partition)])),
-    ...(reviews === undefined ? {} : { reviews }),
-  }
+const mostCommon = (partitions: ReadonlyArray<Partition>): string | undefined => {
+  const counts = new Map<string, number>()
+  for (const { fromDate } of partitions)
+    if (fromDate !== undefined) counts.set(fromDate, (counts.get(fromDate) ?? 0) + 1)
+  return [...counts].reduce<readonly [string | undefined, number]>((a, b) => (b[1] > a[1] ? b : a), [undefined, 0])[0]
 }
 
 /** 64 bits and a little of what rows were, whatever their order. */

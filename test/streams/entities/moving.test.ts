@@ -11,7 +11,7 @@ const start = Date.parse('2026-03-01T12:00:00.250Z')
 const day = 86_400_000
 const kinds = { person: ['1', '2', '3'], location: ['10', '11'], entity: ['20'] } as const
 
-const sourceAt = (service: Simulation, perPage = 10): Source =>
+const sourceAt = (service: Simulation, perPage = 20): Source =>
   sourceOf(service.api, {
     now: service.now,
     startDate: start - 400 * day,
@@ -41,8 +41,8 @@ const withPast = (behaviour: Behaviour): Simulation => {
 
 const behaviours: fc.Arbitrary<Behaviour> = fc.record({
   seed: fc.nat(1_000_000),
-  cap: fc.constantFrom(3, 7, 10, 100),
-  echo: fc.constantFrom('applied' as const),
+  cap: fc.constantFrom(10, 15, 100),
+  echo: fc.constantFrom('applied' as const, 'asked' as const, 'none' as const),
   paging: fc.constantFrom('entity' as const, 'answer' as const),
   totals: fc.constantFrom('right' as const, 'zero' as const, 'huge' as const, 'none' as const),
   bounds: fc.record({ from: fc.boolean(), to: fc.boolean() }),

@@ -74,11 +74,13 @@ export const simulate = (behaviour: Behaviour, start: number) => {
     else if (chosen !== undefined) chosen.answer = `answered at ${clock}`
   }
 
-  const page = (rows: ReadonlyArray<Said>, number: number, size: number): ReadonlyArray<Said> => {
+  const ordered = (rows: ReadonlyArray<Said>): ReadonlyArray<Said> => {
     const place = ({ id, mention }: Said): number =>
       ({ newest: -mention, oldest: mention, scattered: Number(id % 7919n), shuffled: draw() })[behaviour.order]
-    const sorted = rows.map((row) => [place(row), row] as const).sort(([a], [b]) => a - b)
-    return sorted.slice(number * size, (number + 1) * size).map(([, row]) => row)
+    return rows
+      .map((row) => [place(row), row] as const)
+      .sort(([a], [b]) => a - b)
+      .map(([, row]) => row)
   }
 
   const total = (count: number, size: number): number | undefined =>
@@ -100,7 +102,8 @@ export const simulate = (behaviour: Behaviour, start: number) => {
     const [from, to] = [toMillis(asked.fromDate), toMillis(asked.toDate)]
     if (from > to) throw new Error('a window that ends before it begins')
     const size = Math.min(asked.perPage ?? 20, behaviour.cap)
-    let room = size
+    const number = (asked.page ?? firstPage) - firstPage
+    let before = 0
     const entities = ids.flatMap((id) => {
       const all = held.get(`${kind} ${id}`)
       if (all === undefined) return []
@@ -109,11 +112,9 @@ export const simulate = (behaviour: Behaviour, start: number) => {
           (behaviour.bounds.from ? mention >= from : mention > from) &&
           (behaviour.bounds.to ? mention <= to : mention < to),
       )
-      const rows =
-        behaviour.paging === 'entity' || ids.length === 1
-          ? page(within, (asked.page ?? firstPage) - firstPage, size)
-          : page(within, 0, room)
-      room -= rows.length
+      const first = behaviour.paging === 'entity' || ids.length === 1 ? 0 : before
+      before += within.length
+      const rows = ordered(within).filter((_, n) => Math.floor((first + n) / size) === number)
       const pages = total(within.length, size)
       return [{ id: behaviour.names === 'own' ? `own-${id}` : id, name: `The ${kind} ${id}`, rows, pages }]
     })

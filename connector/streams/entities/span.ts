@@ -1,0 +1,39 @@
+import type { Kind } from './entity'
+
+/** A window of time to be read for some entities of one kind; milliseconds, `from` at a whole second. */
+export type Task = {
+  readonly kind: Kind
+  readonly ids: ReadonlyArray<string>
+  readonly from: number
+  /** None: up to the run's signpost. Such a window is its entities' last. */
+  readonly to: number | undefined
+  /** It has not been cut yet, so the answer's count of pages is about it. */
+  readonly whole: boolean
+}
+
+const second = 1000
+
+/** Whether a window that ends at `to` is longer than the one second that is not cut any more. */
+export const isCuttable = ({ from }: Task, to: number): boolean => to - from > second + 1
+
+/** A window in up to `count` parts, in the order of time; they overlap by a millisecond, since neither bound is known to be inclusive. */
+export const cutSpan = (task: Task, to: number, count: number): ReadonlyArray<Task> => {
+  const seconds = Math.ceil((to - 1 - task.from) / second)
+  const parts = Math.min(count, seconds)
+  const edge = (n: number): number => task.from + Math.floor((n * seconds) / parts) * second
+  return Array.from({ length: parts }, (_, n) => ({
+    ...task,
+    whole: false,
+    from: edge(n),
+    to: n === parts - 1 ? task.to : edge(n + 1) + 1,
+  }))
+}
+
+/** The same window for at most `size` entities at a time. */
+export const inParts = (task: Task, size: number): ReadonlyArray<Task> =>
+  task.ids.length <= size
+    ? [task]
+    : Array.from({ length: Math.ceil(task.ids.length / size) }, (_, n) => ({
+        ...task,
+        ids: task.ids.slice(n * size, (n + 1) * size),
+      }))
