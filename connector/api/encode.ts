@@ -1,3 +1,4 @@
+import { printJson } from './json-text'
 import type { Route } from './route'
 
 /** A request as it goes over the wire. */
@@ -22,7 +23,7 @@ const pairs = (value: unknown): URLSearchParams =>
 
 export const jsonBody = (value: unknown): Required<Pick<Request, 'headers' | 'body'>> => ({
   headers: { 'Content-Type': 'application/json' },
-  body: Buffer.from(JSON.stringify(value)),
+  body: Buffer.from(printJson(value)),
 })
 
 export const formBody = (value: unknown): Required<Pick<Request, 'headers' | 'body'>> => ({

@@ -1,3 +1,4 @@
+import { printJson } from '../api/json-text'
 import type { Location, LocationSyncResult } from '../api/model/location'
 import { toInstant } from '../api/model/scalar'
 import type { Database } from '../snapshot/database'
@@ -30,7 +31,7 @@ export const syncLocations = async (
       codeType: codeType ?? null,
       name: name ?? null,
       active,
-      details: JSON.stringify(details),
+      details: printJson(details),
     })),
   )
   await database.transaction(async () => {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import { gzip } from 'node:zlib'
 import type { ApiError } from '../api/error'
+import { printJson } from '../api/json-text'
 
 /** An answer before it is written. */
 export type Reply = {
@@ -13,7 +14,7 @@ export type Reply = {
 export const jsonReply = (status: number, value: unknown, headers: Reply['headers'] = {}): Reply => ({
   status,
   headers,
-  body: Buffer.from(JSON.stringify(value)),
+  body: Buffer.from(printJson(value)),
 })
 
 /** The documented error body: an object with one field, status (Errors). */

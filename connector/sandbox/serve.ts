@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import type { Api, Lookups } from '../api/api'
+import { printJson } from '../api/json-text'
 import { Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import type { Rule } from './faults'
@@ -50,7 +51,7 @@ const targetOf = (request: IncomingMessage): URL | undefined => {
 }
 
 /** What the log can hold of a request. */
-const brief = (asked: unknown): unknown => ((JSON.stringify(asked) ?? '').length > 10_000 ? null : (asked ?? null))
+const brief = (asked: unknown): unknown => (printJson(asked).length > 10_000 ? null : (asked ?? null))
 
 /** An `Api` over HTTP: the inverse of `httpApi`. */
 export const serve = async (api: Api, serving: Serving): Promise<Server> => {

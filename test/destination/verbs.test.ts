@@ -254,6 +254,18 @@ describe('write', () => {
     expect(readFileSync(ledger, 'utf8')).toContain('{"code":"W20","codeType":null,"active":false}')
   })
 
+  it('sends what an object holds as it came, integers beyond 2^53 too', async () => {
+    const sandbox = await startSandbox()
+    const row =
+      '{"type":"RECORD","record":{"stream":"locations","data":{"code":"W1","additionalAttributes":{"n":9007199254740993}},"emitted_at":1}}'
+    const end = textOf(airbyte.close('locations'))
+    expect((await writing(config(sandbox), catalogOf({ locations: 'code' }), `${row}\n${end}`)).status).toBe(0)
+    const [{ request }] = sandbox.log().filter(({ operation }) => operation === 'syncLocations') as [
+      { request: unknown },
+    ]
+    expect(request).toEqual([{ code: 'W1', active: true, additionalAttributes: { n: 9007199254740993n } }])
+  })
+
   it('ends on SIGTERM with states that hold', async () => {
     const sandbox = await withClinic({ latency: { least: 60, most: 60 } })
     const stdin = textOf(streamOf(airbyte, 'visit_records', 'id', visits(0, 5000), { every: 100 }))
