@@ -19,6 +19,11 @@ RUN install -d -o node -g node /airbyte
 WORKDIR /airbyte
 USER 1000:1000
 
+FROM runtime AS destination
+LABEL io.airbyte.name=feedback/destination-feedback io.airbyte.version=0.1.0
+ENV AIRBYTE_ENTRYPOINT=/connector/build/bin/destination-feedback.js
+ENTRYPOINT ["/connector/build/bin/destination-feedback.js"]
+
 FROM runtime AS source
 LABEL io.airbyte.name=feedback/source-feedback io.airbyte.version=0.1.0
 ENV AIRBYTE_ENTRYPOINT=/connector/build/bin/source-feedback.js

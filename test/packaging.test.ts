@@ -90,7 +90,8 @@ type Metadata = {
     readonly tags: ReadonlyArray<string>
     readonly maxSecondsBetweenMessages: number
     readonly allowedHosts: { readonly hosts: ReadonlyArray<string> }
-    readonly suggestedStreams: { readonly streams: ReadonlyArray<string> }
+    readonly connectorType: string
+    readonly suggestedStreams?: { readonly streams: ReadonlyArray<string> }
   }
 }
 
@@ -129,7 +130,10 @@ const configAt = (target: string, path: string): Shape | undefined => {
   return reached[0]
 }
 
-const targets = [{ target: 'source', file: 'metadata.yaml', id: '4292254d-b6c0-4d89-a049-de488cb2028b' }]
+const targets = [
+  { target: 'source', file: 'metadata.yaml', id: '4292254d-b6c0-4d89-a049-de488cb2028b' },
+  { target: 'destination', file: 'metadata.destination.yaml', id: '7c1d2f6e-3b0a-4e57-9a44-1f8e5b6d0c93' },
+]
 
 describe.each(targets)('the image and listing of $target', ({ target, file, id }) => {
   const metadata = parse(text(file)) as Metadata
@@ -142,7 +146,8 @@ describe.each(targets)('the image and listing of $target', ({ target, file, id }
     expect(validate({ ...metadata, more: 1 })).toBe(false)
   })
 
-  it('keeps its identity, licence and language', () => {
+  it('keeps its identity, role, licence and language', () => {
+    expect(data.connectorType).toBe(target)
     expect(data.definitionId).toBe(id)
     expect(data.license).toBe(manifest.license)
     expect(data.tags).toContain('language:typescript')
@@ -178,9 +183,9 @@ describe.each(targets)('the image and listing of $target', ({ target, file, id }
   })
 
   it('suggests streams that exist', () => {
-    expect(data.suggestedStreams.streams.filter((name) => !existsSync(join(root, 'catalog', `${name}.json`)))).toEqual(
-      [],
-    )
+    const suggested = data.suggestedStreams?.streams ?? []
+    expect(suggested.length > 0).toBe(target === 'source')
+    expect(suggested.filter((name) => !existsSync(join(root, 'catalog', `${name}.json`)))).toEqual([])
   })
 
   it('allows hosts that its config names', () => {
