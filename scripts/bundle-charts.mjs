@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'rolldown'
 
@@ -13,7 +13,7 @@ await build({
   platform: 'node',
   logLevel: 'warn',
   output: {
-    file: join(root, process.argv[2] ?? 'build', 'snapshot/charts.js'),
+    file: resolve(root, process.argv[2] ?? 'build', 'snapshot/charts.js'),
     format: 'cjs',
     minify: true,
     postBanner: `/*!\n${licences.join('\n\n')}\n*/`.replaceAll(/\*\/(?!$)/g, '* /'),

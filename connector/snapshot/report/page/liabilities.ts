@@ -1,5 +1,5 @@
 import { type Liabilities, severities } from '../liabilities'
-import { liabilitiesByCategory } from './figures'
+import { liabilitiesByCategory } from './figures/in-rows'
 import { day, plural, whole } from './format'
 import { type Html, html } from './html'
 import { chart, legend, missing, section, table } from './parts'

@@ -1,5 +1,5 @@
 import { renderChart } from '../../charts'
-import type { Figure } from './figures'
+import type { Figure } from './figures/figure'
 import { Html, html } from './html'
 
 /** The two widths that a chart is drawn for, in pixels: a phone or half a sheet of paper, and half of a screen. */

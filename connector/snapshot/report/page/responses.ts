@@ -1,5 +1,6 @@
 import type { Report } from '../../report'
-import { answeredOverTime, lineWords, responseTimes } from './figures'
+import { answeredOverTime, lineWords } from './figures/over-time'
+import { responseTimes } from './figures/response-times'
 import { hours, plural, share, whole } from './format'
 import { type Html, html } from './html'
 import { chart, missing, section } from './parts'

@@ -1,5 +1,6 @@
 import type { Reviews } from '../reviews'
-import { lineWords, periodName, ratingDistribution, ratingOverTime, reviewsOverTime } from './figures'
+import { ratingDistribution } from './figures/in-rows'
+import { lineWords, periodName, ratingOverTime, reviewsOverTime } from './figures/over-time'
 import { plural, rating, share, whole } from './format'
 import { type Html, html } from './html'
 import { chart, missing, section } from './parts'

@@ -1,5 +1,5 @@
 import type { Sentiments } from '../sentiments'
-import { sentimentByCategory, tonalities } from './figures'
+import { sentimentByCategory, tonalities } from './figures/in-rows'
 import { plural, whole } from './format'
 import type { Html } from './html'
 import { chart, legend, missing, section } from './parts'

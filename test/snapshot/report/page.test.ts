@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readReport } from '../../../connector/snapshot/report'
+import { page } from '../../../connector/snapshot/report/page'
+import { html } from '../../../connector/snapshot/report/page/html'
+import type { Snapshot } from '../../../connector/snapshot/snapshot'
+import { at, deleted, finished, open, save, started } from '../made-up-run'
+import { fill } from './made-up-reviews'
+
+describe('the page', () => {
+  let snapshot: Snapshot
+  beforeAll(async () => {
+    snapshot = await open()
+    await fill(snapshot)
+  })
+  afterAll(() => snapshot.db.close())
+
+  it('escapes whatever the data holds', async () => {
+    const text = page(await readReport(snapshot, at))
+    expect(text.includes('&quot;&gt;&lt;script&gt;throw 1&lt;/script&gt;')).toBe(true)
+    expect(text.match(/<(script|img|iframe|object|embed)\b/g)).toBe(null)
+    expect(text.includes('what a patient said')).toBe(false)
+  })
+
+  it('is the same for the same data', async () => {
+    const made = await readReport(snapshot, at)
+    const [once, again] = [page(made), page(made)]
+    expect(once === again).toBe(true)
+  })
+
+  it('names no address to fetch anything from', async () => {
+    const text = page(await readReport(snapshot, at))
+    const names = [...text.matchAll(/\b(?:href|src)="([^"]*)"/g)].map(([, address]) => address)
+    expect(names).toEqual(['data:,'])
+    expect(text.match(/url\(|@import/g)).toBe(null)
+  })
+
+  it('says in each section which stream is missing', async () => {
+    const empty = await open()
+    try {
+      await save(empty, [started(deleted()), finished('deleted_reviews')])
+      const text = page(await readReport(empty, at))
+      expect(text.match(/does not hold the stream reviews/g)).toHaveLength(5)
+      expect(text).toContain('neither the stream review_sentiments nor reviews with contents')
+      expect(text.includes('<svg')).toBe(false)
+    } finally {
+      empty.db.close()
+    }
+  })
+
+  it('is made for a file into which nothing was loaded', async () => {
+    const empty = await open()
+    try {
+      expect(page(await readReport(empty, at))).toContain('Nothing was loaded into this file yet.')
+    } finally {
+      empty.db.close()
+    }
+  })
+})
+
+describe('html', () => {
+  it('escapes parts and leaves HTML as it is', () => {
+    const attack = `<a href='x' onclick="y">&`
+    expect(html`<p title="${attack}">${[attack, html`<b>${1}</b>`]}${null}${undefined}</p>`.text).toBe(
+      '<p title="&lt;a href=&#39;x&#39; onclick=&quot;y&quot;&gt;&amp;">&lt;a href=&#39;x&#39; onclick=&quot;y&quot;&gt;&amp;<b>1</b></p>',
+    )
+  })
+})

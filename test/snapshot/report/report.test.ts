@@ -1,0 +1,194 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { readReport } from '../../../connector/snapshot/report'
+import type { Snapshot } from '../../../connector/snapshot/snapshot'
+import { reviews as declared } from '../../../connector/streams/reviews'
+import { at, deleted, finished, info, instant, integer, open, rows, save, started, state, whole } from '../made-up-run'
+
+const stream = { ...declared, syncMode: 'incremental' } as const
+const sent = (id: number, mentioned: string, more: object = {}) =>
+  JSON.stringify({ id, modifiedTime: '2026-01-01T12:00:00.000Z', mentionTime: mentioned, ...more })
+const text = { type: ['null', 'string'] }
+
+describe('a report', () => {
+  let snapshot: Snapshot
+  beforeEach(async () => {
+    snapshot = await open()
+  })
+  afterEach(() => snapshot.db.close())
+  const told = async (...texts: string[]) => {
+    await save(snapshot, whole(stream, ...texts))
+    return readReport(snapshot, at)
+  }
+
+  it('counts reviews by period, without a gap', async () => {
+    const { reviews } = await told(
+      sent(1, '2025-01-31T23:59:00.000Z', { rating: 4 }),
+      sent(2, '2025-02-01T00:00:00.000Z', { rating: 5, engagements: [{ engagementTime: '2025-02-02T00:00:00.000Z' }] }),
+      sent(3, '2025-02-28T00:00:00.000Z', { rating: 2 }),
+      sent(4, '2026-01-01T00:00:00.000Z', { rating: 0 }),
+      JSON.stringify({ id: 5, modifiedTime: '2026-01-01T12:00:00.000Z', rating: 1.5 }),
+    )
+    expect(reviews).toMatchObject({ reviews: 5, rated: 4, meanRating: 3.125, period: 'month', undated: 1 })
+    expect(reviews?.points).toHaveLength(13)
+    expect(reviews?.points.slice(0, 3)).toEqual([
+      { start: '2025-01-01', reviews: 1, answered: 0, meanRating: 4 },
+      { start: '2025-02-01', reviews: 2, answered: 1, meanRating: 3.5 },
+      { start: '2025-03-01', reviews: 0, answered: 0, meanRating: null },
+    ])
+    expect(reviews?.points.at(-1)).toEqual({ start: '2026-01-01', reviews: 1, answered: 0, meanRating: null })
+    expect(reviews?.ratings).toEqual([0, 2, 0, 1, 1])
+  })
+
+  it.each([
+    ['2026-01-02', 'day', 2],
+    ['2026-03-20', 'week', 12],
+    ['2031-01-01', 'quarter', 21],
+    ['2046-01-01', 'year', 21],
+  ])('takes a period that fits: to %s by %s', async (end, period, points) => {
+    const { reviews } = await told(sent(1, '2026-01-01T10:00:00.000Z'), sent(2, `${end}T10:00:00.000Z`))
+    expect(reviews?.period).toBe(period)
+    expect(reviews?.points).toHaveLength(points)
+  })
+
+  it('counts tonalities by category, from the contents where there is no stream of them', async () => {
+    const said = (category: string | undefined, tonality: string) => ({ category, tonality })
+    const { sentiments } = await told(
+      sent(1, '2026-01-01T10:00:00.000Z', {
+        contents: [
+          { id: 1, sentiments: [said('Staff', 'positive'), said('Staff', 'NEGATIVE'), said('Access', 'neutral')] },
+          { id: 2, sentiments: null },
+          { id: 3, sentiments: [said(undefined, 'positive'), said('Access', 'mixed'), said('Staff', 'positive')] },
+        ],
+      }),
+    )
+    expect(sentiments).toEqual({
+      categories: [
+        { category: 'Staff', negative: 1, neutral: 0, positive: 2 },
+        { category: 'Access', negative: 0, neutral: 1, positive: 0 },
+        { category: null, negative: 0, neutral: 0, positive: 1 },
+      ],
+      others: 0,
+      othersTotal: 0,
+      unclear: 1,
+    })
+    const shape = { reviewId: integer, id: integer, reviewModifiedTime: instant }
+    const children = info(
+      'review_sentiments',
+      { ...shape, category: text, tonality: text },
+      ['id'],
+      'reviewModifiedTime',
+    )
+    await save(
+      snapshot,
+      whole(
+        children,
+        JSON.stringify({
+          reviewId: 1,
+          reviewModifiedTime: '2026-01-01T12:00:00.000Z',
+          id: 1,
+          ...said('Billing', 'negative'),
+        }),
+      ),
+    )
+    expect((await readReport(snapshot, at)).sentiments?.categories).toEqual([
+      { category: 'Billing', negative: 1, neutral: 0, positive: 0 },
+    ])
+  })
+
+  it('ranks many good ratings before a few better ones', async () => {
+    const rated = (location: number, count: number, rating: number) =>
+      Array.from({ length: count }, (_, i) =>
+        sent(location * 100 + i, '2026-01-01T10:00:00.000Z', {
+          rating,
+          location: { id: location, name: `L${location}` },
+        }),
+      )
+    const { locations } = await told(...rated(1, 1, 5), ...rated(2, 40, 4.5), ...rated(3, 40, 1), ...rated(4, 2, 0))
+    expect(locations?.map(({ name }) => name)).toEqual(['L2', 'L1', 'L3', 'L4'])
+    expect(locations?.map(({ reviews, rated: count }) => [reviews, count])).toEqual([
+      [40, 40],
+      [1, 1],
+      [40, 40],
+      [2, 0],
+    ])
+    expect(locations?.at(-1)).toMatchObject({ meanRating: null, estimate: null })
+  })
+
+  it('counts open liabilities by severity and names the oldest of the worst, without what was said', async () => {
+    const liability = (id: number, level: number | undefined, categoryName?: string) => ({
+      liabilityId: id,
+      severity: { level },
+      categoryName,
+      justification: 'SAID',
+    })
+    const holding = (id: number, mentioned: string, liabilities: ReadonlyArray<object>, status = 'pending') =>
+      sent(id, mentioned, { contents: [{ id: 1, liabilities }], taskDetails: { status } })
+    const made = await told(
+      holding(1, '2026-01-02T10:00:00.000Z', [liability(11, 2, 'Negligence'), liability(12, 1)]),
+      holding(2, '2026-01-01T10:00:00.000Z', [liability(13, 2, 'Negligence'), liability(14, undefined, 'Harassment')]),
+      holding(3, '2026-01-01T10:00:00.000Z', [liability(15, 3, 'Assault')], 'completed'),
+    )
+    expect(made.liabilities?.total).toEqual({ high: 0, medium: 2, low: 1, other: 1 })
+    expect(made.liabilities?.categories[0]).toEqual({
+      category: 'Negligence',
+      counts: { high: 0, medium: 2, low: 0, other: 0 },
+    })
+    expect(made.liabilities?.oldest.map(({ liabilityId, task }) => [liabilityId, task])).toEqual([
+      ['13', 'pending'],
+      ['11', 'pending'],
+    ])
+    expect(JSON.stringify(made)).not.toContain('SAID')
+  })
+
+  it('sorts answers by how long they took', async () => {
+    const answered = (id: number, ...times: string[]) =>
+      sent(id, '2026-01-01T00:00:00.000Z', { engagements: times.map((engagementTime) => ({ engagementTime })) })
+    const { responses } = await told(
+      answered(1, '2026-01-01T04:00:00.000Z', '2026-01-01T00:30:00.000Z'),
+      answered(2, '2026-01-01T01:00:00.000Z'),
+      answered(3, '2026-02-01T00:00:00.000Z'),
+      answered(4, '2025-12-31T00:00:00.000Z'),
+      answered(5),
+    )
+    expect(responses).toMatchObject({ answered: 4, medianHours: 1, unclear: 1 })
+    expect(responses?.buckets.map(({ count }) => count)).toEqual([1, 1, 0, 0, 0, 0, 1])
+  })
+
+  it('tells what came undeclared, and what verify finds', async () => {
+    await save(snapshot, whole(stream, sent(1, '2026-01-01T10:00:00.000Z', { unknown_attributes: { mood: 1 } })))
+    await save(snapshot, [
+      started(deleted()),
+      rows('deleted_reviews', '{"id":7,"modifiedTime":"2026-01-01T00:00:00Z","why":1}'),
+      state('deleted_reviews', {}, 2),
+    ])
+    await snapshot.db.run(`UPDATE reviews SET rating = 9`)
+    const { health } = await readReport(snapshot, at)
+    const read = { rows: 1, first: '2026-01-02T00:00:00.000Z', last: '2026-01-02T00:00:00.000Z' }
+    expect(health.undeclared).toEqual([
+      { stream: 'deleted_reviews', attribute: 'why', ...read },
+      { stream: 'reviews', attribute: 'mood', ...read },
+    ])
+    expect(health.checks.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['ratings', 'values as they came', 'loads ended']),
+    )
+    expect(health.runs).toMatchObject([
+      { run: 2, streams: 1, records: 1, incomplete: ['deleted_reviews'] },
+      { run: 1, streams: 1, records: 1, incomplete: [] },
+    ])
+    expect(health.streams).toMatchObject([
+      { stream: 'deleted_reviews', rows: 1, status: 'incomplete', completed: null },
+      { stream: 'reviews', rows: 1, status: 'complete', completed: '2026-01-02T00:00:00.000Z' },
+    ])
+  })
+
+  it('says null of what no stream could tell', async () => {
+    await save(snapshot, [started(deleted()), finished('deleted_reviews')])
+    expect(await readReport(snapshot, at)).toMatchObject({
+      reviews: null,
+      sentiments: null,
+      locations: null,
+      liabilities: null,
+      responses: null,
+    })
+  })
+})
