@@ -1,4 +1,5 @@
 import { configFailure, type Failure, transientFailure } from '../cdk/failure'
+import { quotable } from './refusal'
 
 /** What can go wrong with one request. `message` never quotes a secret or a record. */
 export type ApiError =
@@ -32,8 +33,8 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
       return transientFailure(`${operation}: the answer is not what was asked for, at ${error.path}: ${error.message}.`)
     case 'Application':
       return transientFailure(
-        `${operation}: the service reports an application error (code ${error.code}). Run again later.`,
-        error.message,
+        `${operation}: the service reports an application error (code ${codeOf(error.code)}). Run again later.`,
+        quotable(error.message),
       )
     case 'TooLarge':
       return transientFailure(
@@ -48,6 +49,9 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
       )
   }
 }
+
+/** A code is a word or a number; the list of them is not shown (Errors), and a sentence may say things of people. */
+const codeOf = (code: string): string => (/^[\w.:-]{1,40}$/.test(code) ? code : 'not readable')
 
 /** Whether a network code means that no secure connection could be agreed on. */
 export const isTls = (code: string): boolean =>

@@ -13,16 +13,19 @@ export const texts = (value: unknown): ReadonlyArray<string> =>
       ? Object.values(value).flatMap(texts)
       : []
 
-/** What the documented error body says (Errors): one short line; an e-mail address or a text that `hidden` holds is masked. */
+/** What the service says, as it may be repeated: one short line; an e-mail address or a text that `hidden` holds is masked. */
+export const quotable = (text: string, hidden: ReadonlyArray<string> = []): string =>
+  redact(hidden)(text.replace(/[\p{C}\s]+/gu, ' '))
+    .replace(/[^\s@]+@[^\s@]+/g, '***')
+    .trim()
+    .slice(0, longest)
+
+/** What the documented error body says (Errors). */
 const said = (body: Buffer, hidden: ReadonlyArray<string>): string => {
   try {
     const { status } = JSON.parse(body.subarray(0, 100_000).toString('utf8'))
     const text = [status.message, status.code].find((part) => typeof part === 'string' || typeof part === 'number')
-    const line = String(text ?? '').replace(/[\p{C}\s]+/gu, ' ')
-    return redact(hidden)(line)
-      .replace(/[^\s@]+@[^\s@]+/g, '***')
-      .trim()
-      .slice(0, longest)
+    return quotable(String(text ?? ''), hidden)
   } catch {
     return ''
   }

@@ -1,0 +1,214 @@
+import type { ServerResponse } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import { answer, listen, type Seen } from '../api/listen'
+import { file, fresh, type Ran, run } from '../support/command'
+
+/** What no output may hold: fit for a header, and different in every encoding. */
+const secret = 'mark/ed+s3cret="&x'
+const padded = [0, 1, 2].map((shift) => Buffer.from(`${'-'.repeat(shift)}${secret}`).toString('base64'))
+/** The characters that the secret alone decides, wherever it begins. */
+const base64 = padded.map((text, shift) =>
+  text.slice(Math.ceil((shift * 4) / 3), Math.floor(((shift + secret.length) * 4) / 3)),
+)
+const hex = Buffer.from(secret).toString('hex')
+const form = new URLSearchParams({ secret }).toString().slice('secret='.length)
+const plain = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), form, hex]
+const told = [...plain, ...padded, ...padded.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'))]
+const forms = [...plain, ...base64, ...base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'))]
+
+const person = {
+  name: 'Rosalind Quickwater',
+  mail: 'rosalind.quickwater@example.org',
+  words: 'The nurse forgot me twice',
+}
+const personal = Object.values(person)
+
+const records = (stdout: string): ReadonlyArray<string> =>
+  stdout.split('\n').filter((line) => line.includes('"type":"RECORD","record":{"stream":"reviews"'))
+const others = (stdout: string): string =>
+  stdout
+    .split('\n')
+    .filter((line) => !line.includes('"type":"RECORD"'))
+    .join('\n')
+
+const clean = ({ stdout, stderr }: Ran, words: ReadonlyArray<string> = []): void => {
+  for (const form of forms) {
+    expect(stdout).not.toContain(form)
+    expect(stderr).not.toContain(form)
+  }
+  for (const word of [...personal, ...words]) {
+    expect(others(stdout)).not.toContain(word)
+    expect(stderr).not.toContain(word)
+  }
+}
+
+const timeouts = { connect_seconds: 2, response_seconds: 5, max_wait_seconds: 1 }
+const settings = (base_url: string, more: object = {}) => ({
+  base_url,
+  credentials: { auth_type: 'access_token', access_token: secret },
+  timeouts,
+  ...more,
+})
+const sourceOf = (base_url: string, more: object = {}) => ({
+  ...settings(base_url, { start_date: '2000-01-01T00:00:00Z' }),
+  privacy: { hash: ['export.visitRecordId'], hash_key: `${secret}2` },
+  ...more,
+})
+const application = (url: string) => ({
+  credentials: {
+    auth_type: 'application',
+    application_id: 'us',
+    application_secret: secret,
+    token_url: `${url}/token`,
+  },
+})
+
+const catalog = file({
+  streams: ['reviews', 'deleted_reviews'].map((name) => ({
+    stream: { name, json_schema: {} },
+    sync_mode: 'incremental',
+  })),
+})
+const visit = { Email: person.mail, FirstName: person.name, Comment: person.words }
+const writing = file({
+  streams: [
+    {
+      stream: { name: 'visits', json_schema: {} },
+      sync_mode: 'full_refresh',
+      destination_sync_mode: 'append',
+      destination_object_name: 'visit_records',
+    },
+  ],
+})
+const airbyte = `${JSON.stringify({ type: 'RECORD', record: { stream: 'visits', data: visit, emitted_at: 1 } })}\n`
+const singer = [
+  { type: 'SCHEMA', stream: 'visit_records', schema: { properties: {} }, key_properties: [] },
+  { type: 'RECORD', stream: 'visit_records', record: visit },
+]
+  .map((line) => `${JSON.stringify(line)}\n`)
+  .join('')
+
+type Verb = readonly [name: string, program: string, args: (path: string) => ReadonlyArray<string>, stdin?: string]
+
+/** Every verb that reads the configuration of the source, or of the destination. */
+const reading: ReadonlyArray<Verb> = [
+  ['check', 'source-feedback', (path) => ['check', '--config', path]],
+  ['discover', 'source-feedback', (path) => ['discover', '--config', path]],
+  ['read', 'source-feedback', (path) => ['read', '--config', path, '--catalog', catalog]],
+  ['the tap', 'tap-feedback', (path) => ['--config', path]],
+  ['the tap --discover', 'tap-feedback', (path) => ['--config', path, '--discover']],
+  ['the tap --test', 'tap-feedback', (path) => ['--config', path, '--test']],
+  ['catalog', 'feedback', (path) => ['catalog', '--config', path]],
+  ['sync', 'feedback', (path) => ['sync', '--config', path, '--db', fresh('duckdb'), '--select', 'reviews']],
+]
+const written: ReadonlyArray<Verb> = [
+  ['check', 'destination-feedback', (path) => ['check', '--config', path]],
+  ['discover', 'destination-feedback', (path) => ['discover', '--config', path]],
+  ['write', 'destination-feedback', (path) => ['write', '--config', path, '--catalog', writing], airbyte],
+  ['the target', 'target-feedback', (path) => ['--config', path], singer],
+]
+
+const said =
+  (status: number) =>
+  (verb: Verb): readonly [number, string, Verb] => [status, `${verb[1]}: ${verb[0]}`, verb]
+
+/** Says again all it was told, in every form, wherever a message may stand. */
+const parrot = (status: number) => (seen: Seen, response: ServerResponse) => {
+  const all = [person.mail, seen.body, JSON.stringify(seen.headers), ...told].join(' ')
+  const said = { code: all, message: all }
+  const location =
+    status >= 300 && status < 400 ? { Location: `https://elsewhere.example/?${encodeURIComponent(secret)}` } : {}
+  answer(response, status, { status: said, data: said, records: said, error: all }, location)
+}
+
+describe('a service that repeats what it is told', () => {
+  it.concurrent.each([
+    ...[...reading, ...written].map(said(403)),
+    ...[...reading, ...written]
+      .filter(([name]) => ['read', 'sync', 'write', 'check', 'the tap'].includes(name))
+      .map(said(200)),
+    ...reading.filter(([name]) => ['check', 'read'].includes(name)).map(said(302)),
+  ])(
+    'with status %i gets no secret and no words into the output of %s',
+    async (status, name, [, program, args, stdin]) => {
+      const { url } = await listen(parrot(status))
+      const config = written.some(([, other]) => other === program) ? settings(url) : sourceOf(url)
+      const ran = await run(program, args(file(config)), stdin === undefined ? {} : { stdin })
+      clean(ran)
+      if (!/discover|catalog/.test(name))
+        expect(ran.stdout + ran.stderr).toMatch(/\(?403|application error|FAILED|redirects|rejected|permission|answer/)
+    },
+  )
+
+  it.concurrent.each(reading.filter(([name]) => ['check', 'read', 'the tap'].includes(name)).map(said(401)))(
+    'with status %i gets none from an exchange of tokens into the output of %s',
+    async (_status, _name, [, program, args]) => {
+      const { url } = await listen(parrot(401))
+      const ran = await run(program, args(file(sourceOf(url, application(url)))))
+      clean(ran)
+      expect(ran.stdout + ran.stderr).toMatch(/refused the application/)
+    },
+  )
+})
+
+describe('a config that is wrong elsewhere', () => {
+  it.concurrent.each([
+    ['another key', { page_size: secret, start_date: 7 }],
+    ['the kind of credentials', { credentials: { auth_type: secret, access_token: secret } }],
+    ['the Redis URL', { rate_limit: { redis_url: `http://:${encodeURIComponent(secret)}@127.0.0.1:1` } }],
+    ['Redis itself', { rate_limit: { redis_url: `redis://:${encodeURIComponent(secret)}@127.0.0.1:1` } }],
+    ['the host', { base_url: 'http://127.0.0.1:1' }],
+  ])('(%s) is told without its secrets', async (_, wrong) => {
+    const ran = await run('source-feedback', ['check', '--config', file(sourceOf('http://127.0.0.1:1', wrong))])
+    clean(ran)
+    expect(ran.stdout).toMatch(/FAILED|transient_error/)
+  })
+
+  it('(not JSON) is told without its secrets', async () => {
+    const text = JSON.stringify(sourceOf('http://127.0.0.1:1'))
+    clean(await run('source-feedback', ['check', '--config', file(text.slice(0, text.indexOf('mark/ed') + 30))]))
+  })
+})
+
+describe('a run that is well', () => {
+  const withSandbox = async (body: (sandbox: Sandbox) => Promise<void>) => {
+    const granted = new Map([
+      [secret, ['exportReviews', 'exportDeletedReviews', 'createVisitRecords', 'syncLocations'] as const],
+    ])
+    const sandbox = await startSandbox({ reviews: 300, granted, faults: [] })
+    try {
+      await body(sandbox)
+    } finally {
+      await sandbox.close()
+    }
+  }
+
+  it('keeps texts, names and addresses of people out of its logs', () =>
+    withSandbox(async (sandbox) => {
+      const config = file(sourceOf(sandbox.url))
+      const ran = await run('source-feedback', ['read', '--config', config, '--catalog', catalog])
+      const words = (await sandbox.truth()).reviews.flatMap(({ json }) => {
+        const { contents = [], taskDetails } = JSON.parse(json)
+        const said = contents.map(({ response }: { readonly response?: string }) => response)
+        return [...said, taskDetails?.ownerEmail, taskDetails?.ownerName, taskDetails?.closureComment]
+      })
+      expect(records(ran.stdout)).toHaveLength(300)
+      clean(
+        ran,
+        words.filter((word): word is string => typeof word === 'string' && word.length > 8),
+      )
+
+      const db = fresh('duckdb')
+      const verbs = [
+        ['sync', '--config', config, '--db', db, '--select', 'reviews,deleted_reviews'],
+        ['verify', '--db', db],
+        ['state', 'export', '--db', db],
+      ]
+      for (const args of verbs)
+        clean(
+          await run('feedback', args),
+          words.slice(0, 100).filter((word) => word?.length > 8),
+        )
+    }))
+})
