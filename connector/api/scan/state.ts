@@ -3,7 +3,7 @@ import { toInstant, toMillis } from '../model/scalar'
 import { filterFrom, nextCursor } from './cursor'
 import type { Marker } from './marker'
 import { filtersDigest } from './marker'
-import type { Memory } from './memory'
+import type { Memory, Version } from './memory'
 import { newPass, overlapOf, type Pass } from './pass'
 import { type Gathering, gathered, nothing, recentSince } from './recent'
 import type { Scope, Window } from './window'
@@ -75,6 +75,12 @@ export const begin = (start: {
 /** The time up to which nothing can have been missed if the scan ended now, by whichever clock rows are stamped. */
 export const certainNow = ({ signpost, reached }: State): O.Option<number> =>
   reached === undefined || signpost === undefined ? O.none : O.some(Math.min(signpost, reached))
+
+/** Does the row belong to this run? Later changes are the next one's. */
+export const isDue =
+  ({ signpost }: State) =>
+  ({ modifiedTime }: Version): boolean =>
+    signpost !== undefined && modifiedTime <= signpost
 
 /** What the next run's filter would be if the scan ended now. */
 export const nextFrom = (from: From, state: State): number =>

@@ -1,23 +1,14 @@
 import * as E from 'fp-ts/Either'
-import { type Failure, transientFailure } from '../../cdk/failure'
+import type { Failure } from '../../cdk/failure'
 import type { Cut, Page } from '../page'
-import { floorToSecond } from './cursor'
 import { type Memory, placesOf, type Version } from './memory'
 import { mentionTime } from './mention'
-import { judge, newPass, type Rules, type Verdict } from './pass'
+import { onward } from './onward'
+import { judge } from './pass'
 import { gather } from './recent'
-import { info, type Note, signpost, warn } from './signpost'
-import { type Exact, type From, nextFrom, overlapNow, type State } from './state'
-import { cut, type Filters } from './window'
-
-/** What a scan is about; the same for all its pages. */
-export type Subject = {
-  readonly operation: string
-  readonly hasMentionTime: boolean
-  readonly filters: Filters
-  readonly from: From
-  readonly rules: Rules
-}
+import { type Note, signpost, warn } from './signpost'
+import { type Exact, isDue, nextFrom, overlapNow, type State } from './state'
+import type { Subject } from './subject'
 
 /** What came of a page. */
 export type Turn = { readonly state: State; readonly rows: ReadonlyArray<Cut>; readonly notes: ReadonlyArray<Note> }
@@ -53,7 +44,7 @@ export const turn =
     const kept: State = {
       ...state,
       taken: state.taken + 1,
-      recent: gather(state.recent, sweeping ? emitted : rows.filter(upTo(state)), nextFrom(subject.from, state)),
+      recent: gather(state.recent, sweeping ? emitted : rows.filter(isDue(state)), nextFrom(subject.from, state)),
       unmentioned: state.unmentioned + (sweeping ? emitted.length : 0),
       exact: state.exact && { ...state.exact, unseen: state.exact.unseen + fresh.length },
     }
@@ -61,7 +52,7 @@ export const turn =
       state: next,
       rows: emitted,
       notes: [...notes, ...more],
-    }))(onVerdict(subject, memory, kept, page, verdict))
+    }))(onward(subject, memory, kept, page, verdict))
   }
 
 /** Nothing speaks against an order yet. */
@@ -103,138 +94,16 @@ const arrive = (subject: Subject, state: State, page: Page, now: number): readon
 
 /** The longest page so far; a page that is full by the limit its echo tells shows what the service clamps ours to now. */
 const lengthNow = ({ longest }: State, { rows, filter }: Page): number =>
-  filter.limit != null && rows.length >= filter.limit ? rows.length : Math.max(longest, rows.length)
+  filter.limit != null && filter.limit > 0 && rows.length >= filter.limit ? rows.length : Math.max(longest, rows.length)
 
 const firstRound = (): Exact => ({ round: 1, barren: 0, unseen: 0, held: new Map() })
 
-const upTo =
-  ({ signpost: post }: State) =>
-  ({ modifiedTime }: Cut): boolean =>
-    post !== undefined && modifiedTime <= post
-
 /** Up to the signpost, and neither this version nor a later one sent already, as far as that is remembered. */
 const freshness = (state: State): ((row: Cut, met: Version | undefined) => boolean) => {
-  const due = upTo(state)
+  const due = isDue(state)
   return (row, met) => {
     if (!due(row)) return false
     const sent = state.exact === undefined ? met?.modifiedTime : state.exact.held.get(row.id)
     return sent === undefined || sent < row.modifiedTime || (state.signpost !== undefined && sent > state.signpost)
   }
-}
-
-type Onward = E.Either<Failure, readonly [State, ReadonlyArray<Note>]>
-
-const onVerdict = (
-  subject: Subject,
-  memory: Memory,
-  state: State,
-  page: Page,
-  verdict: Exclude<Verdict, { readonly _tag: 'Back' }>,
-): Onward => {
-  switch (verdict._tag) {
-    case 'Done':
-      return ended(subject, memory, state)
-    case 'Next':
-      return state.sorted && state.windows[0]?.kind === 'part'
-        ? anchor(subject, memory, { ...state, pass: verdict.pass }, page.rows)
-        : E.right([{ ...state, pass: verdict.pass }, []])
-    case 'Broken': {
-      if (state.windows[0]?.kind === 'part')
-        return subject.rules.halving ? halved(subject, memory, state, page, verdict.why) : ended(subject, memory, state)
-      const flawed = { ...state, flawed: true }
-      return verdict.pass === undefined
-        ? ended(subject, memory, flawed)
-        : E.right([{ ...flawed, pass: verdict.pass }, []])
-    }
-  }
-}
-
-/** The window under way is done with, or is read once more if it has to be. */
-const ended = (subject: Subject, memory: Memory, state: State): Onward => {
-  memory.restart()
-  const next: State = {
-    ...state,
-    windows: state.windows.slice(1),
-    pass: newPass(state.from),
-    flawed: false,
-    exact: undefined,
-  }
-  const window = state.windows[0]
-  if (window?.kind === 'exact' && state.exact !== undefined) return again(subject, state, state.exact, next)
-  if (window?.kind === 'sweep' && state.flawed && state.unmentioned > 0)
-    return E.right([
-      next,
-      [
-        warn(
-          `${subject.operation}: ${state.unmentioned} reviews without a mention time were read; the service changed too fast, or keeps too little order, to be sure that these are all. Compare with \`feedback verify --config\`.`,
-        ),
-      ],
-    ])
-  return E.right([next, []])
-}
-
-const mostRounds = 8
-const barrenRounds = 2
-
-const again = (subject: Subject, state: State, exact: Exact, next: State): Onward => {
-  const barren = exact.unseen === 0 ? exact.barren + 1 : 0
-  if (barren >= barrenRounds)
-    return E.right([
-      next,
-      [info(`${subject.operation}: ${exact.held.size} ids were held in memory to read a part that keeps no order.`)],
-    ])
-  return exact.round >= mostRounds
-    ? E.left(
-        transientFailure(
-          `${subject.operation}: the service's rows changed place faster than they could be read, in ${mostRounds} attempts. The cursor of the stream did not move: run again, at a quieter time if possible.`,
-        ),
-      )
-    : E.right([
-        {
-          ...state,
-          pass: newPass(state.from),
-          flawed: false,
-          exact: { ...exact, round: exact.round + 1, barren, unseen: 0 },
-        },
-        [],
-      ])
-}
-
-const halved = (subject: Subject, memory: Memory, state: State, page: Page, why: string): Onward => {
-  const [window, ...others] = state.windows
-  if (window === undefined) return E.right([state, []])
-  memory.restart()
-  const parts = cut(subject.filters, window, {
-    mentions: subject.hasMentionTime ? page.rows.map(mentionTime).filter((time) => time !== undefined) : undefined,
-    sources: (page.filter.sources ?? []).map(Number).filter(Number.isSafeInteger),
-    signpost: state.signpost ?? 0,
-  })
-  const first = state.windows.length === 1 && Object.keys(window).length === 1
-  const message = `${subject.operation}: ${why}; the rest is read in smaller parts, some rows twice.`
-  return E.right([
-    { ...state, windows: [...parts, ...others], pass: newPass(state.from), flawed: false },
-    [first ? warn(message) : { level: 'debug', message }],
-  ])
-}
-
-/** In the order of modifiedTime: goes on from the second that the last row lies in, and ends at the first row after the signpost. */
-const anchor = (subject: Subject, memory: Memory, state: State, rows: ReadonlyArray<Cut>): Onward => {
-  const last = rows[rows.length - 1]
-  if (rows.some(({ modifiedTime }, i) => modifiedTime < (rows[i - 1]?.modifiedTime ?? modifiedTime))) {
-    memory.restart()
-    return E.right([
-      { ...state, sorted: false, pass: newPass(state.from) },
-      [
-        warn(
-          `${subject.operation}: the rows do not come in the order of modifiedTime. They are read anew as if in no order; set export_order to unspecified.`,
-        ),
-      ],
-    ])
-  }
-  if (last === undefined) return E.right([state, []])
-  if (!upTo(state)(last)) return ended(subject, memory, state)
-  const from = floorToSecond(last.modifiedTime) - 1
-  if (state.pass.confirming || from <= state.pass.from) return E.right([state, []])
-  memory.restart()
-  return E.right([{ ...state, pass: { ...newPass(from), late: state.pass.late } }, []])
 }
