@@ -38,6 +38,7 @@ export const demo = command({
         `\nDone in ${((Date.now() - begun) / 1000).toFixed(0)} s. ${ok ? 'Try next:' : 'Something is wrong, see above.'}\n`,
       )
       if (ok) for (const sql of queries) await io.print(`  node build/bin/feedback.js query --db ${path} "${sql}"\n`)
+      if (ok) await io.print(`  node build/bin/feedback.js report --db ${path} --out feedback-demo.html\n`)
       return ok ? 0 : 1
     } finally {
       await sandbox.close()

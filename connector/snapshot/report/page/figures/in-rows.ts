@@ -5,7 +5,7 @@ import type { CategorySentiment, Sentiments } from '../../sentiments'
 import { share, whole } from '../format'
 import { accent, bounds, type Figure, ink, none, still, text } from './figure'
 
-const longest = 26
+const longest = 28
 const height = (rows: number): number => rows * 32 + 8
 
 /** Fonts are measured without being seen; a wide one takes this much more for each character. */
