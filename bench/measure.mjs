@@ -6,15 +6,15 @@ import { text } from 'node:stream/consumers'
 
 const usage = join(import.meta.dirname, 'usage.cjs')
 
-/** Runs a node program with its output into a pipe that is counted and thrown away. Seconds, CPU seconds, peak in MiB. */
-export const measure = async (folder, args) => {
+/** Runs a node program, its input from a file, with its output into a pipe that is counted and thrown away. Seconds, CPU seconds, peak in MiB. */
+export const measure = async (folder, args, { stdin = '/dev/null' } = {}) => {
   const file = join(folder, 'usage.json')
   const started = process.hrtime.bigint()
   const child = spawn(
     'bash',
-    ['-o', 'pipefail', '-c', '"$@" | wc -lc', 'bench', process.execPath, '--require', usage, ...args],
+    ['-o', 'pipefail', '-c', '"$@" <"$BENCH_STDIN" | wc -lc', 'bench', process.execPath, '--require', usage, ...args],
     {
-      env: { ...process.env, BENCH_USAGE: file },
+      env: { ...process.env, BENCH_USAGE: file, BENCH_STDIN: stdin },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )

@@ -3,8 +3,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bin } from './bin.mjs'
 import { measure } from './measure.mjs'
+import { postFloor, write } from './writing.mjs'
 
 const here = import.meta.dirname
+
+/** A state for every 1,000 visits, and a few words. */
+const perThousand = (records) => ({ least: records / 1000, most: records / 1000 + 10 })
 
 const lineEach = (records) => ({ least: records, most: records * 1.02 + 50 })
 
@@ -47,6 +51,9 @@ export const rows = {
   large: { ...read('read, 10 times the pages'), scale: 10, once: true },
   late: { ...read('read, 200 ms a page, one by one', { latency: 200, concurrency: 1 }), once: true },
   late8: { ...read('read, 200 ms a page, 8 at a time', { latency: 200, concurrency: 8 }), once: true },
+  post: { name: 'post visits, no connector', lines: perThousand, run: postFloor },
+  write: { name: 'write visits', lines: perThousand, run: write },
+  writeLarge: { name: 'write visits, 10 times as many', lines: perThousand, run: write, scale: 10, once: true },
 }
 
 /** What is compared: a figure, as a ratio to another row's where `to` is given, after taking off `less`; and where it should lie. */
@@ -56,6 +63,8 @@ export const comparisons = [
   { of: 'read', to: 'discard', figure: 'rate' },
   { of: 'all', to: 'read', figure: 'rate', atLeast: 0.5 },
   { of: 'late8', to: 'late', figure: 'rate', atLeast: 6 },
+  { of: 'write', to: 'post', figure: 'rate' },
+  { of: 'writeLarge', to: 'write', figure: 'peak', atMost: 1.1 },
   { of: 'read', figure: 'peak', atMost: 150 },
   { of: 'large', to: 'read', figure: 'peak', atMost: 1.1 },
   { of: 'spec', to: 'node', figure: 'ms', less: 60, atMost: 1.5 },

@@ -35,15 +35,39 @@ const attributesOf = (
 const isBlank = (value: unknown): boolean =>
   value === null || value === undefined || (typeof value === 'string' && value.trim() === '')
 
-/** The value of a column. Names are compared without case where that finds one, since databases fold them; a dotted name goes into objects. */
-const valueOf = (columns: Columns, column: string): unknown => {
-  if (Object.hasOwn(columns, column)) return columns[column]
-  const folded = column.toLowerCase()
-  const name = Object.keys(columns).find((key) => key.toLowerCase() === folded)
-  if (name !== undefined) return columns[name]
-  const [head = '', ...rest] = column.split('.')
-  const inner = rest.length === 0 ? undefined : valueOf(columns, head)
-  return t.UnknownRecord.is(inner) ? valueOf(inner, rest.join('.')) : undefined
+/** Finds the values of columns in a record. */
+type Find = (columns: Columns) => (column: string) => unknown
+
+/**
+ * Names are compared without case where that finds one, since databases fold them; a dotted name goes into objects. What was
+ * found is remembered while records have the same columns, as those of one stream mostly do.
+ */
+const finder = (): Find => {
+  let shape = ''
+  let found = new Map<string, string | undefined>()
+  const nameOf = (columns: Columns, column: string): string | undefined => {
+    if (Object.hasOwn(columns, column)) return column
+    const folded = column.toLowerCase()
+    return Object.keys(columns).find((key) => key.toLowerCase() === folded)
+  }
+  const inside = (columns: Columns, column: string): unknown => {
+    const [head = '', ...rest] = column.split('.')
+    const name = rest.length === 0 ? undefined : nameOf(columns, head)
+    const inner = name === undefined ? undefined : columns[name]
+    return t.UnknownRecord.is(inner) ? finder()(inner)(rest.join('.')) : undefined
+  }
+  return (columns) => {
+    const now = Object.keys(columns).join('\0')
+    if (now !== shape) {
+      shape = now
+      found = new Map()
+    }
+    return (column) => {
+      if (!found.has(column)) found.set(column, nameOf(columns, column))
+      const name = found.get(column)
+      return name === undefined ? inside(columns, column) : columns[name]
+    }
+  }
 }
 
 /** A record's text as its columns. */
@@ -60,12 +84,14 @@ export const mapper = <A>(
   special: Readonly<Record<string, Convert>> = {},
 ) => {
   const attributes = attributesOf(codec, special)
+  const find = finder()
   return (columns: Columns): E.Either<string, A> => {
+    const valueOf = find(columns)
     const wrong: Array<string> = []
     const value: Record<string, unknown> = {}
     for (const [attribute, convert] of attributes) {
       const column = mapping[attribute]
-      const given = valueOf(columns, column ?? attribute)
+      const given = valueOf(column ?? attribute)
       if (isBlank(given)) continue
       const converted = convert(given)
       if (E.isRight(converted)) value[attribute] = converted.right
