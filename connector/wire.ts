@@ -9,6 +9,7 @@ import type { Stream } from './cdk/stream'
 import type { SourceConfig } from './config'
 import { type Connected, connect } from './connect'
 import { streamsFor } from './streams'
+import { nothingSeen } from './streams/entities/seen'
 import { actionsOf, type Privacy } from './streams/privacy'
 import type { Source } from './streams/source'
 import type { DeletedAt } from './streams/tombstones'
@@ -92,7 +93,7 @@ const toSource = (config: SourceConfig, { send }: Connected): Source => ({
     fromReviews: config.entities.from_reviews,
   },
   feedback: toFeedback(config),
-  seen: { keys: new Set(), complete: false },
+  seen: nothingSeen(),
 })
 
 const asInstant = (time: string): string => new Date(toMillis(time)).toISOString()

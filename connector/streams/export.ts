@@ -13,6 +13,7 @@ import type { Failure } from '../cdk/failure'
 import { andThen, chain, type Feed, items } from '../cdk/feed'
 import type { Row } from '../cdk/message'
 import type { Demand, Reader, Reading } from '../cdk/stream'
+import type { Scanned } from './entities/seen'
 import { fresh, type Standing, settled, standingOf, underWay } from './export-state'
 import { partitionWindows } from './partition'
 import { selecting } from './selecting'
@@ -26,8 +27,8 @@ export type Export<Item> = {
   readonly hasMentionTime: boolean
   /** What the streams' projections are given of a record. */
   readonly item: (source: Source) => (cut: Cut) => Item
-  /** The whole export has been read. */
-  readonly ended?: (source: Source) => void
+  /** All that changed since a time has been read. */
+  readonly ended?: (source: Source, scanned: Scanned) => void
 }
 
 /** One selected stream in a scan it may share: what it still wants of each page. */
@@ -94,7 +95,8 @@ const readLegs = <Item>(
     chain((item) => {
       ended = item.last
       const read = item.rows.map(toItem)
-      if (item.last !== undefined) operation.ended?.(source)
+      if (item.last !== undefined && O.isNone(start.marker) && start.windows === undefined)
+        operation.ended?.(source, scannedSince(source, start, digest, item.last))
       return [
         ...noticed.drain().map((message): Reading => ({ _tag: 'Note', level: 'warn', message })),
         ...item.notes.map((note): Reading => ({ _tag: 'Note', ...note })),
@@ -110,7 +112,11 @@ const readLegs = <Item>(
 }
 
 /** Where a leg stands once a scan is complete. */
-const after = <Item>(source: Source, { standing }: Leg<Item>, last: NonNullable<ScanItem['last']>): Standing => {
+const after = (
+  source: Source,
+  { standing }: Pick<Leg<never>, 'standing'>,
+  last: NonNullable<ScanItem['last']>,
+): Standing => {
   const { startDate, lookback } = source
   const cursor = nextCursor(standing.cursor, last.newest)
   const slack = slackBehind(cursor, nextCursor(standing.cursor, last.certain), lookback)
@@ -122,6 +128,17 @@ const after = <Item>(source: Source, { standing }: Leg<Item>, last: NonNullable<
     marker: O.none,
   }
 }
+
+/** A whole scan, whoever wanted it. */
+const scannedSince = (
+  source: Source,
+  { from: { startDate, cursor, lookback } }: ScanStart,
+  digest: string,
+  last: NonNullable<ScanItem['last']>,
+): Scanned => ({
+  from: filterFrom(startDate, cursor, lookback),
+  state: settled(after(source, { standing: { ...fresh, cursor } }, last), startDate, digest),
+})
 
 const startOf = <Item>(operation: Export<Item>, source: Source, legs: ReadonlyArray<Leg<Item>>): ScanStart => {
   const { startDate, lookback, partition } = source

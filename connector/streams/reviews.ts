@@ -1,10 +1,11 @@
+import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { cutter } from '../api/cut'
 import { fetchReviews } from '../api/export'
 import { Review } from '../api/model/review'
 import { described, optional } from '../api/model/scalar'
 import { stream } from '../cdk/stream'
-import { notice } from './entities/seen'
+import { notice, wantedOf } from './entities/seen'
 import { type Export, exportReader } from './export'
 import { type ReviewItem, reviewItem } from './review-item'
 
@@ -40,16 +41,15 @@ export const reviewOperation: Export<ReviewItem> = {
   filters: ({ filters }) => filters,
   hasMentionTime: true,
   item: (source) => {
-    const { fromReviews } = source.entities
-    if (!fromReviews.locations && fromReviews.providers === 'none') return reviewItem
+    if (O.isNone(wantedOf(source))) return reviewItem
     return (cut) => {
       const item = reviewItem(cut)
       notice(source, item)
       return item
     }
   },
-  ended: ({ seen }) => {
-    seen.complete = true
+  ended: ({ seen }, scanned) => {
+    seen.scans.push(scanned)
   },
 }
 

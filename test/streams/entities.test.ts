@@ -2,8 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Api } from '../../connector/api/api'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { streams } from '../../connector/streams'
+import { nothingSeen } from '../../connector/streams/entities/seen'
 import type { Source } from '../../connector/streams/source'
+import { exportApi } from '../support/export-api'
 import { readAll, sourceOf } from '../support/in-process'
+import { calm, simulate } from './entities/simulation'
 
 const named = (...names: string[]) => streams.filter(({ name }) => names.includes(name))
 const hour = 3_600_000
@@ -16,12 +19,11 @@ describe('feedback under entities', () => {
   })
   afterAll(() => sandbox.close())
 
-  const fresh = () => ({ keys: new Set<string>(), complete: false })
   const source = (more: Partial<Source> = {}, api: Partial<Api> = sandbox.api) =>
     sourceOf(api, {
       now: () => clock,
       pageSize: 200,
-      seen: fresh(),
+      seen: nothingSeen(),
       entities: { persons: [], locations: [], entities: [], fromReviews: { locations: true, providers: 'none' } },
       feedback: { thresholds: {}, perPage: 20, days: 3650, lookbackDays: 30 },
       ...more,
@@ -105,14 +107,14 @@ describe('feedback under entities', () => {
   it('sends a window again where a response came late, and not otherwise', async () => {
     const selected = named('comments')
     const first = await readAll(
-      source({ feedback: { thresholds: {}, perPage: 20, days: 3650, lookbackDays: 4000 } }),
+      source({ feedback: { thresholds: {}, perPage: 100, days: 3650, lookbackDays: 4000 } }),
       selected,
     )
     clock += hour
     await sandbox.churn({ change: 60 })
     clock += hour
     const second = await readAll(
-      source({ feedback: { thresholds: {}, perPage: 20, days: 3650, lookbackDays: 4000 } }),
+      source({ feedback: { thresholds: {}, perPage: 100, days: 3650, lookbackDays: 4000 } }),
       selected,
       first.state,
     )
@@ -124,7 +126,10 @@ describe('feedback under entities', () => {
         row,
       ]),
     )
-    const whole = await readAll(source(), selected)
+    const whole = await readAll(
+      source({ feedback: { thresholds: {}, perPage: 100, days: 3650, lookbackDays: 30 } }),
+      selected,
+    )
     for (const row of whole.records.comments ?? []) expect(held.get(`${row.entityId} ${row.id}`)).toEqual(row)
   })
 
@@ -149,5 +154,68 @@ describe('feedback under entities', () => {
     const { messages, logs } = await readAll(source({ entities }), named('comments'))
     expect(logs).toEqual([expect.stringContaining('entities')])
     expect(messages.map(({ _tag }) => _tag)).toEqual(['Started', 'Log', 'Checkpoint', 'Finished'])
+  })
+})
+
+describe('entities found in the reviews', () => {
+  const start = Date.parse('2026-03-01T12:00:00Z')
+  const day = 24 * hour
+  const review = (id: number, modified: number, location: number) => ({
+    id,
+    modifiedTime: new Date(modified).toISOString(),
+    location: { id: location, name: `Location ${location}` },
+  })
+
+  /** A service of reviews that name locations 1 and 2, of which both are commented. */
+  const world = () => {
+    const feedback = simulate(calm, start)
+    const { held, api } = exportApi(feedback.now)
+    held.reviews = [review(1, start - 20 * day, 1), review(2, start - 10 * day, 2)]
+    for (const location of [1, 2, 3]) feedback.add(`location ${location}`, start - 5 * day)
+    const source = (providers: 'none' | 'id' = 'none') =>
+      sourceOf(
+        { ...api, ...feedback.api },
+        {
+          now: feedback.now,
+          startDate: start - 100 * day,
+          seen: nothingSeen(),
+          entities: { persons: [], locations: [], entities: [], fromReviews: { locations: true, providers } },
+        },
+      )
+    return { feedback, held, source }
+  }
+  const places = ({ records }: { readonly records: Readonly<Record<string, ReadonlyArray<object>>> }) =>
+    records.comments?.map((row) => ('entityId' in row ? row.entityId : undefined)).sort()
+
+  it('are all found where comments join a connection that has long read reviews', async () => {
+    const { feedback, source } = world()
+    const before = await readAll(source(), named('reviews'))
+    feedback.pass(day)
+    expect(places(await readAll(source(), named('reviews', 'comments'), before.state))).toEqual(['1', '2'])
+  })
+
+  it('cost no request of the export where a stream of the run reads it', async () => {
+    const { feedback, held, source } = world()
+    const first = await readAll(source(), named('reviews', 'comments', 'entity_ratings'))
+    const together = held.requests.length
+    await readAll(source(), named('reviews'))
+    expect(held.requests.length - together).toBe(together)
+    feedback.pass(day)
+    held.reviews = [...held.reviews, review(3, feedback.now() - hour, 3)]
+    const asked = held.requests.length
+    const second = await readAll(source(), named('reviews', 'comments', 'entity_ratings'), first.state)
+    expect(places(second)).toEqual(['3'])
+    expect(second.records.entity_ratings).toHaveLength(3)
+    expect(held.requests.length - asked).toBeLessThanOrEqual(together)
+  })
+
+  it('are searched for again when other ones are wanted', async () => {
+    const { feedback, held, source } = world()
+    const first = await readAll(source(), named('comments'))
+    feedback.exist('person 7')
+    feedback.add('person 7', start - day)
+    held.reviews = held.reviews.map((one) => ({ ...one, provider: { id: 7 } }))
+    feedback.pass(day)
+    expect(places(await readAll(source('id'), named('comments'), first.state))).toEqual(['7'])
   })
 })

@@ -4,6 +4,7 @@ import type { State } from '../../connector/cdk/catalog'
 import type { Message, SyncMode } from '../../connector/cdk/message'
 import { read } from '../../connector/cdk/read'
 import type { Stream } from '../../connector/cdk/stream'
+import { nothingSeen } from '../../connector/streams/entities/seen'
 import type { Source } from '../../connector/streams/source'
 import { parseExact } from './destination'
 
@@ -22,7 +23,7 @@ export const sourceOf = (api: Partial<Api>, more: Partial<Source> = {}): Source 
   actions: {},
   entities: { persons: [], locations: [], entities: [], fromReviews: { locations: false, providers: 'none' } },
   feedback: { thresholds: {}, perPage: 100, days: 365, lookbackDays: 30 },
-  seen: { keys: new Set(), complete: false },
+  seen: nothingSeen(),
   ...more,
 })
 

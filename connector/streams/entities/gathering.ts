@@ -31,7 +31,7 @@ export const gathering = (
   }
   const cut = records(source)
   return (part: Part, until: number | undefined): E.Either<Failure, Gathered> => {
-    const entity = byKey.get(keyOf({ ...part, seen: false })) as Entity
+    const entity = byKey.get(keyOf(part)) as Entity
     const key = keyOf(entity)
     const nothing: Gathered = { entity, rows: [], standing: O.none, notes: [] }
     if (said.has(key)) return E.right(nothing)

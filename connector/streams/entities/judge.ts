@@ -44,9 +44,12 @@ export const isFull = (lengths: Lengths, page: ListPage): boolean => {
   return rows === page.perPage || (rows >= few && rows >= lengths.answer)
 }
 
-/** How many windows to cut a listing's into: by its own count of pages, which comments spread over unevenly; else in two. */
+/** At most so many, since comments are not spread evenly: of a window cut finely at once most parts would be empty. */
+const mostParts = 4
+
+/** How many windows to cut a listing's into: by its own count of pages, else in two. */
 export const partsFor = ({ counted }: Lengths, listing: Listing | undefined): number =>
-  counted ? Math.min(64, Math.max(2, Math.ceil(1.5 * (listing?.pages ?? 0)))) : 2
+  counted ? Math.min(mostParts, Math.max(2, listing?.pages ?? 0)) : 2
 
 /** The rows of a page beyond the first that were not on the first. */
 export const isEmptyBeyond = (key: string, first: ListPage, next: ListPage): boolean => {

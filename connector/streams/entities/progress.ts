@@ -1,12 +1,10 @@
 import * as O from 'fp-ts/Option'
 import { toInstant } from '../../api/model/scalar'
 import type { Cut } from '../../api/page'
+import { floorToSecond } from '../../api/scan/cursor'
 import { digestOf, hashOf, type Partition } from './state'
 
 const second = 1000
-
-/** The second a time lies in; milliseconds. */
-export const floorToSecond = (time: number): number => Math.floor(time / second) * second
 
 /** The `fromDate` of an entity's next reading in milliseconds; a second early, so that `>` and `>=` serve the same rows. */
 export const windowFrom = (cursor: O.Option<number>, startDate: number, lookback: number): number =>

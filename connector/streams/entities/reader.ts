@@ -143,7 +143,6 @@ export const tasksOf = (
       kind,
       from,
       to: undefined,
-      whole: true,
       ids: ids.slice(n * most, (n + 1) * most),
     })),
   )

@@ -51,7 +51,7 @@ const settleOne = (service: Service, { task, to, page, lengths }: Answered): Tas
   const more = (): TaskEither<ApiError, Settled> => {
     if (isUnheeded(task, to, listing)) return TE.left(unheeded)
     return isCuttable(task, to)
-      ? TE.right({ parts: [], more: cutSpan(task, to, task.whole ? partsFor(lengths, listing) : 2), counted })
+      ? TE.right({ parts: [], more: cutSpan(task, to, partsFor(lengths, listing)), counted })
       : pipe(
           twiceAlike(service.operation, service.fetch, { ...task, to }),
           TE.map((rows) => whole([partOf(task, id, E.right({ id, name: listing?.name, rows }))])),

@@ -7,8 +7,6 @@ export type Task = {
   readonly from: number
   /** None: up to the run's signpost. Such a window is its entities' last. */
   readonly to: number | undefined
-  /** It has not been cut yet, so the answer's count of pages is about it. */
-  readonly whole: boolean
 }
 
 const second = 1000
@@ -23,7 +21,6 @@ export const cutSpan = (task: Task, to: number, count: number): ReadonlyArray<Ta
   const edge = (n: number): number => task.from + Math.floor((n * seconds) / parts) * second
   return Array.from({ length: parts }, (_, n) => ({
     ...task,
-    whole: false,
     from: edge(n),
     to: n === parts - 1 ? task.to : edge(n + 1) + 1,
   }))

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { comments } from '../../../connector/streams/comments'
+import { nothingSeen } from '../../../connector/streams/entities/seen'
 import type { Source } from '../../../connector/streams/source'
 import { transparencyReviews } from '../../../connector/streams/transparency-reviews'
 import { sourceOf } from '../../support/in-process'
@@ -22,7 +23,7 @@ const sourceAt = (service: Simulation, perPage = 20): Source =>
       fromReviews: { locations: false, providers: 'none' },
     },
     feedback: { thresholds: {}, perPage, days: 365, lookbackDays: 30 },
-    seen: { keys: new Set(), complete: false },
+    seen: nothingSeen(),
   })
 
 /** A service with a past: much said of some, in bursts of one second too, nothing of others. */
@@ -78,7 +79,7 @@ describe.each([comments, transparencyReviews])('$name of a service that moves', 
         expect(again.records).toBe(0)
         expect(again.failures).toEqual([])
       }),
-      { numRuns: 60, seed: 20261121 },
+      { numRuns: 40, seed: 20261121 },
     )
   })
 })

@@ -86,7 +86,7 @@ export const simulate = (behaviour: Behaviour, start: number) => {
   const total = (count: number, size: number): number | undefined =>
     ({ right: Math.ceil(count / size), zero: 0, huge: 1000, none: undefined })[behaviour.totals]
 
-  type Asked = Pick<CommentsForm, 'page' | 'perPage'> & {
+  type Asked = Pick<CommentsForm, 'page' | 'perPage' | 'showComments'> & {
     readonly fromDate?: string | null
     readonly toDate?: string | null
   }
@@ -97,9 +97,10 @@ export const simulate = (behaviour: Behaviour, start: number) => {
     if (requests.length > 20_000) throw new Error('a reading that does not end')
     clock += 50 + dice(400)
     for (let n = bustle; n > draw(); n -= 1) stir()
-    if (typeof asked.fromDate !== 'string' || typeof asked.toDate !== 'string')
+    const { showComments = true, fromDate, toDate } = asked
+    if (showComments && (typeof fromDate !== 'string' || typeof toDate !== 'string'))
       throw new Error('fromDate and toDate go together')
-    const [from, to] = [toMillis(asked.fromDate), toMillis(asked.toDate)]
+    const [from, to] = showComments ? [toMillis(fromDate ?? ''), toMillis(toDate ?? '')] : [0, 0]
     if (from > to) throw new Error('a window that ends before it begins')
     const size = Math.min(asked.perPage ?? 20, behaviour.cap)
     const number = (asked.page ?? firstPage) - firstPage
