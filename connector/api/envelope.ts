@@ -92,7 +92,7 @@ const body = <A>(codec: t.Type<A, unknown>, entity: t.Any, filter: t.Any): Body<
   decode: ({ body, servedAt }) =>
     pipe(
       read(codec, body),
-E.map((answer): A & Served => Object.assign({}, answer, servedAt === undefined ? {} : { servedAt })),
+      E.map((answer): A & Served => Object.assign({}, answer, servedAt === undefined ? {} : { servedAt })),
     ),
   encode: (value) => ({ body: Buffer.from(printJson(codec.encode(value))) }),
 })
