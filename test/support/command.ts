@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** What `npm run build` made; CONNECTOR_BUILD names another folder in its place. */
-const bin = (name: string) => join(__dirname, '../..', process.env.CONNECTOR_BUILD ?? 'build', 'bin', `${name}.js`)
+export const program = (name: string): string =>
+  join(__dirname, '../..', process.env.CONNECTOR_BUILD ?? 'build', 'bin', `${name}.js`)
 const folder = mkdtempSync(join(tmpdir(), 'feedback-'))
 let files = 0
 
@@ -42,7 +43,7 @@ export const start = (
   args: ReadonlyArray<string>,
   options: { readonly stdin?: string; readonly env?: Record<string, string>; readonly cwd?: string } = {},
 ): Running => {
-  const child = spawn(process.execPath, [bin(name), ...args], {
+  const child = spawn(process.execPath, [program(name), ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),

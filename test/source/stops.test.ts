@@ -1,0 +1,113 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import { file, fresh, program, run, start } from '../support/command'
+import { destination } from '../support/destination'
+
+let sandbox: Sandbox
+let config: string
+let large: string
+let catalog: string
+beforeAll(async () => {
+  sandbox = await startSandbox({ reviews: 7_000, until: Date.now() - 60_000 })
+  const whole = {
+    base_url: sandbox.url,
+    credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
+    start_date: '2010-01-01T00:00:00Z',
+    page_size: 500,
+  }
+  large = file(whole)
+  // Small records, since a test has to read them all.
+  config = file({ ...whole, privacy: { drop: ['export.contents'] } })
+  catalog = file((await run('feedback', ['catalog', '--config', config, '--select', 'reviews,deleted_reviews'])).stdout)
+})
+afterAll(() => sandbox.close())
+
+const truth = async () => (await sandbox.truth()).reviews.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`).sort()
+
+const reading = (state: unknown) => ['read', '--config', config, '--catalog', catalog, '--state', file(state)]
+
+it.concurrent.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
+  'after %s the last state is right and the next run completes',
+  async (signal) => {
+    const held = destination()
+    const running = start('source-feedback', reading(held.state()))
+    running.onOutput((bytes) => {
+      if (bytes > 3_300_000) running.kill(signal)
+    })
+    const { stdout, signal: died } = await running.ended
+    expect(died).toBe(signal)
+    held.load(stdout)
+    // A run that was asked to stop says where it stands; one that was killed said so before.
+    expect(held.state()).not.toEqual([])
+    expect(held.alive().length).toBeLessThan(7_000)
+    const next = await run('source-feedback', reading(held.state()))
+    expect(next.status, next.stderr).toBe(0)
+    held.load(next.stdout)
+    expect(held.alive()).toEqual(await truth())
+  },
+)
+
+it('ends without a word when nobody reads any more', async () => {
+  const child = spawn(process.execPath, [program('source-feedback'), ...reading([])], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const errors: Buffer[] = []
+  child.stderr.on('data', (chunk: Buffer) => errors.push(chunk))
+  child.stdout.once('data', () => child.stdout.destroy())
+  const status = await new Promise((resolve) => child.on('close', resolve))
+  expect(status).toBe(1)
+  expect(Buffer.concat(errors).toString()).toBe('')
+})
+
+it('waits for a reader that takes nothing, asks no more of the service, and can be stopped', async () => {
+  const child = spawn(process.execPath, [program('source-feedback'), ...reading([])], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const closed = new Promise<NodeJS.Signals | null>((resolve) => child.on('exit', (_, signal) => resolve(signal)))
+  const asked = async (before: number): Promise<number> => {
+    await sleep(1000)
+    const now = sandbox.stats().exports
+    return now === before ? now : asked(now)
+  }
+  const held = await asked(-1)
+  expect(held).toBeGreaterThan(0)
+  expect(child.exitCode).toBeNull()
+  child.kill('SIGTERM')
+  child.kill('SIGTERM')
+  await sleep(100)
+  child.kill('SIGTERM')
+  expect(await closed).toBe('SIGTERM')
+})
+
+it('says so when the snapshot cannot grow, and goes on from there when it can', async () => {
+  const db = fresh('duckdb')
+  const args = ['sync', '--config', large, '--db', db, '--select', 'reviews,deleted_reviews']
+  const shell = `trap '' XFSZ; ulimit -f 700; exec "$0" "$@"`
+  const limited = spawn('bash', ['-c', shell, process.execPath, program('feedback'), ...args], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    cwd: mkdtempSync(join(tmpdir(), 'full-')),
+  })
+  const errors: Buffer[] = []
+  limited.stderr.on('data', (chunk: Buffer) => errors.push(chunk))
+  const status = await new Promise((resolve) => limited.on('close', resolve))
+  expect(status).toBe(1)
+  expect(Buffer.concat(errors).toString()).toMatch(/cannot grow: the disk is full.*Make room and run again/)
+
+  const next = await run('feedback', args)
+  expect(next.status, next.stderr).toBe(0)
+  const { status: good, stdout } = await run('feedback', ['verify', '--db', db])
+  expect(good, stdout).toBe(0)
+  const count = await run('feedback', [
+    'query',
+    '--db',
+    db,
+    '--json',
+    'SELECT count(*) AS n, count(DISTINCT id) AS d FROM reviews',
+  ])
+  expect(JSON.parse(count.stdout)).toEqual({ n: 7_000, d: 7_000 })
+})
