@@ -50,6 +50,7 @@ const behaviours: fc.Arbitrary<Behaviour> = fc.record({
   order: fc.constantFrom('newest' as const, 'oldest' as const, 'scattered' as const),
   identifiers: fc.constantFrom(1, 2, 50),
   names: fc.constantFrom('asked' as const, 'own' as const),
+  heeds: fc.constant(true),
   bustle: fc.constantFrom(0, 0.3, 1.5),
 })
 

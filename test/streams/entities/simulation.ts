@@ -24,6 +24,8 @@ export type Behaviour = {
   readonly identifiers: number
   /** Whether an answer calls an entity as it was asked for. */
   readonly names: 'asked' | 'own'
+  /** Whether rows are picked by fromDate and toDate at all. */
+  readonly heeds: boolean
   /** Changes a request, on average. */
   readonly bustle: number
 }
@@ -38,6 +40,7 @@ export const calm: Behaviour = {
   order: 'newest',
   identifiers: 50,
   names: 'asked',
+  heeds: true,
   bustle: 0,
 }
 
@@ -54,6 +57,7 @@ export const simulate = (behaviour: Behaviour, start: number) => {
   const requests: Array<{ readonly operation: string; readonly ids: number }> = []
   let clock = start
   let bustle = behaviour.bustle
+  let refusals = 0
   let serial = 9_007_199_254_740_993n
 
   const add = (key: string, mention: number): void => {
@@ -110,8 +114,9 @@ export const simulate = (behaviour: Behaviour, start: number) => {
       if (all === undefined) return []
       const within = all.filter(
         ({ mention }) =>
-          (behaviour.bounds.from ? mention >= from : mention > from) &&
-          (behaviour.bounds.to ? mention <= to : mention < to),
+          !behaviour.heeds ||
+          ((behaviour.bounds.from ? mention >= from : mention > from) &&
+            (behaviour.bounds.to ? mention <= to : mention < to)),
       )
       const first = behaviour.paging === 'entity' || ids.length === 1 ? 0 : before
       before += within.length
@@ -135,7 +140,10 @@ export const simulate = (behaviour: Behaviour, start: number) => {
   const commentsOf =
     (operation: string, kind: Kind, ids: ReadonlyArray<string>, asked: Asked) =>
     (): TE.TaskEither<ApiError, CommentsAnswer> => {
-      if (ids.length > behaviour.identifiers) return TE.left(tooMany)
+      if (ids.length > behaviour.identifiers) {
+        refusals += 1
+        return TE.left(tooMany)
+      }
       const { entities, filter, servedAt } = list(operation, kind, ids, asked, 1)
       if (entities.length === 0) return TE.left(notFound)
       return TE.right({
@@ -207,6 +215,12 @@ export const simulate = (behaviour: Behaviour, start: number) => {
       held.set(key, held.get(key) ?? [])
     },
     stir,
+    /** Somebody answers the oldest comment on an entity. */
+    answer: (key: string): void => {
+      for (const row of held.get(key)?.slice(0, 1) ?? []) row.answer = `answered at ${clock}`
+    },
+    /** How often there were too many identifiers. */
+    refusals: (): number => refusals,
     now: (): number => clock,
     pass: (millis: number): void => {
       clock += millis

@@ -26,7 +26,7 @@ export const destination = () => {
     rows,
     state: () => state,
     /** One run; answers how many records it sent and what went wrong. */
-    run: async (stream: Stream<Source>, source: Source, end?: End) => {
+    run: async (stream: Stream<Source>, source: Source, end?: End, cadence = { records: 7, millis: 5_000 }) => {
       const stop = new AbortController()
       const messages: Message[] = []
       let records = 0
@@ -38,7 +38,7 @@ export const destination = () => {
         catalog: [{ name: stream.name, syncMode: 'incremental', attributes: O.none }],
         state,
         now: source.now,
-        cadence: { records: 7, millis: 5_000 },
+        cadence,
         stop: stop.signal,
         onWait: () => () => undefined,
       })) {
