@@ -261,7 +261,9 @@ describe('write', () => {
     const end = textOf(airbyte.close('locations'))
     expect((await writing(config(sandbox), catalogOf({ locations: 'code' }), `${row}\n${end}`)).status).toBe(0)
     const entry = sandbox.log().find(({ operation }) => operation === 'syncLocations')
-    expect((entry as { readonly request?: unknown } | undefined)?.request).toEqual([{ code: 'W1', active: true, additionalAttributes: { n: 9007199254740993n } }])
+    expect((entry as { readonly request?: unknown } | undefined)?.request).toEqual([
+      { code: 'W1', active: true, additionalAttributes: { n: 9007199254740993n } },
+    ])
   })
 
   it('ends on SIGTERM with states that hold', async () => {
