@@ -36,13 +36,24 @@ export const feedbackReader = (feedback: Feedback): Reader<Source, Row> => ({
         TE.bindTo('state'),
         TE.bind('found', ({ state }) => findEntities(source, state)),
       ),
-      ({ state, found }) =>
-        found.entities.length === 0
-          ? items<Failure, Reading>(E.right(nobody(demand.stream)), E.right(unchanged(demand.stream, source, state)))
-          : readPartitions(feedback, source, demand, state, found),
+      ({ state, found }) => {
+        const idle = isAhead(source, state) ? ahead(demand.stream) : nobody(demand.stream)
+        return found.entities.length === 0 || isAhead(source, state)
+          ? items<Failure, Reading>(E.right(idle), E.right(unchanged(demand.stream, source, state)))
+          : readPartitions(feedback, source, demand, state, found)
+      },
     )
   },
 })
+
+/** By the clock here, which may be off by a day: a cursor beyond that is of no use to any entity, a new one neither. */
+const isAhead = ({ now }: Source, { fromDate }: EntityState): boolean =>
+  O.isSome(fromDate) && fromDate.value > now() + day
+
+const ahead = (stream: string): Reading =>
+  warn(
+    `${stream}: its cursor lies ahead of the service's time, so nothing is read until then. If that is a mistake, refresh the stream.`,
+  )
 
 const anew = ({ partitions, reviews }: EntityState): EntityState => ({
   ...noState,
