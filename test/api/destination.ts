@@ -1,5 +1,8 @@
 import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
+import * as TE from 'fp-ts/TaskEither'
+import type { FetchPage } from '../../connector/api/page'
 import { type ScanEnv, type ScanItem, scan } from '../../connector/api/scan'
 import { filterFrom, nextCursor, slackBehind } from '../../connector/api/scan/cursor'
 import { isResumable, toMarker } from '../../connector/api/scan/marker'
@@ -61,7 +64,7 @@ export const run = async (stream: 'reviews' | 'deletions', settings: Settings, s
   const feed = scan(
     {
       operation: stream,
-      fetch: service[stream],
+      fetch: voiding(service[stream]),
       now: service.now,
       concurrency: settings.concurrency,
       limit: settings.limit,
@@ -113,6 +116,15 @@ export const run = async (stream: 'reviews' | 'deletions', settings: Settings, s
   }
   return { state: current, sent, failure: undefined, finished: true }
 }
+
+/** Pages whose bytes are overwritten once they are given back, as the next answer would. */
+const voiding =
+  (fetch: FetchPage): FetchPage =>
+  (request) =>
+    pipe(
+      fetch(request),
+      TE.map((page) => ({ ...page, release: () => page.rows.forEach(({ raw }) => void (raw as Buffer).fill(0)) })),
+    )
 
 const upsert = ({ rows, deleted }: Destination, id: string, modifiedTime: number, raw: Uint8Array): void => {
   if ((deleted.get(id) ?? -1) >= modifiedTime) return

@@ -89,6 +89,16 @@ describe('a service that moves', () => {
   })
 })
 
+test('an unordered service is read in parts at a price that can be told', async () => {
+  for (let at = 0; at < 10; at++) {
+    const service = simulate({ ...fair, order: 'random', rows: 760, clamp: 30 }, at)
+    const { ids, failure } = await collect(service.reviews, { now: service.now })
+    expect(failure).toBeUndefined()
+    expect(new Set(ids).size).toBe(760)
+    expect(service.requests()).toBeLessThan(12 * Math.ceil(760 / 30))
+  }
+})
+
 describe('without one of its safeguards it loses rows:', () => {
   const lossy = async (weather: Partial<Weather>, plan: Partial<Plan>, mutilated: Partial<Plan>): Promise<void> => {
     const lost = async (extra: Partial<Plan>): Promise<number> => {

@@ -67,6 +67,8 @@ export type Sight = {
   readonly overlap: number
   /** The window is a part cut so that a page may hold all of it. */
   readonly part: boolean
+  /** A pass that cannot be certified any more: what looks new on its last page may be old, and keeps it there for ever. */
+  readonly loose: boolean
   /** How many rows lie between the last row of this page and the last row read. */
   readonly behind: number
   /** The cursor, if the scan ended now; rows later than this are the next run's anyway. */
@@ -146,7 +148,7 @@ const resume = (pass: Pass, overlap: number, late: boolean): Pass => ({
   confirming: false,
 })
 
-const advance = (pass: Pass, { rows, fresh, longest, overlap, behind, reached, part }: Sight): Verdict => {
+const advance = (pass: Pass, { rows, fresh, longest, overlap, behind, reached, part, loose }: Sight): Verdict => {
   const short = rows.length < longest
   const late = short && fresh.length > 0 && fresh.every(({ modifiedTime }) => modifiedTime > reached)
   const calm = pass.good >= 15
@@ -165,7 +167,7 @@ const advance = (pass: Pass, { rows, fresh, longest, overlap, behind, reached, p
   }
   const beyond = pass.offset + rows.length
   if (late && taken.late >= mostLate) return { _tag: 'Done' }
-  if (short && (fresh.length === 0 || (part && pass.offset === 0)))
+  if (short && (fresh.length === 0 || loose || (part && pass.offset === 0)))
     return { _tag: 'Next', pass: { ...taken, offset: beyond, confirming: true, gap: behind } }
   const next: Pass = { ...taken, offset: Math.max(0, beyond - overlap + behind) }
   return taken.barren >= mostBarren

@@ -15,6 +15,7 @@ const sight = (from: number, to: number, read: number, more: Partial<Sight> = {}
     longest: 50,
     overlap: 10,
     part: false,
+    loose: false,
     behind: 0,
     reached: 1000,
     ...more,
@@ -71,6 +72,12 @@ describe('a pass', () => {
     expect(verdict(newPass(0), sight(0, 30, 0, { part: true }))).toMatchObject({
       pass: { offset: 30, confirming: true },
     })
+  })
+})
+
+test('a pass that cannot be certified leaves a short page, though its rows look new', () => {
+  expect(verdict(pass({ offset: 40 }), sight(40, 60, 50, { loose: true }))).toMatchObject({
+    pass: { offset: 60, confirming: true },
   })
 })
 
