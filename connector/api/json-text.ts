@@ -12,4 +12,11 @@ export const parseJson = (text: string): unknown => {
 }
 
 /** The inverse: bigints print as digits. */
-export const printJson = (value: unknown): string => stringify(value) ?? 'null'
+export const printJson = (value: unknown): string => {
+  try {
+    return JSON.stringify(value) ?? 'null'
+  } catch {
+    // The engine's own printer is faster but knows no bigint.
+    return stringify(value) ?? 'null'
+  }
+}

@@ -16,7 +16,7 @@ export type Churn = {
 export const quiet: Churn = { change: 0, delete: 0, add: 0, restore: 0 }
 
 const chosen = (count: number, nonce: number): string =>
-  `(SELECT id FROM review ORDER BY hash(id + ${nonce} * 104729) LIMIT ${count})`
+  `(SELECT id FROM review ORDER BY hash(id + ${nonce * 104729}) LIMIT ${count})`
 
 /** Half of the changed reviews are rewritten, others get their task closed, a task, or an answer. */
 const change = (count: number, nonce: number, now: number): string => `
