@@ -45,7 +45,7 @@ DELETE FROM review WHERE id IN ${chosen(count, nonce + 1)}`
 
 /** A review that a source shows again is modified by that; its deletion stays told. */
 const restore = (count: number, nonce: number, now: number): string => `
-CREATE OR REPLACE TEMP TABLE risen AS SELECT id FROM buried ORDER BY hash(id + ${nonce} * 15485863) LIMIT ${count};
+CREATE OR REPLACE TEMP TABLE risen AS SELECT id FROM buried ORDER BY hash(id + ${nonce * 15485863}) LIMIT ${count};
 INSERT INTO review SELECT * REPLACE (epoch_ms(${now}) AS modified, ${patched(`'{"modifiedTime":"${toInstant(now)}"}'`)} AS original)
   FROM buried WHERE id IN (SELECT id FROM risen);
 DELETE FROM buried WHERE id IN (SELECT id FROM risen)`
