@@ -244,9 +244,12 @@ const literals: Record<string, Literal> = {
 const lookups: Lookups = { sources: { method: 'POST', path: '/api/lookups/source' } }
 
 describe('an operation goes over the wire as the specification has it', () => {
-  test.each(Object.entries(literals))('%s', async (_, literal) => {
+  test.each(Object.entries(literals))('%s', async (name, literal) => {
     const { api, seen } = await against(literal.answer, lookups)
-    expect(await literal.call(api)).toMatchObject(E.right(literal.answer))
+    // Answers of operations 1 to 3 also carry the time at which they were served, which is not in their body.
+    const served = name.includes('Retrieve') ? { servedAt: expect.any(Number) } : undefined
+    const expected = served === undefined ? literal.answer : { ...Object(literal.answer), ...served }
+    expect(await literal.call(api)).toEqual(E.right(expected))
     const [asked] = seen
     expect(`${asked?.method} ${asked?.url}`).toBe(literal.request)
     const headers = headersOf(asked?.rawHeaders ?? [])
