@@ -8,5 +8,5 @@ export const orderBy = (order: Order, nonce: number): string =>
     modified_asc: 'modified, id',
     modified_desc: 'modified DESC, id DESC',
     id: 'id',
-    ties: `modified, hash(id + ${nonce} * 7919)`,
+    ties: `modified, hash(id + ${nonce * 7919})`,
   })[order]

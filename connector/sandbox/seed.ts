@@ -36,7 +36,7 @@ const timesOf = ({ reviews, seed, batch, years, until }: Data) => {
   return {
     arrived: `${start} + (i + ${pick('jitter', 1000)} / 1000.0) * ${gap}`,
     modified: `CASE
-      WHEN hash(${group} + ${seed} * 7919) % 4 = 0 THEN least(${until}, ${start} + (${group} + 1) * ${batch} * ${gap})
+      WHEN hash(${group} + ${seed * 7919}) % 4 = 0 THEN least(${until}, ${start} + (${group} + 1) * ${batch} * ${gap})
       WHEN ${pick('late', 10)} < 6 THEN least(${until}, arrived + 1000 * ${pick('soon', 3_600)})
       ELSE arrived + (${until} - arrived) * (${pick('when', 1_000_000)} / 1000000.0) END`,
   }
