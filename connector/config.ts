@@ -144,7 +144,7 @@ export const SourceConfig = ordered({
   )(defaulted(oneOfWords('separate', 'tombstones'), 'separate')),
   privacy: shown(
     'Privacy',
-    'What must not leave as it came, by path such as export.contents.response',
+    'What must not leave as it came, by path such as export.contents.response or comments.comment',
   )(
     section(
       ordered({

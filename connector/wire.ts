@@ -28,6 +28,7 @@ export const streamsOf = (
 ): E.Either<Failure, ReadonlyArray<Stream<Source>>> =>
   streamsFor({
     privacy: privacyOf(config),
+    fromReviews: config.entities.from_reviews,
     tombstones: config.deletes === 'tombstones' ? O.some(deletedAt) : O.none,
     lookups: {
       ...(config.lookups.sources === undefined ? {} : { sources: toLookup(config.lookups.sources) }),

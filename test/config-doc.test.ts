@@ -1,6 +1,16 @@
 import { expect, it } from 'vitest'
 import { sourceSpec } from '../connector/config'
+import { streams } from '../connector/streams'
+import { keysOf, pathsOf, resources } from '../connector/streams/privacy/resources'
 import { settingsTable } from './support/config-doc'
+
+const keys = keysOf(streams as never)
+const hideable = (Object.keys(resources) as ReadonlyArray<keyof typeof resources>)
+  .map((resource) => {
+    const paths = pathsOf(resource).filter((path) => !keys.has(path))
+    return `- ${paths.map((path) => `\`${path}\``).join(', ')}`
+  })
+  .join('\n')
 
 const page = `# Configuration of the source
 
@@ -11,6 +21,23 @@ nothing is named in a warning.
 ${settingsTable(sourceSpec)}
 
 Of \`partition\`, \`lookups.sources\` and \`lookups.categories\` either all required keys are given or none.
+
+## Privacy
+
+\`privacy.drop\` leaves attributes out, \`privacy.hash\` lets them leave as HMAC-SHA-256 in hex under \`privacy.hash_key\`: the
+same value gives the same hash, in every stream and every run. Both happen to the service's answer itself, before records
+are made of it: whatever is derived from it (parts of reviews, logs, the state with its digests, a snapshot) never sees the
+original. A hashed attribute is declared a string, null stays null; a dropped one is gone from the schema.
+
+A path names an attribute of what the service answers; arrays are walked. The same words may come through several of the
+service's operations, a comment for one: name them in each. \`check\` refuses paths that do not exist, keys and cursors,
+what \`entities.from_reviews\` finds entities by, and to hash a part that other streams are made of, and says what would be
+right. These can be hidden:
+
+${hideable}
+
+Of a deletion there is nothing but its key and cursor. The fields of a configured lookup are not known beforehand: deselect
+the attribute \`record\` to leave them out.
 
 Every key can also come from the environment: \`--config ENV\` reads \`FEEDBACK_BASE_URL\` and so on, \`tap-feedback\` reads
 \`TAP_FEEDBACK_BASE_URL\`; see [docker.md](docker.md).

@@ -55,6 +55,7 @@ export const commentReader = feedbackReader({
     )
   },
   records: recordsOf({
+    resource: 'comments',
     name: 'retrieve comments',
     list: 'comments',
     codec: CommentRecord,

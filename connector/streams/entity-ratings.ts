@@ -60,7 +60,14 @@ const summaries: Operation = {
 }
 
 const records: Records = (source) => {
-  const cut = recordsOf({ name: summaries.name, list: 'entities', codec: EntityRating, key: '', cursor: '' })(source)
+  const cut = recordsOf({
+    resource: 'entity_ratings',
+    name: summaries.name,
+    list: 'entities',
+    codec: EntityRating,
+    key: '',
+    cursor: '',
+  })(source)
   return (entity, listing) => cut(entity, { ...listing, rows: listing.rows.map(toSummary) })
 }
 

@@ -36,6 +36,7 @@ export const streams: ReadonlyArray<Stream<Source>> = [
 /** What the config has a say in. */
 export type Settings = {
   readonly privacy: Privacy
+  readonly fromReviews: Source['entities']['fromReviews']
   /** How deletions are marked in `reviews`; none: they are a stream of their own alone. */
   readonly tombstones: O.Option<DeletedAt>
   /** The lookups whose operation is known; the others are derived from the reviews. */
@@ -52,11 +53,12 @@ const withLookups =
 /** The streams under these settings; a failure names what the settings must not ask for. */
 export const streamsFor = ({
   privacy,
+  fromReviews,
   tombstones,
   lookups,
 }: Settings): E.Either<Failure, ReadonlyArray<Stream<Source>>> =>
   pipe(
-    checkPrivacy(privacy, streams),
+    checkPrivacy(privacy, streams, fromReviews),
     E.map(() => streams.map(withPrivacy(privacy))),
     E.map((all) => all.map(withLookups(lookups))),
     E.map((all) => (O.isSome(tombstones) ? withTombstones(tombstones.value, all) : all)),

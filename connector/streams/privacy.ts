@@ -1,11 +1,13 @@
 import { createHmac } from 'node:crypto'
 import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
 import type { Action } from '../api/cut'
-import { attributePaths } from '../api/cut/compile'
-import { Review } from '../api/model/review'
 import { configFailure, type Failure } from '../cdk/failure'
 import type { JsonSchema } from '../cdk/schema'
 import type { Stream } from '../cdk/stream'
+import { advice } from './privacy/advice'
+import { allPaths, isPart, keysOf, resources, rootOf } from './privacy/resources'
+import type { Source } from './source'
 
 /** What must not leave as it came, by path of the service's resource, such as `export.contents.response`. */
 export type Privacy = {
@@ -14,44 +16,35 @@ export type Privacy = {
   readonly hashKey: string | undefined
 }
 
-const prefix = 'export.'
+type FromReviews = Source['entities']['fromReviews']
 
-/** Where in a review the records of a stream stand; the streams of deletions hold nothing of a person. */
-const roots: Readonly<Record<string, string>> = {
-  reviews: '',
-  locations: 'location.',
-  providers: 'provider.',
-  sources: 'source.',
-  categories: 'contents.sentiments.',
-  review_contents: 'contents.',
-  review_sentiments: 'contents.sentiments.',
-  review_liabilities: 'contents.liabilities.',
-  review_tasks: 'taskDetails.',
-  review_engagements: 'engagements.',
-}
-
-/** Paths that streams live by: keys, cursors, and whole parts that streams are made of, which cannot become a string. */
-const keysOf = (streams: ReadonlyArray<Stream<never>>): ReadonlySet<string> =>
-  new Set([
-    'modifiedTime',
-    ...streams.flatMap(({ name, primaryKey }) => {
-      const root = roots[name]
-      return root === undefined ? [] : primaryKey.map((key) => root + key)
-    }),
+/** What the ids of entities are taken from, with the setting that does. */
+const takenFrom = ({ locations, providers }: FromReviews): ReadonlyMap<string, string> =>
+  new Map([
+    ...(locations ? ['export.location', 'export.location.id'] : []).map(
+      (path) => [path, 'entities.from_reviews.locations'] as const,
+    ),
+    ...(providers === 'none' ? [] : ['export.provider', `export.provider.${providers}`]).map(
+      (path) => [path, 'entities.from_reviews.providers'] as const,
+    ),
   ])
 
-const isPart = (path: string): boolean => Object.values(roots).some((root) => root.startsWith(`${path}.`))
-
-/** Refuses paths that do not exist, keys and cursors, by name. */
-export const checkPrivacy = (privacy: Privacy, streams: ReadonlyArray<Stream<never>>): E.Either<Failure, Privacy> => {
-  const known = new Set(attributePaths(Review))
+/** Refuses paths that do not exist, keys, cursors and what entities are found by, by name. */
+export const checkPrivacy = (
+  privacy: Privacy,
+  streams: ReadonlyArray<Stream<never>>,
+  fromReviews: FromReviews,
+): E.Either<Failure, Privacy> => {
+  const known = new Set(allPaths)
   const keys = keysOf(streams)
+  const taken = takenFrom(fromReviews)
   const complaint = (key: 'drop' | 'hash', path: string): ReadonlyArray<string> => {
-    const inner = path.slice(prefix.length)
-    if (!path.startsWith(prefix) || !known.has(inner))
-      return [`privacy.${key}: there is no ${path}. Paths look like export.contents.response`]
-    if (keys.has(inner)) return [`privacy.${key}: ${path} is a key or a cursor, which streams need`]
-    return key === 'hash' && isPart(inner)
+    if (!known.has(path)) return [`privacy.${key}: there is no ${path}. ${advice(path)}`]
+    if (keys.has(path)) return [`privacy.${key}: ${path} is a key or a cursor, which streams need`]
+    const taker = taken.get(path)
+    if (taker !== undefined)
+      return [`privacy.${key}: ${path} is what ${taker} finds entities by. Keep it, or name the entities in the config`]
+    return key === 'hash' && isPart(path)
       ? [`privacy.hash: ${path} holds what other streams are made of. Drop it, or hash its attributes`]
       : []
   }
@@ -67,24 +60,27 @@ export const checkPrivacy = (privacy: Privacy, streams: ReadonlyArray<Stream<nev
     : E.left(configFailure(`The config is wrong: ${complaints.join('; ')}.`))
 }
 
-/** What the cutter does, by path within a review; a hash is HMAC-SHA-256 in hex. */
-export const actionsOf = ({ drop, hash, hashKey = '' }: Privacy): Readonly<Record<string, Action>> => {
+/** What the cutter does, by resource and by path within it; a hash is HMAC-SHA-256 in hex. */
+export const actionsOf = ({ drop, hash, hashKey = '' }: Privacy): Source['actions'] => {
   const hashed = (text: string): string => createHmac('sha256', hashKey).update(text).digest('hex')
-  return Object.fromEntries([
-    ...hash.map((path) => [path.slice(prefix.length), hashed] as const),
-    ...drop.map((path) => [path.slice(prefix.length), 'drop'] as const),
-  ])
+  const all: ReadonlyArray<readonly [string, Action]> = [
+    ...hash.map((path) => [path, hashed] as const),
+    ...drop.map((path) => [path, 'drop'] as const),
+  ]
+  const within = (resource: string) =>
+    all.flatMap(([path, action]) =>
+      path.startsWith(`${resource}.`) ? [[path.slice(resource.length + 1), action] as const] : [],
+    )
+  return Object.fromEntries(Object.keys(resources).map((resource) => [resource, Object.fromEntries(within(resource))]))
 }
 
 /** The stream with the schema of what then leaves: dropped attributes are gone, hashed ones are strings. */
 export const withPrivacy =
   ({ drop, hash }: Privacy) =>
   <Env>(stream: Stream<Env>): Stream<Env> => {
-    const root = roots[stream.name]
-    const within = (path: string): ReadonlyArray<ReadonlyArray<string>> => {
-      const inner = path.slice(prefix.length)
-      return root !== undefined && inner.startsWith(root) ? [inner.slice(root.length).split('.')] : []
-    }
+    const root = rootOf(stream.name)
+    const within = (path: string): ReadonlyArray<ReadonlyArray<string>> =>
+      O.isSome(root) && path.startsWith(root.value) ? [path.slice(root.value.length).split('.')] : []
     const hashed = hash.flatMap(within).reduce((schema, path) => change(schema, path, asString), stream.schema)
     return {
       ...stream,

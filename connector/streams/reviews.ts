@@ -35,7 +35,7 @@ export const reviewOperation: Export<ReviewItem> = {
         cursor: 'modifiedTime',
         rename: { engagement: 'engagements' },
         undeclared: onUnknown,
-        actions,
+        ...(actions.export === undefined ? {} : { actions: actions.export }),
       }),
     ),
   filters: ({ filters }) => filters,

@@ -4,6 +4,9 @@ import type { Action } from '../api/cut'
 import type { Seen } from './entities/seen'
 import type { Partition } from './partition'
 
+/** A resource of the service that has attributes to hide; paths of privacy begin with it. */
+export type Resource = 'export' | 'comments' | 'transparency_reviews' | 'entity_ratings'
+
 /** What the streams read from and how: the client and the parts of the config that concern them. Times in milliseconds. */
 export type Source = {
   readonly api: Api
@@ -24,8 +27,8 @@ export type Source = {
   /** Pages under way at a time. */
   readonly concurrency: number
   readonly onUnknown: 'keep' | 'drop' | 'fail'
-  /** What privacy does to the attributes of a review, by path. */
-  readonly actions: Readonly<Record<string, Action>>
+  /** What privacy does to the attributes of a resource, by path within it. */
+  readonly actions: Partial<Readonly<Record<Resource, Readonly<Record<string, Action>>>>>
   /** Whose feedback is read from operations 1 to 3. */
   readonly entities: {
     readonly persons: ReadonlyArray<string>

@@ -36,6 +36,7 @@ export const transparencyReader = feedbackReader({
       })),
     ),
   records: recordsOf({
+    resource: 'transparency_reviews',
     name: 'retrieve reviews',
     list: 'reviews',
     codec: TransparencyReviewRecord,

@@ -6,7 +6,12 @@ import { exportApi } from '../support/export-api'
 import { readAll, sourceOf } from '../support/in-process'
 
 const privacy = { drop: [], hash: [], hashKey: undefined }
-const all = streamsFor({ privacy, tombstones: O.some('_ab_cdc_deleted_at'), lookups: {} })
+const all = streamsFor({
+  privacy,
+  fromReviews: { locations: false, providers: 'none' },
+  tombstones: O.some('_ab_cdc_deleted_at'),
+  lookups: {},
+})
 const streams = E.isRight(all) ? all.right.filter(({ name }) => name === 'reviews' || name === 'locations') : []
 
 const minute = (n: number) => new Date(Date.parse('2026-01-01T00:00:00Z') + n * 60_000).toISOString()

@@ -2,20 +2,21 @@ import { createHash } from 'node:crypto'
 import * as t from 'io-ts'
 import type { Cut } from '../page'
 
-/** Rows already sent that the next filter will serve again: `[id, modifiedTime in milliseconds, digest of the text]`. */
+/** Rows already sent that the next filter will serve again: `[id, modifiedTime in milliseconds, digest of the text as it left]`. */
 export const Recent = t.readonlyArray(t.tuple([t.string, t.number, t.string]))
 export type Recent = t.TypeOf<typeof Recent>
 
 const most = 1000
 
-const digest = (raw: Uint8Array): string => createHash('sha256').update(raw).digest('base64url').slice(0, 11)
+/** Of what left: what privacy withholds must not be found out from a state. */
+const digest = (json: Uint8Array): string => createHash('sha256').update(json).digest('base64url').slice(0, 11)
 
 /** Was this very row, to the byte, sent by the run that left `recent`? */
 export const holds = (recent: Recent): ((row: Cut) => boolean) => {
   const byId = new Map(recent.map(([id, modifiedTime, hash]) => [id, { modifiedTime, hash }]))
   return (row) => {
     const held = byId.get(row.id)
-    return held !== undefined && held.modifiedTime === row.modifiedTime && held.hash === digest(row.raw)
+    return held !== undefined && held.modifiedTime === row.modifiedTime && held.hash === digest(row.json)
   }
 }
 
@@ -47,7 +48,7 @@ export const gather = (gathered: Gathering, page: ReadonlyArray<Cut>, from: numb
       horizon,
       rows: new Map([
         ...old.map(([id, held]) => [id, hashed(held)] as const),
-        ...young.map(({ id, modifiedTime, raw }) => [id, { modifiedTime, text: Buffer.from(raw) }] as const),
+        ...young.map(({ id, modifiedTime, json }) => [id, { modifiedTime, text: Buffer.from(json) }] as const),
       ]),
     }
   const times = [...old.map(([, held]) => held.modifiedTime), ...young.map(({ modifiedTime }) => modifiedTime)]

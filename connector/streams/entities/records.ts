@@ -7,7 +7,7 @@ import { printJson } from '../../api/json-text'
 import { described, optional } from '../../api/model/scalar'
 import type { Failure } from '../../cdk/failure'
 import { oneOfWords } from '../../cdk/settings'
-import type { Source } from '../source'
+import type { Resource, Source } from '../source'
 import type { Entity } from './entity'
 import type { Listing } from './listing'
 
@@ -37,6 +37,7 @@ export type Records = (
 /** Records of a listing, through the same check as an export: wrong values leave as null, unknown ones as the config has it. */
 export const recordsOf =
   (declared: {
+    readonly resource: Resource
     /** The operation, as it is called in messages. */
     readonly name: string
     /** The records, as they are called in messages. */
@@ -46,7 +47,7 @@ export const recordsOf =
     readonly cursor: string
   }): Records =>
   (source) => {
-    const cut = cutter({ ...declared, undeclared: source.onUnknown })
+    const cut = cutter({ ...declared, undeclared: source.onUnknown, actions: source.actions[declared.resource] ?? {} })
     return ({ kind, id }, { name, rows }) => {
       const own = ofEntity(kind, id, name)
       return pipe(

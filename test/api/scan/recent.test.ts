@@ -14,6 +14,14 @@ test('holds the very rows that were sent, to the byte', () => {
   expect(isHeld(cutOf(4, 4000))).toBe(false)
 })
 
+test('tells nothing of what did not leave', () => {
+  const sent = cutOf(1, 1000)
+  const withheld = (words: string) => ({ ...sent, raw: Buffer.from(words) })
+  expect(recentSince(gather(nothing, [withheld('fine')], 0), 0)).toEqual(
+    recentSince(gather(nothing, [withheld('awful')], 0), 0),
+  )
+})
+
 test('keeps only what the next filter will serve again', () => {
   const all = gather(nothing, page(1, 10), 0)
   expect(recentSince(all, 8000).map(([id]) => id)).toEqual(['8', '9', '10'])
