@@ -1,22 +1,49 @@
-import { parseJson, printJson } from '../api/json-text'
-import type { Review } from '../api/model/review'
+import { type Outline, outliner } from '../api/cut/outline'
+import { printJson } from '../api/json-text'
 import type { Cut } from '../api/page'
 import type { Row } from '../cdk/message'
 
-/** A review of an export page: its text, and its value for those who must look inside. */
+const named = { id: 'value', reviewModifiedTime: 'value' } as const
+/** A child may bring the names under which it is given its review: ours take their place. */
+const given = { reviewId: 'value', reviewModifiedTime: 'value' } as const
+const found = { ...given, contentId: 'value' } as const
+
+/** What streams look at inside a review. */
+const looked = {
+  modifiedTime: 'value',
+  location: named,
+  provider: { ...named, npi: 'value' },
+  source: named,
+  contents: [
+    {
+      ...given,
+      id: 'value',
+      sentiments: [{ ...found, id: 'value', category: 'value', subCategory: 'value' }],
+      liabilities: [{ ...found, liabilityId: 'value' }],
+    },
+  ],
+  taskDetails: given,
+  engagements: [{ ...given, position: 'value' }],
+} as const
+
+export type ReviewOutline = Outline<typeof looked>
+
+/** A review of an export page: its text, and for those who must look inside, where things stand in it. */
 export type ReviewItem = {
   readonly cut: Cut
-  /** Parsed at the first call. Every attribute is of its declared type or null, since the cutter has checked them. */
-  readonly review: () => Review
+  /** Walked at the first call. Every attribute is of its declared type or null, since the cutter has checked them. */
+  readonly outline: () => ReviewOutline
 }
 
+const outline = outliner(looked)
+
 export const reviewItem = (cut: Cut): ReviewItem => {
-  let parsed: Review | undefined
+  let walked: ReviewOutline | undefined
   return {
     cut,
-    review: () => {
-      parsed ??= parseJson(Buffer.from(cut.json.buffer, cut.json.byteOffset, cut.json.byteLength).toString()) as Review
-      return parsed
+    outline: () => {
+      walked ??= outline(cut.json)
+      return walked
     },
   }
 }

@@ -1,8 +1,9 @@
 import * as t from 'io-ts'
-import { Content, Engagement, Liability, type Review, Sentiment, Task } from '../api/model/review'
+import { carve, isThere, type Place, textAt } from '../api/cut/outline'
+import { Content as ContentCodec, Engagement, Liability, Sentiment, Task } from '../api/model/review'
 import { described, Instant, Int64 } from '../api/model/scalar'
 import { stream } from '../cdk/stream'
-import { type ReviewItem, toRow } from './review-item'
+import type { ReviewItem, ReviewOutline } from './review-item'
 import { reviewExport } from './reviews'
 
 const ofReview = {
@@ -11,7 +12,7 @@ const ofReview = {
 }
 const ofContent = { ...ofReview, contentId: described('Id of the content it was found in')(Int64) }
 
-const { id: _content, sentiments: _sentiments, liabilities: _liabilities, ...contentProps } = Content.props
+const { id: _content, sentiments: _sentiments, liabilities: _liabilities, ...contentProps } = ContentCodec.props
 export const ReviewContent = t.intersection(
   [t.type({ ...ofReview, id: described('Content id')(Int64) }), t.partial(contentProps)],
   'ReviewContent',
@@ -39,15 +40,39 @@ export const ReviewEngagement = t.intersection(
   'ReviewEngagement',
 )
 
-/** The content elements that have an id: without it a part has no key and is no row. */
-const contentsOf = ({ contents }: Review) =>
-  (contents ?? []).flatMap((content) => (content?.id == null ? [] : [{ ...content, id: content.id }]))
+/** What a part of a review is made of: its object, what of it stays behind, and the members it is given. */
+type Part = {
+  readonly object: Place
+  readonly without: ReadonlyArray<Place | undefined>
+  readonly given?: string
+}
 
 /** A stream of what a review holds; each record carries the version of its review, so that a stale one can be told. */
-const parts = (cut: (review: Review) => ReadonlyArray<object>) => (item: ReviewItem) => {
-  const review = item.review()
-  return cut(review).map((part) => toRow({ ...part, reviewId: review.id, reviewModifiedTime: review.modifiedTime }))
-}
+const parts =
+  (partsOf: (review: ReviewOutline['members'], json: Uint8Array) => ReadonlyArray<Part>) => (item: ReviewItem) => {
+    const { json, id } = item.cut
+    const { members } = item.outline()
+    const found = partsOf(members, json)
+    if (found.length === 0) return []
+    const version = `"reviewId":${id},"reviewModifiedTime":"${textOf(json, members.modifiedTime)}"`
+    return found.map(({ object, without, given = '' }) => ({
+      json: carve(json, object, without, `${given}${version}`),
+    }))
+  }
+
+const textOf = (json: Uint8Array, at: Place | undefined): string => (at === undefined ? '' : textAt(json, at))
+
+/** What stands in the contents of a review: without its id a content has no key, and neither has what it holds. */
+const inContents =
+  (partsOf: (content: Content['members'], json: Uint8Array) => ReadonlyArray<Part>) =>
+  ({ contents }: ReviewOutline['members'], json: Uint8Array): ReadonlyArray<Part> =>
+    (contents?.elements ?? []).flatMap(({ members }) => {
+      if (!isThere(json, members.id)) return []
+      const given = `"contentId":${textAt(json, members.id)},`
+      return partsOf(members, json).map((part) => ({ ...part, given }))
+    })
+
+type Content = NonNullable<ReviewOutline['members']['contents']>['elements'][number]
 
 const shared = { cursor: 'reviewModifiedTime', reader: reviewExport } as const
 
@@ -56,7 +81,12 @@ export const reviewContents = stream({
   name: 'review_contents',
   codec: ReviewContent,
   primaryKey: ['reviewId', 'id'],
-  project: parts((review) => contentsOf(review).map(({ sentiments: _, liabilities: __, ...content }) => content)),
+  project: parts(({ contents }, json) =>
+    (contents?.elements ?? []).flatMap((object) => {
+      const { id, sentiments, liabilities, reviewId, reviewModifiedTime } = object.members
+      return isThere(json, id) ? [{ object, without: [sentiments, liabilities, reviewId, reviewModifiedTime] }] : []
+    }),
+  ),
 })
 
 export const reviewSentiments = stream({
@@ -64,9 +94,12 @@ export const reviewSentiments = stream({
   name: 'review_sentiments',
   codec: ReviewSentiment,
   primaryKey: ['reviewId', 'contentId', 'id'],
-  project: parts((review) =>
-    contentsOf(review).flatMap(({ id: contentId, sentiments }) =>
-      (sentiments ?? []).flatMap((sentiment) => (sentiment?.id == null ? [] : [{ ...sentiment, contentId }])),
+  project: parts(
+    inContents(({ sentiments }, json) =>
+      (sentiments?.elements ?? []).flatMap((object) => {
+        const { id, reviewId, reviewModifiedTime, contentId } = object.members
+        return isThere(json, id) ? [{ object, without: [reviewId, reviewModifiedTime, contentId] }] : []
+      }),
     ),
   ),
 })
@@ -76,9 +109,12 @@ export const reviewLiabilities = stream({
   name: 'review_liabilities',
   codec: ReviewLiability,
   primaryKey: ['reviewId', 'contentId', 'liabilityId'],
-  project: parts((review) =>
-    contentsOf(review).flatMap(({ id: contentId, liabilities }) =>
-      (liabilities ?? []).flatMap((liability) => (liability?.liabilityId == null ? [] : [{ ...liability, contentId }])),
+  project: parts(
+    inContents(({ liabilities }, json) =>
+      (liabilities?.elements ?? []).flatMap((object) => {
+        const { liabilityId, reviewId, reviewModifiedTime, contentId } = object.members
+        return isThere(json, liabilityId) ? [{ object, without: [reviewId, reviewModifiedTime, contentId] }] : []
+      }),
     ),
   ),
 })
@@ -88,7 +124,11 @@ export const reviewTasks = stream({
   name: 'review_tasks',
   codec: ReviewTask,
   primaryKey: ['reviewId'],
-  project: parts(({ taskDetails }) => (taskDetails == null ? [] : [taskDetails])),
+  project: parts(({ taskDetails }, json) => {
+    if (!isThere(json, taskDetails)) return []
+    const { reviewId, reviewModifiedTime } = taskDetails.members
+    return [{ object: taskDetails, without: [reviewId, reviewModifiedTime] }]
+  }),
 })
 
 export const reviewEngagements = stream({
@@ -96,5 +136,10 @@ export const reviewEngagements = stream({
   name: 'review_engagements',
   codec: ReviewEngagement,
   primaryKey: ['reviewId', 'position'],
-  project: parts(({ engagements }) => (engagements ?? []).map((engagement, position) => ({ ...engagement, position }))),
+  project: parts(({ engagements }) =>
+    (engagements?.elements ?? []).map((object, place) => {
+      const { position, reviewId, reviewModifiedTime } = object.members
+      return { object, without: [position, reviewId, reviewModifiedTime], given: `"position":${place},` }
+    }),
+  ),
 })

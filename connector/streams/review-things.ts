@@ -1,9 +1,10 @@
 import * as t from 'io-ts'
-import type { Review } from '../api/model/review'
+import { carve, isThere, type Outline, type Place, rawAt, textAt } from '../api/cut/outline'
 import { described, Instant, Int64, optional } from '../api/model/scalar'
+import type { Row } from '../cdk/message'
 import { stream } from '../cdk/stream'
 import { distinct } from './distinct'
-import type { ReviewItem } from './review-item'
+import type { ReviewItem, ReviewOutline } from './review-item'
 import { reviewExport } from './reviews'
 
 const reviewModifiedTime = described('Last modification of the review it was read from')(Instant)
@@ -25,19 +26,35 @@ export const Category = t.type(
   'Category',
 )
 
+/** A thing that a review names: its key, its object, and what of that stays behind. */
+type Thing = {
+  readonly key: string
+  readonly json: Uint8Array
+  readonly object: Place
+  readonly without?: ReadonlyArray<Place | undefined>
+}
+
 /** What a review names, each once a run and again only where a newer review shows it changed. */
-const named = (things: (review: Review) => ReadonlyArray<readonly [key: string, thing: object]>) => () => {
+const named = (things: (review: ReviewOutline['members'], json: Uint8Array) => ReadonlyArray<Thing>) => () => {
   const unseen = distinct()
-  return (item: ReviewItem) => {
-    const review = item.review()
-    return things(review).flatMap(([key, value]) =>
-      unseen(key, item.cut.modifiedTime, { ...value, reviewModifiedTime: review.modifiedTime }, value),
-    )
+  return ({ cut: { json, modifiedTime }, outline }: ReviewItem): ReadonlyArray<Row> => {
+    const { members } = outline()
+    return things(members, json).flatMap((thing) => {
+      if (!unseen(thing.key, modifiedTime, () => rawAt(thing.json, thing.object))) return []
+      const version = `"reviewModifiedTime":"${members.modifiedTime === undefined ? '' : textAt(json, members.modifiedTime)}"`
+      return [{ json: carve(thing.json, thing.object, thing.without ?? [], version) }]
+    })
   }
 }
 
-const one = (value: { readonly id?: Int64 | null } | null | undefined): ReadonlyArray<readonly [string, object]> =>
-  value?.id == null ? [] : [[String(value.id), value]]
+type Named = Outline<{ readonly id: 'value'; readonly reviewModifiedTime: 'value' }>
+
+const one = (object: Named | undefined, json: Uint8Array): ReadonlyArray<Thing> => {
+  const { id, reviewModifiedTime } = object?.members ?? {}
+  return object === undefined || !isThere(json, id)
+    ? []
+    : [{ key: textAt(json, id), json, object, without: [reviewModifiedTime] }]
+}
 
 const shared = { cursor: 'reviewModifiedTime', reader: reviewExport } as const
 
@@ -46,7 +63,7 @@ export const locations = stream({
   name: 'locations',
   codec: Location,
   primaryKey: ['id'],
-  projector: named(({ location }) => one(location)),
+  projector: named(({ location }, json) => one(location, json)),
 })
 
 export const providers = stream({
@@ -54,7 +71,7 @@ export const providers = stream({
   name: 'providers',
   codec: Provider,
   primaryKey: ['id'],
-  projector: named(({ provider }) => one(provider)),
+  projector: named(({ provider }, json) => one(provider, json)),
 })
 
 export const sources = stream({
@@ -62,7 +79,7 @@ export const sources = stream({
   name: 'sources',
   codec: ReviewSource,
   primaryKey: ['id'],
-  projector: named(({ source }) => one(source)),
+  projector: named(({ source }, json) => one(source, json)),
 })
 
 export const categories = stream({
@@ -70,13 +87,25 @@ export const categories = stream({
   name: 'categories',
   codec: Category,
   primaryKey: ['category', 'subCategory'],
-  projector: named(({ contents }) =>
-    (contents ?? []).flatMap((content) =>
-      (content?.sentiments ?? []).flatMap((sentiment) => {
-        if (sentiment?.category == null) return []
-        const value = { category: sentiment.category, subCategory: sentiment.subCategory ?? '' }
-        return [[JSON.stringify(value), value] as const]
-      }),
+  projector: named(({ contents }, json) =>
+    (contents?.elements ?? []).flatMap(({ members }) =>
+      (members.sentiments?.elements ?? []).flatMap(({ members: { category, subCategory } }) =>
+        isThere(json, category) ? [categoryOf(nameAt(json, category), nameAt(json, subCategory))] : [],
+      ),
     ),
   ),
 })
+
+/** A string as JSON text, the same whichever way the service escapes it (latin1, as `rawAt`). */
+const nameAt = (json: Uint8Array, at: Place | undefined): string => {
+  if (!isThere(json, at)) return '""'
+  const raw = rawAt(json, at)
+  return raw.includes('\\') ? Buffer.from(JSON.stringify(textAt(json, at))).toString('latin1') : raw
+}
+
+/** Both as JSON texts. */
+const categoryOf = (category: string, subCategory: string): Thing => {
+  const key = `{"category":${category},"subCategory":${subCategory}}`
+  const json = Buffer.from(key, 'latin1')
+  return { key, json, object: { key: 0, from: 0, to: json.length } }
+}

@@ -1,4 +1,5 @@
 import * as O from 'fp-ts/Option'
+import { isThere, textAt } from '../../api/cut/outline'
 import { filterFrom } from '../../api/scan/cursor'
 import type { ReviewItem } from '../review-item'
 import type { Source } from '../source'
@@ -18,11 +19,13 @@ export const wantedOf = ({ entities: { fromReviews } }: Pick<Source, 'entities'>
 }
 
 /** Notes the location and the provider that a review names, as the config wants them. */
-export const notice = ({ entities: { fromReviews }, seen }: Source, item: ReviewItem): void => {
-  const { location, provider } = item.review()
-  if (fromReviews.locations && location?.id != null) seen.keys.add(`location:${location.id}`)
-  const person = fromReviews.providers === 'none' ? null : provider?.[fromReviews.providers]
-  if (person != null && person !== '') seen.keys.add(`person:${person}`)
+export const notice = ({ entities: { fromReviews }, seen }: Source, { cut: { json }, outline }: ReviewItem): void => {
+  const { location, provider } = outline().members
+  const place = location?.members.id
+  if (fromReviews.locations && isThere(json, place)) seen.keys.add(`location:${textAt(json, place)}`)
+  const person = fromReviews.providers === 'none' ? undefined : provider?.members[fromReviews.providers]
+  const name = isThere(json, person) ? textAt(json, person) : ''
+  if (name !== '') seen.keys.add(`person:${name}`)
 }
 
 /** The scan of this run that saw everything since a cursor, of which `slack` more is to be read back; milliseconds. */
