@@ -25,14 +25,19 @@ export const takeIn = async (
     files,
     expected,
     history,
-  }: { readonly files: ReadonlyArray<string>; readonly expected: ExpectedStreams; readonly history: boolean },
+  }: {
+    readonly files: ReadonlyArray<string>
+    readonly expected: ExpectedStreams | undefined
+    readonly history: boolean
+  },
 ): Promise<ReadonlyArray<Saved>> => {
-  const wishes = Object.fromEntries([...expected].map(([stream, { wish }]) => [stream, wish]))
+  const wishes = Object.fromEntries([...(expected ?? [])].map(([stream, { wish }]) => [stream, wish]))
   const outcomes: Array<Saved> = []
   const counts = new Map<string, number>()
   for (const input of files.length === 0 ? [io.stdin] : files.map(fileBytes)) {
     const saver = await saveTo(snapshot, { now: Date.now, wishes, history })
-    for await (const message of incoming(unpacked(untilStop(io.stop, input)), { now: Date.now, expected })) {
+    const lines = unpacked(untilStop(io.stop, input))
+    for await (const message of incoming(lines, { now: Date.now, expected, own: ownStreams })) {
       if (message._tag === 'Log') io.warn(message.message)
       if (message._tag === 'Records') {
         const count = (counts.get(message.stream) ?? 0) + message.rows.length
@@ -53,8 +58,8 @@ const ownStreams: ExpectedStreams = new Map(
   ]),
 )
 
-/** The streams of a configured catalog; ours without one. */
-export const loadExpected = async (path: string | undefined): Promise<ExpectedStreams> =>
+/** The streams of a configured catalog, if one is given. */
+export const loadExpected = async (path: string | undefined): Promise<ExpectedStreams | undefined> =>
   path === undefined
-    ? ownStreams
+    ? undefined
     : orStop(pipe(expectedStreams(await runOrStop(readJson('catalog', path))), E.mapLeft(inFile(path))))

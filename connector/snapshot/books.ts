@@ -1,5 +1,5 @@
 import type { StreamInfo } from '../cdk/message'
-import type { Column } from './column'
+import type { Column, ColumnType } from './column'
 import { type Database, literal, quoted } from './database'
 import type { Destination, Standing } from './destination'
 
@@ -55,8 +55,8 @@ export const beginLoad = async (
   return load
 }
 
-/** The least and the greatest cursor of some records. */
-export type Span = { readonly from: string | undefined; readonly to: string | undefined }
+/** The least and the greatest cursor of some records; `type`: how such texts compare. */
+export type Span = { readonly from: string | undefined; readonly to: string | undefined; readonly type: ColumnType }
 
 /** Brings a load's row up to what has just been written. */
 export const continueLoad = async (
@@ -68,14 +68,14 @@ export const continueLoad = async (
     readonly records: number
     readonly sourceRecords: number | undefined
   },
-  { from, to }: Span,
+  { from, to, type }: Span,
   now: number,
 ): Promise<void> => {
   await db.run(
     `UPDATE _loads SET
        records = $records::BIGINT, source_records = $source::BIGINT, status = $status,
        rows = (SELECT count(*) FROM ${quoted(load.stream)}),
-       cursor_from = least(cursor_from, $from), cursor_to = greatest(cursor_to, $to),
+       cursor_from = ${beyond('<', 'cursor_from', '$from', type)}, cursor_to = ${beyond('>', 'cursor_to', '$to', type)},
        ended = CASE WHEN $status = 'running' THEN NULL ELSE make_timestamptz($now::BIGINT * 1000) END,
        seconds = CASE WHEN $status = 'running' THEN NULL ELSE $now::BIGINT / 1000 - epoch(started) END
      WHERE load = ${load.id}`,
@@ -89,6 +89,9 @@ export const continueLoad = async (
     },
   )
 }
+
+const beyond = (than: '<' | '>', held: string, found: string, type: ColumnType): string =>
+  `CASE WHEN ${held} IS NULL OR ${found}::${type} ${than} ${held}::${type} THEN ${found}::VARCHAR ELSE ${held} END`
 
 /** So that `verify` can tell whether a row has come or gone by another way than a load. */
 export const countRows = async (db: Database, streams: ReadonlyArray<string>): Promise<void> => {

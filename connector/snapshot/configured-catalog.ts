@@ -21,7 +21,11 @@ const Stream = t.intersection([
     name: annotate({ examples: ['reviews'] })(t.string),
     json_schema: annotate({ type: 'object' })(t.UnknownRecord),
   }),
-  t.partial({ source_defined_primary_key: paths, default_cursor_field: nullish(t.readonlyArray(t.string)) }),
+  t.partial({
+    namespace: nullish(t.string),
+    source_defined_primary_key: paths,
+    default_cursor_field: nullish(t.readonlyArray(t.string)),
+  }),
 ])
 const Configured = t.intersection([
   t.type({ stream: Stream }),
@@ -48,31 +52,47 @@ export const expectedStreams = (catalog: unknown): E.Either<Failure, ExpectedStr
         configFailure(
           `The catalog is wrong: ${wrong.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
         ),
-      ({ streams }) => new Map(streams.map((stream) => [stream.stream.name, expected(stream)])),
+      ({ streams }) => byTable(streams),
     ),
   )
 
 /** What `discover` prints: every stream that has a cursor is taken for incremental. */
 export const discoveredStreams = (catalog: unknown): ExpectedStreams =>
   DiscoveredCatalog.is(catalog)
-    ? new Map(
-        catalog.streams.map((stream) => [
-          stream.name,
-          expected({
-            stream,
-            sync_mode: (stream.default_cursor_field ?? []).length > 0 ? 'incremental' : 'full_refresh',
-          }),
-        ]),
+    ? byTable(
+        catalog.streams.map((stream) => ({
+          stream,
+          sync_mode:
+            (stream.default_cursor_field ?? []).length > 0 ? ('incremental' as const) : ('full_refresh' as const),
+        })),
       )
     : new Map()
 
-const expected = (configured: t.TypeOf<typeof Configured>): Expected => {
+type Named = { readonly name: string; readonly namespace?: string | null | undefined }
+
+/** The stream's table: its name, or where two namespaces have the same name, `namespace.name`. */
+export const tableOf = (expected: ExpectedStreams, { name, namespace }: Named): string => {
+  const long = `${namespace}.${name}`
+  return namespace && expected.has(long) ? long : name
+}
+
+const byTable = (streams: ReadonlyArray<t.TypeOf<typeof Configured>>): ExpectedStreams =>
+  new Map(
+    streams.map((configured) => {
+      const { name, namespace } = configured.stream
+      const twins = streams.filter(({ stream }) => stream.name === name)
+      const table = namespace && twins.length > 1 ? `${namespace}.${name}` : name
+      return [table, expected(configured, table)]
+    }),
+  )
+
+const expected = (configured: t.TypeOf<typeof Configured>, name: string): Expected => {
   const { stream, destination_sync_mode: mode, generation_id: generation, minimum_generation_id: minimum } = configured
   const key = nonEmpty(configured.primary_key) ?? nonEmpty(stream.source_defined_primary_key) ?? []
   const cursor = nonEmpty(configured.cursor_field) ?? nonEmpty(stream.default_cursor_field)
   return {
     info: {
-      name: stream.name,
+      name,
       schema: stream.json_schema as JsonSchema,
       primaryKey: key.map((path) => path.join('.')),
       cursor: O.fromNullable(cursor?.join('.')),

@@ -28,7 +28,7 @@ export type Destination = {
 }
 
 /**
- * A full refresh that was cut off goes on in its generation if the file holds a state to go on from; every other one begins a
+ * A generation only grows: rows of a smaller one would lose against those the table has. A full refresh that was cut off goes on in its generation if the file holds a state to go on from; every other one begins a
  * new generation, and the rows of the one before stay until it has finished.
  */
 export const destination = (info: StreamInfo, wish: Wish, standing: Standing | undefined): Destination => {
@@ -36,7 +36,8 @@ export const destination = (info: StreamInfo, wish: Wish, standing: Standing | u
   const replaces = wish.minimum === undefined ? mode === 'overwrite' : wish.minimum > 0
   const resumes = standing?.refreshing === true && standing.hasState
   const held = standing?.generation ?? 0
-  const generation = wish.generation ?? (replaces && !resumes ? held + 1 : held)
+  const next = replaces && !resumes ? held + 1 : held
+  const generation = wish.generation === undefined ? next : Math.max(wish.generation, held)
   return {
     key: mode === 'append' ? [] : info.primaryKey,
     cursor: O.toUndefined(info.cursor),

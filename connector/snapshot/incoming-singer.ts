@@ -19,6 +19,7 @@ const Schema = t.intersection([
 export const singerLines = (now: () => number): Protocol => {
   const open = new Set<string>()
   const bookmarks = new Map<string, string>()
+  const versions = new Set<string>()
   let syncing: unknown = null
 
   const schema = ({ bytes, members }: Line): ReadonlyArray<Said> => {
@@ -73,8 +74,25 @@ export const singerLines = (now: () => number): Protocol => {
     })
   }
 
+  const batch = ({ bytes, members }: Line): never => {
+    throw new Stopped(
+      configFailure(
+        `The stream ${textAt(bytes, members.get('stream'))} comes in BATCH messages, whose files are not read. Take batch_config out of the tap's config, so that it sends records.`,
+      ),
+    )
+  }
+
+  const activate = ({ bytes, members }: Line): ReadonlyArray<Said> => {
+    const stream = textAt(bytes, members.get('stream')) ?? ''
+    if (versions.has(stream)) return []
+    versions.add(stream)
+    return [
+      warning(`${stream} sends ACTIVATE_VERSION, which is passed over: rows of an older version stay in the table.`),
+    ]
+  }
+
   return {
-    read: { SCHEMA: schema, RECORD: record, STATE: state },
+    read: { SCHEMA: schema, RECORD: record, STATE: state, BATCH: batch, ACTIVATE_VERSION: activate },
     end: () => (syncing === null ? [...open].map((stream) => ({ _tag: 'Finished', stream })) : []),
   }
 }

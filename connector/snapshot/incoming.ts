@@ -7,8 +7,10 @@ import { type Protocol, type Said, warning } from './incoming-line'
 import { singerLines } from './incoming-singer'
 
 export type IncomingOptions = {
-  /** The run's configured catalog; Singer needs none. */
-  readonly expected?: ExpectedStreams
+  /** The run's configured catalog, before any that the input holds; Singer needs none. */
+  readonly expected?: ExpectedStreams | undefined
+  /** What is known without a catalog. */
+  readonly own?: ExpectedStreams
   /** Milliseconds since 1970. */
   readonly now: () => number
 }
@@ -16,7 +18,7 @@ export type IncomingOptions = {
 /** Lines of the Airbyte or the Singer protocol as the messages they were made from. A line that is not JSON is passed over with a warning. */
 export async function* incoming(
   input: AsyncIterable<Uint8Array>,
-  { expected, now }: IncomingOptions,
+  { expected, own = new Map(), now }: IncomingOptions,
 ): AsyncIterable<Message> {
   let protocol: Protocol | undefined
   let count = 0
@@ -31,7 +33,7 @@ export async function* incoming(
         said.push(warning(`Line ${count} of the input is no message and is passed over.`))
         continue
       }
-      protocol ??= type === 'SCHEMA' || members.has('value') ? singerLines(now) : airbyteLines(expected)
+      protocol ??= type === 'SCHEMA' || members.has('value') ? singerLines(now) : airbyteLines(expected, own)
       said.push(...(protocol.read[type]?.({ bytes, members }) ?? []))
     }
     yield* together(said)

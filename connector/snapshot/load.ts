@@ -13,6 +13,8 @@ import { ensureTable, type Table } from './table'
 export type Load = {
   readonly id: number
   readonly stream: string
+  /** As text, to tell whether a stream that starts again has changed. */
+  schema: string
   table: Table
   readonly destination: Destination
   readonly cursor: Column | undefined
@@ -44,7 +46,14 @@ export const openLoad = (
     const twins = twinsIn(columnsOf(info.schema).map(({ name }) => name))
     if (twins !== undefined)
       return refuse(info, `its attributes ${twins.join(' and ')} differ only in case, which columns cannot`)
-    const target = destination(info, wish, await standingOf(db, info.name))
+    const standing = await standingOf(db, info.name)
+    if ((wish.minimum ?? 0) > 0 && (wish.generation ?? 0) < (standing?.generation ?? 0))
+      return refuse(
+        info,
+        `its refresh has the generation ${wish.generation} and the file is at ${standing?.generation} by now, so another connection has written it`,
+        'Give each connection a file of its own with --db.',
+      )
+    const target = destination(info, wish, standing)
     const ensured = await ensureTable(db, info.name, info.schema)
     if (history) await beginHistory(db, ensured)
     const table = { ...ensured, history: ensured.history || history }
@@ -56,6 +65,7 @@ export const openLoad = (
     return {
       id: await beginLoad(db, run, info, target.generation, now),
       stream: info.name,
+      schema: JSON.stringify(info.schema),
       table,
       destination: target,
       cursor,
@@ -70,12 +80,23 @@ export const openLoad = (
     }
   })
 
+/** Takes on a schema that changed while the stream was under way: a tap says it again when it learns more. */
+export const redeclare = (db: Database, load: Load, info: StreamInfo): Promise<void> =>
+  db.transaction(async () => {
+    load.table = { ...(await ensureTable(db, info.name, info.schema)), history: load.table.history }
+    load.schema = JSON.stringify(info.schema)
+    await db.run('UPDATE _streams SET schema = $schema WHERE stream = $stream', {
+      stream: info.name,
+      schema: load.schema,
+    })
+  })
+
 /** Two names that a database takes for one. */
 const twinsIn = (names: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
   const same = (name: string) => names.filter((other) => other.toLowerCase() === name.toLowerCase())
   return names.map(same).find((group) => group.length > 1)
 }
 
-const refuse = ({ name }: StreamInfo, why: string): never => {
-  throw new Stopped(configFailure(`Stream ${name} cannot be written: ${why}. Correct the catalog.`))
+const refuse = ({ name }: StreamInfo, why: string, remedy = 'Correct the catalog.'): never => {
+  throw new Stopped(configFailure(`Stream ${name} cannot be written: ${why}. ${remedy}`))
 }

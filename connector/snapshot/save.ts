@@ -4,7 +4,7 @@ import type { Message, Row } from '../cdk/message'
 import { closeAbandonedLoads, type Status } from './books'
 import type { Wish } from './destination'
 import { toText } from './json-text'
-import { type Load, openLoad } from './load'
+import { type Load, openLoad, redeclare } from './load'
 import { allowLoading, allowMerging } from './memory'
 import { deletions } from './relations'
 import { savingFailure } from './saving-failure'
@@ -108,10 +108,14 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
   const take = async (message: Message): Promise<void> => {
     switch (message._tag) {
       case 'Started': {
+        const { name, schema } = message.stream
+        const held = loads.get(name)
+        const running = held?.status === 'running' ? held : undefined
+        if (running?.schema === JSON.stringify(schema)) return
         await commit()
-        const { name } = message.stream
-        if (loads.get(name)?.status !== 'running')
+        if (running === undefined)
           loads.set(name, await openLoad(db, run, message.stream, { wish: wishes[name] ?? {}, history }, now()))
+        else await redeclare(db, running, message.stream)
         tables = await allTables(db)
         return
       }

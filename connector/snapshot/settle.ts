@@ -70,7 +70,7 @@ export const settle = async (
   await countRows(db, [...new Set([...loads.map(({ stream }) => stream), ...about.map(({ table }) => table.name)])])
 }
 
-const nothing: Span = { from: undefined, to: undefined }
+const nothing: Span = { from: undefined, to: undefined, type: 'VARCHAR' }
 
 const spanOf = async (db: Database, { cursor, stream }: Load, after: number): Promise<Span> => {
   if (cursor === undefined) return nothing
@@ -78,7 +78,7 @@ const spanOf = async (db: Database, { cursor, stream }: Load, after: number): Pr
   const [row] = await db.query(
     `SELECT ${least} AS least, ${greatest} AS greatest FROM ${quoted(stream)} WHERE rowid > ${after}`,
   )
-  return { from: row?.least?.toString(), to: row?.greatest?.toString() }
+  return { from: row?.least?.toString(), to: row?.greatest?.toString(), type: cursor.type }
 }
 
 /** Deletions go first through what they delete, and only then into one row for each key: an event we hold already is told by its row. */

@@ -162,6 +162,11 @@ describe('a full refresh', () => {
     expect(await ids(snapshot, 'reviews')).toEqual(['1', '2'])
     await save(snapshot, whole(reviews('full_refresh'), review(3, 1)), wish(5, 5))
     expect(await ids(snapshot, 'reviews')).toEqual(['3'])
+    await expect(save(snapshot, whole(reviews('full_refresh')), wish(4, 4))).rejects.toThrow(/at 5 by now/)
+    await save(snapshot, whole(reviews(), review(3, 9, 'newer')), {
+      wishes: { reviews: { generation: 4, minimum: 0 } },
+    })
+    expect(await snapshot.db.scalar('SELECT text FROM reviews')).toBe('newer')
   })
 })
 

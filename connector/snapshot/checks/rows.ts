@@ -74,15 +74,15 @@ export const rowChecks = (all: Context): ReadonlyArray<Check> => {
       sql: together(
         streams.flatMap(({ name, key, cursor, columns }) => {
           const type = columns.find((column) => column.name === cursor)?.type
-          return cursor === undefined || type === undefined
-            ? []
-            : [
-                `
+          if (cursor === undefined || type === undefined) return []
+          const exact = (value: string) => (type === 'TIMESTAMPTZ' ? `date_trunc('millisecond', ${value})` : value)
+          return [
+            `
       SELECT ${said(name, `${keyText(key)} || ${literal(` has ${cursor} `)} || coalesce(${quoted(cursor)}::VARCHAR, 'null')`)}
       FROM ${quoted(name)}, (
         SELECT min(cursor_from::${type}) AS first, max(cursor_to::${type}) AS last FROM _loads WHERE stream = ${literal(name)})
-      WHERE ${quoted(cursor)} IS NULL OR ${quoted(cursor)} < date_trunc('millisecond', first) OR date_trunc('millisecond', ${quoted(cursor)}) > last`,
-              ]
+      WHERE ${quoted(cursor)} IS NULL OR ${quoted(cursor)} < ${exact('first')} OR ${exact(quoted(cursor))} > last`,
+          ]
         }),
       ),
     },

@@ -20,10 +20,11 @@ export const stateChecks = (streams: Context): ReadonlyArray<Check> => {
   return [
     {
       name: 'states are there',
-      explain: 'Every stream read incrementally has a state; without one the next run reads it from the start.',
+      explain:
+        'Every stream read incrementally, by its cursor, has a state; without one the next run reads it from the start.',
       sql: `
-      SELECT stream || ': no state' AS what FROM _loads
-      WHERE status = 'complete' AND sync_mode = 'incremental' AND stream NOT IN (SELECT stream FROM _state) GROUP BY stream`,
+      SELECT stream || ': no state' AS what FROM _loads JOIN _streams USING (stream)
+      WHERE cursor IS NOT NULL AND status = 'complete' AND sync_mode = 'incremental' AND stream NOT IN (SELECT stream FROM _state) GROUP BY stream`,
     },
     {
       name: 'states are not ahead',
