@@ -5,7 +5,7 @@ import type { ApiError } from './error'
 import { parseJson, printJson } from './json-text'
 import { Instant, Int64 } from './model/scalar'
 import { Status } from './model/transparency'
-import { type Body, toDecodeError } from './route'
+import { type Body, json, toDecodeError } from './route'
 
 const Echo = t.intersection([
   t.partial({
@@ -58,9 +58,11 @@ type Served = { readonly servedAt?: number }
 
 const Outcome = t.partial({ status: t.union([Status, t.null]), data: t.union([t.UnknownRecord, t.null]) })
 
+const isSuccess = (message: string | null | undefined): boolean => (message ?? 'success').toLowerCase() === 'success'
+
 /** The codes are not shown: a list of entities and a message that is null or "success", in any case, is success. */
 const succeeded = ({ status, data }: t.TypeOf<typeof Outcome>): boolean =>
-  Array.isArray(data?.entities) && (status?.message ?? 'success').toLowerCase() === 'success'
+  Array.isArray(data?.entities) && isSuccess(status?.message)
 
 const decoded = <A>(codec: t.Type<A, unknown>, value: unknown): E.Either<ApiError, A> =>
   E.mapLeft(toDecodeError)(codec.decode(value))
@@ -100,3 +102,21 @@ const body = <A>(codec: t.Type<A, unknown>, entity: t.Any, filter: t.Any): Body<
 export const reviewsAnswer = (entity: t.Any, filter: t.Any): Body<ReviewsAnswer> => body(ReviewsAnswer, entity, filter)
 export const commentsAnswer = (entity: t.Any, filter: t.Any): Body<CommentsAnswer> =>
   body(CommentsAnswer, entity, filter)
+
+const Reported = t.type({ status: Status })
+
+/** An answer of a lookup, whose form is not shown; a status in it whose message is not success is an error, as elsewhere. */
+export const lookupAnswer: Body<unknown> = {
+  ...json(t.unknown),
+  decode: (answer) =>
+    pipe(
+      json(t.unknown).decode(answer),
+      E.filterOrElse(
+        (value) => !Reported.is(value) || isSuccess(value.status.message),
+        (value): ApiError => {
+          const { code, message } = Reported.is(value) ? value.status : {}
+          return { _tag: 'Application', code: String(code ?? 'none'), message: message ?? '' }
+        },
+      ),
+    ),
+}

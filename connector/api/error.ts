@@ -51,7 +51,7 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
 }
 
 /** A code is a word or a number; the list of them is not shown (Errors), and a sentence may say things of people. */
-const codeOf = (code: string): string => (/^[\w.:-]{1,40}$/.test(code) ? code : 'not readable')
+export const codeOf = (code: string): string => (/^[\w.:-]{1,40}$/.test(code) ? code : 'not readable')
 
 /** Whether a network code means that no secure connection could be agreed on. */
 export const isTls = (code: string): boolean =>

@@ -1,5 +1,5 @@
 import * as t from 'io-ts'
-import { commentsAnswer, reviewsAnswer } from './envelope'
+import { commentsAnswer, lookupAnswer, reviewsAnswer } from './envelope'
 import { CommentsEntity, ReviewsEntity } from './model/entity'
 import { DeletedExportRequest, ExportRequest } from './model/export'
 import { Location, LocationSyncResult } from './model/location'
@@ -101,7 +101,7 @@ const lookup = (what: string) =>
     token: 'accessToken',
     send: 'query',
     request: t.type({}),
-    response: json(t.unknown),
+    response: lookupAnswer,
     idempotent: true,
   })
 

@@ -30,7 +30,8 @@ export const fresh: Standing = { cursor: O.none, slack: 0, filters: O.none, rece
 
 /** Reads a stream's state; a failure names the stream and the key path. */
 export const standingOf = (stream: string, state: O.Option<unknown>): E.Either<Failure, Standing> =>
-  O.isNone(state)
+  // A stream that was looked up until now (lookups.ts) has a state, but none of an export.
+  O.isNone(state) || (t.UnknownRecord.is(state.value) && 'readAt' in state.value)
     ? E.right(fresh)
     : pipe(
         decode(ExportState, state.value),

@@ -6,7 +6,8 @@ import type { Stream } from '../cdk/stream'
 import { comments } from './comments'
 import { deletedReviews } from './deleted-reviews'
 import { entityRatings } from './entity-ratings'
-import { type Lookup, type LookupName, lookupStream } from './lookups'
+import { checkLookups, lookupStream } from './lookups'
+import type { Lookup, LookupName } from './lookups/rows'
 import { checkPrivacy, type Privacy, withPrivacy } from './privacy'
 import { reviewContents, reviewEngagements, reviewLiabilities, reviewSentiments, reviewTasks } from './review-parts'
 import { categories, locations, providers, sources } from './review-things'
@@ -59,6 +60,7 @@ export const streamsFor = ({
 }: Settings): E.Either<Failure, ReadonlyArray<Stream<Source>>> =>
   pipe(
     checkPrivacy(privacy, streams, fromReviews),
+    E.chain(() => checkLookups(lookups)),
     E.map(() => streams.map(withPrivacy(privacy))),
     E.map((all) => all.map(withLookups(lookups))),
     E.map((all) => (O.isSome(tombstones) ? withTombstones(tombstones.value, all) : all)),

@@ -2,19 +2,14 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
-import * as t from 'io-ts'
 import { type ApiError, toFailure } from '../api/error'
 import { configFailure, type Failure } from '../cdk/failure'
 import { following, items } from '../cdk/feed'
 import type { Row } from '../cdk/message'
 import type { Reader, Reading, Stream } from '../cdk/stream'
-import { toRow } from './review-item'
+import { type Lookup, type LookupName, rowsIn } from './lookups/rows'
 import { selecting } from './selecting'
 import type { Source } from './source'
-
-/** Where a lookup's records stand in its answer, a dotted path, and which attribute is their key (Endpoints 8: not shown). */
-export type Lookup = { readonly recordsPath: string; readonly primaryKey: string }
-export type LookupName = 'sources' | 'categories'
 
 const operations = { sources: 'lookupSources', categories: 'lookupCategories' } as const
 
@@ -41,6 +36,22 @@ export const lookupStream = (name: LookupName, lookup: Lookup): Stream<Source> =
   projector: () => (row) => [row as Row],
 })
 
+/** Refuses a key that would stand where the rest of the record does; names that differ only in case are one to some destinations. */
+export const checkLookups = (
+  lookups: Partial<Readonly<Record<LookupName, Lookup>>>,
+): E.Either<Failure, Partial<Readonly<Record<LookupName, Lookup>>>> => {
+  const taken = (['sources', 'categories'] as const).find(
+    (name) => lookups[name]?.primaryKey.toLowerCase() === 'record',
+  )
+  return taken === undefined
+    ? E.right(lookups)
+    : E.left(
+        configFailure(
+          `The config is wrong: lookups.${taken}.primary_key must not be record, which holds all else. Choose another attribute.`,
+        ),
+      )
+}
+
 const lookupReader = (name: LookupName, lookup: Lookup): Reader<Source, Row> => ({
   name: `look up ${name}`,
   read: (source) => (demands) => {
@@ -50,7 +61,7 @@ const lookupReader = (name: LookupName, lookup: Lookup): Reader<Source, Row> => 
     return following(
       pipe(
         source.api[operations[name]]({}),
-        TE.mapLeft((error: ApiError) => toFailure(`look up ${name}`, error)),
+        TE.mapLeft((error) => failureOf(name, error)),
         TE.flatMapEither((answer) => rowsIn(name, lookup, answer)),
       ),
       (rows) =>
@@ -66,28 +77,11 @@ const lookupReader = (name: LookupName, lookup: Lookup): Reader<Source, Row> => 
   },
 })
 
-const rowsIn = (
-  name: LookupName,
-  { recordsPath, primaryKey }: Lookup,
-  answer: unknown,
-): E.Either<Failure, ReadonlyArray<Row>> => {
-  const at = recordsPath
-    .split('.')
-    .filter((key) => key !== '')
-    .reduce<unknown>((value, key) => (t.UnknownRecord.is(value) ? value[key] : undefined), answer)
-  if (!Array.isArray(at))
-    return E.left(configFailure(`lookups.${name}.records_path: the answer holds no array at ${recordsPath}.`))
-  return pipe(
-    at as ReadonlyArray<unknown>,
-    E.traverseArray((record) => {
-      if (!t.UnknownRecord.is(record))
-        return E.left(
-          configFailure(`lookups.${name}.records_path: what stands at ${recordsPath} is no list of objects.`),
-        )
-      const { [primaryKey]: key, ...rest } = record
-      return ['string', 'number', 'bigint'].includes(typeof key)
-        ? E.right(toRow({ [primaryKey]: String(key), record: rest }))
-        : E.left(configFailure(`lookups.${name}.primary_key: a record has no ${primaryKey} that can be a key.`))
-    }),
-  )
-}
+/** Where the operation is, is the config's word. */
+const failureOf = (name: LookupName, error: ApiError): Failure =>
+  error._tag === 'Http' && [404, 405].includes(error.status)
+    ? configFailure(
+        `lookups.${name}: the service answered ${error.status}. Check its path, which is appended to base_url, and its method.`,
+        error.message,
+      )
+    : toFailure(`look up ${name}`, error)

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
-import type { ApiError } from '../../api/error'
+import { type ApiError, codeOf } from '../../api/error'
 import type { Failure } from '../../cdk/failure'
 import type { Reading } from '../../cdk/stream'
 import type { Source } from '../source'
@@ -57,5 +57,5 @@ export const gathering = (
 
 const refused = (operation: string, { kind, id }: Part, error: ApiError): Reading =>
   warn(
-    `${operation}: the service refuses ${kind} ${id} (${error._tag === 'Application' ? `application error, code ${error.code}` : '404'}). It stays as it is and is asked for again in the next run; if it no longer exists, take it out of entities.`,
+    `${operation}: the service refuses ${kind} ${id} (${error._tag === 'Application' ? `application error, code ${codeOf(error.code)}` : '404'}). It stays as it is and is asked for again in the next run; if it no longer exists, take it out of entities.`,
   )
