@@ -9,6 +9,6 @@ export const lookupSources = async (database: Database): Promise<unknown> => ({
 /** Operation 8, categories of analysed data; the form of the answer is the sandbox's own. */
 export const lookupCategories = (): unknown => ({
   categories: [...new Map(phrases.map((phrase) => [`${phrase.category} ${phrase.subCategory}`, phrase])).values()].map(
-    ({ category, subCategory }) => ({ category, subCategory }),
+    ({ category, subCategory }, n) => ({ id: n + 1, category, subCategory }),
   ),
 })

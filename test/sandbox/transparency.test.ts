@@ -260,6 +260,6 @@ it('lists sources and categories', async () => {
     sources: expect.arrayContaining([{ id: 101, name: 'Survey' }]),
   })
   expect(await read(get(sandbox, '/api/reputation/v1/lookup/categories'))).toEqual({
-    categories: expect.arrayContaining([{ category: 'Staff', subCategory: 'Courtesy' }]),
+    categories: expect.arrayContaining([{ id: expect.any(Number), category: 'Staff', subCategory: 'Courtesy' }]),
   })
 })

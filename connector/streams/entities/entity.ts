@@ -45,6 +45,7 @@ export const findEntities = (source: Source, state: EntityState): TaskEither<Fai
   const before = wantedBefore(state.reviews, wanted.value)
   return pipe(
     scanned(source, before),
+    TE.mapLeft((failure) => ({ ...failure, message: `entities.from_reviews: ${failure.message}` })),
     TE.map((after) => {
       // The entities of another wish are not those of this one.
       if (before !== undefined)

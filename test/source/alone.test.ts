@@ -1,0 +1,121 @@
+import type { ServerResponse } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fail } from '../../connector/commands/source/fail'
+import { read } from '../../connector/commands/source/read'
+import { tap } from '../../connector/commands/tap/tap'
+import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import { streams } from '../../connector/streams'
+import { answer, type Seen } from '../api/listen'
+import { runVerb } from '../commands/run-verb'
+import { airbyteLines, singerLines, singerState } from '../interop/lines'
+import { file } from '../support/command'
+import { gate } from '../support/gate'
+
+const ofReviews = [
+  ...['reviews', 'locations', 'providers', 'review_contents', 'review_sentiments', 'review_liabilities'],
+  ...['review_tasks', 'review_engagements'],
+]
+const all = streams.map(({ name }) => name)
+const at = (path: string) => (seen: Seen) => seen.url.startsWith(path)
+const summaries = ({ url }: Seen) => url.startsWith('/api/bsr/comments') && url.includes('showComments=false')
+
+/** What stops a family of streams, and which streams those are. */
+const families: Readonly<Record<string, readonly [(seen: Seen) => boolean, ReadonlyArray<string>]>> = {
+  export: [at('/api/reputation/v1/reviews'), ofReviews],
+  deletions: [at('/api/reputation/v1/deleted-reviews'), ['deleted_reviews']],
+  comments: [(seen) => at('/api/bsr/comments')(seen) && !summaries(seen), ['comments']],
+  'entity ratings': [summaries, ['entity_ratings']],
+  'transparency reviews': [at('/api/external/bsr/v2/reviews'), ['transparency_reviews']],
+  'the lookup of sources': [at('/api/reputation/v1/lookup/sources'), ['sources']],
+  'the lookup of categories': [at('/api/reputation/v1/lookup/categories'), ['categories']],
+}
+
+const faults: Readonly<Record<string, (response: ServerResponse) => void>> = {
+  'answers 403': (response) => answer(response, 403, { status: { code: 7, message: 'not yours' } }),
+  'makes no sense': (response) => answer(response, 200, '<html>'),
+}
+
+describe('a stream that is refused ends alone', () => {
+  let sandbox: Sandbox
+  beforeAll(async () => {
+    sandbox = await startSandbox({ reviews: 60, locations: 2, until: Date.now() - 3_600_000 })
+    await sandbox.churn({ delete: 2 })
+  })
+  afterAll(() => sandbox.close())
+
+  const lookup = (name: string) => ({
+    path: `/api/reputation/v1/lookup/${name}`,
+    records_path: name,
+    primary_key: 'id',
+  })
+  const configured = (base_url: string, entities: object) => ({
+    base_url,
+    credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
+    start_date: '2010-01-01T00:00:00Z',
+    entities,
+    lookups: { sources: lookup('sources'), categories: lookup('categories') },
+  })
+  const someone = async () => {
+    const [location] = (await sandbox.truth()).locations
+    return { location_ids: [String(location?.id)] }
+  }
+  const catalog = file({
+    streams: streams.map(({ name }) => ({ stream: { name, json_schema: {} }, sync_mode: 'incremental' })),
+  })
+
+  const airbyte = async (config: string) => {
+    const { status, stdout } = await runVerb(read, ['--config', config, '--catalog', catalog], { fail })
+    const statuses = airbyteLines(stdout).flatMap(({ trace }) =>
+      trace?.stream_status === undefined
+        ? []
+        : [[trace.stream_status.status, trace.stream_status.stream_descriptor.name]],
+    )
+    const ended = (as: string) => statuses.flatMap(([status, name]) => (status === as ? [name] : [])).sort()
+    return {
+      status,
+      complete: ended('COMPLETE'),
+      incomplete: ended('INCOMPLETE'),
+      errors: airbyteLines(stdout).flatMap(({ trace }) => (trace?.error === undefined ? [] : [trace.error.message])),
+      records: new Set(airbyteLines(stdout).flatMap(({ record }) => (record === undefined ? [] : [record.stream]))),
+    }
+  }
+
+  const without = (names: ReadonlyArray<string>) => all.filter((name) => !names.includes(name)).sort()
+
+  it.concurrent.each(
+    Object.entries(families).flatMap(([family, [stops, failing]]) =>
+      Object.entries(faults).map(([fault, strike]) => [family, fault, stops, failing, strike] as const),
+    ),
+  )('%s %s', async (family, fault, stops, failing, strike) => {
+    const { url } = await gate(sandbox.url, (seen, response) => {
+      if (stops(seen)) strike(response)
+      return stops(seen)
+    })
+    const config = file(configured(url, await someone()))
+    const { status, complete, incomplete, errors, records } = await airbyte(config)
+    expect([status, complete, incomplete]).toEqual([1, without(failing), [...failing].sort()])
+    expect(errors).toHaveLength(failing.length)
+    for (const error of errors)
+      expect(error).toMatch(fault === 'answers 403' ? /lacks permission.*\(403\)/ : /answer is not what was asked for/)
+    for (const name of without(failing)) expect([...records], family).toContain(name)
+
+    const singer = await runVerb(tap, ['--config', config])
+    const sent = new Set(singerLines(singer.stdout).flatMap((line) => (line.type === 'RECORD' ? [line.stream] : [])))
+    expect(singer.status).toBe(1)
+    expect([...sent].sort()).toEqual(without(failing))
+    expect(Object.keys(singerState(singer.stdout).bookmarks)).toEqual(expect.arrayContaining(without(failing)))
+    for (const name of failing) expect(singer.stderr).toContain(name)
+  })
+
+  it('those that look for their entities in the reviews say so where these are refused', async () => {
+    const { url } = await gate(sandbox.url, (seen, response) => {
+      const stopped = at('/api/reputation/v1/reviews')(seen)
+      if (stopped) faults['answers 403']?.(response)
+      return stopped
+    })
+    const config = file(configured(url, { from_reviews: { locations: true } }))
+    const { complete, errors } = await airbyte(config)
+    expect(complete).toEqual(['categories', 'deleted_reviews', 'sources'])
+    expect(errors.filter((error) => error.startsWith('entities.from_reviews: export reviews: '))).toHaveLength(3)
+  })
+})
