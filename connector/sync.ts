@@ -14,18 +14,20 @@ export type Sync = {
   readonly path: string
   readonly streams: ReadonlyArray<Stream<Source>>
   readonly syncMode: SyncMode
+  /** From now on, keep every version of a row. */
+  readonly history?: boolean
 }
 
 /** Reads what is new into a DuckDB file, from where the file stands; warnings and failures go to stderr as they come. */
 export const syncInto = async (
   io: Io,
   wired: Wired,
-  { path, streams, syncMode }: Sync,
+  { path, streams, syncMode, history = false }: Sync,
 ): Promise<{ readonly ending: Ending; readonly outcomes: ReadonlyArray<Saved> }> => {
   const snapshot = await runOrStop(openSnapshot(path))
   try {
     const state = await readState(snapshot)
-    const saver = await saveTo(snapshot, { now: Date.now })
+    const saver = await saveTo(snapshot, { now: Date.now, history })
     const catalog = streams.map(({ name }) => ({ name, syncMode, attributes: O.none }))
     const ending = await runRead(io, wired, { catalog, state }, [saver.write, telling(io)])
     return { ending, outcomes: await saver.finish() }

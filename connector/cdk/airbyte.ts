@@ -111,13 +111,14 @@ export const encode =
 const stateLine = (name: string, state: unknown, count: number): string =>
   `{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":${JSON.stringify({ name })},"stream_state":${JSON.stringify(state)}},"sourceStats":{"recordCount":${count.toFixed(1)}}}}\n`
 
-/** A state file as `read --state` takes it: a JSON array of state messages, one a line. */
-export const stateFile = (state: State): string =>
-  `[\n${Object.entries(state)
-    .map(([name, stream_state]) =>
-      JSON.stringify({ type: 'STREAM', stream: { stream_descriptor: { name }, stream_state } }),
-    )
-    .join(',\n')}\n]\n`
+/** A state file as `read --state` takes it: a JSON array of state messages, one a line. `state`: JSON text, which is kept as it is. */
+export const stateFile = (states: ReadonlyArray<{ readonly stream: string; readonly state: string }>): string => {
+  const messages = states.map(
+    ({ stream, state }) =>
+      `{"type":"STREAM","stream":{"stream_descriptor":${JSON.stringify({ name: stream })},"stream_state":${state}}}`,
+  )
+  return messages.length === 0 ? '[]\n' : `[\n${messages.join(',\n')}\n]\n`
+}
 
 /** A failure as a trace, for the whole run or one stream. */
 export const errorLine = (now: () => number, { _tag, message, detail }: Failure, stream?: string): string =>

@@ -3,6 +3,11 @@ import { type Access, closeSnapshot, openSnapshot, type Snapshot } from '../snap
 
 export const dbOption = { type: 'string', value: 'FILE', help: 'The DuckDB file', required: true } as const
 
+export const historyOption = {
+  type: 'boolean',
+  help: 'From now on, keep every version of a row, with valid_from and valid_to: the views NAME_versions',
+} as const
+
 /** Opens the file for as long as `body` runs. */
 export const withSnapshot = async <A>(
   path: string,

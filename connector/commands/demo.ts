@@ -1,16 +1,21 @@
-import { rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { command, type Io, Stopped } from '../cdk/cli'
-import { systemFailure } from '../cdk/failure'
+import { configFailure, systemFailure } from '../cdk/failure'
 import { readConfig } from '../config'
 import { orStop, runOrStop } from '../load'
 import { probe } from '../probe'
 import { type Sandbox, startSandbox } from '../sandbox/start'
+import { readReport } from '../snapshot/report'
+import { page } from '../snapshot/report/page'
 import { openSnapshot } from '../snapshot/snapshot'
 import { verify } from '../snapshot/verify'
 import { streams } from '../streams'
 import { syncInto, table } from '../sync'
 import { type Wired, wire } from '../wire'
+import { withSnapshot } from './db-option'
 
 /** The demo's own file, in the folder it is run in; replaced at each run. */
 const path = 'feedback-demo.duckdb'
@@ -27,24 +32,35 @@ export const demo = command({
   options: {
     reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; 20000 unless told' },
   },
-  notes: `Writes ${path} and nothing else; what stood there is replaced.`,
+  examples: ['feedback demo', 'feedback demo --reviews 2000'],
+  notes: `Writes ${path} and nothing else into this folder; what stood there is replaced. The report goes into a fresh folder of the system's temporary files; the last line names it. Exit status: 0, or 1 if a check failed.`,
   run: async (io, { options }) => {
     const begun = Date.now()
+    const reviews = Number(options.reviews ?? 20_000)
+    if (!Number.isInteger(reviews) || reviews < 1)
+      throw new Stopped(configFailure(`--reviews must be a whole number from 1 on, not ${options.reviews}.`))
     io.progress('Starting a service on this machine…')
-    const sandbox = await startSandbox({ reviews: Number(options.reviews ?? 20_000) })
+    const sandbox = await startSandbox({ reviews })
     try {
       const ok = await walk(io, sandbox)
       await io.print(
         `\nDone in ${((Date.now() - begun) / 1000).toFixed(0)} s. ${ok ? 'Try next:' : 'Something is wrong, see above.'}\n`,
       )
       if (ok) for (const sql of queries) await io.print(`  node build/bin/feedback.js query --db ${path} "${sql}"\n`)
-      if (ok) await io.print(`  node build/bin/feedback.js report --db ${path} --out feedback-demo.html\n`)
+      await io.print(`\nIts report, for a browser: ${await writeReport()}\n`)
       return ok ? 0 : 1
     } finally {
       await sandbox.close()
     }
   },
 })
+
+/** Outside the folder the demo runs in, where it leaves its one file and nothing else. */
+const writeReport = async (): Promise<string> => {
+  const out = join(await mkdtemp(join(tmpdir(), 'feedback-demo-')), 'report.html')
+  await writeFile(out, page(await withSnapshot(path, 'read', (snapshot) => readReport(snapshot, Date.now()))))
+  return out
+}
 
 const walk = async (io: Io, sandbox: Sandbox): Promise<boolean> => {
   const wired = orStop(wire(configOf(sandbox)))

@@ -1,6 +1,6 @@
 import { command, type Io, Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
-import type { Cells } from '../snapshot/database'
+import type { DuckDBValue } from '../snapshot/database'
 import { jsonCell, textCell } from '../snapshot/json-cell'
 import type { Snapshot } from '../snapshot/snapshot'
 import { columns } from './columns'
@@ -14,7 +14,7 @@ export const query = command({
   name: 'query',
   summary: 'Asks a snapshot a question in SQL; changes nothing.',
   operands: 'SQL',
-  options: { db: dbOption, json: { type: 'boolean', help: 'Print one JSON object a row' } },
+  options: { db: dbOption, json: { type: 'boolean', help: 'Print one JSON object a row, nested values as JSON' } },
   examples: [
     `feedback query --db reviews.duckdb "SELECT rating, count(*) FROM reviews GROUP BY ALL ORDER BY ALL"`,
     `feedback query --db reviews.duckdb --json "FROM _loads"`,
@@ -36,20 +36,23 @@ export const query = command({
 })
 
 const printJson = async (io: Io, { db }: Snapshot, sql: string): Promise<void> => {
-  for await (const rows of db.stream(sql))
-    if (rows.length > 0) await io.print(rows.map((row) => `${jsonCell({ ...row })}\n`).join(''))
+  const { names, types, chunks } = await db.stream(sql)
+  const heads = names.map((name, i) => `${i === 0 ? '' : ','}${JSON.stringify(name)}:`)
+  const lineOf = (row: ReadonlyArray<DuckDBValue>) =>
+    `{${types.map((type, i) => `${heads[i]}${jsonCell(row[i] ?? null, type)}`).join('')}}\n`
+  for await (const rows of chunks) if (rows.length > 0) await io.print(rows.map(lineOf).join(''))
 }
 
 const printTable = async (io: Io, { db }: Snapshot, sql: string): Promise<void> => {
-  const shown: Array<Cells> = []
+  const { names, types, chunks } = await db.stream(sql)
+  const shown: Array<ReadonlyArray<string>> = []
   let total = 0
-  for await (const rows of db.stream(sql)) {
+  for await (const rows of chunks) {
     total += rows.length
-    shown.push(...rows.slice(0, shownRows - shown.length))
+    for (const row of rows.slice(0, shownRows - shown.length))
+      shown.push(types.map((type, i) => oneLine(textCell(row[i] ?? null, type))))
   }
-  const head = Object.keys(shown[0] ?? {})
-  const body = shown.map((row) => head.map((name) => oneLine(textCell(row[name] ?? null))))
-  await io.print(head.length === 0 ? 'No rows.\n' : columns(head, body))
+  await io.print(total === 0 ? 'No rows.\n' : columns(names, shown))
   if (total > shown.length) io.warn(`${(total - shown.length).toLocaleString('en')} more rows; --json prints them all.`)
 }
 

@@ -2,7 +2,7 @@ import { command, Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import { contentHash } from '../snapshot/content-hash'
 import { columns } from './columns'
-import { dbOption, withSnapshot } from './db-option'
+import { dbOption, historyOption, withSnapshot } from './db-option'
 import { catalogOption, loadExpected, takeIn } from './take-in'
 
 export const replay = command({
@@ -12,6 +12,7 @@ export const replay = command({
   options: {
     db: { ...dbOption, help: 'The DuckDB file; made if it is missing' },
     catalog: catalogOption,
+    history: historyOption,
     json: { type: 'boolean', help: 'Print the hashes as JSON' },
   },
   examples: [
@@ -27,7 +28,7 @@ export const replay = command({
       )
     const expected = await loadExpected(options.catalog?.toString())
     return withSnapshot(String(options.db), 'write', async (snapshot) => {
-      const outcomes = await takeIn(io, snapshot, { files: positionals, expected, history: false })
+      const outcomes = await takeIn(io, snapshot, { files: positionals, expected, history: options.history === true })
       const content = await contentHash(snapshot)
       const rows = content.tables.map(({ table, rows, hash }) => [table, rows.toLocaleString('en'), hash])
       await io.print(

@@ -3,7 +3,7 @@ import { configFailure } from '../cdk/failure'
 import { exportParquet, type Partition, partitions } from '../snapshot/export-parquet'
 import { table } from '../sync'
 import { columns } from './columns'
-import { dbOption, withSnapshot } from './db-option'
+import { dbOption, historyOption, withSnapshot } from './db-option'
 import { catalogOption, loadExpected, takeIn } from './take-in'
 
 export const snapshot = command({
@@ -13,7 +13,7 @@ export const snapshot = command({
   options: {
     db: { ...dbOption, help: 'The DuckDB file; made if it is missing' },
     catalog: catalogOption,
-    history: { type: 'boolean', help: 'From now on, keep every version of a row; see the views NAME_versions' },
+    history: historyOption,
     export: { type: 'string', value: 'parquet', help: 'Take in nothing; write each stream as Parquet into FOLDER' },
     partition: { type: 'string', value: Object.keys(partitions).join('|'), help: 'With --export: a folder for each' },
     json: { type: 'boolean', help: 'Print the outcome as JSON' },

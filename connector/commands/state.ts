@@ -4,7 +4,7 @@ import type { State } from '../cdk/catalog'
 import { command, type Given, type Io, Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import { loadState, orStop } from '../load'
-import { exportState, importState } from '../snapshot/state'
+import { importState, stateTexts } from '../snapshot/state'
 import { mergeStates } from '../streams/merge-states'
 import { dbOption, withSnapshot } from './db-option'
 
@@ -39,7 +39,7 @@ export const state = command({
 })
 
 const exportTo = async (io: Io, { options }: Given): Promise<void> => {
-  return put(io, options.out, await withSnapshot(path(options), 'read', exportState))
+  return put(io, options.out, stateFile(await withSnapshot(path(options), 'read', stateTexts)))
 }
 
 const put = async (io: Io, out: Given['options'][string], text: string): Promise<void> => {
@@ -59,7 +59,12 @@ const path = ({ db }: Given['options']): string => {
 const mergeFrom = async (io: Io, { options, positionals: [, ...files] }: Given): Promise<void> => {
   const states: State[] = []
   for (const file of files) states.push(await loadState(file))
-  return put(io, options.out, stateFile(orStop(mergeStates(states))))
+  const merged = orStop(mergeStates(states))
+  return put(
+    io,
+    options.out,
+    stateFile(Object.entries(merged).map(([stream, state]) => ({ stream, state: JSON.stringify(state) }))),
+  )
 }
 
 const importFrom = async (io: Io, { options }: Given): Promise<void> => {

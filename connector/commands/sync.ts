@@ -4,6 +4,7 @@ import { select } from '../streams'
 import { syncInto, table } from '../sync'
 import { wire } from '../wire'
 import { selectOption } from './catalog'
+import { historyOption } from './db-option'
 
 export const sync = command({
   name: 'sync',
@@ -13,11 +14,13 @@ export const sync = command({
     db: { type: 'string', value: 'FILE', help: 'The DuckDB file; made if it is missing', required: true },
     select: selectOption,
     'full-refresh': { type: 'boolean', help: 'Read everything again and replace what is there' },
+    history: historyOption,
     json: { type: 'boolean', help: 'Print the outcome as JSON' },
   },
   examples: [
     'feedback sync --config config.json --db reviews.duckdb',
     'feedback sync --config config.json --db reviews.duckdb --select reviews --full-refresh',
+    'feedback sync --config config.json --db reviews.duckdb --history',
   ],
   notes:
     'Exit status: 0 all streams are complete, 1 one is not (what was read is kept, the next run goes on from there).',
@@ -28,6 +31,7 @@ export const sync = command({
     const { ending, outcomes } = await syncInto(io, wired, {
       path: String(options.db),
       streams: selected,
+      history: options.history === true,
       syncMode: options['full-refresh'] === true ? 'full_refresh' : 'incremental',
     })
     await wired.close()

@@ -16,6 +16,12 @@ export type { DuckDBAppender, DuckDBValue } from '@duckdb/node-api'
 /** A value as `query` gives it: integers as a number where that is exact, else as a bigint; JSON as its text. */
 export type Cell = JS
 export type Cells = Readonly<Record<string, Cell>>
+/** An answer that comes chunk by chunk (2,048 rows): each row's values in the order of `names` and `types`. */
+export type Answer = {
+  readonly names: ReadonlyArray<string>
+  readonly types: ReadonlyArray<DuckDBType>
+  readonly chunks: AsyncIterable<ReadonlyArray<ReadonlyArray<DuckDBValue>>>
+}
 export type Values = Record<string, DuckDBValue> | DuckDBValue[]
 
 /** One connection to one DuckDB file; its methods reject with DuckDB's own error. */
@@ -26,8 +32,8 @@ export type Database = {
   readonly query: (sql: string, values?: Values) => Promise<ReadonlyArray<Cells>>
   /** The first column of the first row, undefined if there is no row. */
   readonly scalar: (sql: string, values?: Values) => Promise<Cell | undefined>
-  /** The rows chunk by chunk (2,048 rows), for answers too long to hold; run nothing else on the connection meanwhile. */
-  readonly stream: (sql: string, values?: Values) => AsyncIterable<ReadonlyArray<Cells>>
+  /** The rows as DuckDB has them, for answers too long to hold; run nothing else on the connection meanwhile. */
+  readonly stream: (sql: string, values?: Values) => Promise<Answer>
   /** Appends through DuckDB's appender, the fastest way in; the caller gives each row's values in the table's column order. */
   readonly append: (table: string, fill: (appender: DuckDBAppender) => void) => Promise<void>
   /** All of `body` or nothing of it. Transactions do not nest. */
@@ -109,8 +115,9 @@ const overConnection = (path: string, connection: DuckDBConnection): Omit<Databa
     run,
     query,
     scalar: async (sql, values) => Object.values((await query(sql, values))[0] ?? {})[0],
-    stream: async function* (sql, values) {
-      for await (const rows of (await connection.stream(sql, values)).yieldRowObjectJs()) yield rows.map(toCells)
+    stream: async (sql, values) => {
+      const result = await connection.stream(sql, values)
+      return { names: result.deduplicatedColumnNames(), types: result.columnTypes(), chunks: result.yieldRows() }
     },
     append: async (table, fill) => {
       const appender = await connection.createAppender(table)

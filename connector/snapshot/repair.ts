@@ -1,4 +1,4 @@
-import { encode } from '../cdk/airbyte'
+import { encode, stateFile } from '../cdk/airbyte'
 import { wholeOf } from '../cdk/lines'
 import type { Message, StreamInfo } from '../cdk/message'
 import { deletions } from './relations'
@@ -36,11 +36,7 @@ const statesFrom = async ({ db }: Snapshot, from: number): Promise<string> => {
     SELECT stream, json_merge_patch(state, json_object('modifiedTimeFrom', strftime(make_timestamptz(${Math.trunc(from)}::BIGINT * 1000)::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ'), 'recent', NULL, 'scan', NULL)) AS state
     FROM _state JOIN _streams USING (stream)
     WHERE stream <> '${deletions}' AND cursor IN ('modifiedTime', 'reviewModifiedTime') ORDER BY stream`)
-  const states = streams.map(
-    ({ stream, state }) =>
-      `{"type":"STREAM","stream":{"stream_descriptor":${JSON.stringify({ name: stream })},"stream_state":${state}}}`,
-  )
-  return `[\n${states.join(',\n')}\n]\n`
+  return stateFile(streams.map(({ stream, state }) => ({ stream: String(stream), state: String(state) })))
 }
 
 const deletionLines = (ids: ReadonlyArray<string>, stream: StreamInfo, now: number): string => {

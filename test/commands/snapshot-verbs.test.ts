@@ -124,6 +124,35 @@ describe('feedback query', () => {
     )
   })
 
+  it('prints nested values as JSON and every other as JSON can say it', async () => {
+    const values: ReadonlyArray<readonly [sql: string, json: string]> = [
+      [`'{"id": 9007199254740993,\n"a": [1.50, "é"]}'::JSON`, '{"id": 9007199254740993, "a": [1.50, "é"]}'],
+      [`['{"a":1}'::JSON, 'null'::JSON]`, '[{"a":1},null]'],
+      [`{'j': '[1]'::JSON, 't': 'a"b'}`, '{"j":[1],"t":"a\\"b"}'],
+      [`MAP {'k': '{}'::JSON}`, '{"k":{}}'],
+      [`DATE '2026-01-31'`, '"2026-01-31"'],
+      [`TIMESTAMPTZ '2026-01-31 01:02:03.000004+02'`, '"2026-01-30T23:02:03.000004Z"'],
+      [`TIMESTAMP '1969-12-31 23:59:59.5'`, '"1969-12-31T23:59:59.500"'],
+      [`TIMESTAMPTZ 'infinity'`, '"infinity"'],
+      [`TIME '01:02:03'`, '"01:02:03"'],
+      ['12.10::DECIMAL(20, 2)', '12.10'],
+      ['170141183460469231731687303715884105727::HUGEINT', '170141183460469231731687303715884105727'],
+      [`'NaN'::DOUBLE`, 'null'],
+      ['0.1::DOUBLE', '0.1'],
+      [`'\\xAB'::BLOB`, '"ab"'],
+      [`'00000000-0000-0000-0000-00000000000a'::UUID`, '"00000000-0000-0000-0000-00000000000a"'],
+      [`INTERVAL 1 DAY`, '"1 day"'],
+    ]
+    const sql = `SELECT ${values.map(([value], i) => `${value} AS c${i}`).join(', ')}`
+    const { stdout } = await runVerb(query, ['--db', db, '--json', sql])
+    expect(stdout).toBe(`{${values.map(([, json], i) => `"c${i}":${json}`).join(',')}}\n`)
+  })
+
+  it('keeps columns of the same name apart', async () => {
+    const { stdout } = await runVerb(query, ['--db', db, '--json', 'SELECT 1 AS a, 2 AS a'])
+    expect(Object.values(JSON.parse(stdout))).toEqual([1, 2])
+  })
+
   it('changes nothing and says what is wrong', async () => {
     const outcome = await runVerb(query, ['--db', db, 'DELETE FROM reviews'])
     expect(outcome).toMatchObject({ status: 1, stderr: expect.stringContaining('read-only') })

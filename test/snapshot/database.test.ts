@@ -48,7 +48,7 @@ describe('stream and append', () => {
       }
     })
     const chunks: number[] = []
-    for await (const rows of db.stream('SELECT n FROM t')) chunks.push(rows.length)
+    for await (const rows of (await db.stream('SELECT n FROM t')).chunks) chunks.push(rows.length)
     expect(chunks.length).toBeGreaterThan(1)
     expect(chunks.reduce((a, b) => a + b)).toBe(5000)
     db.close()
