@@ -47,6 +47,12 @@ export const andThen = <Err, A>(next: () => Feed<Err, A>) =>
     yield* next()
   }
 
+/** The same items; the failure it may end with, told otherwise. */
+export const mapFailure = <Err, Other>(f: (failure: Err) => Other) =>
+  async function* <A>(feed: Feed<Err, A>): Feed<Other, A> {
+    for await (const item of feed) yield E.mapLeft(f)(item)
+  }
+
 /** Each item becomes any number of items, in order. */
 export const chain = <A, B>(f: (item: A) => Iterable<B>) =>
   async function* <Err>(feed: Feed<Err, A>): Feed<Err, B> {

@@ -10,12 +10,12 @@ import type { Failure } from '../cdk/failure'
 import { andThen, chainEither, type Feed, following, items } from '../cdk/feed'
 import type { Row } from '../cdk/message'
 import { type Demand, type Reader, type Reading, stream } from '../cdk/stream'
-import { type Found, findEntities, keyOf } from './entities/entity'
+import { type Found, keyOf, withEntities } from './entities/entity'
 import { gathering } from './entities/gathering'
 import type { Operation } from './entities/listing'
 import { nobody, tasksOf } from './entities/reader'
 import { OfEntity, type Records, recordsOf, Unknown } from './entities/records'
-import { readState, writeState } from './entities/state'
+import { noState, readState, writeState } from './entities/state'
 import { type Outcome, readWindows } from './entities/windows'
 import { selecting } from './selecting'
 import type { Source } from './source'
@@ -88,12 +88,8 @@ const ratingReader: Reader<Source, Row> = {
   read: (source) => (demands) => {
     const [demand] = demands
     if (demand === undefined) return items()
-    return following(
-      pipe(
-        TE.fromEither(readState(demand.stream, demand.state)),
-        TE.flatMap((state) => findEntities(source, state)),
-      ),
-      (found) => readSummaries(source, demand, found),
+    return following(TE.fromEither(readState(demand.stream, demand.state)), (state) =>
+      withEntities(source, demand, state, (found) => readSummaries(source, demand, found)),
     )
   },
 }
@@ -104,7 +100,7 @@ const readSummaries = (source: Source, { stream, attributes }: Demand<Row>, foun
   const last: Reading = {
     _tag: 'Checkpoint',
     stream,
-    state: () => writeState(source.now(), { partitions, reviews, refreshing: false }),
+    state: () => writeState(source.now(), { ...noState, partitions, reviews }),
   }
   if (entities.length === 0) return items<Failure, Reading>(E.right(nobody(stream)), E.right(last))
   const select = selecting(attributes)

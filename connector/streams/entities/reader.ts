@@ -2,13 +2,14 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
+import { filtersDigest } from '../../api/scan/marker'
 import type { Failure } from '../../cdk/failure'
 import { andThen, chainEither, type Feed, following, items } from '../../cdk/feed'
 import type { Row } from '../../cdk/message'
 import type { Demand, Reader, Reading } from '../../cdk/stream'
 import { selecting } from '../selecting'
 import type { Source } from '../source'
-import { type Entity, type Found, findEntities, keyOf } from './entity'
+import { type Entity, type Found, keyOf, withEntities } from './entity'
 import { gathering } from './gathering'
 import type { Operation } from './listing'
 import { warn } from './notes'
@@ -29,22 +30,30 @@ export const feedbackReader = (feedback: Feedback): Reader<Source, Row> => ({
   read: (source) => (demands) => {
     const [demand] = demands
     if (demand === undefined) return items()
-    return following(
-      pipe(
-        TE.fromEither(readState(demand.stream, demand.state)),
-        TE.map((state) => (demand.syncMode === 'full_refresh' && !state.refreshing ? anew(state) : state)),
-        TE.bindTo('state'),
-        TE.bind('found', ({ state }) => findEntities(source, state)),
-      ),
-      ({ state, found }) => {
+    return following(TE.fromEither(readState(demand.stream, demand.state)), (held) => {
+      const state = demand.syncMode === 'full_refresh' && !held.refreshing ? anew(held) : held
+      const filters = digestOfFilters(source)
+      const feed = withEntities(source, demand, state, (found) => {
         const idle = isAhead(source, state) ? ahead(demand.stream) : nobody(demand.stream)
         return found.entities.length === 0 || isAhead(source, state)
           ? items<Failure, Reading>(E.right(idle), E.right(unchanged(demand.stream, source, state)))
           : readPartitions(feedback, source, demand, state, found)
-      },
-    )
+      })
+      return state.filters === undefined || state.filters === filters
+        ? feed
+        : andThen(() => feed)(items<Failure, Reading>(E.right(refiltered(demand.stream))))
+    })
   },
 })
+
+/** What of the config's filters decides which rows there are. */
+const digestOfFilters = ({ feedback: { thresholds, additionalFields } }: Source): string =>
+  filtersDigest({ ...thresholds, ...(additionalFields === undefined ? {} : { additionalFields }) })
+
+const refiltered = (stream: string): Reading =>
+  warn(
+    `${stream}: feedback_filters have changed since the last run. What they newly let through is read only as far back as feedback_lookback_days; refresh the stream to read it all.`,
+  )
 
 /** By the clock here, which may be off by a day: a cursor beyond that is of no use to any entity, a new one neither. */
 const isAhead = ({ now }: Source, { fromDate }: EntityState): boolean =>
@@ -97,8 +106,9 @@ const readPartitions = (
       stream,
       state: () =>
         writeState(O.getOrElse(() => source.startDate)(before.fromDate), {
+          filters: digestOfFilters(source),
           partitions: { ...begun, ...Object.fromEntries(log.slice(0, count)) },
-          reviews: finished ? found.reviews : before.reviews,
+          reviews: found.reviews,
           refreshing: !finished && demand.syncMode === 'full_refresh',
         }),
     }

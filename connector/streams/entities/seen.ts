@@ -1,6 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { isThere, textAt } from '../../api/cut/outline'
 import { filterFrom } from '../../api/scan/cursor'
+import { filtersDigest } from '../../api/scan/marker'
 import type { ReviewItem } from '../review-item'
 import type { Source } from '../source'
 
@@ -12,10 +13,15 @@ export type Seen = { readonly keys: Set<string>; readonly scans: Scanned[] }
 
 export const nothingSeen = (): Seen => ({ keys: new Set(), scans: [] })
 
-/** Which entities the config wants of the reviews; none: no such. */
-export const wantedOf = ({ entities: { fromReviews } }: Pick<Source, 'entities'>): O.Option<string> => {
+/** Which entities the config wants of which reviews; none: no such. */
+export const wantedOf = ({
+  entities: { fromReviews },
+  filters,
+}: Pick<Source, 'entities' | 'filters'>): O.Option<string> => {
   const { locations, providers } = fromReviews
-  return locations || providers !== 'none' ? O.some(`${locations ? 'locations' : ''} ${providers}`) : O.none
+  return locations || providers !== 'none'
+    ? O.some(`${locations ? 'locations' : ''} ${providers} ${filtersDigest(filters)}`)
+    : O.none
 }
 
 /** Notes the location and the provider that a review names, as the config wants them. */

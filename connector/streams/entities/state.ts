@@ -18,11 +18,18 @@ export type Partitions = Readonly<Record<string, Partition>>
 /** State of a transparency stream (design.md, State). `reviews`: where the reviews stood that entities were found in. */
 const Written = t.intersection([
   t.type({ fromDate: Instant }),
-  t.partial({ partitions: t.record(t.string, Partition), reviews: t.unknown, refreshing: t.boolean }),
+  t.partial({
+    filters: t.string,
+    partitions: t.record(t.string, Partition),
+    reviews: t.unknown,
+    refreshing: t.boolean,
+  }),
 ])
 
 export type EntityState = {
   readonly fromDate: O.Option<number>
+  /** A digest of the filters it was read with, where it says so. */
+  readonly filters: string | undefined
   /** By key; each with its own cursor if it has one. */
   readonly partitions: Partitions
   readonly reviews: unknown
@@ -30,7 +37,13 @@ export type EntityState = {
   readonly refreshing: boolean
 }
 
-export const noState: EntityState = { fromDate: O.none, partitions: {}, reviews: undefined, refreshing: false }
+export const noState: EntityState = {
+  fromDate: O.none,
+  filters: undefined,
+  partitions: {},
+  reviews: undefined,
+  refreshing: false,
+}
 
 /** Reads a stream's state; a failure names the stream and the key path. */
 export const readState = (stream: string, state: O.Option<unknown>): E.Either<Failure, EntityState> =>
@@ -43,8 +56,9 @@ export const readState = (stream: string, state: O.Option<unknown>): E.Either<Fa
             configFailure(
               `The state of ${stream} is wrong: ${wrong.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
             ),
-          ({ fromDate, partitions = {}, reviews, refreshing = false }) => ({
+          ({ fromDate, filters, partitions = {}, reviews, refreshing = false }) => ({
             fromDate: O.some(toMillis(fromDate)),
+            filters,
             partitions: mapped(partitions, (one) => (one.digest === undefined ? one : { fromDate, ...one })),
             reviews,
             refreshing,
@@ -52,7 +66,8 @@ export const readState = (stream: string, state: O.Option<unknown>): E.Either<Fa
         ),
       )
 
-const mapped = (partitions: Partitions, f: (partition: Partition) => Partition): Partitions =>
+/** Each partition changed. */
+export const mapped = (partitions: Partitions, f: (partition: Partition) => Partition): Partitions =>
   Object.fromEntries(Object.entries(partitions).map(([key, partition]) => [key, f(partition)]))
 
 /** The cursor of a partition in milliseconds; none if it has never been read. */
@@ -62,11 +77,12 @@ export const cursorOf = ({ fromDate, digest }: Partition): O.Option<number> =>
 /** The state as it is printed; the cursor that most partitions share is said once. `start` in milliseconds: what it is without any. */
 export const writeState = (
   start: number,
-  { partitions, reviews, refreshing }: Pick<EntityState, 'partitions' | 'reviews' | 'refreshing'>,
+  { filters, partitions, reviews, refreshing }: Omit<EntityState, 'fromDate'>,
 ): t.TypeOf<typeof Written> => {
   const shared = mostCommon(Object.values(partitions)) ?? toInstant(start)
   return {
     fromDate: shared,
+    ...(filters === undefined ? {} : { filters }),
     partitions: mapped(partitions, ({ fromDate, ...rest }) =>
       fromDate === undefined || fromDate === shared ? rest : { fromDate, ...rest },
     ),
