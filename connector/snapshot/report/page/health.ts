@@ -60,17 +60,16 @@ const checks = ({ checks: found }: Health): Html => {
       ? `All ${whole(found.length)} checks of feedback verify hold`
       : `${whole(failed)} of ${plural(found.length, 'check')} of feedback verify failed`,
     [
-      { title: 'Check', cell: ({ name }) => name },
-      { title: 'What must hold', cell: told },
+      { title: 'Check, and what must hold', cell: told },
       { title: 'Found', kind: 'n', cell: ({ failures }) => (failures === 0 ? '' : whole(failures)) },
-      { title: 'Result', kind: 't', cell: (result) => verdict(result.ok, outcome(result)) },
+      { title: 'Result', cell: outcome },
     ],
     found,
   )}`
 }
 
-const told = ({ explain, examples, failures }: CheckResult): Html =>
-  html`${explain}${
+const told = ({ name, explain, examples, failures }: CheckResult): Html =>
+  html`${name}<br><span class="quiet">${explain}</span>${
     examples.length === 0
       ? undefined
       : html`<ul class="plain">${examples.map((example) => html`<li>${example}</li>`)}${
@@ -78,9 +77,11 @@ const told = ({ explain, examples, failures }: CheckResult): Html =>
         }</ul>`
   }`
 
-const outcome = ({ ok, failures, sql }: CheckResult): string => {
-  if (!ok) return 'failed'
-  return sql === undefined ? 'nothing to check' : failures > 0 ? 'note' : 'holds'
+const outcome = ({ ok, failures, sql }: CheckResult): Html => {
+  if (!ok) return verdict(false, 'failed')
+  return sql !== undefined && failures === 0
+    ? verdict(true, 'holds')
+    : html`<span class="quiet">${sql === undefined ? 'nothing to check' : 'note'}</span>`
 }
 
 const drift = ({ undeclared }: Health): Html =>

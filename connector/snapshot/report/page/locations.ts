@@ -41,7 +41,7 @@ const scaleOf = (estimates: ReadonlyArray<Estimate>): Scale => ({
 
 const columns = (scale: Scale): ReadonlyArray<Column<Ranked>> => [
   { title: '#', kind: 'n', cell: ({ rank }) => whole(rank) },
-  { title: 'Location', cell: ({ name, id }) => name ?? `id ${id}` },
+  { title: 'Location', kind: 'name', cell: ({ name, id }) => name ?? `id ${id}` },
   { title: 'Reviews', kind: 'n', cell: ({ reviews }) => whole(reviews) },
   { title: 'Rated', kind: 'n spare', cell: ({ rated }) => whole(rated) },
   { title: 'Mean', kind: 'n spare', cell: ({ meanRating }) => rating(meanRating) },

@@ -25,7 +25,7 @@ export const legend = (names: ReadonlyArray<string>): Html =>
 export type Column<Row> = {
   readonly title: string
   readonly cell: (row: Row) => Html | string
-  /** `n` for numbers, to the right; `t` for text that stays in one line; `spare` where a phone can do without. */
+  /** `n` for numbers, to the right; `t` for text that stays in one line; `name` for one that wants room on paper; `spare` where a phone can do without. */
   readonly kind?: string
 }
 

@@ -73,7 +73,7 @@ footer { margin-top: 2.5rem; padding-top: 1rem; border-top: 1px solid var(--line
   .narrow { display: none }
 }
 @media screen and (min-width: 560px) and (max-width: 999px) { figure { max-width: 600px } }
-@media (max-width: 559px) { .spare { display: none } th, td { padding-left: .35rem; padding-right: .35rem } }
+@media (max-width: 559px) { .spare { display: none } th { white-space: normal } th, td { padding-left: .35rem; padding-right: .35rem } }
 @media print {
   @page { margin: 14mm }
   body { padding: 0; max-width: none; font-size: 10pt }
@@ -86,6 +86,10 @@ footer { margin-top: 2.5rem; padding-top: 1rem; border-top: 1px solid var(--line
   .scroll { overflow: visible }
   table { font-size: 8.5pt }
   th { white-space: normal }
+  .name { min-width: 38mm }
+  .key { grid-template-columns: repeat(3, 1fr) }
+  p { break-inside: avoid }
+  section > p { break-after: avoid }
   .range { min-width: 5rem }
 }
 `
