@@ -1,10 +1,8 @@
 import type { Io } from './cdk/cli'
-import type { Failure } from './cdk/failure'
-import type { Feed } from './cdk/feed'
 import { redactFailure } from './cdk/redact'
 import type { OpenSink } from './cdk/sink'
 import { type Written, write } from './cdk/write'
-import type { Arrival } from './cdk/write/arrival'
+import type { Arrivals } from './cdk/write/arrivals'
 import { deadLetterFile, noDeadLetters } from './cdk/write/dead-letters'
 import { until } from './cdk/write/until'
 import type { DestinationConfig } from './destination-config'
@@ -32,7 +30,7 @@ const openSinks = async ({ target }: WiredDestination): Promise<ReadonlyMap<stri
 export const runWrite = async (
   io: Io,
   config: DestinationConfig,
-  arrivals: (input: AsyncIterable<Uint8Array>) => Feed<Failure, Arrival>,
+  arrivals: (input: AsyncIterable<Uint8Array>) => Arrivals,
   plainly: Log,
 ): Promise<Written> => {
   const log: Log = (level, message) => plainly(level, io.clean(message))

@@ -1,4 +1,3 @@
-import Bottleneck from 'bottleneck'
 import * as E from 'fp-ts/Either'
 import type { Task } from 'fp-ts/Task'
 import type { TaskEither } from 'fp-ts/TaskEither'
@@ -30,17 +29,50 @@ export const settings = ({ requests_per_minute, max_concurrency }: RateLimit) =>
 
 export const closed: ApiError = { _tag: 'Network', code: 'ABORTED', message: 'the client was closed' }
 
-/** The budget of one process. */
+/** The budget of one process; first come, first served, without a timer where there is room. */
 export const localBudget = (limit: RateLimit): Budget => {
-  const limiter = new Bottleneck(settings(limit))
+  const { maxConcurrent, minTime } = settings(limit)
+  let waiting: Array<(room: boolean) => void> = []
+  let underway = 0
+  let next = 0
+  let alarm: NodeJS.Timeout | undefined
+  let stopped = false
+
+  const pump = (): void => {
+    while (underway < maxConcurrent && waiting.length > 0 && alarm === undefined) {
+      const now = performance.now()
+      if (now >= next) {
+        next = now + minTime
+        underway += 1
+        waiting.shift()?.(true)
+      } else
+        alarm = setTimeout(() => {
+          alarm = undefined
+          pump()
+        }, next - now)
+    }
+  }
+  const turn = (): Promise<boolean> =>
+    new Promise((resolve) => {
+      waiting.push(resolve)
+      pump()
+    })
+
   return {
-    spend: (job) => () =>
-      new Promise((resolve, reject) => {
-        const run = () => job().then(E.right).then(resolve, reject)
-        limiter.schedule(run).catch(() => resolve(E.left(closed)))
-      }),
+    spend: (job) => async () => {
+      if (stopped || !(await turn())) return E.left(closed)
+      try {
+        return E.right(await job())
+      } finally {
+        underway -= 1
+        pump()
+      }
+    },
     close: async () => {
-      await limiter.stop({ dropWaitingJobs: true })
+      stopped = true
+      clearTimeout(alarm)
+      for (const answer of waiting) answer(false)
+      waiting = []
     },
   }
 }

@@ -7,8 +7,6 @@ export type Request = {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer
-  /** May it be sent again when no answer came? */
-  readonly idempotent: boolean
 }
 
 /** Arrays as repeated keys; what is null or undefined is not sent. */
@@ -39,14 +37,14 @@ export const encodeRequest =
     const url = new URL(baseUrl)
     url.pathname = `${baseUrl.pathname.replace(/\/+$/, '')}${route.path}`
     const value = route.request.encode(input)
-    const { method, idempotent } = route
+    const { method } = route
     switch (route.send) {
       case 'json':
-        return { method, url, idempotent, ...jsonBody(value) }
+        return { method, url, ...jsonBody(value) }
       case 'form':
-        return { method, url, idempotent, ...formBody(value) }
+        return { method, url, ...formBody(value) }
       case 'query':
         url.search = pairs(value).toString()
-        return { method, url, idempotent, headers: {} }
+        return { method, url, headers: {} }
     }
   }

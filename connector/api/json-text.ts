@@ -5,10 +5,20 @@ const exact = (digits: string): number | bigint => {
   return /^-?\d+$/.test(digits) && !Number.isSafeInteger(value) ? BigInt(digits) : value
 }
 
+/** Whether a value holds a number that may have been rounded. */
+const holdsRounded = (value: unknown): boolean => {
+  if (typeof value === 'number') return value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some(holdsRounded)
+  for (const name in value) if (holdsRounded((value as Readonly<Record<string, unknown>>)[name])) return true
+  return false
+}
+
 /** A JSON text as a value whose integers beyond 2^53 are bigints; throws on anything else than JSON. */
 export const parseJson = (text: string): unknown => {
-  // A document without a long number needs no slower parser: a double holds any 15 digits.
-  return /\d{16}/.test(text) ? parse(text, null, exact) : JSON.parse(text)
+  const value: unknown = JSON.parse(text)
+  // The slower parser is for those alone whom the engine's own has rounded.
+  return holdsRounded(value) ? parse(text, null, exact) : value
 }
 
 /** The inverse: bigints print as digits. */

@@ -6,7 +6,8 @@ import { Location, LocationSyncResult } from './model/location'
 import { DeletedReview, Review } from './model/review'
 import { IssuedToken, TokenRequest } from './model/token'
 import { CommentsFilter, CommentsForm, CommentsQuery, ReviewsFilter, ReviewsRequest } from './model/transparency'
-import { VisitRecord, VisitRecordResult } from './model/visit-record'
+import { VisitRecord } from './model/visit-record'
+import { outcomes } from './outcomes'
 import { bytes, json, route } from './route'
 
 /** Operation 1: reviews and summary of one person, location or roll-up entity. */
@@ -53,7 +54,7 @@ export const createVisitRecords = route({
   token: 'accessToken',
   send: 'json',
   request: t.readonlyArray(VisitRecord),
-  response: json(VisitRecordResult),
+  response: outcomes,
   idempotent: false,
 })
 

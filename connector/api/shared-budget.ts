@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import Bottleneck from 'bottleneck'
 import * as E from 'fp-ts/Either'
 import { transientFailure } from '../cdk/failure'
 import { type Budget, closed, type RateLimit, settings } from './budget'
@@ -40,7 +39,7 @@ const byOneClock = async (client: { readonly time: () => Promise<ReadonlyArray<n
 }
 
 const connect = async (limit: RateLimit, { redis_url, id }: Shared) => {
-  const { Redis } = await import('ioredis')
+  const [{ Redis }, { default: Bottleneck }] = await Promise.all([import('ioredis'), import('bottleneck')])
   const client = new Redis(redis_url, {
     connectTimeout: 5000,
     commandTimeout: 5000,

@@ -56,7 +56,7 @@ export const tokenRequest = ({
   token_request = {},
 }: Exchange): Request => {
   const { encoding = 'json', id_field = 'applicationId', secret_field = 'applicationSecret' } = token_request
-  const target = { method: 'POST' as const, url: new URL(token_url), idempotent: true }
+  const target = { method: 'POST' as const, url: new URL(token_url) }
   const pair = { [id_field]: application_id, [secret_field]: application_secret }
   switch (encoding) {
     case 'json':

@@ -2,10 +2,10 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { Stopped } from './cli'
 import { configFailure, type Failure, systemFailure, transientFailure, unexpected } from './failure'
-import type { Feed } from './feed'
 import type { Inlet, OpenSink, Prepared } from './sink'
 import { type Account, type Accounts, accounts } from './write/accounts'
 import type { Arrival } from './write/arrival'
+import type { Arrivals } from './write/arrivals'
 import type { DeadLetters } from './write/dead-letters'
 import { openBoxes } from './write/outbox'
 import { judgeWhole, type RejectPolicy, type Tally } from './write/reject-policy'
@@ -13,7 +13,7 @@ import type { Final } from './write/settle'
 
 export type Write = {
   /** What comes in; it is to end once `halt` is aborted. */
-  readonly arrivals: (halt: AbortSignal) => Feed<Failure, Arrival>
+  readonly arrivals: (halt: AbortSignal) => Arrivals
   /** By their names; records of a sink may refer to records of those before it, which are sent first. */
   readonly sinks: ReadonlyMap<string, OpenSink<unknown>>
   readonly policy: RejectPolicy
@@ -183,11 +183,14 @@ export const write = async (run: Write): Promise<Written> => {
   if (run.stop.aborted) halt.abort()
   run.stop.addEventListener('abort', end, { once: true })
   try {
-    for await (const arrival of run.arrivals(halt.signal)) {
+    for await (const told of run.arrivals(halt.signal)) {
+      if (E.isLeft(told)) fail(told.left)
+      for (const arrival of E.isLeft(told) ? [] : told.right) {
+        if (halt.signal.aborted) break
+        step(arrival)
+        if (!mayReadOn()) await until(mayReadOn)
+      }
       if (halt.signal.aborted) break
-      if (E.isLeft(arrival)) fail(arrival.left)
-      else step(arrival.right)
-      if (!mayReadOn()) await until(mayReadOn)
     }
   } catch (error) {
     fail(unexpected(error))

@@ -38,8 +38,12 @@ export const toBoolean: Convert = (value) => {
   return meant === undefined ? E.left('must be true or false') : E.right(meant)
 }
 
+const asTheServiceHasIt = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d\.\d{3}Z$/
+
 /** A time in any usual form of ISO 8601, in UTC where it names no zone, as the service writes it. */
 export const toTime: Convert = (value) => {
+  if (typeof value === 'string' && asTheServiceHasIt.test(value) && !Number.isNaN(toMillis(value)))
+    return E.right(value)
   const text = typeof value === 'string' ? value.trim().replace(/^(\d{4}-\d\d-\d\d) (?=\d)/, '$1T') : ''
   const zoned = text.replace(/\s*UTC$/, 'Z').replace(/([+-]\d\d)$/, '$1:00')
   const millis = toMillis(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00Z` : zoned)

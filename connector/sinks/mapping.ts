@@ -35,38 +35,53 @@ const attributesOf = (
 const isBlank = (value: unknown): boolean =>
   value === null || value === undefined || (typeof value === 'string' && value.trim() === '')
 
-/** Finds the values of columns in a record. */
-type Find = (columns: Columns) => (column: string) => unknown
+/** Where a record has what an attribute is made of. */
+type Place = { readonly attribute: string; readonly convert: Convert; readonly valueIn: (columns: Columns) => unknown }
 
-/**
- * Names are compared without case where that finds one, since databases fold them; a dotted name goes into objects. What was
- * found is remembered while records have the same columns, as those of one stream mostly do.
- */
-const finder = (): Find => {
-  let shape = ''
-  let found = new Map<string, string | undefined>()
-  const nameOf = (columns: Columns, column: string): string | undefined => {
-    if (Object.hasOwn(columns, column)) return column
-    const folded = column.toLowerCase()
-    return Object.keys(columns).find((key) => key.toLowerCase() === folded)
-  }
-  const inside = (columns: Columns, column: string): unknown => {
-    const [head = '', ...rest] = column.split('.')
-    const name = rest.length === 0 ? undefined : nameOf(columns, head)
-    const inner = name === undefined ? undefined : columns[name]
-    return t.UnknownRecord.is(inner) ? finder()(inner)(rest.join('.')) : undefined
-  }
+/** The name that a column goes by: compared without case where that finds one, since databases fold names. */
+const nameOf = (columns: Columns, column: string): string | undefined => {
+  if (Object.hasOwn(columns, column)) return column
+  const folded = column.toLowerCase()
+  return Object.keys(columns).find((key) => key.toLowerCase() === folded)
+}
+
+/** The value of a column; a dotted name goes into objects. */
+const inside = (columns: Columns, column: string): unknown => {
+  const name = nameOf(columns, column)
+  if (name !== undefined) return columns[name]
+  const [head = '', ...rest] = column.split('.')
+  const inner = rest.length === 0 ? undefined : inside(columns, head)
+  return t.UnknownRecord.is(inner) ? inside(inner, rest.join('.')) : undefined
+}
+
+/** How many forms of record are remembered. */
+const mostForms = 1000
+
+/** Finds where the attributes are, once for all records that have the same columns, as those of one stream mostly do. */
+const finder = (
+  attributes: ReadonlyArray<readonly [attribute: string, convert: Convert]>,
+  mapping: Mapping,
+): ((columns: Columns) => ReadonlyArray<Place>) => {
+  const forms = new Map<string, ReadonlyArray<Place>>()
+  let last: ReadonlyArray<string> = []
+  let places: ReadonlyArray<Place> = []
+
+  const placesIn = (columns: Columns): ReadonlyArray<Place> =>
+    attributes.flatMap(([attribute, convert]) => {
+      const column = mapping[attribute] ?? attribute
+      const name = nameOf(columns, column)
+      if (name !== undefined) return [{ attribute, convert, valueIn: (record: Columns) => record[name] }]
+      return column.includes('.') ? [{ attribute, convert, valueIn: (record: Columns) => inside(record, column) }] : []
+    })
   return (columns) => {
-    const now = Object.keys(columns).join('\0')
-    if (now !== shape) {
-      shape = now
-      found = new Map()
-    }
-    return (column) => {
-      if (!found.has(column)) found.set(column, nameOf(columns, column))
-      const name = found.get(column)
-      return name === undefined ? inside(columns, column) : columns[name]
-    }
+    const names = Object.keys(columns)
+    if (names.length === last.length && names.every((name, index) => name === last[index])) return places
+    const form = JSON.stringify(names)
+    if (forms.size >= mostForms) forms.clear()
+    last = names
+    places = forms.get(form) ?? placesIn(columns)
+    forms.set(form, places)
+    return places
   }
 }
 
@@ -83,24 +98,28 @@ export const mapper = <A>(
   mapping: Mapping,
   special: Readonly<Record<string, Convert>> = {},
 ) => {
-  const attributes = attributesOf(codec, special)
-  const find = finder()
+  const find = finder(attributesOf(codec, special), mapping)
   return (columns: Columns): E.Either<string, A> => {
-    const valueOf = find(columns)
     const wrong: Array<string> = []
     const value: Record<string, unknown> = {}
-    for (const [attribute, convert] of attributes) {
-      const column = mapping[attribute]
-      const given = valueOf(column ?? attribute)
+    for (const { attribute, convert, valueIn } of find(columns)) {
+      const given = valueIn(columns)
       if (isBlank(given)) continue
       const converted = convert(given)
       if (E.isRight(converted)) value[attribute] = converted.right
-      else wrong.push(`${attribute}${column === undefined ? '' : ` (column ${column})`} ${converted.left}`)
+      else wrong.push(`${attribute}${columnIn(mapping, attribute)} ${converted.left}`)
     }
+    // What is right already needs no decoding, which is slower and tells what is wrong.
+    if (wrong.length === 0 && codec.is(value)) return E.right(value)
     const decoded = decode(codec, value)
     if (E.isLeft(decoded)) wrong.push(...decoded.left.map(({ path, problem }) => `${path} ${problem}`))
     return wrong.length === 0 && E.isRight(decoded) ? decoded : E.left(wrong.join('; '))
   }
+}
+
+const columnIn = (mapping: Mapping, attribute: string): string => {
+  const column = mapping[attribute]
+  return column === undefined ? '' : ` (column ${column})`
 }
 
 /** Fails where a mapping names a column that the stream does not have. */

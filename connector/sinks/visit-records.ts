@@ -3,7 +3,7 @@ import { pipe } from 'fp-ts/function'
 import * as TE from 'fp-ts/TaskEither'
 import { VisitRecord } from '../api/model/visit-record'
 import type { Inlet } from '../cdk/sink'
-import { sink } from '../cdk/sink'
+import { type Prepared, sink } from '../cdk/sink'
 import { toTime } from './convert'
 import { checkMapping, mapper, readColumns } from './mapping'
 import { refused } from './refused'
@@ -54,23 +54,18 @@ const preparer = ({ mapping, now, maxVisitAge, warn }: Target, inlet: Inlet) => 
     strange.add(language)
     warn(`${inlet.name}: the language ${language} needs a mapping at the service; its visits are sent as they are.`)
   }
-  return (json: Uint8Array): E.Either<string, { readonly item: Identified; readonly key: string }> =>
-    pipe(
-      readColumns(json),
-      E.filterOrElse(
-        (columns) => !isTombstone(columns),
-        () => 'the record says that its row was deleted, and a visit cannot be taken back',
-      ),
-      E.flatMap((columns) =>
-        pipe(
-          toMapped(columns),
-          E.flatMap((mapped) => toVisit(mapped, { now: now(), maxAge: maxVisitAge })),
-          E.map((visit) => {
-            if (visit.languageValue != null) heed(visit.languageValue)
-            const key = visit.visitRecordId ?? deriveId(inlet, columns)
-            return { item: { ...visit, visitRecordId: key }, key }
-          }),
-        ),
-      ),
-    )
+  return (json: Uint8Array): E.Either<string, Prepared<Identified>> => {
+    const columns = readColumns(json)
+    if (E.isLeft(columns)) return columns
+    if (isTombstone(columns.right)) return deleted
+    const mapped = toMapped(columns.right)
+    const made = E.isLeft(mapped) ? mapped : toVisit(mapped.right, { now: now(), maxAge: maxVisitAge })
+    if (E.isLeft(made)) return made
+    const visit = made.right
+    if (visit.languageValue != null) heed(visit.languageValue)
+    const key = visit.visitRecordId ?? deriveId(inlet, columns.right)
+    return E.right({ item: { ...visit, visitRecordId: key }, key })
+  }
 }
+
+const deleted = E.left('the record says that its row was deleted, and a visit cannot be taken back')

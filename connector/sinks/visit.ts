@@ -1,5 +1,4 @@
 import * as E from 'fp-ts/Either'
-import { toMillis } from '../api/model/scalar'
 import type { VisitRecord } from '../api/model/visit-record'
 
 const day = 86_400_000
@@ -7,33 +6,35 @@ const day = 86_400_000
 /** Attributes without which the service takes no visit (Visit record). */
 const required = ['email', 'locationCode', 'npi'] as const
 
+const without = (visit: VisitRecord, ...attributes: ReadonlyArray<keyof VisitRecord>): VisitRecord => {
+  const rest = { ...visit }
+  for (const attribute of attributes) delete rest[attribute]
+  return rest
+}
+
 /** A full name is not to be populated beside its parts; the parts win where they are complete. */
-const named = ({ name, firstName, middleName, lastName, ...rest }: VisitRecord): VisitRecord => {
-  const parts = {
-    ...(firstName == null ? {} : { firstName }),
-    ...(middleName == null ? {} : { middleName }),
-    ...(lastName == null ? {} : { lastName }),
-  }
-  const whole = name != null && !('firstName' in parts && 'lastName' in parts)
-  return whole ? { ...rest, name } : { ...rest, ...parts }
+const named = (visit: VisitRecord): VisitRecord => {
+  const { name, firstName, middleName, lastName } = visit
+  if (name == null || (firstName == null && middleName == null && lastName == null)) return visit
+  return firstName != null && lastName != null
+    ? without(visit, 'name')
+    : without(visit, 'firstName', 'middleName', 'lastName')
 }
 
 /** medicalRecordId takes precedence where both ids are given. */
-const identified = ({ customerUniqueId, ...visit }: VisitRecord): VisitRecord =>
-  customerUniqueId == null || visit.medicalRecordId != null ? visit : { ...visit, customerUniqueId }
+const identified = (visit: VisitRecord): VisitRecord =>
+  visit.customerUniqueId == null || visit.medicalRecordId == null ? visit : without(visit, 'customerUniqueId')
 
-/** A visit as the service wants it; a Left says by attribute why it is not sent. Times in milliseconds. */
+/** A visit, its time in UTC, as the service wants it; a Left says by attribute why it is not sent. Times in milliseconds. */
 export const toVisit = (
   mapped: VisitRecord,
   { now, maxAge }: { readonly now: number; readonly maxAge: number },
 ): E.Either<string, VisitRecord> => {
   const visit = identified(named(mapped))
-  const missing: ReadonlyArray<string> = [
-    ...(visit.name == null && visit.firstName == null && visit.lastName == null ? ['name'] : []),
-    ...required.filter((attribute) => visit[attribute] == null),
-  ]
+  const missing: Array<string> = required.filter((attribute) => visit[attribute] == null)
+  if (visit.name == null && visit.firstName == null && visit.lastName == null) missing.unshift('name')
   if (missing.length > 0) return E.left(missing.map((attribute) => `${attribute} is missing`).join('; '))
-  return visit.visitTime != null && now - toMillis(visit.visitTime) > maxAge
+  return visit.visitTime != null && now - Date.parse(visit.visitTime) > maxAge
     ? E.left(`visitTime is older than max_visit_age_days (${maxAge / day})`)
     : E.right(visit)
 }

@@ -217,13 +217,6 @@ describe('faults', () => {
     expect(waits).toHaveLength(5)
   })
 
-  test('nor is it sent over a connection that may be closing', async () => {
-    const service = await listen((_, response) => answer(response, 200, { ok: true }))
-    const { send } = client(service.url)
-    await send(tell)({})()
-    expect(service.seen[0]?.headers.connection).toBe('close')
-  })
-
   test('a 429 is waited out, by everyone', async () => {
     const service = await listen((_, response, count) =>
       count === 1 ? answer(response, 429, {}, { 'Retry-After': '30' }) : answer(response, 200, { ok: true }),

@@ -66,7 +66,7 @@ const running = (arrivals: Iterable<Arrival> | AsyncIterable<Arrival>, more: Par
   const letters: Array<DeadLetter> = []
   const done: Promise<Written> = write({
     arrivals: async function* () {
-      for await (const arrival of arrivals) yield E.right(arrival)
+      for await (const arrival of arrivals) yield E.right([arrival])
     },
     sinks: new Map([['things', taking().sink]]),
     policy: { onReject: 'continue', maxPercent: 10 },
@@ -291,8 +291,7 @@ describe('write', () => {
   it('ends although nothing more comes in', async () => {
     const broken = sink(async () => E.left(transientFailure('gone')))
     const halting: Write['arrivals'] = async function* (halt) {
-      yield E.right(opened())
-      for (const thing of things(10)) yield E.right(thing)
+      yield E.right([opened(), ...things(10)])
       await new Promise((resolve) => halt.addEventListener('abort', resolve))
     }
     expect((await running([], { ...into(broken), arrivals: halting }).done).failures).toEqual([

@@ -34,9 +34,9 @@ const isoInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)
 export const toMillis = (time: string): number => {
   const parts = isoInstant.exec(time)
   if (parts === null) return Number.NaN
+  const day = Number(time.slice(8, 10))
   // Date.parse takes 30 February for 1 March.
-  const midnight = Date.parse(`${time.slice(0, 10)}T00:00:00Z`)
-  if (Number.isNaN(midnight) || !toInstant(midnight).startsWith(time.slice(0, 10))) return Number.NaN
+  if (day > 28 && new Date(`${time.slice(0, 10)}T00:00:00Z`).getUTCDate() !== day) return Number.NaN
   return Date.parse(parts[3] === undefined ? `${time}Z` : time)
 }
 

@@ -45,16 +45,16 @@ export type Books = {
 /** A state is answered once the dead letters before it are on disk, and none while a stream has nothing but rejected records. */
 export const accounts = ({ policy, deadLetters, now, answer, broken }: Books): Accounts => {
   const received = receipts()
-  const tallies = new Map<string, Tally>()
+  const tallies = new Map<string, { -readonly [K in keyof Tally]: Tally[K] }>()
   let held: Array<string> = []
   let answering: Promise<void> = Promise.resolve()
 
   const tally = (inlet: string): Tally => tallies.get(inlet) ?? untouched
   const count = ({ id }: Inlet, what: keyof Tally): Tally => {
-    const before = tally(id)
-    const after = { ...before, [what]: before[what] + 1 }
-    tallies.set(id, after)
-    return after
+    const counted = tallies.get(id) ?? { ...untouched }
+    counted[what] += 1
+    tallies.set(id, counted)
+    return counted
   }
   const send = async (lines: ReadonlyArray<string>): Promise<void> => {
     await deadLetters.flush().catch((error: unknown) => {
@@ -69,7 +69,7 @@ export const accounts = ({ policy, deadLetters, now, answer, broken }: Books): A
 
   return {
     open: ({ id }) => {
-      tallies.set(id, tally(id))
+      tallies.set(id, { ...tally(id) })
     },
     receive: (inlet, record) => ({
       inlet,

@@ -1,11 +1,10 @@
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import { configFailure, type Failure } from '../failure'
-import type { Feed } from '../feed'
 import { membersIn, membersOf, type Span, textAt, valueAt } from '../json-span'
-import { linesOf } from '../lines-of'
 import { type Configured, idOf } from './airbyte-catalog'
 import type { Arrival, Stats } from './arrival'
+import { type Arrivals, arrivals } from './arrivals'
 
 type Line = { readonly bytes: Buffer; readonly members: ReadonlyMap<string, Span>; readonly number: number }
 type Said = E.Either<Failure, Arrival>
@@ -25,37 +24,37 @@ const skipped = (number: number, why: string): Said =>
 
 /** Airbyte messages as what they mean to a destination. What is no message is passed over; a record of no configured stream is not. */
 export const airbyteArrivals = (configured: ReadonlyArray<Configured>) =>
-  async function* (input: AsyncIterable<Uint8Array>): Feed<Failure, Arrival> {
+  async function* (input: AsyncIterable<Uint8Array>): Arrivals {
     const find = finder(configured)
     const open = new Map(configured.map((one) => [one.id, one]))
-    for (const { id, name, object, key, columns, deletes } of configured)
-      yield E.right({ _tag: 'Opened', inlet: { id, name, object, key, columns, deletes } })
-    let number = 0
-    for await (const lines of linesOf(input))
-      for (const bytes of lines) {
-        number += 1
-        if (bytes.length === 0) continue
-        const members = membersOf(bytes, 'record')
-        const type = members && textAt(bytes, members.get('type'))
-        if (members === undefined || type === undefined) {
-          yield skipped(number, 'is no message')
-          continue
-        }
-        const line = { bytes, members, number }
-        if (type === 'RECORD') yield record(find, line)
-        if (type === 'STATE') yield state(find, line)
-        if (type !== 'TRACE') continue
-        const ended = ending(find, line)
-        if (ended === undefined) continue
-        const { inlet, complete } = ended
-        open.delete(inlet.id)
-        yield E.right(
-          complete
-            ? { _tag: 'Completed', inlet: inlet.id, whole: inlet.fullRefresh }
-            : { _tag: 'Broken', inlet: inlet.id },
-        )
-      }
-    for (const id of open.keys()) yield E.right({ _tag: 'Broken', inlet: id })
+    yield E.right(
+      configured.map(({ id, name, object, key, columns, deletes }) => ({
+        _tag: 'Opened',
+        inlet: { id, name, object, key, columns, deletes },
+      })),
+    )
+    const meaning = (bytes: Buffer, number: number): Said | undefined => {
+      const members = membersOf(bytes, 'record')
+      const type = members && textAt(bytes, members.get('type'))
+      if (members === undefined || type === undefined) return skipped(number, 'is no message')
+      const line = { bytes, members, number }
+      if (type === 'RECORD') return record(find, line)
+      if (type === 'STATE') return state(find, line)
+      const ended = type === 'TRACE' ? ending(find, line) : undefined
+      if (ended === undefined) return undefined
+      const { inlet, complete } = ended
+      open.delete(inlet.id)
+      return E.right(
+        complete
+          ? { _tag: 'Completed', inlet: inlet.id, whole: inlet.fullRefresh }
+          : { _tag: 'Broken', inlet: inlet.id },
+      )
+    }
+    for await (const told of arrivals(input, meaning)) {
+      yield told
+      if (E.isLeft(told)) return
+    }
+    yield E.right([...open.keys()].map((inlet) => ({ _tag: 'Broken', inlet })))
   }
 
 type Find = (namespace: string | undefined, name: string) => Configured | undefined

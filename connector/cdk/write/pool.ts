@@ -19,18 +19,13 @@ export const takeBatch = <W extends Waiting>(
   const seen = new Set<string>()
   let bytes = 0
   let full = false
-  for (const [index, item] of pool.entries()) {
-    if (full) {
-      rest.push(...pool.slice(index))
-      break
-    }
-    const blocked = busy.has(item.key) || seen.has(item.key)
-    seen.add(item.key)
+  for (const item of pool) {
+    const blocked = full || busy.has(item.key) || seen.has(item.key)
+    if (!full) seen.add(item.key)
     if (blocked) rest.push(item)
     else if (batch.length > 0 && bytes + item.bytes > size.bytes) {
       full = true
-      rest.push(...pool.slice(index))
-      break
+      rest.push(item)
     } else {
       batch.push(item)
       bytes += item.bytes

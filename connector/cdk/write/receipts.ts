@@ -22,14 +22,12 @@ export const receipts = (): Receipts => {
   let entries: Array<Receipt | State> = []
   let head = 0
   let bytes = 0
-  const counts = new Map<string, Stats>()
+  const counts = new Map<string, { accepted: number; rejected: number }>()
 
   const count = ({ inlet, outcome }: Receipt): void => {
-    const { accepted, rejected } = counts.get(inlet) ?? none
-    counts.set(
-      inlet,
-      outcome === 'accepted' ? { accepted: accepted + 1, rejected } : { accepted, rejected: rejected + 1 },
-    )
+    const counted = counts.get(inlet) ?? { ...none }
+    counted[outcome ?? 'rejected'] += 1
+    counts.set(inlet, counted)
   }
   const taken = (inlets: ReadonlyArray<string>): Stats => {
     const sum = inlets

@@ -1,10 +1,9 @@
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import { configFailure, type Failure } from '../failure'
-import type { Feed } from '../feed'
 import { membersIn, membersOf, type Span, textAt, valueAt } from '../json-span'
-import { linesOf } from '../lines-of'
 import type { Arrival } from './arrival'
+import { type Arrivals, arrivals } from './arrivals'
 import { columnsOf } from './columns'
 
 type Said = E.Either<Failure, Arrival>
@@ -28,51 +27,50 @@ const wrong = (number: number, what: string): Said =>
  * and one was whole if its SCHEMA names no bookmark, a STATE came after its last record and the last one names no stream
  * `currently_syncing`.
  */
-export async function* singerArrivals(input: AsyncIterable<Uint8Array>): Feed<Failure, Arrival> {
+export async function* singerArrivals(input: AsyncIterable<Uint8Array>): Arrivals {
   const streams = new Map<string, Standing>()
   let syncing = false
-  let number = 0
-  for await (const lines of linesOf(input))
-    for (const bytes of lines) {
-      number += 1
-      if (bytes.length === 0) continue
-      const members = membersOf(bytes, 'value')
-      const type = members && textAt(bytes, members.get('type'))
-      if (members === undefined || type === undefined) {
-        yield wrong(number, 'is no Singer message')
-        return
-      }
-      const line = { bytes, members, number }
-      switch (type) {
-        case 'SCHEMA':
-          yield schema(streams, line)
-          break
-        case 'RECORD':
-          yield record(streams, line)
-          break
-        case 'STATE': {
-          const value = members.get('value')
-          if (value === undefined) {
-            yield wrong(number, 'is a STATE without a value')
-            return
-          }
-          syncing = typeof valueAt(bytes, members.get('value.currently_syncing')) === 'string'
-          for (const standing of streams.values()) standing.covered = true
-          yield E.right({ _tag: 'State', answer: () => `${bytes.toString('utf8', value.start, value.end)}\n` })
-          break
-        }
-        case 'ACTIVATE_VERSION': {
-          const standing = streams.get(textAt(bytes, members.get('stream')) ?? '')
-          if (standing !== undefined) standing.covered = true
-          break
-        }
-        default:
-          yield wrong(number, `has the type ${type}, which a target does not take`)
-          return
-      }
+  const state = ({ bytes, members, number }: Line): Said => {
+    const value = members.get('value')
+    if (value === undefined) return wrong(number, 'is a STATE without a value')
+    syncing = typeof valueAt(bytes, members.get('value.currently_syncing')) === 'string'
+    for (const standing of streams.values()) standing.covered = true
+    return E.right({ _tag: 'State', answer: () => `${bytes.toString('utf8', value.start, value.end)}\n` })
+  }
+  const activate = ({ bytes, members }: Line): void => {
+    const standing = streams.get(textAt(bytes, members.get('stream')) ?? '')
+    if (standing !== undefined) standing.covered = true
+  }
+  const meaning = (bytes: Buffer, number: number): Said | undefined => {
+    const members = membersOf(bytes, 'value')
+    const type = members && textAt(bytes, members.get('type'))
+    if (members === undefined || type === undefined) return wrong(number, 'is no Singer message')
+    const line = { bytes, members, number }
+    switch (type) {
+      case 'SCHEMA':
+        return schema(streams, line)
+      case 'RECORD':
+        return record(streams, line)
+      case 'STATE':
+        return state(line)
+      case 'ACTIVATE_VERSION':
+        activate(line)
+        return undefined
+      default:
+        return wrong(number, `has the type ${type}, which a target does not take`)
     }
-  for (const [inlet, { incremental, covered }] of streams)
-    yield E.right({ _tag: 'Completed', inlet, whole: covered && !incremental && !syncing })
+  }
+  for await (const told of arrivals(input, meaning)) {
+    yield told
+    if (E.isLeft(told)) return
+  }
+  yield E.right(
+    [...streams].map(([inlet, { incremental, covered }]) => ({
+      _tag: 'Completed',
+      inlet,
+      whole: covered && !incremental && !syncing,
+    })),
+  )
 }
 
 const schema = (streams: Map<string, Standing>, { bytes, members, number }: Line): Said => {

@@ -1,11 +1,10 @@
 import * as E from 'fp-ts/Either'
-import type { Failure } from '../../../connector/cdk/failure'
-import type { Feed } from '../../../connector/cdk/feed'
 import type { Arrival } from '../../../connector/cdk/write/arrival'
+import type { Arrivals } from '../../../connector/cdk/write/arrivals'
 
 /** What lines mean; a failure is an item, a state is its answer after one accepted and no rejected record. */
 export const meant = async (
-  read: (input: AsyncIterable<Uint8Array>) => Feed<Failure, Arrival>,
+  read: (input: AsyncIterable<Uint8Array>) => Arrivals,
   lines: ReadonlyArray<unknown>,
 ): Promise<ReadonlyArray<unknown>> => {
   const text = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n')
@@ -13,7 +12,7 @@ export const meant = async (
   const input = (async function* () {
     yield Buffer.from(text)
   })()
-  for await (const arrival of read(input)) said.push(E.isLeft(arrival) ? arrival.left.message : shown(arrival.right))
+  for await (const told of read(input)) said.push(...(E.isLeft(told) ? [told.left.message] : told.right.map(shown)))
   return said
 }
 
