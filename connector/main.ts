@@ -116,7 +116,8 @@ const run = async (
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') throw error
     const failure = error instanceof Stopped ? error.failure : unexpected(error)
-    return program.fail(io, verb, redactFailure(io.clean, failure))
+    const told = await program.fail(io, verb, redactFailure(io.clean, failure))
+    return told !== 0 && error instanceof Stopped ? Math.max(told, error.status) : told
   }
 }
 

@@ -52,10 +52,25 @@ export type Command = {
 
 export const command = (value: Command): Command => value
 
-/** A failure on its way to the edge, where promises are all there is; main.ts prints it and exits 1. */
+/** A failure on its way to the edge, where promises are all there is; main.ts prints it and exits with `status`. */
 export class Stopped extends Error {
-  constructor(readonly failure: Failure) {
+  constructor(
+    readonly failure: Failure,
+    readonly status: 1 | 2 = 1,
+  ) {
     super(failure.message)
+  }
+}
+
+/** The command line is wrong. */
+export const misused = (message: string): Stopped => new Stopped(configFailure(message), 2)
+
+/** For a verb whose exit status 1 is an answer: what keeps it from answering is 2. */
+export const orTrouble = async (answer: () => Promise<number>): Promise<number> => {
+  try {
+    return await answer()
+  } catch (error) {
+    throw error instanceof Stopped ? new Stopped(error.failure, 2) : error
   }
 }
 
@@ -79,9 +94,7 @@ export const parse = (program: string, verb: Command, args: ReadonlyArray<string
       if (required === true && values[name] === undefined) throw new Error(`--${name} is missing`)
     return { options: { ...values }, positionals }
   } catch (error) {
-    throw new Stopped(
-      configFailure(`${called(program, verb)}: ${(error as Error).message}. See ${called(program, verb)} --help.`),
-    )
+    throw misused(`${called(program, verb)}: ${(error as Error).message}. See ${called(program, verb)} --help.`)
   }
 }
 

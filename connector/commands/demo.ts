@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { command, type Io, Stopped } from '../cdk/cli'
-import { configFailure, systemFailure } from '../cdk/failure'
+import { command, type Io, misused, Stopped } from '../cdk/cli'
+import { systemFailure } from '../cdk/failure'
 import { readConfig } from '../config'
 import { orStop, runOrStop } from '../load'
 import { probe } from '../probe'
@@ -38,7 +38,7 @@ export const demo = command({
     const begun = Date.now()
     const reviews = Number(options.reviews ?? 20_000)
     if (!Number.isInteger(reviews) || reviews < 1)
-      throw new Stopped(configFailure(`--reviews must be a whole number from 1 on, not ${options.reviews}.`))
+      throw misused(`--reviews must be a whole number from 1 on, not ${options.reviews}.`)
     io.progress('Starting a service on this machine…')
     const sandbox = await startSandbox({ reviews })
     try {

@@ -1,5 +1,4 @@
-import { command, Stopped } from '../cdk/cli'
-import { configFailure } from '../cdk/failure'
+import { command, misused, orTrouble } from '../cdk/cli'
 import { diff as difference, isSame, type StreamDifference } from '../snapshot/diff'
 import { columns } from './columns'
 import { withSnapshot } from './db-option'
@@ -11,15 +10,17 @@ export const diff = command({
   options: { json: { type: 'boolean', help: 'Print the differences as JSON' } },
   examples: ['feedback diff yesterday.duckdb today.duckdb'],
   notes:
-    'Per stream: rows, columns and their types, and the first values that differ. Exit status: 0 they are the same, 1 they differ.',
+    'Per stream: rows, columns and their types, and the first values that differ. Exit status: 0 they are the same, 1 they differ, 2 they could not be compared.',
   run: async (io, { options, positionals }) => {
     const [a, b, ...more] = positionals
     if (a === undefined || b === undefined || more.length > 0)
-      throw new Stopped(configFailure('feedback diff wants two files. See feedback diff --help.'))
-    await withSnapshot(b, 'read', async () => undefined)
-    const streams = await withSnapshot(a, 'read', (snapshot) => difference(snapshot, b))
-    await io.print(options.json === true ? `${JSON.stringify(streams, null, 2)}\n` : report(streams))
-    return streams.every(isSame) ? 0 : 1
+      throw misused('feedback diff wants two files. See feedback diff --help.')
+    return orTrouble(async () => {
+      await withSnapshot(b, 'read', async () => undefined)
+      const streams = await withSnapshot(a, 'read', (snapshot) => difference(snapshot, b))
+      await io.print(options.json === true ? `${JSON.stringify(streams, null, 2)}\n` : report(streams))
+      return streams.every(isSame) ? 0 : 1
+    })
   },
 })
 

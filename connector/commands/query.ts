@@ -1,4 +1,4 @@
-import { command, type Io, Stopped } from '../cdk/cli'
+import { command, type Io, misused, Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import type { DuckDBValue } from '../snapshot/database'
 import { jsonCell, textCell } from '../snapshot/json-cell'
@@ -22,7 +22,7 @@ export const query = command({
   notes: `A table shows the first ${shownRows.toLocaleString('en')} rows and ${shownWidth} characters of a value; --json has all. Exit status: 0, or 1 if the file or the SQL is wrong.`,
   run: (io, { options, positionals }) => {
     const sql = positionals.join(' ').trim()
-    if (sql === '') throw new Stopped(configFailure('There is no SQL to run. See feedback query --help.'))
+    if (sql === '') throw misused('There is no SQL to run. See feedback query --help.')
     return withSnapshot(String(options.db), 'read', async (snapshot) => {
       try {
         await (options.json === true ? printJson : printTable)(io, snapshot, sql)

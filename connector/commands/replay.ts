@@ -1,5 +1,4 @@
-import { command, Stopped } from '../cdk/cli'
-import { configFailure } from '../cdk/failure'
+import { command, misused } from '../cdk/cli'
 import { contentHash } from '../snapshot/content-hash'
 import { columns } from './columns'
 import { dbOption, historyOption, withSnapshot } from './db-option'
@@ -23,9 +22,7 @@ export const replay = command({
     'The same messages into a new file give the same hash each time. Exit status: 0 all streams are complete, 1 one is not.',
   run: async (io, { options, positionals }) => {
     if (positionals.length === 0)
-      throw new Stopped(
-        configFailure('feedback replay wants the file of captured messages. See feedback replay --help.'),
-      )
+      throw misused('feedback replay wants the file of captured messages. See feedback replay --help.')
     const expected = await loadExpected(options.catalog?.toString())
     return withSnapshot(String(options.db), 'write', async (snapshot) => {
       const outcomes = await takeIn(io, snapshot, { files: positionals, expected, history: options.history === true })

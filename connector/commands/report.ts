@@ -1,5 +1,5 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
-import { command, Stopped } from '../cdk/cli'
+import { command, misused, Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import { readReport } from '../snapshot/report'
 import { page } from '../snapshot/report/page'
@@ -22,7 +22,7 @@ export const report = command({
   run: async (io, { options }) => {
     const out = options.out?.toString()
     if (out === undefined && options.json !== true)
-      throw new Stopped(configFailure('Say with --out FILE where the page is to be written, or ask for --json.'))
+      throw misused('Say with --out FILE where the page is to be written, or ask for --json.')
     const made = await withSnapshot(String(options.db), 'read', (snapshot) => readReport(snapshot, Date.now()))
     if (options.json === true) await io.print(`${JSON.stringify(made, null, 2)}\n`)
     if (out !== undefined) await replace(out, page(made))

@@ -1,14 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import * as E from 'fp-ts/Either'
-import { command, type Given, Stopped } from '../cdk/cli'
-import { configFailure } from '../cdk/failure'
+import { command, type Given, misused, type Stopped } from '../cdk/cli'
 import { type Rule, readPlan } from '../sandbox/faults'
 import { faultHelp, flagOptions, readFlags } from '../sandbox/flags'
 import { operations } from '../sandbox/operations'
 import { startSandbox } from '../sandbox/start'
 
-const wrong = (what: string): Stopped =>
-  new Stopped(configFailure(`feedback sandbox: ${what}. See feedback sandbox --help.`))
+const wrong = (what: string): Stopped => misused(`feedback sandbox: ${what}. See feedback sandbox --help.`)
 
 /** The rules of the file that `--faults` names. */
 const plan = async ({ options }: Given): Promise<ReadonlyArray<Rule>> => {

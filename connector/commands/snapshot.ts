@@ -1,5 +1,4 @@
-import { command, type Given, type Io, Stopped } from '../cdk/cli'
-import { configFailure } from '../cdk/failure'
+import { command, type Given, type Io, misused } from '../cdk/cli'
 import { exportParquet, type Partition, partitions } from '../snapshot/export-parquet'
 import { table } from '../sync'
 import { columns } from './columns'
@@ -44,11 +43,10 @@ const isPartition = (name: string): name is Partition => Object.hasOwn(partition
 const exportTo = async (io: Io, { options, positionals }: Given): Promise<number> => {
   const [folder, ...more] = positionals
   const partition = options.partition?.toString()
-  if (options.export !== 'parquet') throw new Stopped(configFailure('--export knows parquet only.'))
-  if (folder === undefined || more.length > 0)
-    throw new Stopped(configFailure('--export wants one folder to write to.'))
+  if (options.export !== 'parquet') throw misused('--export knows parquet only.')
+  if (folder === undefined || more.length > 0) throw misused('--export wants one folder to write to.')
   if (partition !== undefined && !isPartition(partition))
-    throw new Stopped(configFailure(`--partition must be one of ${Object.keys(partitions).join(', ')}.`))
+    throw misused(`--partition must be one of ${Object.keys(partitions).join(', ')}.`)
   const exported = await withSnapshot(String(options.db), 'read', (opened) => exportParquet(opened, folder, partition))
   await io.print(
     options.json === true

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { stateFile } from '../cdk/airbyte'
 import type { State } from '../cdk/catalog'
-import { command, type Given, type Io, Stopped } from '../cdk/cli'
+import { command, type Given, type Io, misused, Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import { loadState, orStop } from '../load'
 import { importState, stateTexts } from '../snapshot/state'
@@ -28,10 +28,8 @@ export const state = command({
     const [action, ...more] = given.positionals
     const run = action !== undefined && (more.length === 0) === (action !== 'merge') ? actions.get(action) : undefined
     if (run === undefined)
-      throw new Stopped(
-        configFailure(
-          'feedback state wants one of export, import, or merge with the files to merge. See feedback state --help.',
-        ),
+      throw misused(
+        'feedback state wants one of export, import, or merge with the files to merge. See feedback state --help.',
       )
     await run(io, given)
     return 0
@@ -52,7 +50,7 @@ const put = async (io: Io, out: Given['options'][string], text: string): Promise
 }
 
 const path = ({ db }: Given['options']): string => {
-  if (db === undefined) throw new Stopped(configFailure('feedback state: --db is missing. See feedback state --help.'))
+  if (db === undefined) throw misused('feedback state: --db is missing. See feedback state --help.')
   return String(db)
 }
 
@@ -68,7 +66,7 @@ const mergeFrom = async (io: Io, { options, positionals: [, ...files] }: Given):
 }
 
 const importFrom = async (io: Io, { options }: Given): Promise<void> => {
-  if (options.state === undefined) throw new Stopped(configFailure('feedback state import: --state is missing.'))
+  if (options.state === undefined) throw misused('feedback state import: --state is missing.')
   const given = await loadState(String(options.state))
   await withSnapshot(path(options), 'change', (snapshot) => importState(snapshot, given, Date.now()))
   io.warn(`Imported the state of ${Object.keys(given).join(', ') || 'no stream'}.`)

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { command, type Io, Stopped } from '../cdk/cli'
+import { command, type Io, misused, orTrouble, Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import { configOption, loadConfig, orStop } from '../load'
 import { reviewIds } from '../review-ids'
@@ -33,24 +33,24 @@ export const verify = command({
     'feedback verify --db reviews.duckdb --config config.json --repair repair/',
   ],
   notes:
-    'With --config the ids and times of all reviews are read from the service, by a scan that loses none. Exit status: 0 all is well, 1 a check failed.',
+    'With --config the ids and times of all reviews are read from the service, by a scan that loses none. Exit status: 0 all is well, 1 a check failed, 2 the file or the service could not be read.',
   run: (io, { options }) => {
     const [config, repair] = [options.config?.toString(), options.repair?.toString()]
     if (repair !== undefined && config === undefined)
-      throw new Stopped(
-        configFailure('feedback verify --repair wants --config too: only the service knows what is right.'),
-      )
-    return withSnapshot(String(options.db), 'read', async (snapshot) => {
-      const own = await verifySnapshot(snapshot)
-      const results = config === undefined ? own : [...own, ...(await compare(io, snapshot, config))]
-      await io.print(
-        options.json === true
-          ? `${JSON.stringify(results, null, 2)}\n`
-          : verifyReport(results, options.explain === true),
-      )
-      if (repair !== undefined && config !== undefined) await writeRepair(io, snapshot, repair, config)
-      return results.every(({ ok }) => ok) ? 0 : 1
-    })
+      throw misused('feedback verify --repair wants --config too: only the service knows what is right.')
+    return orTrouble(() =>
+      withSnapshot(String(options.db), 'read', async (snapshot) => {
+        const own = await verifySnapshot(snapshot)
+        const results = config === undefined ? own : [...own, ...(await compare(io, snapshot, config))]
+        await io.print(
+          options.json === true
+            ? `${JSON.stringify(results, null, 2)}\n`
+            : verifyReport(results, options.explain === true),
+        )
+        if (repair !== undefined && config !== undefined) await writeRepair(io, snapshot, repair, config)
+        return results.every(({ ok }) => ok) ? 0 : 1
+      }),
+    )
   },
 })
 

@@ -41,7 +41,7 @@ describe('feedback report', () => {
 
   it('asks where to write to', async () => {
     expect(await runVerb(report, ['--db', db])).toMatchObject({
-      status: 1,
+      status: 2,
       stderr: expect.stringContaining('--out FILE'),
     })
   })

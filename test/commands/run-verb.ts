@@ -46,7 +46,8 @@ export const runVerb = async (
       return await verb.run(io, parse('feedback', verb, args))
     } catch (error) {
       if (!(error instanceof Stopped)) throw error
-      return fail(io, verb.name, error.failure)
+      const told = await fail(io, verb.name, error.failure)
+      return told === 0 ? 0 : Math.max(told, error.status)
     }
   }
   const status = await run()

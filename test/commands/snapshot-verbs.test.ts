@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { diff } from '../../connector/commands/diff'
 import { query } from '../../connector/commands/query'
 import { snapshot } from '../../connector/commands/snapshot'
 import { state } from '../../connector/commands/state'
@@ -186,6 +187,20 @@ describe('feedback verify', () => {
       { name: 'ratings', failures: 1 },
     ])
     expect((await runVerb(verify, ['--db', broken, '--explain'])).stdout).toContain('NOT "rating" BETWEEN 0 AND 5')
+  })
+})
+
+describe('the exit status', () => {
+  it.each([
+    ['2 where verify cannot answer', verify, ['--db', path('none.duckdb')], 2],
+    ['2 where diff cannot answer', diff, [db, path('none.duckdb')], 2],
+    ['2 where diff lacks a file', diff, [db], 2],
+    ['0 where there is no difference', diff, [db, db], 0],
+    ['2 where an option is missing', query, ['SELECT 1'], 2],
+    ['2 where an option is unknown', query, ['--db', db, '--yes', 'SELECT 1'], 2],
+    ['1 where the SQL is wrong', query, ['--db', db, 'SELEC 1'], 1],
+  ] as const)('is %s', async (_what, verb, args, status) => {
+    expect(await runVerb(verb, args)).toMatchObject({ status })
   })
 })
 
