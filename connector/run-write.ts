@@ -1,3 +1,4 @@
+import type { ClientOptions } from './api/client'
 import type { Io } from './cdk/cli'
 import { redactFailure } from './cdk/redact'
 import type { OpenSink } from './cdk/sink'
@@ -32,9 +33,10 @@ export const runWrite = async (
   config: DestinationConfig,
   arrivals: (input: AsyncIterable<Uint8Array>) => Arrivals,
   plainly: Log,
+  options: ClientOptions = {},
 ): Promise<Written> => {
   const log: Log = (level, message) => plainly(level, io.clean(message))
-  const wired = await runOrStop(wireDestination(config, (message) => log('warn', message)))
+  const wired = await runOrStop(wireDestination(config, (message) => log('warn', message), options))
   const { dry_run, dead_letter_path, batch_size, max_batch_age_seconds, rate_limit } = config
   const quiet = wired.onWait((time) => log('info', `The service makes us wait until ${new Date(time).toISOString()}.`))
   try {

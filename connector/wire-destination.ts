@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { httpApi } from './api/api'
 import type { ClientOptions } from './api/client'
+import { type Clock, systemClock } from './api/clock'
 import type { Failure } from './cdk/failure'
 import { type Connected, connect } from './connect'
 import type { DestinationConfig } from './destination-config'
@@ -31,11 +31,17 @@ export const wireDestination = (
     TE.fromEither(connect({ ...config, max_response_mb: maxAnswer }, options)),
     TE.bindTo('connected'),
     TE.bind('ledger', () => ledgerOf(config)),
-    TE.map(({ connected, ledger }) => ({
-      target: toTarget(config, connected, ledger, warn),
-      onWait: connected.onWait,
-      close: connected.close,
-    })),
+    TE.map(({ connected, ledger }) => {
+      const stop = new AbortController()
+      return {
+        target: toTarget(config, connected, (options.clock ?? systemClock)(stop.signal), ledger, warn),
+        onWait: connected.onWait,
+        close: () => {
+          stop.abort()
+          return connected.close()
+        },
+      }
+    }),
   )
 
 const ledgerOf = ({ reconcile, base_url, dry_run }: DestinationConfig): TE.TaskEither<Failure, O.Option<Ledger>> =>
@@ -49,13 +55,14 @@ const ledgerOf = ({ reconcile, base_url, dry_run }: DestinationConfig): TE.TaskE
 const toTarget = (
   config: DestinationConfig,
   { send }: Connected,
+  clock: Clock,
   ledger: O.Option<Ledger>,
   warn: (message: string) => void,
 ): Target => ({
   api: config.dry_run ? acceptingApi : httpApi(send),
   resend: resending(
-    resendPolicy({ attempts, maxWait: config.timeouts.max_wait_seconds * 1000 }, Math.random),
-    (millis) => TE.fromTask(() => sleep(millis, undefined)),
+    resendPolicy({ attempts, maxWait: config.timeouts.max_wait_seconds * 1000 }, clock.random),
+    (millis) => TE.fromTask(clock.wait(millis)),
   ),
   mapping: config.mapping,
   now: Date.now,

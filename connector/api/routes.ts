@@ -1,4 +1,5 @@
 import * as t from 'io-ts'
+import { orApplicationError } from './application-error'
 import { commentsAnswer, lookupAnswer, reviewsAnswer } from './envelope'
 import { CommentsEntity, ReviewsEntity } from './model/entity'
 import { DeletedExportRequest, ExportRequest } from './model/export'
@@ -54,7 +55,7 @@ export const createVisitRecords = route({
   token: 'accessToken',
   send: 'json',
   request: t.readonlyArray(VisitRecord),
-  response: outcomes,
+  response: orApplicationError(outcomes),
   idempotent: false,
 })
 
@@ -66,7 +67,7 @@ export const syncLocations = route({
   token: 'accessToken',
   send: 'json',
   request: t.readonlyArray(Location),
-  response: json(LocationSyncResult),
+  response: orApplicationError(json(LocationSyncResult)),
   idempotent: true,
 })
 

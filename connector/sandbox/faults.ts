@@ -25,7 +25,7 @@ export const faultKinds = {
   application: 'an application error inside a 200',
   stale: 'the answer before this one of the same operation once more',
   duplicate: 'the rows of the page before, under the echo of this one',
-  clamp: 'a limit of at most `limit`, told by the echo',
+  clamp: 'a limit, or a perPage, of at most `limit`, told by the echo',
   unknown: 'attributes that nobody declared',
   nulls: 'null for everything but keys and times',
 } as const

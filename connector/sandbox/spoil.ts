@@ -1,3 +1,4 @@
+import * as t from 'io-ts'
 import { parseJson, printJson } from '../api/json-text'
 import type { Fault } from './faults'
 import { jsonReply, type Reply, refusal } from './respond'
@@ -34,12 +35,25 @@ export const replyOf = ({ kind, retryAfter, retryAfterDate }: Fault, now: number
 
 const rows = /^\{"reviews":\[(.*)\],"filter":(.*)\}$/s
 
-/** The rows of one export answer under the echo of another. */
+/** The rows of one answer under the echo of another. */
 const underEcho = (before: string, now: string): string => {
   const [, older] = rows.exec(before) ?? []
   const [, , echo] = rows.exec(now) ?? []
-  return older === undefined || echo === undefined ? before : `{"reviews":[${older}],"filter":${echo}}`
+  return older === undefined || echo === undefined
+    ? underFilter(before, now)
+    : `{"reviews":[${older}],"filter":${echo}}`
 }
+
+/** The same for operations 1 to 3, whose rows and echo stand in `data`. */
+const underFilter = (before: string, now: string): string => {
+  const [older, newer] = [parseJson(before), parseJson(now)]
+  return isEnvelope(older) && isEnvelope(newer)
+    ? printJson({ ...older, data: { ...older.data, filter: newer.data.filter } })
+    : before
+}
+
+const isEnvelope = (value: unknown): value is { readonly data: { readonly filter: unknown } } =>
+  t.UnknownRecord.is(value) && t.UnknownRecord.is(value.data)
 
 const kept = new Set(['id', 'documentId', 'modifiedTime', 'mentionTime', 'reviews', 'comments', 'entities'])
 
@@ -84,9 +98,15 @@ export const spoil = (fault: Fault, reply: Reply, before: string | undefined): R
 
 /** The request as a fault changes it. */
 export const meddle = (fault: Fault | undefined, value: unknown): unknown =>
-  fault?.kind === 'clamp' && typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? { ...value, limit: clamped('limit' in value ? value.limit : undefined, fault.limit) }
+  fault?.kind === 'clamp' && t.UnknownRecord.is(value)
+    ? 'perPage' in value
+      ? { ...value, perPage: clamped(value.perPage, fault.limit) }
+      : { ...value, limit: clamped(value.limit, fault.limit) }
     : value
 
-const clamped = (limit: unknown, most: number): unknown =>
-  limit === undefined ? Math.min(1000, most) : typeof limit === 'number' ? Math.min(limit, most) : limit
+/** A query carries its numbers as text. */
+const clamped = (limit: unknown, most: number): unknown => {
+  if (limit === undefined) return Math.min(1000, most)
+  if (typeof limit === 'string') return String(Math.min(Number(limit), most))
+  return typeof limit === 'number' ? Math.min(limit, most) : limit
+}

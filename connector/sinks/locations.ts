@@ -75,9 +75,10 @@ const preparer = ({ mapping, ledger }: Target, list: List, deletes: boolean) => 
   }
 }
 
-const send = ({ api, ledger, resend }: Target, items: ReadonlyArray<Location>): TE.TaskEither<Failure, Answer> =>
+const send = ({ api, ledger }: Target, items: ReadonlyArray<Location>): TE.TaskEither<Failure, Answer> =>
   pipe(
-    resend(api.syncLocations(items)),
+    // Idempotent, so that the client itself sends it again.
+    api.syncLocations(items),
     TE.map((result) => locationAnswer(items, result)),
     TE.orElse((error) => TE.fromEither(refused('sync locations', error))),
     TE.chainFirst((answer) => (O.isSome(ledger) ? noted(ledger.value.note, items, answer) : TE.right(undefined))),

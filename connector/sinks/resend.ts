@@ -11,6 +11,7 @@ const isUnanswered = (error: ApiError): boolean => {
     case 'Http':
       return error.status === 408 || error.status >= 500
     case 'Decode':
+    case 'Application':
       return true
     default:
       return false

@@ -3,7 +3,7 @@ import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import type { CommentsAnswer } from '../api/envelope'
 import { Comment } from '../api/model/comment'
-import { toInstant } from '../api/model/scalar'
+import { toInstant, toMillis } from '../api/model/scalar'
 import type { Row } from '../cdk/message'
 import { stream } from '../cdk/stream'
 import type { Ask, ListPage } from './entities/listing'
@@ -23,6 +23,13 @@ export const commentFilters = ({ feedback }: Source, { from, to, page }: Pick<As
   perPage: feedback.perPage,
 })
 
+/** The window that an echo tells, milliseconds; in which of its attributes is not quite shown. */
+export const windowOf = (echo: Readonly<Record<string, unknown>> | null | undefined): Pick<ListPage, 'window'> => {
+  const period = t.UnknownRecord.is(echo?.period) ? echo.period : {}
+  const [from, to] = [echo?.fromDate ?? period.from, echo?.toDate ?? period.to].map((time) => toMillis(String(time)))
+  return from === undefined || to === undefined || Number.isNaN(from + to) ? {} : { window: { from, to } }
+}
+
 /** The page size that the answer echoes, which may be less than was asked for. */
 export const pageSize = ({ feedback: { perPage } }: Source, echoed: number | null | undefined): number =>
   echoed == null || echoed < 1 ? perPage : Math.min(echoed, perPage)
@@ -35,6 +42,7 @@ const toPage = (source: Source, { data, servedAt }: CommentsAnswer): ListPage =>
     ...(totalPages == null ? {} : { pages: totalPages }),
   })),
   perPage: pageSize(source, data.filter?.perPage),
+  ...windowOf(data.filter),
   ...(servedAt === undefined ? {} : { servedAt }),
 })
 

@@ -12,6 +12,7 @@ import type { Row } from '../cdk/message'
 import { type Demand, type Reader, type Reading, stream } from '../cdk/stream'
 import { type Found, keyOf, withEntities } from './entities/entity'
 import { gathering } from './entities/gathering'
+import { heeding } from './entities/heed'
 import type { Operation } from './entities/listing'
 import { nobody, tasksOf } from './entities/reader'
 import { OfEntity, type Records, recordsOf, Unknown } from './entities/records'
@@ -120,7 +121,7 @@ const readSummaries = (source: Source, { stream, attributes }: Demand<Row>, foun
     )
   return pipe(
     readWindows(
-      { operation: summaries, fetch: summaries.ask(source), now: source.now, concurrency: source.concurrency },
+      { operation: summaries, fetch: heeding(summaries.ask(source)), now: source.now, concurrency: source.concurrency },
       tasksOf(summaries, entities, () => 0),
     ),
     chainEither(toReadings),

@@ -4,7 +4,7 @@ import * as t from 'io-ts'
 import { TransparencyReview } from '../api/model/comment'
 import type { Row } from '../cdk/message'
 import { stream } from '../cdk/stream'
-import { commentFilters, pageSize } from './comments'
+import { commentFilters, pageSize, windowOf } from './comments'
 import { feedbackReader } from './entities/reader'
 import { OfEntity, recordsOf, Unknown } from './entities/records'
 
@@ -32,6 +32,7 @@ export const transparencyReader = feedbackReader({
       TE.map(({ data, servedAt }) => ({
         listings: data.entities.map(({ id, name, reviews }) => ({ id, name, rows: reviews ?? [] })),
         perPage: pageSize(source, data.filter?.perPage),
+        ...windowOf(data.filter),
         ...(servedAt === undefined ? {} : { servedAt }),
       })),
     ),

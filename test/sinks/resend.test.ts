@@ -23,6 +23,7 @@ describe('resending', () => {
     [http(400), false],
     [http(401), false],
     [{ _tag: 'Decode', path: '$', message: 'not JSON' }, true],
+    [{ _tag: 'Application', code: 'E1', message: '' }, true],
     [{ _tag: 'TooLarge', bytes: 2, limit: 1 }, false],
   ])('after %j: %s', (error, again) => {
     expect(O.isSome(policy(error, []))).toBe(again)

@@ -8,20 +8,19 @@ import type { Fault, Rule } from '../../connector/sandbox/faults'
 import { latencyOf } from '../../connector/sandbox/latency'
 import { requestLog } from '../../connector/sandbox/log'
 import type { Operation } from '../../connector/sandbox/operations'
-import { serve } from '../../connector/sandbox/serve'
+import { type Server, serve } from '../../connector/sandbox/serve'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { tokens } from '../../connector/sandbox/tokens'
-import { streams } from '../../connector/streams'
 import { wire } from '../../connector/wire'
 import { type Outcome, readAll } from '../support/in-process'
 
-/** A service with deletions that lie in the past, so that nothing is left for the next run. */
-export const settledSandbox = async (reviews: number, deleted: number): Promise<Sandbox> => {
+/** A service that does not change, with deletions that lie in the past, so that nothing is left for the next run; and its time. */
+export const settledSandbox = async (reviews: number, deleted: number): Promise<Sandbox & { readonly now: number }> => {
   let ago = 60_000
-  const sandbox = await startSandbox({ reviews, now: () => Date.now() - ago })
+  const sandbox = await startSandbox({ reviews, locations: 4, providers: 5, now: () => Date.now() - ago })
   await sandbox.churn({ delete: deleted })
   ago = 0
-  return sandbox
+  return { ...sandbox, now: Math.floor(Date.now() / 1000) * 1000 }
 }
 
 /** Which requests of one operation a fault strikes: `times` of them from the `from`th on. */
@@ -42,13 +41,13 @@ const toRule = ({ fault, operation, from, times }: Strike): Rule => ({
   times: Number.POSITIVE_INFINITY,
 })
 
-/** Waits are over at once and move the time, so that patience costs none. */
-const hasty = (stop: AbortSignal) => {
+/** Time stands still but for waits, which are over at once: patience costs none, and every run asks the same. */
+export const hasty = (now: number) => (stop: AbortSignal) => {
   let ahead = 0
-  const real = systemClock(stop)
   return {
-    now: () => real.now() + ahead,
-    ticks: () => real.ticks() + ahead,
+    ...systemClock(stop),
+    now: () => now + ahead,
+    ticks: () => ahead,
     random: () => 0.5,
     wait: (millis: number) => async () => {
       if (millis > 0) ahead += millis
@@ -57,37 +56,23 @@ const hasty = (stop: AbortSignal) => {
   }
 }
 
-export type Struck = Outcome & {
-  readonly requests: number
-  readonly faults: number
-}
-
 /** The answers of a service that does not change, each made once. */
 export const remembered = (api: Api): Api => {
-  const answers = new Map<string, ReturnType<ReturnType<Api['exportReviews']>>>()
-  const once =
-    (name: 'exportReviews' | 'exportDeletedReviews'): Api['exportReviews'] =>
-    (request) =>
-    () => {
-      const key = `${name} ${JSON.stringify(request)}`
-      const answer = answers.get(key) ?? api[name](request)()
-      answers.set(key, answer)
-      return answer
-    }
-  return { ...api, exportReviews: once('exportReviews'), exportDeletedReviews: once('exportDeletedReviews') }
+  const answers = new Map<string, unknown>()
+  const once = (name: string, ask: Api[keyof Api]) => (request: never) => () => {
+    const key = `${name} ${JSON.stringify(request)}`
+    const answer = answers.get(key) ?? ask(request)()
+    answers.set(key, answer)
+    return answer
+  }
+  return Object.fromEntries(Object.entries(api).map(([name, ask]) => [name, once(name, ask)])) as unknown as Api
 }
 
-/** One run of the streams called `names` on the data of `api`, served anew with a fault. */
-export const readStruck = async (
-  api: Api,
-  names: ReadonlyArray<string>,
-  strike: Strike | undefined,
-  state: State = {},
-): Promise<Struck> => {
-  const silent = strike !== undefined && ['hang', 'drip'].includes(strike.fault.kind)
+/** An `Api` over HTTP, struck by a fault; `counts` tells how many requests of an operation there were. */
+export const servedStruck = async (api: Api, strike: Strike | undefined, now: number) => {
   const issued = tokens({ random: randomUUID, now: Date.now, lifetime: 3600, denied: [], granted: new Map() })
   const log = requestLog()
-  const server = await serve(api, {
+  const server: Server = await serve(api, {
     host: '127.0.0.1',
     port: 0,
     tokens: issued,
@@ -98,34 +83,59 @@ export const readStruck = async (
     lookups: {},
     pages: [],
     log,
-    now: Date.now,
-    shown: Date.now,
+    now: () => now,
+    shown: () => now,
   })
-  const config = readConfig({
-    base_url: server.url,
-    credentials: { auth_type: 'access_token', access_token: issued.accessToken },
-    start_date: '2010-01-01T00:00:00Z',
-    page_size: 20,
-    rate_limit: { max_concurrency: 1 },
-  })
+  return {
+    settings: {
+      base_url: server.url,
+      credentials: { auth_type: 'access_token', access_token: issued.accessToken },
+      rate_limit: { max_concurrency: 1 },
+    },
+    /** Only a fault that answers nothing needs to be outlasted. */
+    seconds: strike !== undefined && ['hang', 'drip'].includes(strike.fault.kind) ? 0.5 : 60,
+    requests: (operation: Operation) => log.entries().filter((entry) => entry.operation === operation).length,
+    faults: () => log.entries().filter(({ fault }) => fault !== null).length,
+    close: server.close,
+  }
+}
+
+export type Struck = Outcome & {
+  /** Of the operation that is struck. */
+  readonly requests: number
+  readonly faults: number
+}
+
+export type Reading = {
+  readonly api: Api
+  readonly now: number
+  readonly operation: Operation
+  readonly streams: ReadonlyArray<string>
+  readonly config?: object
+}
+
+/** One run of some streams on the data of `api`, served anew with a fault. */
+export const readStruck = async (
+  { api, now, operation, streams: names, config: more = {} }: Reading,
+  strike?: Omit<Strike, 'operation'>,
+  state: State = {},
+): Promise<Struck> => {
+  const served = await servedStruck(api, strike && { ...strike, operation }, now)
+  const config = readConfig({ ...served.settings, start_date: '2010-01-01T00:00:00Z', page_size: 20, ...more })
   if (E.isLeft(config)) throw new Error(config.left.message)
   const { timeouts } = config.right.config
   const wired = wire(
-    { ...config.right.config, timeouts: { ...timeouts, response_seconds: silent ? 0.5 : 60 } },
-    { clock: hasty },
+    { ...config.right.config, timeouts: { ...timeouts, response_seconds: served.seconds } },
+    { clock: hasty(now) },
   )
   if (E.isLeft(wired)) throw new Error(wired.left.message)
+  const { source, streams, close } = wired.right
   try {
     const selected = streams.filter(({ name }) => names.includes(name))
-    const outcome = await readAll(wired.right.source, selected, state)
-    const entries = log.entries()
-    return {
-      ...outcome,
-      requests: entries.length,
-      faults: entries.filter(({ fault }) => fault !== null).length,
-    }
+    const outcome = await readAll({ ...source, now: () => now }, selected, state)
+    return { ...outcome, requests: served.requests(operation), faults: served.faults() }
   } finally {
-    await wired.right.close()
-    await server.close()
+    await close()
+    await served.close()
   }
 }

@@ -55,7 +55,14 @@ export const gathering = (
   }
 }
 
+const reasonOf = (error: ApiError): string =>
+  error._tag === 'Application'
+    ? `application error, code ${codeOf(error.code)}`
+    : error._tag === 'Decode'
+      ? error.message
+      : '404'
+
 const refused = (operation: string, { kind, id }: Part, error: ApiError): Reading =>
   warn(
-    `${operation}: the service refuses ${kind} ${id} (${error._tag === 'Application' ? `application error, code ${codeOf(error.code)}` : '404'}). It stays as it is and is asked for again in the next run; if it no longer exists, take it out of entities.`,
+    `${operation}: the service refuses ${kind} ${id} (${reasonOf(error)}). It stays as it is and is asked for again in the next run; if it no longer exists, take it out of entities.`,
   )

@@ -51,8 +51,10 @@ const mostParts = 4
 export const partsFor = ({ counted }: Lengths, listing: Listing | undefined): number =>
   counted ? Math.min(mostParts, Math.max(2, listing?.pages ?? 0)) : 2
 
-/** The rows of a page beyond the first that were not on the first. */
-export const isEmptyBeyond = (key: string, first: ListPage, next: ListPage): boolean => {
+export const isEmpty = (page: ListPage): boolean => sum(page) === 0
+
+/** Whether a page beyond the first holds nothing but rows of the first, as where a service repeats its last page. */
+export const isRepeated = (key: string, first: ListPage, next: ListPage): boolean => {
   const known = new Set(first.listings.flatMap(({ id, rows }) => rows.map((row) => `${id} ${row[key]}`)))
   return next.listings.every(({ id, rows }) => rows.every((row) => known.has(`${id} ${row[key]}`)))
 }

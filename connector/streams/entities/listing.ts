@@ -25,6 +25,8 @@ export type ListPage = {
   readonly listings: ReadonlyArray<Listing>
   /** Rows a page holds at most, by the answer's own word; what was asked where it says nothing. Infinity: there are no pages. */
   readonly perPage: number
+  /** The window that the answer says it is of, milliseconds, where it says so. */
+  readonly window?: { readonly from: number; readonly to: number }
   readonly servedAt?: number
 }
 

@@ -11,6 +11,7 @@ import { selecting } from '../selecting'
 import type { Source } from '../source'
 import { type Entity, type Found, keyOf, withEntities } from './entity'
 import { gathering } from './gathering'
+import { heeding } from './heed'
 import type { Operation } from './listing'
 import { warn } from './notes'
 import { progressOf, windowFrom } from './progress'
@@ -133,7 +134,7 @@ const readPartitions = (
 
   return pipe(
     readWindows(
-      { operation: feedback, fetch: feedback.ask(source), now: source.now, concurrency: source.concurrency },
+      { operation: feedback, fetch: heeding(feedback.ask(source)), now: source.now, concurrency: source.concurrency },
       tasksOf(feedback, found.entities, (entity) =>
         windowFrom(cursorOf(begun[keyOf(entity)] ?? {}), source.startDate, lookback),
       ),

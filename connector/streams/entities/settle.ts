@@ -5,10 +5,11 @@ import * as TE from 'fp-ts/TaskEither'
 import type { ApiError } from '../../api/error'
 import { toMillis } from '../../api/model/scalar'
 import type { Kind } from './entity'
-import { isEmptyBeyond, isFull, judge, type Lengths, partsFor } from './judge'
+import { isUnheeded, unheeded } from './heed'
+import { isEmpty, isFull, isRepeated, judge, type Lengths, partsFor } from './judge'
 import { type Ask, type Listing, type ListPage, listingOf, type Operation } from './listing'
 import { twiceAlike } from './pages'
-import { cutSpan, inParts, isCuttable, type Task } from './span'
+import { cutSpan, isCuttable, type Seen, type Task } from './span'
 
 /** What is known of one entity's window: its rows, or why the service does not give them. */
 export type Part = {
@@ -43,18 +44,51 @@ export const partOf = ({ kind, to }: Task, id: string, listing: Part['listing'])
 export const settle = (service: Service, answered: Answered): TaskEither<ApiError, Settled> =>
   answered.task.ids.length === 1 ? settleOne(service, answered) : settleMany(service, answered)
 
+const second = 1000
+const mostTries = 3
+
+/** What a longer answer showed to lie well inside the window, and this one does not hold: deleted since, or this is no answer to us. */
+const isLacking = (
+  { key }: Operation,
+  { seen = [], from }: Task,
+  to: number,
+  listing: Listing | undefined,
+): boolean => {
+  const keys = new Set(listing?.rows.map((row) => String(row[key])))
+  return seen.some((row) => row.time > from + second && row.time < to - second && !keys.has(row.key))
+}
+
+const seenIn = ({ key }: Operation, listing: Listing | undefined): ReadonlyArray<Seen> =>
+  (listing?.rows ?? []).map((row) => ({ key: String(row[key]), time: toMillis(String(row.mentionTime)) }))
+
 const settleOne = (service: Service, { task, to, page, lengths }: Answered): TaskEither<ApiError, Settled> => {
   const [id = ''] = task.ids
   const { counted } = lengths
   const listing = listingOf(id, page)
-  const whole = (parts: ReadonlyArray<Part>, still = counted): Settled => ({ parts, more: [], counted: still })
+  const { tries = 1 } = task
+  const whole = (parts: ReadonlyArray<Part>, still = counted): Settled =>
+    tries < mostTries && isLacking(service.operation, task, to, listing)
+      ? { parts: [], more: [{ ...task, tries: tries + 1 }], counted }
+      : { parts, more: [], counted: still }
   const more = (): TaskEither<ApiError, Settled> => {
-    if (isUnheeded(task, to, listing)) return TE.left(unheeded)
+    if (listing !== undefined && isUnheeded(task.from, to, listing)) return TE.left(unheeded)
     return isCuttable(task, to)
-      ? TE.right({ parts: [], more: cutSpan(task, to, partsFor(lengths, listing)), counted })
+      ? TE.right({
+          parts: [],
+          more: cutSpan(
+            { ...task, seen: seenIn(service.operation, listing), tries: 1 },
+            to,
+            partsFor(lengths, listing),
+          ),
+          counted,
+        })
       : pipe(
           twiceAlike(service.operation, service.fetch, { ...task, to }),
-          TE.map((rows) => whole([partOf(task, id, E.right({ id, name: listing?.name, rows }))])),
+          TE.map((rows) => ({
+            parts: [partOf(task, id, E.right({ id, name: listing?.name, rows }))],
+            more: [],
+            counted,
+          })),
         )
   }
   switch (judge(lengths, listing, page)) {
@@ -66,7 +100,8 @@ const settleOne = (service: Service, { task, to, page, lengths }: Answered): Tas
       return pipe(
         nextPage(service, task, to),
         TE.flatMap((next) =>
-          isEmptyBeyond(service.operation.key, page, next)
+          // A repeated page may also be one that came in place of another: where the window can be cut, nothing is taken on trust.
+          isEmpty(next) || (!isCuttable(task, to) && isRepeated(service.operation.key, page, next))
             ? TE.right(whole([partOf(task, id, E.right(listing))], counted && (listing?.pages ?? 1) <= 1))
             : more(),
         ),
@@ -77,7 +112,14 @@ const settleOne = (service: Service, { task, to, page, lengths }: Answered): Tas
 const settleMany = (service: Service, { task, to, page, lengths }: Answered): TaskEither<ApiError, Settled> => {
   const { counted } = lengths
   const alone = (ids: ReadonlyArray<string>): ReadonlyArray<Task> =>
-    ids.length === 0 ? [] : inParts({ ...task, ids }, 1)
+    ids.map((id) => ({
+      ...task,
+      ids: [id],
+      seen: seenIn(
+        service.operation,
+        page.listings.find((listing) => listing.id === id),
+      ),
+    }))
   if (page.listings.some(({ id }) => !task.ids.includes(id)))
     return TE.right({ parts: [], more: alone(task.ids), counted, alone: true })
   const whole = page.listings.filter((listing) => judge(lengths, listing, page) === 'whole')
@@ -90,9 +132,7 @@ const settleMany = (service: Service, { task, to, page, lengths }: Answered): Ta
   return isFull(lengths, page)
     ? pipe(
         nextPage(service, task, to),
-        TE.map((next) =>
-          isEmptyBeyond(service.operation.key, page, next) ? settled : { parts: [], more: alone(task.ids), counted },
-        ),
+        TE.map((next) => (isEmpty(next) ? settled : { parts: [], more: alone(task.ids), counted })),
       )
     : TE.right(settled)
 }
@@ -102,18 +142,3 @@ const nextPage = (
   { kind, ids, from }: Task,
   to: number,
 ): TaskEither<ApiError, ListPage> => fetch({ kind, ids, from, to, page: operation.firstPage + 1 })
-
-const day = 86_400_000
-
-/** Rows from far outside the window: cutting it further would never come to an end. */
-const isUnheeded = ({ from }: Task, to: number, listing: Listing | undefined): boolean =>
-  (listing?.rows ?? []).some(({ mentionTime }) => {
-    const time = toMillis(String(mentionTime))
-    return time < from - day || time > to + day
-  })
-
-const unheeded: ApiError = {
-  _tag: 'Decode',
-  path: '$.data.entities',
-  message: 'the service does not heed fromDate and toDate: rows from other times come with them',
-}

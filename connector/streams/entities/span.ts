@@ -7,7 +7,13 @@ export type Task = {
   readonly from: number
   /** None: up to the run's signpost. Such a window is its entities' last. */
   readonly to: number | undefined
+  /** Rows that a longer answer showed of the only entity; `tries`: how often an answer lacked some of them. */
+  readonly seen?: ReadonlyArray<Seen>
+  readonly tries?: number
 }
+
+/** A row's key and its time, milliseconds. */
+export type Seen = { readonly key: string; readonly time: number }
 
 const second = 1000
 

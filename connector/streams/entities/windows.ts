@@ -8,6 +8,7 @@ import { type Note, signpost } from '../../api/scan/signpost'
 import type { Failure } from '../../cdk/failure'
 import { type Feed, items, type Step, unfold } from '../../cdk/feed'
 import { askingAhead } from './ahead'
+import { another } from './heed'
 import { type Lengths, learn, noLengths } from './judge'
 import { type Part, partOf, type Service, settle } from './settle'
 import { cutSpan, inParts, isCuttable, type Task } from './span'
@@ -51,22 +52,21 @@ export const readWindows = (env: Windows, tasks: ReadonlyArray<Task>): Feed<Fail
     if (task.from >= to) return TE.right(onward({ ...work, tasks: rest }, [], [inTheFuture(env, task)]))
     return pipe(
       ask(task, to, work.until === undefined ? [] : rest.slice(0, env.concurrency - 1), work.until),
-      TE.matchE(
-        (error) =>
-          TE.fromEither(E.map((next: Next) => onward(...next))(refusal({ ...work, tasks: rest }, task, to, error))),
-        (page) => {
-          const [until, notes] = work.until === undefined ? signpost(page.servedAt, env.now()) : [work.until, []]
-          const learnt = { ...work, until, answered: true, refused: 0 }
-          if (task.to === undefined && until > to) return TE.right(onward(learnt, [], notes))
-          return pipe(
-            settle(env, { task, to: task.to ?? until, page, lengths: work.lengths }),
-            TE.map(({ parts, more, counted, alone }) => {
-              const left = alone ? rest.flatMap((one) => (one.kind === task.kind ? inParts(one, 1) : [one])) : rest
-              const lengths = { ...learn(work.lengths, page), counted }
-              return onward({ ...learnt, lengths, tasks: [...more, ...left] }, parts, notes)
-            }),
-          )
-        },
+      TE.flatMap((page) => {
+        const [until, notes] = work.until === undefined ? signpost(page.servedAt, env.now()) : [work.until, []]
+        const learnt = { ...work, until, answered: true, refused: 0 }
+        if (task.to === undefined && until > to) return TE.right(onward(learnt, [], notes))
+        return pipe(
+          settle(env, { task, to: task.to ?? until, page, lengths: work.lengths }),
+          TE.map(({ parts, more, counted, alone }) => {
+            const left = alone ? rest.flatMap((one) => (one.kind === task.kind ? inParts(one, 1) : [one])) : rest
+            const lengths = { ...learn(work.lengths, page), counted }
+            return onward({ ...learnt, lengths, tasks: [...more, ...left] }, parts, notes)
+          }),
+        )
+      }),
+      TE.orElse((error) =>
+        TE.fromEither(E.map((next: Next) => onward(...next))(refusal({ ...work, tasks: rest }, task, to, error))),
       ),
     )
   }
@@ -115,6 +115,6 @@ const refusal = (work: Work, task: Task, to: number, error: ApiError): E.Either<
     : E.left(error)
 }
 
-/** Errors that may be about an entity and not about the service: those inside a 200, whose codes are not shown, and a 404. */
+/** Errors that may be about an entity and not about the service: those inside a 200, whose codes are not shown, a 404, an answer about another. */
 const isOfOne = (error: ApiError): boolean =>
-  error._tag === 'Application' || (error._tag === 'Http' && error.status === 404)
+  error._tag === 'Application' || (error._tag === 'Http' && error.status === 404) || error === another

@@ -1,0 +1,89 @@
+import { pipe } from 'fp-ts/function'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
+import type { ApiError } from '../../api/error'
+import { toInstant, toMillis } from '../../api/model/scalar'
+import type { Ask, Listing, ListPage } from './listing'
+
+type Fetch = (request: Ask) => TaskEither<ApiError, ListPage>
+
+const day = 86_400_000
+const mostAsked = 3
+
+/** Whether rows are from far outside the window, milliseconds: cutting it would never come to an end. */
+export const isUnheeded = (from: number, to: number, { rows }: Pick<Listing, 'rows'>): boolean =>
+  rows.some(({ mentionTime }) => {
+    const time = toMillis(String(mentionTime))
+    return time < from - day || time > to + day
+  })
+
+export const unheeded: ApiError = {
+  _tag: 'Decode',
+  path: '$.data.entities',
+  message: 'the service does not heed fromDate and toDate: rows from other times come with them',
+}
+
+/** The answer is about somebody else. */
+export const another: ApiError = {
+  _tag: 'Decode',
+  path: '$.data.entities.id',
+  message: 'the answer is about another than was asked for',
+}
+
+const ofAnotherTime = ({ from, to }: Ask): ApiError => ({
+  _tag: 'Decode',
+  path: '$.data.filter',
+  message: `not the time from ${toInstant(from)} to ${toInstant(to)} that was asked for`,
+})
+
+/** A sign that an answer may not be to the request: what in the service's habits it goes against. */
+type Sign = { readonly habit: 'time' | 'names'; readonly error: ApiError }
+
+/**
+ * Holds each answer against its request and asks twice more where it seems to be another's. Nobody promises that the echo is
+ * exact, or that an entity is called as it was asked for: a habit that the service has shown must be kept; one that it never had is let be.
+ */
+export const heeding = (fetch: Fetch): Fetch => {
+  const habits = new Map<Sign['habit'], boolean>()
+  const asked = new Set<string>()
+
+  const ofTime = (request: Ask, { window, listings }: ListPage): ReadonlyArray<Sign> => {
+    const { from, to } = request
+    const habit = 'time'
+    if (window?.from === from && window.to === to) habits.set(habit, true)
+    // A service may narrow what it is asked.
+    if (window !== undefined && (window.from < from || window.to > to))
+      return [{ habit, error: ofAnotherTime(request) }]
+    return habits.get(habit) === true && listings.some((listing) => isUnheeded(from, to, listing))
+      ? [{ habit, error: unheeded }]
+      : []
+  }
+
+  const ofEntity = ({ ids }: Ask, { listings }: ListPage): ReadonlyArray<Sign> => {
+    const habit = 'names'
+    const [id = '', ...others] = ids
+    if (listings.some((listing) => ids.includes(listing.id))) habits.set(habit, true)
+    if (others.length > 0 || listings.some((listing) => listing.id === id)) return []
+    return listings.some((listing) => asked.has(listing.id)) ? [{ habit, error: another }] : []
+  }
+
+  const attempt = (request: Ask, tries: number): TaskEither<ApiError, ListPage> =>
+    pipe(
+      fetch(request),
+      TE.flatMap((page) => {
+        const signs = [...ofTime(request, page), ...ofEntity(request, page)]
+        const doubts = signs.filter(({ habit }) => habits.get(habit) !== false)
+        if (doubts.length === 0) return TE.right(page)
+        if (tries < mostAsked) return attempt(request, tries + 1)
+        const broken = doubts.find(({ habit }) => habits.get(habit) === true)
+        if (broken !== undefined) return TE.left(broken.error)
+        for (const { habit } of doubts) habits.set(habit, false)
+        return TE.right(page)
+      }),
+    )
+
+  return (request) => {
+    for (const id of request.ids) asked.add(id)
+    return attempt(request, 1)
+  }
+}
