@@ -136,7 +136,6 @@ const families: Readonly<Record<string, Family>> = {
         },
       },
     },
-    expected: { application: final('Config', /lookups\.sources\.records_path/) },
   },
 }
 
