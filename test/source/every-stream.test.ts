@@ -149,7 +149,7 @@ describe.each(['named in the config', 'found in the reviews'])('every stream, wi
     expect(sorted(warehouse.rows('entity_ratings'))).toEqual(sorted(ratings))
   }
 
-  it('equals what the service holds: whole, after each change, and read anew', { timeout: 60_000 }, async () => {
+  it('equals what the service holds: whole, after each change, and read anew', { timeout: 120_000 }, async () => {
     const first = await read()
     expect(Object.keys(first).sort()).toEqual(streams.map(({ name }) => name).sort())
     const already = held.rows('deleted_reviews').length
