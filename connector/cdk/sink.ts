@@ -24,6 +24,9 @@ export type Inlet = {
   readonly deletes: boolean
 }
 
+/** A record that came in. */
+export type Columns = Readonly<Record<string, unknown>>
+
 /** A record made ready to be sent. Items of one key never share a batch, and are sent in the order they came. */
 export type Prepared<Item> = { readonly item: Item; readonly key: string }
 
@@ -48,8 +51,8 @@ export type Rest<Item> = { readonly items: ReadonlyArray<Prepared<Item>>; readon
 
 /** A sink during a run. */
 export type OpenSink<Item> = {
-  /** How each record of a stream, given as JSON text, is made ready; a Left says what is wrong with it, by key path. */
-  readonly prepare: (inlet: Inlet) => E.Either<Failure, (record: Uint8Array) => E.Either<string, Prepared<Item>>>
+  /** How each record of a stream is made ready; a Left says what is wrong with it, by key path. */
+  readonly prepare: (inlet: Inlet) => E.Either<Failure, (record: Columns) => E.Either<string, Prepared<Item>>>
   /** Sends a batch. A Left ends the run: nothing is known of these items, and they may be sent again. */
   readonly write: (items: ReadonlyArray<Item>) => TaskEither<Failure, Answer>
   /** Called once, after the last record. `whole`: the input held everything there is. */

@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { Stopped } from './cli'
 import { configFailure, type Failure, systemFailure, transientFailure, unexpected } from './failure'
-import type { Inlet, OpenSink, Prepared } from './sink'
+import type { Columns, Inlet, OpenSink, Prepared } from './sink'
 import { type Account, type Accounts, accounts } from './write/accounts'
 import type { Arrival } from './write/arrival'
 import type { Arrivals } from './write/arrivals'
@@ -41,7 +41,7 @@ export type Written = {
 
 type Source = {
   readonly inlet: Inlet
-  readonly prepare: (record: Uint8Array) => E.Either<string, Prepared<unknown>>
+  readonly prepare: (record: Columns) => E.Either<string, Prepared<unknown>>
   ending?: 'whole' | 'complete' | 'broken'
 }
 
@@ -88,9 +88,9 @@ export const write = async (run: Write): Promise<Written> => {
     const failure = books.reject(account, { key, reason, batch })
     if (O.isSome(failure)) fail(failure.value)
   }
-  const take = ({ inlet, prepare }: Source, record: Uint8Array): void => {
+  const take = ({ inlet, prepare }: Source, record: Extract<Arrival, { _tag: 'Record' }>): void => {
     const account = books.receive(inlet, record)
-    const prepared = prepare(record)
+    const prepared = prepare(record.columns)
     if (E.isLeft(prepared)) {
       reject(account, null, prepared.left, null)
       books.answer()
@@ -100,7 +100,7 @@ export const write = async (run: Write): Promise<Written> => {
     const settled = (verdict: Final, batch: number): void =>
       verdict._tag === 'Accepted' ? books.accept(account) : reject(account, key, verdict.reason, batch)
     const box = boxes.get(inlet.object)
-    box?.add({ key, item, bytes: record.length, at: run.now(), settled })
+    box?.add({ key, item, bytes: record.bytes, at: run.now(), settled })
     box?.pump()
   }
 
@@ -116,7 +116,7 @@ export const write = async (run: Write): Promise<Written> => {
       case 'Record': {
         const source = sources.get(arrival.inlet)
         if (source === undefined) fail(systemFailure(`The stream ${arrival.inlet} was not opened.`))
-        else take(source, arrival.json)
+        else take(source, arrival)
         break
       }
       case 'State':

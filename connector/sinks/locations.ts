@@ -5,9 +5,9 @@ import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { Location } from '../api/model/location'
 import { configFailure, type Failure } from '../cdk/failure'
-import { type Answer, type Note, type Prepared, type Rest, sink } from '../cdk/sink'
+import { type Answer, type Columns, type Note, type Prepared, type Rest, sink } from '../cdk/sink'
 import { locationAnswer } from './location-answer'
-import { type Columns, checkMapping, mapper, readColumns } from './mapping'
+import { checkMapping, mapper } from './mapping'
 import { approve, keyOf, type Place, type Plan, placeOf, plan } from './plan'
 import { refused } from './refused'
 import type { Target } from './target'
@@ -67,10 +67,9 @@ const preparer = ({ mapping, ledger }: Target, list: List, deletes: boolean) => 
         return { item, key: keyOf(placeOf(item)) }
       }),
     )
-  return (json: Uint8Array): E.Either<string, Prepared<Location>> => {
-    const columns = readColumns(json)
-    const prepared = E.flatMap(judged)(columns)
-    if (E.isLeft(prepared)) enlistByCode(E.isLeft(columns) ? {} : columns.right)
+  return (columns: Columns): E.Either<string, Prepared<Location>> => {
+    const prepared = judged(columns)
+    if (E.isLeft(prepared)) enlistByCode(columns)
     return prepared
   }
 }

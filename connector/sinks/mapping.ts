@@ -1,16 +1,12 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
-import { parseJson } from '../api/json-text'
 import { configFailure, type Failure } from '../cdk/failure'
 import { decode } from '../cdk/json'
 import { type JsonSchema, toJsonSchema } from '../cdk/schema'
-import type { Inlet } from '../cdk/sink'
+import type { Columns, Inlet } from '../cdk/sink'
 import { type Convert, toBoolean, toInteger, toList, toObject, toText } from './convert'
 import type { Mapping } from './target'
-
-/** A record that came in. */
-export type Columns = Readonly<Record<string, unknown>>
 
 const converters: Readonly<Record<string, Convert>> = {
   string: toText,
@@ -84,13 +80,6 @@ const finder = (
     return places
   }
 }
-
-/** A record's text as its columns. */
-export const readColumns = (json: Uint8Array): E.Either<string, Columns> =>
-  E.tryCatch(
-    () => parseJson(Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8')) as Columns,
-    () => 'it is not JSON',
-  )
 
 /** How columns become a value of `codec`: blank ones are left out, all others are made what their attribute is. A Left names every wrong attribute and its column. */
 export const mapper = <A>(

@@ -1,4 +1,4 @@
-import type { Columns } from './mapping'
+import type { Columns } from '../cdk/sink'
 
 const marks = ['_ab_cdc_deleted_at', '_sdc_deleted_at']
 

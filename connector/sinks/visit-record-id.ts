@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as t from 'io-ts'
 import { printJson } from '../api/json-text'
-import type { Inlet } from '../cdk/sink'
-import type { Columns } from './mapping'
+import type { Columns, Inlet } from '../cdk/sink'
 
 /** What platforms add to a record and change with every run. */
 const added = /^_(airbyte|ab|sdc)_/

@@ -3,9 +3,9 @@ import { pipe } from 'fp-ts/function'
 import * as TE from 'fp-ts/TaskEither'
 import { VisitRecord } from '../api/model/visit-record'
 import type { Inlet } from '../cdk/sink'
-import { type Prepared, sink } from '../cdk/sink'
+import { type Columns, type Prepared, sink } from '../cdk/sink'
 import { toTime } from './convert'
-import { checkMapping, mapper, readColumns } from './mapping'
+import { checkMapping, mapper } from './mapping'
 import { refused } from './refused'
 import type { Target } from './target'
 import { isTombstone } from './tombstone'
@@ -54,16 +54,14 @@ const preparer = ({ mapping, now, maxVisitAge, warn }: Target, inlet: Inlet) => 
     strange.add(language)
     warn(`${inlet.name}: the language ${language} needs a mapping at the service; its visits are sent as they are.`)
   }
-  return (json: Uint8Array): E.Either<string, Prepared<Identified>> => {
-    const columns = readColumns(json)
-    if (E.isLeft(columns)) return columns
-    if (isTombstone(columns.right)) return deleted
-    const mapped = toMapped(columns.right)
+  return (columns: Columns): E.Either<string, Prepared<Identified>> => {
+    if (isTombstone(columns)) return deleted
+    const mapped = toMapped(columns)
     const made = E.isLeft(mapped) ? mapped : toVisit(mapped.right, { now: now(), maxAge: maxVisitAge })
     if (E.isLeft(made)) return made
     const visit = made.right
     if (visit.languageValue != null) heed(visit.languageValue)
-    const key = visit.visitRecordId ?? deriveId(inlet, columns.right)
+    const key = visit.visitRecordId ?? deriveId(inlet, columns)
     return E.right({ item: { ...visit, visitRecordId: key }, key })
   }
 }

@@ -21,7 +21,9 @@ const opened = (id = 'visits', object?: string): Arrival => ({ _tag: 'Opened', i
 const record = (thing: Thing, to = 'visits'): Arrival => ({
   _tag: 'Record',
   inlet: to,
-  json: Buffer.from(JSON.stringify(thing)),
+  columns: thing,
+  bytes: JSON.stringify(thing).length,
+  json: () => Buffer.from(JSON.stringify(thing)),
 })
 const state = (name: string, of = 'visits'): Arrival => ({
   _tag: 'State',
@@ -41,8 +43,8 @@ const sink = (
   finish: OpenSink<unknown>['finish'] = () => E.right({ items: [], notes: [] }),
 ): OpenSink<unknown> => ({
   prepare: () =>
-    E.right((json) => {
-      const item = JSON.parse(Buffer.from(json).toString()) as Thing
+    E.right((columns) => {
+      const item = columns as Thing
       return item.bad === undefined ? E.right({ item, key: item.id }) : E.left(item.bad)
     }),
   write: (items) => () => send(items as ReadonlyArray<Thing>),
@@ -136,8 +138,8 @@ describe('write', () => {
     const keyed: OpenSink<unknown> = {
       ...watching,
       prepare: () =>
-        E.right((json) => {
-          const item = JSON.parse(Buffer.from(json).toString()) as Thing
+        E.right((columns) => {
+          const item = columns as Thing
           return E.right({ item, key: item.id.split('/')[0] ?? '' })
         }),
     }

@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import type { Inlet, OpenSink, Sink } from '../../connector/cdk/sink'
+import { parseJson } from '../../connector/api/json-text'
+import type { Columns, Inlet, OpenSink, Sink } from '../../connector/cdk/sink'
 import { acceptingApi } from '../../connector/sinks/accepting-api'
 import type { Target } from '../../connector/sinks/target'
 
@@ -38,6 +39,6 @@ export const opened = async (sink: Sink<Target>, target: Target): Promise<OpenSi
 export const prepared = (open: OpenSink<unknown>, inlet: Inlet, record: unknown): unknown => {
   const prepare = open.prepare(inlet)
   if (E.isLeft(prepare)) return prepare.left.message
-  const result = prepare.right(Buffer.from(typeof record === 'string' ? record : JSON.stringify(record)))
+  const result = prepare.right(parseJson(typeof record === 'string' ? record : JSON.stringify(record)) as Columns)
   return E.isLeft(result) ? result.left : result.right.item
 }

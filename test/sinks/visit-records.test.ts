@@ -104,7 +104,7 @@ describe('a visit', () => {
     const open = await opened(visitRecords, targetWith({ warn: (message) => warnings.push(message) }))
     const prepare = open.prepare(inlet)
     for (const languageValue of ['en', 'tlh', 'tlh', 'vi'])
-      if (E.isRight(prepare)) prepare.right(Buffer.from(JSON.stringify({ ...right, languageValue })))
+      if (E.isRight(prepare)) prepare.right({ ...right, languageValue })
     expect(warnings).toHaveLength(1)
     expect(warnings[0]).toContain('tlh')
   })

@@ -11,7 +11,8 @@ import { isBarren, judge, type RejectPolicy, type Tally, untouched } from './rej
 export type Account = {
   readonly inlet: Inlet
   readonly nth: number
-  readonly record: Uint8Array
+  /** The record as it came. */
+  readonly json: () => Uint8Array
   readonly receipt: Receipt
 }
 
@@ -20,7 +21,7 @@ export type Rejection = Pick<DeadLetter, 'key' | 'reason' | 'batch'>
 /** What became of each record, and which states may be answered. */
 export type Accounts = {
   readonly open: (inlet: Inlet) => void
-  readonly receive: (inlet: Inlet, record: Uint8Array) => Account
+  readonly receive: (inlet: Inlet, record: Pick<Extract<Arrival, { _tag: 'Record' }>, 'bytes' | 'json'>) => Account
   readonly accept: (account: Account) => void
   /** Answers why the run may not go on, if so; the record then stays open. */
   readonly reject: (account: Account, rejection: Rejection) => O.Option<Failure>
@@ -71,18 +72,18 @@ export const accounts = ({ policy, deadLetters, now, answer, broken }: Books): A
     open: ({ id }) => {
       tallies.set(id, { ...tally(id) })
     },
-    receive: (inlet, record) => ({
+    receive: (inlet, { json, bytes }) => ({
       inlet,
-      record,
+      json,
       nth: count(inlet, 'received').received,
-      receipt: received.record(inlet.id, record.length),
+      receipt: received.record(inlet.id, bytes),
     }),
     accept: ({ inlet, receipt }) => {
       receipt.outcome = 'accepted'
       count(inlet, 'accepted')
     },
-    reject: ({ inlet, nth, record, receipt }, rejection) => {
-      deadLetters.add({ stream: inlet.name, object: inlet.object, ...rejection, when: now(), record })
+    reject: ({ inlet, nth, json, receipt }, rejection) => {
+      deadLetters.add({ stream: inlet.name, object: inlet.object, ...rejection, when: now(), record: json() })
       const failure = judge(policy, inlet.name, { nth, reason: rejection.reason }, count(inlet, 'rejected'))
       if (O.isNone(failure)) receipt.outcome = 'rejected'
       return failure

@@ -1,29 +1,24 @@
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import { configFailure, type Failure } from '../failure'
-import { membersIn, membersOf, type Span, textAt, valueAt } from '../json-span'
+import { membersIn, membersOf, type Span } from '../json-span'
 import { type Configured, idOf } from './airbyte-catalog'
 import type { Arrival, Stats } from './arrival'
-import { type Arrivals, arrivals } from './arrivals'
+import { type Arrivals, arrivals, bytesOf, type Line, type Message, type Parse } from './arrivals'
 
-type Line = { readonly bytes: Buffer; readonly members: ReadonlyMap<string, Span>; readonly number: number }
 type Said = E.Either<Failure, Arrival>
 
-const StatusTrace = t.type({
-  stream_status: t.type({
-    stream_descriptor: t.intersection([
-      t.type({ name: t.string }),
-      t.partial({ namespace: t.union([t.string, t.null]) }),
-    ]),
-    status: t.string,
-  }),
-})
+const namespaced = t.partial({ namespace: t.union([t.string, t.null]) })
+const Descriptor = t.intersection([t.type({ name: t.string }), namespaced])
+const Trace = t.type({ stream_status: t.type({ stream_descriptor: Descriptor, status: t.string }) })
+const Record = t.intersection([t.type({ stream: t.string, data: t.UnknownRecord }), namespaced])
+const OfStream = t.type({ stream: t.type({ stream_descriptor: Descriptor }) })
 
-const skipped = (number: number, why: string): Said =>
+const skipped = ({ number }: Line, why: string): Said =>
   E.right({ _tag: 'Skipped', message: `Line ${number} of the input ${why} and is passed over.` })
 
 /** Airbyte messages as what they mean to a destination. What is no message is passed over; a record of no configured stream is not. */
-export const airbyteArrivals = (configured: ReadonlyArray<Configured>) =>
+export const airbyteArrivals = (configured: ReadonlyArray<Configured>, parse: Parse) =>
   async function* (input: AsyncIterable<Uint8Array>): Arrivals {
     const find = finder(configured)
     const open = new Map(configured.map((one) => [one.id, one]))
@@ -33,14 +28,11 @@ export const airbyteArrivals = (configured: ReadonlyArray<Configured>) =>
         inlet: { id, name, object, key, columns, deletes },
       })),
     )
-    const meaning = (bytes: Buffer, number: number): Said | undefined => {
-      const members = membersOf(bytes, 'record')
-      const type = members && textAt(bytes, members.get('type'))
-      if (members === undefined || type === undefined) return skipped(number, 'is no message')
-      const line = { bytes, members, number }
-      if (type === 'RECORD') return record(find, line)
-      if (type === 'STATE') return state(find, line)
-      const ended = type === 'TRACE' ? ending(find, line) : undefined
+    const meaning = (message: Message | undefined, line: Line): Said | undefined => {
+      if (message === undefined) return skipped(line, 'is no message')
+      if (message.type === 'RECORD') return record(find, message, line)
+      if (message.type === 'STATE') return state(find, message, line)
+      const ended = message.type === 'TRACE' ? ending(find, message) : undefined
       if (ended === undefined) return undefined
       const { inlet, complete } = ended
       open.delete(inlet.id)
@@ -50,14 +42,14 @@ export const airbyteArrivals = (configured: ReadonlyArray<Configured>) =>
           : { _tag: 'Broken', inlet: inlet.id },
       )
     }
-    for await (const told of arrivals(input, meaning)) {
+    for await (const told of arrivals(input, parse, meaning)) {
       yield told
       if (E.isLeft(told)) return
     }
     yield E.right([...open.keys()].map((inlet) => ({ _tag: 'Broken', inlet })))
   }
 
-type Find = (namespace: string | undefined, name: string) => Configured | undefined
+type Find = (namespace: string | null | undefined, name: string) => Configured | undefined
 
 /** Some clients leave the namespace out of their records: then the name has to do. */
 const finder = (configured: ReadonlyArray<Configured>): Find => {
@@ -67,30 +59,34 @@ const finder = (configured: ReadonlyArray<Configured>): Find => {
   return (namespace, name) => byId.get(idOf(namespace, name)) ?? alone.get(name)
 }
 
-const record = (find: Find, { bytes, members, number }: Line): Said => {
-  const name = textAt(bytes, members.get('record.stream'))
-  const data = members.get('record.data')
-  if (name === undefined || data === undefined || bytes[data.start] !== 0x7b)
+const record = (find: Find, { record: said }: Message, line: Line): Said => {
+  if (!Record.is(said))
     return E.left(
-      configFailure(`Line ${number} of the input is a RECORD without stream or data. Its source is at fault.`),
+      configFailure(`Line ${line.number} of the input is a RECORD without stream or data. Its source is at fault.`),
     )
-  const inlet = find(textAt(bytes, members.get('record.namespace')), name)
+  const inlet = find(said.namespace, said.stream)
   return inlet === undefined
     ? E.left(
         configFailure(
-          `The input has a record of the stream ${name}, which the catalog does not have. Add it to the catalog.`,
+          `The input has a record of the stream ${said.stream}, which the catalog does not have. Add it to the catalog.`,
         ),
       )
-    : E.right({ _tag: 'Record', inlet: inlet.id, json: bytes.subarray(data.start, data.end) })
+    : E.right({
+        _tag: 'Record',
+        inlet: inlet.id,
+        columns: said.data,
+        bytes: line.bytes.length,
+        json: () => bytesOf(line, 'record', 'record.data'),
+      })
 }
 
-const state = (find: Find, { bytes, members, number }: Line): Said => {
-  const span = members.get('state')
+const state = (find: Find, { state: said }: Message, line: Line): Said => {
+  const { bytes } = line
+  const span = membersOf(bytes, 'state')?.get('state')
   const inside = membersIn(bytes, span)
-  if (span === undefined || inside === undefined) return skipped(number, 'is a STATE without a state')
-  const descriptor = membersIn(bytes, membersIn(bytes, inside.get('stream'))?.get('stream_descriptor'))
-  const name = textAt(bytes, descriptor?.get('name'))
-  const inlet = name === undefined ? undefined : find(textAt(bytes, descriptor?.get('namespace')), name)
+  if (span === undefined || inside === undefined) return skipped(line, 'is a STATE without a state')
+  const { name, namespace } = OfStream.is(said) ? said.stream.stream_descriptor : {}
+  const inlet = name === undefined ? undefined : find(namespace, name)
   return E.right({
     _tag: 'State',
     ...(inlet === undefined ? {} : { inlet: inlet.id }),
@@ -109,12 +105,11 @@ const withStats = (bytes: Buffer, state: Span, given: Span | undefined, { accept
 
 const ending = (
   find: Find,
-  { bytes, members }: Line,
+  { trace }: Message,
 ): { readonly inlet: Configured; readonly complete: boolean } | undefined => {
-  const trace = valueAt(bytes, members.get('trace'))
-  if (!StatusTrace.is(trace)) return undefined
+  if (!Trace.is(trace)) return undefined
   const { stream_descriptor, status } = trace.stream_status
-  const inlet = find(stream_descriptor.namespace ?? undefined, stream_descriptor.name)
+  const inlet = find(stream_descriptor.namespace, stream_descriptor.name)
   return inlet === undefined || (status !== 'COMPLETE' && status !== 'INCOMPLETE')
     ? undefined
     : { inlet, complete: status === 'COMPLETE' }

@@ -1,4 +1,4 @@
-import type { Inlet } from '../sink'
+import type { Columns, Inlet } from '../sink'
 
 /** How many records a state covers beyond the one before it. */
 export type Stats = { readonly accepted: number; readonly rejected: number }
@@ -7,8 +7,14 @@ export type Stats = { readonly accepted: number; readonly rejected: number }
 export type Arrival =
   /** Before its first record; again where its schema changes. */
   | { readonly _tag: 'Opened'; readonly inlet: Inlet }
-  /** `json`: the record as it came, UTF-8. */
-  | { readonly _tag: 'Record'; readonly inlet: string; readonly json: Uint8Array }
+  /** `json`: the record as it came, UTF-8; `bytes`: how much of memory it holds. */
+  | {
+      readonly _tag: 'Record'
+      readonly inlet: string
+      readonly columns: Columns
+      readonly bytes: number
+      readonly json: () => Uint8Array
+    }
   /** Covers every record before it. `answer`: the line that says so; `inlet`: none if it speaks of all streams. */
   | { readonly _tag: 'State'; readonly inlet?: string; readonly answer: (stats: Stats) => string }
   /** `whole`: its records were everything there is. */

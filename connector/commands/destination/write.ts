@@ -1,5 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
+import { parseJson } from '../../api/json-text'
 import { errorLine } from '../../cdk/airbyte'
 import { command } from '../../cdk/cli'
 import { configFailure, type Failure } from '../../cdk/failure'
@@ -45,7 +46,7 @@ export const write = command({
     const { failures } = await runWrite(
       io,
       { ...config, dry_run: config.dry_run || options['dry-run'] === true },
-      airbyteArrivals(configured),
+      airbyteArrivals(configured, parseJson),
       log,
     )
     for (const failure of failures) await io.print(errorLine(Date.now, failure))

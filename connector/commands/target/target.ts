@@ -1,3 +1,4 @@
+import { parseJson } from '../../api/json-text'
 import { command, Stopped } from '../../cdk/cli'
 import { configFailure } from '../../cdk/failure'
 import { logFailure } from '../../cdk/singer/encode'
@@ -63,7 +64,7 @@ export const target = command({
     const { failures } = await runWrite(
       io,
       { ...config, dry_run: config.dry_run || options['dry-run'] === true },
-      singerArrivals,
+      singerArrivals(parseJson),
       (level, message) => log({ level, message }),
     )
     for (const failure of failures) logFailure(failure).forEach(log)

@@ -70,7 +70,7 @@ describe('airbyteArrivals', () => {
       { type: 'STATE', state: { type: 'STREAM', stream: { stream_descriptor: { name: 'visit_records' } } } },
       status('visit_records', 'COMPLETE'),
     ]
-    expect(await meant(airbyteArrivals(visits), lines)).toEqual([
+    expect(await meant(airbyteArrivals(visits, JSON.parse), lines)).toEqual([
       ['opened', 'visit_records', 'visit_records', [['id']], false],
       ['visit_records', '{"id":9007199254740993, "x":"\\u00e9"}'],
       ['state', 'visit_records', expect.any(String)],
@@ -95,7 +95,7 @@ describe('airbyteArrivals', () => {
       '{"type":"STATE","state":{"destinationStats":{"recordCount":1.0,"rejectedRecordCount":0.0}}}\n',
     ],
   ])('answers a state: %s', async (_, line, answer) => {
-    const [, said] = await meant(airbyteArrivals(visits), [line])
+    const [, said] = await meant(airbyteArrivals(visits, JSON.parse), [line])
     expect((said as ReadonlyArray<unknown>)[2]).toBe(answer)
   })
 
@@ -108,7 +108,7 @@ describe('airbyteArrivals', () => {
       { type: 'NEW', record: null },
     ]
     expect(
-      await meant(airbyteArrivals(visits), [
+      await meant(airbyteArrivals(visits, JSON.parse), [
         ...lines,
         record('visit_records', { a: 1 }, { meta: null, namespace: null }),
       ]),
@@ -122,7 +122,7 @@ describe('airbyteArrivals', () => {
   })
 
   it('fails on a record of a stream that is not configured', async () => {
-    expect((await meant(airbyteArrivals(visits), [record('others', {})])).at(1)).toContain('others')
+    expect((await meant(airbyteArrivals(visits, JSON.parse), [record('others', {})])).at(1)).toContain('others')
   })
 
   it.each([
@@ -131,7 +131,7 @@ describe('airbyteArrivals', () => {
     ['one that only started', [status('visit_records', 'STARTED')], ['broken', 'visit_records']],
     ['one that completed', [status('visit_records', 'COMPLETE')], ['completed', 'visit_records', true]],
   ])('tells at the end of the input how a stream ended: %s', async (_, lines, said) => {
-    expect((await meant(airbyteArrivals(visits), lines)).slice(1)).toEqual([said])
+    expect((await meant(airbyteArrivals(visits, JSON.parse), lines)).slice(1)).toEqual([said])
   })
 
   it('tells namespaces apart, and takes the name alone where only one stream has it', async () => {
@@ -141,7 +141,7 @@ describe('airbyteArrivals', () => {
       stream('b', {}, { namespace: 'x' }),
     )
     const lines = [record('a', {}, { namespace: 'y' }), record('b', {}), status('a', 'COMPLETE', { namespace: 'x' })]
-    expect((await meant(airbyteArrivals(two), lines)).slice(3)).toEqual([
+    expect((await meant(airbyteArrivals(two, JSON.parse), lines)).slice(3)).toEqual([
       ['y.a', '{}'],
       ['x.b', '{}'],
       ['completed', 'x.a', true],

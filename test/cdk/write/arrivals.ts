@@ -21,7 +21,7 @@ const shown = (arrival: Arrival): unknown => {
     case 'Opened':
       return ['opened', arrival.inlet.id, arrival.inlet.object, arrival.inlet.key, arrival.inlet.deletes]
     case 'Record':
-      return [arrival.inlet, Buffer.from(arrival.json).toString()]
+      return [arrival.inlet, Buffer.from(arrival.json()).toString()]
     case 'State':
       return ['state', arrival.inlet, arrival.answer({ accepted: 1, rejected: 0 })]
     case 'Completed':
