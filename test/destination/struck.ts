@@ -1,5 +1,6 @@
 import * as E from 'fp-ts/Either'
 import type { Api } from '../../connector/api/api'
+import { parseJson } from '../../connector/api/json-text'
 import { type Io, Stopped } from '../../connector/cdk/cli'
 import type { Failure } from '../../connector/cdk/failure'
 import { wholeOf } from '../../connector/cdk/lines'
@@ -61,7 +62,7 @@ export const writeStruck = async (
     const written = await runWrite(
       io,
       { ...config.right.config, timeouts: { ...timeouts, response_seconds: served.seconds } },
-      airbyteArrivals(configured.right),
+      airbyteArrivals(configured.right, parseJson),
       () => undefined,
       { clock: hasty(now) },
     ).catch((error: unknown) => {
