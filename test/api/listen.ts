@@ -13,8 +13,8 @@ export type Seen = {
 
 export type Reply = (seen: Seen, response: http.ServerResponse, count: number) => void
 
-/** A real server on a free port of this machine, closed when the test ends. */
-export const listen = async (reply: Reply) => {
+/** A real server on a free port of this machine, closed when the test ends; one that runs beside others hands in its own `ended`. */
+export const listen = async (reply: Reply, ended: (close: () => void) => void = onTestFinished) => {
   const seen: Seen[] = []
   const server = http.createServer((request, response) => {
     const chunks: Buffer[] = []
@@ -32,7 +32,7 @@ export const listen = async (reply: Reply) => {
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
+  ended(() => {
     server.closeAllConnections()
     server.close()
   })

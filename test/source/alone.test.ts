@@ -82,15 +82,16 @@ describe('a stream that is refused ends alone', () => {
 
   const without = (names: ReadonlyArray<string>) => all.filter((name) => !names.includes(name)).sort()
 
-  it.concurrent.each(
+  it.concurrent.for(
     Object.entries(families).flatMap(([family, [stops, failing]]) =>
       Object.entries(faults).map(([fault, strike]) => [family, fault, stops, failing, strike] as const),
     ),
-  )('%s %s', async (family, fault, stops, failing, strike) => {
-    const { url } = await gate(sandbox.url, (seen, response) => {
+  )('%s %s', async ([family, fault, stops, failing, strike], { onTestFinished, expect }) => {
+    const stop = (seen: Seen, response: ServerResponse) => {
       if (stops(seen)) strike(response)
       return stops(seen)
-    })
+    }
+    const { url } = await gate(sandbox.url, stop, onTestFinished)
     const config = file(configured(url, await someone()))
     const { status, complete, incomplete, errors, records } = await airbyte(config)
     expect([status, complete, incomplete]).toEqual([1, without(failing), [...failing].sort()])

@@ -2,7 +2,11 @@ import type { ServerResponse } from 'node:http'
 import { answer, listen, type Seen } from '../api/listen'
 
 /** A server before another that passes every request on, but for those that `stop` answers itself. */
-export const gate = (url: string, stop: (seen: Seen, response: ServerResponse) => boolean) =>
+export const gate = (
+  url: string,
+  stop: (seen: Seen, response: ServerResponse) => boolean,
+  ended?: (close: () => void) => void,
+) =>
   listen((seen, response) => {
     if (stop(seen, response)) return
     const { host: _, connection: __, 'content-length': ___, ...headers } = seen.headers
@@ -17,4 +21,4 @@ export const gate = (url: string, stop: (seen: Seen, response: ServerResponse) =
         }),
       () => response.destroy(),
     )
-  })
+  }, ended)
