@@ -13,6 +13,8 @@ export type Memory = {
   readonly last: (id: string) => Entry | undefined
   /** Where the row stood, if what is remembered of it is this version and this pass has read it. */
   readonly place: (row: Version, entry: Entry | undefined) => number | undefined
+  /** Whether these are, row for row, those of the last page of this pass. */
+  readonly isLast: (rows: ReadonlyArray<Version>) => boolean
   /** The place of the last row of this pass, -1 before the first. */
   readonly end: () => number
   readonly add: (rows: ReadonlyArray<Version>, places: ReadonlyArray<number>) => void
@@ -53,6 +55,15 @@ export const remember = (trail: Trail): Memory => {
     last: (id) => byId.get(id),
     place: ({ modifiedTime }, entry) =>
       entry?.modifiedTime === modifiedTime && entry.page >= since ? entry.place : undefined,
+    isLast: (rows) => {
+      const last = pages.at(-1)
+      return (
+        last !== undefined &&
+        count > since &&
+        last.length === rows.length &&
+        last.every(({ id, modifiedTime }, i) => rows[i]?.id === id && rows[i]?.modifiedTime === modifiedTime)
+      )
+    },
     end: () => end,
     add,
     restart: () => {

@@ -1,5 +1,6 @@
 import * as E from 'fp-ts/Either'
-import { type Failure, transientFailure } from '../../cdk/failure'
+import { pipe } from 'fp-ts/function'
+import { configFailure, type Failure, transientFailure } from '../../cdk/failure'
 import type { Cut, Page } from '../page'
 import { floorToSecond } from './cursor'
 import type { Memory } from './memory'
@@ -22,7 +23,10 @@ export const onward = (
 ): Onward => {
   switch (verdict._tag) {
     case 'Done':
-      return ended(subject, memory, state)
+      return pipe(
+        ended(subject, memory, state),
+        E.map(([next, notes]) => [next, verdict.unmoved ? [...notes, unmoved(subject, page)] : notes]),
+      )
     case 'Next':
       return state.sorted && state.windows[0]?.kind === 'part'
         ? anchor(subject, memory, { ...state, pass: verdict.pass }, page.rows)
@@ -30,13 +34,34 @@ export const onward = (
     case 'Broken': {
       if (state.windows[0]?.kind === 'part')
         return subject.rules.halving ? halved(subject, memory, state, page, verdict.why) : ended(subject, memory, state)
+      if (verdict.unmoved && state.windows[0]?.kind === 'exact') return E.left(unturned(subject))
       const flawed = { ...state, flawed: true }
+      if (verdict.unmoved)
+        return pipe(
+          ended(subject, memory, flawed),
+          E.map(([next, notes]) => [next, [...notes, unreached(subject)]]),
+        )
       return verdict.pass === undefined
         ? ended(subject, memory, flawed)
         : E.right([{ ...flawed, pass: verdict.pass }, []])
     }
   }
 }
+
+const unmoved = ({ operation }: Subject, { rows }: Page): Note =>
+  warn(
+    `${operation}: the same ${rows.length} rows come at every offset. They are fewer than a page may hold, so they are taken for all there are.`,
+  )
+
+const unreached = ({ operation }: Subject): Note =>
+  warn(
+    `${operation}: from some offset on the same rows come again and again, so reviews without a mention time that stand behind cannot be reached. Compare with \`feedback verify --config\`.`,
+  )
+
+const unturned = ({ operation }: Subject): Failure =>
+  configFailure(
+    `${operation}: the service does not heed offset: the same rows come at further offsets, and no smaller part could be asked for. Nobody can be sure to have read everything, so the cursor of the stream did not move; ask the service's operator.`,
+  )
 
 /** The window under way is done with, or is read once more if it has to be. */
 const ended = (subject: Subject, memory: Memory, state: State): Onward => {

@@ -30,6 +30,8 @@ export type Pass = {
   /** Rows read before that were missing there, and whether they were found missing twice. */
   readonly gap: number
   readonly doubted: boolean
+  /** How often in a row the very rows of the page before came at a further offset. */
+  readonly repeats: number
   /** The offset of an empty page from which we stepped back. */
   readonly emptyAt: number | undefined
 }
@@ -48,6 +50,7 @@ export const newPass = (from: number): Pass => ({
   confirming: false,
   gap: 0,
   doubted: false,
+  repeats: 0,
   emptyAt: undefined,
 })
 
@@ -69,6 +72,10 @@ export type Sight = {
   readonly part: boolean
   /** A pass that cannot be certified any more: what looks new on its last page may be old, and keeps it there for ever. */
   readonly loose: boolean
+  /** These are the rows of the page before, though the offset is another. */
+  readonly same: boolean
+  /** By the answer's own word a page may hold more rows than came (Scrolling rule). */
+  readonly scant: boolean
   /** How many rows lie between the last row of this page and the last row read. */
   readonly behind: number
   /** The cursor, if the scan ended now; rows later than this are the next run's anyway. */
@@ -79,21 +86,28 @@ export type Verdict =
   /** The page does not join on to what was read: thrown away, another is asked for. */
   | { readonly _tag: 'Back'; readonly pass: Pass }
   | { readonly _tag: 'Next'; readonly pass: Pass }
-  /** Every row of the window that nobody touched has been served. */
-  | { readonly _tag: 'Done' }
+  /** Every row of the window that nobody touched has been served; `unmoved`: by a service that does not turn its pages. */
+  | { readonly _tag: 'Done'; readonly unmoved?: true }
   /** That can no longer be shown; `pass` goes on all the same, none if there is nothing more. */
-  | { readonly _tag: 'Broken'; readonly why: string; readonly pass: Pass | undefined }
+  | { readonly _tag: 'Broken'; readonly why: string; readonly pass: Pass | undefined; readonly unmoved?: true }
 
 /** So many rows come in their old order by chance once in 720 times; one alone would prove no order. */
 const witnesses = 6
 const mostBarren = 100
+/** Rows that arrive before the ones read could shift a page back on its predecessor once, but hardly so often by just its length. */
+const mostRepeats = 3
 const mostLate = 4
 const mostGrowth = 10
 
 /** What to make of a page. */
 export const judge =
   (rules: Rules) =>
-  (pass: Pass, seen: Sight): Verdict => {
+  (before: Pass, seen: Sight): Verdict => {
+    const pass = { ...before, repeats: seen.same ? before.repeats + 1 : 0 }
+    if (pass.repeats >= mostRepeats)
+      return seen.scant && seen.known[0] === 0
+        ? { _tag: 'Done', unmoved: true }
+        : { _tag: 'Broken', why: 'the same rows come at further offsets', pass: undefined, unmoved: true }
     const sight = rules.overlap ? seen : { ...seen, overlap: 0 }
     const { rows, fresh, overlap } = sight
     const known = sight.known.filter((place) => place !== undefined)

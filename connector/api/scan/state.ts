@@ -91,7 +91,7 @@ export const overlapNow = ({ longest, pass, windows }: State): number =>
   windows[0]?.kind === 'exact' ? Math.floor((longest * 3) / 4) : overlapOf(longest, pass.growth)
 
 export const toMarker = (state: State, memory: Memory, filters: Scope, from: From): Marker => {
-  const { emptyAt, ...pass } = state.exact === undefined ? state.pass : newPass(state.pass.from)
+  const { emptyAt, repeats: _, ...pass } = state.exact === undefined ? state.pass : newPass(state.pass.from)
   const { horizon } = state.recent
   return {
     from: toInstant(state.from),
@@ -120,7 +120,7 @@ export const fromMarker = (marker: Marker): State => ({
   begun: toMillis(marker.begun),
   taken: marker.taken,
   windows: marker.windows,
-  pass: { ...marker.pass, from: toMillis(marker.pass.from), emptyAt: marker.pass.emptyAt },
+  pass: { ...marker.pass, from: toMillis(marker.pass.from), emptyAt: marker.pass.emptyAt, repeats: 0 },
   longest: marker.longest,
   limit: marker.limit,
   sorted: marker.sorted,

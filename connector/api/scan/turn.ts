@@ -32,6 +32,8 @@ export const turn =
       longest: state.longest,
       overlap: overlapNow(state),
       part: isCut(state),
+      same: state.pass.offset > 0 && rows.length > 0 && memory.isLast(rows),
+      scant: page.filter.limit != null && rows.length < page.filter.limit,
       loose: state.flawed && state.windows[0]?.kind === 'sweep',
       behind: isOrdered(state) ? Math.max(0, Math.round(end - (places[places.length - 1] ?? end))) : 0,
       reached: Math.min(state.signpost ?? 0, state.reached ?? Number.NEGATIVE_INFINITY),

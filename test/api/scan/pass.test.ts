@@ -16,6 +16,8 @@ const sight = (from: number, to: number, read: number, more: Partial<Sight> = {}
     overlap: 10,
     part: false,
     loose: false,
+    same: false,
+    scant: false,
     behind: 0,
     reached: 1000,
     ...more,
