@@ -18,8 +18,8 @@ export type WiredDestination = Pick<Connected, 'onWait' | 'close'> & { readonly 
 /** The largest answer that is taken, in MB: an answer names each record of a batch, and no more. */
 const maxAnswer = 64
 
-/** How often a batch that goes unanswered is sent. */
-const attempts = 6
+/** How often a batch that goes unanswered is sent; and how often its halves, where the service may fail on one of its items. */
+const attempts = { patient: 6, suspected: 2 }
 
 /** A config as a destination; fails where an address may not be used, or the ledger cannot be. */
 export const wireDestination = (
@@ -59,11 +59,19 @@ const toTarget = (
   ledger: O.Option<Ledger>,
   warn: (message: string) => void,
 ): Target => ({
-  api: config.dry_run ? acceptingApi : httpApi(send),
-  resend: resending(
-    resendPolicy({ attempts, maxWait: config.timeouts.max_wait_seconds * 1000 }, clock.random),
-    (millis) => TE.fromTask(clock.wait(millis)),
-  ),
+  // `resend` is the only one to send again: the client may not for visits, and would multiply the attempts for locations.
+  api: config.dry_run ? acceptingApi : httpApi((route) => send({ ...route, idempotent: false })),
+  resend: (suspected) =>
+    resending(
+      resendPolicy(
+        {
+          attempts: suspected ? attempts.suspected : attempts.patient,
+          maxWait: config.timeouts.max_wait_seconds * 1000,
+        },
+        clock.random,
+      ),
+      (millis) => TE.fromTask(clock.wait(millis)),
+    ),
   mapping: config.mapping,
   now: Date.now,
   maxVisitAge: config.max_visit_age_days * 86_400_000,

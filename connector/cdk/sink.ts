@@ -1,5 +1,6 @@
 import type * as E from 'fp-ts/Either'
 import type { Option } from 'fp-ts/Option'
+import type { Task } from 'fp-ts/Task'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import type * as t from 'io-ts'
 import type { Failure } from './failure'
@@ -43,6 +44,8 @@ export type Answer =
   | { readonly _tag: 'Verdicts'; readonly verdicts: ReadonlyArray<Verdict> }
   /** Nothing that could be told apart by item: a smaller batch may pass. `tooLarge`: for its size alone. */
   | { readonly _tag: 'Refused'; readonly reason: string; readonly tooLarge: boolean }
+  /** None, though sent time and again: the service fails (`failure`), or it fails on an item (`reason`). */
+  | { readonly _tag: 'Unanswered'; readonly reason: string; readonly failure: Failure }
 
 export type Note = { readonly level: Level; readonly message: string }
 
@@ -53,8 +56,10 @@ export type Rest<Item> = { readonly items: ReadonlyArray<Prepared<Item>>; readon
 export type OpenSink<Item> = {
   /** How each record of a stream is made ready; a Left says what is wrong with it, by key path. */
   readonly prepare: (inlet: Inlet) => E.Either<Failure, (record: Columns) => E.Either<string, Prepared<Item>>>
-  /** Sends a batch. A Left ends the run: nothing is known of these items, and they may be sent again. */
-  readonly write: (items: ReadonlyArray<Item>) => TaskEither<Failure, Answer>
+  /** Sends a batch; with less patience where the service is suspected to fail on one of these items. A Left ends the run: nothing is known of them, and they may be sent again. */
+  readonly write: (items: ReadonlyArray<Item>, suspected: boolean) => TaskEither<Failure, Answer>
+  /** Whether the service answers at all, now. */
+  readonly answers: Task<boolean>
   /** Called once, after the last record. `whole`: the input held everything there is. */
   readonly finish: (whole: boolean) => E.Either<Failure, Rest<Item>>
 }

@@ -9,7 +9,7 @@ import { type Answer, type Columns, type Note, type Prepared, type Rest, sink } 
 import { locationAnswer } from './location-answer'
 import { checkMapping, mapper } from './mapping'
 import { approve, keyOf, type Place, type Plan, placeOf, plan } from './plan'
-import { refused } from './refused'
+import { isThere, refused } from './refused'
 import type { Target } from './target'
 import { isTombstone } from './tombstone'
 
@@ -30,7 +30,8 @@ export const locations = sink<Target, Location>({
             checkMapping(inlet, name, Location, target.mapping[name]),
             E.map(() => preparer(target, list, inlet.deletes)),
           ),
-        write: (items) => send(target, items),
+        write: (items, suspected) => send(target, items, suspected),
+        answers: isThere(target.api.syncLocations([])),
         finish: (whole) => reconcile(target, list, whole),
       }
     }),
@@ -74,10 +75,13 @@ const preparer = ({ mapping, ledger }: Target, list: List, deletes: boolean) => 
   }
 }
 
-const send = ({ api, ledger }: Target, items: ReadonlyArray<Location>): TE.TaskEither<Failure, Answer> =>
+const send = (
+  { api, ledger, resend }: Target,
+  items: ReadonlyArray<Location>,
+  suspected: boolean,
+): TE.TaskEither<Failure, Answer> =>
   pipe(
-    // Idempotent, so that the client itself sends it again.
-    api.syncLocations(items),
+    resend(suspected)(api.syncLocations(items)),
     TE.map((result) => locationAnswer(items, result)),
     TE.orElse((error) => TE.fromEither(refused('sync locations', error))),
     TE.chainFirst((answer) => (O.isSome(ledger) ? noted(ledger.value.note, items, answer) : TE.right(undefined))),

@@ -1,18 +1,46 @@
 import * as E from 'fp-ts/Either'
+import type { Task } from 'fp-ts/Task'
+import type { TaskEither } from 'fp-ts/TaskEither'
 import { type ApiError, toFailure } from '../api/error'
 import type { Failure } from '../cdk/failure'
 import type { Answer } from '../cdk/sink'
+import { isUnanswered } from './resend'
 
 /** Statuses that speak of the request rather than of us or of the service: a smaller batch may pass. */
 const speaksOfBatch = (status: number): boolean =>
   status >= 400 && status < 500 && ![401, 403, 404, 405, 407, 408, 429].includes(status)
 
-/** An error of a whole batch: an answer about the batch, or the end of the run. */
-export const refused = (operation: string, error: ApiError): E.Either<Failure, Answer> =>
-  error._tag === 'Http' && speaksOfBatch(error.status)
-    ? E.right({
-        _tag: 'Refused',
-        reason: `the service answered ${error.status}: ${error.message}`,
-        tooLarge: error.status === 413,
-      })
-    : E.left(toFailure(operation, error))
+/** An error of a whole batch: an answer about the batch, or none at all, or the end of the run. */
+export const refused = (operation: string, error: ApiError): E.Either<Failure, Answer> => {
+  const failure = toFailure(operation, error)
+  if (error._tag === 'Http' && speaksOfBatch(error.status))
+    return E.right({
+      _tag: 'Refused',
+      reason: `the service answered ${error.status}: ${error.message}`,
+      tooLarge: error.status === 413,
+    })
+  return isUnanswered(error) ? E.right({ _tag: 'Unanswered', reason: failsOn(error), failure }) : E.left(failure)
+}
+
+const failsOn = (error: ApiError): string => {
+  switch (error._tag) {
+    case 'Http':
+      return `the service answers ${error.status} to it time and again, and takes others`
+    case 'Network':
+      return `the service does not answer to it (${error.code}), and takes others`
+    default:
+      return 'the service answers something else to it time and again, and takes others'
+  }
+}
+
+/** Whether anything is answered to an empty batch that does not say that the service is out of order. */
+export const isThere =
+  (ask: TaskEither<ApiError, unknown>): Task<boolean> =>
+  async () => {
+    const answer = await ask()
+    return (
+      E.isRight(answer) ||
+      answer.left._tag === 'Decode' ||
+      (answer.left._tag === 'Http' && speaksOfBatch(answer.left.status))
+    )
+  }

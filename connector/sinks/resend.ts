@@ -4,7 +4,7 @@ import type { ApiError } from '../api/error'
 import { type Patience, type Policy, retrying, retryPolicy, wasSent } from '../api/retry'
 
 /** Whether it may be that no answer came though the request arrived: a client that does not resend has left it at that. */
-const isUnanswered = (error: ApiError): boolean => {
+export const isUnanswered = (error: ApiError): boolean => {
   switch (error._tag) {
     case 'Network':
       return wasSent(error)

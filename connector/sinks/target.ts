@@ -10,8 +10,8 @@ export type Mapping = Readonly<Record<string, string | undefined>>
 /** What the sinks write to and how: the client and the parts of the config that concern them. */
 export type Target = {
   readonly api: Pick<Api, 'createVisitRecords' | 'syncLocations'>
-  /** Sends once more, after a while, what no answer came to. */
-  readonly resend: <A>(effect: TaskEither<ApiError, A>) => TaskEither<ApiError, A>
+  /** Sends once more, after a while, what no answer came to; less often where that is suspected to be for one of its items. */
+  readonly resend: (suspected: boolean) => <A>(effect: TaskEither<ApiError, A>) => TaskEither<ApiError, A>
   /** By the names of the sinks. */
   readonly mapping: Readonly<Record<'visit_records' | 'locations', Mapping>>
   /** Milliseconds since 1970. */

@@ -6,7 +6,7 @@ import type { Inlet } from '../cdk/sink'
 import { type Columns, type Prepared, sink } from '../cdk/sink'
 import { toTime } from './convert'
 import { checkMapping, mapper } from './mapping'
-import { refused } from './refused'
+import { isThere, refused } from './refused'
 import type { Target } from './target'
 import { isTombstone } from './tombstone'
 import { mapsByItself, toVisit } from './visit'
@@ -31,9 +31,10 @@ export const visitRecords = sink<Target, VisitRecord>({
           checkMapping(inlet, name, VisitRecord, target.mapping[name]),
           E.map(() => preparer(target, inlet)),
         ),
-      write: (visits) =>
+      answers: isThere(target.api.createVisitRecords([])),
+      write: (visits, suspected) =>
         pipe(
-          target.resend(target.api.createVisitRecords(visits)),
+          target.resend(suspected)(target.api.createVisitRecords(visits)),
           TE.map((result) =>
             visitAnswer(
               visits.map(({ visitRecordId }) => visitRecordId ?? ''),

@@ -48,6 +48,7 @@ const sink = (
       return item.bad === undefined ? E.right({ item, key: item.id }) : E.left(item.bad)
     }),
   write: (items) => () => send(items as ReadonlyArray<Thing>),
+  answers: async () => false,
   finish,
 })
 

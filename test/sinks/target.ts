@@ -9,7 +9,7 @@ export const now = Date.parse('2026-06-15T12:00:00Z')
 
 export const targetWith = (more: Partial<Target> = {}): Target => ({
   api: acceptingApi,
-  resend: (effect) => effect,
+  resend: () => (effect) => effect,
   mapping: { visit_records: {}, locations: {} },
   now: () => now,
   maxVisitAge: 30 * 86_400_000,

@@ -161,7 +161,7 @@ describe('an answer to visits', () => {
     ['an id that objects have', ['toString'], {}, [unknown]],
   ])('tells %s', (_, ids, records, said) => {
     const answer = visitAnswer(ids, { records })
-    expect(answer._tag === 'Refused' ? 'Refused' : answer.verdicts).toEqual(said)
+    expect(answer._tag === 'Verdicts' ? answer.verdicts : answer._tag).toEqual(said)
   })
 })
 
@@ -170,7 +170,7 @@ describe('sending visits', () => {
     const target = targetWith({
       api: { createVisitRecords: () => TE.fromEither(answer), syncLocations: () => TE.left(unsent) },
     })
-    return (await opened(visitRecords, target)).write([{ ...right }])()
+    return (await opened(visitRecords, target)).write([{ ...right }], false)()
   }
   const unsent: ApiError = { _tag: 'Network', code: 'ECONNREFUSED', message: '' }
   const http = (status: number): E.Either<ApiError, never> => E.left({ _tag: 'Http', status, message: 'said so' })
@@ -186,8 +186,33 @@ describe('sending visits', () => {
     [403, 'Config'],
     [404, 'Config'],
     [429, 'Transient'],
-    [503, 'Transient'],
   ])('ends the run with a %i', async (status, tag) => {
     expect(await sending(http(status))).toMatchObject(E.left({ _tag: tag }))
+  })
+
+  it.each<[ApiError, string]>([
+    [{ _tag: 'Http', status: 503, message: 'Ada' }, '503'],
+    [{ _tag: 'Network', code: 'ECONNRESET', message: 'Ada' }, 'ECONNRESET'],
+    [{ _tag: 'Decode', path: '$', message: 'Ada' }, 'something else'],
+    [{ _tag: 'Application', code: '7', message: 'Ada' }, 'something else'],
+  ])('leaves open whether %j is for an item', async (error, named) => {
+    const reason = expect.stringContaining(named)
+    const answer = await sending(E.left(error))
+    expect(answer).toMatchObject(E.right({ _tag: 'Unanswered', reason, failure: { _tag: 'Transient' } }))
+    expect(JSON.stringify(E.isRight(answer) && 'reason' in answer.right && answer.right.reason)).not.toContain('Ada')
+  })
+
+  it.each<[string, E.Either<ApiError, VisitRecordResult>, boolean]>([
+    ['takes an empty batch', E.right({ records: {} }), true],
+    ['refuses one', http(400), true],
+    ['answers one in another form', E.left({ _tag: 'Decode', path: '$', message: '' }), true],
+    ['fails on one too', http(500), false],
+    ['is not reached', E.left({ _tag: 'Network', code: 'ECONNREFUSED', message: '' }), false],
+    ['denies it', http(403), false],
+  ])('knows whether a service is there that %s', async (_, answer, there) => {
+    const target = targetWith({
+      api: { createVisitRecords: () => TE.fromEither(answer), syncLocations: () => TE.left(unsent) },
+    })
+    expect(await (await opened(visitRecords, target)).answers()).toBe(there)
   })
 })

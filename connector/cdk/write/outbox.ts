@@ -12,7 +12,7 @@ export type Parcel = Waiting & { readonly item: unknown; readonly settled: (verd
 export type Slots = { readonly take: () => boolean; readonly free: () => void; readonly nextBatch: () => number }
 
 export type OutboxOptions = {
-  readonly sink: Pick<OpenSink<unknown>, 'write'>
+  readonly sink: Pick<OpenSink<unknown>, 'write' | 'answers'>
   readonly size: Size
   /** How long a record may wait for its batch to fill, milliseconds. */
   readonly maxAge: number
@@ -49,7 +49,7 @@ export const outbox = ({ sink, size, maxAge, slots, now, after, before, changed 
   let underway = 0
   let callOff: (() => void) | undefined
   const busy = new Set<string>()
-  const send = settle(sink.write)
+  const send = settle(sink)
 
   const deliver = async (batch: ReadonlyArray<Parcel>): Promise<void> => {
     const number = slots.nextBatch()

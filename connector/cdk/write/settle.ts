@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import type { Failure } from '../failure'
-import type { OpenSink, Verdict } from '../sink'
+import type { Answer, OpenSink, Verdict } from '../sink'
 
 /** A verdict that stands. */
 export type Final = Exclude<Verdict, { _tag: 'Unknown' }>
@@ -14,39 +14,98 @@ export type Settled = {
   readonly most: O.Option<number>
 }
 
-type Write<Item> = OpenSink<Item>['write']
+/** An item that the service fails on alone; rejected if the service takes others, else the service is at fault. */
+type Suspect = { readonly _tag: 'Suspect'; readonly reason: string; readonly failure: Failure }
+
+type Tried = { readonly verdicts: ReadonlyArray<Final | Suspect>; readonly most: O.Option<number> }
+
+/** A batch on its way to its verdicts. */
+type Trial<Item> = Pick<OpenSink<Item>, 'write' | 'answers'> & {
+  /** Whether the service has taken any item, of whatever batch, since this one was first sent. */
+  readonly isTaking: () => boolean
+  suspects: number
+}
+
+/** How many items may fail alone with none taken meanwhile: then it is the service that fails. */
+const mostSuspects = 8
 
 /**
- * Sends a batch until each of its items has a verdict: one that is refused as a whole is halved until the bad item stands alone;
- * items of which the answer does not tell are sent once more, then rejected.
+ * Sends a batch until each of its items has a verdict: one that is refused as a whole, or that the service fails on time and again
+ * while it is there, is halved until the bad item stands alone; items of which the answer does not tell are sent once more, then rejected.
  */
-export const settle = <Item>(write: Write<Item>): ((items: ReadonlyArray<Item>) => TaskEither<Failure, Settled>) =>
-  settleFor(write, 2)
+export const settle = <Item>({
+  write,
+  answers,
+}: Pick<OpenSink<Item>, 'write' | 'answers'>): ((items: ReadonlyArray<Item>) => TaskEither<Failure, Settled>) => {
+  let taken = 0
+  const counted: OpenSink<Item>['write'] = (items, suspected) => async () => {
+    const answer = await write(items, suspected)()
+    if (E.isRight(answer) && accepts(answer.right)) taken += 1
+    return answer
+  }
+  return (items) => async () => {
+    const before = taken
+    const trial: Trial<Item> = { write: counted, answers, isTaking: () => taken > before, suspects: 0 }
+    const tried = await attempt(trial, 2, false)(items)()
+    return E.flatMap(sentence(trial))(tried)
+  }
+}
 
-const settleFor =
-  <Item>(write: Write<Item>, tries: number) =>
-  (items: ReadonlyArray<Item>): TaskEither<Failure, Settled> =>
-  async () => {
-    const answer = await write(items)()
-    if (E.isLeft(answer)) return answer
-    const said = answer.right
-    if (said._tag === 'Verdicts') return onceMore(write, items, said.verdicts, tries - 1)()
-    if (items.length <= 1) return E.right(rejected(items, said.reason))
-    return halves(settleFor(write, tries), items, said.tooLarge)()
+const accepts = (answer: Answer): boolean =>
+  answer._tag === 'Verdicts' && answer.verdicts.some(({ _tag }) => _tag === 'Accepted')
+
+const isSuspect = (verdict: Final | Suspect): verdict is Suspect => verdict._tag === 'Suspect'
+
+const sentence =
+  ({ isTaking }: Trial<never>) =>
+  ({ verdicts, most }: Tried): E.Either<Failure, Settled> => {
+    const suspect = verdicts.find(isSuspect)
+    if (suspect !== undefined && !isTaking()) return E.left(suspect.failure)
+    return E.right({
+      verdicts: verdicts.map((verdict) =>
+        isSuspect(verdict) ? { _tag: 'Rejected', reason: verdict.reason } : verdict,
+      ),
+      most,
+    })
   }
 
-const rejected = (items: ReadonlyArray<unknown>, reason: string): Settled => ({
-  verdicts: items.map(() => ({ _tag: 'Rejected', reason })),
+const attempt =
+  <Item>(trial: Trial<Item>, tries: number, suspected: boolean) =>
+  (items: ReadonlyArray<Item>): TaskEither<Failure, Tried> =>
+  async () => {
+    const answer = await trial.write(items, suspected)()
+    if (E.isLeft(answer)) return answer
+    const said = answer.right
+    switch (said._tag) {
+      case 'Verdicts':
+        return onceMore(trial, items, said.verdicts, tries - 1, suspected)()
+      case 'Refused':
+        return items.length <= 1
+          ? E.right(alike(items, { _tag: 'Rejected', reason: said.reason }))
+          : halves(attempt(trial, tries, suspected), items, said.tooLarge)()
+      case 'Unanswered': {
+        const { reason, failure } = said
+        if (!suspected && !trial.isTaking() && !(await trial.answers())) return E.left(failure)
+        if (items.length > 1) return halves(attempt(trial, tries, true), items, false)()
+        trial.suspects += 1
+        if (trial.suspects >= mostSuspects && !trial.isTaking()) return E.left(failure)
+        return E.right(alike(items, { _tag: 'Suspect', reason, failure }))
+      }
+    }
+  }
+
+const alike = (items: ReadonlyArray<unknown>, verdict: Final | Suspect): Tried => ({
+  verdicts: items.map(() => verdict),
   most: O.none,
 })
 
 /** Where both halves pass without a bad item, it was the size that was refused. */
 const halves =
   <Item>(
-    settleHalf: (items: ReadonlyArray<Item>) => TaskEither<Failure, Settled>,
+    settleHalf: (items: ReadonlyArray<Item>) => TaskEither<Failure, Tried>,
     items: ReadonlyArray<Item>,
     tooLarge: boolean,
-  ): TaskEither<Failure, Settled> =>
+  ): TaskEither<Failure, Tried> =>
   async () => {
     const half = Math.ceil(items.length / 2)
     const first = await settleHalf(items.slice(0, half))()
@@ -60,19 +119,22 @@ const halves =
     return E.right({ verdicts, most: found.length === 0 ? O.none : O.some(Math.min(...found)) })
   }
 
+const lost: Final = { _tag: 'Rejected', reason: 'no outcome: the answer does not name it' }
+
 const onceMore =
   <Item>(
-    write: Write<Item>,
+    trial: Trial<Item>,
     items: ReadonlyArray<Item>,
     verdicts: ReadonlyArray<Verdict>,
     tries: number,
-  ): TaskEither<Failure, Settled> =>
+    suspected: boolean,
+  ): TaskEither<Failure, Tried> =>
   async () => {
     const unknown = items.filter((_, index) => isUnknown(verdicts[index]))
     const again =
       unknown.length === 0 || tries === 0
-        ? E.right(rejected(unknown, 'no outcome: the answer does not name it'))
-        : await settleFor(write, tries)(unknown)()
+        ? E.right(alike(unknown, lost))
+        : await attempt(trial, tries, suspected)(unknown)()
     if (E.isLeft(again)) return again
     const finals = [...again.right.verdicts]
     return E.right({
@@ -80,8 +142,6 @@ const onceMore =
       most: again.right.most,
     })
   }
-
-const lost: Final = { _tag: 'Rejected', reason: 'no outcome: the answer does not name it' }
 
 const isUnknown = (verdict: Verdict | undefined): verdict is Extract<Verdict, { _tag: 'Unknown' }> =>
   verdict?._tag === 'Unknown'

@@ -4,7 +4,7 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import { type Failure, transientFailure } from '../../../connector/cdk/failure'
-import type { Answer } from '../../../connector/cdk/sink'
+import type { Answer, OpenSink } from '../../../connector/cdk/sink'
 import { settle } from '../../../connector/cdk/write/settle'
 
 const seed = 20261121
@@ -25,8 +25,9 @@ const service = (isBad: (item: number) => boolean, most = Number.POSITIVE_INFINI
   return { batches, write }
 }
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
-const run = async (write: Parameters<typeof settle<number>>[0], items: ReadonlyArray<number>) => {
-  const result = await settle(write)(items)()
+const there = async () => true
+const run = async (write: OpenSink<number>['write'], items: ReadonlyArray<number>) => {
+  const result = await settle({ write, answers: there })(items)()
   if (E.isLeft(result)) throw new Error(result.left.message)
   return result.right
 }
@@ -80,6 +81,53 @@ describe('settle', () => {
     const failure = transientFailure('gone')
     const write = (items: ReadonlyArray<number>): TE.TaskEither<Failure, Answer> =>
       items.length > 1 ? TE.right({ _tag: 'Refused', reason: 'x', tooLarge: false }) : TE.left(failure)
-    expect(await settle(write)(range(4))()).toEqual(E.left(failure))
+    expect(await settle({ write, answers: there })(range(4))()).toEqual(E.left(failure))
+  })
+})
+
+describe('a service that fails on a batch time and again', () => {
+  const failure = transientFailure('it answered 500')
+  /** Fails on the items that are `bad`; `sent`: each batch, and whether less patience was asked for. */
+  const failing = (isBad: (item: number) => boolean) => {
+    const sent: Array<readonly [ReadonlyArray<number>, boolean]> = []
+    const write: OpenSink<number>['write'] = (items, suspected) => {
+      sent.push([items, suspected])
+      return TE.right(items.some(isBad) ? { _tag: 'Unanswered', reason: 'fails on it', failure } : all(items))
+    }
+    return { sent, write }
+  }
+  const settled = async (isBad: (item: number) => boolean, items: ReadonlyArray<number>, answers: boolean) => {
+    const { sent, write } = failing(isBad)
+    const result = await settle({ write, answers: async () => answers })(items)()
+    return { sent, result: E.isLeft(result) ? result.left : rejectedOf(result.right.verdicts) }
+  }
+  const rejectedOf = (verdicts: ReadonlyArray<{ readonly _tag: string }>) =>
+    verdicts.flatMap(({ _tag }, index) => (_tag === 'Rejected' ? [index] : []))
+
+  it.each<[string, ReadonlyArray<number>, number, boolean, unknown]>([
+    ['one bad item is rejected, the others pass', [37], 100, true, [37]],
+    ['the first', [0], 100, true, [0]],
+    ['the last of a few', [4], 5, true, [4]],
+    ['several', [3, 50, 51, 99], 100, true, [3, 50, 51, 99]],
+    ['nothing is halved where the service answers nothing else either', [37], 100, false, failure],
+    ['none is rejected where none passes, whatever is answered to an empty batch', range(100), 100, true, failure],
+    ['nor where the only item there is fails', [0], 1, true, failure],
+  ])('%s', async (_, bad, count, answers, said) => {
+    const { result, sent } = await settled((item) => bad.includes(item), range(count), answers)
+    expect(result).toEqual(said)
+    expect(sent.length).toBeLessThanOrEqual(answers ? 64 : 1)
+    expect(sent.map(([, suspected]) => suspected)).toEqual(sent.map((_, index) => index > 0))
+  })
+
+  it('rejects an item alone in its batch where another batch passes meanwhile', async () => {
+    const { write } = failing((item) => item === 7)
+    const together: OpenSink<number>['write'] = (items, suspected) => async () => {
+      if (items.includes(7)) await settleOne([1])()
+      return write(items, suspected)()
+    }
+    const settleOne = settle({ write: together, answers: async () => false })
+    expect(await settleOne([7])()).toEqual(
+      E.right({ verdicts: [{ _tag: 'Rejected', reason: 'fails on it' }], most: O.none }),
+    )
   })
 })
