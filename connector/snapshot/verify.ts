@@ -1,5 +1,6 @@
 import { ask, type Check, type CheckResult } from './check'
 import { readContext } from './checks/context'
+import { feedbackChecks } from './checks/feedback'
 import { loadChecks } from './checks/loads'
 import { relationChecks } from './checks/relations'
 import { rowChecks } from './checks/rows'
@@ -11,7 +12,7 @@ export type { CheckResult } from './check'
 /** Every check that fits the file's streams. */
 export const checksOf = async ({ db }: Snapshot): Promise<ReadonlyArray<Check>> => {
   const streams = await readContext(db)
-  return [loadChecks, rowChecks, relationChecks, stateChecks].flatMap((checks) => checks(streams))
+  return [loadChecks, rowChecks, relationChecks, feedbackChecks, stateChecks].flatMap((checks) => checks(streams))
 }
 
 /** Asks the file everything we know to ask, one question after the other. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { feedbackChecks } from '../../connector/snapshot/checks/feedback'
 import type { Snapshot } from '../../connector/snapshot/snapshot'
 import { verify } from '../../connector/snapshot/verify'
 import {
@@ -186,7 +187,10 @@ describe('verify', () => {
   it('finds nothing wrong with what was saved', async () => {
     expect(await failed(snapshot)).toEqual({})
     const idle = (await verify(snapshot)).filter(({ sql }) => sql === undefined)
-    expect(idle.map(({ name }) => name)).toEqual(['attributes nobody declared'])
+    expect(idle.map(({ name }) => name)).toEqual([
+      'attributes nobody declared',
+      ...feedbackChecks([]).map(({ name }) => name),
+    ])
   })
 
   it.each(mutations)('names a %s', async (_how, sql, check, says) => {

@@ -88,11 +88,11 @@ export const rowChecks = (all: Context): ReadonlyArray<Check> => {
     },
     {
       name: 'ratings',
-      explain: 'rating and reviewScore are from 0 to 5.',
+      explain: 'rating, reviewScore and the score of a sentiment are from 0 to 5.',
       sql: together(
         streams.flatMap(({ name, key, columns }) =>
           columns
-            .filter((column) => column.type === 'DOUBLE' && ['rating', 'reviewScore'].includes(column.name))
+            .filter((column) => column.type === 'DOUBLE' && ['rating', 'reviewScore', 'score'].includes(column.name))
             .map(
               (column) => `
       SELECT ${said(name, `${keyText(key)} || ${literal(` has ${column.name} `)} || ${quoted(column.name)}`)}
