@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bin } from './bin.mjs'
 import { measure } from './measure.mjs'
+import { readJsonFloor, snapshot } from './snapshot.mjs'
 import { postFloor, write } from './writing.mjs'
 
 const here = import.meta.dirname
@@ -11,6 +12,9 @@ const here = import.meta.dirname
 const perThousand = (records) => ({ least: records / 1000, most: records / 1000 + 10 })
 
 const lineEach = (records) => ({ least: records, most: records * 1.02 + 50 })
+
+/** Rows in the file it wrote. */
+const rowEach = (records) => ({ least: records, most: records })
 
 const floor = (name, file) => ({
   name,
@@ -53,6 +57,8 @@ export const rows = {
   late8: { ...read('read, 200 ms a page, 8 at a time', { latency: 200, concurrency: 8 }), once: true },
   post: { name: 'post visits, no connector', lines: perThousand, run: postFloor },
   write: { name: 'write visits', lines: perThousand, run: write },
+  readJson: { name: "DuckDB's read_json", lines: rowEach, run: readJsonFloor },
+  snapshot: { name: 'snapshot', lines: rowEach, run: snapshot },
   writeLarge: { name: 'write visits, 10 times as many', lines: perThousand, run: write, scale: 10, once: true },
 }
 
@@ -65,6 +71,8 @@ export const comparisons = [
   { of: 'late8', to: 'late', figure: 'rate', atLeast: 6 },
   { of: 'write', to: 'post', figure: 'rate' },
   { of: 'writeLarge', to: 'write', figure: 'peak', atMost: 1.1 },
+  { of: 'snapshot', to: 'readJson', figure: 'rate', atLeast: 0.33 },
+  { of: 'snapshot', figure: 'peak', atMost: 286 },
   { of: 'read', figure: 'peak', atMost: 150 },
   { of: 'large', to: 'read', figure: 'peak', atMost: 1.1 },
   { of: 'spec', to: 'node', figure: 'ms', less: 60, atMost: 1.5 },
