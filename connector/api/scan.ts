@@ -4,9 +4,9 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import type { Failure } from '../cdk/failure'
 import { type Feed, type Step, unfold } from '../cdk/feed'
-import { toFailure } from './error'
+import { type ApiError, toFailure } from './error'
 import { toInstant } from './model/scalar'
-import type { Cut, FetchPage } from './page'
+import type { Cut, FetchPage, Page } from './page'
 import { type PageRequest, pagesAhead } from './scan/ahead'
 import type { Marker } from './scan/marker'
 import { remember } from './scan/memory'
@@ -84,14 +84,22 @@ export const scan =
       ...(state.sorted && state.pass.from > state.from ? { safe: state.pass.from } : {}),
     })
 
+    /** What an offset behind the last row is answered with is not shown: a refusal of the offset alone is an empty page. */
+    const beyondTheEnd = async (asked: PageRequest, error: ApiError): Promise<E.Either<ApiError, Page>> => {
+      if (error._tag !== 'Http' || error.status !== 400 || asked.offset === 0) return E.left(error)
+      const first = await env.fetch({ ...asked, offset: 0, limit: 1 })()
+      return E.isLeft(first) ? E.left(error) : E.right({ ...first.right, rows: [], filter: {} })
+    }
+
     const step = (state: State): TE.TaskEither<Failure, Step<State, ScanItem>> =>
       state.windows.length === 0
         ? TE.right([{ ...item(state, [], []), last: ending(state) }, O.none])
         : async () => {
-            const answer = await ahead(
+            const asked = await ahead(
               request(start.filters, state),
               following(env.concurrency, start.filters, state),
             )()
+            const answer = E.isLeft(asked) ? await beyondTheEnd(request(start.filters, state), asked.left) : asked
             if (E.isRight(answer))
               return pipe(
                 judged(state, answer.right, env.now()),

@@ -197,6 +197,18 @@ export const readState = (value: unknown): E.Either<Failure, State> => {
   )
 }
 
+/** States by their streams' names and nothing around them. */
+const legacyState = (value: Readonly<Record<string, unknown>>): E.Either<Failure, State> => {
+  const strange = Object.keys(value).find((name) => value[name] !== null && !t.UnknownRecord.is(value[name]))
+  return strange === undefined
+    ? E.right(value)
+    : E.left(
+        configFailure(
+          `The state is wrong: ${strange} is no state of a stream. Give what a run has printed, or what feedback state export writes.`,
+        ),
+      )
+}
+
 const stateOf = (value: unknown): E.Either<Failure, State> => {
   const singer = singerValue(value)
   if (O.isSome(singer)) return E.right(bookmarksOf(singer.value))
@@ -205,7 +217,7 @@ const stateOf = (value: unknown): E.Either<Failure, State> => {
   if (!t.UnknownRecord.is(message))
     return E.left(configFailure('The state is wrong: each item must be an object with a state message.'))
   if (!['stream', 'global', 'global_', 'data', 'type', 'state_type'].some((key) => key in message))
-    return E.right(message)
+    return legacyState(message)
   return pipe(
     decode(StateMessage, message),
     E.bimap(

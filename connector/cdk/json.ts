@@ -83,7 +83,7 @@ const expectation = (codec: t.Any | undefined): string => {
   )
   const kind = Array.isArray(choices)
     ? `one of ${choices.join(', ')}`
-    : `${format ?? type ?? codec?.name ?? 'another value'}${range}`
+    : `${format ?? type ?? codec?.name ?? 'object'}${range}`
   const example = Array.isArray(examples) && examples.length > 0 ? `, such as ${JSON.stringify(examples[0])}` : ''
   return `${kind}${example}`
 }

@@ -24,21 +24,24 @@ export type StreamDifference = {
 export const isSame = ({ a, b, columns, onlyA, onlyB, changed }: StreamDifference): boolean =>
   a !== null && b !== null && columns.length + onlyA + onlyB + changed === 0
 
+/** What the other file is called while it is attached: no file's own name, which DuckDB would refuse to give twice. */
+const other = '__compared'
+
 /** How many rows of a stream are shown value by value. */
 const shownRows = 5
 
 /** What differs between a snapshot (a) and the one at `path` (b), stream by stream. Our own columns (`_airbyte_…`) do not count. */
 export const diff = async ({ db }: Snapshot, path: string): Promise<ReadonlyArray<StreamDifference>> => {
-  await db.run(`ATTACH ${literal(path)} AS b (READ_ONLY)`)
+  await db.run(`ATTACH ${literal(path)} AS ${other} (READ_ONLY)`)
   const a = new Map((await allTables(db)).map((table) => [table.name, table]))
-  const b = new Map((await allTables(db, 'b')).map((table) => [table.name, table]))
+  const b = new Map((await allTables(db, other)).map((table) => [table.name, table]))
   const differences: Array<StreamDifference> = []
   for (const stream of [...new Set([...a.keys(), ...b.keys()])].sort()) {
     const [inA, inB] = [a.get(stream), b.get(stream)]
     const counted = {
       stream,
       a: inA === undefined ? null : Number(await db.scalar(`SELECT count(*) FROM ${quoted(stream)}`)),
-      b: inB === undefined ? null : Number(await db.scalar(`SELECT count(*) FROM b.${quoted(stream)}`)),
+      b: inB === undefined ? null : Number(await db.scalar(`SELECT count(*) FROM ${other}.${quoted(stream)}`)),
     }
     differences.push(
       inA === undefined || inB === undefined
@@ -46,7 +49,7 @@ export const diff = async ({ db }: Snapshot, path: string): Promise<ReadonlyArra
         : { ...counted, ...(await compare(db, inA, inB)) },
     )
   }
-  await db.run('DETACH b')
+  await db.run(`DETACH ${other}`)
   return differences
 }
 
@@ -65,7 +68,7 @@ const compare = async (
   const side = (place: string) =>
     `(SELECT ${[...key.map(quoted), `${fingerprint(common)} AS _print`].join(', ')}, true AS _there FROM ${place})`
   const same = (key.length === 0 ? ['_print'] : key).map(matching).join(' AND ')
-  const both = `${side(quoted(a.name))} AS a FULL JOIN ${side(`b.${quoted(a.name)}`)} AS b ON ${same}`
+  const both = `${side(quoted(a.name))} AS a FULL JOIN ${side(`${other}.${quoted(a.name)}`)} AS b ON ${same}`
   const [found] = await db.query(`
     SELECT count(*) FILTER (b._there IS NULL) AS only_a, count(*) FILTER (a._there IS NULL) AS only_b,
       count(*) FILTER (a._print <> b._print) AS changed
@@ -128,7 +131,7 @@ const firstValues = async (
   const differing = columns.map(
     (name) => `
       SELECT ${text} AS key, ${literal(name)} AS "column", a.${quoted(name)}::VARCHAR AS a, b.${quoted(name)}::VARCHAR AS b, c.rowid AS place
-      FROM _changed AS c JOIN ${quoted(stream)} AS a ${inside('a')} JOIN b.${quoted(stream)} AS b ${inside('b')}
+      FROM _changed AS c JOIN ${quoted(stream)} AS a ${inside('a')} JOIN ${other}.${quoted(stream)} AS b ${inside('b')}
       WHERE a.${quoted(name)} IS DISTINCT FROM b.${quoted(name)}`,
   )
   return (await db.query(`SELECT * FROM (${differing.join(' UNION ALL ')}) ORDER BY place, "column"`)).map((row) => ({

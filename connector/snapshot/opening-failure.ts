@@ -16,7 +16,7 @@ export const openingFailure = (path: string, error: unknown): Failure => {
   if (/Is a directory/.test(detail)) return configFailure(`${path} is a folder. Give the path of a file.`, detail)
   if (/Permission denied|Read-only file system/.test(detail))
     return configFailure(`${path}: permission denied. Check who may read and write it.`, detail)
-  if (/not a valid DuckDB database/.test(detail))
+  if (/not a valid DuckDB database|launch in-memory database/.test(detail))
     return configFailure(
       `${path} exists and is not a DuckDB file. It is left as it is; give another path with --db.`,
       detail,

@@ -10,7 +10,8 @@ const mostRecent = 1000
 
 /**
  * The one state from which an ordinary connection goes on after a backfill that was shared: per stream the earliest cursor, and
- * what any of the processes has sent since. A stream that one of them has not finished is refused.
+ * what any of the processes has sent since. A stream that one of them has not finished is refused. Streams that are not
+ * shared were read whole by each process: there the first state stands for all.
  */
 export const mergeStates = (states: ReadonlyArray<State>): E.Either<Failure, State> => {
   const names = [...new Set(states.flatMap((state) => Object.keys(state)))]
@@ -18,14 +19,22 @@ export const mergeStates = (states: ReadonlyArray<State>): E.Either<Failure, Sta
     names,
     E.traverseArray((name) =>
       pipe(
-        states,
-        E.traverseArrayWithIndex((i, state: State) => finished(name, i, state[name])),
-        E.map((one) => [name, merged(one)] as const),
+        states.some((state) => isOfExport(state[name]))
+          ? pipe(
+              states,
+              E.traverseArrayWithIndex((i, state: State) => finished(name, i, state[name])),
+              E.map(merged),
+            )
+          : E.right(states.map((state) => state[name]).find(t.UnknownRecord.is) ?? {}),
+        E.map((one) => [name, one] as const),
       ),
     ),
     E.map((entries) => Object.fromEntries(entries)),
   )
 }
+
+const isOfExport = (state: unknown): boolean =>
+  t.UnknownRecord.is(state) && (state.scan !== undefined || state.modifiedTimeFrom !== undefined)
 
 type Finished = Readonly<Record<string, unknown>> & { readonly modifiedTimeFrom: string }
 
@@ -35,7 +44,7 @@ const finished = (name: string, i: number, state: unknown): E.Either<Failure, Fi
   if (state.scan !== undefined) return wrong('is still being read. Run its process to its end first')
   return typeof state.modifiedTimeFrom === 'string'
     ? E.right({ ...state, modifiedTimeFrom: state.modifiedTimeFrom })
-    : wrong('is no stream of an export: only those can be shared. Leave it out')
+    : wrong('has no modifiedTimeFrom: it is no state of this stream')
 }
 
 const merged = (states: ReadonlyArray<Finished>): unknown => {

@@ -218,6 +218,29 @@ describe('what it says', () => {
     expect(one.failure).toContain('max_response_mb')
   })
 
+  test.each([
+    ['behind the last row', 200],
+    ['beyond a depth of its own, so that it is read in windows', 120],
+  ])('an offset that the service refuses %s is an empty page', async (_, deepest) => {
+    const service = simulate({ ...fair, rows: 200 }, 1)
+    const refused: ApiError = { _tag: 'Http', status: 400, message: 'offset' }
+    const { ids, failure } = await collect((request) =>
+      request.offset >= deepest ? TE.left(refused) : service.reviews(request),
+    )
+    expect(failure).toBeUndefined()
+    expect(new Set(ids).size).toBe(200)
+  })
+
+  test('a token that expires behind the first page is no empty page', async () => {
+    const service = simulate({ ...fair, rows: 200 }, 1)
+    let expired = false
+    const { failure } = await collect((request) => {
+      expired ||= request.offset > 100
+      return expired ? TE.left({ _tag: 'Http', status: 400, message: 'token' }) : service.reviews(request)
+    })
+    expect(failure).toContain('(400)')
+  })
+
   test('an error of the service names the operation', async () => {
     const { failure } = await collect(() => TE.left({ _tag: 'Http', status: 503, message: '' }))
     expect(failure).toContain('export reviews: the service answered 503')

@@ -111,6 +111,7 @@ describe('readState', () => {
   it.each<[string, unknown]>([
     ['text', 'x'],
     ['numbers', [1]],
+    ['a configuration', { base_url: 'https://feedback.example.com', entities: {} }],
     ['a nameless stream', [{ type: 'STREAM', stream: { stream_state: {} } }]],
   ])('refuses %s', (_, value) => {
     expect(readState(value)).toMatchObject({ _tag: 'Left', left: { _tag: 'Config' } })

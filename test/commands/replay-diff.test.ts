@@ -149,6 +149,16 @@ describe('feedback diff', () => {
     expect(told.stdout).toContain('review_contents.extra: not in A, BIGINT')
   })
 
+  it('compares files of any name, and a file with itself', async () => {
+    const named = await changed('__COMPARED.duckdb', 'SELECT 1')
+    for (const pair of [
+      [path('b.duckdb'), path('a.duckdb')],
+      [path('a.duckdb'), path('a.duckdb')],
+      [path('a.duckdb'), named],
+    ])
+      expect(await runVerb(diff, pair)).toMatchObject({ status: 0, stderr: '' })
+  })
+
   it('wants two snapshots', async () => {
     expect((await runVerb(diff, [path('a.duckdb')])).stderr).toContain('wants two files')
     expect((await runVerb(diff, [path('a.duckdb'), path('none.duckdb')])).stderr).toContain('no such file')

@@ -39,10 +39,19 @@ describe('mergeStates', () => {
     ).toEqual(E.right({ s: { modifiedTimeFrom: at, recent: [] } }))
   })
 
+  it('takes the first state of what is not shared and was read whole by each', () => {
+    const reviews = { modifiedTimeFrom: '2026-01-01T00:00:00.000Z', recent: [] }
+    const comments = { fromDate: '2026-01-01T00:00:00.000Z', partitions: { 'person:1': { digest: 'a' } } }
+    const later = { fromDate: '2026-01-02T00:00:00.000Z', partitions: {} }
+    expect(mergeStates([{ reviews }, { reviews, comments }, { reviews, comments: later }])).toEqual(
+      E.right({ reviews, comments }),
+    )
+  })
+
   it.each([
     ['a stream one process has not read', {}, 'State 2: reviews is missing'],
     ['a scan under way', { reviews: { modifiedTimeFrom: 'x', scan: {} } }, 'is still being read'],
-    ['a stream of another kind', { reviews: { fromDate: 'x' } }, 'is no stream of an export'],
+    ['a state of another kind', { reviews: { fromDate: 'x' } }, 'has no modifiedTimeFrom'],
   ])('refuses %s', (_, second, expected) => {
     const merged = mergeStates([{ reviews: { modifiedTimeFrom: '2026-01-01T00:00:00.000Z' } }, second])
     expect(E.isLeft(merged) && merged.left.message).toContain(expected)
