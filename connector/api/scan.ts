@@ -95,10 +95,7 @@ export const scan =
       state.windows.length === 0
         ? TE.right([{ ...item(state, [], []), last: ending(state) }, O.none])
         : async () => {
-            const asked = await ahead(
-              request(start.filters, state),
-              following(env.concurrency, start.filters, state),
-            )()
+            const asked = await ahead(request(start.filters, state), following(env.concurrency, start.filters, state))()
             const answer = E.isLeft(asked) ? await beyondTheEnd(request(start.filters, state), asked.left) : asked
             if (E.isRight(answer))
               return pipe(
