@@ -1,5 +1,5 @@
 import { configFailure, type Failure, transientFailure } from '../cdk/failure'
-import { quotable } from './refusal'
+import { quotable } from './quotable'
 
 /** What can go wrong with one request. `message` never quotes a secret or a record. */
 export type ApiError =

@@ -8,6 +8,7 @@ import type { Send } from './api'
 import type { Clock } from './clock'
 import { encodeRequest, type Request } from './encode'
 import type { ApiError } from './error'
+import { quotable } from './quotable'
 import { refusal, texts } from './refusal'
 import { isLimit, type Patience, retrying, retryPolicy, type Tried } from './retry'
 import type { Answer, Route } from './route'
@@ -69,6 +70,12 @@ const impatient =
       ? { _tag: 'Wait', wait: error.retryAfter, limit }
       : error
 
+/** An application error may repeat what we sent. */
+const masked =
+  (hidden: () => ReadonlyArray<string>) =>
+  (error: ApiError): ApiError =>
+    error._tag === 'Application' ? { ...error, message: quotable(error.message, hidden()) } : error
+
 /** `Send` over HTTP: each try waits for the budget, is signed then, and is sent again as the policy has it. */
 export const httpSend = (deps: HttpDeps): Send => {
   const { baseUrl, token, throttle, transport, patience, clock, secrets, observer } = deps
@@ -90,7 +97,7 @@ export const httpSend = (deps: HttpDeps): Send => {
           const { status, millis } = response
           observer.onRequest?.({ operation: route.name, status, millis })
           return status >= 200 && status < 300
-            ? route.response.decode(toAnswer(response))
+            ? E.mapLeft(masked(hidden))(route.response.decode(toAnswer(response)))
             : E.left(refusal(response, request.url, clock.now(), hidden()))
         }),
       )

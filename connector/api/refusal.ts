@@ -1,9 +1,7 @@
-import { redact } from '../cdk/redact'
 import type { ApiError } from './error'
+import { quotable } from './quotable'
 import { retryAfter } from './retry-after'
 import type { Response } from './transport'
-
-const longest = 200
 
 /** Every text inside a value. */
 export const texts = (value: unknown): ReadonlyArray<string> =>
@@ -12,13 +10,6 @@ export const texts = (value: unknown): ReadonlyArray<string> =>
     : typeof value === 'object' && value !== null
       ? Object.values(value).flatMap(texts)
       : []
-
-/** What the service says, as it may be repeated: one short line; an e-mail address or a text that `hidden` holds is masked. */
-export const quotable = (text: string, hidden: ReadonlyArray<string> = []): string =>
-  redact(hidden)(text.replace(/[\p{C}\s]+/gu, ' '))
-    .replace(/[^\s@]+@[^\s@]+/g, '***')
-    .trim()
-    .slice(0, longest)
 
 /** What the documented error body says (Errors). */
 const said = (body: Buffer, hidden: ReadonlyArray<string>): string => {

@@ -136,11 +136,14 @@ describe('a refusal', () => {
   test('says what the error body says, on one line, without what we sent', async () => {
     const service = await listen((_, response) =>
       answer(response, 403, {
-        status: { code: 7, message: `Ann Smith\n<ann@x.org> may not: ${secret} ${encodeURIComponent(secret)}` },
+        status: {
+          code: 7,
+          message: `Ann Smith\n<ann@x.org> may not read: ${secret} ${encodeURIComponent(secret)} (code 7)`,
+        },
       }),
     )
     const error = left(await client(service.url).send(ask)({ text: 'Ann Smith' })())
-    expect(error).toEqual({ _tag: 'Http', status: 403, message: '*** *** may not: *** ***' })
+    expect(error).toEqual({ _tag: 'Http', status: 403, message: '***> may not read: *** (code 7)' })
     expect(service.seen).toHaveLength(1)
   })
 

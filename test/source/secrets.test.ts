@@ -1,8 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { answer, listen, type Seen } from '../api/listen'
-import { file, fresh, type Ran, run } from '../support/command'
+import { file, fresh, program, type Ran, run } from '../support/command'
 
 /** What no output may hold: fit for a header, and different in every encoding. */
 const secret = 'mark/ed+s3cret="&x'
@@ -89,6 +90,25 @@ const singer = [
   .map((line) => `${JSON.stringify(line)}\n`)
   .join('')
 
+/** A snapshot that somebody has begun. */
+const emptySnapshot = (): string => {
+  const path = fresh('duckdb')
+  const lines = [
+    {
+      type: 'SCHEMA',
+      stream: 'reviews',
+      schema: { properties: { id: { type: ['integer'] } } },
+      key_properties: ['id'],
+    },
+    { type: 'STATE', value: { bookmarks: { reviews: { modifiedTimeFrom: '2000-01-01T00:00:00.000Z' } } } },
+  ]
+  execFileSync(process.execPath, [program('feedback'), 'snapshot', '--db', path], {
+    input: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  return path
+}
+
 type Verb = readonly [name: string, program: string, args: (path: string) => ReadonlyArray<string>, stdin?: string]
 
 /** Every verb that reads the configuration of the source, or of the destination. */
@@ -100,22 +120,31 @@ const reading: ReadonlyArray<Verb> = [
   ['the tap --discover', 'tap-feedback', (path) => ['--config', path, '--discover']],
   ['the tap --test', 'tap-feedback', (path) => ['--config', path, '--test']],
   ['catalog', 'feedback', (path) => ['catalog', '--config', path]],
+  ['the tap --about', 'tap-feedback', (path) => ['--config', path, '--about']],
+  ['verify', 'feedback', (path) => ['verify', '--config', path, '--db', emptySnapshot()]],
   ['sync', 'feedback', (path) => ['sync', '--config', path, '--db', fresh('duckdb'), '--select', 'reviews']],
 ]
 const written: ReadonlyArray<Verb> = [
   ['check', 'destination-feedback', (path) => ['check', '--config', path]],
   ['discover', 'destination-feedback', (path) => ['discover', '--config', path]],
   ['write', 'destination-feedback', (path) => ['write', '--config', path, '--catalog', writing], airbyte],
+  [
+    'write --dry-run',
+    'destination-feedback',
+    (path) => ['write', '--config', path, '--catalog', writing, '--dry-run'],
+    airbyte,
+  ],
   ['the target', 'target-feedback', (path) => ['--config', path], singer],
+  ['the target --about', 'target-feedback', (path) => ['--config', path, '--about']],
 ]
 
 const said =
   (status: number) =>
   (verb: Verb): readonly [number, string, Verb] => [status, `${verb[1]}: ${verb[0]}`, verb]
 
-/** Says again all it was told, in every form, wherever a message may stand. */
+/** Says again all it was told, in every form, and what it knows of people, wherever a message may stand. */
 const parrot = (status: number) => (seen: Seen, response: ServerResponse) => {
-  const all = [person.mail, seen.body, JSON.stringify(seen.headers), ...told].join(' ')
+  const all = [...personal, seen.body, JSON.stringify(seen.headers), ...told].join(' ')
   const said = { code: all, message: all }
   const location =
     status >= 300 && status < 400 ? { Location: `https://elsewhere.example/?${encodeURIComponent(secret)}` } : {}
@@ -126,7 +155,7 @@ describe('a service that repeats what it is told', () => {
   it.concurrent.each([
     ...[...reading, ...written].map(said(403)),
     ...[...reading, ...written]
-      .filter(([name]) => ['read', 'sync', 'write', 'check', 'the tap'].includes(name))
+      .filter(([name]) => ['read', 'sync', 'write', 'check', 'the tap', 'the target', 'verify'].includes(name))
       .map(said(200)),
     ...reading.filter(([name]) => ['check', 'read'].includes(name)).map(said(302)),
   ])(
@@ -136,7 +165,7 @@ describe('a service that repeats what it is told', () => {
       const config = written.some(([, other]) => other === program) ? settings(url) : sourceOf(url)
       const ran = await run(program, args(file(config)), stdin === undefined ? {} : { stdin })
       clean(ran)
-      if (!/discover|catalog/.test(name))
+      if (!/discover|catalog|about|dry-run/.test(name))
         expect(ran.stdout + ran.stderr).toMatch(/\(?403|application error|FAILED|redirects|rejected|permission|answer/)
     },
   )
