@@ -1,6 +1,10 @@
 import type { Readable } from 'node:stream'
+import type { Pool } from './pool'
 
 const smallest = 1 << 16
+
+/** The bytes of an answer; `release`: nobody looks at them any more. */
+export type Body = { readonly bytes: Buffer; readonly release: () => void }
 
 /** A byte order mark, which a JSON text should not begin with and its reader may pass over (RFC 8259, 8.1). */
 const mark = Buffer.from([0xef, 0xbb, 0xbf])
@@ -9,20 +13,26 @@ const mark = Buffer.from([0xef, 0xbb, 0xbf])
  * The bytes of an answer in one buffer, without a byte order mark and the pieces they came in; none once there are more than `limit`.
  * `announced`: its Content-Length, which is not that of an answer that came compressed. Rejects where the stream breaks.
  */
-export const bodyOf = async (stream: Readable, announced: number, limit: number): Promise<Buffer | undefined> => {
-  let bytes: Buffer = Buffer.allocUnsafeSlow(Math.min(Math.max(announced, smallest), limit))
+export const bodyOf = async (
+  stream: Readable,
+  announced: number,
+  limit: number,
+  { take, give }: Pool,
+): Promise<Body | undefined> => {
+  let bytes: Buffer = take(Math.min(Math.max(announced, smallest), limit))
   let end = 0
   for await (const piece of stream as AsyncIterable<Buffer>) {
     const needed = end + piece.length
     if (needed > limit) return undefined
-    if (needed > bytes.length) bytes = enlarged(bytes, end, Math.min(Math.max(needed, bytes.length * 2), limit))
+    if (needed > bytes.length) {
+      const larger = take(Math.min(Math.max(needed, bytes.length * 2), limit))
+      bytes.copy(larger, 0, 0, end)
+      give(bytes)
+      bytes = larger
+    }
     end += piece.copy(bytes, end)
   }
-  return bytes.subarray(end >= mark.length && mark.equals(bytes.subarray(0, mark.length)) ? mark.length : 0, end)
-}
-
-const enlarged = (bytes: Buffer, end: number, size: number): Buffer => {
-  const larger = Buffer.allocUnsafeSlow(size)
-  bytes.copy(larger, 0, 0, end)
-  return larger
+  const whole = bytes
+  const start = end >= mark.length && mark.equals(whole.subarray(0, mark.length)) ? mark.length : 0
+  return { bytes: whole.subarray(start, end), release: () => give(whole) }
 }

@@ -3,9 +3,11 @@ import * as E from 'fp-ts/Either'
 import type * as t from 'io-ts'
 import { toShape } from './cut/compile'
 import { type Sheet, walkEnvelope } from './cut/envelope'
+import { roomIn } from './cut/room'
 import type { Action } from './cut/shape'
 import { Refused, walkOf } from './cut/walk'
 import type { ApiError } from './error'
+import { pool } from './pool'
 
 export type CutOptions = {
   /** What a record must be; its key and cursor are its top-level attributes of those names. */
@@ -34,11 +36,12 @@ export type Cutter = (body: Uint8Array) => E.Either<ApiError, Sheet>
 export const cutter = (options: CutOptions): Cutter => {
   const rename = options.rename ?? {}
   const record = { shape: toShape({ ...options, rename, actions: options.actions ?? {} }), rename }
+  const buffers = pool()
   let serial = 0
   return (body) => {
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     if (!isUtf8(bytes)) return E.left({ _tag: 'Decode', path: '$', message: 'not UTF-8' })
-    const walk = walkOf(bytes, options, serial, new Set())
+    const walk = walkOf(bytes, options, serial, new Set(), roomIn(buffers, bytes.length))
     try {
       return walkEnvelope(walk, record)
     } catch (error) {

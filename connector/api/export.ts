@@ -29,7 +29,14 @@ const fetchPage =
         pipe(
           cut(answer.body),
           E.chain((sheet) => toPage(request, sheet)),
-          E.map((page) => (answer.servedAt === undefined ? page : { ...page, servedAt: answer.servedAt })),
+          E.map((page) => ({
+            ...page,
+            ...(answer.servedAt === undefined ? {} : { servedAt: answer.servedAt }),
+            release: () => {
+              page.release?.()
+              answer.release?.()
+            },
+          })),
         ),
       ),
     )

@@ -50,7 +50,8 @@ const servedAt = ({ headers, millis }: Response): number | undefined => {
 
 const toAnswer = (response: Response): Answer => {
   const at = servedAt(response)
-  return { body: response.body, ...(at === undefined ? {} : { servedAt: at }) }
+  const { body, release } = response
+  return { body, ...(release === undefined ? {} : { release }), ...(at === undefined ? {} : { servedAt: at }) }
 }
 
 /**

@@ -21,6 +21,8 @@ export type Page = {
   readonly unknown: ReadonlyArray<string>
   /** The filters that the service says it applied more narrowly than asked, such as `sources`. */
   readonly narrowed?: ReadonlyArray<string>
+  /** Nobody looks at the rows any more: their bytes may be overwritten. */
+  readonly release?: () => void
   /** The service's clock when it began to answer, milliseconds, where it is known. */
   readonly servedAt?: number
 }

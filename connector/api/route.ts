@@ -8,6 +8,8 @@ import { parseJson, printJson } from './json-text'
 export type Answer = {
   readonly body: Uint8Array
   readonly servedAt?: number
+  /** Nobody looks at the body any more: another answer may take its place. */
+  readonly release?: () => void
 }
 
 /** How an answer's bytes become a value, and back: the sandbox writes what the client reads. */

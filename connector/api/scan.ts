@@ -46,7 +46,7 @@ export type ScanStart = {
 
 /** What a page brought. */
 export type ScanItem = {
-  /** Up to the signpost; what `recent` of the last run holds is still among them. */
+  /** Up to the signpost; what `recent` of the last run holds is still among them. Their bytes last until the next item is asked for. */
   readonly rows: ReadonlyArray<Cut>
   /** Where to go on once these rows are safe; built where it is needed. */
   readonly marker: () => Marker
@@ -80,7 +80,7 @@ export const scan =
     const item = (state: State, rows: ReadonlyArray<Cut>, notes: ReadonlyArray<Note>): ScanItem => ({
       rows,
       notes,
-      marker: () => toMarker(state, memory, scopeOf(start), start.from),
+      marker: once(() => toMarker(state, memory, scopeOf(start), start.from)),
       ...(state.sorted && state.pass.from > state.from ? { safe: state.pass.from } : {}),
     })
 
@@ -91,12 +91,16 @@ export const scan =
       return E.isLeft(first) ? E.left(error) : E.right({ ...first.right, rows: [], filter: {} })
     }
 
+    let done: Page['release']
     const step = (state: State): TE.TaskEither<Failure, Step<State, ScanItem>> =>
       state.windows.length === 0
         ? TE.right([{ ...item(state, [], []), last: ending(state) }, O.none])
         : async () => {
+            // Whoever asks for the next item has done with the one before.
+            done?.()
             const asked = await ahead(request(start.filters, state), following(env.concurrency, start.filters, state))()
             const answer = E.isLeft(asked) ? await beyondTheEnd(request(start.filters, state), asked.left) : asked
+            done = E.isRight(answer) ? answer.right.release : undefined
             if (E.isRight(answer))
               return pipe(
                 judged(state, answer.right, env.now()),
@@ -122,6 +126,15 @@ export const scan =
         : fromMarker(resumed),
     )
   }
+
+/** Many streams may ask for the same marker. */
+const once = <A>(make: () => A): (() => A) => {
+  let made: A | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
 
 /** What a marker of this scan is good for. */
 export const scopeOf = ({ filters, windows }: Pick<ScanStart, 'filters' | 'windows'>): Scope =>

@@ -9,6 +9,7 @@ import { isLoopback } from './check-url'
 import type { Clock } from './clock'
 import type { Request } from './encode'
 import type { ApiError } from './error'
+import { pool } from './pool'
 import type { Headers } from './retry-after'
 
 /** An answer of any status; `millis`: from sending to the last byte. */
@@ -16,6 +17,8 @@ export type Response = {
   readonly status: number
   readonly headers: Headers
   readonly body: Buffer
+  /** Nobody looks at the body any more: another answer may take its place. */
+  readonly release?: () => void
   readonly millis: number
 }
 
@@ -78,6 +81,7 @@ export const transport = (
     'Accept-Encoding': 'gzip, deflate, br',
     'User-Agent': 'feedback-connector',
   })
+  const buffers = pool()
   const common = { ...agents, responseType: 'stream', maxRedirects: 0, validateStatus: null, decompress: true } as const
 
   const toError = (error: unknown, late: boolean): ApiError => {
@@ -112,10 +116,17 @@ export const transport = (
             signal: late.signal,
           })
           const received = plain(answer.headers)
-          const bytes = await bodyOf(answer.data as Readable, Number(received['content-length'] ?? 0), maxResponseBytes)
-          return bytes === undefined
+          const announced = Number(received['content-length'] ?? 0)
+          const read = await bodyOf(answer.data as Readable, announced, maxResponseBytes, buffers)
+          return read === undefined
             ? E.left({ _tag: 'TooLarge', bytes: maxResponseBytes + 1, limit: maxResponseBytes })
-            : E.right({ status: answer.status, headers: received, body: bytes, millis: clock.ticks() - started })
+            : E.right({
+                status: answer.status,
+                headers: received,
+                body: read.bytes,
+                release: read.release,
+                millis: clock.ticks() - started,
+              })
         } catch (error) {
           return E.left(toError(error, late.signal.aborted))
         } finally {

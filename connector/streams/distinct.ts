@@ -1,5 +1,3 @@
-type Seen = { readonly time: number; readonly text: string }
-
 /** How many things are remembered; one that is forgotten and met again is sent again. */
 const most = 200_000
 
@@ -8,14 +6,19 @@ const most = 200_000
  * after a newer. `time` in milliseconds; `text` is what is compared.
  */
 export const distinct = () => {
-  const seen = new Map<string, Seen>()
+  const seen = new Map<string, { time: number; text: string }>()
   return (key: string, time: number, text: () => string): boolean => {
     const held = seen.get(key)
     if (held !== undefined && held.time >= time) return false
     const now = text()
-    seen.set(key, { time, text: now })
-    const [oldest] = seen.keys()
-    if (seen.size > most && oldest !== undefined) seen.delete(oldest)
-    return held?.text !== now
+    if (held === undefined) {
+      seen.set(key, { time, text: now })
+      if (seen.size > most) seen.delete(seen.keys().next().value ?? '')
+      return true
+    }
+    held.time = time
+    if (held.text === now) return false
+    held.text = now
+    return true
   }
 }

@@ -92,17 +92,15 @@ const readLegs = <Item>(
       order: source.order,
       hasMentionTime: operation.hasMentionTime,
     })(start),
-    chain((item) => {
+    chain(function* (item): Iterable<Reading> {
       ended = item.last
-      const read = item.rows.map(toItem)
       if (item.last !== undefined && O.isNone(start.marker) && start.windows === undefined)
         operation.ended?.(source, scannedSince(source, start, digest, item.last))
-      return [
-        ...noticed.drain().map((message): Reading => ({ _tag: 'Note', level: 'warn', message })),
-        ...item.notes.map((note): Reading => ({ _tag: 'Note', ...note })),
-        ...legs.flatMap((leg) => warnings(leg, digest, item)),
-        ...legs.flatMap((leg) => legReadings(source, digest, leg, item, read)),
-      ]
+      for (const message of noticed.drain()) yield { _tag: 'Note', level: 'warn', message }
+      for (const note of item.notes) yield { _tag: 'Note', ...note }
+      for (const leg of legs) yield* warnings(leg, digest, item)
+      yield* rowsOf(legs, item.rows, toItem)
+      for (const leg of legs) yield checkpoint(source, digest, leg, item)
     }),
   )
   const later = (): ReadonlyArray<Leg<Item>> =>
@@ -160,28 +158,35 @@ const startOf = <Item>(operation: Export<Item>, source: Source, legs: ReadonlyAr
 const earlier = (a: O.Option<number>, b: O.Option<number>): O.Option<number> =>
   O.isNone(a) || O.isNone(b) ? O.none : O.some(Math.min(a.value, b.value))
 
-const legReadings = <Item>(
-  source: Source,
-  digest: string,
-  leg: Leg<Item>,
-  item: ScanItem,
-  read: ReadonlyArray<Item>,
-): ReadonlyArray<Reading> => {
-  const { demand, standing } = leg
-  const rows = read
-    .filter((_, i) => leg.wants(item.rows[i]))
-    .flatMap(demand.project)
-    .map(leg.select)
-  const { last } = item
-  const state =
-    last === undefined
-      ? () => underWay(standing, source.startDate, digest, item.marker())
-      : () => settled(after(source, leg, last), source.startDate, digest)
-  return [
-    ...(rows.length === 0 ? [] : [{ _tag: 'Rows', stream: demand.stream, rows } as const]),
-    { _tag: 'Checkpoint', stream: demand.stream, state },
-  ]
+/** So many records at a time go to every stream: what is made of them is gone before the next are looked into. */
+const atOnce = 128
+
+function* rowsOf<Item>(
+  legs: ReadonlyArray<Leg<Item>>,
+  page: ReadonlyArray<Cut>,
+  toItem: (cut: Cut) => Item,
+): Iterable<Reading> {
+  for (let from = 0; from < page.length; from += atOnce) {
+    const cuts = page.slice(from, from + atOnce)
+    const items = cuts.map(toItem)
+    for (const { demand, wants, select } of legs) {
+      const rows: Row[] = []
+      items.forEach((item, i) => {
+        if (wants(cuts[i])) for (const row of demand.project(item)) rows.push(select(row))
+      })
+      if (rows.length > 0) yield { _tag: 'Rows', stream: demand.stream, rows }
+    }
+  }
 }
+
+const checkpoint = <Item>(source: Source, digest: string, leg: Leg<Item>, { last, marker }: ScanItem): Reading => ({
+  _tag: 'Checkpoint',
+  stream: leg.demand.stream,
+  state:
+    last === undefined
+      ? () => underWay(leg.standing, source.startDate, digest, marker())
+      : () => settled(after(source, leg, last), source.startDate, digest),
+})
 
 /** Said once, with the last item, when the service's time is known. */
 const warnings = <Item>(

@@ -1,4 +1,4 @@
-import { type Outline, outliner } from '../api/cut/outline'
+import { type Outline, outliner, rawAt } from '../api/cut/outline'
 import { printJson } from '../api/json-text'
 import type { Cut } from '../api/page'
 import type { Row } from '../cdk/message'
@@ -33,20 +33,32 @@ export type ReviewItem = {
   readonly cut: Cut
   /** Walked at the first call. Every attribute is of its declared type or null, since the cutter has checked them. */
   readonly outline: () => ReviewOutline
+  /** The members that tie a part to this version of its review, as JSON text. */
+  readonly version: () => string
 }
 
 const outline = outliner(looked)
 
 export const reviewItem = (cut: Cut): ReviewItem => {
   let walked: ReviewOutline | undefined
+  let version: string | undefined
+  const outlined = () => {
+    walked ??= outline(cut.json)
+    return walked
+  }
   return {
     cut,
-    outline: () => {
-      walked ??= outline(cut.json)
-      return walked
+    outline: outlined,
+    version: () => {
+      version ??= `"reviewId":${cut.id},${modified(cut, outlined())}`
+      return version
     },
   }
 }
+
+/** When the review was modified, as a member of what is made of it. */
+export const modified = ({ json }: Cut, { members: { modifiedTime } }: ReviewOutline): string =>
+  `"reviewModifiedTime":${modifiedTime === undefined ? 'null' : rawAt(json, modifiedTime)}`
 
 /** A value as a row. */
 export const toRow = (value: object): Row => ({ json: Buffer.from(printJson(value)) })

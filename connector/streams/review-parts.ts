@@ -1,7 +1,8 @@
 import * as t from 'io-ts'
-import { carve, isThere, type Place, textAt } from '../api/cut/outline'
+import { carve, isThere, type Place, rawAt } from '../api/cut/outline'
 import { Content as ContentCodec, Engagement, Liability, Sentiment, Task } from '../api/model/review'
 import { described, Instant, Int64 } from '../api/model/scalar'
+import type { Row } from '../cdk/message'
 import { stream } from '../cdk/stream'
 import type { ReviewItem, ReviewOutline } from './review-item'
 import { reviewExport } from './reviews'
@@ -40,39 +41,34 @@ export const ReviewEngagement = t.intersection(
   'ReviewEngagement',
 )
 
-/** What a part of a review is made of: its object, what of it stays behind, and the members it is given. */
-type Part = {
-  readonly object: Place
-  readonly without: ReadonlyArray<Place | undefined>
-  readonly given?: string
-}
+/** Takes an object of a review as a part, without members that it is given or that have streams of their own. */
+type Add = (object: Place, without: ReadonlyArray<Place | undefined>, given?: string) => void
+type Members = ReviewOutline['members']
 
 /** A stream of what a review holds; each record carries the version of its review, so that a stale one can be told. */
 const parts =
-  (partsOf: (review: ReviewOutline['members'], json: Uint8Array) => ReadonlyArray<Part>) => (item: ReviewItem) => {
-    const { json, id } = item.cut
-    const { members } = item.outline()
-    const found = partsOf(members, json)
-    if (found.length === 0) return []
-    const version = `"reviewId":${id},"reviewModifiedTime":"${textOf(json, members.modifiedTime)}"`
-    return found.map(({ object, without, given = '' }) => ({
-      json: carve(json, object, without, `${given}${version}`),
-    }))
+  (find: (review: Members, json: Uint8Array, add: Add) => void) =>
+  ({ cut: { json }, outline, version }: ReviewItem): ReadonlyArray<Row> => {
+    const rows: Row[] = []
+    find(outline().members, json, (object, without, given = '') => {
+      rows.push({ json: carve(json, object, without, given + version()) })
+    })
+    return rows
   }
 
-const textOf = (json: Uint8Array, at: Place | undefined): string => (at === undefined ? '' : textAt(json, at))
+type Content = NonNullable<Members['contents']>['elements'][number]
 
-/** What stands in the contents of a review: without its id a content has no key, and neither has what it holds. */
-const inContents =
-  (partsOf: (content: Content['members'], json: Uint8Array) => ReadonlyArray<Part>) =>
-  ({ contents }: ReviewOutline['members'], json: Uint8Array): ReadonlyArray<Part> =>
-    (contents?.elements ?? []).flatMap(({ members }) => {
-      if (!isThere(json, members.id)) return []
-      const given = `"contentId":${textAt(json, members.id)},`
-      return partsOf(members, json).map((part) => ({ ...part, given }))
-    })
-
-type Content = NonNullable<ReviewOutline['members']['contents']>['elements'][number]
+/** The contents of a review that have an id: without it a content has no key, and neither has what it holds. */
+const eachContent = (
+  { contents }: Members,
+  json: Uint8Array,
+  visit: (content: Content, given: string) => void,
+): void => {
+  for (const content of contents?.elements ?? []) {
+    const { id } = content.members
+    if (isThere(json, id)) visit(content, `"contentId":${rawAt(json, id)},`)
+  }
+}
 
 const shared = { cursor: 'reviewModifiedTime', reader: reviewExport } as const
 
@@ -81,10 +77,10 @@ export const reviewContents = stream({
   name: 'review_contents',
   codec: ReviewContent,
   primaryKey: ['reviewId', 'id'],
-  project: parts(({ contents }, json) =>
-    (contents?.elements ?? []).flatMap((object) => {
-      const { id, sentiments, liabilities, reviewId, reviewModifiedTime } = object.members
-      return isThere(json, id) ? [{ object, without: [sentiments, liabilities, reviewId, reviewModifiedTime] }] : []
+  project: parts((review, json, add) =>
+    eachContent(review, json, (content) => {
+      const { sentiments, liabilities, reviewId, reviewModifiedTime } = content.members
+      add(content, [sentiments, liabilities, reviewId, reviewModifiedTime])
     }),
   ),
 })
@@ -94,13 +90,13 @@ export const reviewSentiments = stream({
   name: 'review_sentiments',
   codec: ReviewSentiment,
   primaryKey: ['reviewId', 'contentId', 'id'],
-  project: parts(
-    inContents(({ sentiments }, json) =>
-      (sentiments?.elements ?? []).flatMap((object) => {
-        const { id, reviewId, reviewModifiedTime, contentId } = object.members
-        return isThere(json, id) ? [{ object, without: [reviewId, reviewModifiedTime, contentId] }] : []
-      }),
-    ),
+  project: parts((review, json, add) =>
+    eachContent(review, json, ({ members: { sentiments } }, given) => {
+      for (const sentiment of sentiments?.elements ?? []) {
+        const { id, reviewId, reviewModifiedTime, contentId } = sentiment.members
+        if (isThere(json, id)) add(sentiment, [reviewId, reviewModifiedTime, contentId], given)
+      }
+    }),
   ),
 })
 
@@ -109,13 +105,13 @@ export const reviewLiabilities = stream({
   name: 'review_liabilities',
   codec: ReviewLiability,
   primaryKey: ['reviewId', 'contentId', 'liabilityId'],
-  project: parts(
-    inContents(({ liabilities }, json) =>
-      (liabilities?.elements ?? []).flatMap((object) => {
-        const { liabilityId, reviewId, reviewModifiedTime, contentId } = object.members
-        return isThere(json, liabilityId) ? [{ object, without: [reviewId, reviewModifiedTime, contentId] }] : []
-      }),
-    ),
+  project: parts((review, json, add) =>
+    eachContent(review, json, ({ members: { liabilities } }, given) => {
+      for (const liability of liabilities?.elements ?? []) {
+        const { liabilityId, reviewId, reviewModifiedTime, contentId } = liability.members
+        if (isThere(json, liabilityId)) add(liability, [reviewId, reviewModifiedTime, contentId], given)
+      }
+    }),
   ),
 })
 
@@ -124,10 +120,9 @@ export const reviewTasks = stream({
   name: 'review_tasks',
   codec: ReviewTask,
   primaryKey: ['reviewId'],
-  project: parts(({ taskDetails }, json) => {
-    if (!isThere(json, taskDetails)) return []
-    const { reviewId, reviewModifiedTime } = taskDetails.members
-    return [{ object: taskDetails, without: [reviewId, reviewModifiedTime] }]
+  project: parts(({ taskDetails }, json, add) => {
+    if (isThere(json, taskDetails))
+      add(taskDetails, [taskDetails.members.reviewId, taskDetails.members.reviewModifiedTime])
   }),
 })
 
@@ -136,10 +131,10 @@ export const reviewEngagements = stream({
   name: 'review_engagements',
   codec: ReviewEngagement,
   primaryKey: ['reviewId', 'position'],
-  project: parts(({ engagements }) =>
-    (engagements?.elements ?? []).map((object, place) => {
-      const { position, reviewId, reviewModifiedTime } = object.members
-      return { object, without: [position, reviewId, reviewModifiedTime], given: `"position":${place},` }
+  project: parts(({ engagements }, _, add) =>
+    engagements?.elements.forEach((engagement, place) => {
+      const { position, reviewId, reviewModifiedTime } = engagement.members
+      add(engagement, [position, reviewId, reviewModifiedTime], `"position":${place},`)
     }),
   ),
 })

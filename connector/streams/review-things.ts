@@ -4,7 +4,7 @@ import { described, Instant, Int64, optional } from '../api/model/scalar'
 import type { Row } from '../cdk/message'
 import { stream } from '../cdk/stream'
 import { distinct } from './distinct'
-import type { ReviewItem, ReviewOutline } from './review-item'
+import { modified, type ReviewItem, type ReviewOutline } from './review-item'
 import { reviewExport } from './reviews'
 
 const reviewModifiedTime = described('Last modification of the review it was read from')(Instant)
@@ -26,34 +26,31 @@ export const Category = t.type(
   'Category',
 )
 
-/** A thing that a review names: its key, its object, and what of that stays behind. */
-type Thing = {
-  readonly key: string
-  readonly json: Uint8Array
-  readonly object: Place
-  readonly without?: ReadonlyArray<Place | undefined>
-}
+/** Takes a thing by its key; `found` answers its object, and what of that stays behind. */
+type Meet = (key: string, found: () => Thing) => void
+type Thing = { readonly json: Uint8Array; readonly object: Place; readonly without?: Place | undefined }
+type Members = ReviewOutline['members']
 
 /** What a review names, each once a run and again only where a newer review shows it changed. */
-const named = (things: (review: ReviewOutline['members'], json: Uint8Array) => ReadonlyArray<Thing>) => () => {
+const named = (find: (review: Members, json: Uint8Array, meet: Meet) => void) => () => {
   const unseen = distinct()
-  return ({ cut: { json, modifiedTime }, outline }: ReviewItem): ReadonlyArray<Row> => {
-    const { members } = outline()
-    return things(members, json).flatMap((thing) => {
-      if (!unseen(thing.key, modifiedTime, () => rawAt(thing.json, thing.object))) return []
-      const version = `"reviewModifiedTime":"${members.modifiedTime === undefined ? '' : textAt(json, members.modifiedTime)}"`
-      return [{ json: carve(thing.json, thing.object, thing.without ?? [], version) }]
+  return ({ cut, outline }: ReviewItem): ReadonlyArray<Row> => {
+    const rows: Row[] = []
+    find(outline().members, cut.json, (key, found) => {
+      if (!unseen(key, cut.modifiedTime, () => rawAt(found().json, found().object))) return
+      const { json, object, without } = found()
+      rows.push({ json: carve(json, object, [without], modified(cut, outline())) })
     })
+    return rows
   }
 }
 
 type Named = Outline<{ readonly id: 'value'; readonly reviewModifiedTime: 'value' }>
 
-const one = (object: Named | undefined, json: Uint8Array): ReadonlyArray<Thing> => {
+const one = (object: Named | undefined, json: Uint8Array, meet: Meet): void => {
   const { id, reviewModifiedTime } = object?.members ?? {}
-  return object === undefined || !isThere(json, id)
-    ? []
-    : [{ key: textAt(json, id), json, object, without: [reviewModifiedTime] }]
+  if (object !== undefined && isThere(json, id))
+    meet(rawAt(json, id), () => ({ json, object, without: reviewModifiedTime }))
 }
 
 const shared = { cursor: 'reviewModifiedTime', reader: reviewExport } as const
@@ -63,7 +60,7 @@ export const locations = stream({
   name: 'locations',
   codec: Location,
   primaryKey: ['id'],
-  projector: named(({ location }, json) => one(location, json)),
+  projector: named(({ location }, json, meet) => one(location, json, meet)),
 })
 
 export const providers = stream({
@@ -71,7 +68,7 @@ export const providers = stream({
   name: 'providers',
   codec: Provider,
   primaryKey: ['id'],
-  projector: named(({ provider }, json) => one(provider, json)),
+  projector: named(({ provider }, json, meet) => one(provider, json, meet)),
 })
 
 export const sources = stream({
@@ -79,7 +76,7 @@ export const sources = stream({
   name: 'sources',
   codec: ReviewSource,
   primaryKey: ['id'],
-  projector: named(({ source }, json) => one(source, json)),
+  projector: named(({ source }, json, meet) => one(source, json, meet)),
 })
 
 export const categories = stream({
@@ -87,13 +84,14 @@ export const categories = stream({
   name: 'categories',
   codec: Category,
   primaryKey: ['category', 'subCategory'],
-  projector: named(({ contents }, json) =>
-    (contents?.elements ?? []).flatMap(({ members }) =>
-      (members.sentiments?.elements ?? []).flatMap(({ members: { category, subCategory } }) =>
-        isThere(json, category) ? [categoryOf(nameAt(json, category), nameAt(json, subCategory))] : [],
-      ),
-    ),
-  ),
+  projector: named(({ contents }, json, meet) => {
+    for (const content of contents?.elements ?? [])
+      for (const { members } of content.members.sentiments?.elements ?? [])
+        if (isThere(json, members.category)) {
+          const key = `{"category":${nameAt(json, members.category)},"subCategory":${nameAt(json, members.subCategory)}}`
+          meet(key, () => ({ json: Buffer.from(key, 'latin1'), object: { key: 0, from: 0, to: key.length } }))
+        }
+  }),
 })
 
 /** A string as JSON text, the same whichever way the service escapes it (latin1, as `rawAt`). */
@@ -101,11 +99,4 @@ const nameAt = (json: Uint8Array, at: Place | undefined): string => {
   if (!isThere(json, at)) return '""'
   const raw = rawAt(json, at)
   return raw.includes('\\') ? Buffer.from(JSON.stringify(textAt(json, at))).toString('latin1') : raw
-}
-
-/** Both as JSON texts. */
-const categoryOf = (category: string, subCategory: string): Thing => {
-  const key = `{"category":${category},"subCategory":${subCategory}}`
-  const json = Buffer.from(key, 'latin1')
-  return { key, json, object: { key: 0, from: 0, to: json.length } }
 }

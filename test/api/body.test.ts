@@ -1,9 +1,12 @@
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { bodyOf } from '../../connector/api/body'
+import { pool } from '../../connector/api/pool'
 
+const mega = 1 << 20
 const mark = [0xef, 0xbb, 0xbf]
-const of = (...pieces: number[][]) => bodyOf(Readable.from(pieces.map((piece) => Buffer.from(piece))), 0, 100)
+const of = async (...pieces: number[][]) =>
+  (await bodyOf(Readable.from(pieces.map((piece) => Buffer.from(piece))), 0, 100, pool()))?.bytes
 
 describe('bodyOf', () => {
   it('passes over a byte order mark, in one piece or many', async () => {
@@ -14,7 +17,25 @@ describe('bodyOf', () => {
   })
 
   it('holds no more than it may', async () => {
-    expect(await bodyOf(Readable.from([Buffer.alloc(101)]), 0, 100)).toBeUndefined()
-    expect(await bodyOf(Readable.from([Buffer.alloc(60), Buffer.alloc(41)]), 0, 100)).toBeUndefined()
+    expect(await bodyOf(Readable.from([Buffer.alloc(101)]), 0, 100, pool())).toBeUndefined()
+    expect(await bodyOf(Readable.from([Buffer.alloc(60), Buffer.alloc(41)]), 0, 100, pool())).toBeUndefined()
+  })
+
+  const pieces = [Buffer.alloc(mega, 1), Buffer.alloc(mega, 2), Buffer.alloc(7, 3)]
+  const whole = Buffer.concat(pieces)
+
+  it('comes whole, whatever length was announced, and its buffer serves the next once released', async () => {
+    const buffers = pool()
+    for (const announced of [0, whole.length, 5 * mega, 3]) {
+      const body = await bodyOf(Readable.from(pieces), announced, 10 * mega, buffers)
+      expect(body?.bytes.equals(whole)).toBe(true)
+      body?.release()
+      expect(buffers.take(2 * mega).buffer).toBe(body?.bytes.buffer)
+    }
+  })
+
+  it('is none beyond the limit', async () => {
+    expect(await bodyOf(Readable.from(pieces), 0, 2 * mega, pool())).toBeUndefined()
+    expect(await bodyOf(Readable.from(pieces), 0, whole.length, pool())).toBeDefined()
   })
 })

@@ -9,7 +9,7 @@ import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, colon, OPEN_ARRAY, OPEN_OBJECT, QUOTE
 import { broken, refuse, type Walk } from './walk'
 
 /** An answer of an export, cut; `listed`: it named its records, be they none. */
-export type Sheet = Pick<Page, 'rows' | 'filter' | 'unknown'> & { readonly listed: boolean }
+export type Sheet = Pick<Page, 'rows' | 'filter' | 'unknown' | 'release'> & { readonly listed: boolean }
 
 /** Walks a whole answer: `list` and `filter` in any order, all else passed over. Throws `Refused`. */
 export const walkEnvelope = (walk: Walk, record: RecordShape): E.Either<ApiError, Sheet> => {
@@ -83,7 +83,13 @@ const toSheet = (
     E.bimap(
       ([error]) =>
         unlike(`$.filter${error?.context[1] === undefined ? '' : `.${error.context[1].key}`}`, 'of the wrong type'),
-      (echo) => ({ rows: rows ?? [], filter: echo, unknown: [...walk.unknown], listed: rows !== undefined }),
+      (echo) => ({
+        rows: rows ?? [],
+        filter: echo,
+        unknown: [...walk.unknown],
+        listed: rows !== undefined,
+        release: () => walk.room?.release(),
+      }),
     ),
   )
 }

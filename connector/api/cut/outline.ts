@@ -29,8 +29,7 @@ type AnyPlace = Place & { readonly members?: Members; readonly elements?: Readon
 export const outliner = <W extends Wanted>(wanted: W): ((json: Uint8Array) => Outline<W>) => {
   const root = nodeOf(wanted, '', undefined)
   return (json) => {
-    const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength)
-    const walk = walkOf(bytes, { undeclared: 'drop', list: '' }, 0, new Set())
+    const walk = walkOf(bufferOf(json), { undeclared: 'drop', list: '' }, 0, new Set())
     return objectAt(walk, root, 0, 0) as unknown as Outline<W>
   }
 }
@@ -121,50 +120,52 @@ export const isThere = <P extends Place>(json: Uint8Array, at: P | undefined): a
   at !== undefined && json[at.from] !== 0x6e
 
 /** What stands at a place as its JSON text, a character a byte (latin1). */
-export const rawAt = (json: Uint8Array, { from, to }: Place): string =>
-  Buffer.from(json.buffer, json.byteOffset + from, to - from).toString('latin1')
+export const rawAt = (json: Uint8Array, { from, to }: Place): string => bufferOf(json).toString('latin1', from, to)
 
 /** What stands at a place: a string decoded, all else as its text. */
 export const textAt = (json: Uint8Array, { from, to }: Place): string => {
-  const text = Buffer.from(json.buffer, json.byteOffset + from, to - from).toString()
+  const text = bufferOf(json).toString('utf8', from, to)
   if (json[from] !== QUOTE) return text
   return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1)
 }
 
-/** An object of a record as one of its own: without some of its members, with `added` ones (ASCII, no braces) at its end. */
+/** An object of a record as one of its own: without some of its members, with `added` ones (latin1, no braces) at its end. */
 export const carve = (
   json: Uint8Array,
-  object: Place,
+  { from, to }: Place,
   without: ReadonlyArray<Place | undefined>,
   added: string,
 ): Uint8Array => {
-  const isObject = json[object.from] === OPEN_OBJECT
-  const out = Buffer.allocUnsafe((isObject ? object.to - object.from : 1) + added.length + 2)
+  const isObject = json[from] === OPEN_OBJECT
+  const out = Buffer.allocUnsafe((isObject ? to - from : 2) + added.length + 1)
   let end = 1
   out[0] = OPEN_OBJECT
-  const keep = (from: number, to: number) => {
-    if (to <= from) return
-    out.set(json.subarray(from, to), end)
-    end += to - from
-  }
   if (isObject) {
-    let at = object.from + 1
+    let at = from + 1
     for (const member of inOrder(without)) {
-      keep(at, member.key)
+      end = copied(json, at, member.key, out, end)
       at = afterComma(json, member.to)
     }
-    keep(at, object.to - 1)
+    end = copied(json, at, to - 1, out, end)
+    while (isBlank(out[end - 1])) end--
   }
-  while (isBlank(out[end - 1])) end--
-  if (out[end - 1] !== OPEN_OBJECT && out[end - 1] !== COMMA) out[end++] = COMMA
+  if (end > 1 && out[end - 1] !== COMMA) out[end++] = COMMA
   end += out.write(added, end, 'latin1')
   out[end++] = CLOSE_OBJECT
-  return out.subarray(0, end)
+  return end === out.length ? out : out.subarray(0, end)
 }
 
+const copied = (json: Uint8Array, from: number, to: number, out: Uint8Array, at: number): number => {
+  if (to <= from) return at
+  out.set(json.subarray(from, to), at)
+  return at + to - from
+}
+
+const none: ReadonlyArray<Place> = []
+
 const inOrder = (places: ReadonlyArray<Place | undefined>): ReadonlyArray<Place> => {
-  const there = places.filter((one): one is Place => one !== undefined)
-  return there.length < 2 ? there : there.sort((a, b) => a.key - b.key)
+  if (places.every((one) => one === undefined)) return none
+  return places.filter((one) => one !== undefined).sort((a, b) => a.key - b.key)
 }
 
 const afterComma = (json: Uint8Array, to: number): number => {
@@ -174,3 +175,6 @@ const afterComma = (json: Uint8Array, to: number): number => {
 }
 
 const isBlank = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09
+
+const bufferOf = (json: Uint8Array): Buffer =>
+  Buffer.isBuffer(json) ? json : Buffer.from(json.buffer, json.byteOffset, json.byteLength)

@@ -1,3 +1,4 @@
+import type { Change } from '../../cdk/message'
 import type { Cut } from '../page'
 import { distinct } from './distinct'
 import { type Shape, undeclaredAttributes } from './shape'
@@ -26,18 +27,21 @@ export const walkRecord = (walk: Walk, { shape }: RecordShape, at: number): numb
 
 /** The record just walked, as it leaves. */
 export const cutRecord = (walk: Walk, record: RecordShape, from: number, to: number): Cut => {
-  const raw = walk.bytes.subarray(from, to)
-  if (walk.repeated) return { ...anew(walk, record, from), raw }
-  const json = leaving(walk, from, to, raw)
-  if (json.length > maxRecordBytes)
+  const { bytes } = walk
+  if (walk.repeated) {
+    const { id, modifiedTime, json, changes } = anew(walk, record, from)
+    return new Cutting(id, modifiedTime, bytes, from, to, json, changes)
+  }
+  const json = leaving(walk, from, to)
+  if ((json?.length ?? to - from) > maxRecordBytes)
     throw new Refused({
       _tag: 'Decode',
       path: nameOf(walk),
-      message: `the record ${walk.id} is ${json.length} bytes long, more than the ${maxRecordBytes} that any destination takes`,
+      message: `the record ${walk.id} is ${json?.length ?? to - from} bytes long, more than the ${maxRecordBytes} that any destination takes`,
       remedy: 'leave its largest attribute out with privacy.drop',
     })
   const { id, modifiedTime, changes } = walk
-  return changes.length === 0 ? { raw, json, id, modifiedTime } : { raw, json, id, modifiedTime, changes }
+  return new Cutting(id, modifiedTime, bytes, from, to, json, changes.length === 0 ? undefined : changes)
 }
 
 const anew = (walk: Walk, record: RecordShape, from: number): Cut => {
@@ -50,10 +54,36 @@ const anew = (walk: Walk, record: RecordShape, from: number): Cut => {
   return cutRecord(again, record, 0, bytes.length)
 }
 
-const leaving = (walk: Walk, from: number, to: number, raw: Buffer): Buffer => {
+/** A record among the bytes of its page. A view of them is an object larger than all else of it, so that it is made when it is asked for. */
+class Cutting implements Cut {
+  declare readonly changes?: ReadonlyArray<Change>
+
+  constructor(
+    readonly id: string,
+    readonly modifiedTime: number,
+    private readonly page: Buffer,
+    private readonly from: number,
+    private readonly to: number,
+    private readonly anew: Uint8Array | undefined,
+    changes: ReadonlyArray<Change> | undefined,
+  ) {
+    if (changes !== undefined) this.changes = changes
+  }
+
+  get raw(): Uint8Array {
+    return this.page.subarray(this.from, this.to)
+  }
+
+  get json(): Uint8Array {
+    return this.anew ?? this.raw
+  }
+}
+
+/** The record's text where it does not leave as it came. */
+const leaving = (walk: Walk, from: number, to: number): Buffer | undefined => {
   if (walk.extra.length > 0)
     walk.edits.push({ from: to - 1, to: to - 1, text: `,"${undeclaredAttributes}":{${walk.extra.join(',')}}` })
-  if (walk.edits.length === 0 && !walk.lines) return raw
-  const json = render(walk, from, to, 0)
+  if (walk.edits.length === 0 && !walk.lines) return undefined
+  const json = render(walk, from, to, 0, walk.room)
   return walk.lines ? Buffer.from(json.toString('latin1').replace(/[\n\r][\t\n\r ]*/g, ''), 'latin1') : json
 }

@@ -1,5 +1,6 @@
 import type { Change } from '../../cdk/message'
 import type { ApiError } from '../error'
+import type { Room } from './room'
 
 /** A span of the page that leaves as another text; `text` holds UTF-8 bytes, one a character (latin1). */
 export type Edit = { readonly from: number; readonly to: number; readonly text: string }
@@ -15,6 +16,8 @@ export type Walk = {
   readonly list: string
   /** Paths of undeclared attributes, over the whole page. */
   readonly unknown: Set<string>
+  /** Where records are rendered; undefined: each in a buffer of its own. */
+  readonly room: Room | undefined
   /** The place of the record under way in its list. */
   index: number
   /** Numbers declared objects over all pages, so that an attribute can tell whether this one has held it before. */
@@ -42,12 +45,14 @@ export const walkOf = (
   { undeclared, list }: Pick<Walk, 'undeclared' | 'list'>,
   serial: number,
   unknown: Set<string>,
+  room?: Room,
 ): Walk => ({
   bytes,
   view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
   undeclared,
   list,
   unknown,
+  room,
   index: 0,
   serial,
   edits: [],
@@ -79,14 +84,14 @@ export const broken = (walk: Walk, at: number): Refused =>
       : `not JSON at byte ${at} of ${walk.bytes.length}`,
   )
 
-/** A span with its edits, those from the `first` on. */
-export const render = ({ bytes, edits }: Walk, from: number, to: number, first: number): Buffer => {
+/** A span with its edits, those from the `first` on, in the room or in a buffer of its own. */
+export const render = ({ bytes, edits }: Walk, from: number, to: number, first: number, room?: Room): Buffer => {
   let length = to - from
   for (let i = first; i < edits.length; i++) {
     const edit = edits[i]
     if (edit !== undefined) length += edit.text.length - (edit.to - edit.from)
   }
-  const out = Buffer.allocUnsafe(length)
+  const out = room === undefined ? Buffer.allocUnsafe(length) : room.take(length)
   let at = from
   let end = 0
   for (let i = first; i < edits.length; i++) {

@@ -2,6 +2,7 @@ import * as E from 'fp-ts/Either'
 import { type CutOptions, cutter, type Sheet } from '../../../connector/api/cut'
 import type { ApiError } from '../../../connector/api/error'
 import { Review } from '../../../connector/api/model/review'
+import type { Cut } from '../../../connector/api/page'
 
 export const reviewOptions: CutOptions = {
   codec: Review,
@@ -37,3 +38,10 @@ export const leaves = (cut: typeof cutReviews, record: string): string => {
   const [row] = rightOf(cut(pageOf(record))).rows
   return Buffer.from(row?.json ?? []).toString()
 }
+
+/** Does a record leave as the very bytes it came in? */
+export const isAsItCame = (row: Cut | undefined): boolean =>
+  row !== undefined &&
+  row.json.buffer === row.raw.buffer &&
+  row.json.byteOffset === row.raw.byteOffset &&
+  row.json.byteLength === row.raw.byteLength
