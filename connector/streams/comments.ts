@@ -4,12 +4,11 @@ import * as t from 'io-ts'
 import type { CommentsAnswer } from '../api/envelope'
 import { Comment } from '../api/model/comment'
 import { toInstant, toMillis } from '../api/model/scalar'
-import type { Row } from '../cdk/message'
-import { stream } from '../cdk/stream'
+import { feedbackStream } from './entities/feedback-stream'
 import type { Ask, ListPage } from './entities/listing'
-import { feedbackReader } from './entities/reader'
-import { OfEntity, recordsOf, Unknown } from './entities/records'
+import { OfEntity } from './entities/records'
 import type { Source } from './source'
+import { Unknown } from './unknown'
 
 export const CommentRecord = t.intersection([OfEntity, Comment, Unknown], 'CommentRecord')
 
@@ -47,36 +46,24 @@ const toPage = (source: Source, { data, servedAt }: CommentsAnswer): ListPage =>
 })
 
 /** Operation 2 for one entity, operation 3 for many (Endpoints). */
-export const commentReader = feedbackReader({
-  name: 'retrieve comments',
-  most: 50,
-  firstPage: 1,
-  key: 'id',
-  ask: (source) => (request) => {
-    const filters = commentFilters(source, request)
-    const [only = ''] = request.ids
-    return pipe(
-      request.ids.length === 1
-        ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: only })
-        : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
-      TE.map((answer) => toPage(source, answer)),
-    )
-  },
-  records: recordsOf({
-    resource: 'comments',
-    name: 'retrieve comments',
-    list: 'comments',
-    codec: CommentRecord,
-    key: 'id',
-    cursor: 'mentionTime',
-  }),
-})
-
-export const comments = stream({
+export const comments = feedbackStream({
   name: 'comments',
+  list: 'comments',
   codec: CommentRecord,
-  primaryKey: ['entityType', 'entityId', 'id'],
-  cursor: 'mentionTime',
-  reader: commentReader,
-  project: (row: Row) => [row],
+  key: 'id',
+  operation: {
+    name: 'retrieve comments',
+    most: 50,
+    firstPage: 1,
+    ask: (source) => (request) => {
+      const filters = commentFilters(source, request)
+      const [only = ''] = request.ids
+      return pipe(
+        request.ids.length === 1
+          ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: only })
+          : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
+        TE.map((answer) => toPage(source, answer)),
+      )
+    },
+  },
 })

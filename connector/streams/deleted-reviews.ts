@@ -2,23 +2,13 @@ import * as t from 'io-ts'
 import { cutter } from '../api/cut'
 import { fetchDeletedReviews } from '../api/export'
 import { DeletedReview } from '../api/model/review'
-import { described, optional } from '../api/model/scalar'
 import type { Cut } from '../api/page'
 import { stream } from '../cdk/stream'
 import { exportReader } from './export'
+import { Unknown } from './unknown'
 
 /** What leaves for a deletion. */
-export const DeletedReviewRecord = t.intersection(
-  [
-    DeletedReview,
-    optional({
-      unknown_attributes: described('Attributes the service sent that this version does not know, as they came')(
-        t.UnknownRecord,
-      ),
-    }),
-  ],
-  'DeletedReviewRecord',
-)
+export const DeletedReviewRecord = t.intersection([DeletedReview, Unknown], 'DeletedReviewRecord')
 
 /** Operation 7, which can be narrowed by source alone. */
 export const deletionExport = exportReader({

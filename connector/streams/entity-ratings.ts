@@ -14,12 +14,14 @@ import { type Found, keyOf, withEntities } from './entities/entity'
 import { gathering } from './entities/gathering'
 import { heeding } from './entities/heed'
 import type { Operation } from './entities/listing'
-import { nobody, tasksOf } from './entities/reader'
-import { OfEntity, type Records, recordsOf, Unknown } from './entities/records'
+import { nobody } from './entities/notes'
+import { tasksOf } from './entities/reader'
+import { OfEntity, type Records, recordsOf } from './entities/records'
 import { noState, readState, writeState } from './entities/state'
 import { type Outcome, readWindows } from './entities/windows'
 import { selecting } from './selecting'
 import type { Source } from './source'
+import { Unknown } from './unknown'
 
 const [, Summary] = EntitySummary.types
 const { name: _name, ...summaryProps } = Summary.props

@@ -3,24 +3,14 @@ import * as t from 'io-ts'
 import { cutter } from '../api/cut'
 import { fetchReviews } from '../api/export'
 import { Review } from '../api/model/review'
-import { described, optional } from '../api/model/scalar'
 import { stream } from '../cdk/stream'
 import { notice, wantedOf } from './entities/seen'
 import { type Export, exportReader } from './export'
 import { type ReviewItem, reviewItem } from './review-item'
+import { Unknown } from './unknown'
 
 /** What leaves for a review: its declared attributes, and whatever else it brought. */
-export const ReviewRecord = t.intersection(
-  [
-    Review,
-    optional({
-      unknown_attributes: described('Attributes the service sent that this version does not know, as they came')(
-        t.UnknownRecord,
-      ),
-    }),
-  ],
-  'ReviewRecord',
-)
+export const ReviewRecord = t.intersection([Review, Unknown], 'ReviewRecord')
 
 /** Operation 6. */
 export const reviewOperation: Export<ReviewItem> = {

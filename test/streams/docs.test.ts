@@ -18,8 +18,14 @@ const prose: Readonly<Record<string, { readonly what: string; readonly costs: st
   },
   locations: { what: 'Locations that reviews name.', costs: shared },
   providers: { what: 'Providers (physicians) that reviews name.', costs: shared },
-  sources: { what: 'Sources that reviews came from.', costs: shared },
-  categories: { what: 'Categories and sub-categories of the sentiments in reviews.', costs: shared },
+  sources: {
+    what: 'Sources that reviews came from. With `lookups.sources` in the config it is what that operation answers instead: full refresh, its configured key as text and all else in one object `record`.',
+    costs: `${shared}; one request if it is looked up`,
+  },
+  categories: {
+    what: 'Categories and sub-categories of the sentiments in reviews. With `lookups.categories` in the config as `sources`.',
+    costs: `${shared}; one request if it is looked up`,
+  },
   review_contents: { what: 'Questions and responses of reviews, a row each.', costs: shared },
   review_sentiments: { what: 'Sentiments found in the responses, a row each.', costs: shared },
   review_liabilities: { what: 'Liabilities found in the responses, a row each.', costs: shared },
@@ -58,6 +64,13 @@ WHERE gone.id IS NULL
 \`\`\`
 
 \`feedback snapshot\` and \`feedback sync\` do this themselves.
+
+Whose feedback \`comments\`, \`transparency_reviews\` and \`entity_ratings\` read is said by \`entities\` in the config: ids of
+persons, locations and roll-up entities, and with \`entities.from_reviews\` those that reviews name. If no selected stream is
+made of reviews, these are searched once, and later only for what is new. Each entity has a cursor of its own in the state.
+Rows up to \`feedback_lookback_days\` old are read again, since a response comes late and changes no time: where nothing
+changed nothing is sent, else the entity's rows of that window are sent again, by their key. The service tells of no
+deletions here: a comment that was taken away stays in the warehouse until the stream is refreshed.
 
 `
 

@@ -5,8 +5,8 @@ import { described, Instant, Int64, optional } from './scalar'
 /** What was answered to a reviewer (Resources, AnnotationResponse). */
 export const AnnotationResponse = optional({
   responseText: described('The answer')(t.string),
-  respondedBy: described('Who answered')(t.string),
-  respondedTime: described('When')(t.string),
+  respondedBy: described('Who answered, a name')(t.string),
+  respondedTime: described('When it was answered, as the service writes it')(t.string),
 })
 
 const said = {

@@ -13,7 +13,7 @@ import { type Entity, type Found, keyOf, withEntities } from './entity'
 import { gathering } from './gathering'
 import { heeding } from './heed'
 import type { Operation } from './listing'
-import { warn } from './notes'
+import { ahead, nobody, refiltered } from './notes'
 import { progressOf, windowFrom } from './progress'
 import type { Records } from './records'
 import type { Task } from './span'
@@ -51,19 +51,9 @@ export const feedbackReader = (feedback: Feedback): Reader<Source, Row> => ({
 const digestOfFilters = ({ feedback: { thresholds, additionalFields } }: Source): string =>
   filtersDigest({ ...thresholds, ...(additionalFields === undefined ? {} : { additionalFields }) })
 
-const refiltered = (stream: string): Reading =>
-  warn(
-    `${stream}: feedback_filters have changed since the last run. What they newly let through is read only as far back as feedback_lookback_days; refresh the stream to read it all.`,
-  )
-
 /** By the clock here, which may be off by a day: a cursor beyond that is of no use to any entity, a new one neither. */
 const isAhead = ({ now }: Source, { fromDate }: EntityState): boolean =>
   O.isSome(fromDate) && fromDate.value > now() + day
-
-const ahead = (stream: string): Reading =>
-  warn(
-    `${stream}: its cursor lies ahead of the service's time, so nothing is read until then. If that is a mistake, refresh the stream.`,
-  )
 
 const anew = ({ partitions, reviews }: EntityState): EntityState => ({
   ...noState,
@@ -72,9 +62,6 @@ const anew = ({ partitions, reviews }: EntityState): EntityState => ({
   ),
   reviews,
 })
-
-export const nobody = (stream: string): Reading =>
-  warn(`${stream}: the config names no entities, so there is nothing to read. Set entities.`)
 
 const unchanged = (stream: string, { startDate }: Source, state: EntityState): Reading => ({
   _tag: 'Checkpoint',
@@ -92,7 +79,10 @@ const readPartitions = (
   const { stream } = demand
   const lookback = source.feedback.lookbackDays * day
   const begun: Partitions = Object.fromEntries(
-    found.entities.map((entity) => [keyOf(entity), { ...before.partitions[keyOf(entity)], ...seenOf(entity) }]),
+    found.entities.map((entity) => {
+      const { seen: _, ...standing } = before.partitions[keyOf(entity)] ?? {}
+      return [keyOf(entity), { ...standing, ...seenOf(entity) }]
+    }),
   )
   const take = gathering(feedback, source, found.entities, (entity) => {
     const standing = begun[keyOf(entity)] ?? {}

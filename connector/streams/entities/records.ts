@@ -22,13 +22,6 @@ export const OfEntity = t.intersection([
   optional({ entityName: described('Display name of the entity')(t.string) }),
 ])
 
-/** What an undeclared attribute is collected in. */
-export const Unknown = optional({
-  unknown_attributes: described('Attributes the service sent that this version does not know, as they came')(
-    t.UnknownRecord,
-  ),
-})
-
 /** The records of a listing, and the paths of attributes in them that nobody declared. */
 export type Records = (
   source: Source,
