@@ -37,7 +37,8 @@ right. These can be hidden:
 ${hideable}
 
 Of a deletion there is nothing but its key and cursor. The fields of a configured lookup are not known beforehand: deselect
-the attribute \`record\` to leave them out.
+the attribute \`record\` to leave them out. Attributes that this version does not know cannot be named either:
+\`on_unknown_attribute: drop\` leaves them out of a record; those inside an object stay there unless it is dropped.
 
 Every key can also come from the environment: \`--config ENV\` reads \`FEEDBACK_BASE_URL\` and so on, \`tap-feedback\` reads
 \`TAP_FEEDBACK_BASE_URL\`; see [docker.md](docker.md).

@@ -78,6 +78,7 @@ const toSummary = ({
   id: _id,
   name: _name,
   comments: _comments,
+  reviews: _reviews,
   totalPages: _totalPages,
   VendorSealOfIntegrity: seal,
   ...summary
