@@ -1,7 +1,8 @@
+import { type Failure, transientFailure } from './cdk/failure'
 import type { Connection } from './connection'
 
-/** A platform's patience with `check`, less a second, in milliseconds. */
-const patience = 14_000
+/** A platform's patience with `check`, less what it takes to start on a busy machine, in milliseconds. */
+const patience = 12_000
 
 /** What a check asks at most: a token, and three questions of each of the two exports. */
 const asked = 7
@@ -26,6 +27,13 @@ export const hurried = <C extends Connection>(config: C): C => {
     },
   }
 }
+
+/** What is known of a service that has not answered in full when the time is up: `last` is the newest fault met. */
+export const tooSlow = (which: string, last: Failure | undefined): Failure =>
+  transientFailure(
+    `check: no complete answer within ${patience / 1000} s to ${which}. ${last?.message ?? 'The service may be slow or limit our rate; see that base_url is right and try again.'}`,
+    last?.detail,
+  )
 
 /** What `looking` answers, or `late` once a platform would lose its patience. */
 export const inTime = <A>(looking: Promise<A>, late: () => A): Promise<A> =>

@@ -78,7 +78,9 @@ export const unanswered = (
 ): ApiError => {
   const where = `credentials.token_url (${new URL(token_url).origin})`
   return isTls(code)
-    ? refusal(`${where} offers no secure connection that can be trusted (${code}). Check credentials.token_url.`)
+    ? refusal(
+        `${where} offers no secure connection that can be trusted (${code}). Check credentials.token_url; if its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.`,
+      )
     : {
         _tag: 'Token',
         code,

@@ -1,9 +1,10 @@
 import * as E from 'fp-ts/Either'
+import { toFailure } from '../../api/error'
 import { statusLine } from '../../cdk/airbyte'
 import { command, Stopped } from '../../cdk/cli'
-import { type Failure, transientFailure } from '../../cdk/failure'
+import type { Failure } from '../../cdk/failure'
 import type { SourceConfig } from '../../config'
-import { attempts, hurried, inTime } from '../../hurry'
+import { attempts, hurried, inTime, tooSlow } from '../../hurry'
 import { configOption, loadConfig, orStop } from '../../load'
 import { type Probing, probing } from '../../probe'
 import { wire } from '../../wire'
@@ -13,15 +14,12 @@ const late = (
   { rate_limit: { requests_per_minute } }: SourceConfig,
   unanswered: ReadonlyArray<string>,
   asked: number,
+  last: Failure | undefined,
 ): E.Either<Failure, ReadonlyArray<string>> => {
   const which = unanswered.join(' and ')
   return requests_per_minute !== undefined && asked > 0
     ? E.right([`rate_limit.requests_per_minute (${requests_per_minute}) left no time to ask everything of ${which}.`])
-    : E.left(
-        transientFailure(
-          `check: no complete answer within 14 s to ${which}. The service may be slow or limit our rate; see that base_url is right and try again.`,
-        ),
-      )
+    : E.left(tooSlow(which, last))
 }
 
 export const check = command({
@@ -31,16 +29,20 @@ export const check = command({
   run: async (io, { options }) => {
     const config = await loadConfig(io, String(options.config))
     let answered = 0
+    let last: Failure | undefined
     const wired = orStop(
       wire(hurried(config), {
         attempts,
         onRequest: ({ status }) => {
           answered += status < 400 ? 1 : 0
         },
+        onRetry: ({ operation, error }) => {
+          last = toFailure(operation, error)
+        },
       }),
     )
     const { finding, open }: Probing = probing(wired.source)
-    const outcome = await inTime(finding, () => late(config, open(), answered))
+    const outcome = await inTime(finding, () => late(config, open(), answered, last))
     await wired.close()
     if (E.isLeft(outcome)) throw new Stopped(outcome.left)
     const warnings = outcome.right.map(io.clean)
