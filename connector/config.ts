@@ -40,7 +40,7 @@ export const SourceConfig = ordered({
     { examples: [10] },
   )(defaulted(integer(0, 100_000), 10)),
   sources: shown('Sources', 'Ids of the review sources to read; none means all', { examples: [[1, 2]] })(
-    maybe(list(integer(0))),
+    maybe(list(integer(0, Number.MAX_SAFE_INTEGER))),
   ),
   mention_time_after: shown('Mentioned after', 'Only reviews posted after this time', {
     examples: ['2024-01-01T00:00:00Z'],

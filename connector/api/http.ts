@@ -56,12 +56,13 @@ const toAnswer = (response: Response): Answer => {
 
 /**
  * Whether an answer may mean that the token expired: a 401 on the transparency operations (Authentication 4); what the
- * others answer then is not shown, so there any refusal does, of a token that is no longer new.
+ * others answer then is not shown, so there any refusal does: a 401, and a 400 or 403 of a token that is no longer new.
  */
 const isExpiry = (header: string, error: ApiError): boolean =>
   error._tag === 'Http' && (header === 'Access-Token' ? error.status === 401 : [400, 401, 403].includes(error.status))
 
-const minAge = (header: string): number => (header === 'Access-Token' ? 0 : 60_000)
+/** A 401 speaks of the token alone, whatever its age. */
+const minAge = (error: ApiError): number => (error._tag === 'Http' && error.status === 401 ? 0 : 60_000)
 
 /** The service asked for more patience than we may have. */
 const impatient =
@@ -120,7 +121,7 @@ export const httpSend = (deps: HttpDeps): Send => {
               ]),
               TE.map(O.some),
               TE.orElse((error) =>
-                renewable && isExpiry(header, error) && token.refused(value, minAge(header))
+                renewable && isExpiry(header, error) && token.refused(value, minAge(error))
                   ? TE.right(O.none)
                   : TE.left(error),
               ),

@@ -77,13 +77,21 @@ const kindOf = (value: unknown): string => {
 
 /** What a schema wants, in words. */
 const expectation = (codec: t.Any | undefined): string => {
-  const { type, enum: choices, minimum, maximum, format, examples } = codec === undefined ? {} : annotations(codec)
+  const {
+    type,
+    enum: choices,
+    minimum,
+    maximum,
+    format,
+    pattern,
+    examples,
+  } = codec === undefined ? {} : annotations(codec)
   const range = [minimum === undefined ? '' : ` from ${minimum}`, maximum === undefined ? '' : ` to ${maximum}`].join(
     '',
   )
   const kind = Array.isArray(choices)
     ? `one of ${choices.join(', ')}`
-    : `${format ?? type ?? codec?.name ?? 'object'}${range}`
+    : `${format ?? type ?? codec?.name ?? 'object'}${range}${pattern === undefined || format !== undefined ? '' : ` that matches ${pattern}`}`
   const example = Array.isArray(examples) && examples.length > 0 ? `, such as ${JSON.stringify(examples[0])}` : ''
   return `${kind}${example}`
 }

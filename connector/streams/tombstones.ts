@@ -58,20 +58,23 @@ const tombstoneReader = (deletedAt: DeletedAt, attributes: ReadonlyArray<string>
       const reviews = exportReader({ ...reviewOperation, item: outliving(deletions, reviewOperation.item) }).read(
         source,
       )(demands)
-      let last: object = {}
+      // Built when it is wanted: most checkpoints are never sent, this one's successor below always is.
+      let last = (): object => ({})
       return pipe(
         reviews,
         chain((reading) => {
           if (reading._tag !== 'Checkpoint' || reading.stream !== own.stream) return [reading]
-          const state = () => {
-            last = reading.state() as object
-            return O.isNone(before) ? last : { ...last, deletions: before.value }
-          }
+          const reached = () => reading.state() as object
+          last = reached
+          const state = () => (O.isNone(before) ? reached() : { ...reached(), deletions: before.value })
           return [{ ...reading, state }]
         }),
         andThen(() => {
           const rows = [...deletions.held].map(([id, at]) => tombstone(id, at, deletedAt, attributes))
-          const state = () => ({ ...last, deletions: deletions.state ?? cursorOf(last) })
+          const state = () => {
+            const reached = last()
+            return { ...reached, deletions: deletions.state ?? cursorOf(reached) }
+          }
           return items<Failure, Reading>(
             E.right({ _tag: 'Rows', stream: own.stream, rows }),
             E.right({ _tag: 'Checkpoint', stream: own.stream, state }),

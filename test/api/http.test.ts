@@ -331,7 +331,8 @@ describe('a token that expired', () => {
     ['a 400 elsewhere', ask, 400, 120_000, true],
     ['a 401 elsewhere', ask, 401, 120_000, true],
     ['a 403 elsewhere', ask, 403, 120_000, true],
-    ['not of a token that is new', ask, 401, 1000, false],
+    ['a 401 elsewhere, at any age', ask, 401, 0, true],
+    ['not of a token that is new', ask, 403, 1000, false],
     ['even where the operation is not idempotent', tell, 401, 120_000, true],
   ])('%s', async (_, operation, status, age, renewed) => {
     issued = 0

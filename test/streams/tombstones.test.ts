@@ -16,14 +16,17 @@ const streams = E.isRight(all) ? all.right.filter(({ name }) => name === 'review
 
 const minute = (n: number) => new Date(Date.parse('2026-01-01T00:00:00Z') + n * 60_000).toISOString()
 
-const service = () => {
+const everyState = { records: 1, millis: 0 }
+const lastStateOnly = { records: 1e9, millis: 1e9 }
+
+const service = (cadence = everyState) => {
   let clock = Date.parse(minute(1000))
   const { held, api } = exportApi(() => clock)
   const source = sourceOf(api, { now: () => clock })
   held.reviews = [1, 2, 3, 4].map((id) => ({ id, modifiedTime: minute(id) }))
   return {
     held,
-    read: (state?: object) => readAll(source, streams, state as Record<string, unknown>),
+    read: (state?: object) => readAll(source, streams, state as Record<string, unknown>, 'incremental', cadence),
     /** Later; answers the minute it then is. */
     wait: (minutes: number) => {
       clock += minutes * 60_000
@@ -47,23 +50,29 @@ describe('tombstones', () => {
     expect(reviews?.reader).toBe(locations?.reader)
   })
 
-  it('leave for what was deleted since the last run, after the reviews, once, the rest null', async () => {
-    const { held, read, wait, remove } = service()
-    held.deleted = [{ id: 9, modifiedTime: minute(-60) }]
-    const first = await read()
-    expect(tombstones(first)).toEqual([])
-    expect(first.records.reviews).toHaveLength(4)
-    const at = wait(60)
-    remove(2, at)
-    held.reviews.push({ id: 5, modifiedTime: at })
-    const second = await read(first.state)
-    expect(second.records.reviews?.map(({ id }) => id)).toEqual([5, 2])
-    expect(tombstones(second)).toEqual([
-      expect.objectContaining({ id: 2, modifiedTime: at, _ab_cdc_deleted_at: at, rating: null, contents: null }),
-    ])
-    wait(60)
-    expect((await read(second.state)).records.reviews).toEqual([])
-  })
+  it.each([
+    ['every state is sent', everyState],
+    ['the last state alone is sent', lastStateOnly],
+  ])(
+    'leave for what was deleted since the last run, after the reviews, once, the rest null: %s',
+    async (_, cadence) => {
+      const { held, read, wait, remove } = service(cadence)
+      held.deleted = [{ id: 9, modifiedTime: minute(-60) }]
+      const first = await read()
+      expect(tombstones(first)).toEqual([])
+      expect(first.records.reviews).toHaveLength(4)
+      const at = wait(60)
+      remove(2, at)
+      held.reviews.push({ id: 5, modifiedTime: at })
+      const second = await read(first.state)
+      expect(second.records.reviews?.map(({ id }) => id)).toEqual([5, 2])
+      expect(tombstones(second)).toEqual([
+        expect.objectContaining({ id: 2, modifiedTime: at, _ab_cdc_deleted_at: at, rating: null, contents: null }),
+      ])
+      wait(60)
+      expect((await read(second.state)).records.reviews).toEqual([])
+    },
+  )
 
   it('do not leave for a review that was restored after its deletion', async () => {
     const { held, read, wait, remove } = service()

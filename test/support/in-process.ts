@@ -2,7 +2,7 @@ import * as O from 'fp-ts/Option'
 import type { Api } from '../../connector/api/api'
 import type { State } from '../../connector/cdk/catalog'
 import type { Message, SyncMode } from '../../connector/cdk/message'
-import { read } from '../../connector/cdk/read'
+import { type Cadence, read } from '../../connector/cdk/read'
 import type { Stream } from '../../connector/cdk/stream'
 import { nothingSeen } from '../../connector/streams/entities/seen'
 import type { Source } from '../../connector/streams/source'
@@ -42,6 +42,7 @@ export const readAll = async (
   streams: ReadonlyArray<Stream<Source>>,
   state: State = {},
   syncMode: SyncMode = 'incremental',
+  cadence: Cadence = { records: 1, millis: 0 },
 ): Promise<Outcome> => {
   const messages: Message[] = []
   const run = read({
@@ -50,7 +51,7 @@ export const readAll = async (
     catalog: streams.map(({ name }) => ({ name, syncMode, attributes: O.none })),
     state,
     now: source.now,
-    cadence: { records: 1, millis: 0 },
+    cadence,
     stop: new AbortController().signal,
     onWait: () => () => undefined,
   })
