@@ -5,7 +5,7 @@ import type { Stream } from './cdk/stream'
 import { runOrStop } from './load'
 import { type Consumer, type Ending, runRead } from './run'
 import { type Saved, saveTo } from './snapshot/save'
-import { openSnapshot } from './snapshot/snapshot'
+import { closeSnapshot, openSnapshot } from './snapshot/snapshot'
 import { readState } from './snapshot/state'
 import type { Source } from './streams/source'
 import type { Wired } from './wire'
@@ -32,7 +32,7 @@ export const syncInto = async (
     const ending = await runRead(io, wired, { catalog, state }, [saver.write, telling(io)])
     return { ending, outcomes: await saver.finish() }
   } finally {
-    snapshot.db.close()
+    await closeSnapshot(snapshot)
   }
 }
 

@@ -18,6 +18,6 @@ export const withSnapshot = async <A>(
   try {
     return await body(snapshot)
   } finally {
-    closeSnapshot(snapshot)
+    await closeSnapshot(snapshot)
   }
 }

@@ -13,7 +13,8 @@ export type Arrivals = {
   readonly count: () => number
   /** All that was added since the last time. */
   readonly take: () => {
-    readonly lines: string
+    /** UTF-8, without lone surrogates; good until the next time. */
+    readonly lines: Buffer
     readonly at: ReadonlyArray<number>
     /** Of each record, its changes as JSON without the brackets; null where there are none. */
     readonly changes: ReadonlyArray<string | null>
@@ -22,6 +23,7 @@ export type Arrivals = {
 
 export const arrivals = (): Arrivals => {
   let bytes = Buffer.allocUnsafe(65_536)
+  let spare = Buffer.allocUnsafe(0)
   let used = 0
   let at: Array<number> = []
   let changes: Array<string | null> = []
@@ -41,7 +43,8 @@ export const arrivals = (): Arrivals => {
     },
     count: () => at.length,
     take: () => {
-      const taken = { lines: wellFormed(bytes.toString('utf8', 0, used)), at, changes }
+      const taken = { lines: wellFormed(bytes.subarray(0, used)), at, changes }
+      ;[bytes, spare] = [spare, bytes]
       used = 0
       at = []
       changes = []

@@ -2,6 +2,7 @@ import {
   type DuckDBAppender,
   type DuckDBConnection,
   DuckDBInstance,
+  type DuckDBPreparedStatement,
   type DuckDBType,
   type DuckDBValue,
   type JS,
@@ -29,6 +30,8 @@ export type Database = {
   readonly path: string
   /** Runs one or more statements; only a single one may have values. `types`: where they cannot be told from the values. */
   readonly run: (sql: string, values?: Values, types?: Readonly<Record<string, DuckDBType>>) => Promise<void>
+  /** The same for a single statement that comes often: it is prepared once. */
+  readonly runOften: Database['run']
   readonly query: (sql: string, values?: Values) => Promise<ReadonlyArray<Cells>>
   /** The first column of the first row, undefined if there is no row. */
   readonly scalar: (sql: string, values?: Values) => Promise<Cell | undefined>
@@ -40,6 +43,10 @@ export type Database = {
   readonly transaction: <A>(body: () => Promise<A>) => Promise<A>
   /** Another connection to the same file, for statements side by side; close it before this one. */
   readonly connect: () => Promise<Database>
+  /** Tells of work on this connection that the caller does not wait for now. */
+  readonly behind: (work: Promise<void>) => void
+  /** Settles once that work has; only then may the connection be closed. */
+  readonly idle: () => Promise<void>
   readonly close: () => void
 }
 
@@ -94,17 +101,50 @@ const overInstance = async (
   const connection = await instance.connect()
   await connection.run(`SET TimeZone = 'UTC'`)
   if (attach !== undefined) await connection.run(attach)
+  const often = preparing(connection)
+  let last: Promise<void> = Promise.resolve()
   return {
     ...overConnection(path, connection),
+    runOften: often.run,
+    behind: (work) => {
+      last = work.catch(() => undefined)
+    },
+    idle: () => last,
     connect: () => overInstance(path, instance, attach && 'USE file', () => undefined),
     close: () => {
+      often.forget()
       connection.closeSync()
       release()
     },
   }
 }
 
-const overConnection = (path: string, connection: DuckDBConnection): Omit<Database, 'connect' | 'close'> => {
+/** More would be of tables that have changed since. */
+const kept = 64
+
+/** Statements that are prepared once; they hold the file open until they are forgotten. */
+const preparing = (connection: DuckDBConnection) => {
+  const statements = new Map<string, DuckDBPreparedStatement>()
+  const forget = () => {
+    for (const statement of statements.values()) statement.destroySync()
+    statements.clear()
+  }
+  const run: Database['run'] = async (sql, values, types) => {
+    const held = statements.get(sql)
+    if (held === undefined && statements.size >= kept) forget()
+    const statement = held ?? (await connection.prepare(sql))
+    statements.set(sql, statement)
+    if (values !== undefined) statement.bind(values, types)
+    await statement.run()
+    statement.clearBindings()
+  }
+  return { run, forget }
+}
+
+const overConnection = (
+  path: string,
+  connection: DuckDBConnection,
+): Omit<Database, 'runOften' | 'behind' | 'idle' | 'connect' | 'close'> => {
   const run: Database['run'] = async (sql, values, types) => {
     await connection.run(sql, values, types)
   }

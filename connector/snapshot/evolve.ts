@@ -1,3 +1,4 @@
+import { blobValue } from '@duckdb/node-api'
 import { type Column, type ColumnType, fingerprint, metaColumns } from './column'
 import { type Database, quoted } from './database'
 import { historyOf } from './history'
@@ -67,14 +68,16 @@ export const evolve = async (db: Database, table: Table, declared: ReadonlyArray
 }
 
 /** The attributes of these records that have no column. A source that collects them itself, in `unknown_attributes`, sends none. */
-export const undeclared = async (db: Database, { columns }: Table, lines: string): Promise<ReadonlyArray<Column>> => {
+export const undeclared = async (
+  db: Database,
+  { columns }: Table,
+  lines: Uint8Array,
+): Promise<ReadonlyArray<Column>> => {
   if (columns.some(({ name }) => name === 'unknown_attributes')) return []
   const known = new Set([...columns.map(({ name }) => name), ...metaColumns.map(([name]) => name)].map(folded))
   const found = await db.query(
-    'SELECT DISTINCT unnest(json_keys(line)) AS name FROM (SELECT unnest(string_split($lines, chr(10))) AS line)',
-    {
-      lines,
-    },
+    'SELECT DISTINCT unnest(json_keys(line)) AS name FROM (SELECT unnest(string_split(decode($lines), chr(10))) AS line)',
+    { lines: blobValue(lines) },
   )
   return found
     .map(({ name }) => String(name))

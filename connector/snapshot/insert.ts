@@ -1,4 +1,4 @@
-import { BIGINT, LIST, listValue, VARCHAR } from '@duckdb/node-api'
+import { BIGINT, BLOB, blobValue, LIST, listValue, VARCHAR } from '@duckdb/node-api'
 import type { Arrivals } from './arrivals'
 import { type Column, fingerprint, metaColumns } from './column'
 import { type Database, literal, quoted } from './database'
@@ -11,14 +11,20 @@ export const insertRows = async (
   generation: number,
   { lines, at, changes }: ReturnType<Arrivals['take']>,
 ): Promise<void> => {
-  await db.run(
+  const first = at[0] ?? 0
+  await db.runOften(
     insertion(table, generation),
-    { lines, at: listValue(at.map(BigInt)), changes: listValue(changes) },
-    { lines: VARCHAR, at: LIST(BIGINT), changes: LIST(VARCHAR) },
+    {
+      lines: blobValue(lines),
+      first: BigInt(first),
+      at: listValue(at.every((time) => time === first) ? [] : at.map(BigInt)),
+      changes: listValue(changes.every((change) => change === null) ? [] : changes),
+    },
+    { lines: BLOB, first: BIGINT, at: LIST(BIGINT), changes: LIST(VARCHAR) },
   )
 }
 
-/** `_typed` is the record as the columns want it, `_text` the same attributes as they came. */
+/** Lists that are shorter than the lines are filled with nulls. `_typed` is the record as the columns want it, `_text` the same attributes as they came. */
 const insertion = ({ name, columns }: Table, generation: number): string => {
   const checked = columns.filter(({ type }) => type !== 'VARCHAR' && type !== 'JSON')
   const own = [fingerprint(columns), 'make_timestamptz(_at * 1000)', '_meta', String(generation)]
@@ -32,7 +38,9 @@ const insertion = ({ name, columns }: Table, generation: number): string => {
       SELECT ${[...values, '_at', meta].join(', ')}
       FROM (
         SELECT ${reading(columns, ({ type }) => type)} AS _typed, ${reading(checked, () => 'VARCHAR')} AS _text, _at, _changes
-        FROM (SELECT unnest(string_split($lines, chr(10))) AS _json, unnest($at) AS _at, unnest($changes) AS _changes)))`
+        FROM (
+          SELECT _json, coalesce(_listed, $first::BIGINT) AS _at, _changes
+          FROM (SELECT unnest(string_split(decode($lines::BLOB), chr(10))) AS _json, unnest($at::BIGINT[]) AS _listed, unnest($changes::VARCHAR[]) AS _changes))))`
 }
 
 const reading = (columns: ReadonlyArray<Column>, type: (column: Column) => string): string =>

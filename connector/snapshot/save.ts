@@ -54,15 +54,24 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
   /** What the transaction under way has taken in; `begun`: it has been opened in DuckDB. */
   let open = { rows: 0, bytes: 0, since: now(), begun: false }
   let pendingBytes = 0
+  /** The insertion under way, while we go on reading; nothing else may be asked of the connection meanwhile. */
+  let inserting: Promise<void> = Promise.resolve()
 
   const insert = async (): Promise<void> => {
+    pendingBytes = 0
     if (!open.begun) await db.run('BEGIN')
     open.begun = true
     for (const load of loads.values()) await insertPending(db, load)
-    pendingBytes = 0
+  }
+
+  const insertBehind = async (): Promise<void> => {
+    await inserting
+    inserting = insert()
+    db.behind(inserting)
   }
 
   const commit = async (): Promise<void> => {
+    await inserting
     const dirty = [...loads.values()].filter((load) => load.dirty)
     if (dirty.length > 0) {
       await insert()
@@ -94,7 +103,7 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
       open.rows += 1
       open.bytes += row.json.length
       pendingBytes += row.json.length
-      if (pendingBytes >= insertBytes) await insert()
+      if (pendingBytes >= insertBytes) await insertBehind()
       if (open.rows >= commitRows || open.bytes >= commitBytes) await commit()
     }
   }
@@ -147,6 +156,7 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
     try {
       return await body()
     } catch (error) {
+      await inserting.catch(() => undefined)
       if (open.begun) await db.run('ROLLBACK').catch(() => undefined)
       throw error instanceof Stopped ? error : new Stopped(savingFailure(db.path, error))
     }

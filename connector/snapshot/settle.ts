@@ -27,17 +27,18 @@ export const insertPending = async (db: Database, load: Load): Promise<void> => 
   if (load.pending.count() === 0) return
   load.after ??= Number(await db.scalar(`SELECT coalesce(max(rowid), -1) FROM ${quoted(load.stream)}`))
   const taken = load.pending.take()
+  const { records } = load
   try {
     const more = await undeclared(db, load.table, taken.lines)
     if (more.length > 0) load.table = await evolve(db, load.table, more)
     await insertRows(db, load.table, load.destination.generation, taken)
   } catch (error) {
-    throw brokenRecord(load, taken.lines) ?? error
+    throw brokenRecord({ stream: load.stream, records }, taken.lines.toString()) ?? error
   }
 }
 
 /** Which record it is that is not JSON, counted from the start of the load; undefined if that is not what went wrong. */
-const brokenRecord = ({ stream, records }: Load, lines: string): Stopped | undefined => {
+const brokenRecord = ({ stream, records }: Pick<Load, 'stream' | 'records'>, lines: string): Stopped | undefined => {
   const all = lines.split('\n')
   for (const [i, line] of all.entries()) {
     const parsed = parseJson(line)

@@ -61,4 +61,8 @@ const laidOut = async (db: Database): Promise<E.Either<Failure, Snapshot>> => {
     : E.right({ db })
 }
 
-export const closeSnapshot = ({ db }: Snapshot): void => db.close()
+/** Waits for what is under way, whoever has stopped waiting for it. */
+export const closeSnapshot = async ({ db }: Snapshot): Promise<void> => {
+  await db.idle()
+  db.close()
+}

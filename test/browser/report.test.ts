@@ -32,7 +32,7 @@ describe.skipIf(!here)('the report in a browser', () => {
     const opened = await openSnapshot(db)()
     if (opened._tag === 'Left') throw new Error(opened.left.message)
     await fill(opened.right)
-    closeSnapshot(opened.right)
+    await closeSnapshot(opened.right)
     const made = await runVerb(report, ['--db', db, '--out', join(folder, 'report.html')])
     expect(made).toMatchObject({ status: 0, stderr: '' })
     mkdirSync(pictures, { recursive: true })

@@ -17,7 +17,7 @@ describe('feedback report', () => {
     const opened = await openSnapshot(db)()
     if (opened._tag === 'Left') throw new Error(opened.left.message)
     await fill(opened.right)
-    closeSnapshot(opened.right)
+    await closeSnapshot(opened.right)
   })
   afterAll(() => rmSync(folder, { recursive: true }))
 
