@@ -4,17 +4,18 @@ import type { Connection } from './connection'
 /** A platform's patience with `check`, less what it takes to start on a busy machine, in milliseconds. */
 const patience = 12_000
 
-/** What a check asks at most: a token, and three questions of each of the two exports. */
-const asked = 7
+/** What a check asks at least: a token, and three questions of each of the two exports. */
+const least = 7
 
 /** How often a check sends a request that meets faults. */
 export const attempts = 2
 
 /**
  * A configuration for a quick look: nothing in it outlasts a platform's patience with `check`. A budget of this process alone
- * that has room for all that a check asks need not spread it over a minute.
+ * that has room for all that a check asks need not spread it over a minute; `more`: what it asks beside the exports.
  */
-export const hurried = <C extends Connection>(config: C): C => {
+export const hurried = <C extends Connection>(config: C, more = 0): C => {
+  const asked = least + more
   const { rate_limit, timeouts } = config
   const { requests_per_minute = asked, redis_url, ...rest } = rate_limit
   return {

@@ -10,7 +10,9 @@ import { toInstant } from './api/model/scalar'
 import type { FetchPage, Page } from './api/page'
 import { signpost } from './api/scan/signpost'
 import { configFailure, type Failure, transientFailure } from './cdk/failure'
+import { questionsOf } from './probe-others'
 import type { Source } from './streams/source'
+import type { Wired } from './wire'
 
 /** What is wrong, or warnings. */
 type Finding = E.Either<Failure, ReadonlyArray<string>>
@@ -31,16 +33,19 @@ const operationsOf = ({ api }: Source): readonly [Operation, ...ReadonlyArray<Op
   ['export deleted reviews', fetchDeletedReviews(api, cutter({ codec: DeletedReview, ...shape }))],
 ]
 
+type Probed = Pick<Wired, 'source' | 'streams'>
+
 /** Asks each operation for a few rows; answers warnings. A failure says which is refused and what to do. */
 export const probe =
-  (source: Source): TaskEither<Failure, ReadonlyArray<string>> =>
+  (wired: Probed): TaskEither<Failure, ReadonlyArray<string>> =>
   () =>
-    probing(source).finding
+    probing(wired).finding
 
 /** The same, to be watched. The first operation knocks: where nobody opens, the others are not asked. */
-export const probing = (source: Source): Probing => {
+export const probing = ({ source, streams }: Probed): Probing => {
   const [[first, fetch], ...others] = operationsOf(source)
-  const open = new Set([first, ...others.map(([name]) => name)])
+  const questions = questionsOf(source, streams)
+  const open = new Set([first, ...others.map(([name]) => name), ...questions.map(([name]) => name)])
   const closing = async (name: string, finding: Promise<Finding>): Promise<Finding> => {
     const found = await finding
     open.delete(name)
@@ -55,6 +60,7 @@ export const probing = (source: Source): Probing => {
         ...others.map(async ([name, other]) =>
           closing(name, judge(name, other, source, await ask(other, source, source.startDate)())),
         ),
+        ...questions.map(([name, question]) => closing(name, question())),
       ]),
     )
   }

@@ -68,7 +68,7 @@ const walk = async (io: Io, sandbox: Sandbox): Promise<boolean> => {
     await io.print(
       `A service with ${(await sandbox.truth()).reviews.length.toLocaleString('en')} reviews listens at ${sandbox.url}.\n`,
     )
-    for (const warning of await runOrStop(probe(wired.source))) io.warn(warning)
+    for (const warning of await runOrStop(probe(wired))) io.warn(warning)
     await io.print('check     address, token and permissions are good\n')
     await io.print(`discover  ${streams.map(({ name }) => name).join(', ')}\n`)
     for (const name of [path, `${path}.wal`]) await rm(name, { force: true })

@@ -52,6 +52,9 @@ export const checkLookups = (
       )
 }
 
+/** Whether a stream is read from a lookup; the others of its name are made of reviews. */
+export const isLookup = ({ reader: { name } }: Stream<Source>): boolean => name.startsWith('look up ')
+
 const lookupReader = (name: LookupName, lookup: Lookup): Reader<Source, Row> => ({
   name: `look up ${name}`,
   read: (source) => (demands) => {

@@ -39,6 +39,71 @@ const status = (message: string) => ({ status: { code: 'X', message } })
 
 type Reply = (seen: Seen, response: ServerResponse) => void
 
+/** A service whose exports are empty, and whose other operations answer as told. */
+const beside = (reply: Reply) => (seen: Seen, to: ServerResponse) =>
+  seen.url.startsWith('/api/reputation/v1/reviews') || ofDeleted(seen) ? answer(to, 200, empty(seen)) : reply(seen, to)
+
+const entities = { person_ids: ['500057'], location_ids: ['7'] }
+const feedback = { status: { code: 200, message: 'success' }, data: { client: 'us', entities: [] } }
+const lookups = { sources: { path: '/find', records_path: 'sources', primary_key: 'id' } }
+
+describe('check asks the operations that the config makes use of', () => {
+  it('those of feedback for the first entity, the lookups, each once', async () => {
+    const { url, seen } = await listen(
+      beside(({ url }, to) => answer(to, 200, url === '/find' ? { sources: [{ id: 1 }] } : feedback)),
+    )
+    const { failure, stdout } = await checking(settings(url, { entities, lookups }))
+    expect([failure, stdout]).toEqual([undefined, expect.stringContaining('SUCCEEDED')])
+    const asked = seen
+      .map(({ method, url, body }) => `${method} ${url} ${body}`)
+      .filter((line) => !line.includes('/v1/'))
+    expect(asked.sort()).toEqual([
+      expect.stringMatching(/^GET \/api\/bsr\/comments\?personId=500057&.*showComments=false/),
+      'GET /find ',
+      expect.stringMatching(/^POST \/api\/external\/bsr\/v2\/reviews .*"personId":"500057".*"showReviews":false/),
+    ])
+  })
+
+  it('and no other where it names neither entity nor lookup', async () => {
+    const { url, seen } = await listen(beside((_, to) => answer(to, 500, '')))
+    expect((await checking(settings(url, { entities: { from_reviews: { locations: true } } }))).failure).toBeUndefined()
+    expect(seen.every(({ url }) => url.startsWith('/api/reputation/v1/'))).toBe(true)
+  })
+
+  it.each<[string, Reply, RegExp]>([
+    [
+      'comments are not permitted',
+      (seen, to) => (seen.method === 'GET' ? answer(to, 403, status('no')) : answer(to, 200, feedback)),
+      /^retrieve comments: The token lacks permission .*\(403\)\.$/,
+    ],
+    [
+      'public reviews are not permitted',
+      (seen, to) => (seen.method === 'GET' ? answer(to, 200, feedback) : answer(to, 403, status('no'))),
+      /^retrieve reviews: The token lacks permission .*\(403\)\.$/,
+    ],
+  ])('says it where %s', async (_, reply, says) => {
+    const { url } = await listen(beside(reply))
+    const { failure } = await checking(settings(url, { entities }))
+    expect(failure).toMatchObject({ _tag: 'Config', message: expect.stringMatching(says) })
+  })
+
+  it('says it where a lookup does not fit its settings', async () => {
+    const { url } = await listen(beside((_, to) => answer(to, 200, { data: [{ id: 1 }] })))
+    const { failure } = await checking(settings(url, { lookups }))
+    expect(failure).toMatchObject({
+      _tag: 'Config',
+      message: expect.stringMatching(/^lookups\.sources\.records_path: .* at data\.$/),
+    })
+  })
+
+  it('warns of an entity that the service does not know', async () => {
+    const { url } = await listen(beside((_, to) => answer(to, 404, status('who?'))))
+    const { failure, stdout, stderr } = await checking(settings(url, { entities }))
+    expect([failure, stdout]).toEqual([undefined, expect.stringContaining('SUCCEEDED')])
+    expect(stderr).toContain('retrieve comments: the service refuses 500057, the first of entities.')
+  })
+})
+
 describe('check says whose turn it is where', () => {
   it.concurrent.each<[string, Reply, 'Config' | 'Transient', RegExp]>([
     [

@@ -22,6 +22,13 @@ const late = (
     : E.left(tooSlow(which, last))
 }
 
+/** How many operations beside the exports the config makes use of. */
+const beside = ({ entities, lookups }: SourceConfig): number => {
+  const { person_ids, location_ids, entity_ids } = entities
+  const feedback = person_ids.length + location_ids.length + entity_ids.length > 0 ? 2 : 0
+  return feedback + Object.values(lookups).filter((lookup) => lookup !== undefined).length
+}
+
 export const check = command({
   name: 'check',
   summary: 'Says whether the configuration works: address, token, permission by operation.',
@@ -31,7 +38,7 @@ export const check = command({
     let answered = 0
     let last: Failure | undefined
     const wired = orStop(
-      wire(hurried(config), {
+      wire(hurried(config, beside(config)), {
         attempts,
         onRequest: ({ status }) => {
           answered += status < 400 ? 1 : 0
@@ -41,7 +48,7 @@ export const check = command({
         },
       }),
     )
-    const { finding, open }: Probing = probing(wired.source)
+    const { finding, open }: Probing = probing(wired)
     const outcome = await inTime(finding, () => late(config, open(), answered, last))
     await wired.close()
     if (E.isLeft(outcome)) throw new Stopped(outcome.left)

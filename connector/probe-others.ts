@@ -1,0 +1,66 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import * as O from 'fp-ts/Option'
+import * as TE from 'fp-ts/TaskEither'
+import { type ApiError, toFailure } from './api/error'
+import type { Failure } from './cdk/failure'
+import { drain } from './cdk/feed'
+import type { Stream } from './cdk/stream'
+import { isLookup } from './streams/lookups'
+import type { Source } from './streams/source'
+
+/** One request of an operation, by its name in messages: what is wrong, or warnings. */
+export type Question = readonly [name: string, ask: TE.TaskEither<Failure, ReadonlyArray<string>>]
+
+/** The operations beside the exports that the config makes use of: those of feedback where it names an entity, the lookups. */
+export const questionsOf = (source: Source, streams: ReadonlyArray<Stream<Source>>): ReadonlyArray<Question> => [
+  ...ofFeedback(source),
+  ...streams.filter(isLookup).map((stream): Question => [stream.reader.name, lookUp(source, stream)]),
+]
+
+/** The first entity that the config names, as a request has it. */
+const named = ({ entities: { persons, locations, entities } }: Source) => {
+  const [personId] = persons
+  const [locationId] = locations
+  const [entityId] = entities
+  if (personId !== undefined) return { personId }
+  if (locationId !== undefined) return { locationId }
+  return entityId === undefined ? undefined : { entityId }
+}
+
+const ofFeedback = (source: Source): ReadonlyArray<Question> => {
+  const one = named(source)
+  if (one === undefined) return []
+  const least = { ...one, days: 1, perPage: 1 }
+  const [id] = Object.values(one)
+  const ask = (name: string, answer: TE.TaskEither<ApiError, unknown>): Question => [
+    name,
+    pipe(
+      answer,
+      TE.match(
+        (error): E.Either<Failure, ReadonlyArray<string>> =>
+          isOfOne(error)
+            ? E.right([`${name}: the service refuses ${id}, the first of entities. See that it exists.`])
+            : E.left(toFailure(name, error)),
+        () => E.right([]),
+      ),
+    ),
+  ]
+  return [
+    ask('retrieve comments', source.api.retrieveComments({ ...least, page: 1, showComments: false })),
+    ask('retrieve reviews', source.api.retrieveReviews({ ...least, page: 0, showReviews: false })),
+  ]
+}
+
+/** An entity that is unknown is a matter of that entity: the others are read. */
+const isOfOne = (error: ApiError): boolean =>
+  error._tag === 'Application' || (error._tag === 'Http' && error.status === 404)
+
+const lookUp = (source: Source, { name, reader, projector }: Stream<Source>): Question[1] =>
+  pipe(
+    reader.read(source)([
+      { stream: name, syncMode: 'full_refresh', state: O.none, attributes: O.none, project: projector() },
+    ]),
+    drain(() => TE.right(undefined)),
+    TE.map(() => []),
+  )
