@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import type { Task } from 'fp-ts/Task'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { localBudget, spacing } from '../../connector/api/budget'
 import { systemClock } from '../../connector/api/clock'
 import type { ApiError } from '../../connector/api/error'
@@ -56,6 +56,50 @@ describe('a configured limit', () => {
     expect(left).toHaveLength(10)
     const last = (left.at(-1) ?? 0) - (left[0] ?? 0)
     expect(last).toBeGreaterThan(8 * spacing(1500))
+  })
+
+  test('is never exceeded in any minute, however requests come and whatever they take', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 300 }),
+        fc.integer({ min: 1, max: 8 }),
+        fc.array(
+          fc.record({
+            after: fc.oneof(fc.constant(0), fc.nat(3), fc.integer({ min: 0, max: 90_000 })),
+            takes: fc.oneof(fc.constant(0), fc.nat(50), fc.integer({ min: 0, max: 70_000 })),
+          }),
+          { minLength: 20, maxLength: 60 },
+        ),
+        async (requests_per_minute, max_concurrency, requests) => {
+          const budget = localBudget({ requests_per_minute, max_concurrency })
+          const left: number[] = []
+          const wait = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
+          let underWay = 0
+          const send = async (takes: number) => {
+            underWay += 1
+            expect(underWay).toBeLessThanOrEqual(max_concurrency)
+            left.push(performance.now())
+            await wait(takes)
+            underWay -= 1
+          }
+          const all = requests.reduce<{ readonly at: number; readonly sent: ReadonlyArray<Promise<unknown>> }>(
+            ({ at, sent }, { after, takes }) => ({
+              at: at + after,
+              sent: [...sent, wait(at + after).then(budget.spend(() => send(takes)))],
+            }),
+            { at: 0, sent: [] },
+          ).sent
+          await vi.runAllTimersAsync()
+          await Promise.all(all)
+          await budget.close()
+          expect(left).toHaveLength(requests.length)
+          expect(most(left, 60_000)).toBeLessThanOrEqual(requests_per_minute)
+        },
+      ),
+      { seed: 20261121, numRuns: 60 },
+    )
   })
 
   test('no more are under way than allowed', async () => {

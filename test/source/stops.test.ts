@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -64,24 +64,46 @@ it('ends without a word when nobody reads any more', async () => {
   expect(Buffer.concat(errors).toString()).toBe('')
 })
 
+/** How many requests there were once no more come. */
+const stalled = async (before = sandbox.stats().exports): Promise<number> => {
+  await sleep(1500)
+  const now = sandbox.stats().exports
+  return now === before ? now : stalled(now)
+}
+
 it('waits for a reader that takes nothing, asks no more of the service, and can be stopped', async () => {
   const child = spawn(process.execPath, [program('source-feedback'), ...reading([])], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const closed = new Promise<NodeJS.Signals | null>((resolve) => child.on('exit', (_, signal) => resolve(signal)))
-  const asked = async (before: number): Promise<number> => {
-    await sleep(1000)
-    const now = sandbox.stats().exports
-    return now === before ? now : asked(now)
-  }
-  const held = await asked(-1)
-  expect(held).toBeGreaterThan(0)
+  expect(await stalled()).toBeGreaterThan(0)
   expect(child.exitCode).toBeNull()
   child.kill('SIGTERM')
   child.kill('SIGTERM')
   await sleep(100)
   child.kill('SIGTERM')
   expect(await closed).toBe('SIGTERM')
+})
+
+it('goes on where it stood when a reader that took nothing for a while reads again, and needs no more memory meanwhile', async () => {
+  const child = spawn(process.execPath, [program('source-feedback'), ...reading([])], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const closed = new Promise<number | null>((resolve) => child.on('close', (status) => resolve(status)))
+  const megabytes = (): number =>
+    Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+  await sleep(1000)
+  const before = { asked: await stalled(), memory: megabytes() }
+  await sleep(3000)
+  expect(child.exitCode).toBeNull()
+  expect(sandbox.stats().exports).toBe(before.asked)
+  expect(megabytes()).toBeLessThan(before.memory + 20)
+  const chunks: Buffer[] = []
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+  expect(await closed).toBe(0)
+  const held = destination()
+  held.load(Buffer.concat(chunks).toString())
+  expect(held.alive()).toEqual(await truth())
 })
 
 it('says so when the snapshot cannot grow, and goes on from there when it can', async () => {
