@@ -1,7 +1,8 @@
 import { text } from 'node:stream/consumers'
 
 // Reads what a verb printed on stdin and exits 1 with a reason unless it is what the protocol wants.
-// node expect.mjs spec | check SUCCEEDED | discover STREAM,… | read STREAM=COUNT,… | sbom PACKAGE,… | image VERSION
+// node expect.mjs spec | check SUCCEEDED | discover STREAM,… | read STREAM=COUNT,… | objects OBJECT,… |
+// written STREAM=ACCEPTED+REJECTED,… | held VISIT,… | letters REASON | sbom PACKAGE,… | image NAME VERSION
 
 const fail = (reason) => {
   process.stderr.write(`${reason}\n`)
@@ -49,6 +50,32 @@ const expectations = {
       same(`last status of ${stream}`, statuses.at(-1), 'COMPLETE')
     }
   },
+  objects: (printed, wanted) => {
+    const [message, ...more] = messages(printed)
+    const names = message.destination_catalog.operations.map(({ object_name }) => object_name)
+    same('missing objects', [...wanted.split(',').filter((name) => !names.includes(name)), ...more], [])
+  },
+  written: (printed, wanted) => {
+    const stats = messages(printed).map(({ state }) => [state.stream.stream_descriptor.name, state.destinationStats])
+    const counts = stats.map(
+      ([name, { recordCount, rejectedRecordCount }]) => `${name}=${recordCount}+${rejectedRecordCount}`,
+    )
+    same('states and their counts', counts, wanted.split(','))
+  },
+  held: (printed, wanted) => {
+    same(
+      'visits at the service',
+      JSON.parse(printed).visits.map(({ id }) => id),
+      wanted.split(','),
+    )
+  },
+  letters: (printed, wanted) => {
+    const reasons = printed
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).reason)
+    same('reasons', reasons, [wanted])
+  },
   sbom: (printed, wanted) => {
     const names = JSON.parse(printed).components.map(({ group, name }) => (group ? `${group}/${name}` : name))
     same(
@@ -62,12 +89,12 @@ const expectations = {
       [],
     )
   },
-  image: (printed, version) => {
+  image: (printed, name, version) => {
     const { OCIv1, Manifest } = JSON.parse(printed)
     const { config } = OCIv1
     const env = Object.fromEntries(config.Env.map((pair) => pair.split(/=(.*)/s).slice(0, 2)))
     same('label of the version', config.Labels['io.airbyte.version'], version)
-    same('label of the name', config.Labels['io.airbyte.name'], 'feedback/source-feedback')
+    same('label of the name', config.Labels['io.airbyte.name'], `feedback/${name}`)
     same('entrypoint', config.Entrypoint, [env.AIRBYTE_ENTRYPOINT])
     same('time zone', env.TZ, 'UTC')
     same('a user of its own', /^[1-9]/.test(config.User), true)
@@ -78,5 +105,5 @@ const expectations = {
   },
 }
 
-const [, , name, wanted] = process.argv
-expectations[name](await text(process.stdin), wanted)
+const [, , name, ...wanted] = process.argv
+expectations[name](await text(process.stdin), ...wanted)
