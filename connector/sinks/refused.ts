@@ -16,11 +16,15 @@ export const refused = (operation: string, error: ApiError): E.Either<Failure, A
   if (error._tag === 'Http' && speaksOfBatch(error.status))
     return E.right({
       _tag: 'Refused',
-      reason: `the service answered ${error.status}: ${error.message}`,
+      reason: said(error),
       tooLarge: error.status === 413,
     })
   return isUnanswered(error) ? E.right({ _tag: 'Unanswered', reason: failsOn(error), failure }) : E.left(failure)
 }
+
+/** A body that says nothing leaves a message that only repeats the status. */
+const said = ({ status, message }: Extract<ApiError, { _tag: 'Http' }>): string =>
+  message === `the service answered ${status}` ? message : `the service answered ${status}: ${message}`
 
 const failsOn = (error: ApiError): string => {
   switch (error._tag) {

@@ -10,7 +10,7 @@ import { isThere, refused } from './refused'
 import type { Target } from './target'
 import { isTombstone } from './tombstone'
 import { mapsByItself, toVisit } from './visit'
-import { visitAnswer } from './visit-answer'
+import { orError, visitAnswer } from './visit-answer'
 import { deriveId } from './visit-record-id'
 
 const name = 'visit_records'
@@ -34,7 +34,9 @@ export const visitRecords = sink<Target, VisitRecord>({
       answers: isThere(target.api.createVisitRecords([])),
       write: (visits, suspected) =>
         pipe(
-          target.resend(suspected)(target.api.createVisitRecords(visits)),
+          target.resend(suspected)(
+            pipe(target.api.createVisitRecords(visits), TE.chainEitherK(orError(visits.length))),
+          ),
           TE.map((result) =>
             visitAnswer(
               visits.map(({ visitRecordId }) => visitRecordId ?? ''),

@@ -151,7 +151,10 @@ describe('an answer to visits', () => {
     ['more than was asked', ['a'], { a: 'Success', z: 'Error' }, [accepted]],
     ['nothing', ['a'], {}, [unknown]],
     ['one visit under another id, alone', ['a'], { A: 'Success' }, [accepted]],
-    ['other ids', ['a', 'b'], { A: 'Success', B: 'Error' }, 'Refused'],
+    ['ids in another case', ['a', 'b'], { A: 'Success', ' B ': 'Error' }, [accepted, error]],
+    ['ids in another case, and one less', ['a', 'b'], { A: 'Success' }, [accepted, unknown]],
+    ['two ids that differ in case alone', ['a', 'A'], { a: 'Success', x: 'Success' }, 'Refused'],
+    ['other ids', ['a', 'b'], { x: 'Success', y: 'Error' }, 'Refused'],
     [
       'a word that nobody knows',
       ['a'],
@@ -200,6 +203,19 @@ describe('sending visits', () => {
     const answer = await sending(E.left(error))
     expect(answer).toMatchObject(E.right({ _tag: 'Unanswered', reason, failure: { _tag: 'Transient' } }))
     expect(JSON.stringify(E.isRight(answer) && 'reason' in answer.right && answer.right.reason)).not.toContain('Ada')
+  })
+
+  it.each<[string, VisitRecordResult, string]>([
+    ['an error code', { status: { code: '5001', message: 'later' }, records: {} }, 'Unanswered'],
+    [
+      'an error code, but outcomes',
+      { status: { code: 207, message: 'mixed' }, records: { v1: 'Success' } },
+      'Verdicts',
+    ],
+    ['success', { status: { code: 0, message: 'SUCCESS' }, records: {} }, 'Verdicts'],
+    ['nothing', { records: {} }, 'Verdicts'],
+  ])('takes an answer for an application error that names no visit and reports %s', async (_, result, tag) => {
+    expect(await sending(E.right(result))).toMatchObject(E.right({ _tag: tag }))
   })
 
   it.each<[string, E.Either<ApiError, VisitRecordResult>, boolean]>([

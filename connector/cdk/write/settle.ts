@@ -21,8 +21,10 @@ type Tried = { readonly verdicts: ReadonlyArray<Final | Suspect>; readonly most:
 
 /** A batch on its way to its verdicts. */
 type Trial<Item> = Pick<OpenSink<Item>, 'write' | 'answers'> & {
-  /** Whether the service has taken any item, of whatever batch, since this one was first sent. */
-  readonly isTaking: () => boolean
+  /** How often the service took any item, of whatever batch. */
+  readonly taken: () => number
+  /** The same when this batch had failed as a whole, time and again. */
+  failedAt: number
   suspects: number
 }
 
@@ -44,29 +46,37 @@ export const settle = <Item>({
     return answer
   }
   return (items) => async () => {
-    const before = taken
-    const trial: Trial<Item> = { write: counted, answers, isTaking: () => taken > before, suspects: 0 }
+    const trial: Trial<Item> = { write: counted, answers, taken: () => taken, failedAt: 0, suspects: 0 }
     const tried = await attempt(trial, 2, false)(items)()
-    return E.flatMap(sentence(trial))(tried)
+    return E.isLeft(tried) ? tried : sentence(trial, items, tried.right)()
   }
 }
+
+/** Whether the service has taken anything since the batch had failed: then it is there, and it was not before that. */
+const isTaking = ({ taken, failedAt }: Trial<never>): boolean => taken() > failedAt
 
 const accepts = (answer: Answer): boolean =>
   answer._tag === 'Verdicts' && answer.verdicts.some(({ _tag }) => _tag === 'Accepted')
 
 const isSuspect = (verdict: Final | Suspect): verdict is Suspect => verdict._tag === 'Suspect'
 
+/** Suspects are sent once more now that the service takes others: it may only have been away for a while. */
 const sentence =
-  ({ isTaking }: Trial<never>) =>
-  ({ verdicts, most }: Tried): E.Either<Failure, Settled> => {
-    const suspect = verdicts.find(isSuspect)
-    if (suspect !== undefined && !isTaking()) return E.left(suspect.failure)
-    return E.right({
-      verdicts: verdicts.map((verdict) =>
-        isSuspect(verdict) ? { _tag: 'Rejected', reason: verdict.reason } : verdict,
-      ),
-      most,
-    })
+  <Item>(trial: Trial<Item>, items: ReadonlyArray<Item>, { verdicts, most }: Tried): TaskEither<Failure, Settled> =>
+  async () => {
+    const finals: Array<Final> = []
+    for (const [index, verdict] of verdicts.entries()) {
+      if (!isSuspect(verdict)) {
+        finals.push(verdict)
+        continue
+      }
+      if (!isTaking(trial)) return E.left(verdict.failure)
+      const again = await attempt(trial, 1, true)(items.slice(index, index + 1))()
+      if (E.isLeft(again)) return again
+      const last = again.right.verdicts[0] ?? lost
+      finals.push(isSuspect(last) ? { _tag: 'Rejected', reason: last.reason } : last)
+    }
+    return E.right({ verdicts: finals, most })
   }
 
 const attempt =
@@ -85,10 +95,11 @@ const attempt =
           : halves(attempt(trial, tries, suspected), items, said.tooLarge)()
       case 'Unanswered': {
         const { reason, failure } = said
-        if (!suspected && !trial.isTaking() && !(await trial.answers())) return E.left(failure)
+        if (!suspected) trial.failedAt = trial.taken()
+        if (!suspected && !(await trial.answers())) return E.left(failure)
         if (items.length > 1) return halves(attempt(trial, tries, true), items, false)()
         trial.suspects += 1
-        if (trial.suspects >= mostSuspects && !trial.isTaking()) return E.left(failure)
+        if (trial.suspects >= mostSuspects && !isTaking(trial)) return E.left(failure)
         return E.right(alike(items, { _tag: 'Suspect', reason, failure }))
       }
     }

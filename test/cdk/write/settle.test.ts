@@ -86,6 +86,9 @@ describe('settle', () => {
 })
 
 describe('a service that fails on a batch time and again', () => {
+  type Settling = Pick<OpenSink<number>, 'write' | 'answers'>
+  const accepted = { _tag: 'Accepted' }
+  const rejected = { _tag: 'Rejected', reason: 'fails on it' }
   const failure = transientFailure('it answered 500')
   /** Fails on the items that are `bad`; `sent`: each batch, and whether less patience was asked for. */
   const failing = (isBad: (item: number) => boolean) => {
@@ -121,13 +124,30 @@ describe('a service that fails on a batch time and again', () => {
 
   it('rejects an item alone in its batch where another batch passes meanwhile', async () => {
     const { write } = failing((item) => item === 7)
-    const together: OpenSink<number>['write'] = (items, suspected) => async () => {
-      if (items.includes(7)) await settleOne([1])()
-      return write(items, suspected)()
+    const sink: Settling = { write, answers: async () => E.isRight(await settleOne([1])()) }
+    const settleOne = settle(sink)
+    expect(await settleOne([7])()).toEqual(E.right({ verdicts: [rejected], most: O.none }))
+  })
+
+  it('takes nothing that passed before a batch had failed for a sign that the service is there', async () => {
+    const { write } = failing((item) => item >= 7)
+    const settleOne = settle<number>({
+      write: (items, suspected) => async () => {
+        if (items.includes(7) && !suspected) await settleOne([1])()
+        return write(items, suspected)()
+      },
+      answers: async () => true,
+    })
+    expect(await settleOne([7, 8])()).toEqual(E.left(failure))
+  })
+
+  it('takes an item that failed only while the service was away', async () => {
+    let away = true
+    const write: Settling['write'] = (items, suspected) => {
+      if (suspected && items.includes(2)) away = false
+      return TE.right(away || items.includes(3) ? { _tag: 'Unanswered', reason: 'fails on it', failure } : all(items))
     }
-    const settleOne = settle({ write: together, answers: async () => false })
-    expect(await settleOne([7])()).toEqual(
-      E.right({ verdicts: [{ _tag: 'Rejected', reason: 'fails on it' }], most: O.none }),
-    )
+    const result = await settle({ write, answers: async () => true })(range(4))()
+    expect(E.isRight(result) && result.right.verdicts).toEqual([accepted, accepted, accepted, rejected])
   })
 })
