@@ -14,11 +14,14 @@ const holdsRounded = (value: unknown): boolean => {
   return false
 }
 
+/** Of a key that comes more than once the last counts, as for the engine's own parser. */
+const lastOf = ({ newValue }: { readonly newValue: unknown }): unknown => newValue
+
 /** A JSON text as a value whose integers beyond 2^53 are bigints; throws on anything else than JSON. */
 export const parseJson = (text: string): unknown => {
   const value: unknown = JSON.parse(text)
   // The slower parser is for those alone whom the engine's own has rounded.
-  return holdsRounded(value) ? parse(text, null, exact) : value
+  return holdsRounded(value) ? parse(text, null, { parseNumber: exact, onDuplicateKey: lastOf }) : value
 }
 
 /** The inverse: bigints print as digits. */
