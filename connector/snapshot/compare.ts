@@ -34,7 +34,7 @@ export const compareWith = async ({ db }: Snapshot, service: Service): Promise<R
   await taken(service.movedSince({ changed: signpost, deleted }), (rows) => hold(db, '_moving', rows))
   await db.run(compared(service.startDate, cursor - service.lookback))
   const results: Array<CheckResult> = []
-  for (const check of checks) results.push(await ask(db, check, shown))
+  for (const check of comparisons) results.push(await ask(db, check, shown))
   return results
 }
 
@@ -81,7 +81,8 @@ const reviewsThat = (verdict: string): string => `
 
 const heal = 'Repair it: feedback verify --config FILE --repair FOLDER.'
 
-const checks: ReadonlyArray<Check> = [
+/** What is asked of `_compared`. */
+export const comparisons: ReadonlyArray<Check> = [
   {
     name: "the service's reviews are here",
     explain: `Every review the service has is here, as far as the state has come. ${heal}`,

@@ -7,7 +7,7 @@ import type { Database } from './database'
 export const allowLoading = async (db: Database): Promise<void> => {
   await db.run('DROP TABLE IF EXISTS temp._lost; DROP TABLE IF EXISTS temp._gone; DROP TABLE IF EXISTS temp._version')
   const rows = Number(await db.scalar('SELECT coalesce(sum(rows), 0) FROM _streams'))
-  await db.run(`SET memory_limit = '${64 + Math.ceil(rows / 15_625)}MB'`)
+  await db.run(`SET memory_limit = '${56 + Math.ceil(rows / 15_625)}MB'`)
 }
 
 /** Joining a batch with large tables wants more, for a moment. */

@@ -38,7 +38,7 @@ export type Saver = {
 }
 
 /** Handed to DuckDB at once: more costs memory, less costs time. */
-const insertBytes = 1_000_000
+const insertBytes = 500_000
 /** A transaction ends at the first of these: its cost is spread, and a run that is killed loses little. */
 const commitRows = 65_536
 const commitBytes = 100_000_000

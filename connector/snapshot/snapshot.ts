@@ -15,7 +15,7 @@ export type Snapshot = { readonly db: Database }
 export type Access = 'write' | 'change' | 'read'
 
 const options: Readonly<Record<Access, OpenOptions>> = {
-  write: { memoryLimit: '64MB', threads: 1, rowGroupSize: 4096 },
+  write: { memoryLimit: '56MB', threads: 1, rowGroupSize: 4096 },
   change: { memoryLimit: '1GB' },
   read: { memoryLimit: '1GB', readOnly: true },
 }

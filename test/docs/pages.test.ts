@@ -4,11 +4,16 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import { comparisons } from '../../connector/snapshot/compare'
+import type { Snapshot } from '../../connector/snapshot/snapshot'
+import { checksOf } from '../../connector/snapshot/verify'
 import { streams } from '../../connector/streams'
+import { reviews } from '../../connector/streams/reviews'
 import manifest from '../../package.json'
 import spec from '../../spec/source.json'
 import { build, type Folder, folder, run } from '../interop/built'
 import { walk } from '../interop/schema-walk'
+import { open, save, whole } from '../snapshot/made-up-run'
 import { blocks, docs, filledIn } from './blocks'
 import { hubDefinition } from './hub'
 
@@ -23,6 +28,8 @@ afterAll(async () => {
   files.remove()
 })
 
+const installed = join(__dirname, '..', '..', 'node_modules', '.bin')
+
 /** Runs the shell commands of a page one after the other, stand-ins in place of docker and kubectl; stops at the first that fails. */
 const runPage = (page: string): Promise<{ readonly status: number | null; readonly output: string }> =>
   new Promise((resolve) => {
@@ -31,7 +38,7 @@ const runPage = (page: string): Promise<{ readonly status: number | null; readon
       cwd: files.path,
       env: {
         ...process.env,
-        PATH: `${join(__dirname, 'bin')}:${process.env.PATH}`,
+        PATH: [join(__dirname, 'bin'), installed, process.env.PATH].join(':'),
         STANDIN_HOME: join(files.path, 'stand-in'),
         STANDIN_BUILD: build,
       },
@@ -65,6 +72,12 @@ describe('the commands of', () => {
     expect([status, output]).toEqual([0, expect.stringMatching(/^reviews +complete/m)])
   })
 
+  it('snapshot.md', async () => {
+    const { status, output } = await runPage('snapshot.md')
+    expect([status, output]).toEqual([0, expect.stringMatching(/All checks passed[\s\S]*They are the same/)])
+    expect(JSON.parse(read('two.jsonl').split('\n')[0] ?? '')).toMatchObject({ location: { id: expect.any(Number) } })
+  })
+
   it('airbyte.md', async () => {
     expect(await runPage('airbyte.md')).toMatchObject({ status: 0 })
   })
@@ -92,6 +105,33 @@ describe('airbyte.md', () => {
       expect(text('airbyte.md').split('\n')).toContain(row)
     }
     expect(text('airbyte.md')).toContain(`\n| ${manifest.version} | `)
+  })
+})
+
+describe('snapshot.md', () => {
+  let snapshot: Snapshot
+  beforeAll(async () => {
+    snapshot = await open()
+    const { name, schema, primaryKey, cursor } = reviews
+    await save(snapshot, whole({ name, schema, primaryKey, cursor, syncMode: 'incremental' }))
+  })
+  afterAll(() => snapshot.db.close())
+
+  it('tells of every check', async () => {
+    const names = [...(await checksOf(snapshot)), ...comparisons].map(({ name }) => name)
+    const rows = [...text('snapshot.md').matchAll(/^\| ([^|`]+) \| /gm)].map(([, cell]) => cell)
+    expect(names.filter((name) => !rows.includes(name))).toEqual([])
+  })
+
+  it('lists the columns of every view', async () => {
+    const views = await snapshot.db.query(
+      `SELECT view_name AS name, list(column_name ORDER BY column_index) AS columns FROM duckdb_views() JOIN duckdb_columns() ON view_name = table_name WHERE NOT duckdb_views.internal GROUP BY ALL`,
+    )
+    expect(views).toHaveLength(5)
+    for (const { name, columns } of views)
+      expect(text('snapshot.md')).toContain(
+        `| \`${name}\` | ${(columns as string[]).map((column) => `\`${column}\``).join(', ')} |`,
+      )
   })
 })
 
