@@ -4,6 +4,7 @@ import type { Message } from './cdk/message'
 import { read } from './cdk/read'
 import { redactMessage } from './cdk/redact'
 import type { Stream } from './cdk/stream'
+import { smallHeap } from './heap'
 import type { Source } from './streams/source'
 import type { Wired } from './wire'
 
@@ -29,6 +30,7 @@ export const runRead = async (
 ): Promise<Ending> => {
   let failed = false
   const { source, onWait } = wired
+  const keepSmall = smallHeap()
   for await (const message of read({
     streams: order,
     env: source,
@@ -39,6 +41,7 @@ export const runRead = async (
     stop: io.stop,
     onWait,
   })) {
+    keepSmall()
     failed = failed || message._tag === 'Failed'
     const told = redactMessage(io.clean, message)
     for (const consume of consumers) await consume(told)

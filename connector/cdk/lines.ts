@@ -14,11 +14,16 @@ export const line = (value: unknown): string => `${JSON.stringify(value)}\n`
  * record is turned into a string. Rows that were changed ask for their own ending.
  */
 export function* wrap(rows: ReadonlyArray<Row>, before: string, after: (row: Row) => string): Iterable<Uint8Array> {
-  const head = Buffer.from(before)
-  const tail = Buffer.from(`${after({ json: new Uint8Array() })}\n`)
+  const tail = `${after({ json: new Uint8Array() })}\n`
+  // Between two records one piece, since each is asked for on its own.
+  const between = Buffer.from(tail + before)
+  if (rows.length > 0) yield Buffer.from(before)
+  let left = rows.length
   for (const row of rows) {
-    yield head
     yield row.json
-    yield row.changes === undefined ? tail : Buffer.from(`${after(row)}\n`)
+    left -= 1
+    const isLast = left === 0
+    const end = row.changes === undefined ? tail : `${after(row)}\n`
+    yield row.changes === undefined && !isLast ? between : Buffer.from(isLast ? end : end + before)
   }
 }

@@ -26,39 +26,40 @@ const looked = {
   engagements: [{ ...given, position: 'value' }],
 } as const
 
-export type ReviewOutline = Outline<typeof looked>
-
-/** A review of an export page: its text, and for those who must look inside, where things stand in it. */
-export type ReviewItem = {
-  readonly cut: Cut
-  /** Walked at the first call. Every attribute is of its declared type or null, since the cutter has checked them. */
-  readonly outline: () => ReviewOutline
-  /** The members that tie a part to this version of its review, as JSON text. */
-  readonly version: () => string
+/** What a review holds, and where: places in the text as it leaves. Every attribute is of its declared type or null. */
+export type Look = {
+  readonly json: Uint8Array
+  readonly members: Outline<typeof looked>['members']
+  /** When the review was modified, as a member of what is made of it. */
+  readonly modified: string
 }
+export type Members = Look['members']
+
+/** A review of an export page; what it holds is looked for at the first call. */
+export type ReviewItem = { readonly cut: Cut; readonly look: () => Look }
 
 const outline = outliner(looked)
 
-export const reviewItem = (cut: Cut): ReviewItem => {
-  let walked: ReviewOutline | undefined
-  let version: string | undefined
-  const outlined = () => {
-    walked ??= outline(cut.json)
-    return walked
-  }
+const lookInto = ({ json }: Cut): Look => {
+  const { members } = outline(json)
+  const { modifiedTime } = members
   return {
-    cut,
-    outline: outlined,
-    version: () => {
-      version ??= `"reviewId":${cut.id},${modified(cut, outlined())}`
-      return version
-    },
+    json,
+    members,
+    modified: `"reviewModifiedTime":${modifiedTime === undefined ? 'null' : rawAt(json, modifiedTime)}`,
   }
 }
 
-/** When the review was modified, as a member of what is made of it. */
-export const modified = ({ json }: Cut, { members: { modifiedTime } }: ReviewOutline): string =>
-  `"reviewModifiedTime":${modifiedTime === undefined ? 'null' : rawAt(json, modifiedTime)}`
+export const reviewItem = (cut: Cut): ReviewItem => {
+  let look: Look | undefined
+  return {
+    cut,
+    look: () => {
+      look ??= lookInto(cut)
+      return look
+    },
+  }
+}
 
 /** A value as a row. */
 export const toRow = (value: object): Row => ({ json: Buffer.from(printJson(value)) })

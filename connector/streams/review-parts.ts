@@ -4,7 +4,7 @@ import { Content as ContentCodec, Engagement, Liability, Sentiment, Task } from 
 import { described, Instant, Int64 } from '../api/model/scalar'
 import type { Row } from '../cdk/message'
 import { stream } from '../cdk/stream'
-import type { ReviewItem, ReviewOutline } from './review-item'
+import type { Members, ReviewItem } from './review-item'
 import { reviewExport } from './reviews'
 
 const ofReview = {
@@ -43,15 +43,16 @@ export const ReviewEngagement = t.intersection(
 
 /** Takes an object of a review as a part, without members that it is given or that have streams of their own. */
 type Add = (object: Place, without: ReadonlyArray<Place | undefined>, given?: string) => void
-type Members = ReviewOutline['members']
 
 /** A stream of what a review holds; each record carries the version of its review, so that a stale one can be told. */
 const parts =
   (find: (review: Members, json: Uint8Array, add: Add) => void) =>
-  ({ cut: { json }, outline, version }: ReviewItem): ReadonlyArray<Row> => {
+  ({ cut: { id }, look }: ReviewItem): ReadonlyArray<Row> => {
+    const { json, members, modified } = look()
+    const version = `"reviewId":${id},${modified}`
     const rows: Row[] = []
-    find(outline().members, json, (object, without, given = '') => {
-      rows.push({ json: carve(json, object, without, given + version()) })
+    find(members, json, (object, without, given = '') => {
+      rows.push({ json: carve(json, object, without, given + version) })
     })
     return rows
   }

@@ -4,7 +4,7 @@ import { described, Instant, Int64, optional } from '../api/model/scalar'
 import type { Row } from '../cdk/message'
 import { stream } from '../cdk/stream'
 import { distinct } from './distinct'
-import { modified, type ReviewItem, type ReviewOutline } from './review-item'
+import type { Members, ReviewItem } from './review-item'
 import { reviewExport } from './reviews'
 
 const reviewModifiedTime = described('Last modification of the review it was read from')(Instant)
@@ -26,31 +26,19 @@ export const Category = t.type(
   'Category',
 )
 
-/** Takes a thing by its key; `found` answers its object, and what of that stays behind. */
-type Meet = (key: string, found: () => Thing) => void
-type Thing = { readonly json: Uint8Array; readonly object: Place; readonly without?: Place | undefined }
-type Members = ReviewOutline['members']
+type Thing = Outline<{ readonly id: 'value'; readonly reviewModifiedTime: 'value' }>
 
 /** What a review names, each once a run and again only where a newer review shows it changed. */
-const named = (find: (review: Members, json: Uint8Array, meet: Meet) => void) => () => {
+const named = (of: (review: Members) => Thing | undefined) => () => {
   const unseen = distinct()
-  return ({ cut, outline }: ReviewItem): ReadonlyArray<Row> => {
-    const rows: Row[] = []
-    find(outline().members, cut.json, (key, found) => {
-      if (!unseen(key, cut.modifiedTime, () => rawAt(found().json, found().object))) return
-      const { json, object, without } = found()
-      rows.push({ json: carve(json, object, [without], modified(cut, outline())) })
-    })
-    return rows
+  return ({ cut: { modifiedTime }, look }: ReviewItem): ReadonlyArray<Row> => {
+    const { json, members, modified } = look()
+    const thing = of(members)
+    if (thing === undefined || !isThere(json, thing.members.id)) return []
+    return unseen(rawAt(json, thing.members.id), modifiedTime, () => rawAt(json, thing))
+      ? [{ json: carve(json, thing, [thing.members.reviewModifiedTime], modified) }]
+      : []
   }
-}
-
-type Named = Outline<{ readonly id: 'value'; readonly reviewModifiedTime: 'value' }>
-
-const one = (object: Named | undefined, json: Uint8Array, meet: Meet): void => {
-  const { id, reviewModifiedTime } = object?.members ?? {}
-  if (object !== undefined && isThere(json, id))
-    meet(rawAt(json, id), () => ({ json, object, without: reviewModifiedTime }))
 }
 
 const shared = { cursor: 'reviewModifiedTime', reader: reviewExport } as const
@@ -60,7 +48,7 @@ export const locations = stream({
   name: 'locations',
   codec: Location,
   primaryKey: ['id'],
-  projector: named(({ location }, json, meet) => one(location, json, meet)),
+  projector: named(({ location }) => location),
 })
 
 export const providers = stream({
@@ -68,7 +56,7 @@ export const providers = stream({
   name: 'providers',
   codec: Provider,
   primaryKey: ['id'],
-  projector: named(({ provider }, json, meet) => one(provider, json, meet)),
+  projector: named(({ provider }) => provider),
 })
 
 export const sources = stream({
@@ -76,7 +64,7 @@ export const sources = stream({
   name: 'sources',
   codec: ReviewSource,
   primaryKey: ['id'],
-  projector: named(({ source }, json, meet) => one(source, json, meet)),
+  projector: named(({ source }) => source),
 })
 
 export const categories = stream({
@@ -84,14 +72,24 @@ export const categories = stream({
   name: 'categories',
   codec: Category,
   primaryKey: ['category', 'subCategory'],
-  projector: named(({ contents }, json, meet) => {
-    for (const content of contents?.elements ?? [])
-      for (const { members } of content.members.sentiments?.elements ?? [])
-        if (isThere(json, members.category)) {
-          const key = `{"category":${nameAt(json, members.category)},"subCategory":${nameAt(json, members.subCategory)}}`
-          meet(key, () => ({ json: Buffer.from(key, 'latin1'), object: { key: 0, from: 0, to: key.length } }))
+  projector: () => {
+    const unseen = distinct()
+    return ({ cut: { modifiedTime }, look }: ReviewItem): ReadonlyArray<Row> => {
+      const { json, members, modified } = look()
+      const rows: Row[] = []
+      for (const content of members.contents?.elements ?? [])
+        for (const { members: names } of content.members.sentiments?.elements ?? []) {
+          if (!isThere(json, names.category)) continue
+          const [category, subCategory] = [nameAt(json, names.category), nameAt(json, names.subCategory)]
+          // The names are the key and all there is of it: a newer review cannot show it changed.
+          if (unseen(`${category},${subCategory}`, modifiedTime, () => ''))
+            rows.push({
+              json: Buffer.from(`{"category":${category},"subCategory":${subCategory},${modified}}`, 'latin1'),
+            })
         }
-  }),
+      return rows
+    }
+  },
 })
 
 /** A string as JSON text, the same whichever way the service escapes it (latin1, as `rawAt`). */

@@ -28,8 +28,9 @@ type AnyPlace = Place & { readonly members?: Members; readonly elements?: Readon
  */
 export const outliner = <W extends Wanted>(wanted: W): ((json: Uint8Array) => Outline<W>) => {
   const root = nodeOf(wanted, '', undefined)
+  const unknown = new Set<string>()
   return (json) => {
-    const walk = walkOf(bufferOf(json), { undeclared: 'drop', list: '' }, 0, new Set())
+    const walk = walkOf(bufferOf(json), { undeclared: 'drop', list: '' }, 0, unknown)
     return objectAt(walk, root, 0, 0) as unknown as Outline<W>
   }
 }
@@ -164,7 +165,7 @@ const copied = (json: Uint8Array, from: number, to: number, out: Uint8Array, at:
 const none: ReadonlyArray<Place> = []
 
 const inOrder = (places: ReadonlyArray<Place | undefined>): ReadonlyArray<Place> => {
-  if (places.every((one) => one === undefined)) return none
+  if (places.findIndex((one) => one !== undefined) < 0) return none
   return places.filter((one) => one !== undefined).sort((a, b) => a.key - b.key)
 }
 

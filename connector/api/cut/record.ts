@@ -4,7 +4,7 @@ import { distinct } from './distinct'
 import { type Shape, undeclaredAttributes } from './shape'
 import { OPEN_OBJECT } from './token'
 import { object } from './value'
-import { nameOf, Refused, refuse, render, type Walk, walkOf } from './walk'
+import { lengthOf, nameOf, Refused, refuse, render, renderInto, type Walk, walkOf } from './walk'
 
 /** A longer record fits no consumer: the platforms take lines of 20 MB. */
 export const maxRecordBytes = 20_000_000
@@ -27,21 +27,22 @@ export const walkRecord = (walk: Walk, { shape }: RecordShape, at: number): numb
 
 /** The record just walked, as it leaves. */
 export const cutRecord = (walk: Walk, record: RecordShape, from: number, to: number): Cut => {
-  const { bytes } = walk
+  const came = { bytes: walk.bytes, from, to }
   if (walk.repeated) {
     const { id, modifiedTime, json, changes } = anew(walk, record, from)
-    return new Cutting(id, modifiedTime, bytes, from, to, json, changes)
+    return new Cutting(id, modifiedTime, came, whole(json), changes)
   }
-  const json = leaving(walk, from, to)
-  if ((json?.length ?? to - from) > maxRecordBytes)
+  const leaves = leaving(walk, came)
+  const length = leaves.to - leaves.from
+  if (length > maxRecordBytes)
     throw new Refused({
       _tag: 'Decode',
       path: nameOf(walk),
-      message: `the record ${walk.id} is ${json?.length ?? to - from} bytes long, more than the ${maxRecordBytes} that any destination takes`,
+      message: `the record ${walk.id} is ${length} bytes long, more than the ${maxRecordBytes} that any destination takes`,
       remedy: 'leave its largest attribute out with privacy.drop',
     })
   const { id, modifiedTime, changes } = walk
-  return new Cutting(id, modifiedTime, bytes, from, to, json, changes.length === 0 ? undefined : changes)
+  return new Cutting(id, modifiedTime, came, leaves, changes.length === 0 ? undefined : changes)
 }
 
 const anew = (walk: Walk, record: RecordShape, from: number): Cut => {
@@ -54,19 +55,40 @@ const anew = (walk: Walk, record: RecordShape, from: number): Cut => {
   return cutRecord(again, record, 0, bytes.length)
 }
 
-/** A record among the bytes of its page. A view of them is an object larger than all else of it, so that it is made when it is asked for. */
+type Text = { readonly bytes: Buffer; readonly from: number; readonly to: number }
+
+const whole = (json: Uint8Array): Text => ({
+  bytes: Buffer.from(json.buffer, json.byteOffset, json.byteLength),
+  from: 0,
+  to: json.byteLength,
+})
+
+/**
+ * A record among the bytes of its page. A view of them is larger than all else of it, and pages wait to be looked at: so
+ * views are made as they are asked for.
+ */
 class Cutting implements Cut {
   declare readonly changes?: ReadonlyArray<Change>
+  private readonly page: Buffer
+  private readonly from: number
+  private readonly to: number
+  private readonly out: Buffer
+  private readonly start: number
+  private readonly end: number
 
   constructor(
     readonly id: string,
     readonly modifiedTime: number,
-    private readonly page: Buffer,
-    private readonly from: number,
-    private readonly to: number,
-    private readonly anew: Uint8Array | undefined,
+    came: Text,
+    leaves: Text,
     changes: ReadonlyArray<Change> | undefined,
   ) {
+    this.page = came.bytes
+    this.from = came.from
+    this.to = came.to
+    this.out = leaves.bytes
+    this.start = leaves.from
+    this.end = leaves.to
     if (changes !== undefined) this.changes = changes
   }
 
@@ -75,15 +97,24 @@ class Cutting implements Cut {
   }
 
   get json(): Uint8Array {
-    return this.anew ?? this.raw
+    return this.out.subarray(this.start, this.end)
   }
 }
 
-/** The record's text where it does not leave as it came. */
-const leaving = (walk: Walk, from: number, to: number): Buffer | undefined => {
+/** The record's text as it leaves: the text it came in, or one written into the room for such. */
+const leaving = (walk: Walk, came: Text): Text => {
+  const { from, to } = came
   if (walk.extra.length > 0)
     walk.edits.push({ from: to - 1, to: to - 1, text: `,"${undeclaredAttributes}":{${walk.extra.join(',')}}` })
-  if (walk.edits.length === 0 && !walk.lines) return undefined
-  const json = render(walk, from, to, 0, walk.room)
-  return walk.lines ? Buffer.from(json.toString('latin1').replace(/[\n\r][\t\n\r ]*/g, ''), 'latin1') : json
+  if (walk.lines) return whole(onOneLine(render(walk, from, to, 0)))
+  if (walk.edits.length === 0) return came
+  const { room } = walk
+  if (room === undefined) return whole(render(walk, from, to, 0))
+  const length = lengthOf(walk, from, to, 0)
+  const start = room.reserve(length)
+  renderInto(walk, from, to, 0, room.bytes(), start)
+  return { bytes: room.bytes(), from: start, to: start + length }
 }
+
+const onOneLine = (json: Buffer): Buffer =>
+  Buffer.from(json.toString('latin1').replace(/[\n\r][\t\n\r ]*/g, ''), 'latin1')

@@ -2,7 +2,9 @@ import type { Pool } from '../pool'
 
 /** Where the records of a page that do not leave as they came are written, one behind the other. */
 export type Room = {
-  readonly take: (length: number) => Buffer
+  /** So many bytes in `bytes()`, from the place answered on. */
+  readonly reserve: (length: number) => number
+  readonly bytes: () => Buffer
   /** Nobody looks at the records any more. */
   readonly release: () => void
 }
@@ -10,21 +12,22 @@ export type Room = {
 /** Room for about `expected` bytes; more is had where it does not do. */
 export const roomIn = ({ take, give }: Pool, expected: number): Room => {
   const taken: Buffer[] = []
-  let open: Buffer | undefined
+  let open: Buffer = Buffer.alloc(0)
   let used = 0
   return {
-    take: (length) => {
-      if (open === undefined || used + length > open.length) {
-        open = take(Math.max(length, open === undefined ? expected : expected >> 3))
+    reserve: (length) => {
+      if (used + length > open.length) {
+        open = take(Math.max(length, taken.length === 0 ? expected : expected >> 3))
         taken.push(open)
         used = 0
       }
       used += length
-      return open.subarray(used - length, used)
+      return used - length
     },
+    bytes: () => open,
     release: () => {
       for (const buffer of taken.splice(0)) give(buffer)
-      open = undefined
+      open = Buffer.alloc(0)
     },
   }
 }

@@ -84,16 +84,34 @@ export const broken = (walk: Walk, at: number): Refused =>
       : `not JSON at byte ${at} of ${walk.bytes.length}`,
   )
 
-/** A span with its edits, those from the `first` on, in the room or in a buffer of its own. */
-export const render = ({ bytes, edits }: Walk, from: number, to: number, first: number, room?: Room): Buffer => {
+/** A span with its edits, those from the `first` on, in a buffer of its own. */
+export const render = (walk: Walk, from: number, to: number, first: number): Buffer => {
+  const out = Buffer.allocUnsafe(lengthOf(walk, from, to, first))
+  renderInto(walk, from, to, first, out, 0)
+  return out
+}
+
+/** How long a span is with its edits. */
+export const lengthOf = ({ edits }: Walk, from: number, to: number, first: number): number => {
   let length = to - from
   for (let i = first; i < edits.length; i++) {
     const edit = edits[i]
     if (edit !== undefined) length += edit.text.length - (edit.to - edit.from)
   }
-  const out = room === undefined ? Buffer.allocUnsafe(length) : room.take(length)
+  return length
+}
+
+/** Writes a span with its edits to a place that has room for it. */
+export const renderInto = (
+  { bytes, edits }: Walk,
+  from: number,
+  to: number,
+  first: number,
+  out: Buffer,
+  place: number,
+): void => {
   let at = from
-  let end = 0
+  let end = place
   for (let i = first; i < edits.length; i++) {
     const edit = edits[i]
     if (edit === undefined) break
@@ -102,7 +120,6 @@ export const render = ({ bytes, edits }: Walk, from: number, to: number, first: 
     at = edit.to
   }
   bytes.copy(out, end, at, to)
-  return out
 }
 
 /** Replaces a span, and with it the edits inside it, those from the `first` on. */

@@ -25,8 +25,9 @@ export const wantedOf = ({
 }
 
 /** Notes the location and the provider that a review names, as the config wants them. */
-export const notice = ({ entities: { fromReviews }, seen }: Source, { cut: { json }, outline }: ReviewItem): void => {
-  const { location, provider } = outline().members
+export const notice = ({ entities: { fromReviews }, seen }: Source, { look }: ReviewItem): void => {
+  const { json, members } = look()
+  const { location, provider } = members
   const place = location?.members.id
   if (fromReviews.locations && isThere(json, place)) seen.keys.add(`location:${textAt(json, place)}`)
   const person = fromReviews.providers === 'none' ? undefined : provider?.members[fromReviews.providers]
