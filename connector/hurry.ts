@@ -1,3 +1,4 @@
+import { type ApiError, toFailure } from './api/error'
 import { type Failure, transientFailure } from './cdk/failure'
 import type { Connection } from './connection'
 
@@ -28,6 +29,14 @@ export const hurried = <C extends Connection>(config: C, more = 0): C => {
     },
   }
 }
+
+/** What a check says of an error: a wait that is too long for it may well be sat out by a run. */
+export const toFinding = (operation: string, error: ApiError): Failure =>
+  error._tag === 'Wait'
+    ? transientFailure(
+        `${operation}: the service limits our rate and asks to wait ${Math.ceil(error.wait / 1000)} s, longer than a check may last. Check again then.`,
+      )
+    : toFailure(operation, error)
 
 /** What is known of a service that has not answered in full when the time is up: `last` is the newest fault met. */
 export const tooSlow = (which: string, last: Failure | undefined): Failure =>

@@ -2,10 +2,11 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
-import { type ApiError, toFailure } from './api/error'
+import type { ApiError } from './api/error'
 import type { Failure } from './cdk/failure'
 import { drain } from './cdk/feed'
 import type { Stream } from './cdk/stream'
+import { toFinding } from './hurry'
 import { isLookup } from './streams/lookups'
 import type { Source } from './streams/source'
 
@@ -41,7 +42,7 @@ const ofFeedback = (source: Source): ReadonlyArray<Question> => {
         (error): E.Either<Failure, ReadonlyArray<string>> =>
           isOfOne(error)
             ? E.right([`${name}: the service refuses ${id}, the first of entities. See that it exists.`])
-            : E.left(toFailure(name, error)),
+            : E.left(toFinding(name, error)),
         () => E.right([]),
       ),
     ),

@@ -3,13 +3,14 @@ import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { cutter } from './api/cut'
-import { type ApiError, isUnreachable, toFailure } from './api/error'
+import { type ApiError, isUnreachable } from './api/error'
 import { fetchDeletedReviews, fetchReviews } from './api/export'
 import { DeletedReview, Review } from './api/model/review'
 import { toInstant } from './api/model/scalar'
 import type { FetchPage, Page } from './api/page'
 import { signpost } from './api/scan/signpost'
 import { configFailure, type Failure, transientFailure } from './cdk/failure'
+import { toFinding } from './hurry'
 import { questionsOf } from './probe-others'
 import type { Source } from './streams/source'
 import type { Wired } from './wire'
@@ -76,7 +77,7 @@ const isOwn = (error: ApiError): boolean =>
 
 /** Nothing works yet, so the address is the first suspect. */
 const atTheDoor = (operation: string, error: ApiError): Failure => {
-  const failure = toFailure(operation, error)
+  const failure = toFinding(operation, error)
   const code = error._tag === 'Network' || error._tag === 'Token' ? error.code : undefined
   if (code !== undefined && isUnreachable(code)) return { ...failure, _tag: 'Config' }
   return error._tag === 'Decode' && error.remedy === undefined
@@ -85,6 +86,9 @@ const atTheDoor = (operation: string, error: ApiError): Failure => {
       )
     : failure
 }
+
+/** What an offset behind the last row is answered with is not shown; the request was just answered without one. */
+const isRefused = (error: ApiError): boolean => error._tag === 'Http' && error.status === 400
 
 /** A time so late that nothing can have changed after it. */
 const tomorrow = 86_400_000
@@ -105,11 +109,16 @@ const judge = async (
         TE.apS('later', ask(fetch, source, Math.max(source.now(), page.servedAt ?? 0) + tomorrow)),
         TE.apS(
           'next',
-          page.rows.length === 0 ? TE.right(page) : ask(fetch, source, source.startDate, page.rows.length),
+          page.rows.length === 0
+            ? TE.right(page)
+            : pipe(
+                ask(fetch, source, source.startDate, page.rows.length),
+                TE.orElse((error) => (isRefused(error) ? TE.right({ ...page, rows: [] }) : TE.left(error))),
+              ),
         ),
       ),
     ),
-    TE.mapLeft((error) => toFailure(operation, error)),
+    TE.mapLeft((error) => toFinding(operation, error)),
     TE.flatMapEither(({ page, later, next }) => {
       const unheeded = (how: string) =>
         E.left(

@@ -47,6 +47,22 @@ const entities = { person_ids: ['500057'], location_ids: ['7'] }
 const feedback = { status: { code: 200, message: 'success' }, data: { client: 'us', entities: [] } }
 const lookups = { sources: { path: '/find', records_path: 'sources', primary_key: 'id' } }
 
+describe('check', () => {
+  it('takes an offset behind the last row that is refused for no fault', async () => {
+    const { url } = await listen((seen, to) => {
+      const { offset, modifiedTimeFrom }: Asked = JSON.parse(seen.body)
+      if (offset > 0) return answer(to, 400, status('offset'))
+      return answer(
+        to,
+        200,
+        page(seen, () => (modifiedTimeFrom > '2025' ? [] : [review(1, '2024-05-01T00:00:00.000Z')])),
+      )
+    })
+    const { failure, stdout } = await checking(settings(url))
+    expect([failure, stdout]).toEqual([undefined, expect.stringContaining('SUCCEEDED')])
+  })
+})
+
 describe('check asks the operations that the config makes use of', () => {
   it('those of feedback for the first entity, the lookups, each once', async () => {
     const { url, seen } = await listen(
@@ -181,7 +197,7 @@ describe('check says whose turn it is where', () => {
       'the rate is limited for an hour',
       (_, to) => answer(to, 429, status('slow'), { 'Retry-After': '3600' }),
       'Transient',
-      /asks to wait 3600 s/,
+      /asks to wait 3600 s, longer than a check may last/,
     ],
     ['the service is out of order', (_, to) => answer(to, 503, status('down')), 'Transient', /answered 503/],
   ])('%s', async (_, reply, tag, says) => {
