@@ -4,7 +4,7 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, test } from 'vitest'
 import type { ApiError } from '../../connector/api/error'
-import type { FetchPage } from '../../connector/api/page'
+import type { FetchPage, Page } from '../../connector/api/page'
 import { type ScanEnv, type ScanItem, type ScanStart, scan } from '../../connector/api/scan'
 import { allRules } from '../../connector/api/scan/pass'
 import { fair, simulate, type Weather } from './simulation'
@@ -239,6 +239,22 @@ describe('what it says', () => {
       return expired ? TE.left({ _tag: 'Http', status: 400, message: 'token' }) : service.reviews(request)
     })
     expect(failure).toContain('(400)')
+  })
+
+  test('a source beyond 2^53 is not left out where the export is cut by source', async () => {
+    const service = simulate({ ...fair, rows: 300, order: 'random' }, 1)
+    const limits: number[] = []
+    const { ids } = await collect(
+      (request) => {
+        limits.push(request.limit)
+        return TE.map((page: Page) => ({ ...page, filter: { sources: [1, 2, 3, 4, 5, 2 ** 53] } }))(
+          service.reviews(request),
+        )
+      },
+      { hasMentionTime: false },
+    )
+    expect(new Set(ids).size).toBe(300)
+    expect(new Set(limits)).toEqual(new Set([50, 1000]))
   })
 
   test('an error of the service names the operation', async () => {

@@ -114,19 +114,25 @@ const again = (subject: Subject, state: State, exact: Exact, next: State): Onwar
       ])
 }
 
+/** The most that one request may ask for (Limits): what keeps no order is best read in one page. */
+const mostRows = 1000
+
 const halved = (subject: Subject, memory: Memory, state: State, page: Page, why: string): Onward => {
   const [window, ...others] = state.windows
   if (window === undefined) return E.right([state, []])
   memory.restart()
+  const sources = (page.filter.sources ?? []).map(Number)
   const parts = cut(subject.filters, window, {
     mentions: subject.hasMentionTime ? page.rows.map(mentionTime).filter((time) => time !== undefined) : undefined,
-    sources: (page.filter.sources ?? []).map(Number).filter(Number.isSafeInteger),
+    // A source that cannot be asked for exactly would be left out of every part.
+    sources: sources.every(Number.isSafeInteger) ? sources : [],
     signpost: state.signpost ?? 0,
   })
+  const limit = parts[0]?.kind === 'exact' ? Math.max(state.limit, mostRows) : state.limit
   const first = state.windows.length === 1 && Object.keys(window).length === 1
   const message = `${subject.operation}: ${why}; the rest is read in smaller parts, some rows twice.`
   return E.right([
-    { ...state, windows: [...parts, ...others], pass: newPass(state.from), flawed: false },
+    { ...state, limit, windows: [...parts, ...others], pass: newPass(state.from), flawed: false },
     [first ? warn(message) : { level: 'debug', message }],
   ])
 }
