@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
@@ -15,7 +16,10 @@ export const readText =
   (what: string, path: string): TaskEither<Failure, string> =>
   async () => {
     try {
-      return E.right((await readFile(path, 'utf8')).replace(/^\uFEFF/, ''))
+      const bytes = await readFile(path)
+      return isUtf8(bytes)
+        ? E.right(bytes.toString('utf8').replace(/^\uFEFF/, ''))
+        : E.left(configFailure(`The ${what} file ${path} is not UTF-8. Save it as such.`))
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
       return E.left(configFailure(`The ${what} file ${path} ${reasons[code] ?? `cannot be read (${code})`}.`))

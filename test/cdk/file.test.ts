@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { readJson, readStateFile } from '../../connector/cdk/file'
 
 const folder = mkdtempSync(join(tmpdir(), 'file-'))
-const file = (text: string) => {
+const file = (text: string | Uint8Array) => {
   const path = join(folder, `${Math.random()}.txt`)
   writeFileSync(path, text)
   return path
@@ -22,6 +22,8 @@ describe('readJson', () => {
     ['a folder', () => folder, 'is a folder'],
     ['an empty file', () => file(''), 'ends too early or is empty'],
     ['half of a file', () => file('{"access_token": "S3CR3T'), 'is not JSON'],
+    ['another alphabet', () => file(Buffer.from('{"a": "caf\xe9 S3CR3T"}', 'latin1')), 'is not UTF-8'],
+    ['UTF-16', () => file(Buffer.from('\uFEFF{"a": "S3CR3T"}', 'utf16le')), 'is not UTF-8'],
     ['a slip', () => file('{\n  "a": tru\n}'), 'line 2'],
   ])('says what is wrong with %s', async (_, path, expected) => {
     const name = path()
