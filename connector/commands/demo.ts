@@ -30,13 +30,13 @@ export const demo = command({
   name: 'demo',
   summary: 'Shows the connector at work on a service of its own: sync, change, sync again, verify.',
   options: {
-    reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; 20000 unless told' },
+    reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; 10000 unless told' },
   },
   examples: ['feedback demo', 'feedback demo --reviews 2000'],
   notes: `Writes ${path} and nothing else into this folder; what stood there is replaced. The report goes into a fresh folder of the system's temporary files; the last line names it. Exit status: 0, or 1 if a check failed.`,
   run: async (io, { options }) => {
     const begun = Date.now()
-    const reviews = Number(options.reviews ?? 20_000)
+    const reviews = Number(options.reviews ?? 10_000)
     if (!Number.isInteger(reviews) || reviews < 1)
       throw misused(`--reviews must be a whole number from 1 on, not ${options.reviews}.`)
     io.progress('Starting a service on this machine…')

@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import type { Io } from '../cdk/cli'
+import { type Io, Stopped } from '../cdk/cli'
+import { configFailure } from '../cdk/failure'
 import { readJson } from '../cdk/file'
 import { untilStop } from '../cdk/stopping'
 import { inFile, orStop, runOrStop } from '../load'
@@ -34,10 +35,14 @@ export const takeIn = async (
   const wishes = Object.fromEntries([...(expected ?? [])].map(([stream, { wish }]) => [stream, wish]))
   const outcomes: Array<Saved> = []
   const counts = new Map<string, number>()
-  for (const input of files.length === 0 ? [io.stdin] : files.map(fileBytes)) {
+  const inputs =
+    files.length === 0 ? [{ name: 'stdin', bytes: io.stdin }] : files.map((name) => ({ name, bytes: fileBytes(name) }))
+  for (const { name, bytes } of inputs) {
+    let empty = true
     const saver = await saveTo(snapshot, { now: Date.now, wishes, history })
-    const lines = unpacked(untilStop(io.stop, input))
+    const lines = unpacked(untilStop(io.stop, bytes))
     for await (const message of incoming(lines, { now: Date.now, expected, own: ownStreams })) {
+      if (message._tag !== 'Log') empty = false
       if (message._tag === 'Log') io.warn(message.message)
       if (message._tag === 'Records') {
         const count = (counts.get(message.stream) ?? 0) + message.rows.length
@@ -47,6 +52,8 @@ export const takeIn = async (
       await saver.write(message)
     }
     outcomes.push(...(await saver.finish()))
+    if (empty)
+      throw new Stopped(configFailure(`${name} holds no messages to take in. Look at what should have written them.`))
   }
   return outcomes
 }

@@ -70,6 +70,14 @@ describe('feedback snapshot', () => {
     expect(JSON.parse(outcome.stdout)).toMatchObject([{ stream: 'reviews', status: 'incomplete', records: 2 }])
   })
 
+  it.each(['', 'Traceback (most recent call last):\n'])(
+    'says so where there is nothing to take in: %j',
+    async (text) => {
+      const outcome = await runVerb(snapshot, ['--db', path('nothing.duckdb')], text)
+      expect(outcome).toMatchObject({ status: 1, stderr: expect.stringContaining('stdin holds no messages') })
+    },
+  )
+
   it('leaves alone what is no snapshot', async () => {
     const text = written('notes.txt', 'some notes, not a database')
     expect((await runVerb(snapshot, ['--db', text], messages)).stderr).toContain('is not a DuckDB file')
@@ -180,7 +188,7 @@ describe('feedback verify', () => {
     const told = await runVerb(verify, ['--db', broken])
     expect(told.status).toBe(1)
     expect(told.stdout).toContain('reviews: id 1 has rating 9.0')
-    expect(told.stdout).toContain('1 of 18 checks failed.')
+    expect(told.stdout).toMatch(/1 of \d+ checks failed\./)
     const { stdout, status: failed } = await runVerb(verify, ['--db', broken, '--json'])
     expect(failed).toBe(1)
     expect(JSON.parse(stdout).filter(({ ok }: { ok: boolean }) => !ok)).toMatchObject([
