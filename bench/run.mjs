@@ -40,7 +40,9 @@ const serve = async () => {
 }
 
 const bench = async (folder, server) => {
-  const chosen = wanted(rows).map(([key, row]) => ({ key, pages: pages * (row.scale ?? 1), results: [], ...row }))
+  const chosen = wanted(rows)
+    .filter(([, row]) => row.prepare?.() ?? true)
+    .map(([key, row]) => ({ key, pages: pages * (row.scale ?? 1), results: [], ...row }))
   for (let round = 0; round < runs; round += 1)
     for (const { name, once, lines, run, pages, results } of chosen) {
       if (once && round > 0) continue
