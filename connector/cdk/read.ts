@@ -94,10 +94,7 @@ async function* readGroup<Env>(
       return
     }
     if (E.isLeft(turn.value)) {
-      for (const leg of legs.values()) {
-        yield* checkpoint(leg, run.now())
-        yield { _tag: 'Failed', stream: leg.name, failure: turn.value.left }
-      }
+      for (const leg of legs.values()) yield* failed(leg, run.now(), turn.value.left)
       return
     }
     yield* say(run, legs, turn.value.right)
@@ -112,7 +109,7 @@ const pull = async (
 ): Promise<IteratorResult<E.Either<Failure, Reading>>> =>
   feed.next().catch((error: unknown) => ({ done: false, value: E.left(unexpected(error)) }))
 
-function* say<Env>(run: Run<Env>, legs: ReadonlyMap<string, Leg>, reading: Reading): Generator<Message> {
+function* say<Env>(run: Run<Env>, legs: Map<string, Leg>, reading: Reading): Generator<Message> {
   if (reading._tag === 'Note') {
     yield { _tag: 'Log', level: reading.level, message: reading.message }
     return
@@ -121,6 +118,11 @@ function* say<Env>(run: Run<Env>, legs: ReadonlyMap<string, Leg>, reading: Readi
   if (leg === undefined) return
   if (reading._tag === 'Rows') {
     yield* records(leg, reading.rows, run.now())
+    return
+  }
+  if (reading._tag === 'Failed') {
+    legs.delete(leg.name)
+    yield* failed(leg, run.now(), reading.failure)
     return
   }
   leg.pending = O.some(reading.state)
@@ -134,6 +136,11 @@ function* records(leg: Leg, rows: ReadonlyArray<Row>, at: number): Generator<Mes
   leg.running = true
   leg.count += rows.length
   yield { _tag: 'Records', stream: leg.name, rows, at }
+}
+
+function* failed(leg: Leg, at: number, failure: Failure): Generator<Message> {
+  yield* checkpoint(leg, at)
+  yield { _tag: 'Failed', stream: leg.name, failure }
 }
 
 /** Says the newest state, unless it is word for word the last one said: clients drop the counts of a repeated one. */

@@ -25,6 +25,8 @@ export type Reading =
   | { readonly _tag: 'Rows'; readonly stream: string; readonly rows: ReadonlyArray<Row> }
   | { readonly _tag: 'Checkpoint'; readonly stream: string; readonly state: () => unknown }
   | { readonly _tag: 'Note'; readonly level: Level; readonly message: string }
+  /** This stream alone ends here; the others of the pass go on. */
+  | { readonly _tag: 'Failed'; readonly stream: string; readonly failure: Failure }
 
 /** One pass over the service that feeds every selected stream of it. `Env`: what it reads from. */
 export type Reader<Env, Item> = {

@@ -42,22 +42,20 @@ type Leg<Item> = {
 /** Reads an export once for all the streams that want something of it; each gets what lies after its own cursor. */
 export const exportReader = <Item>(operation: Export<Item>): Reader<Source, Item> => ({
   name: operation.name,
-  read: (source) => (demands) =>
-    pipe(
-      demands,
-      E.traverseArray((demand) => legOf(source, demand)),
-      E.match(
-        (failure): Feed<Failure, Reading> => items(E.left(failure)),
-        (legs) => readLegs(operation, source, legs),
-      ),
-    ),
+  read: (source) => (demands) => {
+    const { left: failed, right: legs } = RA.separate(demands.map((demand) => legOf(source, demand)))
+    const told = items<Failure, Reading>(...failed.map((reading) => E.right(reading)))
+    return legs.length === 0 ? told : andThen(() => readLegs(operation, source, legs))(told)
+  },
 })
 
-const legOf = <Item>(source: Source, demand: Demand<Item>): E.Either<Failure, Leg<Item>> =>
+/** A stream whose state cannot be read fails alone. */
+const legOf = <Item>(source: Source, demand: Demand<Item>): E.Either<Reading, Leg<Item>> =>
   pipe(
     standingOf(demand.stream, demand.state),
-    E.map((held) =>
-      legFrom(source, demand, demand.syncMode === 'full_refresh' ? { ...fresh, marker: held.marker } : held),
+    E.bimap(
+      (failure) => ({ _tag: 'Failed', stream: demand.stream, failure }),
+      (held) => legFrom(source, demand, demand.syncMode === 'full_refresh' ? { ...fresh, marker: held.marker } : held),
     ),
   )
 

@@ -7,7 +7,8 @@ import * as t from 'io-ts'
 import { toInstant } from '../api/model/scalar'
 import type { Cut } from '../api/page'
 import type { Failure } from '../cdk/failure'
-import { andThen, chain, drain, following, items } from '../cdk/feed'
+import { andThen, chain, drain, type Feed, following, items } from '../cdk/feed'
+import type { Row } from '../cdk/message'
 import type { JsonSchema } from '../cdk/schema'
 import type { Demand, Reader, Reading, Stream } from '../cdk/stream'
 import { deletionExport } from './deleted-reviews'
@@ -54,36 +55,61 @@ const tombstoneReader = (deletedAt: DeletedAt, attributes: ReadonlyArray<string>
     const own = demands.find(({ stream }) => stream === 'reviews')
     if (own === undefined) return reviewExport.read(source)(demands)
     const before = deletionsBefore(own)
-    return following(readDeletions(source, own, before), (deletions) => {
-      const reviews = exportReader({ ...reviewOperation, item: outliving(deletions, reviewOperation.item) }).read(
-        source,
-      )(demands)
-      // Built when it is wanted: most checkpoints are never sent, this one's successor below always is.
-      let last = (): object => ({})
-      return pipe(
-        reviews,
-        chain((reading) => {
-          if (reading._tag !== 'Checkpoint' || reading.stream !== own.stream) return [reading]
-          const reached = () => reading.state() as object
-          last = reached
-          const state = () => (O.isNone(before) ? reached() : { ...reached(), deletions: before.value })
-          return [{ ...reading, state }]
-        }),
-        andThen(() => {
-          const rows = [...deletions.held].map(([id, at]) => tombstone(id, at, deletedAt, attributes))
-          const state = () => {
-            const reached = last()
-            return { ...reached, deletions: deletions.state ?? cursorOf(reached) }
-          }
-          return items<Failure, Reading>(
-            E.right({ _tag: 'Rows', stream: own.stream, rows }),
-            E.right({ _tag: 'Checkpoint', stream: own.stream, state }),
-          )
-        }),
-      )
-    })
+    const fail = (failure: Failure): Feed<Failure, Reading> =>
+      items<Failure, Reading>(E.right({ _tag: 'Failed', stream: own.stream, failure }))
+    return following<Failure, Feed<Failure, Reading>, Reading>(
+      pipe(
+        readDeletions(source, own, before),
+        TE.match(
+          (failure) =>
+            pipe(
+              fail(failure),
+              andThen(() => reviewExport.read(source)(demands.filter((demand) => demand !== own))),
+            ),
+          (deletions) =>
+            readReviews(source, demands, own, before, deletions, (id, at) => tombstone(id, at, deletedAt, attributes)),
+        ),
+        TE.fromTask,
+      ),
+      (feed) => feed,
+    )
   },
 })
+
+/** The reviews, then what is left of the deletions. */
+const readReviews = (
+  source: Source,
+  demands: ReadonlyArray<Demand<ReviewItem>>,
+  own: Demand<ReviewItem>,
+  before: O.Option<unknown>,
+  deletions: Deletions,
+  toRow: (id: string, at: number) => Row,
+): Feed<Failure, Reading> => {
+  const reviews = exportReader({ ...reviewOperation, item: outliving(deletions, reviewOperation.item) })
+  // Built when it is wanted: most checkpoints are never sent, this one's successor below always is.
+  let last = (): object => ({})
+  return pipe(
+    reviews.read(source)(demands),
+    chain((reading) => {
+      if (reading._tag !== 'Checkpoint' || reading.stream !== own.stream) return [reading]
+      const reached = () => reading.state() as object
+      last = reached
+      const state = () => (O.isNone(before) ? reached() : { ...reached(), deletions: before.value })
+      return [{ ...reading, state }]
+    }),
+    andThen(() => {
+      const rows = [...deletions.held].map(([id, at]) => toRow(id, at))
+      const state = () => {
+        const reached = last()
+        return { ...reached, deletions: deletions.state ?? cursorOf(reached) }
+      }
+      return items<Failure, Reading>(
+        E.right({ _tag: 'Rows', stream: own.stream, rows }),
+        E.right({ _tag: 'Checkpoint', stream: own.stream, state }),
+      )
+    }),
+  )
+}
 
 /** Where the deletions stood; where tombstones were not wanted before, at the cursor of the reviews. */
 const deletionsBefore = ({ state, syncMode }: Demand<ReviewItem>): O.Option<unknown> => {
@@ -109,6 +135,7 @@ const readDeletions = (
   return pipe(
     deletionExport.read(source)([{ ...own, state: before, attributes: O.none, project }]),
     drain((reading) => {
+      if (reading._tag === 'Failed') return TE.left(reading.failure)
       if (reading._tag === 'Checkpoint') state = reading.state()
       return TE.right(undefined)
     }),

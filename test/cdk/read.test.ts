@@ -126,6 +126,23 @@ describe('read', () => {
     ])
   })
 
+  it('ends the one that its reader gives up, and says nothing of it after that', async () => {
+    const gone: E.Either<Failure, Reading> = E.right({ _tag: 'Failed', stream: 'a', failure: transientFailure('gone') })
+    const shared = reader([rows('a', 1), state('a', 1), gone, rows('a', 2), rows('b', 3), state('a', 2), state('b', 3)])
+    expect(brief(await collect(base([numbers('a', shared), numbers('b', shared)])))).toEqual([
+      'a started',
+      'b started',
+      'a running',
+      'a 1 records',
+      'a state 1 after 1',
+      'a failed Transient',
+      'b running',
+      'b 1 records',
+      'b state 3 after 1',
+      'b finished',
+    ])
+  })
+
   it('ends a stream whose reader throws as our fault', async () => {
     const messages = await collect(base([numbers('a', reader(['throw']))]))
     expect(brief(messages)).toEqual(['a started', 'a failed System'])

@@ -63,12 +63,13 @@ describe('a stream that is refused ends alone', () => {
     streams: streams.map(({ name }) => ({ stream: { name, json_schema: {} }, sync_mode: 'incremental' })),
   })
 
-  const airbyte = async (config: string) => {
-    const { status, stdout } = await runVerb(read, ['--config', config, '--catalog', catalog], { fail })
+  const airbyte = async (config: string, state: unknown = []) => {
+    const args = ['--config', config, '--catalog', catalog, '--state', file(state)]
+    const { status, stdout } = await runVerb(read, args, { fail })
     const statuses = airbyteLines(stdout).flatMap(({ trace }) =>
       trace?.stream_status === undefined
         ? []
-        : [[trace.stream_status.status, trace.stream_status.stream_descriptor.name]],
+        : [[trace.stream_status.status, trace.stream_status.stream_descriptor.name] as const],
     )
     const ended = (as: string) => statuses.flatMap(([status, name]) => (status === as ? [name] : [])).sort()
     return {
@@ -118,5 +119,35 @@ describe('a stream that is refused ends alone', () => {
     const { complete, errors } = await airbyte(config)
     expect(complete).toEqual(['categories', 'deleted_reviews', 'sources'])
     expect(errors.filter((error) => error.startsWith('entities.from_reviews: export reviews: '))).toHaveLength(3)
+  })
+
+  it.each(['separate', 'tombstones'])('one whose state is wrong ends alone, with deletes: %s', async (deletes) => {
+    const config = file({ ...configured(sandbox.url, await someone()), deletes })
+    const wrong = ['reviews', 'review_contents', 'comments'].map((name) => ({
+      type: 'STREAM',
+      stream: { stream_descriptor: { name }, stream_state: { modifiedTimeFrom: 'yesterday', fromDate: 'yesterday' } },
+    }))
+    const { complete, incomplete, errors } = await airbyte(config, wrong)
+    expect(incomplete).toEqual(['comments', 'review_contents', 'reviews'])
+    expect(complete).toEqual(without(incomplete))
+    expect(errors.sort()).toEqual(
+      incomplete.map((name) => expect.stringMatching(`^The state of ${name} is wrong: (modifiedTimeFrom|fromDate) `)),
+    )
+  })
+
+  it('reviews alone end where deletions are refused that they should mark', async () => {
+    const stop = (seen: Seen, response: ServerResponse) => {
+      const stopped = at('/api/reputation/v1/deleted-reviews')(seen)
+      if (stopped) faults['answers 403']?.(response)
+      return stopped
+    }
+    const { url } = await gate(sandbox.url, stop)
+    const config = file({ ...configured(url, await someone()), deletes: 'tombstones' })
+    const cursor = { modifiedTimeFrom: '2020-01-01T00:00:00.000Z' }
+    const state = [{ type: 'STREAM', stream: { stream_descriptor: { name: 'reviews' }, stream_state: cursor } }]
+    const { complete, incomplete, records } = await airbyte(config, state)
+    expect(incomplete).toEqual(['deleted_reviews', 'reviews'])
+    expect(complete).toEqual(without(incomplete))
+    expect([...records]).toEqual(expect.arrayContaining(['locations', 'review_contents', 'comments']))
   })
 })

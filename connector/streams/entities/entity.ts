@@ -1,10 +1,11 @@
+import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { filterFrom } from '../../api/scan/cursor'
 import type { Failure } from '../../cdk/failure'
-import { andThen, chain, type Feed, following, mapFailure } from '../../cdk/feed'
+import { andThen, chainEither, type Feed, following, mapFailure } from '../../cdk/feed'
 import type { Demand, Reading } from '../../cdk/stream'
 import { standingOf } from '../export-state'
 import { reviewExport } from '../reviews'
@@ -130,13 +131,14 @@ const searched = (
         project: () => [],
       },
     ]),
-    mapFailure(ofSearch),
-    chain((reading): ReadonlyArray<Reading> => {
-      if (reading._tag !== 'Checkpoint') return []
+    chainEither((reading): E.Either<Failure, ReadonlyArray<Reading>> => {
+      if (reading._tag === 'Failed') return E.left(reading.failure)
+      if (reading._tag !== 'Checkpoint') return E.right([])
       last = reading.state
       const write = underWay()
-      return [{ _tag: 'Checkpoint', stream, state: () => write(reading.state()) }]
+      return E.right([{ _tag: 'Checkpoint', stream, state: () => write(reading.state()) }])
     }),
+    mapFailure(ofSearch),
     andThen(() => asFound(last())),
   )
 }
