@@ -171,16 +171,24 @@ export const main = (name: keyof typeof programs): void => {
   }
   process.stderr.on('error', () => undefined)
   const crashed = new Promise<never>((_, reject) => process.on('uncaughtException', reject))
+  /** To exit drops what a slow reader of stderr has not taken yet. */
+  const told = (): Promise<unknown> =>
+    Promise.race([
+      new Promise((resolve) => process.stderr.write('', resolve)),
+      new Promise((resolve) => setTimeout(resolve, patience).unref()),
+    ])
   const finish = async () => {
     const status = await run(name, programs[name], io, process.argv.slice(2), crashed)
     await out.flush()
     return status
   }
-  finish().then(
-    (status) => (caught === undefined ? process.exit(status) : die(caught)),
-    (error: unknown) => {
+  finish()
+    .catch((error: unknown) => {
       if ((error as NodeJS.ErrnoException).code !== 'EPIPE') warn(unexpected(error).message)
-      process.exit(1)
-    },
-  )
+      return undefined
+    })
+    .then(async (status) => {
+      await told()
+      return status === undefined || caught === undefined ? process.exit(status ?? 1) : die(caught)
+    })
 }

@@ -8,7 +8,7 @@ import type { Failure } from './cdk/failure'
 import { type Connected, connect } from './connect'
 import type { DestinationConfig } from './destination-config'
 import { acceptingApi } from './sinks/accepting-api'
-import { type Ledger, openLedger, readOnly } from './sinks/ledger'
+import { type Ledger, lookAtLedger, openLedger } from './sinks/ledger'
 import { resending, resendPolicy } from './sinks/resend'
 import type { Target } from './sinks/target'
 
@@ -47,10 +47,7 @@ export const wireDestination = (
 const ledgerOf = ({ reconcile, base_url, dry_run }: DestinationConfig): TE.TaskEither<Failure, O.Option<Ledger>> =>
   reconcile.ledger_path === undefined
     ? TE.right(O.none)
-    : pipe(
-        openLedger(reconcile.ledger_path, base_url),
-        TE.map((ledger) => O.some(dry_run ? readOnly(ledger) : ledger)),
-      )
+    : pipe((dry_run ? lookAtLedger : openLedger)(reconcile.ledger_path, base_url), TE.map(O.some))
 
 const toTarget = (
   config: DestinationConfig,
@@ -77,6 +74,7 @@ const toTarget = (
   maxVisitAge: config.max_visit_age_days * 86_400_000,
   ledger,
   maxDeactivationsPercent: config.max_deactivations_percent,
+  dryRun: config.dry_run,
   warn,
 })
 

@@ -1,5 +1,6 @@
 import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
 import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { configFailure, type Failure } from '../cdk/failure'
@@ -34,9 +35,8 @@ export const readLedger = (
   baseUrl: string,
   text: string,
 ): E.Either<Failure, ReadonlyMap<string, Place>> => {
-  const lines = text.split('\n').slice(0, -1)
-  const [head, ...entries] = lines.map(valueOf)
-  if (lines.length === 0) return E.right(new Map())
+  if (text === '') return E.right(new Map())
+  const [head, ...entries] = text.split('\n').slice(0, -1).map(valueOf)
   if (!Head.is(head)) return wrong(path, 'is no ledger of this destination. Name another file')
   if (head.base_url !== baseUrl)
     return wrong(path, `is the ledger of ${head.base_url}, not of ${baseUrl}. Name a file of its own for each service`)
@@ -52,28 +52,36 @@ export const readLedger = (
 
 const lineOf = (value: unknown): string => `${JSON.stringify(value)}\n`
 
+const unusable = (path: string, verb: string, error: unknown): E.Either<Failure, never> =>
+  wrong(path, `cannot be ${verb} (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`)
+
+/** A ledger that is only looked at; one that is missing is empty. */
+export const lookAtLedger =
+  (path: string, baseUrl: string): TaskEither<Failure, Ledger> =>
+  async () => {
+    const text = await readFile(path, 'utf8').then(E.right, (error: NodeJS.ErrnoException) =>
+      error.code === 'ENOENT' ? E.right('') : unusable(path, 'read', error),
+    )
+    return pipe(
+      text,
+      E.flatMap((read) => readLedger(path, baseUrl, read)),
+      E.map((active) => ({ active, note: async () => undefined })),
+    )
+  }
+
 /** Opens a ledger, made if it is missing, and writes it anew without what no longer counts. */
 export const openLedger =
   (path: string, baseUrl: string): TaskEither<Failure, Ledger> =>
   async () => {
+    const found = await lookAtLedger(path, baseUrl)()
+    if (E.isLeft(found)) return found
+    const { active } = found.right
+    const entries = [...active.values()].map((place) => lineOf({ ...place, active: true }))
     try {
-      const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') return ''
-        throw error
-      })
-      const active = readLedger(path, baseUrl, text)
-      if (E.isLeft(active)) return active
-      const entries = [...active.right.values()].map((place) => lineOf({ ...place, active: true }))
       await writeFile(`${path}.new`, [lineOf({ base_url: baseUrl }), ...entries].join(''), { flush: true })
       await rename(`${path}.new`, path)
-      return E.right({
-        active: active.right,
-        note: (noted) => appendFile(path, noted.map(lineOf).join(''), { flush: true }),
-      })
     } catch (error) {
-      return wrong(path, `cannot be read and written (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`)
+      return unusable(path, 'written', error)
     }
+    return E.right({ active, note: (noted) => appendFile(path, noted.map(lineOf).join(''), { flush: true }) })
   }
-
-/** A ledger that is only looked at. */
-export const readOnly = (ledger: Ledger): Ledger => ({ ...ledger, note: async () => undefined })

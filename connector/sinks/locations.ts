@@ -8,7 +8,7 @@ import { configFailure, type Failure } from '../cdk/failure'
 import { type Answer, type Columns, type Note, type Prepared, type Rest, sink } from '../cdk/sink'
 import { locationAnswer } from './location-answer'
 import { checkMapping, mapper } from './mapping'
-import { approve, keyOf, type Place, type Plan, placeOf, plan } from './plan'
+import { approve, keyOf, type Place, type Plan, placeOf, plan, titleOf } from './plan'
 import { isThere, refused } from './refused'
 import type { Target } from './target'
 import { isTombstone } from './tombstone'
@@ -110,7 +110,7 @@ const noting = (level: Note['level'], message: string): E.Either<Failure, Rest<L
   E.right({ ...nothing, notes: [{ level, message }] })
 
 /** Deactivates what the ledger has and a complete list has not. */
-const reconcile = ({ ledger, maxDeactivationsPercent }: Target, list: List, whole: boolean) => {
+const reconcile = ({ ledger, maxDeactivationsPercent, dryRun }: Target, list: List, whole: boolean) => {
   if (O.isNone(ledger)) return E.right(nothing)
   if (!whole)
     return noting('warn', 'locations: the input was no complete list, so nothing is deactivated that it does not name.')
@@ -125,7 +125,7 @@ const reconcile = ({ ledger, maxDeactivationsPercent }: Target, list: List, whol
     approve(made, active.size, maxDeactivationsPercent),
     E.map(() => ({
       items: made.deactivations.map((place) => ({ item: toDeactivation(place), key: keyOf(place) })),
-      notes: notesOf(made),
+      notes: notesOf(made, dryRun),
     })),
   )
 }
@@ -136,17 +136,17 @@ const toDeactivation = ({ code, codeType }: Place): Location => ({
   active: false,
 })
 
-const notesOf = ({ creates, updates, deactivations }: Plan): ReadonlyArray<Note> => {
+/** `whole`: each location, and not only those that are to go. */
+const notesOf = ({ creates, updates, deactivations }: Plan, whole: boolean): ReadonlyArray<Note> => {
   const each = (verb: string, places: ReadonlyArray<Place>): ReadonlyArray<Note> =>
-    places.map((place) => ({ level: 'info', message: `locations: ${verb} ${keyOf(place)}` }))
+    places.map((place) => ({ level: 'info', message: `locations: ${verb} ${titleOf(place)}` }))
   const count = (places: ReadonlyArray<Place>, what: string) => `${places.length} ${what}`
   return [
     {
       level: 'info',
       message: `locations: ${count(creates, 'created')}, ${count(updates, 'updated')}, ${count(deactivations, 'to deactivate')}.`,
     },
-    ...each('create', creates),
-    ...each('update', updates),
+    ...(whole ? [...each('create', creates), ...each('update', updates)] : []),
     ...each('deactivate', deactivations),
   ]
 }

@@ -14,6 +14,9 @@ export const placeOf = ({ code, codeType }: Pick<Location, 'code' | 'codeType'>)
 export const keyOf = ({ code, codeType }: Place): string =>
   codeType === null ? code : JSON.stringify([code, codeType])
 
+/** The same for people to read. */
+export const titleOf = ({ code, codeType }: Place): string => (codeType === null ? code : `${code} (${codeType})`)
+
 /** A complete list against what was accepted before. */
 export type Plan = {
   readonly creates: ReadonlyArray<Place>

@@ -21,5 +21,7 @@ export type Target = {
   /** Which locations were accepted before; none: nothing is deactivated but what says so. */
   readonly ledger: Option<Ledger>
   readonly maxDeactivationsPercent: number
+  /** Nothing is sent, so that the whole plan is to be told. */
+  readonly dryRun: boolean
   readonly warn: (message: string) => void
 }

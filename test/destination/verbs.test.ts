@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import type { Command } from '../../connector/cdk/cli'
@@ -286,6 +286,18 @@ describe('write', () => {
 })
 
 describe('target-feedback', () => {
+  it('tells all of a long plan before it ends, and leaves no ledger where nothing was sent', async () => {
+    const ledger = fresh('ledger')
+    const given = file(
+      config({ url: 'http://127.0.0.1:9', accessToken: 'a-token' }, { reconcile: { ledger_path: ledger } }),
+    )
+    const stdin = textOf(streamOf(singer, 'locations', 'code', sites(0, 3000)))
+    const ran = await start('target-feedback', ['--config', given, '--dry-run'], { stdin }).ended
+    expect([ran.status, ran.stdout, existsSync(ledger)]).toEqual([0, '', false])
+    expect(ran.stderr.match(/INFO locations: create W\d+$/gm)).toHaveLength(3000)
+    expect(ran.stderr).toMatch(/INFO locations: 3000 received, 3000 would be sent, 0 rejected\.\n$/)
+  })
+
   const targeting = (args: ReadonlyArray<string>, stdin = '', env = {}): Promise<Outcome> =>
     runVerb(target, args, { stdin, env, fail: targetFail })
 

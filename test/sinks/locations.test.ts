@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
@@ -6,7 +6,7 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { Location, LocationSyncResult } from '../../connector/api/model/location'
-import { openLedger, readLedger } from '../../connector/sinks/ledger'
+import { lookAtLedger, openLedger, readLedger } from '../../connector/sinks/ledger'
 import { locationAnswer } from '../../connector/sinks/location-answer'
 import { locations } from '../../connector/sinks/locations'
 import { approve, keyOf, type Place, plan } from '../../connector/sinks/plan'
@@ -138,6 +138,7 @@ describe('a ledger', () => {
     ['all but a line that was cut off', `${text({ ...place('A'), active: true })}{"code":"B","co`, ['A']],
     ['another service', '{"base_url":"https://other.example.com"}\n', 'https://other.example.com'],
     ['another file', 'id,name\n', 'no ledger'],
+    ['another file of one line without an end', '{"a":1}', 'no ledger'],
     ['damage', `${text('x')}${JSON.stringify({ ...place('A'), active: true })}\n`, 'line 2'],
   ])('reads %s', (_, given, said) => {
     const read = readLedger('ledger', url, given)
@@ -157,6 +158,19 @@ describe('a ledger', () => {
     const second = await openLedger(path, url)()
     expect(E.isRight(second) && [...second.right.active.values()]).toEqual([place('A', 'x')])
     expect(readFileSync(path, 'utf8')).toBe(text({ ...place('A', 'x'), active: true }))
+  })
+
+  it('is neither made nor changed by who only looks at it', async () => {
+    const missing = join(folder, 'missing')
+    expect(await lookAtLedger(missing, url)()).toMatchObject(E.right({ active: new Map() }))
+    expect(existsSync(missing)).toBe(false)
+    const path = join(folder, 'looked-at')
+    const torn = `${text({ ...place('A'), active: true })}{"code":"B","co`
+    writeFileSync(path, torn)
+    const looked = await lookAtLedger(path, url)()
+    if (E.isRight(looked)) await looked.right.note([{ ...place('C'), active: true }])
+    expect(E.isRight(looked) && [...looked.right.active.keys()]).toEqual(['A'])
+    expect(readFileSync(path, 'utf8')).toBe(torn)
   })
 
   it('is not made over another file', async () => {
@@ -211,7 +225,7 @@ describe('reconciling', () => {
     const { gone, notes, noted } = await reconciling(held, [...full, { code: 'D' }], true)
     expect(gone).toEqual([{ code: 'C', codeType: 'x', active: false }])
     expect(notes).toContain('locations: 1 created, 2 updated, 1 to deactivate.')
-    expect(notes).toContain('locations: deactivate ["C","x"]')
+    expect(notes).toContain('locations: deactivate C (x)')
     expect(noted).toEqual(['A true', 'B true', 'D true'])
   })
 

@@ -15,6 +15,7 @@ export const targetWith = (more: Partial<Target> = {}): Target => ({
   maxVisitAge: 30 * 86_400_000,
   ledger: O.none,
   maxDeactivationsPercent: 10,
+  dryRun: false,
   warn: () => undefined,
   ...more,
 })
