@@ -241,15 +241,13 @@ describe('what it says', () => {
     expect(failure).toContain('(400)')
   })
 
-  test('a source beyond 2^53 is not left out where the export is cut by source', async () => {
+  test('the default selection of sources in an echo is not taken for all there are', async () => {
     const service = simulate({ ...fair, rows: 300, order: 'random' }, 1)
     const limits: number[] = []
     const { ids } = await collect(
       (request) => {
         limits.push(request.limit)
-        return TE.map((page: Page) => ({ ...page, filter: { sources: [1, 2, 3, 4, 5, 2 ** 53] } }))(
-          service.reviews(request),
-        )
+        return TE.map((page: Page) => ({ ...page, filter: { sources: [1, 2, 3] } }))(service.reviews(request))
       },
       { hasMentionTime: false },
     )

@@ -121,11 +121,8 @@ const halved = (subject: Subject, memory: Memory, state: State, page: Page, why:
   const [window, ...others] = state.windows
   if (window === undefined) return E.right([state, []])
   memory.restart()
-  const sources = (page.filter.sources ?? []).map(Number)
   const parts = cut(subject.filters, window, {
     mentions: subject.hasMentionTime ? page.rows.map(mentionTime).filter((time) => time !== undefined) : undefined,
-    // A source that cannot be asked for exactly would be left out of every part.
-    sources: sources.every(Number.isSafeInteger) ? sources : [],
     signpost: state.signpost ?? 0,
   })
   const limit = parts[0]?.kind === 'exact' ? Math.max(state.limit, mostRows) : state.limit

@@ -28,12 +28,13 @@ export const within = (filters: Filters, { kind: _, ...bounds }: Window): Filter
 export type Glimpse = {
   /** Mention times of some of its rows, milliseconds; `undefined` where the export has none. */
   readonly mentions: ReadonlyArray<number> | undefined
-  /** The sources it was read from, where they are known. */
-  readonly sources: ReadonlyArray<number>
   readonly signpost: number
 }
 
-/** The windows that together hold all of `window`: by mention time, else by source, else the exact way. */
+/**
+ * The windows that together hold all of `window`: by mention time, else by the sources that were asked for, else the exact
+ * way. The sources of an echo that nobody asked for are a default selection, which need not name all.
+ */
 export const cut = (filters: Filters, window: Window, glimpse: Glimpse): ReadonlyArray<Window> => {
   const halves =
     glimpse.mentions === undefined ? [] : byMention({ ...filters, ...window }, glimpse.mentions, glimpse.signpost)
@@ -42,7 +43,7 @@ export const cut = (filters: Filters, window: Window, glimpse: Glimpse): Readonl
     const parts = halves.map((half): Window => ({ ...window, ...half }))
     return first ? [...parts, { ...window, kind: 'sweep' }] : parts
   }
-  const sources = window.sources ?? filters.sources ?? glimpse.sources
+  const sources = window.sources ?? filters.sources ?? []
   const middle = Math.ceil(sources.length / 2)
   return sources.length > 1
     ? [sources.slice(0, middle), sources.slice(middle)].map((half): Window => ({ ...window, sources: half }))

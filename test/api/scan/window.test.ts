@@ -4,7 +4,7 @@ import { toInstant, toMillis } from '../../../connector/api/model/scalar'
 import { cut, type Window, whole, within } from '../../../connector/api/scan/window'
 
 const at = Date.UTC(2026, 0, 1)
-const glimpse = { mentions: [at, at + 10_000, at + 20_000], sources: [] as number[], signpost: at + 30_000 }
+const glimpse = { mentions: [at, at + 10_000, at + 20_000], signpost: at + 30_000 }
 const parts = (windows: ReadonlyArray<Window>): ReadonlyArray<Window> => windows.filter(({ kind }) => kind !== 'sweep')
 
 /** Whether a service serves a mention time for a window; whether bounds are inclusive is not known. */
@@ -59,18 +59,20 @@ describe('a window that could not be certified', () => {
       mentionTimeAfter: toInstant(at - 1),
       mentionTimeBefore: toInstant(at + 1),
     }
-    const [first, second] = cut({}, instant, { ...glimpse, mentions: [at], sources: [1, 2, 3] })
+    const filters = { sources: [1, 2, 3] }
+    const [first, second] = cut(filters, instant, { ...glimpse, mentions: [at] })
     expect(first?.sources).toEqual([1, 2])
     expect(second?.sources).toEqual([3])
-    expect(cut({}, second ?? whole, { ...glimpse, mentions: [at], sources: [1, 2, 3] })).toEqual([
+    expect(cut(filters, second ?? whole, { ...glimpse, mentions: [at] })).toEqual([
       { ...instant, sources: [3], kind: 'exact' },
     ])
   })
 
-  test('of an export without mention times is cut by source at once', () => {
-    const deletions = { ...glimpse, mentions: undefined, sources: [7, 8] }
-    expect(cut({}, whole, deletions).map(({ sources }) => sources)).toEqual([[7], [8]])
+  test('of an export without mention times is cut by the sources asked for at once', () => {
+    const deletions = { ...glimpse, mentions: undefined }
+    expect(cut({ sources: [7, 8] }, whole, deletions).map(({ sources }) => sources)).toEqual([[7], [8]])
     expect(cut({ sources: [7] }, whole, deletions)).toEqual([{ kind: 'exact' }])
+    expect(cut({}, whole, deletions)).toEqual([{ kind: 'exact' }])
   })
 
   test('is not cut by mention time where the service does not heed the bounds', () => {
