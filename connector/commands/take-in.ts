@@ -52,7 +52,7 @@ export const takeIn = async (
       await saver.write(message)
     }
     outcomes.push(...(await saver.finish()))
-    if (empty)
+    if (empty && !io.stop.aborted)
       throw new Stopped(configFailure(`${name} holds no messages to take in. Look at what should have written them.`))
   }
   return outcomes

@@ -1,9 +1,20 @@
 import type { Span } from '../cdk/json-span'
 import type { Change, Message } from '../cdk/message'
 
+/** Singer's way to replace a table: what follows is of this version; once `active`, rows of older ones go. */
+export type Version = {
+  readonly _tag: 'Version'
+  readonly stream: string
+  readonly version: number
+  readonly active: boolean
+}
+
+/** What comes in: what a run says, and what only foreign taps do. */
+export type Incoming = Message | Version
+
 /** What one line of a protocol says. Records stay single here; `incoming` puts those that follow one another together. */
 export type Said =
-  | Message
+  | Incoming
   | {
       readonly _tag: 'Record'
       readonly stream: string

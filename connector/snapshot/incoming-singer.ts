@@ -2,7 +2,7 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
-import { membersIn, textAt, valueAt } from '../cdk/json-span'
+import { membersIn, numberOf, textAt, valueAt } from '../cdk/json-span'
 import type { JsonSchema } from '../cdk/schema'
 import { type Line, type Protocol, type Said, warning } from './incoming-line'
 import { JsonText } from './json-text'
@@ -19,7 +19,7 @@ const Schema = t.intersection([
 export const singerLines = (now: () => number): Protocol => {
   const open = new Set<string>()
   const bookmarks = new Map<string, string>()
-  const versions = new Set<string>()
+  const versions = new Map<string, number>()
   let syncing: unknown = null
 
   const schema = ({ bytes, members }: Line): ReadonlyArray<Said> => {
@@ -59,7 +59,13 @@ export const singerLines = (now: () => number): Protocol => {
       throw new Stopped(configFailure(`A RECORD of the stream ${stream} comes before its SCHEMA. The tap is at fault.`))
     const extracted = Date.parse(textAt(bytes, members.get('time_extracted')) ?? '')
     const at = Number.isNaN(extracted) ? now() : extracted
-    return [{ _tag: 'Record', stream, json: bytes.subarray(data.start, data.end), at: Math.trunc(at) }]
+    const version = numberOf(bytes, members.get('version'))
+    const changed = Number.isSafeInteger(version) && versions.get(stream) !== version
+    if (changed) versions.set(stream, version)
+    return [
+      ...(changed ? [{ _tag: 'Version', stream, version, active: false } as const] : []),
+      { _tag: 'Record', stream, json: bytes.subarray(data.start, data.end), at: Math.trunc(at) },
+    ]
   }
 
   const state = ({ bytes, members }: Line): ReadonlyArray<Said> => {
@@ -83,12 +89,11 @@ export const singerLines = (now: () => number): Protocol => {
   }
 
   const activate = ({ bytes, members }: Line): ReadonlyArray<Said> => {
-    const stream = textAt(bytes, members.get('stream')) ?? ''
-    if (versions.has(stream)) return []
-    versions.add(stream)
-    return [
-      warning(`${stream} sends ACTIVATE_VERSION, which is passed over: rows of an older version stay in the table.`),
-    ]
+    const stream = textAt(bytes, members.get('stream'))
+    const version = numberOf(bytes, members.get('version'))
+    return stream !== undefined && open.has(stream) && Number.isSafeInteger(version)
+      ? [{ _tag: 'Version', stream, version, active: true }]
+      : [warning('An ACTIVATE_VERSION of no known stream or version is passed over.')]
   }
 
   return {

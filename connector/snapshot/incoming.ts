@@ -1,9 +1,9 @@
 import { membersOf, textAt } from '../cdk/json-span'
 import { linesOf } from '../cdk/lines-of'
-import type { Message, Row } from '../cdk/message'
+import type { Row } from '../cdk/message'
 import type { ExpectedStreams } from './configured-catalog'
 import { airbyteLines } from './incoming-airbyte'
-import { type Protocol, type Said, warning } from './incoming-line'
+import { type Incoming, type Protocol, type Said, warning } from './incoming-line'
 import { singerLines } from './incoming-singer'
 
 export type IncomingOptions = {
@@ -19,7 +19,7 @@ export type IncomingOptions = {
 export async function* incoming(
   input: AsyncIterable<Uint8Array>,
   { expected, own = new Map(), now }: IncomingOptions,
-): AsyncIterable<Message> {
+): AsyncIterable<Incoming> {
   let protocol: Protocol | undefined
   let count = 0
   for await (const lines of linesOf(input)) {
@@ -42,7 +42,7 @@ export async function* incoming(
 }
 
 /** Records of one stream and time that follow one another become one message. */
-function* together(said: ReadonlyArray<Said>): Iterable<Message> {
+function* together(said: ReadonlyArray<Said>): Iterable<Incoming> {
   let rows: Array<Row> = []
   let last: { readonly stream: string; readonly at: number } | undefined
   for (const one of said) {

@@ -16,7 +16,9 @@ export type Load = {
   /** As text, to tell whether a stream that starts again has changed. */
   schema: string
   table: Table
-  readonly destination: Destination
+  destination: Destination
+  /** Rows of older versions go with the next commit. */
+  activated: boolean
   readonly cursor: Column | undefined
   readonly started: number
   status: Status
@@ -68,6 +70,7 @@ export const openLoad = (
       schema: JSON.stringify(info.schema),
       table,
       destination: target,
+      activated: false,
       cursor,
       started: now,
       status: 'running',

@@ -1,8 +1,9 @@
 import { Stopped } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
-import type { Message, Row } from '../cdk/message'
+import type { Row } from '../cdk/message'
 import { closeAbandonedLoads, type Status } from './books'
 import type { Wish } from './destination'
+import type { Incoming, Version } from './incoming-line'
 import { toText } from './json-text'
 import { type Load, openLoad, redeclare } from './load'
 import { allowLoading, allowMerging } from './memory'
@@ -32,7 +33,7 @@ export type Saved = {
 
 export type Saver = {
   /** Takes one message; settles once there is room for the next. Rejects with `Stopped`. */
-  readonly write: (message: Message) => Promise<void>
+  readonly write: (message: Incoming) => Promise<void>
   /** Commits what is left. A stream that has not finished is incomplete. */
   readonly finish: () => Promise<ReadonlyArray<Saved>>
 }
@@ -114,7 +115,20 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
     await commit()
   }
 
-  const take = async (message: Message): Promise<void> => {
+  const turnTo = async ({ stream, version, active }: Version): Promise<void> => {
+    const load = loadOf(stream)
+    if (version < load.destination.generation) return
+    if (version > load.destination.generation) {
+      await commit()
+      load.destination = { ...load.destination, generation: version }
+    }
+    if (!active) return
+    Object.assign(load, { activated: true, dirty: true })
+    await commit()
+    load.activated = false
+  }
+
+  const take = async (message: Incoming): Promise<void> => {
     switch (message._tag) {
       case 'Started': {
         const { name, schema } = message.stream
@@ -146,6 +160,8 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
       }
       case 'Waiting':
         return commit()
+      case 'Version':
+        return turnTo(message)
       case 'Running':
       case 'Log':
         return

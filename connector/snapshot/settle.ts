@@ -64,6 +64,7 @@ export const settle = async (
   for (const each of written) await merge(db, each, about)
   await keepOneVersion(db, written, about)
   for (const load of loads) {
+    if (load.activated) await activate(db, load, about, now)
     if (load.status === 'complete' && load.destination.minimum > 0) await endRefresh(db, load, about, now)
     if (load.state !== undefined) await writeState(db, load.stream, load.state, now)
     await continueLoad(db, load, spans.get(load.stream) ?? nothing, now)
@@ -112,6 +113,15 @@ const keepOneVersion = async (
   const parents = about.filter(({ table }) => table.name === parent)
   await db.run(newestVersions([...parents, ...children], batches))
   for (const child of children) await db.run(removeOutdated(child))
+}
+
+const activate = async (db: Database, load: Load, about: ReadonlyArray<Versioned>, now: number): Promise<void> => {
+  const { generation } = load.destination
+  await endRefresh(db, { ...load, destination: { ...load.destination, minimum: generation } }, about, now)
+  await db.run('UPDATE _streams SET generation = $generation::BIGINT WHERE stream = $stream', {
+    generation,
+    stream: load.stream,
+  })
 }
 
 const endRefresh = async (

@@ -167,7 +167,7 @@ describe('messages of another Singer tap', () => {
     const outcome = await runVerb(snapshot, ['--db', db], jsonLines(messages))
     expect(outcome).toMatchObject({
       status: 0,
-      stderr: expect.stringMatching(/ACTIVATE_VERSION, which is passed over/),
+      stdout: '',
     })
     expect(await rows(db, 'SELECT k, n, strftime(day, \'%d\') AS day FROM "public-numbers" ORDER BY k')).toEqual([
       { k: 1, n: 9, day: null },
@@ -177,6 +177,46 @@ describe('messages of another Singer tap', () => {
     expect(await rows(db, 'SELECT a FROM plain')).toEqual([{ a: 'x' }, { a: 'x' }])
     expect(await rows(db, `SELECT cursor_from, cursor_to FROM _loads WHERE stream = 'public-numbers'`)).toEqual([
       { cursor_from: '8', cursor_to: '10' },
+    ])
+    expect((await runVerb(verify, ['--db', db])).stdout).toContain('All checks passed.')
+  })
+
+  it('that activate a version replace what older versions left, and no more', async () => {
+    const db = path('versions.duckdb')
+    const table = schema('full', { k: { type: 'integer' } }, { key_properties: ['k'] })
+    const plain = schema('log', { a: { type: 'integer' } })
+    const run = (version: number, keys: ReadonlyArray<number>, active = true) => {
+      const activate = (stream: string) => ({ type: 'ACTIVATE_VERSION', stream, version })
+      return jsonLines([
+        table,
+        plain,
+        ...keys.map((k) => ({ type: 'RECORD', stream: 'full', record: { k }, version })),
+        ...keys.map((a) => ({ type: 'RECORD', stream: 'log', record: { a }, version })),
+        ...(active ? [activate('full'), activate('log')] : []),
+        { type: 'STATE', value: { bookmarks: {} } },
+      ])
+    }
+    const found = async () => [
+      (await rows(db, 'SELECT k FROM "full" ORDER BY k')).map(({ k }) => k),
+      (await rows(db, 'SELECT a FROM log ORDER BY a')).map(({ a }) => a),
+    ]
+    const load = async (...given: Parameters<typeof run>) =>
+      expect(await runVerb(snapshot, ['--db', db], run(...given))).toMatchObject({ status: 0 })
+    await load(1_700_000_000_000, [1, 2])
+    await load(1_700_000_000_000, [3])
+    expect(await found()).toEqual([
+      [1, 2, 3],
+      [1, 2, 3],
+    ])
+    await load(1_700_000_000_001, [2], false)
+    expect(await found()).toEqual([
+      [1, 2, 3],
+      [1, 2, 2, 3],
+    ])
+    await load(1_700_000_000_001, [2, 4])
+    expect(await found()).toEqual([
+      [2, 4],
+      [2, 2, 4],
     ])
     expect((await runVerb(verify, ['--db', db])).stdout).toContain('All checks passed.')
   })

@@ -2,9 +2,9 @@ import * as fc from 'fast-check'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { Stopped } from '../../connector/cdk/cli'
-import type { Message } from '../../connector/cdk/message'
 import type { ExpectedStreams } from '../../connector/snapshot/configured-catalog'
 import { incoming } from '../../connector/snapshot/incoming'
+import type { Incoming } from '../../connector/snapshot/incoming-line'
 
 const seed = 20261121
 
@@ -23,8 +23,8 @@ async function* inChunks(bytes: Uint8Array, size: number): AsyncIterable<Uint8Ar
 }
 
 /** The messages of an input, or why it was refused; whatever else is thrown is a crash. */
-const read = async (bytes: Uint8Array, size: number): Promise<ReadonlyArray<Message> | string> => {
-  const messages: Message[] = []
+const read = async (bytes: Uint8Array, size: number): Promise<ReadonlyArray<Incoming> | string> => {
+  const messages: Incoming[] = []
   try {
     for await (const message of incoming(inChunks(bytes, size), { now: () => 7, expected })) messages.push(message)
   } catch (error) {

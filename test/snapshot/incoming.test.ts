@@ -7,6 +7,7 @@ import { wholeOf } from '../../connector/cdk/lines'
 import type { Message } from '../../connector/cdk/message'
 import { type ExpectedStreams, expectedStreams } from '../../connector/snapshot/configured-catalog'
 import { incoming } from '../../connector/snapshot/incoming'
+import type { Incoming } from '../../connector/snapshot/incoming-line'
 import { toText } from '../../connector/snapshot/json-text'
 
 const seed = 20261121
@@ -43,17 +44,17 @@ const read = async (
   cuts: ReadonlyArray<number> = [],
   expected: ExpectedStreams | undefined = catalog(),
 ) => {
-  const messages: Array<Message> = []
+  const messages: Array<Incoming> = []
   for await (const message of incoming(chunks(text, cuts), { now: () => 7, ...(expected && { expected }) }))
     messages.push(message)
   return messages
 }
 
-const records = (messages: ReadonlyArray<Message>) =>
+const records = (messages: ReadonlyArray<Incoming>) =>
   messages.flatMap((message) =>
     message._tag === 'Records' ? message.rows.map(({ json }) => Buffer.from(json).toString()) : [],
   )
-const tags = (messages: ReadonlyArray<Message>) => messages.map(({ _tag }) => _tag)
+const tags = (messages: ReadonlyArray<Incoming>) => messages.map(({ _tag }) => _tag)
 
 describe('Airbyte lines', () => {
   it('are read back as the messages our own encoder made them from', async () => {
@@ -122,7 +123,7 @@ describe('Airbyte lines', () => {
   it('of a stream outside the catalog, or without a catalog, end the run and say what to do', async () => {
     const line = '{"type":"RECORD","record":{"stream":"other","data":{"id":1},"emitted_at":3}}\n'
     await expect(read(line)).rejects.toThrow(/stream other, which the catalog does not have/)
-    const none: Array<Message> = []
+    const none: Array<Incoming> = []
     await expect(
       (async () => {
         for await (const message of incoming(chunks(line), { now: () => 7 })) none.push(message)
@@ -131,7 +132,7 @@ describe('Airbyte lines', () => {
   })
 
   it('give the stream its schema where a CATALOG comes among them', async () => {
-    const messages: Array<Message> = []
+    const messages: Array<Incoming> = []
     const lines = [
       {
         type: 'CATALOG',
