@@ -62,7 +62,7 @@ describe.each(['named in the config', 'found in the reviews'])('every stream, wi
       start_date: '2010-01-01T00:00:00Z',
       page_size: 40,
       entities: { entity_ids: ['10'], ...entities },
-      feedback_filters: { per_page: 35, days: 3650 },
+      feedback_filters: { per_page: how === 'named in the config' ? 50 : 100, days: 3650 },
       feedback_lookback_days: 400,
     })
   }
