@@ -2,7 +2,6 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
-import { toInstant } from '../api/model/scalar'
 import type { Cut, FetchPage } from '../api/page'
 import { type ScanItem, type ScanStart, scan, scopeOf } from '../api/scan'
 import { filterFrom, nextCursor, slackBehind } from '../api/scan/cursor'
@@ -14,6 +13,7 @@ import { andThen, chain, type Feed, items } from '../cdk/feed'
 import type { Row } from '../cdk/message'
 import type { Demand, Reader, Reading } from '../cdk/stream'
 import type { Scanned } from './entities/seen'
+import { noticing, warnings } from './export-notes'
 import { fresh, type Standing, settled, standingOf, underWay } from './export-state'
 import { partitionWindows } from './partition'
 import { selecting } from './selecting'
@@ -185,55 +185,3 @@ const checkpoint = <Item>(source: Source, digest: string, leg: Leg<Item>, { last
       ? () => underWay(leg.standing, source.startDate, digest, marker())
       : () => settled(after(source, leg, last), source.startDate, digest),
 })
-
-/** Said once, with the last item, when the service's time is known. */
-const warnings = <Item>(
-  { demand, standing }: Leg<Item>,
-  digest: string,
-  { last }: ScanItem,
-): ReadonlyArray<Reading> => {
-  if (last === undefined) return []
-  const warn = (message: string): Reading => ({ _tag: 'Note', level: 'warn', message })
-  const changed = O.isSome(standing.filters) && standing.filters.value !== digest
-  const ahead = O.isSome(standing.cursor) && standing.cursor.value > last.signpost
-  return [
-    ...(changed
-      ? [
-          warn(
-            `${demand.stream}: the filters of the config have changed since the last run. What they newly let through is read only where it changes from now on; refresh the stream to read it all.`,
-          ),
-        ]
-      : []),
-    ...(ahead && O.isSome(standing.cursor)
-      ? [
-          warn(
-            `${demand.stream}: its cursor ${toInstant(standing.cursor.value)} lies ahead of the service's time, so nothing is read until then. If that is a mistake, refresh the stream.`,
-          ),
-        ]
-      : []),
-  ]
-}
-
-/** Passes pages on and keeps what is worth a warning, each once: attributes nobody declared, a filter that was not applied. */
-const noticing = (fetch: FetchPage): { readonly fetch: FetchPage; readonly drain: () => ReadonlyArray<string> } => {
-  const known = new Set<string>()
-  const fresh: string[] = []
-  const notice = (message: string) => {
-    if (known.has(message)) return
-    known.add(message)
-    fresh.push(message)
-  }
-  return {
-    fetch: (request) => async () => {
-      const answer = await fetch(request)()
-      if (E.isRight(answer)) {
-        for (const path of answer.right.unknown)
-          notice(`The service sent an attribute this version does not know: ${path}.`)
-        for (const key of answer.right.narrowed ?? [])
-          notice(`The service applied a narrower ${key} than was asked for: what it leaves out is not read.`)
-      }
-      return answer
-    },
-    drain: () => fresh.splice(0),
-  }
-}
