@@ -74,7 +74,7 @@ export type Sight = {
   readonly loose: boolean
   /** These are the rows of the page before, though the offset is another. */
   readonly same: boolean
-  /** By the answer's own word a page may hold more rows than came (Scrolling rule). */
+  /** By the answer's own word a page may hold more rows than came (Scrolling rule), and none so long was full before. */
   readonly scant: boolean
   /** How many rows lie between the last row of this page and the last row read. */
   readonly behind: number

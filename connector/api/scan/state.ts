@@ -29,6 +29,8 @@ export type State = {
   readonly windows: ReadonlyArray<Window>
   readonly pass: Pass
   readonly longest: number
+  /** The longest page that held all the rows it was asked for. */
+  readonly fullest: number
   readonly limit: number
   /** The service is still believed to serve in the order of modifiedTime. */
   readonly sorted: boolean
@@ -61,6 +63,7 @@ export const begin = (start: {
     windows: start.windows,
     pass: newPass(from),
     longest: 0,
+    fullest: 0,
     limit: start.limit,
     sorted: start.sorted,
     flawed: false,
@@ -122,6 +125,7 @@ export const fromMarker = (marker: Marker): State => ({
   windows: marker.windows,
   pass: { ...marker.pass, from: toMillis(marker.pass.from), emptyAt: marker.pass.emptyAt, repeats: 0 },
   longest: marker.longest,
+  fullest: 0,
   limit: marker.limit,
   sorted: marker.sorted,
   flawed: marker.flawed,

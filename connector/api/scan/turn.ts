@@ -33,7 +33,7 @@ export const turn =
       overlap: overlapNow(state),
       part: isCut(state),
       same: state.pass.offset > 0 && rows.length > 0 && memory.isLast(rows),
-      scant: page.filter.limit != null && rows.length < page.filter.limit,
+      scant: page.filter.limit != null && rows.length < page.filter.limit && rows.length !== state.fullest,
       loose: state.flawed && state.windows[0]?.kind === 'sweep',
       behind: isOrdered(state) ? Math.max(0, Math.round(end - (places[places.length - 1] ?? end))) : 0,
       reached: Math.min(state.signpost ?? 0, state.reached ?? Number.NEGATIVE_INFINITY),
@@ -76,6 +76,7 @@ const arrive = (subject: Subject, state: State, page: Page, now: number): readon
       ...state,
       signpost: post,
       longest: lengthNow(state, page),
+      fullest: page.rows.length >= state.limit ? Math.max(state.fullest, page.rows.length) : state.fullest,
       reached: Number.isFinite(reached) ? Math.max(state.reached ?? reached, reached) : state.reached,
       newest: page.rows.reduce(
         (time, { modifiedTime }) =>
