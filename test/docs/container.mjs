@@ -24,10 +24,15 @@ export const readEnv = (file) =>
   )
 
 /**
- * Runs on this machine what the image would run: its entry point or another of its commands, with only the given
+ * Runs on this machine what the image would run: its entry point, another of its commands or a shell, with only the given
  * environment, and paths below a mount turned into those of this machine.
  */
 export const runContainer = ({ entrypoint = 'source-feedback', args, env, mounts }, stdio) => {
+  const options = { cwd: home('empty'), env: { PATH: process.env.PATH, ...env }, stdio }
+  if (entrypoint === 'sh') {
+    const moved = (text) => mounts.reduce((all, { source, target }) => all.replaceAll(target, volume(source)), text)
+    return spawnSync('sh', args.map(moved), options)
+  }
   const here = (text) => {
     const mount = mounts.find(({ target }) => text === target || text.startsWith(`${target}/`))
     return mount === undefined ? text : volume(mount.source) + text.slice(mount.target.length)
@@ -35,9 +40,5 @@ export const runContainer = ({ entrypoint = 'source-feedback', args, env, mounts
   const lost = args.find((arg) => arg.startsWith('/') && here(arg) === arg)
   if (lost !== undefined) fail(`${lost} is below no mount`)
   const program = join(process.env.STANDIN_BUILD, 'bin', `${entrypoint}.js`)
-  return spawnSync(process.execPath, [program, ...args.map(here)], {
-    cwd: home('empty'),
-    env: { PATH: process.env.PATH, ...env },
-    stdio,
-  })
+  return spawnSync(process.execPath, [program, ...args.map(here)], options)
 }

@@ -54,7 +54,7 @@ const runPage = (page: string): Promise<{ readonly status: number | null; readon
 const read = (name: string) => readFileSync(join(files.path, name), 'utf8')
 const text = (name: string) => readFileSync(join(docs, name), 'utf8')
 
-describe('the commands of', () => {
+describe('the commands of', { timeout: 180_000 }, () => {
   it('docker.md', async () => {
     const { status, output } = await runPage('docker.md')
     expect([status, output]).toEqual([0, expect.stringMatching(/SUCCEEDED[\s\S]*SUCCEEDED[\s\S]*count/)])
@@ -69,7 +69,14 @@ describe('the commands of', () => {
 
   it('kubernetes.md', async () => {
     const { status, output } = await runPage('kubernetes.md')
-    expect([status, output]).toEqual([0, expect.stringMatching(/^reviews +complete/m)])
+    expect([status, output]).toEqual([0, expect.stringMatching(/^reviews +complete[\s\S]*^reviews +complete/m)])
+    const shares = [0, 1, 2, 3].map((index) => read(`stand-in/volumes/feedback/share-${index}.jsonl`))
+    const ids = shares.map((share) =>
+      [...share.matchAll(/"stream":"reviews".*?"data":\{"id":(\d+)/g)].map(([, id]) => id),
+    )
+    const since = (await sandbox.truth()).reviews.filter(({ modifiedTime }) => modifiedTime >= '2024-01-01')
+    expect([...new Set(ids.flat())].sort()).toEqual(since.map(({ id }) => String(id)).sort())
+    expect(Math.max(...ids.map(({ length }) => length))).toBeLessThan(since.length)
   })
 
   it('snapshot.md', async () => {
