@@ -7,6 +7,7 @@ import type { Arrivals } from './cdk/write/arrivals'
 import { deadLetterFile, noDeadLetters } from './cdk/write/dead-letters'
 import { until } from './cdk/write/until'
 import type { DestinationConfig } from './destination-config'
+import { smallOldHeap } from './heap'
 import { runOrStop } from './load'
 import { sinks } from './sinks'
 import { onReject, type WiredDestination, wireDestination } from './wire-destination'
@@ -39,6 +40,7 @@ export const runWrite = async (
   const wired = await runOrStop(wireDestination(config, (message) => log('warn', message), options))
   const { dry_run, dead_letter_path, batch_size, max_batch_age_seconds, rate_limit } = config
   const quiet = wired.onWait((time) => log('info', `The service makes us wait until ${new Date(time).toISOString()}.`))
+  smallOldHeap()
   try {
     const written = await write({
       arrivals: (halt) => arrivals(until(halt, io.stdin)),

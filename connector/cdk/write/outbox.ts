@@ -75,8 +75,8 @@ export const outbox = ({ sink, size, maxAge, slots, now, after, before, changed 
     hurried = hurried && pool.length > 0
     return batch
   }
-  const mayLaunch = (): boolean =>
-    !stopped && pool.length > 0 && (pool.length >= count || bytes >= size.bytes || isRipe())
+  const isFull = (): boolean => pool.length >= count || bytes >= size.bytes
+  const mayLaunch = (): boolean => !stopped && pool.length > 0 && (isFull() || isRipe())
 
   const isTurn = (): boolean => {
     const ahead = before.filter((box) => !box.isEmpty())
@@ -99,6 +99,8 @@ export const outbox = ({ sink, size, maxAge, slots, now, after, before, changed 
 
   const pump: Outbox['pump'] = (rest = false) => {
     resting = resting || rest
+    // Asked for each record, most of which only join those that wait for the alarm.
+    if (callOff !== undefined && !resting && !hurried && !isFull()) return
     while (launch());
     const oldest = pool[0]
     if (stopped || resting || callOff !== undefined || oldest === undefined) return
