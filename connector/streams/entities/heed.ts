@@ -37,7 +37,7 @@ const ofAnotherTime = ({ from, to }: Ask): ApiError => ({
 })
 
 /** A sign that an answer may not be to the request: what in the service's habits it goes against. */
-type Sign = { readonly habit: 'time' | 'names'; readonly error: ApiError }
+type Sign = { readonly habit: 'time' | 'names' | 'members'; readonly error: ApiError }
 
 /**
  * Holds each answer against its request and asks twice more where it seems to be another's. Nobody promises that the echo is
@@ -59,12 +59,14 @@ export const heeding = (fetch: Fetch): Fetch => {
       : []
   }
 
-  const ofEntity = ({ ids }: Ask, { listings }: ListPage): ReadonlyArray<Sign> => {
-    const habit = 'names'
+  const ofEntity = ({ kind, ids }: Ask, { listings }: ListPage): ReadonlyArray<Sign> => {
     const [id = '', ...others] = ids
-    if (listings.some((listing) => ids.includes(listing.id))) habits.set(habit, true)
+    if (listings.some((listing) => ids.includes(listing.id))) habits.set('names', true)
     if (others.length > 0 || listings.some((listing) => listing.id === id)) return []
-    return listings.some((listing) => asked.has(listing.id)) ? [{ habit, error: another }] : []
+    // What is listed of a roll-up may be what it is made of, and that may have been asked for too.
+    return listings.length === 1 && listings.some((listing) => asked.has(listing.id))
+      ? [{ habit: kind === 'entity' ? 'members' : 'names', error: another }]
+      : []
   }
 
   const attempt = (request: Ask, tries: number): TaskEither<ApiError, ListPage> =>

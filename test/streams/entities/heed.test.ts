@@ -68,6 +68,11 @@ describe('three times in vain', () => {
     expect(count).toBe(4)
   })
 
+  it('it is taken as it is where it is of a roll-up, which may list what it is made of', async () => {
+    const { told, count } = await course([ask('1'), { ...ask('7'), kind: 'entity' }], page('1'))
+    expect([told[1], count]).toEqual([E.right(page('1')), 4])
+  })
+
   it('it is taken as it is where the service never told what was asked', async () => {
     const { told, count } = await course([ask('1'), ask('1', june)], page('1', { from: 0, to: january.to }))
     expect(told.every((one) => E.isRight(one))).toBe(true)
