@@ -2,21 +2,19 @@ import {
   type DuckDBAppender,
   type DuckDBConnection,
   DuckDBInstance,
-  type DuckDBPreparedStatement,
   type DuckDBType,
   type DuckDBValue,
-  type JS,
 } from '@duckdb/node-api'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import type { Failure } from '../cdk/failure'
+import { type Cell, type Cells, toCells } from './cells'
 import { openingFailure } from './opening-failure'
+import { preparing } from './prepared'
 
 export type { DuckDBAppender, DuckDBValue } from '@duckdb/node-api'
+export type { Cell, Cells } from './cells'
 
-/** A value as `query` gives it: integers as a number where that is exact, else as a bigint; JSON as its text. */
-export type Cell = JS
-export type Cells = Readonly<Record<string, Cell>>
 /** An answer that comes chunk by chunk (2,048 rows): each row's values in the order of `names` and `types`. */
 export type Answer = {
   readonly names: ReadonlyArray<string>
@@ -119,28 +117,6 @@ const overInstance = async (
   }
 }
 
-/** More would be of tables that have changed since. */
-const kept = 64
-
-/** Statements that are prepared once; they hold the file open until they are forgotten. */
-const preparing = (connection: DuckDBConnection) => {
-  const statements = new Map<string, DuckDBPreparedStatement>()
-  const forget = () => {
-    for (const statement of statements.values()) statement.destroySync()
-    statements.clear()
-  }
-  const run: Database['run'] = async (sql, values, types) => {
-    const held = statements.get(sql)
-    if (held === undefined && statements.size >= kept) forget()
-    const statement = held ?? (await connection.prepare(sql))
-    statements.set(sql, statement)
-    if (values !== undefined) statement.bind(values, types)
-    await statement.run()
-    statement.clearBindings()
-  }
-  return { run, forget }
-}
-
 const overConnection = (
   path: string,
   connection: DuckDBConnection,
@@ -179,17 +155,6 @@ const overConnection = (
       }
     },
   }
-}
-
-const toCells = (row: Cells): Cells =>
-  Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toCell(value)]))
-
-const toCell = (value: Cell): Cell => {
-  if (typeof value === 'bigint')
-    return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER ? Number(value) : value
-  if (Array.isArray(value)) return value.map(toCell)
-  if (value === null || typeof value !== 'object' || value instanceof Date || value instanceof Uint8Array) return value
-  return toCells(value) as { [key: string]: Cell }
 }
 
 /** A name as SQL writes it. */
