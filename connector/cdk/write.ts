@@ -1,15 +1,16 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { Stopped } from './cli'
-import { configFailure, type Failure, systemFailure, transientFailure, unexpected } from './failure'
-import type { Columns, Inlet, OpenSink, Prepared } from './sink'
+import { configFailure, type Failure, systemFailure, unexpected } from './failure'
+import type { OpenSink } from './sink'
 import { type Account, type Accounts, accounts } from './write/accounts'
 import type { Arrival } from './write/arrival'
 import type { Arrivals } from './write/arrivals'
 import type { DeadLetters } from './write/dead-letters'
 import { openBoxes } from './write/outbox'
-import { judgeWhole, type RejectPolicy, type Tally } from './write/reject-policy'
+import type { RejectPolicy, Tally } from './write/reject-policy'
 import type { Final } from './write/settle'
+import { type Source, sourcesInto } from './write/sources'
 
 export type Write = {
   /** What comes in; it is to end once `halt` is aborted. */
@@ -39,12 +40,6 @@ export type Written = {
   readonly tallies: ReadonlyMap<string, Tally>
 }
 
-type Source = {
-  readonly inlet: Inlet
-  readonly prepare: (record: Columns) => E.Either<string, Prepared<unknown>>
-  ending?: 'whole' | 'complete' | 'broken'
-}
-
 /** How much may be read ahead of what is acknowledged: batches beyond those under way, and bytes. */
 const ahead = { batches: 2, bytes: 64_000_000 }
 
@@ -55,7 +50,7 @@ const ahead = { batches: 2, bytes: 64_000_000 }
 export const write = async (run: Write): Promise<Written> => {
   const halt = new AbortController()
   const failures: Array<Failure> = []
-  const sources = new Map<string, Source>()
+  const sources = sourcesInto(run.sinks)
   let wake: () => void = () => undefined
   let unanswerable: O.Option<unknown> = O.none
 
@@ -107,14 +102,13 @@ export const write = async (run: Write): Promise<Written> => {
   const step = (arrival: Arrival): void => {
     switch (arrival._tag) {
       case 'Opened': {
-        const source = openSource(run.sinks, arrival.inlet)
-        if (E.isLeft(source)) fail(source.left)
-        else sources.set(arrival.inlet.id, source.right)
+        const opened = sources.open(arrival.inlet)
+        if (E.isLeft(opened)) fail(opened.left)
         books.open(arrival.inlet)
         break
       }
       case 'Record': {
-        const source = sources.get(arrival.inlet)
+        const source = sources.find(arrival.inlet)
         if (source === undefined) fail(systemFailure(`The stream ${arrival.inlet} was not opened.`))
         else take(source, arrival)
         break
@@ -124,12 +118,9 @@ export const write = async (run: Write): Promise<Written> => {
         books.answer()
         break
       case 'Completed':
-      case 'Broken': {
-        const source = sources.get(arrival.inlet)
-        if (source !== undefined)
-          source.ending = arrival._tag === 'Broken' ? 'broken' : arrival.whole ? 'whole' : 'complete'
+      case 'Broken':
+        sources.end(arrival)
         break
-      }
       case 'Skipped':
         run.log('warn', arrival.message)
     }
@@ -159,8 +150,7 @@ export const write = async (run: Write): Promise<Written> => {
   /** What the input as a whole calls for; its rejections are no record's, so they only fail the run. */
   const finish = async (): Promise<void> => {
     for (const [name, sink] of run.sinks) {
-      const into = [...sources.values()].filter(({ inlet }) => inlet.object === name)
-      const rest = sink.finish(into.length > 0 && into.every(({ ending }) => ending === 'whole'))
+      const rest = sink.finish(sources.isWhole(name))
       if (E.isLeft(rest)) {
         failures.push(rest.left)
         continue
@@ -197,11 +187,7 @@ export const write = async (run: Write): Promise<Written> => {
   }
   if (!halt.signal.aborted) await sendAll()
   if (!halt.signal.aborted) {
-    for (const { inlet, ending } of sources.values()) {
-      const verdict = judgeWhole(run.policy, inlet.name, books.tally(inlet.id))
-      if (O.isSome(verdict)) failures.push(verdict.value)
-      if (ending === undefined || ending === 'broken') failures.push(incomplete(inlet.name))
-    }
+    failures.push(...sources.failures(run.policy, books.tally))
     if (failures.length === 0) await finish()
   }
   await until(isIdle)
@@ -209,21 +195,5 @@ export const write = async (run: Write): Promise<Written> => {
   await books.settled().catch(() => undefined)
   run.stop.removeEventListener('abort', end)
   if (O.isSome(unanswerable)) throw unanswerable.value
-  return { failures, tallies: new Map([...sources.keys()].map((id) => [id, books.tally(id)])) }
+  return { failures, tallies: new Map(sources.ids().map((id) => [id, books.tally(id)])) }
 }
-
-const openSource = (sinks: Write['sinks'], inlet: Inlet): E.Either<Failure, Source> => {
-  const sink = sinks.get(inlet.object)
-  return sink === undefined
-    ? E.left(
-        configFailure(
-          `The stream ${inlet.name} goes to the object ${inlet.object}, which does not exist. Name it ${[...sinks.keys()].join(' or ')}.`,
-        ),
-      )
-    : E.map((prepare: Source['prepare']): Source => ({ inlet, prepare }))(sink.prepare(inlet))
-}
-
-const incomplete = (stream: string): Failure =>
-  transientFailure(
-    `${stream}: the input ended before the stream was complete. What its states cover is written; run again to go on from there.`,
-  )
