@@ -74,7 +74,7 @@ export const scan =
   (start: ScanStart): Feed<Failure, ScanItem> => {
     const resumed = O.toUndefined(start.marker)
     const memory = remember(resumed?.trail ?? [])
-    const ahead = pagesAhead(env.fetch)
+    const ahead = pagesAhead(env.fetch, env.now)
     const judged = turn({ ...env, ...start, rules }, memory)
 
     const item = (state: State, rows: ReadonlyArray<Cut>, notes: ReadonlyArray<Note>): ScanItem => ({

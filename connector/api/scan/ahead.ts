@@ -6,36 +6,47 @@ import type { FetchPage, Page } from '../page'
 export type PageRequest = Parameters<FetchPage>[0]
 
 /**
- * Fetches a page, and asks for those that will follow if all goes well; what is then not wanted is forgotten. Of those fewer
- * are asked for while pages lie here before they are wanted, since they would only fill the memory.
+ * Fetches a page, and asks for those that will follow if all goes well; what is then not wanted is forgotten. No more of them
+ * than it takes to keep us busy while an answer is on its way: others would only lie here and fill the memory.
  */
 export type Ahead = (request: PageRequest, following: ReadonlyArray<PageRequest>) => TaskEither<ApiError, Page>
 
-type Asked = { readonly page: Promise<Either<ApiError, Page>>; here: boolean }
+/** `now`: milliseconds. */
+export const pagesAhead = (fetch: FetchPage, now: () => number): Ahead => {
+  const underWay = new Map<string, Promise<Either<ApiError, Page>>>()
+  /** About the least that an answer takes of late: some take longer only because we were busy. */
+  let taking = Number.POSITIVE_INFINITY
+  /** About what we are busy with a page; unknown before the second. */
+  let busy: number | undefined
+  let handed: number | undefined
 
-export const pagesAhead = (fetch: FetchPage): Ahead => {
-  const underWay = new Map<string, Asked>()
-  let depth = 1
-  const ask = (request: PageRequest): Asked => {
+  const ask = (request: PageRequest): Promise<Either<ApiError, Page>> => {
     const key = JSON.stringify(request)
     const known = underWay.get(key)
     if (known !== undefined) return known
-    const asked: Asked = { page: fetch(request)(), here: false }
-    underWay.set(key, asked)
+    const asked = now()
+    const page = fetch(request)()
+    underWay.set(key, page)
     const arrived = () => {
-      asked.here = true
+      const took = now() - asked
+      taking = took < taking ? took : taking + (took - taking) / 16
     }
-    asked.page.then(arrived, arrived)
-    return asked
+    page.then(arrived, arrived)
+    return page
   }
   return (request, following) => async () => {
     const wanted = new Set([request, ...following].map((one) => JSON.stringify(one)))
     for (const key of underWay.keys()) if (!wanted.has(key)) underWay.delete(key)
-    const asked = ask(request)
-    depth = Math.max(1, asked.here ? depth - 1 : Math.min(depth * 2, following.length))
+    if (handed !== undefined) {
+      const spent = now() - handed
+      busy = busy === undefined ? spent : busy + (spent - busy) / 4
+    }
+    const answer = ask(request)
+    const depth = busy === undefined || busy <= 0 ? following.length : Math.max(1, Math.ceil(taking / busy))
     following.slice(0, depth).forEach(ask)
-    const page = await asked.page
+    const page = await answer
     underWay.delete(JSON.stringify(request))
+    handed = now()
     return page
   }
 }
