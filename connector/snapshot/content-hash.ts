@@ -27,9 +27,9 @@ export const contentHash = async ({ db }: Snapshot): Promise<ContentHash> => {
   return { hash: md5(tables.map(({ table, rows, hash }) => `${table} ${rows} ${hash}\n`).join('')), tables }
 }
 
-/** The sums of both halves of each row's hash: like the rows themselves, they have no order, and doubles do not cancel out. */
+/** The sums of both halves of each row's hash: like the rows themselves, they have no order, and doubles do not cancel out. Of unsigned integers DuckDB makes a rounded sum, which depends on the order. */
 const summed = ({ name, columns }: Table): string => `
-  SELECT count(*) AS rows, sum(md5_number_lower(row)::UHUGEINT)::VARCHAR AS low, sum(md5_number_upper(row)::UHUGEINT)::VARCHAR AS high
+  SELECT count(*) AS rows, sum(md5_number_lower(row)::HUGEINT)::VARCHAR AS low, sum(md5_number_upper(row)::HUGEINT)::VARCHAR AS high
   FROM (SELECT concat_ws('|', ${fingerprint(columns)}, epoch_us(_airbyte_extracted_at), _airbyte_meta, _airbyte_generation_id) AS row FROM ${quoted(name)})`
 
 const md5 = (text: string): string => createHash('md5').update(text).digest('hex')
