@@ -81,13 +81,17 @@ const ofMany = {
   '413': { fates: ['completes', 'completes', 'completes'] },
 } as const
 
+/** A refusal of an offset alone may mean that no row stands there: the pass looks whether its pages still join. */
+const ofPages = { '400': open('Config', /refuses the request.*\(400\)/) }
+
 const families: Readonly<Record<string, Family>> = {
-  reviews: { operation: 'exportReviews', streams: ['reviews'], cursor: start },
-  deletions: { operation: 'exportDeletedReviews', streams: ['deleted_reviews'], cursor: start },
+  reviews: { operation: 'exportReviews', streams: ['reviews'], cursor: start, expected: ofPages },
+  deletions: { operation: 'exportDeletedReviews', streams: ['deleted_reviews'], cursor: start, expected: ofPages },
   'parts of reviews': {
     operation: 'exportReviews',
     streams: ['review_sentiments', 'locations'],
     cursor: start,
+    expected: ofPages,
     // A review whose contents are null has no parts.
     kinds: kinds.filter((kind) => kind !== 'nulls'),
   },
@@ -107,6 +111,7 @@ const families: Readonly<Record<string, Family>> = {
     operation: 'exportReviews',
     streams: ['comments'],
     config: { ...named([], [], []), entities: { from_reviews: { locations: true } } },
+    expected: ofPages,
     // Nobody is seen in a review without its location.
     kinds: kinds.filter((kind) => kind !== 'nulls'),
   },
