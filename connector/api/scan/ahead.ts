@@ -14,9 +14,8 @@ export type Ahead = (request: PageRequest, following: ReadonlyArray<PageRequest>
 /** `now`: milliseconds. */
 export const pagesAhead = (fetch: FetchPage, now: () => number): Ahead => {
   const underWay = new Map<string, Promise<Either<ApiError, Page>>>()
-  /** About the least that an answer takes of late: some take longer only because we were busy. */
-  let taking = Number.POSITIVE_INFINITY
-  /** About what we are busy with a page; unknown before the second. */
+  /** About the least of late, since at times we do other things as well: what an answer takes, and what we do with a page. */
+  let taking: number | undefined
   let busy: number | undefined
   let handed: number | undefined
 
@@ -28,8 +27,7 @@ export const pagesAhead = (fetch: FetchPage, now: () => number): Ahead => {
     const page = fetch(request)()
     underWay.set(key, page)
     const arrived = () => {
-      const took = now() - asked
-      taking = took < taking ? took : taking + (took - taking) / 16
+      taking = least(taking, now() - asked)
     }
     page.then(arrived, arrived)
     return page
@@ -37,16 +35,17 @@ export const pagesAhead = (fetch: FetchPage, now: () => number): Ahead => {
   return (request, following) => async () => {
     const wanted = new Set([request, ...following].map((one) => JSON.stringify(one)))
     for (const key of underWay.keys()) if (!wanted.has(key)) underWay.delete(key)
-    if (handed !== undefined) {
-      const spent = now() - handed
-      busy = busy === undefined ? spent : busy + (spent - busy) / 4
-    }
+    if (handed !== undefined) busy = least(busy, now() - handed)
     const answer = ask(request)
-    const depth = busy === undefined || busy <= 0 ? following.length : Math.max(1, Math.ceil(taking / busy))
-    following.slice(0, depth).forEach(ask)
+    const depth = busy === undefined || busy === 0 ? following.length : Math.ceil((taking ?? busy) / busy)
+    following.slice(0, Math.max(1, depth)).forEach(ask)
     const page = await answer
     underWay.delete(JSON.stringify(request))
     handed = now()
     return page
   }
 }
+
+/** A minimum that forgets: it follows what is more by a sixteenth. */
+const least = (held: number | undefined, time: number): number =>
+  held === undefined || time < held ? time : held + (time - held) / 16
