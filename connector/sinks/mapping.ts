@@ -53,6 +53,11 @@ const inside = (columns: Columns, column: string): unknown => {
 /** How many forms of record are remembered. */
 const mostForms = 1000
 
+const isSame = (names: ReadonlyArray<string>, others: ReadonlyArray<string>): boolean => {
+  for (let index = 0; index < names.length; index += 1) if (names[index] !== others[index]) return false
+  return names.length === others.length
+}
+
 /** Finds where the attributes are, once for all records that have the same columns, as those of one stream mostly do. */
 const finder = (
   attributes: ReadonlyArray<readonly [attribute: string, convert: Convert]>,
@@ -71,7 +76,7 @@ const finder = (
     })
   return (columns) => {
     const names = Object.keys(columns)
-    if (names.length === last.length && names.every((name, index) => name === last[index])) return places
+    if (isSame(names, last)) return places
     const form = JSON.stringify(names)
     if (forms.size >= mostForms) forms.clear()
     last = names
@@ -94,6 +99,10 @@ export const mapper = <A>(
     for (const { attribute, convert, valueIn } of find(columns)) {
       const given = valueIn(columns)
       if (isBlank(given)) continue
+      if (convert === toText && typeof given === 'string') {
+        value[attribute] = given
+        continue
+      }
       const converted = convert(given)
       if (E.isRight(converted)) value[attribute] = converted.right
       else wrong.push(`${attribute}${columnIn(mapping, attribute)} ${converted.left}`)

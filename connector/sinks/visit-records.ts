@@ -17,6 +17,7 @@ const name = 'visit_records'
 
 /** A visit that has its id. */
 type Identified = VisitRecord & { readonly visitRecordId: string }
+const isIdentified = (visit: VisitRecord): visit is Identified => visit.visitRecordId != null
 
 /** Operation 4. A visit may be sent again when no answer came, since its id lets it count once. */
 export const visitRecords = sink<Target, VisitRecord>({
@@ -64,7 +65,8 @@ const preparer = ({ mapping, now, maxVisitAge, warn }: Target, inlet: Inlet) => 
     if (E.isLeft(made)) return made
     const visit = made.right
     if (visit.languageValue != null) heed(visit.languageValue)
-    const key = visit.visitRecordId ?? deriveId(inlet, columns)
+    if (isIdentified(visit)) return E.right({ item: visit, key: visit.visitRecordId })
+    const key = deriveId(inlet, columns)
     return E.right({ item: { ...visit, visitRecordId: key }, key })
   }
 }

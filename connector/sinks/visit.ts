@@ -25,15 +25,19 @@ const named = (visit: VisitRecord): VisitRecord => {
 const identified = (visit: VisitRecord): VisitRecord =>
   visit.customerUniqueId == null || visit.medicalRecordId == null ? visit : without(visit, 'customerUniqueId')
 
+const missingIn = (visit: VisitRecord, isNamed: boolean): string =>
+  [...(isNamed ? [] : ['name']), ...required.filter((attribute) => visit[attribute] == null)]
+    .map((attribute) => `${attribute} is missing`)
+    .join('; ')
+
 /** A visit, its time in UTC, as the service wants it; a Left says by attribute why it is not sent. Times in milliseconds. */
 export const toVisit = (
   mapped: VisitRecord,
   { now, maxAge }: { readonly now: number; readonly maxAge: number },
 ): E.Either<string, VisitRecord> => {
   const visit = identified(named(mapped))
-  const missing: Array<string> = required.filter((attribute) => visit[attribute] == null)
-  if (visit.name == null && visit.firstName == null && visit.lastName == null) missing.unshift('name')
-  if (missing.length > 0) return E.left(missing.map((attribute) => `${attribute} is missing`).join('; '))
+  const isNamed = visit.name != null || visit.firstName != null || visit.lastName != null
+  if (!isNamed || required.some((attribute) => visit[attribute] == null)) return E.left(missingIn(visit, isNamed))
   return visit.visitTime != null && now - Date.parse(visit.visitTime) > maxAge
     ? E.left(`visitTime is older than max_visit_age_days (${maxAge / day})`)
     : E.right(visit)
