@@ -88,7 +88,7 @@ export const comparisons = [
   { of: 'read', to: 'discard', figure: 'rate' },
   { of: 'all', to: 'read', figure: 'rate', atLeast: 0.5 },
   { of: 'late8', to: 'late', figure: 'rate', atLeast: 6 },
-  { of: 'write', to: 'post', figure: 'rate' },
+  { of: 'write', to: 'post', figure: 'rate', atLeast: 0.8 },
   { of: 'writeLarge', to: 'write', figure: 'peak', atMost: 1.1 },
   { of: 'snapshot', to: 'readJson', figure: 'rate', atLeast: 0.33 },
   { of: 'snapshot', figure: 'peak', atMost: 286 },
