@@ -50,7 +50,7 @@ export const wire = (config: SourceConfig, options: WireOptions = {}): E.Either<
   pipe(
     E.Do,
     E.bind('streams', () => streamsOf(config, options.deletedAt)),
-    E.chainFirst(() => checkPartition(config)),
+    E.chainFirst(() => checkTogether(config)),
     E.bind('connected', () => connect(config, options)),
     E.map(({ streams, connected }) => ({
       streams,
@@ -60,12 +60,24 @@ export const wire = (config: SourceConfig, options: WireOptions = {}): E.Either<
     })),
   )
 
-const checkPartition = ({ partition }: SourceConfig): E.Either<Failure, void> =>
-  partition !== undefined && partition.index >= partition.count
+/** What keys must not say together. */
+const checkTogether = ({
+  partition,
+  mention_time_after: after,
+  mention_time_before: before,
+}: SourceConfig): E.Either<Failure, void> => {
+  if (partition !== undefined && partition.index >= partition.count)
+    return E.left(
+      configFailure(`The config is wrong: partition.index must be less than partition.count (${partition.count}).`),
+    )
+  return after !== undefined && before !== undefined && toMillis(after) >= toMillis(before)
     ? E.left(
-        configFailure(`The config is wrong: partition.index must be less than partition.count (${partition.count}).`),
+        configFailure(
+          'The config is wrong: mention_time_after must be earlier than mention_time_before, or no review lies between.',
+        ),
       )
     : E.right(undefined)
+}
 
 const toSource = (config: SourceConfig, { send }: Connected): Source => ({
   api: httpApi(send, {
