@@ -135,7 +135,7 @@ describe('httpApi over serve(api) is the api', () => {
 
   const errors: ReadonlyArray<ApiError> = [
     ...[400, 401, 403, 413, 500].map((status): ApiError => ({ _tag: 'Http', status, message: 'refused' })),
-    { _tag: 'Http', status: 429, message: 'slow down', retryAfter: 3000 },
+    { _tag: 'Http', status: 429, message: 'request limit exceeded', retryAfter: 3000 },
   ]
   test.each(operations.flatMap((operation) => errors.map((error) => ({ operation, error }))))(
     'for $error.status of $operation',
@@ -149,7 +149,7 @@ describe('httpApi over serve(api) is the api', () => {
   test.each(['retrieveReviews', 'retrieveComments', 'retrieveCommentsByForm'] as const)(
     'for an application error of %s',
     async (operation) => {
-      const error: ApiError = { _tag: 'Application', code: 'E7', message: 'not today' }
+      const error: ApiError = { _tag: 'Application', code: 'E7', message: 'not available' }
       answering = E.left(error)
       expect(await call(operation, { personId: operation === 'retrieveCommentsByForm' ? ['1'] : '1' })).toEqual(
         E.left(error),
