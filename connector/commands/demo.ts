@@ -20,6 +20,9 @@ import { withSnapshot } from './db-option'
 /** The demo's own file, in the folder it is run in; replaced at each run. */
 const path = 'feedback-demo.duckdb'
 
+/** Of public reviews and comments; many small pages would be most of what there is to wait for. */
+const perPage = 500
+
 const queries = [
   `SELECT source->>'name' AS source, count(*) AS reviews, round(avg(rating), 2) AS rating FROM reviews GROUP BY 1 ORDER BY 2 DESC`,
   `SELECT location->>'name' AS location, round(avg(reviewScore), 2) AS score FROM reviews GROUP BY 1 ORDER BY 2 DESC LIMIT 5`,
@@ -40,7 +43,7 @@ export const demo = command({
     if (!Number.isInteger(reviews) || reviews < 1)
       throw misused(`--reviews must be a whole number from 1 on, not ${options.reviews}.`)
     io.progress('Starting a service on this machine…')
-    const sandbox = await startSandbox({ reviews })
+    const sandbox = await startSandbox({ reviews, limits: { perPage } })
     try {
       const ok = await walk(io, sandbox)
       await io.print(
@@ -126,5 +129,6 @@ const configOf = ({ url, applicationId, applicationSecret, tokenUrl }: Sandbox) 
       },
       start_date: '2000-01-01T00:00:00Z',
       entities: { from_reviews: { locations: true } },
+      feedback_filters: { per_page: perPage },
     }),
   ).config

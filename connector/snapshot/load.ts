@@ -21,6 +21,8 @@ export type Load = {
   activated: boolean
   readonly cursor: Column | undefined
   readonly started: number
+  /** When its last message came; milliseconds. */
+  readonly ended?: number
   status: Status
   records: number
   /** Undefined where the source does not count. */

@@ -111,7 +111,7 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
 
   const end = async (load: Load, status: Status): Promise<void> => {
     if (load.status !== 'running') return
-    Object.assign(load, { status, dirty: true })
+    Object.assign(load, { status, dirty: true, ended: now() })
     await commit()
   }
 
@@ -184,11 +184,11 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
       guarded(async () => {
         for (const load of loads.values()) await end(load, 'incomplete')
         await db.transaction(() => createViews(db))
-        return [...loads.values()].map(({ stream, status, records, started }) => ({
+        return [...loads.values()].map(({ stream, status, records, started, ended }) => ({
           stream,
           status,
           records,
-          seconds: (now() - started) / 1000,
+          seconds: ((ended ?? now()) - started) / 1000,
         }))
       }),
   }
