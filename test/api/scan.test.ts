@@ -11,7 +11,7 @@ import { fair, simulate, type Weather } from './simulation'
 import { type Plan, trial } from './trial'
 import { anyPlan, anyWeather, orders } from './weather'
 
-const numRuns = Number(process.env.SCAN_RUNS ?? 400)
+const numRuns = Number(process.env.SCAN_RUNS ?? 150)
 const seed = process.env.SCAN_SEED === undefined ? {} : { seed: Number(process.env.SCAN_SEED) }
 
 const plain: Plan = { seed: 1, limit: 50, concurrency: 1, sorted: false, runs: 2, crashes: false }

@@ -46,7 +46,7 @@ const catalogOf = async (config: string) =>
 describe.each(orders)('a service in the order %s that changes after every page', (order) => {
   let service: Awaited<ReturnType<typeof moving>>
   beforeAll(async () => {
-    service = await moving(order, order === 'ties' ? 250 : 600)
+    service = await moving(order, order === 'ties' ? 100 : 250)
   })
   afterAll(() => service.sandbox.close())
 

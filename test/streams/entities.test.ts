@@ -25,7 +25,7 @@ describe('feedback under entities', () => {
       pageSize: 200,
       seen: nothingSeen(),
       entities: { persons: [], locations: [], entities: [], fromReviews: { locations: true, providers: 'none' } },
-      feedback: { thresholds: {}, perPage: 20, days: 3650, lookbackDays: 30 },
+      feedback: { thresholds: {}, perPage: 40, days: 3650, lookbackDays: 30 },
       ...more,
     })
   const ids = (rows: ReadonlyArray<Record<string, unknown>> = [], key = 'id') =>
