@@ -1,4 +1,5 @@
-import { type Outline, outliner, rawAt } from '../api/cut/outline'
+import { rawAt } from '../api/cut/carve'
+import { type Outline, outliner } from '../api/cut/outline'
 import { printJson } from '../api/json-text'
 import type { Cut } from '../api/page'
 import type { Row } from '../cdk/message'

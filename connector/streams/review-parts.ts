@@ -1,5 +1,6 @@
 import * as t from 'io-ts'
-import { carve, isThere, type Place, rawAt } from '../api/cut/outline'
+import { carve, isThere, rawAt } from '../api/cut/carve'
+import type { Place } from '../api/cut/outline'
 import { Content as ContentCodec, Engagement, Liability, Sentiment, Task } from '../api/model/review'
 import { described, Instant, Int64 } from '../api/model/scalar'
 import type { Row } from '../cdk/message'

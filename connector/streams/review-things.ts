@@ -1,5 +1,6 @@
 import * as t from 'io-ts'
-import { carve, isThere, type Outline, type Place, rawAt, textAt } from '../api/cut/outline'
+import { carve, isThere, rawAt, textAt } from '../api/cut/carve'
+import type { Outline, Place } from '../api/cut/outline'
 import { described, Instant, Int64, optional } from '../api/model/scalar'
 import type { Row } from '../cdk/message'
 import { stream } from '../cdk/stream'

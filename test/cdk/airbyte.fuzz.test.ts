@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { readCatalog, readState } from '../../connector/cdk/airbyte'
+import { readCatalog, readState } from '../../connector/cdk/airbyte-given'
 import { parseJson } from '../../connector/cdk/json'
 import { readState as readSingerState } from '../../connector/cdk/singer/state'
 

@@ -1,5 +1,5 @@
 import * as O from 'fp-ts/Option'
-import { isThere, textAt } from '../../api/cut/outline'
+import { isThere, textAt } from '../../api/cut/carve'
 import { filterFrom } from '../../api/scan/cursor'
 import { filtersDigest } from '../../api/scan/marker'
 import type { ReviewItem } from '../review-item'

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { carve, isThere, outliner, rawAt, textAt } from '../../../connector/api/cut/outline'
+import { carve, isThere, rawAt, textAt } from '../../../connector/api/cut/carve'
+import { outliner } from '../../../connector/api/cut/outline'
 import { cutReviews, pageOf } from './page-of'
 import { print, reviewText } from './review-text'
 
