@@ -1,6 +1,7 @@
 import { type Command, type Io, parse, Stopped } from '../../connector/cdk/cli'
 import type { Failure } from '../../connector/cdk/failure'
 import { wholeOf } from '../../connector/cdk/lines'
+import { inputOf, quietIo } from '../support/io'
 
 export type Outcome = { readonly status: number; readonly stdout: string; readonly stderr: string }
 
@@ -25,22 +26,13 @@ export const runVerb = async (
   const { stdin = '', env = {}, fail = toStderr } = typeof given === 'string' ? { stdin: given } : given
   const out: Array<string> = []
   const err: Array<string> = []
-  const io: Io = {
-    env,
-    pid: 1,
-    stdin: (async function* () {
-      yield new Uint8Array(Buffer.from(stdin))
-    })(),
-    print: async (text) => {
+  const io = quietIo(
+    inputOf(stdin),
+    async (text) => {
       out.push(wholeOf(text))
     },
-    warn: (line) => err.push(`${line}\n`),
-    progress: () => undefined,
-    hide: () => undefined,
-    clean: (text) => text,
-    colours: false,
-    stop: new AbortController().signal,
-  }
+    { env, warn: (line) => err.push(`${line}\n`) },
+  )
   const run = async () => {
     try {
       return await verb.run(io, parse('feedback', verb, args))

@@ -8,6 +8,7 @@ import { singerArrivals } from '../../connector/cdk/write/singer'
 import { readDestinationConfig } from '../../connector/destination-config'
 import { runWrite } from '../../connector/run-write'
 import { answer, listen } from '../api/listen'
+import { quietIo } from '../support/io'
 import { mapping, singer, textOf, visitRow } from './input'
 
 setFlagsFromString('--expose-gc')
@@ -36,20 +37,9 @@ const writing = (url: string, stdin: Io['stdin'], more: object) => {
   const config = readDestinationConfig({ base_url: url, credentials, mapping, ...more })
   if (E.isLeft(config)) throw new Error(config.left.message)
   const out: string[] = []
-  const io: Io = {
-    env: {},
-    pid: 1,
-    stdin,
-    print: async (text) => {
-      out.push(String(text))
-    },
-    warn: () => undefined,
-    progress: () => undefined,
-    hide: () => undefined,
-    clean: (text) => text,
-    colours: false,
-    stop: new AbortController().signal,
-  }
+  const io = quietIo(stdin, async (text) => {
+    out.push(String(text))
+  })
   return { done: runWrite(io, config.right.config, singerArrivals(parseJson), () => undefined), out }
 }
 

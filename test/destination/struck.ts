@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import type { Api } from '../../connector/api/api'
 import { parseJson } from '../../connector/api/json-text'
-import { type Io, Stopped } from '../../connector/cdk/cli'
+import { Stopped } from '../../connector/cdk/cli'
 import type { Failure } from '../../connector/cdk/failure'
 import { wholeOf } from '../../connector/cdk/lines'
 import { airbyteArrivals } from '../../connector/cdk/write/airbyte'
@@ -10,6 +10,7 @@ import { readDestinationConfig } from '../../connector/destination-config'
 import { runWrite } from '../../connector/run-write'
 import type { Operation } from '../../connector/sandbox/operations'
 import { hasty, type Strike, servedStruck } from '../source/struck'
+import { inputOf, quietIo } from '../support/io'
 
 export type Written = {
   readonly failures: ReadonlyArray<Failure>
@@ -41,22 +42,9 @@ export const writeStruck = async (
   if (E.isLeft(config)) throw new Error(config.left.message)
   if (E.isLeft(configured)) throw new Error(configured.left.message)
   const out: string[] = []
-  const io: Io = {
-    env: {},
-    pid: 1,
-    stdin: (async function* () {
-      yield new Uint8Array(Buffer.from(stdin))
-    })(),
-    print: async (text) => {
-      out.push(wholeOf(text))
-    },
-    warn: () => undefined,
-    progress: () => undefined,
-    hide: () => undefined,
-    clean: (text) => text,
-    colours: false,
-    stop: new AbortController().signal,
-  }
+  const io = quietIo(inputOf(stdin), async (text) => {
+    out.push(wholeOf(text))
+  })
   const { timeouts } = config.right.config
   try {
     const written = await runWrite(
