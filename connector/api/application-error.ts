@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as t from 'io-ts'
-import type { ApiError } from './error'
+import { type ApiError, applicationError } from './error'
 import { parseJson } from './json-text'
 import type { Answer, Body } from './route'
 
@@ -17,11 +17,7 @@ const toldBy = ({ body }: Answer): E.Either<unknown, ApiError> =>
       () => 'not JSON',
     ),
     E.flatMap(Refusal.decode),
-    E.map(({ status: { code, message } }) => ({
-      _tag: 'Application',
-      code: String(code ?? 'none'),
-      message: String(message ?? ''),
-    })),
+    E.map(({ status }) => applicationError(status)),
   )
 
 /** An answer that is not what was asked for but the documented error body is an application error inside a 200 (Errors). */

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as t from 'io-ts'
-import type { ApiError } from './error'
+import { type ApiError, applicationError, isSuccess } from './error'
 import { parseJson, printJson } from './json-text'
 import { Instant, Int64 } from './model/scalar'
 import { Status } from './model/transparency'
@@ -58,11 +58,9 @@ type Served = { readonly servedAt?: number }
 
 const Outcome = t.partial({ status: t.union([Status, t.null]), data: t.union([t.UnknownRecord, t.null]) })
 
-const isSuccess = (message: string | null | undefined): boolean => (message ?? 'success').toLowerCase() === 'success'
-
 /** The codes are not shown: a list of entities and a message that is null or "success", in any case, is success. */
 const succeeded = ({ status, data }: t.TypeOf<typeof Outcome>): boolean =>
-  Array.isArray(data?.entities) && isSuccess(status?.message)
+  Array.isArray(data?.entities) && isSuccess(status)
 
 const decoded = <A>(codec: t.Type<A, unknown>, value: unknown): E.Either<ApiError, A> =>
   E.mapLeft(toDecodeError)(codec.decode(value))
@@ -80,8 +78,7 @@ const read = <A>(codec: t.Type<A, unknown>, body: Uint8Array): E.Either<ApiError
           if (succeeded(outcome)) return E.right({ ...outcome, status: outcome.status ?? {} })
           if (outcome.status === undefined || outcome.status === null)
             return E.left({ _tag: 'Decode', path: '$.status', message: 'expected a status' })
-          const { code, message } = outcome.status
-          return E.left({ _tag: 'Application', code: String(code ?? 'none'), message: message ?? '' })
+          return E.left(applicationError(outcome.status))
         }),
       ),
     ),
@@ -112,11 +109,8 @@ export const lookupAnswer: Body<unknown> = {
     pipe(
       json(t.unknown).decode(answer),
       E.filterOrElse(
-        (value) => !Reported.is(value) || isSuccess(value.status.message),
-        (value): ApiError => {
-          const { code, message } = Reported.is(value) ? value.status : {}
-          return { _tag: 'Application', code: String(code ?? 'none'), message: message ?? '' }
-        },
+        (value) => !Reported.is(value) || isSuccess(value.status),
+        (value) => applicationError(Reported.is(value) ? value.status : undefined),
       ),
     ),
 }

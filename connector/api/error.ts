@@ -50,6 +50,20 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
   }
 }
 
+/** Whether a status says that all is well: its message is null or "success", in any case. */
+export const isSuccess = (status: unknown): boolean =>
+  String(attribute(status, 'message') ?? 'success').toLowerCase() === 'success'
+
+/** A status that says what went wrong; `unsaid`: its message where it has none. */
+export const applicationError = (status: unknown, unsaid = ''): ApiError => ({
+  _tag: 'Application',
+  code: String(attribute(status, 'code') ?? 'none'),
+  message: String(attribute(status, 'message') ?? unsaid),
+})
+
+const attribute = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+
 /** A code is a word or a number; the list of them is not shown (Errors), and a sentence may say things of people. */
 export const codeOf = (code: string): string => (/^[\w.:-]{1,40}$/.test(code) ? code : 'not readable')
 

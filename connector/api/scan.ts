@@ -98,8 +98,9 @@ export const scan =
         : async () => {
             // Whoever asks for the next item has done with the one before.
             done?.()
-            const asked = await ahead(request(start.filters, state), following(env.concurrency, start.filters, state))()
-            const answer = E.isLeft(asked) ? await beyondTheEnd(request(start.filters, state), asked.left) : asked
+            const wanted = request(start.filters, state)
+            const asked = await ahead(wanted, following(env.concurrency, start.filters, state))()
+            const answer = E.isLeft(asked) ? await beyondTheEnd(wanted, asked.left) : asked
             done = E.isRight(answer) ? answer.right.release : undefined
             if (E.isRight(answer))
               return pipe(

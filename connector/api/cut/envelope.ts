@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import type { ApiError } from '../error'
+import { type ApiError, applicationError, isSuccess } from '../error'
 import { ExportFilter } from '../model/export'
 import type { Cut, Page } from '../page'
 import { cutRecord, type RecordShape, walkRecord } from './record'
@@ -76,7 +76,7 @@ const toSheet = (
   status: unknown,
 ): E.Either<ApiError, Sheet> => {
   if (status !== undefined && (rows === undefined || (rows.length === 0 && !isSuccess(status))))
-    return E.left(applicationError(status))
+    return E.left(applicationError(status, 'no message'))
   if (rows === undefined && filter === undefined) return E.left(unlike('$', `neither ${walk.list} nor filter`))
   return pipe(
     ExportFilter.decode(filter ?? {}),
@@ -93,17 +93,3 @@ const toSheet = (
     ),
   )
 }
-
-const isSuccess = (status: unknown): boolean => {
-  const message = attribute(status, 'message')
-  return message === undefined || message === null || String(message).toLowerCase() === 'success'
-}
-
-const applicationError = (status: unknown): ApiError => ({
-  _tag: 'Application',
-  code: String(attribute(status, 'code') ?? 'none'),
-  message: String(attribute(status, 'message') ?? 'no message'),
-})
-
-const attribute = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
