@@ -26,23 +26,67 @@ export type Memory = {
 
 const depth = 32
 
+/** A page in columns: thirty thousand rows as objects would be most of what the collector has to look after. */
+type Columns = {
+  readonly page: number
+  /** The number of its first row among all rows read. */
+  readonly first: number
+  readonly ids: ReadonlyArray<string>
+  readonly times: Float64Array
+  readonly places: Float64Array
+}
+
+const entryAt = ({ page, ids, times, places }: Columns, i: number): Entry => ({
+  id: ids[i] ?? '',
+  modifiedTime: times[i] ?? Number.NaN,
+  place: places[i] ?? Number.NaN,
+  page,
+})
+
+/** Every so many rows of a page. */
+const sample = (columns: Columns, step: number): ReadonlyArray<Entry> =>
+  Array.from({ length: Math.ceil(columns.ids.length / step) }, (_, i) => entryAt(columns, i * step))
+
+/** The rows of a page that stand after a place. */
+const after = (columns: Columns, place: number): ReadonlyArray<Entry> =>
+  sample(columns, 1).filter((entry) => entry.place > place)
+
 export const remember = (trail: Trail): Memory => {
-  const byId = new Map<string, Entry>()
-  const pages: Array<ReadonlyArray<Entry>> = []
+  /** The number of the last row of this id. */
+  const byId = new Map<string, number>()
+  const pages: Columns[] = []
   let count = 0
   let since = 0
+  let read = 0
   let end = -1
 
   const add: Memory['add'] = (rows, places) => {
-    const entries = rows.map(({ id, modifiedTime }, i) => ({ id, modifiedTime, place: places[i] ?? end, page: count }))
-    for (const entry of entries) {
-      byId.set(entry.id, entry)
-      if (entry.place > end) end = entry.place
+    const columns: Columns = {
+      page: count,
+      first: read,
+      ids: rows.map(({ id }) => id),
+      times: new Float64Array(rows.length),
+      places: Float64Array.from(places),
     }
+    rows.forEach(({ id, modifiedTime }, i) => {
+      columns.times[i] = modifiedTime
+      byId.set(id, read + i)
+      end = Math.max(end, columns.places[i] ?? end)
+    })
     count += 1
-    pages.push(entries)
-    if (pages.length <= depth) return
-    for (const entry of pages.shift() ?? []) if (byId.get(entry.id) === entry) byId.delete(entry.id)
+    read += rows.length
+    pages.push(columns)
+    if (pages.length > depth) forget(pages.shift())
+  }
+  const forget = (columns: Columns | undefined): void =>
+    columns?.ids.forEach((id, i) => {
+      if (byId.get(id) === columns.first + i) byId.delete(id)
+    })
+  const last = (id: string): Entry | undefined => {
+    const number = byId.get(id)
+    if (number === undefined) return undefined
+    const columns = pages.findLast(({ first }) => first <= number)
+    return columns && entryAt(columns, number - columns.first)
   }
 
   if (trail.length > 0)
@@ -52,16 +96,16 @@ export const remember = (trail: Trail): Memory => {
     )
 
   return {
-    last: (id) => byId.get(id),
+    last,
     place: ({ modifiedTime }, entry) =>
       entry?.modifiedTime === modifiedTime && entry.page >= since ? entry.place : undefined,
     isLast: (rows) => {
-      const last = pages.at(-1)
+      const columns = pages.at(-1)
       return (
-        last !== undefined &&
+        columns !== undefined &&
         count > since &&
-        last.length === rows.length &&
-        last.every(({ id, modifiedTime }, i) => rows[i]?.id === id && rows[i]?.modifiedTime === modifiedTime)
+        columns.ids.length === rows.length &&
+        columns.ids.every((id, i) => rows[i]?.id === id && rows[i]?.modifiedTime === columns.times[i])
       )
     },
     end: () => end,
@@ -71,10 +115,13 @@ export const remember = (trail: Trail): Memory => {
       end = -1
     },
     trail: (tail) => {
-      const mine = (entry: Entry): boolean => entry.page >= since && byId.get(entry.id) === entry
-      const few = pages.flatMap((page) => page.filter((_, i) => i % Math.max(1, Math.floor(page.length / 7)) === 0))
-      const last = pages.slice(-4).flatMap((page) => page.filter(({ place }) => place > end - tail))
-      return [...new Set([...few, ...last])]
+      const mine = ({ id, page, place }: Entry): boolean => {
+        const held = last(id)
+        return page >= since && held?.page === page && held.place === place
+      }
+      const few = pages.flatMap((columns) => sample(columns, Math.max(1, Math.floor(columns.ids.length / 7))))
+      const newest = pages.slice(-4).flatMap((columns) => after(columns, end - tail))
+      return [...new Map([...few, ...newest].map((entry) => [entry.id, entry])).values()]
         .filter(mine)
         .sort((a, b) => a.place - b.place)
         .map(({ id, modifiedTime, place }) => [id, modifiedTime, place])
