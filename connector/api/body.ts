@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import { finished, type Readable } from 'node:stream'
 import type { Pool } from './pool'
 
 const smallest = 1 << 16
@@ -13,26 +13,36 @@ const mark = Buffer.from([0xef, 0xbb, 0xbf])
  * The bytes of an answer in one buffer, without a byte order mark and the pieces they came in; none once there are more than `limit`.
  * `announced`: its Content-Length, which is not that of an answer that came compressed. Rejects where the stream breaks.
  */
-export const bodyOf = async (
+export const bodyOf = (
   stream: Readable,
   announced: number,
   limit: number,
   { take, give }: Pool,
-): Promise<Body | undefined> => {
-  let bytes: Buffer = take(Math.min(Math.max(announced, smallest), limit))
-  let end = 0
-  for await (const piece of stream as AsyncIterable<Buffer>) {
-    const needed = end + piece.length
-    if (needed > limit) return undefined
-    if (needed > bytes.length) {
-      const larger = take(Math.min(Math.max(needed, bytes.length * 2), limit))
-      bytes.copy(larger, 0, 0, end)
-      give(bytes)
-      bytes = larger
+): Promise<Body | undefined> =>
+  new Promise((resolve, reject) => {
+    let bytes: Buffer = take(Math.min(Math.max(announced, smallest), limit))
+    let end = 0
+    const add = (piece: Buffer): void => {
+      const needed = end + piece.length
+      if (needed > limit) {
+        stream.off('data', add).destroy()
+        resolve(undefined)
+        return
+      }
+      if (needed > bytes.length) {
+        const larger = take(Math.min(Math.max(needed, bytes.length * 2), limit))
+        bytes.copy(larger, 0, 0, end)
+        give(bytes)
+        bytes = larger
+      }
+      bytes.set(piece, end)
+      end = needed
     }
-    end += piece.copy(bytes, end)
-  }
-  const whole = bytes
-  const start = end >= mark.length && mark.equals(whole.subarray(0, mark.length)) ? mark.length : 0
-  return { bytes: whole.subarray(start, end), release: () => give(whole) }
-}
+    finished(stream, { writable: false }, (error) => {
+      const whole = bytes
+      const start = end >= mark.length && mark.equals(whole.subarray(0, mark.length)) ? mark.length : 0
+      if (error) reject(error)
+      else resolve({ bytes: whole.subarray(start, end), release: () => give(whole) })
+    })
+    stream.on('data', add)
+  })

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { bodyOf } from '../../connector/api/body'
 import { pool } from '../../connector/api/pool'
@@ -34,8 +34,20 @@ describe('bodyOf', () => {
     }
   })
 
-  it('is none beyond the limit', async () => {
-    expect(await bodyOf(Readable.from(pieces), 0, 2 * mega, pool())).toBeUndefined()
+  it('breaks with its stream', async () => {
+    const broken = new PassThrough()
+    broken.write(Buffer.alloc(7))
+    setImmediate(() => broken.destroy(new Error('reset')))
+    await expect(bodyOf(broken, 0, 100, pool())).rejects.toThrow('reset')
+    const ended = new PassThrough()
+    setImmediate(() => ended.destroy())
+    await expect(bodyOf(ended, 0, 100, pool())).rejects.toMatchObject({ code: 'ERR_STREAM_PREMATURE_CLOSE' })
+  })
+
+  it('is none beyond the limit, and its stream is not read on', async () => {
+    const long = Readable.from(pieces)
+    expect(await bodyOf(long, 0, 2 * mega, pool())).toBeUndefined()
+    expect(long.destroyed).toBe(true)
     expect(await bodyOf(Readable.from(pieces), 0, whole.length, pool())).toBeDefined()
   })
 })
