@@ -71,6 +71,7 @@ export const rows = {
     lines: (records) => ({ least: records * 2, most: Number.POSITIVE_INFINITY }),
   }),
   large: { ...read('read, 10 times the pages'), scale: 10, once: true },
+  peerLarge: { ...peer, name: 'read by faros-airbyte-cdk, 10 times the pages', scale: 10, once: true },
   late: { ...read('read, 200 ms a page, one by one', { latency: 200, concurrency: 1 }), once: true },
   late8: { ...read('read, 200 ms a page, 8 at a time', { latency: 200, concurrency: 8 }), once: true },
   post: { name: 'post visits, no connector', lines: perThousand, run: postFloor },
@@ -83,6 +84,7 @@ export const rows = {
 /** What is compared: a figure, as a ratio to another row's where `to` is given, after taking off `less`; and where it should lie. */
 export const comparisons = [
   { of: 'read', to: 'peer', figure: 'rate', atLeast: 4 },
+  { of: 'large', to: 'peerLarge', figure: 'rate', atLeast: 4 },
   { of: 'read', to: 'parse', figure: 'rate', atLeast: 1 },
   { of: 'read', to: 'slice', figure: 'rate', atLeast: 0.75 },
   { of: 'read', to: 'discard', figure: 'rate' },
