@@ -1,5 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
+import * as T from 'fp-ts/Task'
 import * as TE from 'fp-ts/TaskEither'
 import type { Api } from './api'
 import type { Cutter, Sheet } from './cut'
@@ -22,9 +23,10 @@ export const fetchDeletedReviews = (api: Pick<Api, 'exportDeletedReviews'>, cut:
 
 const fetchPage =
   (ask: (request: ExportRequest) => TE.TaskEither<ApiError, Answer>, cut: Cutter): FetchPage =>
-  (request) => {
+  (request, turn = T.of(undefined)) => {
     const once = pipe(
       ask(request),
+      TE.tapTask(() => turn),
       TE.chainEitherK((answer) =>
         pipe(
           cut(answer.body),

@@ -1,3 +1,4 @@
+import type { Task } from 'fp-ts/Task'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import type { Row } from '../cdk/message'
 import type { ApiError } from './error'
@@ -27,7 +28,8 @@ export type Page = {
   readonly servedAt?: number
 }
 
-/** One page of an export, retried, cut and held against its echo. */
+/** One page of an export, retried, cut and held against its echo; `turn`: what an answer waits for, once here, before it is cut. */
 export type FetchPage = (
   request: ExportRequest & { readonly offset: number; readonly limit: number },
+  turn?: Task<void>,
 ) => TaskEither<ApiError, Page>

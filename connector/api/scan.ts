@@ -5,17 +5,17 @@ import * as TE from 'fp-ts/TaskEither'
 import type { Failure } from '../cdk/failure'
 import { type Feed, type Step, unfold } from '../cdk/feed'
 import { type ApiError, toFailure } from './error'
-import { toInstant } from './model/scalar'
 import type { Cut, FetchPage, Page } from './page'
 import { type PageRequest, pagesAhead } from './scan/ahead'
 import type { Marker } from './scan/marker'
 import { remember } from './scan/memory'
 import { allRules, type Rules } from './scan/pass'
 import { type Recent, recentSince } from './scan/recent'
+import { following, request } from './scan/requests'
 import { info, type Note } from './scan/signpost'
-import { begin, certainNow, type From, fromMarker, overlapNow, type State, toMarker } from './scan/state'
+import { begin, certainNow, type From, fromMarker, type State, toMarker } from './scan/state'
 import { turn } from './scan/turn'
-import { type Filters, type Scope, type Window, whole, within } from './scan/window'
+import { type Filters, type Scope, type Window, whole } from './scan/window'
 
 export type ScanEnv = {
   /** As it is called in messages. */
@@ -99,13 +99,16 @@ export const scan =
             // Whoever asks for the next item has done with the one before.
             done?.()
             const wanted = request(start.filters, state)
-            const asked = await ahead(wanted, following(env.concurrency, start.filters, state))()
+            const asked = await ahead.take(wanted)()
             const answer = E.isLeft(asked) ? await beyondTheEnd(wanted, asked.left) : asked
             done = E.isRight(answer) ? answer.right.release : undefined
             if (E.isRight(answer))
               return pipe(
                 judged(state, answer.right, env.now()),
-                E.map((after) => [item(after.state, after.rows, after.notes), O.some(after.state)] as const),
+                E.map((after) => {
+                  ahead.expect(following(env.concurrency, start.filters, state, after.state))
+                  return [item(after.state, after.rows, after.notes), O.some(after.state)] as const
+                }),
               )
             const limit = Math.floor(state.limit / 2)
             if (answer.left._tag !== 'TooLarge' || limit < 1) return E.left(toFailure(env.operation, answer.left))
@@ -147,21 +150,3 @@ const ending = (state: State): NonNullable<ScanItem['last']> => ({
   signpost: state.signpost ?? 0,
   recent: (from) => recentSince(state.recent, from),
 })
-
-const request = (filters: Filters, { pass, windows, limit }: State): PageRequest => ({
-  modifiedTimeFrom: toInstant(pass.from),
-  ...within(filters, windows[0] ?? whole),
-  offset: pass.offset,
-  limit,
-})
-
-/** The pages that come next if each is full and joins on to the one before; none before it is known how long pages are. */
-const following = (concurrency: number, filters: Filters, state: State): ReadonlyArray<PageRequest> => {
-  const { pass, longest, limit, sorted } = state
-  const first = request(filters, state)
-  const stride = longest - overlapNow(state)
-  const sure = pass.full > 1 || (pass.full === 1 && longest >= limit)
-  return sure && !sorted && !pass.confirming && stride > 0
-    ? Array.from({ length: concurrency - 1 }, (_, i) => ({ ...first, offset: first.offset + (i + 1) * stride }))
-    : []
-}

@@ -46,8 +46,8 @@ export const noticing = (
     fresh.push(message)
   }
   return {
-    fetch: (request) => async () => {
-      const answer = await fetch(request)()
+    fetch: (request, turn) => async () => {
+      const answer = await fetch(request, turn)()
       if (E.isRight(answer)) {
         for (const path of answer.right.unknown)
           notice(`The service sent an attribute this version does not know: ${path}.`)

@@ -98,6 +98,24 @@ describe('a page of an export', () => {
     expect(await get(request, pageWith({ ...echo, ...less }))).not.toHaveProperty('right.narrowed')
   })
 
+  it('is cut when its turn comes, and asked for again then if it is broken', async () => {
+    const { api, asked } = answering('', pageWith(echo, reviewOf()))
+    let come = () => {}
+    const turn = new Promise<void>((resolve) => {
+      come = resolve
+    })
+    let here = 0
+    const page = fetchReviews(api, cutReviews)(request, () => {
+      here += 1
+      return turn
+    })()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([asked.length, here]).toEqual([1, 1])
+    come()
+    expect(await page).toMatchObject({ right: { rows: [{ id: '1' }] } })
+    expect([asked.length, here]).toEqual([2, 2])
+  })
+
   it('may bring more rows than asked for', async () => {
     expect(await get({ ...request, limit: 1 }, pageWith({}, reviewOf(), reviewOf()))).toMatchObject({
       right: { rows: { length: 2 } },

@@ -5,46 +5,68 @@ import type { FetchPage, Page } from '../page'
 
 export type PageRequest = Parameters<FetchPage>[0]
 
-/**
- * Fetches a page, and asks for those that will follow if all goes well; what is then not wanted is forgotten. No more of them
- * than it takes to keep us busy while an answer is on its way: others would only lie here and fill the memory.
- */
-export type Ahead = (request: PageRequest, following: ReadonlyArray<PageRequest>) => TaskEither<ApiError, Page>
+/** Fetches pages before they are wanted. */
+export type Ahead = {
+  /**
+   * Asks for the pages that will be taken next if all goes well, and forgets those it was told before. No more of them than
+   * twice what keeps us busy while an answer is on its way: others would only lie here and fill the memory.
+   */
+  readonly expect: (requests: ReadonlyArray<PageRequest>) => void
+  /** The page, which is cut only now: what lies here are the bytes of answers alone. */
+  readonly take: (request: PageRequest) => TaskEither<ApiError, Page>
+}
+
+/** So many pages are not measured: until our code is compiled, one keeps us busy far longer than any later one. */
+const cold = 4
+
+type Expected = { readonly page: Promise<Either<ApiError, Page>>; readonly wanted: () => void }
 
 /** `now`: milliseconds. */
 export const pagesAhead = (fetch: FetchPage, now: () => number): Ahead => {
-  const underWay = new Map<string, Promise<Either<ApiError, Page>>>()
+  const underWay = new Map<string, Expected>()
   /** About the least of late, since at times we do other things as well: what an answer takes, and what we do with a page. */
   let taking: number | undefined
   let busy: number | undefined
-  let handed: number | undefined
+  let since: number | undefined
+  let taken = 0
 
-  const ask = (request: PageRequest): Promise<Either<ApiError, Page>> => {
-    const key = JSON.stringify(request)
-    const known = underWay.get(key)
+  const ask = (request: PageRequest): Expected => {
+    const known = underWay.get(keyOf(request))
     if (known !== undefined) return known
     const asked = now()
-    const page = fetch(request)()
-    underWay.set(key, page)
-    const arrived = () => {
+    let wanted = () => {}
+    const turn = new Promise<void>((resolve) => {
+      wanted = resolve
+    })
+    const page = fetch(request, async () => {
       taking = least(taking, now() - asked)
-    }
-    page.then(arrived, arrived)
-    return page
+      await turn
+      since = now()
+    })()
+    page.catch(() => undefined)
+    underWay.set(keyOf(request), { page, wanted })
+    return { page, wanted }
   }
-  return (request, following) => async () => {
-    const wanted = new Set([request, ...following].map((one) => JSON.stringify(one)))
-    for (const key of underWay.keys()) if (!wanted.has(key)) underWay.delete(key)
-    if (handed !== undefined) busy = least(busy, now() - handed)
-    const answer = ask(request)
-    const depth = busy === undefined || busy === 0 ? following.length : Math.ceil((taking ?? busy) / busy)
-    following.slice(0, Math.max(1, depth)).forEach(ask)
-    const page = await answer
-    underWay.delete(JSON.stringify(request))
-    handed = now()
-    return page
+  return {
+    expect: (requests) => {
+      const wanted = new Set(requests.map(keyOf))
+      for (const key of underWay.keys()) if (!wanted.has(key)) underWay.delete(key)
+      const depth = busy === undefined || busy === 0 ? requests.length : Math.ceil((2 * (taking ?? busy)) / busy)
+      requests.slice(0, Math.max(1, depth)).forEach(ask)
+    },
+    take: (request) => async () => {
+      if (since !== undefined && taken > cold) busy = least(busy, now() - since)
+      taken += 1
+      since = undefined
+      const { page, wanted } = ask(request)
+      wanted()
+      underWay.delete(keyOf(request))
+      return page
+    },
   }
 }
+
+const keyOf = (request: PageRequest): string => JSON.stringify(request)
 
 /** A minimum that forgets: it follows what is more by a sixteenth. */
 const least = (held: number | undefined, time: number): number =>

@@ -1,15 +1,22 @@
 import * as E from 'fp-ts/Either'
+import type { Task } from 'fp-ts/Task'
 import { describe, expect, it } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
 import type { Page } from '../../../connector/api/page'
 import { type PageRequest, pagesAhead } from '../../../connector/api/scan/ahead'
 
 const request = (offset: number): PageRequest => ({ modifiedTimeFrom: '2026-01-01T00:00:00.000Z', offset, limit: 10 })
-const following = (offset: number, count: number) => Array.from({ length: count }, (_, i) => request(offset + i + 1))
+const from = (offset: number, count: number) => Array.from({ length: count }, (_, i) => request(offset + i))
 const page: Page = { rows: [], filter: {}, unknown: [] }
+const now: Task<void> = async () => undefined
 
-/** A service whose answers take `taking` milliseconds of a clock of ours, while we are busy `busy` with each page. */
-const reading = async ({ taking, busy, pages }: { taking: number; busy: number; pages: number }) => {
+/** A service whose answers take `taking` milliseconds of a clock of ours, while we are busy `busy` with each page, `cold` with each of the first four. */
+const reading = async ({
+  taking,
+  busy,
+  pages,
+  cold = busy,
+}: Record<'taking' | 'busy' | 'pages', number> & { cold?: number }) => {
   let clock = 0
   let underWay = 0
   let most = 0
@@ -17,18 +24,15 @@ const reading = async ({ taking, busy, pages }: { taking: number; busy: number; 
   const asked: number[] = []
   const due: Array<{ readonly at: number; readonly answer: () => void }> = []
   const fetch =
-    ({ offset }: PageRequest) =>
-    () => {
+    ({ offset }: PageRequest, turn = now) =>
+    async (): Promise<E.Either<ApiError, Page>> => {
       asked.push(offset)
       underWay += 1
       most = Math.max(most, underWay)
-      return new Promise<E.Either<ApiError, Page>>((resolve) => {
-        const answer = () => {
-          underWay -= 1
-          resolve(E.right({ ...page, filter: { offset } }))
-        }
-        due.push({ at: clock + taking, answer })
-      })
+      await new Promise<void>((answer) => due.push({ at: clock + taking, answer }))
+      underWay -= 1
+      await turn()
+      return E.right({ ...page, filter: { offset } })
     }
   /** Lets time pass, and all that is due by then arrive at its time. */
   const pass = async (until: number): Promise<void> => {
@@ -45,15 +49,18 @@ const reading = async ({ taking, busy, pages }: { taking: number; busy: number; 
   const ahead = pagesAhead(fetch, () => clock)
   for (let offset = 0; offset < pages; offset += 1) {
     let here = false
-    const wanted = ahead(request(offset), following(offset, offset === 0 ? 0 : 7))().finally(() => {
-      here = true
-    })
+    const wanted = ahead
+      .take(request(offset))()
+      .finally(() => {
+        here = true
+      })
     await settle()
     const since = clock
     while (!here) await pass(Math.min(...due.map(({ at }) => at)))
     waited += clock - since
     expect(await wanted).toEqual(E.right({ ...page, filter: { offset } }))
-    await pass(clock + busy)
+    ahead.expect(from(offset + 1, 8))
+    await pass(clock + (offset < 4 ? cold : busy))
   }
   return { asked, most, waited }
 }
@@ -68,30 +75,58 @@ describe('pages ahead', () => {
     expect(waited).toBeLessThan((80 / 8 + 2) * 200)
   })
 
-  it('are so many that a service of some latency keeps us busy, and no more', async () => {
-    const { most, waited } = await reading({ taking: 60, busy: 20, pages: 80 })
-    expect(most).toBeLessThan(6)
-    expect(waited).toBeLessThan(3 * 60)
+  it('are not fewer for the first pages being dear', async () => {
+    const { asked } = await reading({ taking: 200, busy: 40, cold: 400, pages: 5 })
+    expect(Math.max(...asked)).toBe(4 + 8)
+  })
+
+  it('are so many that a service of some latency keeps us busy, and not many more', async () => {
+    const { asked, waited } = await reading({ taking: 40, busy: 20, pages: 80 })
+    expect(Math.max(...asked)).toBe(79 + 4)
+    expect(waited).toBeLessThan(3 * 40)
   })
 
   it('are only one of a service that is faster than we are', async () => {
-    const { asked, waited } = await reading({ taking: 10, busy: 20, pages: 40 })
+    const { asked, waited } = await reading({ taking: 5, busy: 20, pages: 40 })
     expect(Math.max(...asked)).toBe(40)
     expect(waited).toBeLessThan(3 * 10)
   })
 
-  it('are forgotten where others are wanted', async () => {
+  it('are asked for where they are expected, and cut where they are taken', async () => {
+    const log: string[] = []
+    const ahead = pagesAhead(
+      ({ offset }, turn = now) =>
+        async () => {
+          log.push(`ask ${offset}`)
+          await turn()
+          log.push(`cut ${offset}`)
+          return E.right(page)
+        },
+      () => 0,
+    )
+    ahead.expect(from(0, 3))
+    await settle()
+    expect(log).toEqual(['ask 0', 'ask 1', 'ask 2'])
+    await ahead.take(request(1))()
+    expect(log.slice(3)).toEqual(['cut 1'])
+    await ahead.take(request(7))()
+    expect(log.slice(4)).toEqual(['ask 7', 'cut 7'])
+  })
+
+  it('are asked for once while they are expected, and forgotten where others are', async () => {
     const asked: number[] = []
-    const fetch =
-      ({ offset }: PageRequest) =>
-      async (): Promise<E.Either<ApiError, Page>> => {
-        asked.push(offset)
-        return E.right(page)
-      }
-    const ahead = pagesAhead(fetch, () => 0)
-    await ahead(request(0), following(0, 2))()
-    await ahead(request(100), [])()
-    await ahead(request(1), [])()
-    expect(asked.filter((offset) => offset === 1).length).toBe(2)
+    const ahead = pagesAhead(
+      ({ offset }) =>
+        async () => {
+          asked.push(offset)
+          return E.right(page)
+        },
+      () => 0,
+    )
+    for (const first of [0, 1, 2]) ahead.expect(from(first, 4))
+    expect(asked).toEqual([0, 1, 2, 3, 4, 5])
+    ahead.expect(from(100, 1))
+    await ahead.take(request(3))()
+    expect(asked.slice(6)).toEqual([100, 3])
   })
 })
