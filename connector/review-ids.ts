@@ -18,7 +18,7 @@ import type { Source } from './streams/source'
 /** The ids and times of the service's reviews, for `feedback verify` to hold ours against. */
 export const reviewIds = (source: Source): Service => {
   const { api, startDate, lookback, pageSize } = source
-  const fetch = reviewOperation.fetch(source)
+  const fetch = reviewOperation.fetch(source, [])
   const filters = reviewOperation.filters(source)
   const fetchDeleted = fetchDeletedReviews(
     api,

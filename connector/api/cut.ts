@@ -3,8 +3,9 @@ import * as E from 'fp-ts/Either'
 import type * as t from 'io-ts'
 import { toShape } from './cut/compile'
 import { type Sheet, walkEnvelope } from './cut/envelope'
+import { notesIn } from './cut/notes'
 import { roomIn } from './cut/room'
-import type { Action } from './cut/shape'
+import type { Action, Wanted } from './cut/shape'
 import { Refused, walkOf } from './cut/walk'
 import type { ApiError } from './error'
 import { pool } from './pool'
@@ -22,6 +23,8 @@ export type CutOptions = {
   readonly undeclared: 'keep' | 'drop' | 'fail'
   /** Privacy, by path, such as `contents.response`; arrays are walked. A hash gets a string decoded, all else as text. */
   readonly actions?: Readonly<Record<string, Action>>
+  /** The members of a record to note the places of, for `outliner`. */
+  readonly wanted?: Wanted | undefined
 }
 
 export type { Action, Sheet }
@@ -37,11 +40,13 @@ export const cutter = (options: CutOptions): Cutter => {
   const rename = options.rename ?? {}
   const record = { shape: toShape({ ...options, rename, actions: options.actions ?? {} }), rename }
   const buffers = pool()
+  const noted = pool()
   let serial = 0
   return (body) => {
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     if (!isUtf8(bytes)) return E.left({ _tag: 'Decode', path: '$', message: 'not UTF-8' })
-    const walk = walkOf(bytes, options, serial, new Set(), roomIn(buffers, bytes.length))
+    const notes = options.wanted === undefined ? undefined : notesIn(noted, bytes.length >> 2)
+    const walk = walkOf(bytes, options, serial, new Set(), roomIn(buffers, bytes.length), notes)
     try {
       return walkEnvelope(walk, record)
     } catch (error) {

@@ -1,6 +1,7 @@
 import type { Task } from 'fp-ts/Task'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import type { Row } from '../cdk/message'
+import type { Notes } from './cut/notes'
 import type { ApiError } from './error'
 import type { ExportFilter, ExportRequest } from './model/export'
 
@@ -12,6 +13,9 @@ export type Cut = Row & {
   readonly modifiedTime: number
   /** Its text as it came; `json` is the text as it leaves, the same bytes where nothing had to change. */
   readonly raw: Uint8Array
+  /** Where its members stand, from which of the notes of its page on, if its cutter was asked. */
+  readonly notes?: Notes | undefined
+  readonly noted?: number
 }
 
 /** An answer of an export operation, cut into its records. */

@@ -22,7 +22,8 @@ import type { Source } from './source'
 /** What tells the two exports apart. */
 export type Export<Item> = {
   readonly name: string
-  readonly fetch: (source: Source) => FetchPage
+  /** `streams`: those that it is read for. */
+  readonly fetch: (source: Source, streams: ReadonlyArray<string>) => FetchPage
   readonly filters: (source: Source) => Filters
   readonly hasMentionTime: boolean
   /** What the streams' projections are given of a record. */
@@ -35,7 +36,7 @@ export type Export<Item> = {
 type Leg<Item> = {
   readonly demand: Demand<Item>
   readonly standing: Standing
-  readonly wants: (cut: Cut | undefined) => boolean
+  readonly wants: (cut: Cut) => boolean
   readonly select: (row: Row) => Row
 }
 
@@ -65,7 +66,7 @@ const legFrom = <Item>(source: Source, demand: Demand<Item>, standing: Standing)
   return {
     demand,
     standing,
-    wants: (cut) => cut !== undefined && cut.modifiedTime >= from && !sent(cut),
+    wants: (cut) => cut.modifiedTime >= from && !sent(cut),
     select: selecting(demand.attributes),
   }
 }
@@ -76,7 +77,8 @@ const readLegs = <Item>(
   legs: ReadonlyArray<Leg<Item>>,
 ): Feed<Failure, Reading> => {
   const digest = filtersDigest(operation.filters(source))
-  const noticed = noticing(operation.fetch(source))
+  const streams = legs.map(({ demand }) => demand.stream)
+  const noticed = noticing(operation.fetch(source, streams))
   const start = startOf(operation, source, legs)
   const toItem = operation.item(source)
   let ended: ScanItem['last']
@@ -165,14 +167,16 @@ function* rowsOf<Item>(
   toItem: (cut: Cut) => Item,
 ): Iterable<Reading> {
   for (let from = 0; from < page.length; from += atOnce) {
-    const cuts = page.slice(from, from + atOnce)
-    const items = cuts.map(toItem)
-    for (const { demand, wants, select } of legs) {
-      const rows: Row[] = []
-      items.forEach((item, i) => {
-        if (wants(cuts[i])) for (const row of demand.project(item)) rows.push(select(row))
+    const rows = legs.map((): Row[] => [])
+    for (const cut of page.slice(from, from + atOnce)) {
+      const item = toItem(cut)
+      legs.forEach(({ demand, wants, select }, i) => {
+        if (wants(cut)) for (const row of demand.project(item)) rows[i]?.push(select(row))
       })
-      if (rows.length > 0) yield { _tag: 'Rows', stream: demand.stream, rows }
+    }
+    for (const [i, { demand }] of legs.entries()) {
+      const own = rows[i] ?? []
+      if (own.length > 0) yield { _tag: 'Rows', stream: demand.stream, rows: own }
     }
   }
 }

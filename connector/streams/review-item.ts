@@ -1,5 +1,5 @@
 import { rawAt } from '../api/cut/carve'
-import { type Outline, outliner } from '../api/cut/outline'
+import { type Members as MembersOf, outliner } from '../api/cut/outline'
 import { printJson } from '../api/json-text'
 import type { Cut } from '../api/page'
 import type { Row } from '../cdk/message'
@@ -9,8 +9,8 @@ const named = { id: 'value', reviewModifiedTime: 'value' } as const
 const given = { reviewId: 'value', reviewModifiedTime: 'value' } as const
 const found = { ...given, contentId: 'value' } as const
 
-/** What streams look at inside a review. */
-const looked = {
+/** What streams look at inside a review: a cutter must note it. */
+export const looked = {
   modifiedTime: 'value',
   location: named,
   provider: { ...named, npi: 'value' },
@@ -30,25 +30,25 @@ const looked = {
 /** What a review holds, and where: places in the text as it leaves. Every attribute is of its declared type or null. */
 export type Look = {
   readonly json: Uint8Array
-  readonly members: Outline<typeof looked>['members']
+  readonly members: Members
   /** When the review was modified, as a member of what is made of it. */
   readonly modified: string
+  /** Whose part something is, and of which version, as members of it. */
+  readonly version: string
 }
-export type Members = Look['members']
+export type Members = MembersOf<typeof looked>
 
 /** A review of an export page; what it holds is looked for at the first call. */
 export type ReviewItem = { readonly cut: Cut; readonly look: () => Look }
 
 const outline = outliner(looked)
 
-const lookInto = ({ json }: Cut): Look => {
-  const { members } = outline(json)
+const lookInto = (cut: Cut): Look => {
+  const { json } = cut
+  const members = outline(cut)
   const { modifiedTime } = members
-  return {
-    json,
-    members,
-    modified: `"reviewModifiedTime":${modifiedTime === undefined ? 'null' : rawAt(json, modifiedTime)}`,
-  }
+  const modified = `"reviewModifiedTime":${modifiedTime === undefined ? 'null' : rawAt(json, modifiedTime)}`
+  return { json, members, modified, version: `"reviewId":${cut.id},${modified}` }
 }
 
 export const reviewItem = (cut: Cut): ReviewItem => {

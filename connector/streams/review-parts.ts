@@ -1,11 +1,11 @@
 import * as t from 'io-ts'
 import { carve, isThere, rawAt } from '../api/cut/carve'
-import type { Place } from '../api/cut/outline'
+import type { Outline, Place } from '../api/cut/outline'
 import { Content as ContentCodec, Engagement, Liability, Sentiment, Task } from '../api/model/review'
 import { described, Instant, Int64 } from '../api/model/scalar'
 import type { Row } from '../cdk/message'
 import { stream } from '../cdk/stream'
-import type { Members, ReviewItem } from './review-item'
+import type { Look, Members, ReviewItem } from './review-item'
 import { reviewExport } from './reviews'
 
 const ofReview = {
@@ -43,34 +43,46 @@ export const ReviewEngagement = t.intersection(
 )
 
 /** Takes an object of a review as a part, without members that it is given or that have streams of their own. */
-type Add = (object: Place, without: ReadonlyArray<Place | undefined>, given?: string) => void
+type Add = (object: Place, without: ReadonlyArray<Place | undefined>, given: string) => void
 
 /** A stream of what a review holds; each record carries the version of its review, so that a stale one can be told. */
 const parts =
-  (find: (review: Members, json: Uint8Array, add: Add) => void) =>
-  ({ cut: { id }, look }: ReviewItem): ReadonlyArray<Row> => {
-    const { json, members, modified } = look()
-    const version = `"reviewId":${id},${modified}`
+  (find: (look: Look, add: Add) => void) =>
+  ({ look }: ReviewItem): ReadonlyArray<Row> => {
+    const found = look()
     const rows: Row[] = []
-    find(members, json, (object, without, given = '') => {
-      rows.push({ json: carve(json, object, without, given + version) })
+    find(found, (object, without, given) => {
+      rows.push(carve(found.json, object, without, given))
     })
     return rows
   }
 
-type Content = NonNullable<Members['contents']>['elements'][number]
+type Contents = NonNullable<Members['contents']>['elements']
 
 /** The contents of a review that have an id: without it a content has no key, and neither has what it holds. */
-const eachContent = (
-  { contents }: Members,
-  json: Uint8Array,
-  visit: (content: Content, given: string) => void,
-): void => {
-  for (const content of contents?.elements ?? []) {
-    const { id } = content.members
-    if (isThere(json, id)) visit(content, `"contentId":${rawAt(json, id)},`)
-  }
-}
+const contentsOf = ({ json, members }: Look): Contents =>
+  (members.contents?.elements ?? []).filter(({ members: { id } }) => isThere(json, id))
+
+type Content = Contents[number]['members']
+type Held = Outline<{ readonly [name in 'reviewId' | 'reviewModifiedTime' | 'contentId']: 'value' }>
+
+/** A stream of what contents hold in one of their lists. */
+const held = <H extends Held>(
+  listOf: (content: Content) => { readonly elements: ReadonlyArray<H> } | undefined,
+  keyOf: (held: H['members']) => Place | undefined,
+) =>
+  parts((look, add) => {
+    const { json, version } = look
+    for (const { members: content } of contentsOf(look)) {
+      const elements = listOf(content)?.elements ?? []
+      if (elements.length === 0 || content.id === undefined) continue
+      const given = `"contentId":${rawAt(json, content.id)},${version}`
+      for (const element of elements) {
+        const { reviewId, reviewModifiedTime, contentId } = element.members
+        if (isThere(json, keyOf(element.members))) add(element, [reviewId, reviewModifiedTime, contentId], given)
+      }
+    }
+  })
 
 const shared = { cursor: 'reviewModifiedTime', reader: reviewExport } as const
 
@@ -79,12 +91,12 @@ export const reviewContents = stream({
   name: 'review_contents',
   codec: ReviewContent,
   primaryKey: ['reviewId', 'id'],
-  project: parts((review, json, add) =>
-    eachContent(review, json, (content) => {
+  project: parts((look, add) => {
+    for (const content of contentsOf(look)) {
       const { sentiments, liabilities, reviewId, reviewModifiedTime } = content.members
-      add(content, [sentiments, liabilities, reviewId, reviewModifiedTime])
-    }),
-  ),
+      add(content, [sentiments, liabilities, reviewId, reviewModifiedTime], look.version)
+    }
+  }),
 })
 
 export const reviewSentiments = stream({
@@ -92,13 +104,9 @@ export const reviewSentiments = stream({
   name: 'review_sentiments',
   codec: ReviewSentiment,
   primaryKey: ['reviewId', 'contentId', 'id'],
-  project: parts((review, json, add) =>
-    eachContent(review, json, ({ members: { sentiments } }, given) => {
-      for (const sentiment of sentiments?.elements ?? []) {
-        const { id, reviewId, reviewModifiedTime, contentId } = sentiment.members
-        if (isThere(json, id)) add(sentiment, [reviewId, reviewModifiedTime, contentId], given)
-      }
-    }),
+  project: held(
+    ({ sentiments }) => sentiments,
+    ({ id }) => id,
   ),
 })
 
@@ -107,13 +115,9 @@ export const reviewLiabilities = stream({
   name: 'review_liabilities',
   codec: ReviewLiability,
   primaryKey: ['reviewId', 'contentId', 'liabilityId'],
-  project: parts((review, json, add) =>
-    eachContent(review, json, ({ members: { liabilities } }, given) => {
-      for (const liability of liabilities?.elements ?? []) {
-        const { liabilityId, reviewId, reviewModifiedTime, contentId } = liability.members
-        if (isThere(json, liabilityId)) add(liability, [reviewId, reviewModifiedTime, contentId], given)
-      }
-    }),
+  project: held(
+    ({ liabilities }) => liabilities,
+    ({ liabilityId }) => liabilityId,
   ),
 })
 
@@ -122,9 +126,9 @@ export const reviewTasks = stream({
   name: 'review_tasks',
   codec: ReviewTask,
   primaryKey: ['reviewId'],
-  project: parts(({ taskDetails }, json, add) => {
+  project: parts(({ json, members: { taskDetails }, version }, add) => {
     if (isThere(json, taskDetails))
-      add(taskDetails, [taskDetails.members.reviewId, taskDetails.members.reviewModifiedTime])
+      add(taskDetails, [taskDetails.members.reviewId, taskDetails.members.reviewModifiedTime], version)
   }),
 })
 
@@ -133,10 +137,10 @@ export const reviewEngagements = stream({
   name: 'review_engagements',
   codec: ReviewEngagement,
   primaryKey: ['reviewId', 'position'],
-  project: parts(({ engagements }, _, add) =>
+  project: parts(({ members: { engagements }, version }, add) =>
     engagements?.elements.forEach((engagement, place) => {
       const { position, reviewId, reviewModifiedTime } = engagement.members
-      add(engagement, [position, reviewId, reviewModifiedTime], `"position":${place},`)
+      add(engagement, [position, reviewId, reviewModifiedTime], `"position":${place},${version}`)
     }),
   ),
 })

@@ -37,7 +37,7 @@ const named = (of: (review: Members) => Thing | undefined) => () => {
     const thing = of(members)
     if (thing === undefined || !isThere(json, thing.members.id)) return []
     return unseen(rawAt(json, thing.members.id), modifiedTime, () => rawAt(json, thing))
-      ? [{ json: carve(json, thing, [thing.members.reviewModifiedTime], modified) }]
+      ? [carve(json, thing, [thing.members.reviewModifiedTime], modified)]
       : []
   }
 }

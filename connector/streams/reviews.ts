@@ -6,7 +6,7 @@ import { Review } from '../api/model/review'
 import { stream } from '../cdk/stream'
 import { notice, wantedOf } from './entities/seen'
 import { type Export, exportReader } from './export'
-import { type ReviewItem, reviewItem } from './review-item'
+import { looked, type ReviewItem, reviewItem } from './review-item'
 import { Unknown } from './unknown'
 
 /** What leaves for a review: its declared attributes, and whatever else it brought. */
@@ -15,8 +15,9 @@ export const ReviewRecord = t.intersection([Review, Unknown], 'ReviewRecord')
 /** Operation 6. */
 export const reviewOperation: Export<ReviewItem> = {
   name: 'export reviews',
-  fetch: ({ api, onUnknown, actions }) =>
-    fetchReviews(
+  fetch: (source, streams) => {
+    const { api, onUnknown, actions } = source
+    return fetchReviews(
       api,
       cutter({
         codec: Review,
@@ -26,8 +27,10 @@ export const reviewOperation: Export<ReviewItem> = {
         rename: { engagement: 'engagements' },
         undeclared: onUnknown,
         ...(actions.export === undefined ? {} : { actions: actions.export }),
+        wanted: streams.some((name) => name !== 'reviews') || O.isSome(wantedOf(source)) ? looked : undefined,
       }),
-    ),
+    )
+  },
   filters: ({ filters }) => filters,
   hasMentionTime: true,
   item: (source) => {

@@ -1,10 +1,11 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
+import { cutter } from '../../connector/api/cut'
 import type { Cut } from '../../connector/api/page'
 import type { Stream } from '../../connector/cdk/stream'
 import { streams } from '../../connector/streams'
-import { reviewItem } from '../../connector/streams/review-item'
-import { cutReviews, pageOf } from '../api/cut/page-of'
+import { looked, reviewItem } from '../../connector/streams/review-item'
+import { pageOf, reviewOptions } from '../api/cut/page-of'
 
 const big = '9223372036854775806'
 const review = `{"id":${big},"modifiedTime":"2026-01-02T03:04:05.678Z","location":{"id":9007199254740993,"name":"Nörd"},
@@ -15,6 +16,8 @@ const review = `{"id":${big},"modifiedTime":"2026-01-02T03:04:05.678Z","location
       {"feature":"without id"},{"id":2,"category":"Café"}],
      "liabilities":[{"liabilityId":5,"severity":{"level":2}}]}],
   "engagement":[{"engagement":"thanks"},{}]}`
+
+const cutReviews = cutter({ ...reviewOptions, wanted: looked })
 
 const cuts = (...texts: ReadonlyArray<string>): ReadonlyArray<Cut> => {
   const answer = cutReviews(pageOf(...texts))

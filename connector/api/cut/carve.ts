@@ -1,3 +1,4 @@
+import type { Row } from '../../cdk/message'
 import type { Place } from './outline'
 import { CLOSE_OBJECT, COMMA, OPEN_OBJECT, QUOTE } from './token'
 
@@ -15,17 +16,56 @@ export const textAt = (json: Uint8Array, { from, to }: Place): string => {
   return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1)
 }
 
-/** An object of a record as one of its own: without some of its members, with `added` ones (latin1, no braces) at its end. */
+/** Parts are written one behind the other, since a buffer of its own is more work than most of them. */
+const slabSize = 1 << 16
+let slab = Buffer.alloc(0)
+let used = 0
+
+/** An object of a record as a row of its own: without some of its members, with `added` ones (latin1, no braces) at its end. */
 export const carve = (
+  json: Uint8Array,
+  object: Place,
+  without: ReadonlyArray<Place | undefined>,
+  added: string,
+): Row => {
+  const most = object.to - object.from + added.length + 3
+  if (used + most > slab.length) {
+    slab = Buffer.allocUnsafeSlow(Math.max(slabSize, most))
+    used = 0
+  }
+  const start = used
+  used = carveInto(slab, start, json, object, without, added)
+  return new Part(slab, start, used)
+}
+
+/** A view is larger than all else of a part: it is made when it is asked for. */
+class Part implements Row {
+  declare private readonly slab: Buffer
+  declare private readonly from: number
+  declare private readonly to: number
+
+  constructor(slab: Buffer, from: number, to: number) {
+    this.slab = slab
+    this.from = from
+    this.to = to
+  }
+
+  get json(): Uint8Array {
+    return this.slab.subarray(this.from, this.to)
+  }
+}
+
+const carveInto = (
+  out: Buffer,
+  start: number,
   json: Uint8Array,
   { from, to }: Place,
   without: ReadonlyArray<Place | undefined>,
   added: string,
-): Uint8Array => {
+): number => {
   const isObject = json[from] === OPEN_OBJECT
-  const out = Buffer.allocUnsafe((isObject ? to - from : 2) + added.length + 1)
-  let end = 1
-  out[0] = OPEN_OBJECT
+  let end = start + 1
+  out[start] = OPEN_OBJECT
   if (isObject) {
     let at = from + 1
     for (const member of inOrder(without)) {
@@ -35,10 +75,10 @@ export const carve = (
     end = copied(json, at, to - 1, out, end)
     while (isBlank(out[end - 1])) end--
   }
-  if (end > 1 && out[end - 1] !== COMMA) out[end++] = COMMA
+  if (end > start + 1 && out[end - 1] !== COMMA) out[end++] = COMMA
   end += out.write(added, end, 'latin1')
   out[end++] = CLOSE_OBJECT
-  return end === out.length ? out : out.subarray(0, end)
+  return end
 }
 
 const copied = (json: Uint8Array, from: number, to: number, out: Uint8Array, at: number): number => {

@@ -1,6 +1,15 @@
 import type * as t from 'io-ts'
 import { annotations } from '../../cdk/schema'
-import { type Action, attributeOf, type Kind, pathOf, place, type Shape, undeclaredAttributes } from './shape'
+import {
+  type Action,
+  attributeOf,
+  type Kind,
+  pathOf,
+  place,
+  type Shape,
+  undeclaredAttributes,
+  type Wanted,
+} from './shape'
 
 export type ShapeOptions = {
   readonly codec: t.Any
@@ -10,6 +19,8 @@ export type ShapeOptions = {
   readonly rename: Readonly<Record<string, string>>
   /** By path, such as `contents.response`, under either name of what is renamed; arrays are walked. */
   readonly actions: Readonly<Record<string, Action>>
+  /** The members to note the places of. */
+  readonly wanted?: Wanted | undefined
 }
 
 /** The table of a record's codec; throws at declaration on a codec it cannot read, and on an action upon key or cursor. */
@@ -65,7 +76,8 @@ type Known =
 
 const build = (options: ShapeOptions, codec: t.Any, name: string, parent: Shape | undefined): Shape => {
   const [bare, nullable] = withoutNull(codec)
-  const shape = place(name, parent, kindOf(options, bare, name, parent), nullable || bare._tag === 'UnknownType')
+  const kind = kindOf(options, bare, name, parent)
+  const shape = place(name, parent, kind, nullable || bare._tag === 'UnknownType', options.wanted)
   if (bare._tag === 'ArrayType' || bare._tag === 'ReadonlyArrayType')
     shape.element = build(options, bare.type, '', shape)
   if (shape.kind === 'object') declare(options, bare, shape)

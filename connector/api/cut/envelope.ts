@@ -88,7 +88,10 @@ const toSheet = (
         filter: echo,
         unknown: [...walk.unknown],
         listed: rows !== undefined,
-        release: () => walk.room?.release(),
+        release: () => {
+          walk.room?.release()
+          walk.notes?.release()
+        },
       }),
     ),
   )

@@ -1,10 +1,11 @@
 import type { Change } from '../../cdk/message'
 import type { Cut } from '../page'
 import { distinct } from './distinct'
+import { type Notes, noteRecord, noteRecordEnd } from './notes'
 import { type Shape, undeclaredAttributes } from './shape'
 import { OPEN_OBJECT } from './token'
 import { object } from './value'
-import { lengthOf, nameOf, Refused, refuse, render, renderInto, type Walk, walkOf } from './walk'
+import { edit, lengthOf, nameOf, Refused, refuse, render, renderInto, type Walk, walkOf } from './walk'
 
 /** A longer record fits no consumer: the platforms take lines of 20 MB. */
 export const maxRecordBytes = 20_000_000
@@ -19,19 +20,21 @@ export const walkRecord = (walk: Walk, { shape }: RecordShape, at: number): numb
   if (walk.edits.length > 0) walk.edits = []
   if (walk.changes.length > 0) walk.changes = []
   if (walk.extra.length > 0) walk.extra = []
+  walk.shift = -at
   walk.repeated = false
   walk.lines = false
   if (walk.bytes[at] !== OPEN_OBJECT) throw refuse(nameOf(walk), 'expected an object')
-  return object(walk, shape, at + 1)
+  if (walk.notes !== undefined) noteRecord(walk.notes)
+  const end = object(walk, shape, at + 1)
+  if (walk.notes !== undefined) noteRecordEnd(walk.notes)
+  return end
 }
 
 /** The record just walked, as it leaves. */
 export const cutRecord = (walk: Walk, record: RecordShape, from: number, to: number): Cut => {
   const came = { bytes: walk.bytes, from, to }
-  if (walk.repeated) {
-    const { id, modifiedTime, json, changes } = anew(walk, record, from)
-    return new Cutting(id, modifiedTime, came, whole(json), changes)
-  }
+  if (walk.repeated) return anew(walk, record, came, Buffer.from(distinct(walk, from, record.rename), 'latin1'))
+  if (walk.lines) return anew(walk, record, came, onOneLine(walk.bytes.toString('latin1', from, to)))
   const leaves = leaving(walk, came)
   const length = leaves.to - leaves.from
   if (length > maxRecordBytes)
@@ -41,18 +44,21 @@ export const cutRecord = (walk: Walk, record: RecordShape, from: number, to: num
       message: `the record ${walk.id} is ${length} bytes long, more than the ${maxRecordBytes} that any destination takes`,
       remedy: 'leave its largest attribute out with privacy.drop',
     })
-  const { id, modifiedTime, changes } = walk
-  return new Cutting(id, modifiedTime, came, leaves, changes.length === 0 ? undefined : changes)
+  const { id, modifiedTime, changes, notes } = walk
+  return new Cutting(id, modifiedTime, came, leaves, changes.length === 0 ? undefined : changes, notes)
 }
 
-const anew = (walk: Walk, record: RecordShape, from: number): Cut => {
-  const bytes = Buffer.from(distinct(walk, from, record.rename), 'latin1')
-  const again = walkOf(bytes, walk, walk.serial, walk.unknown)
+/** A record that is not cut from the text it came in, but from another that says the same. */
+const anew = (walk: Walk, record: RecordShape, came: Text, bytes: Buffer): Cut => {
+  const { notes } = walk
+  if (notes !== undefined) notes.length = notes.first
+  const again = walkOf(bytes, walk, walk.serial, walk.unknown, undefined, notes)
   again.index = walk.index
   walkRecord(again, record, 0)
   walk.serial = again.serial
   again.repeated = false
-  return cutRecord(again, record, 0, bytes.length)
+  const { id, modifiedTime, json, changes } = cutRecord(again, record, 0, bytes.length)
+  return new Cutting(id, modifiedTime, came, whole(json), changes, notes)
 }
 
 type Text = { readonly bytes: Buffer; readonly from: number; readonly to: number }
@@ -75,6 +81,8 @@ class Cutting implements Cut {
   private readonly out: Buffer
   private readonly start: number
   private readonly end: number
+  readonly notes: Notes | undefined
+  readonly noted: number
 
   constructor(
     readonly id: string,
@@ -82,6 +90,7 @@ class Cutting implements Cut {
     came: Text,
     leaves: Text,
     changes: ReadonlyArray<Change> | undefined,
+    notes: Notes | undefined,
   ) {
     this.page = came.bytes
     this.from = came.from
@@ -89,6 +98,8 @@ class Cutting implements Cut {
     this.out = leaves.bytes
     this.start = leaves.from
     this.end = leaves.to
+    this.notes = notes
+    this.noted = notes === undefined ? 0 : notes.first
     if (changes !== undefined) this.changes = changes
   }
 
@@ -104,9 +115,7 @@ class Cutting implements Cut {
 /** The record's text as it leaves: the text it came in, or one written into the room for such. */
 const leaving = (walk: Walk, came: Text): Text => {
   const { from, to } = came
-  if (walk.extra.length > 0)
-    walk.edits.push({ from: to - 1, to: to - 1, text: `,"${undeclaredAttributes}":{${walk.extra.join(',')}}` })
-  if (walk.lines) return whole(onOneLine(render(walk, from, to, 0)))
+  if (walk.extra.length > 0) edit(walk, to - 1, to - 1, `,"${undeclaredAttributes}":{${walk.extra.join(',')}}`)
   if (walk.edits.length === 0) return came
   const { room } = walk
   if (room === undefined) return whole(render(walk, from, to, 0))
@@ -116,5 +125,4 @@ const leaving = (walk: Walk, came: Text): Text => {
   return { bytes: room.bytes(), from: start, to: start + length }
 }
 
-const onOneLine = (json: Buffer): Buffer =>
-  Buffer.from(json.toString('latin1').replace(/[\n\r][\t\n\r ]*/g, ''), 'latin1')
+const onOneLine = (json: string): Buffer => Buffer.from(json.replace(/[\n\r][\t\n\r ]*/g, ''), 'latin1')

@@ -15,12 +15,19 @@ export type Kind =
 /** What privacy does to an attribute; a hash is given strings decoded, all else as its text. */
 export type Action = 'drop' | ((text: string) => string)
 
+/** What to find in an object, by name: a value, an object's own members, or those of an array's elements. */
+export type Wanted = { readonly [name: string]: Want }
+export type Want = 'value' | Wanted | readonly [Wanted]
+
 /** A codec as the walk reads it: one node per place, so that a node may remember where the walk stands in it. */
 export type Shape = {
   readonly kind: Kind
   readonly nullable: boolean
   readonly name: string
   readonly parent: Shape | undefined
+  /** What is to be noted of it; its number among the members that are wanted of its parent, -1 if it is none. */
+  readonly want: Want | undefined
+  readonly slot: number
   readonly attributes: Map<string, Attribute>
   readonly required: Attribute[]
   element: Shape | undefined
@@ -68,17 +75,33 @@ export const attributeOf = (
 }
 
 /** A place that may hold anything, unless it is told what. */
-export const place = (name: string, parent: Shape | undefined, kind: Kind = 'any', nullable = true): Shape => ({
+export const place = (
+  name: string,
+  parent: Shape | undefined,
+  kind: Kind = 'any',
+  nullable = true,
+  wanted?: Wanted,
+): Shape => ({
   kind,
   nullable,
   name,
   parent,
+  ...(parent === undefined ? { want: wanted, slot: -1 } : wantedOf(parent, name)),
   attributes: new Map(),
   required: [],
   element: undefined,
   at: 0,
   first: undefined,
 })
+
+const wantedOf = ({ kind, want }: Shape, name: string): Pick<Shape, 'want' | 'slot'> => {
+  const nothing = { want: undefined, slot: -1 }
+  if (want === undefined || want === 'value') return nothing
+  if (isList(want)) return kind === 'array' ? { want: want[0], slot: 0 } : nothing
+  return Object.hasOwn(want, name) ? { want: want[name], slot: Object.keys(want).indexOf(name) } : nothing
+}
+
+export const isList = (want: Want): want is readonly [Wanted] => Array.isArray(want)
 
 /** The attribute that collects undeclared ones. */
 export const undeclaredAttributes = 'unknown_attributes'

@@ -1,4 +1,4 @@
-import { broken, type Walk } from './walk'
+import { broken, edit, type Walk } from './walk'
 
 export const QUOTE = 0x22
 export const COMMA = 0x2c
@@ -66,7 +66,7 @@ const escape = (walk: Walk, at: number): number => {
     const low = hex(walk, at + 8)
     if (low >= 0xdc00 && low <= 0xdfff) return at + 12
   }
-  walk.edits.push({ from: at, to: at + 6, text: '\\ufffd' })
+  edit(walk, at, at + 6, '\\ufffd')
   return at + 6
 }
 

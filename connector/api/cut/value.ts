@@ -1,4 +1,5 @@
 import { find, guess } from './attribute'
+import { noteEnd, noteStart } from './notes'
 import { cursor, double, instant, integer, isNumeric, key } from './scalar'
 import type { Attribute, Shape } from './shape'
 import { skip } from './skip'
@@ -15,7 +16,7 @@ import {
   textOf,
   word,
 } from './token'
-import { broken, nameOf, Refused, refuse, render, replace, type Walk } from './walk'
+import { broken, edit, nameOf, Refused, refuse, render, replace, undo, type Walk } from './walk'
 import { wrong } from './wrong'
 
 /** The position after a declared value. One of the wrong type leaves as null, or makes what holds it wrong (`walk.wrong`). */
@@ -69,7 +70,10 @@ const array = (walk: Walk, shape: Shape, element: Shape, open: number): number =
   let p = space(walk, open)
   if (bytes[p] === CLOSE_ARRAY) return p + 1
   for (shape.at = 0; ; shape.at++) {
-    p = space(walk, value(walk, element, p))
+    const note = noteStart(walk, element, p + walk.shift, p)
+    p = value(walk, element, p)
+    noteEnd(walk, note, p)
+    p = space(walk, p)
     bad ||= walk.wrong
     walk.wrong = false
     if (bytes[p] === CLOSE_ARRAY) break
@@ -105,27 +109,30 @@ export const object = (walk: Walk, shape: Shape, open: number): number => {
     if (attribute.slot.seen === serial) repeat(walk, attribute.shape)
     attribute.slot.seen = serial
     if (attribute.undeclared !== undefined) report(walk, attribute.undeclared)
-    if (attribute.rename !== undefined) replace(walk, from, p, attribute.rename, edits)
     previous = attribute
     const { action } = attribute
     const start = colon(walk, p)
     if (action === 'drop' || action === 'collect') {
       p = skip(walk, start, 0)
       if (action === 'collect') walk.extra.push(render(walk, from, p, edits).toString('latin1'))
-      walk.edits.length = edits
-      if (stayed) walk.edits.push({ from: before, to: p, text: '' })
+      undo(walk, edits)
+      if (stayed) edit(walk, before, p, '')
       else pending = true
     } else {
-      if (pending) walk.edits.splice(edits, 0, { from: open, to: from, text: '' })
+      if (pending) edit(walk, open, from, '', edits)
       pending = false
       stayed = true
+      const leaving = from + walk.shift
+      if (attribute.rename !== undefined) replace(walk, from, p, attribute.rename, edits)
       const inner = walk.edits.length
+      const note = noteStart(walk, attribute.shape, leaving, start)
       p = value(walk, attribute.shape, start)
       if (walk.wrong) {
         if (shape.parent === undefined) throw refuse(`${nameOf(walk)}.${attribute.shape.name}`, 'of the wrong type')
         bad = true
         walk.wrong = false
       } else if (action !== undefined) hash(walk, action, start, p, inner)
+      noteEnd(walk, note, p)
     }
     before = p
     p = space(walk, p)
@@ -133,7 +140,7 @@ export const object = (walk: Walk, shape: Shape, open: number): number => {
     if (more) p = space(walk, p + 1)
     else if (bytes[p] !== CLOSE_OBJECT) throw broken(walk, p)
   }
-  if (pending) walk.edits.push({ from: open, to: p, text: '' })
+  if (pending) edit(walk, open, p, '')
   walk.wrong = bad || lacks(walk, shape, serial)
   return p + 1
 }

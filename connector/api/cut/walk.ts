@@ -1,5 +1,6 @@
 import type { Change } from '../../cdk/message'
 import type { ApiError } from '../error'
+import { forgetAfter, type Notes } from './notes'
 import type { Room } from './room'
 
 /** A span of the page that leaves as another text; `text` holds UTF-8 bytes, one a character (latin1). */
@@ -18,12 +19,16 @@ export type Walk = {
   readonly unknown: Set<string>
   /** Where records are rendered; undefined: each in a buffer of its own. */
   readonly room: Room | undefined
+  /** Where it is noted where members stand; undefined: nobody asked. */
+  readonly notes: Notes | undefined
   /** The place of the record under way in its list. */
   index: number
   /** Numbers declared objects over all pages, so that an attribute can tell whether this one has held it before. */
   serial: number
   /** In order of place, never overlapping. */
   edits: Edit[]
+  /** What leads from a place behind all edits to where it stands in the record as it leaves. */
+  shift: number
   changes: Change[]
   /** Undeclared top-level attributes, as the members of an object. */
   extra: string[]
@@ -46,6 +51,7 @@ export const walkOf = (
   serial: number,
   unknown: Set<string>,
   room?: Room,
+  notes?: Notes,
 ): Walk => ({
   bytes,
   view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),
@@ -53,9 +59,11 @@ export const walkOf = (
   list,
   unknown,
   room,
+  notes,
   index: 0,
   serial,
   edits: [],
+  shift: 0,
   changes: [],
   extra: [],
   id: '',
@@ -122,10 +130,27 @@ export const renderInto = (
   bytes.copy(out, end, at, to)
 }
 
-/** Replaces a span, and with it the edits inside it, those from the `first` on. */
+/** Has a span leave as another text; `at`: the number of edits before it, all of them where it is left out. */
+export const edit = (walk: Walk, from: number, to: number, text: string, at = walk.edits.length): void => {
+  const one = { from, to, text }
+  if (at === walk.edits.length) walk.edits.push(one)
+  else walk.edits.splice(at, 0, one)
+  walk.shift += text.length - (to - from)
+}
+
+/** Takes back the edits from the `first` on. */
+export const undo = (walk: Walk, first: number): void => {
+  for (let i = walk.edits.length; i > first; i--) {
+    const one = walk.edits.pop()
+    if (one !== undefined) walk.shift -= one.text.length - (one.to - one.from)
+  }
+}
+
+/** Replaces a span, and with it what was edited and noted inside it: the edits are those from the `first` on. */
 export const replace = (walk: Walk, from: number, to: number, text: string, first: number): void => {
-  walk.edits.length = first
-  walk.edits.push({ from, to, text })
+  undo(walk, first)
+  if (walk.notes !== undefined) forgetAfter(walk.notes, from + walk.shift)
+  edit(walk, from, to, text)
 }
 
 /** What the record under way is called in messages. */

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
+import { mutate, mutation } from './mutation'
 import { cutReviews, pageOf } from './page-of'
 import { print, reviewText } from './review-text'
 
@@ -13,33 +14,6 @@ const accepts = (text: string): boolean => {
     return true
   } catch {
     return false
-  }
-}
-
-type Mutation = { readonly at: number; readonly byte: number; readonly how: 'flip' | 'delete' | 'insert' | 'truncate' }
-
-const telling = [...Buffer.from('{}[]",:\\/ \t\n\r0-+.eEu1ntf'), 0, 0x1f, 0x7f, 0x80, 0xc3, 0xed, 0xa0, 0xff]
-const mutation: fc.Arbitrary<Mutation> = fc.record({
-  at: fc.nat(),
-  byte: fc.constantFrom(...telling),
-  how: fc.oneof(
-    { weight: 5, arbitrary: fc.constantFrom('flip' as const, 'delete' as const, 'insert' as const) },
-    { weight: 1, arbitrary: fc.constant('truncate' as const) },
-  ),
-})
-
-const mutate = (bytes: Uint8Array, { at, byte, how }: Mutation): Uint8Array => {
-  const place = at % (bytes.length + 1)
-  const head = bytes.subarray(0, place)
-  switch (how) {
-    case 'truncate':
-      return head
-    case 'delete':
-      return Buffer.concat([head, bytes.subarray(place + 1)])
-    case 'insert':
-      return Buffer.concat([head, Buffer.of(byte), bytes.subarray(place)])
-    case 'flip':
-      return Buffer.concat([head, Buffer.of(byte), bytes.subarray(place + 1)])
   }
 }
 
