@@ -3,8 +3,8 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 /** Room for the young objects of a page or two, of all that V8 gives them (bytes). */
 const enough = 4 << 20
 
-/** Lets the old part of the heap grow to twice what lives in it, rather than three times, before it is cleaned up. */
-export const smallOldHeap = (): void => setFlagsFromString('--heap-growing-percent=100')
+/** Lets the old part of the heap grow to two and a half times what lives in it, rather than four, before it is cleaned up. */
+export const smallOldHeap = (): void => setFlagsFromString('--heap-growing-percent=150')
 
 /**
  * Keeps the heap of a run near what it needs. V8 lets it grow to three times that before it cleans up, and the young part
