@@ -1,6 +1,24 @@
 /** How many things are remembered; one that is forgotten and met again is sent again. */
 const most = 200_000
 
+/** Lets a pair of names pass the first time it is met. */
+export const distinctPairs = () => {
+  const seen = new Map<string, Set<string>>()
+  let size = 0
+  return (first: string, second: string): boolean => {
+    const held = seen.get(first)
+    if (held?.has(second) === true) return false
+    if (held === undefined) seen.set(first, new Set([second]))
+    else held.add(second)
+    size += 1
+    if (size > most) {
+      seen.clear()
+      size = 0
+    }
+    return true
+  }
+}
+
 /**
  * Lets a thing pass the first time it is met, and again only with a later time and another text: never an older version
  * after a newer. `time` in milliseconds; `text` is what is compared.

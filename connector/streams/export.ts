@@ -159,7 +159,7 @@ const earlier = (a: O.Option<number>, b: O.Option<number>): O.Option<number> =>
   O.isNone(a) || O.isNone(b) ? O.none : O.some(Math.min(a.value, b.value))
 
 /** So many records at a time go to every stream: what is made of them is gone before the next are looked into. */
-const atOnce = 128
+const atOnce = 64
 
 function* rowsOf<Item>(
   legs: ReadonlyArray<Leg<Item>>,

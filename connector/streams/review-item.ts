@@ -1,4 +1,4 @@
-import { rawAt } from '../api/cut/carve'
+import { isThere, rawAt } from '../api/cut/carve'
 import { type Members as MembersOf, outliner } from '../api/cut/outline'
 import { printJson } from '../api/json-text'
 import type { Cut } from '../api/page'
@@ -31,6 +31,8 @@ export const looked = {
 export type Look = {
   readonly json: Uint8Array
   readonly members: Members
+  /** The contents that have an id: without it a content has no key, and neither has what it holds. */
+  readonly contents: NonNullable<Members['contents']>['elements']
   /** When the review was modified, as a member of what is made of it. */
   readonly modified: string
   /** Whose part something is, and of which version, as members of it. */
@@ -47,8 +49,9 @@ const lookInto = (cut: Cut): Look => {
   const { json } = cut
   const members = outline(cut)
   const { modifiedTime } = members
+  const contents = (members.contents?.elements ?? []).filter(({ members: { id } }) => isThere(json, id))
   const modified = `"reviewModifiedTime":${modifiedTime === undefined ? 'null' : rawAt(json, modifiedTime)}`
-  return { json, members, modified, version: `"reviewId":${cut.id},${modified}` }
+  return { json, members, contents, modified, version: `"reviewId":${cut.id},${modified}` }
 }
 
 export const reviewItem = (cut: Cut): ReviewItem => {

@@ -5,7 +5,7 @@ import { Content as ContentCodec, Engagement, Liability, Sentiment, Task } from 
 import { described, Instant, Int64 } from '../api/model/scalar'
 import type { Row } from '../cdk/message'
 import { stream } from '../cdk/stream'
-import type { Look, Members, ReviewItem } from './review-item'
+import type { Look, ReviewItem } from './review-item'
 import { reviewExport } from './reviews'
 
 const ofReview = {
@@ -42,28 +42,20 @@ export const ReviewEngagement = t.intersection(
   'ReviewEngagement',
 )
 
-/** Takes an object of a review as a part, without members that it is given or that have streams of their own. */
-type Add = (object: Place, without: ReadonlyArray<Place | undefined>, given: string) => void
+/** An object of a review as a part, without members that it is given or that have streams of their own. */
+type Part = (object: Place, without: ReadonlyArray<Place | undefined>, given: string) => Row
 
 /** A stream of what a review holds; each record carries the version of its review, so that a stale one can be told. */
 const parts =
-  (find: (look: Look, add: Add) => void) =>
+  (find: (look: Look, part: Part) => ReadonlyArray<Row>) =>
   ({ look }: ReviewItem): ReadonlyArray<Row> => {
     const found = look()
-    const rows: Row[] = []
-    find(found, (object, without, given) => {
-      rows.push(carve(found.json, object, without, given))
-    })
-    return rows
+    return find(found, (object, without, given) => carve(found.json, object, without, given))
   }
 
-type Contents = NonNullable<Members['contents']>['elements']
+const none: ReadonlyArray<never> = []
 
-/** The contents of a review that have an id: without it a content has no key, and neither has what it holds. */
-const contentsOf = ({ json, members }: Look): Contents =>
-  (members.contents?.elements ?? []).filter(({ members: { id } }) => isThere(json, id))
-
-type Content = Contents[number]['members']
+type Content = Look['contents'][number]['members']
 type Held = Outline<{ readonly [name in 'reviewId' | 'reviewModifiedTime' | 'contentId']: 'value' }>
 
 /** A stream of what contents hold in one of their lists. */
@@ -71,17 +63,19 @@ const held = <H extends Held>(
   listOf: (content: Content) => { readonly elements: ReadonlyArray<H> } | undefined,
   keyOf: (held: H['members']) => Place | undefined,
 ) =>
-  parts((look, add) => {
-    const { json, version } = look
-    for (const { members: content } of contentsOf(look)) {
-      const elements = listOf(content)?.elements ?? []
+  parts(({ json, contents, version }, part) => {
+    const rows: Row[] = []
+    for (const { members: content } of contents) {
+      const elements = listOf(content)?.elements ?? none
       if (elements.length === 0 || content.id === undefined) continue
       const given = `"contentId":${rawAt(json, content.id)},${version}`
       for (const element of elements) {
         const { reviewId, reviewModifiedTime, contentId } = element.members
-        if (isThere(json, keyOf(element.members))) add(element, [reviewId, reviewModifiedTime, contentId], given)
+        if (isThere(json, keyOf(element.members)))
+          rows.push(part(element, [reviewId, reviewModifiedTime, contentId], given))
       }
     }
+    return rows
   })
 
 const shared = { cursor: 'reviewModifiedTime', reader: reviewExport } as const
@@ -91,12 +85,12 @@ export const reviewContents = stream({
   name: 'review_contents',
   codec: ReviewContent,
   primaryKey: ['reviewId', 'id'],
-  project: parts((look, add) => {
-    for (const content of contentsOf(look)) {
+  project: parts(({ contents, version }, part) =>
+    contents.map((content) => {
       const { sentiments, liabilities, reviewId, reviewModifiedTime } = content.members
-      add(content, [sentiments, liabilities, reviewId, reviewModifiedTime], look.version)
-    }
-  }),
+      return part(content, [sentiments, liabilities, reviewId, reviewModifiedTime], version)
+    }),
+  ),
 })
 
 export const reviewSentiments = stream({
@@ -126,10 +120,11 @@ export const reviewTasks = stream({
   name: 'review_tasks',
   codec: ReviewTask,
   primaryKey: ['reviewId'],
-  project: parts(({ json, members: { taskDetails }, version }, add) => {
-    if (isThere(json, taskDetails))
-      add(taskDetails, [taskDetails.members.reviewId, taskDetails.members.reviewModifiedTime], version)
-  }),
+  project: parts(({ json, members: { taskDetails }, version }, part) =>
+    isThere(json, taskDetails)
+      ? [part(taskDetails, [taskDetails.members.reviewId, taskDetails.members.reviewModifiedTime], version)]
+      : none,
+  ),
 })
 
 export const reviewEngagements = stream({
@@ -137,10 +132,10 @@ export const reviewEngagements = stream({
   name: 'review_engagements',
   codec: ReviewEngagement,
   primaryKey: ['reviewId', 'position'],
-  project: parts(({ members: { engagements }, version }, add) =>
-    engagements?.elements.forEach((engagement, place) => {
+  project: parts(({ members: { engagements }, version }, part) =>
+    (engagements?.elements ?? none).map((engagement, place) => {
       const { position, reviewId, reviewModifiedTime } = engagement.members
-      add(engagement, [position, reviewId, reviewModifiedTime], `"position":${place},${version}`)
+      return part(engagement, [position, reviewId, reviewModifiedTime], `"position":${place},${version}`)
     }),
   ),
 })

@@ -4,7 +4,7 @@ import type { Outline, Place } from '../api/cut/outline'
 import { described, Instant, Int64, optional } from '../api/model/scalar'
 import type { Row } from '../cdk/message'
 import { stream } from '../cdk/stream'
-import { distinct } from './distinct'
+import { distinct, distinctPairs } from './distinct'
 import type { Members, ReviewItem } from './review-item'
 import { reviewExport } from './reviews'
 
@@ -74,16 +74,17 @@ export const categories = stream({
   codec: Category,
   primaryKey: ['category', 'subCategory'],
   projector: () => {
-    const unseen = distinct()
-    return ({ cut: { modifiedTime }, look }: ReviewItem): ReadonlyArray<Row> => {
+    // The names are the key and all there is of it: a newer review cannot show it changed.
+    const unseen = distinctPairs()
+    return ({ look }: ReviewItem): ReadonlyArray<Row> => {
       const { json, members, modified } = look()
       const rows: Row[] = []
       for (const content of members.contents?.elements ?? [])
         for (const { members: names } of content.members.sentiments?.elements ?? []) {
           if (!isThere(json, names.category)) continue
-          const [category, subCategory] = [nameAt(json, names.category), nameAt(json, names.subCategory)]
-          // The names are the key and all there is of it: a newer review cannot show it changed.
-          if (unseen(`${category},${subCategory}`, modifiedTime, () => ''))
+          const category = nameAt(json, names.category)
+          const subCategory = nameAt(json, names.subCategory)
+          if (unseen(category, subCategory))
             rows.push({
               json: Buffer.from(`{"category":${category},"subCategory":${subCategory},${modified}}`, 'latin1'),
             })

@@ -68,9 +68,9 @@ const carveInto = (
   out[start] = OPEN_OBJECT
   if (isObject) {
     let at = from + 1
-    for (const member of inOrder(without)) {
-      end = copied(json, at, member.key, out, end)
-      at = afterComma(json, member.to)
+    for (let next = firstFrom(without, at); next !== undefined; next = firstFrom(without, at)) {
+      end = copied(json, at, next.key, out, end)
+      at = afterComma(json, next.to)
     }
     end = copied(json, at, to - 1, out, end)
     while (isBlank(out[end - 1])) end--
@@ -87,11 +87,12 @@ const copied = (json: Uint8Array, from: number, to: number, out: Uint8Array, at:
   return at + to - from
 }
 
-const none: ReadonlyArray<Place> = []
-
-const inOrder = (places: ReadonlyArray<Place | undefined>): ReadonlyArray<Place> => {
-  if (places.findIndex((one) => one !== undefined) < 0) return none
-  return places.filter((one) => one !== undefined).sort((a, b) => a.key - b.key)
+/** The first of a few places that is not before `at`. */
+const firstFrom = (places: ReadonlyArray<Place | undefined>, at: number): Place | undefined => {
+  let first: Place | undefined
+  for (const place of places)
+    if (place !== undefined && place.key >= at && (first === undefined || place.key < first.key)) first = place
+  return first
 }
 
 const afterComma = (json: Uint8Array, to: number): number => {

@@ -75,7 +75,7 @@ type Reading = { readonly numbers: Int32Array; at: number }
 const none: ReadonlyArray<AnyPlace> = []
 
 const membersOf = (reading: Reading, { children, toMembers }: Node, end: number): object => {
-  const found: Slots = children.map(() => undefined)
+  const found: Slots = new Array(children.length)
   for (;;) {
     const { numbers, at } = reading
     const key = numbers[at + 1] ?? end
