@@ -3,15 +3,15 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 /** Room for the young objects of a page or two, of all that V8 gives them (bytes). */
 const enough = 4 << 20
 
-/** Lets the old part of the heap grow to two and a half times what lives in it, rather than four, before it is cleaned up. */
-export const smallOldHeap = (): void => setFlagsFromString('--heap-growing-percent=150')
+/** Lets the old part of the heap grow by so much of what lives in it, rather than to four times that, before it is cleaned up. */
+export const smallOldHeap = (percent: number): void => setFlagsFromString(`--heap-growing-percent=${percent}`)
 
 /**
  * Keeps the heap of a run near what it needs. V8 lets it grow to three times that before it cleans up, and the young part
  * to 48 MB, which makes a run no faster. To be asked now and then, until the young part is large enough.
  */
 export const smallHeap = (): (() => void) => {
-  smallOldHeap()
+  smallOldHeap(150)
   let growing = true
   return () => {
     if (!growing) return

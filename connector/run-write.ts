@@ -40,7 +40,8 @@ export const runWrite = async (
   const wired = await runOrStop(wireDestination(config, (message) => log('warn', message), options))
   const { dry_run, dead_letter_path, batch_size, max_batch_age_seconds, rate_limit } = config
   const quiet = wired.onWait((time) => log('info', `The service makes us wait until ${new Date(time).toISOString()}.`))
-  smallOldHeap()
+  // More than a read may have: what is under way is short-lived, and would be looked through again and again.
+  smallOldHeap(200)
   try {
     const written = await write({
       arrivals: (halt) => arrivals(until(halt, io.stdin)),

@@ -1,7 +1,8 @@
 import { finished, type Readable } from 'node:stream'
 import type { Pool } from './pool'
 
-const smallest = 1 << 16
+/** Room for an answer that does not say how long it is. */
+const usual = 1 << 16
 
 /** The bytes of an answer; `release`: nobody looks at them any more. */
 export type Body = { readonly bytes: Buffer; readonly release: () => void }
@@ -20,7 +21,7 @@ export const bodyOf = (
   { take, give }: Pool,
 ): Promise<Body | undefined> =>
   new Promise((resolve, reject) => {
-    let bytes: Buffer = take(Math.min(Math.max(announced, smallest), limit))
+    let bytes: Buffer = take(Math.min(announced || usual, limit))
     let end = 0
     const add = (piece: Buffer): void => {
       const needed = end + piece.length

@@ -59,6 +59,9 @@ const connectingWithin =
 const plain = (headers: object): Headers =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
 
+/** As the client library has it: where the two differ, each sets the socket anew for every request. */
+const keptAlive = { keepAlive: true, keepAliveMsecs: 60_000 }
+
 /**
  * HTTP with connections kept alive. No redirect is followed, since a token must not leave for another host; every status
  * is an answer. `stop` gives up what is under way. An error of the client library holds the headers, so none leaves this file.
@@ -71,8 +74,8 @@ export const transport = (
 ): Transport => {
   const { connectSeconds, responseSeconds, maxResponseBytes } = options
   const agents = {
-    httpAgent: connectingWithin(connectSeconds, 'connect')(new http.Agent({ keepAlive: true })),
-    httpsAgent: connectingWithin(connectSeconds, 'secureConnect')(new https.Agent({ keepAlive: true })),
+    httpAgent: connectingWithin(connectSeconds, 'connect')(new http.Agent(keptAlive)),
+    httpsAgent: connectingWithin(connectSeconds, 'secureConnect')(new https.Agent(keptAlive)),
   }
   // Its core merges configurations and transforms bodies, of which there is nothing here, for half the price of a request.
   const carry = axios.getAdapter('http')

@@ -16,6 +16,11 @@ describe('bodyOf', () => {
     expect(await of([123, ...mark])).toEqual(Buffer.from([123, ...mark]))
   })
 
+  it('takes no more room than was announced', async () => {
+    const body = await bodyOf(Readable.from([Buffer.alloc(2400)]), 2400, mega, pool())
+    expect(body?.bytes.buffer.byteLength).toBe(2400)
+  })
+
   it('holds no more than it may', async () => {
     expect(await bodyOf(Readable.from([Buffer.alloc(101)]), 0, 100, pool())).toBeUndefined()
     expect(await bodyOf(Readable.from([Buffer.alloc(60), Buffer.alloc(41)]), 0, 100, pool())).toBeUndefined()
