@@ -45,7 +45,8 @@ export const cutter = (options: CutOptions): Cutter => {
   return (body) => {
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     if (!isUtf8(bytes)) return E.left({ _tag: 'Decode', path: '$', message: 'not UTF-8' })
-    const notes = options.wanted === undefined ? undefined : notesIn(noted, bytes.length >> 2)
+    // Somewhat more than the notes of a page of reviews take.
+    const notes = options.wanted === undefined ? undefined : notesIn(noted, (bytes.length * 3) >> 3)
     const walk = walkOf(bytes, options, serial, new Set(), roomIn(buffers, bytes.length), notes)
     try {
       return walkEnvelope(walk, record)

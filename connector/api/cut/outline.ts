@@ -16,8 +16,7 @@ type Found<W> = W extends readonly [infer Each]
     ? Outline<W>
     : Place
 
-/** Any place: spelt out, so that all have one hidden class. */
-type AnyPlace = Place & { readonly members: object | undefined; readonly elements: ReadonlyArray<AnyPlace> }
+type AnyPlace = Place & { readonly members?: object; readonly elements?: ReadonlyArray<AnyPlace> }
 
 type Slots = Array<AnyPlace | undefined>
 
@@ -72,8 +71,6 @@ const namedBy = (names: ReadonlyArray<string>): Node['toMembers'] => {
 
 type Reading = { readonly numbers: Int32Array; at: number }
 
-const none: ReadonlyArray<AnyPlace> = []
-
 const membersOf = (reading: Reading, { children, toMembers }: Node, end: number): object => {
   const found: Slots = new Array(children.length)
   for (;;) {
@@ -89,9 +86,9 @@ const placeOf = (reading: Reading, node: Node | undefined): AnyPlace => {
   const { numbers, at } = reading
   const [key, from, to] = [numbers[at + 1] ?? 0, numbers[at + 2] ?? 0, numbers[at + 3] ?? 0]
   reading.at = at + noteSize
-  if (node === undefined) return { key, from, to, members: undefined, elements: none }
-  if (!node.isList) return { key, from, to, members: membersOf(reading, node, to), elements: none }
+  if (node === undefined) return { key, from, to }
+  if (!node.isList) return { key, from, to, members: membersOf(reading, node, to) }
   const elements: AnyPlace[] = []
   while ((numbers[reading.at + 1] ?? to) < to) elements.push(placeOf(reading, node.children[0]))
-  return { key, from, to, members: undefined, elements }
+  return { key, from, to, elements }
 }
