@@ -16,6 +16,10 @@ type Block = { readonly bytes: Buffer; from: number; to: number }
 
 const blockSize = 1 << 18
 
+/** How long a reader whose pipe is full is left alone, longer each time in a row (milliseconds). */
+const leastPause = 1
+const mostPause = 16
+
 /** A writer to `fd` that lets at most about `room` bytes wait, in blocks that are used again and again. */
 export const writer = (fd: number, room = 1 << 20): Writer => {
   const full: Block[] = []
@@ -23,6 +27,7 @@ export const writer = (fd: number, room = 1 << 20): Writer => {
   let open: Block = { bytes: Buffer.allocUnsafeSlow(blockSize), from: 0, to: 0 }
   let waiting = 0
   let busy = false
+  let pause = leastPause
   let broken: Error | undefined
   let waiters: Waiter[] = []
   let turn: Promise<unknown> = Promise.resolve()
@@ -60,11 +65,16 @@ export const writer = (fd: number, room = 1 << 20): Writer => {
     busy = true
     writeTo(fd, block.bytes, block.from, block.to - block.from, null, (error, written) => {
       busy = false
+      if (error?.code === 'EAGAIN') {
+        setTimeout(pump, pause)
+        pause = Math.min(pause * 2, mostPause)
+        return
+      }
+      pause = leastPause
       if (error === null) taken(block, written)
-      else if (error.code !== 'EAGAIN') broken = error
+      else broken = error
       settle()
-      if (error?.code === 'EAGAIN') setTimeout(pump, 5)
-      else pump()
+      pump()
     })
   }
   const until = (below: number) =>
