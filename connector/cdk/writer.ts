@@ -58,15 +58,18 @@ export const writer = (fd: number, room = 1 << 20): Writer => {
     full.shift()
     if (free.length * blockSize < room) free.push(block.bytes)
   }
+  const resume = () => {
+    busy = false
+    pump()
+  }
   const pump = () => {
     if (full.length === 0 && open.to > 0) seal()
     const block = full[0]
     if (busy || broken !== undefined || block === undefined) return
     busy = true
     writeTo(fd, block.bytes, block.from, block.to - block.from, null, (error, written) => {
-      busy = false
       if (error?.code === 'EAGAIN') {
-        setTimeout(pump, pause)
+        setTimeout(resume, pause)
         pause = Math.min(pause * 2, mostPause)
         return
       }
@@ -74,7 +77,7 @@ export const writer = (fd: number, room = 1 << 20): Writer => {
       if (error === null) taken(block, written)
       else broken = error
       settle()
-      pump()
+      resume()
     })
   }
   const until = (below: number) =>
