@@ -9,9 +9,9 @@ export const isNumeric = (byte: number | undefined): boolean =>
 
 const maxInt64 = 2n ** 63n
 
-// Twenty characters hold every 64-bit integer; BigInt on a million digits takes seconds.
+// Eighteen characters are always within 64 bits, twenty hold them all; BigInt on a million digits takes seconds.
 const isInt64 = (digits: string): boolean =>
-  digits.length <= 20 && BigInt(digits) < maxInt64 && BigInt(digits) >= -maxInt64
+  digits.length <= 18 || (digits.length <= 20 && BigInt(digits) < maxInt64 && BigInt(digits) >= -maxInt64)
 
 /** The position after an integer; one written as 1.0 or 1e3 leaves in digits alone. */
 export const integer = (walk: Walk, shape: Shape, from: number): number => {
