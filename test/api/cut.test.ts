@@ -34,6 +34,18 @@ describe('cutter', () => {
     ).toContain('"contents":[{"id":9007199254740993}]')
   })
 
+  it('finds the end of a string of any length, and what may not stand in it', () => {
+    for (let length = 0; length < 24; length++)
+      for (let at = 0; at <= length; at++) {
+        const text = (middle: string): string => `${'x'.repeat(at)}${middle}${'y'.repeat(length - at)}`
+        const whole = (middle: string): string => reviewOf(`"surveyBarCode":"${text(middle)}","rating":1`)
+        for (const middle of ['', '\\"', '\\\\', '\\u00e9', ' !#[]~\u007f', 'é😀'])
+          expect(leaves(cut, whole(middle))).toBe(whole(middle))
+        for (const middle of ['\t', '\u0001', '\\x', '"'])
+          expect(leftOf(cut(pageOf(whole(middle))))).toMatchObject({ _tag: 'Decode' })
+      }
+  })
+
   it('nulls what is of the wrong type and says where', () => {
     const [row] = rightOf(
       cut(
@@ -146,6 +158,18 @@ describe('undeclared attributes', () => {
         [`n${start + 1}`]: 2,
       })
     }
+  })
+
+  it('may have names of any length, and such as differ in one letter only', () => {
+    const names = Array.from({ length: 12 }, (_, length) => 'abcdefghijkl'.slice(0, length))
+    const others = names.flatMap((name) =>
+      [...name].map((_, at) => `${name.slice(0, at)}-${name.slice(at + 1)}`).filter((other) => other !== ''),
+    )
+    const members = (all: ReadonlyArray<string>): string => all.map((name, i) => `"${name}":${i}`).join(',')
+    for (const all of [names, names, [...others, ...names], [...names].reverse(), names])
+      expect(JSON.parse(leaves(cut, reviewOf(members(all)))).unknown_attributes).toEqual(
+        Object.fromEntries(all.map((name, i) => [name, i])),
+      )
   })
 
   it('that come first leave no comma behind', () => {

@@ -12,11 +12,11 @@ export const guess = (walk: Walk, at: number, expected: Attribute | undefined): 
   return undefined
 }
 
-const stands = ({ bytes, view }: Walk, at: number, { token, words }: Attribute): boolean => {
-  if (at + token.length > bytes.length) return false
+const stands = ({ bytes, view }: Walk, at: number, { token, words, lastWord }: Attribute): boolean => {
+  const end = at + token.length
+  if (end > bytes.length) return false
   for (let i = 0; i < words.length; i++) if (view.getInt32(at + i * 4, true) !== words[i]) return false
-  for (let i = words.length * 4; i < token.length; i++) if (bytes[at + i] !== token[i]) return false
-  return true
+  return view.getInt32(end - 4, true) === lastWord
 }
 
 /** Undeclared attributes are forgotten beyond this many, lest names that never end fill the memory. */
@@ -32,8 +32,8 @@ export const find = (
 ): Attribute => {
   const name = textOf(walk, from, to)
   const attribute = shape.attributes.get(name) ?? learn(walk, shape, name)
-  // A guess compares bytes as they come, so it is no use for a key with escapes.
-  if (attribute.token.includes(BACKSLASH)) return attribute
+  // A guess compares bytes as they come, four at a time: it is no use for a key with escapes or of a letter.
+  if (attribute.token.length < 4 || attribute.token.includes(BACKSLASH)) return attribute
   if (previous === undefined) shape.first = attribute
   else previous.next = attribute
   return attribute

@@ -40,9 +40,10 @@ export type Shape = {
 /** An attribute of an object; one that arrives under two names has two of these and one slot. */
 export type Attribute = {
   readonly shape: Shape
-  /** Its key as it comes, in quotes, and the same four bytes at a time. */
+  /** Its key as it comes, in quotes, and the same four bytes at a time, with its last four bytes. */
   readonly token: Uint8Array
   readonly words: Int32Array
+  readonly lastWord: number
   /** Its key as it leaves, in quotes, where that differs. */
   readonly rename: string | undefined
   readonly action: Action | 'collect' | undefined
@@ -65,6 +66,7 @@ export const attributeOf = (
   return {
     shape,
     token,
+    lastWord: token.length < 4 ? 0 : token.readInt32LE(token.length - 4),
     words: Int32Array.from({ length: token.length >> 2 }, (_, i) => token.readInt32LE(i * 4)),
     rename: key === shape.name ? undefined : JSON.stringify(shape.name),
     action,

@@ -13,12 +13,18 @@ export const CLOSE_OBJECT = 0x7d
 /** 1 for the bytes that stand for themselves in a string. */
 const plain = new Uint8Array(256).map((_, byte) => (byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 0 : 1))
 
-/** Do all four bytes of a word stand for themselves? Flipping bit 1 puts the quote among the control characters. */
-const allPlain = (word: number): boolean => {
+/**
+ * Of the four bytes of a word those that do not stand for themselves in a string, each by its highest bit; exact up to the
+ * first of them. Flipping bit 1 puts the quote among the control characters.
+ */
+const special = (word: number): number => {
   const low = word ^ 0x02020202
   const slash = word ^ 0x5c5c5c5c
-  return ((((low - 0x21212121) & ~low) | ((slash - 0x01010101) & ~slash)) & 0x80808080) === 0
+  return (((low - 0x21212121) & ~low) | ((slash - 0x01010101) & ~slash)) & 0x80808080
 }
+
+/** Which of four bytes the lowest bit set lies in. */
+const byteOf = (bits: number): number => (31 - Math.clz32(bits & -bits)) >> 3
 
 /** The position of the next byte that is no white space. */
 export const space = (walk: Walk, at: number): number => ((walk.bytes[at] ?? 0) > 0x20 ? at : blank(walk, at))
@@ -46,8 +52,12 @@ export const string = (walk: Walk, at: number): number => {
   const last = bytes.length - 4
   let p = at
   for (;;) {
-    while (p <= last && allPlain(view.getInt32(p, true))) p += 4
-    while (plain[bytes[p] ?? 0] === 1) p++
+    let found = 0
+    while (p <= last && found === 0) {
+      found = special(view.getInt32(p, true))
+      p += found === 0 ? 4 : byteOf(found)
+    }
+    if (found === 0) while (plain[bytes[p] ?? 0] === 1) p++
     if (bytes[p] === QUOTE) return p + 1
     if (bytes[p] !== BACKSLASH) throw broken(walk, p)
     p = escape(walk, p)
