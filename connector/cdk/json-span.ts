@@ -20,10 +20,10 @@ const skipBlanks = (line: Buffer, from: number): number => {
 
 /** Behind the string that starts at `from`; -1 if it has no end. */
 const skipString = (line: Buffer, from: number): number => {
-  for (let at = line.indexOf(quote, from + 1); at >= 0; at = line.indexOf(quote, at + 1)) {
-    let slashes = 0
-    while (line[at - 1 - slashes] === backslash) slashes += 1
-    if (slashes % 2 === 0) return at + 1
+  for (let at = from + 1; at < line.length; at += 1) {
+    const byte = line[at]
+    if (byte === quote) return at + 1
+    if (byte === backslash) at += 1
   }
   return -1
 }
