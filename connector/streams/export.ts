@@ -167,17 +167,13 @@ function* rowsOf<Item>(
   toItem: (cut: Cut) => Item,
 ): Iterable<Reading> {
   for (let from = 0; from < page.length; from += atOnce) {
-    const rows = legs.map((): Row[] => [])
+    const groups = legs.map((leg) => ({ ...leg, rows: [] as Row[] }))
     for (const cut of page.slice(from, from + atOnce)) {
       const item = toItem(cut)
-      legs.forEach(({ demand, wants, select }, i) => {
-        if (wants(cut)) for (const row of demand.project(item)) rows[i]?.push(select(row))
-      })
+      for (const { demand, wants, select, rows } of groups)
+        if (wants(cut)) for (const row of demand.project(item)) rows.push(select(row))
     }
-    for (const [i, { demand }] of legs.entries()) {
-      const own = rows[i] ?? []
-      if (own.length > 0) yield { _tag: 'Rows', stream: demand.stream, rows: own }
-    }
+    for (const { demand, rows } of groups) if (rows.length > 0) yield { _tag: 'Rows', stream: demand.stream, rows }
   }
 }
 

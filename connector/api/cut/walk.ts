@@ -133,7 +133,9 @@ export const renderInto = (
 /** Has a span leave as another text; `at`: the number of edits before it, all of them where it is left out. */
 export const edit = (walk: Walk, from: number, to: number, text: string, at = walk.edits.length): void => {
   const one = { from, to, text }
-  if (at === walk.edits.length) walk.edits.push(one)
+  // Most records have one: an array that grows makes room for seventeen.
+  if (walk.edits.length === 0) walk.edits = [one]
+  else if (at === walk.edits.length) walk.edits.push(one)
   else walk.edits.splice(at, 0, one)
   walk.shift += text.length - (to - from)
 }
