@@ -157,7 +157,7 @@ describe('outliner', () => {
           if (E.isRight(answer)) answer.right.rows.forEach(expectNoted)
         },
       ),
-      { seed: 20261121, numRuns: 3000 },
+      { seed: 20261121, numRuns: 1000 },
     )
   })
 })
