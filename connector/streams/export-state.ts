@@ -3,6 +3,8 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, toInstant, toMillis } from '../api/model/scalar'
+import type { ScanItem } from '../api/scan'
+import { filterFrom, nextCursor, slackBehind } from '../api/scan/cursor'
 import { type Marker, toMarker } from '../api/scan/marker'
 import { Recent } from '../api/scan/recent'
 import { configFailure, type Failure } from '../cdk/failure'
@@ -49,6 +51,23 @@ export const standingOf = (stream: string, state: O.Option<unknown>): E.Either<F
           }),
         ),
       )
+
+/** Where a stream stands once a scan is complete; times in milliseconds. */
+export const completed = (
+  standing: Standing,
+  { startDate, lookback }: { readonly startDate: number; readonly lookback: number },
+  last: NonNullable<ScanItem['last']>,
+): Standing => {
+  const cursor = nextCursor(standing.cursor, last.newest)
+  const slack = slackBehind(cursor, nextCursor(standing.cursor, last.certain), lookback)
+  return {
+    ...standing,
+    cursor,
+    slack,
+    recent: last.recent(filterFrom(startDate, cursor, lookback + slack)),
+    marker: O.none,
+  }
+}
 
 /** The state while a scan is under way: the cursor has not moved. `startDate` in milliseconds. */
 export const underWay = (standing: Standing, startDate: number, filters: string, scan: Marker): ExportState => ({

@@ -4,7 +4,7 @@ import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
 import type { Cut, FetchPage } from '../api/page'
 import { type ScanItem, type ScanStart, scan, scopeOf } from '../api/scan'
-import { filterFrom, nextCursor, slackBehind } from '../api/scan/cursor'
+import { filterFrom } from '../api/scan/cursor'
 import { earliest, filtersDigest, isResumable } from '../api/scan/marker'
 import { holds } from '../api/scan/recent'
 import type { Filters } from '../api/scan/window'
@@ -14,7 +14,7 @@ import type { Row } from '../cdk/message'
 import type { Demand, Reader, Reading } from '../cdk/stream'
 import type { Scanned } from './entities/seen'
 import { noticing, warnings } from './export-notes'
-import { fresh, type Standing, settled, standingOf, underWay } from './export-state'
+import { completed, fresh, type Standing, settled, standingOf, underWay } from './export-state'
 import { partitionWindows } from './partition'
 import { selecting } from './selecting'
 import type { Source } from './source'
@@ -95,7 +95,7 @@ const readLegs = <Item>(
     chain(function* (item): Iterable<Reading> {
       ended = item.last
       if (item.last !== undefined && O.isNone(start.marker) && start.windows === undefined)
-        operation.ended?.(source, scannedSince(source, start, digest, item.last))
+        operation.ended?.(source, scannedSince(start, digest, item.last))
       for (const message of noticed.drain()) yield { _tag: 'Note', level: 'warn', message }
       for (const note of item.notes) yield { _tag: 'Note', ...note }
       for (const leg of legs) yield* warnings(leg, digest, item)
@@ -104,38 +104,21 @@ const readLegs = <Item>(
     }),
   )
   const later = (): ReadonlyArray<Leg<Item>> =>
-    legs.map((leg) => legFrom(source, leg.demand, ended === undefined ? leg.standing : after(source, leg, ended)))
+    legs.map((leg) =>
+      legFrom(source, leg.demand, ended === undefined ? leg.standing : completed(leg.standing, source, ended)),
+    )
   // A scan that was resumed ends as of its old signpost: what changed since then is read at once, by one of its own.
   return O.isNone(start.marker) ? readings : andThen(() => readLegs(operation, source, later()))(readings)
 }
 
-/** Where a leg stands once a scan is complete. */
-const after = (
-  source: Source,
-  { standing }: Pick<Leg<never>, 'standing'>,
-  last: NonNullable<ScanItem['last']>,
-): Standing => {
-  const { startDate, lookback } = source
-  const cursor = nextCursor(standing.cursor, last.newest)
-  const slack = slackBehind(cursor, nextCursor(standing.cursor, last.certain), lookback)
-  return {
-    ...standing,
-    cursor,
-    slack,
-    recent: last.recent(filterFrom(startDate, cursor, lookback + slack)),
-    marker: O.none,
-  }
-}
-
 /** A whole scan, whoever wanted it. */
 const scannedSince = (
-  source: Source,
   { from: { startDate, cursor, lookback } }: ScanStart,
   digest: string,
   last: NonNullable<ScanItem['last']>,
 ): Scanned => ({
   from: filterFrom(startDate, cursor, lookback),
-  state: settled(after(source, { standing: { ...fresh, cursor } }, last), startDate, digest),
+  state: settled(completed({ ...fresh, cursor }, { startDate, lookback }, last), startDate, digest),
 })
 
 const startOf = <Item>(operation: Export<Item>, source: Source, legs: ReadonlyArray<Leg<Item>>): ScanStart => {
@@ -183,5 +166,5 @@ const checkpoint = <Item>(source: Source, digest: string, leg: Leg<Item>, { last
   state:
     last === undefined
       ? () => underWay(leg.standing, source.startDate, digest, marker())
-      : () => settled(after(source, leg, last), source.startDate, digest),
+      : () => settled(completed(leg.standing, source, last), source.startDate, digest),
 })
