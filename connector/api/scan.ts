@@ -13,7 +13,7 @@ import { allRules, type Rules } from './scan/pass'
 import { type Recent, recentSince } from './scan/recent'
 import { following, request } from './scan/requests'
 import { info, type Note } from './scan/signpost'
-import { begin, certainNow, type From, fromMarker, type State, toMarker } from './scan/state'
+import { begin, certainNow, type From, fromMarker, type State, toMarker, trailOf } from './scan/state'
 import { turn } from './scan/turn'
 import { type Filters, type Scope, type Window, whole } from './scan/window'
 
@@ -48,7 +48,7 @@ export type ScanStart = {
 export type ScanItem = {
   /** Up to the signpost; what `recent` of the last run holds is still among them. Their bytes last until the next item is asked for. */
   readonly rows: ReadonlyArray<Cut>
-  /** Where to go on once these rows are safe; built where it is needed. */
+  /** Where to go on once these rows are safe: a value of the moment they were read, whenever it is called. */
   readonly marker: () => Marker
   readonly notes: ReadonlyArray<Note>
   /** In the order of modifiedTime only: a cursor that covers all rows so far; milliseconds. */
@@ -77,12 +77,16 @@ export const scan =
     const ahead = pagesAhead(env.fetch, env.now)
     const judged = turn({ ...env, ...start, rules }, memory)
 
-    const item = (state: State, rows: ReadonlyArray<Cut>, notes: ReadonlyArray<Note>): ScanItem => ({
-      rows,
-      notes,
-      marker: once(() => toMarker(state, memory, scopeOf(start), start.from)),
-      ...(state.sorted && state.pass.from > state.from ? { safe: state.pass.from } : {}),
-    })
+    const item = (state: State, rows: ReadonlyArray<Cut>, notes: ReadonlyArray<Note>): ScanItem => {
+      // Of this moment: by the time a marker is wanted the next page may have changed the memory, though none of its rows left.
+      const trail = trailOf(state, memory)
+      return {
+        rows,
+        notes,
+        marker: once(() => toMarker(state, trail, scopeOf(start), start.from)),
+        ...(state.sorted && state.pass.from > state.from ? { safe: state.pass.from } : {}),
+      }
+    }
 
     /** What an offset behind the last row is answered with is not shown: a refusal of the offset alone is an empty page. */
     const beyondTheEnd = async (asked: PageRequest, error: ApiError): Promise<E.Either<ApiError, Page>> => {

@@ -20,7 +20,7 @@ export type Memory = {
   readonly add: (rows: ReadonlyArray<Version>, places: ReadonlyArray<number>) => void
   /** Another pass begins: places start anew, what was sent is still known. */
   readonly restart: () => void
-  /** Seven rows of each page and all of the last `tail`. */
+  /** Seven rows of each page and all of the last `tail`, as a copy. */
   readonly trail: (tail: number) => Trail
 }
 
@@ -43,13 +43,8 @@ const entryAt = ({ page, ids, times, places }: Columns, i: number): Entry => ({
   page,
 })
 
-/** Every so many rows of a page. */
-const sample = (columns: Columns, step: number): ReadonlyArray<Entry> =>
-  Array.from({ length: Math.ceil(columns.ids.length / step) }, (_, i) => entryAt(columns, i * step))
-
-/** The rows of a page that stand after a place. */
-const after = (columns: Columns, place: number): ReadonlyArray<Entry> =>
-  sample(columns, 1).filter((entry) => entry.place > place)
+/** Every so many rows of a page are a part of the trail. */
+const stepOf = ({ ids }: Columns): number => Math.max(1, Math.floor(ids.length / 7))
 
 export const remember = (trail: Trail): Memory => {
   /** The number of the last row of this id. */
@@ -115,16 +110,20 @@ export const remember = (trail: Trail): Memory => {
       end = -1
     },
     trail: (tail) => {
-      const mine = ({ id, page, place }: Entry): boolean => {
-        const held = last(id)
-        return page >= since && held?.page === page && held.place === place
+      const rows: Array<Trail[number]> = []
+      const take = (columns: Columns, i: number): void => {
+        const { first, ids, times, places } = columns
+        const id = ids[i] ?? ''
+        if (byId.get(id) === first + i) rows.push([id, times[i] ?? Number.NaN, places[i] ?? Number.NaN])
       }
-      const few = pages.flatMap((columns) => sample(columns, Math.max(1, Math.floor(columns.ids.length / 7))))
-      const newest = pages.slice(-4).flatMap((columns) => after(columns, end - tail))
-      return [...new Map([...few, ...newest].map((entry) => [entry.id, entry])).values()]
-        .filter(mine)
-        .sort((a, b) => a.place - b.place)
-        .map(({ id, modifiedTime, place }) => [id, modifiedTime, place])
+      pages.forEach((columns, n) => {
+        if (columns.page < since) return
+        const step = stepOf(columns)
+        const whole = n >= pages.length - 4
+        for (let i = 0; i < columns.ids.length; i += whole ? 1 : step)
+          if (i % step === 0 || (columns.places[i] ?? end) > end - tail) take(columns, i)
+      })
+      return rows.sort(([, , a], [, , b]) => a - b)
     },
   }
 }

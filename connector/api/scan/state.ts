@@ -3,7 +3,7 @@ import { toInstant, toMillis } from '../model/scalar'
 import { filterFrom, nextCursor } from './cursor'
 import type { Marker } from './marker'
 import { filtersDigest } from './marker'
-import type { Memory, Version } from './memory'
+import type { Memory, Trail, Version } from './memory'
 import { newPass, overlapOf, type Pass } from './pass'
 import { type Gathering, gathered, nothing, recentSince } from './recent'
 import type { Scope, Window } from './window'
@@ -93,7 +93,11 @@ export const nextFrom = (from: From, state: State): number =>
 export const overlapNow = ({ longest, pass, windows }: State): number =>
   windows[0]?.kind === 'exact' ? Math.floor((longest * 3) / 4) : overlapOf(longest, pass.growth)
 
-export const toMarker = (state: State, memory: Memory, filters: Scope, from: From): Marker => {
+/** What a marker keeps of the memory. Taken when the state is: the next page changes the memory. */
+export const trailOf = (state: State, memory: Memory): Trail =>
+  state.exact === undefined ? memory.trail(overlapNow(state)) : []
+
+export const toMarker = (state: State, trail: Trail, filters: Scope, from: From): Marker => {
   const { emptyAt, repeats: _, ...pass } = state.exact === undefined ? state.pass : newPass(state.pass.from)
   const { horizon } = state.recent
   return {
@@ -103,7 +107,7 @@ export const toMarker = (state: State, memory: Memory, filters: Scope, from: Fro
     taken: state.taken,
     windows: state.windows,
     pass: { ...pass, from: toInstant(pass.from), ...(emptyAt === undefined ? {} : { emptyAt }) },
-    trail: state.exact === undefined ? memory.trail(overlapNow(state)).map(([...row]) => row) : [],
+    trail: trail.map(([...row]) => row),
     longest: state.longest,
     limit: state.limit,
     sorted: state.sorted,

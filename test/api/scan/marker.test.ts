@@ -2,7 +2,7 @@ import * as O from 'fp-ts/Option'
 import { describe, expect, test } from 'vitest'
 import { earliest, filtersDigest, isResumable, type Marker, toMarker } from '../../../connector/api/scan/marker'
 import { remember } from '../../../connector/api/scan/memory'
-import { begin, fromMarker, toMarker as markerOf } from '../../../connector/api/scan/state'
+import { begin, fromMarker, toMarker as markerOf, trailOf } from '../../../connector/api/scan/state'
 import { whole } from '../../../connector/api/scan/window'
 
 const at = Date.UTC(2026, 0, 31)
@@ -13,7 +13,7 @@ const state = {
   longest: 50,
   reached: at - 10,
 }
-const marker = markerOf(state, remember([['7', at, 4]]), { sources: [1] }, from)
+const marker = markerOf(state, trailOf(state, remember([['7', at, 4]])), { sources: [1] }, from)
 
 describe('a marker', () => {
   test('comes back from a state as it was, with what was read last', () => {
