@@ -1,184 +1,194 @@
 import * as t from 'io-ts'
 import { type JsonSchema, toJsonSchema } from './cdk/schema'
 import {
-  defaulted,
-  integer,
-  list,
-  matching,
-  maybe,
-  number,
-  oneOfWords,
-  ordered,
-  section,
-  shown,
-  text,
-  time,
+  describeField,
+  enumField,
+  fieldWithDefault,
+  integerField,
+  listField,
+  numberField,
+  optionalField,
+  orderFields,
+  patternField,
+  sectionField,
+  textField,
+  timeField,
 } from './cdk/settings'
-import { configReader } from './config-reader'
-import { access, limits, secret } from './connection'
+import { createConfigDecoder } from './config-reader'
+import { limitFields, secretKeywords, serviceFields } from './connection'
 
-const lookup = ordered({
-  method: shown('Method', 'GET or POST', { examples: ['GET'] })(defaulted(oneOfWords('GET', 'POST'), 'GET')),
-  path: shown('Path', 'Where the operation is, after the base URL', { examples: ['/api/reputation/v1/sources'] })(
-    matching(/^\//),
+const lookupFields = orderFields({
+  method: describeField('Method', 'GET or POST', { examples: ['GET'] })(
+    fieldWithDefault(enumField('GET', 'POST'), 'GET'),
   ),
-  records_path: shown('Records path', 'Where its answer holds the records; a dotted path', { examples: ['sources'] })(
-    defaulted(t.string as t.Type<string, unknown>, ''),
-  ),
-  primary_key: shown('Primary key', 'The attribute that tells records apart', { examples: ['id'] })(text),
+  path: describeField('Path', 'Where the operation is, after the base URL', {
+    examples: ['/api/reputation/v1/sources'],
+  })(patternField(/^\//)),
+  records_path: describeField('Records path', 'Where its answer holds the records; a dotted path', {
+    examples: ['sources'],
+  })(fieldWithDefault(t.string as t.Type<string, unknown>, '')),
+  primary_key: describeField('Primary key', 'The attribute that tells records apart', { examples: ['id'] })(textField),
 })
 
 /** The source's configuration (design.md, Config). */
-export const SourceConfig = ordered({
-  ...access,
-  start_date: shown('Start date', 'Reviews that arrived or changed after this time are read', {
+export const SourceConfig = orderFields({
+  ...serviceFields,
+  start_date: describeField('Start date', 'Reviews that arrived or changed after this time are read', {
     examples: ['2024-01-01T00:00:00Z'],
-  })(time),
-  lookback_minutes: shown(
+  })(timeField),
+  lookback_minutes: describeField(
     'Lookback (minutes)',
     'How far each run reads back behind its cursor, for changes that became visible late',
     { examples: [10] },
-  )(defaulted(integer(0, 100_000), 10)),
-  sources: shown('Sources', 'Ids of the review sources to read; none means all', { examples: [[1, 2]] })(
-    maybe(list(integer(0, Number.MAX_SAFE_INTEGER))),
+  )(fieldWithDefault(integerField(0, 100_000), 10)),
+  sources: describeField('Sources', 'Ids of the review sources to read; none means all', { examples: [[1, 2]] })(
+    optionalField(listField(integerField(0, Number.MAX_SAFE_INTEGER))),
   ),
-  mention_time_after: shown('Mentioned after', 'Only reviews posted after this time', {
+  mention_time_after: describeField('Mentioned after', 'Only reviews posted after this time', {
     examples: ['2024-01-01T00:00:00Z'],
-  })(maybe(time)),
-  mention_time_before: shown('Mentioned before', 'Only reviews posted before this time', {
+  })(optionalField(timeField)),
+  mention_time_before: describeField('Mentioned before', 'Only reviews posted before this time', {
     examples: ['2025-01-01T00:00:00Z'],
-  })(maybe(time)),
-  additional_fields: shown('Additional fields', 'Attributes the export adds on request', {
+  })(optionalField(timeField)),
+  additional_fields: describeField('Additional fields', 'Attributes the export adds on request', {
     examples: [['brand', 'visitRecordId']],
-  })(defaulted(list(oneOfWords('brand', 'visitRecordId')), ['brand', 'visitRecordId'])),
-  page_size: shown('Page size', 'Reviews asked for with one request', { examples: [1000] })(
-    defaulted(integer(10, 1000), 1000),
+  })(fieldWithDefault(listField(enumField('brand', 'visitRecordId')), ['brand', 'visitRecordId'])),
+  page_size: describeField('Page size', 'Reviews asked for with one request', { examples: [1000] })(
+    fieldWithDefault(integerField(10, 1000), 1000),
   ),
-  export_order: shown(
+  export_order: describeField(
     'Export order',
     'What is known of the order of the export; modified_time only if the operator of the service promises it',
     { examples: ['unspecified'] },
-  )(defaulted(oneOfWords('unspecified', 'modified_time'), 'unspecified')),
-  entities: shown(
+  )(fieldWithDefault(enumField('unspecified', 'modified_time'), 'unspecified')),
+  entities: describeField(
     'Entities',
     'Whose comments, transparency reviews and ratings are read; none: nobody',
   )(
-    section(
-      ordered({
-        person_ids: shown('Persons', 'Ids of physicians', { examples: [['500057']] })(defaulted(list(text), [])),
-        location_ids: shown('Locations', 'Ids of locations', { examples: [['1034']] })(defaulted(list(text), [])),
-        entity_ids: shown('Roll-up entities', 'Ids of roll-up entities', { examples: [['7']] })(
-          defaulted(list(text), []),
+    sectionField(
+      orderFields({
+        person_ids: describeField('Persons', 'Ids of physicians', { examples: [['500057']] })(
+          fieldWithDefault(listField(textField), []),
         ),
-        from_reviews: shown(
+        location_ids: describeField('Locations', 'Ids of locations', { examples: [['1034']] })(
+          fieldWithDefault(listField(textField), []),
+        ),
+        entity_ids: describeField('Roll-up entities', 'Ids of roll-up entities', { examples: [['7']] })(
+          fieldWithDefault(listField(textField), []),
+        ),
+        from_reviews: describeField(
           'From reviews',
           'Also those that the exported reviews name',
         )(
-          section(
-            ordered({
-              locations: shown('Locations', 'Take the ids of locations in reviews for location ids', {
+          sectionField(
+            orderFields({
+              locations: describeField('Locations', 'Take the ids of locations in reviews for location ids', {
                 examples: [false],
-              })(defaulted(t.boolean, false)),
-              providers: shown('Providers', 'Take this attribute of providers in reviews for person ids', {
+              })(fieldWithDefault(t.boolean, false)),
+              providers: describeField('Providers', 'Take this attribute of providers in reviews for person ids', {
                 examples: ['none'],
-              })(defaulted(oneOfWords('none', 'id', 'npi'), 'none')),
+              })(fieldWithDefault(enumField('none', 'id', 'npi'), 'none')),
             }),
           ),
         ),
       }),
     ),
   ),
-  feedback_filters: shown(
+  feedback_filters: describeField(
     'Feedback filters',
     'Which comments and transparency reviews are read',
   )(
-    section(
-      ordered({
-        min_threshold: shown('Least rating', 'Only ratings of at least this', { examples: [0] })(maybe(number(0, 5))),
-        min_survey_count: shown('Least surveys', 'Only entities with at least so many surveys', { examples: [0] })(
-          maybe(integer(0)),
+    sectionField(
+      orderFields({
+        min_threshold: describeField('Least rating', 'Only ratings of at least this', { examples: [0] })(
+          optionalField(numberField(0, 5)),
         ),
-        min_rating_count: shown('Least ratings', 'Only entities with at least so many ratings', { examples: [-1] })(
-          maybe(integer(-1)),
+        min_survey_count: describeField('Least surveys', 'Only entities with at least so many surveys', {
+          examples: [0],
+        })(optionalField(integerField(0))),
+        min_rating_count: describeField('Least ratings', 'Only entities with at least so many ratings', {
+          examples: [-1],
+        })(optionalField(integerField(-1))),
+        min_word_count: describeField('Least words', 'Only texts of at least so many words', { examples: [0] })(
+          optionalField(integerField(0)),
         ),
-        min_word_count: shown('Least words', 'Only texts of at least so many words', { examples: [0] })(
-          maybe(integer(0)),
-        ),
-        additional_fields: shown('Additional fields', 'Attributes the operations add on request', {
+        additional_fields: describeField('Additional fields', 'Attributes the operations add on request', {
           examples: [['brand']],
-        })(maybe(list(text))),
-        per_page: shown('Page size', 'Rows asked for with one request', { examples: [100] })(
-          defaulted(integer(1, 1000), 100),
+        })(optionalField(listField(textField))),
+        per_page: describeField('Page size', 'Rows asked for with one request', { examples: [100] })(
+          fieldWithDefault(integerField(1, 1000), 100),
         ),
-        days: shown('Days', 'What entity_ratings looks back on', { examples: [365] })(
-          defaulted(integer(1, 36_500), 365),
+        days: describeField('Days', 'What entity_ratings looks back on', { examples: [365] })(
+          fieldWithDefault(integerField(1, 36_500), 365),
         ),
       }),
     ),
   ),
-  feedback_lookback_days: shown(
+  feedback_lookback_days: describeField(
     'Feedback lookback (days)',
     'How far comments and transparency reviews are read again for late responses',
     { examples: [30] },
-  )(defaulted(integer(0, 3650), 30)),
-  lookups: shown(
+  )(fieldWithDefault(integerField(0, 3650), 30)),
+  lookups: describeField(
     'Lookups',
     'Where the two lookup operations are; without, sources and categories come from reviews',
   )(
-    section(
-      ordered({
-        sources: shown('Sources', 'The lookup of sources')(maybe(lookup)),
-        categories: shown('Categories', 'The lookup of categories')(maybe(lookup)),
+    sectionField(
+      orderFields({
+        sources: describeField('Sources', 'The lookup of sources')(optionalField(lookupFields)),
+        categories: describeField('Categories', 'The lookup of categories')(optionalField(lookupFields)),
       }),
     ),
   ),
-  on_unknown_attribute: shown(
+  on_unknown_attribute: describeField(
     'Unknown attributes',
     'keep collects them in unknown_attributes, drop leaves them out, fail ends the stream',
     { examples: ['keep'] },
-  )(defaulted(oneOfWords('keep', 'drop', 'fail'), 'keep')),
-  deletes: shown(
+  )(fieldWithDefault(enumField('keep', 'drop', 'fail'), 'keep')),
+  deletes: describeField(
     'Deletions',
     'separate keeps them in deleted_reviews alone; tombstones also marks deleted reviews in reviews',
     { examples: ['separate'] },
-  )(defaulted(oneOfWords('separate', 'tombstones'), 'separate')),
-  privacy: shown(
+  )(fieldWithDefault(enumField('separate', 'tombstones'), 'separate')),
+  privacy: describeField(
     'Privacy',
     'What must not leave as it came, by path such as export.contents.response or comments.comment',
   )(
-    section(
-      ordered({
-        drop: shown('Drop', 'Paths of attributes that are left out', { examples: [['export.taskDetails.ownerEmail']] })(
-          defaulted(list(text), []),
-        ),
-        hash: shown('Hash', 'Paths of attributes that leave as HMAC-SHA-256 in hex', {
+    sectionField(
+      orderFields({
+        drop: describeField('Drop', 'Paths of attributes that are left out', {
+          examples: [['export.taskDetails.ownerEmail']],
+        })(fieldWithDefault(listField(textField), [])),
+        hash: describeField('Hash', 'Paths of attributes that leave as HMAC-SHA-256 in hex', {
           examples: [['export.visitRecordId']],
-        })(defaulted(list(text), [])),
-        hash_key: shown('Hash key', 'The key of the hashes: the same key gives the same hashes', {
-          ...secret,
+        })(fieldWithDefault(listField(textField), [])),
+        hash_key: describeField('Hash key', 'The key of the hashes: the same key gives the same hashes', {
+          ...secretKeywords,
           examples: ['a long random text'],
-        })(maybe(text)),
+        })(optionalField(textField)),
       }),
     ),
   ),
-  ...limits,
-  max_response_mb: shown('Largest answer (MB)', 'A larger answer is refused and asked for again in halves', {
+  ...limitFields,
+  max_response_mb: describeField('Largest answer (MB)', 'A larger answer is refused and asked for again in halves', {
     examples: [64],
-  })(defaulted(integer(1, 1024), 64)),
-  partition: shown(
+  })(fieldWithDefault(integerField(1, 1024), 64)),
+  partition: describeField(
     'Partition',
     'The share of a backfill that this process reads, beside others with the same count',
   )(
-    maybe(
-      ordered({
-        index: shown('Index', 'Which share, from 0', { examples: [0] })(integer(0, 999)),
-        count: shown('Count', 'How many processes share the backfill', { examples: [8] })(integer(1, 1000)),
+    optionalField(
+      orderFields({
+        index: describeField('Index', 'Which share, from 0', { examples: [0] })(integerField(0, 999)),
+        count: describeField('Count', 'How many processes share the backfill', { examples: [8] })(
+          integerField(1, 1000),
+        ),
       }),
     ),
   ),
-  snapshot_path: shown('Snapshot file', 'Also write what is read into this DuckDB file', {
+  snapshot_path: describeField('Snapshot file', 'Also write what is read into this DuckDB file', {
     examples: ['/data/reviews.duckdb'],
-  })(maybe(text)),
+  })(optionalField(textField)),
 })
 export type SourceConfig = t.TypeOf<typeof SourceConfig>
 
@@ -190,7 +200,7 @@ export const sourceSpec: JsonSchema = {
 }
 
 /** A configuration and the keys in it that mean nothing to us; a failure names every wrong key path. */
-export const readConfig = configReader(SourceConfig, sourceSpec)
+export const decodeSourceConfig = createConfigDecoder(SourceConfig, sourceSpec)
 
 /** Where the documentation of the source stands. */
-export const documentationUrl = 'https://docs.airbyte.com/integrations/sources/feedback'
+export const sourceDocumentationUrl = 'https://docs.airbyte.com/integrations/sources/feedback'

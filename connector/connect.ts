@@ -1,13 +1,13 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import { checkRedisUrl, checkUrl } from './api/check-url'
-import { type Client, type ClientConfig, type ClientOptions, httpClient } from './api/client'
+import { type ClientConfig, type ClientOptions, createHttpClient, type HttpClient } from './api/client'
 import type { Failure } from './cdk/failure'
-import type { Connection } from './connection'
+import type { ConnectionConfig } from './connection'
 
 /** A client at its service. */
-export type Connected = {
-  readonly send: Client['send']
+export type ServiceClient = {
+  readonly send: HttpClient['send']
   /** Calls back with the time, in milliseconds since 1970, until which the service makes us wait. */
   readonly onWait: (listener: (until: number) => void) => () => void
   /** Gives up what is under way and frees its connections. */
@@ -15,10 +15,10 @@ export type Connected = {
 }
 
 /** What both configurations say of the service, as a client; fails where an address may not be used. */
-export const connect = (
-  config: Connection & Pick<ClientConfig, 'max_response_mb'>,
+export const createClient = (
+  config: ConnectionConfig & Pick<ClientConfig, 'max_response_mb'>,
   options: ClientOptions = {},
-): E.Either<Failure, Connected> =>
+): E.Either<Failure, ServiceClient> =>
   pipe(
     checkUrl('base_url', config.base_url, config.allow_http),
     E.chainFirst(() =>
@@ -29,17 +29,17 @@ export const connect = (
     E.chainFirst(() =>
       config.rate_limit.redis_url === undefined ? E.right(undefined) : checkRedisUrl(config.rate_limit.redis_url),
     ),
-    E.map((base) => open(config, base, options)),
+    E.map((base) => openClient(config, base, options)),
   )
 
-const open = (
-  config: Connection & Pick<ClientConfig, 'max_response_mb'>,
+const openClient = (
+  config: ConnectionConfig & Pick<ClientConfig, 'max_response_mb'>,
   base: URL,
   options: ClientOptions,
-): Connected => {
+): ServiceClient => {
   const listeners = new Set<(until: number) => void>()
   const { requests_per_minute, redis_url, max_concurrency } = config.rate_limit
-  const client = httpClient(
+  const client = createHttpClient(
     {
       ...config,
       base_url: base,

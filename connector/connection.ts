@@ -1,125 +1,142 @@
 import * as t from 'io-ts'
 import { annotate } from './cdk/schema'
 import {
-  alternatives,
-  defaulted,
-  integer,
-  matching,
-  maybe,
-  oneOfWords,
-  ordered,
-  section,
-  shown,
-  text,
+  describeField,
+  enumField,
+  fieldWithDefault,
+  integerField,
+  oneOfField,
+  optionalField,
+  orderFields,
+  patternField,
+  sectionField,
+  textField,
 } from './cdk/settings'
 
 /** Keywords of a setting that nobody may see. */
-export const secret = { airbyte_secret: true, writeOnly: true }
+export const secretKeywords = { airbyte_secret: true, writeOnly: true }
 
-const url = matching(/^https?:\/\/[^\s/$.?#][^\s]*$/, { format: 'uri' })
+const urlField = patternField(/^https?:\/\/[^\s/$.?#][^\s]*$/, { format: 'uri' })
 
-const AccessToken = ordered({
-  auth_type: shown(
+const AccessTokenFields = orderFields({
+  auth_type: describeField(
     'Kind',
     'An access token that somebody issued for you',
   )(annotate({ default: 'access_token' })(t.literal('access_token'))),
-  access_token: shown('Access token', 'The token sent with every request', { ...secret, examples: ['a1b2c3…'] })(text),
+  access_token: describeField('Access token', 'The token sent with every request', {
+    ...secretKeywords,
+    examples: ['a1b2c3…'],
+  })(textField),
 })
 
-const TokenRequest = ordered({
-  encoding: shown('Encoding', 'How the application id and secret are sent', { examples: ['json'] })(
-    defaulted(oneOfWords('json', 'form', 'basic'), 'json'),
+const TokenRequestFields = orderFields({
+  encoding: describeField('Encoding', 'How the application id and secret are sent', { examples: ['json'] })(
+    fieldWithDefault(enumField('json', 'form', 'basic'), 'json'),
   ),
-  id_field: shown('Id field', 'Name of the field that holds the application id', { examples: ['applicationId'] })(
-    defaulted(text, 'applicationId'),
-  ),
-  secret_field: shown('Secret field', 'Name of the field that holds the application secret', {
+  id_field: describeField('Id field', 'Name of the field that holds the application id', {
+    examples: ['applicationId'],
+  })(fieldWithDefault(textField, 'applicationId')),
+  secret_field: describeField('Secret field', 'Name of the field that holds the application secret', {
     examples: ['applicationSecret'],
-  })(defaulted(text, 'applicationSecret')),
-  token_field: shown('Token field', 'Where the answer holds the token; a dotted path', { examples: ['accessToken'] })(
-    defaulted(text, 'accessToken'),
-  ),
-  expires_in_field: shown('Lifetime field', 'Where the answer holds the lifetime in seconds', {
+  })(fieldWithDefault(textField, 'applicationSecret')),
+  token_field: describeField('Token field', 'Where the answer holds the token; a dotted path', {
+    examples: ['accessToken'],
+  })(fieldWithDefault(textField, 'accessToken')),
+  expires_in_field: describeField('Lifetime field', 'Where the answer holds the lifetime in seconds', {
     examples: ['expiresIn'],
-  })(defaulted(text, 'expiresIn')),
+  })(fieldWithDefault(textField, 'expiresIn')),
 })
 
-const Application = ordered({
-  auth_type: shown(
+const ApplicationFields = orderFields({
+  auth_type: describeField(
     'Kind',
     'An application id and secret that are exchanged for tokens',
   )(annotate({ default: 'application' })(t.literal('application'))),
-  application_id: shown('Application id', 'From the API settings page of the platform', { examples: ['app-123'] })(
-    text,
-  ),
-  application_secret: shown('Application secret', 'From the API settings page of the platform', {
-    ...secret,
+  application_id: describeField('Application id', 'From the API settings page of the platform', {
+    examples: ['app-123'],
+  })(textField),
+  application_secret: describeField('Application secret', 'From the API settings page of the platform', {
+    ...secretKeywords,
     examples: ['s3cr3t'],
-  })(text),
-  token_url: shown('Token URL', 'Where the pair is exchanged for an access token', {
+  })(textField),
+  token_url: describeField('Token URL', 'Where the pair is exchanged for an access token', {
     examples: ['https://feedback.example.com/oauth/token'],
-  })(url),
-  token_request: shown(
+  })(urlField),
+  token_request: describeField(
     'Token request',
     'The form of the exchange, where it differs from the default',
-  )(section(TokenRequest)),
+  )(sectionField(TokenRequestFields)),
 })
 
-export type Credentials = t.TypeOf<typeof AccessToken> | t.TypeOf<typeof Application>
+export type Credentials = t.TypeOf<typeof AccessTokenFields> | t.TypeOf<typeof ApplicationFields>
 
 /** Where the service is and who we are: the same in both configurations. */
-export const access = {
-  base_url: shown('Base URL', 'Address of the service; may hold a path, to which operation paths are appended', {
-    examples: ['https://feedback.example.com'],
-  })(url),
-  allow_http: shown('Allow http', 'Accept an address without TLS, for a service inside your own network', {
+export const serviceFields = {
+  base_url: describeField(
+    'Base URL',
+    'Address of the service; may hold a path, to which operation paths are appended',
+    {
+      examples: ['https://feedback.example.com'],
+    },
+  )(urlField),
+  allow_http: describeField('Allow http', 'Accept an address without TLS, for a service inside your own network', {
     examples: [false],
-  })(defaulted(t.boolean, false)),
-  credentials: shown(
+  })(fieldWithDefault(t.boolean, false)),
+  credentials: describeField(
     'Credentials',
     'How the connector proves who it is',
-  )(alternatives('auth_type', { access_token: AccessToken, application: Application })),
+  )(oneOfField('auth_type', { access_token: AccessTokenFields, application: ApplicationFields })),
 }
 
 /** How much the service is asked, and how long we wait: the same in both configurations. */
-export const limits = {
-  rate_limit: shown(
+export const limitFields = {
+  rate_limit: describeField(
     'Rate limit',
     'The budget of requests',
   )(
-    section(
-      ordered({
-        requests_per_minute: shown('Requests per minute', 'Never exceeded; left out, the rate adapts to the service', {
-          examples: [300],
-        })(maybe(integer(1))),
-        max_concurrency: shown('Concurrent requests', 'Requests under way at a time', { examples: [4] })(
-          defaulted(integer(1, 64), 4),
+    sectionField(
+      orderFields({
+        requests_per_minute: describeField(
+          'Requests per minute',
+          'Never exceeded; left out, the rate adapts to the service',
+          {
+            examples: [300],
+          },
+        )(optionalField(integerField(1))),
+        max_concurrency: describeField('Concurrent requests', 'Requests under way at a time', { examples: [4] })(
+          fieldWithDefault(integerField(1, 64), 4),
         ),
-        redis_url: shown(
+        redis_url: describeField(
           'Redis URL',
           'Where the processes that name the same Redis keep this budget together; left out, each process has its own',
-          { ...secret, examples: ['redis://:password@redis.internal:6379'] },
-        )(maybe(text)),
+          { ...secretKeywords, examples: ['redis://:password@redis.internal:6379'] },
+        )(optionalField(textField)),
       }),
     ),
   ),
-  timeouts: shown(
+  timeouts: describeField(
     'Time-outs',
     'How long to wait, in seconds',
   )(
-    section(
-      ordered({
-        connect_seconds: shown('Connect', 'For a connection', { examples: [10] })(defaulted(integer(1, 600), 10)),
-        response_seconds: shown('Response', 'For a whole answer', { examples: [120] })(
-          defaulted(integer(1, 3600), 120),
+    sectionField(
+      orderFields({
+        connect_seconds: describeField('Connect', 'For a connection', { examples: [10] })(
+          fieldWithDefault(integerField(1, 600), 10),
         ),
-        max_wait_seconds: shown('Longest wait', 'The longest Retry-After that is sat out before the run fails', {
-          examples: [600],
-        })(defaulted(integer(1, 7200), 600)),
+        response_seconds: describeField('Response', 'For a whole answer', { examples: [120] })(
+          fieldWithDefault(integerField(1, 3600), 120),
+        ),
+        max_wait_seconds: describeField(
+          'Longest wait',
+          'The longest Retry-After that is sat out before the run fails',
+          {
+            examples: [600],
+          },
+        )(fieldWithDefault(integerField(1, 7200), 600)),
       }),
     ),
   ),
 }
 
-const Connection = t.type({ ...access, ...limits })
-export type Connection = t.TypeOf<typeof Connection>
+const ConnectionConfig = t.type({ ...serviceFields, ...limitFields })
+export type ConnectionConfig = t.TypeOf<typeof ConnectionConfig>

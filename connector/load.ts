@@ -2,53 +2,54 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import { readCatalog, readState } from './cdk/airbyte-given'
-import type { Catalog, State } from './cdk/catalog'
-import { type Io, Stopped } from './cdk/cli'
-import { configFromEnvironment, merge } from './cdk/environment'
+import { decodeAirbyteState, decodeSourceCatalog } from './cdk/airbyte-given'
+import type { Catalog, SourceState } from './cdk/catalog'
+import { CommandError, type CommandIo } from './cdk/cli'
+import { mergeConfigs, readConfigFromEnvironment } from './cdk/environment'
 import { configFailure, type Failure } from './cdk/failure'
-import { readJson, readStateFile } from './cdk/file'
+import { readJsonFile, readStateFile } from './cdk/file'
 import type { JsonSchema } from './cdk/schema'
-import { secretsIn } from './cdk/secrets'
-import { readConfig, type SourceConfig, sourceSpec } from './config'
-import { type DestinationConfig, destinationSpec, readDestinationConfig } from './destination-config'
+import { findSecrets } from './cdk/secrets'
+import { decodeSourceConfig, type SourceConfig, sourceSpec } from './config'
+import { type DestinationConfig, decodeDestinationConfig, destinationSpec } from './destination-config'
 
 export const configOption = { type: 'string', value: 'FILE', help: 'The configuration, JSON', required: true } as const
 
 /** The value, or the failure on its way to the edge. */
-export const orStop = <A>(result: E.Either<Failure, A>): A => {
-  if (E.isLeft(result)) throw new Stopped(result.left)
+export const getOrThrow = <A>(result: E.Either<Failure, A>): A => {
+  if (E.isLeft(result)) throw new CommandError(result.left)
   return result.right
 }
 
 /** The value of an effect, or its failure on its way to the edge. */
-export const runOrStop = async <A>(effect: TaskEither<Failure, A>): Promise<A> => orStop(await effect())
+export const runOrThrow = async <A>(effect: TaskEither<Failure, A>): Promise<A> => getOrThrow(await effect())
 
 /** The failure names the file it is about. */
-export const inFile =
+export const addFilePath =
   (path: string) =>
   ({ _tag, message }: Failure): Failure => ({ _tag, message: `${path}: ${message}` })
 
 /** The configuration in a file, or in variables `FEEDBACK_…` where the path is ENV; keys that mean nothing are named on stderr. */
-export const loadConfig = (io: Io, path: string): Promise<SourceConfig> => loadConfigs(io, [path], 'FEEDBACK')
+export const loadSourceConfig = (io: CommandIo, path: string): Promise<SourceConfig> =>
+  loadSourceConfigs(io, [path], 'FEEDBACK')
 
 /** Several configurations, the later over the earlier. `prefix`: of the variables that ENV stands for. */
-export const loadConfigs = (io: Io, paths: ReadonlyArray<string>, prefix: string): Promise<SourceConfig> =>
-  loadSettings(io, paths, prefix, sourceSpec, readConfig)
+export const loadSourceConfigs = (io: CommandIo, paths: ReadonlyArray<string>, prefix: string): Promise<SourceConfig> =>
+  loadMergedConfig(io, paths, prefix, sourceSpec, decodeSourceConfig)
 
 /** The same for the destination. */
 export const loadDestinationConfigs = (
-  io: Io,
+  io: CommandIo,
   paths: ReadonlyArray<string>,
   prefix: string,
-): Promise<DestinationConfig> => loadSettings(io, paths, prefix, destinationSpec, readDestinationConfig)
+): Promise<DestinationConfig> => loadMergedConfig(io, paths, prefix, destinationSpec, decodeDestinationConfig)
 
 /** The destination's configuration in a file, or in variables `FEEDBACK_…` where the path is ENV. */
-export const loadDestinationConfig = (io: Io, path: string): Promise<DestinationConfig> =>
+export const loadDestinationConfig = (io: CommandIo, path: string): Promise<DestinationConfig> =>
   loadDestinationConfigs(io, [path], 'FEEDBACK')
 
-const loadSettings = async <A>(
-  io: Io,
+const loadMergedConfig = async <A>(
+  io: CommandIo,
   paths: ReadonlyArray<string>,
   prefix: string,
   spec: JsonSchema,
@@ -56,25 +57,31 @@ const loadSettings = async <A>(
 ): Promise<A> => {
   const given: unknown[] = []
   for (const path of paths)
-    given.push(path === 'ENV' ? configFromEnvironment(spec, prefix)(io.env) : await runOrStop(readJson('config', path)))
-  io.hide(given.flatMap((one) => secretsIn(spec, one)))
+    given.push(
+      path === 'ENV' ? readConfigFromEnvironment(spec, prefix)(io.env) : await runOrThrow(readJsonFile('config', path)),
+    )
+  io.addSecrets(given.flatMap((one) => findSecrets(spec, one)))
   const named = paths.join(', ')
-  const { config, unknownKeys } = orStop(pipe(read(given.reduce(over)), E.mapLeft(inFile(named))))
-  for (const key of unknownKeys) io.warn(`${named}: ${key} is no key of the config and has no effect.`)
+  const { config, unknownKeys } = getOrThrow(pipe(read(given.reduce(overlayConfig)), E.mapLeft(addFilePath(named))))
+  for (const key of unknownKeys) io.printWarning(`${named}: ${key} is no key of the config and has no effect.`)
   return config
 }
 
-const over = (under: unknown, given: unknown): unknown =>
-  t.UnknownRecord.is(under) && t.UnknownRecord.is(given) ? merge(under, given) : given
+const overlayConfig = (under: unknown, given: unknown): unknown =>
+  t.UnknownRecord.is(under) && t.UnknownRecord.is(given) ? mergeConfigs(under, given) : given
 
 /** A configured catalog in a file. */
-export const loadCatalog = async (path: string): Promise<Catalog> => {
-  const catalog = orStop(pipe(readCatalog(await runOrStop(readJson('catalog', path))), E.mapLeft(inFile(path))))
+export const loadAirbyteCatalog = async (path: string): Promise<Catalog> => {
+  const catalog = getOrThrow(
+    pipe(decodeSourceCatalog(await runOrThrow(readJsonFile('catalog', path))), E.mapLeft(addFilePath(path))),
+  )
   if (catalog.length === 0)
-    throw new Stopped(configFailure(`${path}: The catalog selects no stream. Choose at least one.`))
+    throw new CommandError(configFailure(`${path}: The catalog selects no stream. Choose at least one.`))
   return catalog
 }
 
 /** The state in a file; no file is no state. */
-export const loadState = async (path: string | undefined): Promise<State> =>
-  path === undefined ? {} : orStop(pipe(readState(await runOrStop(readStateFile(path))), E.mapLeft(inFile(path))))
+export const loadAirbyteState = async (path: string | undefined): Promise<SourceState> =>
+  path === undefined
+    ? {}
+    : getOrThrow(pipe(decodeAirbyteState(await runOrThrow(readStateFile(path))), E.mapLeft(addFilePath(path))))

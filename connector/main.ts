@@ -1,21 +1,21 @@
-import { type Command, help, type Io, parse, Stopped } from './cdk/cli'
-import { type Failure, unexpected } from './cdk/failure'
-import { redact, redactFailure } from './cdk/redact'
-import { writer } from './cdk/writer'
+import { type Command, CommandError, type CommandIo, formatHelp, parseOptions } from './cdk/cli'
+import { type Failure, unexpectedFailure } from './cdk/failure'
+import { createRedactor, redactFailure } from './cdk/redact'
+import { createStdoutWriter } from './cdk/writer'
 
 type Program = {
   readonly summary: string
   /** Loaded only when asked for, so that `spec` does not pay for DuckDB. A program without verbs has one, named ''. */
   readonly verbs: Readonly<Record<string, () => Promise<Command>>>
   /** How a failure is told to the caller of this program; answers the exit status. */
-  readonly fail: (io: Io, verb: string, failure: Failure) => Promise<number>
+  readonly fail: (io: CommandIo, verb: string, failure: Failure) => Promise<number>
   /** After a signal: an exit status of 143 or 130, where others die of the signal itself. */
   readonly exitsOnSignal?: true
 }
 
-const tellPerson: Program['fail'] = async (io, _verb, failure) => {
-  io.warn(failure.message)
-  if (failure._tag === 'System' && failure.detail !== undefined) io.warn(failure.detail)
+const reportToPerson: Program['fail'] = async (io, _verb, failure) => {
+  io.printWarning(failure.message)
+  if (failure._tag === 'System' && failure.detail !== undefined) io.printWarning(failure.detail)
   return 1
 }
 
@@ -23,55 +23,58 @@ const programs = {
   'source-feedback': {
     summary: 'Airbyte source for the Feedback Data Service',
     verbs: {
-      spec: async () => (await import('./commands/source/spec.js')).spec,
-      check: async () => (await import('./commands/source/check.js')).check,
-      discover: async () => (await import('./commands/source/discover.js')).discover,
-      read: async () => (await import('./commands/source/read.js')).read,
+      spec: async () => (await import('./commands/source/spec.js')).sourceSpecCommand,
+      check: async () => (await import('./commands/source/check.js')).sourceCheckCommand,
+      discover: async () => (await import('./commands/source/discover.js')).sourceDiscoverCommand,
+      read: async () => (await import('./commands/source/read.js')).sourceReadCommand,
     },
-    fail: async (io, verb, failure) => (await import('./commands/source/fail.js')).fail(io, verb, failure),
+    fail: async (io, verb, failure) =>
+      (await import('./commands/source/fail.js')).reportAirbyteFailure(io, verb, failure),
   },
   'tap-feedback': {
     summary: 'Singer tap for the Feedback Data Service',
-    verbs: { '': async () => (await import('./commands/tap/tap.js')).tap },
-    fail: async (io, verb, failure) => (await import('./commands/tap/fail.js')).fail(io, verb, failure),
+    verbs: { '': async () => (await import('./commands/tap/tap.js')).tapCommand },
+    fail: async (io, verb, failure) => (await import('./commands/tap/fail.js')).reportTapFailure(io, verb, failure),
     exitsOnSignal: true,
   },
   'destination-feedback': {
     summary: 'Airbyte destination for the Feedback Data Service',
     verbs: {
-      spec: async () => (await import('./commands/destination/spec.js')).spec,
-      check: async () => (await import('./commands/destination/check.js')).check,
-      discover: async () => (await import('./commands/destination/discover.js')).discover,
-      write: async () => (await import('./commands/destination/write.js')).write,
+      spec: async () => (await import('./commands/destination/spec.js')).destinationSpecCommand,
+      check: async () => (await import('./commands/destination/check.js')).destinationCheckCommand,
+      discover: async () => (await import('./commands/destination/discover.js')).destinationDiscoverCommand,
+      write: async () => (await import('./commands/destination/write.js')).destinationWriteCommand,
     },
-    fail: async (io, verb, failure) => (await import('./commands/source/fail.js')).fail(io, verb, failure),
+    fail: async (io, verb, failure) =>
+      (await import('./commands/source/fail.js')).reportAirbyteFailure(io, verb, failure),
   },
   'target-feedback': {
     summary: 'Singer target for the Feedback Data Service',
-    verbs: { '': async () => (await import('./commands/target/target.js')).target },
-    fail: async (io, verb, failure) => (await import('./commands/target/fail.js')).fail(io, verb, failure),
+    verbs: { '': async () => (await import('./commands/target/target.js')).targetCommand },
+    fail: async (io, verb, failure) =>
+      (await import('./commands/target/fail.js')).reportTargetFailure(io, verb, failure),
     exitsOnSignal: true,
   },
   feedback: {
     summary: 'The Feedback Data Service, for people',
     verbs: {
-      sync: async () => (await import('./commands/sync.js')).sync,
-      catalog: async () => (await import('./commands/catalog.js')).catalog,
-      state: async () => (await import('./commands/state.js')).state,
-      snapshot: async () => (await import('./commands/snapshot.js')).snapshot,
-      verify: async () => (await import('./commands/verify.js')).verify,
-      replay: async () => (await import('./commands/replay.js')).replay,
-      diff: async () => (await import('./commands/diff.js')).diff,
-      report: async () => (await import('./commands/report.js')).report,
-      query: async () => (await import('./commands/query.js')).query,
-      sandbox: async () => (await import('./commands/sandbox.js')).sandbox,
-      demo: async () => (await import('./commands/demo.js')).demo,
+      sync: async () => (await import('./commands/sync.js')).syncCommand,
+      catalog: async () => (await import('./commands/catalog.js')).catalogCommand,
+      state: async () => (await import('./commands/state.js')).stateCommand,
+      snapshot: async () => (await import('./commands/snapshot.js')).snapshotCommand,
+      verify: async () => (await import('./commands/verify.js')).verifyCommand,
+      replay: async () => (await import('./commands/replay.js')).replayCommand,
+      diff: async () => (await import('./commands/diff.js')).diffCommand,
+      report: async () => (await import('./commands/report.js')).reportCommand,
+      query: async () => (await import('./commands/query.js')).queryCommand,
+      sandbox: async () => (await import('./commands/sandbox.js')).sandboxCommand,
+      demo: async () => (await import('./commands/demo.js')).demoCommand,
     },
-    fail: tellPerson,
+    fail: reportToPerson,
   },
 } satisfies Record<string, Program>
 
-const overview = async (name: string, { summary, verbs }: Program): Promise<string> => {
+const formatOverview = async (name: string, { summary, verbs }: Program): Promise<string> => {
   const lines = await Promise.all(
     Object.entries(verbs).map(async ([verb, load]) => `  ${verb.padEnd(10)}${(await load()).summary}`),
   )
@@ -89,45 +92,45 @@ const overview = async (name: string, { summary, verbs }: Program): Promise<stri
 }
 
 /** `crashed` rejects with what was thrown where nobody waits for it. */
-const run = async (
+const runProgram = async (
   name: string,
   program: Program,
-  io: Io,
+  io: CommandIo,
   args: ReadonlyArray<string>,
   crashed: Promise<never>,
 ): Promise<number> => {
   const [verb = '', ...rest] = Object.hasOwn(program.verbs, '') ? ['', ...args] : args
   if ((verb === '' && !Object.hasOwn(program.verbs, '')) || verb === '--help' || verb === '-h' || verb === 'help') {
-    await io.print(await overview(name, program))
+    await io.print(await formatOverview(name, program))
     return verb === '' ? 2 : 0
   }
   const load = Object.hasOwn(program.verbs, verb) ? program.verbs[verb] : undefined
   if (load === undefined) {
-    io.warn(`${name}: there is no verb "${verb}". Choose among ${Object.keys(program.verbs).join(', ')}.`)
+    io.printWarning(`${name}: there is no verb "${verb}". Choose among ${Object.keys(program.verbs).join(', ')}.`)
     return 2
   }
   const command = await load()
   if (rest.includes('--help') || rest.includes('-h')) {
-    await io.print(help(name, command))
+    await io.print(formatHelp(name, command))
     return 0
   }
   try {
-    return await Promise.race([command.run(io, parse(name, command, rest)), crashed])
+    return await Promise.race([command.run(io, parseOptions(name, command, rest)), crashed])
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') throw error
-    const failure = error instanceof Stopped ? error.failure : unexpected(error)
-    const told = await program.fail(io, verb, redactFailure(io.clean, failure))
-    return told !== 0 && error instanceof Stopped ? Math.max(told, error.status) : told
+    const failure = error instanceof CommandError ? error.failure : unexpectedFailure(error)
+    const told = await program.fail(io, verb, redactFailure(io.redactText, failure))
+    return told !== 0 && error instanceof CommandError ? Math.max(told, error.status) : told
   }
 }
 
 /** How long a stop waits for a reader that takes nothing any more, in milliseconds. */
-const patience = 10_000
+const stopTimeout = 10_000
 
 /** Runs one of the programs on this process: the only place that touches it. */
 export const main = (name: keyof typeof programs): void => {
   const stop = new AbortController()
-  const out = writer(1)
+  const out = createStdoutWriter(1)
   const signals = ['SIGTERM', 'SIGINT'] as const
   let caught: (typeof signals)[number] | undefined
   const die = (signal: (typeof signals)[number]): void => {
@@ -141,32 +144,32 @@ export const main = (name: keyof typeof programs): void => {
       if (caught !== undefined) return die(signal)
       caught = signal
       stop.abort()
-      setTimeout(() => die(signal), patience).unref()
+      setTimeout(() => die(signal), stopTimeout).unref()
     })
-  let clean = redact([])
+  let clean = createRedactor([])
   const hidden: string[] = []
   let progressing = false
   const warn = (line: string): void => {
     process.stderr.write(`${progressing ? '\r\x1b[K' : ''}${clean(line)}\n`)
     progressing = false
   }
-  const io: Io = {
+  const io: CommandIo = {
     env: process.env,
     pid: process.pid,
     stdin: process.stdin,
     print: out.write,
-    warn,
-    progress: (line) => {
+    printWarning: warn,
+    printProgress: (line) => {
       if (process.stderr.isTTY !== true) return
       progressing = true
       process.stderr.write(`\r\x1b[K${clean(line)}`)
     },
-    hide: (secrets) => {
+    addSecrets: (secrets) => {
       hidden.push(...secrets)
-      clean = redact(hidden)
+      clean = createRedactor(hidden)
     },
-    clean: (text) => clean(text),
-    colours: process.stdout.isTTY === true && process.env.NO_COLOR === undefined,
+    redactText: (text) => clean(text),
+    hasColours: process.stdout.isTTY === true && process.env.NO_COLOR === undefined,
     stop: stop.signal,
   }
   process.stderr.on('error', () => undefined)
@@ -175,16 +178,16 @@ export const main = (name: keyof typeof programs): void => {
   const told = (): Promise<unknown> =>
     Promise.race([
       new Promise((resolve) => process.stderr.write('', resolve)),
-      new Promise((resolve) => setTimeout(resolve, patience).unref()),
+      new Promise((resolve) => setTimeout(resolve, stopTimeout).unref()),
     ])
   const finish = async () => {
-    const status = await run(name, programs[name], io, process.argv.slice(2), crashed)
+    const status = await runProgram(name, programs[name], io, process.argv.slice(2), crashed)
     await out.flush()
     return status
   }
   finish()
     .catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code !== 'EPIPE') warn(unexpected(error).message)
+      if ((error as NodeJS.ErrnoException).code !== 'EPIPE') warn(unexpectedFailure(error).message)
       return undefined
     })
     .then(async (status) => {

@@ -3,12 +3,12 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import { type ApiError, toFailure } from './api/error'
 import type { Failure } from './cdk/failure'
 import type { DestinationConfig } from './destination-config'
-import type { Target } from './sinks/target'
+import type { SinkTarget } from './sinks/target'
 
-type Probe = { readonly name: keyof Target['mapping']; readonly ask: TaskEither<ApiError, unknown> }
+type OperationProbe = { readonly name: keyof SinkTarget['mapping']; readonly ask: TaskEither<ApiError, unknown> }
 
 /** The operations that the config speaks of; both where it speaks of none. */
-const used = ({ mapping, reconcile }: DestinationConfig): ReadonlyArray<Probe['name']> => {
+const listUsedOperations = ({ mapping, reconcile }: DestinationConfig): ReadonlyArray<OperationProbe['name']> => {
   const names = (['visit_records', 'locations'] as const).filter(
     (name) =>
       Object.values(mapping[name]).some((column) => column !== undefined) ||
@@ -18,25 +18,25 @@ const used = ({ mapping, reconcile }: DestinationConfig): ReadonlyArray<Probe['n
 }
 
 /** Sends an empty array to each operation used, since the service offers no better probe. Any answer but 401 and 403 means that permission was not denied. */
-export const probeDestination =
-  (config: DestinationConfig, { api }: Pick<Target, 'api'>): TaskEither<Failure, string> =>
+export const checkDestination =
+  (config: DestinationConfig, { api }: Pick<SinkTarget, 'api'>): TaskEither<Failure, string> =>
   async () => {
-    const probes: Readonly<Record<Probe['name'], TaskEither<ApiError, unknown>>> = {
+    const probes: Readonly<Record<OperationProbe['name'], TaskEither<ApiError, unknown>>> = {
       visit_records: api.createVisitRecords([]),
       locations: api.syncLocations([]),
     }
     const said: Array<string> = []
-    for (const name of used(config)) {
+    for (const name of listUsedOperations(config)) {
       const answer = await probes[name]()
-      if (E.isLeft(answer) && isDenied(answer.left)) return E.left(toFailure(name, answer.left))
-      said.push(`${name}: permission not denied${E.isLeft(answer) ? remark(answer.left) : ''}`)
+      if (E.isLeft(answer) && isPermissionDenied(answer.left)) return E.left(toFailure(name, answer.left))
+      said.push(`${name}: permission not denied${E.isLeft(answer) ? formatRemark(answer.left) : ''}`)
     }
     return E.right(`${said.join('; ')}.`)
   }
 
 /** A refusal, or no answer at all. */
-const isDenied = (error: ApiError): boolean =>
+const isPermissionDenied = (error: ApiError): boolean =>
   error._tag === 'Http' ? [401, 403].includes(error.status) : error._tag !== 'Decode' && error._tag !== 'Application'
 
-const remark = (error: ApiError): string =>
+const formatRemark = (error: ApiError): string =>
   error._tag === 'Http' ? ` (it answered ${error.status}${error.status === 404 ? ': check base_url' : ''})` : ''

@@ -4,23 +4,26 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import type { ApiError } from './api/error'
 import type { Failure } from './cdk/failure'
-import { drain } from './cdk/feed'
+import { drainFeed } from './cdk/feed'
 import type { Stream } from './cdk/stream'
-import { toFinding } from './hurry'
-import { isLookup } from './streams/lookups'
-import type { Source } from './streams/source'
+import { toCheckFailure } from './hurry'
+import { isLookupStream } from './streams/lookups'
+import type { SourceEnv } from './streams/source'
 
 /** One request of an operation, by its name in messages: what is wrong, or warnings. */
-export type Question = readonly [name: string, ask: TE.TaskEither<Failure, ReadonlyArray<string>>]
+export type OperationCheck = readonly [name: string, ask: TE.TaskEither<Failure, ReadonlyArray<string>>]
 
 /** The operations beside the exports that the config makes use of: those of feedback where it names an entity, the lookups. */
-export const questionsOf = (source: Source, streams: ReadonlyArray<Stream<Source>>): ReadonlyArray<Question> => [
-  ...ofFeedback(source),
-  ...streams.filter(isLookup).map((stream): Question => [stream.reader.name, lookUp(source, stream)]),
+export const listOperationChecks = (
+  source: SourceEnv,
+  streams: ReadonlyArray<Stream<SourceEnv>>,
+): ReadonlyArray<OperationCheck> => [
+  ...feedbackOperationChecks(source),
+  ...streams.filter(isLookupStream).map((stream): OperationCheck => [stream.reader.name, checkLookup(source, stream)]),
 ]
 
 /** The first entity that the config names, as a request has it. */
-const named = ({ entities: { persons, locations, entities } }: Source) => {
+const firstEntity = ({ entities: { persons, locations, entities } }: SourceEnv) => {
   const [personId] = persons
   const [locationId] = locations
   const [entityId] = entities
@@ -29,20 +32,20 @@ const named = ({ entities: { persons, locations, entities } }: Source) => {
   return entityId === undefined ? undefined : { entityId }
 }
 
-const ofFeedback = (source: Source): ReadonlyArray<Question> => {
-  const one = named(source)
+const feedbackOperationChecks = (source: SourceEnv): ReadonlyArray<OperationCheck> => {
+  const one = firstEntity(source)
   if (one === undefined) return []
   const least = { ...one, days: 1, perPage: 1 }
   const [id] = Object.values(one)
-  const ask = (name: string, answer: TE.TaskEither<ApiError, unknown>): Question => [
+  const ask = (name: string, answer: TE.TaskEither<ApiError, unknown>): OperationCheck => [
     name,
     pipe(
       answer,
       TE.match(
         (error): E.Either<Failure, ReadonlyArray<string>> =>
-          isOfOne(error)
+          isEntityError(error)
             ? E.right([`${name}: the service refuses ${id}, the first of entities. See that it exists.`])
-            : E.left(toFinding(name, error)),
+            : E.left(toCheckFailure(name, error)),
         () => E.right([]),
       ),
     ),
@@ -54,14 +57,14 @@ const ofFeedback = (source: Source): ReadonlyArray<Question> => {
 }
 
 /** An entity that is unknown is a matter of that entity: the others are read. */
-const isOfOne = (error: ApiError): boolean =>
+const isEntityError = (error: ApiError): boolean =>
   error._tag === 'Application' || (error._tag === 'Http' && error.status === 404)
 
-const lookUp = (source: Source, { name, reader, projector }: Stream<Source>): Question[1] =>
+const checkLookup = (source: SourceEnv, { name, reader, projector }: Stream<SourceEnv>): OperationCheck[1] =>
   pipe(
     reader.read(source)([
       { stream: name, syncMode: 'full_refresh', state: O.none, attributes: O.none, project: projector() },
     ]),
-    drain(() => TE.right(undefined)),
+    drainFeed(() => TE.right(undefined)),
     TE.map(() => []),
   )

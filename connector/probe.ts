@@ -2,84 +2,91 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { cutter } from './api/cut'
-import { type ApiError, isUnreachable } from './api/error'
-import { fetchDeletedReviews, fetchReviews } from './api/export'
+import { createCutter } from './api/cut'
+import { type ApiError, isUnreachableCode } from './api/error'
+import { createDeletedReviewFetcher, createReviewFetcher } from './api/export'
 import { DeletedReview, Review } from './api/model/review'
 import { toInstant } from './api/model/scalar'
-import type { FetchPage, Page } from './api/page'
-import { signpost } from './api/scan/signpost'
+import type { ExportPage, FetchPage } from './api/page'
+import { chooseCutoff } from './api/scan/signpost'
 import { configFailure, type Failure, transientFailure } from './cdk/failure'
-import { toFinding } from './hurry'
-import { questionsOf } from './probe-others'
-import type { Source } from './streams/source'
-import type { Wired } from './wire'
+import { toCheckFailure } from './hurry'
+import { listOperationChecks } from './probe-others'
+import type { SourceEnv } from './streams/source'
+import type { ConfiguredSource } from './wire'
 
 /** What is wrong, or warnings. */
-type Finding = E.Either<Failure, ReadonlyArray<string>>
+type CheckOutcome = E.Either<Failure, ReadonlyArray<string>>
 
-type Operation = readonly [name: string, fetch: FetchPage]
+type ExportCheck = readonly [name: string, fetch: FetchPage]
 
 /** An inquiry under way. */
-export type Probing = {
-  readonly finding: Promise<Finding>
+export type SourceCheck = {
+  readonly outcome: Promise<CheckOutcome>
   /** The operations that have not answered in full yet. */
-  readonly open: () => ReadonlyArray<string>
+  readonly unansweredOperations: () => ReadonlyArray<string>
 }
 
-const shape = { list: 'reviews', key: 'id', cursor: 'modifiedTime', undeclared: 'drop' } as const
+const exportShape = { list: 'reviews', primaryKey: 'id', cursor: 'modifiedTime', undeclared: 'drop' } as const
 
-const operationsOf = ({ api }: Source): readonly [Operation, ...ReadonlyArray<Operation>] => [
-  ['export reviews', fetchReviews(api, cutter({ codec: Review, ...shape }))],
-  ['export deleted reviews', fetchDeletedReviews(api, cutter({ codec: DeletedReview, ...shape }))],
+const listExportChecks = ({ api }: SourceEnv): readonly [ExportCheck, ...ReadonlyArray<ExportCheck>] => [
+  ['export reviews', createReviewFetcher(api, createCutter({ codec: Review, ...exportShape }))],
+  ['export deleted reviews', createDeletedReviewFetcher(api, createCutter({ codec: DeletedReview, ...exportShape }))],
 ]
 
-type Probed = Pick<Wired, 'source' | 'streams'>
+type CheckedSource = Pick<ConfiguredSource, 'source' | 'streams'>
 
 /** Asks each operation for a few rows; answers warnings. A failure says which is refused and what to do. */
-export const probe =
-  (wired: Probed): TaskEither<Failure, ReadonlyArray<string>> =>
+export const checkSource =
+  (wired: CheckedSource): TaskEither<Failure, ReadonlyArray<string>> =>
   () =>
-    probing(wired).finding
+    startSourceCheck(wired).outcome
 
 /** The same, to be watched. The first operation knocks: where nobody opens, the others are not asked. */
-export const probing = ({ source, streams }: Probed): Probing => {
-  const [[first, fetch], ...others] = operationsOf(source)
-  const questions = questionsOf(source, streams)
+export const startSourceCheck = ({ source, streams }: CheckedSource): SourceCheck => {
+  const [[first, fetch], ...others] = listExportChecks(source)
+  const questions = listOperationChecks(source, streams)
   const open = new Set([first, ...others.map(([name]) => name), ...questions.map(([name]) => name)])
-  const closing = async (name: string, finding: Promise<Finding>): Promise<Finding> => {
+  const closing = async (name: string, finding: Promise<CheckOutcome>): Promise<CheckOutcome> => {
     const found = await finding
     open.delete(name)
     return found
   }
-  const inquire = async (): Promise<Finding> => {
-    const knock = await ask(fetch, source, source.startDate)()
-    if (E.isLeft(knock) && !isOwn(knock.left)) return E.left(atTheDoor(first, knock.left))
-    return together(
+  const inquire = async (): Promise<CheckOutcome> => {
+    const knock = await fetchSample(fetch, source, source.startDate)()
+    if (E.isLeft(knock) && !isOperationError(knock.left)) return E.left(toConnectionFailure(first, knock.left))
+    return mergeOutcomes(
       await Promise.all([
-        closing(first, judge(first, fetch, source, knock)),
+        closing(first, checkExportOperation(first, fetch, source, knock)),
         ...others.map(async ([name, other]) =>
-          closing(name, judge(name, other, source, await ask(other, source, source.startDate)())),
+          closing(
+            name,
+            checkExportOperation(name, other, source, await fetchSample(other, source, source.startDate)()),
+          ),
         ),
         ...questions.map(([name, question]) => closing(name, question())),
       ]),
     )
   }
-  return { finding: inquire(), open: () => [...open] }
+  return { outcome: inquire(), unansweredOperations: () => [...open] }
 }
 
-const ask = (fetch: FetchPage, { filters }: Source, from: number, offset = 0): TaskEither<ApiError, Page> =>
-  fetch({ ...filters, modifiedTimeFrom: toInstant(from), offset, limit: 10 })
+const fetchSample = (
+  fetch: FetchPage,
+  { filters }: SourceEnv,
+  from: number,
+  offset = 0,
+): TaskEither<ApiError, ExportPage> => fetch({ ...filters, modifiedTimeFrom: toInstant(from), offset, limit: 10 })
 
 /** Whether an error speaks of one operation only: the others may tell more. */
-const isOwn = (error: ApiError): boolean =>
+const isOperationError = (error: ApiError): boolean =>
   error._tag === 'Application' || (error._tag === 'Http' && error.status >= 400 && ![401, 429].includes(error.status))
 
 /** Nothing works yet, so the address is the first suspect. */
-const atTheDoor = (operation: string, error: ApiError): Failure => {
-  const failure = toFinding(operation, error)
+const toConnectionFailure = (operation: string, error: ApiError): Failure => {
+  const failure = toCheckFailure(operation, error)
   const code = error._tag === 'Network' || error._tag === 'Token' ? error.code : undefined
-  if (code !== undefined && isUnreachable(code)) return { ...failure, _tag: 'Config' }
+  if (code !== undefined && isUnreachableCode(code)) return { ...failure, _tag: 'Config' }
   return error._tag === 'Decode' && error.remedy === undefined
     ? configFailure(
         `${operation}: what answers at base_url is not the service (at ${error.path}: ${error.message}). Check base_url; a proxy or a login page may stand between.`,
@@ -88,37 +95,37 @@ const atTheDoor = (operation: string, error: ApiError): Failure => {
 }
 
 /** What an offset behind the last row is answered with is not shown; the request was just answered without one. */
-const isRefused = (error: ApiError): boolean => error._tag === 'Http' && error.status === 400
+const isBadRequest = (error: ApiError): boolean => error._tag === 'Http' && error.status === 400
 
 /** A time so late that nothing can have changed after it. */
-const tomorrow = 86_400_000
+const oneDay = 86_400_000
 
 /** What the first rows tell, and whether time and offset are heeded: else every run would read everything, or the same. */
-const judge = async (
+const checkExportOperation = async (
   operation: string,
   fetch: FetchPage,
-  source: Source,
-  first: E.Either<ApiError, Page>,
-): Promise<Finding> =>
+  source: SourceEnv,
+  first: E.Either<ApiError, ExportPage>,
+): Promise<CheckOutcome> =>
   pipe(
     TE.fromEither(first),
     TE.flatMap((page) =>
       pipe(
         TE.Do,
-        TE.apS('page', TE.right<ApiError, Page>(page)),
-        TE.apS('later', ask(fetch, source, Math.max(source.now(), page.servedAt ?? 0) + tomorrow)),
+        TE.apS('page', TE.right<ApiError, ExportPage>(page)),
+        TE.apS('later', fetchSample(fetch, source, Math.max(source.now(), page.servedAt ?? 0) + oneDay)),
         TE.apS(
           'next',
           page.rows.length === 0
             ? TE.right(page)
             : pipe(
-                ask(fetch, source, source.startDate, page.rows.length),
-                TE.orElse((error) => (isRefused(error) ? TE.right({ ...page, rows: [] }) : TE.left(error))),
+                fetchSample(fetch, source, source.startDate, page.rows.length),
+                TE.orElse((error) => (isBadRequest(error) ? TE.right({ ...page, rows: [] }) : TE.left(error))),
               ),
         ),
       ),
     ),
-    TE.mapLeft((error) => toFinding(operation, error)),
+    TE.mapLeft((error) => toCheckFailure(operation, error)),
     TE.flatMapEither(({ page, later, next }) => {
       const unheeded = (how: string) =>
         E.left(
@@ -133,8 +140,8 @@ const judge = async (
       if (next.rows.length > 0 && next.rows.every(({ id }, i) => id === page.rows[i]?.id))
         return unheeded('does not heed offset: it answers the same rows at another one')
       return E.right([
-        ...signpost(page.servedAt, source.now())[1].map(({ message }) => message),
-        ...(page.narrowed ?? []).map(
+        ...chooseCutoff(page.servedAt, source.now())[1].map(({ message }) => message),
+        ...(page.narrowerFilters ?? []).map(
           (key) => `${operation}: the service applies a narrower ${key} than the config asks.`,
         ),
       ])
@@ -142,7 +149,7 @@ const judge = async (
   )()
 
 /** What is the config's to mend comes first; warnings are said once. */
-const together = (findings: ReadonlyArray<Finding>): Finding => {
+const mergeOutcomes = (findings: ReadonlyArray<CheckOutcome>): CheckOutcome => {
   const failures = findings.flatMap((finding) => (E.isLeft(finding) ? [finding.left] : []))
   const mendable = failures.filter(({ _tag }) => _tag === 'Config')
   const told = mendable.length > 0 ? mendable : failures

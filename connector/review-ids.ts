@@ -1,61 +1,69 @@
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
-import { cutter } from './api/cut'
+import { createCutter } from './api/cut'
 import { toFailure } from './api/error'
-import { fetchDeletedReviews } from './api/export'
+import { createDeletedReviewFetcher } from './api/export'
 import { DeletedReview } from './api/model/review'
 import { toInstant } from './api/model/scalar'
 import type { FetchPage } from './api/page'
 import { scan } from './api/scan'
-import type { Filters } from './api/scan/window'
+import type { ScanFilters } from './api/scan/window'
 import type { Failure } from './cdk/failure'
-import { andThen, chain, type Feed, unfold } from './cdk/feed'
-import type { Service, ServiceRow } from './snapshot/service'
-import { reviewOperation } from './streams/reviews'
-import type { Source } from './streams/source'
+import { concatFeed, type Feed, flatMapFeed, unfoldFeed } from './cdk/feed'
+import type { ServiceReview, ServiceReviews } from './snapshot/service'
+import { reviewExportOperation } from './streams/reviews'
+import type { SourceEnv } from './streams/source'
 
 /** The ids and times of the service's reviews, for `feedback verify` to hold ours against. */
-export const reviewIds = (source: Source): Service => {
+export const createReviewService = (source: SourceEnv): ServiceReviews => {
   const { api, startDate, lookback, pageSize } = source
-  const fetch = reviewOperation.fetch(source, [])
-  const filters = reviewOperation.filters(source)
-  const fetchDeleted = fetchDeletedReviews(
+  const fetch = reviewExportOperation.fetch(source, [])
+  const filters = reviewExportOperation.filters(source)
+  const fetchDeleted = createDeletedReviewFetcher(
     api,
-    cutter({ codec: DeletedReview, list: 'reviews', key: 'id', cursor: 'modifiedTime', undeclared: 'drop' }),
+    createCutter({
+      codec: DeletedReview,
+      list: 'reviews',
+      primaryKey: 'id',
+      cursor: 'modifiedTime',
+      undeclared: 'drop',
+    }),
   )
   return {
     startDate,
     lookback,
     reviews: pipe(
       scan({
-        operation: reviewOperation.name,
+        operation: reviewExportOperation.name,
         fetch,
         now: source.now,
         concurrency: source.concurrency,
         limit: pageSize,
         order: source.order,
         hasMentionTime: true,
-      })({ from: { startDate, cursor: O.none, lookback }, filters, marker: O.none }),
-      chain(({ rows, last }) => [{ rows, ...(last === undefined ? {} : { signpost: last.signpost }) }]),
+      })({ from: { startDate, cursor: O.none, lookback }, filters, resumeToken: O.none }),
+      flatMapFeed(({ rows, completion }) => [
+        { rows, ...(completion === undefined ? {} : { signpost: completion.signpost }) },
+      ]),
     ),
-    movedSince: ({ changed, deleted }) =>
+    changesSince: ({ changed, deleted }) =>
       pipe(
-        pages(fetch, reviewOperation.name, filters, changed, pageSize),
-        andThen(() => pages(fetchDeleted, 'export deleted reviews', {}, deleted - lookback, pageSize)),
+        fetchPages(fetch, reviewExportOperation.name, filters, changed, pageSize),
+        concatFeed(() => fetchPages(fetchDeleted, 'export deleted reviews', {}, deleted - lookback, pageSize)),
       ),
   }
 }
 
 /** One pass over the pages; a row that moves meanwhile may be missed. */
-const pages = (
+const fetchPages = (
   fetch: FetchPage,
   operation: string,
-  filters: Filters,
+  filters: ScanFilters,
   since: number,
   limit: number,
-): Feed<Failure, ReadonlyArray<ServiceRow>> =>
-  unfold((offset: number) =>
+): Feed<Failure, ReadonlyArray<ServiceReview>> =>
+  unfoldFeed((offset: number) =>
     pipe(
       fetch({ ...filters, modifiedTimeFrom: toInstant(since - 1_000), offset, limit }),
       TE.bimap(

@@ -1,35 +1,35 @@
 import * as O from 'fp-ts/Option'
-import type { Io } from './cdk/cli'
+import type { CommandIo } from './cdk/cli'
 import type { SyncMode } from './cdk/message'
 import type { Stream } from './cdk/stream'
-import { runOrStop } from './load'
-import { type Consumer, type Ending, runRead } from './run'
-import { type Saved, saveTo } from './snapshot/save'
+import { runOrThrow } from './load'
+import { type MessageConsumer, type ReadOutcome, runRead } from './run'
+import { createSnapshotWriter, type LoadSummary } from './snapshot/save'
 import { closeSnapshot, openSnapshot } from './snapshot/snapshot'
-import { readState } from './snapshot/state'
-import type { Source } from './streams/source'
-import type { Wired } from './wire'
+import { readSnapshotState } from './snapshot/state'
+import type { SourceEnv } from './streams/source'
+import type { ConfiguredSource } from './wire'
 
-export type Sync = {
+export type SyncOptions = {
   readonly path: string
-  readonly streams: ReadonlyArray<Stream<Source>>
+  readonly streams: ReadonlyArray<Stream<SourceEnv>>
   readonly syncMode: SyncMode
   /** From now on, keep every version of a row. */
   readonly history?: boolean
 }
 
 /** Reads what is new into a DuckDB file, from where the file stands; warnings and failures go to stderr as they come. */
-export const syncInto = async (
-  io: Io,
-  wired: Wired,
-  { path, streams, syncMode, history = false }: Sync,
-): Promise<{ readonly ending: Ending; readonly outcomes: ReadonlyArray<Saved> }> => {
-  const snapshot = await runOrStop(openSnapshot(path))
+export const syncSnapshot = async (
+  io: CommandIo,
+  wired: ConfiguredSource,
+  { path, streams, syncMode, history = false }: SyncOptions,
+): Promise<{ readonly ending: ReadOutcome; readonly outcomes: ReadonlyArray<LoadSummary> }> => {
+  const snapshot = await runOrThrow(openSnapshot(path))
   try {
-    const state = await readState(snapshot)
-    const saver = await saveTo(snapshot, { now: Date.now, history })
+    const state = await readSnapshotState(snapshot)
+    const saver = await createSnapshotWriter(snapshot, { now: Date.now, history })
     const catalog = streams.map(({ name }) => ({ name, syncMode, attributes: O.none }))
-    const ending = await runRead(io, wired, { catalog, state }, [saver.write, telling(io)])
+    const ending = await runRead(io, wired, { catalog, state }, [saver.write, createProgressReporter(io)])
     return { ending, outcomes: await saver.finish() }
   } finally {
     await closeSnapshot(snapshot)
@@ -37,11 +37,11 @@ export const syncInto = async (
 }
 
 /** Also writes what a run says into a DuckDB file: the config's `snapshot_path`. */
-export const copyInto = async (
+export const openSnapshotCopy = async (
   path: string,
-): Promise<{ readonly write: Consumer; readonly finish: () => Promise<void> }> => {
-  const snapshot = await runOrStop(openSnapshot(path))
-  const saver = await saveTo(snapshot, { now: Date.now })
+): Promise<{ readonly write: MessageConsumer; readonly finish: () => Promise<void> }> => {
+  const snapshot = await runOrThrow(openSnapshot(path))
+  const saver = await createSnapshotWriter(snapshot, { now: Date.now })
   return {
     write: saver.write,
     finish: async () => {
@@ -52,24 +52,24 @@ export const copyInto = async (
 }
 
 /** What a person wants to hear while a run goes on. */
-const telling = (io: Io): Consumer => {
+const createProgressReporter = (io: CommandIo): MessageConsumer => {
   const counts = new Map<string, number>()
   return async (message) => {
     switch (message._tag) {
       case 'Records': {
         const count = (counts.get(message.stream) ?? 0) + message.rows.length
         counts.set(message.stream, count)
-        io.progress(`${message.stream}: ${count.toLocaleString('en')} records`)
+        io.printProgress(`${message.stream}: ${count.toLocaleString('en')} records`)
         return
       }
       case 'Waiting':
-        return io.progress(
+        return io.printProgress(
           `${message.stream}: the service makes us wait until ${new Date(message.until).toISOString()}`,
         )
       case 'Failed':
-        return io.warn(`${message.stream ?? 'The run'} failed. ${message.failure.message}`)
+        return io.printWarning(`${message.stream ?? 'The run'} failed. ${message.failure.message}`)
       case 'Log':
-        return message.level === 'warn' || message.level === 'error' ? io.warn(message.message) : undefined
+        return message.level === 'warn' || message.level === 'error' ? io.printWarning(message.message) : undefined
       default:
         return
     }
@@ -77,7 +77,7 @@ const telling = (io: Io): Consumer => {
 }
 
 /** What came, per stream, for people. */
-export const table = (outcomes: ReadonlyArray<Saved>): string => {
+export const formatOutcomes = (outcomes: ReadonlyArray<LoadSummary>): string => {
   const rows = outcomes.map(({ stream, status, records, seconds }) => [
     stream,
     status,

@@ -1,40 +1,40 @@
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
-import { httpApi } from './api/api'
+import { createApi } from './api/api'
 import type { ClientOptions } from './api/client'
 import { type Clock, systemClock } from './api/clock'
 import type { Failure } from './cdk/failure'
-import { type Connected, connect } from './connect'
+import { createClient, type ServiceClient } from './connect'
 import type { DestinationConfig } from './destination-config'
-import { acceptingApi } from './sinks/accepting-api'
-import { type Ledger, lookAtLedger, openLedger } from './sinks/ledger'
-import { resending, resendPolicy } from './sinks/resend'
-import type { Target } from './sinks/target'
+import { dryRunApi } from './sinks/accepting-api'
+import { type LocationLedger, openLedger, readLedger } from './sinks/ledger'
+import { resendPolicy, resendUnanswered } from './sinks/resend'
+import type { SinkTarget } from './sinks/target'
 
 /** A destination at its service. */
-export type WiredDestination = Pick<Connected, 'onWait' | 'close'> & { readonly target: Target }
+export type ConfiguredDestination = Pick<ServiceClient, 'onWait' | 'close'> & { readonly target: SinkTarget }
 
 /** The largest answer that is taken, in MB: an answer names each record of a batch, and no more. */
-const maxAnswer = 64
+const maxResponseMb = 64
 
 /** How often a batch that goes unanswered is sent; and how often its halves, where the service may fail on one of its items. */
-const attempts = { patient: 6, suspected: 2 }
+const sendAttempts = { patient: 6, suspected: 2 }
 
 /** A config as a destination; fails where an address may not be used, or the ledger cannot be. */
-export const wireDestination = (
+export const openDestination = (
   config: DestinationConfig,
   warn: (message: string) => void,
   options: ClientOptions = {},
-): TE.TaskEither<Failure, WiredDestination> =>
+): TE.TaskEither<Failure, ConfiguredDestination> =>
   pipe(
-    TE.fromEither(connect({ ...config, max_response_mb: maxAnswer }, options)),
+    TE.fromEither(createClient({ ...config, max_response_mb: maxResponseMb }, options)),
     TE.bindTo('connected'),
-    TE.bind('ledger', () => ledgerOf(config)),
+    TE.bind('ledger', () => openConfiguredLedger(config)),
     TE.map(({ connected, ledger }) => {
       const stop = new AbortController()
       return {
-        target: toTarget(config, connected, (options.clock ?? systemClock)(stop.signal), ledger, warn),
+        target: createTarget(config, connected, (options.clock ?? systemClock)(stop.signal), ledger, warn),
         onWait: connected.onWait,
         close: () => {
           stop.abort()
@@ -44,25 +44,29 @@ export const wireDestination = (
     }),
   )
 
-const ledgerOf = ({ reconcile, base_url, dry_run }: DestinationConfig): TE.TaskEither<Failure, O.Option<Ledger>> =>
+const openConfiguredLedger = ({
+  reconcile,
+  base_url,
+  dry_run,
+}: DestinationConfig): TE.TaskEither<Failure, O.Option<LocationLedger>> =>
   reconcile.ledger_path === undefined
     ? TE.right(O.none)
-    : pipe((dry_run ? lookAtLedger : openLedger)(reconcile.ledger_path, base_url), TE.map(O.some))
+    : pipe((dry_run ? readLedger : openLedger)(reconcile.ledger_path, base_url), TE.map(O.some))
 
-const toTarget = (
+const createTarget = (
   config: DestinationConfig,
-  { send }: Connected,
+  { send }: ServiceClient,
   clock: Clock,
-  ledger: O.Option<Ledger>,
+  ledger: O.Option<LocationLedger>,
   warn: (message: string) => void,
-): Target => ({
+): SinkTarget => ({
   // `resend` is the only one to send again: the client may not for visits, and would multiply the attempts for locations.
-  api: config.dry_run ? acceptingApi : httpApi((route) => send({ ...route, idempotent: false })),
+  api: config.dry_run ? dryRunApi : createApi((route) => send({ ...route, idempotent: false })),
   resend: (suspected) =>
-    resending(
+    resendUnanswered(
       resendPolicy(
         {
-          attempts: suspected ? attempts.suspected : attempts.patient,
+          maxAttempts: suspected ? sendAttempts.suspected : sendAttempts.patient,
           maxWait: config.timeouts.max_wait_seconds * 1000,
         },
         clock.random,
@@ -79,5 +83,5 @@ const toTarget = (
 })
 
 /** Rejected records are put aside where there is a file for them; else the first one ends the run, unless the config says otherwise. */
-export const onReject = ({ on_reject, dead_letter_path }: DestinationConfig): 'continue' | 'fail' =>
+export const rejectAction = ({ on_reject, dead_letter_path }: DestinationConfig): 'continue' | 'fail' =>
   on_reject ?? (dead_letter_path === undefined ? 'fail' : 'continue')

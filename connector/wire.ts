@@ -1,57 +1,67 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
-import { httpApi } from './api/api'
+import { createApi } from './api/api'
 import type { ClientOptions } from './api/client'
 import { toMillis } from './api/model/scalar'
 import { configFailure, type Failure } from './cdk/failure'
 import type { Stream } from './cdk/stream'
 import type { SourceConfig } from './config'
-import { type Connected, connect } from './connect'
-import { streamsFor } from './streams'
-import { nothingSeen } from './streams/entities/seen'
-import { actionsOf, type Privacy } from './streams/privacy'
-import type { Source } from './streams/source'
-import type { DeletedAt } from './streams/tombstones'
+import { createClient, type ServiceClient } from './connect'
+import { applyStreamSettings } from './streams'
+import { createEntityIndex } from './streams/entities/seen'
+import { type PrivacySettings, privacyActions } from './streams/privacy'
+import type { SourceEnv } from './streams/source'
+import type { DeletedAtColumn } from './streams/tombstones'
 
 /** A source at its service. */
-export type Wired = Pick<Connected, 'onWait' | 'close'> & {
+export type ConfiguredSource = Pick<ServiceClient, 'onWait' | 'close'> & {
   /** The streams as the config shapes them, in the order in which they are read. */
-  readonly streams: ReadonlyArray<Stream<Source>>
-  readonly source: Source
+  readonly streams: ReadonlyArray<Stream<SourceEnv>>
+  readonly source: SourceEnv
 }
 
 /** The streams as a config shapes them; `deletedAt`: how the protocol marks a deletion. */
-export const streamsOf = (
+export const buildStreams = (
   config: SourceConfig,
-  deletedAt: DeletedAt = '_ab_cdc_deleted_at',
-): E.Either<Failure, ReadonlyArray<Stream<Source>>> =>
-  streamsFor({
-    privacy: privacyOf(config),
+  deletedAt: DeletedAtColumn = '_ab_cdc_deleted_at',
+): E.Either<Failure, ReadonlyArray<Stream<SourceEnv>>> =>
+  applyStreamSettings({
+    privacy: toPrivacy(config),
     fromReviews: config.entities.from_reviews,
     tombstones: config.deletes === 'tombstones' ? O.some(deletedAt) : O.none,
     lookups: {
-      ...(config.lookups.sources === undefined ? {} : { sources: toLookup(config.lookups.sources) }),
-      ...(config.lookups.categories === undefined ? {} : { categories: toLookup(config.lookups.categories) }),
+      ...(config.lookups.sources === undefined ? {} : { sources: toLookupOptions(config.lookups.sources) }),
+      ...(config.lookups.categories === undefined ? {} : { categories: toLookupOptions(config.lookups.categories) }),
     },
   })
 
-const toLookup = ({ records_path, primary_key }: { readonly records_path: string; readonly primary_key: string }) => ({
+const toLookupOptions = ({
+  records_path,
+  primary_key,
+}: {
+  readonly records_path: string
+  readonly primary_key: string
+}) => ({
   recordsPath: records_path,
   primaryKey: primary_key,
 })
 
-const privacyOf = ({ privacy: { drop, hash, hash_key } }: SourceConfig): Privacy => ({ drop, hash, hashKey: hash_key })
+const toPrivacy = ({ privacy: { drop, hash, hash_key } }: SourceConfig): PrivacySettings => ({
+  drop,
+  hash,
+  hashKey: hash_key,
+})
 
-export type WireOptions = ClientOptions & { readonly deletedAt?: DeletedAt }
+export type SourceOptions = ClientOptions & { readonly deletedAt?: DeletedAtColumn }
 
 /** A config as a source; fails where an address may not be used, or an attribute not be hidden. */
-export const wire = (config: SourceConfig, options: WireOptions = {}): E.Either<Failure, Wired> =>
+export const createSource = (config: SourceConfig, options: SourceOptions = {}): E.Either<Failure, ConfiguredSource> =>
   pipe(
     E.Do,
-    E.bind('streams', () => streamsOf(config, options.deletedAt)),
-    E.chainFirst(() => checkTogether(config)),
-    E.bind('connected', () => connect(config, options)),
+    E.bind('streams', () => buildStreams(config, options.deletedAt)),
+    E.chainFirst(() => checkCombinations(config)),
+    E.bind('connected', () => createClient(config, options)),
     E.map(({ streams, connected }) => ({
       streams,
       source: toSource(config, connected),
@@ -61,7 +71,7 @@ export const wire = (config: SourceConfig, options: WireOptions = {}): E.Either<
   )
 
 /** What keys must not say together. */
-const checkTogether = ({
+const checkCombinations = ({
   partition,
   mention_time_after: after,
   mention_time_before: before,
@@ -79,8 +89,8 @@ const checkTogether = ({
     : E.right(undefined)
 }
 
-const toSource = (config: SourceConfig, { send }: Connected): Source => ({
-  api: httpApi(send, {
+const toSource = (config: SourceConfig, { send }: ServiceClient): SourceEnv => ({
+  api: createApi(send, {
     ...(config.lookups.sources === undefined ? {} : { sources: config.lookups.sources }),
     ...(config.lookups.categories === undefined ? {} : { categories: config.lookups.categories }),
   }),
@@ -89,8 +99,10 @@ const toSource = (config: SourceConfig, { send }: Connected): Source => ({
   lookback: config.lookback_minutes * 60_000,
   filters: {
     ...(config.sources === undefined ? {} : { sources: config.sources }),
-    ...(config.mention_time_after === undefined ? {} : { mentionTimeAfter: asInstant(config.mention_time_after) }),
-    ...(config.mention_time_before === undefined ? {} : { mentionTimeBefore: asInstant(config.mention_time_before) }),
+    ...(config.mention_time_after === undefined ? {} : { mentionTimeAfter: formatInstant(config.mention_time_after) }),
+    ...(config.mention_time_before === undefined
+      ? {}
+      : { mentionTimeBefore: formatInstant(config.mention_time_before) }),
     additionalFields: config.additional_fields,
   },
   partition: O.fromNullable(config.partition),
@@ -98,7 +110,7 @@ const toSource = (config: SourceConfig, { send }: Connected): Source => ({
   order: config.export_order,
   concurrency: config.rate_limit.max_concurrency,
   onUnknown: config.on_unknown_attribute,
-  actions: actionsOf(privacyOf(config)),
+  actions: privacyActions(toPrivacy(config)),
   entities: {
     persons: config.entities.person_ids,
     locations: config.entities.location_ids,
@@ -106,12 +118,12 @@ const toSource = (config: SourceConfig, { send }: Connected): Source => ({
     fromReviews: config.entities.from_reviews,
   },
   feedback: toFeedback(config),
-  seen: nothingSeen(),
+  entityIndex: createEntityIndex(),
 })
 
-const asInstant = (time: string): string => new Date(toMillis(time)).toISOString()
+const formatInstant = (time: string): string => new Date(toMillis(time)).toISOString()
 
-const toFeedback = ({ feedback_filters: given, feedback_lookback_days }: SourceConfig): Source['feedback'] => ({
+const toFeedback = ({ feedback_filters: given, feedback_lookback_days }: SourceConfig): SourceEnv['feedback'] => ({
   thresholds: {
     ...(given.min_threshold === undefined ? {} : { minThreshold: given.min_threshold }),
     ...(given.min_survey_count === undefined ? {} : { minSurveyCount: given.min_survey_count }),

@@ -4,29 +4,29 @@ import { join, posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import manifest from '../package.json'
 
-type Rule = {
+type ImportRule = {
   /** Folders of ours, or single files, that it may import besides itself; `all` for the edge. */
   readonly ours: ReadonlyArray<string> | 'all'
   readonly outside: ReadonlyArray<string> | 'all'
 }
 
-const everywhere = ['fp-ts', 'io-ts']
-const edge: Rule = { ours: 'all', outside: 'all' }
+const commonPackages = ['fp-ts', 'io-ts']
+const freeRule: ImportRule = { ours: 'all', outside: 'all' }
 const http = ['node:http', 'node:https', 'node:http2', 'node:net', 'node:tls', 'node:dgram']
 
 /** What the build puts into a file of ours with all that it imports. */
-const bundled: Readonly<Record<string, ReadonlyArray<string>>> = { 'snapshot/charts.ts': ['echarts'] }
+const bundledPackages: Readonly<Record<string, ReadonlyArray<string>>> = { 'snapshot/charts.ts': ['echarts'] }
 
 /** Who may import whom: the table of the design, one row a folder of connector/. The files beside them may import all. */
-const table: Readonly<Record<string, Rule>> = {
+const importTable: Readonly<Record<string, ImportRule>> = {
   cdk: { ours: [], outside: [] },
   api: { ours: ['cdk'], outside: [...http, 'axios', 'bottleneck', 'ioredis', 'lossless-json'] },
   streams: { ours: ['cdk', 'api'], outside: [] },
   sinks: { ours: ['cdk', 'api'], outside: [] },
-  snapshot: { ours: ['cdk'], outside: ['@duckdb/node-api', ...Object.values(bundled).flat()] },
+  snapshot: { ours: ['cdk'], outside: ['@duckdb/node-api', ...Object.values(bundledPackages).flat()] },
   sandbox: { ours: ['cdk', 'api', 'snapshot/database'], outside: http },
-  bin: edge,
-  commands: edge,
+  bin: freeRule,
+  commands: freeRule,
 }
 
 const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1')
@@ -46,12 +46,12 @@ const packageOf = (name: string): string =>
     .join('/')
 const unitOf = (path: string): string => (path.split('/')[0] ?? '').replace(/\.ts$/, '')
 
-const mayImport = (rule: Rule, unit: string, file: string, name: string): boolean => {
+const mayImport = (rule: ImportRule, unit: string, file: string, name: string): boolean => {
   if (!name.startsWith('.')) {
     if (rule.outside === 'all') return true
     return isNode(name)
       ? !http.includes(name) || rule.outside.includes(name)
-      : [...everywhere, ...rule.outside].includes(packageOf(name))
+      : [...commonPackages, ...rule.outside].includes(packageOf(name))
   }
   if (rule.ours === 'all') return true
   const target = posix.join(posix.dirname(file), name).replace(/\.js$/, '')
@@ -61,7 +61,7 @@ const mayImport = (rule: Rule, unit: string, file: string, name: string): boolea
 /** The forbidden imports of a file, given by its path under connector/. */
 const forbidden = (file: string, text: string): ReadonlyArray<string> => {
   const unit = unitOf(file)
-  const rule = file.includes('/') ? table[unit] : edge
+  const rule = file.includes('/') ? importTable[unit] : freeRule
   if (rule === undefined) return [`${file}: the table has no row for ${unit}`]
   return importsOf(text)
     .filter((name) => !mayImport(rule, unit, file, name))
@@ -96,7 +96,7 @@ describe('connector/', () => {
     const outside = sources
       .flatMap(({ file, text }) => importsOf(text).map((name) => ({ file, name })))
       .filter(({ name }) => !name.startsWith('.') && !isNode(name))
-      .filter(({ file, name }) => !bundled[file]?.includes(packageOf(name)))
+      .filter(({ file, name }) => !bundledPackages[file]?.includes(packageOf(name)))
     const missing = [...new Set(outside.map(({ name }) => packageOf(name)))].filter(
       (name) => !Object.hasOwn(manifest.dependencies, name),
     )

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
 import { sourceSpec } from '../connector/config'
 import { streams } from '../connector/streams'
-import { keysOf, pathsOf, resources } from '../connector/streams/privacy/resources'
+import { keyPaths, privacyResources, resourcePaths } from '../connector/streams/privacy/resources'
 import { settingsTable } from './support/config-doc'
 
-const keys = keysOf(streams as never)
-const hideable = (Object.keys(resources) as ReadonlyArray<keyof typeof resources>)
+const keys = keyPaths(streams as never)
+const hideable = (Object.keys(privacyResources) as ReadonlyArray<keyof typeof privacyResources>)
   .map((resource) => {
-    const paths = pathsOf(resource).filter((path) => !keys.has(path))
+    const paths = resourcePaths(resource).filter((path) => !keys.has(path))
     return `- ${paths.map((path) => `\`${path}\``).join(', ')}`
   })
   .join('\n')

@@ -5,11 +5,11 @@ import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import type { Failure } from '../connector/cdk/failure'
-import { readJson } from '../connector/cdk/file'
+import { readJsonFile } from '../connector/cdk/file'
 import type { JsonSchema } from '../connector/cdk/schema'
-import { secretsIn } from '../connector/cdk/secrets'
-import { readConfig, sourceSpec } from '../connector/config'
-import { destinationSpec, readDestinationConfig } from '../connector/destination-config'
+import { findSecrets } from '../connector/cdk/secrets'
+import { decodeSourceConfig, sourceSpec } from '../connector/config'
+import { decodeDestinationConfig, destinationSpec } from '../connector/destination-config'
 import { valueFor } from './support/arbitrary'
 
 const seed = 20261121
@@ -17,8 +17,8 @@ const seed = 20261121
 type Reader = readonly [string, JsonSchema, (value: unknown) => E.Either<Failure, unknown>]
 
 describe.each<Reader>([
-  ['source', sourceSpec, readConfig],
-  ['destination', destinationSpec, readDestinationConfig],
+  ['source', sourceSpec, decodeSourceConfig],
+  ['destination', destinationSpec, decodeDestinationConfig],
 ])('the reader of the configuration of the %s', (_, spec, read) => {
   it(`reads or refuses whatever it is given, by key and without a secret (seed ${seed})`, () => {
     const any = fc.oneof({ weight: 3, arbitrary: valueFor(spec, 3) }, fc.jsonValue(), fc.anything())
@@ -29,7 +29,7 @@ describe.each<Reader>([
         const { _tag, message } = answer.left
         expect(_tag).toBe('Config')
         expect(message).toMatch(/^The config is wrong: .+\.$/s)
-        for (const secret of secretsIn(spec, value).filter((text) => text.length > 12))
+        for (const secret of findSecrets(spec, value).filter((text) => text.length > 12))
           expect(message.includes(secret)).toBe(false)
       }),
       { seed, numRuns: 1500 },
@@ -61,7 +61,7 @@ describe.each<Reader>([
             return Buffer.concat([all.subarray(0, place), Buffer.of(byte), all.subarray(place)])
           }, Buffer.from(twice))
           writeFileSync(path, bytes)
-          const parsed = await readJson('config', path)()
+          const parsed = await readJsonFile('config', path)()
           const answer = E.isLeft(parsed) ? parsed : read(parsed.right)
           if (E.isRight(answer)) return
           expect(answer.left._tag).toBe('Config')

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { readConfig, sourceSpec } from '../connector/config'
-import { destinationSpec, readDestinationConfig } from '../connector/destination-config'
+import { decodeSourceConfig, sourceSpec } from '../connector/config'
+import { decodeDestinationConfig, destinationSpec } from '../connector/destination-config'
 
 const right = {
   base_url: 'https://feedback.example.com/tenant',
@@ -9,13 +9,13 @@ const right = {
   start_date: '2024-01-01T00:00:00Z',
 }
 const message = (value: unknown) => {
-  const result = readConfig(value)
+  const result = decodeSourceConfig(value)
   return E.isLeft(result) ? result.left.message : ''
 }
 
 describe('readConfig', () => {
   it('fills in every default', () => {
-    expect(readConfig(right)).toMatchObject(
+    expect(decodeSourceConfig(right)).toMatchObject(
       E.right({
         unknownKeys: [],
         config: {
@@ -41,7 +41,7 @@ describe('readConfig', () => {
       token_url: 'https://x.example/token',
       token_request: { encoding: 'basic' },
     }
-    expect(readConfig({ ...right, credentials })).toMatchObject(
+    expect(decodeSourceConfig({ ...right, credentials })).toMatchObject(
       E.right({
         config: {
           credentials: {
@@ -53,7 +53,9 @@ describe('readConfig', () => {
   })
 
   it('takes null, which forms send for an empty field, as left out', () => {
-    expect(E.isRight(readConfig({ ...right, sources: null, rate_limit: { requests_per_minute: null } }))).toBe(true)
+    expect(E.isRight(decodeSourceConfig({ ...right, sources: null, rate_limit: { requests_per_minute: null } }))).toBe(
+      true,
+    )
   })
 
   it.each<[string, unknown, string]>([
@@ -86,7 +88,7 @@ describe('readConfig', () => {
   })
 
   it('names keys that mean nothing, at any depth', () => {
-    const result = readConfig({ ...right, pagesize: 1, rate_limit: { per_minute: 3 } })
+    const result = decodeSourceConfig({ ...right, pagesize: 1, rate_limit: { per_minute: 3 } })
     expect(E.isRight(result) && result.right.unknownKeys).toEqual(['pagesize', 'rate_limit.per_minute'])
   })
 })
@@ -95,7 +97,7 @@ describe('readDestinationConfig', () => {
   const { start_date: _, ...given } = right
 
   it('fills in every default', () => {
-    expect(readDestinationConfig(given)).toMatchObject(
+    expect(decodeDestinationConfig(given)).toMatchObject(
       E.right({
         unknownKeys: [],
         config: {
@@ -114,9 +116,9 @@ describe('readDestinationConfig', () => {
   })
 
   it('names attributes that do not exist, and values that are wrong', () => {
-    const unknown = readDestinationConfig({ ...given, mapping: { visit_records: { mail: 'x' } } })
+    const unknown = decodeDestinationConfig({ ...given, mapping: { visit_records: { mail: 'x' } } })
     expect(E.isRight(unknown) && unknown.right.unknownKeys).toEqual(['mapping.visit_records.mail'])
-    const wrong = readDestinationConfig({ ...given, mapping: { visit_records: { email: 5 } }, on_reject: 'stop' })
+    const wrong = decodeDestinationConfig({ ...given, mapping: { visit_records: { email: 5 } }, on_reject: 'stop' })
     expect(E.isLeft(wrong) && wrong.left.message).toMatch(/mapping\.visit_records\.email.*on_reject must be one of/)
   })
 })

@@ -1,17 +1,17 @@
 import * as E from 'fp-ts/Either'
 import { expect, it } from 'vitest'
-import { readConfig } from '../connector/config'
-import { wire } from '../connector/wire'
+import { decodeSourceConfig } from '../connector/config'
+import { createSource } from '../connector/wire'
 
-const wired = (more: object): string => {
-  const read = readConfig({
+const describeSource = (more: object): string => {
+  const read = decodeSourceConfig({
     base_url: 'http://127.0.0.1:9',
     credentials: { auth_type: 'access_token', access_token: 'not-for-anybody' },
     start_date: '2024-01-01T00:00:00Z',
     ...more,
   })
   if (E.isLeft(read)) return read.left.message
-  const made = wire(read.right.config)
+  const made = createSource(read.right.config)
   if (E.isLeft(made)) return made.left.message
   made.right.close()
   return 'wired'
@@ -27,5 +27,5 @@ it.each([
     /mention_time_after must be earlier than mention_time_before/,
   ],
 ])('keys that may stand together: %j', (more, answer) => {
-  expect(wired(more)).toMatch(answer)
+  expect(describeSource(more)).toMatch(answer)
 })

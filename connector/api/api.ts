@@ -14,17 +14,17 @@ export type Api = {
 }
 
 /** Carries one request to the service and brings its answer. */
-export type Send = <I, O>(route: Route<I, O>) => (input: I) => TaskEither<ApiError, O>
+export type SendRequest = <I, O>(route: Route<I, O>) => (input: I) => TaskEither<ApiError, O>
 
 /** Where the lookups are, if not where routes.ts has them (Endpoints 8: not shown). */
-export type Lookups = Partial<Record<'sources' | 'categories', Pick<Route<unknown, unknown>, 'method' | 'path'>>>
+export type LookupRoutes = Partial<Record<'sources' | 'categories', Pick<Route<unknown, unknown>, 'method' | 'path'>>>
 
 /** A lookup at another place; a POST carries its empty request as JSON. */
-export const lookupAt = <I, O>(route: Route<I, O>, at: Lookups[keyof Lookups]): Route<I, O> =>
-  at === undefined ? route : { ...route, ...at, send: at.method === 'GET' ? 'query' : 'json' }
+export const moveLookup = <I, O>(route: Route<I, O>, at: LookupRoutes[keyof LookupRoutes]): Route<I, O> =>
+  at === undefined ? route : { ...route, ...at, encoding: at.method === 'GET' ? 'query' : 'json' }
 
 /** The `Api` behind `send`, one line per operation. */
-export const httpApi = (send: Send, lookups: Lookups = {}): Api => ({
+export const createApi = (send: SendRequest, lookups: LookupRoutes = {}): Api => ({
   retrieveReviews: send(routes.retrieveReviews),
   retrieveComments: send(routes.retrieveComments),
   retrieveCommentsByForm: send(routes.retrieveCommentsByForm),
@@ -32,7 +32,7 @@ export const httpApi = (send: Send, lookups: Lookups = {}): Api => ({
   syncLocations: send(routes.syncLocations),
   exportReviews: send(routes.exportReviews),
   exportDeletedReviews: send(routes.exportDeletedReviews),
-  lookupSources: send(lookupAt(routes.lookupSources, lookups.sources)),
-  lookupCategories: send(lookupAt(routes.lookupCategories, lookups.categories)),
+  lookupSources: send(moveLookup(routes.lookupSources, lookups.sources)),
+  lookupCategories: send(moveLookup(routes.lookupCategories, lookups.categories)),
   issueToken: send(routes.issueToken),
 })

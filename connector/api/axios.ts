@@ -1,11 +1,11 @@
 import type * as Axios from 'axios'
 
 /** Globals that axios looks at as it is loaded, for a way over the wire that is not ours. */
-const probed = ['fetch', 'Request', 'Response', 'FormData', 'Headers']
+const hiddenGlobals = ['fetch', 'Request', 'Response', 'FormData', 'Headers']
 
 /** Node loads all of its fetch, four megabytes and twenty milliseconds, for whoever looks at one of them. */
-const withoutFetch = <A>(load: () => A): A => {
-  const hidden = probed.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const)
+const loadWithoutFetch = <A>(load: () => A): A => {
+  const hidden = hiddenGlobals.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const)
   for (const [name] of hidden)
     Object.defineProperty(globalThis, name, { value: undefined, configurable: true, writable: true })
   try {
@@ -17,4 +17,4 @@ const withoutFetch = <A>(load: () => A): A => {
 }
 
 /** The HTTP library. */
-export const { default: axios, AxiosHeaders } = withoutFetch((): typeof Axios => require('axios'))
+export const { default: axios, AxiosHeaders } = loadWithoutFetch((): typeof Axios => require('axios'))

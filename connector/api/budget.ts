@@ -10,9 +10,9 @@ export type RateLimit = {
 }
 
 /** Decides when a request may leave. */
-export type Budget = {
+export type RateLimiter = {
   /** Runs `job` once there is room; a Left says why there will be none. */
-  readonly spend: <A>(job: Task<A>) => TaskEither<ApiError, A>
+  readonly schedule: <A>(job: Task<A>) => TaskEither<ApiError, A>
   readonly close: () => Promise<void>
 }
 
@@ -20,18 +20,18 @@ export type Budget = {
  * Milliseconds between two requests so that no minute, wherever it begins, sees more than `perMinute` of them, though the way
  * to the service is now slow, now fast: of `perMinute` + 1 requests the last leaves a second more than a minute after the first.
  */
-export const spacing = (perMinute: number): number => Math.ceil(61_000 / perMinute)
+export const minInterval = (perMinute: number): number => Math.ceil(61_000 / perMinute)
 
-export const settings = ({ requests_per_minute, max_concurrency }: RateLimit) => ({
+export const limiterSettings = ({ requests_per_minute, max_concurrency }: RateLimit) => ({
   maxConcurrent: max_concurrency,
-  minTime: requests_per_minute === undefined ? 0 : spacing(requests_per_minute),
+  minTime: requests_per_minute === undefined ? 0 : minInterval(requests_per_minute),
 })
 
-export const closed: ApiError = { _tag: 'Network', code: 'ABORTED', message: 'the client was closed' }
+export const clientClosedError: ApiError = { _tag: 'Network', code: 'ABORTED', message: 'the client was closed' }
 
 /** The budget of one process; first come, first served, without a timer where there is room. */
-export const localBudget = (limit: RateLimit): Budget => {
-  const { maxConcurrent, minTime } = settings(limit)
+export const createLocalLimiter = (limit: RateLimit): RateLimiter => {
+  const { maxConcurrent, minTime } = limiterSettings(limit)
   let waiting: Array<(room: boolean) => void> = []
   let underway = 0
   let next = 0
@@ -59,8 +59,8 @@ export const localBudget = (limit: RateLimit): Budget => {
     })
 
   return {
-    spend: (job) => async () => {
-      if (stopped || !(await turn())) return E.left(closed)
+    schedule: (job) => async () => {
+      if (stopped || !(await turn())) return E.left(clientClosedError)
       try {
         return E.right(await job())
       } finally {

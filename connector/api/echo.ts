@@ -3,7 +3,7 @@ import type { ExportFilter, ExportRequest } from './model/export'
 import { toMillis } from './model/scalar'
 
 /** The first sign that an answer is not to our request; an echo may leave out what it likes. */
-export const foreign = (request: ExportRequest, echo: ExportFilter): ApiError | undefined => {
+export const checkEcho = (request: ExportRequest, echo: ExportFilter): ApiError | undefined => {
   const { modifiedTimeFrom, offset } = echo
   if (modifiedTimeFrom != null && toMillis(modifiedTimeFrom) !== toMillis(request.modifiedTimeFrom))
     return {
@@ -17,7 +17,7 @@ export const foreign = (request: ExportRequest, echo: ExportFilter): ApiError | 
 }
 
 /** The attributes in which the service says that it selected less than asked; what was not asked for has defaults (Export filter echo). */
-export const narrowed = (request: ExportRequest, echo: ExportFilter): ReadonlyArray<string> => {
+export const narrowerFilters = (request: ExportRequest, echo: ExportFilter): ReadonlyArray<string> => {
   const served = echo.sources == null ? undefined : new Set(echo.sources.map(Number))
   return [
     ...(served !== undefined && request.sources?.some((source) => !served.has(source)) ? ['sources'] : []),

@@ -1,8 +1,8 @@
-import { printJson } from './json-text'
+import { printExactJson } from './json-text'
 import type { Route } from './route'
 
 /** A request as it goes over the wire. */
-export type Request = {
+export type HttpRequest = {
   readonly method: 'GET' | 'POST'
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
@@ -10,7 +10,7 @@ export type Request = {
 }
 
 /** Arrays as repeated keys; what is null or undefined is not sent. */
-const pairs = (value: unknown): URLSearchParams =>
+const encodePairs = (value: unknown): URLSearchParams =>
   new URLSearchParams(
     Object.entries(Object(value) as Record<string, unknown>).flatMap(([key, field]) =>
       (Array.isArray(field) ? field : [field])
@@ -19,32 +19,32 @@ const pairs = (value: unknown): URLSearchParams =>
     ),
   )
 
-export const jsonBody = (value: unknown): Required<Pick<Request, 'headers' | 'body'>> => ({
+export const encodeJson = (value: unknown): Required<Pick<HttpRequest, 'headers' | 'body'>> => ({
   headers: { 'Content-Type': 'application/json' },
-  body: Buffer.from(printJson(value)),
+  body: Buffer.from(printExactJson(value)),
 })
 
-export const formBody = (value: unknown): Required<Pick<Request, 'headers' | 'body'>> => ({
+export const encodeForm = (value: unknown): Required<Pick<HttpRequest, 'headers' | 'body'>> => ({
   headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-  body: Buffer.from(pairs(value).toString()),
+  body: Buffer.from(encodePairs(value).toString()),
 })
 
 /** The request of an operation; its path is appended to the path of `baseUrl`, whose host it can never leave. */
 export const encodeRequest =
   (baseUrl: URL) =>
   <I, O>(route: Route<I, O>) =>
-  (input: I): Request => {
+  (input: I): HttpRequest => {
     const url = new URL(baseUrl)
     url.pathname = `${baseUrl.pathname.replace(/\/+$/, '')}${route.path}`
     const value = route.request.encode(input)
     const { method } = route
-    switch (route.send) {
+    switch (route.encoding) {
       case 'json':
-        return { method, url, ...jsonBody(value) }
+        return { method, url, ...encodeJson(value) }
       case 'form':
-        return { method, url, ...formBody(value) }
+        return { method, url, ...encodeForm(value) }
       case 'query':
-        url.search = pairs(value).toString()
+        url.search = encodePairs(value).toString()
         return { method, url, headers: {} }
     }
   }

@@ -1,5 +1,5 @@
 import { configFailure, type Failure, transientFailure } from '../cdk/failure'
-import { quotable } from './quotable'
+import { maskMessage } from './quotable'
 
 /** What can go wrong with one request. `message` never quotes a secret or a record. */
 export type ApiError =
@@ -33,8 +33,8 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
       return transientFailure(`${operation}: the answer is not what was asked for, at ${error.path}: ${error.message}.`)
     case 'Application':
       return transientFailure(
-        `${operation}: the service reports an application error (code ${codeOf(error.code)}). Run again later.`,
-        quotable(error.message),
+        `${operation}: the service reports an application error (code ${maskCode(error.code)}). Run again later.`,
+        maskMessage(error.message),
       )
     case 'TooLarge':
       return transientFailure(
@@ -51,37 +51,37 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
 }
 
 /** Whether a status says that all is well: its message is null or "success", in any case. */
-export const isSuccess = (status: unknown): boolean =>
-  String(attribute(status, 'message') ?? 'success').toLowerCase() === 'success'
+export const isSuccessStatus = (status: unknown): boolean =>
+  String(statusMember(status, 'message') ?? 'success').toLowerCase() === 'success'
 
 /** A status that says what went wrong; `unsaid`: its message where it has none. */
 export const applicationError = (status: unknown, unsaid = ''): ApiError => ({
   _tag: 'Application',
-  code: String(attribute(status, 'code') ?? 'none'),
-  message: String(attribute(status, 'message') ?? unsaid),
+  code: String(statusMember(status, 'code') ?? 'none'),
+  message: String(statusMember(status, 'message') ?? unsaid),
 })
 
-const attribute = (value: unknown, name: string): unknown =>
+const statusMember = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 
 /** A code is a word or a number; the list of them is not shown (Errors), and a sentence may say things of people. */
-export const codeOf = (code: string): string => (/^[\w.:-]{1,40}$/.test(code) ? code : 'not readable')
+export const maskCode = (code: string): string => (/^[\w.:-]{1,40}$/.test(code) ? code : 'not readable')
 
 /** Whether a network code means that no secure connection could be agreed on. */
-export const isTls = (code: string): boolean =>
+export const isTlsCode = (code: string): boolean =>
   /^(CERT_|ERR_TLS_|ERR_SSL_|EPROTO$|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(code)
 
 /** Whether a network code means that nobody was reached at that address; a network that is down looks the same. */
-export const isUnreachable = (code: string): boolean =>
+export const isUnreachableCode = (code: string): boolean =>
   ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ECONNTIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'].includes(code)
 
 const networkFailure = (operation: string, { code, message }: ApiError & { _tag: 'Network' }): Failure => {
-  if (isTls(code))
+  if (isTlsCode(code))
     return configFailure(
       `${operation}: no secure connection to the host of base_url (${code}). Check base_url; if its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.`,
       message,
     )
-  const remedy = isUnreachable(code) ? 'Check base_url, or run again later.' : 'Run again later.'
+  const remedy = isUnreachableCode(code) ? 'Check base_url, or run again later.' : 'Run again later.'
   return transientFailure(`${operation}: the service did not answer (${code}). ${remedy}`, message)
 }
 

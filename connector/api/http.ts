@@ -4,20 +4,20 @@ import type { Option } from 'fp-ts/Option'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import type { Send } from './api'
+import type { SendRequest } from './api'
 import type { Clock } from './clock'
-import { encodeRequest, type Request } from './encode'
+import { encodeRequest, type HttpRequest } from './encode'
 import type { ApiError } from './error'
-import { quotable } from './quotable'
-import { refusal, texts } from './refusal'
-import { isLimit, type Patience, retrying, retryPolicy, type Tried } from './retry'
-import type { Answer, Route } from './route'
+import { maskMessage } from './quotable'
+import { collectTexts, toHttpError } from './refusal'
+import { createRetryPolicy, type FailedAttempt, isRateLimitError, type RetryLimits, retryRequest } from './retry'
+import type { RawResponse, Route } from './route'
 import type { Throttle } from './throttle'
 import type { TokenSource } from './token'
-import type { Response, Transport } from './transport'
+import type { HttpResponse, Transport } from './transport'
 
 /** What a run may want to tell about its requests. */
-export type Observer = {
+export type RequestObserver = {
   /** An answer came; `millis` from sending to its last byte. */
   readonly onRequest?: (request: {
     readonly operation: string
@@ -30,26 +30,26 @@ export type Observer = {
   readonly onWait?: (until: number) => void
 }
 
-export type HttpDeps = {
+export type SendOptions = {
   readonly baseUrl: URL
   readonly token: TokenSource
   readonly throttle: Throttle
   readonly transport: Transport
-  readonly patience: Patience
+  readonly retryLimits: RetryLimits
   readonly clock: Clock
   /** Never to be seen in an error. */
   readonly secrets: ReadonlyArray<string>
-  readonly observer: Observer
+  readonly observer: RequestObserver
 }
 
 /** The service's clock when it began to answer: its Date less the time the answer took; unknown for a cached answer. */
-const servedAt = ({ headers, millis }: Response): number | undefined => {
+const serverTime = ({ headers, millis }: HttpResponse): number | undefined => {
   const date = Date.parse(headers.date ?? '')
   return Number.isNaN(date) || Number(headers.age ?? 0) > 0 ? undefined : date - Math.ceil(millis)
 }
 
-const toAnswer = (response: Response): Answer => {
-  const at = servedAt(response)
+const toRawResponse = (response: HttpResponse): RawResponse => {
+  const at = serverTime(response)
   const { body, release } = response
   return { body, ...(release === undefined ? {} : { release }), ...(at === undefined ? {} : { servedAt: at }) }
 }
@@ -58,14 +58,14 @@ const toAnswer = (response: Response): Answer => {
  * Whether an answer may mean that the token expired: a 401 on the transparency operations (Authentication 4); what the
  * others answer then is not shown, so there any refusal does: a 401, and a 400 or 403 of a token that is no longer new.
  */
-const isExpiry = (header: string, error: ApiError): boolean =>
+const isTokenExpiry = (header: string, error: ApiError): boolean =>
   error._tag === 'Http' && (header === 'Access-Token' ? error.status === 401 : [400, 401, 403].includes(error.status))
 
 /** A 401 speaks of the token alone, whatever its age. */
-const minAge = (error: ApiError): number => (error._tag === 'Http' && error.status === 401 ? 0 : 60_000)
+const minTokenAge = (error: ApiError): number => (error._tag === 'Http' && error.status === 401 ? 0 : 60_000)
 
 /** The service asked for more patience than we may have. */
-const impatient =
+const limitWait =
   (limit: number) =>
   (error: ApiError): ApiError =>
     'retryAfter' in error && error.retryAfter !== undefined && error.retryAfter > limit
@@ -73,45 +73,45 @@ const impatient =
       : error
 
 /** An application error may repeat what we sent. */
-const masked =
+const maskApplicationError =
   (hidden: () => ReadonlyArray<string>) =>
   (error: ApiError): ApiError =>
-    error._tag === 'Application' ? { ...error, message: quotable(error.message, hidden()) } : error
+    error._tag === 'Application' ? { ...error, message: maskMessage(error.message, hidden()) } : error
 
 /** `Send` over HTTP: each try waits for the budget, is signed then, and is sent again as the policy has it. */
-export const httpSend = (deps: HttpDeps): Send => {
-  const { baseUrl, token, throttle, transport, patience, clock, secrets, observer } = deps
-  const policy = retryPolicy(patience, clock.random)
+export const createSend = (deps: SendOptions): SendRequest => {
+  const { baseUrl, token, throttle, transport, retryLimits, clock, secrets, observer } = deps
+  const policy = createRetryPolicy(retryLimits, clock.random)
 
   return <I, O>(route: Route<I, O>) => {
-    const pause = ({ error, delay }: Tried): TaskEither<never, void> =>
+    const pause = ({ error, delay }: FailedAttempt): TaskEither<never, void> =>
       TE.fromTask(() => {
         observer.onRetry?.({ operation: route.name, error, delay })
-        if (isLimit(error)) observer.onWait?.(clock.now() + delay)
+        if (isRateLimitError(error)) observer.onWait?.(clock.now() + delay)
         return clock.wait(delay)()
       })
 
     /** `hidden`: what an error may not repeat. */
-    const exchange = (request: Request, hidden: () => ReadonlyArray<string>): TaskEither<ApiError, O> =>
+    const exchange = (request: HttpRequest, hidden: () => ReadonlyArray<string>): TaskEither<ApiError, O> =>
       pipe(
         transport.exchange(request),
         TE.chainEitherK((response) => {
           const { status, millis } = response
           observer.onRequest?.({ operation: route.name, status, millis })
           return status >= 200 && status < 300
-            ? E.mapLeft(masked(hidden))(route.response.decode(toAnswer(response)))
-            : E.left(refusal(response, request.url, clock.now(), hidden()))
+            ? E.mapLeft(maskApplicationError(hidden))(route.response.decode(toRawResponse(response)))
+            : E.left(toHttpError(response, request.url, clock.now(), hidden()))
         }),
       )
 
     return (input: I) => {
       const request = encodeRequest(baseUrl)(route)(input)
-      const sent = () => texts(route.request.encode(input)).filter((text) => text.length > 2)
+      const sent = () => collectTexts(route.request.encode(input)).filter((text) => text.length > 2)
 
       /** None: the token was refused, and a fresh one can be had. */
       const signed = (header: string, renewable: boolean): TaskEither<ApiError, Option<O>> =>
         pipe(
-          token.get,
+          token.getToken,
           TE.chain((value) =>
             pipe(
               exchange({ ...request, headers: { ...request.headers, [header]: value } }, () => [
@@ -121,7 +121,7 @@ export const httpSend = (deps: HttpDeps): Send => {
               ]),
               TE.map(O.some),
               TE.orElse((error) =>
-                renewable && isExpiry(header, error) && token.refused(value, minAge(error))
+                renewable && isTokenExpiry(header, error) && token.invalidate(value, minTokenAge(error))
                   ? TE.right(O.none)
                   : TE.left(error),
               ),
@@ -130,17 +130,21 @@ export const httpSend = (deps: HttpDeps): Send => {
         )
 
       const attempt = (renewable: boolean): TaskEither<ApiError, O> => {
-        const header = route.token
-        if (header === undefined) return throttle.through(exchange(request, sent))
+        const header = route.tokenHeader
+        if (header === undefined) return throttle.run(exchange(request, sent))
         return pipe(
           TE.Do,
-          TE.chainW(() => (token.ready() ? TE.right('') : throttle.through(token.get))),
-          TE.chain(() => throttle.through(signed(header, renewable))),
+          TE.chainW(() => (token.isReady() ? TE.right('') : throttle.run(token.getToken))),
+          TE.chain(() => throttle.run(signed(header, renewable))),
           TE.chain(O.match(() => attempt(false), TE.right)),
         )
       }
 
-      return pipe(attempt(true), TE.mapLeft(impatient(patience.maxWait)), retrying(policy(route.idempotent), pause))
+      return pipe(
+        attempt(true),
+        TE.mapLeft(limitWait(retryLimits.maxWait)),
+        retryRequest(policy(route.idempotent), pause),
+      )
     }
   }
 }

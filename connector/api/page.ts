@@ -1,12 +1,12 @@
 import type { Task } from 'fp-ts/Task'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import type { Row } from '../cdk/message'
-import type { Notes } from './cut/notes'
+import type { OffsetTable } from './cut/notes'
 import type { ApiError } from './error'
 import type { ExportFilter, ExportRequest } from './model/export'
 
 /** A record of an export page: its key and version, and its text. */
-export type Cut = Row & {
+export type CutRecord = Row & {
   /** The digits of the id, exactly as they came. */
   readonly id: string
   /** Milliseconds since 1970. */
@@ -14,18 +14,18 @@ export type Cut = Row & {
   /** Its text as it came; `json` is the text as it leaves, the same bytes where nothing had to change. */
   readonly raw: Uint8Array
   /** Where its members stand, from which of the notes of its page on, if its cutter was asked. */
-  readonly notes?: Notes | undefined
-  readonly noted?: number
+  readonly offsets?: OffsetTable | undefined
+  readonly offsetsStart?: number
 }
 
 /** An answer of an export operation, cut into its records. */
-export type Page = {
-  readonly rows: ReadonlyArray<Cut>
+export type ExportPage = {
+  readonly rows: ReadonlyArray<CutRecord>
   readonly filter: ExportFilter
   /** Paths of attributes that no codec declares, such as `reviews.contents.mood`. */
-  readonly unknown: ReadonlyArray<string>
+  readonly unknownPaths: ReadonlyArray<string>
   /** The filters that the service says it applied more narrowly than asked, such as `sources`. */
-  readonly narrowed?: ReadonlyArray<string>
+  readonly narrowerFilters?: ReadonlyArray<string>
   /** Nobody looks at the rows any more: their bytes may be overwritten. */
   readonly release?: () => void
   /** The service's clock when it began to answer, milliseconds, where it is known. */
@@ -36,4 +36,4 @@ export type Page = {
 export type FetchPage = (
   request: ExportRequest & { readonly offset: number; readonly limit: number },
   turn?: Task<void>,
-) => TaskEither<ApiError, Page>
+) => TaskEither<ApiError, ExportPage>

@@ -1,18 +1,18 @@
 import type * as t from 'io-ts'
-import { redact } from '../cdk/redact'
+import { createRedactor } from '../cdk/redact'
 import { type JsonSchema, toJsonSchema } from '../cdk/schema'
 import { ExportRequest } from './model/export'
 import { Location } from './model/location'
 import { CommentsForm, ReviewsRequest } from './model/transparency'
 import { VisitRecord } from './model/visit-record'
 
-const longest = 200
+const maxMessageLength = 200
 
-const attributesOf = (codec: t.Any): ReadonlyArray<string> =>
+const attributeNames = (codec: t.Any): ReadonlyArray<string> =>
   Object.keys((toJsonSchema(codec).properties ?? {}) as Readonly<Record<string, JsonSchema>>)
 
 /** Words that speak of requests and of nobody's life. */
-const plain = `
+const knownWordList = `
 a access accesstoken account active after again allowed already an and another any api application are array at attempts
 authorization available bad batch be been before between body boolean but by call calls cannot characters client code comment
 comments configuration configured connection contain contains content could create created credentials data database date day
@@ -32,24 +32,24 @@ user utc valid validation value values version visit visits was were went when w
 you your yyyy mm dd hh ss sss
 `
 
-const words = new Set([
-  ...plain.trim().split(/\s+/),
+const knownWords = new Set([
+  ...knownWordList.trim().split(/\s+/),
   ...[ExportRequest, Location, VisitRecord, CommentsForm, ReviewsRequest]
-    .flatMap(attributesOf)
+    .flatMap(attributeNames)
     .map((name) => name.toLowerCase()),
 ])
 
-const isPlain = (word: string): boolean => words.has(word.toLowerCase()) || /^\d{1,4}$/.test(word)
+const isKnownWord = (word: string): boolean => knownWords.has(word.toLowerCase()) || /^\d{1,4}$/.test(word)
 
 /**
  * What the service says, as it may be repeated: one short line of words about requests. An error may quote anything that is said
  * of people, and no rule knows a name when it sees one; so every other word is masked, and so is all that `hidden` holds.
  */
-export const quotable = (text: string, hidden: ReadonlyArray<string> = []): string =>
-  redact(hidden)(text.slice(0, 10_000).replace(/[\p{C}\s]+/gu, ' '))
+export const maskMessage = (text: string, hidden: ReadonlyArray<string> = []): string =>
+  createRedactor(hidden)(text.slice(0, 10_000).replace(/[\p{C}\s]+/gu, ' '))
     // Seven digits may be a telephone number, or a birthday.
     .replace(/\d(?:[\s().+/-]*\d){6,}/g, '***')
-    .replace(/[\p{L}\p{M}\p{N}_]+/gu, (word) => (isPlain(word) ? word : '***'))
+    .replace(/[\p{L}\p{M}\p{N}_]+/gu, (word) => (isKnownWord(word) ? word : '***'))
     .replace(/\*\*\*(?:[^\p{L}\p{N}]*\*\*\*)+/gu, '***')
     .trim()
-    .slice(0, longest)
+    .slice(0, maxMessageLength)

@@ -3,42 +3,50 @@ import type { Option } from 'fp-ts/Option'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { type ApiError, isTls } from './error'
+import { type ApiError, isTlsCode } from './error'
 
 /** An earlier try of the same request: how it failed, and how long we waited after it. */
-export type Tried = { readonly error: ApiError; readonly delay: number }
+export type FailedAttempt = { readonly error: ApiError; readonly delay: number }
 
 /** After how many milliseconds a request that failed is sent again, if at all. */
-export type Policy = (error: ApiError, tried: ReadonlyArray<Tried>) => Option<number>
+export type RetryPolicy = (error: ApiError, tried: ReadonlyArray<FailedAttempt>) => Option<number>
 
-export type Patience = {
+export type RetryLimits = {
   /** How often a request is sent that meets faults; answers 429 do not count. */
-  readonly attempts: number
+  readonly maxAttempts: number
   /** The longest that one request waits in all, milliseconds. */
   readonly maxWait: number
 }
 
-const first = 500
-const longest = 60_000
+const firstDelay = 500
+const maxDelay = 60_000
 
 /** Failures that come before a request has left, so that even one that is not idempotent may be sent again. */
-const unsent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ECONNTIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
+const connectErrorCodes = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ECONNTIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+])
 
 /** Whether a request may have arrived though no answer came. */
-export const wasSent = ({ code }: Extract<ApiError, { _tag: 'Network' }>): boolean => !unsent.has(code)
+export const mayHaveArrived = ({ code }: Extract<ApiError, { _tag: 'Network' }>): boolean =>
+  !connectErrorCodes.has(code)
 
 /** The service, or the issuer of tokens, asks to wait. */
-export const isLimit = (error: ApiError): boolean =>
+export const isRateLimitError = (error: ApiError): boolean =>
   (error._tag === 'Http' && error.status === 429) || (error._tag === 'Token' && error.retryAfter !== undefined)
 
-type Kind = 'limit' | 'fault' | 'answer' | 'final'
+type RetryClass = 'limit' | 'fault' | 'answer' | 'final'
 
 /** What a failure calls for: patience; a second try of the network or the service; of its answer; or none. */
-const kind = (error: ApiError, idempotent: boolean): Kind => {
+const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
   switch (error._tag) {
     case 'Network':
-      if (isTls(error.code) || error.code === 'ABORTED' || error.code.startsWith('ERR_INVALID_')) return 'final'
-      return idempotent || unsent.has(error.code) ? 'fault' : 'final'
+      if (isTlsCode(error.code) || error.code === 'ABORTED' || error.code.startsWith('ERR_INVALID_')) return 'final'
+      return idempotent || connectErrorCodes.has(error.code) ? 'fault' : 'final'
     case 'Http': {
       if (error.status === 429) return 'limit'
       const passing = error.status === 408 || (error.status >= 500 && error.status !== 501)
@@ -46,7 +54,7 @@ const kind = (error: ApiError, idempotent: boolean): Kind => {
     }
     case 'Token':
     case 'Budget':
-      return error.cause._tag === 'Transient' ? (isLimit(error) ? 'limit' : 'fault') : 'final'
+      return error.cause._tag === 'Transient' ? (isRateLimitError(error) ? 'limit' : 'fault') : 'final'
     case 'Decode':
     case 'Application':
       return idempotent ? 'answer' : 'final'
@@ -61,25 +69,25 @@ const kind = (error: ApiError, idempotent: boolean): Kind => {
  * that make no sense three times; 429 until `maxWait` is used up. Waits double from 0.5 to 60 s, with jitter; what the
  * service asks to wait comes on top, so it is a floor.
  */
-export const retryPolicy =
-  ({ attempts, maxWait }: Patience, random: () => number) =>
-  (idempotent: boolean): Policy => {
-    const most = { limit: Number.POSITIVE_INFINITY, fault: attempts, answer: Math.min(attempts, 3), final: 0 }
+export const createRetryPolicy =
+  ({ maxAttempts, maxWait }: RetryLimits, random: () => number) =>
+  (idempotent: boolean): RetryPolicy => {
+    const most = { limit: Number.POSITIVE_INFINITY, fault: maxAttempts, answer: Math.min(maxAttempts, 3), final: 0 }
     return (error, tried) => {
-      const which = kind(error, idempotent)
-      const kin = tried.filter((past) => kind(past.error, idempotent) === which).length
+      const which = classifyError(error, idempotent)
+      const kin = tried.filter((past) => classifyError(past.error, idempotent) === which).length
       const asked = 'retryAfter' in error ? (error.retryAfter ?? 0) : 0
-      const delay = asked + Math.min(longest, first * 2 ** kin) * (0.5 + random() / 2)
+      const delay = asked + Math.min(maxDelay, firstDelay * 2 ** kin) * (0.5 + random() / 2)
       const waited = tried.reduce((sum, past) => sum + past.delay, 0)
       return kin + 1 < most[which] && waited + delay <= maxWait ? O.some(delay) : O.none
     }
   }
 
 /** Runs `effect` until it succeeds or `policy` gives up; `pause` does the waiting. */
-export const retrying =
-  (policy: Policy, pause: (tried: Tried) => TaskEither<never, void>) =>
+export const retryRequest =
+  (policy: RetryPolicy, pause: (tried: FailedAttempt) => TaskEither<never, void>) =>
   <A>(effect: TaskEither<ApiError, A>): TaskEither<ApiError, A> => {
-    const attempt = (tried: ReadonlyArray<Tried>): TaskEither<ApiError, A> =>
+    const attempt = (tried: ReadonlyArray<FailedAttempt>): TaskEither<ApiError, A> =>
       pipe(
         effect,
         TE.orElse((error) =>

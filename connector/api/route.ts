@@ -1,11 +1,11 @@
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
-import { annotations } from '../cdk/schema'
+import { annotationsOf } from '../cdk/schema'
 import type { ApiError } from './error'
-import { parseJson, printJson } from './json-text'
+import { parseExactJson, printExactJson } from './json-text'
 
 /** An answer as it came: the body's bytes, and the service's clock when it began to answer, where known (milliseconds). */
-export type Answer = {
+export type RawResponse = {
   readonly body: Uint8Array
   readonly servedAt?: number
   /** Nobody looks at the body any more: another answer may take its place. */
@@ -13,10 +13,10 @@ export type Answer = {
 }
 
 /** How an answer's bytes become a value, and back: the sandbox writes what the client reads. */
-export type Body<O> = {
+export type ResponseCodec<O> = {
   readonly codec: t.Any
-  readonly decode: (answer: Answer) => E.Either<ApiError, O>
-  readonly encode: (value: O) => Answer
+  readonly decode: (answer: RawResponse) => E.Either<ApiError, O>
+  readonly encode: (value: O) => RawResponse
 }
 
 /** An operation of the service as a value; client, server and description are read off it. */
@@ -26,50 +26,54 @@ export type Route<I, O> = {
   readonly method: 'GET' | 'POST'
   readonly path: string
   /** The header that carries the token; none for the exchange that issues it (Authentication 3). */
-  readonly token: 'accessToken' | 'Access-Token' | undefined
+  readonly tokenHeader: 'accessToken' | 'Access-Token' | undefined
   /** Where the request goes: a JSON body, a form body or the query; arrays as repeated keys in the last two. */
-  readonly send: 'json' | 'form' | 'query'
+  readonly encoding: 'json' | 'form' | 'query'
   readonly request: t.Type<I, unknown>
-  readonly response: Body<O>
+  readonly response: ResponseCodec<O>
   /** May it be asked again when no answer came? */
   readonly idempotent: boolean
 }
 
-export const route = <I, O>(value: Route<I, O>): Route<I, O> => value
+export const defineRoute = <I, O>(value: Route<I, O>): Route<I, O> => value
 
 /** A JSON answer, decoded; failures name the key path and never the value. */
-export const json = <A>(codec: t.Type<A, unknown>): Body<A> => ({
+export const jsonResponse = <A>(codec: t.Type<A, unknown>): ResponseCodec<A> => ({
   codec,
   decode: ({ body }) => {
     const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
     let value: unknown
     try {
-      value = parseJson(text)
+      value = parseExactJson(text)
     } catch {
       return E.left({ _tag: 'Decode', path: '$', message: 'not JSON' })
     }
     return E.mapLeft(toDecodeError)(codec.decode(value))
   },
-  encode: (value) => ({ body: Buffer.from(printJson(codec.encode(value))) }),
+  encode: (value) => ({ body: Buffer.from(printExactJson(codec.encode(value))) }),
 })
 
 /** A JSON answer left as bytes, for `cut` to walk; `codec` describes its records. */
-export const bytes = (codec: t.Any): Body<Answer> => ({ codec, decode: E.right, encode: (answer) => answer })
+export const bytesResponse = (codec: t.Any): ResponseCodec<RawResponse> => ({
+  codec,
+  decode: E.right,
+  encode: (answer) => answer,
+})
 
-const isComposed = (codec: t.Decoder<unknown, unknown> | undefined): boolean =>
+const isComposite = (codec: t.Decoder<unknown, unknown> | undefined): boolean =>
   codec instanceof t.IntersectionType || codec instanceof t.UnionType
 
 /** The key path of the first error and what was expected there. */
 export const toDecodeError = (errors: t.Errors): Extract<ApiError, { _tag: 'Decode' }> => {
   const context = errors[0]?.context ?? []
   // The members of an intersection or a union are steps of the codec and not of the value.
-  const path = context.filter(({ key }, n) => key !== '' && !isComposed(context[n - 1]?.type)).map(({ key }) => key)
+  const path = context.filter(({ key }, n) => key !== '' && !isComposite(context[n - 1]?.type)).map(({ key }) => key)
   const expected = context[context.length - 1]?.type
   return {
     _tag: 'Decode',
     path: ['$', ...path].join('.'),
     message:
       errors[0]?.message ??
-      `expected ${expected === undefined ? 'something else' : (annotations(expected as t.Any).type ?? expected.name)}`,
+      `expected ${expected === undefined ? 'something else' : (annotationsOf(expected as t.Any).type ?? expected.name)}`,
   }
 }

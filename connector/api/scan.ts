@@ -3,19 +3,27 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import type { Failure } from '../cdk/failure'
-import { type Feed, type Step, unfold } from '../cdk/feed'
+import { type Feed, type FeedStep, unfoldFeed } from '../cdk/feed'
 import { type ApiError, toFailure } from './error'
-import type { Cut, FetchPage, Page } from './page'
-import { type PageRequest, pagesAhead } from './scan/ahead'
-import type { Marker } from './scan/marker'
-import { remember } from './scan/memory'
-import { allRules, type Rules } from './scan/pass'
-import { type Recent, recentSince } from './scan/recent'
-import { following, request } from './scan/requests'
-import { info, type Note } from './scan/signpost'
-import { begin, certainNow, type From, fromMarker, type State, toMarker, trailOf } from './scan/state'
-import { turn } from './scan/turn'
-import { type Filters, type Scope, type Window, whole } from './scan/window'
+import type { CutRecord, ExportPage, FetchPage } from './page'
+import { createPrefetcher, type PageRequest } from './scan/ahead'
+import type { ResumeToken } from './scan/marker'
+import { createRowHistory } from './scan/memory'
+import { allScanRules, type ScanRules } from './scan/pass'
+import { type SentRows, sentRowsSince } from './scan/recent'
+import { nextPageRequest, requestsAhead } from './scan/requests'
+import { infoNote, type RunNote } from './scan/signpost'
+import {
+  certainTime,
+  fromResumeToken,
+  newScanState,
+  type ScanOrigin,
+  type ScanState,
+  sampleRows,
+  toResumeToken,
+} from './scan/state'
+import { processPage } from './scan/turn'
+import { type ScanFilters, type ScanScope, type ScanWindow, wholeWindow } from './scan/window'
 
 export type ScanEnv = {
   /** As it is called in messages. */
@@ -34,34 +42,34 @@ export type ScanEnv = {
 }
 
 export type ScanStart = {
-  readonly from: From
-  readonly filters: Filters
+  readonly from: ScanOrigin
+  readonly filters: ScanFilters
   /** The windows to read in place of everything: a share of a backfill. */
-  readonly windows?: ReadonlyArray<Window>
+  readonly windows?: ReadonlyArray<ScanWindow>
   /** Where to go on, if `isResumable` says so. */
-  readonly marker: O.Option<Marker>
+  readonly resumeToken: O.Option<ResumeToken>
   /** The signpost of the run if another scan has set it; milliseconds. */
-  readonly signpost?: number
+  readonly cutoff?: number
 }
 
 /** What a page brought. */
 export type ScanItem = {
   /** Up to the signpost; what `recent` of the last run holds is still among them. Their bytes last until the next item is asked for. */
-  readonly rows: ReadonlyArray<Cut>
+  readonly rows: ReadonlyArray<CutRecord>
   /** Where to go on once these rows are safe: a value of the moment they were read, whenever it is called. */
-  readonly marker: () => Marker
-  readonly notes: ReadonlyArray<Note>
+  readonly resumeToken: () => ResumeToken
+  readonly notes: ReadonlyArray<RunNote>
   /** In the order of modifiedTime only: a cursor that covers all rows so far; milliseconds. */
-  readonly safe?: number
+  readonly safeCursor?: number
   /** On the final item, which has no rows: the export is complete up to here. */
-  readonly last?: {
+  readonly completion?: {
     /** For `nextCursor`: the newest modifiedTime read up to the signpost; none where nothing was. */
     readonly newest: O.Option<number>
     /** The time up to which nothing can have been missed, by whichever clock rows are stamped; not later than `newest`. */
     readonly certain: O.Option<number>
     readonly signpost: number
     /** The rows that the filter `from` (milliseconds) will serve again. */
-    readonly recent: (from: number) => Recent
+    readonly recent: (from: number) => SentRows
   }
 }
 
@@ -70,68 +78,68 @@ export type ScanItem = {
  * Its failure means: nothing is certain, leave the cursor where it was.
  */
 export const scan =
-  (env: ScanEnv, rules: Rules = allRules) =>
+  (env: ScanEnv, rules: ScanRules = allScanRules) =>
   (start: ScanStart): Feed<Failure, ScanItem> => {
-    const resumed = O.toUndefined(start.marker)
-    const memory = remember(resumed?.trail ?? [])
-    const ahead = pagesAhead(env.fetch, env.now)
-    const judged = turn({ ...env, ...start, rules }, memory)
+    const resumed = O.toUndefined(start.resumeToken)
+    const memory = createRowHistory(resumed?.trail ?? [])
+    const ahead = createPrefetcher(env.fetch, env.now)
+    const judged = processPage({ ...env, ...start, rules }, memory)
 
-    const item = (state: State, rows: ReadonlyArray<Cut>, notes: ReadonlyArray<Note>): ScanItem => {
+    const item = (state: ScanState, rows: ReadonlyArray<CutRecord>, notes: ReadonlyArray<RunNote>): ScanItem => {
       // Of this moment: by the time a marker is wanted the next page may have changed the memory, though none of its rows left.
-      const trail = trailOf(state, memory)
+      const trail = sampleRows(state, memory)
       return {
         rows,
         notes,
-        marker: once(() => toMarker(state, trail, scopeOf(start), start.from)),
-        ...(state.sorted && state.pass.from > state.from ? { safe: state.pass.from } : {}),
+        resumeToken: once(() => toResumeToken(state, trail, scanScope(start), start.from)),
+        ...(state.isSorted && state.pass.from > state.from ? { safeCursor: state.pass.from } : {}),
       }
     }
 
     /** What an offset behind the last row is answered with is not shown: a refusal of the offset alone is an empty page. */
-    const beyondTheEnd = async (asked: PageRequest, error: ApiError): Promise<E.Either<ApiError, Page>> => {
+    const beyondTheEnd = async (asked: PageRequest, error: ApiError): Promise<E.Either<ApiError, ExportPage>> => {
       if (error._tag !== 'Http' || error.status !== 400 || asked.offset === 0) return E.left(error)
       const first = await env.fetch({ ...asked, offset: 0, limit: 1 })()
       return E.isLeft(first) ? E.left(error) : E.right({ ...first.right, rows: [], filter: {} })
     }
 
-    let done: Page['release']
-    const step = (state: State): TE.TaskEither<Failure, Step<State, ScanItem>> =>
+    let done: ExportPage['release']
+    const step = (state: ScanState): TE.TaskEither<Failure, FeedStep<ScanState, ScanItem>> =>
       state.windows.length === 0
-        ? TE.right([{ ...item(state, [], []), last: ending(state) }, O.none])
+        ? TE.right([{ ...item(state, [], []), completion: completionOf(state) }, O.none])
         : async () => {
             // Whoever asks for the next item has done with the one before.
             done?.()
-            const wanted = request(start.filters, state)
-            const asked = await ahead.take(wanted)()
+            const wanted = nextPageRequest(start.filters, state)
+            const asked = await ahead.takePage(wanted)()
             const answer = E.isLeft(asked) ? await beyondTheEnd(wanted, asked.left) : asked
             done = E.isRight(answer) ? answer.right.release : undefined
             if (E.isRight(answer))
               return pipe(
                 judged(state, answer.right, env.now()),
                 E.map((after) => {
-                  ahead.expect(following(env.concurrency, start.filters, state, after.state))
+                  ahead.prefetchPages(requestsAhead(env.concurrency, start.filters, state, after.state))
                   return [item(after.state, after.rows, after.notes), O.some(after.state)] as const
                 }),
               )
             const limit = Math.floor(state.limit / 2)
             if (answer.left._tag !== 'TooLarge' || limit < 1) return E.left(toFailure(env.operation, answer.left))
-            const smaller = { ...state, limit, longest: Math.min(state.longest, limit) }
-            const note = info(`${env.operation}: a page is too large; asking for ${limit} rows at a time.`)
+            const smaller = { ...state, limit, longestPage: Math.min(state.longestPage, limit) }
+            const note = infoNote(`${env.operation}: a page is too large; asking for ${limit} rows at a time.`)
             return E.right([item(smaller, [], [note]), O.some(smaller)])
           }
 
-    return unfold(step)(
+    return unfoldFeed(step)(
       resumed === undefined
-        ? begin({
+        ? newScanState({
             ...env,
             ...start,
             now: env.now(),
             sorted: env.order === 'modified_time' && start.windows === undefined,
-            signpost: start.signpost,
-            windows: start.windows ?? [whole],
+            signpost: start.cutoff,
+            windows: start.windows ?? [wholeWindow],
           })
-        : fromMarker(resumed),
+        : fromResumeToken(resumed),
     )
   }
 
@@ -145,12 +153,12 @@ const once = <A>(make: () => A): (() => A) => {
 }
 
 /** What a marker of this scan is good for. */
-export const scopeOf = ({ filters, windows }: Pick<ScanStart, 'filters' | 'windows'>): Scope =>
+export const scanScope = ({ filters, windows }: Pick<ScanStart, 'filters' | 'windows'>): ScanScope =>
   windows === undefined ? filters : { ...filters, windows }
 
-const ending = (state: State): NonNullable<ScanItem['last']> => ({
-  newest: O.fromNullable(state.newest),
-  certain: certainNow(state),
-  signpost: state.signpost ?? 0,
-  recent: (from) => recentSince(state.recent, from),
+const completionOf = (state: ScanState): NonNullable<ScanItem['completion']> => ({
+  newest: O.fromNullable(state.newestRowTime),
+  certain: certainTime(state),
+  signpost: state.cutoff ?? 0,
+  recent: (from) => sentRowsSince(state.sentRows, from),
 })

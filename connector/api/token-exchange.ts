@@ -1,19 +1,19 @@
 import * as E from 'fp-ts/Either'
 import { configFailure, transientFailure } from '../cdk/failure'
 import type { Clock } from './clock'
-import { formBody, jsonBody, type Request } from './encode'
-import { type ApiError, isTls, isUnreachable } from './error'
-import { retryAfter } from './retry-after'
-import type { Response } from './transport'
+import { encodeForm, encodeJson, type HttpRequest } from './encode'
+import { type ApiError, isTlsCode, isUnreachableCode } from './error'
+import { parseRetryAfter } from './retry-after'
+import type { HttpResponse } from './transport'
 
 /** The token cannot be had before somebody mends the config. */
-export const refusal = (message: string): ApiError => ({ _tag: 'Token', cause: configFailure(message) })
+export const tokenConfigError = (message: string): ApiError => ({ _tag: 'Token', cause: configFailure(message) })
 
 /** Whether it can be sent at all: printable ASCII, and not nothing. */
-export const fitsHeader = (token: string): boolean => /^[\x20-\x7e]+$/.test(token)
+export const isHeaderValue = (token: string): boolean => /^[\x20-\x7e]+$/.test(token)
 
 /** How a token is issued is not shown (Authentication 6), so all of it is configured. */
-export type Exchange = {
+export type TokenExchange = {
   readonly application_id: string
   readonly application_secret: string
   readonly token_url: string
@@ -29,18 +29,18 @@ export type Exchange = {
 }
 
 /** A token with the ticks at which it came and the milliseconds it lives. */
-export type Held = { readonly token: string; readonly since: number; readonly lifetime: number }
+export type AccessToken = { readonly token: string; readonly issuedAt: number; readonly lifetime: number }
 
-const field = (path: string, value: unknown): unknown =>
+const memberAt = (path: string, value: unknown): unknown =>
   typeof value !== 'object' || value === null
     ? undefined
     : path in value
       ? (value as Record<string, unknown>)[path]
       : path.includes('.')
-        ? field(path.slice(path.indexOf('.') + 1), field(path.slice(0, path.indexOf('.')), value))
+        ? memberAt(path.slice(path.indexOf('.') + 1), memberAt(path.slice(0, path.indexOf('.')), value))
         : undefined
 
-const parse = (body: Buffer): unknown => {
+const parseTokenBody = (body: Buffer): unknown => {
   try {
     return JSON.parse(body.toString('utf8'))
   } catch {
@@ -49,56 +49,56 @@ const parse = (body: Buffer): unknown => {
 }
 
 /** What asks for a token. */
-export const tokenRequest = ({
+export const encodeTokenRequest = ({
   application_id,
   application_secret,
   token_url,
   token_request = {},
-}: Exchange): Request => {
+}: TokenExchange): HttpRequest => {
   const { encoding = 'json', id_field = 'applicationId', secret_field = 'applicationSecret' } = token_request
   const target = { method: 'POST' as const, url: new URL(token_url) }
   const pair = { [id_field]: application_id, [secret_field]: application_secret }
   switch (encoding) {
     case 'json':
-      return { ...target, ...jsonBody(pair) }
+      return { ...target, ...encodeJson(pair) }
     case 'form':
-      return { ...target, ...formBody(pair) }
+      return { ...target, ...encodeForm(pair) }
     case 'basic': {
       const basic = Buffer.from(`${application_id}:${application_secret}`).toString('base64')
-      const { headers, body } = formBody({})
+      const { headers, body } = encodeForm({})
       return { ...target, headers: { ...headers, Authorization: `Basic ${basic}` }, body }
     }
   }
 }
 
 /** No answer came from `token_url`; a certificate that is not trusted is the config's. */
-export const unanswered = (
-  { token_url }: Exchange,
+export const toTokenError = (
+  { token_url }: TokenExchange,
   { code, message }: ApiError & { readonly _tag: 'Network' },
 ): ApiError => {
   const where = `credentials.token_url (${new URL(token_url).origin})`
-  return isTls(code)
-    ? refusal(
+  return isTlsCode(code)
+    ? tokenConfigError(
         `${where} offers no secure connection that can be trusted (${code}). Check credentials.token_url; if its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.`,
       )
     : {
         _tag: 'Token',
         code,
         cause: transientFailure(
-          `${where} did not answer (${code}). ${isUnreachable(code) ? 'Check credentials.token_url, or run again later.' : 'Run again later.'}`,
+          `${where} did not answer (${code}). ${isUnreachableCode(code) ? 'Check credentials.token_url, or run again later.' : 'Run again later.'}`,
           message,
         ),
       }
 }
 
 /** The token in an answer of `token_url`, or who has to act. */
-export const readToken =
-  ({ token_url, token_request = {} }: Exchange, clock: Pick<Clock, 'now' | 'ticks'>) =>
-  ({ status, headers, body }: Response): E.Either<ApiError, Held> => {
+export const decodeToken =
+  ({ token_url, token_request = {} }: TokenExchange, clock: Pick<Clock, 'now' | 'ticks'>) =>
+  ({ status, headers, body }: HttpResponse): E.Either<ApiError, AccessToken> => {
     const { token_field = 'accessToken', expires_in_field = 'expiresIn' } = token_request
     const { origin } = new URL(token_url)
     if (status === 408 || status === 429 || status >= 500) {
-      const wait = retryAfter(status, headers, clock.now())
+      const wait = parseRetryAfter(status, headers, clock.now())
       return E.left({
         _tag: 'Token',
         cause: transientFailure(`credentials.token_url (${origin}) answered ${status}. Run again later.`),
@@ -106,22 +106,24 @@ export const readToken =
       })
     }
     if (status >= 300 && status < 400)
-      return E.left(refusal(`credentials.token_url redirects (${status}). Configure the address it redirects to.`))
+      return E.left(
+        tokenConfigError(`credentials.token_url redirects (${status}). Configure the address it redirects to.`),
+      )
     if (status >= 400)
       return E.left(
-        refusal(
+        tokenConfigError(
           `credentials.token_url (${origin}) refused the application (${status}). Check credentials.application_id, credentials.application_secret, credentials.token_url and credentials.token_request.`,
         ),
       )
-    const answer = parse(body)
-    const token = field(token_field, answer)
-    if (typeof token !== 'string' || !fitsHeader(token.trim()))
+    const answer = parseTokenBody(body)
+    const token = memberAt(token_field, answer)
+    if (typeof token !== 'string' || !isHeaderValue(token.trim()))
       return E.left(
-        refusal(
+        tokenConfigError(
           `credentials.token_url (${origin}) answered ${status} without a token at "${token_field}". Check credentials.token_url and credentials.token_request.token_field.`,
         ),
       )
-    const seconds = Number(field(expires_in_field, answer))
+    const seconds = Number(memberAt(expires_in_field, answer))
     const lifetime = seconds > 0 ? seconds * 1000 : Number.POSITIVE_INFINITY
-    return E.right({ token: token.trim(), since: clock.ticks(), lifetime })
+    return E.right({ token: token.trim(), issuedAt: clock.ticks(), lifetime })
   }

@@ -5,56 +5,66 @@ import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import type { Clock } from './clock'
-import type { Request } from './encode'
+import type { HttpRequest } from './encode'
 import type { ApiError } from './error'
-import { type Exchange, fitsHeader, type Held, readToken, refusal, tokenRequest, unanswered } from './token-exchange'
-import type { Response } from './transport'
+import {
+  type AccessToken,
+  decodeToken,
+  encodeTokenRequest,
+  isHeaderValue,
+  type TokenExchange,
+  tokenConfigError,
+  toTokenError,
+} from './token-exchange'
+import type { HttpResponse } from './transport'
 
 /** Where access tokens come from. */
 export type TokenSource = {
   /** Whether `get` would answer without asking anybody. */
-  readonly ready: () => boolean
+  readonly isReady: () => boolean
   /** The token to sign a request with, now. */
-  readonly get: TaskEither<ApiError, string>
+  readonly getToken: TaskEither<ApiError, string>
   /** The service refused `token`: forgets it, and says whether another try would be signed with a fresh one. */
-  readonly refused: (token: string, minAge: number) => boolean
+  readonly invalidate: (token: string, minAge: number) => boolean
 }
 
 /** A token that somebody else issued and renews. */
-export const staticToken = (token: string): TokenSource => ({
-  ready: () => true,
-  get: fitsHeader(token.trim())
+export const createStaticTokenSource = (token: string): TokenSource => ({
+  isReady: () => true,
+  getToken: isHeaderValue(token.trim())
     ? TE.right(token.trim())
     : TE.left(
-        refusal('credentials.access_token is empty or holds characters that no header can carry. Copy it again.'),
+        tokenConfigError(
+          'credentials.access_token is empty or holds characters that no header can carry. Copy it again.',
+        ),
       ),
-  refused: () => false,
+  invalidate: () => false,
 })
 
 /**
  * Tokens in exchange for the application's id and secret: kept while they live by a clock that only runs forward, renewed
  * a little before they expire, by one exchange at a time however many ask.
  */
-export const exchangedToken = (
-  exchange: Exchange,
-  send: (request: Request) => TaskEither<ApiError, Response>,
+export const createExchangeTokenSource = (
+  exchange: TokenExchange,
+  send: (request: HttpRequest) => TaskEither<ApiError, HttpResponse>,
   clock: Pick<Clock, 'now' | 'ticks'>,
 ): TokenSource => {
-  let held: Option<Held> = O.none
+  let held: Option<AccessToken> = O.none
   let underWay: Promise<E.Either<ApiError, string>> | undefined
 
   const living = (share: number): Option<string> =>
     pipe(
       held,
-      O.filter(({ since, lifetime }) => clock.ticks() - since < lifetime - Math.min(60_000, lifetime * share)),
+      O.filter(({ issuedAt, lifetime }) => clock.ticks() - issuedAt < lifetime - Math.min(60_000, lifetime * share)),
       O.map(({ token }) => token),
     )
 
   const renew: TaskEither<ApiError, string> = pipe(
     TE.Do,
-    TE.chain(() => send(tokenRequest(exchange))),
-    TE.mapLeft((error) => (error._tag === 'Network' ? unanswered(exchange, error) : error)),
-    TE.chainEitherK(readToken(exchange, clock)),
+    TE.chain(() => send(encodeTokenRequest(exchange))),
+    TE.mapLeft((error) => (error._tag === 'Network' ? toTokenError(exchange, error) : error)),
+    TE.chainEitherK(decodeToken(exchange, clock)),
     TE.map((fresh) => {
       held = O.some(fresh)
       return fresh.token
@@ -68,8 +78,8 @@ export const exchangedToken = (
   )
 
   return {
-    ready: () => O.isSome(living(0.25)),
-    get: () =>
+    isReady: () => O.isSome(living(0.25)),
+    getToken: () =>
       pipe(
         living(0.25),
         O.match(
@@ -82,9 +92,9 @@ export const exchangedToken = (
           (token) => Promise.resolve(E.right(token)),
         ),
       ),
-    refused: (token, minAge) => {
+    invalidate: (token, minAge) => {
       if (O.isNone(held) || held.value.token !== token) return true
-      if (clock.ticks() - held.value.since < minAge) return false
+      if (clock.ticks() - held.value.issuedAt < minAge) return false
       held = O.none
       return true
     },

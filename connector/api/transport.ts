@@ -4,18 +4,18 @@ import type { Readable } from 'node:stream'
 import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import { AxiosHeaders, axios } from './axios'
-import { bodyOf } from './body'
+import { receiveBody } from './body'
 import { isLoopback } from './check-url'
 import type { Clock } from './clock'
-import type { Request } from './encode'
+import type { HttpRequest } from './encode'
 import type { ApiError } from './error'
-import { pool } from './pool'
-import type { Headers } from './retry-after'
+import { createBufferPool } from './pool'
+import type { ResponseHeaders } from './retry-after'
 
 /** An answer of any status; `millis`: from sending to the last byte. */
-export type Response = {
+export type HttpResponse = {
   readonly status: number
-  readonly headers: Headers
+  readonly headers: ResponseHeaders
   readonly body: Buffer
   /** Nobody looks at the body any more: another answer may take its place. */
   readonly release?: () => void
@@ -24,7 +24,7 @@ export type Response = {
 
 /** Carries one request over the wire, once. */
 export type Transport = {
-  readonly exchange: (request: Request) => TaskEither<ApiError, Response>
+  readonly exchange: (request: HttpRequest) => TaskEither<ApiError, HttpResponse>
   /** Closes every connection. */
   readonly close: () => void
 }
@@ -36,10 +36,10 @@ export type TransportOptions = {
   readonly maxResponseBytes: number
 }
 
-const network = (code: string, message: string): ApiError => ({ _tag: 'Network', code, message })
+const networkError = (code: string, message: string): ApiError => ({ _tag: 'Network', code, message })
 
 /** The agent, giving up a connection that is not made, TLS included, in time. */
-const connectingWithin =
+const withConnectTimeout =
   (seconds: number, made: 'connect' | 'secureConnect') =>
   <A extends http.Agent>(agent: A): A => {
     const connect = agent.createConnection.bind(agent)
@@ -56,17 +56,17 @@ const connectingWithin =
   }
 
 /** Headers that came more than once are joined, as HTTP has it. */
-const plain = (headers: object): Headers =>
+const joinHeaders = (headers: object): ResponseHeaders =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
 
 /** As the client library has it: where the two differ, each sets the socket anew for every request. */
-const keptAlive = { keepAlive: true, keepAliveMsecs: 60_000 }
+const agentOptions = { keepAlive: true, keepAliveMsecs: 60_000 }
 
 /**
  * HTTP with connections kept alive. No redirect is followed, since a token must not leave for another host; every status
  * is an answer. `stop` gives up what is under way. An error of the client library holds the headers, so none leaves this file.
  */
-export const transport = (
+export const createTransport = (
   options: TransportOptions,
   clock: Pick<Clock, 'ticks'>,
   clean: (text: string) => string,
@@ -74,8 +74,8 @@ export const transport = (
 ): Transport => {
   const { connectSeconds, responseSeconds, maxResponseBytes } = options
   const agents = {
-    httpAgent: connectingWithin(connectSeconds, 'connect')(new http.Agent(keptAlive)),
-    httpsAgent: connectingWithin(connectSeconds, 'secureConnect')(new https.Agent(keptAlive)),
+    httpAgent: withConnectTimeout(connectSeconds, 'connect')(new http.Agent(agentOptions)),
+    httpsAgent: withConnectTimeout(connectSeconds, 'secureConnect')(new https.Agent(agentOptions)),
   }
   // Its core merges configurations and transforms bodies, of which there is nothing here, for half the price of a request.
   const carry = axios.getAdapter('http')
@@ -84,18 +84,19 @@ export const transport = (
     'Accept-Encoding': 'gzip, deflate, br',
     'User-Agent': 'feedback-connector',
   })
-  const buffers = pool()
+  const buffers = createBufferPool()
   const common = { ...agents, responseType: 'stream', maxRedirects: 0, validateStatus: null, decompress: true } as const
 
   const toError = (error: unknown, late: boolean): ApiError => {
-    if (stop.aborted) return network('ABORTED', 'the client was closed')
-    if (late) return network('ETIMEDOUT', `no complete answer within ${responseSeconds} s (timeouts.response_seconds)`)
+    if (stop.aborted) return networkError('ABORTED', 'the client was closed')
+    if (late)
+      return networkError('ETIMEDOUT', `no complete answer within ${responseSeconds} s (timeouts.response_seconds)`)
     const { code = 'UNKNOWN', message } = error as NodeJS.ErrnoException
     if (message === 'aborted' || code === 'ERR_STREAM_PREMATURE_CLOSE')
-      return network('ECONNRESET', 'the answer was cut short')
+      return networkError('ECONNRESET', 'the answer was cut short')
     if (code === 'ECONNTIMEDOUT')
-      return network(code, `no connection within ${connectSeconds} s (timeouts.connect_seconds)`)
-    return network(code, clean(message))
+      return networkError(code, `no connection within ${connectSeconds} s (timeouts.connect_seconds)`)
+    return networkError(code, clean(message))
   }
 
   return {
@@ -118,9 +119,9 @@ export const transport = (
             ...(isLoopback(url.hostname) ? { proxy: false } : {}),
             signal: late.signal,
           })
-          const received = plain(answer.headers)
+          const received = joinHeaders(answer.headers)
           const announced = Number(received['content-length'] ?? 0)
-          const read = await bodyOf(answer.data as Readable, announced, maxResponseBytes, buffers)
+          const read = await receiveBody(answer.data as Readable, announced, maxResponseBytes, buffers)
           return read === undefined
             ? E.left({ _tag: 'TooLarge', bytes: maxResponseBytes + 1, limit: maxResponseBytes })
             : E.right({

@@ -1,26 +1,26 @@
-import { line } from './lines'
+import { jsonLine } from './lines'
 import type { JsonSchema } from './schema'
 import type { Sink } from './sink'
 
 /** What platforms may ask a destination to do with a stream. */
-const syncModes = ['append', 'append_dedup', 'overwrite', 'update', 'soft_delete']
+const destinationSyncModes = ['append', 'append_dedup', 'overwrite', 'update', 'soft_delete']
 
 /** What a destination's `spec` prints. */
 export const destinationSpecLine = (connectionSpecification: JsonSchema, documentationUrl: string): string =>
-  line({
+  jsonLine({
     type: 'SPEC',
     spec: {
       documentationUrl,
       connectionSpecification,
       supportsIncremental: true,
-      supported_destination_sync_modes: syncModes,
+      supported_destination_sync_modes: destinationSyncModes,
       protocol_version: '0.18.0',
     },
   })
 
 /** What a destination's `discover` prints: each object once for each operation. */
 export const destinationCatalogLine = <Env>(sinks: ReadonlyArray<Sink<Env>>): string =>
-  line({
+  jsonLine({
     type: 'DESTINATION_CATALOG',
     destination_catalog: {
       operations: sinks.flatMap(({ name, schema, matchingKeys, operations }) =>

@@ -3,18 +3,20 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
 import * as t from 'io-ts'
-import { bookmarksOf, singerValue } from './bookmarks'
-import type { Catalog, State } from './catalog'
+import { bookmarksOf, findSingerState } from './bookmarks'
+import type { Catalog, SourceState } from './catalog'
 import { configFailure, type Failure } from './failure'
-import { decode } from './json'
+import { decodeValue } from './json'
 import { annotate } from './schema'
 
-const text = annotate({ examples: ['reviews'] })(t.string)
+const StreamName = annotate({ examples: ['reviews'] })(t.string)
 const ConfiguredCatalog = t.type({
   streams: annotate({ type: 'array' })(
     t.readonlyArray(
       t.intersection([
-        t.type({ stream: annotate({ type: 'object' })(t.intersection([t.type({ name: text }), t.UnknownRecord])) }),
+        t.type({
+          stream: annotate({ type: 'object' })(t.intersection([t.type({ name: StreamName }), t.UnknownRecord])),
+        }),
         t.partial({
           sync_mode: t.union([
             annotate({ enum: ['full_refresh', 'incremental'] })(t.keyof({ full_refresh: null, incremental: null })),
@@ -27,9 +29,9 @@ const ConfiguredCatalog = t.type({
 })
 
 /** A configured catalog as the platform writes it; a failure names the key path. */
-export const readCatalog = (value: unknown): E.Either<Failure, Catalog> =>
+export const decodeSourceCatalog = (value: unknown): E.Either<Failure, Catalog> =>
   pipe(
-    decode(ConfiguredCatalog, value),
+    decodeValue(ConfiguredCatalog, value),
     E.bimap(
       (wrong) =>
         configFailure(
@@ -44,8 +46,8 @@ export const readCatalog = (value: unknown): E.Either<Failure, Catalog> =>
     ),
   )
 
-const Descriptor = t.type({ name: t.string })
-const StreamState = t.type({ stream_descriptor: Descriptor })
+const StreamDescriptor = t.type({ name: t.string })
+const StreamState = t.type({ stream_descriptor: StreamDescriptor })
 const nullish = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])
 const StateMessage = t.type({
   stream: nullish(StreamState),
@@ -58,19 +60,19 @@ const StateMessage = t.type({
  * A state file: an array of state messages (STREAM, GLOBAL or LEGACY), one such message, printed STATE lines,
  * LEGACY's bare object of streams, or a state of the Singer tap. Empty forms and nulls mean no state.
  */
-export const readState = (value: unknown): E.Either<Failure, State> => {
+export const decodeAirbyteState = (value: unknown): E.Either<Failure, SourceState> => {
   if (value === null || value === undefined) return E.right({})
   const list = Array.isArray(value) ? value : [value]
   return pipe(
     list,
     RA.filter((item) => item !== null),
-    E.traverseArray(stateOf),
-    E.map((states) => Object.assign({}, ...states) as State),
+    E.traverseArray(decodeStateItem),
+    E.map((states) => Object.assign({}, ...states) as SourceState),
   )
 }
 
 /** States by their streams' names and nothing around them. */
-const legacyState = (value: Readonly<Record<string, unknown>>): E.Either<Failure, State> => {
+const decodeLegacyState = (value: Readonly<Record<string, unknown>>): E.Either<Failure, SourceState> => {
   const strange = Object.keys(value).find((name) => value[name] !== null && !t.UnknownRecord.is(value[name]))
   return strange === undefined
     ? E.right(value)
@@ -81,17 +83,17 @@ const legacyState = (value: Readonly<Record<string, unknown>>): E.Either<Failure
       )
 }
 
-const stateOf = (value: unknown): E.Either<Failure, State> => {
-  const singer = singerValue(value)
+const decodeStateItem = (value: unknown): E.Either<Failure, SourceState> => {
+  const singer = findSingerState(value)
   if (O.isSome(singer)) return E.right(bookmarksOf(singer.value))
   const printed = t.type({ type: t.literal('STATE'), state: t.UnknownRecord }).decode(value)
   const message = E.isRight(printed) ? printed.right.state : value
   if (!t.UnknownRecord.is(message))
     return E.left(configFailure('The state is wrong: each item must be an object with a state message.'))
   if (!['stream', 'global', 'global_', 'data', 'type', 'state_type'].some((key) => key in message))
-    return legacyState(message)
+    return decodeLegacyState(message)
   return pipe(
-    decode(StateMessage, message),
+    decodeValue(StateMessage, message),
     E.bimap(
       (wrong) =>
         configFailure(`The state is wrong: ${wrong.map(({ path, problem }) => `${path} ${problem}`).join('; ')}.`),

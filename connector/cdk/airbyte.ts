@@ -1,7 +1,7 @@
 import * as O from 'fp-ts/Option'
 import type { Failure } from './failure'
-import { line, type Text, wrap } from './lines'
-import type { Level, Message } from './message'
+import { jsonLine, type OutputText, wrapRows } from './lines'
+import type { LogLevel, Message } from './message'
 import type { JsonSchema } from './schema'
 import type { Stream } from './stream'
 
@@ -9,18 +9,18 @@ import type { Stream } from './stream'
 const protocolVersion = '0.18.0'
 
 /** What `spec` prints. */
-export const specLine = (connectionSpecification: JsonSchema, documentationUrl: string): string =>
-  line({
+export const sourceSpecLine = (connectionSpecification: JsonSchema, documentationUrl: string): string =>
+  jsonLine({
     type: 'SPEC',
     spec: { documentationUrl, connectionSpecification, supportsIncremental: true, protocol_version: protocolVersion },
   })
 
 /** What `check` prints: a config problem is FAILED; anything else is a trace. */
-export const statusLine = (status: 'SUCCEEDED' | 'FAILED', message?: string): string =>
-  line({ type: 'CONNECTION_STATUS', connectionStatus: { status, ...(message === undefined ? {} : { message }) } })
+export const connectionStatusLine = (status: 'SUCCEEDED' | 'FAILED', message?: string): string =>
+  jsonLine({ type: 'CONNECTION_STATUS', connectionStatus: { status, ...(message === undefined ? {} : { message }) } })
 
 /** A stream as `discover` and a configured catalog show it. */
-export const describeStream = <Env>({ name, schema, primaryKey, cursor, syncModes }: Stream<Env>) => ({
+export const describeAirbyteStream = <Env>({ name, schema, primaryKey, cursor, syncModes }: Stream<Env>) => ({
   name,
   json_schema: { $schema: 'http://json-schema.org/draft-07/schema#', ...schema },
   supported_sync_modes: syncModes,
@@ -31,13 +31,13 @@ export const describeStream = <Env>({ name, schema, primaryKey, cursor, syncMode
 })
 
 /** What `discover` prints. */
-export const catalogLine = <Env>(streams: ReadonlyArray<Stream<Env>>): string =>
-  line({ type: 'CATALOG', catalog: { streams: streams.map(describeStream) } })
+export const sourceCatalogLine = <Env>(streams: ReadonlyArray<Stream<Env>>): string =>
+  jsonLine({ type: 'CATALOG', catalog: { streams: streams.map(describeAirbyteStream) } })
 
 /** The configured catalog that `read` wants, with all of `streams` selected. */
-export const configuredCatalog = <Env>(streams: ReadonlyArray<Stream<Env>>) => ({
+export const selectAllStreams = <Env>(streams: ReadonlyArray<Stream<Env>>) => ({
   streams: streams.map((stream) => ({
-    stream: describeStream(stream),
+    stream: describeAirbyteStream(stream),
     sync_mode: O.isSome(stream.cursor) ? 'incremental' : 'full_refresh',
     destination_sync_mode: O.isSome(stream.cursor) ? 'append_dedup' : 'overwrite',
     cursor_field: O.isSome(stream.cursor) ? [stream.cursor.value] : [],
@@ -46,14 +46,14 @@ export const configuredCatalog = <Env>(streams: ReadonlyArray<Stream<Env>>) => (
 })
 
 const failureTypes = { Config: 'config_error', Transient: 'transient_error', System: 'system_error' } as const
-const levels: Record<Level, string> = { error: 'ERROR', warn: 'WARN', info: 'INFO', debug: 'DEBUG' }
+const airbyteLogLevels: Record<LogLevel, string> = { error: 'ERROR', warn: 'WARN', info: 'INFO', debug: 'DEBUG' }
 
 /** Each message as lines on stdout. `now`: milliseconds, stamped on traces. */
-export const encode =
+export const encodeAirbyte =
   (now: () => number) =>
-  (message: Message): ReadonlyArray<Text> => {
+  (message: Message): ReadonlyArray<OutputText> => {
     const status = (name: string, value: string, reasons?: unknown) =>
-      line({
+      jsonLine({
         type: 'TRACE',
         trace: {
           type: 'STREAM_STATUS',
@@ -72,7 +72,7 @@ export const encode =
         return [status(message.stream, 'RUNNING')]
       case 'Records':
         return [
-          wrap(
+          wrapRows(
             message.rows,
             `{"type":"RECORD","record":{"stream":${JSON.stringify(message.stream)},"data":`,
             ({ changes }) =>
@@ -80,12 +80,12 @@ export const encode =
           ),
         ]
       case 'Checkpoint':
-        return [stateLine(message.stream, message.state, message.count)]
+        return [streamStateLine(message.stream, message.state, message.count)]
       case 'Finished':
         return [status(message.stream, 'COMPLETE')]
       case 'Failed':
         return [
-          errorLine(now, message.failure, message.stream),
+          errorTraceLine(now, message.failure, message.stream),
           ...(message.stream === undefined ? [] : [status(message.stream, 'INCOMPLETE')]),
         ]
       case 'Waiting':
@@ -96,16 +96,16 @@ export const encode =
           }),
         ]
       case 'Log':
-        return [line({ type: 'LOG', log: { level: levels[message.level], message: message.message } })]
+        return [jsonLine({ type: 'LOG', log: { level: airbyteLogLevels[message.level], message: message.message } })]
     }
   }
 
 /** `recordCount` is a double, and must be printed as one. */
-const stateLine = (name: string, state: unknown, count: number): string =>
+const streamStateLine = (name: string, state: unknown, count: number): string =>
   `{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":${JSON.stringify({ name })},"stream_state":${JSON.stringify(state)}},"sourceStats":{"recordCount":${count.toFixed(1)}}}}\n`
 
 /** A state file as `read --state` takes it: a JSON array of state messages, one a line. `state`: JSON text, which is kept as it is. */
-export const stateFile = (states: ReadonlyArray<{ readonly stream: string; readonly state: string }>): string => {
+export const formatStateFile = (states: ReadonlyArray<{ readonly stream: string; readonly state: string }>): string => {
   const messages = states.map(
     ({ stream, state }) =>
       `{"type":"STREAM","stream":{"stream_descriptor":${JSON.stringify({ name: stream })},"stream_state":${state}}}`,
@@ -114,8 +114,8 @@ export const stateFile = (states: ReadonlyArray<{ readonly stream: string; reado
 }
 
 /** A failure as a trace, for the whole run or one stream. */
-export const errorLine = (now: () => number, { _tag, message, detail }: Failure, stream?: string): string =>
-  line({
+export const errorTraceLine = (now: () => number, { _tag, message, detail }: Failure, stream?: string): string =>
+  jsonLine({
     type: 'TRACE',
     trace: {
       type: 'ERROR',

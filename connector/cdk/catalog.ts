@@ -2,7 +2,7 @@ import type { Option } from 'fp-ts/Option'
 import type { SyncMode } from './message'
 
 /** One stream as the caller asks for it. */
-export type Selection = {
+export type StreamSelection = {
   readonly name: string
   readonly syncMode: SyncMode
   /** The top-level attributes wanted; none: all of them. */
@@ -10,7 +10,7 @@ export type Selection = {
 }
 
 /** What a caller asks for, in the caller's order. */
-export type Catalog = ReadonlyArray<Selection>
+export type Catalog = ReadonlyArray<StreamSelection>
 
 /** Each stream's last state by its name, as it was printed. */
-export type State = Readonly<Record<string, unknown>>
+export type SourceState = Readonly<Record<string, unknown>>

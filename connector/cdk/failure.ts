@@ -7,20 +7,20 @@ export type Failure = {
   readonly detail?: string
 }
 
-const failure =
+const createFailure =
   (_tag: Failure['_tag']) =>
   (message: string, detail?: string): Failure =>
     detail === undefined ? { _tag, message } : { _tag, message, detail }
 
 /** The caller's to mend: a config, a catalog, a state, a permission. */
-export const configFailure = failure('Config')
+export const configFailure = createFailure('Config')
 /** The service's or the network's: the same run may succeed later. */
-export const transientFailure = failure('Transient')
+export const transientFailure = createFailure('Transient')
 /** Ours. */
-export const systemFailure = failure('System')
+export const systemFailure = createFailure('System')
 
 /** What an exception that nobody expected becomes; its stack goes into the detail. */
-export const unexpected = (error: unknown): Failure =>
+export const unexpectedFailure = (error: unknown): Failure =>
   systemFailure(
     `An unexpected error in the connector: ${error instanceof Error ? error.message : String(error)}. Please report it.`,
     error instanceof Error ? error.stack : undefined,

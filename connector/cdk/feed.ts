@@ -6,10 +6,10 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 export type Feed<Err, A> = AsyncIterable<E.Either<Err, A>>
 
 /** What a step of `unfold` answers: an item, and the state to go on from, if any. */
-export type Step<S, A> = readonly [item: A, next: O.Option<S>]
+export type FeedStep<S, A> = readonly [item: A, next: O.Option<S>]
 
 /** Runs `step` from `seed` until it names no next state; nothing runs before it is pulled. */
-export const unfold = <Err, S, A>(step: (state: S) => TaskEither<Err, Step<S, A>>) =>
+export const unfoldFeed = <Err, S, A>(step: (state: S) => TaskEither<Err, FeedStep<S, A>>) =>
   async function* (seed: S): Feed<Err, A> {
     for (let next = O.some(seed); O.isSome(next); ) {
       const answer = await step(next.value)()
@@ -23,12 +23,12 @@ export const unfold = <Err, S, A>(step: (state: S) => TaskEither<Err, Step<S, A>
   }
 
 /** These items and no more. */
-export async function* items<Err, A>(...all: ReadonlyArray<E.Either<Err, A>>): Feed<Err, A> {
+export async function* feedOf<Err, A>(...all: ReadonlyArray<E.Either<Err, A>>): Feed<Err, A> {
   yield* all
 }
 
 /** What an effect's answer leads to; its failure is the only item. */
-export async function* following<Err, A, B>(
+export async function* chainEffect<Err, A, B>(
   effect: TaskEither<Err, A>,
   feed: (answer: A) => Feed<Err, B>,
 ): Feed<Err, B> {
@@ -38,7 +38,7 @@ export async function* following<Err, A, B>(
 }
 
 /** One feed, and where it ended well, what `next` then answers. */
-export const andThen = <Err, A>(next: () => Feed<Err, A>) =>
+export const concatFeed = <Err, A>(next: () => Feed<Err, A>) =>
   async function* (feed: Feed<Err, A>): Feed<Err, A> {
     for await (const item of feed) {
       yield item
@@ -48,13 +48,13 @@ export const andThen = <Err, A>(next: () => Feed<Err, A>) =>
   }
 
 /** The same items; the failure it may end with, told otherwise. */
-export const mapFailure = <Err, Other>(f: (failure: Err) => Other) =>
+export const mapFeedFailure = <Err, Other>(f: (failure: Err) => Other) =>
   async function* <A>(feed: Feed<Err, A>): Feed<Other, A> {
     for await (const item of feed) yield E.mapLeft(f)(item)
   }
 
 /** Each item becomes any number of items, in order. */
-export const chain = <A, B>(f: (item: A) => Iterable<B>) =>
+export const flatMapFeed = <A, B>(f: (item: A) => Iterable<B>) =>
   async function* <Err>(feed: Feed<Err, A>): Feed<Err, B> {
     for await (const item of feed) {
       if (E.isLeft(item)) yield item
@@ -63,7 +63,7 @@ export const chain = <A, B>(f: (item: A) => Iterable<B>) =>
   }
 
 /** The same where an item may break the feed. */
-export const chainEither = <Err, A, B>(f: (item: A) => E.Either<Err, Iterable<B>>) =>
+export const flatMapFeedEither = <Err, A, B>(f: (item: A) => E.Either<Err, Iterable<B>>) =>
   async function* (feed: Feed<Err, A>): Feed<Err, B> {
     for await (const item of feed) {
       const made = E.isLeft(item) ? item : f(item.right)
@@ -76,7 +76,7 @@ export const chainEither = <Err, A, B>(f: (item: A) => E.Either<Err, Iterable<B>
   }
 
 /** Back to one effect: hands each item to `sink`, stopping at the first failure of either. */
-export const drain =
+export const drainFeed =
   <Err, A>(sink: (item: A) => TaskEither<Err, void>) =>
   (feed: Feed<Err, A>): TaskEither<Err, void> =>
   async () => {

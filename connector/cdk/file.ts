@@ -5,14 +5,14 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import { configFailure, type Failure } from './failure'
 import { parseJson } from './json'
 
-const reasons: Readonly<Record<string, string>> = {
+const fileErrorReasons: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',
   EACCES: 'may not be read',
   EISDIR: 'is a folder',
 }
 
 /** A text file; `what` is what it is called in the failure, such as "config". */
-export const readText =
+export const readTextFile =
   (what: string, path: string): TaskEither<Failure, string> =>
   async () => {
     try {
@@ -22,15 +22,15 @@ export const readText =
         : E.left(configFailure(`The ${what} file ${path} is not UTF-8. Save it as such.`))
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
-      return E.left(configFailure(`The ${what} file ${path} ${reasons[code] ?? `cannot be read (${code})`}.`))
+      return E.left(configFailure(`The ${what} file ${path} ${fileErrorReasons[code] ?? `cannot be read (${code})`}.`))
     }
   }
 
 /** A JSON file. */
-export const readJson =
+export const readJsonFile =
   (what: string, path: string): TaskEither<Failure, unknown> =>
   async () => {
-    const text = await readText(what, path)()
+    const text = await readTextFile(what, path)()
     if (E.isLeft(text)) return text
     return E.mapLeft((problem: string) => configFailure(`The ${what} file ${path} ${problem}.`))(parseJson(text.right))
   }
@@ -39,7 +39,7 @@ export const readJson =
 export const readStateFile =
   (path: string): TaskEither<Failure, unknown> =>
   async () => {
-    const text = await readText('state', path)()
+    const text = await readTextFile('state', path)()
     if (E.isLeft(text)) return text
     if (text.right.trim() === '') return E.right(null)
     const whole = parseJson(text.right)

@@ -1,5 +1,5 @@
 /** Where a value stands in a line of JSON, from its first byte to behind its last. */
-export type Span = { readonly start: number; readonly end: number }
+export type JsonSpan = { readonly start: number; readonly end: number }
 
 const quote = 0x22
 const backslash = 0x5c
@@ -12,7 +12,7 @@ const closeBracket = 0x5d
 
 const isBlank = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d
 
-const skipBlanks = (line: Buffer, from: number): number => {
+const skipSpace = (line: Buffer, from: number): number => {
   let at = from
   while (isBlank(line[at])) at += 1
   return at
@@ -54,14 +54,14 @@ const skipValue = (line: Buffer, from: number): number => {
  * The members of the object that a line is, each name with the place of its value. Those of the member `inside` stand beside
  * them as `inside.name`, so that a long line is walked once. Undefined if the line is no whole object.
  */
-export const membersOf = (line: Buffer, inside: string): ReadonlyMap<string, Span> | undefined => {
-  const members = new Map<string, Span>()
-  return readObject(line, skipBlanks(line, 0), members, '', inside) < 0 ? undefined : members
+export const readObjectMembers = (line: Buffer, inside: string): ReadonlyMap<string, JsonSpan> | undefined => {
+  const members = new Map<string, JsonSpan>()
+  return readObject(line, skipSpace(line, 0), members, '', inside) < 0 ? undefined : members
 }
 
 /** The members of the object at a place; undefined if there is none. */
-export const membersIn = (line: Buffer, span: Span | undefined): ReadonlyMap<string, Span> | undefined => {
-  const members = new Map<string, Span>()
+export const readMembersAt = (line: Buffer, span: JsonSpan | undefined): ReadonlyMap<string, JsonSpan> | undefined => {
+  const members = new Map<string, JsonSpan>()
   return span === undefined || readObject(line, span.start, members, '') < 0 ? undefined : members
 }
 
@@ -69,35 +69,35 @@ export const membersIn = (line: Buffer, span: Span | undefined): ReadonlyMap<str
 const readObject = (
   line: Buffer,
   from: number,
-  members: Map<string, Span>,
+  members: Map<string, JsonSpan>,
   prefix: string,
   inside?: string,
 ): number => {
   if (line[from] !== openBrace) return -1
-  let at = skipBlanks(line, from + 1)
+  let at = skipSpace(line, from + 1)
   if (line[at] === closeBrace) return at + 1
   while (line[at] === quote) {
     const nameEnd = skipString(line, at)
-    const name = nameEnd < 0 ? undefined : textAt(line, { start: at, end: nameEnd })
-    const separator = skipBlanks(line, nameEnd)
+    const name = nameEnd < 0 ? undefined : stringAt(line, { start: at, end: nameEnd })
+    const separator = skipSpace(line, nameEnd)
     if (name === undefined || line[separator] !== colon) return -1
-    const start = skipBlanks(line, separator + 1)
+    const start = skipSpace(line, separator + 1)
     const end =
       name === inside && line[start] === openBrace
         ? readObject(line, start, members, `${name}.`)
         : skipValue(line, start)
     if (end <= start) return -1
     members.set(prefix + name, { start, end })
-    at = skipBlanks(line, end)
+    at = skipSpace(line, end)
     if (line[at] === closeBrace) return at + 1
     if (line[at] !== comma) return -1
-    at = skipBlanks(line, at + 1)
+    at = skipSpace(line, at + 1)
   }
   return -1
 }
 
 /** The string at a place; undefined if something else stands there. */
-export const textAt = (line: Buffer, span: Span | undefined): string | undefined => {
+export const stringAt = (line: Buffer, span: JsonSpan | undefined): string | undefined => {
   if (span === undefined || line[span.start] !== quote) return undefined
   const inside = line.toString('utf8', span.start + 1, span.end - 1)
   const text = inside.includes('\\') ? valueAt(line, span) : inside
@@ -105,11 +105,11 @@ export const textAt = (line: Buffer, span: Span | undefined): string | undefined
 }
 
 /** The number at a place; NaN if something else stands there. */
-export const numberOf = (line: Buffer, span: Span | undefined): number =>
+export const numberAt = (line: Buffer, span: JsonSpan | undefined): number =>
   span === undefined ? Number.NaN : Number(line.toString('utf8', span.start, span.end))
 
 /** The value at a place, integers rounded to 2^53; undefined if it is not JSON. */
-export const valueAt = (line: Buffer, span: Span | undefined): unknown => {
+export const valueAt = (line: Buffer, span: JsonSpan | undefined): unknown => {
   try {
     return span === undefined ? undefined : JSON.parse(line.toString('utf8', span.start, span.end))
   } catch {

@@ -3,7 +3,7 @@ import type { Failure } from './failure'
 import type { JsonSchema } from './schema'
 
 /** A value that could not be sent as declared (Airbyte's AirbyteRecordMessageMetaChange). */
-export type Change = {
+export type RecordChange = {
   readonly field: string
   readonly change: 'NULLED' | 'TRUNCATED'
   readonly reason: 'SOURCE_SERIALIZATION_ERROR' | 'SOURCE_FIELD_SIZE_LIMITATION' | 'SOURCE_RECORD_SIZE_LIMITATION'
@@ -12,7 +12,7 @@ export type Change = {
 /** One record as JSON text in UTF-8: an object, on one line. */
 export type Row = {
   readonly json: Uint8Array
-  readonly changes?: ReadonlyArray<Change>
+  readonly changes?: ReadonlyArray<RecordChange>
 }
 
 export type SyncMode = 'full_refresh' | 'incremental'
@@ -26,7 +26,7 @@ export type StreamInfo = {
   readonly syncMode: SyncMode
 }
 
-export type Level = 'error' | 'warn' | 'info' | 'debug'
+export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
 
 /** What a run says, whatever the protocol. Per stream: Started, Running, Records and Checkpoints, Finished or Failed. */
 export type Message =
@@ -42,4 +42,4 @@ export type Message =
   | { readonly _tag: 'Failed'; readonly stream?: string; readonly failure: Failure }
   /** The service makes the stream wait; `until` in milliseconds since 1970. */
   | { readonly _tag: 'Waiting'; readonly stream: string; readonly until: number }
-  | { readonly _tag: 'Log'; readonly level: Level; readonly message: string }
+  | { readonly _tag: 'Log'; readonly level: LogLevel; readonly message: string }

@@ -1,35 +1,35 @@
 import type { Failure } from './failure'
 import type { Message } from './message'
 
-const alphabet = (text: string): ReadonlyArray<string> => [
+const base64Variants = (text: string): ReadonlyArray<string> => [
   text,
   text.replaceAll('+', '-').replaceAll('/', '_'),
   encodeURIComponent(text),
 ]
 
 /** What base64 makes of the secret inside a longer text, wherever it starts there (as in `Basic base64(id:secret)`). */
-const inBase64 = (secret: string): ReadonlyArray<string> =>
+const base64Forms = (secret: string): ReadonlyArray<string> =>
   [0, 1, 2].flatMap((shift) => {
     const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(secret)])
     const whole = bytes.toString('base64').replace(/=+$/, '')
     const from = Math.ceil((shift * 8) / 6)
     const to = Math.floor((bytes.length * 8) / 6)
-    return alphabet(whole.slice(from, to))
+    return base64Variants(whole.slice(from, to))
   })
 
-const quoted = (text: string): string => JSON.stringify(text).slice(1, -1)
+const escapeJson = (text: string): string => JSON.stringify(text).slice(1, -1)
 
-const forms = (secret: string): ReadonlyArray<string> => {
+const encodedForms = (secret: string): ReadonlyArray<string> => {
   const bytes = Buffer.from(secret)
   const url = encodeURIComponent(bytes.toString())
   const form = new URLSearchParams({ '': secret }).toString().slice(1)
-  const plain = [secret, url, url.toLowerCase(), form, quoted(secret), quoted(quoted(secret))]
-  return secret.length < 4 ? plain : [...plain, bytes.toString('hex'), ...inBase64(secret)]
+  const plain = [secret, url, url.toLowerCase(), form, escapeJson(secret), escapeJson(escapeJson(secret))]
+  return secret.length < 4 ? plain : [...plain, bytes.toString('hex'), ...base64Forms(secret)]
 }
 
 /** Replaces each secret by `***`, whether raw, URL- or form-encoded, in JSON, in hexadecimal, or in base64 of any alignment. */
-export const redact = (secrets: ReadonlyArray<string>): ((text: string) => string) => {
-  const needles = [...new Set(secrets.filter((secret) => secret !== '').flatMap(forms))].sort(
+export const createRedactor = (secrets: ReadonlyArray<string>): ((text: string) => string) => {
+  const needles = [...new Set(secrets.filter((secret) => secret !== '').flatMap(encodedForms))].sort(
     (a, b) => b.length - a.length,
   )
   return (text) => needles.reduce((clean, needle) => clean.replaceAll(needle, '***'), text)

@@ -3,21 +3,21 @@ import type * as t from 'io-ts'
 /** A draft 7 JSON schema. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
-type Annotated = { readonly schema?: JsonSchema }
+type AnnotatedCodec = { readonly schema?: JsonSchema }
 
 /** A copy of `codec` that carries schema keywords: what a codec cannot say, or the wire type of a custom one. */
 export const annotate =
   (schema: JsonSchema) =>
   <C extends t.Any>(codec: C): C =>
     Object.assign(Object.create(Object.getPrototypeOf(codec)), codec, {
-      schema: { ...(codec as Annotated).schema, ...schema },
+      schema: { ...(codec as AnnotatedCodec).schema, ...schema },
     })
 
 /** The keywords `annotate` has put on a codec. */
-export const annotations = (codec: t.Any): JsonSchema => (codec as Annotated).schema ?? {}
+export const annotationsOf = (codec: t.Any): JsonSchema => (codec as AnnotatedCodec).schema ?? {}
 
 /** The codecs that say their structure; any other needs `annotate({ type })`. */
-type Known =
+type StructuralCodec =
   | t.StringType
   | t.NumberType
   | t.BooleanType
@@ -38,11 +38,11 @@ type Known =
 
 /** The codec as a JSON schema; throws at declaration on a codec it cannot say. */
 export const toJsonSchema = (codec: t.Any): JsonSchema => {
-  const own = annotations(codec)
-  return 'type' in own || 'oneOf' in own ? own : { ...structure(codec as unknown as Known), ...own }
+  const own = annotationsOf(codec)
+  return 'type' in own || 'oneOf' in own ? own : { ...structureOf(codec as unknown as StructuralCodec), ...own }
 }
 
-const structure = (codec: Known): JsonSchema => {
+const structureOf = (codec: StructuralCodec): JsonSchema => {
   switch (codec._tag) {
     case 'StringType':
       return { type: 'string' }
@@ -64,16 +64,16 @@ const structure = (codec: Known): JsonSchema => {
     case 'ReadonlyArrayType':
       return { type: 'array', items: toJsonSchema(codec.type) }
     case 'InterfaceType':
-      return objectOf(
+      return objectSchema(
         codec.props,
         Object.keys(codec.props).filter((key) => !('optional' in (codec.props[key] ?? {}))),
       )
     case 'PartialType':
-      return objectOf(codec.props, [])
+      return objectSchema(codec.props, [])
     case 'IntersectionType':
-      return codec.types.map(toJsonSchema).reduce(merge)
+      return codec.types.map(toJsonSchema).reduce(mergeSchemas)
     case 'UnionType':
-      return union(codec.types.map(toJsonSchema))
+      return unionSchema(codec.types.map(toJsonSchema))
     case 'RefinementType':
     case 'ReadonlyType':
     case 'ExactType':
@@ -83,14 +83,14 @@ const structure = (codec: Known): JsonSchema => {
   }
 }
 
-const objectOf = (props: t.Props, required: ReadonlyArray<string>): JsonSchema => ({
+const objectSchema = (props: t.Props, required: ReadonlyArray<string>): JsonSchema => ({
   type: 'object',
   properties: Object.fromEntries(Object.entries(props).map(([key, codec]) => [key, toJsonSchema(codec)])),
   ...(required.length === 0 ? {} : { required }),
   additionalProperties: true,
 })
 
-const merge = (a: JsonSchema, b: JsonSchema): JsonSchema => {
+const mergeSchemas = (a: JsonSchema, b: JsonSchema): JsonSchema => {
   const required = [...((a.required as string[]) ?? []), ...((b.required as string[]) ?? [])]
   return {
     ...a,
@@ -101,7 +101,7 @@ const merge = (a: JsonSchema, b: JsonSchema): JsonSchema => {
 }
 
 /** Only `X | null`, since destinations do not understand `anyOf`: null goes first into the type. */
-const union = (members: ReadonlyArray<JsonSchema>): JsonSchema => {
+const unionSchema = (members: ReadonlyArray<JsonSchema>): JsonSchema => {
   const [only, ...others] = members.filter(({ type }) => type !== 'null')
   if (only === undefined || others.length > 0) throw new Error('A union of types has no plain JSON schema: annotate it')
   return members.length === 1 ? only : { ...only, type: ['null', ...[only.type].flat()] }

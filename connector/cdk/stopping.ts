@@ -1,5 +1,5 @@
 /** The value, or `undefined` if the signal comes first. No race of promises: one that outlives the value would hold it. */
-export const beforeStop = <A>(stop: AbortSignal, value: Promise<A>): Promise<A | undefined> =>
+export const awaitUntilAbort = <A>(stop: AbortSignal, value: Promise<A>): Promise<A | undefined> =>
   new Promise((resolve, reject) => {
     const onStop = () => resolve(undefined)
     const leave = () => stop.removeEventListener('abort', onStop)
@@ -9,10 +9,10 @@ export const beforeStop = <A>(stop: AbortSignal, value: Promise<A>): Promise<A |
   })
 
 /** The items of `input` until the signal. */
-export async function* untilStop<A>(stop: AbortSignal, input: AsyncIterable<A>): AsyncIterable<A> {
+export async function* takeUntilAbort<A>(stop: AbortSignal, input: AsyncIterable<A>): AsyncIterable<A> {
   const items = input[Symbol.asyncIterator]()
   for (;;) {
-    const next = await beforeStop(stop, items.next())
+    const next = await awaitUntilAbort(stop, items.next())
     if (next === undefined || next.done === true || stop.aborted) return
     yield next.value
   }

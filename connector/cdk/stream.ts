@@ -3,14 +3,14 @@ import * as O from 'fp-ts/Option'
 import type * as t from 'io-ts'
 import type { Failure } from './failure'
 import type { Feed } from './feed'
-import type { Level, Row, SyncMode } from './message'
+import type { LogLevel, Row, SyncMode } from './message'
 import { type JsonSchema, toJsonSchema } from './schema'
 
 /** What of an item a stream sends. */
 export type Projection<Item> = (item: Item) => ReadonlyArray<Row>
 
 /** A selected stream as its reader sees it: where it stood, and how an item becomes its rows. */
-export type Demand<Item> = {
+export type StreamRequest<Item> = {
   readonly stream: string
   readonly syncMode: SyncMode
   /** The stream's last state, as it was given to us; none on a first run. */
@@ -21,17 +21,17 @@ export type Demand<Item> = {
 }
 
 /** What a reader says, per stream. A checkpoint covers all rows given before it; it is only built where it is sent. */
-export type Reading =
+export type ReaderEvent =
   | { readonly _tag: 'Rows'; readonly stream: string; readonly rows: ReadonlyArray<Row> }
   | { readonly _tag: 'Checkpoint'; readonly stream: string; readonly state: () => unknown }
-  | { readonly _tag: 'Note'; readonly level: Level; readonly message: string }
+  | { readonly _tag: 'Note'; readonly level: LogLevel; readonly message: string }
   /** This stream alone ends here; the others of the pass go on. */
   | { readonly _tag: 'Failed'; readonly stream: string; readonly failure: Failure }
 
 /** One pass over the service that feeds every selected stream of it. `Env`: what it reads from. */
 export type Reader<Env, Item> = {
   readonly name: string
-  readonly read: (env: Env) => (demands: ReadonlyArray<Demand<Item>>) => Feed<Failure, Reading>
+  readonly read: (env: Env) => (demands: ReadonlyArray<StreamRequest<Item>>) => Feed<Failure, ReaderEvent>
 }
 
 /** A stream whose item type is forgotten, so that lists of streams need no `any`. */
@@ -47,7 +47,7 @@ export type Stream<Env> = {
 }
 
 /** Checks keys and cursor against the codec's own type, then forgets it. No cursor: full refresh only. */
-export const stream = <Env, Item, A>(
+export const defineStream = <Env, Item, A>(
   declared: {
     readonly name: string
     readonly codec: t.Type<A, unknown>

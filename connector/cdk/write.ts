@@ -1,20 +1,20 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import { Stopped } from './cli'
-import { configFailure, type Failure, systemFailure, unexpected } from './failure'
+import { CommandError } from './cli'
+import { configFailure, type Failure, systemFailure, unexpectedFailure } from './failure'
 import type { OpenSink } from './sink'
-import { type Account, type Accounts, accounts } from './write/accounts'
-import type { Arrival } from './write/arrival'
-import type { Arrivals } from './write/arrivals'
+import { createDeliveryTracker, type DeliveryTracker, type TrackedRecord } from './write/accounts'
+import type { InputMessage } from './write/arrival'
+import type { InputFeed } from './write/arrivals'
 import type { DeadLetters } from './write/dead-letters'
-import { openBoxes } from './write/outbox'
-import type { RejectPolicy, Tally } from './write/reject-policy'
-import type { Final } from './write/settle'
-import { type Source, sourcesInto } from './write/sources'
+import { createBatchers } from './write/outbox'
+import type { RecordCounts, RejectPolicy } from './write/reject-policy'
+import type { FinalVerdict } from './write/settle'
+import { createSinkRoutes, type SinkRoute } from './write/sources'
 
-export type Write = {
+export type WriteRun = {
   /** What comes in; it is to end once `halt` is aborted. */
-  readonly arrivals: (halt: AbortSignal) => Arrivals
+  readonly input: (halt: AbortSignal) => InputFeed
   /** By their names; records of a sink may refer to records of those before it, which are sent first. */
   readonly sinks: ReadonlyMap<string, OpenSink<unknown>>
   readonly policy: RejectPolicy
@@ -24,33 +24,33 @@ export type Write = {
   readonly inFlight: number
   readonly deadLetters: DeadLetters
   /** Takes the line of a state whose records are all acknowledged. */
-  readonly answer: (line: string) => Promise<void>
+  readonly acknowledge: (line: string) => Promise<void>
   readonly log: (level: 'info' | 'warn', message: string) => void
   readonly now: () => number
   /** Calls back after so many milliseconds; answers how to call it off. */
-  readonly after: (millis: number, callback: () => void) => () => void
+  readonly setTimer: (millis: number, callback: () => void) => () => void
   /** Once aborted, nothing more is read or sent; what is under way is waited for. */
   readonly stop: AbortSignal
 }
 
 /** How a run ended; without failures and not stopped, every record was written or put aside. */
-export type Written = {
+export type WriteResult = {
   readonly failures: ReadonlyArray<Failure>
   /** Per stream. */
-  readonly tallies: ReadonlyMap<string, Tally>
+  readonly countsByStream: ReadonlyMap<string, RecordCounts>
 }
 
 /** How much may be read ahead of what is acknowledged: batches beyond those under way, and bytes. */
-const ahead = { batches: 2, bytes: 64_000_000 }
+const readAheadLimit = { batches: 2, bytes: 64_000_000 }
 
 /**
  * Sends what comes in to its sinks and answers each state, in order, once every record before it was accepted or put aside.
  * Reads on only while there is room, so that a slow service slows its caller down. Rejects where `answer` does.
  */
-export const write = async (run: Write): Promise<Written> => {
+export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   const halt = new AbortController()
   const failures: Array<Failure> = []
-  const sources = sourcesInto(run.sinks)
+  const sources = createSinkRoutes(run.sinks)
   let wake: () => void = () => undefined
   let unanswerable: O.Option<unknown> = O.none
 
@@ -64,47 +64,47 @@ export const write = async (run: Write): Promise<Written> => {
     if (!halt.signal.aborted) failures.push(failure)
     end()
   }
-  const books: Accounts = accounts({
+  const books: DeliveryTracker = createDeliveryTracker({
     ...run,
-    broken: (error) => {
-      if (error instanceof Stopped) return fail(error.failure)
+    onOutputError: (error) => {
+      if (error instanceof CommandError) return fail(error.failure)
       unanswerable = O.some(error)
       end()
     },
   })
-  const boxes = openBoxes(run, (failure) => {
+  const boxes = createBatchers(run, (failure) => {
     if (failure !== undefined) fail(failure)
-    for (const box of boxes.values()) box.pump()
-    books.answer()
+    for (const box of boxes.values()) box.sendReady()
+    books.acknowledge()
     wake()
   })
 
-  const reject = (account: Account, key: string | null, reason: string, batch: number | null): void => {
+  const reject = (account: TrackedRecord, key: string | null, reason: string, batch: number | null): void => {
     const failure = books.reject(account, { key, reason, batch })
     if (O.isSome(failure)) fail(failure.value)
   }
-  const take = ({ inlet, prepare }: Source, record: Extract<Arrival, { _tag: 'Record' }>): void => {
-    const account = books.receive(inlet, record)
+  const take = ({ stream, prepare }: SinkRoute, record: Extract<InputMessage, { _tag: 'Record' }>): void => {
+    const account = books.addRecord(stream, record)
     const prepared = prepare(record.columns)
     if (E.isLeft(prepared)) {
       reject(account, null, prepared.left, null)
-      books.answer()
+      books.acknowledge()
       return
     }
     const { key, item } = prepared.right
-    const settled = (verdict: Final, batch: number): void =>
+    const settled = (verdict: FinalVerdict, batch: number): void =>
       verdict._tag === 'Accepted' ? books.accept(account) : reject(account, key, verdict.reason, batch)
-    const box = boxes.get(inlet.object)
-    box?.add({ key, item, bytes: record.bytes, at: run.now(), settled })
-    box?.pump()
+    const box = boxes.get(stream.objectName)
+    box?.add({ key, item, bytes: record.bytes, at: run.now(), onVerdict: settled })
+    box?.sendReady()
   }
 
-  const step = (arrival: Arrival): void => {
+  const step = (arrival: InputMessage): void => {
     switch (arrival._tag) {
       case 'Opened': {
         const opened = sources.open(arrival.inlet)
         if (E.isLeft(opened)) fail(opened.left)
-        books.open(arrival.inlet)
+        books.openStream(arrival.inlet)
         break
       }
       case 'Record': {
@@ -114,12 +114,12 @@ export const write = async (run: Write): Promise<Written> => {
         break
       }
       case 'State':
-        books.state(arrival)
-        books.answer()
+        books.addState(arrival)
+        books.acknowledge()
         break
       case 'Completed':
       case 'Broken':
-        sources.end(arrival)
+        sources.recordEnding(arrival)
         break
       case 'Skipped':
         run.log('warn', arrival.message)
@@ -133,18 +133,18 @@ export const write = async (run: Write): Promise<Written> => {
       })
   }
   const isFull = (): boolean => {
-    const { count, bytes } = books.unacknowledged()
-    return count >= run.batch.count * (run.inFlight + ahead.batches) || bytes >= ahead.bytes
+    const { count, bytes } = books.pendingSize()
+    return count >= run.batch.count * (run.inFlight + readAheadLimit.batches) || bytes >= readAheadLimit.bytes
   }
   /** Where all room is taken by what waits for fuller batches, waiting is over. */
   const mayReadOn = (): boolean => {
     if (halt.signal.aborted || !isFull()) return true
-    if (![...boxes.values()].some((box) => box.isSending())) for (const box of boxes.values()) box.hurry()
+    if (![...boxes.values()].some((box) => box.isSending())) for (const box of boxes.values()) box.sendWaiting()
     return false
   }
   const isIdle = (): boolean => [...boxes.values()].every((box) => box.isEmpty())
   const sendAll = async (): Promise<void> => {
-    for (const box of boxes.values()) box.pump(true)
+    for (const box of boxes.values()) box.sendReady(true)
     await until(isIdle)
   }
   /** What the input as a whole calls for; its rejections are no record's, so they only fail the run. */
@@ -162,7 +162,7 @@ export const write = async (run: Write): Promise<Written> => {
           item,
           bytes: JSON.stringify(item).length,
           at: run.now(),
-          settled: (verdict) => {
+          onVerdict: (verdict) => {
             if (verdict._tag === 'Rejected') failures.push(configFailure(`${name}: ${key}: ${verdict.reason}.`))
           },
         })
@@ -173,7 +173,7 @@ export const write = async (run: Write): Promise<Written> => {
   if (run.stop.aborted) halt.abort()
   run.stop.addEventListener('abort', end, { once: true })
   try {
-    for await (const told of run.arrivals(halt.signal)) {
+    for await (const told of run.input(halt.signal)) {
       if (E.isLeft(told)) fail(told.left)
       for (const arrival of E.isLeft(told) ? [] : told.right) {
         if (halt.signal.aborted) break
@@ -183,17 +183,17 @@ export const write = async (run: Write): Promise<Written> => {
       if (halt.signal.aborted) break
     }
   } catch (error) {
-    fail(unexpected(error))
+    fail(unexpectedFailure(error))
   }
   if (!halt.signal.aborted) await sendAll()
   if (!halt.signal.aborted) {
-    failures.push(...sources.failures(run.policy, books.tally))
+    failures.push(...sources.failures(run.policy, books.countsOf))
     if (failures.length === 0) await finish()
   }
   await until(isIdle)
-  books.answer()
-  await books.settled().catch(() => undefined)
+  books.acknowledge()
+  await books.flush().catch(() => undefined)
   run.stop.removeEventListener('abort', end)
   if (O.isSome(unanswerable)) throw unanswerable.value
-  return { failures, tallies: new Map(sources.ids().map((id) => [id, books.tally(id)])) }
+  return { failures, countsByStream: new Map(sources.streamIds().map((id) => [id, books.countsOf(id)])) }
 }

@@ -1,35 +1,35 @@
 import { write as writeTo } from 'node:fs'
-import type { Text } from './lines'
+import type { OutputText } from './lines'
 
 /** Writes in order to a file descriptor, off the main thread, so that a reader that blocks us does not block our signals. */
-export type Writer = {
+export type StdoutWriter = {
   /** Copies the text; settles once less than `room` bytes wait. Rejects when the descriptor is broken (EPIPE). */
-  readonly write: (text: Text) => Promise<void>
+  readonly write: (text: OutputText) => Promise<void>
   /** Settles once everything taken has been written. */
   readonly flush: () => Promise<void>
 }
 
-type Waiter = { readonly below: number; readonly resolve: () => void; readonly reject: (error: Error) => void }
+type WaitingCaller = { readonly below: number; readonly resolve: () => void; readonly reject: (error: Error) => void }
 
 /** Bytes to be written, from `from` to `to`. */
-type Block = { readonly bytes: Buffer; from: number; to: number }
+type OutputBlock = { readonly bytes: Buffer; from: number; to: number }
 
 const blockSize = 1 << 18
 
 /** How long a reader whose pipe is full is left alone, longer each time in a row (milliseconds). */
-const leastPause = 1
-const mostPause = 16
+const minPause = 1
+const maxPause = 16
 
 /** A writer to `fd` that lets at most about `room` bytes wait, in blocks that are used again and again. */
-export const writer = (fd: number, room = 1 << 20): Writer => {
-  const full: Block[] = []
+export const createStdoutWriter = (fd: number, room = 1 << 20): StdoutWriter => {
+  const full: OutputBlock[] = []
   const free: Buffer[] = []
-  let open: Block = { bytes: Buffer.allocUnsafeSlow(blockSize), from: 0, to: 0 }
+  let open: OutputBlock = { bytes: Buffer.allocUnsafeSlow(blockSize), from: 0, to: 0 }
   let waiting = 0
   let busy = false
-  let pause = leastPause
+  let pause = minPause
   let broken: Error | undefined
-  let waiters: Waiter[] = []
+  let waiters: WaitingCaller[] = []
   let turn: Promise<unknown> = Promise.resolve()
 
   const seal = (): void => {
@@ -51,7 +51,7 @@ export const writer = (fd: number, room = 1 << 20): Writer => {
     waiters = waiters.filter((waiter) => !ready.includes(waiter))
     for (const { resolve, reject } of ready) broken === undefined ? resolve() : reject(broken)
   }
-  const taken = (block: Block, written: number) => {
+  const taken = (block: OutputBlock, written: number) => {
     waiting -= written
     block.from += written
     if (block.from < block.to) return
@@ -70,10 +70,10 @@ export const writer = (fd: number, room = 1 << 20): Writer => {
     writeTo(fd, block.bytes, block.from, block.to - block.from, null, (error, written) => {
       if (error?.code === 'EAGAIN') {
         setTimeout(resume, pause)
-        pause = Math.min(pause * 2, mostPause)
+        pause = Math.min(pause * 2, maxPause)
         return
       }
-      pause = leastPause
+      pause = minPause
       if (error === null) taken(block, written)
       else broken = error
       settle()
@@ -86,7 +86,7 @@ export const writer = (fd: number, room = 1 << 20): Writer => {
       : waiting < below
         ? Promise.resolve()
         : new Promise<void>((resolve, reject) => waiters.push({ below, resolve, reject }))
-  const take = async (text: Text): Promise<void> => {
+  const take = async (text: OutputText): Promise<void> => {
     for (const piece of typeof text === 'string' ? [Buffer.from(text)] : text) {
       append(piece)
       if (waiting < room) continue

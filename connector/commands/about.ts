@@ -2,17 +2,17 @@ import * as t from 'io-ts'
 import type { JsonSchema } from '../cdk/schema'
 
 /** A tap or a target, as it presents itself. */
-export type Program = {
+export type SingerProgram = {
   readonly name: string
   readonly description: string
   readonly capabilities: ReadonlyArray<string>
   readonly spec: JsonSchema
   /** Of the variables that `--config ENV` stands for. */
-  readonly prefix: string
+  readonly variablePrefix: string
 }
 
 /** What `--about` tells, in the Meltano SDK's words. */
-export const about = ({ name, description, capabilities, spec }: Program, version: string) => ({
+export const describeProgram = ({ name, description, capabilities, spec }: SingerProgram, version: string) => ({
   name,
   description,
   version,
@@ -21,7 +21,10 @@ export const about = ({ name, description, capabilities, spec }: Program, versio
 })
 
 /** The same for people. */
-export const aboutMarkdown = ({ name, description, capabilities, spec, prefix }: Program, version: string): string => {
+export const formatProgramMarkdown = (
+  { name, description, capabilities, spec, variablePrefix }: SingerProgram,
+  version: string,
+): string => {
   const properties = t.UnknownRecord.is(spec.properties) ? Object.entries(spec.properties) : []
   const required = Array.isArray(spec.required) ? spec.required : []
   return [
@@ -43,7 +46,7 @@ export const aboutMarkdown = ({ name, description, capabilities, spec, prefix }:
       return `| ${key} | ${required.includes(key) ? 'yes' : ''} | ${shown} | ${says} |`
     }),
     '',
-    `Each can be given as an environment variable with \`--config ENV\`: \`${prefix}_\` and the setting in upper case.`,
+    `Each can be given as an environment variable with \`--config ENV\`: \`${variablePrefix}_\` and the setting in upper case.`,
     '',
   ].join('\n')
 }

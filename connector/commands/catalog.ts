@@ -1,8 +1,8 @@
-import { configuredCatalog } from '../cdk/airbyte'
-import { command } from '../cdk/cli'
-import { configOption, loadConfig, orStop } from '../load'
-import { select } from '../streams'
-import { streamsOf } from '../wire'
+import { selectAllStreams } from '../cdk/airbyte'
+import { defineCommand } from '../cdk/cli'
+import { configOption, getOrThrow, loadSourceConfig } from '../load'
+import { selectStreams } from '../streams'
+import { buildStreams } from '../wire'
 
 export const selectOption = {
   type: 'string',
@@ -10,15 +10,15 @@ export const selectOption = {
   help: 'Only these streams; all of them if left out',
 } as const
 
-export const catalog = command({
+export const catalogCommand = defineCommand({
   name: 'catalog',
   summary: 'Prints a configured catalog, which source-feedback read wants.',
   options: { config: configOption, select: selectOption },
   examples: ['feedback catalog --config config.json --select reviews > catalog.json'],
   run: async (io, { options }) => {
-    const all = orStop(streamsOf(await loadConfig(io, String(options.config))))
-    const selected = orStop(select(all, options.select === undefined ? undefined : String(options.select)))
-    await io.print(`${JSON.stringify(configuredCatalog(selected), null, 2)}\n`)
+    const all = getOrThrow(buildStreams(await loadSourceConfig(io, String(options.config))))
+    const selected = getOrThrow(selectStreams(all, options.select === undefined ? undefined : String(options.select)))
+    await io.print(`${JSON.stringify(selectAllStreams(selected), null, 2)}\n`)
     return 0
   },
 })

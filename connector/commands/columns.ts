@@ -1,5 +1,5 @@
 /** Rows under their head, in columns as wide as they need to be; numbers to the right. No line ends in blanks. */
-export const columns = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+export const formatTable = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const isNumeric = head.map((_, i) => rows.length > 0 && rows.every((row) => /^(-?[\d,.]+)?$/.test(row[i] ?? '')))
   const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => (row[i] ?? '').length)))
   const lineOf = (cells: ReadonlyArray<string>) =>

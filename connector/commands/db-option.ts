@@ -1,5 +1,5 @@
-import { runOrStop } from '../load'
-import { type Access, closeSnapshot, openSnapshot, type Snapshot } from '../snapshot/snapshot'
+import { runOrThrow } from '../load'
+import { closeSnapshot, openSnapshot, type Snapshot, type SnapshotAccess } from '../snapshot/snapshot'
 
 export const dbOption = { type: 'string', value: 'FILE', help: 'The DuckDB file', required: true } as const
 
@@ -9,12 +9,12 @@ export const historyOption = {
 } as const
 
 /** Opens the file for as long as `body` runs. */
-export const withSnapshot = async <A>(
+export const useSnapshot = async <A>(
   path: string,
-  access: Access,
+  access: SnapshotAccess,
   body: (snapshot: Snapshot) => Promise<A>,
 ): Promise<A> => {
-  const snapshot = await runOrStop(openSnapshot(path, access))
+  const snapshot = await runOrThrow(openSnapshot(path, access))
   try {
     return await body(snapshot)
   } finally {

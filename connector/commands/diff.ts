@@ -1,9 +1,9 @@
-import { command, misused, orTrouble } from '../cdk/cli'
-import { diff as difference, isSame, type StreamDifference } from '../snapshot/diff'
-import { columns } from './columns'
-import { withSnapshot } from './db-option'
+import { defineCommand, usageError, withTroubleStatus } from '../cdk/cli'
+import { diffSnapshots as difference, isIdentical, type StreamDifference } from '../snapshot/diff'
+import { formatTable } from './columns'
+import { useSnapshot } from './db-option'
 
-export const diff = command({
+export const diffCommand = defineCommand({
   name: 'diff',
   summary: 'Tells what differs between two snapshots.',
   operands: 'A.duckdb B.duckdb',
@@ -14,30 +14,35 @@ export const diff = command({
   run: async (io, { options, positionals }) => {
     const [a, b, ...more] = positionals
     if (a === undefined || b === undefined || more.length > 0)
-      throw misused('feedback diff wants two files. See feedback diff --help.')
-    return orTrouble(async () => {
-      await withSnapshot(b, 'read', async () => undefined)
-      const streams = await withSnapshot(a, 'read', (snapshot) => difference(snapshot, b))
-      await io.print(options.json === true ? `${JSON.stringify(streams, null, 2)}\n` : report(streams))
-      return streams.every(isSame) ? 0 : 1
+      throw usageError('feedback diff wants two files. See feedback diff --help.')
+    return withTroubleStatus(async () => {
+      await useSnapshot(b, 'read', async () => undefined)
+      const streams = await useSnapshot(a, 'read', (snapshot) => difference(snapshot, b))
+      await io.print(options.json === true ? `${JSON.stringify(streams, null, 2)}\n` : formatDifferences(streams))
+      return streams.every(isIdentical) ? 0 : 1
     })
   },
 })
 
-const count = (rows: number | null): string => (rows === null ? 'none' : rows.toLocaleString('en'))
+const formatCount = (rows: number | null): string => (rows === null ? 'none' : rows.toLocaleString('en'))
 
-const report = (streams: ReadonlyArray<StreamDifference>): string => {
-  const table = columns(
+const formatDifferences = (streams: ReadonlyArray<StreamDifference>): string => {
+  const table = formatTable(
     ['stream', 'rows in A', 'rows in B', 'only in A', 'only in B', 'changed'],
-    streams.map(({ stream, a, b, onlyA, onlyB, changed }) => [stream, ...[a, b, onlyA, onlyB, changed].map(count)]),
+    streams.map(({ stream, a, b, onlyA, onlyB, changed }) => [
+      stream,
+      ...[a, b, onlyA, onlyB, changed].map(formatCount),
+    ]),
   )
   const types = streams.flatMap(({ stream, columns }) =>
     columns.map(({ column, a, b }) => `${stream}.${column}: ${a ?? 'not in A'}, ${b ?? 'not in B'}\n`),
   )
   const values = streams.flatMap(({ stream, values }) =>
-    values.map(({ key, column, a, b }) => `${stream} ${key}, ${column}: ${shown(a)} in A, ${shown(b)} in B\n`),
+    values.map(
+      ({ key, column, a, b }) => `${stream} ${key}, ${column}: ${formatValue(a)} in A, ${formatValue(b)} in B\n`,
+    ),
   )
-  const verdict = streams.every(isSame) ? 'They are the same.' : 'They differ.'
+  const verdict = streams.every(isIdentical) ? 'They are the same.' : 'They differ.'
   return [
     table,
     ...(types.length > 0 ? ['\n', ...types] : []),
@@ -46,7 +51,7 @@ const report = (streams: ReadonlyArray<StreamDifference>): string => {
   ].join('')
 }
 
-const shownWidth = 80
+const maxValueWidth = 80
 
-const shown = (value: string | null): string =>
-  value === null ? 'null' : value.length > shownWidth ? `${value.slice(0, shownWidth - 1)}…` : value
+const formatValue = (value: string | null): string =>
+  value === null ? 'null' : value.length > maxValueWidth ? `${value.slice(0, maxValueWidth - 1)}…` : value

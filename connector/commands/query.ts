@@ -1,16 +1,16 @@
-import { command, type Io, misused, Stopped } from '../cdk/cli'
+import { CommandError, type CommandIo, defineCommand, usageError } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import type { DuckDBValue } from '../snapshot/database'
-import { jsonCell, textCell } from '../snapshot/json-cell'
+import { encodeJsonValue, encodeTextValue } from '../snapshot/json-cell'
 import type { Snapshot } from '../snapshot/snapshot'
-import { columns } from './columns'
-import { dbOption, withSnapshot } from './db-option'
+import { formatTable } from './columns'
+import { dbOption, useSnapshot } from './db-option'
 
 /** More are for programs, which read --json. */
-const shownRows = 1_000
-const shownWidth = 80
+const maxRows = 1_000
+const maxValueWidth = 80
 
-export const query = command({
+export const queryCommand = defineCommand({
   name: 'query',
   summary: 'Asks a snapshot a question in SQL; changes nothing.',
   operands: 'SQL',
@@ -19,44 +19,47 @@ export const query = command({
     `feedback query --db reviews.duckdb "SELECT rating, count(*) FROM reviews GROUP BY ALL ORDER BY ALL"`,
     `feedback query --db reviews.duckdb --json "FROM _loads"`,
   ],
-  notes: `A table shows the first ${shownRows.toLocaleString('en')} rows and ${shownWidth} characters of a value; --json has all. Exit status: 0, or 1 if the file or the SQL is wrong.`,
+  notes: `A table shows the first ${maxRows.toLocaleString('en')} rows and ${maxValueWidth} characters of a value; --json has all. Exit status: 0, or 1 if the file or the SQL is wrong.`,
   run: (io, { options, positionals }) => {
     const sql = positionals.join(' ').trim()
-    if (sql === '') throw misused('There is no SQL to run. See feedback query --help.')
-    return withSnapshot(String(options.db), 'read', async (snapshot) => {
+    if (sql === '') throw usageError('There is no SQL to run. See feedback query --help.')
+    return useSnapshot(String(options.db), 'read', async (snapshot) => {
       try {
         await (options.json === true ? printJson : printTable)(io, snapshot, sql)
         return 0
       } catch (error) {
-        if (error instanceof Stopped) throw error
-        throw new Stopped(configFailure(`The SQL cannot be run. ${error instanceof Error ? error.message : error}`))
+        if (error instanceof CommandError) throw error
+        throw new CommandError(
+          configFailure(`The SQL cannot be run. ${error instanceof Error ? error.message : error}`),
+        )
       }
     })
   },
 })
 
-const printJson = async (io: Io, { db }: Snapshot, sql: string): Promise<void> => {
+const printJson = async (io: CommandIo, { db }: Snapshot, sql: string): Promise<void> => {
   const { names, types, chunks } = await db.stream(sql)
   const heads = names.map((name, i) => `${i === 0 ? '' : ','}${JSON.stringify(name)}:`)
   const lineOf = (row: ReadonlyArray<DuckDBValue>) =>
-    `{${types.map((type, i) => `${heads[i]}${jsonCell(row[i] ?? null, type)}`).join('')}}\n`
+    `{${types.map((type, i) => `${heads[i]}${encodeJsonValue(row[i] ?? null, type)}`).join('')}}\n`
   for await (const rows of chunks) if (rows.length > 0) await io.print(rows.map(lineOf).join(''))
 }
 
-const printTable = async (io: Io, { db }: Snapshot, sql: string): Promise<void> => {
+const printTable = async (io: CommandIo, { db }: Snapshot, sql: string): Promise<void> => {
   const { names, types, chunks } = await db.stream(sql)
   const shown: Array<ReadonlyArray<string>> = []
   let total = 0
   for await (const rows of chunks) {
     total += rows.length
-    for (const row of rows.slice(0, shownRows - shown.length))
-      shown.push(types.map((type, i) => oneLine(textCell(row[i] ?? null, type))))
+    for (const row of rows.slice(0, maxRows - shown.length))
+      shown.push(types.map((type, i) => flattenText(encodeTextValue(row[i] ?? null, type))))
   }
-  await io.print(total === 0 ? 'No rows.\n' : columns(names, shown))
-  if (total > shown.length) io.warn(`${(total - shown.length).toLocaleString('en')} more rows; --json prints them all.`)
+  await io.print(total === 0 ? 'No rows.\n' : formatTable(names, shown))
+  if (total > shown.length)
+    io.printWarning(`${(total - shown.length).toLocaleString('en')} more rows; --json prints them all.`)
 }
 
-const oneLine = (text: string): string => {
+const flattenText = (text: string): string => {
   const flat = text.replaceAll(/\s+/g, ' ')
-  return flat.length > shownWidth ? `${flat.slice(0, shownWidth - 1)}…` : flat
+  return flat.length > maxValueWidth ? `${flat.slice(0, maxValueWidth - 1)}…` : flat
 }

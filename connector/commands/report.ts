@@ -1,11 +1,11 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
-import { command, misused, Stopped } from '../cdk/cli'
+import { CommandError, defineCommand, usageError } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import { readReport } from '../snapshot/report'
-import { page } from '../snapshot/report/page'
-import { dbOption, withSnapshot } from './db-option'
+import { renderReport } from '../snapshot/report/page'
+import { dbOption, useSnapshot } from './db-option'
 
-export const report = command({
+export const reportCommand = defineCommand({
   name: 'report',
   summary: 'Writes what a snapshot tells, and whether it may be trusted, as one HTML page.',
   options: {
@@ -22,25 +22,27 @@ export const report = command({
   run: async (io, { options }) => {
     const out = options.out?.toString()
     if (out === undefined && options.json !== true)
-      throw misused('Say with --out FILE where the page is to be written, or ask for --json.')
-    const made = await withSnapshot(String(options.db), 'read', (snapshot) => readReport(snapshot, Date.now()))
+      throw usageError('Say with --out FILE where the page is to be written, or ask for --json.')
+    const made = await useSnapshot(String(options.db), 'read', (snapshot) => readReport(snapshot, Date.now()))
     if (options.json === true) await io.print(`${JSON.stringify(made, null, 2)}\n`)
-    if (out !== undefined) await replace(out, page(made))
+    if (out !== undefined) await replaceFile(out, renderReport(made))
     if (out !== undefined && options.json !== true) await io.print(`${out} is written.\n`)
     for (const { name, explain } of made.health.checks.filter(({ ok }) => !ok))
-      io.warn(`The check "${name}" fails: ${explain} See feedback verify.`)
+      io.printWarning(`The check "${name}" fails: ${explain} See feedback verify.`)
     return 0
   },
 })
 
 /** Nobody who opens the page sees half of it. */
-const replace = async (path: string, text: string): Promise<void> => {
+const replaceFile = async (path: string, text: string): Promise<void> => {
   const half = `${path}.tmp`
   try {
     await writeFile(half, text)
     await rename(half, path)
   } catch (error) {
     await rm(half, { force: true })
-    throw new Stopped(configFailure(`${path} cannot be written. ${error instanceof Error ? error.message : error}`))
+    throw new CommandError(
+      configFailure(`${path} cannot be written. ${error instanceof Error ? error.message : error}`),
+    )
   }
 }

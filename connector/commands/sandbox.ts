@@ -1,40 +1,41 @@
 import { readFile } from 'node:fs/promises'
 import * as E from 'fp-ts/Either'
-import { command, type Given, misused, type Stopped } from '../cdk/cli'
-import { type Rule, readPlan } from '../sandbox/faults'
-import { faultHelp, flagOptions, readFlags } from '../sandbox/flags'
-import { operations } from '../sandbox/operations'
+import { type CommandError, defineCommand, type ParsedOptions, usageError } from '../cdk/cli'
+import { decodeFaultPlan, type FaultRule } from '../sandbox/faults'
+import { faultHelp, readSandboxFlags, sandboxFlagOptions } from '../sandbox/flags'
+import { operationNames } from '../sandbox/operations'
 import { startSandbox } from '../sandbox/start'
 
-const wrong = (what: string): Stopped => misused(`feedback sandbox: ${what}. See feedback sandbox --help.`)
+const sandboxUsageError = (what: string): CommandError =>
+  usageError(`feedback sandbox: ${what}. See feedback sandbox --help.`)
 
 /** The rules of the file that `--faults` names. */
-const plan = async ({ options }: Given): Promise<ReadonlyArray<Rule>> => {
+const loadFaultPlan = async ({ options }: ParsedOptions): Promise<ReadonlyArray<FaultRule>> => {
   const { faults } = options
   if (typeof faults !== 'string') return []
   const text = await readFile(faults, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw wrong(`--faults: ${faults} cannot be read (${error.code})`)
+    throw sandboxUsageError(`--faults: ${faults} cannot be read (${error.code})`)
   })
   const json = E.tryCatch(
     () => JSON.parse(text) as unknown,
     () => 'it is not JSON',
   )
-  const rules = E.isLeft(json) ? json : readPlan(json.right)
-  if (E.isLeft(rules)) throw wrong(`--faults: ${faults}: ${rules.left}`)
+  const rules = E.isLeft(json) ? json : decodeFaultPlan(json.right)
+  if (E.isLeft(rules)) throw sandboxUsageError(`--faults: ${faults}: ${rules.left}`)
   return rules.right
 }
 
-const stopped = (signal: AbortSignal): Promise<void> =>
+const waitForStop = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
-export const sandbox = command({
+export const sandboxCommand = defineCommand({
   name: 'sandbox',
   summary: 'Serves a Feedback Data Service of made-up reviews on this machine',
   options: {
-    ...flagOptions,
+    ...sandboxFlagOptions,
     faults: { type: 'string', value: 'FILE', help: 'a plan of faults, see below' },
   },
   notes: [
@@ -55,7 +56,7 @@ export const sandbox = command({
     'A plan of faults is a list of rules such as',
     '  [{"kind": "429", "operation": "exports", "requests": [3, 5], "retry_after": 2},',
     '   {"kind": "503", "share": 0.05}, {"kind": "clamp", "limit": 200, "from": 10, "to": 20}]',
-    `Operations are called ${operations.join(', ')}; exports stands for both exports.`,
+    `Operations are called ${operationNames.join(', ')}; exports stands for both exports.`,
     "`requests` counts the requests of the rule's operations (default all) from 1; or `share` of those `from` … `to`, at most",
     '`times`. The first rule that strikes wins. The kinds, with `retry_after`, `retry_after_date`, `delay_ms`, `limit`:',
     ...faultHelp,
@@ -66,9 +67,9 @@ export const sandbox = command({
     'feedback sandbox --grant guest=exportReviews --rate-limit 60 --latency 50-200',
   ],
   run: async (io, given) => {
-    const options = readFlags(given.options)
-    if (E.isLeft(options)) throw wrong(options.left)
-    const faults = [...(options.right.faults ?? []), ...(await plan(given))]
+    const options = readSandboxFlags(given.options)
+    if (E.isLeft(options)) throw sandboxUsageError(options.left)
+    const faults = [...(options.right.faults ?? []), ...(await loadFaultPlan(given))]
     const running = await startSandbox({ ...options.right, faults })
     await io.print(
       `${JSON.stringify({
@@ -79,7 +80,7 @@ export const sandbox = command({
         token_url: running.tokenUrl,
       })}\n`,
     )
-    await stopped(io.stop)
+    await waitForStop(io.stop)
     await running.close()
     return 0
   },

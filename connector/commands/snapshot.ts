@@ -1,11 +1,11 @@
-import { command, type Given, type Io, misused } from '../cdk/cli'
-import { exportParquet, type Partition, partitions } from '../snapshot/export-parquet'
-import { table } from '../sync'
-import { columns } from './columns'
-import { dbOption, historyOption, withSnapshot } from './db-option'
-import { catalogOption, loadExpected, takeIn } from './take-in'
+import { type CommandIo, defineCommand, type ParsedOptions, usageError } from '../cdk/cli'
+import { exportParquet, type ParquetPartition, partitionFormats } from '../snapshot/export-parquet'
+import { formatOutcomes } from '../sync'
+import { formatTable } from './columns'
+import { dbOption, historyOption, useSnapshot } from './db-option'
+import { catalogOption, ingestMessages, loadExpectedStreams } from './take-in'
 
-export const snapshot = command({
+export const snapshotCommand = defineCommand({
   name: 'snapshot',
   summary: 'Writes Airbyte or Singer messages into a DuckDB file, or the file as Parquet.',
   operands: '[FILE… | FOLDER]',
@@ -14,7 +14,11 @@ export const snapshot = command({
     catalog: catalogOption,
     history: historyOption,
     export: { type: 'string', value: 'parquet', help: 'Take in nothing; write each stream as Parquet into FOLDER' },
-    partition: { type: 'string', value: Object.keys(partitions).join('|'), help: 'With --export: a folder for each' },
+    partition: {
+      type: 'string',
+      value: Object.keys(partitionFormats).join('|'),
+      help: 'With --export: a folder for each',
+    },
     json: { type: 'boolean', help: 'Print the outcome as JSON' },
   },
   examples: [
@@ -27,31 +31,35 @@ export const snapshot = command({
     'Messages come from the files, each a run of its own, or from stdin; gzip is unpacked. Exit status: 0 all streams are complete, 1 one is not (what its states cover is kept).',
   run: async (io, given) => {
     const { options, positionals } = given
-    if (options.export !== undefined) return exportTo(io, given)
-    const expected = await loadExpected(options.catalog?.toString())
-    return withSnapshot(String(options.db), 'write', async (opened) => {
-      const outcomes = await takeIn(io, opened, { files: positionals, expected, history: options.history === true })
+    if (options.export !== undefined) return exportSnapshot(io, given)
+    const expected = await loadExpectedStreams(options.catalog?.toString())
+    return useSnapshot(String(options.db), 'write', async (opened) => {
+      const outcomes = await ingestMessages(io, opened, {
+        files: positionals,
+        expected,
+        history: options.history === true,
+      })
       if (options.json === true) await io.print(`${JSON.stringify(outcomes, null, 2)}\n`)
-      else io.warn(table(outcomes).trimEnd())
+      else io.printWarning(formatOutcomes(outcomes).trimEnd())
       return outcomes.every(({ status }) => status === 'complete') ? 0 : 1
     })
   },
 })
 
-const isPartition = (name: string): name is Partition => Object.hasOwn(partitions, name)
+const isPartition = (name: string): name is ParquetPartition => Object.hasOwn(partitionFormats, name)
 
-const exportTo = async (io: Io, { options, positionals }: Given): Promise<number> => {
+const exportSnapshot = async (io: CommandIo, { options, positionals }: ParsedOptions): Promise<number> => {
   const [folder, ...more] = positionals
   const partition = options.partition?.toString()
-  if (options.export !== 'parquet') throw misused('--export knows parquet only.')
-  if (folder === undefined || more.length > 0) throw misused('--export wants one folder to write to.')
+  if (options.export !== 'parquet') throw usageError('--export knows parquet only.')
+  if (folder === undefined || more.length > 0) throw usageError('--export wants one folder to write to.')
   if (partition !== undefined && !isPartition(partition))
-    throw misused(`--partition must be one of ${Object.keys(partitions).join(', ')}.`)
-  const exported = await withSnapshot(String(options.db), 'read', (opened) => exportParquet(opened, folder, partition))
+    throw usageError(`--partition must be one of ${Object.keys(partitionFormats).join(', ')}.`)
+  const exported = await useSnapshot(String(options.db), 'read', (opened) => exportParquet(opened, folder, partition))
   await io.print(
     options.json === true
       ? `${JSON.stringify(exported, null, 2)}\n`
-      : columns(
+      : formatTable(
           ['stream', 'rows', 'folder'],
           exported.map(({ stream, rows, folder: place }) => [stream, rows.toLocaleString('en'), place]),
         ),

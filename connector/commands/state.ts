@@ -1,14 +1,14 @@
 import { writeFile } from 'node:fs/promises'
-import { stateFile } from '../cdk/airbyte'
-import type { State } from '../cdk/catalog'
-import { command, type Given, type Io, misused, Stopped } from '../cdk/cli'
+import { formatStateFile } from '../cdk/airbyte'
+import type { SourceState } from '../cdk/catalog'
+import { CommandError, type CommandIo, defineCommand, type ParsedOptions, usageError } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
-import { loadState, orStop } from '../load'
-import { importState, stateTexts } from '../snapshot/state'
+import { getOrThrow, loadAirbyteState } from '../load'
+import { importState, listStateTexts } from '../snapshot/state'
 import { mergeStates } from '../streams/merge-states'
-import { dbOption, withSnapshot } from './db-option'
+import { dbOption, useSnapshot } from './db-option'
 
-export const state = command({
+export const stateCommand = defineCommand({
   name: 'state',
   summary: 'Takes the state out of a snapshot, puts one in, or merges those of a shared backfill.',
   operands: 'export|import|merge [FILE…]',
@@ -26,9 +26,10 @@ export const state = command({
     'Import replaces the states of the streams it names and leaves the others. Exit status: 0, or 1 if a file is wrong.',
   run: async (io, given) => {
     const [action, ...more] = given.positionals
-    const run = action !== undefined && (more.length === 0) === (action !== 'merge') ? actions.get(action) : undefined
+    const run =
+      action !== undefined && (more.length === 0) === (action !== 'merge') ? stateActions.get(action) : undefined
     if (run === undefined)
-      throw misused(
+      throw usageError(
         'feedback state wants one of export, import, or merge with the files to merge. See feedback state --help.',
       )
     await run(io, given)
@@ -36,44 +37,48 @@ export const state = command({
   },
 })
 
-const exportTo = async (io: Io, { options }: Given): Promise<void> => {
-  return put(io, options.out, stateFile(await withSnapshot(path(options), 'read', stateTexts)))
+const exportStates = async (io: CommandIo, { options }: ParsedOptions): Promise<void> => {
+  return writeOutput(
+    io,
+    options.out,
+    formatStateFile(await useSnapshot(requireDbPath(options), 'read', listStateTexts)),
+  )
 }
 
-const put = async (io: Io, out: Given['options'][string], text: string): Promise<void> => {
+const writeOutput = async (io: CommandIo, out: ParsedOptions['options'][string], text: string): Promise<void> => {
   if (out === undefined) return io.print(text)
   try {
     await writeFile(String(out), text)
   } catch (error) {
-    throw new Stopped(configFailure(`${out} cannot be written (${(error as NodeJS.ErrnoException).code}).`))
+    throw new CommandError(configFailure(`${out} cannot be written (${(error as NodeJS.ErrnoException).code}).`))
   }
 }
 
-const path = ({ db }: Given['options']): string => {
-  if (db === undefined) throw misused('feedback state: --db is missing. See feedback state --help.')
+const requireDbPath = ({ db }: ParsedOptions['options']): string => {
+  if (db === undefined) throw usageError('feedback state: --db is missing. See feedback state --help.')
   return String(db)
 }
 
-const mergeFrom = async (io: Io, { options, positionals: [, ...files] }: Given): Promise<void> => {
-  const states: State[] = []
-  for (const file of files) states.push(await loadState(file))
-  const merged = orStop(mergeStates(states))
-  return put(
+const mergeStateFiles = async (io: CommandIo, { options, positionals: [, ...files] }: ParsedOptions): Promise<void> => {
+  const states: SourceState[] = []
+  for (const file of files) states.push(await loadAirbyteState(file))
+  const merged = getOrThrow(mergeStates(states))
+  return writeOutput(
     io,
     options.out,
-    stateFile(Object.entries(merged).map(([stream, state]) => ({ stream, state: JSON.stringify(state) }))),
+    formatStateFile(Object.entries(merged).map(([stream, state]) => ({ stream, state: JSON.stringify(state) }))),
   )
 }
 
-const importFrom = async (io: Io, { options }: Given): Promise<void> => {
-  if (options.state === undefined) throw misused('feedback state import: --state is missing.')
-  const given = await loadState(String(options.state))
-  await withSnapshot(path(options), 'change', (snapshot) => importState(snapshot, given, Date.now()))
-  io.warn(`Imported the state of ${Object.keys(given).join(', ') || 'no stream'}.`)
+const importStates = async (io: CommandIo, { options }: ParsedOptions): Promise<void> => {
+  if (options.state === undefined) throw usageError('feedback state import: --state is missing.')
+  const given = await loadAirbyteState(String(options.state))
+  await useSnapshot(requireDbPath(options), 'change', (snapshot) => importState(snapshot, given, Date.now()))
+  io.printWarning(`Imported the state of ${Object.keys(given).join(', ') || 'no stream'}.`)
 }
 
-const actions: ReadonlyMap<string, (io: Io, given: Given) => Promise<void>> = new Map([
-  ['export', exportTo],
-  ['import', importFrom],
-  ['merge', mergeFrom],
+const stateActions: ReadonlyMap<string, (io: CommandIo, given: ParsedOptions) => Promise<void>> = new Map([
+  ['export', exportStates],
+  ['import', importStates],
+  ['merge', mergeStateFiles],
 ])

@@ -1,12 +1,12 @@
-import { command } from '../cdk/cli'
-import { configOption, loadConfig, orStop } from '../load'
-import { select } from '../streams'
-import { syncInto, table } from '../sync'
-import { wire } from '../wire'
+import { defineCommand } from '../cdk/cli'
+import { configOption, getOrThrow, loadSourceConfig } from '../load'
+import { selectStreams } from '../streams'
+import { formatOutcomes, syncSnapshot } from '../sync'
+import { createSource } from '../wire'
 import { selectOption } from './catalog'
 import { historyOption } from './db-option'
 
-export const sync = command({
+export const syncCommand = defineCommand({
   name: 'sync',
   summary: 'Reads what is new into a DuckDB file, from where the file stands.',
   options: {
@@ -25,17 +25,19 @@ export const sync = command({
   notes:
     'Exit status: 0 all streams are complete, 1 one is not (what was read is kept, the next run goes on from there).',
   run: async (io, { options }) => {
-    const config = await loadConfig(io, String(options.config))
-    const wired = orStop(wire(config))
-    const selected = orStop(select(wired.streams, options.select === undefined ? undefined : String(options.select)))
-    const { ending, outcomes } = await syncInto(io, wired, {
+    const config = await loadSourceConfig(io, String(options.config))
+    const wired = getOrThrow(createSource(config))
+    const selected = getOrThrow(
+      selectStreams(wired.streams, options.select === undefined ? undefined : String(options.select)),
+    )
+    const { ending, outcomes } = await syncSnapshot(io, wired, {
       path: String(options.db),
       streams: selected,
       history: options.history === true,
       syncMode: options['full-refresh'] === true ? 'full_refresh' : 'incremental',
     })
     await wired.close()
-    await io.print(options.json === true ? `${JSON.stringify(outcomes, null, 2)}\n` : table(outcomes))
+    await io.print(options.json === true ? `${JSON.stringify(outcomes, null, 2)}\n` : formatOutcomes(outcomes))
     return ending === 'complete' ? 0 : 1
   },
 })

@@ -1,17 +1,17 @@
 import type { CheckResult } from '../snapshot/verify'
-import { columns } from './columns'
+import { formatTable } from './columns'
 
 /** More are for programs, which read --json. */
-const shownExamples = 5
+const maxExamples = 5
 
 /** What verify prints for people: a table, and what failed below it; `explain`: every check with its SQL. */
-export const verifyReport = (results: ReadonlyArray<CheckResult>, explain: boolean): string => {
+export const formatVerifyReport = (results: ReadonlyArray<CheckResult>, explain: boolean): string => {
   const failed = results.filter(({ ok }) => !ok)
-  const table = columns(
+  const table = formatTable(
     ['check', 'result', 'found'],
     results.map((result) => [
       result.name,
-      verdictOf(result),
+      formatResult(result),
       result.failures === 0 ? '' : result.failures.toLocaleString('en'),
     ]),
   )
@@ -19,8 +19,8 @@ export const verifyReport = (results: ReadonlyArray<CheckResult>, explain: boole
     ({ name, explain: meaning, sql, failures, examples }) =>
       [
         `\n${name}: ${meaning}\n`,
-        ...examples.slice(0, shownExamples).map((example) => `  ${example}\n`),
-        failures > shownExamples ? `  and ${(failures - shownExamples).toLocaleString('en')} more\n` : '',
+        ...examples.slice(0, maxExamples).map((example) => `  ${example}\n`),
+        failures > maxExamples ? `  and ${(failures - maxExamples).toLocaleString('en')} more\n` : '',
         explain && sql !== undefined ? `${sql.replace(/^\n+/, '').trimEnd()}\n` : '',
       ].join(''),
   )
@@ -28,7 +28,7 @@ export const verifyReport = (results: ReadonlyArray<CheckResult>, explain: boole
   return `${table}${told.join('')}\n${verdict}\n`
 }
 
-const verdictOf = ({ ok, failures, sql }: CheckResult): string => {
+const formatResult = ({ ok, failures, sql }: CheckResult): string => {
   if (!ok) return 'FAILED'
   return sql === undefined ? 'nothing to check' : failures > 0 ? 'note' : 'ok'
 }

@@ -1,19 +1,19 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { command, type Io, misused, orTrouble, Stopped } from '../cdk/cli'
+import { CommandError, type CommandIo, defineCommand, usageError, withTroubleStatus } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
-import { configOption, loadConfig, orStop } from '../load'
-import { reviewIds } from '../review-ids'
-import { compareWith } from '../snapshot/compare'
-import { repairOf } from '../snapshot/repair'
+import { configOption, getOrThrow, loadSourceConfig } from '../load'
+import { createReviewService } from '../review-ids'
+import { compareReviews } from '../snapshot/compare'
+import { planRepair } from '../snapshot/repair'
 import type { Snapshot } from '../snapshot/snapshot'
-import { type CheckResult, verify as verifySnapshot } from '../snapshot/verify'
-import { deletedReviews } from '../streams/deleted-reviews'
-import { wire } from '../wire'
-import { dbOption, withSnapshot } from './db-option'
-import { verifyReport } from './verify-report'
+import { type CheckResult, verifySnapshot } from '../snapshot/verify'
+import { deletedReviewsStream } from '../streams/deleted-reviews'
+import { createSource } from '../wire'
+import { dbOption, useSnapshot } from './db-option'
+import { formatVerifyReport } from './verify-report'
 
-export const verify = command({
+export const verifyCommand = defineCommand({
   name: 'verify',
   summary: 'Checks that a snapshot is whole and says what is wrong with it.',
   options: {
@@ -37,15 +37,15 @@ export const verify = command({
   run: (io, { options }) => {
     const [config, repair] = [options.config?.toString(), options.repair?.toString()]
     if (repair !== undefined && config === undefined)
-      throw misused('feedback verify --repair wants --config too: only the service knows what is right.')
-    return orTrouble(() =>
-      withSnapshot(String(options.db), 'read', async (snapshot) => {
+      throw usageError('feedback verify --repair wants --config too: only the service knows what is right.')
+    return withTroubleStatus(() =>
+      useSnapshot(String(options.db), 'read', async (snapshot) => {
         const own = await verifySnapshot(snapshot)
-        const results = config === undefined ? own : [...own, ...(await compare(io, snapshot, config))]
+        const results = config === undefined ? own : [...own, ...(await compareWithService(io, snapshot, config))]
         await io.print(
           options.json === true
             ? `${JSON.stringify(results, null, 2)}\n`
-            : verifyReport(results, options.explain === true),
+            : formatVerifyReport(results, options.explain === true),
         )
         if (repair !== undefined && config !== undefined) await writeRepair(io, snapshot, repair, config)
         return results.every(({ ok }) => ok) ? 0 : 1
@@ -54,36 +54,40 @@ export const verify = command({
   },
 })
 
-const compare = async (io: Io, snapshot: Snapshot, path: string): Promise<ReadonlyArray<CheckResult>> => {
-  const wired = orStop(wire(await loadConfig(io, path)))
+const compareWithService = async (
+  io: CommandIo,
+  snapshot: Snapshot,
+  path: string,
+): Promise<ReadonlyArray<CheckResult>> => {
+  const wired = getOrThrow(createSource(await loadSourceConfig(io, path)))
   try {
-    return await compareWith(snapshot, reviewIds(wired.source))
+    return await compareReviews(snapshot, createReviewService(wired.source))
   } finally {
     await wired.close()
   }
 }
 
 /** Writes the files that heal, and says how to use them. */
-const writeRepair = async (io: Io, snapshot: Snapshot, folder: string, config: string): Promise<void> => {
+const writeRepair = async (io: CommandIo, snapshot: Snapshot, folder: string, config: string): Promise<void> => {
   const { path } = snapshot.db
-  const { name, schema, primaryKey, cursor } = deletedReviews
-  const { state, messages } = await repairOf(
+  const { name, schema, primaryKey, cursor } = deletedReviewsStream
+  const { state, messages } = await planRepair(
     snapshot,
     { name, schema, primaryKey, cursor, syncMode: 'incremental' },
     Date.now(),
   )
-  if (state === undefined && messages === undefined) return io.warn('There is nothing to repair.')
+  if (state === undefined && messages === undefined) return io.printWarning('There is nothing to repair.')
   const files = { messages: join(folder, 'messages.jsonl'), state: join(folder, 'state.json') }
   try {
     await mkdir(folder, { recursive: true })
     if (messages !== undefined) await writeFile(files.messages, messages)
     if (state !== undefined) await writeFile(files.state, state)
   } catch (error) {
-    throw new Stopped(configFailure(`${folder} cannot be written to (${(error as NodeJS.ErrnoException).code}).`))
+    throw new CommandError(configFailure(`${folder} cannot be written to (${(error as NodeJS.ErrnoException).code}).`))
   }
-  io.warn('To repair it:')
-  if (messages !== undefined) io.warn(`  feedback snapshot --db ${path} ${files.messages}`)
+  io.printWarning('To repair it:')
+  if (messages !== undefined) io.printWarning(`  feedback snapshot --db ${path} ${files.messages}`)
   if (state === undefined) return
-  io.warn(`  feedback state import --db ${path} --state ${files.state}`)
-  io.warn(`  feedback sync --config ${config} --db ${path}`)
+  io.printWarning(`  feedback state import --db ${path} --state ${files.state}`)
+  io.printWarning(`  feedback sync --config ${config} --db ${path}`)
 }

@@ -1,9 +1,9 @@
 import { toInstant } from '../api/model/scalar'
 import type { Database } from '../snapshot/database'
-import { arrive } from './arrive'
-import { sentenceFor, wordsOf } from './generate'
-import { patched } from './patched'
-import { answers } from './phrases'
+import { addReviews } from './arrive'
+import { phraseForRating, wordCount } from './generate'
+import { patchOriginal } from './patched'
+import { operatorAnswers } from './phrases'
 
 /** How many reviews change, are deleted, arrive and come back from the deleted ones in one step. */
 export type Churn = {
@@ -13,47 +13,47 @@ export type Churn = {
   readonly restore: number
 }
 
-export const quiet: Churn = { change: 0, delete: 0, add: 0, restore: 0 }
+export const noChurn: Churn = { change: 0, delete: 0, add: 0, restore: 0 }
 
-const chosen = (count: number, nonce: number): string =>
+const selectReviewIds = (count: number, nonce: number): string =>
   `(SELECT id FROM review ORDER BY hash(id + ${nonce * 104729}) LIMIT ${count})`
 
 /** Half of the changed reviews are rewritten, others get their task closed, a task, or an answer. */
-const change = (count: number, nonce: number, now: number): string => `
+const changeReviews = (count: number, nonce: number, now: number): string => `
 UPDATE review SET modified = epoch_ms(${now}),
-  original = ${patched(`'{"modifiedTime":"${toInstant(now)}","rating":' || CASE WHEN kind < 4 THEN stars ELSE coalesce(rating, 0) END || '}'`)},
+  original = ${patchOriginal(`'{"modifiedTime":"${toInstant(now)}","rating":' || CASE WHEN kind < 4 THEN stars ELSE coalesce(rating, 0) END || '}'`)},
   rating = CASE WHEN kind < 4 THEN stars ELSE rating END,
   first_phrase = CASE WHEN kind < 4 THEN one ELSE first_phrase END,
   second_phrase = CASE WHEN kind < 4 THEN NULL ELSE second_phrase END,
   third_phrase = CASE WHEN kind < 4 THEN NULL ELSE third_phrase END,
-  words = CASE WHEN kind < 4 THEN ${wordsOf('one')} ELSE words END,
+  words = CASE WHEN kind < 4 THEN ${wordCount('one')} ELSE words END,
   liability = CASE WHEN kind < 4 THEN NULL ELSE liability END,
   task_status = CASE WHEN kind BETWEEN 4 AND 5 THEN CASE WHEN task_id IS NULL THEN 'pending' ELSE 'completed' END ELSE task_status END,
   task_owner = CASE WHEN kind BETWEEN 4 AND 5 THEN coalesce(task_owner, roll % 40) ELSE task_owner END,
   task_id = CASE WHEN kind BETWEEN 4 AND 5 THEN coalesce(task_id, ${now} + roll % 1000) ELSE task_id END,
-  answer = CASE WHEN kind > 5 THEN roll % ${answers.length} ELSE answer END,
+  answer = CASE WHEN kind > 5 THEN roll % ${operatorAnswers.length} ELSE answer END,
   answered = CASE WHEN kind > 5 THEN epoch_ms(${now}) ELSE answered END
 FROM (
-  SELECT id AS picked, roll, roll % 8 AS kind, stars, ${sentenceFor('stars', 'roll')} AS one
-  FROM (SELECT id, (hash(id * 3 + ${nonce}) % 1000003)::BIGINT AS roll, 1 + (hash(id * 5 + ${nonce}) % 5)::BIGINT AS stars FROM ${chosen(count, nonce)})
+  SELECT id AS picked, roll, roll % 8 AS kind, stars, ${phraseForRating('stars', 'roll')} AS one
+  FROM (SELECT id, (hash(id * 3 + ${nonce}) % 1000003)::BIGINT AS roll, 1 + (hash(id * 5 + ${nonce}) % 5)::BIGINT AS stars FROM ${selectReviewIds(count, nonce)})
 ) WHERE id = picked`
 
-const remove = (count: number, nonce: number, now: number): string => `
-INSERT INTO buried SELECT * FROM review WHERE id IN ${chosen(count, nonce + 1)};
-INSERT INTO deleted SELECT id, source_id, epoch_ms(${now}) FROM review WHERE id IN ${chosen(count, nonce + 1)};
-DELETE FROM review WHERE id IN ${chosen(count, nonce + 1)}`
+const deleteReviews = (count: number, nonce: number, now: number): string => `
+INSERT INTO buried SELECT * FROM review WHERE id IN ${selectReviewIds(count, nonce + 1)};
+INSERT INTO deleted SELECT id, source_id, epoch_ms(${now}) FROM review WHERE id IN ${selectReviewIds(count, nonce + 1)};
+DELETE FROM review WHERE id IN ${selectReviewIds(count, nonce + 1)}`
 
 /** A review that a source shows again is modified by that; its deletion stays told. */
-const restore = (count: number, nonce: number, now: number): string => `
+const restoreReviews = (count: number, nonce: number, now: number): string => `
 CREATE OR REPLACE TEMP TABLE risen AS SELECT id FROM buried ORDER BY hash(id + ${nonce * 15485863}) LIMIT ${count};
-INSERT INTO review SELECT * REPLACE (epoch_ms(${now}) AS modified, ${patched(`'{"modifiedTime":"${toInstant(now)}"}'`)} AS original)
+INSERT INTO review SELECT * REPLACE (epoch_ms(${now}) AS modified, ${patchOriginal(`'{"modifiedTime":"${toInstant(now)}"}'`)} AS original)
   FROM buried WHERE id IN (SELECT id FROM risen);
 DELETE FROM buried WHERE id IN (SELECT id FROM risen)`
 
 /** One step of life at the time `now`; the same `nonce` on the same data does the same. */
-export const churn = async (database: Database, step: Churn, nonce: number, now: number): Promise<void> => {
-  if (step.change > 0) await database.run(change(step.change, nonce, now))
-  if (step.delete > 0) await database.run(remove(step.delete, nonce, now))
-  if (step.restore > 0) await database.run(restore(step.restore, nonce, now))
-  if (step.add > 0) await arrive(database, step.add, now)
+export const applyChurn = async (database: Database, step: Churn, nonce: number, now: number): Promise<void> => {
+  if (step.change > 0) await database.run(changeReviews(step.change, nonce, now))
+  if (step.delete > 0) await database.run(deleteReviews(step.delete, nonce, now))
+  if (step.restore > 0) await database.run(restoreReviews(step.restore, nonce, now))
+  if (step.add > 0) await addReviews(database, step.add, now)
 }

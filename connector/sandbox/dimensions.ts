@@ -1,31 +1,32 @@
-import { type Database, literal } from '../snapshot/database'
-import { brands, firstNames, kinds, lastNames, regions, sources, towns } from './names'
+import { type Database, quoteLiteral } from '../snapshot/database'
+import { brandNames, firstNames, lastNames, locationKinds, regionNames, reviewSources, townNames } from './names'
 
-export type Extent = { readonly locations: number; readonly providers: number }
+export type DimensionCounts = { readonly locations: number; readonly providers: number }
 
-type Field = string | number | boolean
+type DimensionValue = string | number | boolean
 
-const rows = (table: string, values: ReadonlyArray<ReadonlyArray<Field | null>>): string =>
+const insertRows = (table: string, values: ReadonlyArray<ReadonlyArray<DimensionValue | null>>): string =>
   values.length === 0
     ? ''
     : `INSERT INTO ${table} VALUES ${values
         .map(
-          (row) => `(${row.map((field) => (typeof field === 'string' ? literal(field) : String(field))).join(', ')})`,
+          (row) =>
+            `(${row.map((field) => (typeof field === 'string' ? quoteLiteral(field) : String(field))).join(', ')})`,
         )
         .join(', ')};`
 
-const at = <A>(list: ReadonlyArray<A>, index: number): A => {
+const itemAt = <A>(list: ReadonlyArray<A>, index: number): A => {
   const item = list[index % list.length]
   if (item === undefined) throw new Error('nothing to choose from')
   return item
 }
 
-const numbers = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, index) => index)
+const indexRange = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, index) => index)
 
-const location = (n: number): ReadonlyArray<Field | null> => {
-  const [kind, avatarType] = at(kinds, n + Math.floor(n / towns.length))
-  const round = Math.floor(n / (towns.length * kinds.length))
-  const name = `${at(towns, n)} ${kind}${round === 0 ? '' : ` ${round + 1}`}`
+const locationValues = (n: number): ReadonlyArray<DimensionValue | null> => {
+  const [kind, avatarType] = itemAt(locationKinds, n + Math.floor(n / townNames.length))
+  const round = Math.floor(n / (townNames.length * locationKinds.length))
+  const name = `${itemAt(townNames, n)} ${kind}${round === 0 ? '' : ` ${round + 1}`}`
   return [
     1001 + n,
     `LOC-${1001 + n}`,
@@ -34,37 +35,37 @@ const location = (n: number): ReadonlyArray<Field | null> => {
     true,
     80_001 + n,
     avatarType,
-    10 + (n % regions.length),
-    60 + (n % brands.length),
+    10 + (n % regionNames.length),
+    60 + (n % brandNames.length),
     null,
   ]
 }
 
-const provider = (n: number): ReadonlyArray<Field> => [
+const providerValues = (n: number): ReadonlyArray<DimensionValue> => [
   500_001 + n,
-  `${at(firstNames, n)} ${at(lastNames, n * 7 + Math.floor(n / firstNames.length))}, ${n % 5 === 0 ? 'NP' : 'MD'}`,
+  `${itemAt(firstNames, n)} ${itemAt(lastNames, n * 7 + Math.floor(n / firstNames.length))}, ${n % 5 === 0 ? 'NP' : 'MD'}`,
   String(1_234_567_893 + n * 101),
 ]
 
 /** What does not depend on the extent. */
-export const seedFixed = (database: Database): Promise<void> =>
+export const seedConstants = (database: Database): Promise<void> =>
   database.run(
     [
-      rows('source', sources),
-      rows(
+      insertRows('source', reviewSources),
+      insertRows(
         'region',
-        regions.map((name, n) => [10 + n, name]),
+        regionNames.map((name, n) => [10 + n, name]),
       ),
-      rows(
+      insertRows(
         'brand',
-        brands.map((name, n) => [60 + n, name]),
+        brandNames.map((name, n) => [60 + n, name]),
       ),
     ].join('\n'),
   )
 
 /** The locations and providers that reviews are about: always the same for the same extent. */
-export const seedDimensions = async (database: Database, extent: Extent): Promise<void> => {
-  await seedFixed(database)
-  await database.run(rows('location', numbers(extent.locations).map(location)))
-  await database.run(rows('provider', numbers(extent.providers).map(provider)))
+export const seedDimensions = async (database: Database, extent: DimensionCounts): Promise<void> => {
+  await seedConstants(database)
+  await database.run(insertRows('location', indexRange(extent.locations).map(locationValues)))
+  await database.run(insertRows('provider', indexRange(extent.providers).map(providerValues)))
 }

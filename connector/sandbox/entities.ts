@@ -1,25 +1,25 @@
-import type { Cells, Database } from '../snapshot/database'
+import type { Database, RowValues } from '../snapshot/database'
 
 /** The three identifier families of the transparency operations. */
-export type Asked = {
+export type RequestedIds = {
   readonly personId?: ReadonlyArray<string>
   readonly locationId?: ReadonlyArray<string>
   readonly entityId?: ReadonlyArray<string>
 }
 
 /** An entity that somebody asked for; `reviews` is the condition that picks its reviews. */
-export type Found = {
+export type RequestedEntity = {
   /** As it was asked for. */
   readonly id: string
   /** Of the service's own. */
-  readonly number: number
+  readonly serviceId: number
   readonly name: string
-  readonly person: boolean
-  readonly reviews: string
+  readonly isPerson: boolean
+  readonly reviewCondition: string
 }
 
 /** How each family is looked up: a person by id or npi, a location by id or code, a roll-up by id. */
-const families = {
+const idFamilies = {
   personId: {
     table: 'provider',
     keys: `id::VARCHAR = $id OR npi = $id`,
@@ -37,27 +37,31 @@ const families = {
   },
 } as const
 
-const names = ['personId', 'locationId', 'entityId'] as const
+const familyNames = ['personId', 'locationId', 'entityId'] as const
 
-export const countOf = (asked: Asked): number => names.reduce((sum, name) => sum + (asked[name]?.length ?? 0), 0)
+export const countIds = (asked: RequestedIds): number =>
+  familyNames.reduce((sum, name) => sum + (asked[name]?.length ?? 0), 0)
 
 /** The entities that exist among those asked for, in that order; each id answers as it was asked for. */
-export const findEntities = async (database: Database, asked: Asked): Promise<ReadonlyArray<Found>> => {
-  const found: Array<Found> = []
-  for (const name of names)
+export const findEntities = async (
+  database: Database,
+  asked: RequestedIds,
+): Promise<ReadonlyArray<RequestedEntity>> => {
+  const found: Array<RequestedEntity> = []
+  for (const name of familyNames)
     for (const id of asked[name] ?? []) {
-      const { table, keys, reviews } = families[name]
-      const [row]: ReadonlyArray<Cells | undefined> = await database.query(
+      const { table, keys, reviews } = idFamilies[name]
+      const [row]: ReadonlyArray<RowValues | undefined> = await database.query(
         `SELECT id::VARCHAR AS id, name FROM ${table} WHERE ${keys}`,
         { id },
       )
       if (row !== undefined)
         found.push({
           id,
-          number: Number(row.id),
+          serviceId: Number(row.id),
           name: String(row.name),
-          person: name === 'personId',
-          reviews: reviews(String(row.id)),
+          isPerson: name === 'personId',
+          reviewCondition: reviews(String(row.id)),
         })
     }
   return found

@@ -1,9 +1,9 @@
 /** In which order an export is served; none is promised by the service. `ties`: a new random order among equal times at every request. */
-export const orders = ['modified_asc', 'modified_desc', 'id', 'ties'] as const
-export type Order = (typeof orders)[number]
+export const exportOrders = ['modified_asc', 'modified_desc', 'id', 'ties'] as const
+export type ExportOrder = (typeof exportOrders)[number]
 
 /** The order as SQL; `nonce` changes with every request. */
-export const orderBy = (order: Order, nonce: number): string =>
+export const orderClause = (order: ExportOrder, nonce: number): string =>
   ({
     modified_asc: 'modified, id',
     modified_desc: 'modified DESC, id DESC',

@@ -2,30 +2,30 @@ import * as E from 'fp-ts/Either'
 import type { ApiError } from '../api/error'
 import type { DeletedExportRequest, ExportFilter, ExportRequest } from '../api/model/export'
 import { toInstant } from '../api/model/scalar'
-import type { Answer } from '../api/route'
+import type { RawResponse } from '../api/route'
 import type { Database } from '../snapshot/database'
-import type { Order } from './export-orders'
-import type { Ordering } from './ordering'
-import { badRequest } from './refusals'
-import { reviewRows } from './review-rows'
+import type { ExportOrder } from './export-orders'
+import type { SelectionCache } from './ordering'
+import { badRequestError } from './refusals'
+import { readReviewRows } from './review-rows'
 import { reviewText } from './review-text'
 
-export type Served = {
+export type ExportContext = {
   readonly clientId: string
-  readonly order: Order
+  readonly order: ExportOrder
   /** The service's clock, milliseconds. */
   readonly now: number
   /** Differs at every request. */
   readonly nonce: number
-  readonly ordering: Ordering
+  readonly selections: SelectionCache
 }
 
-const pattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const instantPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const isInstant = (time: string): boolean =>
-  pattern.test(time) && !Number.isNaN(Date.parse(time)) && new Date(time).toISOString() === time
+  instantPattern.test(time) && !Number.isNaN(Date.parse(time)) && new Date(time).toISOString() === time
 
 /** What is wrong with a request for an export, if anything (operations 6 and 7). */
-const wrong = (request: ExportRequest): string | undefined => {
+const findRequestProblem = (request: ExportRequest): string | undefined => {
   const times = (['modifiedTimeFrom', 'mentionTimeAfter', 'mentionTimeBefore'] as const).filter((name) => {
     const time = request[name]
     return time !== undefined && !isInstant(time)
@@ -38,45 +38,45 @@ const wrong = (request: ExportRequest): string | undefined => {
   return unknown.length > 0 ? 'additionalFields: expected brand, visitRecordId' : undefined
 }
 
-const window = (request: ExportRequest): { readonly offset: number; readonly limit: number } => ({
+const pageRange = (request: ExportRequest): { readonly offset: number; readonly limit: number } => ({
   offset: request.offset ?? 0,
   limit: request.limit ?? 1000,
 })
 
 /** Times are after and before, never at (operation 6); all are plain numbers by now. */
-const conditions = (request: ExportRequest): string =>
+const exportCondition = (request: ExportRequest): string =>
   [
-    `modified > ${timestamp(request.modifiedTimeFrom)}`,
+    `modified > ${timestampLiteral(request.modifiedTimeFrom)}`,
     ...(request.sources === undefined || request.sources.length === 0
       ? []
       : [`source_id IN (${request.sources.join(', ')})`]),
-    ...(request.mentionTimeAfter === undefined ? [] : [`mention > ${timestamp(request.mentionTimeAfter)}`]),
-    ...(request.mentionTimeBefore === undefined ? [] : [`mention < ${timestamp(request.mentionTimeBefore)}`]),
+    ...(request.mentionTimeAfter === undefined ? [] : [`mention > ${timestampLiteral(request.mentionTimeAfter)}`]),
+    ...(request.mentionTimeBefore === undefined ? [] : [`mention < ${timestampLiteral(request.mentionTimeBefore)}`]),
   ].join(' AND ')
 
-const timestamp = (time: string): string => `epoch_ms(${Date.parse(time)})`
+const timestampLiteral = (time: string): string => `epoch_ms(${Date.parse(time)})`
 
 /** A page of operation 6, or why the request is refused; the filter echo says the defaults of what was not asked. */
-export const exportReviews = async (
+export const serveReviewExport = async (
   database: Database,
-  { clientId, order, now, nonce, ordering }: Served,
+  { clientId, order, now, nonce, selections }: ExportContext,
   request: ExportRequest,
-): Promise<E.Either<ApiError, Answer>> => {
-  const fault = wrong(request)
-  if (fault !== undefined) return E.left(badRequest(fault))
-  const { offset, limit } = window(request)
-  const where = conditions(request)
-  const rows = await ordering.slice({ table: 'review', where, order, offset, limit, nonce })
+): Promise<E.Either<ApiError, RawResponse>> => {
+  const fault = findRequestProblem(request)
+  if (fault !== undefined) return E.left(badRequestError(fault))
+  const { offset, limit } = pageRange(request)
+  const where = exportCondition(request)
+  const rows = await selections.readSlice({ table: 'review', where, order, offset, limit, nonce })
   const additionalFields = request.additionalFields ?? []
-  const texts = await textsOf(
+  const texts = await readReviewTexts(
     database,
     rows.map(({ id }) => id),
     additionalFields,
   )
   return E.right(
-    answer(texts, {
+    exportAnswer(texts, {
       clientId,
-      sources: await sourcesOf(database, request.sources),
+      sources: await listSourceIds(database, request.sources),
       modifiedTimeFrom: request.modifiedTimeFrom,
       mentionTimeAfter: request.mentionTimeAfter ?? toInstant(0),
       mentionTimeBefore: request.mentionTimeBefore ?? toInstant(now),
@@ -89,11 +89,11 @@ export const exportReviews = async (
 }
 
 /** A page of operation 7, or why the request is refused. */
-export const exportDeletedReviews = async (
+export const serveDeletedExport = async (
   database: Database,
-  { clientId, order, nonce, ordering }: Served,
+  { clientId, order, nonce, selections }: ExportContext,
   { modifiedTimeFrom, sources: asked, ...page }: DeletedExportRequest,
-): Promise<E.Either<ApiError, Answer>> => {
+): Promise<E.Either<ApiError, RawResponse>> => {
   // Attributes that the operation does not have mean nothing, whatever they hold.
   const request = {
     modifiedTimeFrom,
@@ -101,14 +101,14 @@ export const exportDeletedReviews = async (
     ...(page.offset === undefined ? {} : { offset: page.offset }),
     ...(page.limit === undefined ? {} : { limit: page.limit }),
   }
-  const fault = wrong(request)
-  if (fault !== undefined) return E.left(badRequest(fault))
-  const { offset, limit } = window(request)
-  const where = conditions(request)
-  const rows = await ordering.slice({ table: 'deleted', where, order, offset, limit, nonce })
-  const sources = await sourcesOf(database, asked)
+  const fault = findRequestProblem(request)
+  if (fault !== undefined) return E.left(badRequestError(fault))
+  const { offset, limit } = pageRange(request)
+  const where = exportCondition(request)
+  const rows = await selections.readSlice({ table: 'deleted', where, order, offset, limit, nonce })
+  const sources = await listSourceIds(database, asked)
   return E.right(
-    answer(
+    exportAnswer(
       rows.map(({ id, modified }) => `{"id":${id},"modifiedTime":"${toInstant(modified)}"}`),
       { clientId, sources, modifiedTimeFrom, offset, limit },
     ),
@@ -116,19 +116,19 @@ export const exportDeletedReviews = async (
 }
 
 /** The texts of these reviews, in their order. */
-const textsOf = async (
+const readReviewTexts = async (
   database: Database,
   ids: ReadonlyArray<string>,
   additionalFields: ReadonlyArray<string>,
 ): Promise<ReadonlyArray<string>> => {
   if (ids.length === 0) return []
   // Constants in the list let DuckDB go through the index.
-  const rows = await reviewRows(database, `WHERE r.id IN (${ids.join(', ')})`)
+  const rows = await readReviewRows(database, `WHERE r.id IN (${ids.join(', ')})`)
   const texts = new Map(rows.map((row) => [row.id, reviewText(row, additionalFields)]))
   return ids.flatMap((id) => texts.get(id) ?? [])
 }
 
-const sourcesOf = async (
+const listSourceIds = async (
   database: Database,
   asked: ReadonlyArray<number> | undefined,
 ): Promise<ReadonlyArray<number>> =>
@@ -136,6 +136,6 @@ const sourcesOf = async (
     ? asked
     : (await database.query('SELECT id FROM source ORDER BY id')).map(({ id }) => Number(id))
 
-const answer = (reviews: ReadonlyArray<string>, filter: ExportFilter): Answer => ({
+const exportAnswer = (reviews: ReadonlyArray<string>, filter: ExportFilter): RawResponse => ({
   body: Buffer.from(`{"reviews":[${reviews.join(',')}],"filter":${JSON.stringify(filter)}}`),
 })

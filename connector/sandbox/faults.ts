@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import { toDecodeError } from '../api/route'
-import { exportOperations, isOperation, type Operation, operations } from './operations'
+import { exportOperations, isOperationName, type OperationName, operationNames } from './operations'
 
 /** What may go wrong with one request, and what it is. */
 export const faultKinds = {
@@ -38,13 +38,13 @@ export type Fault = {
   readonly kind: FaultKind
   readonly retryAfter: number | undefined
   readonly retryAfterDate: boolean
-  readonly delay: number
+  readonly delayMs: number
   readonly limit: number
 }
 
 /** Which requests a fault strikes: numbers count the requests of its operations from 1. */
-export type Rule = Fault & {
-  readonly operations: ReadonlyArray<Operation>
+export type FaultRule = Fault & {
+  readonly operations: ReadonlyArray<OperationName>
   readonly requests: ReadonlyArray<number> | undefined
   readonly from: number
   readonly to: number
@@ -52,7 +52,7 @@ export type Rule = Fault & {
   readonly times: number
 }
 
-const PlanRule = t.intersection([
+const RuleCodec = t.intersection([
   t.type({ kind: t.string }),
   t.partial({
     operation: t.union([t.string, t.readonlyArray(t.string)]),
@@ -67,16 +67,16 @@ const PlanRule = t.intersection([
     limit: t.number,
   }),
 ])
-const known = ['kind', ...Object.keys(PlanRule.types[1].props)]
+const ruleKeys = ['kind', ...Object.keys(RuleCodec.types[1].props)]
 
-const operationsOf = (names: ReadonlyArray<string>): E.Either<string, ReadonlyArray<Operation>> => {
-  const wrong = names.find((name) => name !== 'exports' && !isOperation(name))
+const decodeOperations = (names: ReadonlyArray<string>): E.Either<string, ReadonlyArray<OperationName>> => {
+  const wrong = names.find((name) => name !== 'exports' && !isOperationName(name))
   return wrong === undefined
-    ? E.right(names.flatMap((name) => (name === 'exports' ? exportOperations : isOperation(name) ? [name] : [])))
-    : E.left(`operation "${wrong}" is none of exports, ${operations.join(', ')}`)
+    ? E.right(names.flatMap((name) => (name === 'exports' ? exportOperations : isOperationName(name) ? [name] : [])))
+    : E.left(`operation "${wrong}" is none of exports, ${operationNames.join(', ')}`)
 }
 
-const bounds = {
+const ruleBounds = {
   from: [1, 1e9],
   to: [1, 1e9],
   share: [0, 1],
@@ -86,30 +86,30 @@ const bounds = {
   limit: [1, 1000],
 } as const
 
-const outside = (rule: t.TypeOf<typeof PlanRule>): string | undefined => {
+const findBoundsProblem = (rule: t.TypeOf<typeof RuleCodec>): string | undefined => {
   if (rule.requests?.some((request) => !Number.isInteger(request) || request < 1) === true)
     return 'requests: expected whole numbers from 1 on'
-  const name = (Object.keys(bounds) as ReadonlyArray<keyof typeof bounds>).find((key) => {
+  const name = (Object.keys(ruleBounds) as ReadonlyArray<keyof typeof ruleBounds>).find((key) => {
     const value = rule[key]
-    return value !== undefined && !(value >= bounds[key][0] && value <= bounds[key][1])
+    return value !== undefined && !(value >= ruleBounds[key][0] && value <= ruleBounds[key][1])
   })
-  return name === undefined ? undefined : `${name}: expected ${bounds[name].join(' to ')}`
+  return name === undefined ? undefined : `${name}: expected ${ruleBounds[name].join(' to ')}`
 }
 
-const readRule = (value: unknown): E.Either<string, Rule> => {
-  const decoded = PlanRule.decode(value)
+const decodeRule = (value: unknown): E.Either<string, FaultRule> => {
+  const decoded = RuleCodec.decode(value)
   if (E.isLeft(decoded)) {
     const { path, message } = toDecodeError(decoded.left)
     return E.left(`${path}: ${message}`)
   }
   const rule = decoded.right
-  const strange = Object.keys(rule).find((key) => !known.includes(key))
-  if (strange !== undefined) return E.left(`"${strange}" is none of ${known.join(', ')}`)
-  const fault = outside(rule)
+  const strange = Object.keys(rule).find((key) => !ruleKeys.includes(key))
+  if (strange !== undefined) return E.left(`"${strange}" is none of ${ruleKeys.join(', ')}`)
+  const fault = findBoundsProblem(rule)
   if (fault !== undefined) return E.left(fault)
   const { kind } = rule
   if (!isFaultKind(kind)) return E.left(`kind "${kind}" is none of ${Object.keys(faultKinds).join(', ')}`)
-  return E.map((asked: ReadonlyArray<Operation>) => ({
+  return E.map((asked: ReadonlyArray<OperationName>) => ({
     kind,
     operations: asked,
     requests: rule.requests,
@@ -119,17 +119,17 @@ const readRule = (value: unknown): E.Either<string, Rule> => {
     times: rule.times ?? Number.POSITIVE_INFINITY,
     retryAfter: rule.retry_after ?? (kind === '429' ? 1 : undefined),
     retryAfterDate: rule.retry_after_date ?? false,
-    delay: rule.delay_ms ?? 1000,
+    delayMs: rule.delay_ms ?? 1000,
     limit: rule.limit ?? 50,
-  }))(operationsOf([rule.operation ?? operations].flat()))
+  }))(decodeOperations([rule.operation ?? operationNames].flat()))
 }
 
 /** The rules of a plan: a list of objects; answers which is wrong and what would be right. */
-export const readPlan = (value: unknown): E.Either<string, ReadonlyArray<Rule>> => {
+export const decodeFaultPlan = (value: unknown): E.Either<string, ReadonlyArray<FaultRule>> => {
   if (!Array.isArray(value)) return E.left('a plan is a list of rules such as {"kind": "429", "requests": [3]}')
-  const rules: Array<Rule> = []
+  const rules: Array<FaultRule> = []
   for (const [index, item] of value.entries()) {
-    const rule = readRule(item)
+    const rule = decodeRule(item)
     if (E.isLeft(rule)) return E.left(`rule ${index + 1}: ${rule.left}`)
     rules.push(rule.right)
   }
@@ -137,8 +137,8 @@ export const readPlan = (value: unknown): E.Either<string, ReadonlyArray<Rule>> 
 }
 
 /** Reads `3=429,5=reset`: the numbered requests of the two exports, each struck once. */
-export const readFaults = (text: string): E.Either<string, ReadonlyArray<Rule>> =>
-  readPlan(
+export const parseFaultList = (text: string): E.Either<string, ReadonlyArray<FaultRule>> =>
+  decodeFaultPlan(
     text
       .split(',')
       .filter((item) => item.trim() !== '')

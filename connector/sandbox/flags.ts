@@ -1,52 +1,54 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import type { Option } from '../cdk/cli'
-import { orders } from './export-orders'
-import { faultKinds, readFaults } from './faults'
-import { isOperation, type Operation, operations } from './operations'
+import type { CommandOption } from '../cdk/cli'
+import { exportOrders } from './export-orders'
+import { faultKinds, parseFaultList } from './faults'
+import { isOperationName, type OperationName, operationNames } from './operations'
 import type { SandboxOptions } from './start'
 
 /** An option of the command line: what it says, and what it means; a text it cannot read is answered by what would be right. */
-type Flag = {
+type SandboxFlag = {
   readonly value: string
   readonly help: string
   readonly read: (text: string) => E.Either<string, SandboxOptions>
 }
 
-const whole =
-  (least: number, most: number, meant: (value: number) => SandboxOptions): Flag['read'] =>
+const readWholeNumber =
+  (least: number, most: number, meant: (value: number) => SandboxOptions): SandboxFlag['read'] =>
   (text) =>
     /^\d{1,12}$/.test(text) && Number(text) >= least && Number(text) <= most
       ? E.right(meant(Number(text)))
       : E.left(`a whole number from ${least} to ${most}`)
 
-const matching =
-  (pattern: RegExp, right: string, meant: (parts: RegExpExecArray) => SandboxOptions): Flag['read'] =>
+const readPattern =
+  (pattern: RegExp, right: string, meant: (parts: RegExpExecArray) => SandboxOptions): SandboxFlag['read'] =>
   (text) =>
     pipe(pattern.exec(text), E.fromNullable(right), E.map(meant))
 
-const operationList = (text: string): E.Either<string, ReadonlyArray<Operation>> => {
+const readOperationNames = (text: string): E.Either<string, ReadonlyArray<OperationName>> => {
   const names = text.split(',')
-  return names.every(isOperation) ? E.right(names.filter(isOperation)) : E.left(`names among ${operations.join(', ')}`)
+  return names.every(isOperationName)
+    ? E.right(names.filter(isOperationName))
+    : E.left(`names among ${operationNames.join(', ')}`)
 }
 
 /** In the order of the help: the data first. */
-export const flags: Readonly<Record<string, Flag>> = {
+export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   port: {
     value: 'N',
     help: 'port to listen on; 0, the default, takes any that is free',
-    read: whole(0, 65_535, (port) => ({ port })),
+    read: readWholeNumber(0, 65_535, (port) => ({ port })),
   },
   host: { value: 'NAME', help: 'address to listen on, default 127.0.0.1', read: (host) => E.right({ host }) },
   reviews: {
     value: 'N',
     help: 'how many reviews there are at the start, default 1000',
-    read: whole(0, 5_000_000, (reviews) => ({ reviews })),
+    read: readWholeNumber(0, 5_000_000, (reviews) => ({ reviews })),
   },
   seed: {
     value: 'N',
     help: 'the same seed gives the same data and the same faults, default 7',
-    read: whole(0, 1_000_000, (seed) => ({ seed })),
+    read: readWholeNumber(0, 1_000_000, (seed) => ({ seed })),
   },
   until: {
     value: 'TIME',
@@ -59,22 +61,22 @@ export const flags: Readonly<Record<string, Flag>> = {
   years: {
     value: 'N',
     help: 'over how many years the reviews are spread, default 3',
-    read: whole(1, 50, (years) => ({ years })),
+    read: readWholeNumber(1, 50, (years) => ({ years })),
   },
   locations: {
     value: 'N',
     help: 'how many locations there are, default 40',
-    read: whole(1, 10_000, (locations) => ({ locations })),
+    read: readWholeNumber(1, 10_000, (locations) => ({ locations })),
   },
   providers: {
     value: 'N',
     help: 'how many providers there are, default 200',
-    read: whole(1, 100_000, (providers) => ({ providers })),
+    read: readWholeNumber(1, 100_000, (providers) => ({ providers })),
   },
   batch: {
     value: 'N',
     help: 'how many successive reviews a bulk change gives one modifiedTime, default 40',
-    read: whole(1, 1_000_000, (batch) => ({ batch })),
+    read: readWholeNumber(1, 1_000_000, (batch) => ({ batch })),
   },
   db: {
     value: 'FILE',
@@ -88,18 +90,18 @@ export const flags: Readonly<Record<string, Flag>> = {
   },
   order: {
     value: 'ORDER',
-    help: `order of the exports: ${orders.join(', ')}; ties is a new random order among equal times at every request`,
+    help: `order of the exports: ${exportOrders.join(', ')}; ties is a new random order among equal times at every request`,
     read: (text) =>
       pipe(
-        orders.find((order) => order === text),
-        E.fromNullable(`one of ${orders.join(', ')}`),
+        exportOrders.find((order) => order === text),
+        E.fromNullable(`one of ${exportOrders.join(', ')}`),
         E.map((order) => ({ order })),
       ),
   },
   churn: {
     value: 'COUNTS',
     help: 'what happens after every page of reviews, such as change=3,delete=1,add=1,restore=1',
-    read: matching(
+    read: readPattern(
       /^(?:change|delete|add|restore)=\d{1,6}(?:,(?:change|delete|add|restore)=\d{1,6})*$/,
       'counts such as change=3,delete=1,add=1',
       ([text]) => ({
@@ -117,7 +119,7 @@ export const flags: Readonly<Record<string, Flag>> = {
     help: 'the Nth request of the two exports, counted together, fails once',
     read: (text) =>
       pipe(
-        readFaults(text),
+        parseFaultList(text),
         E.bimap(
           (wrong) => `N=KIND,… (${wrong})`,
           (faults) => ({ faults }),
@@ -127,35 +129,39 @@ export const flags: Readonly<Record<string, Flag>> = {
   latency: {
     value: 'MS[-MS]',
     help: 'milliseconds before every answer, or between two numbers',
-    read: matching(/^(\d{1,6})(?:-(\d{1,6}))?$/, 'milliseconds such as 200 or 50-400', ([, least, most = least]) => ({
-      latency: { least: Number(least), most: Math.max(Number(least), Number(most)) },
-    })),
+    read: readPattern(
+      /^(\d{1,6})(?:-(\d{1,6}))?$/,
+      'milliseconds such as 200 or 50-400',
+      ([, least, most = least]) => ({
+        latency: { minMs: Number(least), maxMs: Math.max(Number(least), Number(most)) },
+      }),
+    ),
   },
   'rate-limit': {
     value: 'N[/SECONDS]',
     help: 'requests in any minute, or in so many seconds; one more is answered 429 with Retry-After',
-    read: matching(/^(\d{1,6})(?:\/(\d{1,6}))?$/, 'a number such as 60 or 10/5', ([, requests, seconds = 60]) => ({
+    read: readPattern(/^(\d{1,6})(?:\/(\d{1,6}))?$/, 'a number such as 60 or 10/5', ([, requests, seconds = 60]) => ({
       rate: { requests: Number(requests), seconds: Number(seconds) },
     })),
   },
   'clock-skew': {
     value: 'SECONDS',
     help: 'how far the Date header is ahead of the clock that stamps changes; may be negative',
-    read: matching(/^-?\d{1,8}$/, 'seconds such as 90 or -3600', ([seconds]) => ({
+    read: readPattern(/^-?\d{1,8}$/, 'seconds such as 90 or -3600', ([seconds]) => ({
       clockSkew: Number(seconds) * 1000,
     })),
   },
   'token-ttl': {
     value: 'SECONDS',
     help: 'how long an exchanged token lives, default 3600',
-    read: whole(1, 1_000_000_000, (tokenLifetime) => ({ tokenLifetime })),
+    read: readWholeNumber(1, 1_000_000_000, (tokenLifetime) => ({ tokenLifetime })),
   },
   deny: {
     value: 'OPERATIONS',
     help: 'what the tokens of the application may not call (403)',
     read: (text) =>
       pipe(
-        operationList(text),
+        readOperationNames(text),
         E.map((denied) => ({ denied })),
       ),
   },
@@ -167,7 +173,7 @@ export const flags: Readonly<Record<string, Flag>> = {
       return token === ''
         ? E.left('TOKEN=OPERATIONS')
         : pipe(
-            operationList(names),
+            readOperationNames(names),
             E.map((granted) => ({ granted: new Map([[token, granted]]) })),
           )
     },
@@ -175,21 +181,21 @@ export const flags: Readonly<Record<string, Flag>> = {
   'max-ids': {
     value: 'N',
     help: 'most identifiers in one request for comments, default 50; more are answered 413',
-    read: whole(1, 100_000, (identifiers) => ({ limits: { identifiers } })),
+    read: readWholeNumber(1, 100_000, (identifiers) => ({ limits: { maxIdentifiers: identifiers } })),
   },
   'max-per-page': {
     value: 'N',
     help: 'most rows in a page of operations 1 to 3, default 100; the filter echo tells what was applied',
-    read: whole(1, 100_000, (perPage) => ({ limits: { perPage } })),
+    read: readWholeNumber(1, 100_000, (perPage) => ({ limits: { maxPerPage: perPage } })),
   },
 }
 
 /** The flags as the command line wants them. */
-export const flagOptions: Readonly<Record<string, Option>> = Object.fromEntries(
-  Object.entries(flags).map(([name, { value, help }]) => [name, { type: 'string', value, help }]),
+export const sandboxFlagOptions: Readonly<Record<string, CommandOption>> = Object.fromEntries(
+  Object.entries(sandboxFlags).map(([name, { value, help }]) => [name, { type: 'string', value, help }]),
 )
 
-const merged = (a: SandboxOptions, b: SandboxOptions): SandboxOptions => ({
+const mergeOptions = (a: SandboxOptions, b: SandboxOptions): SandboxOptions => ({
   ...a,
   ...b,
   ...(a.limits === undefined && b.limits === undefined ? {} : { limits: { ...a.limits, ...b.limits } }),
@@ -197,15 +203,15 @@ const merged = (a: SandboxOptions, b: SandboxOptions): SandboxOptions => ({
 })
 
 /** What the given options mean together; or which is wrong, and what would be right. */
-export const readFlags = (given: Readonly<Record<string, unknown>>): E.Either<string, SandboxOptions> =>
-  Object.entries(flags).reduce<E.Either<string, SandboxOptions>>((sum, [name, flag]) => {
+export const readSandboxFlags = (given: Readonly<Record<string, unknown>>): E.Either<string, SandboxOptions> =>
+  Object.entries(sandboxFlags).reduce<E.Either<string, SandboxOptions>>((sum, [name, flag]) => {
     const text = given[name]
     if (E.isLeft(sum) || typeof text !== 'string') return sum
     return pipe(
       flag.read(text),
       E.bimap(
         (right) => `--${name} is wrong: give ${right}`,
-        (options) => merged(sum.right, options),
+        (options) => mergeOptions(sum.right, options),
       ),
     )
   }, E.right({}))

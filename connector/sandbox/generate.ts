@@ -1,52 +1,52 @@
-import type { Extent } from './dimensions'
-import { owners, sources } from './names'
-import { answers, liabilities, phrases } from './phrases'
+import type { DimensionCounts } from './dimensions'
+import { ownerCount, reviewSources } from './names'
+import { liabilities, operatorAnswers, phrases } from './phrases'
 
-const survey = sources[0]?.[0] ?? 0
+const surveySourceId = reviewSources[0]?.[0] ?? 0
 
 /** One of the sentences of a tonality, chosen by a hash. */
-const sentence = (tonality: string, hash: string): string =>
+const tonalityPhrase = (tonality: string, hash: string): string =>
   `${phrases.findIndex((phrase) => phrase.tonality === tonality)} + ${hash} % ${phrases.filter((phrase) => phrase.tonality === tonality).length}`
 
 /** The number of a sentence that suits a rating of 1 to 5. */
-export const sentenceFor = (rating: string, hash: string): string => `(CASE
-    WHEN ${rating} >= 4 THEN ${sentence('positive', hash)}
-    WHEN ${rating} = 3 THEN ${sentence('neutral', hash)}
-    ELSE ${sentence('negative', hash)} END)::INTEGER`
+export const phraseForRating = (rating: string, hash: string): string => `(CASE
+    WHEN ${rating} >= 4 THEN ${tonalityPhrase('positive', hash)}
+    WHEN ${rating} = 3 THEN ${tonalityPhrase('neutral', hash)}
+    ELSE ${tonalityPhrase('negative', hash)} END)::INTEGER`
 
 /** How many words the sentences of the given numbers have; a missing one has none. */
-export const wordsOf = (...numbers: ReadonlyArray<string>): string => {
+export const wordCount = (...numbers: ReadonlyArray<string>): string => {
   const lengths = phrases.map((phrase) => phrase.sentence.split(' ').length).join(', ')
   return numbers.map((number) => `coalesce([${lengths}][1 + ${number}], 0)`).join(' + ')
 }
 
 /** Every fifth id lies beyond 2^53, where a double is no longer exact. */
-export const idAt = (position: string): string =>
+export const reviewIdAt = (position: string): string =>
   `(CASE WHEN ${position} % 5 = 0 THEN 9007199254740993 ELSE 700000001 END + 15 * ${position})::BIGINT`
 
 /** A number in 0 … n-1 that depends on the seed, what it is for and the review's position `i`. */
-export const picker =
+export const createPicker =
   (seed: number) =>
   (what: string, n: number): string =>
-    `(hash(xor(i, ${saltOf(`${seed} ${what}`)})) % ${n})::BIGINT`
+    `(hash(xor(i, ${nameHash(`${seed} ${what}`)})) % ${n})::BIGINT`
 
 /** Spreads names over 50 bits (FNV-1a), since hashes of several columns are not independent of each other. */
-const saltOf = (text: string): bigint =>
+const nameHash = (text: string): bigint =>
   [...text].reduce(
     (hash, letter) => ((hash ^ BigInt(letter.codePointAt(0) ?? 0)) * 1_099_511_628_211n) & ((1n << 50n) - 1n),
     14_695_981_039n,
   )
 
 /** When the review at position `i` arrived and when it changed last: SQL expressions of milliseconds, the second may use `arrived`. */
-export type Times = { readonly arrived: string; readonly modified: string }
+export type ReviewTimes = { readonly arrived: string; readonly modified: string }
 
 /** A number in 0 … n-1, as SQL, for what a name says. */
-export type Picker = ReturnType<typeof picker>
+export type Picker = ReturnType<typeof createPicker>
 
 /** The ids that locations and providers are chosen from, as SQL. */
-export type Pools = { readonly location: (pick: Picker) => string; readonly provider: (pick: Picker) => string }
+export type IdPools = { readonly location: (pick: Picker) => string; readonly provider: (pick: Picker) => string }
 
-export const seededPools = ({ locations, providers }: Extent): Pools => ({
+export const createIdPools = ({ locations, providers }: DimensionCounts): IdPools => ({
   location: (pick) => `1001 + ${pick('location', locations)}`,
   provider: (pick) => `500001 + ${pick('provider', providers)}`,
 })
@@ -55,26 +55,26 @@ export const seededPools = ({ locations, providers }: Extent): Pools => ({
  * Reviews at positions `from` to `to` - 1 as a SELECT of the table's columns. The same seed, positions, times and pools give the
  * same rows.
  */
-export const generated = (seed: number, from: number, to: number, times: Times, pools: Pools): string => {
-  const pick = picker(seed)
+export const selectReviews = (seed: number, from: number, to: number, times: ReviewTimes, pools: IdPools): string => {
+  const pick = createPicker(seed)
   return `
 WITH arrival AS (
   SELECT i, (${times.arrived})::BIGINT AS arrived FROM range(${from}, ${to}) AS t(i)
 ), choice AS (
   SELECT i, arrived, (${times.modified})::BIGINT AS modified,
-    [${sources.map(([id]) => id).join(', ')}][1 + ${pick('source', sources.length)}] AS source_id,
+    [${reviewSources.map(([id]) => id).join(', ')}][1 + ${pick('source', reviewSources.length)}] AS source_id,
     [5, 5, 5, 4, 4, 3, 2, 1, 1][1 + ${pick('rating', 9)}] AS stars,
     ${pick('phrases', 4)} AS phrases, ${pick('task', 12)} AS task, ${pick('answer', 6)} AS answered
   FROM arrival
 ), written AS (
-  SELECT *, source_id = ${survey} AS survey, task = 0 OR (stars < 3 AND task < 6) AS followed,
-    CASE WHEN phrases > 0 THEN ${sentenceFor('stars', pick('first', 1 << 20))} END AS one,
-    CASE WHEN phrases > 1 THEN ${sentenceFor('stars', pick('second', 1 << 20))} END AS two,
+  SELECT *, source_id = ${surveySourceId} AS survey, task = 0 OR (stars < 3 AND task < 6) AS followed,
+    CASE WHEN phrases > 0 THEN ${phraseForRating('stars', pick('first', 1 << 20))} END AS one,
+    CASE WHEN phrases > 1 THEN ${phraseForRating('stars', pick('second', 1 << 20))} END AS two,
     CASE WHEN phrases > 2 THEN ${pick('third', phrases.length)}::INTEGER END AS three
   FROM choice
 )
 SELECT
-  ${idAt('i')} AS id,
+  ${reviewIdAt('i')} AS id,
   CASE WHEN survey THEN 'SB' || (1000000003 + 7 * i) END AS survey_bar_code,
   source_id,
   ${pools.location(pick)} AS location_id,
@@ -85,12 +85,12 @@ SELECT
   CASE WHEN survey THEN greatest(1, stars - ${pick('staff', 2)}) END AS staff_rating,
   CASE WHEN survey THEN least(5, stars + ${pick('access', 2)}) END AS access_rating,
   one AS first_phrase, two AS second_phrase, three AS third_phrase,
-  ${wordsOf('one', 'two', 'three')} AS words,
+  ${wordCount('one', 'two', 'three')} AS words,
   CASE WHEN stars < 3 AND phrases > 0 AND ${pick('liable', 3)} = 0 THEN ${pick('liability', liabilities.length)} END AS liability,
   CASE WHEN followed THEN 3000001 + i END AS task_id,
   CASE WHEN followed THEN ['pending', 'completed'][1 + ${pick('closed', 2)}] END AS task_status,
-  CASE WHEN followed THEN ${pick('owner', owners)} END AS task_owner,
-  CASE WHEN answered = 0 THEN ${pick('words', answers.length)} END AS answer,
+  CASE WHEN followed THEN ${pick('owner', ownerCount)} END AS task_owner,
+  CASE WHEN answered = 0 THEN ${pick('words', operatorAnswers.length)} END AS answer,
   CASE WHEN answered = 0 THEN epoch_ms(greatest(arrived, modified - 60000 * ${pick('answered', 60)})) END AS answered,
   CASE WHEN survey AND ${pick('visit', 3)} > 0 THEN 'VR-' || (20000001 + i) ELSE '' END AS visit_record_id,
   NULL AS original, NULL AS original_brand, NULL AS original_comment

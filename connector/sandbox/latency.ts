@@ -1,8 +1,8 @@
 /** Between two numbers of milliseconds. */
-export type Latency = { readonly least: number; readonly most: number }
+export type Latency = { readonly minMs: number; readonly maxMs: number }
 
 /** The wait before the nth answer, in milliseconds; it only depends on its arguments. */
-export const latencyOf =
-  ({ least, most }: Latency, seed: number) =>
+export const createLatency =
+  ({ minMs, maxMs }: Latency, seed: number) =>
   (n: number): number =>
-    least + ((Math.imul(n + seed, 0x9e3779b1) >>> 0) % (most - least + 1))
+    minMs + ((Math.imul(n + seed, 0x9e3779b1) >>> 0) % (maxMs - minMs + 1))

@@ -1,45 +1,45 @@
-import { printJson } from '../api/json-text'
+import { printExactJson } from '../api/json-text'
 import type { Location, LocationSyncResult } from '../api/model/location'
 import { toInstant } from '../api/model/scalar'
 import type { Database } from '../snapshot/database'
-import { patched } from './patched'
+import { patchOriginal } from './patched'
 
 /** Locations whose sync is not enabled, so that a partial success can be had. */
-export const notSyncable = 'NOSYNC'
+export const unsyncablePrefix = 'NOSYNC'
 
-const acceptable = ({ code, active }: Location): boolean =>
-  typeof code === 'string' && code.trim() !== '' && !code.startsWith(notSyncable) && typeof active === 'boolean'
+const isSyncable = ({ code, active }: Location): boolean =>
+  typeof code === 'string' && code.trim() !== '' && !code.startsWith(unsyncablePrefix) && typeof active === 'boolean'
 
 /** The last item of each code, since one statement may touch a row only once. */
-const lastOfEach = (items: ReadonlyArray<Location>): ReadonlyArray<Location> => [
+const lastByCode = (items: ReadonlyArray<Location>): ReadonlyArray<Location> => [
   ...new Map(items.map((item) => [item.code, item])).values(),
 ]
 
-const given = `SELECT row.* FROM (SELECT unnest(from_json($rows,
+const locationRows = `SELECT row.* FROM (SELECT unnest(from_json($rows,
   '[{"code":"VARCHAR","codeType":"VARCHAR","name":"VARCHAR","active":"BOOLEAN","details":"VARCHAR"}]')) AS row)`
 
 /** Operation 5: creates, updates and deactivates. Reviews of a location that is renamed are modified now. */
-export const syncLocations = async (
+export const saveLocations = async (
   database: Database,
   now: number,
   items: ReadonlyArray<Location>,
 ): Promise<LocationSyncResult> => {
-  const accepted = items.filter(acceptable)
+  const accepted = items.filter(isSyncable)
   const rows = JSON.stringify(
-    lastOfEach(accepted).map(({ code, codeType, name, active, ...details }) => ({
+    lastByCode(accepted).map(({ code, codeType, name, active, ...details }) => ({
       code,
       codeType: codeType ?? null,
       name: name ?? null,
       active,
-      details: printJson(details),
+      details: printExactJson(details),
     })),
   )
   await database.transaction(async () => {
     await database.run(
-      `UPDATE review SET modified = epoch_ms(${now}), original = ${patched(
+      `UPDATE review SET modified = epoch_ms(${now}), original = ${patchOriginal(
         `'{"modifiedTime":"${toInstant(now)}","location":{"name":' || to_json(renamed.name) || '}}'`,
       )}
-       FROM (SELECT l.id, row.name FROM location l JOIN (${given}) row USING (code)
+       FROM (SELECT l.id, row.name FROM location l JOIN (${locationRows}) row USING (code)
          WHERE row.active AND row.name IS NOT NULL AND row.name IS DISTINCT FROM l.name) renamed
        WHERE review.location_id = renamed.id`,
       { rows },
@@ -47,18 +47,18 @@ export const syncLocations = async (
     await database.run(
       `UPDATE location SET active = row.active, name = coalesce(CASE WHEN row.active THEN row.name END, location.name),
          code_type = coalesce(row."codeType", code_type), details = row.details
-       FROM (${given}) row WHERE row.code = location.code`,
+       FROM (${locationRows}) row WHERE row.code = location.code`,
       { rows },
     )
     await database.run(
       `INSERT INTO location SELECT last + n, code, "codeType", coalesce(name, code), true, 79000 + last + n, 'Location',
          (SELECT min(id) + (last + n) % count(*) FROM region), (SELECT min(id) FROM brand), details
        FROM (SELECT row.*, row_number() OVER (ORDER BY code) AS n, (SELECT coalesce(max(id), 1000) FROM location) AS last
-         FROM (${given}) row WHERE row.active AND row.code NOT IN (SELECT code FROM location))`,
+         FROM (${locationRows}) row WHERE row.active AND row.code NOT IN (SELECT code FROM location))`,
       { rows },
     )
   })
-  const refused = items.filter((item) => !acceptable(item))
+  const refused = items.filter((item) => !isSyncable(item))
   return {
     status: refused.length === 0 ? 'SUCCESS' : 'PARTIAL_SUCCESS',
     message: refused.length === 0 ? 'All locations were accepted' : 'Some locations could not be processed',

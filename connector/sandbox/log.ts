@@ -1,11 +1,11 @@
-import type { Operation } from './operations'
+import type { OperationName } from './operations'
 
 /** One request as `/__sandbox/log` tells it; never a token. */
-export type Entry = {
+export type RequestLogEntry = {
   /** Counts all requests from 1. */
   readonly n: number
   readonly at: string
-  readonly operation: Operation | null
+  readonly operation: OperationName | null
   readonly method: string
   readonly path: string
   /** What was asked; null if it could not be read, is long, or holds a secret. */
@@ -16,7 +16,7 @@ export type Entry = {
   readonly fault: string | null
 }
 
-export type Stats = {
+export type RequestStats = {
   /** Requests per operation. */
   readonly requests: Readonly<Record<string, number>>
   /** Requests of the two exports together. */
@@ -27,19 +27,19 @@ export type Stats = {
   readonly faults: Readonly<Record<string, number>>
 }
 
-export type Log = {
+export type RequestLog = {
   /** A request for an operation has begun. */
-  readonly begun: (operation: Operation) => void
-  readonly ended: (entry: Omit<Entry, 'n'>) => void
-  readonly entries: () => ReadonlyArray<Entry>
-  readonly stats: () => Stats
+  readonly countRequest: (operation: OperationName) => void
+  readonly addEntry: (entry: Omit<RequestLogEntry, 'n'>) => void
+  readonly entries: () => ReadonlyArray<RequestLogEntry>
+  readonly stats: () => RequestStats
 }
 
-const longest = 10_000
+const maxEntries = 10_000
 
 /** The last 10,000 requests, and counts of all. */
-export const requestLog = (): Log => {
-  const entries: Array<Entry> = []
+export const createRequestLog = (): RequestLog => {
+  const entries: Array<RequestLogEntry> = []
   const requests = new Map<string, number>()
   const statuses = new Map<string, number>()
   const faults = new Map<string, number>()
@@ -48,12 +48,12 @@ export const requestLog = (): Log => {
   }
   let n = 0
   return {
-    begun: (operation) => count(requests, operation),
-    ended: (entry) => {
+    countRequest: (operation) => count(requests, operation),
+    addEntry: (entry) => {
       count(statuses, entry.status)
       count(faults, entry.fault)
       entries.push({ n: ++n, ...entry })
-      if (entries.length > longest) entries.shift()
+      if (entries.length > maxEntries) entries.shift()
     },
     entries: () => entries,
     stats: () => ({

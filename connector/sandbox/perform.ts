@@ -3,66 +3,66 @@ import * as E from 'fp-ts/Either'
 import type { ApiError } from '../api/error'
 import type { Fault } from './faults'
 import type { Handler } from './handlers'
-import type { Operation } from './operations'
-import { maxBody, readBody } from './read-body'
-import { forbidden, noToken, tooFast, tooLong } from './refusals'
-import { errorReply, type Reply } from './respond'
-import { meddle, replyOf, spoil } from './spoil'
-import type { Tokens } from './tokens'
+import type { OperationName } from './operations'
+import { maxBodyBytes, readBody } from './read-body'
+import { bodySizeError, missingTokenError, permissionError, rateLimitError } from './refusals'
+import { apiErrorReply, type Reply } from './respond'
+import { alterRequest, corruptResponse, faultReply } from './spoil'
+import type { TokenRegistry } from './tokens'
 
-export type Gate = {
-  readonly tokens: Tokens
+export type RequestContext = {
+  readonly tokenRegistry: TokenRegistry
   /** Milliseconds to wait if this request is one too many. */
-  readonly limited: (now: number) => number | undefined
+  readonly checkRate: (now: number) => number | undefined
   readonly now: () => number
   /** The text of each operation's last answer, for faults that repeat it. */
-  readonly last: Map<Operation, string>
+  readonly lastAnswers: Map<OperationName, string>
 }
 
 /** What becomes of a request. Without a reply the connection breaks, or nothing ever comes. */
-export type Outcome = { readonly reply?: Reply; readonly asked?: unknown }
+export type OperationOutcome = { readonly reply?: Reply; readonly input?: unknown }
 
-const tokenOf = (request: IncomingMessage, { token }: Handler): string | undefined => {
-  const value = token === undefined ? undefined : request.headers[token.toLowerCase()]
+const readToken = (request: IncomingMessage, { tokenHeader }: Handler): string | undefined => {
+  const value = tokenHeader === undefined ? undefined : request.headers[tokenHeader.toLowerCase()]
   return Array.isArray(value) ? value[0] : value
 }
 
 /** Why a request may not pass, before anybody reads it. */
-const stopped = (gate: Gate, handler: Handler, request: IncomingMessage): ApiError | undefined => {
-  if (handler.token === undefined) return undefined
-  const wait = gate.limited(gate.now())
-  if (wait !== undefined) return tooFast(wait)
-  const granted = gate.tokens.grant(tokenOf(request, handler))
-  if (granted === undefined) return noToken(handler.operation, handler.token)
-  return granted.includes(handler.operation) ? undefined : forbidden
+const checkAccess = (gate: RequestContext, handler: Handler, request: IncomingMessage): ApiError | undefined => {
+  if (handler.tokenHeader === undefined) return undefined
+  const wait = gate.checkRate(gate.now())
+  if (wait !== undefined) return rateLimitError(wait)
+  const granted = gate.tokenRegistry.grantedOperations(readToken(request, handler))
+  if (granted === undefined) return missingTokenError(handler.operation, handler.tokenHeader)
+  return granted.includes(handler.operation) ? undefined : permissionError
 }
 
-const refused = (error: ApiError, asked?: unknown): Outcome => {
-  const reply = errorReply(error)
-  return { asked, ...(reply === undefined ? {} : { reply }) }
+const refuseRequest = (error: ApiError, asked?: unknown): OperationOutcome => {
+  const reply = apiErrorReply(error)
+  return { input: asked, ...(reply === undefined ? {} : { reply }) }
 }
 
 /** One request of an operation, with the fault that strikes it. */
-export const perform = async (
-  gate: Gate,
+export const performOperation = async (
+  gate: RequestContext,
   handler: Handler,
   fault: Fault | undefined,
   query: URLSearchParams,
   request: IncomingMessage,
-): Promise<Outcome> => {
+): Promise<OperationOutcome> => {
   const body = await readBody(request)
   if (fault?.kind === 'reset' || fault?.kind === 'hang') return {}
-  const struck = fault === undefined ? undefined : replyOf(fault, gate.now())
+  const struck = fault === undefined ? undefined : faultReply(fault, gate.now())
   if (struck !== undefined) return { reply: struck }
-  if (fault?.kind === 'revoke') gate.tokens.revoke(tokenOf(request, handler))
-  const error = body === undefined ? tooLong(maxBody) : stopped(gate, handler, request)
-  if (error !== undefined || body === undefined) return refused(error ?? tooLong(maxBody))
-  const value = handler.read({ query, contentType: request.headers['content-type'] ?? '', body })
-  if (E.isLeft(value)) return refused(value.left)
-  const answer = await handler.answer(meddle(fault, value.right))
-  if (E.isLeft(answer)) return refused(answer.left, value.right)
-  const before = gate.last.get(handler.operation)
+  if (fault?.kind === 'revoke') gate.tokenRegistry.revoke(readToken(request, handler))
+  const error = body === undefined ? bodySizeError(maxBodyBytes) : checkAccess(gate, handler, request)
+  if (error !== undefined || body === undefined) return refuseRequest(error ?? bodySizeError(maxBodyBytes))
+  const value = handler.decodeInput({ query, contentType: request.headers['content-type'] ?? '', body })
+  if (E.isLeft(value)) return refuseRequest(value.left)
+  const answer = await handler.answer(alterRequest(fault, value.right))
+  if (E.isLeft(answer)) return refuseRequest(answer.left, value.right)
+  const before = gate.lastAnswers.get(handler.operation)
   const reply = { status: 200, body: answer.right.body }
-  gate.last.set(handler.operation, Buffer.from(reply.body).toString('utf8'))
-  return { reply: fault === undefined ? reply : spoil(fault, reply, before), asked: value.right }
+  gate.lastAnswers.set(handler.operation, Buffer.from(reply.body).toString('utf8'))
+  return { reply: fault === undefined ? reply : corruptResponse(fault, reply, before), input: value.right }
 }

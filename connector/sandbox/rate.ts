@@ -1,8 +1,8 @@
 /** So many requests in any window of so many seconds. */
-export type Rate = { readonly requests: number; readonly seconds: number }
+export type RequestRate = { readonly requests: number; readonly seconds: number }
 
 /** Counts requests; answers how many milliseconds to wait if one is too many. */
-export const limiter = ({ requests, seconds }: Rate): ((now: number) => number | undefined) => {
+export const createRequestLimiter = ({ requests, seconds }: RequestRate): ((now: number) => number | undefined) => {
   let taken: ReadonlyArray<number> = []
   return (now) => {
     taken = taken.filter((time) => time > now - seconds * 1000)

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 
 /** No request of the service comes near it. */
-export const maxBody = 64 * 1024 * 1024
+export const maxBodyBytes = 64 * 1024 * 1024
 
 /** The whole body; undefined if it is longer than `maxBody`. */
 export const readBody = async (request: IncomingMessage): Promise<Buffer | undefined> => {
@@ -9,7 +9,7 @@ export const readBody = async (request: IncomingMessage): Promise<Buffer | undef
   let size = 0
   for await (const chunk of request) {
     size += chunk.length
-    if (size <= maxBody) chunks.push(chunk)
+    if (size <= maxBodyBytes) chunks.push(chunk)
   }
-  return size > maxBody ? undefined : Buffer.concat(chunks)
+  return size > maxBodyBytes ? undefined : Buffer.concat(chunks)
 }

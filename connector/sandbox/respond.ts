@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import { gzip } from 'node:zlib'
 import type { ApiError } from '../api/error'
-import { printJson } from '../api/json-text'
+import { printExactJson } from '../api/json-text'
 
 /** An answer before it is written. */
 export type Reply = {
@@ -14,18 +14,18 @@ export type Reply = {
 export const jsonReply = (status: number, value: unknown, headers: Reply['headers'] = {}): Reply => ({
   status,
   headers,
-  body: Buffer.from(printJson(value)),
+  body: Buffer.from(printExactJson(value)),
 })
 
 /** The documented error body: an object with one field, status (Errors). */
-export const refusal = (status: number, message: string, headers: Reply['headers'] = {}): Reply =>
+export const refusalReply = (status: number, message: string, headers: Reply['headers'] = {}): Reply =>
   jsonReply(status, { status: { code: status, message, type: 'ERROR' } }, headers)
 
 /** What the service answers for an error of its `Api`; undefined: it breaks the connection. */
-export const errorReply = (error: ApiError): Reply | undefined => {
+export const apiErrorReply = (error: ApiError): Reply | undefined => {
   switch (error._tag) {
     case 'Http':
-      return refusal(
+      return refusalReply(
         error.status,
         error.message,
         error.retryAfter === undefined ? {} : { 'Retry-After': String(Math.ceil(error.retryAfter / 1000)) },
@@ -37,18 +37,18 @@ export const errorReply = (error: ApiError): Reply | undefined => {
   }
 }
 
-const compressed = (body: Uint8Array): Promise<Uint8Array> =>
+const compressBody = (body: Uint8Array): Promise<Uint8Array> =>
   new Promise((resolve, reject) =>
     gzip(body, { level: 1 }, (error, bytes) => (error === null ? resolve(bytes) : reject(error))),
   )
 
-const wantsGzip = (request: IncomingMessage): boolean => /\bgzip\b/.test(String(request.headers['accept-encoding']))
+const acceptsGzip = (request: IncomingMessage): boolean => /\bgzip\b/.test(String(request.headers['accept-encoding']))
 
 /** How the bytes of an answer arrive. */
-export type Delivery = 'whole' | 'truncated' | { readonly everyMillis: number }
+export type BodyDelivery = 'whole' | 'truncated' | { readonly everyMillis: number }
 
 /** One byte at a time, until the other side has had enough. */
-const drip = async (response: ServerResponse, body: Uint8Array, everyMillis: number): Promise<void> => {
+const dripBody = async (response: ServerResponse, body: Uint8Array, everyMillis: number): Promise<void> => {
   for (const byte of body) {
     if (response.destroyed) return
     response.write(Uint8Array.of(byte))
@@ -58,15 +58,15 @@ const drip = async (response: ServerResponse, body: Uint8Array, everyMillis: num
 }
 
 /** Writes a reply; `date` is the service's clock, milliseconds. */
-export const respond = async (
+export const writeReply = async (
   request: IncomingMessage,
   response: ServerResponse,
   reply: Reply,
   date: number,
-  delivery: Delivery,
+  delivery: BodyDelivery,
 ): Promise<void> => {
-  const zipped = wantsGzip(request) && reply.body.length > 1024
-  const body = zipped ? await compressed(reply.body) : reply.body
+  const zipped = acceptsGzip(request) && reply.body.length > 1024
+  const body = zipped ? await compressBody(reply.body) : reply.body
   response.writeHead(reply.status, {
     Date: new Date(date).toUTCString(),
     'Content-Type': 'application/json;charset=UTF-8',
@@ -77,5 +77,5 @@ export const respond = async (
   if (delivery === 'whole') response.end(body)
   else if (delivery === 'truncated')
     response.write(body.subarray(0, Math.floor(body.length / 2)), () => request.socket.destroy())
-  else await drip(response, body, delivery.everyMillis)
+  else await dripBody(response, body, delivery.everyMillis)
 }

@@ -1,9 +1,9 @@
 import type { Database } from '../snapshot/database'
 
 /** Ids are digits, times milliseconds. */
-export type Cell = string | number | null
+export type ReviewCell = string | number | null
 
-const columns = {
+const reviewColumns = {
   id: 'r.id::VARCHAR',
   survey_bar_code: 'r.survey_bar_code',
   location_id: 'r.location_id::VARCHAR',
@@ -39,21 +39,23 @@ const columns = {
 } as const
 
 /** A review with the names of what it refers to. */
-export type ReviewRow = { readonly [name in Exclude<keyof typeof columns, 'id'>]: Cell } & { readonly id: string }
+export type ReviewRow = { readonly [name in Exclude<keyof typeof reviewColumns, 'id'>]: ReviewCell } & {
+  readonly id: string
+}
 
-const select = Object.entries(columns)
+const rowMembers = Object.entries(reviewColumns)
   .map(([name, value]) => `${name} := ${value}`)
   .join(', ')
 
 /** Reviews `r`; `rest` says which and in which order, `from` where they are if not the whole table. */
-export const reviewRows = async (
+export const readReviewRows = async (
   database: Database,
   rest: string,
   from = 'review',
 ): Promise<ReadonlyArray<ReviewRow>> => {
   // One text a row: a value a cell costs several times as much on the way out of DuckDB.
   const rows = await database.query(
-    `SELECT to_json(struct_pack(${select}))::VARCHAR AS row FROM ${from} r
+    `SELECT to_json(struct_pack(${rowMembers}))::VARCHAR AS row FROM ${from} r
      LEFT JOIN location l ON l.id = r.location_id LEFT JOIN provider p ON p.id = r.provider_id
      LEFT JOIN source s ON s.id = r.source_id LEFT JOIN brand b ON b.id = l.brand_id ${rest}`,
   )

@@ -1,11 +1,11 @@
 import type { Database } from '../snapshot/database'
-import { type Extent, seedDimensions } from './dimensions'
-import { generated, idAt, picker, seededPools } from './generate'
-import { sources } from './names'
-import { indexes, tables } from './tables'
+import { type DimensionCounts, seedDimensions } from './dimensions'
+import { createIdPools, createPicker, reviewIdAt, selectReviews } from './generate'
+import { reviewSources } from './names'
+import { indexDefinitions, tableDefinitions } from './tables'
 
 /** What the service holds at its start; the same values give the same data. */
-export type Data = Extent & {
+export type SeedOptions = DimensionCounts & {
   readonly reviews: number
   readonly seed: number
   /** How many successive reviews a bulk change touches; a quarter of the reviews share their modifiedTime with so many others. */
@@ -15,23 +15,25 @@ export type Data = Extent & {
   readonly until: number
 }
 
-const year = 365.25 * 86_400_000
+const yearMs = 365.25 * 86_400_000
 
 /** Makes and fills all tables by a few set operations. */
-export const seed = async (database: Database, data: Data): Promise<void> => {
-  await database.run(tables)
+export const seedDatabase = async (database: Database, data: SeedOptions): Promise<void> => {
+  await database.run(tableDefinitions)
   await seedDimensions(database, data)
-  await database.run(`INSERT INTO review ${generated(data.seed, 0, data.reviews, timesOf(data), seededPools(data))}`)
-  await database.run(`INSERT INTO deleted ${deletions(data)}`)
+  await database.run(
+    `INSERT INTO review ${selectReviews(data.seed, 0, data.reviews, createReviewTimes(data), createIdPools(data))}`,
+  )
+  await database.run(`INSERT INTO deleted ${selectDeletions(data)}`)
   await database.run(`INSERT INTO setting VALUES ('seed', ${data.seed}), ('next', ${data.reviews})`)
-  await database.run(indexes)
+  await database.run(indexDefinitions)
 }
 
 /** Arrivals evenly over the years; changes soon after, or much later, or in bulk. */
-const timesOf = ({ reviews, seed, batch, years, until }: Data) => {
-  const pick = picker(seed)
-  const start = until - years * year
-  const gap = (years * year) / Math.max(1, reviews)
+const createReviewTimes = ({ reviews, seed, batch, years, until }: SeedOptions) => {
+  const pick = createPicker(seed)
+  const start = until - years * yearMs
+  const gap = (years * yearMs) / Math.max(1, reviews)
   const group = `(i // ${batch})`
   return {
     arrived: `${start} + (i + ${pick('jitter', 1000)} / 1000.0) * ${gap}`,
@@ -43,10 +45,10 @@ const timesOf = ({ reviews, seed, batch, years, until }: Data) => {
 }
 
 /** One review in fifty was deleted; its id lies between two that live. */
-const deletions = ({ reviews, seed, years, until }: Data): string => {
-  const pick = picker(seed)
+const selectDeletions = ({ reviews, seed, years, until }: SeedOptions): string => {
+  const pick = createPicker(seed)
   const count = Math.floor(reviews / 50)
-  const gap = (years * year) / Math.max(1, count)
-  return `SELECT ${idAt('(50 * i)')} + 7, [${sources.map(([id]) => id).join(', ')}][1 + ${pick('deleted', sources.length)}],
-    epoch_ms((${until - years * year} + (i + ${pick('deletion', 1000)} / 1000.0) * ${gap})::BIGINT) FROM range(${count}) AS t(i)`
+  const gap = (years * yearMs) / Math.max(1, count)
+  return `SELECT ${reviewIdAt('(50 * i)')} + 7, [${reviewSources.map(([id]) => id).join(', ')}][1 + ${pick('deleted', reviewSources.length)}],
+    epoch_ms((${until - years * yearMs} + (i + ${pick('deletion', 1000)} / 1000.0) * ${gap})::BIGINT) FROM range(${count}) AS t(i)`
 }

@@ -1,49 +1,49 @@
 import { randomUUID } from 'node:crypto'
-import type { Api, Lookups } from '../api/api'
+import type { Api, LookupRoutes } from '../api/api'
 import { issueToken } from '../api/routes'
-import { type Churn, quiet } from './churn'
-import type { Order } from './export-orders'
-import type { Rule } from './faults'
-import { holdData, type Place } from './hold'
-import { type Latency, latencyOf } from './latency'
-import { type Entry, requestLog, type Stats } from './log'
-import type { Operation } from './operations'
-import { sandboxPages } from './pages'
-import type { Rate } from './rate'
-import type { Data } from './seed'
-import { serve } from './serve'
-import { service } from './service'
-import { tokens } from './tokens'
-import type { Limits } from './transparency'
+import { type Churn, noChurn } from './churn'
+import type { ExportOrder } from './export-orders'
+import type { FaultRule } from './faults'
+import { type DataFiles, openData } from './hold'
+import { createLatency, type Latency } from './latency'
+import { createRequestLog, type RequestLogEntry, type RequestStats } from './log'
+import type { OperationName } from './operations'
+import { createSandboxPages } from './pages'
+import type { RequestRate } from './rate'
+import type { SeedOptions } from './seed'
+import { startServer } from './serve'
+import { createSandboxService } from './service'
+import { createTokenRegistry } from './tokens'
+import type { RequestLimits } from './transparency'
 import type { Truth } from './truth'
 
 /** Everything has a default: 1,000 reviews in the order of their change, a quiet service without faults on a free port. */
-export type SandboxOptions = Partial<Data> &
-  Place & {
+export type SandboxOptions = Partial<SeedOptions> &
+  DataFiles & {
     /** Default 127.0.0.1. */
     readonly host?: string
     /** Default 0: any that is free. */
     readonly port?: number
     /** Default modified_asc. */
-    readonly order?: Order
+    readonly order?: ExportOrder
     /** What happens after every page of operation 6 that was served; default nothing. */
     readonly churn?: Partial<Churn>
     /** Faults, see `readPlan` and `readFaults`; default none. */
-    readonly faults?: ReadonlyArray<Rule>
+    readonly faults?: ReadonlyArray<FaultRule>
     /** Default: as many as you like. */
-    readonly rate?: Rate
+    readonly rate?: RequestRate
     /** Default none. */
     readonly latency?: Latency
     /** Default 100 rows a page and 50 identifiers a request of the transparency operations. */
-    readonly limits?: Partial<Limits>
+    readonly limits?: Partial<RequestLimits>
     /** Seconds an exchanged token lives; default 3600. */
     readonly tokenLifetime?: number
     /** Operations that the application's tokens may not call; default none. */
-    readonly denied?: ReadonlyArray<Operation>
+    readonly denied?: ReadonlyArray<OperationName>
     /** Further tokens, with the operations they may call. */
-    readonly granted?: ReadonlyMap<string, ReadonlyArray<Operation>>
+    readonly granted?: ReadonlyMap<string, ReadonlyArray<OperationName>>
     /** Where the lookups are; default as in api/routes.ts. */
-    readonly lookups?: Lookups
+    readonly lookups?: LookupRoutes
     /** The clock that stamps changes, milliseconds; default the real one. */
     readonly now?: () => number
     /** How far the clock that the `Date` header shows is ahead of `now`, milliseconds; default 0. */
@@ -67,9 +67,9 @@ export type Sandbox = {
   /** What the service holds, in the order of ids; a review's `json` is its text with all additional fields. */
   readonly truth: () => Promise<Truth>
   /** Requests, answers and faults so far. */
-  readonly stats: () => Stats
+  readonly stats: () => RequestStats
   /** The last 10,000 requests. */
-  readonly log: () => ReadonlyArray<Entry>
+  readonly log: () => ReadonlyArray<RequestLogEntry>
   readonly close: () => Promise<void>
 }
 
@@ -85,32 +85,32 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     years: options.years ?? 3,
     until: options.until ?? now() - 60_000,
   }
-  const database = await holdData(options, data)
+  const database = await openData(options, data)
   const lifetime = options.tokenLifetime ?? 3600
   const { denied = [], granted = new Map() } = options
-  let churnOfPages: Churn = { ...quiet, ...options.churn }
-  const issued = tokens({ random: randomUUID, now, lifetime, denied, granted })
-  const held = service(database, {
+  let churnOfPages: Churn = { ...noChurn, ...options.churn }
+  const issued = createTokenRegistry({ createText: randomUUID, now, lifetimeSeconds: lifetime, denied, granted })
+  const held = createSandboxService(database, {
     order: options.order ?? 'modified_asc',
-    churn: () => churnOfPages,
-    limits: { perPage: 100, identifiers: 50, ...options.limits },
-    tokens: issued,
+    pageChurn: () => churnOfPages,
+    limits: { maxPerPage: 100, maxIdentifiers: 50, ...options.limits },
+    tokenRegistry: issued,
     now,
   })
-  const log = requestLog()
-  const server = await serve(held.api, {
+  const log = createRequestLog()
+  const server = await startServer(held.api, {
     host: options.host ?? '127.0.0.1',
     port: options.port ?? 0,
-    tokens: issued,
+    tokenRegistry: issued,
     rules: options.faults ?? [],
     seed: data.seed,
-    rate: options.rate ?? { requests: Number.POSITIVE_INFINITY, seconds: 1 },
-    latency: latencyOf(options.latency ?? { least: 0, most: 0 }, data.seed),
+    requestRate: options.rate ?? { requests: Number.POSITIVE_INFINITY, seconds: 1 },
+    latency: createLatency(options.latency ?? { minMs: 0, maxMs: 0 }, data.seed),
     lookups: options.lookups ?? {},
-    pages: sandboxPages(held, log, options.lookups ?? {}),
+    pages: createSandboxPages(held, log, options.lookups ?? {}),
     log,
     now,
-    shown: () => now() + (options.clockSkew ?? 0),
+    headerClock: () => now() + (options.clockSkew ?? 0),
   })
   const { accessToken, applicationId, applicationSecret } = issued
   return {
@@ -120,9 +120,9 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     applicationSecret,
     tokenUrl: server.url + issueToken.path,
     api: held.api,
-    churn: (step) => held.churn({ ...quiet, ...step }),
+    churn: (step) => held.churn({ ...noChurn, ...step }),
     setChurn: (step) => {
-      churnOfPages = { ...quiet, ...step }
+      churnOfPages = { ...noChurn, ...step }
     },
     truth: held.truth,
     stats: log.stats,

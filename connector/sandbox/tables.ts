@@ -3,7 +3,7 @@
  * text, sentiments and scores are one and the same thing in every operation. The columns `original…` are set where a review came
  * from a snapshot.
  */
-export const tables = `
+export const tableDefinitions = `
 CREATE TABLE setting (name VARCHAR PRIMARY KEY, value BIGINT NOT NULL);
 CREATE TABLE source (id BIGINT PRIMARY KEY, name VARCHAR NOT NULL);
 CREATE TABLE region (id BIGINT PRIMARY KEY, name VARCHAR NOT NULL);
@@ -26,6 +26,6 @@ CREATE TABLE deleted (id BIGINT NOT NULL, source_id BIGINT, modified TIMESTAMP N
 `
 
 /** Made once the rows are there, which is faster; a page is fetched through the first one. */
-export const indexes = `
+export const indexDefinitions = `
 CREATE UNIQUE INDEX review_id ON review (id);
 `

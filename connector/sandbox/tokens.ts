@@ -1,50 +1,60 @@
 import type { IssuedToken, TokenRequest } from '../api/model/token'
-import { type Operation, operations } from './operations'
+import { type OperationName, operationNames } from './operations'
 
 /** Who may have a token, and what tokens may be used for. */
-export type Tokens = {
+export type TokenRegistry = {
   /** Valid until the service ends, unless revoked. */
   readonly accessToken: string
   readonly applicationId: string
   readonly applicationSecret: string
   /** The operations a token may call; undefined: it is not valid. */
-  readonly grant: (token: string | undefined) => ReadonlyArray<Operation> | undefined
+  readonly grantedOperations: (token: string | undefined) => ReadonlyArray<OperationName> | undefined
   readonly revoke: (token: string | undefined) => void
   /** The answer to an exchange; undefined if the pair is wrong. */
-  readonly exchange: (pair: TokenRequest) => IssuedToken | undefined
+  readonly issueToken: (pair: TokenRequest) => IssuedToken | undefined
 }
 
-export type TokenOptions = {
+export type TokenRegistryOptions = {
   /** Makes a text that nobody can guess. */
-  readonly random: () => string
+  readonly createText: () => string
   readonly now: () => number
   /** Seconds that an exchanged token lives. */
-  readonly lifetime: number
+  readonly lifetimeSeconds: number
   /** Operations that the tokens of the application may not call. */
-  readonly denied: ReadonlyArray<Operation>
+  readonly denied: ReadonlyArray<OperationName>
   /** Further tokens, with the operations they may call. */
-  readonly granted: ReadonlyMap<string, ReadonlyArray<Operation>>
+  readonly granted: ReadonlyMap<string, ReadonlyArray<OperationName>>
 }
 
-export const tokens = ({ random, now, lifetime, denied, granted }: TokenOptions): Tokens => {
-  const [accessToken, applicationId, applicationSecret] = [random(), `app-${random().slice(0, 8)}`, random()]
-  const own = operations.filter((operation) => !denied.includes(operation))
+export const createTokenRegistry = ({
+  createText,
+  now,
+  lifetimeSeconds,
+  denied,
+  granted,
+}: TokenRegistryOptions): TokenRegistry => {
+  const [accessToken, applicationId, applicationSecret] = [
+    createText(),
+    `app-${createText().slice(0, 8)}`,
+    createText(),
+  ]
+  const own = operationNames.filter((operation) => !denied.includes(operation))
   const endless = new Map([...granted, [accessToken, own] as const])
   const issued = new Map<string, number>()
   return {
     accessToken,
     applicationId,
     applicationSecret,
-    grant: (token = '') => endless.get(token) ?? ((issued.get(token) ?? 0) > now() ? own : undefined),
+    grantedOperations: (token = '') => endless.get(token) ?? ((issued.get(token) ?? 0) > now() ? own : undefined),
     revoke: (token = '') => {
       endless.delete(token)
       issued.delete(token)
     },
-    exchange: (pair) => {
+    issueToken: (pair) => {
       if (pair.applicationId !== applicationId || pair.applicationSecret !== applicationSecret) return undefined
-      const token = random()
-      issued.set(token, now() + 1000 * lifetime)
-      return { accessToken: token, expiresIn: lifetime }
+      const token = createText()
+      issued.set(token, now() + 1000 * lifetimeSeconds)
+      return { accessToken: token, expiresIn: lifetimeSeconds }
     },
   }
 }

@@ -1,14 +1,14 @@
 import { toInstant } from '../api/model/scalar'
-import type { Cell, Database } from '../snapshot/database'
-import { reviewRows } from './review-rows'
+import type { CellValue, Database } from '../snapshot/database'
+import { readReviewRows } from './review-rows'
 import { reviewText } from './review-text'
 
-type Version = { readonly id: string; readonly modifiedTime: string }
+type ReviewVersion = { readonly id: string; readonly modifiedTime: string }
 
 /** What the service holds, in the order of ids: which reviews in which version, what was deleted when, the rest. */
-export type Held = {
-  readonly reviews: ReadonlyArray<Version>
-  readonly deleted: ReadonlyArray<Version>
+export type TruthSummary = {
+  readonly reviews: ReadonlyArray<ReviewVersion>
+  readonly deleted: ReadonlyArray<ReviewVersion>
   readonly locations: ReadonlyArray<{
     readonly id: number
     readonly code: string
@@ -19,25 +19,25 @@ export type Held = {
 }
 
 /** The same with each review's text, all additional fields in it. */
-export type Truth = Omit<Held, 'reviews'> & {
-  readonly reviews: ReadonlyArray<Version & { readonly json: string }>
+export type Truth = Omit<TruthSummary, 'reviews'> & {
+  readonly reviews: ReadonlyArray<ReviewVersion & { readonly json: string }>
 }
 
-const timeOf = (millis: Cell | undefined): string => toInstant(Number(millis))
+const formatTime = (millis: CellValue | undefined): string => toInstant(Number(millis))
 
-const versions = async (database: Database, table: string): Promise<ReadonlyArray<Version>> =>
+const readVersions = async (database: Database, table: string): Promise<ReadonlyArray<ReviewVersion>> =>
   (
     await database.query(
       `SELECT t.id::VARCHAR AS id, epoch_ms(modified) AS modified FROM ${table} t ORDER BY t.id, t.modified`,
     )
-  ).map(({ id, modified }) => ({ id: String(id), modifiedTime: timeOf(modified) }))
+  ).map(({ id, modified }) => ({ id: String(id), modifiedTime: formatTime(modified) }))
 
-export const held = async (database: Database): Promise<Held> => {
+export const readTruthSummary = async (database: Database): Promise<TruthSummary> => {
   const locations = await database.query('SELECT id, code, name, active FROM location ORDER BY id')
   const visits = await database.query('SELECT id, epoch_ms(received) AS received, reviewed FROM visit ORDER BY id')
   return {
-    reviews: await versions(database, 'review'),
-    deleted: await versions(database, 'deleted'),
+    reviews: await readVersions(database, 'review'),
+    deleted: await readVersions(database, 'deleted'),
     locations: locations.map(({ id, code, name, active }) => ({
       id: Number(id),
       code: String(code),
@@ -46,16 +46,16 @@ export const held = async (database: Database): Promise<Held> => {
     })),
     visits: visits.map(({ id, received, reviewed }) => ({
       id: String(id),
-      received: timeOf(received),
+      received: formatTime(received),
       reviewed: reviewed === true,
     })),
   }
 }
 
-export const truth = async (database: Database): Promise<Truth> => {
-  const rows = await reviewRows(database, 'ORDER BY r.id')
+export const readTruth = async (database: Database): Promise<Truth> => {
+  const rows = await readReviewRows(database, 'ORDER BY r.id')
   return {
-    ...(await held(database)),
+    ...(await readTruthSummary(database)),
     reviews: rows.map((row) => ({
       id: row.id,
       modifiedTime: toInstant(Number(row.modified)),

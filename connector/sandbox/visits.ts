@@ -2,21 +2,21 @@ import { toMillis } from '../api/model/scalar'
 import type { VisitRecord, VisitRecordResult } from '../api/model/visit-record'
 import type { Database } from '../snapshot/database'
 
-const present = (text: string | null | undefined): boolean => typeof text === 'string' && text.trim() !== ''
+const hasText = (text: string | null | undefined): boolean => typeof text === 'string' && text.trim() !== ''
 
 /** Whether a record can be taken; `codes`: the locations there are. What makes a record an Error is not shown beyond what is required. */
-const acceptable =
+const isValidVisit =
   (codes: ReadonlySet<string>) =>
   (record: VisitRecord): boolean =>
-    (present(record.name) || (present(record.firstName) && present(record.lastName))) &&
-    present(record.email) &&
+    (hasText(record.name) || (hasText(record.firstName) && hasText(record.lastName))) &&
+    hasText(record.email) &&
     /^[^\s@]+@[^\s@]+$/.test(record.email ?? '') &&
     codes.has(record.locationCode ?? '') &&
-    present(record.npi) &&
+    hasText(record.npi) &&
     (record.visitTime === undefined || record.visitTime === null || !Number.isNaN(toMillis(record.visitTime)))
 
 /** Operation 4. A visitRecordId that was taken before is a Success that changes nothing. */
-export const createVisitRecords = async (
+export const saveVisitRecords = async (
   database: Database,
   now: number,
   nonce: number,
@@ -26,9 +26,9 @@ export const createVisitRecords = async (
     (await database.query('SELECT code FROM location WHERE active')).map(({ code }) => String(code)),
   )
   const judged = records.map((record, index) => ({
-    id: present(record.visitRecordId) ? String(record.visitRecordId) : `generated-${nonce}-${index}`,
+    id: hasText(record.visitRecordId) ? String(record.visitRecordId) : `generated-${nonce}-${index}`,
     record,
-    accepted: acceptable(codes)(record),
+    accepted: isValidVisit(codes)(record),
   }))
   const rows = judged
     .filter(({ accepted }) => accepted)

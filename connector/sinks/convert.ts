@@ -1,24 +1,24 @@
 import * as E from 'fp-ts/Either'
-import { parseJson } from '../api/json-text'
+import { parseExactJson } from '../api/json-text'
 import { toInstant, toMillis } from '../api/model/scalar'
 
 /** A value of a column as an attribute wants it; a Left says what would be right and quotes nothing. */
-export type Convert = (value: unknown) => E.Either<string, unknown>
+export type ValueConverter = (value: unknown) => E.Either<string, unknown>
 
-const isNumeral = (value: unknown): value is number | bigint =>
+const isNumber = (value: unknown): value is number | bigint =>
   typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))
 
 /** Warehouses keep codes and numbers of people as numbers too. */
-export const toText: Convert = (value) =>
-  typeof value === 'string' ? E.right(value) : isNumeral(value) ? E.right(String(value)) : E.left('must be a text')
+export const convertText: ValueConverter = (value) =>
+  typeof value === 'string' ? E.right(value) : isNumber(value) ? E.right(String(value)) : E.left('must be a text')
 
 /** CSV files hold everything as text. */
-export const toInteger: Convert = (value) => {
+export const convertInteger: ValueConverter = (value) => {
   const number = typeof value === 'string' && /^\s*-?\d+(\.0+)?\s*$/.test(value) ? Number(value) : value
   return Number.isSafeInteger(number) ? E.right(number) : E.left('must be an integer')
 }
 
-const words: Readonly<Record<string, boolean>> = {
+const booleanWords: Readonly<Record<string, boolean>> = {
   true: true,
   t: true,
   yes: true,
@@ -31,18 +31,18 @@ const words: Readonly<Record<string, boolean>> = {
   0: false,
 }
 
-export const toBoolean: Convert = (value) => {
+export const convertBoolean: ValueConverter = (value) => {
   if (typeof value === 'boolean') return E.right(value)
   const word = typeof value === 'string' || typeof value === 'number' ? String(value).trim().toLowerCase() : ''
-  const meant = Object.hasOwn(words, word) ? words[word] : undefined
+  const meant = Object.hasOwn(booleanWords, word) ? booleanWords[word] : undefined
   return meant === undefined ? E.left('must be true or false') : E.right(meant)
 }
 
-const asTheServiceHasIt = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d\.\d{3}Z$/
+const serviceTimePattern = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d\.\d{3}Z$/
 
 /** A time in any usual form of ISO 8601, in UTC where it names no zone, as the service writes it. */
-export const toTime: Convert = (value) => {
-  if (typeof value === 'string' && asTheServiceHasIt.test(value) && !Number.isNaN(toMillis(value)))
+export const convertTime: ValueConverter = (value) => {
+  if (typeof value === 'string' && serviceTimePattern.test(value) && !Number.isNaN(toMillis(value)))
     return E.right(value)
   const text = typeof value === 'string' ? value.trim().replace(/^(\d{4}-\d\d-\d\d) (?=\d)/, '$1T') : ''
   const zoned = text.replace(/\s*UTC$/, 'Z').replace(/([+-]\d\d)$/, '$1:00')
@@ -52,23 +52,23 @@ export const toTime: Convert = (value) => {
     : E.right(toInstant(millis))
 }
 
-const structure =
-  (what: string, is: (value: unknown) => boolean): Convert =>
+const structureConverter =
+  (what: string, is: (value: unknown) => boolean): ValueConverter =>
   (value) => {
-    const meant = typeof value === 'string' ? parsed(value) : value
+    const meant = typeof value === 'string' ? parseOrUndefined(value) : value
     return is(meant) ? E.right(meant) : E.left(`must be ${what}, or its JSON text`)
   }
 
-const parsed = (text: string): unknown => {
+const parseOrUndefined = (text: string): unknown => {
   try {
-    return parseJson(text)
+    return parseExactJson(text)
   } catch {
     return undefined
   }
 }
 
-export const toList: Convert = structure('a list', Array.isArray)
-export const toObject: Convert = structure(
+export const convertList: ValueConverter = structureConverter('a list', Array.isArray)
+export const convertObject: ValueConverter = structureConverter(
   'an object',
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 )

@@ -1,7 +1,7 @@
 import type { Sink } from '../cdk/sink'
-import { locations } from './locations'
-import type { Target } from './target'
-import { visitRecords } from './visit-records'
+import { locationSink } from './locations'
+import type { SinkTarget } from './target'
+import { visitRecordSink } from './visit-records'
 
 /** Every object that can be written to; visits refer to locations, which are sent first. */
-export const sinks: ReadonlyArray<Sink<Target>> = [locations, visitRecords]
+export const sinks: ReadonlyArray<Sink<SinkTarget>> = [locationSink, visitRecordSink]

@@ -5,57 +5,72 @@ import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { Location } from '../api/model/location'
 import { configFailure, type Failure } from '../cdk/failure'
-import { type Answer, type Columns, type Note, type Prepared, type Rest, sink } from '../cdk/sink'
-import { locationAnswer } from './location-answer'
-import { checkMapping, mapper } from './mapping'
-import { approve, keyOf, type Place, type Plan, placeOf, plan, titleOf } from './plan'
-import { isThere, refused } from './refused'
-import type { Target } from './target'
-import { isTombstone } from './tombstone'
+import {
+  type BatchAnswer,
+  defineSink,
+  type FinalItems,
+  type InputRecord,
+  type PreparedItem,
+  type SinkNote,
+} from '../cdk/sink'
+import { toLocationAnswer } from './location-answer'
+import { checkMapping, createRecordMapper } from './mapping'
+import {
+  checkDeactivations,
+  formatLocation,
+  formatLocationKey,
+  type LocationKey,
+  planReconcile,
+  type ReconcilePlan,
+  toLocationKey,
+} from './plan'
+import { isServiceAnswering, toBatchAnswer } from './refused'
+import type { SinkTarget } from './target'
+import { isTombstoneRecord } from './tombstone'
 
-const name = 'locations'
+const sinkName = 'locations'
 
 /** Operation 5: one sync creates, updates and deactivates. Sent again, locations are what they were. */
-export const locations = sink<Target, Location>({
-  name,
+export const locationSink = defineSink<SinkTarget, Location>({
+  name: sinkName,
   codec: Location,
   matchingKeys: ['code', 'codeType'],
   operations: ['update', 'soft_delete'],
   open: (target) =>
     TE.fromIO(() => {
-      const list: List = { listed: new Map(), unreadable: 0 }
+      const list: LocationList = { listed: new Map(), unreadable: 0 }
       return {
         prepare: (inlet) =>
           pipe(
-            checkMapping(inlet, name, Location, target.mapping[name]),
-            E.map(() => preparer(target, list, inlet.deletes)),
+            checkMapping(inlet, sinkName, Location, target.mapping[sinkName]),
+            E.map(() => createPreparer(target, list, inlet.isDeletion)),
           ),
-        write: (items, suspected) => send(target, items, suspected),
-        answers: isThere(target.api.syncLocations([])),
-        finish: (whole) => reconcile(target, list, whole),
+        write: (items, suspected) => sendLocations(target, items, suspected),
+        isReachable: isServiceAnswering(target.api.syncLocations([])),
+        finish: (whole) => reconcileLocations(target, list, whole),
       }
     }),
 })
 
 /** What the input lists, whatever becomes of its records. */
-type List = { readonly listed: Map<string, Place & { readonly active: boolean }>; unreadable: number }
+type LocationList = { readonly listed: Map<string, LocationKey & { readonly active: boolean }>; unreadable: number }
 
-const Key = t.partial({ code: t.string, codeType: t.string })
+const KeyColumns = t.partial({ code: t.string, codeType: t.string })
 
-const preparer = ({ mapping, ledger }: Target, list: List, deletes: boolean) => {
-  const toMapped = mapper(Location, mapping[name])
-  const toKey = mapper(Key, mapping[name])
+const createPreparer = ({ mapping, ledger }: SinkTarget, list: LocationList, deletes: boolean) => {
+  const toMapped = createRecordMapper(Location, mapping[sinkName])
+  const toKey = createRecordMapper(KeyColumns, mapping[sinkName])
   const enlist = (location: Location): void => {
-    const place = placeOf(location)
-    if (O.isSome(ledger)) list.listed.set(keyOf(place), { ...place, active: location.active === true })
+    const place = toLocationKey(location)
+    if (O.isSome(ledger)) list.listed.set(formatLocationKey(place), { ...place, active: location.active === true })
   }
   /** A location is listed by its code, be the rest of its record wrong. */
-  const enlistByCode = (columns: Columns): void => {
+  const enlistByCode = (columns: InputRecord): void => {
     const key = toKey(columns)
     if (E.isLeft(key) || key.right.code === undefined) list.unreadable += 1
     else enlist({ ...key.right, active: true })
   }
-  const judged = (columns: Columns): E.Either<string, Prepared<Location>> =>
+  const judged = (columns: InputRecord): E.Either<string, PreparedItem<Location>> =>
     pipe(
       toMapped(columns),
       E.filterOrElse(
@@ -63,41 +78,43 @@ const preparer = ({ mapping, ledger }: Target, list: List, deletes: boolean) => 
         () => 'code is missing',
       ),
       E.map((mapped) => {
-        const item = { ...mapped, active: deletes || isTombstone(columns) ? false : (mapped.active ?? true) }
+        const item = { ...mapped, active: deletes || isTombstoneRecord(columns) ? false : (mapped.active ?? true) }
         enlist(item)
-        return { item, key: keyOf(placeOf(item)) }
+        return { item, key: formatLocationKey(toLocationKey(item)) }
       }),
     )
-  return (columns: Columns): E.Either<string, Prepared<Location>> => {
+  return (columns: InputRecord): E.Either<string, PreparedItem<Location>> => {
     const prepared = judged(columns)
     if (E.isLeft(prepared)) enlistByCode(columns)
     return prepared
   }
 }
 
-const send = (
-  { api, ledger, resend }: Target,
+const sendLocations = (
+  { api, ledger, resend }: SinkTarget,
   items: ReadonlyArray<Location>,
   suspected: boolean,
-): TE.TaskEither<Failure, Answer> =>
+): TE.TaskEither<Failure, BatchAnswer> =>
   pipe(
     resend(suspected)(api.syncLocations(items)),
-    TE.map((result) => locationAnswer(items, result)),
-    TE.orElse((error) => TE.fromEither(refused('sync locations', error))),
-    TE.chainFirst((answer) => (O.isSome(ledger) ? noted(ledger.value.note, items, answer) : TE.right(undefined))),
+    TE.map((result) => toLocationAnswer(items, result)),
+    TE.orElse((error) => TE.fromEither(toBatchAnswer('sync locations', error))),
+    TE.chainFirst((answer) =>
+      O.isSome(ledger) ? appendToLedger(ledger.value.append, items, answer) : TE.right(undefined),
+    ),
   )
 
-const noted = (
-  note: (entries: ReadonlyArray<Place & { readonly active: boolean }>) => Promise<void>,
+const appendToLedger = (
+  note: (entries: ReadonlyArray<LocationKey & { readonly active: boolean }>) => Promise<void>,
   items: ReadonlyArray<Location>,
-  answer: Answer,
+  answer: BatchAnswer,
 ): TE.TaskEither<Failure, void> => {
   const verdicts = answer._tag === 'Verdicts' ? answer.verdicts : []
   const accepted = items.filter((_, index) => verdicts[index]?._tag === 'Accepted')
   return accepted.length === 0
     ? TE.right(undefined)
     : TE.tryCatch(
-        () => note(accepted.map((item) => ({ ...placeOf(item), active: item.active === true }))),
+        () => note(accepted.map((item) => ({ ...toLocationKey(item), active: item.active === true }))),
         (error) =>
           configFailure(
             `reconcile.ledger_path cannot be written: ${error instanceof Error ? error.message : String(error)}. Make room, or name another file.`,
@@ -105,42 +122,49 @@ const noted = (
       )
 }
 
-const nothing: Rest<Location> = { items: [], notes: [] }
-const noting = (level: Note['level'], message: string): E.Either<Failure, Rest<Location>> =>
-  E.right({ ...nothing, notes: [{ level, message }] })
+const emptyRest: FinalItems<Location> = { items: [], notes: [] }
+const restWithNote = (level: SinkNote['level'], message: string): E.Either<Failure, FinalItems<Location>> =>
+  E.right({ ...emptyRest, notes: [{ level, message }] })
 
 /** Deactivates what the ledger has and a complete list has not. */
-const reconcile = ({ ledger, maxDeactivationsPercent, dryRun }: Target, list: List, whole: boolean) => {
-  if (O.isNone(ledger)) return E.right(nothing)
+const reconcileLocations = (
+  { ledger, maxDeactivationsPercent, dryRun }: SinkTarget,
+  list: LocationList,
+  whole: boolean,
+) => {
+  if (O.isNone(ledger)) return E.right(emptyRest)
   if (!whole)
-    return noting('warn', 'locations: the input was no complete list, so nothing is deactivated that it does not name.')
+    return restWithNote(
+      'warn',
+      'locations: the input was no complete list, so nothing is deactivated that it does not name.',
+    )
   if (list.unreadable > 0)
-    return noting(
+    return restWithNote(
       'warn',
       `locations: ${list.unreadable} records have no code that can be read and may be of any location, so nothing is deactivated that the list does not name.`,
     )
   const { active } = ledger.value
-  const made = plan(active, list.listed)
+  const made = planReconcile(active, list.listed)
   return pipe(
-    approve(made, active.size, maxDeactivationsPercent),
+    checkDeactivations(made, active.size, maxDeactivationsPercent),
     E.map(() => ({
-      items: made.deactivations.map((place) => ({ item: toDeactivation(place), key: keyOf(place) })),
-      notes: notesOf(made, dryRun),
+      items: made.deactivations.map((place) => ({ item: toDeactivation(place), key: formatLocationKey(place) })),
+      notes: formatPlan(made, dryRun),
     })),
   )
 }
 
-const toDeactivation = ({ code, codeType }: Place): Location => ({
+const toDeactivation = ({ code, codeType }: LocationKey): Location => ({
   code,
   ...(codeType === null ? {} : { codeType }),
   active: false,
 })
 
 /** `whole`: each location, and not only those that are to go. */
-const notesOf = ({ creates, updates, deactivations }: Plan, whole: boolean): ReadonlyArray<Note> => {
-  const each = (verb: string, places: ReadonlyArray<Place>): ReadonlyArray<Note> =>
-    places.map((place) => ({ level: 'info', message: `locations: ${verb} ${titleOf(place)}` }))
-  const count = (places: ReadonlyArray<Place>, what: string) => `${places.length} ${what}`
+const formatPlan = ({ creates, updates, deactivations }: ReconcilePlan, whole: boolean): ReadonlyArray<SinkNote> => {
+  const each = (verb: string, places: ReadonlyArray<LocationKey>): ReadonlyArray<SinkNote> =>
+    places.map((place) => ({ level: 'info', message: `locations: ${verb} ${formatLocation(place)}` }))
+  const count = (places: ReadonlyArray<LocationKey>, what: string) => `${places.length} ${what}`
   return [
     {
       level: 'info',

@@ -3,30 +3,32 @@ import type { Task } from 'fp-ts/Task'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import { type ApiError, toFailure } from '../api/error'
 import type { Failure } from '../cdk/failure'
-import type { Answer } from '../cdk/sink'
+import type { BatchAnswer } from '../cdk/sink'
 import { isUnanswered } from './resend'
 
 /** Statuses that speak of the request rather than of us or of the service: a smaller batch may pass. */
-const speaksOfBatch = (status: number): boolean =>
+const isBatchStatus = (status: number): boolean =>
   status >= 400 && status < 500 && ![401, 403, 404, 405, 407, 408, 429].includes(status)
 
 /** An error of a whole batch: an answer about the batch, or none at all, or the end of the run. */
-export const refused = (operation: string, error: ApiError): E.Either<Failure, Answer> => {
+export const toBatchAnswer = (operation: string, error: ApiError): E.Either<Failure, BatchAnswer> => {
   const failure = toFailure(operation, error)
-  if (error._tag === 'Http' && speaksOfBatch(error.status))
+  if (error._tag === 'Http' && isBatchStatus(error.status))
     return E.right({
       _tag: 'Refused',
-      reason: said(error),
+      reason: rejectionReason(error),
       tooLarge: error.status === 413,
     })
-  return isUnanswered(error) ? E.right({ _tag: 'Unanswered', reason: failsOn(error), failure }) : E.left(failure)
+  return isUnanswered(error)
+    ? E.right({ _tag: 'Unanswered', reason: unansweredReason(error), failure })
+    : E.left(failure)
 }
 
 /** A body that says nothing leaves a message that only repeats the status. */
-const said = ({ status, message }: Extract<ApiError, { _tag: 'Http' }>): string =>
+const rejectionReason = ({ status, message }: Extract<ApiError, { _tag: 'Http' }>): string =>
   message === `the service answered ${status}` ? message : `the service answered ${status}: ${message}`
 
-const failsOn = (error: ApiError): string => {
+const unansweredReason = (error: ApiError): string => {
   switch (error._tag) {
     case 'Http':
       return `the service answers ${error.status} to it time and again, and takes others`
@@ -38,13 +40,13 @@ const failsOn = (error: ApiError): string => {
 }
 
 /** Whether anything is answered to an empty batch that does not say that the service is out of order. */
-export const isThere =
+export const isServiceAnswering =
   (ask: TaskEither<ApiError, unknown>): Task<boolean> =>
   async () => {
     const answer = await ask()
     return (
       E.isRight(answer) ||
       answer.left._tag === 'Decode' ||
-      (answer.left._tag === 'Http' && speaksOfBatch(answer.left.status))
+      (answer.left._tag === 'Http' && isBatchStatus(answer.left.status))
     )
   }

@@ -1,13 +1,13 @@
 import type { Row } from '../cdk/message'
-import { wellFormed } from './well-formed'
+import { replaceLoneSurrogates } from './well-formed'
 
-const newline = 0x0a
+const newlineByte = 0x0a
 
 /**
  * Records on their way into DuckDB, copied behind one another, a line each: one text costs less to hand over than a list,
  * and nothing of the pages they came in is kept.
  */
-export type Arrivals = {
+export type RowBatch = {
   /** `at`: when it was read, in milliseconds since 1970. */
   readonly add: (row: Row, at: number) => void
   readonly count: () => number
@@ -21,7 +21,7 @@ export type Arrivals = {
   }
 }
 
-export const arrivals = (): Arrivals => {
+export const createRowBatch = (): RowBatch => {
   let bytes = Buffer.allocUnsafe(65_536)
   let spare = Buffer.allocUnsafe(0)
   let used = 0
@@ -35,7 +35,7 @@ export const arrivals = (): Arrivals => {
         bytes.copy(larger, 0, 0, used)
         bytes = larger
       }
-      if (used > 0) bytes[used++] = newline
+      if (used > 0) bytes[used++] = newlineByte
       bytes.set(row.json, used)
       used += row.json.length
       at.push(time)
@@ -43,7 +43,7 @@ export const arrivals = (): Arrivals => {
     },
     count: () => at.length,
     take: () => {
-      const taken = { lines: wellFormed(bytes.subarray(0, used)), at, changes }
+      const taken = { lines: replaceLoneSurrogates(bytes.subarray(0, used)), at, changes }
       ;[bytes, spare] = [spare, bytes]
       used = 0
       at = []

@@ -1,12 +1,12 @@
 import type { StreamInfo } from '../cdk/message'
 import type { Column, ColumnType } from './column'
-import { type Database, literal, quoted } from './database'
-import type { Destination, Standing } from './destination'
+import { type Database, quoteIdentifier, quoteLiteral } from './database'
+import type { LoadTarget, StreamMetadata } from './destination'
 
-export type Status = 'running' | 'complete' | 'incomplete'
+export type LoadStatus = 'running' | 'complete' | 'incomplete'
 
 /** What the file remembers of a stream; undefined for one it has not met. */
-export const standingOf = async (db: Database, stream: string): Promise<Standing | undefined> => {
+export const readStreamMetadata = async (db: Database, stream: string): Promise<StreamMetadata | undefined> => {
   const [row] = await db.query(
     `SELECT generation, refreshing, EXISTS (SELECT 1 FROM _state WHERE stream = $stream) AS has_state
      FROM _streams WHERE stream = $stream`,
@@ -17,28 +17,28 @@ export const standingOf = async (db: Database, stream: string): Promise<Standing
   )
 }
 
-export const declareStream = async (db: Database, info: StreamInfo, target: Destination): Promise<void> => {
+export const declareStream = async (db: Database, info: StreamInfo, target: LoadTarget): Promise<void> => {
   await db.run('DELETE FROM _streams WHERE stream = $stream', { stream: info.name })
   await db.run(
     `INSERT INTO _streams (stream, schema, primary_key, cursor, generation, refreshing, rows) SELECT
-       $stream, $schema, [${info.primaryKey.map(literal).join(', ')}]::VARCHAR[], $cursor, $generation::BIGINT, $refreshing, count(*) FROM ${quoted(info.name)}`,
+       $stream, $schema, [${info.primaryKey.map(quoteLiteral).join(', ')}]::VARCHAR[], $cursor, $generation::BIGINT, $refreshing, count(*) FROM ${quoteIdentifier(info.name)}`,
     {
       stream: info.name,
       schema: JSON.stringify(info.schema),
       cursor: target.cursor ?? null,
       generation: target.generation,
-      refreshing: target.minimum > 0,
+      refreshing: target.minimumGeneration > 0,
     },
   )
-  if (target.fresh) await db.run('DELETE FROM _state WHERE stream = $stream', { stream: info.name })
+  if (target.resetsState) await db.run('DELETE FROM _state WHERE stream = $stream', { stream: info.name })
 }
 
 /** A cursor as `_loads` shows it: times in UTC with milliseconds, anything else as DuckDB prints it. */
-export const cursorText = (column: Column, value: string): string =>
+export const cursorSql = (column: Column, value: string): string =>
   column.type === 'TIMESTAMPTZ' ? `strftime(${value}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ')` : `${value}::VARCHAR`
 
 /** A new row in `_loads`; answers its number. */
-export const beginLoad = async (
+export const insertLoad = async (
   db: Database,
   run: number,
   info: StreamInfo,
@@ -49,33 +49,37 @@ export const beginLoad = async (
   await db.run(
     `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status)
      SELECT ${load}, ${run}, $stream, $mode, make_timestamptz($now::BIGINT * 1000), 0, count(*), $generation::BIGINT, 'running'
-     FROM ${quoted(info.name)}`,
+     FROM ${quoteIdentifier(info.name)}`,
     { stream: info.name, mode: info.syncMode, now, generation },
   )
   return load
 }
 
 /** The least and the greatest cursor of some records; `type`: how such texts compare. */
-export type Span = { readonly from: string | undefined; readonly to: string | undefined; readonly type: ColumnType }
+export type CursorRange = {
+  readonly from: string | undefined
+  readonly to: string | undefined
+  readonly type: ColumnType
+}
 
 /** Brings a load's row up to what has just been written. */
-export const continueLoad = async (
+export const updateLoad = async (
   db: Database,
   load: {
     readonly id: number
     readonly stream: string
-    readonly status: Status
+    readonly status: LoadStatus
     readonly records: number
     readonly sourceRecords: number | undefined
   },
-  { from, to, type }: Span,
+  { from, to, type }: CursorRange,
   now: number,
 ): Promise<void> => {
   await db.run(
     `UPDATE _loads SET
        records = $records::BIGINT, source_records = $source::BIGINT, status = $status,
-       rows = (SELECT count(*) FROM ${quoted(load.stream)}),
-       cursor_from = ${beyond('<', 'cursor_from', '$from', type)}, cursor_to = ${beyond('>', 'cursor_to', '$to', type)},
+       rows = (SELECT count(*) FROM ${quoteIdentifier(load.stream)}),
+       cursor_from = ${extremeSql('<', 'cursor_from', '$from', type)}, cursor_to = ${extremeSql('>', 'cursor_to', '$to', type)},
        ended = CASE WHEN $status = 'running' THEN NULL ELSE make_timestamptz($now::BIGINT * 1000) END,
        seconds = CASE WHEN $status = 'running' THEN NULL ELSE $now::BIGINT / 1000 - epoch(started) END
      WHERE load = ${load.id}`,
@@ -90,22 +94,25 @@ export const continueLoad = async (
   )
 }
 
-const beyond = (than: '<' | '>', held: string, found: string, type: ColumnType): string =>
+const extremeSql = (than: '<' | '>', held: string, found: string, type: ColumnType): string =>
   `CASE WHEN ${held} IS NULL OR ${found}::${type} ${than} ${held}::${type} THEN ${found}::VARCHAR ELSE ${held} END`
 
 /** So that `verify` can tell whether a row has come or gone by another way than a load. */
-export const countRows = async (db: Database, streams: ReadonlyArray<string>): Promise<void> => {
+export const updateRowCounts = async (db: Database, streams: ReadonlyArray<string>): Promise<void> => {
   for (const stream of streams)
-    await db.run(`UPDATE _streams SET rows = (SELECT count(*) FROM ${quoted(stream)}) WHERE stream = $stream`, {
-      stream,
-    })
+    await db.run(
+      `UPDATE _streams SET rows = (SELECT count(*) FROM ${quoteIdentifier(stream)}) WHERE stream = $stream`,
+      {
+        stream,
+      },
+    )
 }
 
 /** A run that was killed leaves its loads running; the next one closes them. */
 export const closeAbandonedLoads = (db: Database): Promise<void> =>
   db.run(`UPDATE _loads SET status = 'incomplete' WHERE status = 'running'`)
 
-export const writeState = async (db: Database, stream: string, text: string, now: number): Promise<void> => {
+export const saveStreamState = async (db: Database, stream: string, text: string, now: number): Promise<void> => {
   await db.run('DELETE FROM _state WHERE stream = $stream', { stream })
   await db.run('INSERT INTO _state VALUES ($stream, $text, make_timestamptz($now::BIGINT * 1000))', {
     stream,

@@ -13,8 +13,8 @@ export const renderChart = (option: ChartOption, width: number, height: number):
   chart.setOption({ animation: false, ...option })
   const svg = chart.renderToSVGString()
   chart.dispose()
-  return svg.replaceAll(forPointers, '')
+  return svg.replaceAll(interactionMarkup, '')
 }
 
 /** What only a page that moves needs; some of it is numbered through, so that no two drawings would be the same. */
-const forPointers = /<(style|defs) ?>.*?<\/\1>\s*| (?:class|clip-path|pointer-events|ecmeta_\w+)="[^"]*"/gs
+const interactionMarkup = /<(style|defs) ?>.*?<\/\1>\s*| (?:class|clip-path|pointer-events|ecmeta_\w+)="[^"]*"/gs

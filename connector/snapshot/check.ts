@@ -20,10 +20,10 @@ export type CheckResult = Check & {
   readonly examples: ReadonlyArray<string>
 }
 
-const few = 5
+const maxExamples = 5
 
 /** Asks one question. */
-export const ask = async (db: Database, check: Check, shown = few): Promise<CheckResult> => {
+export const runCheck = async (db: Database, check: Check, shown = maxExamples): Promise<CheckResult> => {
   if (check.sql === undefined) return { ...check, ok: true, failures: 0, examples: [] }
   const [answer] = await db.query(`SELECT count(*) AS failures, min(what, ${shown}) AS examples FROM (${check.sql})`)
   const failures = Number(answer?.failures)

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../cdk/schema'
-import { type ColumnType, columnType } from './column-type'
-import { literal, quoted } from './database'
+import { type ColumnType, chooseColumnType } from './column-type'
+import { quoteIdentifier, quoteLiteral } from './database'
 
 export type { ColumnType } from './column-type'
 
@@ -15,16 +15,16 @@ export const metaColumns = [
 ] as const
 
 /** The declared attributes in the schema's order. */
-export const columnsOf = (schema: JsonSchema): ReadonlyArray<Column> =>
+export const columnsFromSchema = (schema: JsonSchema): ReadonlyArray<Column> =>
   Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([name, property]) => ({
     name,
-    type: columnType(property, schema),
+    type: chooseColumnType(property, schema),
   }))
 
 /** The attribute as text that does not depend on the session: what the fingerprint of a row is made of. */
-const canonical = ({ name, type }: Column): string =>
-  type === 'TIMESTAMPTZ' ? `epoch_us(${quoted(name)})` : `${quoted(name)}::VARCHAR`
+const canonicalSql = ({ name, type }: Column): string =>
+  type === 'TIMESTAMPTZ' ? `epoch_us(${quoteIdentifier(name)})` : `${quoteIdentifier(name)}::VARCHAR`
 
 /** `_airbyte_raw_id`: a fingerprint of the row's own values; nulls do not count, so a new column leaves it as it was. */
-export const fingerprint = (columns: ReadonlyArray<Column>): string =>
-  `md5(concat_ws(chr(31), ''${columns.map((column) => `, ${literal(`${column.name}=`)} || ${canonical(column)}`).join('')}))::UUID`
+export const fingerprintSql = (columns: ReadonlyArray<Column>): string =>
+  `md5(concat_ws(chr(31), ''${columns.map((column) => `, ${quoteLiteral(`${column.name}=`)} || ${canonicalSql(column)}`).join('')}))::UUID`

@@ -1,49 +1,60 @@
 import { BIGINT, LIST, listValue } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import * as TE from 'fp-ts/TaskEither'
-import { Stopped } from '../cdk/cli'
+import { CommandError } from '../cdk/cli'
 import { configFailure, type Failure } from '../cdk/failure'
-import { drain, type Feed } from '../cdk/feed'
-import { ask, type Check, type CheckResult } from './check'
+import { drainFeed, type Feed } from '../cdk/feed'
+import { type Check, type CheckResult, runCheck } from './check'
 import type { Database } from './database'
-import { deletions, parent } from './relations'
-import type { Service, ServiceRow } from './service'
+import { deletionsStream, reviewsStream } from './relations'
+import type { ServiceReview, ServiceReviews } from './service'
 import type { Snapshot } from './snapshot'
-import { allTables } from './table'
+import { listStreamTables } from './table'
 
 /** As many as anybody will read. */
-const shown = 10_000
+const maxShownDifferences = 10_000
 
 /**
  * Puts the service's ids and times beside ours, in the temporary tables `_service` and `_moving` and the view `_compared`,
  * and asks what differs. Rejects with `Stopped` where the service cannot be read whole.
  */
-export const compareWith = async ({ db }: Snapshot, service: Service): Promise<ReadonlyArray<CheckResult>> => {
-  if (!(await allTables(db)).some(({ name }) => name === parent))
-    throw new Stopped(configFailure(`${db.path} has no ${parent} to compare with the service. Sync them first.`))
+export const compareReviews = async (
+  { db }: Snapshot,
+  service: ServiceReviews,
+): Promise<ReadonlyArray<CheckResult>> => {
+  if (!(await listStreamTables(db)).some(({ name }) => name === reviewsStream))
+    throw new CommandError(
+      configFailure(`${db.path} has no ${reviewsStream} to compare with the service. Sync them first.`),
+    )
   await db.run(
     'CREATE OR REPLACE TEMP TABLE _service (id BIGINT, time TIMESTAMPTZ); CREATE OR REPLACE TEMP TABLE _moving (id BIGINT, time TIMESTAMPTZ)',
   )
   let signpost = service.startDate
-  await taken(service.reviews, async (item) => {
-    await hold(db, '_service', item.rows)
+  await consumeFeed(service.reviews, async (item) => {
+    await insertServiceReviews(db, '_service', item.rows)
     signpost = item.signpost ?? signpost
   })
-  const cursor = await cursorOf(db, parent, service.startDate)
-  const deleted = await cursorOf(db, deletions, service.startDate)
-  await taken(service.movedSince({ changed: signpost, deleted }), (rows) => hold(db, '_moving', rows))
-  await db.run(compared(service.startDate, cursor - service.lookback))
+  const cursor = await readReviewCursor(db, reviewsStream, service.startDate)
+  const deleted = await readReviewCursor(db, deletionsStream, service.startDate)
+  await consumeFeed(service.changesSince({ changed: signpost, deleted }), (rows) =>
+    insertServiceReviews(db, '_moving', rows),
+  )
+  await db.run(comparisonSql(service.startDate, cursor - service.lookback))
   const results: Array<CheckResult> = []
-  for (const check of comparisons) results.push(await ask(db, check, shown))
+  for (const check of serviceChecks) results.push(await runCheck(db, check, maxShownDifferences))
   return results
 }
 
-const taken = async <A>(feed: Feed<Failure, A>, sink: (item: A) => Promise<void>): Promise<void> => {
-  const done = await drain((item: A) => TE.rightTask<Failure, void>(() => sink(item)))(feed)()
-  if (E.isLeft(done)) throw new Stopped(done.left)
+const consumeFeed = async <A>(feed: Feed<Failure, A>, sink: (item: A) => Promise<void>): Promise<void> => {
+  const done = await drainFeed((item: A) => TE.rightTask<Failure, void>(() => sink(item)))(feed)()
+  if (E.isLeft(done)) throw new CommandError(done.left)
 }
 
-const hold = (db: Database, table: '_service' | '_moving', rows: ReadonlyArray<ServiceRow>): Promise<void> =>
+const insertServiceReviews = (
+  db: Database,
+  table: '_service' | '_moving',
+  rows: ReadonlyArray<ServiceReview>,
+): Promise<void> =>
   rows.length === 0
     ? Promise.resolve()
     : db.run(
@@ -55,7 +66,7 @@ const hold = (db: Database, table: '_service' | '_moving', rows: ReadonlyArray<S
         { ids: LIST(BIGINT), times: LIST(BIGINT) },
       )
 
-const cursorOf = async (db: Database, stream: string, startDate: number): Promise<number> =>
+const readReviewCursor = async (db: Database, stream: string, startDate: number): Promise<number> =>
   Number(
     (await db.scalar(
       `SELECT epoch_ms(TRY_CAST(state->>'$.modifiedTimeFrom' AS TIMESTAMPTZ)) FROM _state WHERE stream = $stream`,
@@ -64,7 +75,7 @@ const cursorOf = async (db: Database, stream: string, startDate: number): Promis
   )
 
 /** What comes of itself with the next run is `later`: as new as the lookback behind the cursor, or moving just now. */
-const compared = (startDate: number, settled: number): string => `
+const comparisonSql = (startDate: number, settled: number): string => `
   CREATE OR REPLACE TEMP VIEW _compared AS
   SELECT coalesce(s.id, r.id) AS id, r.time AS ours, s.time AS theirs, CASE
       WHEN r.time = s.time THEN 'same'
@@ -73,35 +84,35 @@ const compared = (startDate: number, settled: number): string => `
       WHEN r.id IS NULL THEN 'missing' WHEN s.id IS NULL THEN 'extra' ELSE 'stale' END AS verdict
   FROM (SELECT id, max(time) AS time FROM _service GROUP BY id) AS s
   FULL JOIN (
-    SELECT id, date_trunc('millisecond', max("modifiedTime")) AS time FROM ${parent}
+    SELECT id, date_trunc('millisecond', max("modifiedTime")) AS time FROM ${reviewsStream}
     WHERE "modifiedTime" >= make_timestamptz(${Math.trunc(startDate)}::BIGINT * 1000) GROUP BY id) AS r ON r.id = s.id`
 
-const reviewsThat = (verdict: string): string => `
+const verdictSql = (verdict: string): string => `
       SELECT 'id ' || id || concat(', ours of ' || ours, ', theirs of ' || theirs) AS what FROM _compared WHERE verdict = '${verdict}'`
 
-const heal = 'Repair it: feedback verify --config FILE --repair FOLDER.'
+const repairHint = 'Repair it: feedback verify --config FILE --repair FOLDER.'
 
 /** What is asked of `_compared`. */
-export const comparisons: ReadonlyArray<Check> = [
+export const serviceChecks: ReadonlyArray<Check> = [
   {
     name: "the service's reviews are here",
-    explain: `Every review the service has is here, as far as the state has come. ${heal}`,
-    sql: reviewsThat('missing'),
+    explain: `Every review the service has is here, as far as the state has come. ${repairHint}`,
+    sql: verdictSql('missing'),
   },
   {
     name: "in the service's version",
-    explain: `Each review is of the time the service gives it. ${heal}`,
-    sql: reviewsThat('stale'),
+    explain: `Each review is of the time the service gives it. ${repairHint}`,
+    sql: verdictSql('stale'),
   },
   {
     name: 'and no others',
-    explain: `Every review here is one the service has. ${heal}`,
-    sql: reviewsThat('extra'),
+    explain: `Every review here is one the service has. ${repairHint}`,
+    sql: verdictSql('extra'),
   },
   {
     name: 'not read yet',
     explain: 'What the next run brings: too new for the state, or changing just now.',
     note: true,
-    sql: reviewsThat('later'),
+    sql: verdictSql('later'),
   },
 ]

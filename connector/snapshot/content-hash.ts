@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { fingerprint } from './column'
-import { quoted } from './database'
+import { fingerprintSql } from './column'
+import { quoteIdentifier } from './database'
 import type { Snapshot } from './snapshot'
-import { allTables, type Table } from './table'
+import { listStreamTables, type Table } from './table'
 
 export type TableHash = { readonly table: string; readonly rows: number; readonly hash: string }
 export type ContentHash = { readonly hash: string; readonly tables: ReadonlyArray<TableHash> }
@@ -11,10 +11,10 @@ export type ContentHash = { readonly hash: string; readonly tables: ReadonlyArra
  * What the streams' tables and the states hold, whatever the order of rows: the same messages into a new file give the same
  * hash, whenever and however often. When they were loaded (`_loads`) does not count.
  */
-export const contentHash = async ({ db }: Snapshot): Promise<ContentHash> => {
+export const hashContent = async ({ db }: Snapshot): Promise<ContentHash> => {
   const tables: Array<TableHash> = []
-  for (const table of await allTables(db)) {
-    const [row] = await db.query(summed(table))
+  for (const table of await listStreamTables(db)) {
+    const [row] = await db.query(rowHashSql(table))
     const shape = table.columns.map(({ name, type }) => `${name} ${type}`).join(', ')
     tables.push({ table: table.name, rows: Number(row?.rows), hash: md5(`${shape}\n${row?.low} ${row?.high}`) })
   }
@@ -28,8 +28,8 @@ export const contentHash = async ({ db }: Snapshot): Promise<ContentHash> => {
 }
 
 /** The sums of both halves of each row's hash: like the rows themselves, they have no order, and doubles do not cancel out. Of unsigned integers DuckDB makes a rounded sum, which depends on the order. */
-const summed = ({ name, columns }: Table): string => `
+const rowHashSql = ({ name, columns }: Table): string => `
   SELECT count(*) AS rows, sum(md5_number_lower(row)::HUGEINT)::VARCHAR AS low, sum(md5_number_upper(row)::HUGEINT)::VARCHAR AS high
-  FROM (SELECT concat_ws('|', ${fingerprint(columns)}, epoch_us(_airbyte_extracted_at), _airbyte_meta, _airbyte_generation_id) AS row FROM ${quoted(name)})`
+  FROM (SELECT concat_ws('|', ${fingerprintSql(columns)}, epoch_us(_airbyte_extracted_at), _airbyte_meta, _airbyte_generation_id) AS row FROM ${quoteIdentifier(name)})`
 
 const md5 = (text: string): string => createHash('md5').update(text).digest('hex')

@@ -8,33 +8,33 @@ import {
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import type { Failure } from '../cdk/failure'
-import { type Cell, type Cells, toCells } from './cells'
-import { openingFailure } from './opening-failure'
-import { preparing } from './prepared'
+import { type CellValue, type RowValues, toRowValues } from './cells'
+import { databaseOpenFailure } from './opening-failure'
+import { createStatementCache } from './prepared'
 
 export type { DuckDBAppender, DuckDBValue } from '@duckdb/node-api'
-export type { Cell, Cells } from './cells'
+export type { CellValue, RowValues } from './cells'
 
 /** An answer that comes chunk by chunk (2,048 rows): each row's values in the order of `names` and `types`. */
-export type Answer = {
+export type QueryResult = {
   readonly names: ReadonlyArray<string>
   readonly types: ReadonlyArray<DuckDBType>
   readonly chunks: AsyncIterable<ReadonlyArray<ReadonlyArray<DuckDBValue>>>
 }
-export type Values = Record<string, DuckDBValue> | DuckDBValue[]
+export type QueryParameters = Record<string, DuckDBValue> | DuckDBValue[]
 
 /** One connection to one DuckDB file; its methods reject with DuckDB's own error. */
 export type Database = {
   readonly path: string
   /** Runs one or more statements; only a single one may have values. `types`: where they cannot be told from the values. */
-  readonly run: (sql: string, values?: Values, types?: Readonly<Record<string, DuckDBType>>) => Promise<void>
+  readonly run: (sql: string, values?: QueryParameters, types?: Readonly<Record<string, DuckDBType>>) => Promise<void>
   /** The same for a single statement that comes often: it is prepared once. */
-  readonly runOften: Database['run']
-  readonly query: (sql: string, values?: Values) => Promise<ReadonlyArray<Cells>>
+  readonly runPrepared: Database['run']
+  readonly query: (sql: string, values?: QueryParameters) => Promise<ReadonlyArray<RowValues>>
   /** The first column of the first row, undefined if there is no row. */
-  readonly scalar: (sql: string, values?: Values) => Promise<Cell | undefined>
+  readonly scalar: (sql: string, values?: QueryParameters) => Promise<CellValue | undefined>
   /** The rows as DuckDB has them, for answers too long to hold; run nothing else on the connection meanwhile. */
-  readonly stream: (sql: string, values?: Values) => Promise<Answer>
+  readonly stream: (sql: string, values?: QueryParameters) => Promise<QueryResult>
   /** Appends through DuckDB's appender, the fastest way in; the caller gives each row's values in the table's column order. */
   readonly append: (table: string, fill: (appender: DuckDBAppender) => void) => Promise<void>
   /** All of `body` or nothing of it. Transactions do not nest. */
@@ -42,13 +42,13 @@ export type Database = {
   /** Another connection to the same file, for statements side by side; close it before this one. */
   readonly connect: () => Promise<Database>
   /** Tells of work on this connection that the caller does not wait for now. */
-  readonly behind: (work: Promise<void>) => void
+  readonly trackWork: (work: Promise<void>) => void
   /** Settles once that work has; only then may the connection be closed. */
-  readonly idle: () => Promise<void>
+  readonly waitForWork: () => Promise<void>
   readonly close: () => void
 }
 
-export type OpenOptions = {
+export type DatabaseOptions = {
   /** Default: read and write, and made if it is missing. */
   readonly readOnly?: boolean
   /** What DuckDB may use beside our own heap, such as '160MB'. */
@@ -59,21 +59,26 @@ export type OpenOptions = {
 }
 
 /** Opens a DuckDB file, or `:memory:`; times are UTC, and nothing is fetched from the network. */
-export const openDatabase = (path: string, options: OpenOptions = {}): TaskEither<Failure, Database> =>
+export const openDatabase = (path: string, options: DatabaseOptions = {}): TaskEither<Failure, Database> =>
   TE.tryCatch(
     async () => {
       const { rowGroupSize, ...rest } = options
-      if (rowGroupSize === undefined) return connectTo(path, await DuckDBInstance.create(path, settings(rest)))
+      if (rowGroupSize === undefined)
+        return openConnection(path, await DuckDBInstance.create(path, instanceSettings(rest)))
       const instance = await DuckDBInstance.create(':memory:', {
-        ...settings(rest),
+        ...instanceSettings(rest),
         ...(path === ':memory:' ? {} : { temp_directory: `${path}.tmp` }),
       })
-      return connectTo(path, instance, `ATTACH ${literal(path)} AS file (ROW_GROUP_SIZE ${rowGroupSize}); USE file`)
+      return openConnection(
+        path,
+        instance,
+        `ATTACH ${quoteLiteral(path)} AS file (ROW_GROUP_SIZE ${rowGroupSize}); USE file`,
+      )
     },
-    (error) => openingFailure(path, error),
+    (error) => databaseOpenFailure(path, error),
   )
 
-const settings = ({ readOnly, memoryLimit, threads }: OpenOptions): Record<string, string> => ({
+const instanceSettings = ({ readOnly, memoryLimit, threads }: DatabaseOptions): Record<string, string> => ({
   ...(readOnly === true ? { access_mode: 'READ_ONLY' } : {}),
   ...(memoryLimit === undefined ? {} : { memory_limit: memoryLimit }),
   ...(threads === undefined ? {} : { threads: String(threads) }),
@@ -81,16 +86,16 @@ const settings = ({ readOnly, memoryLimit, threads }: OpenOptions): Record<strin
   autoload_known_extensions: 'false',
 })
 
-const connectTo = async (path: string, instance: DuckDBInstance, attach?: string): Promise<Database> => {
+const openConnection = async (path: string, instance: DuckDBInstance, attach?: string): Promise<Database> => {
   try {
-    return await overInstance(path, instance, attach, () => instance.closeSync())
+    return await connectInstance(path, instance, attach, () => instance.closeSync())
   } catch (error) {
     instance.closeSync()
     throw error
   }
 }
 
-const overInstance = async (
+const connectInstance = async (
   path: string,
   instance: DuckDBInstance,
   attach: string | undefined,
@@ -99,16 +104,16 @@ const overInstance = async (
   const connection = await instance.connect()
   await connection.run(`SET TimeZone = 'UTC'`)
   if (attach !== undefined) await connection.run(attach)
-  const often = preparing(connection)
+  const often = createStatementCache(connection)
   let last: Promise<void> = Promise.resolve()
   return {
-    ...overConnection(path, connection),
-    runOften: often.run,
-    behind: (work) => {
+    ...createConnectionMethods(path, connection),
+    runPrepared: often.run,
+    trackWork: (work) => {
       last = work.catch(() => undefined)
     },
-    idle: () => last,
-    connect: () => overInstance(path, instance, attach && 'USE file', () => undefined),
+    waitForWork: () => last,
+    connect: () => connectInstance(path, instance, attach && 'USE file', () => undefined),
     close: () => {
       often.forget()
       connection.closeSync()
@@ -117,15 +122,15 @@ const overInstance = async (
   }
 }
 
-const overConnection = (
+const createConnectionMethods = (
   path: string,
   connection: DuckDBConnection,
-): Omit<Database, 'runOften' | 'behind' | 'idle' | 'connect' | 'close'> => {
+): Omit<Database, 'runPrepared' | 'trackWork' | 'waitForWork' | 'connect' | 'close'> => {
   const run: Database['run'] = async (sql, values, types) => {
     await connection.run(sql, values, types)
   }
   const query: Database['query'] = async (sql, values) =>
-    (await (await connection.run(sql, values)).getRowObjectsJS()).map(toCells)
+    (await (await connection.run(sql, values)).getRowObjectsJS()).map(toRowValues)
   return {
     path,
     run,
@@ -158,7 +163,7 @@ const overConnection = (
 }
 
 /** A name as SQL writes it. */
-export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** A text as SQL writes it. */
-export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
+export const quoteLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`

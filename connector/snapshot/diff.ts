@@ -1,7 +1,7 @@
-import { fingerprint } from './column'
-import { type Database, literal, quoted } from './database'
+import { fingerprintSql } from './column'
+import { type Database, quoteIdentifier, quoteLiteral } from './database'
 import type { Snapshot } from './snapshot'
-import { allTables, type Table } from './table'
+import { listStreamTables, type Table } from './table'
 
 export type ColumnDifference = { readonly column: string; readonly a: string | null; readonly b: string | null }
 export type ValueDifference = ColumnDifference & { readonly key: string }
@@ -21,54 +21,57 @@ export type StreamDifference = {
   readonly values: ReadonlyArray<ValueDifference>
 }
 
-export const isSame = ({ a, b, columns, onlyA, onlyB, changed }: StreamDifference): boolean =>
+export const isIdentical = ({ a, b, columns, onlyA, onlyB, changed }: StreamDifference): boolean =>
   a !== null && b !== null && columns.length + onlyA + onlyB + changed === 0
 
 /** What the other file is called while it is attached: no file's own name, which DuckDB would refuse to give twice. */
-const other = '__compared'
+const attachedName = '__compared'
 
 /** How many rows of a stream are shown value by value. */
-const shownRows = 5
+const maxShownRows = 5
 
 /** What differs between a snapshot (a) and the one at `path` (b), stream by stream. Our own columns (`_airbyte_…`) do not count. */
-export const diff = async ({ db }: Snapshot, path: string): Promise<ReadonlyArray<StreamDifference>> => {
-  await db.run(`ATTACH ${literal(path)} AS ${other} (READ_ONLY)`)
-  const a = new Map((await allTables(db)).map((table) => [table.name, table]))
-  const b = new Map((await allTables(db, other)).map((table) => [table.name, table]))
+export const diffSnapshots = async ({ db }: Snapshot, path: string): Promise<ReadonlyArray<StreamDifference>> => {
+  await db.run(`ATTACH ${quoteLiteral(path)} AS ${attachedName} (READ_ONLY)`)
+  const a = new Map((await listStreamTables(db)).map((table) => [table.name, table]))
+  const b = new Map((await listStreamTables(db, attachedName)).map((table) => [table.name, table]))
   const differences: Array<StreamDifference> = []
   for (const stream of [...new Set([...a.keys(), ...b.keys()])].sort()) {
     const [inA, inB] = [a.get(stream), b.get(stream)]
     const counted = {
       stream,
-      a: inA === undefined ? null : Number(await db.scalar(`SELECT count(*) FROM ${quoted(stream)}`)),
-      b: inB === undefined ? null : Number(await db.scalar(`SELECT count(*) FROM ${other}.${quoted(stream)}`)),
+      a: inA === undefined ? null : Number(await db.scalar(`SELECT count(*) FROM ${quoteIdentifier(stream)}`)),
+      b:
+        inB === undefined
+          ? null
+          : Number(await db.scalar(`SELECT count(*) FROM ${attachedName}.${quoteIdentifier(stream)}`)),
     }
     differences.push(
       inA === undefined || inB === undefined
         ? { ...counted, columns: [], onlyA: counted.a ?? 0, onlyB: counted.b ?? 0, changed: 0, values: [] }
-        : { ...counted, ...(await compare(db, inA, inB)) },
+        : { ...counted, ...(await compareTables(db, inA, inB)) },
     )
   }
-  await db.run(`DETACH ${other}`)
+  await db.run(`DETACH ${attachedName}`)
   return differences
 }
 
-const compare = async (
+const compareTables = async (
   db: Database,
   a: Table,
   b: Table,
 ): Promise<Pick<StreamDifference, 'columns' | 'onlyA' | 'onlyB' | 'changed' | 'values'>> => {
   const columns = columnDifferences(a, b)
   const common = a.columns.filter(({ name }) => !columns.some(({ column }) => column === name))
-  const key = await sharedKey(
+  const key = await readSharedKey(
     db,
     a.name,
     common.map(({ name }) => name),
   )
   const side = (place: string) =>
-    `(SELECT ${[...key.map(quoted), `${fingerprint(common)} AS _print`].join(', ')}, true AS _there FROM ${place})`
-  const same = (key.length === 0 ? ['_print'] : key).map(matching).join(' AND ')
-  const both = `${side(quoted(a.name))} AS a FULL JOIN ${side(`${other}.${quoted(a.name)}`)} AS b ON ${same}`
+    `(SELECT ${[...key.map(quoteIdentifier), `${fingerprintSql(common)} AS _print`].join(', ')}, true AS _there FROM ${place})`
+  const same = (key.length === 0 ? ['_print'] : key).map(sameValueSql).join(' AND ')
+  const both = `${side(quoteIdentifier(a.name))} AS a FULL JOIN ${side(`${attachedName}.${quoteIdentifier(a.name)}`)} AS b ON ${same}`
   const [found] = await db.query(`
     SELECT count(*) FILTER (b._there IS NULL) AS only_a, count(*) FILTER (a._there IS NULL) AS only_b,
       count(*) FILTER (a._print <> b._print) AS changed
@@ -77,8 +80,8 @@ const compare = async (
   if (changed > 0)
     await db.run(`
       CREATE OR REPLACE TEMP TABLE _changed AS
-      SELECT ${key.map((name) => `a.${quoted(name)}`).join(', ')} FROM ${both}
-      WHERE a._print <> b._print ORDER BY ALL LIMIT ${shownRows}`)
+      SELECT ${key.map((name) => `a.${quoteIdentifier(name)}`).join(', ')} FROM ${both}
+      WHERE a._print <> b._print ORDER BY ALL LIMIT ${maxShownRows}`)
   return {
     columns,
     onlyA: Number(found?.only_a),
@@ -87,7 +90,7 @@ const compare = async (
     values:
       changed === 0
         ? []
-        : await firstValues(
+        : await readValueDifferences(
             db,
             a.name,
             key,
@@ -96,7 +99,8 @@ const compare = async (
   }
 }
 
-const matching = (name: string): string => `a.${quoted(name)} IS NOT DISTINCT FROM b.${quoted(name)}`
+const sameValueSql = (name: string): string =>
+  `a.${quoteIdentifier(name)} IS NOT DISTINCT FROM b.${quoteIdentifier(name)}`
 
 const columnDifferences = (a: Table, b: Table): ReadonlyArray<ColumnDifference> => {
   const typeIn = ({ columns }: Table, name: string) => columns.find((column) => column.name === name)?.type ?? null
@@ -106,7 +110,7 @@ const columnDifferences = (a: Table, b: Table): ReadonlyArray<ColumnDifference> 
 }
 
 /** The stream's key, if both sides have all of it. */
-const sharedKey = async (
+const readSharedKey = async (
   db: Database,
   stream: string,
   common: ReadonlyArray<string>,
@@ -117,22 +121,22 @@ const sharedKey = async (
 }
 
 /** The values that differ in the rows of `_changed`. */
-const firstValues = async (
+const readValueDifferences = async (
   db: Database,
   stream: string,
   key: ReadonlyArray<string>,
   columns: ReadonlyArray<string>,
 ): Promise<ReadonlyArray<ValueDifference>> => {
   const text = key
-    .map((name) => `${literal(`${name} `)} || coalesce(c.${quoted(name)}::VARCHAR, 'null')`)
+    .map((name) => `${quoteLiteral(`${name} `)} || coalesce(c.${quoteIdentifier(name)}::VARCHAR, 'null')`)
     .join(` || ' ' || `)
   const inside = (side: string) =>
-    `ON ${key.map((name) => `c.${quoted(name)} IS NOT DISTINCT FROM ${side}.${quoted(name)}`).join(' AND ')}`
+    `ON ${key.map((name) => `c.${quoteIdentifier(name)} IS NOT DISTINCT FROM ${side}.${quoteIdentifier(name)}`).join(' AND ')}`
   const differing = columns.map(
     (name) => `
-      SELECT ${text} AS key, ${literal(name)} AS "column", a.${quoted(name)}::VARCHAR AS a, b.${quoted(name)}::VARCHAR AS b, c.rowid AS place
-      FROM _changed AS c JOIN ${quoted(stream)} AS a ${inside('a')} JOIN ${other}.${quoted(stream)} AS b ${inside('b')}
-      WHERE a.${quoted(name)} IS DISTINCT FROM b.${quoted(name)}`,
+      SELECT ${text} AS key, ${quoteLiteral(name)} AS "column", a.${quoteIdentifier(name)}::VARCHAR AS a, b.${quoteIdentifier(name)}::VARCHAR AS b, c.rowid AS place
+      FROM _changed AS c JOIN ${quoteIdentifier(stream)} AS a ${inside('a')} JOIN ${attachedName}.${quoteIdentifier(stream)} AS b ${inside('b')}
+      WHERE a.${quoteIdentifier(name)} IS DISTINCT FROM b.${quoteIdentifier(name)}`,
   )
   return (await db.query(`SELECT * FROM (${differing.join(' UNION ALL ')}) ORDER BY place, "column"`)).map((row) => ({
     key: String(row.key),

@@ -1,12 +1,12 @@
-import { membersOf, textAt } from '../cdk/json-span'
-import { linesOf } from '../cdk/lines-of'
+import { readObjectMembers, stringAt } from '../cdk/json-span'
+import { splitLines } from '../cdk/lines-of'
 import type { Row } from '../cdk/message'
 import type { ExpectedStreams } from './configured-catalog'
-import { airbyteLines } from './incoming-airbyte'
-import { type Incoming, type Protocol, type Said, warning } from './incoming-line'
-import { singerLines } from './incoming-singer'
+import { createAirbyteLineDecoder } from './incoming-airbyte'
+import { type DecodedMessage, type LineDecoder, type LoadMessage, warningMessage } from './incoming-line'
+import { createSingerLineDecoder } from './incoming-singer'
 
-export type IncomingOptions = {
+export type DecodeInputOptions = {
   /** The run's configured catalog, before any that the input holds; Singer needs none. */
   readonly expected?: ExpectedStreams | undefined
   /** What is known without a catalog. */
@@ -16,33 +16,36 @@ export type IncomingOptions = {
 }
 
 /** Lines of the Airbyte or the Singer protocol as the messages they were made from. A line that is not JSON is passed over with a warning. */
-export async function* incoming(
+export async function* decodeInput(
   input: AsyncIterable<Uint8Array>,
-  { expected, own = new Map(), now }: IncomingOptions,
-): AsyncIterable<Incoming> {
-  let protocol: Protocol | undefined
+  { expected, own = new Map(), now }: DecodeInputOptions,
+): AsyncIterable<LoadMessage> {
+  let protocol: LineDecoder | undefined
   let count = 0
-  for await (const lines of linesOf(input)) {
-    const said: Array<Said> = []
+  for await (const lines of splitLines(input)) {
+    const said: Array<DecodedMessage> = []
     for (const bytes of lines) {
       count += 1
       if (bytes.length === 0) continue
-      const members = membersOf(bytes, 'record')
-      const type = members && textAt(bytes, members.get('type'))
+      const members = readObjectMembers(bytes, 'record')
+      const type = members && stringAt(bytes, members.get('type'))
       if (members === undefined || type === undefined) {
-        said.push(warning(`Line ${count} of the input is no message and is passed over.`))
+        said.push(warningMessage(`Line ${count} of the input is no message and is passed over.`))
         continue
       }
-      protocol ??= type === 'SCHEMA' || members.has('value') ? singerLines(now) : airbyteLines(expected, own)
-      said.push(...(protocol.read[type]?.({ bytes, members }) ?? []))
+      protocol ??=
+        type === 'SCHEMA' || members.has('value')
+          ? createSingerLineDecoder(now)
+          : createAirbyteLineDecoder(expected, own)
+      said.push(...(protocol.decoders[type]?.({ bytes, members }) ?? []))
     }
-    yield* together(said)
+    yield* groupRecords(said)
   }
-  yield* together(protocol?.end() ?? [])
+  yield* groupRecords(protocol?.end() ?? [])
 }
 
 /** Records of one stream and time that follow one another become one message. */
-function* together(said: ReadonlyArray<Said>): Iterable<Incoming> {
+function* groupRecords(said: ReadonlyArray<DecodedMessage>): Iterable<LoadMessage> {
   let rows: Array<Row> = []
   let last: { readonly stream: string; readonly at: number } | undefined
   for (const one of said) {

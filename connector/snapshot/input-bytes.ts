@@ -1,22 +1,22 @@
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { Stopped } from '../cdk/cli'
+import { CommandError } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 
-const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? String(error)
+const errorCode = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? String(error)
 
 /** The bytes of a file. */
-export async function* fileBytes(path: string): AsyncIterable<Uint8Array> {
+export async function* readFileBytes(path: string): AsyncIterable<Uint8Array> {
   try {
     yield* createReadStream(path)
   } catch (error) {
-    throw new Stopped(configFailure(`${path} cannot be read (${codeOf(error)}). Check the path.`))
+    throw new CommandError(configFailure(`${path} cannot be read (${errorCode(error)}). Check the path.`))
   }
 }
 
 /** The same bytes; what begins as gzip does is unpacked. */
-export async function* unpacked(input: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+export async function* decompressBytes(input: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const items = input[Symbol.asyncIterator]()
   const first = await items.next()
   if (first.done === true) return
@@ -31,8 +31,8 @@ export async function* unpacked(input: AsyncIterable<Uint8Array>): AsyncIterable
   try {
     yield* packed.pipe(plain)
   } catch (error) {
-    throw error instanceof Stopped
+    throw error instanceof CommandError
       ? error
-      : new Stopped(configFailure(`The input looks like gzip, but cannot be unpacked (${codeOf(error)}).`))
+      : new CommandError(configFailure(`The input looks like gzip, but cannot be unpacked (${errorCode(error)}).`))
   }
 }

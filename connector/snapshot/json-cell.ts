@@ -20,53 +20,59 @@ import {
  * A value of DuckDB's as JSON on one line: JSON columns as the values they hold, numbers in full, times in ISO 8601 (with `Z`
  * where they have a zone), bytes in hexadecimal, whatever JSON has no word for as DuckDB writes it.
  */
-export const jsonCell = (value: DuckDBValue, type: DuckDBType): string => {
+export const encodeJsonValue = (value: DuckDBValue, type: DuckDBType): string => {
   if (value === null) return 'null'
-  if (typeof value === 'string') return isJson(type) ? value.replaceAll(/[\r\n]/g, ' ') : JSON.stringify(value)
+  if (typeof value === 'string') return isJsonType(type) ? value.replaceAll(/[\r\n]/g, ' ') : JSON.stringify(value)
   if (typeof value === 'bigint' || value instanceof DuckDBDecimalValue) return value.toString()
   if (typeof value === 'number' || typeof value === 'boolean') return JSON.stringify(value)
-  return nested(value, type) ?? JSON.stringify(simpleText(value))
+  return encodeNestedValue(value, type) ?? JSON.stringify(encodeScalarText(value))
 }
 
 /** The same for people: texts without quotes, nothing for null. */
-export const textCell = (value: DuckDBValue, type: DuckDBType): string => {
+export const encodeTextValue = (value: DuckDBValue, type: DuckDBType): string => {
   if (value === null) return ''
   if (typeof value !== 'object') return String(value)
-  return nested(value, type) ?? simpleText(value)
+  return encodeNestedValue(value, type) ?? encodeScalarText(value)
 }
 
-const isJson = (type: DuckDBType): boolean => type.typeId === DuckDBTypeId.VARCHAR && type.alias === 'JSON'
+const isJsonType = (type: DuckDBType): boolean => type.typeId === DuckDBTypeId.VARCHAR && type.alias === 'JSON'
 
-type Thing = Exclude<DuckDBValue, null | boolean | number | bigint | string>
+type ObjectValue = Exclude<DuckDBValue, null | boolean | number | bigint | string>
 
-const nested = (value: Thing, type: DuckDBType): string | undefined => {
+const encodeNestedValue = (value: ObjectValue, type: DuckDBType): string | undefined => {
   if (value instanceof DuckDBListValue || value instanceof DuckDBArrayValue) {
     const items = type.typeId === DuckDBTypeId.LIST || type.typeId === DuckDBTypeId.ARRAY ? type.valueType : type
-    return `[${value.items.map((item) => jsonCell(item, items)).join(',')}]`
+    return `[${value.items.map((item) => encodeJsonValue(item, items)).join(',')}]`
   }
   if (value instanceof DuckDBStructValue && type.typeId === DuckDBTypeId.STRUCT)
-    return members(
-      type.entryNames.map((name, i) => [name, jsonCell(value.entries[name] ?? null, type.entryTypes[i] ?? type)]),
+    return encodeMembers(
+      type.entryNames.map((name, i) => [
+        name,
+        encodeJsonValue(value.entries[name] ?? null, type.entryTypes[i] ?? type),
+      ]),
     )
   if (value instanceof DuckDBMapValue && type.typeId === DuckDBTypeId.MAP)
-    return members(
-      value.entries.map((entry) => [textCell(entry.key, type.keyType), jsonCell(entry.value, type.valueType)]),
+    return encodeMembers(
+      value.entries.map((entry) => [
+        encodeTextValue(entry.key, type.keyType),
+        encodeJsonValue(entry.value, type.valueType),
+      ]),
     )
   return undefined
 }
 
-const members = (entries: ReadonlyArray<readonly [name: string, json: string]>): string =>
+const encodeMembers = (entries: ReadonlyArray<readonly [name: string, json: string]>): string =>
   `{${entries.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`
 
-const simpleText = (value: Thing): string => {
+const encodeScalarText = (value: ObjectValue): string => {
   if (value instanceof DuckDBBlobValue) return Buffer.from(value.bytes).toString('hex')
   if (value instanceof DuckDBDateValue) return value.toString()
-  const micros = microsOf(value)
+  const micros = readMicros(value)
   if (micros === undefined || !('isFinite' in value) || !value.isFinite) return value.toString()
-  return `${isoText(micros)}${value instanceof DuckDBTimestampTZValue ? 'Z' : ''}`
+  return `${formatMicros(micros)}${value instanceof DuckDBTimestampTZValue ? 'Z' : ''}`
 }
 
-const microsOf = (value: Thing): bigint | undefined => {
+const readMicros = (value: ObjectValue): bigint | undefined => {
   if (value instanceof DuckDBTimestampTZValue || value instanceof DuckDBTimestampValue) return value.micros
   if (value instanceof DuckDBTimestampSecondsValue) return value.seconds * 1_000_000n
   if (value instanceof DuckDBTimestampMillisecondsValue) return value.millis * 1000n
@@ -74,7 +80,7 @@ const microsOf = (value: Thing): bigint | undefined => {
 }
 
 /** With milliseconds, or microseconds where there are any. */
-const isoText = (micros: bigint): string => {
+const formatMicros = (micros: bigint): string => {
   const rest = ((micros % 1000n) + 1000n) % 1000n
   const date = new Date(Number((micros - rest) / 1000n))
   if (Number.isNaN(date.getTime())) return `${micros} microseconds since 1970`

@@ -3,4 +3,5 @@ export class JsonText {
   constructor(readonly text: string) {}
 }
 
-export const toText = (value: unknown): string => (value instanceof JsonText ? value.text : JSON.stringify(value))
+export const printJsonText = (value: unknown): string =>
+  value instanceof JsonText ? value.text : JSON.stringify(value)

@@ -1,12 +1,12 @@
-import { Stopped } from '../cdk/cli'
+import { CommandError } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import type { StreamInfo } from '../cdk/message'
-import { type Arrivals, arrivals } from './arrivals'
-import { beginLoad, declareStream, type Status, standingOf } from './books'
-import { type Column, columnsOf } from './column'
+import { createRowBatch, type RowBatch } from './arrivals'
+import { declareStream, insertLoad, type LoadStatus, readStreamMetadata } from './books'
+import { type Column, columnsFromSchema } from './column'
 import type { Database } from './database'
-import { type Destination, destination, type Wish } from './destination'
-import { beginHistory } from './history'
+import { chooseLoadTarget, type LoadOptions, type LoadTarget } from './destination'
+import { createHistoryTable } from './history'
 import { ensureTable, type Table } from './table'
 
 /** One stream in one run: its row in `_loads`, and what has come for it and is not committed yet. */
@@ -16,19 +16,19 @@ export type Load = {
   /** As text, to tell whether a stream that starts again has changed. */
   schema: string
   table: Table
-  destination: Destination
+  target: LoadTarget
   /** Rows of older versions go with the next commit. */
   activated: boolean
   readonly cursor: Column | undefined
   readonly started: number
   /** When its last message came; milliseconds. */
   readonly ended?: number
-  status: Status
+  status: LoadStatus
   records: number
   /** Undefined where the source does not count. */
   sourceRecords: number | undefined
   /** Not handed to DuckDB yet. */
-  readonly pending: Arrivals
+  readonly batch: RowBatch
   /** The last row of before this transaction, if the transaction has brought rows; those it brought come after it. */
   after: number | undefined
   /** The text of a state that covers the rows before it; undefined if none has come since the last commit. */
@@ -42,43 +42,43 @@ export const openLoad = (
   db: Database,
   run: number,
   info: StreamInfo,
-  { wish, history }: { readonly wish: Wish; readonly history: boolean },
+  { wish, history }: { readonly wish: LoadOptions; readonly history: boolean },
   now: number,
 ): Promise<Load> =>
   db.transaction(async () => {
-    if (info.name.startsWith('_')) return refuse(info, 'names that begin with _ are for tables of our own')
-    const twins = twinsIn(columnsOf(info.schema).map(({ name }) => name))
+    if (info.name.startsWith('_')) return rejectStream(info, 'names that begin with _ are for tables of our own')
+    const twins = findDuplicateNames(columnsFromSchema(info.schema).map(({ name }) => name))
     if (twins !== undefined)
-      return refuse(info, `its attributes ${twins.join(' and ')} differ only in case, which columns cannot`)
-    const standing = await standingOf(db, info.name)
+      return rejectStream(info, `its attributes ${twins.join(' and ')} differ only in case, which columns cannot`)
+    const standing = await readStreamMetadata(db, info.name)
     if ((wish.minimum ?? 0) > 0 && (wish.generation ?? 0) < (standing?.generation ?? 0))
-      return refuse(
+      return rejectStream(
         info,
         `its refresh has the generation ${wish.generation} and the file is at ${standing?.generation} by now, so another connection has written it`,
         'Give each connection a file of its own with --db.',
       )
-    const target = destination(info, wish, standing)
+    const target = chooseLoadTarget(info, wish, standing)
     const ensured = await ensureTable(db, info.name, info.schema)
-    if (history) await beginHistory(db, ensured)
+    if (history) await createHistoryTable(db, ensured)
     const table = { ...ensured, history: ensured.history || history }
     const columnOf = (name: string) => table.columns.find((column) => column.name === name)
     const missing = [...target.key, target.cursor].find((name) => name !== undefined && columnOf(name) === undefined)
-    if (missing !== undefined) return refuse(info, `its key or cursor ${missing} is no attribute of its schema`)
+    if (missing !== undefined) return rejectStream(info, `its key or cursor ${missing} is no attribute of its schema`)
     await declareStream(db, info, target)
     const cursor = target.cursor === undefined ? undefined : columnOf(target.cursor)
     return {
-      id: await beginLoad(db, run, info, target.generation, now),
+      id: await insertLoad(db, run, info, target.generation, now),
       stream: info.name,
       schema: JSON.stringify(info.schema),
       table,
-      destination: target,
+      target: target,
       activated: false,
       cursor,
       started: now,
       status: 'running',
       records: 0,
       sourceRecords: undefined,
-      pending: arrivals(),
+      batch: createRowBatch(),
       after: undefined,
       state: undefined,
       dirty: false,
@@ -86,7 +86,7 @@ export const openLoad = (
   })
 
 /** Takes on a schema that changed while the stream was under way: a tap says it again when it learns more. */
-export const redeclare = (db: Database, load: Load, info: StreamInfo): Promise<void> =>
+export const updateLoadSchema = (db: Database, load: Load, info: StreamInfo): Promise<void> =>
   db.transaction(async () => {
     load.table = { ...(await ensureTable(db, info.name, info.schema)), history: load.table.history }
     load.schema = JSON.stringify(info.schema)
@@ -97,11 +97,11 @@ export const redeclare = (db: Database, load: Load, info: StreamInfo): Promise<v
   })
 
 /** Two names that a database takes for one. */
-const twinsIn = (names: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
+const findDuplicateNames = (names: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
   const same = (name: string) => names.filter((other) => other.toLowerCase() === name.toLowerCase())
   return names.map(same).find((group) => group.length > 1)
 }
 
-const refuse = ({ name }: StreamInfo, why: string, remedy = 'Correct the catalog.'): never => {
-  throw new Stopped(configFailure(`Stream ${name} cannot be written: ${why}. ${remedy}`))
+const rejectStream = ({ name }: StreamInfo, why: string, remedy = 'Correct the catalog.'): never => {
+  throw new CommandError(configFailure(`Stream ${name} cannot be written: ${why}. ${remedy}`))
 }

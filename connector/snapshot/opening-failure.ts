@@ -1,7 +1,7 @@
 import { configFailure, type Failure, systemFailure, transientFailure } from '../cdk/failure'
 
 /** Why DuckDB did not open a file, told to the one who named it. */
-export const openingFailure = (path: string, error: unknown): Failure => {
+export const databaseOpenFailure = (path: string, error: unknown): Failure => {
   const detail = error instanceof Error ? error.message : String(error)
   const holder = /held in (.*?) \(PID (\d+)\)/.exec(detail)
   if (holder !== null)

@@ -1,7 +1,7 @@
-import { encode, stateFile } from '../cdk/airbyte'
-import { wholeOf } from '../cdk/lines'
+import { encodeAirbyte, formatStateFile } from '../cdk/airbyte'
+import { joinText } from '../cdk/lines'
 import type { Message, StreamInfo } from '../cdk/message'
-import { deletions } from './relations'
+import { deletionsStream } from './relations'
 import type { Snapshot } from './snapshot'
 
 export type Repair = {
@@ -12,17 +12,17 @@ export type Repair = {
 }
 
 /** What heals the differences that `compareWith` has left in `_compared`. `now`: milliseconds since 1970, of the deletions. */
-export const repairOf = async ({ db }: Snapshot, deleted: StreamInfo, now: number): Promise<Repair> => {
+export const planRepair = async ({ db }: Snapshot, deleted: StreamInfo, now: number): Promise<Repair> => {
   const earliest = await db.scalar(`SELECT epoch_ms(min(theirs)) FROM _compared WHERE verdict IN ('missing', 'stale')`)
   const gone = await db.query(
     `SELECT id::VARCHAR AS id FROM _compared WHERE verdict = 'extra' OR (verdict = 'stale' AND ours > theirs) ORDER BY _compared.id`,
   )
   return {
-    state: earliest === null || earliest === undefined ? undefined : await statesFrom({ db }, Number(earliest)),
+    state: earliest === null || earliest === undefined ? undefined : await rewindStates({ db }, Number(earliest)),
     messages:
       gone.length === 0
         ? undefined
-        : deletionLines(
+        : encodeDeletions(
             gone.map(({ id }) => String(id)),
             deleted,
             now,
@@ -31,15 +31,15 @@ export const repairOf = async ({ db }: Snapshot, deleted: StreamInfo, now: numbe
 }
 
 /** The states of every stream that is read by the reviews' times, set back, without what a run would pass over. */
-const statesFrom = async ({ db }: Snapshot, from: number): Promise<string> => {
+const rewindStates = async ({ db }: Snapshot, from: number): Promise<string> => {
   const streams = await db.query(`
     SELECT stream, json_merge_patch(state, json_object('modifiedTimeFrom', strftime(make_timestamptz(${Math.trunc(from)}::BIGINT * 1000)::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ'), 'recent', NULL, 'scan', NULL)) AS state
     FROM _state JOIN _streams USING (stream)
-    WHERE stream <> '${deletions}' AND cursor IN ('modifiedTime', 'reviewModifiedTime') ORDER BY stream`)
-  return stateFile(streams.map(({ stream, state }) => ({ stream: String(stream), state: String(state) })))
+    WHERE stream <> '${deletionsStream}' AND cursor IN ('modifiedTime', 'reviewModifiedTime') ORDER BY stream`)
+  return formatStateFile(streams.map(({ stream, state }) => ({ stream: String(stream), state: String(state) })))
 }
 
-const deletionLines = (ids: ReadonlyArray<string>, stream: StreamInfo, now: number): string => {
+const encodeDeletions = (ids: ReadonlyArray<string>, stream: StreamInfo, now: number): string => {
   const modifiedTime = new Date(now).toISOString()
   const said: ReadonlyArray<Message> = [
     { _tag: 'Started', stream },
@@ -52,7 +52,7 @@ const deletionLines = (ids: ReadonlyArray<string>, stream: StreamInfo, now: numb
     { _tag: 'Finished', stream: stream.name },
   ]
   return said
-    .flatMap(encode(() => now))
-    .map(wholeOf)
+    .flatMap(encodeAirbyte(() => now))
+    .map(joinText)
     .join('')
 }

@@ -1,57 +1,60 @@
-import { Stopped } from '../cdk/cli'
+import { CommandError } from '../cdk/cli'
 import { configFailure } from '../cdk/failure'
 import type { Row } from '../cdk/message'
-import { closeAbandonedLoads, type Status } from './books'
-import type { Wish } from './destination'
-import type { Incoming, Version } from './incoming-line'
-import { toText } from './json-text'
-import { type Load, openLoad, redeclare } from './load'
-import { allowLoading, allowMerging } from './memory'
-import { deletions } from './relations'
-import { savingFailure } from './saving-failure'
-import { insertPending, settle } from './settle'
+import { closeAbandonedLoads, type LoadStatus } from './books'
+import type { LoadOptions } from './destination'
+import type { LoadMessage, TableVersion } from './incoming-line'
+import { printJsonText } from './json-text'
+import { type Load, openLoad, updateLoadSchema } from './load'
+import { limitLoadMemory, raiseMergeMemory } from './memory'
+import { deletionsStream } from './relations'
+import { databaseWriteFailure } from './saving-failure'
+import { commitLoads, insertBatch } from './settle'
 import type { Snapshot } from './snapshot'
-import { allTables } from './table'
+import { listStreamTables } from './table'
 import { createViews } from './views'
 
-export type SaveOptions = {
+export type SnapshotWriterOptions = {
   /** Milliseconds since 1970. */
   readonly now: () => number
   /** By stream, as the configured catalog says it. */
-  readonly wishes?: Readonly<Record<string, Wish>>
+  readonly loadOptions?: Readonly<Record<string, LoadOptions>>
   /** From now on, keep every version of a row; a file that has begun to goes on. */
   readonly history?: boolean
 }
 
 /** What became of one stream. */
-export type Saved = {
+export type LoadSummary = {
   readonly stream: string
-  readonly status: Status
+  readonly status: LoadStatus
   readonly records: number
   readonly seconds: number
 }
 
-export type Saver = {
+export type SnapshotWriter = {
   /** Takes one message; settles once there is room for the next. Rejects with `Stopped`. */
-  readonly write: (message: Incoming) => Promise<void>
+  readonly write: (message: LoadMessage) => Promise<void>
   /** Commits what is left. A stream that has not finished is incomplete. */
-  readonly finish: () => Promise<ReadonlyArray<Saved>>
+  readonly finish: () => Promise<ReadonlyArray<LoadSummary>>
 }
 
 /** Handed to DuckDB at once: more costs memory, less costs time. */
-const insertBytes = 500_000
+const maxInsertBytes = 500_000
 /** A transaction ends at the first of these: its cost is spread, and a run that is killed loses little. */
-const commitRows = 65_536
-const commitBytes = 100_000_000
-const commitMillis = 5_000
+const maxCommitRows = 65_536
+const maxCommitBytes = 100_000_000
+const maxCommitMillis = 5_000
 
 /** Writes what a run says into the snapshot; a committed state covers committed rows only, whenever the process dies. */
-export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = false }: SaveOptions): Promise<Saver> => {
+export const createSnapshotWriter = async (
+  { db }: Snapshot,
+  { now, loadOptions = {}, history = false }: SnapshotWriterOptions,
+): Promise<SnapshotWriter> => {
   await closeAbandonedLoads(db)
-  await allowLoading(db)
+  await limitLoadMemory(db)
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
   const loads = new Map<string, Load>()
-  let tables = await allTables(db)
+  let tables = await listStreamTables(db)
   /** What the transaction under way has taken in; `begun`: it has been opened in DuckDB. */
   let open = { rows: 0, bytes: 0, since: now(), begun: false }
   let pendingBytes = 0
@@ -62,13 +65,13 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
     pendingBytes = 0
     if (!open.begun) await db.run('BEGIN')
     open.begun = true
-    for (const load of loads.values()) await insertPending(db, load)
+    for (const load of loads.values()) await insertBatch(db, load)
   }
 
   const insertBehind = async (): Promise<void> => {
     await inserting
     inserting = insert()
-    db.behind(inserting)
+    db.trackWork(inserting)
   }
 
   const commit = async (): Promise<void> => {
@@ -76,10 +79,10 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
     const dirty = [...loads.values()].filter((load) => load.dirty)
     if (dirty.length > 0) {
       await insert()
-      await allowMerging(db)
-      await settle(db, dirty, tables, now())
+      await raiseMergeMemory(db)
+      await commitLoads(db, dirty, tables, now())
       await db.run('COMMIT')
-      await allowLoading(db)
+      await limitLoadMemory(db)
     }
     for (const load of dirty) Object.assign(load, { after: undefined, state: undefined, dirty: false })
     open = { rows: 0, bytes: 0, since: now(), begun: false }
@@ -88,39 +91,40 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
   const loadOf = (stream: string): Load => {
     const load = loads.get(stream)
     if (load === undefined)
-      throw new Stopped(configFailure(`Stream ${stream} sends records, but nothing has said what it is.`))
+      throw new CommandError(configFailure(`Stream ${stream} sends records, but nothing has said what it is.`))
     load.dirty = true
     return load
   }
 
   const receive = async (stream: string, rows: ReadonlyArray<Row>, at: number): Promise<void> => {
     const load = loadOf(stream)
-    const others = [...loads.values()].filter((other) => other.stream !== stream && brings(other))
-    if (stream === deletions ? others.length > 0 : others.some((other) => other.stream === deletions)) await commit()
+    const others = [...loads.values()].filter((other) => other.stream !== stream && hasUncommittedRows(other))
+    if (stream === deletionsStream ? others.length > 0 : others.some((other) => other.stream === deletionsStream))
+      await commit()
     for (const row of rows) {
       load.dirty = true
-      load.pending.add(row, at)
+      load.batch.add(row, at)
       load.records += 1
       open.rows += 1
       open.bytes += row.json.length
       pendingBytes += row.json.length
-      if (pendingBytes >= insertBytes) await insertBehind()
-      if (open.rows >= commitRows || open.bytes >= commitBytes) await commit()
+      if (pendingBytes >= maxInsertBytes) await insertBehind()
+      if (open.rows >= maxCommitRows || open.bytes >= maxCommitBytes) await commit()
     }
   }
 
-  const end = async (load: Load, status: Status): Promise<void> => {
+  const end = async (load: Load, status: LoadStatus): Promise<void> => {
     if (load.status !== 'running') return
     Object.assign(load, { status, dirty: true, ended: now() })
     await commit()
   }
 
-  const turnTo = async ({ stream, version, active }: Version): Promise<void> => {
+  const turnTo = async ({ stream, version, active }: TableVersion): Promise<void> => {
     const load = loadOf(stream)
-    if (version < load.destination.generation) return
-    if (version > load.destination.generation) {
+    if (version < load.target.generation) return
+    if (version > load.target.generation) {
       await commit()
-      load.destination = { ...load.destination, generation: version }
+      load.target = { ...load.target, generation: version }
     }
     if (!active) return
     Object.assign(load, { activated: true, dirty: true })
@@ -128,7 +132,7 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
     load.activated = false
   }
 
-  const take = async (message: Incoming): Promise<void> => {
+  const take = async (message: LoadMessage): Promise<void> => {
     switch (message._tag) {
       case 'Started': {
         const { name, schema } = message.stream
@@ -137,18 +141,18 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
         if (running?.schema === JSON.stringify(schema)) return
         await commit()
         if (running === undefined)
-          loads.set(name, await openLoad(db, run, message.stream, { wish: wishes[name] ?? {}, history }, now()))
-        else await redeclare(db, running, message.stream)
-        tables = await allTables(db)
+          loads.set(name, await openLoad(db, run, message.stream, { wish: loadOptions[name] ?? {}, history }, now()))
+        else await updateLoadSchema(db, running, message.stream)
+        tables = await listStreamTables(db)
         return
       }
       case 'Records':
         return receive(message.stream, message.rows, message.at)
       case 'Checkpoint': {
         const load = loadOf(message.stream)
-        load.state = toText(message.state)
+        load.state = printJsonText(message.state)
         if (Number.isFinite(message.count)) load.sourceRecords = (load.sourceRecords ?? 0) + message.count
-        if (now() - open.since >= commitMillis) await commit()
+        if (now() - open.since >= maxCommitMillis) await commit()
         return
       }
       case 'Finished':
@@ -174,7 +178,7 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
     } catch (error) {
       await inserting.catch(() => undefined)
       if (open.begun) await db.run('ROLLBACK').catch(() => undefined)
-      throw error instanceof Stopped ? error : new Stopped(savingFailure(db.path, error))
+      throw error instanceof CommandError ? error : new CommandError(databaseWriteFailure(db.path, error))
     }
   }
 
@@ -195,4 +199,4 @@ export const saveTo = async ({ db }: Snapshot, { now, wishes = {}, history = fal
 }
 
 /** Whether the transaction under way has rows of it. */
-const brings = (load: Load): boolean => load.after !== undefined || load.pending.count() > 0
+const hasUncommittedRows = (load: Load): boolean => load.after !== undefined || load.batch.count() > 0

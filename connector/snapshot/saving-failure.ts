@@ -1,7 +1,7 @@
 import { type Failure, systemFailure, transientFailure } from '../cdk/failure'
 
 /** Why DuckDB did not take a batch. Its own words may quote a record after `Input:`; these are left out. */
-export const savingFailure = (path: string, error: unknown): Failure => {
+export const databaseWriteFailure = (path: string, error: unknown): Failure => {
   const detail = (error instanceof Error ? error.message : String(error)).replace(/Input:[\s\S]*/, '')
   if (/No space left|disk quota|File too large/i.test(detail))
     return transientFailure(

@@ -4,33 +4,33 @@ import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { configFailure, type Failure } from '../cdk/failure'
-import { type Database, type OpenOptions, openDatabase } from './database'
-import { format, layout } from './layout'
-import { openingFailure } from './opening-failure'
+import { type Database, type DatabaseOptions, openDatabase } from './database'
+import { metadataTablesSql, snapshotFormat } from './layout'
+import { databaseOpenFailure } from './opening-failure'
 
 /** A DuckDB file that holds our tables beside those of its streams. */
 export type Snapshot = { readonly db: Database }
 
 /** `write` makes the file if it is missing; `change` and `read` want it to be there. */
-export type Access = 'write' | 'change' | 'read'
+export type SnapshotAccess = 'write' | 'change' | 'read'
 
-const options: Readonly<Record<Access, OpenOptions>> = {
+const accessOptions: Readonly<Record<SnapshotAccess, DatabaseOptions>> = {
   write: { memoryLimit: '56MB', threads: 1, rowGroupSize: 4096 },
   change: { memoryLimit: '1GB' },
   read: { memoryLimit: '1GB', readOnly: true },
 }
 
 /** Opens a snapshot; a file that is something else is refused and left as it is. */
-export const openSnapshot = (path: string, access: Access = 'write'): TaskEither<Failure, Snapshot> =>
+export const openSnapshot = (path: string, access: SnapshotAccess = 'write'): TaskEither<Failure, Snapshot> =>
   access !== 'write' && !existsSync(path)
     ? TE.left(configFailure(`${path}: no such file. Check the path given with --db; feedback sync makes one.`))
     : pipe(
-        openDatabase(path, options[access]),
+        openDatabase(path, accessOptions[access]),
         TE.flatMap((db) =>
           pipe(
             TE.tryCatch(
-              () => laidOut(db),
-              (error) => openingFailure(path, error),
+              () => prepareTables(db),
+              (error) => databaseOpenFailure(path, error),
             ),
             TE.flatMapEither((verdict) => {
               if (E.isLeft(verdict)) db.close()
@@ -40,11 +40,11 @@ export const openSnapshot = (path: string, access: Access = 'write'): TaskEither
         ),
       )
 
-const laidOut = async (db: Database): Promise<E.Either<Failure, Snapshot>> => {
+const prepareTables = async (db: Database): Promise<E.Either<Failure, Snapshot>> => {
   const tables = (
     await db.query('SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database()')
   ).map(({ name }) => String(name))
-  if (tables.length === 0) await db.run(`BEGIN; ${layout}; COMMIT`)
+  if (tables.length === 0) await db.run(`BEGIN; ${metadataTablesSql}; COMMIT`)
   else if (!tables.includes('_meta') || !tables.includes('_loads'))
     return E.left(
       configFailure(
@@ -52,10 +52,10 @@ const laidOut = async (db: Database): Promise<E.Either<Failure, Snapshot>> => {
       ),
     )
   const found = Number(await db.scalar(`SELECT value FROM _meta WHERE name = 'format'`))
-  return found > format
+  return found > snapshotFormat
     ? E.left(
         configFailure(
-          `${db.path} has the snapshot format ${found}; this build knows ${format}. Upgrade feedback-connector.`,
+          `${db.path} has the snapshot format ${found}; this build knows ${snapshotFormat}. Upgrade feedback-connector.`,
         ),
       )
     : E.right({ db })
@@ -63,6 +63,6 @@ const laidOut = async (db: Database): Promise<E.Either<Failure, Snapshot>> => {
 
 /** Waits for what is under way, whoever has stopped waiting for it. */
 export const closeSnapshot = async ({ db }: Snapshot): Promise<void> => {
-  await db.idle()
+  await db.waitForWork()
   db.close()
 }

@@ -1,8 +1,8 @@
 import type { JsonSchema } from '../cdk/schema'
-import { type Column, type ColumnType, columnsOf, metaColumns } from './column'
-import { type Database, literal, quoted } from './database'
-import { evolve } from './evolve'
-import { historyOf } from './history'
+import { type Column, type ColumnType, columnsFromSchema, metaColumns } from './column'
+import { type Database, quoteIdentifier, quoteLiteral } from './database'
+import { evolveTable } from './evolve'
+import { historyTableName } from './history'
 
 /** A stream's table as it stands; `columns` without our own. */
 export type Table = {
@@ -13,39 +13,39 @@ export type Table = {
 }
 
 /** Every stream's table that a file holds; `attached`: the name of another file than the one that was opened. */
-export const allTables = async (db: Database, attached?: string): Promise<ReadonlyArray<Table>> => {
+export const listStreamTables = async (db: Database, attached?: string): Promise<ReadonlyArray<Table>> => {
   const own = new Set<string>(metaColumns.map(([column]) => column))
-  const place = attached === undefined ? 'current_database()' : literal(attached)
+  const place = attached === undefined ? 'current_database()' : quoteLiteral(attached)
   const tables = new Map<string, Array<Column>>()
   for (const row of await db.query(`
     SELECT table_name, column_name, data_type FROM duckdb_columns()
     WHERE database_name = ${place}
-      AND table_name IN (SELECT stream FROM ${attached === undefined ? '' : `${quoted(attached)}.`}_streams) ORDER BY table_name, column_index`)) {
+      AND table_name IN (SELECT stream FROM ${attached === undefined ? '' : `${quoteIdentifier(attached)}.`}_streams) ORDER BY table_name, column_index`)) {
     const columns = tables.get(String(row.table_name)) ?? []
     tables.set(String(row.table_name), columns)
     if (!own.has(String(row.column_name)))
-      columns.push({ name: String(row.column_name), type: shortType(String(row.data_type)) })
+      columns.push({ name: String(row.column_name), type: toColumnType(String(row.data_type)) })
   }
   const histories = await db.query(
-    `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = ${place} AND starts_with(table_name, ${literal(historyOf(''))})`,
+    `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = ${place} AND starts_with(table_name, ${quoteLiteral(historyTableName(''))})`,
   )
   const kept = new Set(histories.map(({ name }) => String(name)))
-  return [...tables].map(([name, columns]) => ({ name, columns, history: kept.has(historyOf(name)) }))
+  return [...tables].map(([name, columns]) => ({ name, columns, history: kept.has(historyTableName(name)) }))
 }
 
-const shortType = (type: string): ColumnType =>
+const toColumnType = (type: string): ColumnType =>
   (type === 'TIMESTAMP WITH TIME ZONE' ? 'TIMESTAMPTZ' : type) as ColumnType
 
 /** Makes the stream's table, or brings it to the schema it has by now. */
 export const ensureTable = async (db: Database, name: string, schema: JsonSchema): Promise<Table> => {
-  const declared = columnsOf(schema)
-  const held = (await allTables(db)).find((table) => table.name === name)
+  const declared = columnsFromSchema(schema)
+  const held = (await listStreamTables(db)).find((table) => table.name === name)
   if (held === undefined) {
     const all = [...declared.map(({ name, type }) => [name, type] as const), ...metaColumns]
     await db.run(
-      `CREATE TABLE ${quoted(name)} (${all.map(([column, type]) => `${quoted(column)} ${type}`).join(', ')})`,
+      `CREATE TABLE ${quoteIdentifier(name)} (${all.map(([column, type]) => `${quoteIdentifier(column)} ${type}`).join(', ')})`,
     )
     return { name, columns: declared, history: false }
   }
-  return evolve(db, held, declared)
+  return evolveTable(db, held, declared)
 }

@@ -1,19 +1,22 @@
 import { pipe } from 'fp-ts/function'
 import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import type { CommentsAnswer } from '../api/envelope'
+import type { CommentsResponse } from '../api/envelope'
 import { Comment } from '../api/model/comment'
 import { toInstant, toMillis } from '../api/model/scalar'
-import { feedbackStream } from './entities/feedback-stream'
-import type { Ask, ListPage } from './entities/listing'
-import { OfEntity } from './entities/records'
-import type { Source } from './source'
-import { Unknown } from './unknown'
+import { createFeedbackStream } from './entities/feedback-stream'
+import type { FeedbackPage, FeedbackRequest } from './entities/listing'
+import { EntityColumns } from './entities/records'
+import type { SourceEnv } from './source'
+import { UnknownAttributes } from './unknown'
 
-export const CommentRecord = t.intersection([OfEntity, Comment, Unknown], 'CommentRecord')
+export const CommentRecord = t.intersection([EntityColumns, Comment, UnknownAttributes], 'CommentRecord')
 
 /** The filters of operations 2 and 3 as the config has them; the pair of dates takes precedence over days. */
-export const commentFilters = ({ feedback }: Source, { from, to, page }: Pick<Ask, 'from' | 'to' | 'page'>) => ({
+export const toCommentFilters = (
+  { feedback }: SourceEnv,
+  { from, to, page }: Pick<FeedbackRequest, 'from' | 'to' | 'page'>,
+) => ({
   ...feedback.thresholds,
   ...(feedback.additionalFields === undefined ? {} : { additionalFields: feedback.additionalFields }),
   fromDate: toInstant(from),
@@ -23,46 +26,48 @@ export const commentFilters = ({ feedback }: Source, { from, to, page }: Pick<As
 })
 
 /** The window that an echo tells, milliseconds; in which of its attributes is not quite shown. */
-export const windowOf = (echo: Readonly<Record<string, unknown>> | null | undefined): Pick<ListPage, 'window'> => {
+export const echoedWindow = (
+  echo: Readonly<Record<string, unknown>> | null | undefined,
+): Pick<FeedbackPage, 'window'> => {
   const period = t.UnknownRecord.is(echo?.period) ? echo.period : {}
   const [from, to] = [echo?.fromDate ?? period.from, echo?.toDate ?? period.to].map((time) => toMillis(String(time)))
   return from === undefined || to === undefined || Number.isNaN(from + to) ? {} : { window: { from, to } }
 }
 
 /** The page size that the answer echoes, which may be less than was asked for. */
-export const pageSize = ({ feedback: { perPage } }: Source, echoed: number | null | undefined): number =>
+export const echoedPageSize = ({ feedback: { perPage } }: SourceEnv, echoed: number | null | undefined): number =>
   echoed == null || echoed < 1 ? perPage : Math.min(echoed, perPage)
 
-const toPage = (source: Source, { data, servedAt }: CommentsAnswer): ListPage => ({
+const toFeedbackPage = (source: SourceEnv, { data, servedAt }: CommentsResponse): FeedbackPage => ({
   listings: data.entities.map(({ id, name, comments, totalPages }) => ({
     id,
     name,
     rows: comments ?? [],
     ...(totalPages == null ? {} : { pages: totalPages }),
   })),
-  perPage: pageSize(source, data.filter?.perPage),
-  ...windowOf(data.filter),
+  perPage: echoedPageSize(source, data.filter?.perPage),
+  ...echoedWindow(data.filter),
   ...(servedAt === undefined ? {} : { servedAt }),
 })
 
 /** Operation 2 for one entity, operation 3 for many (Endpoints). */
-export const comments = feedbackStream({
+export const commentsStream = createFeedbackStream({
   name: 'comments',
   list: 'comments',
   codec: CommentRecord,
   key: 'id',
   operation: {
     name: 'retrieve comments',
-    most: 50,
+    maxIdentifiers: 50,
     firstPage: 1,
-    ask: (source) => (request) => {
-      const filters = commentFilters(source, request)
+    createFetch: (source) => (request) => {
+      const filters = toCommentFilters(source, request)
       const [only = ''] = request.ids
       return pipe(
         request.ids.length === 1
           ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: only })
           : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
-        TE.map((answer) => toPage(source, answer)),
+        TE.map((answer) => toFeedbackPage(source, answer)),
       )
     },
   },

@@ -1,34 +1,40 @@
 import * as t from 'io-ts'
-import { cutter } from '../api/cut'
-import { fetchDeletedReviews } from '../api/export'
+import { createCutter } from '../api/cut'
+import { createDeletedReviewFetcher } from '../api/export'
 import { DeletedReview } from '../api/model/review'
-import type { Cut } from '../api/page'
-import { stream } from '../cdk/stream'
-import { exportReader } from './export'
-import { Unknown } from './unknown'
+import type { CutRecord } from '../api/page'
+import { defineStream } from '../cdk/stream'
+import { createExportReader } from './export'
+import { UnknownAttributes } from './unknown'
 
 /** What leaves for a deletion. */
-export const DeletedReviewRecord = t.intersection([DeletedReview, Unknown], 'DeletedReviewRecord')
+export const DeletedReviewRecord = t.intersection([DeletedReview, UnknownAttributes], 'DeletedReviewRecord')
 
 /** Operation 7, which can be narrowed by source alone. */
-export const deletionExport = exportReader({
+export const deletionExportReader = createExportReader({
   name: 'export deleted reviews',
   fetch: ({ api, onUnknown }) =>
-    fetchDeletedReviews(
+    createDeletedReviewFetcher(
       api,
-      cutter({ codec: DeletedReview, list: 'reviews', key: 'id', cursor: 'modifiedTime', undeclared: onUnknown }),
+      createCutter({
+        codec: DeletedReview,
+        list: 'reviews',
+        primaryKey: 'id',
+        cursor: 'modifiedTime',
+        undeclared: onUnknown,
+      }),
     ),
   filters: ({ filters: { sources } }) => (sources === undefined ? {} : { sources }),
   hasMentionTime: false,
-  item: () => (cut) => cut,
+  toItem: () => (cut) => cut,
 })
 
 /** The deletions themselves. */
-export const deletedReviews = stream({
+export const deletedReviewsStream = defineStream({
   name: 'deleted_reviews',
   codec: DeletedReviewRecord,
   primaryKey: ['id'],
   cursor: 'modifiedTime',
-  reader: deletionExport,
-  project: (cut: Cut) => [cut],
+  reader: deletionExportReader,
+  project: (cut: CutRecord) => [cut],
 })

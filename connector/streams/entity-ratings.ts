@@ -3,25 +3,25 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import { printJson } from '../api/json-text'
+import { printExactJson } from '../api/json-text'
 import { EntitySummary } from '../api/model/entity'
-import { described, optional } from '../api/model/scalar'
+import { describeAttribute, optionalAttributes } from '../api/model/scalar'
 import type { Failure } from '../cdk/failure'
-import { andThen, chainEither, type Feed, following, items } from '../cdk/feed'
+import { chainEffect, concatFeed, type Feed, feedOf, flatMapFeedEither } from '../cdk/feed'
 import type { Row } from '../cdk/message'
-import { type Demand, type Reader, type Reading, stream } from '../cdk/stream'
-import { type Found, keyOf, withEntities } from './entities/entity'
-import { gathering } from './entities/gathering'
-import { heeding } from './entities/heed'
-import type { Operation } from './entities/listing'
-import { nobody } from './entities/notes'
-import { tasksOf } from './entities/reader'
-import { OfEntity, type Records, recordsOf } from './entities/records'
-import { noState, readState, writeState } from './entities/state'
-import { type Outcome, readWindows } from './entities/windows'
-import { selecting } from './selecting'
-import type { Source } from './source'
-import { Unknown } from './unknown'
+import { defineStream, type Reader, type ReaderEvent, type StreamRequest } from '../cdk/stream'
+import { type EntitySet, entityKey, readWithEntities } from './entities/entity'
+import { toRows } from './entities/gathering'
+import { withConsistencyCheck } from './entities/heed'
+import type { FeedbackOperation } from './entities/listing'
+import { noEntitiesWarning } from './entities/notes'
+import { groupEntities } from './entities/reader'
+import { createRecordBuilder, EntityColumns, type RecordBuilder } from './entities/records'
+import { decodeFeedbackState, emptyFeedbackState, encodeFeedbackState } from './entities/state'
+import { readWindows, type WindowResults } from './entities/windows'
+import { selectAttributes } from './selecting'
+import type { SourceEnv } from './source'
+import { UnknownAttributes } from './unknown'
 
 const [, Summary] = EntitySummary.types
 const { name: _name, ...summaryProps } = Summary.props
@@ -29,23 +29,25 @@ const { name: _name, ...summaryProps } = Summary.props
 /** What is known of an entity as a whole (Resources, EntitySummary). */
 export const EntityRating = t.intersection(
   [
-    OfEntity,
+    EntityColumns,
     t.partial(summaryProps),
-    optional({
-      VendorSealOfIntegrity: described('As it came, as JSON text: its type and content are not shown')(t.string),
+    optionalAttributes({
+      VendorSealOfIntegrity: describeAttribute('As it came, as JSON text: its type and content are not shown')(
+        t.string,
+      ),
     }),
-    Unknown,
+    UnknownAttributes,
   ],
   'EntityRating',
 )
 
 /** Operation 2 for one entity, operation 3 for many, without their comments. */
-const summaries: Operation = {
+const summaryOperation: FeedbackOperation = {
   name: 'retrieve summaries',
-  most: 50,
+  maxIdentifiers: 50,
   firstPage: 1,
   key: 'id',
-  ask: (source) => (request) => {
+  createFetch: (source) => (request) => {
     const { thresholds, days } = source.feedback
     const filters = { ...thresholds, days, showComments: false, showRatings: true, page: 1, perPage: 1 }
     const [only = ''] = request.ids
@@ -62,13 +64,13 @@ const summaries: Operation = {
   },
 }
 
-const records: Records = (source) => {
-  const cut = recordsOf({
+const buildRatingRecords: RecordBuilder = (source) => {
+  const cut = createRecordBuilder({
     resource: 'entity_ratings',
-    name: summaries.name,
+    name: summaryOperation.name,
     list: 'entities',
     codec: EntityRating,
-    key: '',
+    primaryKey: '',
     cursor: '',
   })(source)
   return (entity, listing) => cut(entity, { ...listing, rows: listing.rows.map(toSummary) })
@@ -84,55 +86,66 @@ const toSummary = ({
   ...summary
 }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => ({
   ...summary,
-  VendorSealOfIntegrity: seal === undefined || seal === null ? null : printJson(seal),
+  VendorSealOfIntegrity: seal === undefined || seal === null ? null : printExactJson(seal),
 })
 
-const ratingReader: Reader<Source, Row> = {
-  name: summaries.name,
+const ratingReader: Reader<SourceEnv, Row> = {
+  name: summaryOperation.name,
   read: (source) => (demands) => {
     const [demand] = demands
-    if (demand === undefined) return items()
-    return following(TE.fromEither(readState(demand.stream, demand.state)), (state) =>
-      withEntities(source, demand, state, (found) => readSummaries(source, demand, found)),
+    if (demand === undefined) return feedOf()
+    return chainEffect(TE.fromEither(decodeFeedbackState(demand.stream, demand.state)), (state) =>
+      readWithEntities(source, demand, state, (found) => readSummaries(source, demand, found)),
     )
   },
 }
 
-const readSummaries = (source: Source, { stream, attributes }: Demand<Row>, found: Found): Feed<Failure, Reading> => {
+const readSummaries = (
+  source: SourceEnv,
+  { stream, attributes }: StreamRequest<Row>,
+  found: EntitySet,
+): Feed<Failure, ReaderEvent> => {
   const { entities, reviews } = found
-  const partitions = Object.fromEntries(entities.flatMap((one) => (one.seen ? [[keyOf(one), { seen: true }]] : [])))
-  const last: Reading = {
+  const partitions = Object.fromEntries(
+    entities.flatMap((one) => (one.isFromReviews ? [[entityKey(one), { seen: true }]] : [])),
+  )
+  const last: ReaderEvent = {
     _tag: 'Checkpoint',
     stream,
-    state: () => writeState(source.now(), { ...noState, partitions, reviews }),
+    state: () => encodeFeedbackState(source.now(), { ...emptyFeedbackState, partitions, reviews }),
   }
-  if (entities.length === 0) return items<Failure, Reading>(E.right(nobody(stream)), E.right(last))
-  const select = selecting(attributes)
-  const take = gathering({ name: summaries.name, records }, source, entities, () => (rows) => ({
+  if (entities.length === 0) return feedOf<Failure, ReaderEvent>(E.right(noEntitiesWarning(stream)), E.right(last))
+  const select = selectAttributes(attributes)
+  const take = toRows({ name: summaryOperation.name, records: buildRatingRecords }, source, entities, () => (rows) => ({
     rows,
-    standing: O.none,
+    partition: O.none,
   }))
-  const toReadings = ({ parts, until, notes }: Outcome): E.Either<Failure, ReadonlyArray<Reading>> =>
+  const toReadings = ({ parts, cutoff, notes }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
     pipe(
       parts,
-      E.traverseArray((part) => take(part, until)),
+      E.traverseArray((part) => take(part, cutoff)),
       E.map((taken) => [
-        ...notes.map((note): Reading => ({ _tag: 'Note', ...note })),
+        ...notes.map((note): ReaderEvent => ({ _tag: 'Note', ...note })),
         ...taken.flatMap((one) => one.notes),
         { _tag: 'Rows', stream, rows: taken.flatMap((one) => one.rows.map(select)) },
       ]),
     )
   return pipe(
     readWindows(
-      { operation: summaries, fetch: heeding(summaries.ask(source)), now: source.now, concurrency: source.concurrency },
-      tasksOf(summaries, entities, () => 0),
+      {
+        operation: summaryOperation,
+        fetch: withConsistencyCheck(summaryOperation.createFetch(source)),
+        now: source.now,
+        concurrency: source.concurrency,
+      },
+      groupEntities(summaryOperation, entities, () => 0),
     ),
-    chainEither(toReadings),
-    andThen(() => items<Failure, Reading>(E.right(last))),
+    flatMapFeedEither(toReadings),
+    concatFeed(() => feedOf<Failure, ReaderEvent>(E.right(last))),
   )
 }
 
-export const entityRatings = stream({
+export const entityRatingsStream = defineStream({
   name: 'entity_ratings',
   codec: EntityRating,
   primaryKey: ['entityType', 'entityId'],

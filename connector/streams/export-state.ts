@@ -4,39 +4,45 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, toInstant, toMillis } from '../api/model/scalar'
 import type { ScanItem } from '../api/scan'
-import { filterFrom, nextCursor, slackBehind } from '../api/scan/cursor'
-import { type Marker, toMarker } from '../api/scan/marker'
-import { Recent } from '../api/scan/recent'
+import { cursorSlack, filterFrom, nextCursor } from '../api/scan/cursor'
+import { decodeResumeToken, type ResumeToken } from '../api/scan/marker'
+import { SentRows } from '../api/scan/recent'
 import { configFailure, type Failure } from '../cdk/failure'
-import { decode } from '../cdk/json'
+import { decodeValue } from '../cdk/json'
 
 /** State of an export stream (design.md, State): the cursor, what was filtered, what was sent, where a scan stands. */
 const ExportState = t.intersection([
   t.type({ modifiedTimeFrom: Instant }),
-  t.partial({ slack: t.number, filters: t.string, recent: Recent, scan: t.unknown }),
+  t.partial({ slack: t.number, filters: t.string, recent: SentRows, scan: t.unknown }),
 ])
 type ExportState = t.TypeOf<typeof ExportState>
 
 /** Where a stream stood; times in milliseconds. */
-export type Standing = {
+export type ExportStreamState = {
   /** None: everything from the start date on is wanted. */
   readonly cursor: O.Option<number>
   /** How much further than the lookback is to be read back. */
   readonly slack: number
-  readonly filters: O.Option<string>
-  readonly recent: Recent
-  readonly marker: O.Option<Marker>
+  readonly filtersDigest: O.Option<string>
+  readonly sentRows: SentRows
+  readonly resumeToken: O.Option<ResumeToken>
 }
 
-export const fresh: Standing = { cursor: O.none, slack: 0, filters: O.none, recent: [], marker: O.none }
+export const emptyExportState: ExportStreamState = {
+  cursor: O.none,
+  slack: 0,
+  filtersDigest: O.none,
+  sentRows: [],
+  resumeToken: O.none,
+}
 
 /** Reads a stream's state; a failure names the stream and the key path. */
-export const standingOf = (stream: string, state: O.Option<unknown>): E.Either<Failure, Standing> =>
+export const decodeExportState = (stream: string, state: O.Option<unknown>): E.Either<Failure, ExportStreamState> =>
   // A stream that was looked up until now (lookups.ts) has a state, but none of an export.
   O.isNone(state) || (t.UnknownRecord.is(state.value) && 'readAt' in state.value)
-    ? E.right(fresh)
+    ? E.right(emptyExportState)
     : pipe(
-        decode(ExportState, state.value),
+        decodeValue(ExportState, state.value),
         E.bimap(
           (wrong) =>
             configFailure(
@@ -45,42 +51,52 @@ export const standingOf = (stream: string, state: O.Option<unknown>): E.Either<F
           ({ modifiedTimeFrom, slack = 0, filters, recent = [], scan }) => ({
             cursor: O.some(toMillis(modifiedTimeFrom)),
             slack: Math.max(0, slack),
-            filters: O.fromNullable(filters),
-            recent,
-            marker: scan === undefined ? O.none : toMarker(scan),
+            filtersDigest: O.fromNullable(filters),
+            sentRows: recent,
+            resumeToken: scan === undefined ? O.none : decodeResumeToken(scan),
           }),
         ),
       )
 
 /** Where a stream stands once a scan is complete; times in milliseconds. */
-export const completed = (
-  standing: Standing,
+export const completeExportState = (
+  standing: ExportStreamState,
   { startDate, lookback }: { readonly startDate: number; readonly lookback: number },
-  last: NonNullable<ScanItem['last']>,
-): Standing => {
+  last: NonNullable<ScanItem['completion']>,
+): ExportStreamState => {
   const cursor = nextCursor(standing.cursor, last.newest)
-  const slack = slackBehind(cursor, nextCursor(standing.cursor, last.certain), lookback)
+  const slack = cursorSlack(cursor, nextCursor(standing.cursor, last.certain), lookback)
   return {
     ...standing,
     cursor,
     slack,
-    recent: last.recent(filterFrom(startDate, cursor, lookback + slack)),
-    marker: O.none,
+    sentRows: last.recent(filterFrom(startDate, cursor, lookback + slack)),
+    resumeToken: O.none,
   }
 }
 
 /** The state while a scan is under way: the cursor has not moved. `startDate` in milliseconds. */
-export const underWay = (standing: Standing, startDate: number, filters: string, scan: Marker): ExportState => ({
-  ...settled(standing, startDate, filters),
+export const encodeOpenScan = (
+  standing: ExportStreamState,
+  startDate: number,
+  filters: string,
+  scan: ResumeToken,
+): ExportState => ({
+  ...encodeExportState(standing, startDate, filters),
   scan,
 })
 
 /** The state where no scan is under way. */
-export const settled = ({ cursor, slack, recent }: Standing, startDate: number, filters: string): ExportState => ({
-  modifiedTimeFrom: toInstant(cursorOf(cursor, startDate)),
+export const encodeExportState = (
+  { cursor, slack, sentRows }: ExportStreamState,
+  startDate: number,
+  filters: string,
+): ExportState => ({
+  modifiedTimeFrom: toInstant(cursorOrStartDate(cursor, startDate)),
   ...(slack === 0 ? {} : { slack }),
-  filters,
-  ...(recent.length === 0 ? {} : { recent }),
+  filters: filters,
+  ...(sentRows.length === 0 ? {} : { recent: sentRows }),
 })
 
-const cursorOf = (cursor: O.Option<number>, startDate: number): number => (O.isSome(cursor) ? cursor.value : startDate)
+const cursorOrStartDate = (cursor: O.Option<number>, startDate: number): number =>
+  O.isSome(cursor) ? cursor.value : startDate

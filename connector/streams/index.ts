@@ -3,74 +3,80 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import { configFailure, type Failure } from '../cdk/failure'
 import type { Stream } from '../cdk/stream'
-import { comments } from './comments'
-import { deletedReviews } from './deleted-reviews'
-import { entityRatings } from './entity-ratings'
-import { checkLookups, lookupStream } from './lookups'
-import type { Lookup, LookupName } from './lookups/rows'
-import { checkPrivacy, type Privacy, withPrivacy } from './privacy'
-import { reviewContents, reviewEngagements, reviewLiabilities, reviewSentiments, reviewTasks } from './review-parts'
-import { categories, locations, providers, sources } from './review-things'
-import { reviews } from './reviews'
-import type { Source } from './source'
-import { type DeletedAt, withTombstones } from './tombstones'
-import { transparencyReviews } from './transparency-reviews'
+import { commentsStream } from './comments'
+import { deletedReviewsStream } from './deleted-reviews'
+import { entityRatingsStream } from './entity-ratings'
+import { checkLookups, createLookupStream } from './lookups'
+import type { LookupName, LookupSettings } from './lookups/rows'
+import { applyPrivacyToSchema, checkPrivacy, type PrivacySettings } from './privacy'
+import {
+  reviewContentsStream,
+  reviewEngagementsStream,
+  reviewLiabilitiesStream,
+  reviewSentimentsStream,
+  reviewTasksStream,
+} from './review-parts'
+import { categoriesStream, locationsStream, providersStream, sourcesStream } from './review-things'
+import { reviewsStream } from './reviews'
+import type { SourceEnv } from './source'
+import { addTombstones, type DeletedAtColumn } from './tombstones'
+import { transparencyReviewsStream } from './transparency-reviews'
 
 /** Every stream, in the order in which they are read: deletions before reviews (scan.md, Between runs). */
-export const streams: ReadonlyArray<Stream<Source>> = [
-  deletedReviews,
-  reviews,
-  locations,
-  providers,
-  sources,
-  categories,
-  reviewContents,
-  reviewSentiments,
-  reviewLiabilities,
-  reviewTasks,
-  reviewEngagements,
-  comments,
-  transparencyReviews,
-  entityRatings,
+export const streams: ReadonlyArray<Stream<SourceEnv>> = [
+  deletedReviewsStream,
+  reviewsStream,
+  locationsStream,
+  providersStream,
+  sourcesStream,
+  categoriesStream,
+  reviewContentsStream,
+  reviewSentimentsStream,
+  reviewLiabilitiesStream,
+  reviewTasksStream,
+  reviewEngagementsStream,
+  commentsStream,
+  transparencyReviewsStream,
+  entityRatingsStream,
 ]
 
 /** What the config has a say in. */
-export type Settings = {
-  readonly privacy: Privacy
-  readonly fromReviews: Source['entities']['fromReviews']
+export type StreamSettings = {
+  readonly privacy: PrivacySettings
+  readonly fromReviews: SourceEnv['entities']['fromReviews']
   /** How deletions are marked in `reviews`; none: they are a stream of their own alone. */
-  readonly tombstones: O.Option<DeletedAt>
+  readonly tombstones: O.Option<DeletedAtColumn>
   /** The lookups whose operation is known; the others are derived from the reviews. */
-  readonly lookups: Partial<Readonly<Record<LookupName, Lookup>>>
+  readonly lookups: Partial<Readonly<Record<LookupName, LookupSettings>>>
 }
 
-const withLookups =
-  (lookups: Settings['lookups']) =>
-  (stream: Stream<Source>): Stream<Source> => {
+const replaceWithLookup =
+  (lookups: StreamSettings['lookups']) =>
+  (stream: Stream<SourceEnv>): Stream<SourceEnv> => {
     const lookup = stream.name === 'sources' || stream.name === 'categories' ? lookups[stream.name] : undefined
-    return lookup === undefined ? stream : lookupStream(stream.name as LookupName, lookup)
+    return lookup === undefined ? stream : createLookupStream(stream.name as LookupName, lookup)
   }
 
 /** The streams under these settings; a failure names what the settings must not ask for. */
-export const streamsFor = ({
+export const applyStreamSettings = ({
   privacy,
   fromReviews,
   tombstones,
   lookups,
-}: Settings): E.Either<Failure, ReadonlyArray<Stream<Source>>> =>
+}: StreamSettings): E.Either<Failure, ReadonlyArray<Stream<SourceEnv>>> =>
   pipe(
     checkPrivacy(privacy, streams, fromReviews),
     E.chain(() => checkLookups(lookups)),
-    E.map(() => streams.map(withPrivacy(privacy))),
-    E.map((all) => all.map(withLookups(lookups))),
-    E.map((all) => (O.isSome(tombstones) ? withTombstones(tombstones.value, all) : all)),
+    E.map(() => streams.map(applyPrivacyToSchema(privacy))),
+    E.map((all) => all.map(replaceWithLookup(lookups))),
+    E.map((all) => (O.isSome(tombstones) ? addTombstones(tombstones.value, all) : all)),
   )
 
 /** Those of `all` in a comma-separated list of names; all of them without one. */
-export const select = (
-  all: ReadonlyArray<Stream<Source>>,
+export const selectStreams = (
+  all: ReadonlyArray<Stream<SourceEnv>>,
   names: string | undefined,
-): E.Either<Failure, ReadonlyArray<Stream<Source>>> => {
+): E.Either<Failure, ReadonlyArray<Stream<SourceEnv>>> => {
   if (names === undefined) return E.right(all)
   const wanted = names.split(',').map((name) => name.trim())
   const unknown = wanted.filter((name) => !all.some((stream) => stream.name === name))

@@ -4,17 +4,17 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, toFailure } from '../api/error'
 import { configFailure, type Failure } from '../cdk/failure'
-import { following, items } from '../cdk/feed'
+import { chainEffect, feedOf } from '../cdk/feed'
 import type { Row } from '../cdk/message'
-import type { Reader, Reading, Stream } from '../cdk/stream'
-import { type Lookup, type LookupName, rowsIn } from './lookups/rows'
-import { selecting } from './selecting'
-import type { Source } from './source'
+import type { Reader, ReaderEvent, Stream } from '../cdk/stream'
+import { extractLookupRows, type LookupName, type LookupSettings } from './lookups/rows'
+import { selectAttributes } from './selecting'
+import type { SourceEnv } from './source'
 
-const operations = { sources: 'lookupSources', categories: 'lookupCategories' } as const
+const lookupOperations = { sources: 'lookupSources', categories: 'lookupCategories' } as const
 
 /** A lookup as a stream: full refresh, its key as text and all else in one `record`, since its fields are not shown. */
-export const lookupStream = (name: LookupName, lookup: Lookup): Stream<Source> => ({
+export const createLookupStream = (name: LookupName, lookup: LookupSettings): Stream<SourceEnv> => ({
   name,
   schema: {
     type: 'object',
@@ -32,14 +32,14 @@ export const lookupStream = (name: LookupName, lookup: Lookup): Stream<Source> =
   primaryKey: [lookup.primaryKey],
   cursor: O.none,
   syncModes: ['full_refresh'],
-  reader: lookupReader(name, lookup) as Reader<Source, unknown>,
+  reader: createLookupReader(name, lookup) as Reader<SourceEnv, unknown>,
   projector: () => (row) => [row as Row],
 })
 
 /** Refuses a key that would stand where the rest of the record does; names that differ only in case are one to some destinations. */
 export const checkLookups = (
-  lookups: Partial<Readonly<Record<LookupName, Lookup>>>,
-): E.Either<Failure, Partial<Readonly<Record<LookupName, Lookup>>>> => {
+  lookups: Partial<Readonly<Record<LookupName, LookupSettings>>>,
+): E.Either<Failure, Partial<Readonly<Record<LookupName, LookupSettings>>>> => {
   const taken = (['sources', 'categories'] as const).find(
     (name) => lookups[name]?.primaryKey.toLowerCase() === 'record',
   )
@@ -53,22 +53,22 @@ export const checkLookups = (
 }
 
 /** Whether a stream is read from a lookup; the others of its name are made of reviews. */
-export const isLookup = ({ reader: { name } }: Stream<Source>): boolean => name.startsWith('look up ')
+export const isLookupStream = ({ reader: { name } }: Stream<SourceEnv>): boolean => name.startsWith('look up ')
 
-const lookupReader = (name: LookupName, lookup: Lookup): Reader<Source, Row> => ({
+const createLookupReader = (name: LookupName, lookup: LookupSettings): Reader<SourceEnv, Row> => ({
   name: `look up ${name}`,
   read: (source) => (demands) => {
     const [demand] = demands
-    if (demand === undefined) return items()
-    const select = selecting(demand.attributes)
-    return following(
+    if (demand === undefined) return feedOf()
+    const select = selectAttributes(demand.attributes)
+    return chainEffect(
       pipe(
-        source.api[operations[name]]({}),
-        TE.mapLeft((error) => failureOf(name, error)),
-        TE.flatMapEither((answer) => rowsIn(name, lookup, answer)),
+        source.api[lookupOperations[name]]({}),
+        TE.mapLeft((error) => toLookupFailure(name, error)),
+        TE.flatMapEither((answer) => extractLookupRows(name, lookup, answer)),
       ),
       (rows) =>
-        items<Failure, Reading>(
+        feedOf<Failure, ReaderEvent>(
           E.right({ _tag: 'Rows', stream: demand.stream, rows: rows.map(select) }),
           E.right({
             _tag: 'Checkpoint',
@@ -81,7 +81,7 @@ const lookupReader = (name: LookupName, lookup: Lookup): Reader<Source, Row> => 
 })
 
 /** Where the operation is, is the config's word. */
-const failureOf = (name: LookupName, error: ApiError): Failure =>
+const toLookupFailure = (name: LookupName, error: ApiError): Failure =>
   error._tag === 'Http' && [404, 405].includes(error.status)
     ? configFailure(
         `lookups.${name}: the service answered ${error.status}. Check its path, which is appended to base_url, and its method.`,

@@ -1,8 +1,8 @@
 import { toInstant, toMillis } from '../api/model/scalar'
-import type { Filters, Window } from '../api/scan/window'
+import type { ScanFilters, ScanWindow } from '../api/scan/window'
 
 /** The share of a backfill that one process reads: `index` of `count`, from 0. */
-export type Partition = { readonly index: number; readonly count: number }
+export type BackfillPartition = { readonly index: number; readonly count: number }
 
 /** Starts of the calendar months (UTC) after `from` and up to `to`, milliseconds. */
 const monthsBetween = (from: number, to: number): ReadonlyArray<number> => {
@@ -20,11 +20,11 @@ const monthsBetween = (from: number, to: number): ReadonlyArray<number> => {
  * none: the last process sweeps for them.
  */
 export const partitionWindows = (
-  { index, count }: Partition,
+  { index, count }: BackfillPartition,
   startDate: number,
   now: number,
-  filters: Filters,
-): ReadonlyArray<Window> => {
+  filters: ScanFilters,
+): ReadonlyArray<ScanWindow> => {
   const after = filters.mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(filters.mentionTimeAfter)
   const before =
     filters.mentionTimeBefore === undefined ? Number.POSITIVE_INFINITY : toMillis(filters.mentionTimeBefore)
@@ -36,7 +36,7 @@ export const partitionWindows = (
   const own = windows
     .filter((window, n) => n % count === index && window.after < window.before)
     .map(
-      (window): Window => ({
+      (window): ScanWindow => ({
         kind: 'part',
         ...(Number.isFinite(window.after) ? { mentionTimeAfter: toInstant(window.after) } : {}),
         ...(Number.isFinite(window.before) ? { mentionTimeBefore: toInstant(window.before) } : {}),

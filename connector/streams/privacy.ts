@@ -1,25 +1,25 @@
 import { createHmac } from 'node:crypto'
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import type { Action } from '../api/cut'
+import type { PrivacyAction } from '../api/cut'
 import { configFailure, type Failure } from '../cdk/failure'
 import type { JsonSchema } from '../cdk/schema'
 import type { Stream } from '../cdk/stream'
-import { advice } from './privacy/advice'
-import { allPaths, isPart, keysOf, resources, rootOf } from './privacy/resources'
-import type { Source } from './source'
+import { suggestPath } from './privacy/advice'
+import { allResourcePaths, holdsChildStream, keyPaths, privacyResources, streamRoot } from './privacy/resources'
+import type { SourceEnv } from './source'
 
 /** What must not leave as it came, by path of the service's resource, such as `export.contents.response`. */
-export type Privacy = {
+export type PrivacySettings = {
   readonly drop: ReadonlyArray<string>
   readonly hash: ReadonlyArray<string>
   readonly hashKey: string | undefined
 }
 
-type FromReviews = Source['entities']['fromReviews']
+type FromReviews = SourceEnv['entities']['fromReviews']
 
 /** What the ids of entities are taken from, with the setting that does. */
-const takenFrom = ({ locations, providers }: FromReviews): ReadonlyMap<string, string> =>
+const entityIdPaths = ({ locations, providers }: FromReviews): ReadonlyMap<string, string> =>
   new Map([
     ...(locations ? ['export.location', 'export.location.id'] : []).map(
       (path) => [path, 'entities.from_reviews.locations'] as const,
@@ -31,20 +31,20 @@ const takenFrom = ({ locations, providers }: FromReviews): ReadonlyMap<string, s
 
 /** Refuses paths that do not exist, keys, cursors and what entities are found by, by name. */
 export const checkPrivacy = (
-  privacy: Privacy,
+  privacy: PrivacySettings,
   streams: ReadonlyArray<Stream<never>>,
   fromReviews: FromReviews,
-): E.Either<Failure, Privacy> => {
-  const known = new Set(allPaths)
-  const keys = keysOf(streams)
-  const taken = takenFrom(fromReviews)
+): E.Either<Failure, PrivacySettings> => {
+  const known = new Set(allResourcePaths)
+  const keys = keyPaths(streams)
+  const taken = entityIdPaths(fromReviews)
   const complaint = (key: 'drop' | 'hash', path: string): ReadonlyArray<string> => {
-    if (!known.has(path)) return [`privacy.${key}: there is no ${path}. ${advice(path)}`]
+    if (!known.has(path)) return [`privacy.${key}: there is no ${path}. ${suggestPath(path)}`]
     if (keys.has(path)) return [`privacy.${key}: ${path} is a key or a cursor, which streams need`]
     const taker = taken.get(path)
     if (taker !== undefined)
       return [`privacy.${key}: ${path} is what ${taker} finds entities by. Keep it, or name the entities in the config`]
-    return key === 'hash' && isPart(path)
+    return key === 'hash' && holdsChildStream(path)
       ? [`privacy.hash: ${path} holds what other streams are made of. Drop it, or hash its attributes`]
       : []
   }
@@ -61,9 +61,9 @@ export const checkPrivacy = (
 }
 
 /** What the cutter does, by resource and by path within it; a hash is HMAC-SHA-256 in hex. */
-export const actionsOf = ({ drop, hash, hashKey = '' }: Privacy): Source['actions'] => {
+export const privacyActions = ({ drop, hash, hashKey = '' }: PrivacySettings): SourceEnv['actions'] => {
   const hashed = (text: string): string => createHmac('sha256', hashKey).update(text).digest('hex')
-  const all: ReadonlyArray<readonly [string, Action]> = [
+  const all: ReadonlyArray<readonly [string, PrivacyAction]> = [
     ...hash.map((path) => [path, hashed] as const),
     ...drop.map((path) => [path, 'drop'] as const),
   ]
@@ -71,39 +71,44 @@ export const actionsOf = ({ drop, hash, hashKey = '' }: Privacy): Source['action
     all.flatMap(([path, action]) =>
       path.startsWith(`${resource}.`) ? [[path.slice(resource.length + 1), action] as const] : [],
     )
-  return Object.fromEntries(Object.keys(resources).map((resource) => [resource, Object.fromEntries(within(resource))]))
+  return Object.fromEntries(
+    Object.keys(privacyResources).map((resource) => [resource, Object.fromEntries(within(resource))]),
+  )
 }
 
 /** The stream with the schema of what then leaves: dropped attributes are gone, hashed ones are strings. */
-export const withPrivacy =
-  ({ drop, hash }: Privacy) =>
+export const applyPrivacyToSchema =
+  ({ drop, hash }: PrivacySettings) =>
   <Env>(stream: Stream<Env>): Stream<Env> => {
-    const root = rootOf(stream.name)
+    const root = streamRoot(stream.name)
     const within = (path: string): ReadonlyArray<ReadonlyArray<string>> =>
       O.isSome(root) && path.startsWith(root.value) ? [path.slice(root.value.length).split('.')] : []
-    const hashed = hash.flatMap(within).reduce((schema, path) => change(schema, path, asString), stream.schema)
+    const hashed = hash
+      .flatMap(within)
+      .reduce((schema, path) => changeAttribute(schema, path, toStringSchema), stream.schema)
     return {
       ...stream,
-      schema: drop.flatMap(within).reduce((schema, path) => change(schema, path, () => undefined), hashed),
+      schema: drop.flatMap(within).reduce((schema, path) => changeAttribute(schema, path, () => undefined), hashed),
     }
   }
 
-const asString = ({ description }: JsonSchema): JsonSchema => ({
+const toStringSchema = ({ description }: JsonSchema): JsonSchema => ({
   type: ['null', 'string'],
   description: `${description ?? 'Attribute'}; as HMAC-SHA-256 in hex`,
 })
 
 /** Changes the attribute at a path, walking arrays; a stream that leaves it out of its records has nothing to change. */
-const change = (
+const changeAttribute = (
   schema: JsonSchema,
   [key = '', ...rest]: ReadonlyArray<string>,
   f: (attribute: JsonSchema) => JsonSchema | undefined,
 ): JsonSchema => {
-  if (schema.items !== undefined) return { ...schema, items: change(schema.items as JsonSchema, [key, ...rest], f) }
+  if (schema.items !== undefined)
+    return { ...schema, items: changeAttribute(schema.items as JsonSchema, [key, ...rest], f) }
   const properties = schema.properties as Readonly<Record<string, JsonSchema>> | undefined
   const attribute = properties?.[key]
   if (attribute === undefined) return schema
   const { [key]: _, ...others } = properties ?? {}
-  const changed = rest.length === 0 ? f(attribute) : change(attribute, rest, f)
+  const changed = rest.length === 0 ? f(attribute) : changeAttribute(attribute, rest, f)
   return { ...schema, properties: changed === undefined ? others : { ...properties, [key]: changed } }
 }

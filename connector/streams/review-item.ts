@@ -1,69 +1,69 @@
-import { isThere, rawAt } from '../api/cut/carve'
-import { type Members as MembersOf, outliner } from '../api/cut/outline'
-import { printJson } from '../api/json-text'
-import type { Cut } from '../api/page'
+import { hasField, rawFieldText } from '../api/cut/carve'
+import { createOffsetReader, type FieldOffsets as MembersOf } from '../api/cut/outline'
+import { printExactJson } from '../api/json-text'
+import type { CutRecord } from '../api/page'
 import type { Row } from '../cdk/message'
 
-const named = { id: 'value', reviewModifiedTime: 'value' } as const
+const namedFields = { id: 'value', reviewModifiedTime: 'value' } as const
 /** A child may bring the names under which it is given its review: ours take their place. */
-const given = { reviewId: 'value', reviewModifiedTime: 'value' } as const
-const found = { ...given, contentId: 'value' } as const
+const reviewKeyFields = { reviewId: 'value', reviewModifiedTime: 'value' } as const
+const contentKeyFields = { ...reviewKeyFields, contentId: 'value' } as const
 
 /** What streams look at inside a review: a cutter must note it. */
-export const looked = {
+export const reviewFieldTree = {
   modifiedTime: 'value',
-  location: named,
-  provider: { ...named, npi: 'value' },
-  source: named,
+  location: namedFields,
+  provider: { ...namedFields, npi: 'value' },
+  source: namedFields,
   contents: [
     {
-      ...given,
+      ...reviewKeyFields,
       id: 'value',
-      sentiments: [{ ...found, id: 'value', category: 'value', subCategory: 'value' }],
-      liabilities: [{ ...found, liabilityId: 'value' }],
+      sentiments: [{ ...contentKeyFields, id: 'value', category: 'value', subCategory: 'value' }],
+      liabilities: [{ ...contentKeyFields, liabilityId: 'value' }],
     },
   ],
-  taskDetails: given,
-  engagements: [{ ...given, position: 'value' }],
+  taskDetails: reviewKeyFields,
+  engagements: [{ ...reviewKeyFields, position: 'value' }],
 } as const
 
 /** What a review holds, and where: places in the text as it leaves. Every attribute is of its declared type or null. */
-export type Look = {
+export type ReviewFields = {
   readonly json: Uint8Array
-  readonly members: Members
+  readonly members: ReviewMembers
   /** The contents that have an id: without it a content has no key, and neither has what it holds. */
-  readonly contents: NonNullable<Members['contents']>['elements']
+  readonly contents: NonNullable<ReviewMembers['contents']>['elements']
   /** When the review was modified, as a member of what is made of it. */
-  readonly modified: string
+  readonly modifiedTimeMember: string
   /** Whose part something is, and of which version, as members of it. */
-  readonly version: string
+  readonly versionMembers: string
 }
-export type Members = MembersOf<typeof looked>
+export type ReviewMembers = MembersOf<typeof reviewFieldTree>
 
 /** A review of an export page; what it holds is looked for at the first call. */
-export type ReviewItem = { readonly cut: Cut; readonly look: () => Look }
+export type ReviewItem = { readonly record: CutRecord; readonly readFields: () => ReviewFields }
 
-const outline = outliner(looked)
+const locateFields = createOffsetReader(reviewFieldTree)
 
-const lookInto = (cut: Cut): Look => {
+const readReviewFields = (cut: CutRecord): ReviewFields => {
   const { json } = cut
-  const members = outline(cut)
+  const members = locateFields(cut)
   const { modifiedTime } = members
-  const contents = (members.contents?.elements ?? []).filter(({ members: { id } }) => isThere(json, id))
-  const modified = `"reviewModifiedTime":${modifiedTime === undefined ? 'null' : rawAt(json, modifiedTime)}`
-  return { json, members, contents, modified, version: `"reviewId":${cut.id},${modified}` }
+  const contents = (members.contents?.elements ?? []).filter(({ members: { id } }) => hasField(json, id))
+  const modified = `"reviewModifiedTime":${modifiedTime === undefined ? 'null' : rawFieldText(json, modifiedTime)}`
+  return { json, members, contents, modifiedTimeMember: modified, versionMembers: `"reviewId":${cut.id},${modified}` }
 }
 
-export const reviewItem = (cut: Cut): ReviewItem => {
-  let look: Look | undefined
+export const createReviewItem = (cut: CutRecord): ReviewItem => {
+  let look: ReviewFields | undefined
   return {
-    cut,
-    look: () => {
-      look ??= lookInto(cut)
+    record: cut,
+    readFields: () => {
+      look ??= readReviewFields(cut)
       return look
     },
   }
 }
 
 /** A value as a row. */
-export const toRow = (value: object): Row => ({ json: Buffer.from(printJson(value)) })
+export const encodeRow = (value: object): Row => ({ json: Buffer.from(printExactJson(value)) })

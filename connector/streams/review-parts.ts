@@ -1,141 +1,144 @@
 import * as t from 'io-ts'
-import { carve, isThere, rawAt } from '../api/cut/carve'
-import type { Outline, Place } from '../api/cut/outline'
-import { Content as ContentCodec, Engagement, Liability, Sentiment, Task } from '../api/model/review'
-import { described, Instant, Int64 } from '../api/model/scalar'
+import { extractObject, hasField, rawFieldText } from '../api/cut/carve'
+import type { FieldOffset, ObjectOffsets } from '../api/cut/outline'
+import { Content as ContentCodec, Engagement, Liability, Sentiment, TaskDetails } from '../api/model/review'
+import { describeAttribute, Instant, Int64 } from '../api/model/scalar'
 import type { Row } from '../cdk/message'
-import { stream } from '../cdk/stream'
-import type { Look, ReviewItem } from './review-item'
-import { reviewExport } from './reviews'
+import { defineStream } from '../cdk/stream'
+import type { ReviewFields, ReviewItem } from './review-item'
+import { reviewExportReader } from './reviews'
 
-const ofReview = {
-  reviewId: described('Id of the review')(Int64),
-  reviewModifiedTime: described('Last modification of the review this was read from')(Instant),
+const reviewKeyProps = {
+  reviewId: describeAttribute('Id of the review')(Int64),
+  reviewModifiedTime: describeAttribute('Last modification of the review this was read from')(Instant),
 }
-const ofContent = { ...ofReview, contentId: described('Id of the content it was found in')(Int64) }
+const contentKeyProps = { ...reviewKeyProps, contentId: describeAttribute('Id of the content it was found in')(Int64) }
 
 const { id: _content, sentiments: _sentiments, liabilities: _liabilities, ...contentProps } = ContentCodec.props
 export const ReviewContent = t.intersection(
-  [t.type({ ...ofReview, id: described('Content id')(Int64) }), t.partial(contentProps)],
+  [t.type({ ...reviewKeyProps, id: describeAttribute('Content id')(Int64) }), t.partial(contentProps)],
   'ReviewContent',
 )
 
 const { id: _sentiment, reviewId: _review, ...sentimentProps } = Sentiment.props
 export const ReviewSentiment = t.intersection(
-  [t.type({ ...ofContent, id: described('Sentiment id')(Int64) }), t.partial(sentimentProps)],
+  [t.type({ ...contentKeyProps, id: describeAttribute('Sentiment id')(Int64) }), t.partial(sentimentProps)],
   'ReviewSentiment',
 )
 
 const { liabilityId: _liability, ...liabilityProps } = Liability.props
 export const ReviewLiability = t.intersection(
-  [t.type({ ...ofContent, liabilityId: described('Liability id')(Int64) }), t.partial(liabilityProps)],
+  [t.type({ ...contentKeyProps, liabilityId: describeAttribute('Liability id')(Int64) }), t.partial(liabilityProps)],
   'ReviewLiability',
 )
 
-export const ReviewTask = t.intersection([t.type(ofReview), t.partial(Task.props)], 'ReviewTask')
+export const ReviewTask = t.intersection([t.type(reviewKeyProps), t.partial(TaskDetails.props)], 'ReviewTask')
 
 export const ReviewEngagement = t.intersection(
   [
-    t.type({ ...ofReview, position: described('Its place among the engagements of the review, from 0')(Int64) }),
+    t.type({
+      ...reviewKeyProps,
+      position: describeAttribute('Its place among the engagements of the review, from 0')(Int64),
+    }),
     t.partial(Engagement.props),
   ],
   'ReviewEngagement',
 )
 
 /** An object of a review as a part, without members that it is given or that have streams of their own. */
-type Part = (object: Place, without: ReadonlyArray<Place | undefined>, given: string) => Row
+type EncodeChild = (object: FieldOffset, without: ReadonlyArray<FieldOffset | undefined>, given: string) => Row
 
 /** A stream of what a review holds; each record carries the version of its review, so that a stale one can be told. */
-const parts =
-  (find: (look: Look, part: Part) => ReadonlyArray<Row>) =>
-  ({ look }: ReviewItem): ReadonlyArray<Row> => {
-    const found = look()
-    return find(found, (object, without, given) => carve(found.json, object, without, given))
+const projectChildren =
+  (find: (look: ReviewFields, part: EncodeChild) => ReadonlyArray<Row>) =>
+  ({ readFields }: ReviewItem): ReadonlyArray<Row> => {
+    const found = readFields()
+    return find(found, (object, without, given) => extractObject(found.json, object, without, given))
   }
 
-const none: ReadonlyArray<never> = []
+const noRows: ReadonlyArray<never> = []
 
-type Content = Look['contents'][number]['members']
-type Held = Outline<{ readonly [name in 'reviewId' | 'reviewModifiedTime' | 'contentId']: 'value' }>
+type ContentMembers = ReviewFields['contents'][number]['members']
+type ContentChild = ObjectOffsets<{ readonly [name in 'reviewId' | 'reviewModifiedTime' | 'contentId']: 'value' }>
 
 /** A stream of what contents hold in one of their lists. */
-const held = <H extends Held>(
-  listOf: (content: Content) => { readonly elements: ReadonlyArray<H> } | undefined,
-  keyOf: (held: H['members']) => Place | undefined,
+const projectContentChildren = <H extends ContentChild>(
+  listOf: (content: ContentMembers) => { readonly elements: ReadonlyArray<H> } | undefined,
+  keyOf: (held: H['members']) => FieldOffset | undefined,
 ) =>
-  parts(({ json, contents, version }, part) => {
+  projectChildren(({ json, contents, versionMembers }, part) => {
     const rows: Row[] = []
     for (const { members: content } of contents) {
-      const elements = listOf(content)?.elements ?? none
+      const elements = listOf(content)?.elements ?? noRows
       if (elements.length === 0 || content.id === undefined) continue
-      const given = `"contentId":${rawAt(json, content.id)},${version}`
+      const given = `"contentId":${rawFieldText(json, content.id)},${versionMembers}`
       for (const element of elements) {
         const { reviewId, reviewModifiedTime, contentId } = element.members
-        if (isThere(json, keyOf(element.members)))
+        if (hasField(json, keyOf(element.members)))
           rows.push(part(element, [reviewId, reviewModifiedTime, contentId], given))
       }
     }
     return rows
   })
 
-const shared = { cursor: 'reviewModifiedTime', reader: reviewExport } as const
+const childStreamOptions = { cursor: 'reviewModifiedTime', reader: reviewExportReader } as const
 
-export const reviewContents = stream({
-  ...shared,
+export const reviewContentsStream = defineStream({
+  ...childStreamOptions,
   name: 'review_contents',
   codec: ReviewContent,
   primaryKey: ['reviewId', 'id'],
-  project: parts(({ contents, version }, part) =>
+  project: projectChildren(({ contents, versionMembers }, part) =>
     contents.map((content) => {
       const { sentiments, liabilities, reviewId, reviewModifiedTime } = content.members
-      return part(content, [sentiments, liabilities, reviewId, reviewModifiedTime], version)
+      return part(content, [sentiments, liabilities, reviewId, reviewModifiedTime], versionMembers)
     }),
   ),
 })
 
-export const reviewSentiments = stream({
-  ...shared,
+export const reviewSentimentsStream = defineStream({
+  ...childStreamOptions,
   name: 'review_sentiments',
   codec: ReviewSentiment,
   primaryKey: ['reviewId', 'contentId', 'id'],
-  project: held(
+  project: projectContentChildren(
     ({ sentiments }) => sentiments,
     ({ id }) => id,
   ),
 })
 
-export const reviewLiabilities = stream({
-  ...shared,
+export const reviewLiabilitiesStream = defineStream({
+  ...childStreamOptions,
   name: 'review_liabilities',
   codec: ReviewLiability,
   primaryKey: ['reviewId', 'contentId', 'liabilityId'],
-  project: held(
+  project: projectContentChildren(
     ({ liabilities }) => liabilities,
     ({ liabilityId }) => liabilityId,
   ),
 })
 
-export const reviewTasks = stream({
-  ...shared,
+export const reviewTasksStream = defineStream({
+  ...childStreamOptions,
   name: 'review_tasks',
   codec: ReviewTask,
   primaryKey: ['reviewId'],
-  project: parts(({ json, members: { taskDetails }, version }, part) =>
-    isThere(json, taskDetails)
-      ? [part(taskDetails, [taskDetails.members.reviewId, taskDetails.members.reviewModifiedTime], version)]
-      : none,
+  project: projectChildren(({ json, members: { taskDetails }, versionMembers }, part) =>
+    hasField(json, taskDetails)
+      ? [part(taskDetails, [taskDetails.members.reviewId, taskDetails.members.reviewModifiedTime], versionMembers)]
+      : noRows,
   ),
 })
 
-export const reviewEngagements = stream({
-  ...shared,
+export const reviewEngagementsStream = defineStream({
+  ...childStreamOptions,
   name: 'review_engagements',
   codec: ReviewEngagement,
   primaryKey: ['reviewId', 'position'],
-  project: parts(({ members: { engagements }, version }, part) =>
-    (engagements?.elements ?? none).map((engagement, place) => {
+  project: projectChildren(({ members: { engagements }, versionMembers }, part) =>
+    (engagements?.elements ?? noRows).map((engagement, place) => {
       const { position, reviewId, reviewModifiedTime } = engagement.members
-      return part(engagement, [position, reviewId, reviewModifiedTime], `"position":${place},${version}`)
+      return part(engagement, [position, reviewId, reviewModifiedTime], `"position":${place},${versionMembers}`)
     }),
   ),
 })

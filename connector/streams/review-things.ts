@@ -1,92 +1,104 @@
 import * as t from 'io-ts'
-import { carve, isThere, rawAt, textAt } from '../api/cut/carve'
-import type { Outline, Place } from '../api/cut/outline'
-import { described, Instant, Int64, optional } from '../api/model/scalar'
+import { extractObject, fieldText, hasField, rawFieldText } from '../api/cut/carve'
+import type { FieldOffset, ObjectOffsets } from '../api/cut/outline'
+import { describeAttribute, Instant, Int64, optionalAttributes } from '../api/model/scalar'
 import type { Row } from '../cdk/message'
-import { stream } from '../cdk/stream'
-import { distinct, distinctPairs } from './distinct'
-import type { Members, ReviewItem } from './review-item'
-import { reviewExport } from './reviews'
+import { defineStream } from '../cdk/stream'
+import { createPairFilter, createVersionFilter } from './distinct'
+import type { ReviewItem, ReviewMembers } from './review-item'
+import { reviewExportReader } from './reviews'
 
-const reviewModifiedTime = described('Last modification of the review it was read from')(Instant)
-const thing = { reviewModifiedTime, id: described('Identifier')(Int64) }
-const name = described('Display name')(t.string)
+const reviewModifiedTime = describeAttribute('Last modification of the review it was read from')(Instant)
+const dimensionProps = { reviewModifiedTime, id: describeAttribute('Identifier')(Int64) }
+const displayName = describeAttribute('Display name')(t.string)
 
-export const Location = t.intersection([t.type(thing), optional({ name })], 'Location')
-export const Provider = t.intersection(
-  [t.type(thing), optional({ name, npi: described('National provider identifier')(t.string) })],
+export const ReviewLocation = t.intersection(
+  [t.type(dimensionProps), optionalAttributes({ name: displayName })],
+  'Location',
+)
+export const ReviewProvider = t.intersection(
+  [
+    t.type(dimensionProps),
+    optionalAttributes({ name: displayName, npi: describeAttribute('National provider identifier')(t.string) }),
+  ],
   'Provider',
 )
-export const ReviewSource = t.intersection([t.type(thing), optional({ name })], 'ReviewSource')
-export const Category = t.type(
+export const ReviewSource = t.intersection(
+  [t.type(dimensionProps), optionalAttributes({ name: displayName })],
+  'ReviewSource',
+)
+export const ReviewCategory = t.type(
   {
-    category: described('Category of the feature an opinion is about')(t.string),
-    subCategory: described('Its sub-category; an empty string where there is none')(t.string),
+    category: describeAttribute('Category of the feature an opinion is about')(t.string),
+    subCategory: describeAttribute('Its sub-category; an empty string where there is none')(t.string),
     reviewModifiedTime,
   },
   'Category',
 )
 
-type Thing = Outline<{ readonly id: 'value'; readonly reviewModifiedTime: 'value' }>
+type DimensionObject = ObjectOffsets<{ readonly id: 'value'; readonly reviewModifiedTime: 'value' }>
 
 /** What a review names, each once a run and again only where a newer review shows it changed. */
-const named = (of: (review: Members) => Thing | undefined) => () => {
-  const unseen = distinct()
-  return ({ cut: { modifiedTime }, look }: ReviewItem): ReadonlyArray<Row> => {
-    const { json, members, modified } = look()
+const createDimensionProjector = (of: (review: ReviewMembers) => DimensionObject | undefined) => () => {
+  const unseen = createVersionFilter()
+  return ({ record: { modifiedTime }, readFields }: ReviewItem): ReadonlyArray<Row> => {
+    const { json, members, modifiedTimeMember } = readFields()
     const thing = of(members)
-    if (thing === undefined || !isThere(json, thing.members.id)) return []
-    return unseen(rawAt(json, thing.members.id), modifiedTime, () => rawAt(json, thing))
-      ? [carve(json, thing, [thing.members.reviewModifiedTime], modified)]
+    if (thing === undefined || !hasField(json, thing.members.id)) return []
+    return unseen(rawFieldText(json, thing.members.id), modifiedTime, () => rawFieldText(json, thing))
+      ? [extractObject(json, thing, [thing.members.reviewModifiedTime], modifiedTimeMember)]
       : []
   }
 }
 
-const shared = { cursor: 'reviewModifiedTime', reader: reviewExport } as const
+const dimensionStreamOptions = { cursor: 'reviewModifiedTime', reader: reviewExportReader } as const
 
-export const locations = stream({
-  ...shared,
+export const locationsStream = defineStream({
+  ...dimensionStreamOptions,
   name: 'locations',
-  codec: Location,
+  codec: ReviewLocation,
   primaryKey: ['id'],
-  projector: named(({ location }) => location),
+  projector: createDimensionProjector(({ location }) => location),
 })
 
-export const providers = stream({
-  ...shared,
+export const providersStream = defineStream({
+  ...dimensionStreamOptions,
   name: 'providers',
-  codec: Provider,
+  codec: ReviewProvider,
   primaryKey: ['id'],
-  projector: named(({ provider }) => provider),
+  projector: createDimensionProjector(({ provider }) => provider),
 })
 
-export const sources = stream({
-  ...shared,
+export const sourcesStream = defineStream({
+  ...dimensionStreamOptions,
   name: 'sources',
   codec: ReviewSource,
   primaryKey: ['id'],
-  projector: named(({ source }) => source),
+  projector: createDimensionProjector(({ source }) => source),
 })
 
-export const categories = stream({
-  ...shared,
+export const categoriesStream = defineStream({
+  ...dimensionStreamOptions,
   name: 'categories',
-  codec: Category,
+  codec: ReviewCategory,
   primaryKey: ['category', 'subCategory'],
   projector: () => {
     // The names are the key and all there is of it: a newer review cannot show it changed.
-    const unseen = distinctPairs()
-    return ({ look }: ReviewItem): ReadonlyArray<Row> => {
-      const { json, members, modified } = look()
+    const unseen = createPairFilter()
+    return ({ readFields }: ReviewItem): ReadonlyArray<Row> => {
+      const { json, members, modifiedTimeMember } = readFields()
       const rows: Row[] = []
       for (const content of members.contents?.elements ?? [])
         for (const { members: names } of content.members.sentiments?.elements ?? []) {
-          if (!isThere(json, names.category)) continue
-          const category = nameAt(json, names.category)
-          const subCategory = nameAt(json, names.subCategory)
+          if (!hasField(json, names.category)) continue
+          const category = readName(json, names.category)
+          const subCategory = readName(json, names.subCategory)
           if (unseen(category, subCategory))
             rows.push({
-              json: Buffer.from(`{"category":${category},"subCategory":${subCategory},${modified}}`, 'latin1'),
+              json: Buffer.from(
+                `{"category":${category},"subCategory":${subCategory},${modifiedTimeMember}}`,
+                'latin1',
+              ),
             })
         }
       return rows
@@ -95,8 +107,8 @@ export const categories = stream({
 })
 
 /** A string as JSON text, the same whichever way the service escapes it (latin1, as `rawAt`). */
-const nameAt = (json: Uint8Array, at: Place | undefined): string => {
-  if (!isThere(json, at)) return '""'
-  const raw = rawAt(json, at)
-  return raw.includes('\\') ? Buffer.from(JSON.stringify(textAt(json, at))).toString('latin1') : raw
+const readName = (json: Uint8Array, at: FieldOffset | undefined): string => {
+  if (!hasField(json, at)) return '""'
+  const raw = rawFieldText(json, at)
+  return raw.includes('\\') ? Buffer.from(JSON.stringify(fieldText(json, at))).toString('latin1') : raw
 }

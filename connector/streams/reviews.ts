@@ -1,60 +1,63 @@
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
-import { cutter } from '../api/cut'
-import { fetchReviews } from '../api/export'
+import { createCutter } from '../api/cut'
+import { createReviewFetcher } from '../api/export'
 import { Review } from '../api/model/review'
-import { stream } from '../cdk/stream'
-import { notice, wantedOf } from './entities/seen'
-import { type Export, exportReader } from './export'
-import { looked, type ReviewItem, reviewItem } from './review-item'
-import { Unknown } from './unknown'
+import { defineStream } from '../cdk/stream'
+import { digestEntitySelection, indexEntities } from './entities/seen'
+import { createExportReader, type ExportDefinition } from './export'
+import { createReviewItem, type ReviewItem, reviewFieldTree } from './review-item'
+import { UnknownAttributes } from './unknown'
 
 /** What leaves for a review: its declared attributes, and whatever else it brought. */
-export const ReviewRecord = t.intersection([Review, Unknown], 'ReviewRecord')
+export const ReviewRecord = t.intersection([Review, UnknownAttributes], 'ReviewRecord')
 
 /** Operation 6. */
-export const reviewOperation: Export<ReviewItem> = {
+export const reviewExportOperation: ExportDefinition<ReviewItem> = {
   name: 'export reviews',
   fetch: (source, streams) => {
     const { api, onUnknown, actions } = source
-    return fetchReviews(
+    return createReviewFetcher(
       api,
-      cutter({
+      createCutter({
         codec: Review,
         list: 'reviews',
-        key: 'id',
+        primaryKey: 'id',
         cursor: 'modifiedTime',
-        rename: { engagement: 'engagements' },
+        aliases: { engagement: 'engagements' },
         undeclared: onUnknown,
         ...(actions.export === undefined ? {} : { actions: actions.export }),
-        wanted: streams.some((name) => name !== 'reviews') || O.isSome(wantedOf(source)) ? looked : undefined,
+        fields:
+          streams.some((name) => name !== 'reviews') || O.isSome(digestEntitySelection(source))
+            ? reviewFieldTree
+            : undefined,
       }),
     )
   },
   filters: ({ filters }) => filters,
   hasMentionTime: true,
-  item: (source) => {
-    if (O.isNone(wantedOf(source))) return reviewItem
+  toItem: (source) => {
+    if (O.isNone(digestEntitySelection(source))) return createReviewItem
     return (cut) => {
-      const item = reviewItem(cut)
-      notice(source, item)
+      const item = createReviewItem(cut)
+      indexEntities(source, item)
       return item
     }
   },
-  ended: ({ seen }, scanned) => {
-    seen.scans.push(scanned)
+  onScanEnd: ({ entityIndex }, scanned) => {
+    entityIndex.completeScans.push(scanned)
   },
 }
 
 /** Every stream that is made of reviews reads through it. */
-export const reviewExport = exportReader(reviewOperation)
+export const reviewExportReader = createExportReader(reviewExportOperation)
 
 /** The reviews themselves, as they came. */
-export const reviews = stream({
+export const reviewsStream = defineStream({
   name: 'reviews',
   codec: ReviewRecord,
   primaryKey: ['id'],
   cursor: 'modifiedTime',
-  reader: reviewExport,
-  project: ({ cut }: ReviewItem) => [cut],
+  reader: reviewExportReader,
+  project: ({ record }: ReviewItem) => [record],
 })

@@ -1,12 +1,12 @@
 import * as O from 'fp-ts/Option'
-import { pick } from '../api/cut/pick'
+import { pickRecordAttributes } from '../api/cut/pick'
 import type { Row } from '../cdk/message'
 
 /** Leaves only the wanted top-level attributes of a row; all of them where none are named. */
-export const selecting = (attributes: O.Option<ReadonlySet<string>>): ((row: Row) => Row) => {
+export const selectAttributes = (attributes: O.Option<ReadonlySet<string>>): ((row: Row) => Row) => {
   if (O.isNone(attributes)) return (row) => row
   const wanted = attributes.value
-  const picked = pick(wanted)
+  const picked = pickRecordAttributes(wanted)
   return ({ json, changes }) => {
     const left = changes?.filter(({ field }) => wanted.has(field.split('.')[0] ?? ''))
     return { json: picked(json), ...(left === undefined || left.length === 0 ? {} : { changes: left }) }

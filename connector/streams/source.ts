@@ -1,14 +1,14 @@
 import type { Option } from 'fp-ts/Option'
 import type { Api } from '../api/api'
-import type { Action } from '../api/cut'
-import type { Seen } from './entities/seen'
-import type { Partition } from './partition'
+import type { PrivacyAction } from '../api/cut'
+import type { EntityIndex } from './entities/seen'
+import type { BackfillPartition } from './partition'
 
 /** A resource of the service that has attributes to hide; paths of privacy begin with it. */
-export type Resource = 'export' | 'comments' | 'transparency_reviews' | 'entity_ratings'
+export type ResourceName = 'export' | 'comments' | 'transparency_reviews' | 'entity_ratings'
 
 /** What the streams read from and how: the client and the parts of the config that concern them. Times in milliseconds. */
-export type Source = {
+export type SourceEnv = {
   readonly api: Api
   readonly now: () => number
   readonly startDate: number
@@ -21,14 +21,14 @@ export type Source = {
     readonly additionalFields: ReadonlyArray<string>
   }
   /** The share of a backfill that this process reads; none: all of it. */
-  readonly partition: Option<Partition>
+  readonly partition: Option<BackfillPartition>
   readonly pageSize: number
   readonly order: 'unspecified' | 'modified_time'
   /** Pages under way at a time. */
   readonly concurrency: number
   readonly onUnknown: 'keep' | 'drop' | 'fail'
   /** What privacy does to the attributes of a resource, by path within it. */
-  readonly actions: Partial<Readonly<Record<Resource, Readonly<Record<string, Action>>>>>
+  readonly actions: Partial<Readonly<Record<ResourceName, Readonly<Record<string, PrivacyAction>>>>>
   /** Whose feedback is read from operations 1 to 3. */
   readonly entities: {
     readonly persons: ReadonlyArray<string>
@@ -50,5 +50,5 @@ export type Source = {
     readonly days: number
     readonly lookbackDays: number
   }
-  readonly seen: Seen
+  readonly entityIndex: EntityIndex
 }

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { build } from '../interop/built'
+import { buildFolder } from '../interop/built'
 
 const program = `
-const { axios } = require(${JSON.stringify(join(build, 'api', 'axios'))})
+const { axios } = require(${JSON.stringify(join(buildFolder, 'api', 'axios'))})
 console.log(JSON.stringify({
   loaded: process.moduleLoadList.some((name) => name.includes('undici')),
   has: axios.getAdapter('http') instanceof Function,

@@ -1,7 +1,7 @@
 import type { Clock } from '../../connector/api/clock'
 
 /** A clock that jumps: every wait is over at once and moves the time; `waits` tells what was asked for. */
-export const jumpingClock = (start = Date.parse('2026-01-01T00:00:00Z'), random = () => 0) => {
+export const createFakeClock = (start = Date.parse('2026-01-01T00:00:00Z'), random = () => 0) => {
   const waits: number[] = []
   let ticks = 0
   const clock: Clock = {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
 /** A request as a bare server saw it; header names and values as they came. */
-export type Seen = {
+export type ReceivedRequest = {
   readonly method: string
   readonly url: string
   readonly headers: http.IncomingHttpHeaders
@@ -11,11 +11,11 @@ export type Seen = {
   readonly body: string
 }
 
-export type Reply = (seen: Seen, response: http.ServerResponse, count: number) => void
+export type Reply = (seen: ReceivedRequest, response: http.ServerResponse, count: number) => void
 
 /** A real server on a free port of this machine, closed when the test ends; one that runs beside others hands in its own `ended`. */
-export const listen = async (reply: Reply, ended: (close: () => void) => void = onTestFinished) => {
-  const seen: Seen[] = []
+export const startServer = async (reply: Reply, ended: (close: () => void) => void = onTestFinished) => {
+  const seen: ReceivedRequest[] = []
   const server = http.createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -40,7 +40,7 @@ export const listen = async (reply: Reply, ended: (close: () => void) => void = 
   return { url: `http://127.0.0.1:${port}`, port, seen, server }
 }
 
-export const answer = (response: http.ServerResponse, status: number, body: unknown = {}, headers = {}): void => {
+export const sendJson = (response: http.ServerResponse, status: number, body: unknown = {}, headers = {}): void => {
   response.writeHead(status, { 'Content-Type': 'application/json', ...headers })
   response.end(typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body))
 }

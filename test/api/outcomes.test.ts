@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import { VisitRecordResult } from '../../connector/api/model/visit-record'
-import { outcomes } from '../../connector/api/outcomes'
-import { json } from '../../connector/api/route'
+import { visitRecordResponse } from '../../connector/api/outcomes'
+import { jsonResponse } from '../../connector/api/route'
 
-const plain = json(VisitRecordResult)
-const both = (text: string) => [outcomes, plain].map(({ decode }) => decode({ body: Buffer.from(text) }))
+const parsedCodec = jsonResponse(VisitRecordResult)
+const decodeBoth = (text: string) =>
+  [visitRecordResponse, parsedCodec].map(({ decode }) => decode({ body: Buffer.from(text) }))
 
 const word = fc.oneof(fc.constantFrom('Success', 'Error'), fc.string(), fc.constant('\u00e9"\\'))
 const answer = fc.record(
@@ -22,7 +23,7 @@ describe('outcomes, walked', () => {
   it('are those that a parser finds, and what is wrong is said in its words', () => {
     fc.assert(
       fc.property(answer, fc.constantFrom(undefined, 1, 2), (value, indent) => {
-        const [walked, parsed] = both(JSON.stringify(value, null, indent))
+        const [walked, parsed] = decodeBoth(JSON.stringify(value, null, indent))
         expect(walked).toEqual(parsed)
       }),
       { seed: 20261121, numRuns: 500 },
@@ -31,7 +32,8 @@ describe('outcomes, walked', () => {
 
   it('are none where the answer was cut short', () => {
     const text = JSON.stringify({ records: { a: 'Success', b: 'Error' }, status: { code: 200, message: 'Success' } })
-    for (let end = 0; end < text.length; end += 1) expect(both(text.slice(0, end)).map(E.isLeft)).toEqual([true, true])
+    for (let end = 0; end < text.length; end += 1)
+      expect(decodeBoth(text.slice(0, end)).map(E.isLeft)).toEqual([true, true])
   })
 
   it.each([
@@ -40,7 +42,7 @@ describe('outcomes, walked', () => {
     ['text before it', 'x{"records":{}}'],
     ['an outcome that is no text', '{"records":{"a":true}}'],
   ])('agree on %s', (_, text) => {
-    const [walked, parsed] = both(text)
+    const [walked, parsed] = decodeBoth(text)
     expect(walked).toEqual(parsed)
   })
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { quotable } from '../../connector/api/quotable'
+import { maskMessage } from '../../connector/api/quotable'
 
 it.each([
   ['limit must be between 1 and 1000', 'limit must be between 1 and 1000'],
@@ -13,14 +13,14 @@ it.each([
   ['call +1 415 555 2671, born 1950, id 9007199254740993', 'call +*** 1950, id ***'],
   ['Anna\nMüller-Lüdenscheidt\u0000 (Anna)', '***)'],
 ])('%j is repeated as %j', (text, told) => {
-  expect(quotable(text)).toBe(told)
+  expect(maskMessage(text)).toBe(told)
 })
 
 it('is a short line whatever it is made of', () => {
-  expect(quotable('the limit '.repeat(100_000)).length).toBeLessThanOrEqual(200)
-  expect(quotable('x '.repeat(100_000))).toBe('***')
+  expect(maskMessage('the limit '.repeat(100_000)).length).toBeLessThanOrEqual(200)
+  expect(maskMessage('x '.repeat(100_000))).toBe('***')
 })
 
 it('masks a secret that is made of plain words', () => {
-  expect(quotable('the token secret value is invalid', ['secret value'])).toBe('the token *** is invalid')
+  expect(maskMessage('the token secret value is invalid', ['secret value'])).toBe('the token *** is invalid')
 })

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { onTestFinished } from 'vitest'
 
 /** Why there is no Redis to test with, if so. */
-export const noRedis: string | undefined =
+export const missingRedis: string | undefined =
   spawnSync('redis-server', ['--version']).status === 0 ? undefined : 'redis-server is not installed'
 
 export const freePort = (): Promise<number> =>

@@ -3,7 +3,7 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { expect, test } from 'vitest'
 import type { ApiError } from '../../connector/api/error'
-import { retrying, retryPolicy, type Tried } from '../../connector/api/retry'
+import { createRetryPolicy, type FailedAttempt, retryRequest } from '../../connector/api/retry'
 import { configFailure, transientFailure } from '../../connector/cdk/failure'
 
 const http = (status: number, retryAfter?: number): ApiError => ({
@@ -20,7 +20,7 @@ const token = (cause: Extract<ApiError, { _tag: 'Token' }>['cause'], retryAfter?
 })
 const decode: ApiError = { _tag: 'Decode', path: '$', message: '' }
 
-const patience = { attempts: 6, maxWait: 600_000 }
+const patience = { maxAttempts: 6, maxWait: 600_000 }
 const always = true
 const once = false
 
@@ -53,15 +53,15 @@ test.each<[string, ApiError, boolean, boolean]>([
   ['a wait too long', { _tag: 'Wait', wait: 2, limit: 1 }, false, false],
   ['a budget out of reach', { _tag: 'Budget', cause: transientFailure('') }, true, true],
 ])('%s', (_, error, idempotent, other) => {
-  const policy = retryPolicy(patience, () => 0)
+  const policy = createRetryPolicy(patience, () => 0)
   expect(O.isSome(policy(always)(error, []))).toBe(idempotent)
   expect(O.isSome(policy(once)(error, []))).toBe(other)
 })
 
 /** The waits until the policy gives up on errors that come as listed, the last one again and again. */
 const waits = (errors: ReadonlyArray<ApiError>, random = 0, given = patience): ReadonlyArray<number> => {
-  const policy = retryPolicy(given, () => random)(true)
-  const go = (tried: ReadonlyArray<Tried>): ReadonlyArray<number> => {
+  const policy = createRetryPolicy(given, () => random)(true)
+  const go = (tried: ReadonlyArray<FailedAttempt>): ReadonlyArray<number> => {
     const error = errors[Math.min(tried.length, errors.length - 1)] as ApiError
     const delay = policy(error, tried)
     return O.isNone(delay) || tried.length > 100
@@ -95,9 +95,9 @@ test('no wait goes beyond the patience', () => {
 })
 
 test('the effect runs until it succeeds', async () => {
-  const paused: Tried[] = []
+  const paused: FailedAttempt[] = []
   let runs = 0
-  const result = await retrying(
+  const result = await retryRequest(
     (_, tried) => (tried.length < 5 ? O.some(tried.length) : O.none),
     (tried) => TE.fromIO(() => void paused.push(tried)),
   )(() => Promise.resolve(++runs < 4 ? E.left(http(500)) : E.right(runs)))()
@@ -107,7 +107,7 @@ test('the effect runs until it succeeds', async () => {
 
 test('or until the policy gives up, with the last error', async () => {
   let runs = 0
-  const result = await retrying(
+  const result = await retryRequest(
     (_, tried) => (tried.length < 2 ? O.some(0) : O.none),
     () => TE.right(undefined),
   )(() => Promise.resolve(E.left(http(500 + ++runs))))()

@@ -1,13 +1,13 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Api, httpApi, type Lookups } from '../../connector/api/api'
-import { httpClient } from '../../connector/api/client'
-import { answer, listen } from './listen'
+import { type Api, createApi, type LookupRoutes } from '../../connector/api/api'
+import { createHttpClient } from '../../connector/api/client'
+import { sendJson, startServer } from './listen'
 
 /** The `Api` of a bare server that gives one answer to everything. */
-const against = async (body: unknown, lookups?: Lookups, status = 200) => {
-  const { url, seen } = await listen((_, response) => answer(response, status, body))
-  const { send, close } = httpClient(
+const against = async (body: unknown, lookups?: LookupRoutes, status = 200) => {
+  const { url, seen } = await startServer((_, response) => sendJson(response, status, body))
+  const { send, close } = createHttpClient(
     {
       base_url: new URL(`${url}/gateway`),
       credentials: { auth_type: 'access_token', access_token: 'T0ken' },
@@ -18,7 +18,7 @@ const against = async (body: unknown, lookups?: Lookups, status = 200) => {
     { attempts: 1 },
   )
   onTestFinished(close)
-  return { api: httpApi(send, lookups), seen }
+  return { api: createApi(send, lookups), seen }
 }
 
 const headersOf = (rawHeaders: ReadonlyArray<string>): ReadonlyMap<string, string> =>
@@ -241,7 +241,7 @@ const literals: Record<string, Literal> = {
   },
 }
 
-const lookups: Lookups = { sources: { method: 'POST', path: '/api/lookups/source' } }
+const lookups: LookupRoutes = { sources: { method: 'POST', path: '/api/lookups/source' } }
 
 describe('an operation goes over the wire as the specification has it', () => {
   test.each(Object.entries(literals))('%s', async (name, literal) => {

@@ -1,9 +1,9 @@
 import * as TE from 'fp-ts/TaskEither'
 import { toInstant, toMillis } from '../../connector/api/model/scalar'
-import type { Cut, FetchPage } from '../../connector/api/page'
+import type { CutRecord, FetchPage } from '../../connector/api/page'
 
 /** Numbers in [0, 1) that follow from a seed (mulberry32). */
-export const dice = (seed: number): (() => number) => {
+export const seededRandom = (seed: number): (() => number) => {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0
@@ -17,25 +17,25 @@ export const dice = (seed: number): (() => number) => {
 export type Order = 'ascending' | 'descending' | 'id' | 'ties' | 'random'
 
 /** How a service behaves; times in milliseconds, activity in rows a request. */
-export type Weather = {
+export type ExportTraits = {
   readonly order: Order
   readonly clamp: number
   readonly rows: number
   /** How many rows carry the same modifiedTime, as after a bulk change. */
-  readonly tied: number
-  readonly change: number
-  readonly remove: number
-  readonly add: number
-  readonly restore: number
+  readonly rowsPerTime: number
+  readonly changes: number
+  readonly deletions: number
+  readonly additions: number
+  readonly restorations: number
   /** Once in so many requests `burstSize` rows are changed, deleted or added at once. */
   readonly burstEvery: number
   readonly burstSize: number
   /** Deletes or changes the last rows of the page before, each time. */
-  readonly attack: number
+  readonly attackSize: number
   /** How late a version becomes visible after its own modifiedTime, at most. */
   readonly lag: number
   /** The Date header against the clock that stamps rows; none: no header. */
-  readonly skew: number | undefined
+  readonly clockSkew: number | undefined
   readonly latency: number
   readonly inclusive: boolean
   /** Serves fewer rows than asked for, now and then. */
@@ -46,20 +46,20 @@ export type Weather = {
   readonly echo: boolean
 }
 
-export const fair: Weather = {
+export const stableTraits: ExportTraits = {
   order: 'ascending',
   clamp: 1000,
   rows: 300,
-  tied: 1,
-  change: 0,
-  remove: 0,
-  add: 0,
-  restore: 0,
+  rowsPerTime: 1,
+  changes: 0,
+  deletions: 0,
+  additions: 0,
+  restorations: 0,
   burstEvery: 0,
   burstSize: 0,
-  attack: 0,
+  attackSize: 0,
   lag: 0,
-  skew: 0,
+  clockSkew: 0,
   latency: 200,
   inclusive: false,
   shortPages: false,
@@ -76,7 +76,7 @@ type Row = {
   readonly version: number
 }
 
-const cutOf = ({ id, modifiedTime, mention, source, version }: Row): Cut => {
+const createCutRecord = ({ id, modifiedTime, mention, source, version }: Row): CutRecord => {
   const raw = Buffer.from(
     JSON.stringify({
       id,
@@ -90,12 +90,12 @@ const cutOf = ({ id, modifiedTime, mention, source, version }: Row): Cut => {
 }
 
 /** Some answers lie here before they are wanted, some do not. */
-const turns = async (count: number): Promise<void> => {
+const waitTurns = async (count: number): Promise<void> => {
   for (let n = 0; n < count; n += 1) await undefined
 }
 
 /** A service whose rows change between requests, and the truth about them. */
-export type Service = {
+export type SimulatedExport = {
   readonly reviews: FetchPage
   readonly deletions: FetchPage
   readonly now: () => number
@@ -111,8 +111,8 @@ export type Service = {
 
 const start = Date.UTC(2026, 0, 1)
 
-export const simulate = (weather: Weather, seed: number): Service => {
-  const random = dice(seed)
+export const simulateExport = (weather: ExportTraits, seed: number): SimulatedExport => {
+  const random = seededRandom(seed)
   const below = (n: number): number => Math.floor(random() * n)
   let clock = start + 30 * 86_400_000
   let requests = 0
@@ -162,18 +162,18 @@ export const simulate = (weather: Weather, seed: number): Service => {
     for (let i = Math.floor(n) + (random() < n % 1 ? 1 : 0); i > 0; i--) act()
   }
 
-  for (let i = 0; i < weather.rows; i++) add(start + Math.floor(i / weather.tied) * 60_000)
+  for (let i = 0; i < weather.rows; i++) add(start + Math.floor(i / weather.rowsPerTime) * 60_000)
 
   const happen = (): void => {
     if (!busy) return
-    for (const id of weather.attack === 0 ? [] : tail.slice(-weather.attack)) {
+    for (const id of weather.attackSize === 0 ? [] : tail.slice(-weather.attackSize)) {
       if (random() < 0.5) remove(Number(id))
       else change(Number(id))
     }
-    times(weather.change, () => change(any()))
-    times(weather.remove, () => remove(any()))
-    times(weather.add, () => add(clock))
-    times(weather.restore, () => restore(any()))
+    times(weather.changes, () => change(any()))
+    times(weather.deletions, () => remove(any()))
+    times(weather.additions, () => add(clock))
+    times(weather.restorations, () => restore(any()))
     if (weather.burstEvery > 0 && random() < 1 / weather.burstEvery) {
       const kind = below(3)
       const from = below(ids.length)
@@ -225,15 +225,15 @@ export const simulate = (weather: Weather, seed: number): Service => {
       const length = weather.shortPages && random() < 0.3 ? Math.ceil(limit * (0.4 + random() * 0.6)) : limit
       const rows = served(matching)
         .slice(request.offset, request.offset + length)
-        .map(cutOf)
+        .map(createCutRecord)
       if (isReview && rows.length > 0) tail = rows.map(({ id }) => id)
-      await turns((requests * 7) % 60)
+      await waitTurns((requests * 7) % 60)
       underWay -= 1
       return TE.right({
         rows,
         filter: { sources: request.sources ?? [1, 2, 3, 4, 5, 6], ...(weather.echo ? { limit } : {}) },
-        unknown: [],
-        ...(weather.skew === undefined ? {} : { servedAt: clock + weather.skew }),
+        unknownPaths: [],
+        ...(weather.clockSkew === undefined ? {} : { servedAt: clock + weather.clockSkew }),
       })()
     }
 

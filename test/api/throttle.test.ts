@@ -2,27 +2,27 @@ import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import type { Task } from 'fp-ts/Task'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { localBudget, spacing } from '../../connector/api/budget'
+import { createLocalLimiter, minInterval } from '../../connector/api/budget'
 import { systemClock } from '../../connector/api/clock'
 import type { ApiError } from '../../connector/api/error'
-import { throttle } from '../../connector/api/throttle'
-import { jumpingClock } from './clock'
+import { createThrottle } from '../../connector/api/throttle'
+import { createFakeClock } from './clock'
 
-const limited = (retryAfter?: number): ApiError => ({
+const rateLimitError = (retryAfter?: number): ApiError => ({
   _tag: 'Http',
   status: 429,
   message: '',
   ...(retryAfter === undefined ? {} : { retryAfter }),
 })
-const atOnce = {
-  spend:
+const unlimitedLimiter = {
+  schedule:
     <A>(job: Task<A>) =>
     async () =>
       E.right(await job()),
 }
 
 /** The most of `times` that any stretch of `length` holds, its ends included. */
-const most = (times: ReadonlyArray<number>, length: number): number =>
+const maxInWindow = (times: ReadonlyArray<number>, length: number): number =>
   Math.max(...times.map((from) => times.filter((time) => time >= from && time <= from + length).length))
 
 describe('a configured limit', () => {
@@ -32,10 +32,10 @@ describe('a configured limit', () => {
         fc.integer({ min: 1, max: 2000 }),
         fc.array(fc.integer({ min: 0, max: 999 }), { minLength: 50, maxLength: 200 }),
         (perMinute, delays) => {
-          const step = spacing(perMinute)
+          const step = minInterval(perMinute)
           const from = Math.max(0, perMinute - 20)
           const arrived = delays.map((delay, index) => (index < 25 ? index : from + index) * step + delay)
-          expect(most(arrived, 60_000)).toBeLessThanOrEqual(perMinute)
+          expect(maxInWindow(arrived, 60_000)).toBeLessThanOrEqual(perMinute)
         },
       ),
       { seed: 20261121 },
@@ -44,18 +44,18 @@ describe('a configured limit', () => {
 
   test('is nearly used up', () => {
     for (const perMinute of [1, 2, 3, 10, 60, 600, 6000])
-      expect(60_000 / spacing(perMinute)).toBeGreaterThan(perMinute * 0.9)
+      expect(60_000 / minInterval(perMinute)).toBeGreaterThan(perMinute * 0.9)
   })
 
   test('holds for all that share the budget', async () => {
-    const budget = localBudget({ requests_per_minute: 1500, max_concurrency: 4 })
+    const budget = createLocalLimiter({ requests_per_minute: 1500, max_concurrency: 4 })
     onTestFinished(budget.close)
-    const { through } = throttle(budget, systemClock(new AbortController().signal), 1000)
+    const { run } = createThrottle(budget, systemClock(new AbortController().signal), 1000)
     const left: number[] = []
-    await Promise.all(Array.from({ length: 10 }, () => through(async () => E.right(left.push(performance.now())))()))
+    await Promise.all(Array.from({ length: 10 }, () => run(async () => E.right(left.push(performance.now())))()))
     expect(left).toHaveLength(10)
     const last = (left.at(-1) ?? 0) - (left[0] ?? 0)
-    expect(last).toBeGreaterThan(8 * spacing(1500))
+    expect(last).toBeGreaterThan(8 * minInterval(1500))
   })
 
   test('is never exceeded in any minute, however requests come and whatever they take', async () => {
@@ -73,7 +73,7 @@ describe('a configured limit', () => {
           { minLength: 20, maxLength: 60 },
         ),
         async (requests_per_minute, max_concurrency, requests) => {
-          const budget = localBudget({ requests_per_minute, max_concurrency })
+          const budget = createLocalLimiter({ requests_per_minute, max_concurrency })
           const left: number[] = []
           const wait = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
           let underWay = 0
@@ -87,7 +87,7 @@ describe('a configured limit', () => {
           const all = requests.reduce<{ readonly at: number; readonly sent: ReadonlyArray<Promise<unknown>> }>(
             ({ at, sent }, { after, takes }) => ({
               at: at + after,
-              sent: [...sent, wait(at + after).then(budget.spend(() => send(takes)))],
+              sent: [...sent, wait(at + after).then(budget.schedule(() => send(takes)))],
             }),
             { at: 0, sent: [] },
           ).sent
@@ -95,7 +95,7 @@ describe('a configured limit', () => {
           await Promise.all(all)
           await budget.close()
           expect(left).toHaveLength(requests.length)
-          expect(most(left, 60_000)).toBeLessThanOrEqual(requests_per_minute)
+          expect(maxInWindow(left, 60_000)).toBeLessThanOrEqual(requests_per_minute)
         },
       ),
       { seed: 20261121, numRuns: 60 },
@@ -103,7 +103,7 @@ describe('a configured limit', () => {
   })
 
   test('no more are under way than allowed', async () => {
-    const budget = localBudget({ max_concurrency: 3 })
+    const budget = createLocalLimiter({ max_concurrency: 3 })
     onTestFinished(budget.close)
     let now = 0
     let peak = 0
@@ -112,39 +112,39 @@ describe('a configured limit', () => {
       await new Promise((resolve) => setTimeout(resolve, 5))
       now--
     }
-    await Promise.all(Array.from({ length: 12 }, () => budget.spend(job)()))
+    await Promise.all(Array.from({ length: 12 }, () => budget.schedule(job)()))
     expect(peak).toBe(3)
   })
 })
 
 describe('a closed budget', () => {
   test('answers what waits, and what comes later', async () => {
-    const budget = localBudget({ requests_per_minute: 1, max_concurrency: 1 })
-    expect(await budget.spend(async () => 1)()).toEqual(E.right(1))
-    const waiting = budget.spend(async () => 2)()
+    const budget = createLocalLimiter({ requests_per_minute: 1, max_concurrency: 1 })
+    expect(await budget.schedule(async () => 1)()).toEqual(E.right(1))
+    const waiting = budget.schedule(async () => 2)()
     await budget.close()
-    for (const answer of [await waiting, await budget.spend(async () => 3)()])
+    for (const answer of [await waiting, await budget.schedule(async () => 3)()])
       expect(answer).toMatchObject({ left: { _tag: 'Network', code: 'ABORTED' } })
   })
 })
 
 describe('Retry-After', () => {
   test('holds back every request, not only the one refused', async () => {
-    const { clock, waits } = jumpingClock()
-    const { through } = throttle(atOnce, clock, 600_000)
+    const { clock, waits } = createFakeClock()
+    const { run } = createThrottle(unlimitedLimiter, clock, 600_000)
     const left: number[] = []
-    await through(async () => E.left(limited(30_000)))()
-    await through(async () => E.right(left.push(clock.ticks())))()
+    await run(async () => E.left(rateLimitError(30_000)))()
+    await run(async () => E.right(left.push(clock.ticks())))()
     expect(waits[0]).toBe(30_000)
     expect(left).toHaveLength(1)
     expect(clock.ticks()).toBeGreaterThanOrEqual(30_000)
   })
 
   test('also one whose turn had come already', async () => {
-    const { clock } = jumpingClock()
-    const { through } = throttle(
+    const { clock } = createFakeClock()
+    const { run } = createThrottle(
       {
-        spend: (job) => async () => {
+        schedule: (job) => async () => {
           await meanwhile()
           return E.right(await job())
         },
@@ -154,21 +154,21 @@ describe('Retry-After', () => {
     )
     let meanwhile = async () => undefined as unknown
     const left: number[] = []
-    const refused = through(async () => E.left(limited(30_000)))
+    const refused = run(async () => E.left(rateLimitError(30_000)))
     meanwhile = async () => {
       meanwhile = async () => undefined
       await refused()
     }
-    await through(async () => E.right(left.push(clock.ticks())))()
+    await run(async () => E.right(left.push(clock.ticks())))()
     expect(left).toHaveLength(1)
     expect(clock.ticks()).toBeGreaterThanOrEqual(30_000)
   })
 
   test('longer than anybody may wait holds back nobody', async () => {
-    const { clock, waits } = jumpingClock()
-    const { through } = throttle(atOnce, clock, 600_000)
-    await through(async () => E.left(limited(601_000)))()
-    await through(async () => E.right(1))()
+    const { clock, waits } = createFakeClock()
+    const { run } = createThrottle(unlimitedLimiter, clock, 600_000)
+    await run(async () => E.left(rateLimitError(601_000)))()
+    await run(async () => E.right(1))()
     expect(Math.max(0, ...waits)).toBeLessThan(10_000)
   })
 })

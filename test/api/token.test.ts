@@ -2,25 +2,25 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ApiError } from '../../connector/api/error'
-import { exchangedToken, staticToken } from '../../connector/api/token'
-import type { Exchange } from '../../connector/api/token-exchange'
-import { transport } from '../../connector/api/transport'
-import { jumpingClock } from './clock'
-import { answer, listen, type Reply } from './listen'
+import { createExchangeTokenSource, createStaticTokenSource } from '../../connector/api/token'
+import type { TokenExchange } from '../../connector/api/token-exchange'
+import { createTransport } from '../../connector/api/transport'
+import { createFakeClock } from './clock'
+import { type Reply, sendJson, startServer } from './listen'
 
 const secret = 'p&s=w/ord'
 
-const tokens = async (reply: Reply, token_request: Exchange['token_request'] = {}) => {
-  const issuer = await listen(reply)
-  const time = jumpingClock()
-  const wire = transport(
+const createTokens = async (reply: Reply, token_request: TokenExchange['token_request'] = {}) => {
+  const issuer = await startServer(reply)
+  const time = createFakeClock()
+  const wire = createTransport(
     { connectSeconds: 1, responseSeconds: 0.3, maxResponseBytes: 1000 },
     time.clock,
     (text) => text,
     new AbortController().signal,
   )
   onTestFinished(wire.close)
-  const source = exchangedToken(
+  const source = createExchangeTokenSource(
     { application_id: 'my app', application_secret: secret, token_url: `${issuer.url}/oauth/token?x=1`, token_request },
     wire.exchange,
     time.clock,
@@ -28,7 +28,7 @@ const tokens = async (reply: Reply, token_request: Exchange['token_request'] = {
   return { source, issuer, ...time }
 }
 
-const issue: Reply = (_, response, count) => answer(response, 200, { accessToken: `t${count}`, expiresIn: 3600 })
+const sendToken: Reply = (_, response, count) => sendJson(response, 200, { accessToken: `t${count}`, expiresIn: 3600 })
 
 const cause = (result: E.Either<ApiError, string>) =>
   pipe(
@@ -40,15 +40,15 @@ const cause = (result: E.Either<ApiError, string>) =>
   )
 
 test('a static token is itself, without the line end of the file it came from', async () => {
-  const source = staticToken('abc\n')
-  expect(await source.get()).toEqual(E.right('abc'))
-  expect(source.ready()).toBe(true)
-  expect(source.refused('abc', 0)).toBe(false)
+  const source = createStaticTokenSource('abc\n')
+  expect(await source.getToken()).toEqual(E.right('abc'))
+  expect(source.isReady()).toBe(true)
+  expect(source.invalidate('abc', 0)).toBe(false)
 })
 
 test('a token that no header can carry is refused by name', async () => {
   for (const token of ['', 'a\nb', 'ä'])
-    expect(cause(await staticToken(token).get()).cause.message).toMatch(/^credentials\.access_token/)
+    expect(cause(await createStaticTokenSource(token).getToken()).cause.message).toMatch(/^credentials\.access_token/)
 })
 
 test.each([
@@ -68,51 +68,54 @@ test.each([
     `Basic ${Buffer.from(`my app:${secret}`).toString('base64')}`,
   ],
 ] as const)('asks by %s', async (_, request, type, body, authorization) => {
-  const { source, issuer } = await tokens(issue, request)
-  expect(await source.get()).toEqual(E.right('t1'))
+  const { source, issuer } = await createTokens(sendToken, request)
+  expect(await source.getToken()).toEqual(E.right('t1'))
   expect(issuer.seen).toMatchObject([{ method: 'POST', url: '/oauth/token?x=1', body }])
   expect(issuer.seen[0]?.headers['content-type']).toBe(type)
   expect(issuer.seen[0]?.headers.authorization).toBe(authorization)
 })
 
 test('the field may be a path', async () => {
-  const { source } = await tokens((_, response) => answer(response, 200, { data: { auth: { token: 'deep' } } }), {
-    token_field: 'data.auth.token',
-  })
-  expect(await source.get()).toEqual(E.right('deep'))
+  const { source } = await createTokens(
+    (_, response) => sendJson(response, 200, { data: { auth: { token: 'deep' } } }),
+    {
+      token_field: 'data.auth.token',
+    },
+  )
+  expect(await source.getToken()).toEqual(E.right('deep'))
 })
 
 test('is kept until a little before it expires', async () => {
-  const { source, issuer, pass } = await tokens(issue)
-  expect(source.ready()).toBe(false)
-  await source.get()
+  const { source, issuer, pass } = await createTokens(sendToken)
+  expect(source.isReady()).toBe(false)
+  await source.getToken()
   pass(3_539_000)
-  expect(source.ready()).toBe(true)
-  expect(await source.get()).toEqual(E.right('t1'))
+  expect(source.isReady()).toBe(true)
+  expect(await source.getToken()).toEqual(E.right('t1'))
   pass(2000)
-  expect(source.ready()).toBe(false)
-  expect(await source.get()).toEqual(E.right('t2'))
+  expect(source.isReady()).toBe(false)
+  expect(await source.getToken()).toEqual(E.right('t2'))
   expect(issuer.seen).toHaveLength(2)
 })
 
 test.each([[{}], [{ expiresIn: 'soon' }], [{ expiresIn: 0 }], [{ expiresIn: null }]])(
   'without a life span (%o) it is kept until refused',
   async (rest) => {
-    const { source, pass } = await tokens((_, response, count) =>
-      answer(response, 200, { accessToken: `t${count}`, ...rest }),
+    const { source, pass } = await createTokens((_, response, count) =>
+      sendJson(response, 200, { accessToken: `t${count}`, ...rest }),
     )
-    await source.get()
+    await source.getToken()
     pass(365 * 86_400_000)
-    expect(await source.get()).toEqual(E.right('t1'))
-    expect(source.refused('t1', 60_000)).toBe(true)
-    expect(await source.get()).toEqual(E.right('t2'))
+    expect(await source.getToken()).toEqual(E.right('t1'))
+    expect(source.invalidate('t1', 60_000)).toBe(true)
+    expect(await source.getToken()).toEqual(E.right('t2'))
   },
 )
 
 test('a wrong wall clock does no harm', async () => {
-  const issuer = await listen(issue)
-  const { clock } = jumpingClock()
-  const wire = transport(
+  const issuer = await startServer(sendToken)
+  const { clock } = createFakeClock()
+  const wire = createTransport(
     { connectSeconds: 1, responseSeconds: 1, maxResponseBytes: 1000 },
     clock,
     (text) => text,
@@ -120,82 +123,82 @@ test('a wrong wall clock does no harm', async () => {
   )
   onTestFinished(wire.close)
   let wall = 0
-  const source = exchangedToken(
+  const source = createExchangeTokenSource(
     { application_id: 'a', application_secret: 'b', token_url: issuer.url },
     wire.exchange,
     { ...clock, now: () => wall },
   )
-  await source.get()
-  for (wall of [1e15, -1e15]) expect(await source.get()).toEqual(E.right('t1'))
+  await source.getToken()
+  for (wall of [1e15, -1e15]) expect(await source.getToken()).toEqual(E.right('t1'))
 })
 
 test('many who ask at once make one exchange', async () => {
-  const { source, issuer } = await tokens(issue)
-  const all = await Promise.all(Array.from({ length: 20 }, () => source.get()))
+  const { source, issuer } = await createTokens(sendToken)
+  const all = await Promise.all(Array.from({ length: 20 }, () => source.getToken()))
   expect(all).toEqual(all.map(() => E.right('t1')))
   expect(issuer.seen).toHaveLength(1)
 })
 
 test('a refusal of an older token does not spoil a newer one', async () => {
-  const { source } = await tokens(issue)
-  await source.get()
-  expect(source.refused('t1', 0)).toBe(true)
-  await source.get()
-  expect(source.refused('t1', 0)).toBe(true)
-  expect(await source.get()).toEqual(E.right('t2'))
+  const { source } = await createTokens(sendToken)
+  await source.getToken()
+  expect(source.invalidate('t1', 0)).toBe(true)
+  await source.getToken()
+  expect(source.invalidate('t1', 0)).toBe(true)
+  expect(await source.getToken()).toEqual(E.right('t2'))
 })
 
 test('a refusal of a token that is new is taken at its word', async () => {
-  const { source, pass } = await tokens(issue)
-  await source.get()
+  const { source, pass } = await createTokens(sendToken)
+  await source.getToken()
   pass(59_000)
-  expect(source.refused('t1', 60_000)).toBe(false)
+  expect(source.invalidate('t1', 60_000)).toBe(false)
   pass(1000)
-  expect(source.refused('t1', 60_000)).toBe(true)
+  expect(source.invalidate('t1', 60_000)).toBe(true)
 })
 
 test('while the issuer is down, a token that still lives does', async () => {
-  const { source, pass } = await tokens((seen, response, count) =>
-    count === 1 ? issue(seen, response, count) : answer(response, 503),
+  const { source, pass } = await createTokens((seen, response, count) =>
+    count === 1 ? sendToken(seen, response, count) : sendJson(response, 503),
   )
-  await source.get()
+  await source.getToken()
   pass(3_590_000)
-  expect(await source.get()).toEqual(E.right('t1'))
+  expect(await source.getToken()).toEqual(E.right('t1'))
   pass(20_000)
-  expect(cause(await source.get()).cause._tag).toBe('Transient')
+  expect(cause(await source.getToken()).cause._tag).toBe('Transient')
 })
 
 test('a failed exchange is not remembered', async () => {
-  const { source } = await tokens((seen, response, count) =>
-    count === 1 ? answer(response, 500) : issue(seen, response, count),
+  const { source } = await createTokens((seen, response, count) =>
+    count === 1 ? sendJson(response, 500) : sendToken(seen, response, count),
   )
-  expect(E.isLeft(await source.get())).toBe(true)
-  expect(await source.get()).toEqual(E.right('t2'))
+  expect(E.isLeft(await source.getToken())).toBe(true)
+  expect(await source.getToken()).toEqual(E.right('t2'))
 })
 
 test.each<[string, Reply, 'Config' | 'Transient', RegExp]>([
-  ['a refusal', (_, response) => answer(response, 401, { secret }), 'Config', /application_id.*application_secret/],
-  ['a wrong address', (_, response) => answer(response, 404), 'Config', /credentials\.token_url/],
+  ['a refusal', (_, response) => sendJson(response, 401, { secret }), 'Config', /application_id.*application_secret/],
+  ['a wrong address', (_, response) => sendJson(response, 404), 'Config', /credentials\.token_url/],
   [
     'a redirect',
-    (_, response) => answer(response, 302, '', { Location: 'http://elsewhere.example/' }),
+    (_, response) => sendJson(response, 302, '', { Location: 'http://elsewhere.example/' }),
     'Config',
     /credentials\.token_url redirects/,
   ],
-  ['no JSON', (_, response) => answer(response, 200, '<html>'), 'Config', /without a token at "accessToken"/],
-  ['no token', (_, response) => answer(response, 200, { accessToken: '' }), 'Config', /token_request\.token_field/],
-  ['a fault', (_, response) => answer(response, 500), 'Transient', /answered 500/],
+  ['no JSON', (_, response) => sendJson(response, 200, '<html>'), 'Config', /without a token at "accessToken"/],
+  ['no token', (_, response) => sendJson(response, 200, { accessToken: '' }), 'Config', /token_request\.token_field/],
+  ['a fault', (_, response) => sendJson(response, 500), 'Transient', /answered 500/],
   ['no answer', (_, response) => response.destroy(), 'Transient', /did not answer \(ECONNRESET\)/],
   ['silence', () => undefined, 'Transient', /did not answer \(ETIMEDOUT\)/],
 ])('%s says who has to act, and no secret', async (_, reply, tag, message) => {
-  const { source } = await tokens(reply)
-  const error = cause(await source.get())
+  const { source } = await createTokens(reply)
+  const error = cause(await source.getToken())
   expect(error.cause._tag).toBe(tag)
   expect(error.cause.message).toMatch(message)
   expect(JSON.stringify(error)).not.toContain(secret)
 })
 
 test('a limit says how long to wait', async () => {
-  const { source } = await tokens((_, response) => answer(response, 429, {}, { 'Retry-After': '9' }))
-  expect(cause(await source.get()).retryAfter).toBe(9000)
+  const { source } = await createTokens((_, response) => sendJson(response, 429, {}, { 'Retry-After': '9' }))
+  expect(cause(await source.getToken()).retryAfter).toBe(9000)
 })

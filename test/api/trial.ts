@@ -1,10 +1,10 @@
 import type { ScanItem } from '../../connector/api/scan'
-import type { Rules } from '../../connector/api/scan/pass'
-import { differences, emptyDestination, noState, type Run, run } from './destination'
-import { dice, type Service, simulate, type Weather } from './simulation'
+import type { ScanRules } from '../../connector/api/scan/pass'
+import { compareWithTruth, emptyDestination, noState, type RunResult, runStream } from './destination'
+import { type ExportTraits, type SimulatedExport, seededRandom, simulateExport } from './simulation'
 
 /** How a service is read over time. */
-export type Plan = {
+export type SimulationPlan = {
   readonly seed: number
   readonly limit: number
   readonly concurrency: number
@@ -12,14 +12,14 @@ export type Plan = {
   readonly sorted: boolean
   readonly runs: number
   readonly crashes: boolean
-  readonly rules?: Rules
+  readonly rules?: ScanRules
   readonly lookback?: number
   /** Whether the cursor's slack is kept. */
   readonly slack?: boolean
-  readonly watch?: (item: ScanItem, service: Service) => void
+  readonly watch?: (item: ScanItem, service: SimulatedExport) => void
 }
 
-export type Outcome = {
+export type SimulationOutcome = {
   readonly differences: ReadonlyArray<string>
   readonly requests: number
   /** Runs of the busy time that ended in a failure. */
@@ -36,9 +36,9 @@ const startDate = Date.UTC(2025, 11, 31)
 const minute = 60_000
 
 /** Busy runs, some of them killed, then a quiet one: what the destination holds against the truth. */
-export const trial = async (weather: Weather, plan: Plan): Promise<Outcome> => {
-  const service = simulate(weather, plan.seed)
-  const random = dice(plan.seed ^ 0x5555)
+export const runSimulation = async (weather: ExportTraits, plan: SimulationPlan): Promise<SimulationOutcome> => {
+  const service = simulateExport(weather, plan.seed)
+  const random = seededRandom(plan.seed ^ 0x5555)
   const destination = emptyDestination()
   const warnings: string[] = []
   const settings = {
@@ -59,17 +59,17 @@ export const trial = async (weather: Weather, plan: Plan): Promise<Outcome> => {
   const crash = (): object =>
     plan.crashes && random() < 0.6 ? { crash: { items: 1 + Math.floor(random() * 15), stateKept: random() < 0.5 } } : {}
   const both = async (
-    states: readonly [Run['state'], Run['state']],
+    states: readonly [RunResult['state'], RunResult['state']],
     extra: () => object,
-  ): Promise<readonly [Run, Run]> => {
-    const deletions = await run('deletions', { ...settings, ...extra() }, states[0])
-    const reviews = await run('reviews', { ...settings, ...extra() }, states[1])
+  ): Promise<readonly [RunResult, RunResult]> => {
+    const deletions = await runStream('deletions', { ...settings, ...extra() }, states[0])
+    const reviews = await runStream('reviews', { ...settings, ...extra() }, states[1])
     service.sleep(Math.floor(random() * 30 * minute))
     return [deletions, reviews]
   }
   const quietly = (): object => ({})
 
-  let states: readonly [Run['state'], Run['state']] = [noState, noState]
+  let states: readonly [RunResult['state'], RunResult['state']] = [noState, noState]
   let failures = 0
   const messages: string[] = []
   for (let i = 0; i < plan.runs; i++) {
@@ -85,7 +85,7 @@ export const trial = async (weather: Weather, plan: Plan): Promise<Outcome> => {
   const requests = service.requests()
   const again = await both([last[0].state, last[1].state], quietly)
   return {
-    differences: differences(settings),
+    differences: compareWithTruth(settings),
     requests,
     messages,
     failures,

@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { report } from '../../connector/commands/report'
+import { reportCommand } from '../../connector/commands/report'
 import { closeSnapshot, openSnapshot } from '../../connector/snapshot/snapshot'
-import { runVerb } from '../commands/run-verb'
-import { fill } from '../snapshot/report/made-up-reviews'
+import { runCommand } from '../commands/run-verb'
+import { fillReviews } from '../snapshot/report/made-up-reviews'
 import { type Browser, hasChromium, startChromium, type Tab } from './chromium'
 
 const pictures = join(__dirname, '..', '..', 'build', 'screenshots')
@@ -31,9 +31,9 @@ describe.skipIf(!here)('the report in a browser', () => {
     const db = join(folder, 'made-up.duckdb')
     const opened = await openSnapshot(db)()
     if (opened._tag === 'Left') throw new Error(opened.left.message)
-    await fill(opened.right)
+    await fillReviews(opened.right)
     await closeSnapshot(opened.right)
-    const made = await runVerb(report, ['--db', db, '--out', join(folder, 'report.html')])
+    const made = await runCommand(reportCommand, ['--db', db, '--out', join(folder, 'report.html')])
     expect(made).toMatchObject({ status: 0, stderr: '' })
     mkdirSync(pictures, { recursive: true })
     browser = await startChromium()

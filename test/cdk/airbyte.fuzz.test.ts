@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { readCatalog, readState } from '../../connector/cdk/airbyte-given'
+import { decodeAirbyteState, decodeSourceCatalog } from '../../connector/cdk/airbyte-given'
 import { parseJson } from '../../connector/cdk/json'
-import { readState as readSingerState } from '../../connector/cdk/singer/state'
+import { decodeSingerState as readSingerState } from '../../connector/cdk/singer/state'
 
 const seed = 20261121
 
@@ -41,8 +41,8 @@ const value = fc.letrec((tie) => ({
 
 describe(`states and catalogs of any form (seed ${seed})`, () => {
   it.each<[string, (value: unknown) => E.Either<{ readonly _tag: string; readonly message: string }, unknown>]>([
-    ['state', readState],
-    ['catalog', readCatalog],
+    ['state', decodeAirbyteState],
+    ['catalog', decodeSourceCatalog],
     ['Singer state', readSingerState],
   ])('a %s is read or refused by what is wrong, and changes nothing else', (_, read) => {
     fc.assert(
@@ -71,7 +71,9 @@ describe(`states and catalogs of any form (seed ${seed})`, () => {
             type: 'STREAM',
             stream: { stream_descriptor: { name }, stream_state },
           }))
-          expect(readState(JSON.parse(JSON.stringify(printed)))).toEqual(E.right(JSON.parse(JSON.stringify(states))))
+          expect(decodeAirbyteState(JSON.parse(JSON.stringify(printed)))).toEqual(
+            E.right(JSON.parse(JSON.stringify(states))),
+          )
         },
       ),
       { seed, numRuns: 500 },

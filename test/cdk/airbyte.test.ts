@@ -1,15 +1,15 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { encode, errorLine } from '../../connector/cdk/airbyte'
-import { readCatalog, readState } from '../../connector/cdk/airbyte-given'
+import { encodeAirbyte, errorTraceLine } from '../../connector/cdk/airbyte'
+import { decodeAirbyteState, decodeSourceCatalog } from '../../connector/cdk/airbyte-given'
 import { configFailure, systemFailure, transientFailure } from '../../connector/cdk/failure'
-import { wholeOf } from '../../connector/cdk/lines'
+import { joinText } from '../../connector/cdk/lines'
 import type { Message } from '../../connector/cdk/message'
 
 const lines = (message: Message) =>
-  encode(() => 1700000000000.5)(message)
-    .map(wholeOf)
+  encodeAirbyte(() => 1700000000000.5)(message)
+    .map(joinText)
     .join('')
 
 const stream = { name: 'reviews', schema: {}, primaryKey: ['id'], cursor: O.none, syncMode: 'incremental' } as const
@@ -68,7 +68,7 @@ describe('encode', () => {
     ['transient_error', transientFailure('m')],
     ['system_error', systemFailure('m', 'Error: m\n  at x')],
   ])('sorts a failure as %s', (type, failure) => {
-    const { error } = JSON.parse(errorLine(() => 1, failure)).trace
+    const { error } = JSON.parse(errorTraceLine(() => 1, failure)).trace
     expect(error.failure_type).toBe(type)
     expect('stack_trace' in error).toBe(type === 'system_error')
   })
@@ -93,7 +93,7 @@ describe('readState', () => {
     ['LEGACY', { type: 'LEGACY', data: { reviews: state } }],
     ['a bare object', { reviews: state }],
   ])('reads %s', (_, value) => {
-    expect(readState(value)).toEqual(E.right({ reviews: state }))
+    expect(decodeAirbyteState(value)).toEqual(E.right({ reviews: state }))
   })
 
   it.each<[string, unknown]>([
@@ -106,7 +106,7 @@ describe('readState', () => {
       [{ type: 'STREAM', stream: { stream_descriptor: { name: 'reviews' }, stream_state: {} } }],
     ],
   ])('takes %s for no state', (_, value) => {
-    expect(readState(value)).toEqual(E.right({}))
+    expect(decodeAirbyteState(value)).toEqual(E.right({}))
   })
 
   it.each<[string, unknown]>([
@@ -115,7 +115,7 @@ describe('readState', () => {
     ['a configuration', { base_url: 'https://feedback.example.com', entities: {} }],
     ['a nameless stream', [{ type: 'STREAM', stream: { stream_state: {} } }]],
   ])('refuses %s', (_, value) => {
-    expect(readState(value)).toMatchObject({ _tag: 'Left', left: { _tag: 'Config' } })
+    expect(decodeAirbyteState(value)).toMatchObject({ _tag: 'Left', left: { _tag: 'Config' } })
   })
 })
 
@@ -127,7 +127,7 @@ describe('readCatalog', () => {
         { stream: { name: 'b' } },
       ],
     }
-    expect(readCatalog(catalog)).toMatchObject(
+    expect(decodeSourceCatalog(catalog)).toMatchObject(
       E.right([
         { name: 'a', syncMode: 'incremental' },
         { name: 'b', syncMode: 'full_refresh' },
@@ -142,7 +142,7 @@ describe('readCatalog', () => {
     ['an odd mode', { streams: [{ stream: { name: 'a' }, sync_mode: 'x' }] }, 'streams.0.sync_mode'],
     ['no object', [], 'it is an array'],
   ])('refuses %s by key path', (_, value, message) => {
-    const result = readCatalog(value)
+    const result = decodeSourceCatalog(value)
     expect(E.isLeft(result) && result.left.message).toContain(message)
   })
 })

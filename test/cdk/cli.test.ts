@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { command, help, parse, Stopped } from '../../connector/cdk/cli'
+import { CommandError, defineCommand, formatHelp, parseOptions } from '../../connector/cdk/cli'
 
-const verb = command({
+const verb = defineCommand({
   name: 'sync',
   summary: 'Reads.',
   options: {
@@ -14,20 +14,20 @@ const verb = command({
 
 const failure = (args: ReadonlyArray<string>, of = verb) => {
   try {
-    parse('feedback', of, args)
+    parseOptions('feedback', of, args)
   } catch (error) {
-    if (error instanceof Stopped) return error.failure
+    if (error instanceof CommandError) return error.failure
   }
   return undefined
 }
 
 describe('parse', () => {
   it('answers options and operands', () => {
-    expect(parse('feedback', verb, ['--config', 'c.json', '--full-refresh'])).toEqual({
+    expect(parseOptions('feedback', verb, ['--config', 'c.json', '--full-refresh'])).toEqual({
       options: { config: 'c.json', 'full-refresh': true },
       positionals: [],
     })
-    expect(parse('feedback', { ...verb, operands: 'SQL' }, ['--config=c', 'SELECT 1']).positionals).toEqual([
+    expect(parseOptions('feedback', { ...verb, operands: 'SQL' }, ['--config=c', 'SELECT 1']).positionals).toEqual([
       'SELECT 1',
     ])
   })
@@ -45,7 +45,7 @@ describe('parse', () => {
 })
 
 it('help shows usage, options and examples', () => {
-  expect(help('feedback', verb)).toBe(
+  expect(formatHelp('feedback', verb)).toBe(
     [
       'Usage: feedback sync [options]',
       '',

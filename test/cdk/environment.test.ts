@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { configFromEnvironment, merge } from '../../connector/cdk/environment'
+import { mergeConfigs, readConfigFromEnvironment } from '../../connector/cdk/environment'
 
 const schema = {
   type: 'object',
@@ -22,7 +22,7 @@ const schema = {
     },
   },
 }
-const read = (env: Record<string, string>) => configFromEnvironment(schema, 'TAP_X')(env)
+const read = (env: Record<string, string>) => readConfigFromEnvironment(schema, 'TAP_X')(env)
 
 describe('configFromEnvironment', () => {
   it.each<[string, Record<string, string>, unknown]>([
@@ -50,5 +50,5 @@ describe('configFromEnvironment', () => {
 })
 
 it('merges objects key by key, and replaces everything else', () => {
-  expect(merge({ a: { b: 1, c: 2 }, d: [1] }, { a: { c: 3 }, d: [2] })).toEqual({ a: { b: 1, c: 3 }, d: [2] })
+  expect(mergeConfigs({ a: { b: 1, c: 2 }, d: [1] }, { a: { c: 3 }, d: [2] })).toEqual({ a: { b: 1, c: 3 }, d: [2] })
 })

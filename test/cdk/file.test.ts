@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { readJson, readStateFile } from '../../connector/cdk/file'
+import { readJsonFile, readStateFile } from '../../connector/cdk/file'
 
 const folder = mkdtempSync(join(tmpdir(), 'file-'))
 const file = (text: string | Uint8Array) => {
@@ -14,7 +14,7 @@ const file = (text: string | Uint8Array) => {
 
 describe('readJson', () => {
   it('reads JSON, with a byte order mark too', async () => {
-    expect(await readJson('config', file('\uFEFF{"a": 1}'))()).toEqual(E.right({ a: 1 }))
+    expect(await readJsonFile('config', file('\uFEFF{"a": 1}'))()).toEqual(E.right({ a: 1 }))
   })
 
   it.each([
@@ -27,7 +27,7 @@ describe('readJson', () => {
     ['a slip', () => file('{\n  "a": tru\n}'), 'line 2'],
   ])('says what is wrong with %s', async (_, path, expected) => {
     const name = path()
-    const result = await readJson('config', name)()
+    const result = await readJsonFile('config', name)()
     expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'Config' } })
     const { message } = (result as E.Left<{ message: string }>).left
     expect(message).toContain(`The config file ${name}`)

@@ -4,13 +4,13 @@ import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
 import { type Failure, transientFailure } from '../../connector/cdk/failure'
 import type { Message } from '../../connector/cdk/message'
-import { type Run, read } from '../../connector/cdk/read'
-import { type Demand, type Reader, type Reading, stream } from '../../connector/cdk/stream'
+import { type ReadRun, readStreams } from '../../connector/cdk/read'
+import { defineStream, type Reader, type ReaderEvent, type StreamRequest } from '../../connector/cdk/stream'
 
-type Script = ReadonlyArray<E.Either<Failure, Reading> | 'hang' | 'throw'>
+type Script = ReadonlyArray<E.Either<Failure, ReaderEvent> | 'hang' | 'throw'>
 
-const reader = (script: Script): Reader<unknown, number> & { asked: Array<ReadonlyArray<Demand<number>>> } => {
-  const asked: Array<ReadonlyArray<Demand<number>>> = []
+const reader = (script: Script): Reader<unknown, number> & { asked: Array<ReadonlyArray<StreamRequest<number>>> } => {
+  const asked: Array<ReadonlyArray<StreamRequest<number>>> = []
   return {
     name: 'scripted',
     asked,
@@ -27,7 +27,7 @@ const reader = (script: Script): Reader<unknown, number> & { asked: Array<Readon
 }
 
 const numbers = (name: string, from: Reader<unknown, number>) =>
-  stream({
+  defineStream({
     name,
     codec: t.type({ id: t.number }),
     primaryKey: ['id'],
@@ -36,25 +36,25 @@ const numbers = (name: string, from: Reader<unknown, number>) =>
     project: (id) => [{ json: Buffer.from(`{"id":${id}}`) }],
   })
 
-const rows = (name: string, ...ids: number[]): E.Either<Failure, Reading> =>
+const rows = (name: string, ...ids: number[]): E.Either<Failure, ReaderEvent> =>
   E.right({ _tag: 'Rows', stream: name, rows: ids.map((id) => ({ json: Buffer.from(`{"id":${id}}`) })) })
-const state = (name: string, value: unknown): E.Either<Failure, Reading> =>
+const state = (name: string, value: unknown): E.Either<Failure, ReaderEvent> =>
   E.right({ _tag: 'Checkpoint', stream: name, state: () => value })
 
-const base = (streams: Run<unknown>['streams']): Run<unknown> => ({
+const base = (streams: ReadRun<unknown>['streams']): ReadRun<unknown> => ({
   streams,
   env: {},
   catalog: streams.map(({ name }) => ({ name, syncMode: 'incremental', attributes: O.none })),
   state: {},
   now: () => 0,
-  cadence: { records: 1, millis: 1e9 },
+  checkpointInterval: { records: 1, millis: 1e9 },
   stop: new AbortController().signal,
   onWait: () => () => undefined,
 })
 
-const collect = async (run: Run<unknown>): Promise<ReadonlyArray<Message>> => {
+const collect = async (run: ReadRun<unknown>): Promise<ReadonlyArray<Message>> => {
   const all: Message[] = []
-  for await (const message of read(run)) all.push(message)
+  for await (const message of readStreams(run)) all.push(message)
   return all
 }
 
@@ -103,7 +103,7 @@ describe('read', () => {
       'a',
       reader([rows('a', 1), state('a', 1), rows('a', 2), state('a', 2), rows('a', 3), state('a', 3)]),
     )
-    const messages = await collect({ ...base([a]), cadence: { records: 2, millis: 1e9 } })
+    const messages = await collect({ ...base([a]), checkpointInterval: { records: 2, millis: 1e9 } })
     expect(brief(messages).filter((line) => line.includes('state'))).toEqual(['a state 2 after 2', 'a state 3 after 1'])
   })
 
@@ -127,7 +127,11 @@ describe('read', () => {
   })
 
   it('ends the one that its reader gives up, and says nothing of it after that', async () => {
-    const gone: E.Either<Failure, Reading> = E.right({ _tag: 'Failed', stream: 'a', failure: transientFailure('gone') })
+    const gone: E.Either<Failure, ReaderEvent> = E.right({
+      _tag: 'Failed',
+      stream: 'a',
+      failure: transientFailure('gone'),
+    })
     const shared = reader([rows('a', 1), state('a', 1), gone, rows('a', 2), rows('b', 3), state('a', 2), state('b', 3)])
     expect(brief(await collect(base([numbers('a', shared), numbers('b', shared)])))).toEqual([
       'a started',
@@ -159,7 +163,7 @@ describe('read', () => {
 
   it('gives each stream its own state, and full refresh where incremental is not offered', async () => {
     const shared = reader([])
-    const plain = stream({
+    const plain = defineStream({
       name: 'b',
       codec: t.type({ id: t.number }),
       primaryKey: ['id'],
@@ -178,7 +182,11 @@ describe('read', () => {
     const a = numbers('a', reader([rows('a', 1), state('a', 1), 'hang']))
     const b = numbers('b', reader([state('b', 1)]))
     const messages: Message[] = []
-    for await (const message of read({ ...base([a, b]), cadence: { records: 99, millis: 1e9 }, stop: stop.signal })) {
+    for await (const message of readStreams({
+      ...base([a, b]),
+      checkpointInterval: { records: 99, millis: 1e9 },
+      stop: stop.signal,
+    })) {
       messages.push(message)
       if (message._tag === 'Records') setTimeout(() => stop.abort(), 5)
     }
@@ -203,7 +211,7 @@ describe('read', () => {
     const run = base([numbers('a', slow)])
     const messages = await collect({
       ...run,
-      cadence: { records: 99, millis: 1e9 },
+      checkpointInterval: { records: 99, millis: 1e9 },
       onWait: (listener) => {
         tell = listener
         return () => {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { redact } from '../../connector/cdk/redact'
+import { createRedactor } from '../../connector/cdk/redact'
 
 const secret = 'pä$$ w/ord+"1"'
-const clean = redact([secret, ''])
+const clean = createRedactor([secret, ''])
 
 describe('a secret is not seen', () => {
   test.each<[string, string]>([
@@ -33,7 +33,7 @@ describe('a secret is not seen', () => {
   test('whatever it is', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 4, unit: 'binary' }), (any) => {
-        const text = redact([any])(
+        const text = createRedactor([any])(
           [
             any,
             encodeURIComponent(Buffer.from(any).toString()),
@@ -48,11 +48,11 @@ describe('a secret is not seen', () => {
   })
 
   test('nor is the rest of a longer one that begins with another', () => {
-    expect(redact(['abcd', 'abcdefgh'])('abcdefgh abcd')).toBe('*** ***')
+    expect(createRedactor(['abcd', 'abcdefgh'])('abcdefgh abcd')).toBe('*** ***')
   })
 })
 
 test('all else stays', () => {
   expect(clean('nothing to hide: pä$$')).toBe('nothing to hide: pä$$')
-  expect(redact([])('text')).toBe('text')
+  expect(createRedactor([])('text')).toBe('text')
 })

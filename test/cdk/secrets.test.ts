@@ -1,13 +1,15 @@
 import { expect, it } from 'vitest'
-import { secretsIn } from '../../connector/cdk/secrets'
+import { findSecrets } from '../../connector/cdk/secrets'
 
-const secret = { type: 'string', airbyte_secret: true }
+const secretSchema = { type: 'string', airbyte_secret: true }
 const schema = {
   properties: {
     open: { type: 'string' },
-    token: secret,
-    inner: { properties: { key: secret } },
-    either: { oneOf: [{ properties: { one: secret } }, { properties: { two: secret, kind: { const: 'b' } } }] },
+    token: secretSchema,
+    inner: { properties: { key: secretSchema } },
+    either: {
+      oneOf: [{ properties: { one: secretSchema } }, { properties: { two: secretSchema, kind: { const: 'b' } } }],
+    },
   },
 }
 
@@ -24,5 +26,5 @@ it.each<[string, unknown, ReadonlyArray<string>]>([
   ['beside what is wrong', { inner: 7, either: [], token: null }, []],
   ['in what is no object', 'text', []],
 ])('finds a secret %s', (_, value, found) => {
-  expect(secretsIn(schema, value)).toEqual(found)
+  expect(findSecrets(schema, value)).toEqual(found)
 })

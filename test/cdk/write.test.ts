@@ -2,9 +2,9 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { type Failure, transientFailure } from '../../connector/cdk/failure'
-import type { Answer, OpenSink, Verdict } from '../../connector/cdk/sink'
-import { type Write, type Written, write } from '../../connector/cdk/write'
-import type { Arrival } from '../../connector/cdk/write/arrival'
+import type { BatchAnswer, OpenSink, RecordVerdict } from '../../connector/cdk/sink'
+import { type WriteResult, type WriteRun, writeToSinks } from '../../connector/cdk/write'
+import type { InputMessage } from '../../connector/cdk/write/arrival'
 import type { DeadLetter } from '../../connector/cdk/write/dead-letters'
 
 type Thing = { readonly id: string; readonly bad?: string }
@@ -12,34 +12,37 @@ type Thing = { readonly id: string; readonly bad?: string }
 const inlet = (id: string, object = 'things') => ({
   id,
   name: id,
-  object,
+  objectName: object,
   key: [['id']],
   columns: O.none,
-  deletes: false,
+  isDeletion: false,
 })
-const opened = (id = 'visits', object?: string): Arrival => ({ _tag: 'Opened', inlet: inlet(id, object) })
-const record = (thing: Thing, to = 'visits'): Arrival => ({
+const opened = (id = 'visits', object?: string): InputMessage => ({ _tag: 'Opened', inlet: inlet(id, object) })
+const record = (thing: Thing, to = 'visits'): InputMessage => ({
   _tag: 'Record',
   inlet: to,
   columns: thing,
   bytes: JSON.stringify(thing).length,
   json: () => Buffer.from(JSON.stringify(thing)),
 })
-const state = (name: string, of = 'visits'): Arrival => ({
+const state = (name: string, of = 'visits'): InputMessage => ({
   _tag: 'State',
   inlet: of,
   answer: ({ accepted, rejected }) => `${name} ${accepted}+${rejected}`,
 })
-const completed = (of = 'visits', whole = false): Arrival => ({ _tag: 'Completed', inlet: of, whole })
-const things = (count: number, from = 0): ReadonlyArray<Arrival> =>
+const completed = (of = 'visits', whole = false): InputMessage => ({ _tag: 'Completed', inlet: of, whole })
+const things = (count: number, from = 0): ReadonlyArray<InputMessage> =>
   Array.from({ length: count }, (_, index) => record({ id: String(from + index) }))
 
-const accepted: Verdict = { _tag: 'Accepted' }
-const acceptAll = (items: ReadonlyArray<unknown>): Answer => ({ _tag: 'Verdicts', verdicts: items.map(() => accepted) })
+const accepted: RecordVerdict = { _tag: 'Accepted' }
+const acceptAll = (items: ReadonlyArray<unknown>): BatchAnswer => ({
+  _tag: 'Verdicts',
+  verdicts: items.map(() => accepted),
+})
 
 /** A sink that refuses records with `bad` before they are sent. */
 const sink = (
-  send: (items: ReadonlyArray<Thing>) => Promise<E.Either<Failure, Answer>>,
+  send: (items: ReadonlyArray<Thing>) => Promise<E.Either<Failure, BatchAnswer>>,
   finish: OpenSink<unknown>['finish'] = () => E.right({ items: [], notes: [] }),
 ): OpenSink<unknown> => ({
   prepare: () =>
@@ -48,7 +51,7 @@ const sink = (
       return item.bad === undefined ? E.right({ item, key: item.id }) : E.left(item.bad)
     }),
   write: (items) => () => send(items as ReadonlyArray<Thing>),
-  answers: async () => false,
+  isReachable: async () => false,
   finish,
 })
 
@@ -64,11 +67,11 @@ const taking = () => {
   }
 }
 
-const running = (arrivals: Iterable<Arrival> | AsyncIterable<Arrival>, more: Partial<Write> = {}) => {
+const running = (arrivals: Iterable<InputMessage> | AsyncIterable<InputMessage>, more: Partial<WriteRun> = {}) => {
   const answers: Array<string> = []
   const letters: Array<DeadLetter> = []
-  const done: Promise<Written> = write({
-    arrivals: async function* () {
+  const done: Promise<WriteResult> = writeToSinks({
+    input: async function* () {
       for await (const arrival of arrivals) yield E.right([arrival])
     },
     sinks: new Map([['things', taking().sink]]),
@@ -81,12 +84,12 @@ const running = (arrivals: Iterable<Arrival> | AsyncIterable<Arrival>, more: Par
       },
       flush: async () => undefined,
     },
-    answer: async (line) => {
+    acknowledge: async (line) => {
       answers.push(line)
     },
     log: () => undefined,
     now: () => 0,
-    after: () => () => undefined,
+    setTimer: () => () => undefined,
     stop: new AbortController().signal,
     ...more,
   })
@@ -146,7 +149,7 @@ describe('write', () => {
     }
     const versions = Array.from({ length: 60 }, (_, n) => record({ id: `${n % 7}/${n}` }))
     const { done } = running([opened(), ...versions, completed()], into(keyed))
-    expect((await done).tallies.get('visits')).toEqual({ received: 60, accepted: 60, rejected: 0 })
+    expect((await done).countsByStream.get('visits')).toEqual({ received: 60, accepted: 60, rejected: 0 })
     for (let key = 0; key < 7; key += 1) {
       const order = seen.filter((id) => id.startsWith(`${key}/`)).map((id) => Number(id.split('/')[1]))
       expect(order).toEqual([...order].sort((a, b) => a - b))
@@ -187,16 +190,16 @@ describe('write', () => {
     const refusing = sink(async (items) =>
       E.right({
         _tag: 'Verdicts',
-        verdicts: items.map(({ id }): Verdict => (id === '3' ? { _tag: 'Rejected', reason: 'Error' } : accepted)),
+        verdicts: items.map(({ id }): RecordVerdict => (id === '3' ? { _tag: 'Rejected', reason: 'Error' } : accepted)),
       }),
     )
     const { done, answers, letters } = running(
       [opened(), ...things(20), record({ id: 'x', bad: 'email is missing' }), state('s'), completed()],
       into(refusing),
     )
-    const { failures, tallies } = await done
+    const { failures, countsByStream } = await done
     expect(failures).toEqual([])
-    expect(tallies.get('visits')).toEqual({ received: 21, accepted: 19, rejected: 2 })
+    expect(countsByStream.get('visits')).toEqual({ received: 21, accepted: 19, rejected: 2 })
     expect(answers).toEqual(['s 19+2'])
     expect(letters.map(({ key, reason, batch }) => [key, reason, batch])).toEqual(
       expect.arrayContaining([
@@ -218,7 +221,7 @@ describe('write', () => {
           order.push('flush')
         },
       },
-      answer: async () => {
+      acknowledge: async () => {
         order.push('answer')
       },
     }).done
@@ -293,13 +296,11 @@ describe('write', () => {
 
   it('ends although nothing more comes in', async () => {
     const broken = sink(async () => E.left(transientFailure('gone')))
-    const halting: Write['arrivals'] = async function* (halt) {
+    const halting: WriteRun['input'] = async function* (halt) {
       yield E.right([opened(), ...things(10)])
       await new Promise((resolve) => halt.addEventListener('abort', resolve))
     }
-    expect((await running([], { ...into(broken), arrivals: halting }).done).failures).toEqual([
-      transientFailure('gone'),
-    ])
+    expect((await running([], { ...into(broken), input: halting }).done).failures).toEqual([transientFailure('gone')])
   })
 
   it('sends a batch that does not fill after a while', async () => {
@@ -320,7 +321,7 @@ describe('write', () => {
       {
         ...into(sink),
         now: () => now,
-        after: (_, callback) => {
+        setTimer: (_, callback) => {
           alarms.push(callback)
           return () => undefined
         },
@@ -402,12 +403,13 @@ describe('write', () => {
           return E.right({ items: whole ? [{ item: { id: 'gone' }, key: 'gone' }] : [], notes: [] })
         },
       )
-    const { tallies } = await running([opened(), ...things(1), completed('visits', true)], into(finishing())).done
+    const { countsByStream } = await running([opened(), ...things(1), completed('visits', true)], into(finishing()))
+      .done
     await running([opened(), ...things(1), completed('visits', false)], into(finishing())).done
     await running([opened(), ...things(1), { _tag: 'Broken', inlet: 'visits' }], into(finishing())).done
     expect(wholes).toEqual([true, false])
     expect(sent).toEqual(['0', 'gone', '0', '0'])
-    expect(tallies.get('visits')).toEqual({ received: 1, accepted: 1, rejected: 0 })
+    expect(countsByStream.get('visits')).toEqual({ received: 1, accepted: 1, rejected: 0 })
   })
 
   it('refuses a stream that goes nowhere by name', async () => {
@@ -418,7 +420,7 @@ describe('write', () => {
   it('rejects where its output is broken', async () => {
     const broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
     const { done } = running([opened(), ...things(1), state('s'), completed()], {
-      answer: () => Promise.reject(broken),
+      acknowledge: () => Promise.reject(broken),
     })
     await expect(done).rejects.toBe(broken)
   })

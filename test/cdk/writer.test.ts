@@ -3,13 +3,13 @@ import { closeSync, mkdtempSync, openSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { writer } from '../../connector/cdk/writer'
+import { createStdoutWriter } from '../../connector/cdk/writer'
 
 describe('writer', () => {
   it('writes everything in order, strings and bytes alike', async () => {
     const path = join(mkdtempSync(join(tmpdir(), 'writer-')), 'out')
     const fd = openSync(path, 'w')
-    const { write, flush } = writer(fd, 100)
+    const { write, flush } = createStdoutWriter(fd, 100)
     const chunks = Array.from({ length: 2_000 }, (_, i) => `${i}é\n`)
     for (const [i, chunk] of chunks.entries()) await write(i % 2 === 0 ? chunk : [Buffer.from(chunk)])
     await flush()
@@ -20,7 +20,7 @@ describe('writer', () => {
   it('keeps texts apart that were handed over at once, one of them longer than all that may wait', async () => {
     const path = join(mkdtempSync(join(tmpdir(), 'writer-')), 'out')
     const fd = openSync(path, 'w')
-    const { write, flush } = writer(fd, 1000)
+    const { write, flush } = createStdoutWriter(fd, 1000)
     const reused = Buffer.alloc(100_003)
     function* pieces() {
       for (let i = 0; i < 40; i++) yield reused.fill(i)
@@ -37,7 +37,7 @@ describe('writer', () => {
   it('holds the caller back while the reader takes nothing, and goes on when it does', async () => {
     const sink = spawn('sleep', ['60'], { stdio: ['pipe', 'ignore', 'ignore'] })
     const { fd } = (sink.stdin as unknown as { _handle: { fd: number } })._handle
-    const { write } = writer(fd, 1000)
+    const { write } = createStdoutWriter(fd, 1000)
     const big = Buffer.alloc(4_000_000)
     const outcome = await Promise.race([
       write([big]).then(
@@ -53,7 +53,7 @@ describe('writer', () => {
   it('rejects once the descriptor is broken, and whatever comes after', async () => {
     const fd = openSync(join(mkdtempSync(join(tmpdir(), 'writer-')), 'out'), 'w')
     closeSync(fd)
-    const { write, flush } = writer(fd)
+    const { write, flush } = createStdoutWriter(fd)
     await write('x').catch(() => undefined)
     await expect(flush()).rejects.toThrow('EBADF')
     await expect(write('y')).rejects.toThrow('EBADF')

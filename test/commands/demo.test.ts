@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
-import { run } from '../interop/built'
+import { runProgram } from '../interop/built'
 
 const folder = mkdtempSync(join(tmpdir(), 'demo-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -10,7 +10,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 it('feedback demo leaves its one file, and names the report it wrote elsewhere in its last line', async () => {
   const [cwd, temporary] = ['work', 'temporary'].map((name) => join(folder, name))
   for (const place of [cwd, temporary]) mkdirSync(String(place))
-  const { status, stdout, stderr } = await run('feedback', ['demo', '--reviews', '300'], {
+  const { status, stdout, stderr } = await runProgram('feedback', ['demo', '--reviews', '300'], {
     cwd: String(cwd),
     env: { TMPDIR: String(temporary) },
   })

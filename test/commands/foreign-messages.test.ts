@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { query } from '../../connector/commands/query'
-import { snapshot } from '../../connector/commands/snapshot'
-import { verify } from '../../connector/commands/verify'
-import { runVerb } from './run-verb'
+import { queryCommand } from '../../connector/commands/query'
+import { snapshotCommand } from '../../connector/commands/snapshot'
+import { verifyCommand } from '../../connector/commands/verify'
+import { runCommand } from './run-verb'
 
 const folder = mkdtempSync(join(tmpdir(), 'foreign-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -14,7 +14,7 @@ const path = (name: string) => join(folder, name)
 const jsonLines = (lines: ReadonlyArray<unknown>) =>
   lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n')
 const rows = async (db: string, sql: string) =>
-  (await runVerb(query, ['--db', db, '--json', sql])).stdout
+  (await runCommand(queryCommand, ['--db', db, '--json', sql])).stdout
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line))
@@ -107,7 +107,7 @@ describe('messages of another Airbyte source', () => {
 
   it('are taken in: noise and other messages passed over, namespaces kept apart', async () => {
     const db = path('airbyte.duckdb')
-    const outcome = await runVerb(snapshot, ['--db', db, '--catalog', catalogFile], jsonLines(messages))
+    const outcome = await runCommand(snapshotCommand, ['--db', db, '--catalog', catalogFile], jsonLines(messages))
     expect(outcome).toMatchObject({ status: 0, stderr: expect.stringContaining('Line 1 of the input is no message') })
     expect(
       await rows(db, "SELECT id, updated_at, age, _airbyte_meta->>'$.changes[0].reason' AS why FROM users ORDER BY id"),
@@ -118,18 +118,18 @@ describe('messages of another Airbyte source', () => {
     expect(await rows(db, 'SELECT n.id AS n, s.id AS s FROM "north.products" AS n, "south.products" AS s')).toEqual([
       { n: 1, s: 2 },
     ])
-    expect((await runVerb(verify, ['--db', db])).stdout).toContain('All checks passed.')
+    expect((await runCommand(verifyCommand, ['--db', db])).stdout).toContain('All checks passed.')
   })
 
   it('want their catalog', async () => {
-    const outcome = await runVerb(snapshot, ['--db', path('none.duckdb')], jsonLines(messages))
+    const outcome = await runCommand(snapshotCommand, ['--db', path('none.duckdb')], jsonLines(messages))
     expect(outcome).toMatchObject({ status: 1, stderr: expect.stringMatching(/users is no stream of ours.*--catalog/) })
   })
 
   it('need none where they hold one', async () => {
     const found = { type: 'CATALOG', catalog: { streams: catalog.streams.map(({ stream }) => stream) } }
     const db = path('found.duckdb')
-    const outcome = await runVerb(snapshot, ['--db', db, '--json'], jsonLines([found, ...messages]))
+    const outcome = await runCommand(snapshotCommand, ['--db', db, '--json'], jsonLines([found, ...messages]))
     expect(JSON.parse(outcome.stdout)).toMatchObject([{ records: 3 }, { records: 1 }, { records: 1 }])
   })
 })
@@ -164,7 +164,7 @@ describe('messages of another Singer tap', () => {
 
   it('are taken in: rows without a key, integer cursors, a schema that grows on the way', async () => {
     const db = path('singer.duckdb')
-    const outcome = await runVerb(snapshot, ['--db', db], jsonLines(messages))
+    const outcome = await runCommand(snapshotCommand, ['--db', db], jsonLines(messages))
     expect(outcome).toMatchObject({
       status: 0,
       stdout: '',
@@ -178,7 +178,7 @@ describe('messages of another Singer tap', () => {
     expect(await rows(db, `SELECT cursor_from, cursor_to FROM _loads WHERE stream = 'public-numbers'`)).toEqual([
       { cursor_from: '8', cursor_to: '10' },
     ])
-    expect((await runVerb(verify, ['--db', db])).stdout).toContain('All checks passed.')
+    expect((await runCommand(verifyCommand, ['--db', db])).stdout).toContain('All checks passed.')
   })
 
   it('that activate a version replace what older versions left, and no more', async () => {
@@ -201,7 +201,7 @@ describe('messages of another Singer tap', () => {
       (await rows(db, 'SELECT a FROM log ORDER BY a')).map(({ a }) => a),
     ]
     const load = async (...given: Parameters<typeof run>) =>
-      expect(await runVerb(snapshot, ['--db', db], run(...given))).toMatchObject({ status: 0 })
+      expect(await runCommand(snapshotCommand, ['--db', db], run(...given))).toMatchObject({ status: 0 })
     await load(1_700_000_000_000, [1, 2])
     await load(1_700_000_000_000, [3])
     expect(await found()).toEqual([
@@ -218,12 +218,12 @@ describe('messages of another Singer tap', () => {
       [2, 4],
       [2, 2, 4],
     ])
-    expect((await runVerb(verify, ['--db', db])).stdout).toContain('All checks passed.')
+    expect((await runCommand(verifyCommand, ['--db', db])).stdout).toContain('All checks passed.')
   })
 
   it('that stand in files of their own are refused, not lost', async () => {
     const batch = { type: 'BATCH', stream: 'plain', encoding: { format: 'jsonl' }, manifest: ['file:///tmp/a.gz'] }
-    const outcome = await runVerb(snapshot, ['--db', path('batch.duckdb')], jsonLines([...messages, batch]))
+    const outcome = await runCommand(snapshotCommand, ['--db', path('batch.duckdb')], jsonLines([...messages, batch]))
     expect(outcome).toMatchObject({ status: 1, stderr: expect.stringMatching(/plain comes in BATCH messages/) })
   })
 })

@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { diff } from '../../connector/commands/diff'
-import { query } from '../../connector/commands/query'
-import { replay } from '../../connector/commands/replay'
-import { report } from '../../connector/commands/report'
-import { sync } from '../../connector/commands/sync'
-import { verify } from '../../connector/commands/verify'
+import { diffCommand } from '../../connector/commands/diff'
+import { queryCommand } from '../../connector/commands/query'
+import { replayCommand } from '../../connector/commands/replay'
+import { reportCommand } from '../../connector/commands/report'
+import { syncCommand } from '../../connector/commands/sync'
+import { verifyCommand } from '../../connector/commands/verify'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { runVerb } from './run-verb'
+import { runCommand } from './run-verb'
 
 const folder = mkdtempSync(join(tmpdir(), 'history-'))
 const path = (name: string) => join(folder, name)
@@ -36,10 +36,10 @@ afterAll(async () => {
 
 const synced = async (db: string, ...more: string[]) =>
   expect(
-    await runVerb(sync, ['--config', config, '--db', db, '--select', 'reviews,deleted_reviews', ...more]),
+    await runCommand(syncCommand, ['--config', config, '--db', db, '--select', 'reviews,deleted_reviews', ...more]),
   ).toMatchObject({ status: 0 })
 const rows = async (db: string, sql: string) =>
-  (await runVerb(query, ['--db', db, '--json', sql])).stdout
+  (await runCommand(queryCommand, ['--db', db, '--json', sql])).stdout
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
@@ -74,9 +74,9 @@ describe('feedback sync --history', () => {
   })
 
   it('is a file like any other: verified, reported, and the same as one without', async () => {
-    expect(await runVerb(verify, ['--db', kept])).toMatchObject({ status: 0 })
-    expect(await runVerb(report, ['--db', kept, '--out', path('report.html')])).toMatchObject({ status: 0 })
-    expect(await runVerb(diff, [kept, plain])).toMatchObject({ status: 0 })
+    expect(await runCommand(verifyCommand, ['--db', kept])).toMatchObject({ status: 0 })
+    expect(await runCommand(reportCommand, ['--db', kept, '--out', path('report.html')])).toMatchObject({ status: 0 })
+    expect(await runCommand(diffCommand, [kept, plain])).toMatchObject({ status: 0 })
   })
 })
 
@@ -90,8 +90,8 @@ describe('feedback replay --history', () => {
       `${line('1', 2)}\n${line('2', 5)}\n{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},"status":"COMPLETE"}}}`,
     )
     const [a, b] = [path('a.duckdb'), path('b.duckdb')]
-    const versioned = await runVerb(replay, [run, '--db', a, '--history', '--json'])
-    const without = await runVerb(replay, [run, '--db', b, '--json'])
+    const versioned = await runCommand(replayCommand, [run, '--db', a, '--history', '--json'])
+    const without = await runCommand(replayCommand, [run, '--db', b, '--json'])
     expect(versioned).toMatchObject({ status: 0, stdout: without.stdout })
     expect(await rows(a, 'SELECT rating, valid_to FROM reviews_versions ORDER BY valid_from')).toEqual([
       { rating: 2, valid_to: '2026-01-02T00:00:00.000Z' },

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import * as E from 'fp-ts/Either'
 import { afterAll, describe, expect, it } from 'vitest'
-import { diff } from '../../connector/commands/diff'
-import { replay } from '../../connector/commands/replay'
-import { snapshot } from '../../connector/commands/snapshot'
-import { verify } from '../../connector/commands/verify'
+import { diffCommand } from '../../connector/commands/diff'
+import { replayCommand } from '../../connector/commands/replay'
+import { snapshotCommand } from '../../connector/commands/snapshot'
+import { verifyCommand } from '../../connector/commands/verify'
 import { openDatabase } from '../../connector/snapshot/database'
-import { runVerb } from './run-verb'
+import { runCommand } from './run-verb'
 
 const folder = mkdtempSync(join(tmpdir(), 'replay-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -28,7 +28,7 @@ const goldenHash = 'e04b30b42596990d50cb658d40452ddf'
 
 describe('feedback replay', () => {
   it('makes the golden snapshot of the captured messages, each time and from gzip too', async () => {
-    const outcome = await runVerb(replay, [
+    const outcome = await runCommand(replayCommand, [
       ...args('a.duckdb', golden('first.jsonl'), golden('second.jsonl')),
       '--json',
     ])
@@ -46,9 +46,11 @@ describe('feedback replay', () => {
 
     for (const name of ['first.jsonl', 'second.jsonl'])
       writeFileSync(path(`${name}.gz`), gzipSync(readFileSync(golden(name))))
-    const again = await runVerb(replay, [...args('b.duckdb', path('first.jsonl.gz'), path('second.jsonl.gz'))])
+    const again = await runCommand(replayCommand, [
+      ...args('b.duckdb', path('first.jsonl.gz'), path('second.jsonl.gz')),
+    ])
     expect(again.stdout).toContain(`\n${goldenHash}\n`)
-    expect(await runVerb(verify, ['--db', path('b.duckdb')])).toMatchObject({ status: 0 })
+    expect(await runCommand(verifyCommand, ['--db', path('b.duckdb')])).toMatchObject({ status: 0 })
   })
 
   it('gives the same hash whatever the order of the records', async () => {
@@ -63,19 +65,24 @@ describe('feedback replay', () => {
       ['back', records.toReversed()],
     ] as const) {
       writeFileSync(path(`${name}.jsonl`), lines.join('\n'))
-      const { stdout } = await runVerb(replay, [path(`${name}.jsonl`), '--db', path(`${name}.duckdb`), '--json'])
+      const { stdout } = await runCommand(replayCommand, [
+        path(`${name}.jsonl`),
+        '--db',
+        path(`${name}.duckdb`),
+        '--json',
+      ])
       hashes.push(JSON.parse(stdout).hash)
     }
     expect(hashes[0]).toBe(hashes[1])
   })
 
   it('says what it wants', async () => {
-    expect((await runVerb(replay, ['--db', path('x.duckdb')])).stderr).toContain('wants the file')
-    expect((await runVerb(replay, args('x.duckdb', path('none.jsonl')))).stderr).toContain(
+    expect((await runCommand(replayCommand, ['--db', path('x.duckdb')])).stderr).toContain('wants the file')
+    expect((await runCommand(replayCommand, args('x.duckdb', path('none.jsonl')))).stderr).toContain(
       'none.jsonl cannot be read (ENOENT)',
     )
     writeFileSync(path('torn.gz'), gzipSync(readFileSync(golden('first.jsonl'))).subarray(0, 500))
-    expect((await runVerb(replay, args('x.duckdb', path('torn.gz')))).stderr).toContain('cannot be unpacked')
+    expect((await runCommand(replayCommand, args('x.duckdb', path('torn.gz')))).stderr).toContain('cannot be unpacked')
   })
 })
 
@@ -88,7 +95,7 @@ describe('feedback snapshot --export', () => {
     return rows
   }
   const exported = (folder: string, ...more: string[]) =>
-    runVerb(snapshot, ['--db', path('a.duckdb'), '--export', 'parquet', path(folder), ...more])
+    runCommand(snapshotCommand, ['--db', path('a.duckdb'), '--export', 'parquet', path(folder), ...more])
 
   it('writes Parquet that other engines read, in one file a stream or in folders by month', async () => {
     expect(await exported('whole')).toMatchObject({ status: 0, stdout: expect.stringMatching(/reviews +7 /) })
@@ -120,7 +127,7 @@ describe('feedback diff', () => {
   }
 
   it('finds nothing between two replays of the same messages', async () => {
-    expect(await runVerb(diff, [path('a.duckdb'), path('b.duckdb')])).toMatchObject({
+    expect(await runCommand(diffCommand, [path('a.duckdb'), path('b.duckdb')])).toMatchObject({
       status: 0,
       stdout: expect.stringContaining('They are the same.'),
     })
@@ -136,7 +143,7 @@ describe('feedback diff', () => {
        ALTER TABLE review_contents ADD COLUMN extra BIGINT;
        DROP TABLE review_liabilities`,
     )
-    const outcome = await runVerb(diff, [path('a.duckdb'), other, '--json'])
+    const outcome = await runCommand(diffCommand, [path('a.duckdb'), other, '--json'])
     expect(outcome.status).toBe(1)
     const same = { columns: [], onlyA: 0, onlyB: 0, changed: 0, values: [] }
     expect(JSON.parse(outcome.stdout)).toEqual([
@@ -162,7 +169,7 @@ describe('feedback diff', () => {
         values: [{ key: 'id 700000046', column: 'rating', a: '1.5', b: '3.25' }],
       },
     ])
-    const told = await runVerb(diff, [path('a.duckdb'), other])
+    const told = await runCommand(diffCommand, [path('a.duckdb'), other])
     expect(told.stdout).toContain('reviews id 700000046, rating: 1.5 in A, 3.25 in B')
     expect(told.stdout).toContain('review_contents.extra: not in A, BIGINT')
   })
@@ -174,11 +181,11 @@ describe('feedback diff', () => {
       [path('a.duckdb'), path('a.duckdb')],
       [path('a.duckdb'), named],
     ])
-      expect(await runVerb(diff, pair)).toMatchObject({ status: 0, stderr: '' })
+      expect(await runCommand(diffCommand, pair)).toMatchObject({ status: 0, stderr: '' })
   })
 
   it('wants two snapshots', async () => {
-    expect((await runVerb(diff, [path('a.duckdb')])).stderr).toContain('wants two files')
-    expect((await runVerb(diff, [path('a.duckdb'), path('none.duckdb')])).stderr).toContain('no such file')
+    expect((await runCommand(diffCommand, [path('a.duckdb')])).stderr).toContain('wants two files')
+    expect((await runCommand(diffCommand, [path('a.duckdb'), path('none.duckdb')])).stderr).toContain('no such file')
   })
 })

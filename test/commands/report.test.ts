@@ -2,11 +2,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { report } from '../../connector/commands/report'
+import { reportCommand } from '../../connector/commands/report'
 import { openDatabase } from '../../connector/snapshot/database'
 import { closeSnapshot, openSnapshot } from '../../connector/snapshot/snapshot'
-import { fill } from '../snapshot/report/made-up-reviews'
-import { runVerb } from './run-verb'
+import { fillReviews } from '../snapshot/report/made-up-reviews'
+import { runCommand } from './run-verb'
 
 describe('feedback report', () => {
   let folder = ''
@@ -16,7 +16,7 @@ describe('feedback report', () => {
     db = join(folder, 'reviews.duckdb')
     const opened = await openSnapshot(db)()
     if (opened._tag === 'Left') throw new Error(opened.left.message)
-    await fill(opened.right)
+    await fillReviews(opened.right)
     await closeSnapshot(opened.right)
   })
   afterAll(() => rmSync(folder, { recursive: true }))
@@ -24,7 +24,7 @@ describe('feedback report', () => {
   it('writes the page, in place of what stood there, and nothing else', async () => {
     const out = join(folder, 'report.html')
     for (const _ of [1, 2])
-      expect(await runVerb(report, ['--db', db, '--out', out])).toEqual({
+      expect(await runCommand(reportCommand, ['--db', db, '--out', out])).toEqual({
         status: 0,
         stdout: `${out} is written.\n`,
         stderr: '',
@@ -34,13 +34,13 @@ describe('feedback report', () => {
   })
 
   it('prints the numbers as JSON', async () => {
-    const { status, stdout } = await runVerb(report, ['--db', db, '--json'])
+    const { status, stdout } = await runCommand(reportCommand, ['--db', db, '--json'])
     expect(status).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ file: 'reviews.duckdb', reviews: { reviews: 500 } })
   })
 
   it('asks where to write to', async () => {
-    expect(await runVerb(report, ['--db', db])).toMatchObject({
+    expect(await runCommand(reportCommand, ['--db', db])).toMatchObject({
       status: 2,
       stderr: expect.stringContaining('--out FILE'),
     })
@@ -48,7 +48,7 @@ describe('feedback report', () => {
 
   it('says what cannot be written, and leaves nothing half', async () => {
     const out = join(folder, 'nowhere', 'report.html')
-    const { status, stderr } = await runVerb(report, ['--db', db, '--out', out])
+    const { status, stderr } = await runCommand(reportCommand, ['--db', db, '--out', out])
     expect(status).toBe(1)
     expect(stderr).toContain(`${out} cannot be written.`)
     expect(existsSync(join(folder, 'nowhere'))).toBe(false)
@@ -60,7 +60,7 @@ describe('feedback report', () => {
     await opened.right.run('UPDATE reviews SET rating = 9 WHERE id = 1000')
     opened.right.close()
     const out = join(folder, 'broken.html')
-    const { status, stderr } = await runVerb(report, ['--db', db, '--out', out])
+    const { status, stderr } = await runCommand(reportCommand, ['--db', db, '--out', out])
     expect(status).toBe(0)
     expect(stderr).toContain('The check "ratings" fails')
     expect(readFileSync(out, 'utf8')).toContain('id 1000 has rating 9')

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { help, type Io, parse, Stopped } from '../../connector/cdk/cli'
-import { sandbox } from '../../connector/commands/sandbox'
+import { CommandError, type CommandIo, formatHelp, parseOptions } from '../../connector/cdk/cli'
+import { sandboxCommand } from '../../connector/commands/sandbox'
 import { faultKinds } from '../../connector/sandbox/faults'
-import { flags, readFlags } from '../../connector/sandbox/flags'
-import { operations } from '../../connector/sandbox/operations'
+import { readSandboxFlags, sandboxFlags } from '../../connector/sandbox/flags'
+import { operationNames } from '../../connector/sandbox/operations'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandbox-verb-'))
 
@@ -18,19 +18,19 @@ const listening = async (...args: ReadonlyArray<string>) => {
   const line = new Promise<string>((resolve) => {
     print = resolve
   })
-  const io: Io = {
+  const io: CommandIo = {
     env: {},
     pid: 1,
     stdin: (async function* () {})(),
     print: async (chunk) => print(String(chunk)),
-    warn: () => undefined,
-    progress: () => undefined,
-    hide: () => undefined,
-    clean: (text) => text,
-    colours: false,
+    printWarning: () => undefined,
+    printProgress: () => undefined,
+    addSecrets: () => undefined,
+    redactText: (text) => text,
+    hasColours: false,
     stop: stop.signal,
   }
-  const ended = sandbox.run(io, parse('feedback', sandbox, args))
+  const ended = sandboxCommand.run(io, parseOptions('feedback', sandboxCommand, args))
   onTestFinished(async () => {
     stop.abort()
     await ended.catch(() => undefined)
@@ -43,7 +43,7 @@ const refusal = async (...args: ReadonlyArray<string>): Promise<string> => {
     () => undefined,
     (reason: unknown) => reason,
   )
-  return error instanceof Stopped ? error.failure.message : `not refused: ${error}`
+  return error instanceof CommandError ? error.failure.message : `not refused: ${error}`
 }
 
 describe('feedback sandbox', () => {
@@ -88,10 +88,10 @@ describe('feedback sandbox', () => {
   })
 
   it('explains every option and every fault', () => {
-    const text = help('feedback', sandbox)
-    for (const name of [...Object.keys(flags), 'faults']) expect(text).toContain(`--${name} `)
+    const text = formatHelp('feedback', sandboxCommand)
+    for (const name of [...Object.keys(sandboxFlags), 'faults']) expect(text).toContain(`--${name} `)
     for (const [kind, meaning] of Object.entries(faultKinds)) expect(text).toContain(`${kind.padEnd(12)}${meaning}`)
-    for (const operation of operations) expect(text).toContain(operation)
+    for (const operation of operationNames) expect(text).toContain(operation)
     for (const path of ['/openapi.json', '/docs', '/__sandbox/log', '/__sandbox/stats', '/__sandbox/truth'])
       expect(text).toContain(path)
   })
@@ -100,20 +100,20 @@ describe('feedback sandbox', () => {
 describe('an option', () => {
   it.each([
     [{ churn: 'change=3,delete=1,add=2,restore=1' }, { churn: { change: 3, delete: 1, add: 2, restore: 1 } }],
-    [{ latency: '200' }, { latency: { least: 200, most: 200 } }],
-    [{ latency: '50-400' }, { latency: { least: 50, most: 400 } }],
+    [{ latency: '200' }, { latency: { minMs: 200, maxMs: 200 } }],
+    [{ latency: '50-400' }, { latency: { minMs: 50, maxMs: 400 } }],
     [{ 'rate-limit': '60' }, { rate: { requests: 60, seconds: 60 } }],
     [{ 'rate-limit': '5/1' }, { rate: { requests: 5, seconds: 1 } }],
     [{ 'clock-skew': '-90' }, { clockSkew: -90_000 }],
     [{ until: '2026-01-01T00:00:00Z' }, { until: Date.UTC(2026, 0, 1) }],
-    [{ 'max-ids': '5', 'max-per-page': '7' }, { limits: { identifiers: 5, perPage: 7 } }],
+    [{ 'max-ids': '5', 'max-per-page': '7' }, { limits: { maxIdentifiers: 5, maxPerPage: 7 } }],
     [{ deny: 'syncLocations,exportReviews' }, { denied: ['syncLocations', 'exportReviews'] }],
     [{ grant: 'a=exportReviews' }, { granted: new Map([['a', ['exportReviews']]]) }],
     [
       { db: 'a.duckdb', from: 'b.duckdb', 'token-ttl': '5' },
       { db: 'a.duckdb', from: 'b.duckdb', tokenLifetime: 5 },
     ],
-  ])('%j is understood', (given, options) => expect(readFlags(given)).toEqual(E.right(options)))
+  ])('%j is understood', (given, options) => expect(readSandboxFlags(given)).toEqual(E.right(options)))
 
   it.each([
     { churn: 'change' },
@@ -128,6 +128,6 @@ describe('an option', () => {
     { fail: '1=burn' },
   ])('%j is refused by what would be right', (given) => {
     const [name] = Object.keys(given)
-    expect(readFlags(given)).toEqual(E.left(expect.stringMatching(new RegExp(`^--${name} is wrong: give .+`))))
+    expect(readSandboxFlags(given)).toEqual(E.left(expect.stringMatching(new RegExp(`^--${name} is wrong: give .+`))))
   })
 })

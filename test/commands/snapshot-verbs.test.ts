@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { diff } from '../../connector/commands/diff'
-import { query } from '../../connector/commands/query'
-import { snapshot } from '../../connector/commands/snapshot'
-import { state } from '../../connector/commands/state'
-import { verify } from '../../connector/commands/verify'
+import { diffCommand } from '../../connector/commands/diff'
+import { queryCommand } from '../../connector/commands/query'
+import { snapshotCommand } from '../../connector/commands/snapshot'
+import { stateCommand } from '../../connector/commands/state'
+import { verifyCommand } from '../../connector/commands/verify'
 import { openDatabase } from '../../connector/snapshot/database'
-import { runVerb } from './run-verb'
+import { runCommand } from './run-verb'
 
 const folder = mkdtempSync(join(tmpdir(), 'verbs-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -54,15 +54,15 @@ const messages = [record('9007199254740993', '01'), record('2', '02', 5), stateL
 
 const db = path('reviews.duckdb')
 beforeAll(async () => {
-  const outcome = await runVerb(snapshot, ['--db', db, '--catalog', catalog], messages)
+  const outcome = await runCommand(snapshotCommand, ['--db', db, '--catalog', catalog], messages)
   expect(outcome).toMatchObject({ status: 0, stdout: '' })
   expect(outcome.stderr).toMatch(/reviews +complete +2/)
 })
 
 describe('feedback snapshot', () => {
   it('prints the outcome as JSON, and ends with 1 if a stream is not complete', async () => {
-    const outcome = await runVerb(
-      snapshot,
+    const outcome = await runCommand(
+      snapshotCommand,
       ['--db', path('cut.duckdb'), '--catalog', catalog, '--json'],
       messages.split('\n').slice(0, 3).join('\n'),
     )
@@ -73,14 +73,14 @@ describe('feedback snapshot', () => {
   it.each(['', 'Traceback (most recent call last):\n'])(
     'says so where there is nothing to take in: %j',
     async (text) => {
-      const outcome = await runVerb(snapshot, ['--db', path('nothing.duckdb')], text)
+      const outcome = await runCommand(snapshotCommand, ['--db', path('nothing.duckdb')], text)
       expect(outcome).toMatchObject({ status: 1, stderr: expect.stringContaining('stdin holds no messages') })
     },
   )
 
   it('leaves alone what is no snapshot', async () => {
     const text = written('notes.txt', 'some notes, not a database')
-    expect((await runVerb(snapshot, ['--db', text], messages)).stderr).toContain('is not a DuckDB file')
+    expect((await runCommand(snapshotCommand, ['--db', text], messages)).stderr).toContain('is not a DuckDB file')
     expect(readFileSync(text, 'utf8')).toBe('some notes, not a database')
 
     const other = path('other.duckdb')
@@ -88,33 +88,33 @@ describe('feedback snapshot', () => {
     if (E.isLeft(opened)) throw new Error(opened.left.message)
     await opened.right.run('CREATE TABLE mine (a INTEGER)')
     opened.right.close()
-    const outcome = await runVerb(snapshot, ['--db', other], messages)
+    const outcome = await runCommand(snapshotCommand, ['--db', other], messages)
     expect(outcome).toMatchObject({ status: 1 })
     expect(outcome.stderr).toContain('not a snapshot: it holds the tables mine')
   })
 
   it('refuses a newer format', async () => {
     const newer = path('newer.duckdb')
-    await runVerb(snapshot, ['--db', newer, '--catalog', catalog], messages)
+    await runCommand(snapshotCommand, ['--db', newer, '--catalog', catalog], messages)
     const opened = await openDatabase(newer)()
     if (E.isLeft(opened)) throw new Error(opened.left.message)
     await opened.right.run(`UPDATE _meta SET value = '99' WHERE name = 'format'`)
     opened.right.close()
-    expect((await runVerb(verify, ['--db', newer])).stderr).toContain('format 99; this build knows')
+    expect((await runCommand(verifyCommand, ['--db', newer])).stderr).toContain('format 99; this build knows')
   })
 
   it('says what is wrong with the catalog', async () => {
     const wrong = written('wrong.json', '{"streams": [{}]}')
-    expect((await runVerb(snapshot, ['--db', path('x.duckdb'), '--catalog', wrong], messages)).stderr).toMatch(
-      /wrong\.json.*streams\.0\.stream/,
-    )
+    expect(
+      (await runCommand(snapshotCommand, ['--db', path('x.duckdb'), '--catalog', wrong], messages)).stderr,
+    ).toMatch(/wrong\.json.*streams\.0\.stream/)
     expect(existsSync(path('x.duckdb'))).toBe(false)
   })
 })
 
 describe('feedback query', () => {
   it('prints a table with integers in full', async () => {
-    expect(await runVerb(query, ['--db', db, 'SELECT id, rating FROM reviews ORDER BY id'])).toEqual({
+    expect(await runCommand(queryCommand, ['--db', db, 'SELECT id, rating FROM reviews ORDER BY id'])).toEqual({
       status: 0,
       stdout: ['              id  rating', '               2       5', '9007199254740993       4', ''].join('\n'),
       stderr: '',
@@ -122,7 +122,7 @@ describe('feedback query', () => {
   })
 
   it('prints JSON lines with integers in full', async () => {
-    const { stdout } = await runVerb(query, [
+    const { stdout } = await runCommand(queryCommand, [
       '--db',
       db,
       '--json',
@@ -153,82 +153,87 @@ describe('feedback query', () => {
       [`INTERVAL 1 DAY`, '"1 day"'],
     ]
     const sql = `SELECT ${values.map(([value], i) => `${value} AS c${i}`).join(', ')}`
-    const { stdout } = await runVerb(query, ['--db', db, '--json', sql])
+    const { stdout } = await runCommand(queryCommand, ['--db', db, '--json', sql])
     expect(stdout).toBe(`{${values.map(([, json], i) => `"c${i}":${json}`).join(',')}}\n`)
   })
 
   it('keeps columns of the same name apart', async () => {
-    const { stdout } = await runVerb(query, ['--db', db, '--json', 'SELECT 1 AS a, 2 AS a'])
+    const { stdout } = await runCommand(queryCommand, ['--db', db, '--json', 'SELECT 1 AS a, 2 AS a'])
     expect(Object.values(JSON.parse(stdout))).toEqual([1, 2])
   })
 
   it('changes nothing and says what is wrong', async () => {
-    const outcome = await runVerb(query, ['--db', db, 'DELETE FROM reviews'])
+    const outcome = await runCommand(queryCommand, ['--db', db, 'DELETE FROM reviews'])
     expect(outcome).toMatchObject({ status: 1, stderr: expect.stringContaining('read-only') })
-    expect((await runVerb(query, ['--db', db, 'SELECT nope FROM reviews'])).stderr).toContain('nope')
-    expect((await runVerb(query, ['--db', path('none.duckdb'), 'SELECT 1'])).stderr).toContain('no such file')
+    expect((await runCommand(queryCommand, ['--db', db, 'SELECT nope FROM reviews'])).stderr).toContain('nope')
+    expect((await runCommand(queryCommand, ['--db', path('none.duckdb'), 'SELECT 1'])).stderr).toContain('no such file')
     expect(existsSync(path('none.duckdb'))).toBe(false)
   })
 })
 
 describe('feedback verify', () => {
   it('passes a whole snapshot', async () => {
-    const outcome = await runVerb(verify, ['--db', db])
+    const outcome = await runCommand(verifyCommand, ['--db', db])
     expect(outcome).toMatchObject({ status: 0, stderr: '' })
     expect(outcome.stdout).toContain('All checks passed.')
   })
 
   it('names what is wrong, as a table, as JSON, and with its SQL', async () => {
     const broken = path('broken.duckdb')
-    await runVerb(
-      snapshot,
+    await runCommand(
+      snapshotCommand,
       ['--db', broken, '--catalog', catalog],
       [record('1', '01', 9), stateLine('01', 1), status('COMPLETE')].join('\n'),
     )
-    const told = await runVerb(verify, ['--db', broken])
+    const told = await runCommand(verifyCommand, ['--db', broken])
     expect(told.status).toBe(1)
     expect(told.stdout).toContain('reviews: id 1 has rating 9.0')
     expect(told.stdout).toMatch(/1 of \d+ checks failed\./)
-    const { stdout, status: failed } = await runVerb(verify, ['--db', broken, '--json'])
+    const { stdout, status: failed } = await runCommand(verifyCommand, ['--db', broken, '--json'])
     expect(failed).toBe(1)
     expect(JSON.parse(stdout).filter(({ ok }: { ok: boolean }) => !ok)).toMatchObject([
       { name: 'ratings', failures: 1 },
     ])
-    expect((await runVerb(verify, ['--db', broken, '--explain'])).stdout).toContain('NOT "rating" BETWEEN 0 AND 5')
+    expect((await runCommand(verifyCommand, ['--db', broken, '--explain'])).stdout).toContain(
+      'NOT "rating" BETWEEN 0 AND 5',
+    )
   })
 })
 
 describe('the exit status', () => {
   it.each([
-    ['2 where verify cannot answer', verify, ['--db', path('none.duckdb')], 2],
-    ['2 where diff cannot answer', diff, [db, path('none.duckdb')], 2],
-    ['2 where diff lacks a file', diff, [db], 2],
-    ['0 where there is no difference', diff, [db, db], 0],
-    ['2 where an option is missing', query, ['SELECT 1'], 2],
-    ['2 where an option is unknown', query, ['--db', db, '--yes', 'SELECT 1'], 2],
-    ['1 where the SQL is wrong', query, ['--db', db, 'SELEC 1'], 1],
+    ['2 where verify cannot answer', verifyCommand, ['--db', path('none.duckdb')], 2],
+    ['2 where diff cannot answer', diffCommand, [db, path('none.duckdb')], 2],
+    ['2 where diff lacks a file', diffCommand, [db], 2],
+    ['0 where there is no difference', diffCommand, [db, db], 0],
+    ['2 where an option is missing', queryCommand, ['SELECT 1'], 2],
+    ['2 where an option is unknown', queryCommand, ['--db', db, '--yes', 'SELECT 1'], 2],
+    ['1 where the SQL is wrong', queryCommand, ['--db', db, 'SELEC 1'], 1],
   ] as const)('is %s', async (_what, verb, args, status) => {
-    expect(await runVerb(verb, args)).toMatchObject({ status })
+    expect(await runCommand(verb, args)).toMatchObject({ status })
   })
 })
 
 describe('feedback state', () => {
   it('exports states that it imports again, in full', async () => {
     const out = path('state.json')
-    expect(await runVerb(state, ['export', '--db', db, '--out', out])).toMatchObject({ status: 0, stdout: '' })
+    expect(await runCommand(stateCommand, ['export', '--db', db, '--out', out])).toMatchObject({
+      status: 0,
+      stdout: '',
+    })
     expect(readFileSync(out, 'utf8')).toBe(
       '[\n{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"modifiedTimeFrom":"2026-01-02T00:00:00.000Z","recent":[9007199254740993]}}}\n]\n',
     )
     const earlier = written('earlier.json', stateLine('01', 1))
-    expect((await runVerb(state, ['import', '--db', db, '--state', earlier])).status).toBe(0)
-    expect((await runVerb(state, ['export', '--db', db])).stdout).toContain('2026-01-01')
-    await runVerb(state, ['import', '--db', db, '--state', out])
-    expect((await runVerb(verify, ['--db', db])).status).toBe(0)
+    expect((await runCommand(stateCommand, ['import', '--db', db, '--state', earlier])).status).toBe(0)
+    expect((await runCommand(stateCommand, ['export', '--db', db])).stdout).toContain('2026-01-01')
+    await runCommand(stateCommand, ['import', '--db', db, '--state', out])
+    expect((await runCommand(verifyCommand, ['--db', db])).status).toBe(0)
   })
 
   it('says what it wants', async () => {
-    expect((await runVerb(state, ['--db', db])).stderr).toContain('wants one of export, import')
-    expect((await runVerb(state, ['toString', '--db', db])).stderr).toContain('wants one of export, import')
-    expect((await runVerb(state, ['import', '--db', db])).stderr).toContain('--state is missing')
+    expect((await runCommand(stateCommand, ['--db', db])).stderr).toContain('wants one of export, import')
+    expect((await runCommand(stateCommand, ['toString', '--db', db])).stderr).toContain('wants one of export, import')
+    expect((await runCommand(stateCommand, ['import', '--db', db])).stderr).toContain('--state is missing')
   })
 })

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { snapshot } from '../../connector/commands/snapshot'
-import { state } from '../../connector/commands/state'
-import { sync } from '../../connector/commands/sync'
-import { verify } from '../../connector/commands/verify'
+import { snapshotCommand } from '../../connector/commands/snapshot'
+import { stateCommand } from '../../connector/commands/state'
+import { syncCommand } from '../../connector/commands/sync'
+import { verifyCommand } from '../../connector/commands/verify'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { openSnapshot } from '../../connector/snapshot/snapshot'
-import { runVerb } from './run-verb'
+import { runCommand } from './run-verb'
 
 const folder = mkdtempSync(join(tmpdir(), 'verify-'))
 const config = join(folder, 'config.json')
@@ -27,7 +27,7 @@ beforeAll(async () => {
       page_size: 50,
     }),
   )
-  expect(await runVerb(sync, ['--config', config, '--db', db])).toMatchObject({ status: 0 })
+  expect(await runCommand(syncCommand, ['--config', config, '--db', db])).toMatchObject({ status: 0 })
 })
 afterAll(async () => {
   await sandbox.close()
@@ -48,7 +48,7 @@ type Result = {
   readonly examples: ReadonlyArray<string>
 }
 const compared = async (...more: string[]) => {
-  const { stdout, stderr } = await runVerb(verify, ['--db', db, '--config', config, '--json', ...more])
+  const { stdout, stderr } = await runCommand(verifyCommand, ['--db', db, '--config', config, '--json', ...more])
   expect(stdout, stderr).not.toBe('')
   const results = JSON.parse(stdout) as ReadonlyArray<Result>
   return Object.fromEntries(
@@ -83,7 +83,7 @@ describe('feedback verify --config', () => {
   })
 
   it('names every review missing, stale and extra, and writes what heals them', async () => {
-    await runVerb(sync, ['--config', config, '--db', db])
+    await runCommand(syncCommand, ['--config', config, '--db', db])
     await change(`
       CREATE TEMP TABLE chosen AS SELECT row_number() OVER (ORDER BY "modifiedTime") AS n, id FROM reviews;
       DELETE FROM reviews WHERE id IN (SELECT id FROM chosen WHERE n IN (10, 20));
@@ -97,24 +97,26 @@ describe('feedback verify --config', () => {
       'and no others': { ok: false, ids: ['77'] },
     })
 
-    expect((await runVerb(snapshot, ['--db', db, join(repair, 'messages.jsonl')])).status).toBe(0)
-    expect((await runVerb(state, ['import', '--db', db, '--state', join(repair, 'state.json')])).status).toBe(0)
-    expect((await runVerb(sync, ['--config', config, '--db', db])).status).toBe(0)
+    expect((await runCommand(snapshotCommand, ['--db', db, join(repair, 'messages.jsonl')])).status).toBe(0)
+    expect((await runCommand(stateCommand, ['import', '--db', db, '--state', join(repair, 'state.json')])).status).toBe(
+      0,
+    )
+    expect((await runCommand(syncCommand, ['--config', config, '--db', db])).status).toBe(0)
     expect(await compared()).toMatchObject({
       "the service's reviews are here": fine,
       "in the service's version": fine,
       'and no others': fine,
     })
-    expect(await runVerb(verify, ['--db', db])).toMatchObject({ status: 0 })
+    expect(await runCommand(verifyCommand, ['--db', db])).toMatchObject({ status: 0 })
     expect(readFileSync(join(repair, 'state.json'), 'utf8')).not.toContain('recent')
   })
 
   it('has nothing to repair where all is well, and says what it wants', async () => {
     const none = join(folder, 'none')
-    expect((await runVerb(verify, ['--db', db, '--config', config, '--repair', none])).stderr).toContain(
+    expect((await runCommand(verifyCommand, ['--db', db, '--config', config, '--repair', none])).stderr).toContain(
       'nothing to repair',
     )
     expect(existsSync(none)).toBe(false)
-    expect((await runVerb(verify, ['--db', db, '--repair', none])).stderr).toContain('wants --config')
+    expect((await runCommand(verifyCommand, ['--db', db, '--repair', none])).stderr).toContain('wants --config')
   })
 })

@@ -5,18 +5,18 @@ import {
   type Cell,
   cellsOf,
   type Expected,
-  type Fate,
+  type ExpectedFate,
+  failsFinally,
+  faultCounts,
   faultOf,
-  final,
-  harmless,
-  open,
+  harmlessFault,
+  mayFail,
   placeOf,
   retried,
   seed,
-  strikes,
 } from '../support/matrix'
-import { airbyte, catalogOf, locationRow, mapping, streamOf, textOf, visitRow } from './input'
-import { type Writing, writeStruck } from './struck'
+import { airbyteFormat, configuredCatalogOf, formatLines, formatStream, locationRow, mapping, visitRow } from './input'
+import { type FaultyWrite, writeWithFault } from './struck'
 
 const count = 60
 const every = 5
@@ -30,8 +30,8 @@ const refused = (status: number): Expected => ({
 
 const expected: Readonly<Record<FaultKind, Expected>> = {
   '400': refused(400),
-  '401': final('Config', /token is missing, wrong or expired.*credentials \(401\)/),
-  '403': final('Config', /lacks permission.*\(403\)/),
+  '401': failsFinally('Config', /token is missing, wrong or expired.*credentials \(401\)/),
+  '403': failsFinally('Config', /lacks permission.*\(403\)/),
   '413': refused(413),
   '429': retried(/answered 429|asks to wait/),
   '500': retried(/answered 500/),
@@ -45,18 +45,18 @@ const expected: Readonly<Record<FaultKind, Expected>> = {
   cutjson: { fates: ['completes', 'either', 'fails'], failure: 'Transient', says: /not what was asked for/ },
   html: { fates: ['completes', 'either', 'fails'], failure: 'Transient', says: /not what was asked for/ },
   application: { fates: ['completes', 'either', 'fails'], failure: 'Transient', says: /application error/ },
-  revoke: final('Config', /credentials \(401\)/),
-  contenttype: harmless,
-  stale: open('Config', /not sent|does not tell/),
-  duplicate: open('Config', /not sent|does not tell/),
-  clamp: harmless,
-  unknown: harmless,
-  nulls: harmless,
+  revoke: failsFinally('Config', /credentials \(401\)/),
+  contenttype: harmlessFault,
+  stale: mayFail('Config', /not sent|does not tell/),
+  duplicate: mayFail('Config', /not sent|does not tell/),
+  clamp: harmlessFault,
+  unknown: harmlessFault,
+  nulls: harmlessFault,
 }
 
 type Line = Readonly<Record<string, unknown>>
 
-type Family = Pick<Writing, 'operation' | 'config'> & {
+type Family = Pick<FaultyWrite, 'operation' | 'config'> & {
   /** Where this family differs. */
   readonly expected?: Partial<Record<FaultKind, Expected>>
   readonly stream: string
@@ -87,7 +87,7 @@ const families: Readonly<Record<string, Family>> = {
     rows: (run) => numbered((n) => locationRow(1000 * (run + 1) + n)),
     known: ({ code }) => String(code),
     // What is answered to a token that is not valid is shown of a missing one only: 400 (Authentication 4).
-    expected: { revoke: final('Config', /the service answered 400/) },
+    expected: { revoke: failsFinally('Config', /the service answered 400/) },
     held: async (sandbox) => (await sandbox.truth()).locations.map(({ code }) => code),
   },
 }
@@ -95,17 +95,17 @@ const families: Readonly<Record<string, Family>> = {
 describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, { operation, config = {}, ...family }) => {
   const number = Object.keys(families).indexOf(name)
   let sandbox: Sandbox
-  let writing: Writing
+  let writing: FaultyWrite
   let runs = 0
   beforeAll(async () => {
     sandbox = await startSandbox({ reviews: 10 })
     await sandbox.api.syncLocations([{ code: 'W1', active: true }])()
-    writing = { api: sandbox.api, operation, config, catalog: catalogOf({ [family.stream]: family.key }) }
+    writing = { api: sandbox.api, operation, config, catalog: configuredCatalogOf({ [family.stream]: family.key }) }
   })
   afterAll(() => sandbox.close())
 
   const input = (rows: ReadonlyArray<Line>, from = 0): string =>
-    textOf(streamOf(airbyte, family.stream, family.key, rows, { from, every }))
+    formatLines(formatStream(airbyteFormat, family.stream, family.key, rows, { from, every }))
 
   const missing = async (rows: ReadonlyArray<Line>): Promise<ReadonlyArray<string>> => {
     const held = await family.held(sandbox)
@@ -114,17 +114,17 @@ describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, { operation,
 
   it('are all written where nothing strikes', async () => {
     const rows = family.rows(runs++)
-    const { failures, requests, reached } = await writeStruck(writing, input(rows))
+    const { failures, requests, reached } = await writeWithFault(writing, input(rows))
     expect([failures, requests, reached]).toEqual([[], count / 10, count])
     expect(await missing(rows)).toEqual([])
   })
 
-  const fate = async (kind: FaultKind, { at, strikes: n }: Cell): Promise<Fate> => {
+  const fate = async (kind: FaultKind, { at, strikes: n }: Cell): Promise<ExpectedFate> => {
     const { failure, says } = family.expected?.[kind] ?? expected[kind]
     const rows = family.rows(runs++)
     const from = placeOf(at, count / 10)
-    const run = await writeStruck(writing, input(rows), { fault: faultOf(kind), from, times: strikes[n] })
-    const where = `${kind} at the ${at} request, ${strikes[n]} times`
+    const run = await writeWithFault(writing, input(rows), { fault: faultOf(kind), from, times: faultCounts[n] })
+    const where = `${kind} at the ${at} request, ${faultCounts[n]} times`
     expect(run.faults, where).toBeGreaterThan(0)
     expect(await missing(rows.slice(0, run.reached)), where).toEqual([])
     if (run.failures.length === 0) {
@@ -136,7 +136,7 @@ describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, { operation,
       expect(_tag, `${where}: ${message}`).toBe(failure)
       expect(message, where).toMatch(says ?? /^$/)
     }
-    const next = await writeStruck(writing, input(rows, run.reached))
+    const next = await writeWithFault(writing, input(rows, run.reached))
     expect([next.failures, next.reached], where).toEqual([[], count])
     expect(await missing(rows), where).toEqual([])
     return 'fails'

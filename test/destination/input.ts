@@ -1,14 +1,14 @@
 type Line = Readonly<Record<string, unknown>>
 
 /** Airbyte or Singer messages, one by one. */
-export type Face = {
+export type MessageFormat = {
   readonly open: (stream: string, key: string) => ReadonlyArray<Line>
   readonly record: (stream: string, data: Line) => Line
   readonly state: (stream: string, at: number) => Line
   readonly close: (stream: string) => ReadonlyArray<Line>
 }
 
-export const airbyte: Face = {
+export const airbyteFormat: MessageFormat = {
   open: () => [],
   record: (stream, data) => ({ type: 'RECORD', record: { stream, data, emitted_at: 1 } }),
   state: (name, at) => ({
@@ -27,7 +27,7 @@ export const airbyte: Face = {
   ],
 }
 
-export const singer: Face = {
+export const singerFormat: MessageFormat = {
   open: (stream, key) => [{ type: 'SCHEMA', stream, key_properties: [key], schema: { properties: {} } }],
   record: (stream, record) => ({ type: 'RECORD', stream, record }),
   state: (stream, at) => ({ type: 'STATE', value: { bookmarks: { [stream]: { at } } } }),
@@ -35,8 +35,8 @@ export const singer: Face = {
 }
 
 /** Records of a stream from the one after `from` on, a state after every `every`, and its end. */
-export const streamOf = (
-  face: Face,
+export const formatStream = (
+  face: MessageFormat,
   stream: string,
   key: string,
   records: ReadonlyArray<Line>,
@@ -54,10 +54,11 @@ export const streamOf = (
   ...face.close(stream),
 ]
 
-export const textOf = (lines: ReadonlyArray<Line>): string => lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+export const formatLines = (lines: ReadonlyArray<Line>): string =>
+  lines.map((line) => `${JSON.stringify(line)}\n`).join('')
 
 /** A configured catalog of these streams. */
-export const catalogOf = (keys: Readonly<Record<string, string>>, more: Line = {}): unknown => ({
+export const configuredCatalogOf = (keys: Readonly<Record<string, string>>, more: Line = {}): unknown => ({
   streams: Object.entries(keys).map(([name, key]) => ({
     stream: { name, json_schema: {}, supported_sync_modes: ['full_refresh'] },
     sync_mode: 'full_refresh',

@@ -1,10 +1,20 @@
 import { existsSync, readFileSync } from 'node:fs'
 import * as E from 'fp-ts/Either'
 import { afterAll, describe, it } from 'vitest'
-import { readPlan } from '../../connector/sandbox/faults'
+import { decodeFaultPlan } from '../../connector/sandbox/faults'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { file, fresh, start } from '../support/command'
-import { airbyte, catalogOf, type Face, locationRow, mapping, singer, streamOf, textOf, visitRow } from './input'
+import { freshPath, startProgram, writeTempFile } from '../support/command'
+import {
+  airbyteFormat,
+  configuredCatalogOf,
+  formatLines,
+  formatStream,
+  locationRow,
+  type MessageFormat,
+  mapping,
+  singerFormat,
+  visitRow,
+} from './input'
 
 const visits = 10_000
 const places = 500
@@ -60,7 +70,7 @@ const singerAnswers = (stdout: string): Said => {
 /** The program, its protocol, its arguments, what its output says, and after how many bytes of that it is killed. */
 type Case = readonly [
   string,
-  Face,
+  MessageFormat,
   (config: string, catalog: string) => ReadonlyArray<string>,
   (stdout: string) => Said,
   number,
@@ -69,36 +79,36 @@ type Case = readonly [
 describe.concurrent.each<Case>([
   [
     'destination-feedback',
-    airbyte,
+    airbyteFormat,
     (config, catalog) => ['write', '--config', config, '--catalog', catalog],
     airbyteAnswers,
     1500,
   ],
-  ['target-feedback', singer, (config) => ['--config', config], singerAnswers, 350],
+  ['target-feedback', singerFormat, (config) => ['--config', config], singerAnswers, 350],
 ])('%s, killed in the middle and run again from its states, under faults', (program, face, args, answers, killAt) => {
   it('leaves each visit once, each rejected one in the file with its reason, and counts that add up', async ({
     expect,
   }) => {
-    const faults = readPlan(plan)
+    const faults = decodeFaultPlan(plan)
     if (E.isLeft(faults)) throw new Error(faults.left)
-    const sandbox = await startSandbox({ reviews: 10, faults: faults.right, latency: { least: 5, most: 5 } })
+    const sandbox = await startSandbox({ reviews: 10, faults: faults.right, latency: { minMs: 5, maxMs: 5 } })
     sandboxes.push(sandbox)
     const before = (await sandbox.truth()).locations.length
-    const deadLetters = fresh('jsonl')
-    const config = file({
+    const deadLetters = freshPath('jsonl')
+    const config = writeTempFile({
       base_url: sandbox.url,
       credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
       mapping,
       dead_letter_path: deadLetters,
     })
-    const catalog = file(catalogOf({ locations: 'code', visit_records: 'id' }))
+    const catalog = writeTempFile(configuredCatalogOf({ locations: 'code', visit_records: 'id' }))
     const input = (at: ReadonlyMap<string, number>): string =>
-      textOf([
-        ...streamOf(face, 'locations', 'code', sites, { from: at.get('locations') ?? 0 }),
-        ...streamOf(face, 'visit_records', 'id', rows, { from: at.get('visit_records') ?? 0 }),
+      formatLines([
+        ...formatStream(face, 'locations', 'code', sites, { from: at.get('locations') ?? 0 }),
+        ...formatStream(face, 'visit_records', 'id', rows, { from: at.get('visit_records') ?? 0 }),
       ])
 
-    const first = start(program, args(config, catalog), { stdin: input(new Map()) })
+    const first = startProgram(program, args(config, catalog), { stdin: input(new Map()) })
     first.onOutput((bytes) => bytes > killAt && first.kill('SIGKILL'))
     const killed = await first.ended
     expect(killed.signal).toBe('SIGKILL')
@@ -106,7 +116,7 @@ describe.concurrent.each<Case>([
     const done = covered.at.get('visit_records') ?? 0
     expect(done).toBeGreaterThan(0)
     expect(done).toBeLessThan(visits)
-    const second = await start(program, args(config, catalog), { stdin: input(covered.at) }).ended
+    const second = await startProgram(program, args(config, catalog), { stdin: input(covered.at) }).ended
     expect(second.stderr + second.stdout.slice(-2000)).toContain('visit_records: ')
     expect(second.status).toBe(0)
     const rest = answers(second.stdout)

@@ -2,14 +2,14 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { parseJson } from '../../connector/api/json-text'
-import type { Io } from '../../connector/cdk/cli'
-import { singerArrivals } from '../../connector/cdk/write/singer'
-import { readDestinationConfig } from '../../connector/destination-config'
+import { parseExactJson } from '../../connector/api/json-text'
+import type { CommandIo } from '../../connector/cdk/cli'
+import { decodeSinger } from '../../connector/cdk/write/singer'
+import { decodeDestinationConfig } from '../../connector/destination-config'
 import { runWrite } from '../../connector/run-write'
-import { answer, listen } from '../api/listen'
-import { quietIo } from '../support/io'
-import { mapping, singer, textOf, visitRow } from './input'
+import { sendJson, startServer } from '../api/listen'
+import { createTestIo } from '../support/io'
+import { formatLines, mapping, singerFormat, visitRow } from './input'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -24,23 +24,23 @@ const chunk = 100
 
 /** So many visits in pieces of 100, each with its state; `taken` is told how many were taken so far before each is given. */
 async function* visits(count: number, taken: (before: number) => void): AsyncIterable<Uint8Array> {
-  yield Buffer.from(textOf(singer.open('visit_records', 'id')))
+  yield Buffer.from(formatLines(singerFormat.open('visit_records', 'id')))
   for (let from = 0; from < count; from += chunk) {
     taken(from)
-    const rows = Array.from({ length: chunk }, (_, n) => singer.record('visit_records', visitRow(from + n)))
-    yield Buffer.from(textOf([...rows, singer.state('visit_records', from + chunk)]))
+    const rows = Array.from({ length: chunk }, (_, n) => singerFormat.record('visit_records', visitRow(from + n)))
+    yield Buffer.from(formatLines([...rows, singerFormat.state('visit_records', from + chunk)]))
   }
 }
 
-const writing = (url: string, stdin: Io['stdin'], more: object) => {
+const writing = (url: string, stdin: CommandIo['stdin'], more: object) => {
   const credentials = { auth_type: 'access_token', access_token: 'a-token' }
-  const config = readDestinationConfig({ base_url: url, credentials, mapping, ...more })
+  const config = decodeDestinationConfig({ base_url: url, credentials, mapping, ...more })
   if (E.isLeft(config)) throw new Error(config.left.message)
   const out: string[] = []
-  const io = quietIo(stdin, async (text) => {
+  const io = createTestIo(stdin, async (text) => {
     out.push(String(text))
   })
-  return { done: runWrite(io, config.right.config, singerArrivals(parseJson), () => undefined), out }
+  return { done: runWrite(io, config.right.config, decodeSinger(parseExactJson), () => undefined), out }
 }
 
 describe('memory', () => {
@@ -49,19 +49,19 @@ describe('memory', () => {
     const stdin = visits(60_000, (before) => {
       if (before === 20_000 || before === 59_900) marks.set(before, alive())
     })
-    const { failures, tallies } = await writing('http://127.0.0.1:9', stdin, { dry_run: true }).done
-    expect([failures, tallies.get('visit_records')?.accepted]).toEqual([[], 60_000])
+    const { failures, countsByStream } = await writing('http://127.0.0.1:9', stdin, { dry_run: true }).done
+    expect([failures, countsByStream.get('visit_records')?.accepted]).toEqual([[], 60_000])
     expect((marks.get(59_900) ?? Number.NaN) - (marks.get(20_000) ?? 0)).toBeLessThan(1)
   })
 
   it('is kept from filling by a slow service: no more is read than the batches under way and the next', async () => {
     const held: Array<() => void> = []
     let slow = true
-    const service = await listen(({ body }, response) => {
+    const service = await startServer(({ body }, response) => {
       const ids = (JSON.parse(body) as ReadonlyArray<{ readonly visitRecordId: string }>).map(
         (one) => one.visitRecordId,
       )
-      const reply = () => answer(response, 200, { records: Object.fromEntries(ids.map((id) => [id, 'Success'])) })
+      const reply = () => sendJson(response, 200, { records: Object.fromEntries(ids.map((id) => [id, 'Success'])) })
       if (slow) held.push(reply)
       else reply()
     })
@@ -77,7 +77,7 @@ describe('memory', () => {
     expect(out).toEqual([])
     slow = false
     for (const reply of held) reply()
-    expect((await done).tallies.get('visit_records')?.accepted).toBe(5000)
+    expect((await done).countsByStream.get('visit_records')?.accepted).toBe(5000)
     expect(out).toHaveLength(50)
   })
 })

@@ -1,18 +1,18 @@
 import * as E from 'fp-ts/Either'
 import type { Api } from '../../connector/api/api'
-import { parseJson } from '../../connector/api/json-text'
-import { Stopped } from '../../connector/cdk/cli'
+import { parseExactJson } from '../../connector/api/json-text'
+import { CommandError } from '../../connector/cdk/cli'
 import type { Failure } from '../../connector/cdk/failure'
-import { wholeOf } from '../../connector/cdk/lines'
-import { airbyteArrivals } from '../../connector/cdk/write/airbyte'
-import { readConfigured } from '../../connector/cdk/write/airbyte-catalog'
-import { readDestinationConfig } from '../../connector/destination-config'
+import { joinText } from '../../connector/cdk/lines'
+import { decodeAirbyte } from '../../connector/cdk/write/airbyte'
+import { decodeDestinationCatalog } from '../../connector/cdk/write/airbyte-catalog'
+import { decodeDestinationConfig } from '../../connector/destination-config'
 import { runWrite } from '../../connector/run-write'
-import type { Operation } from '../../connector/sandbox/operations'
-import { hasty, type Strike, servedStruck } from '../source/struck'
-import { inputOf, quietIo } from '../support/io'
+import type { OperationName } from '../../connector/sandbox/operations'
+import { createFastClock, type ScheduledFault, serveWithFault } from '../source/struck'
+import { createTestIo, toInput } from '../support/io'
 
-export type Written = {
+export type FaultyWriteResult = {
   readonly failures: ReadonlyArray<Failure>
   /** What was said of each record that the service did not take. */
   readonly rejected: number
@@ -22,39 +22,39 @@ export type Written = {
   readonly faults: number
 }
 
-export type Writing = {
+export type FaultyWrite = {
   readonly api: Api
-  readonly operation: Operation
+  readonly operation: OperationName
   readonly catalog: unknown
   readonly config?: object
 }
 
 /** One run of `write` on the lines of `stdin`, against `api` served anew with a fault. */
-export const writeStruck = async (
-  { api, operation, catalog, config: more = {} }: Writing,
+export const writeWithFault = async (
+  { api, operation, catalog, config: more = {} }: FaultyWrite,
   stdin: string,
-  strike?: Omit<Strike, 'operation'>,
-): Promise<Written> => {
+  strike?: Omit<ScheduledFault, 'operation'>,
+): Promise<FaultyWriteResult> => {
   const now = Date.now()
-  const served = await servedStruck(api, strike && { ...strike, operation }, now)
-  const config = readDestinationConfig({ ...served.settings, batch_size: 10, ...more })
-  const configured = readConfigured(catalog)
+  const served = await serveWithFault(api, strike && { ...strike, operation }, now)
+  const config = decodeDestinationConfig({ ...served.settings, batch_size: 10, ...more })
+  const configured = decodeDestinationCatalog(catalog)
   if (E.isLeft(config)) throw new Error(config.left.message)
   if (E.isLeft(configured)) throw new Error(configured.left.message)
   const out: string[] = []
-  const io = quietIo(inputOf(stdin), async (text) => {
-    out.push(wholeOf(text))
+  const io = createTestIo(toInput(stdin), async (text) => {
+    out.push(joinText(text))
   })
   const { timeouts } = config.right.config
   try {
     const written = await runWrite(
       io,
       { ...config.right.config, timeouts: { ...timeouts, response_seconds: served.seconds } },
-      airbyteArrivals(configured.right, parseJson),
+      decodeAirbyte(configured.right, parseExactJson),
       () => undefined,
-      { clock: hasty(now) },
+      { clock: createFastClock(now) },
     ).catch((error: unknown) => {
-      if (error instanceof Stopped) return { failures: [error.failure], tallies: new Map() }
+      if (error instanceof CommandError) return { failures: [error.failure], countsByStream: new Map() }
       throw error
     })
     const states = out
@@ -65,7 +65,7 @@ export const writeStruck = async (
       .filter(({ type }) => type === 'STATE')
     return {
       failures: written.failures,
-      rejected: [...written.tallies.values()].reduce((sum, { rejected }) => sum + rejected, 0),
+      rejected: [...written.countsByStream.values()].reduce((sum, { rejected }) => sum + rejected, 0),
       reached: states.at(-1)?.state.stream.stream_state.at ?? 0,
       requests: served.requests(operation),
       faults: served.faults(),

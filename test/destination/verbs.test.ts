@@ -2,27 +2,36 @@ import { existsSync, readFileSync } from 'node:fs'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import type { Command } from '../../connector/cdk/cli'
-import { check } from '../../connector/commands/destination/check'
-import { discover } from '../../connector/commands/destination/discover'
-import { spec } from '../../connector/commands/destination/spec'
-import { write } from '../../connector/commands/destination/write'
-import { fail } from '../../connector/commands/source/fail'
-import { fail as targetFail } from '../../connector/commands/target/fail'
-import { target } from '../../connector/commands/target/target'
-import { readPlan } from '../../connector/sandbox/faults'
+import { destinationCheckCommand } from '../../connector/commands/destination/check'
+import { destinationDiscoverCommand } from '../../connector/commands/destination/discover'
+import { destinationSpecCommand } from '../../connector/commands/destination/spec'
+import { destinationWriteCommand } from '../../connector/commands/destination/write'
+import { reportAirbyteFailure } from '../../connector/commands/source/fail'
+import { reportTargetFailure as targetFail } from '../../connector/commands/target/fail'
+import { targetCommand } from '../../connector/commands/target/target'
+import { decodeFaultPlan } from '../../connector/sandbox/faults'
 import type { Sandbox, SandboxOptions } from '../../connector/sandbox/start'
-import { type Outcome, runVerb } from '../commands/run-verb'
+import { type Outcome, runCommand } from '../commands/run-verb'
 import { hasProtocol, protocolErrors } from '../interop/protocol'
-import { start as startSandbox } from '../sandbox/support'
-import { file, fresh, start } from '../support/command'
-import { airbyte, catalogOf, locationRow, mapping, singer, streamOf, textOf, visitRow } from './input'
+import { startSmallSandbox as startSandbox } from '../sandbox/support'
+import { freshPath, startProgram, writeTempFile } from '../support/command'
+import {
+  airbyteFormat,
+  configuredCatalogOf,
+  formatLines,
+  formatStream,
+  locationRow,
+  mapping,
+  singerFormat,
+  visitRow,
+} from './input'
 
 /** A verb of the destination, in this process. */
 const run = (verb: Command, args: ReadonlyArray<string>, stdin = ''): Promise<Outcome> =>
-  runVerb(verb, args, { stdin, fail })
+  runCommand(verb, args, { stdin, fail: reportAirbyteFailure })
 
 const faulty = (kind: string): SandboxOptions => {
-  const faults = readPlan([{ kind, operation: ['createVisitRecords', 'syncLocations'], retry_after: 0 }])
+  const faults = decodeFaultPlan([{ kind, operation: ['createVisitRecords', 'syncLocations'], retry_after: 0 }])
   return E.isRight(faults) ? { faults: faults.right } : {}
 }
 const config = ({ url, accessToken }: Pick<Sandbox, 'url' | 'accessToken'>, more: object = {}) => ({
@@ -43,7 +52,7 @@ const visits = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, n) => visitRow(from + n, { clinic: 'W1' }))
 
 const writing = (given: object, catalog: unknown, stdin: string, ...more: ReadonlyArray<string>): Promise<Outcome> =>
-  run(write, ['--config', file(given), '--catalog', file(catalog), ...more], stdin)
+  run(destinationWriteCommand, ['--config', writeTempFile(given), '--catalog', writeTempFile(catalog), ...more], stdin)
 
 /** A sandbox that has the location W1. */
 const withClinic = async (options: SandboxOptions = {}): Promise<Sandbox> => {
@@ -55,8 +64,11 @@ const withClinic = async (options: SandboxOptions = {}): Promise<Sandbox> => {
 describe('spec and discover', () => {
   it('print what the destination takes', async () => {
     const [specified, discovered] = await Promise.all([
-      run(spec, []),
-      run(discover, ['--config', file(config({ url: 'https://x.example', accessToken: 'a' }))]),
+      run(destinationSpecCommand, []),
+      run(destinationDiscoverCommand, [
+        '--config',
+        writeTempFile(config({ url: 'https://x.example', accessToken: 'a' })),
+      ]),
     ])
     const [{ spec: said }] = lines(specified)
     expect(said.connectionSpecification).toEqual(JSON.parse(readFileSync('spec/destination.json', 'utf8')))
@@ -88,7 +100,7 @@ describe('check', () => {
     ['a token without permission', { denied: ['syncLocations'] }, 'FAILED'],
   ])('of %s', async (_, options, status) => {
     const sandbox = await startSandbox(options)
-    const ran = await run(check, ['--config', file(config(sandbox))])
+    const ran = await run(destinationCheckCommand, ['--config', writeTempFile(config(sandbox))])
     const [{ connectionStatus }, ...more] = lines(ran)
     expect([connectionStatus.status, ran.status, more]).toEqual([status, 0, []])
     expect(connectionStatus.message).toContain(status === 'FAILED' ? 'token' : 'permission not denied')
@@ -98,7 +110,7 @@ describe('check', () => {
 
   it('asks only for what the config is about', async () => {
     const sandbox = await startSandbox({ denied: ['syncLocations'] })
-    const [said] = lines(await run(check, ['--config', file(config(sandbox, { mapping }))]))
+    const [said] = lines(await run(destinationCheckCommand, ['--config', writeTempFile(config(sandbox, { mapping }))]))
     expect(said.connectionStatus).toEqual({
       status: 'SUCCEEDED',
       message: 'visit_records: permission not denied.',
@@ -106,7 +118,10 @@ describe('check', () => {
   })
 
   it('is a trace where nobody answers', async () => {
-    const ran = await run(check, ['--config', file(config({ url: 'http://127.0.0.1:9', accessToken: 'a' }))])
+    const ran = await run(destinationCheckCommand, [
+      '--config',
+      writeTempFile(config({ url: 'http://127.0.0.1:9', accessToken: 'a' })),
+    ])
     expect(ran.status).toBe(1)
     expect(errors(ran)).toMatchObject([{ failure_type: 'transient_error' }])
   })
@@ -132,10 +147,10 @@ describe('write', () => {
       ],
     }
     const input = [
-      ...streamOf(airbyte, 'sites', 'code', sites(1, 4)),
-      ...streamOf(airbyte, 'visit_records', 'id', visits(0, 10)),
+      ...formatStream(airbyteFormat, 'sites', 'code', sites(1, 4)),
+      ...formatStream(airbyteFormat, 'visit_records', 'id', visits(0, 10)),
     ]
-    const ran = await writing(config(sandbox, { mapping }), catalog, `not a message\n${textOf(input)}`)
+    const ran = await writing(config(sandbox, { mapping }), catalog, `not a message\n${formatLines(input)}`)
     expect([ran.status, ran.stderr]).toEqual([0, ''])
     expect(states(ran).map(({ state }) => state.destinationStats)).toEqual([
       { recordCount: 3, rejectedRecordCount: 0 },
@@ -150,8 +165,8 @@ describe('write', () => {
 
   it('is incomplete without COMPLETE: what its states cover is kept, the status says so', async () => {
     const sandbox = await startSandbox()
-    const input = streamOf(airbyte, 'locations', 'code', sites(1, 4)).slice(0, -1)
-    const ran = await writing(config(sandbox), catalogOf({ locations: 'code' }), textOf(input))
+    const input = formatStream(airbyteFormat, 'locations', 'code', sites(1, 4)).slice(0, -1)
+    const ran = await writing(config(sandbox), configuredCatalogOf({ locations: 'code' }), formatLines(input))
     expect([ran.status, states(ran).length]).toEqual([1, 1])
     expect(errors(ran)).toMatchObject([
       { failure_type: 'transient_error', message: expect.stringContaining('locations') },
@@ -160,13 +175,13 @@ describe('write', () => {
 
   it('does not end green where a mapping makes every record wrong', async () => {
     const sandbox = await startSandbox()
-    const deadLetters = fresh('jsonl')
+    const deadLetters = freshPath('jsonl')
     const wrong = { visit_records: { ...mapping.visit_records, email: 'given_name', visitTime: 'family_name' } }
     const given = config(sandbox, { mapping: wrong, dead_letter_path: deadLetters })
     const ran = await writing(
       given,
-      catalogOf({ visit_records: 'id' }),
-      textOf(streamOf(airbyte, 'visit_records', 'id', visits(0, 40))),
+      configuredCatalogOf({ visit_records: 'id' }),
+      formatLines(formatStream(airbyteFormat, 'visit_records', 'id', visits(0, 40))),
     )
     expect([ran.status, states(ran)]).toEqual([1, []])
     expect(errors(ran)).toMatchObject([
@@ -181,8 +196,8 @@ describe('write', () => {
     const given = config(sandbox, { mapping })
     const first = await writing(
       given,
-      catalogOf({ visit_records: 'id' }),
-      textOf(streamOf(airbyte, 'visit_records', 'id', rows)),
+      configuredCatalogOf({ visit_records: 'id' }),
+      formatLines(formatStream(airbyteFormat, 'visit_records', 'id', rows)),
     )
     expect([first.status, states(first)]).toEqual([1, []])
     expect(errors(first)).toMatchObject([
@@ -195,12 +210,12 @@ describe('write', () => {
     const sandbox = await withClinic()
     const old = new Date(Date.now() - 31 * 86_400_000).toISOString()
     const rows = [...visits(0, 5), visitRow(5, { clinic: 'W1', at: old })]
-    const deadLetters = fresh('jsonl')
+    const deadLetters = freshPath('jsonl')
     const given = config(sandbox, { mapping, dead_letter_path: deadLetters })
     const ran = await writing(
       given,
-      catalogOf({ visit_records: 'id' }),
-      textOf(streamOf(airbyte, 'visit_records', 'id', rows)),
+      configuredCatalogOf({ visit_records: 'id' }),
+      formatLines(formatStream(airbyteFormat, 'visit_records', 'id', rows)),
     )
     expect([ran.status, (await sandbox.truth()).visits.length]).toEqual([0, 5])
     expect(readFileSync(deadLetters, 'utf8')).toContain('max_visit_age_days')
@@ -208,7 +223,7 @@ describe('write', () => {
 
   it('refuses what an object does not offer, before anything is sent', async () => {
     const sandbox = await startSandbox()
-    const catalog = catalogOf({ visit_records: 'id' }, { destination_sync_mode: 'soft_delete' })
+    const catalog = configuredCatalogOf({ visit_records: 'id' }, { destination_sync_mode: 'soft_delete' })
     const ran = await writing(config(sandbox), catalog, '')
     expect(errors(ran)).toMatchObject([
       { failure_type: 'config_error', message: expect.stringContaining('soft_delete') },
@@ -219,21 +234,25 @@ describe('write', () => {
     const sandbox = await startSandbox({ locations: 1 })
     await writing(
       config(sandbox),
-      catalogOf({ locations: 'code' }),
-      textOf(streamOf(airbyte, 'locations', 'code', sites(1, 4))),
+      configuredCatalogOf({ locations: 'code' }),
+      formatLines(formatStream(airbyteFormat, 'locations', 'code', sites(1, 4))),
     )
-    const gone = catalogOf({ locations: 'code' }, { destination_sync_mode: 'soft_delete' })
-    const ran = await writing(config(sandbox), gone, textOf(streamOf(airbyte, 'locations', 'code', sites(2, 3))))
+    const gone = configuredCatalogOf({ locations: 'code' }, { destination_sync_mode: 'soft_delete' })
+    const ran = await writing(
+      config(sandbox),
+      gone,
+      formatLines(formatStream(airbyteFormat, 'locations', 'code', sites(2, 3))),
+    )
     expect(ran.status).toBe(0)
     expect((await sandbox.truth()).locations.flatMap(({ code, active }) => (active ? [] : [code]))).toEqual(['W2'])
   })
 
   it('follows a master list by its ledger, shows the plan first, and refuses a list that was cut off', async () => {
     const sandbox = await startSandbox({ locations: 1 })
-    const ledger = fresh('ledger')
+    const ledger = freshPath('ledger')
     const given = config(sandbox, { reconcile: { ledger_path: ledger } })
-    const list = (to: number) => textOf(streamOf(airbyte, 'locations', 'code', sites(1, to)))
-    const catalog = catalogOf({ locations: 'code' })
+    const list = (to: number) => formatLines(formatStream(airbyteFormat, 'locations', 'code', sites(1, to)))
+    const catalog = configuredCatalogOf({ locations: 'code' })
     const inactive = async () => (await sandbox.truth()).locations.flatMap(({ code, active }) => (active ? [] : [code]))
     expect((await writing(given, catalog, list(21))).status).toBe(0)
 
@@ -258,8 +277,10 @@ describe('write', () => {
     const sandbox = await startSandbox()
     const row =
       '{"type":"RECORD","record":{"stream":"locations","data":{"code":"W1","additionalAttributes":{"n":9007199254740993}},"emitted_at":1}}'
-    const end = textOf(airbyte.close('locations'))
-    expect((await writing(config(sandbox), catalogOf({ locations: 'code' }), `${row}\n${end}`)).status).toBe(0)
+    const end = formatLines(airbyteFormat.close('locations'))
+    expect((await writing(config(sandbox), configuredCatalogOf({ locations: 'code' }), `${row}\n${end}`)).status).toBe(
+      0,
+    )
     const entry = sandbox.log().find(({ operation }) => operation === 'syncLocations')
     expect((entry as { readonly request?: unknown } | undefined)?.request).toEqual([
       { code: 'W1', active: true, additionalAttributes: { n: 9007199254740993n } },
@@ -267,12 +288,12 @@ describe('write', () => {
   })
 
   it('ends on SIGTERM with states that hold', async () => {
-    const sandbox = await withClinic({ latency: { least: 60, most: 60 } })
-    const stdin = textOf(streamOf(airbyte, 'visit_records', 'id', visits(0, 5000), { every: 100 }))
-    const given = file(config(sandbox, { mapping }))
-    const running = start(
+    const sandbox = await withClinic({ latency: { minMs: 60, maxMs: 60 } })
+    const stdin = formatLines(formatStream(airbyteFormat, 'visit_records', 'id', visits(0, 5000), { every: 100 }))
+    const given = writeTempFile(config(sandbox, { mapping }))
+    const running = startProgram(
       'destination-feedback',
-      ['write', '--config', given, '--catalog', file(catalogOf({ visit_records: 'id' }))],
+      ['write', '--config', given, '--catalog', writeTempFile(configuredCatalogOf({ visit_records: 'id' }))],
       { stdin },
     )
     running.onOutput(() => running.kill('SIGTERM'))
@@ -287,27 +308,27 @@ describe('write', () => {
 
 describe('target-feedback', () => {
   it('tells all of a long plan before it ends, and leaves no ledger where nothing was sent', async () => {
-    const ledger = fresh('ledger')
-    const given = file(
+    const ledger = freshPath('ledger')
+    const given = writeTempFile(
       config({ url: 'http://127.0.0.1:9', accessToken: 'a-token' }, { reconcile: { ledger_path: ledger } }),
     )
-    const stdin = textOf(streamOf(singer, 'locations', 'code', sites(0, 3000)))
-    const ran = await start('target-feedback', ['--config', given, '--dry-run'], { stdin }).ended
+    const stdin = formatLines(formatStream(singerFormat, 'locations', 'code', sites(0, 3000)))
+    const ran = await startProgram('target-feedback', ['--config', given, '--dry-run'], { stdin }).ended
     expect([ran.status, ran.stdout, existsSync(ledger)]).toEqual([0, '', false])
     expect(ran.stderr.match(/INFO locations: create W\d+$/gm)).toHaveLength(3000)
     expect(ran.stderr).toMatch(/INFO locations: 3000 received, 3000 would be sent, 0 rejected\.\n$/)
   })
 
   const targeting = (args: ReadonlyArray<string>, stdin = '', env = {}): Promise<Outcome> =>
-    runVerb(target, args, { stdin, env, fail: targetFail })
+    runCommand(targetCommand, args, { stdin, env, fail: targetFail })
 
   it('writes Singer messages and prints the value of each state, nothing else', async () => {
     const sandbox = await startSandbox()
-    const stdin = textOf([
-      ...streamOf(singer, 'locations', 'code', sites(1, 3)),
-      ...streamOf(singer, 'visit_records', 'id', visits(0, 10)),
+    const stdin = formatLines([
+      ...formatStream(singerFormat, 'locations', 'code', sites(1, 3)),
+      ...formatStream(singerFormat, 'visit_records', 'id', visits(0, 10)),
     ])
-    const ran = await targeting(['--config', file(config(sandbox, { mapping }))], stdin)
+    const ran = await targeting(['--config', writeTempFile(config(sandbox, { mapping }))], stdin)
     expect(ran.status).toBe(0)
     expect(lines(ran)).toEqual([{ bookmarks: { locations: { at: 2 } } }, { bookmarks: { visit_records: { at: 10 } } }])
     expect(ran.stderr).toContain('INFO visit_records: 10 received, 10 accepted, 0 rejected.')
@@ -321,13 +342,17 @@ describe('target-feedback', () => {
       TARGET_FEEDBACK_CREDENTIALS_AUTH_TYPE: 'access_token',
       TARGET_FEEDBACK_CREDENTIALS_ACCESS_TOKEN: accessToken,
     }
-    const ran = await targeting(['--config', 'ENV'], textOf(streamOf(singer, 'locations', 'code', sites(1, 3))), env)
+    const ran = await targeting(
+      ['--config', 'ENV'],
+      formatLines(formatStream(singerFormat, 'locations', 'code', sites(1, 3))),
+      env,
+    )
     expect([ran.status, ran.stdout]).toEqual([0, '{"bookmarks":{"locations":{"at":2}}}\n'])
   })
 
   it('fails plainly on what is no Singer message', async () => {
     const sandbox = await startSandbox()
-    const ran = await targeting(['--config', file(config(sandbox))], 'Traceback (most recent call last)\n')
+    const ran = await targeting(['--config', writeTempFile(config(sandbox))], 'Traceback (most recent call last)\n')
     expect([ran.status, ran.stdout]).toEqual([1, ''])
     expect(ran.stderr).toMatch(/^ERROR Line 1 /)
   })

@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Sandbox } from '../../connector/sandbox/start'
 
-export const docs = join(__dirname, '..', '..', 'docs')
+export const docsFolder = join(__dirname, '..', '..', 'docs')
 
 /** The code blocks of a page that are in a language, in their order, without the indentation of the list they stand in. */
-export const blocks = (page: string, language: string): ReadonlyArray<string> =>
-  [...readFileSync(join(docs, page), 'utf8').matchAll(/^( *)```(\w+)\n([\s\S]*?)^\1```$/gm)].flatMap(
+export const codeBlocks = (page: string, language: string): ReadonlyArray<string> =>
+  [...readFileSync(join(docsFolder, page), 'utf8').matchAll(/^( *)```(\w+)\n([\s\S]*?)^\1```$/gm)].flatMap(
     ([, indent = '', given, text = '']) => (given === language ? [text.replaceAll(`\n${indent}`, '\n').trim()] : []),
   )
 
 /** What a reader puts in: here a sandbox in place of the service. */
-export const filledIn = (text: string, { url, tokenUrl, accessToken, applicationId, applicationSecret }: Sandbox) =>
+export const fillIn = (text: string, { url, tokenUrl, accessToken, applicationId, applicationSecret }: Sandbox) =>
   text
     .replaceAll('https://feedback.example.com/oauth/token', tokenUrl)
     .replaceAll('https://feedback.example.com', url)

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import type { JsonSchema } from '../../connector/cdk/schema'
-import { alternativesOf, propertiesOf } from '../interop/schema-walk'
+import { schemaAlternatives, schemaProperties } from '../interop/schema-walk'
 
 const kinds: Readonly<Record<string, string>> = {
   integer: 'integer',
@@ -23,13 +23,13 @@ const kindOf = (schema: JsonSchema): object => {
 
 /** A key that is a constant of each alternative is the choice among them. */
 const discriminators = (schema: JsonSchema): ReadonlyArray<string> =>
-  Object.entries(propertiesOf(alternativesOf(schema)[0] ?? {})).flatMap(([key, inner]) =>
+  Object.entries(schemaProperties(schemaAlternatives(schema)[0] ?? {})).flatMap(([key, inner]) =>
     'const' in inner ? [key] : [],
   )
 
 const settings = (schema: JsonSchema, path: string): ReadonlyArray<object> => [
   ...discriminators(schema).map((key) => {
-    const values = alternativesOf(schema).map((one) => propertiesOf(one)[key]?.const)
+    const values = schemaAlternatives(schema).map((one) => schemaProperties(one)[key]?.const)
     return {
       name: `${path}${key}`,
       label: schema.title,
@@ -38,8 +38,8 @@ const settings = (schema: JsonSchema, path: string): ReadonlyArray<object> => [
       value: values[0],
     }
   }),
-  ...[schema, ...alternativesOf(schema)].flatMap((one) =>
-    Object.entries(propertiesOf(one)).flatMap(([key, inner]): ReadonlyArray<object> => {
+  ...[schema, ...schemaAlternatives(schema)].flatMap((one) =>
+    Object.entries(schemaProperties(one)).flatMap(([key, inner]): ReadonlyArray<object> => {
       if ('const' in inner) return []
       if (inner.type === 'object') return settings(inner, `${path}${key}.`)
       const { title, description, default: value } = inner
@@ -58,7 +58,7 @@ const settings = (schema: JsonSchema, path: string): ReadonlyArray<object> => [
 ]
 
 /** What `tap-feedback --about` tells. */
-export type About = {
+export type TapDescription = {
   readonly name: string
   readonly description: string
   readonly capabilities: ReadonlyArray<string>
@@ -66,8 +66,8 @@ export type About = {
 }
 
 /** The tap in the form of Meltano's hub, which docs/meltano-hub.yml shows. */
-export const hubDefinition = ({ name, description, capabilities, settings: spec }: About): string => {
-  const [credentials = {}] = Object.entries(propertiesOf(spec)).flatMap(([key, inner]) =>
+export const hubDefinition = ({ name, description, capabilities, settings: spec }: TapDescription): string => {
+  const [credentials = {}] = Object.entries(schemaProperties(spec)).flatMap(([key, inner]) =>
     key === 'credentials' ? [inner] : [],
   )
   const required = (spec.required as ReadonlyArray<string>).filter((key) => key !== 'credentials')
@@ -82,7 +82,7 @@ export const hubDefinition = ({ name, description, capabilities, settings: spec 
       capabilities,
       keywords: ['api', 'nodejs'],
       maintenance_status: 'active',
-      settings_group_validation: alternativesOf(credentials).map((one) => [
+      settings_group_validation: schemaAlternatives(credentials).map((one) => [
         ...required,
         ...(one.required as ReadonlyArray<string>).map((key) => `credentials.${key}`),
       ]),

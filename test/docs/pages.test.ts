@@ -4,24 +4,24 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { comparisons } from '../../connector/snapshot/compare'
+import { serviceChecks } from '../../connector/snapshot/compare'
 import type { Snapshot } from '../../connector/snapshot/snapshot'
-import { checksOf } from '../../connector/snapshot/verify'
+import { listChecks } from '../../connector/snapshot/verify'
 import { streams } from '../../connector/streams'
-import { reviews } from '../../connector/streams/reviews'
+import { reviewsStream } from '../../connector/streams/reviews'
 import manifest from '../../package.json'
 import spec from '../../spec/source.json'
-import { build, type Folder, folder, run } from '../interop/built'
-import { walk } from '../interop/schema-walk'
-import { open, save, whole } from '../snapshot/made-up-run'
-import { blocks, docs, filledIn } from './blocks'
+import { buildFolder, createJsonFolder, type JsonFolder, runProgram } from '../interop/built'
+import { walkSchema } from '../interop/schema-walk'
+import { openMemorySnapshot, streamMessages, writeMessages } from '../snapshot/made-up-run'
+import { codeBlocks, docsFolder, fillIn } from './blocks'
 import { hubDefinition } from './hub'
 
 let sandbox: Sandbox
-let files: Folder
+let files: JsonFolder
 beforeAll(async () => {
   sandbox = await startSandbox({ reviews: 120 })
-  files = folder()
+  files = createJsonFolder()
 })
 afterAll(async () => {
   await sandbox.close()
@@ -33,14 +33,14 @@ const installed = join(__dirname, '..', '..', 'node_modules', '.bin')
 /** Runs the shell commands of a page one after the other, stand-ins in place of docker and kubectl; stops at the first that fails. */
 const runPage = (page: string): Promise<{ readonly status: number | null; readonly output: string }> =>
   new Promise((resolve) => {
-    const script = ['set -euo pipefail', ...blocks(page, 'sh').map((text) => filledIn(text, sandbox))].join('\n')
+    const script = ['set -euo pipefail', ...codeBlocks(page, 'sh').map((text) => fillIn(text, sandbox))].join('\n')
     const child = spawn('bash', ['-c', script], {
       cwd: files.path,
       env: {
         ...process.env,
         PATH: [join(__dirname, 'bin'), installed, process.env.PATH].join(':'),
         STANDIN_HOME: join(files.path, 'stand-in'),
-        STANDIN_BUILD: build,
+        STANDIN_BUILD: buildFolder,
       },
     })
     let output = ''
@@ -52,7 +52,7 @@ const runPage = (page: string): Promise<{ readonly status: number | null; readon
   })
 
 const read = (name: string) => readFileSync(join(files.path, name), 'utf8')
-const text = (name: string) => readFileSync(join(docs, name), 'utf8')
+const text = (name: string) => readFileSync(join(docsFolder, name), 'utf8')
 
 describe('the commands of', { timeout: 180_000 }, () => {
   it('docker.md', async () => {
@@ -118,14 +118,14 @@ describe('airbyte.md', () => {
 describe('snapshot.md', () => {
   let snapshot: Snapshot
   beforeAll(async () => {
-    snapshot = await open()
-    const { name, schema, primaryKey, cursor } = reviews
-    await save(snapshot, whole({ name, schema, primaryKey, cursor, syncMode: 'incremental' }))
+    snapshot = await openMemorySnapshot()
+    const { name, schema, primaryKey, cursor } = reviewsStream
+    await writeMessages(snapshot, streamMessages({ name, schema, primaryKey, cursor, syncMode: 'incremental' }))
   })
   afterAll(() => snapshot.db.close())
 
   it('tells of every check', async () => {
-    const names = [...(await checksOf(snapshot)), ...comparisons].map(({ name }) => name)
+    const names = [...(await listChecks(snapshot)), ...serviceChecks].map(({ name }) => name)
     const rows = [...text('snapshot.md').matchAll(/^\| ([^|`]+) \| /gm)].map(([, cell]) => cell)
     expect(names.filter((name) => !rows.includes(name))).toEqual([])
   })
@@ -162,7 +162,7 @@ describe('the versions and settings in', () => {
     expect(text('pyairbyte.md')).toContain(required('airbyte')[0])
   })
 
-  const leaves = walk(spec).flatMap(({ path, schema }) =>
+  const leaves = walkSchema(spec).flatMap(({ path, schema }) =>
     schema.type === 'object'
       ? []
       : [
@@ -182,7 +182,7 @@ describe('the versions and settings in', () => {
   })
 
   it('meltano-hub.yml are all settings of the source', async () => {
-    const { stdout } = await run('tap-feedback', ['--about', '--format', 'json'])
+    const { stdout } = await runProgram('tap-feedback', ['--about', '--format', 'json'])
     await expect(hubDefinition(JSON.parse(stdout))).toMatchFileSnapshot('../../docs/meltano-hub.yml')
   })
 })

@@ -8,7 +8,7 @@ const files = [
   ...readdirSync(join(root, 'test'), { recursive: true }).map((path) => `test/${path}`.replaceAll('\\', '/')),
 ]
 /** The files that a path means, in which * stands for what it likes. */
-const meant = (path: string): ReadonlyArray<string> => {
+const matchFiles = (path: string): ReadonlyArray<string> => {
   const pattern = path.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '[^/]*')
   return files.filter((file) => new RegExp(`^${pattern}$`).test(file))
 }
@@ -16,21 +16,21 @@ const meant = (path: string): ReadonlyArray<string> => {
 const page = readFileSync(join(root, 'docs/reliability.md'), 'utf8')
 
 /** Lines of the tables that promise something: what, and by which test it is held. */
-const promises = page
+const promiseRows = page
   .split('\n')
   .filter((line) => /^\| [^-]/.test(line))
   .map((line) => line.split(' | '))
   .filter(([first = '', ...more]) => more.length === 1 && !/^\| promise$/.test(first))
-const named = [...page.matchAll(/`((?:test|bench)\/[^`\s]+|\.ci\/run)/g)].map(([, path = '']) => path)
+const namedPaths = [...page.matchAll(/`((?:test|bench)\/[^`\s]+|\.ci\/run)/g)].map(([, path = '']) => path)
 
 describe('what docs/reliability.md promises', () => {
   it('is held by something each', () => {
-    expect(promises.length).toBeGreaterThan(20)
-    for (const [promise, held = ''] of promises) expect(held, promise).toMatch(/`(test\/|npm run bench)/)
+    expect(promiseRows.length).toBeGreaterThan(20)
+    for (const [promise, held = ''] of promiseRows) expect(held, promise).toMatch(/`(test\/|npm run bench)/)
   })
 
-  it.each([...new Set(named)])('%s is there, and tests', (path) => {
-    const found = meant(path)
+  it.each([...new Set(namedPaths)])('%s is there, and tests', (path) => {
+    const found = matchFiles(path)
     expect(found).not.toEqual([])
     for (const one of found) {
       const file = join(root, one)
@@ -42,5 +42,5 @@ describe('what docs/reliability.md promises', () => {
 
 it('each long form is part of what CI runs', () => {
   const ci = readFileSync(join(root, '.ci/run'), 'utf8')
-  for (const path of meant('test/*/run')) expect(ci).toContain(path)
+  for (const path of matchFiles('test/*/run')) expect(ci).toContain(path)
 })

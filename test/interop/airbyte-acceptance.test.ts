@@ -5,18 +5,18 @@ import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonSchema } from '../../connector/cdk/schema'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { configFor, executable, type Folder, folder, type Ran, run } from './built'
+import { createJsonFolder, type JsonFolder, type ProgramResult, programPath, runProgram, sandboxConfig } from './built'
 import {
   type AirbyteLine,
   type AirbyteStream,
   airbyteLines,
   airbyteRecords,
   airbyteState,
-  configured,
+  configureStreams,
   recordTexts,
 } from './lines'
 import { hasProtocol, protocolErrors } from './protocol'
-import { alternativesOf, keywords, propertiesOf, typesOf, walk } from './schema-walk'
+import { schemaAlternatives, schemaKeywords, schemaProperties, schemaTypes, walkSchema } from './schema-walk'
 
 // The assertions of Airbyte's connector acceptance test under their own names, over the built source: its own runner
 // needs a Docker engine.
@@ -26,55 +26,55 @@ const ajv = addFormats(new Ajv({ strict: false, allErrors: true }))
 const secret = 'a-secret-that-must-never-be-seen'
 
 let sandbox: Sandbox
-let files: Folder
+let files: JsonFolder
 const printed: string[] = []
 const heard: string[] = []
 
-const source = async (...args: ReadonlyArray<string>): Promise<Ran> => {
-  const ran = await run('source-feedback', args)
+const source = async (...args: ReadonlyArray<string>): Promise<ProgramResult> => {
+  const ran = await runProgram('source-feedback', args)
   printed.push(ran.stdout)
   heard.push(ran.stderr)
   return ran
 }
-const lines = (ran: Ran, type: string): ReadonlyArray<AirbyteLine> =>
+const lines = (ran: ProgramResult, type: string): ReadonlyArray<AirbyteLine> =>
   airbyteLines(ran.stdout).filter((line) => line.type === type)
 const only = <A>(values: ReadonlyArray<A>): A => {
   expect(values).toHaveLength(1)
   return values[0] as A
 }
-const read = (catalog: object, state?: unknown): Promise<Ran> =>
+const read = (catalog: object, state?: unknown): Promise<ProgramResult> =>
   source(
     'read',
-    ...['--config', files.put('config.json', configFor(sandbox)), '--catalog', files.put('catalog.json', catalog)],
+    ...['--config', files.put('config.json', sandboxConfig(sandbox)), '--catalog', files.put('catalog.json', catalog)],
     ...(state === undefined ? [] : ['--state', files.put('state.json', state)]),
   )
 
 let specification: JsonSchema
 let documentationUrl: string
 let streams: ReadonlyArray<AirbyteStream>
-let full: Ran
+let full: ProgramResult
 
 beforeAll(async () => {
   sandbox = await startSandbox({ reviews: 400 })
-  files = folder()
+  files = createJsonFolder()
   const spec = only(airbyteLines((await source('spec')).stdout)).spec
   specification = spec?.connectionSpecification ?? {}
   documentationUrl = spec?.documentationUrl ?? ''
-  const config = files.put('config.json', configFor(sandbox))
+  const config = files.put('config.json', sandboxConfig(sandbox))
   streams = only(airbyteLines((await source('discover', '--config', config)).stdout)).catalog?.streams ?? []
-  full = await read(configured(streams, 'full_refresh'))
+  full = await read(configureStreams(streams, 'full_refresh'))
 })
 afterAll(async () => {
   await sandbox.close()
   files.remove()
 })
 
-const placed = () => walk(specification)
+const placed = () => walkSchema(specification)
 const paths = (wrong: ReadonlyArray<{ readonly path: string }>) => wrong.map(({ path }) => path)
 
 describe('TestSpec', () => {
   it('test_config_match_spec', () => {
-    expect(ajv.validate(specification, configFor(sandbox))).toBe(true)
+    expect(ajv.validate(specification, sandboxConfig(sandbox))).toBe(true)
     expect(ajv.validate(specification, {})).toBe(false)
   })
 
@@ -90,19 +90,19 @@ describe('TestSpec', () => {
 
   it('test_forbidden_complex_types', () => {
     const forbidden = ['anyOf', 'allOf', 'not', 'if', 'then', 'else', 'patternProperties', 'dependencies', '$ref']
-    expect(keywords(specification).filter((keyword) => forbidden.includes(keyword))).toEqual([])
+    expect(schemaKeywords(specification).filter((keyword) => forbidden.includes(keyword))).toEqual([])
   })
 
   it('test_oneof_usage', () => {
-    const choices = placed().filter(({ schema }) => alternativesOf(schema).length > 0)
+    const choices = placed().filter(({ schema }) => schemaAlternatives(schema).length > 0)
     expect(choices.length).toBeGreaterThan(0)
     for (const { schema } of choices) {
       expect(schema.type).toBe('object')
-      const all = alternativesOf(schema)
-      const shared = Object.keys(propertiesOf(all[0] ?? {})).filter((key) =>
-        all.every((one) => propertiesOf(one)[key]?.const !== undefined),
+      const all = schemaAlternatives(schema)
+      const shared = Object.keys(schemaProperties(all[0] ?? {})).filter((key) =>
+        all.every((one) => schemaProperties(one)[key]?.const !== undefined),
       )
-      const constants = all.map((one) => propertiesOf(one)[only(shared)]?.const)
+      const constants = all.map((one) => schemaProperties(one)[only(shared)]?.const)
       expect(new Set(constants).size).toBe(all.length)
     }
   })
@@ -122,7 +122,7 @@ describe('TestSpec', () => {
   it('test_object_not_empty', () => {
     const objects = placed().filter(({ schema }) => schema.type === 'object')
     const empty = objects.filter(
-      ({ schema }) => Object.keys(propertiesOf(schema)).length + alternativesOf(schema).length === 0,
+      ({ schema }) => Object.keys(schemaProperties(schema)).length + schemaAlternatives(schema).length === 0,
     )
     expect(paths(empty)).toEqual([])
   })
@@ -133,7 +133,7 @@ describe('TestSpec', () => {
   })
 
   it('test_required', () => {
-    const properties = Object.keys(propertiesOf(specification))
+    const properties = Object.keys(schemaProperties(specification))
     expect((specification.required as string[]).filter((key) => !properties.includes(key))).toEqual([])
   })
 
@@ -164,10 +164,10 @@ describe('TestSpec', () => {
   it('test_duplicate_order', () => {
     const groups = [specification, ...placed().map(({ schema }) => schema)].flatMap((schema) => [
       schema,
-      ...alternativesOf(schema),
+      ...schemaAlternatives(schema),
     ])
     for (const group of groups) {
-      const orders = Object.values(propertiesOf(group)).map(({ order }) => order)
+      const orders = Object.values(schemaProperties(group)).map(({ order }) => order)
       expect(new Set(orders).size).toBe(orders.length)
     }
   })
@@ -184,13 +184,13 @@ describe('TestSpec', () => {
 
 describe('TestConnection', () => {
   it('test_check succeeds', async () => {
-    const ran = await source('check', '--config', files.put('config.json', configFor(sandbox)))
+    const ran = await source('check', '--config', files.put('config.json', sandboxConfig(sandbox)))
     expect(only(lines(ran, 'CONNECTION_STATUS')).connectionStatus?.status).toBe('SUCCEEDED')
     expect(ran.status).toBe(0)
   })
 
   it('test_check fails, and says why without a secret', async () => {
-    const wrong = { ...configFor(sandbox), credentials: { auth_type: 'access_token', access_token: secret } }
+    const wrong = { ...sandboxConfig(sandbox), credentials: { auth_type: 'access_token', access_token: secret } }
     const ran = await source('check', '--config', files.put('wrong.json', wrong))
     const { connectionStatus } = only(lines(ran, 'CONNECTION_STATUS'))
     expect([connectionStatus?.status, ran.status]).toEqual(['FAILED', 0])
@@ -218,14 +218,14 @@ describe('TestDiscovery', () => {
   it('test_defined_cursors_exist_in_schema', () => {
     for (const { name, json_schema, default_cursor_field = [] } of streams) {
       for (const field of default_cursor_field)
-        expect([name, propertiesOf(json_schema)[field]?.type]).not.toContain(undefined)
+        expect([name, schemaProperties(json_schema)[field]?.type]).not.toContain(undefined)
     }
   })
 
   it('test_defined_refs_and_keywords: none that destinations do not understand', () => {
     for (const { json_schema } of streams)
       expect(
-        keywords(json_schema).filter((keyword) => ['$ref', 'allOf', 'anyOf', 'oneOf', 'not'].includes(keyword)),
+        schemaKeywords(json_schema).filter((keyword) => ['$ref', 'allOf', 'anyOf', 'oneOf', 'not'].includes(keyword)),
       ).toEqual([])
   })
 
@@ -233,7 +233,7 @@ describe('TestDiscovery', () => {
     for (const { name, json_schema, source_defined_primary_key = [] } of streams) {
       expect([name, source_defined_primary_key.length]).not.toContain(0)
       for (const [key = ''] of source_defined_primary_key) {
-        const types = typesOf(propertiesOf(json_schema)[key] ?? {})
+        const types = schemaTypes(schemaProperties(json_schema)[key] ?? {})
         expect(types.length).toBeGreaterThan(0)
         expect(types.filter((type) => type === 'object' || type === 'array' || type === 'null')).toEqual([])
       }
@@ -246,14 +246,14 @@ describe('TestDiscovery', () => {
 
   it('test_additional_properties_is_true', () => {
     for (const { json_schema } of streams)
-      expect(paths(walk(json_schema).filter(({ schema }) => schema.additionalProperties === false))).toEqual([])
+      expect(paths(walkSchema(json_schema).filter(({ schema }) => schema.additionalProperties === false))).toEqual([])
   })
 
   it('test_catalog_has_supported_data_types', () => {
     const known = ['null', 'string', 'integer', 'number', 'boolean', 'object', 'array']
     for (const { json_schema } of streams)
-      for (const { path, schema } of walk(json_schema)) {
-        const types = typesOf(schema)
+      for (const { path, schema } of walkSchema(json_schema)) {
+        const types = schemaTypes(schema)
         expect([path, types.length > 0 && types.every((type) => known.includes(String(type)))]).toEqual([path, true])
         if ('format' in schema || 'airbyte_type' in schema)
           expect([path, schema.format, schema.airbyte_type]).toEqual([path, 'date-time', 'timestamp_with_timezone'])
@@ -268,7 +268,7 @@ const closed = (schema: JsonSchema): JsonSchema => ({
     ? {}
     : {
         properties: Object.fromEntries(
-          Object.entries(propertiesOf(schema)).map(([key, inner]) => [key, closed(inner)]),
+          Object.entries(schemaProperties(schema)).map(([key, inner]) => [key, closed(inner)]),
         ),
         additionalProperties: false,
       }),
@@ -298,7 +298,7 @@ describe('TestBasicRead', () => {
           : []
     for (const { name, json_schema } of streams) {
       const present = new Set(airbyteRecords(full.stdout, name).flatMap((record) => seen(record)))
-      const missing = paths(walk(json_schema)).filter((path) => !present.has(path) && !neverServed.test(path))
+      const missing = paths(walkSchema(json_schema)).filter((path) => !present.has(path) && !neverServed.test(path))
       expect([name, missing]).toEqual([name, []])
     }
   })
@@ -346,8 +346,8 @@ describe('TestBasicRead', () => {
 
 describe('TestFullRefresh', () => {
   it('test_sequential_reads: the same records again, and again from its own state', async () => {
-    const again = await read(configured(streams, 'full_refresh'))
-    const resumed = await read(configured(streams, 'full_refresh'), airbyteState(again.stdout))
+    const again = await read(configureStreams(streams, 'full_refresh'))
+    const resumed = await read(configureStreams(streams, 'full_refresh'), airbyteState(again.stdout))
     for (const { name } of streams) {
       const records = airbyteRecords(full.stdout, name)
       expect(airbyteRecords(again.stdout, name)).toEqual(records)
@@ -361,8 +361,8 @@ const isIncremental = (name: string | undefined): boolean =>
 
 describe('TestIncremental', () => {
   it('test_two_sequential_reads: nothing new where nothing changed', async () => {
-    const first = await read(configured(streams, 'incremental'))
-    const second = await read(configured(streams, 'incremental'), airbyteState(first.stdout))
+    const first = await read(configureStreams(streams, 'incremental'))
+    const second = await read(configureStreams(streams, 'incremental'), airbyteState(first.stdout))
     expect(second.status).toBe(0)
     expect(lines(second, 'RECORD').filter(({ record }) => isIncremental(record?.stream))).toEqual([])
     expect(
@@ -374,9 +374,9 @@ describe('TestIncremental', () => {
 
   it('test_read_sequential_slices: from each state on, all that lies after it and nothing before', async () => {
     const large = await startSandbox({ reviews: 11_000 })
-    const config = files.put('large.json', configFor(large))
+    const config = files.put('large.json', sandboxConfig(large))
     const reviews = streams.filter(({ name }) => name === 'reviews')
-    const catalog = files.put('reviews.json', configured(reviews, 'incremental'))
+    const catalog = files.put('reviews.json', configureStreams(reviews, 'incremental'))
     const from = (...more: ReadonlyArray<string>) => source('read', '--config', config, '--catalog', catalog, ...more)
     const first = (await from()).stdout
     const states = first.split('\n').filter((line) => line.startsWith('{"type":"STATE"'))
@@ -391,7 +391,7 @@ describe('TestIncremental', () => {
   it('test_state_with_abnormally_large_values: no records, no failure', async () => {
     const future = JSON.parse(readFileSync(join(root, 'test', 'acceptance', 'future_state.json'), 'utf8'))
     expect(future.length).toBeGreaterThanOrEqual(2)
-    const ran = await read(configured(streams, 'incremental'), future)
+    const ran = await read(configureStreams(streams, 'incremental'), future)
     expect(ran.status).toBe(0)
     const named = future.map((state: NonNullable<AirbyteLine['state']>) => state.stream.stream_descriptor.name)
     expect(lines(ran, 'RECORD').filter(({ record }) => named.includes(record?.stream))).toEqual([])
@@ -420,7 +420,7 @@ describe('all that was printed', () => {
   })
 
   it('test_exit_at_once_when_told: a platform stops us after spec', async () => {
-    const ran = await run('source-feedback', ['spec'], {
+    const ran = await runProgram('source-feedback', ['spec'], {
       signalAt: (text) => (text.endsWith('\n') ? 'SIGTERM' : undefined),
     })
     expect([0, 143]).toContain(ran.status)
@@ -433,7 +433,7 @@ describe('all that was printed', () => {
   })
 
   it('comes from a file that a shell can run', () => {
-    expect(readFileSync(executable('source-feedback'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
+    expect(readFileSync(programPath('source-feedback'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
     expect(documentationUrl).toMatch(/^https:/)
   })
 })

@@ -8,20 +8,21 @@ import manifest from '../../package.json'
 const root = join(__dirname, '..', '..')
 
 /** What `npm run build` made; CONNECTOR_BUILD names another folder in its place. */
-export const build = join(root, process.env.CONNECTOR_BUILD ?? 'build')
+export const buildFolder = join(root, process.env.CONNECTOR_BUILD ?? 'build')
 
-export type Program = keyof typeof manifest.bin
+export type ProgramName = keyof typeof manifest.bin
 
-export const executable = (program: Program): string => join(build, manifest.bin[program].replace(/^build\//, ''))
+export const programPath = (program: ProgramName): string =>
+  join(buildFolder, manifest.bin[program].replace(/^build\//, ''))
 
-export type Ran = {
+export type ProgramResult = {
   /** 128 and the signal's number where a signal ended it, as a shell has it. */
   readonly status: number
   readonly stdout: string
   readonly stderr: string
 }
 
-export type How = {
+export type ProgramOptions = {
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
   /** Answers a signal to send once stdout holds what it waits for. */
@@ -30,12 +31,16 @@ export type How = {
   readonly closeStdoutAfter?: number
 }
 
-const numbers: Readonly<Record<string, number>> = { SIGINT: 2, SIGPIPE: 13, SIGTERM: 15, SIGKILL: 9 }
+const signalNumbers: Readonly<Record<string, number>> = { SIGINT: 2, SIGPIPE: 13, SIGTERM: 15, SIGKILL: 9 }
 
 /** Runs a built program to its end. */
-export const run = (program: Program, args: ReadonlyArray<string>, how: How = {}): Promise<Ran> =>
+export const runProgram = (
+  program: ProgramName,
+  args: ReadonlyArray<string>,
+  how: ProgramOptions = {},
+): Promise<ProgramResult> =>
   new Promise((resolve, reject) => {
-    const child = spawn(executable(program), args, { cwd: how.cwd, env: { ...process.env, ...how.env } })
+    const child = spawn(programPath(program), args, { cwd: how.cwd, env: { ...process.env, ...how.env } })
     let stdout = ''
     let stderr = ''
     let sent = false
@@ -55,19 +60,19 @@ export const run = (program: Program, args: ReadonlyArray<string>, how: How = {}
     child.stdin.end()
     child.on('error', reject)
     child.on('close', (code, signal) => {
-      const status = code ?? 128 + (numbers[signal ?? ''] ?? 0)
+      const status = code ?? 128 + (signalNumbers[signal ?? ''] ?? 0)
       resolve({ status, stdout, stderr })
     })
   })
 
 /** A folder of JSON files that goes away again. */
-export type Folder = {
+export type JsonFolder = {
   readonly path: string
   readonly put: (name: string, value: unknown) => string
   readonly remove: () => void
 }
 
-export const folder = (): Folder => {
+export const createJsonFolder = (): JsonFolder => {
   const path = mkdtempSync(join(tmpdir(), 'connector-'))
   return {
     path,
@@ -81,7 +86,7 @@ export const folder = (): Folder => {
 }
 
 /** A config under which every stream of a sandbox has something to read. */
-export const configFor = ({ url, accessToken }: Sandbox, more: object = {}) => ({
+export const sandboxConfig = ({ url, accessToken }: Sandbox, more: object = {}) => ({
   base_url: url,
   start_date: '2000-01-01T00:00:00Z',
   entities: { location_ids: ['1001', '1002'], entity_ids: ['10'] },

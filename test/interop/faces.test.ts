@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { configFor, type Folder, folder, run } from './built'
-import { airbyteLines, airbyteState, configured, recordTexts, singerLines, singerState } from './lines'
-import { tap } from './tap'
+import { createJsonFolder, type JsonFolder, runProgram, sandboxConfig } from './built'
+import { airbyteLines, airbyteState, configureStreams, recordTexts, singerLines, singerState } from './lines'
+import { createTapRunner } from './tap'
 
 let sandbox: Sandbox
-let files: Folder
+let files: JsonFolder
 beforeAll(async () => {
   sandbox = await startSandbox({ reviews: 300 })
-  files = folder()
+  files = createJsonFolder()
 })
 afterAll(async () => {
   await sandbox.close()
@@ -16,10 +16,10 @@ afterAll(async () => {
 })
 
 const discover = async () => {
-  const { stdout } = await run('source-feedback', [
+  const { stdout } = await runProgram('source-feedback', [
     'discover',
     '--config',
-    files.put('config.json', configFor(sandbox)),
+    files.put('config.json', sandboxConfig(sandbox)),
   ])
   return airbyteLines(stdout)[0]?.catalog?.streams ?? []
 }
@@ -27,9 +27,9 @@ const discover = async () => {
 const whole = 'entity_ratings'
 
 const read = async (state?: unknown) =>
-  run('source-feedback', [
-    ...['read', '--config', files.put('config.json', configFor(sandbox))],
-    ...['--catalog', files.put('catalog.json', configured(await discover(), 'incremental'))],
+  runProgram('source-feedback', [
+    ...['read', '--config', files.put('config.json', sandboxConfig(sandbox))],
+    ...['--catalog', files.put('catalog.json', configureStreams(await discover(), 'incremental'))],
     ...(state === undefined ? [] : ['--state', files.put('state.json', state)]),
   ])
 /** Some states say the service's time at the start of the run, which is not the same in two runs. */
@@ -41,7 +41,7 @@ const withoutClock = (states: Readonly<Record<string, object>>) =>
 it('both faces say the same records, byte for byte, and the same states', async () => {
   const streams = await discover()
   const airbyte = await read()
-  const singer = await tap(sandbox, files)({})
+  const singer = await createTapRunner(sandbox, files)({})
   for (const { name } of streams) {
     const texts = recordTexts(airbyte.stdout, name)
     expect([name, texts.length]).not.toContain(0)
@@ -55,8 +55,8 @@ it('both faces say the same records, byte for byte, and the same states', async 
 
 it('each goes on from the state that the other wrote', async () => {
   const fromAirbyte = airbyteState((await read()).stdout)
-  const fromSinger = singerState((await tap(sandbox, files)({})).stdout)
-  const singer = await tap(sandbox, files)({ state: fromAirbyte })
+  const fromSinger = singerState((await createTapRunner(sandbox, files)({})).stdout)
+  const singer = await createTapRunner(sandbox, files)({ state: fromAirbyte })
   expect([
     singer.status,
     singerLines(singer.stdout).filter((line) => line.type === 'RECORD' && line.stream !== whole),

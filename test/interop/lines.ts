@@ -53,15 +53,16 @@ export type SingerStream = {
   readonly metadata: ReadonlyArray<{ readonly breadcrumb: ReadonlyArray<string>; readonly metadata: Data }>
 }
 
-const texts = (stdout: string): ReadonlyArray<string> => stdout.split('\n').filter((line) => line !== '')
+const splitLines = (stdout: string): ReadonlyArray<string> => stdout.split('\n').filter((line) => line !== '')
 
 export const airbyteLines = (stdout: string): ReadonlyArray<AirbyteLine> =>
-  texts(stdout).map((line) => JSON.parse(line))
-export const singerLines = (stdout: string): ReadonlyArray<SingerLine> => texts(stdout).map((line) => JSON.parse(line))
+  splitLines(stdout).map((line) => JSON.parse(line))
+export const singerLines = (stdout: string): ReadonlyArray<SingerLine> =>
+  splitLines(stdout).map((line) => JSON.parse(line))
 
 /** Each record of a stream as the text it left as, whichever protocol carried it. */
 export const recordTexts = (stdout: string, stream: string): ReadonlyArray<string> =>
-  texts(stdout).flatMap((line) => {
+  splitLines(stdout).flatMap((line) => {
     const head = ['"record":{"stream":', '"stream":'].map((start) => `${start}${JSON.stringify(stream)},`)
     if (!line.startsWith('{"type":"RECORD",') || !head.some((text) => line.startsWith(text, 17))) return []
     const [from, to] =
@@ -93,7 +94,7 @@ export const singerState = (stdout: string): SingerState => {
 }
 
 /** A catalog that selects all of `streams`. */
-export const configured = (streams: ReadonlyArray<AirbyteStream>, mode: 'full_refresh' | 'incremental') => ({
+export const configureStreams = (streams: ReadonlyArray<AirbyteStream>, mode: 'full_refresh' | 'incremental') => ({
   streams: streams.map((stream) => ({
     stream,
     sync_mode: stream.supported_sync_modes.includes(mode) ? mode : 'full_refresh',

@@ -5,22 +5,22 @@ import addFormats from 'ajv-formats'
 import { parse } from 'yaml'
 
 /** The published schema of Airbyte's protocol, which stands beside the checkout or nowhere. */
-const file = join(__dirname, '..', '..', '..', 'shared', 'protocol', 'airbyte_protocol.yaml')
+const protocolFile = join(__dirname, '..', '..', '..', 'shared', 'protocol', 'airbyte_protocol.yaml')
 
-export const hasProtocol = existsSync(file)
-if (!hasProtocol) process.stderr.write(`Skipped, lines against the protocol's schema: there is no ${file}\n`)
+export const hasProtocol = existsSync(protocolFile)
+if (!hasProtocol) process.stderr.write(`Skipped, lines against the protocol's schema: there is no ${protocolFile}\n`)
 
-let compiled: ValidateFunction | undefined
-const validator = (): ValidateFunction => {
+let cachedValidator: ValidateFunction | undefined
+const createValidator = (): ValidateFunction => {
   const ajv = addFormats(new Ajv({ strict: false, allErrors: true }))
-  ajv.addSchema({ ...parse(readFileSync(file, 'utf8')), $id: 'airbyte' })
+  ajv.addSchema({ ...parse(readFileSync(protocolFile, 'utf8')), $id: 'airbyte' })
   return ajv.compile({ $ref: 'airbyte#/definitions/AirbyteMessage' })
 }
 
 /** What is wrong with lines of stdout as Airbyte messages, each reason once; nothing if all are right. */
 export const protocolErrors = (stdout: string): ReadonlyArray<string> => {
-  compiled ??= validator()
-  const validate = compiled
+  cachedValidator ??= createValidator()
+  const validate = cachedValidator
   const wrong = stdout
     .split('\n')
     .filter((line) => line !== '')

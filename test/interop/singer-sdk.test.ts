@@ -4,25 +4,25 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonSchema } from '../../connector/cdk/schema'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import manifest from '../../package.json'
-import { type Folder, folder, type Ran, run } from './built'
+import { createJsonFolder, type JsonFolder, type ProgramResult, runProgram } from './built'
 import { type SingerStream, singerLines, singerRecords, singerState } from './lines'
-import { propertiesOf, typesOf } from './schema-walk'
-import { keysOf, tap } from './tap'
+import { schemaProperties, schemaTypes } from './schema-walk'
+import { createTapRunner, recordKeys } from './tap'
 
 // The Meltano SDK's standard tap tests under their own names, over the built tap: its own runner drives Python taps in
 // process only.
 
 let sandbox: Sandbox
-let files: Folder
+let files: JsonFolder
 let streams: ReadonlyArray<SingerStream>
-let synced: Ran
-let tapping: ReturnType<typeof tap>
+let synced: ProgramResult
+let tapping: ReturnType<typeof createTapRunner>
 
 beforeAll(async () => {
   sandbox = await startSandbox({ reviews: 400 })
-  files = folder()
-  tapping = tap(sandbox, files)
-  streams = JSON.parse((await run('tap-feedback', ['--discover'])).stdout).streams
+  files = createJsonFolder()
+  tapping = createTapRunner(sandbox, files)
+  streams = JSON.parse((await runProgram('tap-feedback', ['--discover'])).stdout).streams
   synced = await tapping({})
 })
 afterAll(async () => {
@@ -35,34 +35,34 @@ const records = ({ tap_stream_id }: SingerStream) => singerRecords(synced.stdout
 /** Each attribute of a stream whose schema `is` of the kind, with the values it has. */
 const attributes = (is: (schema: JsonSchema) => boolean) =>
   streams.flatMap((stream) =>
-    Object.entries(propertiesOf(stream.schema))
+    Object.entries(schemaProperties(stream.schema))
       .filter(([, schema]) => is(schema))
       .map(([name, schema]) => ({
         name: `${stream.tap_stream_id}.${name}`,
-        nullable: typesOf(schema).includes('null'),
+        nullable: schemaTypes(schema).includes('null'),
         values: records(stream)
           .map((record) => record[name])
           .filter((value) => value !== undefined && value !== null),
         missing: records(stream).filter((record) => record[name] === undefined || record[name] === null).length,
       })),
   )
-const has = (type: string) => (schema: JsonSchema) => typesOf(schema).includes(type)
+const has = (type: string) => (schema: JsonSchema) => schemaTypes(schema).includes(type)
 
 describe('tap', () => {
   it('cli_prints', async () => {
-    const version = await run('tap-feedback', ['--version'])
+    const version = await runProgram('tap-feedback', ['--version'])
     expect([version.status, version.stdout]).toEqual([0, `tap-feedback ${manifest.version}\n`])
-    const about = JSON.parse((await run('tap-feedback', ['--about', '--format', 'json'])).stdout)
+    const about = JSON.parse((await runProgram('tap-feedback', ['--about', '--format', 'json'])).stdout)
     expect(about).toMatchObject({ name: 'tap-feedback', version: manifest.version })
     expect(about.capabilities).toContain('state')
     expect(Object.keys(about.settings.properties)).toContain('base_url')
-    expect((await run('tap-feedback', ['--about', '--format', 'markdown'])).stdout).toMatch(/^# tap-feedback\n/)
-    expect((await run('tap-feedback', ['--help'])).stdout).toMatch(/^Usage: tap-feedback \[options\]\n/)
+    expect((await runProgram('tap-feedback', ['--about', '--format', 'markdown'])).stdout).toMatch(/^# tap-feedback\n/)
+    expect((await runProgram('tap-feedback', ['--help'])).stdout).toMatch(/^Usage: tap-feedback \[options\]\n/)
   })
 
   it('discovery, without a config and with a wrong one alike', async () => {
     expect(streams.length).toBeGreaterThan(1)
-    const wrong = await run('tap-feedback', ['--config', files.put('empty.json', {}), '--discover'])
+    const wrong = await runProgram('tap-feedback', ['--config', files.put('empty.json', {}), '--discover'])
     expect([wrong.status, JSON.parse(wrong.stdout).streams]).toEqual([0, streams])
     for (const { tap_stream_id, key_properties } of streams) {
       expect(tap_stream_id).toMatch(/^[a-z_]+$/)
@@ -122,7 +122,7 @@ describe('stream', () => {
 
   it('schema_is_valid: every property has an array of types, and no two names differ in case alone', () => {
     for (const { tap_stream_id, schema } of streams) {
-      const properties = Object.entries(propertiesOf(schema))
+      const properties = Object.entries(schemaProperties(schema))
       expect(properties.filter(([, { type }]) => !Array.isArray(type))).toEqual([])
       const names = properties.map(([name]) => name.toLowerCase())
       expect([tap_stream_id, new Set(names).size]).toEqual([tap_stream_id, names.length])
@@ -142,7 +142,7 @@ describe('stream', () => {
 
   it('record_matches_catalog: no record has an attribute that the catalog lacks', () => {
     for (const stream of streams) {
-      const declared = new Set(Object.keys(propertiesOf(stream.schema)))
+      const declared = new Set(Object.keys(schemaProperties(stream.schema)))
       const extra = records(stream).flatMap((record) => Object.keys(record).filter((name) => !declared.has(name)))
       expect([stream.tap_stream_id, extra]).toEqual([stream.tap_stream_id, []])
     }
@@ -151,7 +151,7 @@ describe('stream', () => {
   it('catalog_schema_matches_record: every attribute of the catalog is in some record', () => {
     for (const stream of streams) {
       const present = new Set(records(stream).flatMap((record) => Object.keys(record)))
-      const missing = Object.keys(propertiesOf(stream.schema)).filter(
+      const missing = Object.keys(schemaProperties(stream.schema)).filter(
         (name) => !present.has(name) && name !== 'unknown_attributes',
       )
       expect([stream.tap_stream_id, missing]).toEqual([stream.tap_stream_id, []])
@@ -160,7 +160,7 @@ describe('stream', () => {
 
   it('primary_keys: present, not null, unique', () => {
     for (const stream of streams) {
-      const keys = keysOf(stream, synced.stdout)
+      const keys = recordKeys(stream, synced.stdout)
       expect([stream.tap_stream_id, keys.filter((key) => /null|undefined/.test(key))]).toEqual([
         stream.tap_stream_id,
         [],

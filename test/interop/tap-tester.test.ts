@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { type Folder, folder, run } from './built'
+import { createJsonFolder, type JsonFolder, runProgram } from './built'
 import { type SingerStream, singerLines, singerRecords, singerState } from './lines'
-import { propertiesOf } from './schema-walk'
-import { bookmarkOf, keysOf, selecting, selectingAutomatic, tap, withMetadata } from './tap'
+import { schemaProperties } from './schema-walk'
+import { addMetadata, createTapRunner, readBookmark, recordKeys, selectAll, selectAutomatic } from './tap'
 
 // The cases of singer-io's tap-tester under their own names, over the built tap: its own runner needs the vendor's service.
 
 let sandbox: Sandbox
-let files: Folder
+let files: JsonFolder
 let streams: ReadonlyArray<SingerStream>
-let tapping: ReturnType<typeof tap>
+let tapping: ReturnType<typeof createTapRunner>
 
 beforeAll(async () => {
   sandbox = await startSandbox({ reviews: 300 })
-  files = folder()
-  tapping = tap(sandbox, files)
-  streams = JSON.parse((await run('tap-feedback', ['--discover'])).stdout).streams
+  files = createJsonFolder()
+  tapping = createTapRunner(sandbox, files)
+  streams = JSON.parse((await runProgram('tap-feedback', ['--discover'])).stdout).streams
 })
 afterAll(async () => {
   await sandbox.close()
@@ -46,21 +46,21 @@ describe('tap-tester', () => {
       expect(automatic.map(({ breadcrumb }) => breadcrumb[1]).sort()).toEqual(
         [...new Set([...key_properties, ...(replication_key === undefined ? [] : [replication_key])])].sort(),
       )
-      expect(fields.map(({ breadcrumb }) => breadcrumb[1])).toEqual(Object.keys(propertiesOf(schema)))
+      expect(fields.map(({ breadcrumb }) => breadcrumb[1])).toEqual(Object.keys(schemaProperties(schema)))
     }
   })
 
   it('all_fields', async () => {
-    const { stdout } = await tapping({ catalog: selecting(streams) })
+    const { stdout } = await tapping({ catalog: selectAll(streams) })
     for (const { tap_stream_id, schema } of streams) {
       const sent = new Set(singerRecords(stdout, tap_stream_id).flatMap((record) => Object.keys(record)))
-      const declared = Object.keys(propertiesOf(schema)).filter((name) => name !== 'unknown_attributes')
+      const declared = Object.keys(schemaProperties(schema)).filter((name) => name !== 'unknown_attributes')
       expect([tap_stream_id, [...sent].sort()]).toEqual([tap_stream_id, declared.sort()])
     }
   })
 
   it('automatic_fields: keys and cursor alone, in RECORD, SCHEMA and required', async () => {
-    const { stdout } = await tapping({ catalog: selectingAutomatic(streams) })
+    const { stdout } = await tapping({ catalog: selectAutomatic(streams) })
     for (const stream of streams) {
       const { tap_stream_id, key_properties, replication_key = '' } = stream
       const automatic = [...new Set([...key_properties, replication_key])].filter((name) => name !== '').sort()
@@ -70,7 +70,7 @@ describe('tap-tester', () => {
       const schema = singerLines(stdout).flatMap((line) =>
         line.type === 'SCHEMA' && line.stream === tap_stream_id ? [line.schema] : [],
       )
-      expect(schema.map((one) => Object.keys(propertiesOf(one)).sort())).toEqual([automatic])
+      expect(schema.map((one) => Object.keys(schemaProperties(one)).sort())).toEqual([automatic])
       expect(automatic).toEqual(expect.arrayContaining([schema[0]?.required ?? []].flat()))
     }
   })
@@ -79,8 +79,8 @@ describe('tap-tester', () => {
     const state = { bookmarks: { reviews: { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' }, foreign: { at: 1 } } }
     const catalog = {
       streams: [
-        ...selecting([named('deleted_reviews')]).streams,
-        withMetadata(named('reviews'), () => ({ selected: 'false' })),
+        ...selectAll([named('deleted_reviews')]).streams,
+        addMetadata(named('reviews'), () => ({ selected: 'false' })),
       ],
     }
     const { stdout } = await tapping({ catalog, state })
@@ -94,9 +94,9 @@ describe('tap-tester', () => {
     for (const { tap_stream_id, replication_key } of streams)
       if (replication_key !== undefined) expect(singerRecords(stdout, tap_stream_id)).toEqual([])
     const second = singerState(stdout)
-    for (const name of exported) expect(bookmarkOf(second, name) >= bookmarkOf(first, name)).toBe(true)
+    for (const name of exported) expect(readBookmark(second, name) >= readBookmark(first, name)).toBe(true)
     const back = { bookmarks: { reviews: { modifiedTimeFrom: '2026-01-01T00:00:00.000Z' } } }
-    const earlier = await tapping({ state: back, catalog: selecting([named('reviews')]) })
+    const earlier = await tapping({ state: back, catalog: selectAll([named('reviews')]) })
     const records = singerRecords(earlier.stdout, 'reviews')
     expect(records.length).toBeGreaterThan(0)
     expect(records.length).toBeLessThan(300)
@@ -106,7 +106,7 @@ describe('tap-tester', () => {
   it('start_date: a later one gives fewer records, all of them after it', async () => {
     const later = await tapping({
       config: { start_date: '2026-06-01T00:00:00Z' },
-      catalog: selecting([named('reviews')]),
+      catalog: selectAll([named('reviews')]),
     })
     const records = singerRecords(later.stdout, 'reviews')
     expect(records.length).toBeGreaterThan(0)
@@ -116,8 +116,8 @@ describe('tap-tester', () => {
 
   it('pagination: many pages bring each record once', async () => {
     const before = sandbox.stats().exports
-    const { stdout } = await tapping({ config: { page_size: 25 }, catalog: selecting([named('reviews')]) })
-    const keys = keysOf(named('reviews'), stdout)
+    const { stdout } = await tapping({ config: { page_size: 25 }, catalog: selectAll([named('reviews')]) })
+    const keys = recordKeys(named('reviews'), stdout)
     expect([keys.length, new Set(keys).size]).toEqual([300, 300])
     expect(sandbox.stats().exports - before).toBeGreaterThan(300 / 25)
   })
@@ -140,7 +140,7 @@ describe('tap-tester', () => {
     'interrupted_sync: %s ends a run with a state and %i, from which nothing is missed',
     async (signal, status) => {
       const slow = { page_size: 10, rate_limit: { max_concurrency: 1 } }
-      const catalog = selecting([named('reviews')])
+      const catalog = selectAll([named('reviews')])
       const cut = await tapping(
         { config: slow, catalog },
         { signalAt: (out) => (out.includes('"RECORD"') ? signal : undefined) },

@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readFaults } from '../../connector/sandbox/faults'
+import { parseFaultList } from '../../connector/sandbox/faults'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../connector/sandbox/start'
 
 const running: Array<Sandbox> = []
@@ -272,7 +272,7 @@ describe('churn', () => {
 
 describe('faults', () => {
   it('strike the numbered requests once', async () => {
-    const faults = readFaults('1=429,2=500,3=reset,4=cutjson,5=hang')
+    const faults = parseFaultList('1=429,2=500,3=reset,4=cutjson,5=hang')
     if (E.isLeft(faults)) throw new Error(faults.left)
     const sandbox = await start({ faults: faults.right })
     const body = { modifiedTimeFrom: epoch }
@@ -295,5 +295,5 @@ describe('faults', () => {
     expect(sandbox.stats()).toMatchObject({ requests: { exportReviews: 5, exportDeletedReviews: 1 }, exports: 6 })
   })
 
-  it.each(['x', '0=429', '1=burn'])('are not read from %s', (text) => expect(E.isLeft(readFaults(text))).toBe(true))
+  it.each(['x', '0=429', '1=burn'])('are not read from %s', (text) => expect(E.isLeft(parseFaultList(text))).toBe(true))
 })

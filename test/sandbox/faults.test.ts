@@ -1,13 +1,13 @@
 import net from 'node:net'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { type Rule, readFaults, readPlan } from '../../connector/sandbox/faults'
-import { latencyOf } from '../../connector/sandbox/latency'
-import { striking } from '../../connector/sandbox/strike'
-import { epoch, get, paths, post, read, start } from './support'
+import { decodeFaultPlan, type FaultRule, parseFaultList } from '../../connector/sandbox/faults'
+import { createLatency } from '../../connector/sandbox/latency'
+import { scheduleFaults } from '../../connector/sandbox/strike'
+import { epochTime, getPath, operationPaths, postJson, readJsonAnswer, startSmallSandbox } from './support'
 
-const plan = (...rules: ReadonlyArray<object>): ReadonlyArray<Rule> => {
-  const read = readPlan(rules)
+const plan = (...rules: ReadonlyArray<object>): ReadonlyArray<FaultRule> => {
+  const read = decodeFaultPlan(rules)
   if (E.isLeft(read)) throw new Error(read.left)
   return read.right
 }
@@ -16,13 +16,13 @@ type Page = {
   readonly reviews: ReadonlyArray<Record<string, unknown>>
   readonly filter: { readonly offset: number; readonly limit: number }
 }
-const page = { modifiedTimeFrom: epoch, offset: 0, limit: 3 }
+const page = { modifiedTimeFrom: epochTime, offset: 0, limit: 3 }
 
 /** The first request meets the fault. */
 const struck = async (rule: object) => {
   const now = () => Date.parse('2026-07-01T00:00:00Z')
-  const sandbox = await start({ faults: plan({ requests: [1], ...rule }), now })
-  return { sandbox, ask: (body: object = page) => post(sandbox, paths.exportReviews, body) }
+  const sandbox = await startSmallSandbox({ faults: plan({ requests: [1], ...rule }), now })
+  return { sandbox, ask: (body: object = page) => postJson(sandbox, operationPaths.exportReviews, body) }
 }
 
 describe('a fault strikes once and is gone:', () => {
@@ -30,7 +30,7 @@ describe('a fault strikes once and is gone:', () => {
     const { ask } = await struck({ kind, retry_after: 7 })
     const answer = await ask()
     expect([answer.status, answer.headers.get('Retry-After')]).toEqual([Number(kind), '7'])
-    expect(await read(answer)).toMatchObject({ status: { code: Number(kind) } })
+    expect(await readJsonAnswer(answer)).toMatchObject({ status: { code: Number(kind) } })
     expect((await ask()).status).toBe(200)
   })
 
@@ -77,7 +77,7 @@ describe('a fault strikes once and is gone:', () => {
     const socket = net.connect(Number(port), hostname)
     const body = JSON.stringify(page)
     socket.write(
-      `POST ${paths.exportReviews} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\naccessToken: ${sandbox.accessToken}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      `POST ${operationPaths.exportReviews} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\naccessToken: ${sandbox.accessToken}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
     let pieces = 0
     for await (const _ of socket) if (++pieces === 5) break
@@ -104,32 +104,34 @@ describe('a fault strikes once and is gone:', () => {
 
   it('application', async () => {
     const { sandbox } = await struck({ kind: 'application' })
-    const comments = await get(sandbox, `${paths.comments}?locationId=1001`)
-    expect([comments.status, await read(comments)]).toMatchObject([200, { status: { code: 'INTERNAL' } }])
+    const comments = await getPath(sandbox, `${operationPaths.comments}?locationId=1001`)
+    expect([comments.status, await readJsonAnswer(comments)]).toMatchObject([200, { status: { code: 'INTERNAL' } }])
   })
 
   it('stale and duplicate', async () => {
     const { ask } = await struck({ kind: 'stale', requests: [2] })
-    const [first, stale] = [await read<Page>(ask()), await read<Page>(ask({ ...page, offset: 3 }))]
+    const [first, stale] = [await readJsonAnswer<Page>(ask()), await readJsonAnswer<Page>(ask({ ...page, offset: 3 }))]
     expect(stale).toEqual(first)
     const other = await struck({ kind: 'duplicate', requests: [2] })
     await other.ask()
-    const doubled = await read<Page>(other.ask({ ...page, offset: 3 }))
+    const doubled = await readJsonAnswer<Page>(other.ask({ ...page, offset: 3 }))
     expect(doubled.reviews).toEqual(first.reviews.map(() => expect.anything()))
-    expect(doubled.reviews.map(({ id }) => id)).toEqual((await read<Page>(other.ask())).reviews.map(({ id }) => id))
+    expect(doubled.reviews.map(({ id }) => id)).toEqual(
+      (await readJsonAnswer<Page>(other.ask())).reviews.map(({ id }) => id),
+    )
     expect(doubled.filter.offset).toBe(3)
   })
 
   it('clamp', async () => {
     const { ask } = await struck({ kind: 'clamp', limit: 2 })
-    const clamped = await read<Page>(ask())
+    const clamped = await readJsonAnswer<Page>(ask())
     expect([clamped.reviews.length, clamped.filter.limit]).toEqual([2, 2])
-    expect((await read<Page>(ask())).reviews).toHaveLength(3)
+    expect((await readJsonAnswer<Page>(ask())).reviews).toHaveLength(3)
   })
 
   it('unknown', async () => {
     const { ask } = await struck({ kind: 'unknown' })
-    const [strange, plain] = [await read<Page>(ask()), await read<Page>(ask())]
+    const [strange, plain] = [await readJsonAnswer<Page>(ask()), await readJsonAnswer<Page>(ask())]
     expect(strange.reviews.every((review) => 'sandboxAttribute' in review)).toBe(true)
     expect(JSON.stringify(strange)).toContain('"location":{"sandboxAttribute"')
     const without = JSON.parse(JSON.stringify(strange), (key, value) =>
@@ -140,7 +142,7 @@ describe('a fault strikes once and is gone:', () => {
 
   it('nulls', async () => {
     const { ask, sandbox } = await struck({ kind: 'nulls' })
-    const [empty, full] = [await read<Page>(ask()), await read<Page>(ask())]
+    const [empty, full] = [await readJsonAnswer<Page>(ask()), await readJsonAnswer<Page>(ask())]
     expect(empty.filter).toMatchObject({ limit: 3 })
     expect(empty.reviews).toEqual(
       full.reviews.map((review) =>
@@ -158,7 +160,7 @@ describe('a fault strikes once and is gone:', () => {
 
 describe('a plan', () => {
   it('counts the requests of the operations of a rule', () => {
-    const strike = striking(
+    const strike = scheduleFaults(
       plan(
         { kind: '429', operation: 'exports', requests: [2] },
         { kind: '500', operation: ['syncLocations'], from: 2, to: 3 },
@@ -175,7 +177,7 @@ describe('a plan', () => {
 
   it('strikes a share of requests, the same for the same seed', () => {
     const hits = (seed: number) => {
-      const strike = striking(plan({ kind: '503', share: 0.2 }), seed)
+      const strike = scheduleFaults(plan({ kind: '503', share: 0.2 }), seed)
       return Array.from({ length: 2000 }, () => strike('exportReviews') !== undefined)
     }
     const struckOnes = hits(1).filter((hit) => hit).length
@@ -194,11 +196,11 @@ describe('a plan', () => {
     [[{ kind: '500', share: 2 }], 'share: expected 0 to 1'],
     [[{ kind: '500', requests: [0] }], 'requests: expected'],
   ])('says what is wrong with %j', (value, message) => {
-    expect(readPlan(value)).toEqual(E.left(expect.stringContaining(message)))
+    expect(decodeFaultPlan(value)).toEqual(E.left(expect.stringContaining(message)))
   })
 
   it('is read from N=KIND,… too', () => {
-    expect(readFaults('3=429, 5=reset')).toEqual(
+    expect(parseFaultList('3=429, 5=reset')).toEqual(
       E.right([
         expect.objectContaining({ kind: '429', requests: [3], operations: ['exportReviews', 'exportDeletedReviews'] }),
         expect.objectContaining({ kind: 'reset', requests: [5] }),
@@ -209,8 +211,8 @@ describe('a plan', () => {
 
 describe('latency', () => {
   it('is between two numbers, the same for the same seed', () => {
-    const waits = Array.from({ length: 500 }, (_, n) => latencyOf({ least: 50, most: 60 }, 3)(n))
+    const waits = Array.from({ length: 500 }, (_, n) => createLatency({ minMs: 50, maxMs: 60 }, 3)(n))
     expect([Math.min(...waits), Math.max(...waits)]).toEqual([50, 60])
-    expect(waits).toEqual(Array.from({ length: 500 }, (_, n) => latencyOf({ least: 50, most: 60 }, 3)(n)))
+    expect(waits).toEqual(Array.from({ length: 500 }, (_, n) => createLatency({ minMs: 50, maxMs: 60 }, 3)(n)))
   })
 })

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { Stopped } from '../../connector/cdk/cli'
+import { CommandError } from '../../connector/cdk/cli'
 import { startSandbox } from '../../connector/sandbox/start'
 import { openDatabase } from '../../connector/snapshot/database'
-import { epoch, paths, post, start } from './support'
+import { epochTime, operationPaths, postJson, startSmallSandbox } from './support'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))
 const until = Date.parse('2026-06-01T00:00:00Z')
@@ -16,7 +16,7 @@ const refusal = async (options: Parameters<typeof startSandbox>[0]): Promise<str
     () => undefined,
     (reason: unknown) => reason,
   )
-  return error instanceof Stopped ? error.failure.message : `not refused: ${error}`
+  return error instanceof CommandError ? error.failure.message : `not refused: ${error}`
 }
 
 describe('--db', () => {
@@ -26,7 +26,7 @@ describe('--db', () => {
     await first.churn({ change: 5, delete: 2, add: 3 })
     const held = await first.truth()
     await first.close()
-    const second = await start({ db, reviews: 9 })
+    const second = await startSmallSandbox({ db, reviews: 9 })
     expect(await second.truth()).toEqual(held)
     await second.churn({ add: 3 })
     expect((await second.truth()).reviews).toHaveLength(54)
@@ -74,9 +74,9 @@ const snapshot = async (name: string): Promise<string> => {
 
 describe('--from', () => {
   it('serves each review as it was read', async () => {
-    const sandbox = await start({ from: await snapshot('read.duckdb') })
-    const page = await post(sandbox, paths.exportReviews, {
-      modifiedTimeFrom: epoch,
+    const sandbox = await startSmallSandbox({ from: await snapshot('read.duckdb') })
+    const page = await postJson(sandbox, operationPaths.exportReviews, {
+      modifiedTimeFrom: epochTime,
       additionalFields: ['brand', 'visitRecordId'],
     })
     const [text] = (await page.text()).split(',"filter"')
@@ -87,8 +87,8 @@ describe('--from', () => {
   })
 
   it('answers all the other operations from it, and lives on', async () => {
-    const sandbox = await start({ from: await snapshot('live.duckdb'), now: () => until })
-    const answer = await post(sandbox, paths.retrieveReviews, { locationId: '77' })
+    const sandbox = await startSmallSandbox({ from: await snapshot('live.duckdb'), now: () => until })
+    const answer = await postJson(sandbox, operationPaths.retrieveReviews, { locationId: '77' })
     expect(await answer.json()).toMatchObject({
       data: {
         entities: [
@@ -100,7 +100,7 @@ describe('--from', () => {
         ],
       },
     })
-    await post(sandbox, paths.syncLocations, [{ code: 'LOC-77', active: true, name: 'Newest Mill' }])
+    await postJson(sandbox, operationPaths.syncLocations, [{ code: 'LOC-77', active: true, name: 'Newest Mill' }])
     await sandbox.churn({ change: 2, add: 20 })
     const { reviews } = await sandbox.truth()
     expect(reviews).toHaveLength(22)

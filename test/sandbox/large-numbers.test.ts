@@ -1,8 +1,8 @@
 import * as E from 'fp-ts/Either'
 import { expect, it, onTestFinished } from 'vitest'
-import { churn } from '../../connector/sandbox/churn'
-import { orderBy } from '../../connector/sandbox/export-orders'
-import { seed } from '../../connector/sandbox/seed'
+import { applyChurn } from '../../connector/sandbox/churn'
+import { orderClause } from '../../connector/sandbox/export-orders'
+import { seedDatabase } from '../../connector/sandbox/seed'
 import { startSandbox } from '../../connector/sandbox/start'
 import { openDatabase } from '../../connector/snapshot/database'
 
@@ -13,10 +13,10 @@ it('a sandbox lives on after more requests and changes than 32 bits can count by
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   const database = opened.right
   onTestFinished(() => database.close())
-  await seed(database, data)
+  await seedDatabase(database, data)
   for (const nonce of [1, 1_000_000, 2 ** 40]) {
-    await churn(database, { change: 2, delete: 2, add: 2, restore: 1 }, nonce, Date.now())
-    const rows = await database.query(`SELECT id FROM review ORDER BY ${orderBy('ties', nonce)}`)
+    await applyChurn(database, { change: 2, delete: 2, add: 2, restore: 1 }, nonce, Date.now())
+    const rows = await database.query(`SELECT id FROM review ORDER BY ${orderClause('ties', nonce)}`)
     expect(rows.length).toBeGreaterThan(50)
   }
 })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as routes from '../../connector/api/routes'
 import { toJsonSchema } from '../../connector/cdk/schema'
-import { handlers } from '../../connector/sandbox/handlers'
+import { createHandlers } from '../../connector/sandbox/handlers'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { valueFor } from '../support/arbitrary'
 
@@ -25,7 +25,7 @@ const judge = async (response: Response): Promise<void> => {
 const schemas: Readonly<Record<string, ReturnType<typeof toJsonSchema>>> = Object.fromEntries(
   Object.entries(routes).map(([operation, { request }]) => [operation, toJsonSchema(request)]),
 )
-const all = handlers({} as Sandbox['api'])
+const all = createHandlers({} as Sandbox['api'])
 
 const anything = fc.oneof(
   fc.json({ maxDepth: 4 }),

@@ -2,8 +2,8 @@ import Ajv2020 from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
 import { describe, expect, it } from 'vitest'
 import * as routes from '../../connector/api/routes'
-import { openApi } from '../../connector/sandbox/openapi'
-import { epoch, get, paths, post, read, start } from './support'
+import { describeService } from '../../connector/sandbox/openapi'
+import { epochTime, getPath, operationPaths, postJson, readJsonAnswer, startSmallSandbox } from './support'
 
 type Described = {
   readonly operationId: string
@@ -13,7 +13,7 @@ type Described = {
     Record<string, { readonly content: { readonly 'application/json': { readonly schema: object } } }>
   >
 }
-const described = openApi() as { readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>> }
+const described = describeService() as { readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>> }
 const operations = new Map(
   Object.values(described.paths).flatMap((methods) =>
     Object.values(methods).map((operation) => [operation.operationId, operation] as const),
@@ -41,38 +41,41 @@ describe('the description', () => {
   })
 
   it('describes what the sandbox answers', async () => {
-    const sandbox = await start()
+    const sandbox = await startSmallSandbox()
     const { applicationId, applicationSecret } = sandbox
     const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
     const visit = { name: 'A B', email: 'a@example.org', locationCode: 'LOC-1001', npi: '1', visitRecordId: 'V1' }
     const asked = {
-      retrieveReviews: post(sandbox, paths.retrieveReviews, { locationId: '1001' }),
-      retrieveComments: get(sandbox, `${paths.comments}?locationId=1001`),
-      retrieveCommentsByForm: post(sandbox, paths.comments, 'locationId=1001&personId=500001', form),
-      createVisitRecords: post(sandbox, paths.createVisitRecords, [visit]),
-      syncLocations: post(sandbox, paths.syncLocations, [{ code: 'N', active: true }, {}]),
-      exportReviews: post(sandbox, paths.exportReviews, { modifiedTimeFrom: epoch, additionalFields: ['brand'] }),
-      exportDeletedReviews: post(sandbox, paths.exportDeletedReviews, { modifiedTimeFrom: epoch }),
-      lookupSources: get(sandbox, paths.lookupSources),
-      lookupCategories: get(sandbox, '/api/reputation/v1/lookup/categories'),
-      issueToken: post(sandbox, '/oauth/token', { applicationId, applicationSecret }),
+      retrieveReviews: postJson(sandbox, operationPaths.retrieveReviews, { locationId: '1001' }),
+      retrieveComments: getPath(sandbox, `${operationPaths.comments}?locationId=1001`),
+      retrieveCommentsByForm: postJson(sandbox, operationPaths.comments, 'locationId=1001&personId=500001', form),
+      createVisitRecords: postJson(sandbox, operationPaths.createVisitRecords, [visit]),
+      syncLocations: postJson(sandbox, operationPaths.syncLocations, [{ code: 'N', active: true }, {}]),
+      exportReviews: postJson(sandbox, operationPaths.exportReviews, {
+        modifiedTimeFrom: epochTime,
+        additionalFields: ['brand'],
+      }),
+      exportDeletedReviews: postJson(sandbox, operationPaths.exportDeletedReviews, { modifiedTimeFrom: epochTime }),
+      lookupSources: getPath(sandbox, operationPaths.lookupSources),
+      lookupCategories: getPath(sandbox, '/api/reputation/v1/lookup/categories'),
+      issueToken: postJson(sandbox, '/oauth/token', { applicationId, applicationSecret }),
     }
     expect(Object.keys(asked)).toEqual([...operations.keys()])
     for (const [operation, response] of Object.entries(asked)) {
       expect((await response).status, operation).toBe(200)
       const schema = operations.get(operation)?.responses['200']?.content['application/json'].schema
-      expect(faults(schema, await read(response)), operation).toBe('')
+      expect(faults(schema, await readJsonAnswer(response)), operation).toBe('')
     }
   })
 })
 
 it('is served, with a page to try it that asks no other host', async () => {
-  const sandbox = await start({ lookups: { sources: { method: 'POST', path: '/api/other/sources' } } })
-  const served = await read<typeof described>(get(sandbox, '/openapi.json'))
+  const sandbox = await startSmallSandbox({ lookups: { sources: { method: 'POST', path: '/api/other/sources' } } })
+  const served = await readJsonAnswer<typeof described>(getPath(sandbox, '/openapi.json'))
   expect(Object.keys(served.paths)).toContain('/api/other/sources')
   expect(served.paths['/api/other/sources']?.post?.operationId).toBe('lookupSources')
-  expect((await post(sandbox, '/api/other/sources', {})).status).toBe(200)
-  const page = await get(sandbox, '/docs')
+  expect((await postJson(sandbox, '/api/other/sources', {})).status).toBe(200)
+  const page = await getPath(sandbox, '/docs')
   expect(page.headers.get('Content-Type')).toBe('text/html;charset=UTF-8')
   const text = await page.text()
   expect(text).not.toMatch(/https?:\/\//)

@@ -1,23 +1,35 @@
 import { describe, expect, it } from 'vitest'
 import type { Sandbox } from '../../connector/sandbox/start'
-import { epoch, get, paths, post, read, start } from './support'
+import { epochTime, getPath, operationPaths, postJson, readJsonAnswer, startSmallSandbox } from './support'
 
-const body = { modifiedTimeFrom: epoch, limit: 1 }
+const body = { modifiedTimeFrom: epochTime, limit: 1 }
 
 /** One valid request of every operation that takes a token, with the header it takes. */
 const requests = {
-  retrieveReviews: ['Access-Token', (s: Sandbox, h = {}) => post(s, paths.retrieveReviews, { locationId: '1001' }, h)],
-  retrieveComments: ['Access-Token', (s: Sandbox, h = {}) => get(s, `${paths.comments}?locationId=1001`, h)],
+  retrieveReviews: [
+    'Access-Token',
+    (s: Sandbox, h = {}) => postJson(s, operationPaths.retrieveReviews, { locationId: '1001' }, h),
+  ],
+  retrieveComments: [
+    'Access-Token',
+    (s: Sandbox, h = {}) => getPath(s, `${operationPaths.comments}?locationId=1001`, h),
+  ],
   retrieveCommentsByForm: [
     'Access-Token',
     (s: Sandbox, h = {}) =>
-      post(s, paths.comments, 'locationId=1001', { 'Content-Type': 'application/x-www-form-urlencoded', ...h }),
+      postJson(s, operationPaths.comments, 'locationId=1001', {
+        'Content-Type': 'application/x-www-form-urlencoded',
+        ...h,
+      }),
   ],
-  createVisitRecords: ['accessToken', (s: Sandbox, h = {}) => post(s, paths.createVisitRecords, [], h)],
-  syncLocations: ['accessToken', (s: Sandbox, h = {}) => post(s, paths.syncLocations, [], h)],
-  exportReviews: ['accessToken', (s: Sandbox, h = {}) => post(s, paths.exportReviews, body, h)],
-  exportDeletedReviews: ['accessToken', (s: Sandbox, h = {}) => post(s, paths.exportDeletedReviews, body, h)],
-  lookupSources: ['accessToken', (s: Sandbox, h = {}) => get(s, paths.lookupSources, h)],
+  createVisitRecords: ['accessToken', (s: Sandbox, h = {}) => postJson(s, operationPaths.createVisitRecords, [], h)],
+  syncLocations: ['accessToken', (s: Sandbox, h = {}) => postJson(s, operationPaths.syncLocations, [], h)],
+  exportReviews: ['accessToken', (s: Sandbox, h = {}) => postJson(s, operationPaths.exportReviews, body, h)],
+  exportDeletedReviews: [
+    'accessToken',
+    (s: Sandbox, h = {}) => postJson(s, operationPaths.exportDeletedReviews, body, h),
+  ],
+  lookupSources: ['accessToken', (s: Sandbox, h = {}) => getPath(s, operationPaths.lookupSources, h)],
 } as const
 type Name = keyof typeof requests
 const names = Object.keys(requests) as ReadonlyArray<Name>
@@ -29,20 +41,20 @@ const errorBody = (status: number) => ({
 
 describe('a token', () => {
   it.each(names)('is wanted by %s in the header of its group', async (name) => {
-    const sandbox = await start()
+    const sandbox = await startSmallSandbox()
     const [header] = requests[name]
     expect((await ask(name, sandbox)).status).toBe(200)
     const refused = await ask(name, sandbox, { [header]: 'guess' })
     const status = name === 'syncLocations' ? 400 : 401
     expect(refused.status).toBe(status)
-    expect(await read(refused)).toEqual(errorBody(status))
+    expect(await readJsonAnswer(refused)).toEqual(errorBody(status))
     expect(
       (await ask(name, sandbox, { [header === 'accessToken' ? 'Access-Token' : 'accessToken']: 'guess' })).status,
     ).toBe(200)
   })
 
   it('may lack permission for an operation', async () => {
-    const sandbox = await start({
+    const sandbox = await startSmallSandbox({
       denied: ['syncLocations', 'retrieveReviews'],
       granted: new Map([['guest', ['exportReviews']]]),
     })
@@ -54,15 +66,15 @@ describe('a token', () => {
     expect(await statuses({})).toEqual({ ...all, syncLocations: 403, retrieveReviews: 403 })
     const none = Object.fromEntries(names.map((name) => [name, 403]))
     expect(await statuses({ accessToken: 'guest', 'Access-Token': 'guest' })).toEqual({ ...none, exportReviews: 200 })
-    expect(await read(ask('syncLocations', sandbox))).toEqual(errorBody(403))
+    expect(await readJsonAnswer(ask('syncLocations', sandbox))).toEqual(errorBody(403))
   })
 
   it('that was exchanged expires', async () => {
     let now = Date.now()
-    const sandbox = await start({ tokenLifetime: 60, now: () => now })
+    const sandbox = await startSmallSandbox({ tokenLifetime: 60, now: () => now })
     const { applicationId, applicationSecret } = sandbox
-    const exchanged = await post(sandbox, '/oauth/token', { applicationId, applicationSecret })
-    const { accessToken, expiresIn } = await read<{ accessToken: string; expiresIn: number }>(exchanged)
+    const exchanged = await postJson(sandbox, '/oauth/token', { applicationId, applicationSecret })
+    const { accessToken, expiresIn } = await readJsonAnswer<{ accessToken: string; expiresIn: number }>(exchanged)
     expect(expiresIn).toBe(60)
     expect((await ask('exportReviews', sandbox, { accessToken })).status).toBe(200)
     now += 60_000
@@ -71,19 +83,19 @@ describe('a token', () => {
   })
 
   it('is not issued for a wrong secret', async () => {
-    const sandbox = await start()
-    const refused = await post(sandbox, '/oauth/token', {
+    const sandbox = await startSmallSandbox()
+    const refused = await postJson(sandbox, '/oauth/token', {
       applicationId: sandbox.applicationId,
       applicationSecret: '?',
     })
-    expect([refused.status, await read(refused)]).toEqual([401, errorBody(401)])
+    expect([refused.status, await readJsonAnswer(refused)]).toEqual([401, errorBody(401)])
   })
 })
 
 describe('the rate limit', () => {
   it('answers 429 with Retry-After until the window has passed', async () => {
     let now = Date.now()
-    const sandbox = await start({ rate: { requests: 2, seconds: 60 }, now: () => now })
+    const sandbox = await startSmallSandbox({ rate: { requests: 2, seconds: 60 }, now: () => now })
     const statuses = async () => [await ask('exportReviews', sandbox), await ask('syncLocations', sandbox)]
     expect((await statuses()).map(({ status }) => status)).toEqual([200, 200])
     now += 12_000
@@ -95,17 +107,17 @@ describe('the rate limit', () => {
   })
 
   it('does not count the token exchange', async () => {
-    const sandbox = await start({ rate: { requests: 1, seconds: 60 } })
+    const sandbox = await startSmallSandbox({ rate: { requests: 1, seconds: 60 } })
     const { applicationId, applicationSecret } = sandbox
     for (let n = 0; n < 3; n++)
-      expect((await post(sandbox, '/oauth/token', { applicationId, applicationSecret })).status).toBe(200)
+      expect((await postJson(sandbox, '/oauth/token', { applicationId, applicationSecret })).status).toBe(200)
   })
 })
 
 describe('the clock', () => {
   it('of the Date header may be ahead of the one that stamps changes', async () => {
     const now = Date.parse('2026-07-01T00:00:00Z')
-    const sandbox = await start({ now: () => now, clockSkew: 3_600_000 })
+    const sandbox = await startSmallSandbox({ now: () => now, clockSkew: 3_600_000 })
     await sandbox.churn({ change: 1 })
     const answer = await ask('exportReviews', sandbox)
     expect(answer.headers.get('Date')).toBe('Wed, 01 Jul 2026 01:00:00 GMT')
@@ -122,41 +134,47 @@ describe('the clock', () => {
 describe('an address or method that is not there', () => {
   it.each([
     ['GET', '/nowhere', 404],
-    ['GET', paths.exportReviews, 405],
-    ['PUT', paths.comments, 405],
+    ['GET', operationPaths.exportReviews, 405],
+    ['PUT', operationPaths.comments, 405],
     ['POST', '//', 404],
   ])('%s %s', async (method, path, status) => {
-    const answer = await fetch((await start()).url + path, { method })
-    expect([answer.status, await read(answer)]).toEqual([status, errorBody(status)])
-    if (path === paths.comments) expect(answer.headers.get('Allow')).toBe('GET, POST')
+    const answer = await fetch((await startSmallSandbox()).url + path, { method })
+    expect([answer.status, await readJsonAnswer(answer)]).toEqual([status, errorBody(status)])
+    if (path === operationPaths.comments) expect(answer.headers.get('Allow')).toBe('GET, POST')
   })
 })
 
 it('wants a JSON body to be called so', async () => {
-  const sandbox = await start()
+  const sandbox = await startSmallSandbox()
   expect((await ask('exportReviews', sandbox, { 'Content-Type': 'text/plain' })).status).toBe(400)
   expect((await ask('exportReviews', sandbox, { 'Content-Type': 'application/json; charset=utf-8' })).status).toBe(200)
 })
 
 it('tells what it was asked, without tokens', async () => {
-  const sandbox = await start()
+  const sandbox = await startSmallSandbox()
   await ask('exportReviews', sandbox)
   await ask('retrieveComments', sandbox)
-  const log = await read<ReadonlyArray<Record<string, unknown>>>(get(sandbox, '/__sandbox/log'))
+  const log = await readJsonAnswer<ReadonlyArray<Record<string, unknown>>>(getPath(sandbox, '/__sandbox/log'))
   expect(log).toMatchObject([
     {
       n: 1,
       operation: 'exportReviews',
       method: 'POST',
-      path: paths.exportReviews,
+      path: operationPaths.exportReviews,
       status: 200,
       request: body,
       fault: null,
     },
-    { n: 2, operation: 'retrieveComments', method: 'GET', path: paths.comments, request: { locationId: '1001' } },
+    {
+      n: 2,
+      operation: 'retrieveComments',
+      method: 'GET',
+      path: operationPaths.comments,
+      request: { locationId: '1001' },
+    },
   ])
   expect(JSON.stringify(log)).not.toContain(sandbox.accessToken)
-  expect(await read(get(sandbox, '/__sandbox/stats'))).toEqual({
+  expect(await readJsonAnswer(getPath(sandbox, '/__sandbox/stats'))).toEqual({
     requests: { exportReviews: 1, retrieveComments: 1 },
     exports: 1,
     statuses: { 200: 2 },
@@ -165,13 +183,13 @@ it('tells what it was asked, without tokens', async () => {
 })
 
 it('tells the truth and lets it change', async () => {
-  const sandbox = await start()
-  const held = async () => read<Record<string, ReadonlyArray<object>>>(get(sandbox, '/__sandbox/truth'))
+  const sandbox = await startSmallSandbox()
+  const held = async () => readJsonAnswer<Record<string, ReadonlyArray<object>>>(getPath(sandbox, '/__sandbox/truth'))
   const before = await held()
   expect(before.reviews).toHaveLength(100)
   expect(before.reviews?.[0]).toEqual({ id: expect.any(String), modifiedTime: expect.any(String) })
-  expect((await post(sandbox, '/__sandbox/churn', { add: 3, delete: 1 })).status).toBe(200)
+  expect((await postJson(sandbox, '/__sandbox/churn', { add: 3, delete: 1 })).status).toBe(200)
   expect((await held()).reviews).toHaveLength(102)
   for (const wrong of ['x', [], { add: -1 }, { add: 'many' }])
-    expect((await post(sandbox, '/__sandbox/churn', wrong)).status).toBe(400)
+    expect((await postJson(sandbox, '/__sandbox/churn', wrong)).status).toBe(400)
 })

@@ -3,18 +3,18 @@ import * as E from 'fp-ts/Either'
 import type * as TE from 'fp-ts/TaskEither'
 import type * as t from 'io-ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Api, httpApi } from '../../connector/api/api'
-import { type Client, httpClient } from '../../connector/api/client'
+import { type Api, createApi } from '../../connector/api/api'
+import { createHttpClient, type HttpClient } from '../../connector/api/client'
 import type { ApiError } from '../../connector/api/error'
-import { parseJson, printJson } from '../../connector/api/json-text'
-import type { Answer, Route } from '../../connector/api/route'
+import { parseExactJson, printExactJson } from '../../connector/api/json-text'
+import type { RawResponse, Route } from '../../connector/api/route'
 import * as routes from '../../connector/api/routes'
 import { toJsonSchema } from '../../connector/cdk/schema'
-import { requestLog } from '../../connector/sandbox/log'
-import { type Operation, operations } from '../../connector/sandbox/operations'
-import { type Server, serve } from '../../connector/sandbox/serve'
-import { tokens } from '../../connector/sandbox/tokens'
-import { jumpingClock } from '../api/clock'
+import { createRequestLog } from '../../connector/sandbox/log'
+import { type OperationName, operationNames } from '../../connector/sandbox/operations'
+import { type SandboxServer, startServer } from '../../connector/sandbox/serve'
+import { createTokenRegistry } from '../../connector/sandbox/tokens'
+import { createFakeClock } from '../api/clock'
 import { valueFor } from '../support/arbitrary'
 
 const now = () => Date.parse('2026-01-01T00:00:00Z')
@@ -44,26 +44,32 @@ const service: Api = {
   issueToken: listening(),
 }
 
-let server: Server
-let client: Client
+let server: SandboxServer
+let client: HttpClient
 let api: Api
 beforeAll(async () => {
-  const issued = tokens({ random: () => 'token', now, lifetime: 60, denied: [], granted: new Map() })
-  server = await serve(service, {
+  const issued = createTokenRegistry({
+    createText: () => 'token',
+    now,
+    lifetimeSeconds: 60,
+    denied: [],
+    granted: new Map(),
+  })
+  server = await startServer(service, {
     host: '127.0.0.1',
     port: 0,
-    tokens: issued,
+    tokenRegistry: issued,
     rules: [],
     seed: 1,
-    rate: { requests: Number.POSITIVE_INFINITY, seconds: 1 },
+    requestRate: { requests: Number.POSITIVE_INFINITY, seconds: 1 },
     latency: () => 0,
     lookups: {},
     pages: [],
-    log: requestLog(),
+    log: createRequestLog(),
     now,
-    shown: now,
+    headerClock: now,
   })
-  client = httpClient(
+  client = createHttpClient(
     {
       base_url: new URL(server.url),
       credentials: { auth_type: 'access_token', access_token: issued.accessToken },
@@ -72,35 +78,36 @@ beforeAll(async () => {
       max_response_mb: 10,
     },
     // A 429 makes the client wait before its next request.
-    { attempts: 1, clock: () => jumpingClock().clock },
+    { attempts: 1, clock: () => createFakeClock().clock },
   )
-  api = httpApi(client.send)
+  api = createApi(client.send)
 })
 afterAll(async () => {
   await client.close()
   await server.close()
 })
 
-type Any = Pick<Route<unknown, unknown>, 'send' | 'response'> & { readonly request: t.Any }
-const byName: Readonly<Record<Operation, unknown>> = { ...routes }
-const routeOf = (operation: Operation): Any => byName[operation] as Any
-const call = (operation: Operation, input: unknown) =>
+type Any = Pick<Route<unknown, unknown>, 'encoding' | 'response'> & { readonly request: t.Any }
+const byName: Readonly<Record<OperationName, unknown>> = { ...routes }
+const routeOf = (operation: OperationName): Any => byName[operation] as Any
+const call = (operation: OperationName, input: unknown) =>
   (api[operation] as (input: unknown) => TE.TaskEither<ApiError, unknown>)(input)()
 
 /** What a text form cannot say: an empty list, and the sign of zero, which JSON cannot say either. */
 const sayable = (route: Any, input: unknown): boolean =>
-  !printJson(input).includes('-0') &&
-  (route.send === 'json' || Object.values(Object(input)).every((value) => !Array.isArray(value) || value.length > 0)) &&
+  !printExactJson(input).includes('-0') &&
+  (route.encoding === 'json' ||
+    Object.values(Object(input)).every((value) => !Array.isArray(value) || value.length > 0)) &&
   !JSON.stringify(input, (_, value) => (Object.is(value, -0) ? 'minus zero' : value)).includes('minus zero')
 
 const requestFor = (route: Any): fc.Arbitrary<unknown> =>
   valueFor(toJsonSchema(route.request), 1e6).filter((value) => route.request.is(value) && sayable(route, value))
 
 /** Answers as the codec of the route describes them; those of operations 1 to 3 with an outcome that is a success. */
-const answerFor = (operation: Operation): fc.Arbitrary<unknown> => {
+const answerFor = (operation: OperationName): fc.Arbitrary<unknown> => {
   const { codec, decode } = routeOf(operation).response
   if (operation === 'exportReviews' || operation === 'exportDeletedReviews')
-    return fc.string().map((text): Answer => ({ body: Buffer.from(printJson({ reviews: [], text })) }))
+    return fc.string().map((text): RawResponse => ({ body: Buffer.from(printExactJson({ reviews: [], text })) }))
   const described = valueFor(toJsonSchema(codec), 1e6)
   return described
     .map((value) =>
@@ -108,19 +115,19 @@ const answerFor = (operation: Operation): fc.Arbitrary<unknown> => {
         ? { ...(value as object), status: { code: 200, message: 'SUCCESS', type: null } }
         : value,
     )
-    .map((value) => parseJson(printJson(value)))
-    .filter((value) => E.isRight(decode({ body: Buffer.from(printJson(value)) })))
+    .map((value) => parseExactJson(printExactJson(value)))
+    .filter((value) => E.isRight(decode({ body: Buffer.from(printExactJson(value)) })))
 }
 
 /** An answer without the time at which it was served, which only the client knows. */
-const same = (operation: Operation, value: unknown): unknown => {
-  if (operation.startsWith('export')) return Buffer.from((value as Answer).body).toString()
+const same = (operation: OperationName, value: unknown): unknown => {
+  if (operation.startsWith('export')) return Buffer.from((value as RawResponse).body).toString()
   const { servedAt: _, ...rest } = Object(value)
   return operation.startsWith('retrieve') ? rest : value
 }
 
 describe('httpApi over serve(api) is the api', () => {
-  test.each(operations)('for the requests and answers of %s', async (operation) => {
+  test.each(operationNames)('for the requests and answers of %s', async (operation) => {
     await fc.assert(
       fc.asyncProperty(requestFor(routeOf(operation)), answerFor(operation), async (request, answer) => {
         answering = E.right(answer)
@@ -137,7 +144,7 @@ describe('httpApi over serve(api) is the api', () => {
     ...[400, 401, 403, 413, 500].map((status): ApiError => ({ _tag: 'Http', status, message: 'refused' })),
     { _tag: 'Http', status: 429, message: 'request limit exceeded', retryAfter: 3000 },
   ]
-  test.each(operations.flatMap((operation) => errors.map((error) => ({ operation, error }))))(
+  test.each(operationNames.flatMap((operation) => errors.map((error) => ({ operation, error }))))(
     'for $error.status of $operation',
     async ({ operation, error }) => {
       answering = E.left(error)

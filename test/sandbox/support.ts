@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../connector/sandbox/start'
 
-export const epoch = '1970-01-01T00:00:00.000Z'
-export const paths = {
+export const epochTime = '1970-01-01T00:00:00.000Z'
+export const operationPaths = {
   retrieveReviews: '/api/external/bsr/v2/reviews',
   comments: '/api/bsr/comments',
   createVisitRecords: '/api/service/visitrecord/create',
@@ -13,14 +13,14 @@ export const paths = {
 } as const
 
 /** A small sandbox that ends with the test. */
-export const start = async (options: SandboxOptions = {}): Promise<Sandbox> => {
+export const startSmallSandbox = async (options: SandboxOptions = {}): Promise<Sandbox> => {
   const sandbox = await startSandbox({ reviews: 100, ...options })
   onTestFinished(() => sandbox.close())
   return sandbox
 }
 
 /** A JSON request with a valid token in both headers. */
-export const post = (
+export const postJson = (
   { url, accessToken }: Pick<Sandbox, 'url' | 'accessToken'>,
   path: string,
   body: unknown,
@@ -32,12 +32,12 @@ export const post = (
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
 
-export const get = (
+export const getPath = (
   { url, accessToken }: Sandbox,
   path: string,
   headers: Record<string, string> = {},
 ): Promise<Response> => fetch(url + path, { headers: { accessToken, 'Access-Token': accessToken, ...headers } })
 
 /** The answer's JSON, as the test expects it to be. */
-export const read = async <A>(response: Response | Promise<Response>): Promise<A> =>
+export const readJsonAnswer = async <A>(response: Response | Promise<Response>): Promise<A> =>
   (await (await response).json()) as A

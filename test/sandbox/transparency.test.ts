@@ -3,7 +3,7 @@ import type { Comment, TransparencyReview } from '../../connector/api/model/comm
 import type { EntitySummary } from '../../connector/api/model/entity'
 import type { CommentsFilter, ReviewsFilter } from '../../connector/api/model/transparency'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { get, paths, post, read } from './support'
+import { getPath, operationPaths, postJson, readJsonAnswer } from './support'
 
 const until = Date.parse('2026-06-01T00:00:00Z')
 const day = 86_400_000
@@ -37,10 +37,10 @@ beforeAll(async () => {
 })
 afterAll(() => sandbox.close())
 
-const reviews = (body: object) => read<Reviews>(post(sandbox, paths.retrieveReviews, body))
-const comments = (query: string) => read<Comments>(get(sandbox, `${paths.comments}?${query}`))
+const reviews = (body: object) => readJsonAnswer<Reviews>(postJson(sandbox, operationPaths.retrieveReviews, body))
+const comments = (query: string) => readJsonAnswer<Comments>(getPath(sandbox, `${operationPaths.comments}?${query}`))
 const form = (body: string, query = '') =>
-  post(sandbox, paths.comments + query, body, { 'Content-Type': 'application/x-www-form-urlencoded' })
+  postJson(sandbox, operationPaths.comments + query, body, { 'Content-Type': 'application/x-www-form-urlencoded' })
 
 const commentOf = ({ contents }: Exported) => contents.find(({ questionCode }) => questionCode === 'COMMENT')?.response
 const written = (all: ReadonlyArray<Exported>) => all.filter((review) => commentOf(review) !== undefined)
@@ -205,13 +205,15 @@ describe('the comments of operations 2 and 3', () => {
 
   it('are the same by query, by form and by a form in the query, which replaces the body', async () => {
     const byQuery = await comments('locationId=1002&days=200&minThreshold=3')
-    expect(await read(form('locationId=1002&days=200&minThreshold=3'))).toEqual(byQuery)
-    expect(await read(form('', '?locationId=1002&days=200&minThreshold=3'))).toEqual(byQuery)
-    expect(await read(form('locationId=1001', '?locationId=1002&days=200&minThreshold=3'))).toEqual(byQuery)
+    expect(await readJsonAnswer(form('locationId=1002&days=200&minThreshold=3'))).toEqual(byQuery)
+    expect(await readJsonAnswer(form('', '?locationId=1002&days=200&minThreshold=3'))).toEqual(byQuery)
+    expect(await readJsonAnswer(form('locationId=1001', '?locationId=1002&days=200&minThreshold=3'))).toEqual(byQuery)
   })
 
   it('are of several entities by form, the others left out that are unknown', async () => {
-    const { data } = await read<Comments>(form('locationId=1001&locationId=nowhere&locationId=1002&entityId=10'))
+    const { data } = await readJsonAnswer<Comments>(
+      form('locationId=1001&locationId=nowhere&locationId=1002&entityId=10'),
+    )
     expect(data.entities.map(({ id }) => id)).toEqual(['1001', '1002', '10'])
     expect(data.entities.every((entity) => entity.comments.length > 0)).toBe(true)
   })
@@ -233,15 +235,15 @@ describe('what cannot be answered', () => {
     ['a threshold of 6', 'locationId=1001&minThreshold=6', 400],
     ['perPage 0', 'locationId=1001&perPage=0', 400],
   ])('%s', async (_, query, status) => {
-    const response = await get(sandbox, `${paths.comments}?${query}`)
+    const response = await getPath(sandbox, `${operationPaths.comments}?${query}`)
     expect(response.status).toBe(status)
-    expect(await read(response)).toMatchObject({ status: { code: status, message: expect.any(String) } })
+    expect(await readJsonAnswer(response)).toMatchObject({ status: { code: status, message: expect.any(String) } })
   })
 
   it('is an application error in a 200 where nothing that was asked for exists', async () => {
-    const response = await get(sandbox, `${paths.comments}?locationId=nowhere`)
+    const response = await getPath(sandbox, `${operationPaths.comments}?locationId=nowhere`)
     expect(response.status).toBe(200)
-    expect(await read(response)).toEqual({
+    expect(await readJsonAnswer(response)).toEqual({
       status: { code: 'ENTITY_NOT_FOUND', message: 'Entity not found', type: 'ERROR' },
     })
   })
@@ -251,15 +253,15 @@ describe('what cannot be answered', () => {
     expect((await many(50)).status).toBe(200)
     const refused = await many(51)
     expect(refused.status).toBe(413)
-    expect(await read(refused)).toMatchObject({ status: { code: 413 } })
+    expect(await readJsonAnswer(refused)).toMatchObject({ status: { code: 413 } })
   })
 })
 
 it('lists sources and categories', async () => {
-  expect(await read(get(sandbox, paths.lookupSources))).toEqual({
+  expect(await readJsonAnswer(getPath(sandbox, operationPaths.lookupSources))).toEqual({
     sources: expect.arrayContaining([{ id: 101, name: 'Survey' }]),
   })
-  expect(await read(get(sandbox, '/api/reputation/v1/lookup/categories'))).toEqual({
+  expect(await readJsonAnswer(getPath(sandbox, '/api/reputation/v1/lookup/categories'))).toEqual({
     categories: expect.arrayContaining([{ id: expect.any(Number), category: 'Staff', subCategory: 'Courtesy' }]),
   })
 })

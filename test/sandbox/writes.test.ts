@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Sandbox } from '../../connector/sandbox/start'
-import { paths, post, read, start } from './support'
+import { operationPaths, postJson, readJsonAnswer, startSmallSandbox } from './support'
 
 const visit = (more: object = {}) => ({
   name: 'Ada Example',
@@ -11,13 +11,15 @@ const visit = (more: object = {}) => ({
   ...more,
 })
 const visits = (sandbox: Sandbox, records: ReadonlyArray<object>) =>
-  read<{ records: Record<string, string>; status: { code: number } }>(post(sandbox, paths.createVisitRecords, records))
+  readJsonAnswer<{ records: Record<string, string>; status: { code: number } }>(
+    postJson(sandbox, operationPaths.createVisitRecords, records),
+  )
 const sync = (sandbox: Sandbox, items: ReadonlyArray<object>) =>
-  read<Record<string, unknown>>(post(sandbox, paths.syncLocations, items))
+  readJsonAnswer<Record<string, unknown>>(postJson(sandbox, operationPaths.syncLocations, items))
 
 describe('visit records', () => {
   it('are reported one by one', async () => {
-    const sandbox = await start()
+    const sandbox = await startSmallSandbox()
     const { records, status } = await visits(sandbox, [
       visit({ visitRecordId: 'good' }),
       visit({ visitRecordId: 'parts', name: undefined, firstName: 'Ada', lastName: 'Example' }),
@@ -45,7 +47,7 @@ describe('visit records', () => {
   })
 
   it('count once however often they are sent', async () => {
-    const sandbox = await start()
+    const sandbox = await startSmallSandbox()
     for (const batch of [[visit()], [visit(), visit()], [visit({ name: 'Another' })]])
       expect((await visits(sandbox, batch)).records).toEqual({ V1: 'Success' })
     expect((await sandbox.truth()).visits).toHaveLength(1)
@@ -55,7 +57,7 @@ describe('visit records', () => {
   })
 
   it('bring a survey review with their id some time later', async () => {
-    const sandbox = await start()
+    const sandbox = await startSmallSandbox()
     await visits(
       sandbox,
       Array.from({ length: 40 }, (_, n) => visit({ visitRecordId: `V${n}` })),
@@ -82,7 +84,7 @@ describe('visit records', () => {
 
 describe('locations', () => {
   it('are created and updated, and appear in reviews and transparency answers', async () => {
-    const sandbox = await start({ locations: 1 })
+    const sandbox = await startSmallSandbox({ locations: 1 })
     const created = await sync(sandbox, [
       { code: 'NEW', codeType: 'NPI', active: true, name: 'New Clinic', city: 'Oak Hill' },
     ])
@@ -97,8 +99,8 @@ describe('locations', () => {
     const named = async (name: string) =>
       (await sandbox.truth()).reviews.filter(({ json }) => JSON.parse(json).location.name === name)
     expect((await named('New Clinic')).length).toBeGreaterThan(5)
-    const asked = await read<{ data: { entities: ReadonlyArray<object> } }>(
-      post(sandbox, paths.retrieveReviews, { locationId: 'NEW' }),
+    const asked = await readJsonAnswer<{ data: { entities: ReadonlyArray<object> } }>(
+      postJson(sandbox, operationPaths.retrieveReviews, { locationId: 'NEW' }),
     )
     expect(asked.data.entities).toMatchObject([{ id: 'NEW', name: 'New Clinic' }])
     const before = await named('New Clinic')
@@ -109,7 +111,7 @@ describe('locations', () => {
   })
 
   it('change no review where nothing changes', async () => {
-    const sandbox = await start({ locations: 1 })
+    const sandbox = await startSmallSandbox({ locations: 1 })
     const before = await sandbox.truth()
     const name = before.locations[0]?.name
     await sync(sandbox, [{ code: 'LOC-1001', codeType: 'INTERNAL', active: true, name, phone: '1' }])
@@ -117,7 +119,7 @@ describe('locations', () => {
   })
 
   it('are deactivated: no review arrives there, nobody finds them', async () => {
-    const sandbox = await start({ locations: 2 })
+    const sandbox = await startSmallSandbox({ locations: 2 })
     expect(
       await sync(sandbox, [
         { code: 'LOC-1001', active: false },
@@ -136,14 +138,16 @@ describe('locations', () => {
     ])
     const arrived = reviews.filter(({ id }) => !before.has(id)).map(({ json }) => JSON.parse(json).location.id)
     expect(new Set(arrived)).toEqual(new Set([1002]))
-    expect(await read(post(sandbox, paths.retrieveReviews, { locationId: '1001' }))).toMatchObject({
+    expect(
+      await readJsonAnswer(postJson(sandbox, operationPaths.retrieveReviews, { locationId: '1001' })),
+    ).toMatchObject({
       status: { code: 'ENTITY_NOT_FOUND' },
     })
     expect((await visits(sandbox, [visit()])).records).toEqual({ V1: 'Error' })
   })
 
   it('that cannot be synced are told apart', async () => {
-    const sandbox = await start()
+    const sandbox = await startSmallSandbox()
     const [good, closed, nameless, unclear] = [
       { code: 'A', codeType: 'NPI', active: true, name: 'A' },
       { code: 'NOSYNC-1', codeType: 'NPI', active: true, name: 'B' },
@@ -161,7 +165,7 @@ describe('locations', () => {
   })
 
   it('may come twice in one request: the last counts', async () => {
-    const sandbox = await start()
+    const sandbox = await startSmallSandbox()
     await sync(sandbox, [
       { code: 'TWICE', active: true, name: 'First' },
       { code: 'TWICE', active: true, name: 'Second' },

@@ -1,6 +1,13 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { toBoolean, toInteger, toList, toObject, toText, toTime } from '../../connector/sinks/convert'
+import {
+  convertBoolean,
+  convertInteger,
+  convertList,
+  convertObject,
+  convertText,
+  convertTime,
+} from '../../connector/sinks/convert'
 
 const value = (result: E.Either<string, unknown>) => (E.isRight(result) ? result.right : 'refused')
 
@@ -12,7 +19,7 @@ describe('converting a column', () => {
     [true, 'refused'],
     [{}, 'refused'],
     [Number.NaN, 'refused'],
-  ])('to a text: %s', (given, meant) => expect(value(toText(given))).toBe(meant))
+  ])('to a text: %s', (given, meant) => expect(value(convertText(given))).toBe(meant))
 
   it.each<[unknown, unknown]>([
     [42, 42],
@@ -25,7 +32,7 @@ describe('converting a column', () => {
     ['forty', 'refused'],
     ['99999999999999999999', 'refused'],
     [true, 'refused'],
-  ])('to an integer: %j', (given, meant) => expect(value(toInteger(given))).toBe(meant))
+  ])('to an integer: %j', (given, meant) => expect(value(convertInteger(given))).toBe(meant))
 
   it.each<[unknown, unknown]>([
     [true, true],
@@ -36,7 +43,7 @@ describe('converting a column', () => {
     ['perhaps', 'refused'],
     [2, 'refused'],
     ['constructor', 'refused'],
-  ])('to true or false: %j', (given, meant) => expect(value(toBoolean(given))).toBe(meant))
+  ])('to true or false: %j', (given, meant) => expect(value(convertBoolean(given))).toBe(meant))
 
   it.each<[unknown, unknown]>([
     ['2026-01-31T09:30:00Z', '2026-01-31T09:30:00.000Z'],
@@ -49,19 +56,19 @@ describe('converting a column', () => {
     ['2026-02-30', 'refused'],
     ['31.01.2026', 'refused'],
     [1769851800, 'refused'],
-  ])('to a time: %j', (given, meant) => expect(value(toTime(given))).toBe(meant))
+  ])('to a time: %j', (given, meant) => expect(value(convertTime(given))).toBe(meant))
 
   it.each<[unknown, unknown]>([
     [[1], [1]],
     ['[1]', [1]],
     ['a,b', 'refused'],
     [{}, 'refused'],
-  ])('to a list: %j', (given, meant) => expect(value(toList(given))).toEqual(meant))
+  ])('to a list: %j', (given, meant) => expect(value(convertList(given))).toEqual(meant))
 
   it.each<[unknown, unknown]>([
     [{ a: 1 }, { a: 1 }],
     ['{"a":1}', { a: 1 }],
     [[], 'refused'],
     ['null', 'refused'],
-  ])('to an object: %j', (given, meant) => expect(value(toObject(given))).toEqual(meant))
+  ])('to an object: %j', (given, meant) => expect(value(convertObject(given))).toEqual(meant))
 })

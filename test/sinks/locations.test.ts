@@ -6,14 +6,14 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { Location, LocationSyncResult } from '../../connector/api/model/location'
-import { lookAtLedger, openLedger, readLedger } from '../../connector/sinks/ledger'
-import { locationAnswer } from '../../connector/sinks/location-answer'
-import { locations } from '../../connector/sinks/locations'
-import { approve, keyOf, type Place, plan } from '../../connector/sinks/plan'
-import type { Target } from '../../connector/sinks/target'
-import { inletOf, opened, prepared, targetWith } from './target'
+import { decodeLedger, openLedger, readLedger } from '../../connector/sinks/ledger'
+import { toLocationAnswer } from '../../connector/sinks/location-answer'
+import { locationSink } from '../../connector/sinks/locations'
+import { checkDeactivations, formatLocationKey, type LocationKey, planReconcile } from '../../connector/sinks/plan'
+import type { SinkTarget } from '../../connector/sinks/target'
+import { createTestInlet, createTestTarget, openSink, prepareRecord } from './target'
 
-const inlet = inletOf('locations')
+const inlet = createTestInlet('locations')
 
 describe('a location', () => {
   it.each<[string, object, object]>([
@@ -31,12 +31,12 @@ describe('a location', () => {
       { code: 'W1', active: true, labels: ['a'], profiles: [{ id: 'x' }] },
     ],
   ])('is %s', async (_, record, item) => {
-    expect(prepared(await opened(locations, targetWith()), inlet, record)).toEqual(item)
+    expect(prepareRecord(await openSink(locationSink, createTestTarget()), inlet, record)).toEqual(item)
   })
 
   it('is inactive in a stream of deletions', async () => {
-    const open = await opened(locations, targetWith())
-    expect(prepared(open, inletOf('locations', { deletes: true }), { code: 'W1' })).toEqual({
+    const open = await openSink(locationSink, createTestTarget())
+    expect(prepareRecord(open, createTestInlet('locations', { isDeletion: true }), { code: 'W1' })).toEqual({
       code: 'W1',
       active: false,
     })
@@ -47,7 +47,7 @@ describe('a location', () => {
     [{ code: 'W1', active: 'perhaps' }, 'active must be true or false'],
     [{ code: 'W1', profiles: [{ url: 5 }] }, 'profiles.0.url'],
   ])('is rejected: %j', async (record, reason) => {
-    expect(prepared(await opened(locations, targetWith()), inlet, record)).toContain(reason)
+    expect(prepareRecord(await openSink(locationSink, createTestTarget()), inlet, record)).toContain(reason)
   })
 })
 
@@ -77,7 +77,7 @@ describe('an answer to locations', () => {
     ['a status that nobody knows', { status: 'FAILURE' }, 'refused'],
     ['failure with success', { status: 'SUCCESS', failedRequests: 1, nonSyncableList: [{ code: 'B' }] }, 'aar'],
   ])('tells %s', (_, given, said) => {
-    const answer = locationAnswer(items, given)
+    const answer = toLocationAnswer(items, given)
     expect(
       answer._tag === 'Verdicts'
         ? answer.verdicts.map(({ _tag }) => (_tag === 'Accepted' ? 'a' : 'r')).join('')
@@ -86,13 +86,13 @@ describe('an answer to locations', () => {
   })
 })
 
-const place = (code: string, codeType: string | null = null): Place => ({ code, codeType })
-const active = (...places: ReadonlyArray<Place>) => new Map(places.map((one) => [keyOf(one), one]))
-const listed = (...places: ReadonlyArray<Place & { readonly active: boolean }>) =>
-  new Map(places.map((one) => [keyOf(one), one]))
+const place = (code: string, codeType: string | null = null): LocationKey => ({ code, codeType })
+const active = (...places: ReadonlyArray<LocationKey>) => new Map(places.map((one) => [formatLocationKey(one), one]))
+const listed = (...places: ReadonlyArray<LocationKey & { readonly active: boolean }>) =>
+  new Map(places.map((one) => [formatLocationKey(one), one]))
 
 describe('a plan', () => {
-  it.each<[string, ReadonlyMap<string, Place>, ReturnType<typeof listed>, string, string, string]>([
+  it.each<[string, ReadonlyMap<string, LocationKey>, ReturnType<typeof listed>, string, string, string]>([
     ['an empty ledger', active(), listed({ ...place('A'), active: true }), 'A', '', ''],
     ['a location that stays', active(place('A')), listed({ ...place('A'), active: true }), '', 'A', ''],
     ['one that is gone', active(place('A'), place('B')), listed({ ...place('A'), active: true }), '', 'A', 'B'],
@@ -100,8 +100,8 @@ describe('a plan', () => {
     ['one of another type', active(place('A', 'x')), listed({ ...place('A', 'y'), active: true }), 'A', '', 'A'],
     ['an empty list', active(place('A')), listed(), '', '', 'A'],
   ])('of %s', (_, ledger, list, creates, updates, deactivations) => {
-    const made = plan(ledger, list)
-    const codes = (places: ReadonlyArray<Place>) => places.map(({ code }) => code).join()
+    const made = planReconcile(ledger, list)
+    const codes = (places: ReadonlyArray<LocationKey>) => places.map(({ code }) => code).join()
     expect([codes(made.creates), codes(made.updates), codes(made.deactivations)]).toEqual([
       creates,
       updates,
@@ -118,7 +118,7 @@ describe('a plan', () => {
     [1, 100, 0, false],
   ])('that deactivates %i of %i with at most %i percent', (count, all, percent, approved) => {
     const deactivations = Array.from({ length: count }, (_, n) => place(String(n)))
-    expect(E.isRight(approve({ creates: [], updates: [], deactivations }, all, percent))).toBe(approved)
+    expect(E.isRight(checkDeactivations({ creates: [], updates: [], deactivations }, all, percent))).toBe(approved)
   })
 })
 
@@ -141,7 +141,7 @@ describe('a ledger', () => {
     ['another file of one line without an end', '{"a":1}', 'no ledger'],
     ['damage', `${text('x')}${JSON.stringify({ ...place('A'), active: true })}\n`, 'line 2'],
   ])('reads %s', (_, given, said) => {
-    const read = readLedger('ledger', url, given)
+    const read = decodeLedger('ledger', url, given)
     if (E.isLeft(read)) expect(read.left.message).toContain(said)
     else expect([...read.right.keys()]).toEqual(said)
   })
@@ -150,11 +150,11 @@ describe('a ledger', () => {
     const path = join(folder, 'kept')
     const first = await openLedger(path, url)()
     if (E.isLeft(first)) throw new Error(first.left.message)
-    await first.right.note([
+    await first.right.append([
       { ...place('A', 'x'), active: true },
       { ...place('B'), active: true },
     ])
-    await first.right.note([{ ...place('B'), active: false }])
+    await first.right.append([{ ...place('B'), active: false }])
     const second = await openLedger(path, url)()
     expect(E.isRight(second) && [...second.right.active.values()]).toEqual([place('A', 'x')])
     expect(readFileSync(path, 'utf8')).toBe(text({ ...place('A', 'x'), active: true }))
@@ -162,13 +162,13 @@ describe('a ledger', () => {
 
   it('is neither made nor changed by who only looks at it', async () => {
     const missing = join(folder, 'missing')
-    expect(await lookAtLedger(missing, url)()).toMatchObject(E.right({ active: new Map() }))
+    expect(await readLedger(missing, url)()).toMatchObject(E.right({ active: new Map() }))
     expect(existsSync(missing)).toBe(false)
     const path = join(folder, 'looked-at')
     const torn = `${text({ ...place('A'), active: true })}{"code":"B","co`
     writeFileSync(path, torn)
-    const looked = await lookAtLedger(path, url)()
-    if (E.isRight(looked)) await looked.right.note([{ ...place('C'), active: true }])
+    const looked = await readLedger(path, url)()
+    if (E.isRight(looked)) await looked.right.append([{ ...place('C'), active: true }])
     expect(E.isRight(looked) && [...looked.right.active.keys()]).toEqual(['A'])
     expect(readFileSync(path, 'utf8')).toBe(torn)
   })
@@ -183,16 +183,16 @@ describe('a ledger', () => {
 
 describe('reconciling', () => {
   const reconciling = async (
-    held: ReadonlyArray<Place>,
+    held: ReadonlyArray<LocationKey>,
     records: ReadonlyArray<unknown>,
     whole: boolean,
     percent = 50,
   ) => {
     const noted: Array<string> = []
-    const target: Target = targetWith({
+    const target: SinkTarget = createTestTarget({
       ledger: O.some({
         active: active(...held),
-        note: async (entries) => {
+        append: async (entries) => {
           noted.push(...entries.map(({ code, active }) => `${code} ${active}`))
         },
       }),
@@ -205,8 +205,8 @@ describe('reconciling', () => {
         },
       },
     })
-    const open = await opened(locations, target)
-    const ready = records.map((record) => prepared(open, inlet, record)).filter((item) => typeof item !== 'string')
+    const open = await openSink(locationSink, target)
+    const ready = records.map((record) => prepareRecord(open, inlet, record)).filter((item) => typeof item !== 'string')
     await open.write(ready, false)()
     const rest = open.finish(whole)
     return {

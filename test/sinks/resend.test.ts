@@ -3,9 +3,9 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { ApiError } from '../../connector/api/error'
-import { resending, resendPolicy } from '../../connector/sinks/resend'
+import { resendPolicy, resendUnanswered } from '../../connector/sinks/resend'
 
-const policy = resendPolicy({ attempts: 3, maxWait: 60_000 }, () => 0.5)
+const policy = resendPolicy({ maxAttempts: 3, maxWait: 60_000 }, () => 0.5)
 const network = (code: string): ApiError => ({ _tag: 'Network', code, message: '' })
 const http = (status: number): ApiError => ({ _tag: 'Http', status, message: '' })
 
@@ -36,7 +36,7 @@ describe('resending', () => {
       sent += 1
       return E.left(http(502))
     }
-    const again = resending(policy, (millis) => {
+    const again = resendUnanswered(policy, (millis) => {
       waits.push(millis)
       return TE.right(undefined)
     })

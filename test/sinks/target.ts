@@ -1,14 +1,14 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import { parseJson } from '../../connector/api/json-text'
-import type { Columns, Inlet, OpenSink, Sink } from '../../connector/cdk/sink'
-import { acceptingApi } from '../../connector/sinks/accepting-api'
-import type { Target } from '../../connector/sinks/target'
+import { parseExactJson } from '../../connector/api/json-text'
+import type { InputRecord, InputStream, OpenSink, Sink } from '../../connector/cdk/sink'
+import { dryRunApi } from '../../connector/sinks/accepting-api'
+import type { SinkTarget } from '../../connector/sinks/target'
 
 export const now = Date.parse('2026-06-15T12:00:00Z')
 
-export const targetWith = (more: Partial<Target> = {}): Target => ({
-  api: acceptingApi,
+export const createTestTarget = (more: Partial<SinkTarget> = {}): SinkTarget => ({
+  api: dryRunApi,
   resend: () => (effect) => effect,
   mapping: { visit_records: {}, locations: {} },
   now: () => now,
@@ -20,26 +20,28 @@ export const targetWith = (more: Partial<Target> = {}): Target => ({
   ...more,
 })
 
-export const inletOf = (object: string, more: Partial<Inlet> = {}): Inlet => ({
+export const createTestInlet = (object: string, more: Partial<InputStream> = {}): InputStream => ({
   id: object,
   name: object,
-  object,
+  objectName: object,
   key: [['id']],
   columns: O.none,
-  deletes: false,
+  isDeletion: false,
   ...more,
 })
 
-export const opened = async (sink: Sink<Target>, target: Target): Promise<OpenSink<unknown>> => {
+export const openSink = async (sink: Sink<SinkTarget>, target: SinkTarget): Promise<OpenSink<unknown>> => {
   const open = await sink.open(target)()
   if (E.isLeft(open)) throw new Error(open.left.message)
   return open.right
 }
 
 /** What a sink makes of a record: its item, or the text of why not. */
-export const prepared = (open: OpenSink<unknown>, inlet: Inlet, record: unknown): unknown => {
+export const prepareRecord = (open: OpenSink<unknown>, inlet: InputStream, record: unknown): unknown => {
   const prepare = open.prepare(inlet)
   if (E.isLeft(prepare)) return prepare.left.message
-  const result = prepare.right(parseJson(typeof record === 'string' ? record : JSON.stringify(record)) as Columns)
+  const result = prepare.right(
+    parseExactJson(typeof record === 'string' ? record : JSON.stringify(record)) as InputRecord,
+  )
   return E.isLeft(result) ? result.left : result.right.item
 }

@@ -4,9 +4,9 @@ import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { ApiError } from '../../connector/api/error'
 import type { VisitRecordResult } from '../../connector/api/model/visit-record'
-import { visitAnswer } from '../../connector/sinks/visit-answer'
-import { visitRecords } from '../../connector/sinks/visit-records'
-import { inletOf, opened, prepared, targetWith } from './target'
+import { toVisitAnswer } from '../../connector/sinks/visit-answer'
+import { visitRecordSink } from '../../connector/sinks/visit-records'
+import { createTestInlet, createTestTarget, openSink, prepareRecord } from './target'
 
 const right = {
   visitRecordId: 'v1',
@@ -18,9 +18,9 @@ const right = {
 const without = (record: Readonly<Record<string, unknown>>, ...keys: ReadonlyArray<string>) =>
   Object.fromEntries(Object.entries(record).filter(([key]) => !keys.includes(key)))
 
-const inlet = inletOf('visit_records')
-const visit = async (record: unknown, target = targetWith(), more: Parameters<typeof inletOf>[1] = {}) =>
-  prepared(await opened(visitRecords, target), inletOf('visit_records', more), record)
+const inlet = createTestInlet('visit_records')
+const visit = async (record: unknown, target = createTestTarget(), more: Parameters<typeof createTestInlet>[1] = {}) =>
+  prepareRecord(await openSink(visitRecordSink, target), createTestInlet('visit_records', more), record)
 
 describe('a visit', () => {
   it.each<[string, object, object]>([
@@ -83,7 +83,7 @@ describe('a visit', () => {
   })
 
   it('takes attributes from the columns that the mapping names, and says the column that is wrong', async () => {
-    const target = targetWith({
+    const target = createTestTarget({
       mapping: { visit_records: { email: 'mail', age: 'years', npi: 'doctor.npi' }, locations: {} },
     })
     const record = { ...without(right, 'email', 'npi'), mail: 'a@b.c', doctor: { npi: 5 }, age: 7 }
@@ -92,7 +92,7 @@ describe('a visit', () => {
   })
 
   it('refuses a mapping to a column that the stream does not have', async () => {
-    const target = targetWith({ mapping: { visit_records: { email: 'mail', npi: 'NPI' }, locations: {} } })
+    const target = createTestTarget({ mapping: { visit_records: { email: 'mail', npi: 'NPI' }, locations: {} } })
     const columns = O.some(new Set(['npi', 'e_mail']))
     expect(await visit(right, target, { columns })).toMatch(
       /mapping\.visit_records\.email names the column mail.*npi, e_mail/,
@@ -101,7 +101,7 @@ describe('a visit', () => {
 
   it('warns once of a language that needs a mapping', async () => {
     const warnings: Array<string> = []
-    const open = await opened(visitRecords, targetWith({ warn: (message) => warnings.push(message) }))
+    const open = await openSink(visitRecordSink, createTestTarget({ warn: (message) => warnings.push(message) }))
     const prepare = open.prepare(inlet)
     for (const languageValue of ['en', 'tlh', 'tlh', 'vi'])
       if (E.isRight(prepare)) prepare.right({ ...right, languageValue })
@@ -112,8 +112,8 @@ describe('a visit', () => {
 
 describe('an id that is derived', () => {
   const bare = without(right, 'visitRecordId')
-  const idOf = async (record: unknown, more: Parameters<typeof inletOf>[1] = {}) =>
-    ((await visit(record, targetWith(), more)) as { visitRecordId: string }).visitRecordId
+  const idOf = async (record: unknown, more: Parameters<typeof createTestInlet>[1] = {}) =>
+    ((await visit(record, createTestTarget(), more)) as { visitRecordId: string }).visitRecordId
 
   it('is the same for the same key, whatever else the record says', async () => {
     const first = await idOf({ ...bare, id: 1 })
@@ -163,17 +163,17 @@ describe('an answer to visits', () => {
     ],
     ['an id that objects have', ['toString'], {}, [unknown]],
   ])('tells %s', (_, ids, records, said) => {
-    const answer = visitAnswer(ids, { records })
+    const answer = toVisitAnswer(ids, { records })
     expect(answer._tag === 'Verdicts' ? answer.verdicts : answer._tag).toEqual(said)
   })
 })
 
 describe('sending visits', () => {
   const sending = async (answer: E.Either<ApiError, VisitRecordResult>) => {
-    const target = targetWith({
+    const target = createTestTarget({
       api: { createVisitRecords: () => TE.fromEither(answer), syncLocations: () => TE.left(unsent) },
     })
-    return (await opened(visitRecords, target)).write([{ ...right }], false)()
+    return (await openSink(visitRecordSink, target)).write([{ ...right }], false)()
   }
   const unsent: ApiError = { _tag: 'Network', code: 'ECONNREFUSED', message: '' }
   const http = (status: number): E.Either<ApiError, never> => E.left({ _tag: 'Http', status, message: 'said so' })
@@ -226,9 +226,9 @@ describe('sending visits', () => {
     ['is not reached', E.left({ _tag: 'Network', code: 'ECONNREFUSED', message: '' }), false],
     ['denies it', http(403), false],
   ])('knows whether a service is there that %s', async (_, answer, there) => {
-    const target = targetWith({
+    const target = createTestTarget({
       api: { createVisitRecords: () => TE.fromEither(answer), syncLocations: () => TE.left(unsent) },
     })
-    expect(await (await opened(visitRecords, target)).answers()).toBe(there)
+    expect(await (await openSink(visitRecordSink, target)).isReachable()).toBe(there)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type ColumnType, columnType } from '../../connector/snapshot/column-type'
+import { type ColumnType, chooseColumnType } from '../../connector/snapshot/column-type'
 
 const root = {
   definitions: {
@@ -35,6 +35,6 @@ const cases: ReadonlyArray<readonly [schema: object, type: ColumnType]> = [
 
 describe('a column', () => {
   it.each(cases)('for %j is %s', (schema, type) => {
-    expect(columnType(schema as never, root)).toBe(type)
+    expect(chooseColumnType(schema as never, root)).toBe(type)
   })
 })

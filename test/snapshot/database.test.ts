@@ -3,18 +3,24 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { afterAll, describe, expect, it } from 'vitest'
-import { type Database, literal, type OpenOptions, openDatabase, quoted } from '../../connector/snapshot/database'
+import {
+  type Database,
+  type DatabaseOptions,
+  openDatabase,
+  quoteIdentifier,
+  quoteLiteral,
+} from '../../connector/snapshot/database'
 
 const folder = mkdtempSync(join(tmpdir(), 'database-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const open = async (path = ':memory:', options?: OpenOptions): Promise<Database> => {
+const open = async (path = ':memory:', options?: DatabaseOptions): Promise<Database> => {
   const opened = await openDatabase(path, options)()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   return opened.right
 }
 
-const failureOf = async (path: string, options?: OpenOptions) => {
+const failureOf = async (path: string, options?: DatabaseOptions) => {
   const opened = await openDatabase(path, options)()
   return E.isLeft(opened) ? opened.left : undefined
 }
@@ -84,6 +90,6 @@ describe('openDatabase', () => {
 })
 
 it('quotes names and texts', () => {
-  expect(quoted('a"b')).toBe('"a""b"')
-  expect(literal("it's")).toBe("'it''s'")
+  expect(quoteIdentifier('a"b')).toBe('"a""b"')
+  expect(quoteLiteral("it's")).toBe("'it''s'")
 })

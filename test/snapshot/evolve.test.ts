@@ -1,20 +1,33 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../connector/snapshot/snapshot'
-import { verify } from '../../connector/snapshot/verify'
-import { info, instant, integer, open, save, time, whole } from './made-up-run'
+import { verifySnapshot } from '../../connector/snapshot/verify'
+import {
+  createStreamInfo,
+  instantSchema,
+  integerSchema,
+  openMemorySnapshot,
+  streamMessages,
+  timeAtMinute,
+  writeMessages,
+} from './made-up-run'
 
 const number = { type: ['null', 'number'] }
 const string = { type: ['null', 'string'] }
 
 const load = async (snapshot: Snapshot, value: unknown, record: string) => {
-  const stream = info('things', { id: integer, modifiedTime: instant, value }, ['id'], 'modifiedTime')
-  await save(snapshot, whole(stream, record))
+  const stream = createStreamInfo(
+    'things',
+    { id: integerSchema, modifiedTime: instantSchema, value },
+    ['id'],
+    'modifiedTime',
+  )
+  await writeMessages(snapshot, streamMessages(stream, record))
 }
-const record = (id: number, value: string) => `{"id":${id},"modifiedTime":"${time(id)}","value":${value}}`
+const record = (id: number, value: string) => `{"id":${id},"modifiedTime":"${timeAtMinute(id)}","value":${value}}`
 
 /** The columns but id, time and our own, and their values by id. */
-const found = async ({ db }: Snapshot) => {
+const readRows = async ({ db }: Snapshot) => {
   const columns = await db.query(
     `SELECT column_name AS name, data_type AS type FROM duckdb_columns() WHERE table_name = 'things' AND column_name LIKE 'value%' ORDER BY column_index`,
   )
@@ -27,10 +40,10 @@ const found = async ({ db }: Snapshot) => {
 
 describe('a schema that changes', () => {
   const cases: ReadonlyArray<readonly [string, unknown, string, unknown, string, object, ReadonlyArray<unknown>]> = [
-    ['widens an integer to a number', integer, '7', number, '7.5', { value: 'DOUBLE' }, [[7], [7.5]]],
+    ['widens an integer to a number', integerSchema, '7', number, '7.5', { value: 'DOUBLE' }, [[7], [7.5]]],
     [
       'keeps integers that no double holds beside the numbers',
-      integer,
+      integerSchema,
       '9007199254740993',
       number,
       '7.5',
@@ -43,7 +56,7 @@ describe('a schema that changes', () => {
     ['widens a number to a text', number, '1.5', string, '"x"', { value: 'VARCHAR' }, [['1.5'], ['x']]],
     [
       'widens a time to a text that reads as it came',
-      instant,
+      instantSchema,
       '"2026-01-01T00:00:00.5Z"',
       string,
       '"x"',
@@ -63,7 +76,7 @@ describe('a schema that changes', () => {
       'keeps texts beside the integers that come now',
       string,
       '"x"',
-      integer,
+      integerSchema,
       '5',
       { value__varchar: 'VARCHAR', value: 'BIGINT' },
       [
@@ -73,17 +86,17 @@ describe('a schema that changes', () => {
     ],
   ]
   it.each(cases)('%s', async (_how, before, first, after, second, types, values) => {
-    const snapshot = await open()
+    const snapshot = await openMemorySnapshot()
     await load(snapshot, before, record(1, first))
     await load(snapshot, after, record(2, second))
-    expect(await found(snapshot)).toEqual({ types, values })
-    expect((await verify(snapshot)).filter(({ ok, name }) => !ok && name !== 'states are there')).toEqual([])
+    expect(await readRows(snapshot)).toEqual({ types, values })
+    expect((await verifySnapshot(snapshot)).filter(({ ok, name }) => !ok && name !== 'states are there')).toEqual([])
     snapshot.db.close()
   })
 
   it('keeps an attribute that nobody declared', async () => {
-    const snapshot = await open()
-    await load(snapshot, string, `{"id":1,"modifiedTime":"${time(1)}","new":{"big":9007199254740993}}`)
+    const snapshot = await openMemorySnapshot()
+    await load(snapshot, string, `{"id":1,"modifiedTime":"${timeAtMinute(1)}","new":{"big":9007199254740993}}`)
     expect(await snapshot.db.query('SELECT id, "new" FROM things')).toEqual([
       { id: 1, new: '{"big":9007199254740993}' },
     ])
@@ -96,9 +109,9 @@ describe('a schema that changes', () => {
   })
 
   it('takes records of a stream that declares nothing, and passes over a name that is a column in another case', async () => {
-    const snapshot = await open()
-    const stream = { ...info('things', {}, [], ''), cursor: O.none }
-    await save(snapshot, whole(stream, '{}', '{"a":1,"A":2,"_airbyte_meta":3}'))
+    const snapshot = await openMemorySnapshot()
+    const stream = { ...createStreamInfo('things', {}, [], ''), cursor: O.none }
+    await writeMessages(snapshot, streamMessages(stream, '{}', '{"a":1,"A":2,"_airbyte_meta":3}'))
     expect(
       await snapshot.db.query(
         'SELECT * EXCLUDE (_airbyte_raw_id, _airbyte_extracted_at, _airbyte_meta, _airbyte_generation_id) FROM things',
@@ -108,24 +121,32 @@ describe('a schema that changes', () => {
   })
 
   it('refuses attributes that differ only in case', async () => {
-    const snapshot = await open()
-    const stream = info('things', { id: integer, ID: integer }, ['id'], 'id')
-    await expect(save(snapshot, whole(stream, '{"id":1}'))).rejects.toThrow(
+    const snapshot = await openMemorySnapshot()
+    const stream = createStreamInfo('things', { id: integerSchema, ID: integerSchema }, ['id'], 'id')
+    await expect(writeMessages(snapshot, streamMessages(stream, '{"id":1}'))).rejects.toThrow(
       /its attributes id and ID differ only in case/,
     )
     snapshot.db.close()
   })
 
   it('gains a column, and keeps one that is no longer declared', async () => {
-    const snapshot = await open()
+    const snapshot = await openMemorySnapshot()
     await load(snapshot, string, record(1, '"x"'))
-    const stream = info('things', { id: integer, modifiedTime: instant, extra: number }, ['id'], 'modifiedTime')
-    await save(snapshot, whole(stream, `{"id":2,"modifiedTime":"${time(2)}","extra":1,"value":"y"}`))
+    const stream = createStreamInfo(
+      'things',
+      { id: integerSchema, modifiedTime: instantSchema, extra: number },
+      ['id'],
+      'modifiedTime',
+    )
+    await writeMessages(
+      snapshot,
+      streamMessages(stream, `{"id":2,"modifiedTime":"${timeAtMinute(2)}","extra":1,"value":"y"}`),
+    )
     expect(await snapshot.db.query('SELECT id, value, extra FROM things ORDER BY id')).toEqual([
       { id: 1, value: 'x', extra: null },
       { id: 2, value: 'y', extra: 1 },
     ])
-    const results = await verify(snapshot)
+    const results = await verifySnapshot(snapshot)
     expect(results.filter(({ ok }) => !ok)).toEqual([])
     expect(results.find(({ name }) => name === 'attributes nobody declared')).toMatchObject({
       examples: ['things: value'],

@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../connector/snapshot/snapshot'
-import { verify } from '../../connector/snapshot/verify'
+import { verifySnapshot } from '../../connector/snapshot/verify'
 import {
-  content,
-  contents,
-  deleted,
-  info,
-  instant,
-  open,
-  review,
-  reviewShape,
-  reviews,
-  rows,
-  save,
-  started,
-  time,
-  whole,
+  contentJson,
+  createStreamInfo,
+  deletedReviewsInfo,
+  instantSchema,
+  openMemorySnapshot,
+  recordsMessage,
+  reviewContentsInfo,
+  reviewJson,
+  reviewProperties,
+  reviewsInfo,
+  startedMessage,
+  streamMessages,
+  timeAtMinute,
+  writeMessages,
 } from './made-up-run'
 
 const versions = async ({ db }: Snapshot, stream: string, columns: string) =>
@@ -29,10 +29,14 @@ const history = { history: true }
 
 describe('history', () => {
   it('keeps every version of a row, from when to when, whatever the order and the batches they come in', async () => {
-    const snapshot = await open()
-    await save(snapshot, whole(reviews(), review(1, 1, 'a'), review(2, 1, 'x'), review(1, 3, 'c')), history)
-    await save(snapshot, whole(reviews(), review(1, 2, 'b'), review(1, 3, 'c')))
-    await save(snapshot, whole(reviews(), review(1, 2, 'b'), review(1, 9, 'd')))
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(
+      snapshot,
+      streamMessages(reviewsInfo(), reviewJson(1, 1, 'a'), reviewJson(2, 1, 'x'), reviewJson(1, 3, 'c')),
+      history,
+    )
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 2, 'b'), reviewJson(1, 3, 'c')))
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 2, 'b'), reviewJson(1, 9, 'd')))
     expect(await versions(snapshot, 'reviews', 'id, text')).toEqual([
       '1 a 01 02',
       '1 b 02 03',
@@ -44,23 +48,23 @@ describe('history', () => {
       [1, 'd'],
       [2, 'x'],
     ])
-    expect((await verify(snapshot)).filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([])
+    expect((await verifySnapshot(snapshot)).filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([])
     snapshot.db.close()
   })
 
   it('ends what is deleted and what an older version of its review leaves behind', async () => {
-    const snapshot = await open()
-    await save(
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(
       snapshot,
       [
-        started(reviews()),
-        started(contents()),
-        started(deleted()),
-        rows('reviews', review(1, 1, 'a'), review(2, 1, 'x')),
-        rows('review_contents', content(1, 1, 1), content(1, 1, 2), content(2, 1, 1)),
-        rows('reviews', review(1, 3, 'b')),
-        rows('review_contents', content(1, 3, 1)),
-        rows('deleted_reviews', review(2, 5)),
+        startedMessage(reviewsInfo()),
+        startedMessage(reviewContentsInfo()),
+        startedMessage(deletedReviewsInfo()),
+        recordsMessage('reviews', reviewJson(1, 1, 'a'), reviewJson(2, 1, 'x')),
+        recordsMessage('review_contents', contentJson(1, 1, 1), contentJson(1, 1, 2), contentJson(2, 1, 1)),
+        recordsMessage('reviews', reviewJson(1, 3, 'b')),
+        recordsMessage('review_contents', contentJson(1, 3, 1)),
+        recordsMessage('deleted_reviews', reviewJson(2, 5)),
       ],
       history,
     )
@@ -75,25 +79,36 @@ describe('history', () => {
   })
 
   it('ends a version by its tombstone, which is no version itself', async () => {
-    const snapshot = await open()
-    const stream = info('reviews', { ...reviewShape, _ab_cdc_deleted_at: instant }, ['id'], 'modifiedTime')
-    await save(snapshot, whole(stream, review(1, 1, 'a')), history)
-    await save(snapshot, whole(stream, `{"id":1,"modifiedTime":"${time(4)}","_ab_cdc_deleted_at":"${time(4)}"}`))
+    const snapshot = await openMemorySnapshot()
+    const stream = createStreamInfo(
+      'reviews',
+      { ...reviewProperties, _ab_cdc_deleted_at: instantSchema },
+      ['id'],
+      'modifiedTime',
+    )
+    await writeMessages(snapshot, streamMessages(stream, reviewJson(1, 1, 'a')), history)
+    await writeMessages(
+      snapshot,
+      streamMessages(stream, `{"id":1,"modifiedTime":"${timeAtMinute(4)}","_ab_cdc_deleted_at":"${timeAtMinute(4)}"}`),
+    )
     expect(await versions(snapshot, 'reviews', 'id, text')).toEqual(['1 a 01 04'])
     snapshot.db.close()
   })
 
   it('ends what a full refresh does not meet again, and follows a schema that changes', async () => {
-    const snapshot = await open()
-    await save(snapshot, whole(reviews(), review(1, 1, '1'), review(2, 1, '2')), history)
-    const changed = info(
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1, '1'), reviewJson(2, 1, '2')), history)
+    const changed = createStreamInfo(
       'reviews',
-      { ...reviewShape, text: { type: 'integer' }, more: { type: 'string' } },
+      { ...reviewProperties, text: { type: 'integer' }, more: { type: 'string' } },
       ['id'],
       'modifiedTime',
       'full_refresh',
     )
-    await save(snapshot, whole(changed, `{"id":1,"modifiedTime":"${time(2)}","text":7,"more":"m"}`))
+    await writeMessages(
+      snapshot,
+      streamMessages(changed, `{"id":1,"modifiedTime":"${timeAtMinute(2)}","text":7,"more":"m"}`),
+    )
     expect(
       await snapshot.db.query(
         `SELECT id, text__varchar, text, more, valid_to IS NULL AS current FROM reviews_versions ORDER BY id, valid_from`,

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { Stopped } from '../../connector/cdk/cli'
+import { CommandError } from '../../connector/cdk/cli'
 import type { ExpectedStreams } from '../../connector/snapshot/configured-catalog'
-import { incoming } from '../../connector/snapshot/incoming'
-import type { Incoming } from '../../connector/snapshot/incoming-line'
+import { decodeInput } from '../../connector/snapshot/incoming'
+import type { LoadMessage } from '../../connector/snapshot/incoming-line'
 
 const seed = 20261121
 
@@ -13,7 +13,7 @@ const expected: ExpectedStreams = new Map([
     's',
     {
       info: { name: 's', schema: { type: 'object' }, primaryKey: ['id'], cursor: O.none, syncMode: 'incremental' },
-      wish: {},
+      loadOptions: {},
     },
   ],
 ])
@@ -23,12 +23,12 @@ async function* inChunks(bytes: Uint8Array, size: number): AsyncIterable<Uint8Ar
 }
 
 /** The messages of an input, or why it was refused; whatever else is thrown is a crash. */
-const read = async (bytes: Uint8Array, size: number): Promise<ReadonlyArray<Incoming> | string> => {
-  const messages: Incoming[] = []
+const read = async (bytes: Uint8Array, size: number): Promise<ReadonlyArray<LoadMessage> | string> => {
+  const messages: LoadMessage[] = []
   try {
-    for await (const message of incoming(inChunks(bytes, size), { now: () => 7, expected })) messages.push(message)
+    for await (const message of decodeInput(inChunks(bytes, size), { now: () => 7, expected })) messages.push(message)
   } catch (error) {
-    if (error instanceof Stopped) return error.failure.message
+    if (error instanceof CommandError) return error.failure.message
     throw error
   }
   return messages

@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { encode } from '../../connector/cdk/airbyte'
-import { Stopped } from '../../connector/cdk/cli'
-import { wholeOf } from '../../connector/cdk/lines'
+import { encodeAirbyte } from '../../connector/cdk/airbyte'
+import { CommandError } from '../../connector/cdk/cli'
+import { joinText } from '../../connector/cdk/lines'
 import type { Message } from '../../connector/cdk/message'
-import { type ExpectedStreams, expectedStreams } from '../../connector/snapshot/configured-catalog'
-import { incoming } from '../../connector/snapshot/incoming'
-import type { Incoming } from '../../connector/snapshot/incoming-line'
-import { toText } from '../../connector/snapshot/json-text'
+import { decodeExpectedStreams, type ExpectedStreams } from '../../connector/snapshot/configured-catalog'
+import { decodeInput } from '../../connector/snapshot/incoming'
+import type { LoadMessage } from '../../connector/snapshot/incoming-line'
+import { printJsonText } from '../../connector/snapshot/json-text'
 
 const seed = 20261121
 
 const catalog = (extra: object = {}): ExpectedStreams => {
-  const read = expectedStreams({
+  const read = decodeExpectedStreams({
     streams: [
       {
         stream: {
@@ -44,17 +44,17 @@ const read = async (
   cuts: ReadonlyArray<number> = [],
   expected: ExpectedStreams | undefined = catalog(),
 ) => {
-  const messages: Array<Incoming> = []
-  for await (const message of incoming(chunks(text, cuts), { now: () => 7, ...(expected && { expected }) }))
+  const messages: Array<LoadMessage> = []
+  for await (const message of decodeInput(chunks(text, cuts), { now: () => 7, ...(expected && { expected }) }))
     messages.push(message)
   return messages
 }
 
-const records = (messages: ReadonlyArray<Incoming>) =>
+const records = (messages: ReadonlyArray<LoadMessage>) =>
   messages.flatMap((message) =>
     message._tag === 'Records' ? message.rows.map(({ json }) => Buffer.from(json).toString()) : [],
   )
-const tags = (messages: ReadonlyArray<Incoming>) => messages.map(({ _tag }) => _tag)
+const tags = (messages: ReadonlyArray<LoadMessage>) => messages.map(({ _tag }) => _tag)
 
 describe('Airbyte lines', () => {
   it('are read back as the messages our own encoder made them from', async () => {
@@ -75,11 +75,11 @@ describe('Airbyte lines', () => {
       { _tag: 'Checkpoint', stream: 'reviews', state: { recent: [{ id: '1' }] }, count: 2 },
       { _tag: 'Finished', stream: 'reviews' },
     ]
-    const lines = said.flatMap(encode(() => 1)).map(wholeOf)
+    const lines = said.flatMap(encodeAirbyte(() => 1)).map(joinText)
     const heard = await read(lines.join(''))
     expect(
       heard.map((message) =>
-        message._tag === 'Checkpoint' ? { ...message, state: JSON.parse(toText(message.state)) } : message,
+        message._tag === 'Checkpoint' ? { ...message, state: JSON.parse(printJsonText(message.state)) } : message,
       ),
     ).toEqual(said)
   })
@@ -123,16 +123,16 @@ describe('Airbyte lines', () => {
   it('of a stream outside the catalog, or without a catalog, end the run and say what to do', async () => {
     const line = '{"type":"RECORD","record":{"stream":"other","data":{"id":1},"emitted_at":3}}\n'
     await expect(read(line)).rejects.toThrow(/stream other, which the catalog does not have/)
-    const none: Array<Incoming> = []
+    const none: Array<LoadMessage> = []
     await expect(
       (async () => {
-        for await (const message of incoming(chunks(line), { now: () => 7 })) none.push(message)
+        for await (const message of decodeInput(chunks(line), { now: () => 7 })) none.push(message)
       })(),
-    ).rejects.toThrow(Stopped)
+    ).rejects.toThrow(CommandError)
   })
 
   it('give the stream its schema where a CATALOG comes among them', async () => {
-    const messages: Array<Incoming> = []
+    const messages: Array<LoadMessage> = []
     const lines = [
       {
         type: 'CATALOG',
@@ -142,7 +142,7 @@ describe('Airbyte lines', () => {
       },
       { type: 'RECORD', record: { stream: 'other', data: { a: 1 }, emitted_at: 3 } },
     ]
-    for await (const message of incoming(chunks(lines.map((line) => JSON.stringify(line)).join('\n')), {
+    for await (const message of decodeInput(chunks(lines.map((line) => JSON.stringify(line)).join('\n')), {
       now: () => 7,
     }))
       messages.push(message)
@@ -223,15 +223,15 @@ describe('a configured catalog', () => {
       catalog({ generation_id: 3, minimum_generation_id: 3, primary_key: [['id'], ['x']] }).get('reviews'),
     ).toMatchObject({
       info: { primaryKey: ['id', 'x'], cursor: { value: 'modifiedTime' }, syncMode: 'incremental' },
-      wish: { mode: 'append_dedup', generation: 3, minimum: 3 },
+      loadOptions: { mode: 'append_dedup', generation: 3, minimum: 3 },
     })
-    expect(catalog({ generation_id: 0, minimum_generation_id: 0 }).get('reviews')?.wish).toEqual({
+    expect(catalog({ generation_id: 0, minimum_generation_id: 0 }).get('reviews')?.loadOptions).toEqual({
       mode: 'append_dedup',
     })
   })
 
   it('that is wrong is answered by key path', () => {
-    const wrong = expectedStreams({ streams: [{ stream: { name: 'reviews' }, sync_mode: 'sometimes' }] })
+    const wrong = decodeExpectedStreams({ streams: [{ stream: { name: 'reviews' }, sync_mode: 'sometimes' }] })
     expect(E.isLeft(wrong) && wrong.left.message).toMatch(/streams\.0\.stream\.json_schema.*streams\.0\.sync_mode/)
   })
 })

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { afterAll, expect, it } from 'vitest'
 import { openSnapshot, type Snapshot } from '../../connector/snapshot/snapshot'
-import { readState } from '../../connector/snapshot/state'
-import { verify } from '../../connector/snapshot/verify'
+import { readSnapshotState } from '../../connector/snapshot/state'
+import { verifySnapshot } from '../../connector/snapshot/verify'
 
 const folder = mkdtempSync(join(tmpdir(), 'killed-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -39,7 +39,7 @@ const time = (id: number) => new Date(1_700_000_000_000 + id * 1_000).toISOStrin
 const text = 'words '.repeat(5)
 
 /** One page of the export: its records, then the state that covers them and all before. */
-const page = (number: number): string => {
+const pageLines = (number: number): string => {
   const ids = Array.from({ length: pageRows }, (_, i) => number * pageRows + i)
   const records = ids.map(
     (id) =>
@@ -51,7 +51,7 @@ const page = (number: number): string => {
 const complete = `{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},"status":"COMPLETE"}}}\n`
 
 /** Feeds pages from `from` on; kills the process once it has taken `killAfter` of them. */
-const feed = async (db: string, from: number, killAfter = pages): Promise<void> => {
+const feedMessages = async (db: string, from: number, killAfter = pages): Promise<void> => {
   const child = spawn(
     process.execPath,
     [join(__dirname, '../../build/bin/feedback.js'), 'snapshot', '--db', db, '--catalog', catalog],
@@ -62,21 +62,21 @@ const feed = async (db: string, from: number, killAfter = pages): Promise<void> 
   child.stdin.on('error', () => undefined)
   const closed = once(child, 'close')
   for (let number = from; number < pages && number < killAfter; number++)
-    if (!child.stdin.write(page(number))) await Promise.race([once(child.stdin, 'drain'), closed])
+    if (!child.stdin.write(pageLines(number))) await Promise.race([once(child.stdin, 'drain'), closed])
   if (killAfter < pages) child.kill('SIGKILL')
   else child.stdin.end(complete)
   await closed
 }
 
-const open = async (db: string): Promise<Snapshot> => {
+const openFile = async (db: string): Promise<Snapshot> => {
   const opened = await openSnapshot(db)()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   return opened.right
 }
 
-const standing = async (db: string) => {
-  const snapshot = await open(db)
-  const { reviews } = (await readState(snapshot)) as { reviews?: { pages: number } }
+const readCounts = async (db: string) => {
+  const snapshot = await openFile(db)
+  const { reviews } = (await readSnapshotState(snapshot)) as { reviews?: { pages: number } }
   const covered = (reviews?.pages ?? 0) * pageRows
   const there = Number(
     (await snapshot.db.scalar(`SELECT count(*) FROM duckdb_tables() WHERE table_name = 'reviews'`)) === 0
@@ -91,15 +91,15 @@ it('killed at any point, the file holds a state whose rows are all there, and th
   const db = join(folder, 'killed.duckdb')
   const reached: number[] = []
   for (const killAfter of [2, 70, 100, 140]) {
-    await feed(db, reached.at(-1) ?? 0, killAfter)
-    const { pages: at, covered, there } = await standing(db)
+    await feedMessages(db, reached.at(-1) ?? 0, killAfter)
+    const { pages: at, covered, there } = await readCounts(db)
     expect(there).toBe(covered)
     reached.push(at)
   }
   expect(new Set(reached).size).toBeGreaterThan(2)
-  await feed(db, reached.at(-1) ?? 0)
-  const snapshot = await open(db)
-  expect((await verify(snapshot)).filter(({ ok }) => !ok)).toEqual([])
+  await feedMessages(db, reached.at(-1) ?? 0)
+  const snapshot = await openFile(db)
+  expect((await verifySnapshot(snapshot)).filter(({ ok }) => !ok)).toEqual([])
   expect(await snapshot.db.scalar('SELECT count(DISTINCT id) FROM reviews')).toBe(pages * pageRows)
   snapshot.db.close()
 })

@@ -1,18 +1,18 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import type { Message, StreamInfo, SyncMode } from '../../connector/cdk/message'
-import { type SaveOptions, saveTo } from '../../connector/snapshot/save'
+import { createSnapshotWriter, type SnapshotWriterOptions } from '../../connector/snapshot/save'
 import { openSnapshot, type Snapshot } from '../../connector/snapshot/snapshot'
 
-export const open = async (): Promise<Snapshot> => {
+export const openMemorySnapshot = async (): Promise<Snapshot> => {
   const opened = await openSnapshot(':memory:')()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   return opened.right
 }
 
-export const integer = { type: 'integer' }
-export const instant = { type: 'string', format: 'date-time' }
-export const info = (
+export const integerSchema = { type: 'integer' }
+export const instantSchema = { type: 'string', format: 'date-time' }
+export const createStreamInfo = (
   name: string,
   properties: Record<string, unknown>,
   primaryKey: ReadonlyArray<string>,
@@ -20,59 +20,60 @@ export const info = (
   syncMode: SyncMode = 'incremental',
 ): StreamInfo => ({ name, schema: { type: 'object', properties }, primaryKey, cursor: O.some(cursor), syncMode })
 
-export const reviewShape = {
-  id: integer,
-  modifiedTime: instant,
+export const reviewProperties = {
+  id: integerSchema,
+  modifiedTime: instantSchema,
   rating: { type: ['null', 'number'] },
   location: { type: ['null', 'object'] },
   text: { type: ['null', 'string'] },
 }
-export const reviews = (mode?: SyncMode) => info('reviews', reviewShape, ['id'], 'modifiedTime', mode)
-export const deleted = (mode?: SyncMode) =>
-  info('deleted_reviews', { id: integer, modifiedTime: instant }, ['id'], 'modifiedTime', mode)
-export const contents = (mode?: SyncMode) =>
-  info(
+export const reviewsInfo = (mode?: SyncMode) =>
+  createStreamInfo('reviews', reviewProperties, ['id'], 'modifiedTime', mode)
+export const deletedReviewsInfo = (mode?: SyncMode) =>
+  createStreamInfo('deleted_reviews', { id: integerSchema, modifiedTime: instantSchema }, ['id'], 'modifiedTime', mode)
+export const reviewContentsInfo = (mode?: SyncMode) =>
+  createStreamInfo(
     'review_contents',
-    { reviewId: integer, reviewModifiedTime: instant, id: integer },
+    { reviewId: integerSchema, reviewModifiedTime: instantSchema, id: integerSchema },
     ['reviewId', 'id'],
     'reviewModifiedTime',
     mode,
   )
 
-export const at = Date.parse('2026-01-02T00:00:00Z')
-export const time = (minute: number) => `2026-01-01T00:${String(minute).padStart(2, '0')}:00.000Z`
-export const rows = (stream: string, ...texts: string[]): Message => ({
+export const emittedAt = Date.parse('2026-01-02T00:00:00Z')
+export const timeAtMinute = (minute: number) => `2026-01-01T00:${String(minute).padStart(2, '0')}:00.000Z`
+export const recordsMessage = (stream: string, ...texts: string[]): Message => ({
   _tag: 'Records',
   stream,
-  at,
+  at: emittedAt,
   rows: texts.map((text) => ({ json: Buffer.from(text) })),
 })
-export const review = (id: number, minute: number, text = '') =>
-  JSON.stringify({ id, modifiedTime: time(minute), ...(text === '' ? {} : { text }) })
-export const content = (reviewId: number, minute: number, id: number) =>
-  JSON.stringify({ reviewId, reviewModifiedTime: time(minute), id })
-export const started = (stream: StreamInfo): Message => ({ _tag: 'Started', stream })
-export const state = (stream: string, state: unknown, count = 0): Message => ({
+export const reviewJson = (id: number, minute: number, text = '') =>
+  JSON.stringify({ id, modifiedTime: timeAtMinute(minute), ...(text === '' ? {} : { text }) })
+export const contentJson = (reviewId: number, minute: number, id: number) =>
+  JSON.stringify({ reviewId, reviewModifiedTime: timeAtMinute(minute), id })
+export const startedMessage = (stream: StreamInfo): Message => ({ _tag: 'Started', stream })
+export const checkpointMessage = (stream: string, state: unknown, count = 0): Message => ({
   _tag: 'Checkpoint',
   stream,
   state,
   count,
 })
-export const finished = (stream: string): Message => ({ _tag: 'Finished', stream })
+export const finishedMessage = (stream: string): Message => ({ _tag: 'Finished', stream })
 
-export const save = async (
+export const writeMessages = async (
   snapshot: Snapshot,
   messages: ReadonlyArray<Message>,
-  options: Partial<SaveOptions> = {},
+  options: Partial<SnapshotWriterOptions> = {},
 ) => {
-  const saver = await saveTo(snapshot, { now: () => at, ...options })
+  const saver = await createSnapshotWriter(snapshot, { now: () => emittedAt, ...options })
   for (const message of messages) await saver.write(message)
   return saver.finish()
 }
 
-export const whole = (stream: StreamInfo, ...texts: string[]): Message[] => [
-  started(stream),
-  ...(texts.length === 0 ? [] : [rows(stream.name, ...texts)]),
-  state(stream.name, { cursor: texts.length }, texts.length),
-  finished(stream.name),
+export const streamMessages = (stream: StreamInfo, ...texts: string[]): Message[] => [
+  startedMessage(stream),
+  ...(texts.length === 0 ? [] : [recordsMessage(stream.name, ...texts)]),
+  checkpointMessage(stream.name, { cursor: texts.length }, texts.length),
+  finishedMessage(stream.name),
 ]

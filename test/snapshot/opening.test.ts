@@ -7,13 +7,13 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openSnapshot } from '../../connector/snapshot/snapshot'
-import { verify } from '../../connector/snapshot/verify'
+import { verifySnapshot } from '../../connector/snapshot/verify'
 
 const folder = mkdtempSync(join(tmpdir(), 'opening-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 /** Another process that opens the file, runs the SQL and then waits until it is killed. */
-const holding = async (path: string, sql: string) => {
+const holdFile = async (path: string, sql: string) => {
   const script = `
     const { DuckDBInstance } = require('@duckdb/node-api');
     (async () => {
@@ -30,7 +30,7 @@ const holding = async (path: string, sql: string) => {
   return child
 }
 
-const made = async (name: string): Promise<string> => {
+const createFile = async (name: string): Promise<string> => {
   const path = join(folder, name)
   const opened = await openSnapshot(path)()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
@@ -40,8 +40,8 @@ const made = async (name: string): Promise<string> => {
 
 describe('openSnapshot', () => {
   it.each(['write', 'change', 'read'] as const)('to %s says which process holds the file', async (access) => {
-    const path = await made(`${access}.duckdb`)
-    const child = await holding(path, 'CREATE TABLE t (a INTEGER)')
+    const path = await createFile(`${access}.duckdb`)
+    const child = await holdFile(path, 'CREATE TABLE t (a INTEGER)')
     const opened = await openSnapshot(path, access)()
     child.kill('SIGKILL')
     await once(child, 'close')
@@ -52,14 +52,14 @@ describe('openSnapshot', () => {
   })
 
   it('reads what a killed process had committed', async () => {
-    const path = await made('killed.duckdb')
-    const child = await holding(path, `INSERT INTO _state VALUES ('reviews', '{"a":1}', now())`)
+    const path = await createFile('killed.duckdb')
+    const child = await holdFile(path, `INSERT INTO _state VALUES ('reviews', '{"a":1}', now())`)
     child.kill('SIGKILL')
     await once(child, 'close')
     const opened = await openSnapshot(path, 'read')()
     if (E.isLeft(opened)) throw new Error(opened.left.message)
     expect(await opened.right.db.scalar('SELECT state FROM _state')).toBe('{"a":1}')
-    expect((await verify(opened.right)).filter(({ ok }) => !ok)).toEqual([])
+    expect((await verifySnapshot(opened.right)).filter(({ ok }) => !ok)).toEqual([])
     opened.right.db.close()
   })
 })

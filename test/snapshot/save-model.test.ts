@@ -1,7 +1,18 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Message } from '../../connector/cdk/message'
-import { content, contents, deleted, open, review, reviews, rows, save, started, time } from './made-up-run'
+import {
+  contentJson,
+  deletedReviewsInfo,
+  openMemorySnapshot,
+  recordsMessage,
+  reviewContentsInfo,
+  reviewJson,
+  reviewsInfo,
+  startedMessage,
+  timeAtMinute,
+  writeMessages,
+} from './made-up-run'
 
 const seed = 20261121
 
@@ -59,23 +70,28 @@ const model = (events: ReadonlyArray<Event>) => {
 const message = (one: Event, i: number): Message => {
   switch (one.kind) {
     case 'review':
-      return rows('reviews', review(one.id, one.minute, String(i)))
+      return recordsMessage('reviews', reviewJson(one.id, one.minute, String(i)))
     case 'deletion':
-      return rows('deleted_reviews', review(one.id, one.minute))
+      return recordsMessage('deleted_reviews', reviewJson(one.id, one.minute))
     case 'child':
-      return rows('review_contents', content(one.id, one.minute, one.child))
+      return recordsMessage('review_contents', contentJson(one.id, one.minute, one.child))
     case 'commit':
       return { _tag: 'Waiting', stream: 'reviews', until: 0 }
   }
 }
 
-const minuteOf = (column: string) => `datediff('minute', TIMESTAMPTZ '${time(0)}', "${column}")`
+const minuteOf = (column: string) => `datediff('minute', TIMESTAMPTZ '${timeAtMinute(0)}', "${column}")`
 
 it('comes to what the rules say, however changes, deletions and children are mixed and batched', () =>
   fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 25 }), async (events) => {
-      const snapshot = await open()
-      await save(snapshot, [started(reviews()), started(deleted()), started(contents()), ...events.map(message)])
+      const snapshot = await openMemorySnapshot()
+      await writeMessages(snapshot, [
+        startedMessage(reviewsInfo()),
+        startedMessage(deletedReviewsInfo()),
+        startedMessage(reviewContentsInfo()),
+        ...events.map(message),
+      ])
       const rowsOf = async (table: string, ...columns: string[]) =>
         (await snapshot.db.query(`SELECT concat_ws(' ', ${columns.join(', ')}) AS row FROM ${table}`))
           .map(({ row }) => String(row))

@@ -1,67 +1,83 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { feedbackChecks } from '../../connector/snapshot/checks/feedback'
 import type { Snapshot } from '../../connector/snapshot/snapshot'
-import { verify } from '../../connector/snapshot/verify'
+import { verifySnapshot } from '../../connector/snapshot/verify'
 import {
-  content,
-  contents,
-  deleted,
-  finished,
-  info,
-  instant,
-  integer,
-  open,
-  review,
-  reviewShape,
-  rows,
-  save,
-  started,
-  state,
-  time,
+  checkpointMessage,
+  contentJson,
+  createStreamInfo,
+  deletedReviewsInfo,
+  finishedMessage,
+  instantSchema,
+  integerSchema,
+  openMemorySnapshot,
+  recordsMessage,
+  reviewContentsInfo,
+  reviewJson,
+  reviewProperties,
+  startedMessage,
+  timeAtMinute,
+  writeMessages,
 } from './made-up-run'
 
-const locations = info(
+const locations = createStreamInfo(
   'locations',
-  { id: integer, name: { type: 'string' }, reviewModifiedTime: instant },
+  { id: integerSchema, name: { type: 'string' }, reviewModifiedTime: instantSchema },
   ['id'],
   'reviewModifiedTime',
 )
-const tombstoned = info('reviews', { ...reviewShape, _ab_cdc_deleted_at: instant }, ['id'], 'modifiedTime')
-const located = (id: number, minute: number) =>
-  JSON.stringify({ id, modifiedTime: time(minute), rating: 4, text: 'fine', location: { id: id % 2, name: 'North' } })
+const tombstoneReviews = createStreamInfo(
+  'reviews',
+  { ...reviewProperties, _ab_cdc_deleted_at: instantSchema },
+  ['id'],
+  'modifiedTime',
+)
+const locatedReview = (id: number, minute: number) =>
+  JSON.stringify({
+    id,
+    modifiedTime: timeAtMinute(minute),
+    rating: 4,
+    text: 'fine',
+    location: { id: id % 2, name: 'North' },
+  })
 
 /** Reviews 1 to 4, of which 4 is deleted; each of the others with two contents. */
-const build = async (): Promise<Snapshot> => {
-  const snapshot = await open()
-  await save(snapshot, [
-    started(deleted()),
-    started(tombstoned),
-    started(contents()),
-    started(locations),
-    rows('reviews', located(4, 1)),
-    rows('deleted_reviews', review(4, 2)),
-    state('deleted_reviews', { modifiedTimeFrom: time(2) }, 1),
-    finished('deleted_reviews'),
-    rows('reviews', located(1, 3), located(2, 4), located(3, 5)),
-    state('reviews', { modifiedTimeFrom: time(5) }, 4),
-    rows('review_contents', ...[1, 2, 3].flatMap((id) => [content(id, id + 2, 1), content(id, id + 2, 2)])),
-    state('review_contents', { modifiedTimeFrom: time(5) }, 6),
-    rows(
-      'locations',
-      `{"id":0,"name":"North","reviewModifiedTime":"${time(4)}"}`,
-      `{"id":1,"name":"South","reviewModifiedTime":"${time(5)}"}`,
+const buildSnapshot = async (): Promise<Snapshot> => {
+  const snapshot = await openMemorySnapshot()
+  await writeMessages(snapshot, [
+    startedMessage(deletedReviewsInfo()),
+    startedMessage(tombstoneReviews),
+    startedMessage(reviewContentsInfo()),
+    startedMessage(locations),
+    recordsMessage('reviews', locatedReview(4, 1)),
+    recordsMessage('deleted_reviews', reviewJson(4, 2)),
+    checkpointMessage('deleted_reviews', { modifiedTimeFrom: timeAtMinute(2) }, 1),
+    finishedMessage('deleted_reviews'),
+    recordsMessage('reviews', locatedReview(1, 3), locatedReview(2, 4), locatedReview(3, 5)),
+    checkpointMessage('reviews', { modifiedTimeFrom: timeAtMinute(5) }, 4),
+    recordsMessage(
+      'review_contents',
+      ...[1, 2, 3].flatMap((id) => [contentJson(id, id + 2, 1), contentJson(id, id + 2, 2)]),
     ),
-    state('locations', { modifiedTimeFrom: time(5) }, 2),
-    ...['reviews', 'review_contents', 'locations'].map(finished),
+    checkpointMessage('review_contents', { modifiedTimeFrom: timeAtMinute(5) }, 6),
+    recordsMessage(
+      'locations',
+      `{"id":0,"name":"North","reviewModifiedTime":"${timeAtMinute(4)}"}`,
+      `{"id":1,"name":"South","reviewModifiedTime":"${timeAtMinute(5)}"}`,
+    ),
+    checkpointMessage('locations', { modifiedTimeFrom: timeAtMinute(5) }, 2),
+    ...['reviews', 'review_contents', 'locations'].map(finishedMessage),
   ])
   return snapshot
 }
 
-const failed = async (snapshot: Snapshot) =>
-  Object.fromEntries((await verify(snapshot)).flatMap(({ name, ok, examples }) => (ok ? [] : [[name, examples]])))
+const listFailures = async (snapshot: Snapshot) =>
+  Object.fromEntries(
+    (await verifySnapshot(snapshot)).flatMap(({ name, ok, examples }) => (ok ? [] : [[name, examples]])),
+  )
 
 const setState = (stream: string, minute: number) =>
-  `UPDATE _state SET state = '{"modifiedTimeFrom":"${time(minute)}"}' WHERE stream = '${stream}'`
+  `UPDATE _state SET state = '{"modifiedTimeFrom":"${timeAtMinute(minute)}"}' WHERE stream = '${stream}'`
 
 /** How the file is broken, the check that must name it, and what it must say. */
 const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string, says: string]> = [
@@ -93,7 +109,7 @@ const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string
   ],
   [
     'time moved within the run',
-    `UPDATE reviews SET modifiedTime = '${time(2)}' WHERE id = 1`,
+    `UPDATE reviews SET modifiedTime = '${timeAtMinute(2)}' WHERE id = 1`,
     'values as they came',
     'reviews: id 1',
   ],
@@ -101,7 +117,7 @@ const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string
   ['attribute emptied', `UPDATE reviews SET rating = NULL WHERE id = 3`, 'values as they came', 'reviews: id 3'],
   [
     'deletion undone',
-    `INSERT INTO reviews SELECT * REPLACE (4 AS id, '${time(1)}' AS modifiedTime, _airbyte_extracted_at - INTERVAL 1 DAY AS _airbyte_extracted_at) FROM reviews WHERE id = 2`,
+    `INSERT INTO reviews SELECT * REPLACE (4 AS id, '${timeAtMinute(1)}' AS modifiedTime, _airbyte_extracted_at - INTERVAL 1 DAY AS _airbyte_extracted_at) FROM reviews WHERE id = 2`,
     'deletions are applied',
     'reviews: id 4 was deleted at 2026-01-01 00:02:00+00',
   ],
@@ -125,7 +141,7 @@ const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string
   ],
   [
     'child of an older version',
-    `UPDATE review_contents SET reviewModifiedTime = '${time(3)}' WHERE reviewId = 2 AND id = 1`,
+    `UPDATE review_contents SET reviewModifiedTime = '${timeAtMinute(3)}' WHERE reviewId = 2 AND id = 1`,
     "children are of their review's version",
     'review_contents: reviewId 2 id 1',
   ],
@@ -180,13 +196,13 @@ const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string
 describe('verify', () => {
   let snapshot: Snapshot
   beforeAll(async () => {
-    snapshot = await build()
+    snapshot = await buildSnapshot()
   })
   afterAll(() => snapshot.db.close())
 
   it('finds nothing wrong with what was saved', async () => {
-    expect(await failed(snapshot)).toEqual({})
-    const idle = (await verify(snapshot)).filter(({ sql }) => sql === undefined)
+    expect(await listFailures(snapshot)).toEqual({})
+    const idle = (await verifySnapshot(snapshot)).filter(({ sql }) => sql === undefined)
     expect(idle.map(({ name }) => name)).toEqual([
       'attributes nobody declared',
       ...feedbackChecks([]).map(({ name }) => name),
@@ -197,7 +213,7 @@ describe('verify', () => {
     await snapshot.db.run('BEGIN')
     try {
       await snapshot.db.run(sql)
-      expect((await failed(snapshot))[check]).toContain(says)
+      expect((await listFailures(snapshot))[check]).toContain(says)
     } finally {
       await snapshot.db.run('ROLLBACK')
     }
@@ -206,7 +222,7 @@ describe('verify', () => {
   it('counts all failures and shows the first few', async () => {
     await snapshot.db.run('BEGIN')
     await snapshot.db.run('INSERT INTO review_contents SELECT * FROM review_contents')
-    const result = (await verify(snapshot)).find(({ name }) => name === 'keys are unique')
+    const result = (await verifySnapshot(snapshot)).find(({ name }) => name === 'keys are unique')
     await snapshot.db.run('ROLLBACK')
     expect(result).toMatchObject({ ok: false, failures: 6 })
     expect(result?.examples).toHaveLength(5)

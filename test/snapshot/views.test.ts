@@ -1,10 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../connector/snapshot/snapshot'
-import { verify } from '../../connector/snapshot/verify'
-import { reviews as declared } from '../../connector/streams/reviews'
-import { info, instant, integer, open, review, save, whole } from './made-up-run'
+import { verifySnapshot } from '../../connector/snapshot/verify'
+import { reviewsStream as declared } from '../../connector/streams/reviews'
+import {
+  createStreamInfo,
+  instantSchema,
+  integerSchema,
+  openMemorySnapshot,
+  reviewJson,
+  streamMessages,
+  writeMessages,
+} from './made-up-run'
 
-const sent = (id: number, day: string, more: object) =>
+const reviewRecord = (id: number, day: string, more: object) =>
   JSON.stringify({
     id,
     modifiedTime: `2026-01-${day}T12:00:00.000Z`,
@@ -21,7 +29,7 @@ const liability = {
 const bigLiability = (text: string) => text.replace('9007199254740992', '9007199254740993')
 
 const records = [
-  sent(1, '01', {
+  reviewRecord(1, '01', {
     ...north,
     rating: 5,
     reviewScore: 4.5,
@@ -31,14 +39,14 @@ const records = [
     ],
     visitRecordId: '',
   }),
-  sent(2, '01', {
+  reviewRecord(2, '01', {
     ...north,
     rating: 3,
     reviewScore: 1.5,
     contents: [{ id: 1, response: 'Rude.', liabilities: [liability] }],
     engagements: [{ engagementTime: '2026-01-02T10:00:00.000Z' }, { engagementTime: '2026-01-01T13:30:00.000Z' }],
   }),
-  sent(3, '02', {
+  reviewRecord(3, '02', {
     ...north,
     rating: 0,
     contents: [
@@ -47,14 +55,14 @@ const records = [
     ],
     taskDetails: { status: 'completed' },
   }),
-  sent(4, '02', { rating: 1 }),
+  reviewRecord(4, '02', { rating: 1 }),
 ].map(bigLiability)
 
 describe('the views', () => {
   let snapshot: Snapshot
   beforeAll(async () => {
-    snapshot = await open()
-    await save(snapshot, whole({ ...declared, syncMode: 'incremental' }, ...records))
+    snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, streamMessages({ ...declared, syncMode: 'incremental' }, ...records))
   })
   afterAll(() => snapshot.db.close())
   const query = (sql: string) => snapshot.db.query(sql)
@@ -124,13 +132,13 @@ describe('the views', () => {
   })
 
   it('are made over hashed and dropped attributes too', async () => {
-    const hidden = await open()
+    const hidden = await openMemorySnapshot()
     const { properties, ...rest } = declared.schema
     const { rating: _, ...kept } = properties as Record<string, unknown>
     const schema = { ...rest, properties: { ...kept, mentionTime: { type: 'string' }, location: { type: 'string' } } }
-    await save(
+    await writeMessages(
       hidden,
-      whole(
+      streamMessages(
         { ...declared, schema, syncMode: 'incremental' },
         '{"id":1,"modifiedTime":"2026-01-01T00:00:00.000Z","location":"f00","mentionTime":"ba2"}',
       ),
@@ -138,15 +146,18 @@ describe('the views', () => {
     expect(await hidden.db.query('SELECT review_id, rating, location_id, mention_time FROM reviews_current')).toEqual([
       { review_id: 1, rating: null, location_id: null, mention_time: null },
     ])
-    expect((await verify(hidden)).filter(({ ok, name }) => !ok && name !== 'states are there')).toEqual([])
+    expect((await verifySnapshot(hidden)).filter(({ ok, name }) => !ok && name !== 'states are there')).toEqual([])
     hidden.db.close()
   })
 
   it('do with the attributes there are', async () => {
-    const few = await open()
-    await save(
+    const few = await openMemorySnapshot()
+    await writeMessages(
       few,
-      whole(info('reviews', { id: integer, modifiedTime: instant }, ['id'], 'modifiedTime'), review(1, 1)),
+      streamMessages(
+        createStreamInfo('reviews', { id: integerSchema, modifiedTime: instantSchema }, ['id'], 'modifiedTime'),
+        reviewJson(1, 1),
+      ),
     )
     expect(await few.db.query('SELECT review_id, rating, text FROM reviews_current')).toEqual([
       { review_id: 1, rating: null, text: null },

@@ -3,15 +3,15 @@ import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { openSnapshot } from '../../connector/snapshot/snapshot'
-import { file, fresh, run, start } from '../support/command'
+import { freshPath, runProgram, startProgram, writeTempFile } from '../support/command'
 import { random } from '../support/random'
 
 /** How many runs are killed; this long test is left out where SOAK does not say. */
-const runs = Number(process.env.SOAK ?? 0)
+const runCount = Number(process.env.SOAK ?? 0)
 const seed = Number(process.env.SEED ?? 20261121)
 const churn = { change: 2, delete: 1, add: 1 }
 
-const reviewsIn = async (path: string) => {
+const listSnapshotReviews = async (path: string) => {
   const opened = await openSnapshot(path, 'read')()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   const { db } = opened.right
@@ -23,7 +23,7 @@ const reviewsIn = async (path: string) => {
   }
 }
 
-describe.skipIf(runs === 0)(`${runs} runs, each killed at a random moment (seed ${seed})`, () => {
+describe.skipIf(runCount === 0)(`${runCount} runs, each killed at a random moment (seed ${seed})`, () => {
   let sandbox: Sandbox
   let clock = Date.now()
   beforeAll(async () => {
@@ -43,18 +43,18 @@ describe.skipIf(runs === 0)(`${runs} runs, each killed at a random moment (seed 
 
   it('end in a snapshot that equals the service, with no key twice', { timeout: 1_800_000 }, async () => {
     const chance = random(seed)
-    const db = fresh('duckdb')
-    const config = file({
+    const db = freshPath('duckdb')
+    const config = writeTempFile({
       base_url: sandbox.url,
       credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
       start_date: '2010-01-01T00:00:00Z',
     })
     const sync = ['sync', '--config', config, '--db', db, '--select', 'reviews,deleted_reviews']
     const ends: Record<string, number> = {}
-    for (let count = 0; count < runs; count += 1) {
+    for (let count = 0; count < runCount; count += 1) {
       // Now and then a reader starts from nothing, so that many kills hit a long first pass.
       const from = count % 25 === 0 ? [...sync, '--full-refresh'] : sync
-      const running = start('feedback', from)
+      const running = startProgram('feedback', from)
       const signal = chance() < 0.7 ? 'SIGKILL' : chance() < 0.5 ? 'SIGTERM' : 'SIGINT'
       const asked = sandbox.stats().exports + Math.floor(chance() * (chance() < 0.4 ? 30 : 4))
       const later = Math.floor(chance() * 150)
@@ -74,14 +74,14 @@ describe.skipIf(runs === 0)(`${runs} runs, each killed at a random moment (seed 
     sandbox.setChurn({})
     for (let quiet = 0; quiet < 2; quiet += 1) {
       clock += 60_000
-      const { status, stderr } = await run('feedback', sync)
+      const { status, stderr } = await runProgram('feedback', sync)
       expect(status, stderr).toBe(0)
     }
     const truth = (await sandbox.truth()).reviews.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`).sort()
-    const held = await reviewsIn(db)
+    const held = await listSnapshotReviews(db)
     expect(new Set(held.map((row) => row.split(' ')[0])).size).toBe(held.length)
     expect(held).toEqual(truth)
-    const { status, stdout } = await run('feedback', ['verify', '--db', db])
+    const { status, stdout } = await runProgram('feedback', ['verify', '--db', db])
     expect(status, stdout).toBe(0)
     console.log(
       Object.entries(ends)

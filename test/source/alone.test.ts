@@ -1,26 +1,27 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { fail } from '../../connector/commands/source/fail'
-import { read } from '../../connector/commands/source/read'
-import { tap } from '../../connector/commands/tap/tap'
+import { reportAirbyteFailure } from '../../connector/commands/source/fail'
+import { sourceReadCommand } from '../../connector/commands/source/read'
+import { tapCommand } from '../../connector/commands/tap/tap'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { streams } from '../../connector/streams'
-import { answer, type Seen } from '../api/listen'
-import { runVerb } from '../commands/run-verb'
+import { type ReceivedRequest, sendJson } from '../api/listen'
+import { runCommand } from '../commands/run-verb'
 import { airbyteLines, singerLines, singerState } from '../interop/lines'
-import { file } from '../support/command'
-import { gate } from '../support/gate'
+import { writeTempFile } from '../support/command'
+import { startProxy } from '../support/gate'
 
 const ofReviews = [
   ...['reviews', 'locations', 'providers', 'review_contents', 'review_sentiments', 'review_liabilities'],
   ...['review_tasks', 'review_engagements'],
 ]
 const all = streams.map(({ name }) => name)
-const at = (path: string) => (seen: Seen) => seen.url.startsWith(path)
-const summaries = ({ url }: Seen) => url.startsWith('/api/bsr/comments') && url.includes('showComments=false')
+const at = (path: string) => (seen: ReceivedRequest) => seen.url.startsWith(path)
+const summaries = ({ url }: ReceivedRequest) =>
+  url.startsWith('/api/bsr/comments') && url.includes('showComments=false')
 
 /** What stops a family of streams, and which streams those are. */
-const families: Readonly<Record<string, readonly [(seen: Seen) => boolean, ReadonlyArray<string>]>> = {
+const families: Readonly<Record<string, readonly [(seen: ReceivedRequest) => boolean, ReadonlyArray<string>]>> = {
   export: [at('/api/reputation/v1/reviews'), ofReviews],
   deletions: [at('/api/reputation/v1/deleted-reviews'), ['deleted_reviews']],
   comments: [(seen) => at('/api/bsr/comments')(seen) && !summaries(seen), ['comments']],
@@ -31,8 +32,8 @@ const families: Readonly<Record<string, readonly [(seen: Seen) => boolean, Reado
 }
 
 const faults: Readonly<Record<string, (response: ServerResponse) => void>> = {
-  'answers 403': (response) => answer(response, 403, { status: { code: 7, message: 'not yours' } }),
-  'makes no sense': (response) => answer(response, 200, '<html>'),
+  'answers 403': (response) => sendJson(response, 403, { status: { code: 7, message: 'not yours' } }),
+  'makes no sense': (response) => sendJson(response, 200, '<html>'),
 }
 
 describe('a stream that is refused ends alone', () => {
@@ -59,13 +60,13 @@ describe('a stream that is refused ends alone', () => {
     const [location] = (await sandbox.truth()).locations
     return { location_ids: [String(location?.id)] }
   }
-  const catalog = file({
+  const catalog = writeTempFile({
     streams: streams.map(({ name }) => ({ stream: { name, json_schema: {} }, sync_mode: 'incremental' })),
   })
 
   const airbyte = async (config: string, state: unknown = []) => {
-    const args = ['--config', config, '--catalog', catalog, '--state', file(state)]
-    const { status, stdout } = await runVerb(read, args, { fail })
+    const args = ['--config', config, '--catalog', catalog, '--state', writeTempFile(state)]
+    const { status, stdout } = await runCommand(sourceReadCommand, args, { fail: reportAirbyteFailure })
     const statuses = airbyteLines(stdout).flatMap(({ trace }) =>
       trace?.stream_status === undefined
         ? []
@@ -88,12 +89,12 @@ describe('a stream that is refused ends alone', () => {
       Object.entries(faults).map(([fault, strike]) => [family, fault, stops, failing, strike] as const),
     ),
   )('%s %s', async ([family, fault, stops, failing, strike], { onTestFinished, expect }) => {
-    const stop = (seen: Seen, response: ServerResponse) => {
+    const stop = (seen: ReceivedRequest, response: ServerResponse) => {
       if (stops(seen)) strike(response)
       return stops(seen)
     }
-    const { url } = await gate(sandbox.url, stop, onTestFinished)
-    const config = file(configured(url, await someone()))
+    const { url } = await startProxy(sandbox.url, stop, onTestFinished)
+    const config = writeTempFile(configured(url, await someone()))
     const { status, complete, incomplete, errors, records } = await airbyte(config)
     expect([status, complete, incomplete]).toEqual([1, without(failing), [...failing].sort()])
     expect(errors).toHaveLength(failing.length)
@@ -101,7 +102,7 @@ describe('a stream that is refused ends alone', () => {
       expect(error).toMatch(fault === 'answers 403' ? /lacks permission.*\(403\)/ : /answer is not what was asked for/)
     for (const name of without(failing)) expect([...records], family).toContain(name)
 
-    const singer = await runVerb(tap, ['--config', config])
+    const singer = await runCommand(tapCommand, ['--config', config])
     const sent = new Set(singerLines(singer.stdout).flatMap((line) => (line.type === 'RECORD' ? [line.stream] : [])))
     expect(singer.status).toBe(1)
     expect([...sent].sort()).toEqual(without(failing))
@@ -110,19 +111,19 @@ describe('a stream that is refused ends alone', () => {
   })
 
   it('those that look for their entities in the reviews say so where these are refused', async () => {
-    const { url } = await gate(sandbox.url, (seen, response) => {
+    const { url } = await startProxy(sandbox.url, (seen, response) => {
       const stopped = at('/api/reputation/v1/reviews')(seen)
       if (stopped) faults['answers 403']?.(response)
       return stopped
     })
-    const config = file(configured(url, { from_reviews: { locations: true } }))
+    const config = writeTempFile(configured(url, { from_reviews: { locations: true } }))
     const { complete, errors } = await airbyte(config)
     expect(complete).toEqual(['categories', 'deleted_reviews', 'sources'])
     expect(errors.filter((error) => error.startsWith('entities.from_reviews: export reviews: '))).toHaveLength(3)
   })
 
   it.each(['separate', 'tombstones'])('one whose state is wrong ends alone, with deletes: %s', async (deletes) => {
-    const config = file({ ...configured(sandbox.url, await someone()), deletes })
+    const config = writeTempFile({ ...configured(sandbox.url, await someone()), deletes })
     const wrong = ['reviews', 'review_contents', 'comments'].map((name) => ({
       type: 'STREAM',
       stream: { stream_descriptor: { name }, stream_state: { modifiedTimeFrom: 'yesterday', fromDate: 'yesterday' } },
@@ -136,13 +137,13 @@ describe('a stream that is refused ends alone', () => {
   })
 
   it('reviews alone end where deletions are refused that they should mark', async () => {
-    const stop = (seen: Seen, response: ServerResponse) => {
+    const stop = (seen: ReceivedRequest, response: ServerResponse) => {
       const stopped = at('/api/reputation/v1/deleted-reviews')(seen)
       if (stopped) faults['answers 403']?.(response)
       return stopped
     }
-    const { url } = await gate(sandbox.url, stop)
-    const config = file({ ...configured(url, await someone()), deletes: 'tombstones' })
+    const { url } = await startProxy(sandbox.url, stop)
+    const config = writeTempFile({ ...configured(url, await someone()), deletes: 'tombstones' })
     const cursor = { modifiedTimeFrom: '2020-01-01T00:00:00.000Z' }
     const state = [{ type: 'STREAM', stream: { stream_descriptor: { name: 'reviews' }, stream_state: cursor } }]
     const { complete, incomplete, records } = await airbyte(config, state)

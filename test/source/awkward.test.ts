@@ -1,15 +1,21 @@
 import { describe, it } from 'vitest'
-import { read } from '../../connector/commands/source/read'
+import { sourceReadCommand } from '../../connector/commands/source/read'
 import { streams } from '../../connector/streams'
-import { runVerb } from '../commands/run-verb'
-import { file } from '../support/command'
-import { type Habits, smallService } from '../support/small-service'
+import { runCommand } from '../commands/run-verb'
+import { writeTempFile } from '../support/command'
+import { type ServiceTraits, startUnusualService } from '../support/small-service'
 import { type Fields, warehouse } from '../support/warehouse'
 
 const day = 86_400_000
 const keys = Object.fromEntries(streams.map(({ name, primaryKey }) => [name, primaryKey]))
-const ordinary: Habits = { clamp: 100, echoes: 'what it applied', identifiers: 50, stranger: false, shifts: false }
-const awkward: Readonly<Record<string, Partial<Habits>>> = {
+const ordinary: ServiceTraits = {
+  clamp: 100,
+  echoes: 'what it applied',
+  identifiers: 50,
+  stranger: false,
+  shifts: false,
+}
+const awkward: Readonly<Record<string, Partial<ServiceTraits>>> = {
   'serves fewer rows than asked and says so': { clamp: 7 },
   'serves fewer rows than asked and does not say so': { clamp: 13, echoes: 'what was asked' },
   'serves fewer rows than asked and echoes nothing': { clamp: 13, echoes: 'nothing' },
@@ -22,9 +28,9 @@ const awkward: Readonly<Record<string, Partial<Habits>>> = {
 const people = ['1', '2', '3', '4', '5', '6', '7']
 
 /** A past of a year: much said of some, a burst within a second of one, nothing of another. */
-const withPast = async (habits: Habits, ended: (close: () => void) => void) => {
+const withPast = async (habits: ServiceTraits, ended: (close: () => void) => void) => {
   const start = Date.now() - 60_000
-  const service = await smallService(habits, start, ended)
+  const service = await startUnusualService(habits, start, ended)
   const burst = Math.floor((start - 50 * day) / 1000) * 1000
   people.slice(1).forEach((id, n) => {
     for (let i = 0; i < (n === 2 ? 60 : 3 + n); i += 1)
@@ -42,17 +48,19 @@ describe.each(Object.entries(awkward))('a service that %s', (_, habits) => {
     'is read without loss: %s',
     async (stream, { onTestFinished, expect }) => {
       const service = await withPast({ ...ordinary, ...habits }, onTestFinished)
-      const config = file({
+      const config = writeTempFile({
         base_url: service.url,
         credentials: { auth_type: 'access_token', access_token: 'not-for-anybody' },
         start_date: new Date(service.now() - 365 * day).toISOString(),
         entities: { person_ids: people, location_ids: ['10'], entity_ids: ['20'] },
       })
-      const catalog = file({ streams: [{ stream: { name: stream, json_schema: {} }, sync_mode: 'incremental' }] })
+      const catalog = writeTempFile({
+        streams: [{ stream: { name: stream, json_schema: {} }, sync_mode: 'incremental' }],
+      })
       const held = warehouse()
       const sync = async () => {
-        const args = ['--config', config, '--catalog', catalog, '--state', file(held.state())]
-        const { status, stdout, stderr } = await runVerb(read, args)
+        const args = ['--config', config, '--catalog', catalog, '--state', writeTempFile(held.state())]
+        const { status, stdout, stderr } = await runCommand(sourceReadCommand, args)
         expect(status, stderr + stdout.slice(-1000)).toBe(0)
         return held.load(stdout, keys)
       }

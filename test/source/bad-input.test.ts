@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { read } from '../../connector/commands/source/read'
-import { answer, listen } from '../api/listen'
-import { runVerb } from '../commands/run-verb'
-import { file, fresh, run } from '../support/command'
+import { sourceReadCommand } from '../../connector/commands/source/read'
+import { sendJson, startServer } from '../api/listen'
+import { runCommand } from '../commands/run-verb'
+import { freshPath, runProgram, writeTempFile } from '../support/command'
 import { messages } from '../support/destination'
 
 const start = '2024-01-01T00:00:00.000Z'
@@ -13,7 +13,7 @@ const right = {
   start_date: start,
 }
 const selecting = (name: string) => ({ streams: [{ stream: { name, json_schema: {} }, sync_mode: 'incremental' }] })
-const good = { config: file(right), catalog: file(selecting('reviews')) }
+const good = { config: writeTempFile(right), catalog: writeTempFile(selecting('reviews')) }
 
 const errors = (stdout: string) =>
   messages(stdout).flatMap(({ trace }) => (trace?.error === undefined ? [] : [trace.error]))
@@ -24,10 +24,10 @@ const records = (stdout: string) =>
 const states = (stdout: string) =>
   messages(stdout).flatMap(({ state }) => (state === undefined ? [] : [state.stream.stream_state]))
 
-const nowhere = fresh('json')
-const cut = file('{"base_url": ')
-const empty = file('')
-const misspelt = file({ ...right, base_url: 'feedback.example.com', page_size: 5 })
+const nowhere = freshPath('json')
+const cut = writeTempFile('{"base_url": ')
+const empty = writeTempFile('')
+const misspelt = writeTempFile({ ...right, base_url: 'feedback.example.com', page_size: 5 })
 
 describe.each([
   ['missing', nowhere, /does not exist/],
@@ -41,7 +41,7 @@ describe.each([
   }
 
   it.concurrent('fails a check by its status', async () => {
-    const { status, stdout } = await run('source-feedback', ['check', '--config', path])
+    const { status, stdout } = await runProgram('source-feedback', ['check', '--config', path])
     expect(status).toBe(0)
     const lines = stdout.trim().split('\n')
     expect(lines).toHaveLength(1)
@@ -54,7 +54,7 @@ describe.each([
     ['discover', ['discover', '--config', path]],
     ['read', ['read', '--config', path, '--catalog', good.catalog]],
   ])('ends %s with a trace', async (_verb, args) => {
-    const { status, stdout } = await run('source-feedback', args)
+    const { status, stdout } = await runProgram('source-feedback', args)
     expect(status).toBe(1)
     expect(errors(stdout)).toMatchObject([{ failure_type: 'config_error' }])
     named(errors(stdout)[0]?.message ?? '')
@@ -62,38 +62,38 @@ describe.each([
 })
 
 describe('a catalog or a state', () => {
-  const old = file([
+  const old = writeTempFile([
     {
       type: 'STREAM',
       stream: { stream_descriptor: { name: 'reviews' }, stream_state: { modifiedTimeFrom: 'yesterday' } },
     },
   ])
-  const unnamed = file([{ type: 'STREAM', stream: { stream_state: { modifiedTimeFrom: start } } }])
+  const unnamed = writeTempFile([{ type: 'STREAM', stream: { stream_state: { modifiedTimeFrom: start } } }])
 
   it.concurrent.each<[string, Readonly<Record<string, string>>, RegExp]>([
     ['that is no file', { catalog: nowhere }, /catalog file .* does not exist/],
     ['that is cut', { catalog: cut }, /catalog file .* is not JSON/],
-    ['without streams', { catalog: file({}) }, /streams is missing, expected array/],
+    ['without streams', { catalog: writeTempFile({}) }, /streams is missing, expected array/],
     [
       'with a wrong sync mode',
-      { catalog: file({ streams: [{ stream: { name: 'reviews' }, sync_mode: 'often' }] }) },
+      { catalog: writeTempFile({ streams: [{ stream: { name: 'reviews' }, sync_mode: 'often' }] }) },
       /streams\.0\.sync_mode must be one of full_refresh, incremental/,
     ],
-    ['that selects nothing', { catalog: file({ streams: [] }) }, /selects no stream/],
+    ['that selects nothing', { catalog: writeTempFile({ streams: [] }) }, /selects no stream/],
     [
       'that asks for a stream nobody knows',
-      { catalog: file(selecting('opinions')) },
+      { catalog: writeTempFile(selecting('opinions')) },
       /"opinions", which does not exist.*choose among .*reviews/,
     ],
     ['whose state is no file', { state: nowhere }, /state file .* does not exist/],
     ['whose state is cut', { state: cut }, /state file .* is not JSON/],
-    ['whose state is no object', { state: file([1]) }, /each item must be an object/],
+    ['whose state is no object', { state: writeTempFile([1]) }, /each item must be an object/],
     ['whose state names no stream', { state: unnamed }, /stream\.stream_descriptor is missing/],
     ['whose cursor is no time', { state: old }, /state of reviews is wrong: modifiedTimeFrom/],
   ])('%s ends read with a trace', async (_, given, says) => {
     const before = Object.values(given).map((path) => (path === nowhere ? '' : readFileSync(path, 'utf8')))
     const args = Object.entries({ ...good, ...given }).flatMap(([option, path]) => [`--${option}`, path])
-    const { status, stdout } = await run('source-feedback', ['read', ...args])
+    const { status, stdout } = await runProgram('source-feedback', ['read', ...args])
     expect(status).toBe(1)
     expect(errors(stdout)).toMatchObject([{ failure_type: 'config_error', message: expect.stringMatching(says) }])
     expect(records(stdout)).toEqual([])
@@ -107,9 +107,11 @@ type Asked = { readonly modifiedTimeFrom: string; readonly offset: number; reado
 
 /** What `read` says of a service that answers every request of the export with what `body` makes of it. */
 const reading = async (body: (asked: Asked) => unknown) => {
-  const { url, seen } = await listen((request, response) => answer(response, 200, body(JSON.parse(request.body))))
-  const config = file({ ...right, base_url: url })
-  const { status, stdout } = await runVerb(read, ['--config', config, '--catalog', good.catalog])
+  const { url, seen } = await startServer((request, response) =>
+    sendJson(response, 200, body(JSON.parse(request.body))),
+  )
+  const config = writeTempFile({ ...right, base_url: url })
+  const { status, stdout } = await runCommand(sourceReadCommand, ['--config', config, '--catalog', good.catalog])
   return { status, stdout, requests: seen.length }
 }
 const whole =

@@ -4,8 +4,8 @@ import type { ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { answer, listen, type Seen } from '../api/listen'
-import { file, start } from '../support/command'
+import { type ReceivedRequest, sendJson, startServer } from '../api/listen'
+import { startProgram, writeTempFile } from '../support/command'
 
 const closing: Array<() => void> = []
 afterAll(() => {
@@ -22,7 +22,7 @@ const settings = (base_url: string, more: object = {}) => ({
 /** What a platform does: it waits so long for the one answer, and then kills the check. */
 const patience = 20_000
 const checking = async (config: object, program = 'source-feedback') => {
-  const running = start(program, ['check', '--config', file(config)])
+  const running = startProgram(program, ['check', '--config', writeTempFile(config)])
   const timer = setTimeout(() => running.kill('SIGKILL'), patience)
   const { stdout, signal } = await running.ended
   clearTimeout(timer)
@@ -60,8 +60,9 @@ const blackHole = async (): Promise<number> => {
   return port
 }
 
-const serving = (reply: (seen: Seen, response: ServerResponse) => void) => listen(reply, (close) => closing.push(close))
-const empty = ({ body }: Seen) => ({ reviews: [], filter: JSON.parse(body) })
+const serving = (reply: (seen: ReceivedRequest, response: ServerResponse) => void) =>
+  startServer(reply, (close) => closing.push(close))
+const empty = ({ body }: ReceivedRequest) => ({ reviews: [], filter: JSON.parse(body) })
 
 const dripping = (response: ServerResponse): void => {
   response.writeHead(200, { 'Content-Type': 'application/json' })
@@ -91,7 +92,7 @@ describe.concurrent('check answers before a platform loses its patience where', 
   })
   it('the issuer of tokens sleeps', { timeout: 30_000 }, async ({ expect }) => {
     const { url } = await serving((seen, response) =>
-      seen.url === '/token' ? dripping(response) : answer(response, 200, empty(seen)),
+      seen.url === '/token' ? dripping(response) : sendJson(response, 200, empty(seen)),
     )
     const credentials = {
       auth_type: 'application',

@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Failure } from '../../connector/cdk/failure'
-import { check } from '../../connector/commands/source/check'
-import { hurried, inTime } from '../../connector/hurry'
+import { sourceCheckCommand } from '../../connector/commands/source/check'
+import { awaitOrTimeOut, withCheckTimeouts } from '../../connector/hurry'
 import { startSandbox } from '../../connector/sandbox/start'
-import { answer, listen, type Seen } from '../api/listen'
-import { runVerb } from '../commands/run-verb'
-import { file } from '../support/command'
+import { type ReceivedRequest, sendJson, startServer } from '../api/listen'
+import { runCommand } from '../commands/run-verb'
+import { writeTempFile } from '../support/command'
 
 const settings = (base_url: string, more: object = {}) => ({
   base_url,
@@ -18,7 +18,7 @@ const settings = (base_url: string, more: object = {}) => ({
 
 const checking = async (config: object) => {
   const failures: Array<Failure> = []
-  const ran = await runVerb(check, ['--config', file(config)], {
+  const ran = await runCommand(sourceCheckCommand, ['--config', writeTempFile(config)], {
     fail: async (_io, _verb, failure) => {
       failures.push(failure)
       return 1
@@ -28,20 +28,22 @@ const checking = async (config: object) => {
 }
 
 type Asked = { readonly modifiedTimeFrom: string; readonly offset: number }
-const ofDeleted = ({ url }: Seen) => url.includes('deleted')
-const empty = ({ body }: Seen) => ({ reviews: [], filter: JSON.parse(body) })
+const ofDeleted = ({ url }: ReceivedRequest) => url.includes('deleted')
+const empty = ({ body }: ReceivedRequest) => ({ reviews: [], filter: JSON.parse(body) })
 const review = (id: number, modifiedTime: string) => ({ id, modifiedTime, mentionTime: modifiedTime })
-const page = ({ body }: Seen, rows: (asked: Asked) => ReadonlyArray<unknown>) => ({
+const page = ({ body }: ReceivedRequest, rows: (asked: Asked) => ReadonlyArray<unknown>) => ({
   reviews: rows(JSON.parse(body)),
   filter: JSON.parse(body),
 })
 const status = (message: string) => ({ status: { code: 'X', message } })
 
-type Reply = (seen: Seen, response: ServerResponse) => void
+type Reply = (seen: ReceivedRequest, response: ServerResponse) => void
 
 /** A service whose exports are empty, and whose other operations answer as told. */
-const beside = (reply: Reply) => (seen: Seen, to: ServerResponse) =>
-  seen.url.startsWith('/api/reputation/v1/reviews') || ofDeleted(seen) ? answer(to, 200, empty(seen)) : reply(seen, to)
+const beside = (reply: Reply) => (seen: ReceivedRequest, to: ServerResponse) =>
+  seen.url.startsWith('/api/reputation/v1/reviews') || ofDeleted(seen)
+    ? sendJson(to, 200, empty(seen))
+    : reply(seen, to)
 
 const entities = { person_ids: ['500057'], location_ids: ['7'] }
 const feedback = { status: { code: 200, message: 'success' }, data: { client: 'us', entities: [] } }
@@ -49,10 +51,10 @@ const lookups = { sources: { path: '/find', records_path: 'sources', primary_key
 
 describe('check', () => {
   it('takes an offset behind the last row that is refused for no fault', async () => {
-    const { url } = await listen((seen, to) => {
+    const { url } = await startServer((seen, to) => {
       const { offset, modifiedTimeFrom }: Asked = JSON.parse(seen.body)
-      if (offset > 0) return answer(to, 400, status('offset'))
-      return answer(
+      if (offset > 0) return sendJson(to, 400, status('offset'))
+      return sendJson(
         to,
         200,
         page(seen, () => (modifiedTimeFrom > '2025' ? [] : [review(1, '2024-05-01T00:00:00.000Z')])),
@@ -65,8 +67,8 @@ describe('check', () => {
 
 describe('check asks the operations that the config makes use of', () => {
   it('those of feedback for the first entity, the lookups, each once', async () => {
-    const { url, seen } = await listen(
-      beside(({ url }, to) => answer(to, 200, url === '/find' ? { sources: [{ id: 1 }] } : feedback)),
+    const { url, seen } = await startServer(
+      beside(({ url }, to) => sendJson(to, 200, url === '/find' ? { sources: [{ id: 1 }] } : feedback)),
     )
     const { failure, stdout } = await checking(settings(url, { entities, lookups }))
     expect([failure, stdout]).toEqual([undefined, expect.stringContaining('SUCCEEDED')])
@@ -81,7 +83,7 @@ describe('check asks the operations that the config makes use of', () => {
   })
 
   it('and no other where it names neither entity nor lookup', async () => {
-    const { url, seen } = await listen(beside((_, to) => answer(to, 500, '')))
+    const { url, seen } = await startServer(beside((_, to) => sendJson(to, 500, '')))
     expect((await checking(settings(url, { entities: { from_reviews: { locations: true } } }))).failure).toBeUndefined()
     expect(seen.every(({ url }) => url.startsWith('/api/reputation/v1/'))).toBe(true)
   })
@@ -89,22 +91,22 @@ describe('check asks the operations that the config makes use of', () => {
   it.each<[string, Reply, RegExp]>([
     [
       'comments are not permitted',
-      (seen, to) => (seen.method === 'GET' ? answer(to, 403, status('no')) : answer(to, 200, feedback)),
+      (seen, to) => (seen.method === 'GET' ? sendJson(to, 403, status('no')) : sendJson(to, 200, feedback)),
       /^retrieve comments: The token lacks permission .*\(403\)\.$/,
     ],
     [
       'public reviews are not permitted',
-      (seen, to) => (seen.method === 'GET' ? answer(to, 200, feedback) : answer(to, 403, status('no'))),
+      (seen, to) => (seen.method === 'GET' ? sendJson(to, 200, feedback) : sendJson(to, 403, status('no'))),
       /^retrieve reviews: The token lacks permission .*\(403\)\.$/,
     ],
   ])('says it where %s', async (_, reply, says) => {
-    const { url } = await listen(beside(reply))
+    const { url } = await startServer(beside(reply))
     const { failure } = await checking(settings(url, { entities }))
     expect(failure).toMatchObject({ _tag: 'Config', message: expect.stringMatching(says) })
   })
 
   it('says it where a lookup does not fit its settings', async () => {
-    const { url } = await listen(beside((_, to) => answer(to, 200, { data: [{ id: 1 }] })))
+    const { url } = await startServer(beside((_, to) => sendJson(to, 200, { data: [{ id: 1 }] })))
     const { failure } = await checking(settings(url, { lookups }))
     expect(failure).toMatchObject({
       _tag: 'Config',
@@ -113,7 +115,7 @@ describe('check asks the operations that the config makes use of', () => {
   })
 
   it('warns of an entity that the service does not know', async () => {
-    const { url } = await listen(beside((_, to) => answer(to, 404, status('who?'))))
+    const { url } = await startServer(beside((_, to) => sendJson(to, 404, status('who?'))))
     const { failure, stdout, stderr } = await checking(settings(url, { entities }))
     expect([failure, stdout]).toEqual([undefined, expect.stringContaining('SUCCEEDED')])
     expect(stderr).toContain('retrieve comments: the service refuses 500057, the first of entities.')
@@ -124,39 +126,39 @@ describe('check says whose turn it is where', () => {
   it.concurrent.each<[string, Reply, 'Config' | 'Transient', RegExp]>([
     [
       'the token is refused',
-      (_, to) => answer(to, 401, status('no')),
+      (_, to) => sendJson(to, 401, status('no')),
       'Config',
       /^export reviews: The access token is missing, wrong or expired\. Check credentials \(401\)\.$/,
     ],
     [
       'one operation is not permitted',
-      (seen, to) => (ofDeleted(seen) ? answer(to, 403, status('no')) : answer(to, 200, empty(seen))),
+      (seen, to) => (ofDeleted(seen) ? sendJson(to, 403, status('no')) : sendJson(to, 200, empty(seen))),
       'Config',
       /^export deleted reviews: The token lacks permission .*\(403\)\.$/,
     ],
     [
       'no operation is permitted',
-      (_, to) => answer(to, 403, status('no')),
+      (_, to) => sendJson(to, 403, status('no')),
       'Config',
       /^export reviews: .*\(403\)\. export deleted reviews: .*\(403\)\.$/,
     ],
-    ['the address is wrong', (_, to) => answer(to, 404, ''), 'Config', /Check base_url \(404\)/],
+    ['the address is wrong', (_, to) => sendJson(to, 404, ''), 'Config', /Check base_url \(404\)/],
     [
       'a login page stands between',
-      (_, to) => answer(to, 200, '<html>', { 'Content-Type': 'text/html' }),
+      (_, to) => sendJson(to, 200, '<html>', { 'Content-Type': 'text/html' }),
       'Config',
       /what answers at base_url is not the service .*login page/,
     ],
     [
       'the address has moved',
-      (_, to) => answer(to, 302, '', { Location: 'https://elsewhere.example/' }),
+      (_, to) => sendJson(to, 302, '', { Location: 'https://elsewhere.example/' }),
       'Config',
       /redirects to https:\/\/elsewhere\.example/,
     ],
     [
       'the time asked for is not heeded',
       (seen, to) =>
-        answer(
+        sendJson(
           to,
           200,
           page(seen, ({ offset }) => (offset > 0 ? [] : [review(1, '2024-05-01T00:00:00.000Z')])),
@@ -167,7 +169,7 @@ describe('check says whose turn it is where', () => {
     [
       'older rows come than were asked for',
       (seen, to) =>
-        answer(
+        sendJson(
           to,
           200,
           page(seen, ({ offset, modifiedTimeFrom }) =>
@@ -180,7 +182,7 @@ describe('check says whose turn it is where', () => {
     [
       'the offset is not heeded',
       (seen, to) =>
-        answer(
+        sendJson(
           to,
           200,
           page(seen, ({ modifiedTimeFrom }) =>
@@ -195,13 +197,13 @@ describe('check says whose turn it is where', () => {
     ['the connection breaks', (_, to) => void to.destroy(), 'Transient', /did not answer \(ECONNRESET\)/],
     [
       'the rate is limited for an hour',
-      (_, to) => answer(to, 429, status('slow'), { 'Retry-After': '3600' }),
+      (_, to) => sendJson(to, 429, status('slow'), { 'Retry-After': '3600' }),
       'Transient',
       /asks to wait 3600 s, longer than a check may last/,
     ],
-    ['the service is out of order', (_, to) => answer(to, 503, status('down')), 'Transient', /answered 503/],
+    ['the service is out of order', (_, to) => sendJson(to, 503, status('down')), 'Transient', /answered 503/],
   ])('%s', async (_, reply, tag, says) => {
-    const server = await listen(reply)
+    const server = await startServer(reply)
     const { failure, stdout } = await checking(settings(server.url))
     expect(failure).toMatchObject({ _tag: tag, message: expect.stringMatching(says) })
     expect(stdout).toBe('')
@@ -217,7 +219,7 @@ describe('check says whose turn it is where', () => {
   })
 
   it('TLS is not spoken', async () => {
-    const { url } = await listen((_, to) => answer(to, 200, {}))
+    const { url } = await startServer((_, to) => sendJson(to, 200, {}))
     const { failure } = await checking(settings(url.replace('http:', 'https:')))
     expect(failure).toMatchObject({
       _tag: 'Config',
@@ -237,7 +239,7 @@ describe('check says whose turn it is where', () => {
       /refused the application \(401\)\. Check credentials\.application_id/,
     ],
   ])('%s', async (_, tokenUrl, says) => {
-    const { url } = await listen((_seen, to) => answer(to, 401, status('no')))
+    const { url } = await startServer((_seen, to) => sendJson(to, 401, status('no')))
     const credentials = {
       auth_type: 'application',
       application_id: 'a',
@@ -288,7 +290,7 @@ describe('the patience of a platform', () => {
   })
 
   it('outlasts every time-out and wait', () => {
-    const { timeouts, rate_limit } = hurried({
+    const { timeouts, rate_limit } = withCheckTimeouts({
       base_url: 'https://feedback.example',
       allow_http: false,
       credentials: { auth_type: 'access_token', access_token: 'x' },
@@ -301,7 +303,7 @@ describe('the patience of a platform', () => {
 
   it('ends after 12 s, whatever the service does', async () => {
     vi.useFakeTimers()
-    const outcome = inTime(new Promise<string>(() => undefined), () => 'late')
+    const outcome = awaitOrTimeOut(new Promise<string>(() => undefined), () => 'late')
     await vi.advanceTimersByTimeAsync(11_999)
     expect(await Promise.race([outcome, Promise.resolve('waiting')])).toBe('waiting')
     await vi.advanceTimersByTimeAsync(1)

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { read as readVerb } from '../../connector/commands/source/read'
+import { sourceReadCommand as readVerb } from '../../connector/commands/source/read'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { streams } from '../../connector/streams'
-import { runVerb } from '../commands/run-verb'
-import { file } from '../support/command'
+import { runCommand } from '../commands/run-verb'
+import { writeTempFile } from '../support/command'
 import { parseExact, printExact } from '../support/destination'
 import { expectedOfReviews } from '../support/expected'
 import { type Fields, warehouse } from '../support/warehouse'
@@ -17,7 +17,7 @@ const sorted = (rows: ReadonlyArray<Fields>): ReadonlyArray<string> =>
   rows.map((row) => printExact(Object.fromEntries(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1))))).sort()
 
 const catalog = (sync_mode: 'incremental' | 'full_refresh') =>
-  file({ streams: streams.map(({ name }) => ({ stream: { name, json_schema: {} }, sync_mode })) })
+  writeTempFile({ streams: streams.map(({ name }) => ({ stream: { name, json_schema: {} }, sync_mode })) })
 
 type Entity = readonly [kind: 'person' | 'location' | 'entity', id: string]
 
@@ -56,7 +56,7 @@ describe.each(['named in the config', 'found in the reviews'])('every stream, wi
       how === 'named in the config'
         ? { person_ids: await ids('person'), location_ids: await ids('location') }
         : { from_reviews: { locations: true, providers: 'npi' } }
-    return file({
+    return writeTempFile({
       base_url: sandbox.url,
       credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
       start_date: '2010-01-01T00:00:00Z',
@@ -112,8 +112,8 @@ describe.each(['named in the config', 'found in the reviews'])('every stream, wi
   const held = warehouse()
   const read = async (to = held, mode: 'incremental' | 'full_refresh' = 'incremental') => {
     const config = await configFor()
-    const { status, stdout, stderr } = await runVerb(readVerb, [
-      ...['--config', config, '--catalog', catalog(mode), '--state', file(to.state())],
+    const { status, stdout, stderr } = await runCommand(readVerb, [
+      ...['--config', config, '--catalog', catalog(mode), '--state', writeTempFile(to.state())],
     ])
     expect(status, stderr).toBe(0)
     return to.load(stdout, keys)

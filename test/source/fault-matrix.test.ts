@@ -5,27 +5,27 @@ import {
   type Cell,
   cellsOf,
   type Expected,
-  type Fate,
+  type ExpectedFate,
+  failsFinally,
+  faultCounts,
   faultOf,
-  final,
-  harmless,
+  harmlessFault,
   kinds,
-  open,
+  mayFail,
   placeOf,
   retried,
   seed,
-  strikes,
 } from '../support/matrix'
-import { type Reading, readStruck, remembered, type Struck, settledSandbox } from './struck'
+import { cacheApi, type FaultyRead, type FaultyRun, quietSandbox, readWithFault } from './struck'
 
 /** An answer that makes no sense is asked for three times in all. */
 const nonsense = (says: RegExp): Expected => ({ fates: ['completes', 'fails', 'fails'], failure: 'Transient', says })
 
 const expected: Readonly<Record<FaultKind, Expected>> = {
-  '400': final('Config', /refuses the request.*\(400\)/),
-  '401': final('Config', /token is missing, wrong or expired.*credentials \(401\)/),
-  '403': final('Config', /lacks permission.*\(403\)/),
-  '413': final('Transient', /answered 413/),
+  '400': failsFinally('Config', /refuses the request.*\(400\)/),
+  '401': failsFinally('Config', /token is missing, wrong or expired.*credentials \(401\)/),
+  '403': failsFinally('Config', /lacks permission.*\(403\)/),
+  '413': failsFinally('Transient', /answered 413/),
   '429': retried(/answered 429|asks to wait/),
   '500': retried(/answered 500/),
   '502': retried(/answered 502/),
@@ -38,18 +38,18 @@ const expected: Readonly<Record<FaultKind, Expected>> = {
   cutjson: nonsense(/not what was asked for/),
   html: nonsense(/not what was asked for/),
   application: nonsense(/application error \(code INTERNAL\)/),
-  revoke: final('Config', /credentials \(401\)/),
-  contenttype: harmless,
+  revoke: failsFinally('Config', /credentials \(401\)/),
+  contenttype: harmlessFault,
   stale: { fates: ['completes', 'either', 'either'], failure: 'Transient', says: /not what was asked for/ },
-  duplicate: open('Transient', /./),
-  clamp: harmless,
-  unknown: harmless,
-  nulls: harmless,
+  duplicate: mayFail('Transient', /./),
+  clamp: harmlessFault,
+  unknown: harmlessFault,
+  nulls: harmlessFault,
 }
 
 const start = '2010-01-01T00:00:00.000Z'
 
-type Family = Pick<Reading, 'operation' | 'streams' | 'config'> & {
+type Family = Pick<FaultyRead, 'operation' | 'streams' | 'config'> & {
   readonly kinds?: ReadonlyArray<FaultKind>
   /** Where this family differs. */
   readonly expected?: Partial<Record<FaultKind, Expected>>
@@ -77,12 +77,12 @@ const ofOne: Expected = {
 const ofEntities = { application: ofOne }
 /** What is said of many at once is asked again of each of them, by another operation. */
 const ofMany = {
-  application: open('Transient', /application error/),
+  application: mayFail('Transient', /application error/),
   '413': { fates: ['completes', 'completes', 'completes'] },
 } as const
 
 /** A refusal of an offset alone may mean that no row stands there: the pass looks whether its pages still join. */
-const ofPages = { '400': open('Config', /refuses the request.*\(400\)/) }
+const ofPages = { '400': mayFail('Config', /refuses the request.*\(400\)/) }
 
 const families: Readonly<Record<string, Family>> = {
   reviews: { operation: 'exportReviews', streams: ['reviews'], cursor: start, expected: ofPages },
@@ -145,7 +145,7 @@ const families: Readonly<Record<string, Family>> = {
 }
 
 /** Keys and times of everything a run, or several, sent: the last version of each. */
-const rowsOf = (...runs: ReadonlyArray<Struck>): ReadonlyArray<string> => {
+const rowsOf = (...runs: ReadonlyArray<FaultyRun>): ReadonlyArray<string> => {
   const rows = new Map<string, string>()
   for (const { records } of runs)
     for (const [stream, sent] of Object.entries(records))
@@ -159,26 +159,26 @@ const rowsOf = (...runs: ReadonlyArray<Struck>): ReadonlyArray<string> => {
   return [...rows].map((row) => row.join(' ')).sort()
 }
 
-const cursorsOf = ({ messages }: Struck): ReadonlyArray<unknown> =>
+const cursorsOf = ({ messages }: FaultyRun): ReadonlyArray<unknown> =>
   messages.flatMap((message) =>
     message._tag === 'Checkpoint' ? [(message.state as { readonly modifiedTimeFrom: unknown }).modifiedTimeFrom] : [],
   )
 
-const failuresOf = ({ messages }: Struck): ReadonlyArray<Failure> =>
+const failuresOf = ({ messages }: FaultyRun): ReadonlyArray<Failure> =>
   messages.flatMap((message) => (message._tag === 'Failed' ? [message.failure] : []))
 
-const shared = settledSandbox(110, 60).then((held) => ({ ...held, api: remembered(held.api) }))
+const shared = quietSandbox(110, 60).then((held) => ({ ...held, api: cacheApi(held.api) }))
 afterAll(async () => (await shared).close())
 
 describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, family) => {
   const { operation, streams, config = {}, cursor } = family
   const number = Object.keys(families).indexOf(name)
-  let reading: Reading
-  let whole: Struck
+  let reading: FaultyRead
+  let whole: FaultyRun
   beforeAll(async () => {
     const { api, now } = await shared
     reading = { api, now, operation, streams, config }
-    whole = await readStruck(reading)
+    whole = await readWithFault(reading)
   })
 
   it('is read whole where nothing strikes', () => {
@@ -187,11 +187,11 @@ describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, family) => {
     expect(rowsOf(whole).length).toBeGreaterThan(2)
   })
 
-  const fate = async (kind: FaultKind, { at, strikes: n }: Cell): Promise<Fate> => {
+  const fate = async (kind: FaultKind, { at, strikes: n }: Cell): Promise<ExpectedFate> => {
     const { failure, says } = family.expected?.[kind] ?? expected[kind]
     const from = placeOf(at, whole.requests)
-    const run = await readStruck(reading, { fault: faultOf(kind), from, times: strikes[n] })
-    const where = `${kind} at the ${at} request, ${strikes[n]} times`
+    const run = await readWithFault(reading, { fault: faultOf(kind), from, times: faultCounts[n] })
+    const where = `${kind} at the ${at} request, ${faultCounts[n]} times`
     expect(run.faults, where).toBeGreaterThan(0)
     const failures = failuresOf(run)
     const complete = JSON.stringify(rowsOf(run)) === JSON.stringify(rowsOf(whole))
@@ -203,7 +203,7 @@ describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, family) => {
       expect(message, where).toMatch(says ?? /^$/)
     }
     if (cursor !== undefined) for (const at of cursorsOf(run)) expect(at, where).toBe(cursor)
-    const next = await readStruck(reading, undefined, run.state)
+    const next = await readWithFault(reading, undefined, run.state)
     expect(failuresOf(next), where).toEqual([])
     expect(rowsOf(run, next), where).toEqual(rowsOf(whole))
     return failures.length === 0 ? 'passes over' : 'fails'
@@ -216,7 +216,8 @@ describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, family) => {
       const { fates } = family.expected?.[kind] ?? expected[kind]
       const tried = await Promise.all(cells.map(async (cell) => ({ ...cell, became: await fate(kind, cell) })))
       for (const { at, strikes: n, became } of tried)
-        if (fates[n] !== 'either') expect(became, `${kind} at the ${at} request, ${strikes[n]} times`).toBe(fates[n])
+        if (fates[n] !== 'either')
+          expect(became, `${kind} at the ${at} request, ${faultCounts[n]} times`).toBe(fates[n])
     },
   )
 })

@@ -1,14 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { check } from '../../connector/commands/source/check'
-import { discover } from '../../connector/commands/source/discover'
-import { fail } from '../../connector/commands/source/fail'
-import { read } from '../../connector/commands/source/read'
-import { tap } from '../../connector/commands/tap/tap'
+import { sourceCheckCommand } from '../../connector/commands/source/check'
+import { sourceDiscoverCommand } from '../../connector/commands/source/discover'
+import { reportAirbyteFailure } from '../../connector/commands/source/fail'
+import { sourceReadCommand } from '../../connector/commands/source/read'
+import { tapCommand } from '../../connector/commands/tap/tap'
 import { streams } from '../../connector/streams'
-import { answer, listen, type Seen } from '../api/listen'
-import { runVerb } from '../commands/run-verb'
-import { file } from '../support/command'
+import { type ReceivedRequest, sendJson, startServer } from '../api/listen'
+import { runCommand } from '../commands/run-verb'
+import { writeTempFile } from '../support/command'
 import { messages } from '../support/destination'
 import { exportApi } from '../support/export-api'
 import { readAll, sourceOf } from '../support/in-process'
@@ -23,11 +23,11 @@ const text = (value: unknown): string =>
 
 /** A service of two lookups: one under `data.items` by POST, one that is a list itself, by GET. */
 const lookups = (reply: { readonly sources?: unknown; readonly categories?: unknown; readonly status?: number } = {}) =>
-  listen(({ url }: Seen, response: ServerResponse) => {
+  startServer(({ url }: ReceivedRequest, response: ServerResponse) => {
     if (url.endsWith('/find/sources'))
-      return answer(response, reply.status ?? 200, text(reply.sources ?? { data: { items: sources, total: 3 } }))
-    if (url.endsWith('/find/categories')) return answer(response, 200, text(reply.categories ?? [{ name: 'Staff' }]))
-    return answer(response, 200, text({ reviews: [], filter: { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' } }))
+      return sendJson(response, reply.status ?? 200, text(reply.sources ?? { data: { items: sources, total: 3 } }))
+    if (url.endsWith('/find/categories')) return sendJson(response, 200, text(reply.categories ?? [{ name: 'Staff' }]))
+    return sendJson(response, 200, text({ reviews: [], filter: { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' } }))
   })
 
 const configured = (base_url: string, more: object = {}) => ({
@@ -41,10 +41,14 @@ const configured = (base_url: string, more: object = {}) => ({
 })
 
 const catalog = (...names: ReadonlyArray<string>) =>
-  file({ streams: names.map((name) => ({ stream: { name, json_schema: {} }, sync_mode: 'full_refresh' })) })
+  writeTempFile({ streams: names.map((name) => ({ stream: { name, json_schema: {} }, sync_mode: 'full_refresh' })) })
 
 const reading = async (config: object, ...names: ReadonlyArray<string>) => {
-  const { status, stdout } = await runVerb(read, ['--config', file(config), '--catalog', catalog(...names)], { fail })
+  const { status, stdout } = await runCommand(
+    sourceReadCommand,
+    ['--config', writeTempFile(config), '--catalog', catalog(...names)],
+    { fail: reportAirbyteFailure },
+  )
   const lines = messages(stdout)
   return {
     status,
@@ -71,10 +75,10 @@ describe('a lookup whose operation the config names', () => {
     ])
     expect(airbyte.completed).toEqual(['sources', 'categories'])
 
-    const config = file(configured(url))
-    const found: Singer = JSON.parse((await runVerb(tap, ['--config', config, '--discover'])).stdout)
+    const config = writeTempFile(configured(url))
+    const found: Singer = JSON.parse((await runCommand(tapCommand, ['--config', config, '--discover'])).stdout)
     const selected = found.streams.flatMap((one) => (one.stream === 'sources' ? [{ ...one, metadata: chosen }] : []))
-    const singer = await runVerb(tap, ['--config', config, '--catalog', file({ streams: selected })])
+    const singer = await runCommand(tapCommand, ['--config', config, '--catalog', writeTempFile({ streams: selected })])
     const said = singer.stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
     expect(said.filter(({ type }) => type === 'RECORD').map(({ record }) => record)).toEqual(expected)
     expect(said.find(({ type }) => type === 'SCHEMA')).toMatchObject({ stream: 'sources', key_properties: ['id'] })
@@ -87,7 +91,10 @@ describe('a lookup whose operation the config names', () => {
   })
 
   it('is full refresh with its own key in discover', async () => {
-    const { stdout } = await runVerb(discover, ['--config', file(configured('http://127.0.0.1:1'))])
+    const { stdout } = await runCommand(sourceDiscoverCommand, [
+      '--config',
+      writeTempFile(configured('http://127.0.0.1:1')),
+    ])
     const streams: ReadonlyArray<Record<string, unknown>> = JSON.parse(stdout).catalog.streams
     expect(streams.find(({ name }) => name === 'categories')).toMatchObject({
       supported_sync_modes: ['full_refresh'],
@@ -181,7 +188,11 @@ describe('a lookup whose operation the config names', () => {
 
   it.each(['record', 'Record'])('has no key called %s, says check', async (primary_key) => {
     const { url, seen } = await lookups()
-    const { stdout } = await runVerb(check, ['--config', file(configured(url, { primary_key }))], { fail })
+    const { stdout } = await runCommand(
+      sourceCheckCommand,
+      ['--config', writeTempFile(configured(url, { primary_key }))],
+      { fail: reportAirbyteFailure },
+    )
     expect(messages(stdout)).toEqual([
       expect.objectContaining({
         connectionStatus: {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { orders } from '../../connector/sandbox/export-orders'
+import { exportOrders } from '../../connector/sandbox/export-orders'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { file, run, start } from '../support/command'
+import { runProgram, startProgram, writeTempFile } from '../support/command'
 import { destination } from '../support/destination'
 import { random } from '../support/random'
 
 /** A service that changes under every page; its clock is ours, so that no test has to wait. */
-const moving = async (order: (typeof orders)[number], reviews: number) => {
+const moving = async (order: (typeof exportOrders)[number], reviews: number) => {
   let clock = Date.now()
   const sandbox = await startSandbox({
     order,
@@ -30,7 +30,7 @@ const moving = async (order: (typeof orders)[number], reviews: number) => {
 }
 
 const configFor = (sandbox: Sandbox) =>
-  file({
+  writeTempFile({
     base_url: sandbox.url,
     credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
     start_date: '2010-01-01T00:00:00Z',
@@ -41,9 +41,11 @@ const truth = async (sandbox: Sandbox) =>
   (await sandbox.truth()).reviews.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`).sort()
 
 const catalogOf = async (config: string) =>
-  file((await run('feedback', ['catalog', '--config', config, '--select', 'reviews,deleted_reviews'])).stdout)
+  writeTempFile(
+    (await runProgram('feedback', ['catalog', '--config', config, '--select', 'reviews,deleted_reviews'])).stdout,
+  )
 
-describe.each(orders)('a service in the order %s that changes after every page', (order) => {
+describe.each(exportOrders)('a service in the order %s that changes after every page', (order) => {
   let service: Awaited<ReturnType<typeof moving>>
   beforeAll(async () => {
     service = await moving(order, order === 'ties' ? 100 : 250)
@@ -55,9 +57,9 @@ describe.each(orders)('a service in the order %s that changes after every page',
     const catalog = await catalogOf(config)
     const held = destination()
     const read = async () => {
-      const { status, stdout } = await run('source-feedback', [
+      const { status, stdout } = await runProgram('source-feedback', [
         ...['read', '--config', config, '--catalog', catalog],
-        ...['--state', file(held.state())],
+        ...['--state', writeTempFile(held.state())],
       ])
       expect(status, stdout.slice(-2000)).toBe(0)
       held.load(stdout)
@@ -74,9 +76,17 @@ describe.each(orders)('a service in the order %s that changes after every page',
     const config = configFor(service.sandbox)
     const catalog = await catalogOf(config)
     const held = destination()
-    const chance = random(orders.indexOf(order) + 1)
+    const chance = random(exportOrders.indexOf(order) + 1)
     const read = () =>
-      start('source-feedback', ['read', '--config', config, '--catalog', catalog, '--state', file(held.state())])
+      startProgram('source-feedback', [
+        'read',
+        '--config',
+        config,
+        '--catalog',
+        catalog,
+        '--state',
+        writeTempFile(held.state()),
+      ])
     service.stir()
     for (let killed = 0; killed < 4; killed += 1) {
       const running = read()

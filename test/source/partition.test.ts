@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
 import { startSandbox } from '../../connector/sandbox/start'
-import { noRedis, startRedis } from '../api/redis'
-import { file, fresh, run } from '../support/command'
+import { missingRedis, startRedis } from '../api/redis'
+import { freshPath, runProgram, writeTempFile } from '../support/command'
 import { destination } from '../support/destination'
 
 const count = 8
 const perMinute = 1200
 
-it.skipIf(noRedis !== undefined)(
+it.skipIf(missingRedis !== undefined)(
   'eight processes share a backfill and a budget while the service changes; one connection goes on',
   { timeout: 180_000 },
   async () => {
@@ -24,7 +24,7 @@ it.skipIf(noRedis !== undefined)(
       },
     })
     const config = (more: object) =>
-      file({
+      writeTempFile({
         base_url: sandbox.url,
         credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
         start_date: new Date(clock - 3 * 365 * 86_400_000).toISOString(),
@@ -33,20 +33,20 @@ it.skipIf(noRedis !== undefined)(
         ...more,
       })
     const select = ['--select', 'reviews,deleted_reviews']
-    const catalog = file((await run('feedback', ['catalog', '--config', config({}), ...select])).stdout)
+    const catalog = writeTempFile((await runProgram('feedback', ['catalog', '--config', config({}), ...select])).stdout)
     const read = (config: string, state: string) =>
-      run('source-feedback', ['read', '--config', config, '--catalog', catalog, '--state', state])
+      runProgram('source-feedback', ['read', '--config', config, '--catalog', catalog, '--state', state])
 
     const held = destination()
     const begun = process.hrtime.bigint()
     const shares = await Promise.all(
-      Array.from({ length: count }, (_, index) => read(config({ partition: { index, count } }), file([]))),
+      Array.from({ length: count }, (_, index) => read(config({ partition: { index, count } }), writeTempFile([]))),
     )
     const minutes = Number(process.hrtime.bigint() - begun) / 60e9
     const states = shares.map(({ status, stdout }) => {
       expect(status, stdout.slice(-2000)).toBe(0)
       held.load(stdout)
-      return file(
+      return writeTempFile(
         stdout
           .split('\n')
           .filter((line) => line.includes('"type":"STATE"'))
@@ -60,14 +60,14 @@ it.skipIf(noRedis !== undefined)(
 
     sandbox.setChurn({})
     clock += 3_600_000
-    const merged = fresh('json')
-    expect((await run('feedback', ['state', 'merge', ...states, '--out', merged])).status).toBe(0)
+    const merged = freshPath('json')
+    expect((await runProgram('feedback', ['state', 'merge', ...states, '--out', merged])).status).toBe(0)
     const last = await read(config({}), merged)
     expect(last.status, last.stdout.slice(-2000)).toBe(0)
     held.load(last.stdout)
     const truth = (await sandbox.truth()).reviews.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`).sort()
     expect(held.alive()).toEqual(truth)
-    const quiet = await read(config({}), file(held.state()))
+    const quiet = await read(config({}), writeTempFile(held.state()))
     expect(quiet.stdout).not.toContain('"type":"RECORD"')
     await sandbox.close()
   },

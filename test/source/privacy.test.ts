@@ -1,18 +1,18 @@
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { query } from '../../connector/commands/query'
-import { check } from '../../connector/commands/source/check'
-import { discover } from '../../connector/commands/source/discover'
-import { fail } from '../../connector/commands/source/fail'
-import { read } from '../../connector/commands/source/read'
-import { sync } from '../../connector/commands/sync'
-import { tap } from '../../connector/commands/tap/tap'
+import { queryCommand } from '../../connector/commands/query'
+import { sourceCheckCommand } from '../../connector/commands/source/check'
+import { sourceDiscoverCommand } from '../../connector/commands/source/discover'
+import { reportAirbyteFailure } from '../../connector/commands/source/fail'
+import { sourceReadCommand } from '../../connector/commands/source/read'
+import { syncCommand } from '../../connector/commands/sync'
+import { tapCommand } from '../../connector/commands/tap/tap'
 import { streams } from '../../connector/streams'
-import { answer, listen, type Seen } from '../api/listen'
-import { runVerb } from '../commands/run-verb'
+import { type ReceivedRequest, sendJson, startServer } from '../api/listen'
+import { runCommand } from '../commands/run-verb'
 import { airbyteLines, airbyteRecords, singerLines } from '../interop/lines'
-import { file, fresh } from '../support/command'
+import { freshPath, writeTempFile } from '../support/command'
 
 const time = new Date(Date.now() - 3_600_000).toISOString()
 const told = {
@@ -35,16 +35,16 @@ const review = { id: 1, modifiedTime: time, mentionTime: time, provider: { id: 7
 
 /** The service as the specification has it, with one review, one comment and one public review of one person. */
 const service = () =>
-  listen(({ url, body }: Seen, to: ServerResponse) => {
+  startServer(({ url, body }: ReceivedRequest, to: ServerResponse) => {
     if (url.startsWith('/api/reputation')) {
       const { modifiedTimeFrom, offset } = JSON.parse(body)
       const reviews = url.endsWith('/v1/reviews') && offset === 0 && modifiedTimeFrom < time ? [review] : []
-      return answer(to, 200, { reviews, filter: JSON.parse(body) })
+      return sendJson(to, 200, { reviews, filter: JSON.parse(body) })
     }
     const comment = { ...said, id: 11, comment: told.words }
     const shown = { ...said, documentId: 12, comment: { commentId: 11, comment: told.words } }
     const entity = { id: '7', name: told.name, reviewSummary: told.summary, comments: [comment], reviews: [shown] }
-    answer(to, 200, { status: { code: 200, message: 'success' }, data: { client: 'us', entities: [entity] } })
+    sendJson(to, 200, { status: { code: 200, message: 'success' }, data: { client: 'us', entities: [entity] } })
   })
 
 const privacy = {
@@ -67,19 +67,21 @@ const configured = (base_url: string, more: object = {}) => ({
   privacy,
   ...more,
 })
-const catalog = file({
+const catalog = writeTempFile({
   streams: streams.map(({ name }) => ({ stream: { name, json_schema: {} }, sync_mode: 'incremental' })),
 })
 
 describe('what privacy withholds', () => {
   it('leaves neither protocol, nor the file, nor a log', async () => {
     const { url } = await service()
-    const config = file(configured(url))
-    const db = fresh('duckdb')
+    const config = writeTempFile(configured(url))
+    const db = freshPath('duckdb')
     const runs = {
-      airbyte: await runVerb(read, ['--config', config, '--catalog', catalog], { fail }),
-      singer: await runVerb(tap, ['--config', config]),
-      sync: await runVerb(sync, ['--config', config, '--db', db]),
+      airbyte: await runCommand(sourceReadCommand, ['--config', config, '--catalog', catalog], {
+        fail: reportAirbyteFailure,
+      }),
+      singer: await runCommand(tapCommand, ['--config', config]),
+      sync: await runCommand(syncCommand, ['--config', config, '--db', db]),
     }
     for (const [name, { status, stdout, stderr }] of Object.entries(runs)) {
       expect(status, `${name}: ${stderr}`).toBe(0)
@@ -99,13 +101,16 @@ describe('what privacy withholds', () => {
         line.type === 'RECORD' && line.stream === 'comments' ? line.record : [],
       ),
     ).toEqual([expect.objectContaining(comment)])
-    const { stdout } = await runVerb(query, ['--db', db, '--json', 'SELECT * FROM comments'])
+    const { stdout } = await runCommand(queryCommand, ['--db', db, '--json', 'SELECT * FROM comments'])
     expect(stdout).toContain(hmac(told.name))
     for (const word of Object.values(told)) expect(stdout).not.toContain(word)
   })
 
   it('is gone from discover, or a string there', async () => {
-    const { stdout } = await runVerb(discover, ['--config', file(configured('http://127.0.0.1:1'))])
+    const { stdout } = await runCommand(sourceDiscoverCommand, [
+      '--config',
+      writeTempFile(configured('http://127.0.0.1:1')),
+    ])
     const found = airbyteLines(stdout)[0]?.catalog?.streams.find(({ name }) => name === 'comments')
     const attributes = (found?.json_schema.properties ?? {}) as Record<string, { type?: unknown; properties?: object }>
     expect(Object.keys(attributes)).not.toContain('comment')
@@ -128,7 +133,11 @@ describe('what privacy withholds', () => {
     ],
   ])('is refused by check where it is %s', async (_, more, says) => {
     const { url, seen } = await service()
-    const { status, stdout } = await runVerb(check, ['--config', file(configured(url, more))], { fail })
+    const { status, stdout } = await runCommand(
+      sourceCheckCommand,
+      ['--config', writeTempFile(configured(url, more))],
+      { fail: reportAirbyteFailure },
+    )
     expect(status).toBe(0)
     expect(airbyteLines(stdout).map(({ connectionStatus }) => connectionStatus)).toEqual([
       { status: 'FAILED', message: expect.stringMatching(says) },

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { read } from '../../connector/commands/source/read'
+import { sourceReadCommand } from '../../connector/commands/source/read'
 import { startSandbox } from '../../connector/sandbox/start'
-import { answer, listen } from '../api/listen'
-import { runVerb } from '../commands/run-verb'
-import { file } from '../support/command'
+import { sendJson, startServer } from '../api/listen'
+import { runCommand } from '../commands/run-verb'
+import { writeTempFile } from '../support/command'
 import { messages } from '../support/destination'
 
 const rows = Array.from({ length: 60 }, (_, id) => ({
@@ -12,9 +12,11 @@ const rows = Array.from({ length: 60 }, (_, id) => ({
 }))
 
 const reading = async (settings: object, more: object = {}) => {
-  const config = file({ start_date: '2020-01-01T00:00:00Z', page_size: 20, ...settings, ...more })
-  const catalog = file({ streams: [{ stream: { name: 'reviews', json_schema: {} }, sync_mode: 'incremental' }] })
-  const ran = await runVerb(read, ['--config', config, '--catalog', catalog])
+  const config = writeTempFile({ start_date: '2020-01-01T00:00:00Z', page_size: 20, ...settings, ...more })
+  const catalog = writeTempFile({
+    streams: [{ stream: { name: 'reviews', json_schema: {} }, sync_mode: 'incremental' }],
+  })
+  const ran = await runCommand(sourceReadCommand, ['--config', config, '--catalog', catalog])
   return { ...ran, said: messages(ran.stdout) }
 }
 
@@ -35,14 +37,14 @@ describe('a 429 in the middle of a scan', () => {
     async (_, after, least) => {
       const sent: number[] = []
       let refusedAt = 0
-      const { url } = await listen((request, response, count) => {
+      const { url } = await startServer((request, response, count) => {
         sent.push(Date.now())
         const asked = JSON.parse(request.body) as { readonly offset: number; readonly limit: number }
         if (count === 2) {
           refusedAt = Date.now()
-          return answer(response, 429, { status: { code: 429, message: 'slow' } }, { 'Retry-After': after() })
+          return sendJson(response, 429, { status: { code: 429, message: 'slow' } }, { 'Retry-After': after() })
         }
-        answer(response, 200, { reviews: rows.slice(asked.offset, asked.offset + asked.limit), filter: asked })
+        sendJson(response, 200, { reviews: rows.slice(asked.offset, asked.offset + asked.limit), filter: asked })
       })
       const { status, said } = await reading(
         { base_url: url, credentials: { auth_type: 'access_token', access_token: 'x' } },

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { answer, listen, type Seen } from '../api/listen'
-import { file, fresh, program, type Ran, run } from '../support/command'
+import { type ReceivedRequest, sendJson, startServer } from '../api/listen'
+import { freshPath, type ProgramResult, programPath, runProgram, writeTempFile } from '../support/command'
 
 /** What no output may hold: fit for a header, and different in every encoding. */
 const secret = 'mark/ed+s3cret="&x'
@@ -33,7 +33,7 @@ const others = (stdout: string): string =>
     .filter((line) => !line.includes('"type":"RECORD"'))
     .join('\n')
 
-const clean = ({ stdout, stderr }: Ran, words: ReadonlyArray<string> = []): void => {
+const clean = ({ stdout, stderr }: ProgramResult, words: ReadonlyArray<string> = []): void => {
   for (const form of forms) {
     expect(stdout).not.toContain(form)
     expect(stderr).not.toContain(form)
@@ -65,14 +65,14 @@ const application = (url: string) => ({
   },
 })
 
-const catalog = file({
+const catalog = writeTempFile({
   streams: ['reviews', 'deleted_reviews'].map((name) => ({
     stream: { name, json_schema: {} },
     sync_mode: 'incremental',
   })),
 })
 const visit = { Email: person.mail, FirstName: person.name, Comment: person.words }
-const writing = file({
+const writing = writeTempFile({
   streams: [
     {
       stream: { name: 'visits', json_schema: {} },
@@ -92,7 +92,7 @@ const singer = [
 
 /** A snapshot that somebody has begun. */
 const emptySnapshot = (): string => {
-  const path = fresh('duckdb')
+  const path = freshPath('duckdb')
   const lines = [
     {
       type: 'SCHEMA',
@@ -102,7 +102,7 @@ const emptySnapshot = (): string => {
     },
     { type: 'STATE', value: { bookmarks: { reviews: { modifiedTimeFrom: '2000-01-01T00:00:00.000Z' } } } },
   ]
-  execFileSync(process.execPath, [program('feedback'), 'snapshot', '--db', path], {
+  execFileSync(process.execPath, [programPath('feedback'), 'snapshot', '--db', path], {
     input: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
     stdio: ['pipe', 'ignore', 'ignore'],
   })
@@ -122,7 +122,7 @@ const reading: ReadonlyArray<Verb> = [
   ['catalog', 'feedback', (path) => ['catalog', '--config', path]],
   ['the tap --about', 'tap-feedback', (path) => ['--config', path, '--about']],
   ['verify', 'feedback', (path) => ['verify', '--config', path, '--db', emptySnapshot()]],
-  ['sync', 'feedback', (path) => ['sync', '--config', path, '--db', fresh('duckdb'), '--select', 'reviews']],
+  ['sync', 'feedback', (path) => ['sync', '--config', path, '--db', freshPath('duckdb'), '--select', 'reviews']],
 ]
 const written: ReadonlyArray<Verb> = [
   ['check', 'destination-feedback', (path) => ['check', '--config', path]],
@@ -143,12 +143,12 @@ const said =
   (verb: Verb): readonly [number, string, Verb] => [status, `${verb[1]}: ${verb[0]}`, verb]
 
 /** Says again all it was told, in every form, and what it knows of people, wherever a message may stand. */
-const parrot = (status: number) => (seen: Seen, response: ServerResponse) => {
+const parrot = (status: number) => (seen: ReceivedRequest, response: ServerResponse) => {
   const all = [...personal, seen.body, JSON.stringify(seen.headers), ...told].join(' ')
   const said = { code: all, message: all }
   const location =
     status >= 300 && status < 400 ? { Location: `https://elsewhere.example/?${encodeURIComponent(secret)}` } : {}
-  answer(response, status, { status: said, data: said, records: said, error: all }, location)
+  sendJson(response, status, { status: said, data: said, records: said, error: all }, location)
 }
 
 describe('a service that repeats what it is told', () => {
@@ -161,9 +161,9 @@ describe('a service that repeats what it is told', () => {
   ])(
     'with status %i gets no secret and no words into the output of %s',
     async (status, name, [, program, args, stdin]) => {
-      const { url } = await listen(parrot(status))
+      const { url } = await startServer(parrot(status))
       const config = written.some(([, other]) => other === program) ? settings(url) : sourceOf(url)
-      const ran = await run(program, args(file(config)), stdin === undefined ? {} : { stdin })
+      const ran = await runProgram(program, args(writeTempFile(config)), stdin === undefined ? {} : { stdin })
       clean(ran)
       if (!/discover|catalog|about|dry-run/.test(name))
         expect(ran.stdout + ran.stderr).toMatch(/\(?403|application error|FAILED|redirects|rejected|permission|answer/)
@@ -173,8 +173,8 @@ describe('a service that repeats what it is told', () => {
   it.concurrent.each(reading.filter(([name]) => ['check', 'read', 'the tap'].includes(name)).map(said(401)))(
     'with status %i gets none from an exchange of tokens into the output of %s',
     async (_status, _name, [, program, args]) => {
-      const { url } = await listen(parrot(401))
-      const ran = await run(program, args(file(sourceOf(url, application(url)))))
+      const { url } = await startServer(parrot(401))
+      const ran = await runProgram(program, args(writeTempFile(sourceOf(url, application(url)))))
       clean(ran)
       expect(ran.stdout + ran.stderr).toMatch(/refused the application/)
     },
@@ -189,14 +189,24 @@ describe('a config that is wrong elsewhere', () => {
     ['Redis itself', { rate_limit: { redis_url: `redis://:${encodeURIComponent(secret)}@127.0.0.1:1` } }],
     ['the host', { base_url: 'http://127.0.0.1:1' }],
   ])('(%s) is told without its secrets', async (_, wrong) => {
-    const ran = await run('source-feedback', ['check', '--config', file(sourceOf('http://127.0.0.1:1', wrong))])
+    const ran = await runProgram('source-feedback', [
+      'check',
+      '--config',
+      writeTempFile(sourceOf('http://127.0.0.1:1', wrong)),
+    ])
     clean(ran)
     expect(ran.stdout).toMatch(/FAILED|transient_error/)
   })
 
   it('(not JSON) is told without its secrets', async () => {
     const text = JSON.stringify(sourceOf('http://127.0.0.1:1'))
-    clean(await run('source-feedback', ['check', '--config', file(text.slice(0, text.indexOf('mark/ed') + 30))]))
+    clean(
+      await runProgram('source-feedback', [
+        'check',
+        '--config',
+        writeTempFile(text.slice(0, text.indexOf('mark/ed') + 30)),
+      ]),
+    )
   })
 })
 
@@ -215,8 +225,8 @@ describe('a run that is well', () => {
 
   it('keeps texts, names and addresses of people out of its logs', () =>
     withSandbox(async (sandbox) => {
-      const config = file(sourceOf(sandbox.url))
-      const ran = await run('source-feedback', ['read', '--config', config, '--catalog', catalog])
+      const config = writeTempFile(sourceOf(sandbox.url))
+      const ran = await runProgram('source-feedback', ['read', '--config', config, '--catalog', catalog])
       const words = (await sandbox.truth()).reviews.flatMap(({ json }) => {
         const { contents = [], taskDetails } = JSON.parse(json)
         const said = contents.map(({ response }: { readonly response?: string }) => response)
@@ -228,7 +238,7 @@ describe('a run that is well', () => {
         words.filter((word): word is string => typeof word === 'string' && word.length > 8),
       )
 
-      const db = fresh('duckdb')
+      const db = freshPath('duckdb')
       const verbs = [
         ['sync', '--config', config, '--db', db, '--select', 'reviews,deleted_reviews'],
         ['verify', '--db', db],
@@ -236,7 +246,7 @@ describe('a run that is well', () => {
       ]
       for (const args of verbs)
         clean(
-          await run('feedback', args),
+          await runProgram('feedback', args),
           words.slice(0, 100).filter((word) => word?.length > 8),
         )
     }))

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { file, fresh, program, run, start } from '../support/command'
+import { freshPath, programPath, runProgram, startProgram, writeTempFile } from '../support/command'
 import { destination } from '../support/destination'
 
 let sandbox: Sandbox
@@ -20,22 +20,24 @@ beforeAll(async () => {
     start_date: '2010-01-01T00:00:00Z',
     page_size: 500,
   }
-  large = file(whole)
+  large = writeTempFile(whole)
   // Small records, since a test has to read them all.
-  config = file({ ...whole, privacy: { drop: ['export.contents'] } })
-  catalog = file((await run('feedback', ['catalog', '--config', config, '--select', 'reviews,deleted_reviews'])).stdout)
+  config = writeTempFile({ ...whole, privacy: { drop: ['export.contents'] } })
+  catalog = writeTempFile(
+    (await runProgram('feedback', ['catalog', '--config', config, '--select', 'reviews,deleted_reviews'])).stdout,
+  )
 })
 afterAll(() => sandbox.close())
 
 const truth = async () => (await sandbox.truth()).reviews.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`).sort()
 
-const reading = (state: unknown) => ['read', '--config', config, '--catalog', catalog, '--state', file(state)]
+const reading = (state: unknown) => ['read', '--config', config, '--catalog', catalog, '--state', writeTempFile(state)]
 
 it.concurrent.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
   'after %s the last state is right and the next run completes',
   async (signal) => {
     const held = destination()
-    const running = start('source-feedback', reading(held.state()))
+    const running = startProgram('source-feedback', reading(held.state()))
     running.onOutput((bytes) => {
       if (bytes > 3_300_000) running.kill(signal)
     })
@@ -45,7 +47,7 @@ it.concurrent.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
     // A run that was asked to stop says where it stands; one that was killed said so before.
     expect(held.state()).not.toEqual([])
     expect(held.alive().length).toBeLessThan(7_000)
-    const next = await run('source-feedback', reading(held.state()))
+    const next = await runProgram('source-feedback', reading(held.state()))
     expect(next.status, next.stderr).toBe(0)
     held.load(next.stdout)
     expect(held.alive()).toEqual(await truth())
@@ -53,7 +55,7 @@ it.concurrent.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
 )
 
 it('ends without a word when nobody reads any more', async () => {
-  const child = spawn(process.execPath, [program('source-feedback'), ...reading([])], {
+  const child = spawn(process.execPath, [programPath('source-feedback'), ...reading([])], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const errors: Buffer[] = []
@@ -72,7 +74,7 @@ const stalled = async (before = sandbox.stats().exports): Promise<number> => {
 }
 
 it('waits for a reader that takes nothing, asks no more of the service, and can be stopped', async () => {
-  const child = spawn(process.execPath, [program('source-feedback'), ...reading([])], {
+  const child = spawn(process.execPath, [programPath('source-feedback'), ...reading([])], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const closed = new Promise<NodeJS.Signals | null>((resolve) => child.on('exit', (_, signal) => resolve(signal)))
@@ -86,7 +88,7 @@ it('waits for a reader that takes nothing, asks no more of the service, and can 
 })
 
 it('goes on where it stood when a reader that took nothing for a while reads again, and needs no more memory meanwhile', async () => {
-  const child = spawn(process.execPath, [program('source-feedback'), ...reading([])], {
+  const child = spawn(process.execPath, [programPath('source-feedback'), ...reading([])], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const closed = new Promise<number | null>((resolve) => child.on('close', (status) => resolve(status)))
@@ -107,10 +109,10 @@ it('goes on where it stood when a reader that took nothing for a while reads aga
 })
 
 it('says so when the snapshot cannot grow, and goes on from there when it can', async () => {
-  const db = fresh('duckdb')
+  const db = freshPath('duckdb')
   const args = ['sync', '--config', large, '--db', db, '--select', 'reviews,deleted_reviews']
   const shell = `trap '' XFSZ; ulimit -f 700; exec "$0" "$@"`
-  const limited = spawn('bash', ['-c', shell, process.execPath, program('feedback'), ...args], {
+  const limited = spawn('bash', ['-c', shell, process.execPath, programPath('feedback'), ...args], {
     stdio: ['ignore', 'ignore', 'pipe'],
     cwd: mkdtempSync(join(tmpdir(), 'full-')),
   })
@@ -120,11 +122,11 @@ it('says so when the snapshot cannot grow, and goes on from there when it can', 
   expect(status).toBe(1)
   expect(Buffer.concat(errors).toString()).toMatch(/cannot grow: the disk is full.*Make room and run again/)
 
-  const next = await run('feedback', args)
+  const next = await runProgram('feedback', args)
   expect(next.status, next.stderr).toBe(0)
-  const { status: good, stdout } = await run('feedback', ['verify', '--db', db])
+  const { status: good, stdout } = await runProgram('feedback', ['verify', '--db', db])
   expect(good, stdout).toBe(0)
-  const count = await run('feedback', [
+  const count = await runProgram('feedback', [
     'query',
     '--db',
     db,

@@ -2,20 +2,20 @@ import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/Either'
 import type { Api } from '../../connector/api/api'
 import { systemClock } from '../../connector/api/clock'
-import type { State } from '../../connector/cdk/catalog'
-import { readConfig } from '../../connector/config'
-import type { Fault, Rule } from '../../connector/sandbox/faults'
-import { latencyOf } from '../../connector/sandbox/latency'
-import { requestLog } from '../../connector/sandbox/log'
-import type { Operation } from '../../connector/sandbox/operations'
-import { type Server, serve } from '../../connector/sandbox/serve'
+import type { SourceState } from '../../connector/cdk/catalog'
+import { decodeSourceConfig } from '../../connector/config'
+import type { Fault, FaultRule } from '../../connector/sandbox/faults'
+import { createLatency } from '../../connector/sandbox/latency'
+import { createRequestLog } from '../../connector/sandbox/log'
+import type { OperationName } from '../../connector/sandbox/operations'
+import { type SandboxServer, startServer } from '../../connector/sandbox/serve'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { tokens } from '../../connector/sandbox/tokens'
-import { wire } from '../../connector/wire'
+import { createTokenRegistry } from '../../connector/sandbox/tokens'
+import { createSource } from '../../connector/wire'
 import { type Outcome, readAll } from '../support/in-process'
 
 /** A service that does not change, with deletions that lie in the past, so that nothing is left for the next run; and its time. */
-export const settledSandbox = async (reviews: number, deleted: number): Promise<Sandbox & { readonly now: number }> => {
+export const quietSandbox = async (reviews: number, deleted: number): Promise<Sandbox & { readonly now: number }> => {
   let ago = 60_000
   const sandbox = await startSandbox({ reviews, locations: 4, providers: 5, now: () => Date.now() - ago })
   await sandbox.churn({ delete: deleted })
@@ -24,14 +24,14 @@ export const settledSandbox = async (reviews: number, deleted: number): Promise<
 }
 
 /** Which requests of one operation a fault strikes: `times` of them from the `from`th on. */
-export type Strike = {
+export type ScheduledFault = {
   readonly fault: Fault
-  readonly operation: Operation
+  readonly operation: OperationName
   readonly from: number
   readonly times: number
 }
 
-const toRule = ({ fault, operation, from, times }: Strike): Rule => ({
+const toRule = ({ fault, operation, from, times }: ScheduledFault): FaultRule => ({
   ...fault,
   operations: [operation],
   requests: undefined,
@@ -42,7 +42,7 @@ const toRule = ({ fault, operation, from, times }: Strike): Rule => ({
 })
 
 /** Time stands still but for waits, which are over at once: patience costs none, and every run asks the same. */
-export const hasty = (now: number) => (stop: AbortSignal) => {
+export const createFastClock = (now: number) => (stop: AbortSignal) => {
   let ahead = 0
   return {
     ...systemClock(stop),
@@ -57,7 +57,7 @@ export const hasty = (now: number) => (stop: AbortSignal) => {
 }
 
 /** The answers of a service that does not change, each made once. */
-export const remembered = (api: Api): Api => {
+export const cacheApi = (api: Api): Api => {
   const answers = new Map<string, unknown>()
   const once = (name: string, ask: Api[keyof Api]) => (request: never) => () => {
     const key = `${name} ${JSON.stringify(request)}`
@@ -69,22 +69,28 @@ export const remembered = (api: Api): Api => {
 }
 
 /** An `Api` over HTTP, struck by a fault; `counts` tells how many requests of an operation there were. */
-export const servedStruck = async (api: Api, strike: Strike | undefined, now: number) => {
-  const issued = tokens({ random: randomUUID, now: Date.now, lifetime: 3600, denied: [], granted: new Map() })
-  const log = requestLog()
-  const server: Server = await serve(api, {
+export const serveWithFault = async (api: Api, strike: ScheduledFault | undefined, now: number) => {
+  const issued = createTokenRegistry({
+    createText: randomUUID,
+    now: Date.now,
+    lifetimeSeconds: 3600,
+    denied: [],
+    granted: new Map(),
+  })
+  const log = createRequestLog()
+  const server: SandboxServer = await startServer(api, {
     host: '127.0.0.1',
     port: 0,
-    tokens: issued,
+    tokenRegistry: issued,
     rules: strike === undefined ? [] : [toRule(strike)],
     seed: 1,
-    rate: { requests: Number.POSITIVE_INFINITY, seconds: 1 },
-    latency: latencyOf({ least: 0, most: 0 }, 1),
+    requestRate: { requests: Number.POSITIVE_INFINITY, seconds: 1 },
+    latency: createLatency({ minMs: 0, maxMs: 0 }, 1),
     lookups: {},
     pages: [],
     log,
     now: () => now,
-    shown: () => now,
+    headerClock: () => now,
   })
   return {
     settings: {
@@ -94,39 +100,39 @@ export const servedStruck = async (api: Api, strike: Strike | undefined, now: nu
     },
     /** Only a fault that answers nothing needs to be outlasted. */
     seconds: strike !== undefined && ['hang', 'drip'].includes(strike.fault.kind) ? 0.5 : 60,
-    requests: (operation: Operation) => log.entries().filter((entry) => entry.operation === operation).length,
+    requests: (operation: OperationName) => log.entries().filter((entry) => entry.operation === operation).length,
     faults: () => log.entries().filter(({ fault }) => fault !== null).length,
     close: server.close,
   }
 }
 
-export type Struck = Outcome & {
+export type FaultyRun = Outcome & {
   /** Of the operation that is struck. */
   readonly requests: number
   readonly faults: number
 }
 
-export type Reading = {
+export type FaultyRead = {
   readonly api: Api
   readonly now: number
-  readonly operation: Operation
+  readonly operation: OperationName
   readonly streams: ReadonlyArray<string>
   readonly config?: object
 }
 
 /** One run of some streams on the data of `api`, served anew with a fault. */
-export const readStruck = async (
-  { api, now, operation, streams: names, config: more = {} }: Reading,
-  strike?: Omit<Strike, 'operation'>,
-  state: State = {},
-): Promise<Struck> => {
-  const served = await servedStruck(api, strike && { ...strike, operation }, now)
-  const config = readConfig({ ...served.settings, start_date: '2010-01-01T00:00:00Z', page_size: 20, ...more })
+export const readWithFault = async (
+  { api, now, operation, streams: names, config: more = {} }: FaultyRead,
+  strike?: Omit<ScheduledFault, 'operation'>,
+  state: SourceState = {},
+): Promise<FaultyRun> => {
+  const served = await serveWithFault(api, strike && { ...strike, operation }, now)
+  const config = decodeSourceConfig({ ...served.settings, start_date: '2010-01-01T00:00:00Z', page_size: 20, ...more })
   if (E.isLeft(config)) throw new Error(config.left.message)
   const { timeouts } = config.right.config
-  const wired = wire(
+  const wired = createSource(
     { ...config.right.config, timeouts: { ...timeouts, response_seconds: served.seconds } },
-    { clock: hasty(now) },
+    { clock: createFastClock(now) },
   )
   if (E.isLeft(wired)) throw new Error(wired.left.message)
   const { source, streams, close } = wired.right

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { file, run } from '../support/command'
+import { runProgram, writeTempFile } from '../support/command'
 import { messages } from '../support/destination'
 
 const folder = mkdtempSync(join(tmpdir(), 'certificate-'))
@@ -78,8 +78,8 @@ describe.skipIf(ours === undefined)('a service whose certificate', () => {
     credentials: { auth_type: 'application', application_id: 'a', application_secret: 'b', token_url: `${url}/token` },
   })
   const trusting = (path: string | undefined) => ({ env: { NODE_EXTRA_CA_CERTS: path ?? '' } })
-  const checking = async (config: object, options: Parameters<typeof run>[2] = {}) => {
-    const { stdout } = await run('source-feedback', ['check', '--config', file(config)], options)
+  const checking = async (config: object, options: Parameters<typeof runProgram>[2] = {}) => {
+    const { stdout } = await runProgram('source-feedback', ['check', '--config', writeTempFile(config)], options)
     return JSON.parse(stdout).connectionStatus
   }
 
@@ -113,10 +113,12 @@ describe.skipIf(ours === undefined)('a service whose certificate', () => {
   it('NODE_EXTRA_CA_CERTS names is trusted, by check and read', async () => {
     const config = settings(service, application(service))
     expect(await checking(config, trusting(ours?.path))).toEqual({ status: 'SUCCEEDED' })
-    const catalog = file({ streams: [{ stream: { name: 'reviews', json_schema: {} }, sync_mode: 'incremental' }] })
-    const { status, stdout } = await run(
+    const catalog = writeTempFile({
+      streams: [{ stream: { name: 'reviews', json_schema: {} }, sync_mode: 'incremental' }],
+    })
+    const { status, stdout } = await runProgram(
       'source-feedback',
-      ['read', '--config', file(config), '--catalog', catalog],
+      ['read', '--config', writeTempFile(config), '--catalog', catalog],
       trusting(ours?.path),
     )
     expect(status, stdout).toBe(0)

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { read } from '../../connector/commands/source/read'
-import { answer, listen } from '../api/listen'
-import { runVerb } from '../commands/run-verb'
-import { file } from '../support/command'
+import { sourceReadCommand } from '../../connector/commands/source/read'
+import { sendJson, startServer } from '../api/listen'
+import { runCommand } from '../commands/run-verb'
+import { writeTempFile } from '../support/command'
 import { messages } from '../support/destination'
 
 const rows = Array.from({ length: 90 }, (_, id) => ({
@@ -13,19 +13,21 @@ const rows = Array.from({ length: 90 }, (_, id) => ({
 
 it('asks for a page that is too large in halves, and reads all of it', async () => {
   const limits: number[] = []
-  const { url } = await listen((request, response) => {
+  const { url } = await startServer((request, response) => {
     const asked = JSON.parse(request.body) as { readonly offset: number; readonly limit: number }
     limits.push(asked.limit)
-    answer(response, 200, { reviews: rows.slice(asked.offset, asked.offset + asked.limit), filter: asked })
+    sendJson(response, 200, { reviews: rows.slice(asked.offset, asked.offset + asked.limit), filter: asked })
   })
-  const config = file({
+  const config = writeTempFile({
     base_url: url,
     credentials: { auth_type: 'access_token', access_token: 'x' },
     start_date: '2020-01-01T00:00:00Z',
     max_response_mb: 1,
   })
-  const catalog = file({ streams: [{ stream: { name: 'reviews', json_schema: {} }, sync_mode: 'incremental' }] })
-  const { status, stdout } = await runVerb(read, ['--config', config, '--catalog', catalog])
+  const catalog = writeTempFile({
+    streams: [{ stream: { name: 'reviews', json_schema: {} }, sync_mode: 'incremental' }],
+  })
+  const { status, stdout } = await runCommand(sourceReadCommand, ['--config', config, '--catalog', catalog])
   expect(status).toBe(0)
   expect([...new Set(limits)]).toEqual([1000, 500, 250, 125, 62, 31])
   const ids = messages(stdout).flatMap(({ record }) => (record === undefined ? [] : [Number(record.data.id)]))

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { read } from '../../connector/commands/source/read'
-import { answer, listen } from '../api/listen'
-import { runVerb } from '../commands/run-verb'
-import { file } from '../support/command'
+import { sourceReadCommand } from '../../connector/commands/source/read'
+import { sendJson, startServer } from '../api/listen'
+import { runCommand } from '../commands/run-verb'
+import { writeTempFile } from '../support/command'
 import { messages } from '../support/destination'
 
 const start = '2024-01-01T00:00:00.000Z'
@@ -30,17 +30,17 @@ const mentioned = ({ mentionTimeAfter = '0', mentionTimeBefore = '9' }: Asked): 
 
 /** What `read` makes of a service that answers with what `body` makes of a request. */
 const reading = async (stream: string, body: (asked: Asked, nth: number) => unknown) => {
-  const { url, seen } = await listen((request, response) =>
-    answer(response, 200, body(JSON.parse(request.body), seen.length)),
+  const { url, seen } = await startServer((request, response) =>
+    sendJson(response, 200, body(JSON.parse(request.body), seen.length)),
   )
-  const config = file({
+  const config = writeTempFile({
     base_url: url,
     credentials: { auth_type: 'access_token', access_token: 'x' },
     start_date: start,
     page_size: 50,
   })
-  const catalog = file({ streams: [{ stream: { name: stream, json_schema: {} }, sync_mode: 'incremental' }] })
-  const { status, stdout } = await runVerb(read, ['--config', config, '--catalog', catalog])
+  const catalog = writeTempFile({ streams: [{ stream: { name: stream, json_schema: {} }, sync_mode: 'incremental' }] })
+  const { status, stdout } = await runCommand(sourceReadCommand, ['--config', config, '--catalog', catalog])
   const said = messages(stdout)
   return {
     status,

@@ -1,6 +1,6 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { describeStream } from '../../connector/cdk/airbyte'
+import { describeAirbyteStream } from '../../connector/cdk/airbyte'
 import type { JsonSchema } from '../../connector/cdk/schema'
 import { streams } from '../../connector/streams'
 
@@ -14,7 +14,7 @@ describe.each(streams.map((stream) => [stream.name, stream] as const))('%s', (na
   const properties = (stream.schema.properties ?? {}) as Record<string, JsonSchema>
 
   it('is described in catalog/ as the codec says', async () => {
-    await expect(`${JSON.stringify(describeStream(stream), null, 2)}\n`).toMatchFileSnapshot(
+    await expect(`${JSON.stringify(describeAirbyteStream(stream), null, 2)}\n`).toMatchFileSnapshot(
       `../../catalog/${name}.json`,
     )
   })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { distinctPairs } from '../../connector/streams/distinct'
+import { createPairFilter } from '../../connector/streams/distinct'
 
 describe('distinctPairs', () => {
   it('lets each pair pass once', () => {
-    const unseen = distinctPairs()
+    const unseen = createPairFilter()
     const pairs = [
       ['a', 'b'],
       ['a', ''],
@@ -16,7 +16,7 @@ describe('distinctPairs', () => {
   })
 
   it('forgets those of long ago', () => {
-    const unseen = distinctPairs()
+    const unseen = createPairFilter()
     for (let i = 0; i <= 200_000; i++) unseen(`${i % 100}`, `${i}`)
     expect(unseen('0', '0')).toBe(true)
     expect(unseen('0', '0')).toBe(false)

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Api } from '../../connector/api/api'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { streams } from '../../connector/streams'
-import { nothingSeen } from '../../connector/streams/entities/seen'
-import type { Source } from '../../connector/streams/source'
+import { createEntityIndex } from '../../connector/streams/entities/seen'
+import type { SourceEnv } from '../../connector/streams/source'
 import { exportApi } from '../support/export-api'
 import { readAll, sourceOf } from '../support/in-process'
-import { calm, simulate } from './entities/simulation'
+import { defaultTraits, simulateFeedback } from './entities/simulation'
 
 const named = (...names: string[]) => streams.filter(({ name }) => names.includes(name))
 const hour = 3_600_000
@@ -19,11 +19,11 @@ describe('feedback under entities', () => {
   })
   afterAll(() => sandbox.close())
 
-  const source = (more: Partial<Source> = {}, api: Partial<Api> = sandbox.api) =>
+  const source = (more: Partial<SourceEnv> = {}, api: Partial<Api> = sandbox.api) =>
     sourceOf(api, {
       now: () => clock,
       pageSize: 200,
-      seen: nothingSeen(),
+      entityIndex: createEntityIndex(),
       entities: { persons: [], locations: [], entities: [], fromReviews: { locations: true, providers: 'none' } },
       feedback: { thresholds: {}, perPage: 40, days: 3650, lookbackDays: 30 },
       ...more,
@@ -168,7 +168,7 @@ describe('entities found in the reviews', () => {
 
   /** A service of reviews that name locations 1 and 2, of which both are commented. */
   const world = () => {
-    const feedback = simulate(calm, start)
+    const feedback = simulateFeedback(defaultTraits, start)
     const { held, api } = exportApi(feedback.now)
     held.reviews = [review(1, start - 20 * day, 1), review(2, start - 10 * day, 2)]
     for (const location of [1, 2, 3]) feedback.add(`location ${location}`, start - 5 * day)
@@ -178,7 +178,7 @@ describe('entities found in the reviews', () => {
         {
           now: feedback.now,
           startDate: start - 100 * day,
-          seen: nothingSeen(),
+          entityIndex: createEntityIndex(),
           entities: { persons: [], locations: [], entities: [], fromReviews: { locations: true, providers } },
         },
       )

@@ -4,22 +4,22 @@ import * as O from 'fp-ts/Option'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonSchema } from '../../connector/cdk/schema'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { streams, streamsFor } from '../../connector/streams'
-import { actionsOf, checkPrivacy, type Privacy } from '../../connector/streams/privacy'
+import { applyStreamSettings, streams } from '../../connector/streams'
+import { checkPrivacy, type PrivacySettings, privacyActions } from '../../connector/streams/privacy'
 import { printExact } from '../support/destination'
 import { readAll, sourceOf } from '../support/in-process'
 
-const none: Privacy = { drop: [], hash: [], hashKey: undefined }
+const none: PrivacySettings = { drop: [], hash: [], hashKey: undefined }
 const nobody = { locations: false, providers: 'none' } as const
 type FromReviews = Parameters<typeof checkPrivacy>[2]
 
-const refused = (privacy: Privacy, fromReviews: FromReviews = nobody): string => {
+const refused = (privacy: PrivacySettings, fromReviews: FromReviews = nobody): string => {
   const result = checkPrivacy(privacy, streams as never, fromReviews)
   return E.isLeft(result) ? result.left.message : 'nothing is refused'
 }
 
 describe('checkPrivacy', () => {
-  it.each<[string, Privacy, string]>([
+  it.each<[string, PrivacySettings, string]>([
     [
       'a path that does not exist',
       { ...none, drop: ['export.contents.sentiments.mood'] },
@@ -67,7 +67,7 @@ describe('checkPrivacy', () => {
     expect(refused(privacy)).toContain(expected)
   })
 
-  it.each<[string, Privacy, FromReviews, string]>([
+  it.each<[string, PrivacySettings, FromReviews, string]>([
     [
       'the npi that persons are found by',
       { ...none, hash: ['export.provider.npi'], hashKey: 'k' },
@@ -102,7 +102,7 @@ describe('checkPrivacy', () => {
 })
 
 describe('privacy', () => {
-  const privacy: Privacy = {
+  const privacy: PrivacySettings = {
     drop: [
       'export.contents.response',
       'export.provider',
@@ -146,7 +146,7 @@ describe('privacy', () => {
     )
 
   it('says in every schema what then leaves', () => {
-    const shaped = streamsFor({ privacy, fromReviews: nobody, tombstones: O.none, lookups: {} })
+    const shaped = applyStreamSettings({ privacy, fromReviews: nobody, tombstones: O.none, lookups: {} })
     if (E.isLeft(shaped)) throw new Error(shaped.left.message)
     const attribute = (stream: string, ...path: ReadonlyArray<string>) =>
       path.reduce<JsonSchema | undefined>(
@@ -173,7 +173,7 @@ describe('privacy', () => {
 
   it('leaves nothing of it in any record, note or state', async () => {
     const open = await read()
-    const closed = await read(actionsOf(privacy))
+    const closed = await read(privacyActions(privacy))
     expect(closed.failures).toEqual({})
     const hidden = [
       ...(open.records.review_contents ?? []).map(({ response }) => response),
@@ -219,7 +219,7 @@ describe('privacy', () => {
           },
           {
             now: () => Date.parse('2026-01-02T00:00:00Z'),
-            actions: actionsOf({ ...none, drop: ['comments.comment'] }),
+            actions: privacyActions({ ...none, drop: ['comments.comment'] }),
             entities: { persons: ['7'], locations: [], entities: [], fromReviews: nobody },
           },
         ),

@@ -1,11 +1,11 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { cutter } from '../../connector/api/cut'
-import type { Cut } from '../../connector/api/page'
+import { createCutter } from '../../connector/api/cut'
+import type { CutRecord } from '../../connector/api/page'
 import type { Stream } from '../../connector/cdk/stream'
 import { streams } from '../../connector/streams'
-import { looked, reviewItem } from '../../connector/streams/review-item'
-import { pageOf, reviewOptions } from '../api/cut/page-of'
+import { createReviewItem, reviewFieldTree } from '../../connector/streams/review-item'
+import { reviewOptions, reviewPage } from '../api/cut/page-of'
 
 const big = '9223372036854775806'
 const review = `{"id":${big},"modifiedTime":"2026-01-02T03:04:05.678Z","location":{"id":9007199254740993,"name":"Nörd"},
@@ -17,10 +17,10 @@ const review = `{"id":${big},"modifiedTime":"2026-01-02T03:04:05.678Z","location
      "liabilities":[{"liabilityId":5,"severity":{"level":2}}]}],
   "engagement":[{"engagement":"thanks"},{}]}`
 
-const cutReviews = cutter({ ...reviewOptions, wanted: looked })
+const cutReviews = createCutter({ ...reviewOptions, fields: reviewFieldTree })
 
-const cuts = (...texts: ReadonlyArray<string>): ReadonlyArray<Cut> => {
-  const answer = cutReviews(pageOf(...texts))
+const cuts = (...texts: ReadonlyArray<string>): ReadonlyArray<CutRecord> => {
+  const answer = cutReviews(reviewPage(...texts))
   if (E.isLeft(answer)) throw new Error(JSON.stringify(answer.left))
   return answer.right.rows
 }
@@ -29,7 +29,7 @@ const streamOf = (name: string): Stream<never> => streams.find((stream) => strea
 
 const rows = (name: string, ...texts: ReadonlyArray<string>): ReadonlyArray<string> => {
   const project = streamOf(name).projector()
-  return cuts(...texts).flatMap((cut) => project(reviewItem(cut)).map(({ json }) => Buffer.from(json).toString()))
+  return cuts(...texts).flatMap((cut) => project(createReviewItem(cut)).map(({ json }) => Buffer.from(json).toString()))
 }
 
 const time = '"2026-01-02T03:04:05.678Z"'

@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { expect, test } from 'vitest'
-import type { Cut } from '../../connector/api/page'
-import type { State } from '../../connector/cdk/catalog'
+import type { CutRecord } from '../../connector/api/page'
+import type { SourceState } from '../../connector/cdk/catalog'
 import type { Message, SyncMode } from '../../connector/cdk/message'
-import { read } from '../../connector/cdk/read'
-import { stream } from '../../connector/cdk/stream'
-import { exportReader } from '../../connector/streams/export'
-import { fair, type Service, simulate, type Weather } from '../api/simulation'
+import { readStreams } from '../../connector/cdk/read'
+import { defineStream } from '../../connector/cdk/stream'
+import { createExportReader } from '../../connector/streams/export'
+import { type ExportTraits, type SimulatedExport, simulateExport, stableTraits } from '../api/simulation'
 import { orders } from '../api/weather'
 import { sourceOf } from '../support/in-process'
 
@@ -21,7 +21,7 @@ type Cutting = {
 }
 
 type Setting = {
-  readonly weather: Weather
+  readonly weather: ExportTraits
   readonly seed: number
   readonly limit: number
   readonly concurrency: number
@@ -34,45 +34,45 @@ type Setting = {
 /** What a destination holds that commits rows with the state that covers them, per stream: version by id. */
 type Held = Map<string, Map<string, number>>
 
-const streamsOver = (service: Service, names: ReadonlyArray<string>) => {
-  const reader = exportReader<Cut>({
+const streamsOver = (service: SimulatedExport, names: ReadonlyArray<string>) => {
+  const reader = createExportReader<CutRecord>({
     name: 'export reviews',
     fetch: () => service.reviews,
     filters: () => ({}),
     hasMentionTime: true,
-    item: () => (cut) => cut,
+    toItem: () => (cut) => cut,
   })
   return names.map((name) =>
-    stream({
+    defineStream({
       name,
       codec: t.type({ id: t.number, modifiedTime: t.string }),
       primaryKey: ['id'],
       cursor: 'modifiedTime',
       reader,
-      project: (cut: Cut) => [cut],
+      project: (cut: CutRecord) => [cut],
     }),
   )
 }
 
 /** One run, from a state to the next. */
 const run = async (
-  service: Service,
+  service: SimulatedExport,
   { limit, concurrency, syncMode, everyState, names }: Setting,
   held: Held,
-  state: State,
+  state: SourceState,
   cutting?: Cutting,
-): Promise<State> => {
+): Promise<SourceState> => {
   const streams = streamsOver(service, names)
   const stop = new AbortController()
   const listeners = new Set<(until: number) => void>()
   const source = sourceOf({}, { now: service.now, pageSize: limit, concurrency })
-  const messages = read({
+  const messages = readStreams({
     streams,
     env: source,
     catalog: streams.map(({ name }) => ({ name, syncMode, attributes: O.none })),
     state,
     now: service.now,
-    cadence: everyState ? { records: 1, millis: 0 } : { records: 1e9, millis: 1e9 },
+    checkpointInterval: everyState ? { records: 1, millis: 0 } : { records: 1e9, millis: 1e9 },
     stop: stop.signal,
     onWait: (listener) => {
       listeners.add(listener)
@@ -114,16 +114,16 @@ const run = async (
 }
 
 /** Rows of the truth that a destination lacks, or holds in an old version. */
-const lacking = (service: Service, held: Held): ReadonlyArray<string> =>
+const lacking = (service: SimulatedExport, held: Held): ReadonlyArray<string> =>
   [...held].flatMap(([name, rows]) =>
     [...service.truth()].flatMap(([id, version]) => (rows.get(id) === version ? [] : [`${name} ${id}`])),
   )
 
 /** A run that is cut short again and again, then one that is let be: no more than that one, lest it heal what was lost. */
 const trial = async (setting: Setting, cuttings: ReadonlyArray<Cutting>): Promise<ReadonlyArray<string>> => {
-  const service = simulate(setting.weather, setting.seed)
+  const service = simulateExport(setting.weather, setting.seed)
   const held: Held = new Map()
-  let state: State = {}
+  let state: SourceState = {}
   for (const cutting of cuttings) state = await run(service, setting, held, state, cutting)
   service.calm()
   service.sleep(3_600_000)
@@ -132,7 +132,7 @@ const trial = async (setting: Setting, cuttings: ReadonlyArray<Cutting>): Promis
 }
 
 const quiet: Setting = {
-  weather: { ...fair, rows: 300 },
+  weather: { ...stableTraits, rows: 300 },
   seed: 1,
   limit: 100,
   concurrency: 1,
@@ -169,7 +169,7 @@ const anyCutting: fc.Arbitrary<Cutting> = fc.record({
 })
 
 /** Reviews without a mention time are certain to be found only where there is an order (scan.md). */
-const isOrdered = ({ order }: Pick<Weather, 'order'>): boolean => order !== 'ties' && order !== 'random'
+const isOrdered = ({ order }: Pick<ExportTraits, 'order'>): boolean => order !== 'ties' && order !== 'random'
 
 const anySetting: fc.Arbitrary<Setting> = fc.record({
   weather: fc
@@ -181,7 +181,7 @@ const anySetting: fc.Arbitrary<Setting> = fc.record({
       attack: fc.constantFrom(0, 0, 3),
       unmentioned: fc.constantFrom(0, 0.2),
     })
-    .map((some): Weather => ({ ...fair, ...some, ...(isOrdered(some) ? {} : { unmentioned: 0 }) })),
+    .map((some): ExportTraits => ({ ...stableTraits, ...some, ...(isOrdered(some) ? {} : { unmentioned: 0 }) })),
   seed: fc.integer(),
   limit: fc.constantFrom(30, 100, 200),
   concurrency: fc.constantFrom(1, 4),

@@ -1,12 +1,12 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { streamsFor } from '../../connector/streams'
+import { applyStreamSettings } from '../../connector/streams'
 import { exportApi } from '../support/export-api'
 import { readAll, sourceOf } from '../support/in-process'
 
 const privacy = { drop: [], hash: [], hashKey: undefined }
-const all = streamsFor({
+const all = applyStreamSettings({
   privacy,
   fromReviews: { locations: false, providers: 'none' },
   tombstones: O.some('_ab_cdc_deleted_at'),

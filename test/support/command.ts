@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** What `npm run build` made; CONNECTOR_BUILD names another folder in its place. */
-export const program = (name: string): string =>
+export const programPath = (name: string): string =>
   join(__dirname, '../..', process.env.CONNECTOR_BUILD ?? 'build', 'bin', `${name}.js`)
 const folder = mkdtempSync(join(tmpdir(), 'feedback-'))
 let files = 0
 
 /** A new file with this text, or this value as JSON; answers its path. */
-export const file = (content: unknown, ending = 'json'): string => {
+export const writeTempFile = (content: unknown, ending = 'json'): string => {
   files += 1
   const path = join(folder, `${files}.${ending}`)
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
@@ -18,32 +18,32 @@ export const file = (content: unknown, ending = 'json'): string => {
 }
 
 /** A path in a folder of this test's own, where nothing is yet. */
-export const fresh = (ending: string): string => {
+export const freshPath = (ending: string): string => {
   files += 1
   return join(folder, `${files}.${ending}`)
 }
 
-export type Ran = {
+export type ProgramResult = {
   readonly status: number | null
   readonly signal: NodeJS.Signals | null
   readonly stdout: string
   readonly stderr: string
 }
 
-export type Running = {
+export type RunningProgram = {
   readonly kill: (signal: NodeJS.Signals) => void
   /** Calls back with the number of bytes on stdout so far, whenever there are more. */
   readonly onOutput: (listener: (bytes: number) => void) => void
-  readonly ended: Promise<Ran>
+  readonly ended: Promise<ProgramResult>
 }
 
 /** Starts one of our built commands as a user would. */
-export const start = (
+export const startProgram = (
   name: string,
   args: ReadonlyArray<string>,
   options: { readonly stdin?: string; readonly env?: Record<string, string>; readonly cwd?: string } = {},
-): Running => {
-  const child = spawn(process.execPath, [program(name), ...args], {
+): RunningProgram => {
+  const child = spawn(process.execPath, [programPath(name), ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
@@ -72,8 +72,8 @@ export const start = (
 }
 
 /** Runs one of our built commands to its end. */
-export const run = (
+export const runProgram = (
   name: string,
   args: ReadonlyArray<string>,
-  options: Parameters<typeof start>[2] = {},
-): Promise<Ran> => start(name, args, options).ended
+  options: Parameters<typeof startProgram>[2] = {},
+): Promise<ProgramResult> => startProgram(name, args, options).ended

@@ -1,7 +1,7 @@
 import * as TE from 'fp-ts/TaskEither'
 import type { Api } from '../../connector/api/api'
 import type { ExportRequest } from '../../connector/api/model/export'
-import type { Answer } from '../../connector/api/route'
+import type { RawResponse } from '../../connector/api/route'
 
 type Row = { readonly id: number; readonly modifiedTime: string }
 
@@ -10,7 +10,7 @@ export const exportApi = (now: () => number) => {
   const held = { reviews: [] as Row[], deleted: [] as Row[], requests: [] as ExportRequest[] }
   const page =
     (rows: () => ReadonlyArray<Row>) =>
-    (request: ExportRequest): TE.TaskEither<never, Answer> => {
+    (request: ExportRequest): TE.TaskEither<never, RawResponse> => {
       held.requests.push(request)
       if (held.requests.length > 10_000) throw new Error('a scan that does not end')
       const { modifiedTimeFrom, offset = 0, limit = 1000 } = request

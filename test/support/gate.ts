@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
-import { answer, listen, type Seen } from '../api/listen'
+import { type ReceivedRequest, sendJson, startServer } from '../api/listen'
 
 /** A server before another that passes every request on, but for those that `stop` answers itself. */
-export const gate = (
+export const startProxy = (
   url: string,
-  stop: (seen: Seen, response: ServerResponse) => boolean,
+  stop: (seen: ReceivedRequest, response: ServerResponse) => boolean,
   ended?: (close: () => void) => void,
 ) =>
-  listen((seen, response) => {
+  startServer((seen, response) => {
     if (stop(seen, response)) return
     const { host: _, connection: __, 'content-length': ___, ...headers } = seen.headers
     fetch(url + seen.url, {
@@ -16,7 +16,7 @@ export const gate = (
       ...(seen.method === 'GET' ? {} : { body: seen.body }),
     }).then(
       async (passed) =>
-        answer(response, passed.status, Buffer.from(await passed.arrayBuffer()), {
+        sendJson(response, passed.status, Buffer.from(await passed.arrayBuffer()), {
           Date: passed.headers.get('date') ?? '',
         }),
       () => response.destroy(),

@@ -1,15 +1,15 @@
 import * as O from 'fp-ts/Option'
 import type { Api } from '../../connector/api/api'
-import type { State } from '../../connector/cdk/catalog'
+import type { SourceState } from '../../connector/cdk/catalog'
 import type { Message, SyncMode } from '../../connector/cdk/message'
-import { type Cadence, read } from '../../connector/cdk/read'
+import { type CheckpointInterval, readStreams } from '../../connector/cdk/read'
 import type { Stream } from '../../connector/cdk/stream'
-import { nothingSeen } from '../../connector/streams/entities/seen'
-import type { Source } from '../../connector/streams/source'
+import { createEntityIndex } from '../../connector/streams/entities/seen'
+import type { SourceEnv } from '../../connector/streams/source'
 import { parseExact } from './destination'
 
 /** A source over any `Api`, with defaults of the config. */
-export const sourceOf = (api: Partial<Api>, more: Partial<Source> = {}): Source => ({
+export const sourceOf = (api: Partial<Api>, more: Partial<SourceEnv> = {}): SourceEnv => ({
   api: api as Api,
   now: Date.now,
   startDate: Date.parse('2010-01-01T00:00:00Z'),
@@ -23,13 +23,13 @@ export const sourceOf = (api: Partial<Api>, more: Partial<Source> = {}): Source 
   actions: {},
   entities: { persons: [], locations: [], entities: [], fromReviews: { locations: false, providers: 'none' } },
   feedback: { thresholds: {}, perPage: 100, days: 365, lookbackDays: 30 },
-  seen: nothingSeen(),
+  entityIndex: createEntityIndex(),
   ...more,
 })
 
 export type Outcome = {
   readonly records: Readonly<Record<string, ReadonlyArray<Record<string, unknown>>>>
-  readonly state: State
+  readonly state: SourceState
   readonly messages: ReadonlyArray<Message>
   /** Message of the failure, by stream. */
   readonly failures: Readonly<Record<string, string>>
@@ -38,20 +38,20 @@ export type Outcome = {
 
 /** One run in this process, every integer exact. */
 export const readAll = async (
-  source: Source,
-  streams: ReadonlyArray<Stream<Source>>,
-  state: State = {},
+  source: SourceEnv,
+  streams: ReadonlyArray<Stream<SourceEnv>>,
+  state: SourceState = {},
   syncMode: SyncMode = 'incremental',
-  cadence: Cadence = { records: 1, millis: 0 },
+  cadence: CheckpointInterval = { records: 1, millis: 0 },
 ): Promise<Outcome> => {
   const messages: Message[] = []
-  const run = read({
+  const run = readStreams({
     streams,
     env: source,
     catalog: streams.map(({ name }) => ({ name, syncMode, attributes: O.none })),
     state,
     now: source.now,
-    cadence,
+    checkpointInterval: cadence,
     stop: new AbortController().signal,
     onWait: () => () => undefined,
   })

@@ -3,10 +3,10 @@ import { type Fault, type FaultKind, faultKinds } from '../../connector/sandbox/
 import { random } from './random'
 
 /** What becomes of a run: all is there; it fails, or passes over a part, and the next run has it all. */
-export type Fate = 'completes' | 'fails' | 'passes over' | 'either'
+export type ExpectedFate = 'completes' | 'fails' | 'passes over' | 'either'
 /** What is foreseen where a fault strikes once, three times, always. */
 export type Expected = {
-  readonly fates: readonly [once: Fate, thrice: Fate, always: Fate]
+  readonly fates: readonly [once: ExpectedFate, thrice: ExpectedFate, always: ExpectedFate]
   readonly failure?: Failure['_tag']
   readonly says?: RegExp
 }
@@ -16,14 +16,14 @@ export const retried = (says: RegExp): Expected => ({
   failure: 'Transient',
   says,
 })
-export const final = (failure: Failure['_tag'], says: RegExp): Expected => ({
+export const failsFinally = (failure: Failure['_tag'], says: RegExp): Expected => ({
   fates: ['fails', 'fails', 'fails'],
   failure,
   says,
 })
-export const harmless: Expected = { fates: ['completes', 'completes', 'completes'] }
+export const harmlessFault: Expected = { fates: ['completes', 'completes', 'completes'] }
 /** Whatever comes of it, the data must be right. */
-export const open = (failure: Failure['_tag'], says: RegExp): Expected => ({
+export const mayFail = (failure: Failure['_tag'], says: RegExp): Expected => ({
   fates: ['either', 'either', 'either'],
   failure,
   says,
@@ -35,14 +35,14 @@ export const faultOf = (kind: FaultKind): Fault => ({
   kind,
   retryAfter: kind === '429' ? 2 : undefined,
   retryAfterDate: false,
-  delay: 1000,
+  delayMs: 1000,
   limit: 7,
 })
 
 /** Where a fault strikes, and how often: the first, a middle or the last request of an operation. */
 export type Cell = { readonly at: 'first' | 'middle' | 'last'; readonly strikes: 0 | 1 | 2 }
 
-export const strikes = [1, 3, 1e9] as const
+export const faultCounts = [1, 3, 1e9] as const
 
 const all: ReadonlyArray<Cell> = (['first', 'middle', 'last'] as const).flatMap((at) =>
   ([0, 1, 2] as const).map((strikes) => ({ at, strikes })),

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
-import { answer, listen, type Seen } from '../api/listen'
+import { type ReceivedRequest, sendJson, startServer } from '../api/listen'
 
-type Said = { readonly id: bigint; readonly mention: number; response: string | null }
+type StoredComment = { readonly id: bigint; readonly mention: number; response: string | null }
 
 /** How a service may be awkward where its specification is silent. */
-export type Habits = {
+export type ServiceTraits = {
   /** The most rows of a page, whatever is asked. */
   readonly clamp: number
   /** What the echo says of it. */
@@ -23,8 +23,12 @@ const second = 1000
  * Operations 1 to 3 as the specification has them, in plain node:http and nothing of ours: comments newest first under
  * `person:1` and the like, pages of them, and `Date` as its clock says.
  */
-export const smallService = async (habits: Habits, start: number, ended?: (close: () => void) => void) => {
-  const held = new Map<string, Said[]>()
+export const startUnusualService = async (
+  habits: ServiceTraits,
+  start: number,
+  ended?: (close: () => void) => void,
+) => {
+  const held = new Map<string, StoredComment[]>()
   let clock = start
   let serial = 9_007_199_254_740_993n
   let lively = habits.shifts
@@ -34,7 +38,7 @@ export const smallService = async (habits: Habits, start: number, ended?: (close
     serial += 2n
     held.set(key, [...(held.get(key) ?? []), { id: serial, mention, response: null }])
   }
-  const row = (id: string, { id: own, mention, response }: Said) =>
+  const row = (id: string, { id: own, mention, response }: StoredComment) =>
     `{"${id}":${own},"surveyKey":null,"source":"small","mentionTime":"${new Date(mention).toISOString()}","response":${
       response === null ? null : JSON.stringify({ responseText: response })
     }}`
@@ -56,14 +60,14 @@ export const smallService = async (habits: Habits, start: number, ended?: (close
     return `{"status":{"code":200,"message":"success"},"data":{"client":"small","entities":[${entities.join(',')}],"filter":{"perPage":${echo}}}}`
   }
 
-  const askedOf = ({ method, url, body }: Seen): URLSearchParams => {
+  const askedOf = ({ method, url, body }: ReceivedRequest): URLSearchParams => {
     if (method === 'GET') return new URL(url, 'http://small').searchParams
     if (!url.endsWith('/v2/reviews')) return new URLSearchParams(body)
     const json: Record<string, unknown> = JSON.parse(body)
     return new URLSearchParams(Object.entries(json).map(([key, value]): [string, string] => [key, String(value)]))
   }
 
-  const reply = (seen: Seen, response: ServerResponse): void => {
+  const reply = (seen: ReceivedRequest, response: ServerResponse): void => {
     clock += 300
     const asked = askedOf(seen)
     const [kind = ''] = ['person', 'location', 'entity'].filter((one) => asked.has(`${one}Id`))
@@ -72,16 +76,16 @@ export const smallService = async (habits: Habits, start: number, ended?: (close
     const ofReviews = seen.url.endsWith('/v2/reviews')
     if (ids.length > habits.identifiers) {
       refusals.push(ids.length)
-      answer(response, 413, { status: { code: 413, message: 'too many' } }, date)
+      sendJson(response, 413, { status: { code: 413, message: 'too many' } }, date)
       return
     }
     const all = habits.stranger && ids.length > 1 ? [...ids, 'stranger'] : ids
-    answer(response, 200, list(kind, all, asked, ofReviews ? 0 : 1, ofReviews ? 'reviews' : 'comments'), date)
+    sendJson(response, 200, list(kind, all, asked, ofReviews ? 0 : 1, ofReviews ? 'reviews' : 'comments'), date)
     if (lively) for (const key of held.keys()) if (!key.endsWith('stranger')) say(key, clock)
   }
 
   return {
-    ...(await listen(reply, ended)),
+    ...(await startServer(reply, ended)),
     say,
     /** Somebody answers the newest comment on each entity. */
     respond: (): void => {

@@ -1,22 +1,22 @@
-import type { Pool } from '../pool'
+import type { BufferPool } from '../pool'
 import type { Shape } from './shape'
-import type { Walk } from './walk'
+import type { CutState } from './walk'
 
 /** Numbers a note takes: which member it is, where its key, its value and what follows that begin. */
-export const noteSize = 4
+export const offsetEntrySize = 4
 
 /** Stands behind the notes of a record: nothing comes after it. */
-export const endOfNotes = 0x7fffffff
+export const endOfRecord = 0x7fffffff
 
 /**
  * Where members of the records of a page stand, counted from the first byte of their record as it leaves. In order of
  * place, so that the notes of a member's own members follow its own. Numbers alone, since there are a hundred thousand.
  */
-export type Notes = {
-  numbers: Int32Array
+export type OffsetTable = {
+  entries: Int32Array
   length: number
   /** Where the notes of the record under way begin. */
-  first: number
+  recordStart: number
   /** Makes room for another note. */
   readonly grow: () => void
   /** Nobody looks at them any more. */
@@ -24,62 +24,67 @@ export type Notes = {
 }
 
 /** Notes in buffers of `pool`, at first with room for so many bytes of them. */
-export const notesIn = ({ take, give }: Pool, expected: number): Notes => {
-  let buffer = take(expected)
-  const notes: Notes = {
-    numbers: numbersIn(buffer),
+export const createOffsetTable = ({ acquire, release }: BufferPool, expected: number): OffsetTable => {
+  let buffer = acquire(expected)
+  const notes: OffsetTable = {
+    entries: int32View(buffer),
     length: 0,
-    first: 0,
+    recordStart: 0,
     grow: () => {
-      const larger = take(buffer.length * 2)
+      const larger = acquire(buffer.length * 2)
       buffer.copy(larger)
-      give(buffer)
+      release(buffer)
       buffer = larger
-      notes.numbers = numbersIn(buffer)
+      notes.entries = int32View(buffer)
     },
     release: () => {
-      give(buffer)
+      release(buffer)
       buffer = Buffer.alloc(0)
     },
   }
   return notes
 }
 
-const numbersIn = ({ buffer, byteOffset, length }: Buffer): Int32Array =>
-  new Int32Array(buffer, byteOffset, Math.floor(length / (4 * noteSize)) * noteSize)
+const int32View = ({ buffer, byteOffset, length }: Buffer): Int32Array =>
+  new Int32Array(buffer, byteOffset, Math.floor(length / (4 * offsetEntrySize)) * offsetEntrySize)
 
 /** Notes a member that is wanted, by where its key stands as it leaves and its value as it came; answers the note. */
-export const noteStart = ({ notes, shift }: Walk, { slot }: Shape, key: number, from: number): number =>
-  slot < 0 || notes === undefined ? -1 : add(notes, slot, key, from + shift)
+export const startFieldOffset = (
+  { offsets, outputShift }: CutState,
+  { fieldIndex }: Shape,
+  key: number,
+  from: number,
+): number => (fieldIndex < 0 || offsets === undefined ? -1 : addEntry(offsets, fieldIndex, key, from + outputShift))
 
 /** Notes where the value ends, as it came. */
-export const noteEnd = ({ notes, shift }: Walk, note: number, to: number): void => {
-  if (note >= 0 && notes !== undefined) notes.numbers[note + 3] = to + shift
+export const endFieldOffset = ({ offsets, outputShift }: CutState, note: number, to: number): void => {
+  if (note >= 0 && offsets !== undefined) offsets.entries[note + 3] = to + outputShift
 }
 
-const add = (notes: Notes, slot: number, key: number, from: number): number => {
+const addEntry = (notes: OffsetTable, slot: number, key: number, from: number): number => {
   const at = notes.length
-  if (at + noteSize > notes.numbers.length) notes.grow()
-  const { numbers } = notes
-  numbers[at] = slot
-  numbers[at + 1] = key
-  numbers[at + 2] = from
-  numbers[at + 3] = from
-  notes.length = at + noteSize
+  if (at + offsetEntrySize > notes.entries.length) notes.grow()
+  const { entries } = notes
+  entries[at] = slot
+  entries[at + 1] = key
+  entries[at + 2] = from
+  entries[at + 3] = from
+  notes.length = at + offsetEntrySize
   return at
 }
 
 /** The record under way begins. */
-export const noteRecord = (notes: Notes): void => {
-  notes.first = notes.length
+export const startRecordOffsets = (notes: OffsetTable): void => {
+  notes.recordStart = notes.length
 }
 
 /** The record under way has ended. */
-export const noteRecordEnd = (notes: Notes): void => {
-  add(notes, 0, endOfNotes, endOfNotes)
+export const endRecordOffsets = (notes: OffsetTable): void => {
+  addEntry(notes, 0, endOfRecord, endOfRecord)
 }
 
 /** Takes back the notes of this record on what stands behind a place. */
-export const forgetAfter = (notes: Notes, place: number): void => {
-  while (notes.length > notes.first && (notes.numbers[notes.length - 2] ?? 0) > place) notes.length -= noteSize
+export const removeOffsetsAfter = (notes: OffsetTable, place: number): void => {
+  while (notes.length > notes.recordStart && (notes.entries[notes.length - 2] ?? 0) > place)
+    notes.length -= offsetEntrySize
 }

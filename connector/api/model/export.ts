@@ -2,15 +2,15 @@ import * as t from 'io-ts'
 import { annotate } from '../../cdk/schema'
 import { Int64, Integer } from './scalar'
 
-const instant = t.string
+const instantText = t.string
 
 /** Body of operation 6, Export reviews. Times as yyyy-MM-dd'T'HH:mm:ss.SSS'Z'. */
 export const ExportRequest = t.intersection([
-  t.type({ modifiedTimeFrom: instant }),
+  t.type({ modifiedTimeFrom: instantText }),
   t.partial({
     sources: t.readonlyArray(Integer),
-    mentionTimeAfter: instant,
-    mentionTimeBefore: instant,
+    mentionTimeAfter: instantText,
+    mentionTimeBefore: instantText,
     offset: Integer,
     limit: Integer,
     additionalFields: t.readonlyArray(t.string),
@@ -20,7 +20,7 @@ export type ExportRequest = t.TypeOf<typeof ExportRequest>
 
 /** Body of operation 7, Export deleted reviews. */
 export const DeletedExportRequest = t.intersection([
-  t.type({ modifiedTimeFrom: instant }),
+  t.type({ modifiedTimeFrom: instantText }),
   t.partial({ sources: t.readonlyArray(Integer), offset: Integer, limit: Integer }),
 ])
 export type DeletedExportRequest = t.TypeOf<typeof DeletedExportRequest>

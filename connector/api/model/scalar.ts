@@ -16,14 +16,14 @@ export const Int64 = annotate({ type: 'integer' })(
   ),
 )
 
-const isInteger = (value: unknown): value is number => Number.isSafeInteger(value)
+const isSafeInteger = (value: unknown): value is number => Number.isSafeInteger(value)
 
 /** A small integer, such as a count or a limit. */
 export const Integer = annotate({ type: 'integer' })(
   new t.Type<number>(
     'Integer',
-    isInteger,
-    (value, context) => (isInteger(value) ? t.success(value) : t.failure(value, context)),
+    isSafeInteger,
+    (value, context) => (isSafeInteger(value) ? t.success(value) : t.failure(value, context)),
     t.identity,
   ),
 )
@@ -59,18 +59,18 @@ export const Instant = annotate({ type: 'string', format: 'date-time', airbyte_t
 )
 
 /** A declared attribute with its meaning, which docs/streams.md and the catalog show. */
-export const described = (description: string) => annotate({ description })
+export const describeAttribute = (description: string) => annotate({ description })
 
 type Nullable<P extends t.Props> = { [K in keyof P]: t.UnionC<[P[K], t.NullC]> }
 
 /** Attributes that may be null or absent: exports omit nulls, other operations show them (Conventions). */
-export const optional = <P extends t.Props>(props: P): t.PartialC<Nullable<P>> =>
+export const optionalAttributes = <P extends t.Props>(props: P): t.PartialC<Nullable<P>> =>
   t.partial(
     Object.fromEntries(
       Object.entries(props).map(([key, codec]) => {
         const { description } = (codec as { schema?: { description?: string } }).schema ?? {}
         const union = t.union([codec, t.null])
-        return [key, description === undefined ? union : described(description)(union)]
+        return [key, description === undefined ? union : describeAttribute(description)(union)]
       }),
     ) as unknown as Nullable<P>,
   )

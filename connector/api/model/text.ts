@@ -2,7 +2,7 @@ import * as t from 'io-ts'
 import { annotate, type JsonSchema } from '../../cdk/schema'
 
 /** A value that travels as text in a query or a form. */
-const written = <A>(
+const textCodec = <A>(
   name: string,
   schema: JsonSchema,
   is: (value: unknown) => value is A,
@@ -21,18 +21,18 @@ const written = <A>(
   )
 
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
-const isInteger = (value: unknown): value is number => Number.isSafeInteger(value)
+const isIntegerValue = (value: unknown): value is number => Number.isSafeInteger(value)
 const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean'
-const isTexts = (value: unknown): value is ReadonlyArray<string> =>
+const isTextList = (value: unknown): value is ReadonlyArray<string> =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
 
-const toNumber = (text: string): number => (text.trim() === '' ? Number.NaN : Number(text))
+const parseNumber = (text: string): number => (text.trim() === '' ? Number.NaN : Number(text))
 
-export const NumberText = written('NumberText', { type: 'number' }, isNumber, toNumber)
-export const IntegerText = written('IntegerText', { type: 'integer' }, isInteger, toNumber)
-export const BooleanText = written('BooleanText', { type: 'boolean' }, isBoolean, (text) =>
+export const NumberText = textCodec('NumberText', { type: 'number' }, isNumber, parseNumber)
+export const IntegerText = textCodec('IntegerText', { type: 'integer' }, isIntegerValue, parseNumber)
+export const BooleanText = textCodec('BooleanText', { type: 'boolean' }, isBoolean, (text) =>
   text === 'true' ? true : text === 'false' ? false : undefined,
 )
 
 /** Texts as repeated keys; a key that comes once is a list of one. */
-export const Texts = written('Texts', { type: 'array', items: { type: 'string' } }, isTexts, (text) => [text])
+export const TextList = textCodec('Texts', { type: 'array', items: { type: 'string' } }, isTextList, (text) => [text])

@@ -1,9 +1,9 @@
 import * as t from 'io-ts'
 import { annotate } from '../../cdk/schema'
-import { Instant, Integer, optional } from './scalar'
-import { BooleanText, IntegerText, NumberText, Texts } from './text'
+import { Instant, Integer, optionalAttributes } from './scalar'
+import { BooleanText, IntegerText, NumberText, TextList } from './text'
 
-const Time = t.union([Instant, t.null])
+const NullableInstant = t.union([Instant, t.null])
 
 /** Body of operation 1, Retrieve reviews; at least one of the three identifiers. */
 export const ReviewsRequest = t.partial(
@@ -20,8 +20,8 @@ export const ReviewsRequest = t.partial(
     minWordCount: Integer,
     showRatings: t.boolean,
     showReviews: t.boolean,
-    fromDate: Time,
-    toDate: Time,
+    fromDate: NullableInstant,
+    toDate: NullableInstant,
     scrollKey: t.string,
     additionalFields: t.readonlyArray(t.string),
   },
@@ -41,7 +41,7 @@ const commentFilters = {
   minWordCount: IntegerText,
   showRatings: BooleanText,
   showComments: BooleanText,
-  additionalFields: Texts,
+  additionalFields: TextList,
 }
 
 /** Query of operation 2, Retrieve comments; at least one of the three identifiers. */
@@ -53,23 +53,23 @@ export type CommentsQuery = t.TypeOf<typeof CommentsQuery>
 
 /** Form of operation 3: the same filters for many identifiers. */
 export const CommentsForm = t.partial(
-  { personId: Texts, locationId: Texts, entityId: Texts, ...commentFilters },
+  { personId: TextList, locationId: TextList, entityId: TextList, ...commentFilters },
   'CommentsForm',
 )
 export type CommentsForm = t.TypeOf<typeof CommentsForm>
 
 /** Outcome in the body of a transparency answer; other keys may come with it. */
-export const Status = t.intersection(
+export const EnvelopeStatus = t.intersection(
   [
     t.partial({ code: annotate({ type: ['integer', 'string'] })(t.union([t.number, t.string])) }),
-    optional({ message: t.string, type: t.string }),
+    optionalAttributes({ message: t.string, type: t.string }),
   ],
   'Status',
 )
-export type Status = t.TypeOf<typeof Status>
+export type EnvelopeStatus = t.TypeOf<typeof EnvelopeStatus>
 
-const Period = optional({ from: t.string, to: t.string })
-const counts = optional({
+const Period = optionalAttributes({ from: t.string, to: t.string })
+const commonEcho = optionalAttributes({
   minThreshold: t.number,
   days: Integer,
   minSurveyCount: Integer,
@@ -83,8 +83,8 @@ const counts = optional({
 /** Echo of the filter of operation 1. */
 export const ReviewsFilter = t.intersection(
   [
-    counts,
-    optional({
+    commonEcho,
+    optionalAttributes({
       entityId: t.number,
       scrollKey: t.string,
       person: t.boolean,
@@ -99,7 +99,7 @@ export type ReviewsFilter = t.TypeOf<typeof ReviewsFilter>
 
 /** Echo of the filter of operations 2 and 3. */
 export const CommentsFilter = t.intersection(
-  [counts, optional({ page: Integer, showComments: t.boolean, configVersion: t.string })],
+  [commonEcho, optionalAttributes({ page: Integer, showComments: t.boolean, configVersion: t.string })],
   'CommentsFilter',
 )
 export type CommentsFilter = t.TypeOf<typeof CommentsFilter>

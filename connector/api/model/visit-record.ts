@@ -1,28 +1,28 @@
 import * as t from 'io-ts'
 import { annotate } from '../../cdk/schema'
-import { described, Integer, optional } from './scalar'
+import { describeAttribute, Integer, optionalAttributes } from './scalar'
 
 /** Visit record (Resources). The service reports a record without a required attribute as Error, so the type lets it pass. */
 export const VisitRecord = annotate({ required: ['email', 'locationCode', 'npi'] })(
-  optional({
-    name: described('Full name; not with firstName, middleName and lastName')(t.string),
-    firstName: described('First name')(t.string),
-    middleName: described('Middle name')(t.string),
-    lastName: described('Last name')(t.string),
-    email: described('E-mail address')(t.string),
-    phone: described('Telephone number')(t.string),
-    age: described('Age in years')(Integer),
-    address: described('Address')(t.string),
-    zipCode: described('Postal code')(t.string),
-    customerUniqueId: described('Unique customer id; may equal medicalRecordId')(t.string),
-    medicalRecordId: described('Medical record number; takes precedence over customerUniqueId')(t.string),
-    visitTime: described('When the visit was, ISO 8601; used for campaign timing')(t.string),
-    visitRecordId: described('Unique id of the visit; makes the event idempotent')(t.string),
-    locationName: described('Name of the hospital, restaurant, hotel and so on')(t.string),
-    locationCode: described('Location code agreed with the operator of the service')(t.string),
-    npi: described('National provider identifier of the physician')(t.string),
-    dataFeedId: described('API feed that the record belongs to')(Integer),
-    languageValue: described('en, es, de, fr, pt, zh, ko, vi, hi; others need a mapping')(t.string),
+  optionalAttributes({
+    name: describeAttribute('Full name; not with firstName, middleName and lastName')(t.string),
+    firstName: describeAttribute('First name')(t.string),
+    middleName: describeAttribute('Middle name')(t.string),
+    lastName: describeAttribute('Last name')(t.string),
+    email: describeAttribute('E-mail address')(t.string),
+    phone: describeAttribute('Telephone number')(t.string),
+    age: describeAttribute('Age in years')(Integer),
+    address: describeAttribute('Address')(t.string),
+    zipCode: describeAttribute('Postal code')(t.string),
+    customerUniqueId: describeAttribute('Unique customer id; may equal medicalRecordId')(t.string),
+    medicalRecordId: describeAttribute('Medical record number; takes precedence over customerUniqueId')(t.string),
+    visitTime: describeAttribute('When the visit was, ISO 8601; used for campaign timing')(t.string),
+    visitRecordId: describeAttribute('Unique id of the visit; makes the event idempotent')(t.string),
+    locationName: describeAttribute('Name of the hospital, restaurant, hotel and so on')(t.string),
+    locationCode: describeAttribute('Location code agreed with the operator of the service')(t.string),
+    npi: describeAttribute('National provider identifier of the physician')(t.string),
+    dataFeedId: describeAttribute('API feed that the record belongs to')(Integer),
+    languageValue: describeAttribute('en, es, de, fr, pt, zh, ko, vi, hi; others need a mapping')(t.string),
   }),
 )
 export type VisitRecord = t.TypeOf<typeof VisitRecord>
@@ -31,12 +31,12 @@ export type VisitRecord = t.TypeOf<typeof VisitRecord>
 export const VisitRecordResult = t.intersection(
   [
     t.type({
-      records: described('Success or Error per visitRecordId')(
+      records: describeAttribute('Success or Error per visitRecordId')(
         annotate({ type: 'object', additionalProperties: { type: 'string' } })(t.record(t.string, t.string)),
       ),
     }),
-    optional({
-      status: optional({
+    optionalAttributes({
+      status: optionalAttributes({
         code: annotate({ type: ['integer', 'string'] })(t.union([t.number, t.string])),
         message: t.string,
       }),

@@ -23,7 +23,7 @@ export const nextCursor = (cursor: O.Option<number>, reached: O.Option<number>):
  * way may have taken the cursor past others that changed behind it, where the rows' clock is not the one in `Date`. A tenth
  * of the lookback makes up for short passes.
  */
-export const slackBehind = (cursor: O.Option<number>, certain: O.Option<number>, lookback: number): number => {
+export const cursorSlack = (cursor: O.Option<number>, certain: O.Option<number>, lookback: number): number => {
   const slack = O.isSome(cursor) && O.isSome(certain) ? Math.max(0, cursor.value - certain.value) : 0
   return slack <= lookback / 10 ? 0 : slack
 }

@@ -3,11 +3,11 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, Integer, toInstant, toMillis } from '../model/scalar'
-import { Recent } from './recent'
-import { type Scope, Window } from './window'
+import { SentRows } from './recent'
+import { type ScanScope, ScanWindow } from './window'
 
 /** Where a scan under way stands: what `scan` in a state holds. Rows are `[id, modifiedTime in milliseconds, …]`. */
-export const Marker = t.intersection([
+export const ResumeToken = t.intersection([
   t.type({
     /** The filter sent, before any re-anchoring. */
     from: Instant,
@@ -17,7 +17,7 @@ export const Marker = t.intersection([
     /** Pages taken so far: how far one scan is, compared with itself. */
     taken: Integer,
     /** Yet to be read; the first is under way. */
-    windows: t.readonlyArray(Window),
+    windows: t.readonlyArray(ScanWindow),
     pass: t.intersection([
       t.type({
         from: Instant,
@@ -42,19 +42,19 @@ export const Marker = t.intersection([
     sorted: t.boolean,
     flawed: t.boolean,
     unmentioned: Integer,
-    recent: Recent,
+    recent: SentRows,
   }),
   /** `signpost` is there once a page has come. */
   t.partial({ signpost: Instant, reached: t.number, newest: t.number, horizon: t.number }),
 ])
-export type Marker = t.TypeOf<typeof Marker>
+export type ResumeToken = t.TypeOf<typeof ResumeToken>
 
 /** Reads a marker out of a state; one of another make is none. */
-export const toMarker = (value: unknown): O.Option<Marker> =>
-  O.fromEither(E.mapLeft(() => undefined)(Marker.decode(value)))
+export const decodeResumeToken = (value: unknown): O.Option<ResumeToken> =>
+  O.fromEither(E.mapLeft(() => undefined)(ResumeToken.decode(value)))
 
 /** A short digest of filters and windows, so that a marker tells what it was made for. */
-export const filtersDigest = (filters: Scope): string =>
+export const digestFilters = (filters: ScanScope): string =>
   createHash('sha256')
     .update(JSON.stringify(Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))))
     .digest('base64url')
@@ -64,14 +64,14 @@ const day = 86_400_000
 
 /** May a scan that would start from `from` (milliseconds) go on from the marker instead? Not after 24 h. */
 export const isResumable =
-  (wanted: { readonly now: number; readonly from: number; readonly filters: Scope }) =>
-  (marker: Marker): boolean =>
+  (wanted: { readonly now: number; readonly from: number; readonly filters: ScanScope }) =>
+  (marker: ResumeToken): boolean =>
     Math.abs(wanted.now - toMillis(marker.begun)) < day &&
     marker.from === toInstant(wanted.from) &&
-    marker.filters === filtersDigest(wanted.filters)
+    marker.filters === digestFilters(wanted.filters)
 
 /** The least advanced of the markers of one scan; none if they are of several. */
-export const earliest = (markers: ReadonlyArray<Marker>): O.Option<Marker> => {
+export const leastAdvancedToken = (markers: ReadonlyArray<ResumeToken>): O.Option<ResumeToken> => {
   const [first, ...others] = markers
   if (first === undefined) return O.none
   const one = others.every(

@@ -1,87 +1,87 @@
 /** A row as it stood at one time. */
-export type Version = { readonly id: string; readonly modifiedTime: number }
+export type RowVersion = { readonly id: string; readonly modifiedTime: number }
 
 /** A row that was read: its place among the rows of its pass, and the page it came with. */
-export type Entry = Version & { readonly place: number; readonly page: number }
+export type HistoryRow = RowVersion & { readonly position: number; readonly page: number }
 
 /** A few rows of a pass with their places, enough to find them again after a restart. */
-export type Trail = ReadonlyArray<readonly [id: string, modifiedTime: number, place: number]>
+export type SampledRows = ReadonlyArray<readonly [id: string, modifiedTime: number, place: number]>
 
 /** The rows of the last 32 pages and where each stood in the order of the pass. Changed in place: it is large. */
-export type Memory = {
+export type RowHistory = {
   /** What is remembered of this id, of whichever pass. */
-  readonly last: (id: string) => Entry | undefined
+  readonly findRow: (id: string) => HistoryRow | undefined
   /** Where the row stood, if what is remembered of it is this version and this pass has read it. */
-  readonly place: (row: Version, entry: Entry | undefined) => number | undefined
+  readonly positionOf: (row: RowVersion, entry: HistoryRow | undefined) => number | undefined
   /** Whether these are, row for row, those of the last page of this pass. */
-  readonly isLast: (rows: ReadonlyArray<Version>) => boolean
+  readonly isLastPage: (rows: ReadonlyArray<RowVersion>) => boolean
   /** The place of the last row of this pass, -1 before the first. */
-  readonly end: () => number
-  readonly add: (rows: ReadonlyArray<Version>, places: ReadonlyArray<number>) => void
+  readonly lastPosition: () => number
+  readonly addPage: (rows: ReadonlyArray<RowVersion>, places: ReadonlyArray<number>) => void
   /** Another pass begins: places start anew, what was sent is still known. */
-  readonly restart: () => void
+  readonly startPass: () => void
   /** Seven rows of each page and all of the last `tail`, as a copy. */
-  readonly trail: (tail: number) => Trail
+  readonly sampleRows: (tail: number) => SampledRows
 }
 
-const depth = 32
+const maxHistoryPages = 32
 
 /** A page in columns: thirty thousand rows as objects would be most of what the collector has to look after. */
-type Columns = {
+type PageColumns = {
   readonly page: number
   /** The number of its first row among all rows read. */
-  readonly first: number
+  readonly firstRow: number
   readonly ids: ReadonlyArray<string>
   readonly times: Float64Array
-  readonly places: Float64Array
+  readonly positions: Float64Array
 }
 
-const entryAt = ({ page, ids, times, places }: Columns, i: number): Entry => ({
+const historyRowAt = ({ page, ids, times, positions }: PageColumns, i: number): HistoryRow => ({
   id: ids[i] ?? '',
   modifiedTime: times[i] ?? Number.NaN,
-  place: places[i] ?? Number.NaN,
+  position: positions[i] ?? Number.NaN,
   page,
 })
 
 /** Every so many rows of a page are a part of the trail. */
-const stepOf = ({ ids }: Columns): number => Math.max(1, Math.floor(ids.length / 7))
+const sampleStep = ({ ids }: PageColumns): number => Math.max(1, Math.floor(ids.length / 7))
 
-export const remember = (trail: Trail): Memory => {
+export const createRowHistory = (trail: SampledRows): RowHistory => {
   /** The number of the last row of this id. */
   const byId = new Map<string, number>()
-  const pages: Columns[] = []
+  const pages: PageColumns[] = []
   let count = 0
   let since = 0
   let read = 0
   let end = -1
 
-  const add: Memory['add'] = (rows, places) => {
-    const columns: Columns = {
+  const add: RowHistory['addPage'] = (rows, places) => {
+    const columns: PageColumns = {
       page: count,
-      first: read,
+      firstRow: read,
       ids: rows.map(({ id }) => id),
       times: new Float64Array(rows.length),
-      places: Float64Array.from(places),
+      positions: Float64Array.from(places),
     }
     rows.forEach(({ id, modifiedTime }, i) => {
       columns.times[i] = modifiedTime
       byId.set(id, read + i)
-      end = Math.max(end, columns.places[i] ?? end)
+      end = Math.max(end, columns.positions[i] ?? end)
     })
     count += 1
     read += rows.length
     pages.push(columns)
-    if (pages.length > depth) forget(pages.shift())
+    if (pages.length > maxHistoryPages) forget(pages.shift())
   }
-  const forget = (columns: Columns | undefined): void =>
+  const forget = (columns: PageColumns | undefined): void =>
     columns?.ids.forEach((id, i) => {
-      if (byId.get(id) === columns.first + i) byId.delete(id)
+      if (byId.get(id) === columns.firstRow + i) byId.delete(id)
     })
-  const last = (id: string): Entry | undefined => {
+  const last = (id: string): HistoryRow | undefined => {
     const number = byId.get(id)
     if (number === undefined) return undefined
-    const columns = pages.findLast(({ first }) => first <= number)
-    return columns && entryAt(columns, number - columns.first)
+    const columns = pages.findLast(({ firstRow }) => firstRow <= number)
+    return columns && historyRowAt(columns, number - columns.firstRow)
   }
 
   if (trail.length > 0)
@@ -91,10 +91,10 @@ export const remember = (trail: Trail): Memory => {
     )
 
   return {
-    last,
-    place: ({ modifiedTime }, entry) =>
-      entry?.modifiedTime === modifiedTime && entry.page >= since ? entry.place : undefined,
-    isLast: (rows) => {
+    findRow: last,
+    positionOf: ({ modifiedTime }, entry) =>
+      entry?.modifiedTime === modifiedTime && entry.page >= since ? entry.position : undefined,
+    isLastPage: (rows) => {
       const columns = pages.at(-1)
       return (
         columns !== undefined &&
@@ -103,25 +103,25 @@ export const remember = (trail: Trail): Memory => {
         columns.ids.every((id, i) => rows[i]?.id === id && rows[i]?.modifiedTime === columns.times[i])
       )
     },
-    end: () => end,
-    add,
-    restart: () => {
+    lastPosition: () => end,
+    addPage: add,
+    startPass: () => {
       since = count
       end = -1
     },
-    trail: (tail) => {
-      const rows: Array<Trail[number]> = []
-      const take = (columns: Columns, i: number): void => {
-        const { first, ids, times, places } = columns
+    sampleRows: (tail) => {
+      const rows: Array<SampledRows[number]> = []
+      const take = (columns: PageColumns, i: number): void => {
+        const { firstRow, ids, times, positions } = columns
         const id = ids[i] ?? ''
-        if (byId.get(id) === first + i) rows.push([id, times[i] ?? Number.NaN, places[i] ?? Number.NaN])
+        if (byId.get(id) === firstRow + i) rows.push([id, times[i] ?? Number.NaN, positions[i] ?? Number.NaN])
       }
       pages.forEach((columns, n) => {
         if (columns.page < since) return
-        const step = stepOf(columns)
+        const step = sampleStep(columns)
         const whole = n >= pages.length - 4
         for (let i = 0; i < columns.ids.length; i += whole ? 1 : step)
-          if (i % step === 0 || (columns.places[i] ?? end) > end - tail) take(columns, i)
+          if (i % step === 0 || (columns.positions[i] ?? end) > end - tail) take(columns, i)
       })
       return rows.sort(([, , a], [, , b]) => a - b)
     },
@@ -132,7 +132,7 @@ export const remember = (trail: Trail): Memory => {
  * Places for the rows of a page: the known keep theirs, rows after the last known follow `end`, rows before one stand
  * between their neighbours. `start`: the place of the first row where none is known.
  */
-export const placesOf = (
+export const assignPositions = (
   known: ReadonlyArray<number | undefined>,
   end: number,
   start: number,

@@ -1,12 +1,12 @@
 import { toMillis } from '../model/scalar'
-import type { Cut } from '../page'
+import type { CutRecord } from '../page'
 
-const key = Buffer.from('"mentionTime"')
+const mentionTimeKey = Buffer.from('"mentionTime"')
 
 /** The mention time of a review in milliseconds; `undefined` if it has none. Looks inside only if the name occurs. */
-export const mentionTime = ({ raw }: Cut): number | undefined => {
+export const readMentionTime = ({ raw }: CutRecord): number | undefined => {
   const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
-  if (!text.includes(key)) return undefined
+  if (!text.includes(mentionTimeKey)) return undefined
   const review: unknown = JSON.parse(text.toString('utf8'))
   const value =
     typeof review === 'object' && review !== null && 'mentionTime' in review ? review.mentionTime : undefined

@@ -1,157 +1,182 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import { configFailure, type Failure, transientFailure } from '../../cdk/failure'
-import type { Cut, Page } from '../page'
+import type { CutRecord, ExportPage } from '../page'
 import { floorToSecond } from './cursor'
-import type { Memory } from './memory'
-import { mentionTime } from './mention'
-import { newPass, type Verdict } from './pass'
-import { info, type Note, warn } from './signpost'
-import { type Exact, isDue, type State } from './state'
-import type { Subject } from './subject'
-import { cut } from './window'
+import type { RowHistory } from './memory'
+import { readMentionTime } from './mention'
+import { newPass, type PageVerdict } from './pass'
+import { infoNote, type RunNote, warningNote } from './signpost'
+import { type ExactRounds, isUpToCutoff, type ScanState } from './state'
+import type { ScanContext } from './subject'
+import { splitWindow } from './window'
 
-type Onward = E.Either<Failure, readonly [State, ReadonlyArray<Note>]>
+type AdvanceResult = E.Either<Failure, readonly [ScanState, ReadonlyArray<RunNote>]>
 
 /** Where a scan goes on after a page that was taken. */
-export const onward = (
-  subject: Subject,
-  memory: Memory,
-  state: State,
-  page: Page,
-  verdict: Exclude<Verdict, { readonly _tag: 'Back' }>,
-): Onward => {
+export const advanceScan = (
+  subject: ScanContext,
+  memory: RowHistory,
+  state: ScanState,
+  page: ExportPage,
+  verdict: Exclude<PageVerdict, { readonly _tag: 'Back' }>,
+): AdvanceResult => {
   switch (verdict._tag) {
     case 'Done':
       return pipe(
-        ended(subject, memory, state),
-        E.map(([next, notes]) => [next, verdict.unmoved ? [...notes, unmoved(subject, page)] : notes]),
+        finishWindow(subject, memory, state),
+        E.map(([next, notes]) => [next, verdict.unmoved ? [...notes, repeatedPageWarning(subject, page)] : notes]),
       )
     case 'Next':
-      return state.sorted && state.windows[0]?.kind === 'part'
-        ? anchor(subject, memory, { ...state, pass: verdict.pass }, page.rows)
+      return state.isSorted && state.windows[0]?.kind === 'part'
+        ? anchorPass(subject, memory, { ...state, pass: verdict.pass }, page.rows)
         : E.right([{ ...state, pass: verdict.pass }, []])
     case 'Broken': {
       if (state.windows[0]?.kind === 'part')
-        return subject.rules.halving ? halved(subject, memory, state, page, verdict.why) : ended(subject, memory, state)
-      if (verdict.unmoved && state.windows[0]?.kind === 'exact') return E.left(unturned(subject))
-      const flawed = { ...state, flawed: true }
+        return subject.rules.halving
+          ? splitCurrentWindow(subject, memory, state, page, verdict.why)
+          : finishWindow(subject, memory, state)
+      if (verdict.unmoved && state.windows[0]?.kind === 'exact') return E.left(ignoredOffsetFailure(subject))
+      const flawed = { ...state, isUncertifiable: true }
       if (verdict.unmoved)
         return pipe(
-          ended(subject, memory, flawed),
-          E.map(([next, notes]) => [next, [...notes, unreached(subject)]]),
+          finishWindow(subject, memory, flawed),
+          E.map(([next, notes]) => [next, [...notes, unreachableRowsWarning(subject)]]),
         )
       return verdict.pass === undefined
-        ? ended(subject, memory, flawed)
+        ? finishWindow(subject, memory, flawed)
         : E.right([{ ...flawed, pass: verdict.pass }, []])
     }
   }
 }
 
-const unmoved = ({ operation }: Subject, { rows }: Page): Note =>
-  warn(
+const repeatedPageWarning = ({ operation }: ScanContext, { rows }: ExportPage): RunNote =>
+  warningNote(
     `${operation}: the same ${rows.length} rows come at every offset. They are fewer than a page may hold, so they are taken for all there are.`,
   )
 
-const unreached = ({ operation }: Subject): Note =>
-  warn(
+const unreachableRowsWarning = ({ operation }: ScanContext): RunNote =>
+  warningNote(
     `${operation}: from some offset on the same rows come again and again, so reviews without a mention time that stand behind cannot be reached. Compare with \`feedback verify --config\`.`,
   )
 
-const unturned = ({ operation }: Subject): Failure =>
+const ignoredOffsetFailure = ({ operation }: ScanContext): Failure =>
   configFailure(
     `${operation}: the service does not heed offset: the same rows come at further offsets, and no smaller part could be asked for. Nobody can be sure to have read everything, so the cursor of the stream did not move; ask the service's operator.`,
   )
 
 /** The window under way is done with, or is read once more if it has to be. */
-const ended = (subject: Subject, memory: Memory, state: State): Onward => {
-  memory.restart()
-  const next: State = {
+const finishWindow = (subject: ScanContext, memory: RowHistory, state: ScanState): AdvanceResult => {
+  memory.startPass()
+  const next: ScanState = {
     ...state,
     windows: state.windows.slice(1),
     pass: newPass(state.from),
-    flawed: false,
-    exact: undefined,
+    isUncertifiable: false,
+    exactRounds: undefined,
   }
   const window = state.windows[0]
-  if (window?.kind === 'exact' && state.exact !== undefined) return again(subject, state, state.exact, next)
-  if (window?.kind === 'sweep' && state.flawed && state.unmentioned > 0)
+  if (window?.kind === 'exact' && state.exactRounds !== undefined)
+    return repeatExactRound(subject, state, state.exactRounds, next)
+  if (window?.kind === 'sweep' && state.isUncertifiable && state.rowsWithoutMention > 0)
     return E.right([
       next,
       [
-        warn(
-          `${subject.operation}: ${state.unmentioned} reviews without a mention time were read; the service changed too fast, or keeps too little order, to be sure that these are all. Compare with \`feedback verify --config\`.`,
+        warningNote(
+          `${subject.operation}: ${state.rowsWithoutMention} reviews without a mention time were read; the service changed too fast, or keeps too little order, to be sure that these are all. Compare with \`feedback verify --config\`.`,
         ),
       ],
     ])
   return E.right([next, []])
 }
 
-const mostRounds = 8
-const barrenRounds = 2
+const maxExactRounds = 8
+const maxEmptyRounds = 2
 
-const again = (subject: Subject, state: State, exact: Exact, next: State): Onward => {
-  const barren = exact.unseen === 0 ? exact.barren + 1 : 0
-  if (barren >= barrenRounds)
+const repeatExactRound = (
+  subject: ScanContext,
+  state: ScanState,
+  exact: ExactRounds,
+  next: ScanState,
+): AdvanceResult => {
+  const barren = exact.newRows === 0 ? exact.emptyRounds + 1 : 0
+  if (barren >= maxEmptyRounds)
     return E.right([
       next,
-      [info(`${subject.operation}: ${exact.held.size} ids were held in memory to read a part that keeps no order.`)],
+      [
+        infoNote(
+          `${subject.operation}: ${exact.versions.size} ids were held in memory to read a part that keeps no order.`,
+        ),
+      ],
     ])
-  return exact.round >= mostRounds
+  return exact.round >= maxExactRounds
     ? E.left(
         transientFailure(
-          `${subject.operation}: the service's rows changed place faster than they could be read, in ${mostRounds} attempts. The cursor of the stream did not move: run again, at a quieter time if possible.`,
+          `${subject.operation}: the service's rows changed place faster than they could be read, in ${maxExactRounds} attempts. The cursor of the stream did not move: run again, at a quieter time if possible.`,
         ),
       )
     : E.right([
         {
           ...state,
           pass: newPass(state.from),
-          flawed: false,
-          exact: { ...exact, round: exact.round + 1, barren, unseen: 0 },
+          isUncertifiable: false,
+          exactRounds: { ...exact, round: exact.round + 1, emptyRounds: barren, newRows: 0 },
         },
         [],
       ])
 }
 
 /** The most that one request may ask for (Limits): what keeps no order is best read in one page. */
-const mostRows = 1000
+const maxPageRows = 1000
 
-const halved = (subject: Subject, memory: Memory, state: State, page: Page, why: string): Onward => {
+const splitCurrentWindow = (
+  subject: ScanContext,
+  memory: RowHistory,
+  state: ScanState,
+  page: ExportPage,
+  why: string,
+): AdvanceResult => {
   const [window, ...others] = state.windows
   if (window === undefined) return E.right([state, []])
-  memory.restart()
-  const parts = cut(subject.filters, window, {
-    mentions: subject.hasMentionTime ? page.rows.map(mentionTime).filter((time) => time !== undefined) : undefined,
-    signpost: state.signpost ?? 0,
+  memory.startPass()
+  const parts = splitWindow(subject.filters, window, {
+    mentionTimes: subject.hasMentionTime
+      ? page.rows.map(readMentionTime).filter((time) => time !== undefined)
+      : undefined,
+    cutoff: state.cutoff ?? 0,
   })
-  const limit = parts[0]?.kind === 'exact' ? Math.max(state.limit, mostRows) : state.limit
+  const limit = parts[0]?.kind === 'exact' ? Math.max(state.limit, maxPageRows) : state.limit
   const first = state.windows.length === 1 && Object.keys(window).length === 1
   const message = `${subject.operation}: ${why}; the rest is read in smaller parts, some rows twice.`
   return E.right([
-    { ...state, limit, windows: [...parts, ...others], pass: newPass(state.from), flawed: false },
-    [first ? warn(message) : { level: 'debug', message }],
+    { ...state, limit, windows: [...parts, ...others], pass: newPass(state.from), isUncertifiable: false },
+    [first ? warningNote(message) : { level: 'debug', message }],
   ])
 }
 
 /** In the order of modifiedTime: goes on from the second that the last row lies in, and ends at the first row after the signpost. */
-const anchor = (subject: Subject, memory: Memory, state: State, rows: ReadonlyArray<Cut>): Onward => {
+const anchorPass = (
+  subject: ScanContext,
+  memory: RowHistory,
+  state: ScanState,
+  rows: ReadonlyArray<CutRecord>,
+): AdvanceResult => {
   const last = rows[rows.length - 1]
   if (rows.some(({ modifiedTime }, i) => modifiedTime < (rows[i - 1]?.modifiedTime ?? modifiedTime))) {
-    memory.restart()
+    memory.startPass()
     return E.right([
-      { ...state, sorted: false, pass: newPass(state.from) },
+      { ...state, isSorted: false, pass: newPass(state.from) },
       [
-        warn(
+        warningNote(
           `${subject.operation}: the rows do not come in the order of modifiedTime. They are read anew as if in no order; set export_order to unspecified.`,
         ),
       ],
     ])
   }
   if (last === undefined) return E.right([state, []])
-  if (!isDue(state)(last)) return ended(subject, memory, state)
+  if (!isUpToCutoff(state)(last)) return finishWindow(subject, memory, state)
   const from = floorToSecond(last.modifiedTime) - 1
   if (state.pass.confirming || from <= state.pass.from) return E.right([state, []])
-  memory.restart()
+  memory.startPass()
   return E.right([{ ...state, pass: { ...newPass(from), late: state.pass.late } }, []])
 }

@@ -1,9 +1,9 @@
-import type { Version } from './memory'
+import type { RowVersion } from './memory'
 
 /** The safeguards of a pass; only a test takes one away. */
-export type Rules = { readonly overlap: boolean; readonly witness: boolean; readonly halving: boolean }
+export type ScanRules = { readonly overlap: boolean; readonly witness: boolean; readonly halving: boolean }
 
-export const allRules: Rules = { overlap: true, witness: true, halving: true }
+export const allScanRules: ScanRules = { overlap: true, witness: true, halving: true }
 
 /** Where a pass over one window stands. */
 export type Pass = {
@@ -55,34 +55,34 @@ export const newPass = (from: number): Pass => ({
 })
 
 /** Rows that two successive pages share: 10 or a fiftieth of the longest page, more after a loss, at most half a page. */
-export const overlapOf = (longest: number, growth: number): number =>
+export const overlapSize = (longest: number, growth: number): number =>
   Math.min(Math.floor(longest / 2), Math.max(10, Math.floor(longest / 50)) * 2 ** growth)
 
 /** A page, held against what the pass has read before. */
-export type Sight = {
-  readonly rows: ReadonlyArray<Version>
+export type PageEvidence = {
+  readonly rows: ReadonlyArray<RowVersion>
   /** Where each row stood, if this pass has read it before, unchanged. */
-  readonly known: ReadonlyArray<number | undefined>
+  readonly knownPositions: ReadonlyArray<number | undefined>
   /** Rows up to the signpost that were not sent before. */
-  readonly fresh: ReadonlyArray<Version>
+  readonly newRows: ReadonlyArray<RowVersion>
   /** The longest page so far, this one included. */
-  readonly longest: number
+  readonly longestPage: number
   readonly overlap: number
   /** The window is a part cut so that a page may hold all of it. */
-  readonly part: boolean
+  readonly isPartWindow: boolean
   /** A pass that cannot be certified any more: what looks new on its last page may be old, and keeps it there for ever. */
-  readonly loose: boolean
+  readonly isUncertifiable: boolean
   /** These are the rows of the page before, though the offset is another. */
-  readonly same: boolean
+  readonly isRepeatedPage: boolean
   /** By the answer's own word a page may hold more rows than came (Scrolling rule), and none so long was full before. */
-  readonly scant: boolean
+  readonly isBelowLimit: boolean
   /** How many rows lie between the last row of this page and the last row read. */
-  readonly behind: number
+  readonly distanceToEnd: number
   /** The cursor, if the scan ended now; rows later than this are the next run's anyway. */
-  readonly reached: number
+  readonly certainTime: number
 }
 
-export type Verdict =
+export type PageVerdict =
   /** The page does not join on to what was read: thrown away, another is asked for. */
   | { readonly _tag: 'Back'; readonly pass: Pass }
   | { readonly _tag: 'Next'; readonly pass: Pass }
@@ -92,58 +92,64 @@ export type Verdict =
   | { readonly _tag: 'Broken'; readonly why: string; readonly pass: Pass | undefined; readonly unmoved?: true }
 
 /** So many rows come in their old order by chance once in 720 times; one alone would prove no order. */
-const witnesses = 6
-const mostBarren = 100
+const minWitnesses = 6
+const maxPagesWithoutNewRows = 100
 /** Rows that arrive before the ones read could shift a page back on its predecessor once, but hardly so often by just its length. */
-const mostRepeats = 3
-const mostLate = 4
-const mostGrowth = 10
+const maxPageRepeats = 3
+const maxLatePages = 4
+const maxOverlapGrowth = 10
 
 /** What to make of a page. */
-export const judge =
-  (rules: Rules) =>
-  (before: Pass, seen: Sight): Verdict => {
-    const pass = { ...before, repeats: seen.same ? before.repeats + 1 : 0 }
-    if (pass.repeats >= mostRepeats)
-      return seen.scant && seen.known[0] === 0
+export const certifyPage =
+  (rules: ScanRules) =>
+  (before: Pass, seen: PageEvidence): PageVerdict => {
+    const pass = { ...before, repeats: seen.isRepeatedPage ? before.repeats + 1 : 0 }
+    if (pass.repeats >= maxPageRepeats)
+      return seen.isBelowLimit && seen.knownPositions[0] === 0
         ? { _tag: 'Done', unmoved: true }
         : { _tag: 'Broken', why: 'the same rows come at further offsets', pass: undefined, unmoved: true }
     const sight = rules.overlap ? seen : { ...seen, overlap: 0 }
-    const { rows, fresh, overlap } = sight
-    const known = sight.known.filter((place) => place !== undefined)
-    const late = fresh.length > 0 && fresh.every(({ modifiedTime }) => modifiedTime > sight.reached)
+    const { rows, newRows, overlap } = sight
+    const known = sight.knownPositions.filter((place) => place !== undefined)
+    const late = newRows.length > 0 && newRows.every(({ modifiedTime }) => modifiedTime > sight.certainTime)
     if (rows.length === 0 && pass.offset === 0) return { _tag: 'Done' }
-    if (pass.offset === 0 && pass.emptyAt === rows.length && (fresh.length === 0 || late)) return { _tag: 'Done' }
+    if (pass.offset === 0 && pass.emptyAt === rows.length && (newRows.length === 0 || late)) return { _tag: 'Done' }
     const tooOften = pass.losses >= 10 + pass.pages / 10
     const inverted = known.some((place, i) => place < (known[i - 1] ?? place))
     if (pass.confirming) {
-      const inPlace = known.length === 0 || (!inverted && sight.behind === 0)
-      const over = rows.length < sight.longest && (pass.gap === 0 || (rows.length === 0 && pass.doubted))
-      if (inPlace && over && (fresh.length === 0 || (late && pass.late >= mostLate))) return { _tag: 'Done' }
+      const inPlace = known.length === 0 || (!inverted && sight.distanceToEnd === 0)
+      const over = rows.length < sight.longestPage && (pass.gap === 0 || (rows.length === 0 && pass.doubted))
+      if (inPlace && over && (newRows.length === 0 || (late && pass.late >= maxLatePages))) return { _tag: 'Done' }
       if (!inPlace || known.length === 0)
         return tooOften
-          ? broken('the end cannot be made out', advance(pass, sight))
-          : { _tag: 'Back', pass: resume(pass, overlap, late) }
+          ? toBrokenVerdict('the end cannot be made out', advancePass(pass, sight))
+          : { _tag: 'Back', pass: resumePass(pass, overlap, late) }
     }
-    if (rules.witness && rules.overlap && pass.offset > 0 && known.length < Math.max(1, Math.min(witnesses, overlap))) {
-      if (tooOften) return broken('the pages no longer join', advance(pass, sight))
-      if (overlap === 0 && rows.length > 0) return broken('the pages are too short to overlap', advance(pass, sight))
-      return { _tag: 'Back', pass: stepBack(pass, sight) }
+    if (
+      rules.witness &&
+      rules.overlap &&
+      pass.offset > 0 &&
+      known.length < Math.max(1, Math.min(minWitnesses, overlap))
+    ) {
+      if (tooOften) return toBrokenVerdict('the pages no longer join', advancePass(pass, sight))
+      if (overlap === 0 && rows.length > 0)
+        return toBrokenVerdict('the pages are too short to overlap', advancePass(pass, sight))
+      return { _tag: 'Back', pass: rewindPass(pass, sight) }
     }
-    if (inverted) return broken('the order of the rows changes from page to page', advance(pass, sight))
-    return advance(pass, sight)
+    if (inverted) return toBrokenVerdict('the order of the rows changes from page to page', advancePass(pass, sight))
+    return advancePass(pass, sight)
   }
 
-const broken = (why: string, onward: Verdict): Verdict => ({
+const toBrokenVerdict = (why: string, onward: PageVerdict): PageVerdict => ({
   _tag: 'Broken',
   why,
   pass: onward._tag === 'Done' ? undefined : onward.pass,
 })
 
-const stepBack = (pass: Pass, { rows, longest }: Sight): Pass => ({
+const rewindPass = (pass: Pass, { rows, longestPage }: PageEvidence): Pass => ({
   ...pass,
-  offset: Math.max(0, pass.offset - Math.max(1, Math.floor(longest / 2)) * 2 ** pass.lost),
-  growth: Math.min(mostGrowth, pass.growth + 1),
+  offset: Math.max(0, pass.offset - Math.max(1, Math.floor(longestPage / 2)) * 2 ** pass.lost),
+  growth: Math.min(maxOverlapGrowth, pass.growth + 1),
   good: 0,
   lost: pass.lost + 1,
   losses: pass.losses + 1,
@@ -153,7 +159,7 @@ const stepBack = (pass: Pass, { rows, longest }: Sight): Pass => ({
 })
 
 /** It was not the end: reads on where it was taken for it. */
-const resume = (pass: Pass, overlap: number, late: boolean): Pass => ({
+const resumePass = (pass: Pass, overlap: number, late: boolean): Pass => ({
   ...pass,
   offset: Math.max(0, pass.offset - overlap),
   losses: pass.losses + (late ? 0 : 1),
@@ -162,9 +168,12 @@ const resume = (pass: Pass, overlap: number, late: boolean): Pass => ({
   confirming: false,
 })
 
-const advance = (pass: Pass, { rows, fresh, longest, overlap, behind, reached, part, loose }: Sight): Verdict => {
-  const short = rows.length < longest
-  const late = short && fresh.length > 0 && fresh.every(({ modifiedTime }) => modifiedTime > reached)
+const advancePass = (
+  pass: Pass,
+  { rows, newRows, longestPage, overlap, distanceToEnd, certainTime, isPartWindow, isUncertifiable }: PageEvidence,
+): PageVerdict => {
+  const short = rows.length < longestPage
+  const late = short && newRows.length > 0 && newRows.every(({ modifiedTime }) => modifiedTime > certainTime)
   const calm = pass.good >= 15
   const taken: Pass = {
     ...pass,
@@ -173,18 +182,18 @@ const advance = (pass: Pass, { rows, fresh, longest, overlap, behind, reached, p
     lost: 0,
     pages: pass.pages + 1,
     full: short ? 0 : pass.full + 1,
-    barren: fresh.length === 0 ? pass.barren + 1 : 0,
+    barren: newRows.length === 0 ? pass.barren + 1 : 0,
     late: late ? pass.late + 1 : short ? pass.late : 0,
     confirming: false,
-    doubted: pass.doubted && fresh.length === 0,
+    doubted: pass.doubted && newRows.length === 0,
     emptyAt: undefined,
   }
   const beyond = pass.offset + rows.length
-  if (late && taken.late >= mostLate) return { _tag: 'Done' }
-  if (short && (fresh.length === 0 || loose || (part && pass.offset === 0)))
-    return { _tag: 'Next', pass: { ...taken, offset: beyond, confirming: true, gap: behind } }
-  const next: Pass = { ...taken, offset: Math.max(0, beyond - overlap + behind) }
-  return taken.barren >= mostBarren
-    ? { _tag: 'Broken', why: `${mostBarren} pages brought nothing but later changes`, pass: undefined }
+  if (late && taken.late >= maxLatePages) return { _tag: 'Done' }
+  if (short && (newRows.length === 0 || isUncertifiable || (isPartWindow && pass.offset === 0)))
+    return { _tag: 'Next', pass: { ...taken, offset: beyond, confirming: true, gap: distanceToEnd } }
+  const next: Pass = { ...taken, offset: Math.max(0, beyond - overlap + distanceToEnd) }
+  return taken.barren >= maxPagesWithoutNewRows
+    ? { _tag: 'Broken', why: `${maxPagesWithoutNewRows} pages brought nothing but later changes`, pass: undefined }
     : { _tag: 'Next', pass: next }
 }

@@ -1,141 +1,146 @@
 import * as O from 'fp-ts/Option'
 import { toInstant, toMillis } from '../model/scalar'
 import { filterFrom, nextCursor } from './cursor'
-import type { Marker } from './marker'
-import { filtersDigest } from './marker'
-import type { Memory, Trail, Version } from './memory'
-import { newPass, overlapOf, type Pass } from './pass'
-import { type Gathering, gathered, nothing, recentSince } from './recent'
-import type { Scope, Window } from './window'
+import type { ResumeToken } from './marker'
+import { digestFilters } from './marker'
+import type { RowHistory, RowVersion, SampledRows } from './memory'
+import { newPass, overlapSize, type Pass } from './pass'
+import { emptyCollector, restoreCollector, type SentRowCollector, sentRowsSince } from './recent'
+import type { ScanScope, ScanWindow } from './window'
 
 /** Where a run reads from; milliseconds. */
-export type From = { readonly startDate: number; readonly cursor: O.Option<number>; readonly lookback: number }
+export type ScanOrigin = { readonly startDate: number; readonly cursor: O.Option<number>; readonly lookback: number }
 
 /** A part that is read until nothing new comes: all its rows by id. Changed in place. */
-export type Exact = {
+export type ExactRounds = {
   readonly round: number
   /** Rounds in a row that brought nothing new. */
-  readonly barren: number
-  readonly unseen: number
-  readonly held: Map<string, number>
+  readonly emptyRounds: number
+  readonly newRows: number
+  readonly versions: Map<string, number>
 }
 
 /** Where a scan stands; times in milliseconds. */
-export type State = {
-  readonly signpost: number | undefined
+export type ScanState = {
+  readonly cutoff: number | undefined
   readonly from: number
-  readonly begun: number
-  readonly taken: number
-  readonly windows: ReadonlyArray<Window>
+  readonly startedAt: number
+  readonly pageCount: number
+  readonly windows: ReadonlyArray<ScanWindow>
   readonly pass: Pass
-  readonly longest: number
+  readonly longestPage: number
   /** The longest page that held all the rows it was asked for. */
-  readonly fullest: number
+  readonly longestFullPage: number
   readonly limit: number
   /** The service is still believed to serve in the order of modifiedTime. */
-  readonly sorted: boolean
+  readonly isSorted: boolean
   /** The pass under way cannot be certified any more. */
-  readonly flawed: boolean
+  readonly isUncertifiable: boolean
   /** Reviews without a mention time that a sweep has met. */
-  readonly unmentioned: number
+  readonly rowsWithoutMention: number
   /** A time that the clock which stamps rows had certainly reached when the scan began. */
-  readonly reached: number | undefined
+  readonly rowClock: number | undefined
   /** The newest modifiedTime met that is not later than the signpost. */
-  readonly newest: number | undefined
-  readonly recent: Gathering
-  readonly exact: Exact | undefined
+  readonly newestRowTime: number | undefined
+  readonly sentRows: SentRowCollector
+  readonly exactRounds: ExactRounds | undefined
 }
 
-export const begin = (start: {
-  readonly from: From
+export const newScanState = (start: {
+  readonly from: ScanOrigin
   readonly now: number
   readonly limit: number
   readonly sorted: boolean
   readonly signpost: number | undefined
-  readonly windows: ReadonlyArray<Window>
-}): State => {
+  readonly windows: ReadonlyArray<ScanWindow>
+}): ScanState => {
   const from = filterFrom(start.from.startDate, start.from.cursor, start.from.lookback)
   return {
-    signpost: start.signpost,
+    cutoff: start.signpost,
     from,
-    begun: start.now,
-    taken: 0,
+    startedAt: start.now,
+    pageCount: 0,
     windows: start.windows,
     pass: newPass(from),
-    longest: 0,
-    fullest: 0,
+    longestPage: 0,
+    longestFullPage: 0,
     limit: start.limit,
-    sorted: start.sorted,
-    flawed: false,
-    unmentioned: 0,
-    reached: undefined,
-    newest: undefined,
-    recent: nothing,
-    exact: undefined,
+    isSorted: start.sorted,
+    isUncertifiable: false,
+    rowsWithoutMention: 0,
+    rowClock: undefined,
+    newestRowTime: undefined,
+    sentRows: emptyCollector,
+    exactRounds: undefined,
   }
 }
 
 /** The time up to which nothing can have been missed if the scan ended now, by whichever clock rows are stamped. */
-export const certainNow = ({ signpost, reached }: State): O.Option<number> =>
-  reached === undefined || signpost === undefined ? O.none : O.some(Math.min(signpost, reached))
+export const certainTime = ({ cutoff, rowClock }: ScanState): O.Option<number> =>
+  rowClock === undefined || cutoff === undefined ? O.none : O.some(Math.min(cutoff, rowClock))
 
 /** Does the row belong to this run? Later changes are the next one's. */
-export const isDue =
-  ({ signpost }: State) =>
-  ({ modifiedTime }: Version): boolean =>
-    signpost !== undefined && modifiedTime <= signpost
+export const isUpToCutoff =
+  ({ cutoff }: ScanState) =>
+  ({ modifiedTime }: RowVersion): boolean =>
+    cutoff !== undefined && modifiedTime <= cutoff
 
 /** What the next run's filter would be if the scan ended now. */
-export const nextFrom = (from: From, state: State): number =>
-  filterFrom(from.startDate, nextCursor(from.cursor, certainNow(state)), from.lookback)
+export const nextFilterFrom = (from: ScanOrigin, state: ScanState): number =>
+  filterFrom(from.startDate, nextCursor(from.cursor, certainTime(state)), from.lookback)
 
 /** Rows that two successive pages of the window under way share. */
-export const overlapNow = ({ longest, pass, windows }: State): number =>
-  windows[0]?.kind === 'exact' ? Math.floor((longest * 3) / 4) : overlapOf(longest, pass.growth)
+export const windowOverlap = ({ longestPage, pass, windows }: ScanState): number =>
+  windows[0]?.kind === 'exact' ? Math.floor((longestPage * 3) / 4) : overlapSize(longestPage, pass.growth)
 
 /** What a marker keeps of the memory. Taken when the state is: the next page changes the memory. */
-export const trailOf = (state: State, memory: Memory): Trail =>
-  state.exact === undefined ? memory.trail(overlapNow(state)) : []
+export const sampleRows = (state: ScanState, memory: RowHistory): SampledRows =>
+  state.exactRounds === undefined ? memory.sampleRows(windowOverlap(state)) : []
 
-export const toMarker = (state: State, trail: Trail, filters: Scope, from: From): Marker => {
-  const { emptyAt, repeats: _, ...pass } = state.exact === undefined ? state.pass : newPass(state.pass.from)
-  const { horizon } = state.recent
+export const toResumeToken = (
+  state: ScanState,
+  trail: SampledRows,
+  filters: ScanScope,
+  from: ScanOrigin,
+): ResumeToken => {
+  const { emptyAt, repeats: _, ...pass } = state.exactRounds === undefined ? state.pass : newPass(state.pass.from)
+  const { horizon } = state.sentRows
   return {
     from: toInstant(state.from),
-    filters: filtersDigest(filters),
-    begun: toInstant(state.begun),
-    taken: state.taken,
+    filters: digestFilters(filters),
+    begun: toInstant(state.startedAt),
+    taken: state.pageCount,
     windows: state.windows,
     pass: { ...pass, from: toInstant(pass.from), ...(emptyAt === undefined ? {} : { emptyAt }) },
     trail: trail.map(([...row]) => row),
-    longest: state.longest,
+    longest: state.longestPage,
     limit: state.limit,
-    sorted: state.sorted,
-    flawed: state.flawed,
-    unmentioned: state.unmentioned,
-    recent: recentSince(state.recent, nextFrom(from, state)),
-    ...(state.signpost === undefined ? {} : { signpost: toInstant(state.signpost) }),
-    ...(state.reached === undefined ? {} : { reached: state.reached }),
-    ...(state.newest === undefined ? {} : { newest: state.newest }),
+    sorted: state.isSorted,
+    flawed: state.isUncertifiable,
+    unmentioned: state.rowsWithoutMention,
+    recent: sentRowsSince(state.sentRows, nextFilterFrom(from, state)),
+    ...(state.cutoff === undefined ? {} : { signpost: toInstant(state.cutoff) }),
+    ...(state.rowClock === undefined ? {} : { reached: state.rowClock }),
+    ...(state.newestRowTime === undefined ? {} : { newest: state.newestRowTime }),
     ...(Number.isFinite(horizon) ? { horizon } : {}),
   }
 }
 
-export const fromMarker = (marker: Marker): State => ({
-  signpost: marker.signpost === undefined ? undefined : toMillis(marker.signpost),
+export const fromResumeToken = (marker: ResumeToken): ScanState => ({
+  cutoff: marker.signpost === undefined ? undefined : toMillis(marker.signpost),
   from: toMillis(marker.from),
-  begun: toMillis(marker.begun),
-  taken: marker.taken,
+  startedAt: toMillis(marker.begun),
+  pageCount: marker.taken,
   windows: marker.windows,
   pass: { ...marker.pass, from: toMillis(marker.pass.from), emptyAt: marker.pass.emptyAt, repeats: 0 },
-  longest: marker.longest,
-  fullest: 0,
+  longestPage: marker.longest,
+  longestFullPage: 0,
   limit: marker.limit,
-  sorted: marker.sorted,
-  flawed: marker.flawed,
-  unmentioned: marker.unmentioned,
-  reached: marker.reached,
-  newest: marker.newest,
-  recent: gathered(marker.horizon ?? Number.NEGATIVE_INFINITY, marker.recent),
-  exact: undefined,
+  isSorted: marker.sorted,
+  isUncertifiable: marker.flawed,
+  rowsWithoutMention: marker.unmentioned,
+  rowClock: marker.reached,
+  newestRowTime: marker.newest,
+  sentRows: restoreCollector(marker.horizon ?? Number.NEGATIVE_INFINITY, marker.recent),
+  exactRounds: undefined,
 })

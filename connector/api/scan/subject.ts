@@ -1,12 +1,12 @@
-import type { Rules } from './pass'
-import type { From } from './state'
-import type { Filters } from './window'
+import type { ScanRules } from './pass'
+import type { ScanOrigin } from './state'
+import type { ScanFilters } from './window'
 
 /** What a scan is about; the same for all its pages. */
-export type Subject = {
+export type ScanContext = {
   readonly operation: string
   readonly hasMentionTime: boolean
-  readonly filters: Filters
-  readonly from: From
-  readonly rules: Rules
+  readonly filters: ScanFilters
+  readonly from: ScanOrigin
+  readonly rules: ScanRules
 }

@@ -1,94 +1,112 @@
 import * as E from 'fp-ts/Either'
 import type { Failure } from '../../cdk/failure'
-import type { Cut, Page } from '../page'
-import { type Memory, placesOf, type Version } from './memory'
-import { mentionTime } from './mention'
-import { onward } from './onward'
-import { judge } from './pass'
-import { gather } from './recent'
-import { type Note, signpost, warn } from './signpost'
-import { type Exact, isDue, nextFrom, overlapNow, type State } from './state'
-import type { Subject } from './subject'
+import type { CutRecord, ExportPage } from '../page'
+import { assignPositions, type RowHistory, type RowVersion } from './memory'
+import { readMentionTime } from './mention'
+import { advanceScan } from './onward'
+import { certifyPage } from './pass'
+import { collectSentRows } from './recent'
+import { chooseCutoff, type RunNote, warningNote } from './signpost'
+import { type ExactRounds, isUpToCutoff, nextFilterFrom, type ScanState, windowOverlap } from './state'
+import type { ScanContext } from './subject'
 
 /** What came of a page. */
-export type Turn = { readonly state: State; readonly rows: ReadonlyArray<Cut>; readonly notes: ReadonlyArray<Note> }
+export type PageResult = {
+  readonly state: ScanState
+  readonly rows: ReadonlyArray<CutRecord>
+  readonly notes: ReadonlyArray<RunNote>
+}
 
 /** Judges the page that `state` asked for. Changes `memory`. */
-export const turn =
-  (subject: Subject, memory: Memory) =>
-  (before: State, page: Page, now: number): E.Either<Failure, Turn> => {
-    const [state, notes] = arrive(subject, before, page, now)
+export const processPage =
+  (subject: ScanContext, memory: RowHistory) =>
+  (before: ScanState, page: ExportPage, now: number): E.Either<Failure, PageResult> => {
+    const [state, notes] = applyPage(subject, before, page, now)
     const { rows } = page
-    const met = rows.map(({ id }) => memory.last(id))
-    const isFresh = freshness(state)
+    const met = rows.map(({ id }) => memory.findRow(id))
+    const isFresh = newRowFilter(state)
     const fresh = rows.filter((row, i) => isFresh(row, met[i]))
-    const known = rows.map((row, i) => memory.place(row, met[i]))
-    const end = memory.end()
-    const places = placesOf(known, end, state.pass.offset === 0 ? 0 : end + 1)
-    const verdict = judge(subject.rules)(state.pass, {
+    const known = rows.map((row, i) => memory.positionOf(row, met[i]))
+    const end = memory.lastPosition()
+    const places = assignPositions(known, end, state.pass.offset === 0 ? 0 : end + 1)
+    const verdict = certifyPage(subject.rules)(state.pass, {
       rows,
-      known,
-      fresh,
-      longest: state.longest,
-      overlap: overlapNow(state),
-      part: isCut(state),
-      same: state.pass.offset > 0 && rows.length > 0 && memory.isLast(rows),
-      scant: page.filter.limit != null && rows.length < page.filter.limit && rows.length !== state.fullest,
-      loose: state.flawed && state.windows[0]?.kind === 'sweep',
-      behind: isOrdered(state) ? Math.max(0, Math.round(end - (places[places.length - 1] ?? end))) : 0,
-      reached: Math.min(state.signpost ?? 0, state.reached ?? Number.NEGATIVE_INFINITY),
+      knownPositions: known,
+      newRows: fresh,
+      longestPage: state.longestPage,
+      overlap: windowOverlap(state),
+      isPartWindow: isNarrowWindow(state),
+      isRepeatedPage: state.pass.offset > 0 && rows.length > 0 && memory.isLastPage(rows),
+      isBelowLimit:
+        page.filter.limit != null && rows.length < page.filter.limit && rows.length !== state.longestFullPage,
+      isUncertifiable: state.isUncertifiable && state.windows[0]?.kind === 'sweep',
+      distanceToEnd: keepsOrder(state) ? Math.max(0, Math.round(end - (places[places.length - 1] ?? end))) : 0,
+      certainTime: Math.min(state.cutoff ?? 0, state.rowClock ?? Number.NEGATIVE_INFINITY),
     })
     if (verdict._tag === 'Back') return E.right({ state: { ...state, pass: verdict.pass }, rows: [], notes })
 
-    memory.add(rows, places)
+    memory.addPage(rows, places)
     const sweeping = state.windows[0]?.kind === 'sweep'
-    const emitted = sweeping ? fresh.filter((row) => mentionTime(row) === undefined) : fresh
-    if (state.exact !== undefined) for (const { id, modifiedTime } of fresh) state.exact.held.set(id, modifiedTime)
-    const kept: State = {
+    const emitted = sweeping ? fresh.filter((row) => readMentionTime(row) === undefined) : fresh
+    if (state.exactRounds !== undefined)
+      for (const { id, modifiedTime } of fresh) state.exactRounds.versions.set(id, modifiedTime)
+    const kept: ScanState = {
       ...state,
-      taken: state.taken + 1,
-      recent: gather(state.recent, sweeping ? emitted : rows.filter(isDue(state)), nextFrom(subject.from, state)),
-      unmentioned: state.unmentioned + (sweeping ? emitted.length : 0),
-      exact: state.exact && { ...state.exact, unseen: state.exact.unseen + fresh.length },
+      pageCount: state.pageCount + 1,
+      sentRows: collectSentRows(
+        state.sentRows,
+        sweeping ? emitted : rows.filter(isUpToCutoff(state)),
+        nextFilterFrom(subject.from, state),
+      ),
+      rowsWithoutMention: state.rowsWithoutMention + (sweeping ? emitted.length : 0),
+      exactRounds: state.exactRounds && { ...state.exactRounds, newRows: state.exactRounds.newRows + fresh.length },
     }
-    return E.map(([next, more]: readonly [State, ReadonlyArray<Note>]) => ({
+    return E.map(([next, more]: readonly [ScanState, ReadonlyArray<RunNote>]) => ({
       state: next,
       rows: emitted,
       notes: [...notes, ...more],
-    }))(onward(subject, memory, kept, page, verdict))
+    }))(advanceScan(subject, memory, kept, page, verdict))
   }
 
 /** Nothing speaks against an order yet. */
-const isOrdered = ({ windows, flawed }: State): boolean => windows[0]?.kind !== 'exact' && !flawed
+const keepsOrder = ({ windows, isUncertifiable }: ScanState): boolean =>
+  windows[0]?.kind !== 'exact' && !isUncertifiable
 
 /** The window under way is not all that was asked for. */
-const isCut = ({ windows }: State): boolean => windows[0]?.kind === 'part' && Object.keys(windows[0]).length > 1
+const isNarrowWindow = ({ windows }: ScanState): boolean =>
+  windows[0]?.kind === 'part' && Object.keys(windows[0]).length > 1
 
 /** The first page sets the signpost; every page tells how far the rows' own clock had come. */
-const arrive = (subject: Subject, state: State, page: Page, now: number): readonly [State, ReadonlyArray<Note>] => {
-  const [post, notes] = state.signpost === undefined ? signpost(page.servedAt, now) : [state.signpost, []]
+const applyPage = (
+  subject: ScanContext,
+  state: ScanState,
+  page: ExportPage,
+  now: number,
+): readonly [ScanState, ReadonlyArray<RunNote>] => {
+  const [post, notes] = state.cutoff === undefined ? chooseCutoff(page.servedAt, now) : [state.cutoff, []]
   const newest = page.rows.reduce((time, row) => Math.max(time, row.modifiedTime), Number.NEGATIVE_INFINITY)
-  const reached = newest - Math.max(0, now - state.begun)
+  const reached = newest - Math.max(0, now - state.startedAt)
   const { cursor } = subject.from
-  const early = state.signpost === undefined && cursor._tag === 'Some' && cursor.value > post + 300_000
+  const early = state.cutoff === undefined && cursor._tag === 'Some' && cursor.value > post + 300_000
   return [
     {
       ...state,
-      signpost: post,
-      longest: lengthNow(state, page),
-      fullest: page.rows.length >= state.limit ? Math.max(state.fullest, page.rows.length) : state.fullest,
-      reached: Number.isFinite(reached) ? Math.max(state.reached ?? reached, reached) : state.reached,
-      newest: page.rows.reduce(
+      cutoff: post,
+      longestPage: longestPageLength(state, page),
+      longestFullPage:
+        page.rows.length >= state.limit ? Math.max(state.longestFullPage, page.rows.length) : state.longestFullPage,
+      rowClock: Number.isFinite(reached) ? Math.max(state.rowClock ?? reached, reached) : state.rowClock,
+      newestRowTime: page.rows.reduce(
         (time, { modifiedTime }) =>
           modifiedTime <= post && !(time !== undefined && time > modifiedTime) ? modifiedTime : time,
-        state.newest,
+        state.newestRowTime,
       ),
-      exact: state.exact ?? (state.windows[0]?.kind === 'exact' ? firstRound() : undefined),
+      exactRounds: state.exactRounds ?? (state.windows[0]?.kind === 'exact' ? firstExactRound() : undefined),
     },
     early
       ? [
           ...notes,
-          warn(
+          warningNote(
             `${subject.operation}: the cursor in the state (${new Date(cursor.value).toISOString()}) lies in the future. It is kept, and nothing newer can be read before then; set it back if that is a mistake.`,
           ),
         ]
@@ -97,17 +115,19 @@ const arrive = (subject: Subject, state: State, page: Page, now: number): readon
 }
 
 /** The longest page so far; a page that is full by the limit its echo tells shows what the service clamps ours to now. */
-const lengthNow = ({ longest }: State, { rows, filter }: Page): number =>
-  filter.limit != null && filter.limit > 0 && rows.length >= filter.limit ? rows.length : Math.max(longest, rows.length)
+const longestPageLength = ({ longestPage }: ScanState, { rows, filter }: ExportPage): number =>
+  filter.limit != null && filter.limit > 0 && rows.length >= filter.limit
+    ? rows.length
+    : Math.max(longestPage, rows.length)
 
-const firstRound = (): Exact => ({ round: 1, barren: 0, unseen: 0, held: new Map() })
+const firstExactRound = (): ExactRounds => ({ round: 1, emptyRounds: 0, newRows: 0, versions: new Map() })
 
 /** Up to the signpost, and neither this version nor a later one sent already, as far as that is remembered. */
-const freshness = (state: State): ((row: Cut, met: Version | undefined) => boolean) => {
-  const due = isDue(state)
+const newRowFilter = (state: ScanState): ((row: CutRecord, met: RowVersion | undefined) => boolean) => {
+  const due = isUpToCutoff(state)
   return (row, met) => {
     if (!due(row)) return false
-    const sent = state.exact === undefined ? met?.modifiedTime : state.exact.held.get(row.id)
-    return sent === undefined || sent < row.modifiedTime || (state.signpost !== undefined && sent > state.signpost)
+    const sent = state.exactRounds === undefined ? met?.modifiedTime : state.exactRounds.versions.get(row.id)
+    return sent === undefined || sent < row.modifiedTime || (state.cutoff !== undefined && sent > state.cutoff)
   }
 }

@@ -4,74 +4,87 @@ import { Instant, Integer, toInstant, toMillis } from '../model/scalar'
 import { floorToSecond } from './cursor'
 
 /** What an export may be narrowed to beside its start. */
-export type Filters = Omit<ExportRequest, 'modifiedTimeFrom' | 'offset' | 'limit'>
+export type ScanFilters = Omit<ExportRequest, 'modifiedTimeFrom' | 'offset' | 'limit'>
 
 /** All that a scan is limited to: its filters and, for a share of a backfill, its windows. */
-export type Scope = Filters & { readonly windows?: ReadonlyArray<Window> }
+export type ScanScope = ScanFilters & { readonly windows?: ReadonlyArray<ScanWindow> }
 
 /**
  * A part of the export, read by a pass of its own. `part` must end certified or is cut; `sweep` reads all again for the
  * reviews without a mention time; `exact` is read until nothing new comes.
  */
-export const Window = t.intersection([
+export const ScanWindow = t.intersection([
   t.type({ kind: t.keyof({ part: null, sweep: null, exact: null }) }),
   t.partial({ mentionTimeAfter: Instant, mentionTimeBefore: Instant, sources: t.readonlyArray(Integer) }),
 ])
-export type Window = t.TypeOf<typeof Window>
+export type ScanWindow = t.TypeOf<typeof ScanWindow>
 
-export const whole: Window = { kind: 'part' }
+export const wholeWindow: ScanWindow = { kind: 'part' }
 
 /** The filters of a request for a window. */
-export const within = (filters: Filters, { kind: _, ...bounds }: Window): Filters => ({ ...filters, ...bounds })
+export const windowFilters = (filters: ScanFilters, { kind: _, ...bounds }: ScanWindow): ScanFilters => ({
+  ...filters,
+  ...bounds,
+})
 
 /** What is known of a window that could not be certified. */
-export type Glimpse = {
+export type WindowSample = {
   /** Mention times of some of its rows, milliseconds; `undefined` where the export has none. */
-  readonly mentions: ReadonlyArray<number> | undefined
-  readonly signpost: number
+  readonly mentionTimes: ReadonlyArray<number> | undefined
+  readonly cutoff: number
 }
 
 /**
  * The windows that together hold all of `window`: by mention time, else by the sources that were asked for, else the exact
  * way. The sources of an echo that nobody asked for are a default selection, which need not name all.
  */
-export const cut = (filters: Filters, window: Window, glimpse: Glimpse): ReadonlyArray<Window> => {
+export const splitWindow = (
+  filters: ScanFilters,
+  window: ScanWindow,
+  glimpse: WindowSample,
+): ReadonlyArray<ScanWindow> => {
   const halves =
-    glimpse.mentions === undefined ? [] : byMention({ ...filters, ...window }, glimpse.mentions, glimpse.signpost)
+    glimpse.mentionTimes === undefined
+      ? []
+      : splitByMention({ ...filters, ...window }, glimpse.mentionTimes, glimpse.cutoff)
   if (halves.length > 0) {
     const first = window.mentionTimeAfter === undefined && window.mentionTimeBefore === undefined
-    const parts = halves.map((half): Window => ({ ...window, ...half }))
+    const parts = halves.map((half): ScanWindow => ({ ...window, ...half }))
     return first ? [...parts, { ...window, kind: 'sweep' }] : parts
   }
   const sources = window.sources ?? filters.sources ?? []
   const middle = Math.ceil(sources.length / 2)
   return sources.length > 1
-    ? [sources.slice(0, middle), sources.slice(middle)].map((half): Window => ({ ...window, sources: half }))
+    ? [sources.slice(0, middle), sources.slice(middle)].map((half): ScanWindow => ({ ...window, sources: half }))
     : [{ ...window, kind: 'exact' }]
 }
 
-type Half = Pick<Window, 'mentionTimeAfter' | 'mentionTimeBefore'>
+type MentionBounds = Pick<ScanWindow, 'mentionTimeAfter' | 'mentionTimeBefore'>
 
 const second = 1000
 const day = 86_400_000
 
 /** Two halves that overlap by a millisecond, since neither bound is known to be inclusive; none where nothing is left to cut. */
-const byMention = (bounds: Half, mentions: ReadonlyArray<number>, signpost: number): ReadonlyArray<Half> => {
+const splitByMention = (
+  bounds: MentionBounds,
+  mentions: ReadonlyArray<number>,
+  signpost: number,
+): ReadonlyArray<MentionBounds> => {
   const after = bounds.mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(bounds.mentionTimeAfter)
   const before = bounds.mentionTimeBefore === undefined ? Number.POSITIVE_INFINITY : toMillis(bounds.mentionTimeBefore)
   const heeded = mentions.every((time) => time >= after - second && time <= before + second)
   if (!heeded) return []
-  const pivot = pivotOf(after, before, mentions, signpost)
-  return pivot === undefined ? [] : [{ ...bounded(after, pivot + 1) }, { ...bounded(pivot, before) }]
+  const pivot = choosePivot(after, before, mentions, signpost)
+  return pivot === undefined ? [] : [{ ...toMentionBounds(after, pivot + 1) }, { ...toMentionBounds(pivot, before) }]
 }
 
-const bounded = (after: number, before: number): Half => ({
+const toMentionBounds = (after: number, before: number): MentionBounds => ({
   ...(Number.isFinite(after) ? { mentionTimeAfter: toInstant(after) } : {}),
   ...(Number.isFinite(before) ? { mentionTimeBefore: toInstant(before) } : {}),
 })
 
 /** Where to cut: `after < pivot < before - 1`, at the median of what was seen, just before a whole second if there is one. */
-const pivotOf = (
+const choosePivot = (
   after: number,
   before: number,
   mentions: ReadonlyArray<number>,

@@ -1,15 +1,15 @@
 import * as O from 'fp-ts/Option'
 import type { Stream } from '../stream'
-import { attributesOf, toSingerSchema } from './schema'
+import { schemaAttributes, toSingerSchema } from './schema'
 
 /** What leaves with every record, selected or not: the primary key and the cursor. */
-export const automatic = <Env>({ primaryKey, cursor }: Stream<Env>): ReadonlySet<string> =>
+export const automaticAttributes = <Env>({ primaryKey, cursor }: Stream<Env>): ReadonlySet<string> =>
   new Set([...primaryKey, ...(O.isSome(cursor) ? [cursor.value] : [])])
 
 /** A stream as `--discover` shows it. Attributes are selected whole: those inside an object go with it. */
-export const describeStream = <Env>(stream: Stream<Env>) => {
+export const describeSingerStream = <Env>(stream: Stream<Env>) => {
   const { name, schema, primaryKey, cursor } = stream
-  const always = automatic(stream)
+  const always = automaticAttributes(stream)
   const method = O.isSome(cursor) ? 'INCREMENTAL' : 'FULL_TABLE'
   return {
     tap_stream_id: name,
@@ -29,7 +29,7 @@ export const describeStream = <Env>(stream: Stream<Env>) => {
           ...(O.isSome(cursor) ? { 'valid-replication-keys': [cursor.value] } : {}),
         },
       },
-      ...attributesOf(schema).map((attribute) => ({
+      ...schemaAttributes(schema).map((attribute) => ({
         breadcrumb: ['properties', attribute],
         metadata: always.has(attribute)
           ? { inclusion: 'automatic' }
@@ -40,5 +40,5 @@ export const describeStream = <Env>(stream: Stream<Env>) => {
 }
 
 /** What `--discover` prints. */
-export const discovery = <Env>(streams: ReadonlyArray<Stream<Env>>): string =>
-  `${JSON.stringify({ streams: streams.map(describeStream) }, null, 2)}\n`
+export const formatSingerCatalog = <Env>(streams: ReadonlyArray<Stream<Env>>): string =>
+  `${JSON.stringify({ streams: streams.map(describeSingerStream) }, null, 2)}\n`

@@ -1,110 +1,124 @@
-import type { State } from '../catalog'
+import type { SourceState } from '../catalog'
 import type { Failure } from '../failure'
-import { line, type Text, wrap } from '../lines'
+import { jsonLine, type OutputText, wrapRows } from '../lines'
 import type { Message, Row } from '../message'
 import type { JsonSchema } from '../schema'
-import { type Entry, metric } from './log'
+import { metricLogEntry, type SingerLogEntry } from './log'
 import { toSingerSchema } from './schema'
-import { type SingerState, withBookmarks } from './state'
+import { replaceBookmarks, type SingerState } from './state'
 
-type Open = {
+type OpenStream = {
   readonly name: string
-  readonly since: number
+  readonly startedAt: number
   /** Records since the last count was logged, and whether one was. */
-  readonly uncounted: number
-  readonly counted: boolean
+  readonly uncountedRecords: number
+  readonly hasCounted: boolean
 }
 
 /** What the face remembers between two messages. */
-export type Book = {
-  readonly bookmarks: State
+export type SingerEncoderState = {
+  readonly bookmarks: SourceState
   /** Streams under way, the first of them named as `currently_syncing`. */
-  readonly open: ReadonlyArray<Open>
+  readonly openStreams: ReadonlyArray<OpenStream>
   /** Attributes already logged as left out, such as `reviews.rating`. */
-  readonly nulled: ReadonlySet<string>
+  readonly nulledFields: ReadonlySet<string>
 }
 
 /** Lines for stdout, and what goes to the log. */
-export type Said = { readonly lines: ReadonlyArray<Text>; readonly log: ReadonlyArray<Entry> }
+export type SingerOutput = { readonly lines: ReadonlyArray<OutputText>; readonly log: ReadonlyArray<SingerLogEntry> }
 
-export type Face = {
-  readonly start: Book
-  readonly step: (book: Book, message: Message) => readonly [Book, Said]
+export type SingerEncoder = {
+  readonly initialState: SingerEncoderState
+  readonly encodeMessage: (book: SingerEncoderState, message: Message) => readonly [SingerEncoderState, SingerOutput]
   /** The last line of a run: a STATE, however it ended. */
-  readonly end: (book: Book) => string
+  readonly finalLine: (book: SingerEncoderState) => string
 }
 
-const nothing: Said = { lines: [], log: [] }
+const noOutput: SingerOutput = { lines: [], log: [] }
 
 /**
  * The Singer face. `schemas`: what the caller's catalog says of a stream, over our own. `given`: carried forward in every
  * STATE, since whoever keeps it overwrites. `now`: milliseconds.
  */
-export const singer = (
+export const encodeSinger = (
   schemas: ReadonlyMap<string, JsonSchema>,
-  given: Pick<SingerState, 'whole'>,
+  given: Pick<SingerState, 'value'>,
   now: () => number,
-): Face => {
-  const stateLine = ({ bookmarks, open }: Book): string =>
-    line({ type: 'STATE', value: withBookmarks(given.whole, bookmarks, open[0]?.name) })
-  const close = (book: Book, name: string, status: 'succeeded' | 'failed'): readonly [Book, ReadonlyArray<Entry>] => {
-    const { since = now(), uncounted = 0, counted = false } = book.open.find((each) => each.name === name) ?? {}
+): SingerEncoder => {
+  const stateLine = ({ bookmarks, openStreams }: SingerEncoderState): string =>
+    jsonLine({ type: 'STATE', value: replaceBookmarks(given.value, bookmarks, openStreams[0]?.name) })
+  const close = (
+    book: SingerEncoderState,
+    name: string,
+    status: 'succeeded' | 'failed',
+  ): readonly [SingerEncoderState, ReadonlyArray<SingerLogEntry>] => {
+    const {
+      startedAt = now(),
+      uncountedRecords = 0,
+      hasCounted = false,
+    } = book.openStreams.find((each) => each.name === name) ?? {}
     return [
-      { ...book, open: book.open.filter((each) => each.name !== name) },
+      { ...book, openStreams: book.openStreams.filter((each) => each.name !== name) },
       [
-        ...(counted && uncounted === 0 ? [] : [metric('counter', 'record_count', uncounted, { stream: name })]),
-        metric('timer', 'sync_duration', (now() - since) / 1000, { stream: name, status }),
+        ...(hasCounted && uncountedRecords === 0
+          ? []
+          : [metricLogEntry('counter', 'record_count', uncountedRecords, { stream: name })]),
+        metricLogEntry('timer', 'sync_duration', (now() - startedAt) / 1000, { stream: name, status }),
       ],
     ]
   }
-  const change = (book: Book, name: string, f: (open: Open) => Open): Book => ({
+  const change = (book: SingerEncoderState, name: string, f: (open: OpenStream) => OpenStream): SingerEncoderState => ({
     ...book,
-    open: book.open.map((each) => (each.name === name ? f(each) : each)),
+    openStreams: book.openStreams.map((each) => (each.name === name ? f(each) : each)),
   })
 
-  const step: Face['step'] = (book, message) => {
+  const step: SingerEncoder['encodeMessage'] = (book, message) => {
     switch (message._tag) {
       case 'Started': {
         const { name, schema, primaryKey, cursor } = message.stream
-        const next = { ...book, open: [...book.open, { name, since: now(), uncounted: 0, counted: false }] }
-        const schemaLine = line({
+        const next = {
+          ...book,
+          openStreams: [...book.openStreams, { name, startedAt: now(), uncountedRecords: 0, hasCounted: false }],
+        }
+        const schemaLine = jsonLine({
           type: 'SCHEMA',
           stream: name,
           schema: schemas.get(name) ?? toSingerSchema(schema),
           key_properties: primaryKey,
           ...(cursor._tag === 'Some' ? { bookmark_properties: [cursor.value] } : {}),
         })
-        return [next, { lines: book.open.length === 0 ? [schemaLine, stateLine(next)] : [schemaLine], log: [] }]
+        return [next, { lines: book.openStreams.length === 0 ? [schemaLine, stateLine(next)] : [schemaLine], log: [] }]
       }
       case 'Running':
-        return [book, nothing]
+        return [book, noOutput]
       case 'Records': {
         const { stream, rows, at } = message
-        const [nulled, log] = left(book.nulled, stream, rows)
-        const lines = wrap(
+        const [nulled, log] = findNulledFields(book.nulledFields, stream, rows)
+        const lines = wrapRows(
           rows,
           `{"type":"RECORD","stream":${JSON.stringify(stream)},"record":`,
           () => `,"time_extracted":"${new Date(at).toISOString()}"}`,
         )
-        const next = change({ ...book, nulled }, stream, (open) => ({
+        const next = change({ ...book, nulledFields: nulled }, stream, (open) => ({
           ...open,
-          uncounted: open.uncounted + rows.length,
+          uncountedRecords: open.uncountedRecords + rows.length,
         }))
         return [next, { lines: [lines], log }]
       }
       case 'Checkpoint': {
         const { stream, state } = message
-        const { uncounted = 0 } = book.open.find(({ name }) => name === stream) ?? {}
+        const { uncountedRecords = 0 } = book.openStreams.find(({ name }) => name === stream) ?? {}
         const next = change({ ...book, bookmarks: { ...book.bookmarks, [stream]: state } }, stream, (open) => ({
           ...open,
-          uncounted: 0,
-          counted: open.counted || uncounted > 0,
+          uncountedRecords: 0,
+          hasCounted: open.hasCounted || uncountedRecords > 0,
         }))
         return [
           next,
           {
             lines: [stateLine(next)],
-            log: uncounted === 0 ? [] : [metric('counter', 'record_count', uncounted, { stream })],
+            log:
+              uncountedRecords === 0 ? [] : [metricLogEntry('counter', 'record_count', uncountedRecords, { stream })],
           },
         ]
       }
@@ -114,9 +128,9 @@ export const singer = (
       }
       case 'Failed': {
         const { stream, failure } = message
-        if (stream === undefined) return [book, { lines: [], log: logFailure(failure) }]
+        if (stream === undefined) return [book, { lines: [], log: failureLogEntries(failure) }]
         const [next, log] = close(book, stream, 'failed')
-        return [next, { lines: [], log: [...logFailure(failure, stream), ...log] }]
+        return [next, { lines: [], log: [...failureLogEntries(failure, stream), ...log] }]
       }
       case 'Waiting': {
         const text = `The service makes ${message.stream} wait until ${new Date(message.until).toISOString()}.`
@@ -126,11 +140,15 @@ export const singer = (
         return [book, { lines: [], log: [{ level: message.level, message: message.message }] }]
     }
   }
-  return { start: { bookmarks: {}, open: [], nulled: new Set() }, step, end: stateLine }
+  return {
+    initialState: { bookmarks: {}, openStreams: [], nulledFields: new Set() },
+    encodeMessage: step,
+    finalLine: stateLine,
+  }
 }
 
 /** Why something ended, for the log: what to do first, then what helps us. */
-export const logFailure = ({ message, detail }: Failure, stream?: string): ReadonlyArray<Entry> => {
+export const failureLogEntries = ({ message, detail }: Failure, stream?: string): ReadonlyArray<SingerLogEntry> => {
   const where = stream === undefined ? {} : { stream }
   return [
     { level: 'error', message: stream === undefined ? message : `${stream}: ${message}`, ...where },
@@ -139,11 +157,11 @@ export const logFailure = ({ message, detail }: Failure, stream?: string): Reado
 }
 
 /** A record has no place to say that a value had to be left out: each attribute is logged once a run. */
-const left = (
+const findNulledFields = (
   known: ReadonlySet<string>,
   stream: string,
   rows: ReadonlyArray<Row>,
-): readonly [ReadonlySet<string>, ReadonlyArray<Entry>] => {
+): readonly [ReadonlySet<string>, ReadonlyArray<SingerLogEntry>] => {
   const fields = rows.flatMap(({ changes = [] }) => changes.map(({ field }) => `${stream}.${field}`))
   const fresh = [...new Set(fields)].filter((field) => !known.has(field))
   return [

@@ -1,23 +1,24 @@
-import type { Level } from '../message'
+import type { LogLevel } from '../message'
 
 /** What a tap or target logs, to stderr. */
-export type Entry = {
-  readonly level: Level
+export type SingerLogEntry = {
+  readonly level: LogLevel
   readonly message: string
   readonly stream?: string
 }
 
-const levels: Record<Level, string> = { error: 'ERROR', warn: 'WARNING', info: 'INFO', debug: 'DEBUG' }
+const singerLogLevels: Record<LogLevel, string> = { error: 'ERROR', warn: 'WARNING', info: 'INFO', debug: 'DEBUG' }
 
 /** `LEVEL message`, one line. */
-export const plainLog = ({ level, message }: Entry): string => `${levels[level]} ${message.replaceAll('\n', '\\n')}`
+export const formatPlainLog = ({ level, message }: SingerLogEntry): string =>
+  `${singerLogLevels[level]} ${message.replaceAll('\n', '\\n')}`
 
 /** The Meltano SDK's structured form, of which Meltano reads level, stream and message. `now`: milliseconds. */
-export const jsonLog =
+export const formatJsonLog =
   (app: string, pid: number, now: () => number) =>
-  ({ level, message, stream }: Entry): string =>
+  ({ level, message, stream }: SingerLogEntry): string =>
     JSON.stringify({
-      level: levels[level].toLowerCase(),
+      level: singerLogLevels[level].toLowerCase(),
       pid,
       logger_name: app,
       ts: now() / 1000,
@@ -28,12 +29,12 @@ export const jsonLog =
     })
 
 /** A measurement, as singer-python and the Meltano SDK write it. */
-export const metric = (
+export const metricLogEntry = (
   type: 'counter' | 'timer',
   name: 'record_count' | 'http_request_duration' | 'sync_duration',
   value: number,
   tags: Readonly<Record<string, string | number>>,
-): Entry => ({
+): SingerLogEntry => ({
   level: 'info',
   message: `METRIC: ${JSON.stringify({ type, metric: name, value, tags })}`,
   ...(typeof tags.stream === 'string' ? { stream: tags.stream } : {}),

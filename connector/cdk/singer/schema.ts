@@ -1,7 +1,7 @@
 import * as t from 'io-ts'
 import type { JsonSchema } from '../schema'
 
-const mapped = (properties: unknown, f: (schema: JsonSchema) => JsonSchema): JsonSchema =>
+const mapProperties = (properties: unknown, f: (schema: JsonSchema) => JsonSchema): JsonSchema =>
   Object.fromEntries(
     Object.entries(t.UnknownRecord.is(properties) ? properties : {}).map(([key, inner]) => [
       key,
@@ -13,16 +13,16 @@ const mapped = (properties: unknown, f: (schema: JsonSchema) => JsonSchema): Jso
 export const toSingerSchema = ({ airbyte_type: _, ...schema }: JsonSchema): JsonSchema => ({
   ...schema,
   ...('type' in schema ? { type: [schema.type].flat() } : {}),
-  ...('properties' in schema ? { properties: mapped(schema.properties, toSingerSchema) } : {}),
+  ...('properties' in schema ? { properties: mapProperties(schema.properties, toSingerSchema) } : {}),
   ...(t.UnknownRecord.is(schema.items) ? { items: toSingerSchema(schema.items) } : {}),
 })
 
 /** The attributes that a schema declares at its top level. */
-export const attributesOf = (schema: JsonSchema): ReadonlyArray<string> =>
+export const schemaAttributes = (schema: JsonSchema): ReadonlyArray<string> =>
   t.UnknownRecord.is(schema.properties) ? Object.keys(schema.properties) : []
 
 /** The schema with only these top-level attributes, left out of `required` too. */
-export const onlyAttributes = (schema: JsonSchema, kept: ReadonlySet<string>): JsonSchema => {
+export const selectSchemaAttributes = (schema: JsonSchema, kept: ReadonlySet<string>): JsonSchema => {
   const { properties, required, ...rest } = schema
   const still = Array.isArray(required) ? required.filter((name) => kept.has(name)) : []
   return {

@@ -2,47 +2,47 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
-import type { Catalog, Selection } from '../catalog'
+import type { Catalog, StreamSelection } from '../catalog'
 import { configFailure, type Failure } from '../failure'
-import { decode } from '../json'
+import { decodeValue } from '../json'
 import type { SyncMode } from '../message'
 import { annotate, type JsonSchema } from '../schema'
 import type { Stream } from '../stream'
-import { automatic } from './discover'
-import { attributesOf, onlyAttributes } from './schema'
+import { automaticAttributes } from './discover'
+import { schemaAttributes, selectSchemaAttributes } from './schema'
 
 /** What a Singer catalog asks for. */
-export type Asked = {
+export type SingerSelection = {
   readonly catalog: Catalog
   /** What SCHEMA says of each stream: the catalog's own schema, less what is not selected. */
   readonly schemas: ReadonlyMap<string, JsonSchema>
   /** Attributes inside selected objects that are deselected alone, which cannot be: `reviews.location.name`. */
-  readonly inseparable: ReadonlyArray<string>
+  readonly nestedDeselections: ReadonlyArray<string>
 }
 
-const record = annotate({ type: 'object' })(t.UnknownRecord)
-const maybe = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])
-const Entry = t.intersection([
+const ObjectCodec = annotate({ type: 'object' })(t.UnknownRecord)
+const nullish = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])
+const CatalogEntry = t.intersection([
   t.type({
     tap_stream_id: annotate({ type: 'string', examples: ['reviews'] })(t.string),
-    schema: record,
-    metadata: maybe(
+    schema: ObjectCodec,
+    metadata: nullish(
       annotate({ type: 'array' })(
-        t.readonlyArray(t.type({ breadcrumb: t.readonlyArray(t.string), metadata: maybe(record) })),
+        t.readonlyArray(t.type({ breadcrumb: t.readonlyArray(t.string), metadata: nullish(ObjectCodec) })),
       ),
     ),
   }),
   t.UnknownRecord,
 ])
-type Entry = t.TypeOf<typeof Entry>
-const SingerCatalog = t.type({ streams: annotate({ type: 'array' })(t.readonlyArray(Entry)) })
+type CatalogEntry = t.TypeOf<typeof CatalogEntry>
+const SingerCatalogCodec = t.type({ streams: annotate({ type: 'array' })(t.readonlyArray(CatalogEntry)) })
 
 /** A Singer catalog (`--catalog`); a failure names the key path. Streams that do not exist stay in it for the run to name. */
-export const readCatalog =
+export const decodeSingerCatalog =
   <Env>(streams: ReadonlyArray<Stream<Env>>) =>
-  (value: unknown): E.Either<Failure, Asked> =>
+  (value: unknown): E.Either<Failure, SingerSelection> =>
     pipe(
-      decode(SingerCatalog, value),
+      decodeValue(SingerCatalogCodec, value),
       E.bimap(
         (wrong) =>
           configFailure(
@@ -50,7 +50,7 @@ export const readCatalog =
           ),
         (catalog) => {
           const chosen = catalog.streams.filter(isSelected).map((entry) =>
-            ask(
+            selectEntry(
               entry,
               streams.find(({ name }) => name === entry.tap_stream_id),
             ),
@@ -58,14 +58,14 @@ export const readCatalog =
           return {
             catalog: chosen.map(({ selection }) => selection),
             schemas: new Map(chosen.map(({ selection, schema }) => [selection.name, schema])),
-            inseparable: chosen.flatMap((each) => each.inseparable),
+            nestedDeselections: chosen.flatMap((each) => each.nestedDeselections),
           }
         },
       ),
     )
 
 /** Metadata of a breadcrumb; what stands beside or inside the schema itself is the older way to say the same. */
-const metadataAt = (entry: Entry, path: ReadonlyArray<string>): Readonly<Record<string, unknown>> => {
+const metadataAt = (entry: CatalogEntry, path: ReadonlyArray<string>): Readonly<Record<string, unknown>> => {
   const properties = t.UnknownRecord.is(entry.schema.properties) ? entry.schema.properties : {}
   const older = path.length === 0 ? [entry.schema, entry] : [properties[path[1] ?? '']]
   const said = (entry.metadata ?? []).filter(({ breadcrumb }) => breadcrumb.join('\0') === path.join('\0'))
@@ -73,46 +73,52 @@ const metadataAt = (entry: Entry, path: ReadonlyArray<string>): Readonly<Record<
 }
 
 /** Clients write booleans as strings too. */
-const flag = (value: unknown): boolean | undefined =>
+const parseFlag = (value: unknown): boolean | undefined =>
   /^(true|false)$/i.test(String(value)) ? /^true$/i.test(String(value)) : undefined
 
-const selectedIn = (metadata: Readonly<Record<string, unknown>>, otherwise: boolean): boolean =>
-  flag(metadata.selected) ?? flag(metadata['selected-by-default']) ?? otherwise
+const selectedFlag = (metadata: Readonly<Record<string, unknown>>, otherwise: boolean): boolean =>
+  parseFlag(metadata.selected) ?? parseFlag(metadata['selected-by-default']) ?? otherwise
 
-const isSelected = (entry: Entry): boolean => {
+const isSelected = (entry: CatalogEntry): boolean => {
   const metadata = metadataAt(entry, [])
-  return metadata.inclusion !== 'unsupported' && (metadata.inclusion === 'automatic' || selectedIn(metadata, false))
+  return metadata.inclusion !== 'unsupported' && (metadata.inclusion === 'automatic' || selectedFlag(metadata, false))
 }
 
-const isKept = (entry: Entry, always: ReadonlySet<string>, attribute: string): boolean => {
+const isAttributeSelected = (entry: CatalogEntry, always: ReadonlySet<string>, attribute: string): boolean => {
   const metadata = metadataAt(entry, ['properties', attribute])
   return (
     always.has(attribute) ||
     metadata.inclusion === 'automatic' ||
-    (metadata.inclusion !== 'unsupported' && selectedIn(metadata, true))
+    (metadata.inclusion !== 'unsupported' && selectedFlag(metadata, true))
   )
 }
 
-const modeOf = (entry: Entry): SyncMode =>
+const replicationModeOf = (entry: CatalogEntry): SyncMode =>
   metadataAt(entry, [])['replication-method'] === 'FULL_TABLE' ? 'full_refresh' : 'incremental'
 
-const ask = <Env>(
-  entry: Entry,
+const selectEntry = <Env>(
+  entry: CatalogEntry,
   stream: Stream<Env> | undefined,
-): { readonly selection: Selection; readonly schema: JsonSchema; readonly inseparable: ReadonlyArray<string> } => {
-  const always = stream === undefined ? new Set<string>() : automatic(stream)
-  const kept = new Set(attributesOf(entry.schema).filter((attribute) => isKept(entry, always, attribute)))
-  const all = stream !== undefined && attributesOf(stream.schema).every((attribute) => kept.has(attribute))
+): {
+  readonly selection: StreamSelection
+  readonly schema: JsonSchema
+  readonly nestedDeselections: ReadonlyArray<string>
+} => {
+  const always = stream === undefined ? new Set<string>() : automaticAttributes(stream)
+  const kept = new Set(
+    schemaAttributes(entry.schema).filter((attribute) => isAttributeSelected(entry, always, attribute)),
+  )
+  const all = stream !== undefined && schemaAttributes(stream.schema).every((attribute) => kept.has(attribute))
   return {
     selection: {
       name: entry.tap_stream_id,
-      syncMode: modeOf(entry),
+      syncMode: replicationModeOf(entry),
       attributes: all ? O.none : O.some(new Set([...kept, ...always])),
     },
-    schema: onlyAttributes(entry.schema, kept),
-    inseparable: (entry.metadata ?? []).flatMap(({ breadcrumb, metadata }) => {
+    schema: selectSchemaAttributes(entry.schema, kept),
+    nestedDeselections: (entry.metadata ?? []).flatMap(({ breadcrumb, metadata }) => {
       const path = breadcrumb.filter((part) => part !== 'properties')
-      return breadcrumb.length > 2 && kept.has(path[0] ?? '') && flag(metadata?.selected) === false
+      return breadcrumb.length > 2 && kept.has(path[0] ?? '') && parseFlag(metadata?.selected) === false
         ? [`${entry.tap_stream_id}.${path.join('.')}`]
         : []
     }),

@@ -1,110 +1,124 @@
 import * as O from 'fp-ts/Option'
-import { Stopped } from '../cli'
+import { CommandError } from '../cli'
 import { configFailure, type Failure } from '../failure'
-import type { Inlet } from '../sink'
-import type { Arrival } from './arrival'
+import type { InputStream } from '../sink'
+import type { InputMessage } from './arrival'
 import type { DeadLetter, DeadLetters } from './dead-letters'
-import { type Receipt, receipts } from './receipts'
-import { isBarren, judge, type RejectPolicy, type Tally, untouched } from './reject-policy'
+import { createAckQueue, type PendingRecord } from './receipts'
+import { hasOnlyRejections, type RecordCounts, type RejectPolicy, rejectionFailure, zeroCounts } from './reject-policy'
 
 /** A record that came in; `nth` of its stream. */
-export type Account = {
-  readonly inlet: Inlet
-  readonly nth: number
+export type TrackedRecord = {
+  readonly stream: InputStream
+  readonly ordinal: number
   /** The record as it came. */
   readonly json: () => Uint8Array
-  readonly receipt: Receipt
+  readonly pending: PendingRecord
 }
 
 export type Rejection = Pick<DeadLetter, 'key' | 'reason' | 'batch'>
 
 /** What became of each record, and which states may be answered. */
-export type Accounts = {
-  readonly open: (inlet: Inlet) => void
-  readonly receive: (inlet: Inlet, record: Pick<Extract<Arrival, { _tag: 'Record' }>, 'bytes' | 'json'>) => Account
-  readonly accept: (account: Account) => void
+export type DeliveryTracker = {
+  readonly openStream: (inlet: InputStream) => void
+  readonly addRecord: (
+    inlet: InputStream,
+    record: Pick<Extract<InputMessage, { _tag: 'Record' }>, 'bytes' | 'json'>,
+  ) => TrackedRecord
+  readonly accept: (account: TrackedRecord) => void
   /** Answers why the run may not go on, if so; the record then stays open. */
-  readonly reject: (account: Account, rejection: Rejection) => O.Option<Failure>
-  readonly state: (state: Extract<Arrival, { _tag: 'State' }>) => void
+  readonly reject: (account: TrackedRecord, rejection: Rejection) => O.Option<Failure>
+  readonly addState: (state: Extract<InputMessage, { _tag: 'State' }>) => void
   /** Begins to answer the states that are due. */
-  readonly answer: () => void
+  readonly acknowledge: () => void
   /** Settles once all that was begun is on disk and answered. */
-  readonly settled: () => Promise<void>
-  readonly unacknowledged: () => { readonly count: number; readonly bytes: number }
-  readonly tally: (inlet: string) => Tally
+  readonly flush: () => Promise<void>
+  readonly pendingSize: () => { readonly count: number; readonly bytes: number }
+  readonly countsOf: (inlet: string) => RecordCounts
 }
 
-export type Books = {
+export type DeliveryTrackerOptions = {
   readonly policy: RejectPolicy
   readonly deadLetters: DeadLetters
   readonly now: () => number
-  readonly answer: (line: string) => Promise<void>
+  readonly acknowledge: (line: string) => Promise<void>
   /** Nothing more can be answered. */
-  readonly broken: (error: unknown) => void
+  readonly onOutputError: (error: unknown) => void
 }
 
 /** A state is answered once the dead letters before it are on disk, and none while a stream has nothing but rejected records. */
-export const accounts = ({ policy, deadLetters, now, answer, broken }: Books): Accounts => {
-  const received = receipts()
-  const tallies = new Map<string, { -readonly [K in keyof Tally]: Tally[K] }>()
+export const createDeliveryTracker = ({
+  policy,
+  deadLetters,
+  now,
+  acknowledge,
+  onOutputError,
+}: DeliveryTrackerOptions): DeliveryTracker => {
+  const received = createAckQueue()
+  const tallies = new Map<string, { -readonly [K in keyof RecordCounts]: RecordCounts[K] }>()
   let held: Array<string> = []
   let answering: Promise<void> = Promise.resolve()
 
-  const tally = (inlet: string): Tally => tallies.get(inlet) ?? untouched
-  const count = ({ id }: Inlet, what: keyof Tally): Tally => {
-    const counted = tallies.get(id) ?? { ...untouched }
+  const tally = (inlet: string): RecordCounts => tallies.get(inlet) ?? zeroCounts
+  const count = ({ id }: InputStream, what: keyof RecordCounts): RecordCounts => {
+    const counted = tallies.get(id) ?? { ...zeroCounts }
     counted[what] += 1
     tallies.set(id, counted)
     return counted
   }
   const send = async (lines: ReadonlyArray<string>): Promise<void> => {
     await deadLetters.flush().catch((error: unknown) => {
-      throw new Stopped(notKept(error))
+      throw new CommandError(deadLetterFailure(error))
     })
-    for (const line of lines) await answer(line)
+    for (const line of lines) await acknowledge(line)
   }
   const begin = (lines: ReadonlyArray<string>): void => {
     answering = answering.then(() => send(lines))
-    answering.catch(broken)
+    answering.catch(onOutputError)
   }
 
   return {
-    open: ({ id }) => {
+    openStream: ({ id }) => {
       tallies.set(id, { ...tally(id) })
     },
-    receive: (inlet, { json, bytes }) => ({
-      inlet,
+    addRecord: (inlet, { json, bytes }) => ({
+      stream: inlet,
       json,
-      nth: count(inlet, 'received').received,
-      receipt: received.record(inlet.id, bytes),
+      ordinal: count(inlet, 'received').received,
+      pending: received.addRecord(inlet.id, bytes),
     }),
-    accept: ({ inlet, receipt }) => {
-      receipt.outcome = 'accepted'
-      count(inlet, 'accepted')
+    accept: ({ stream, pending }) => {
+      pending.outcome = 'accepted'
+      count(stream, 'accepted')
     },
-    reject: ({ inlet, nth, json, receipt }, rejection) => {
-      deadLetters.add({ stream: inlet.name, object: inlet.object, ...rejection, when: now(), record: json() })
-      const failure = judge(policy, inlet.name, { nth, reason: rejection.reason }, count(inlet, 'rejected'))
-      if (O.isNone(failure)) receipt.outcome = 'rejected'
+    reject: ({ stream, ordinal, json, pending }, rejection) => {
+      deadLetters.add({ stream: stream.name, object: stream.objectName, ...rejection, when: now(), record: json() })
+      const failure = rejectionFailure(
+        policy,
+        stream.name,
+        { nth: ordinal, reason: rejection.reason },
+        count(stream, 'rejected'),
+      )
+      if (O.isNone(failure)) pending.outcome = 'rejected'
       return failure
     },
-    state: received.state,
-    answer: () => {
-      held.push(...received.due())
-      if (held.length === 0 || [...tallies.values()].some(isBarren)) return
+    addState: received.addState,
+    acknowledge: () => {
+      held.push(...received.takeDueLines())
+      if (held.length === 0 || [...tallies.values()].some(hasOnlyRejections)) return
       begin(held)
       held = []
     },
-    settled: () => {
+    flush: () => {
       begin([])
       return answering
     },
-    unacknowledged: received.open,
-    tally,
+    pendingSize: received.pendingSize,
+    countsOf: tally,
   }
 }
 
-const notKept = (error: unknown): Failure =>
+const deadLetterFailure = (error: unknown): Failure =>
   configFailure(
     `The dead-letter file cannot be written: ${error instanceof Error ? error.message : String(error)}. Make room, or choose another dead_letter_path.`,
   )

@@ -26,14 +26,14 @@ export type DeadLetters = {
 /** Nowhere. */
 export const noDeadLetters: DeadLetters = { add: () => undefined, flush: async () => undefined }
 
-const lineOf = ({ record, when, ...letter }: DeadLetter): string => {
+const formatDeadLetter = ({ record, when, ...letter }: DeadLetter): string => {
   const said = JSON.stringify({ ...letter, when: new Date(when).toISOString() })
   const text = Buffer.from(record.buffer, record.byteOffset, record.byteLength).toString('utf8')
   return `${said.slice(0, -1)},"record":${text}}\n`
 }
 
 /** JSON lines at the end of a file that only its owner may read, since they hold what the records say of people. */
-export const deadLetterFile = (path: string): DeadLetters => {
+export const openDeadLetterFile = (path: string): DeadLetters => {
   let waiting: Array<string> = []
   let writing: Promise<void> = Promise.resolve()
 
@@ -45,7 +45,7 @@ export const deadLetterFile = (path: string): DeadLetters => {
   }
   return {
     add: (letter) => {
-      waiting.push(lineOf(letter))
+      waiting.push(formatDeadLetter(letter))
     },
     flush: () => {
       writing = writing.then(write)

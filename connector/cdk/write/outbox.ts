@@ -1,46 +1,62 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import { type Failure, unexpected } from '../failure'
+import { type Failure, unexpectedFailure } from '../failure'
 import type { OpenSink } from '../sink'
-import { type Size, takeBatch, type Waiting } from './pool'
-import { type Final, settle } from './settle'
+import { type BatchItem, type BatchSize, takeBatch } from './pool'
+import { deliverBatch, type FinalVerdict } from './settle'
 
 /** A record made ready, on its way to its sink. */
-export type Parcel = Waiting & { readonly item: unknown; readonly settled: (verdict: Final, batch: number) => void }
+export type QueuedItem = BatchItem & {
+  readonly item: unknown
+  readonly onVerdict: (verdict: FinalVerdict, batch: number) => void
+}
 
 /** Slots that all sinks of a run share, so that they share its budget of requests. */
-export type Slots = { readonly take: () => boolean; readonly free: () => void; readonly nextBatch: () => number }
+export type BatchSlots = {
+  readonly acquire: () => boolean
+  readonly release: () => void
+  readonly nextBatchNumber: () => number
+}
 
-export type OutboxOptions = {
-  readonly sink: Pick<OpenSink<unknown>, 'write' | 'answers'>
-  readonly size: Size
+export type BatcherOptions = {
+  readonly sink: Pick<OpenSink<unknown>, 'write' | 'isReachable'>
+  readonly size: BatchSize
   /** How long a record may wait for its batch to fill, milliseconds. */
   readonly maxAge: number
-  readonly slots: Slots
+  readonly slots: BatchSlots
   readonly now: () => number
   /** Calls back after so many milliseconds; answers how to call it off. */
-  readonly after: (millis: number, callback: () => void) => () => void
+  readonly setTimer: (millis: number, callback: () => void) => () => void
   /** Those that must be empty before this one sends: what they hold may be referred to by what this one holds. */
-  readonly before: ReadonlyArray<Outbox>
+  readonly predecessors: ReadonlyArray<Batcher>
   /** Something was settled, or failed. */
-  readonly changed: (failure?: Failure) => void
+  readonly onChange: (failure?: Failure) => void
 }
 
 /** What waits for one sink and what is on its way to it. */
-export type Outbox = {
-  readonly add: (parcel: Parcel) => void
+export type Batcher = {
+  readonly add: (parcel: QueuedItem) => void
   /** Sends what can be sent now; with `rest`, batches that are not full too. */
-  readonly pump: (rest?: boolean) => void
+  readonly sendReady: (rest?: boolean) => void
   /** Sends what waits now without waiting for full batches. */
-  readonly hurry: () => void
+  readonly sendWaiting: () => void
   readonly isEmpty: () => boolean
   readonly isSending: () => boolean
   /** Sends nothing more. */
   readonly stop: () => void
 }
 
-export const outbox = ({ sink, size, maxAge, slots, now, after, before, changed }: OutboxOptions): Outbox => {
-  let pool: Array<Parcel> = []
+export const createBatcher = ({
+  sink,
+  size,
+  maxAge,
+  slots,
+  now,
+  setTimer,
+  predecessors,
+  onChange,
+}: BatcherOptions): Batcher => {
+  let pool: Array<QueuedItem> = []
   let bytes = 0
   let count = size.count
   let resting = false
@@ -49,26 +65,28 @@ export const outbox = ({ sink, size, maxAge, slots, now, after, before, changed 
   let underway = 0
   let callOff: (() => void) | undefined
   const busy = new Set<string>()
-  const send = settle(sink)
+  const send = deliverBatch(sink)
 
-  const deliver = async (batch: ReadonlyArray<Parcel>): Promise<void> => {
-    const number = slots.nextBatch()
-    const result = await send(batch.map(({ item }) => item))().catch((error: unknown) => E.left(unexpected(error)))
+  const deliver = async (batch: ReadonlyArray<QueuedItem>): Promise<void> => {
+    const number = slots.nextBatchNumber()
+    const result = await send(batch.map(({ item }) => item))().catch((error: unknown) =>
+      E.left(unexpectedFailure(error)),
+    )
     for (const { key } of batch) busy.delete(key)
     underway -= 1
-    slots.free()
-    if (E.isLeft(result)) return changed(result.left)
-    const { verdicts, most } = result.right
-    if (O.isSome(most)) count = Math.min(count, most.value)
-    batch.forEach(({ settled }, index) => {
+    slots.release()
+    if (E.isLeft(result)) return onChange(result.left)
+    const { verdicts, maxItems } = result.right
+    if (O.isSome(maxItems)) count = Math.min(count, maxItems.value)
+    batch.forEach(({ onVerdict }, index) => {
       const verdict = verdicts[index]
-      if (verdict !== undefined) settled(verdict, number)
+      if (verdict !== undefined) onVerdict(verdict, number)
     })
-    changed()
+    onChange()
   }
 
   const isRipe = (): boolean => resting || hurried || now() - (pool[0]?.at ?? now()) >= maxAge
-  const next = (): ReadonlyArray<Parcel> => {
+  const next = (): ReadonlyArray<QueuedItem> => {
     const { batch, rest } = takeBatch(pool, { ...size, count }, busy, isRipe())
     pool = [...rest]
     bytes = pool.reduce((sum, parcel) => sum + parcel.bytes, 0)
@@ -79,16 +97,16 @@ export const outbox = ({ sink, size, maxAge, slots, now, after, before, changed 
   const mayLaunch = (): boolean => !stopped && pool.length > 0 && (isFull() || isRipe())
 
   const isTurn = (): boolean => {
-    const ahead = before.filter((box) => !box.isEmpty())
-    for (const box of ahead) box.hurry()
+    const ahead = predecessors.filter((box) => !box.isEmpty())
+    for (const box of ahead) box.sendWaiting()
     return ahead.length === 0
   }
 
   const launch = (): boolean => {
-    if (!mayLaunch() || !isTurn() || !slots.take()) return false
+    if (!mayLaunch() || !isTurn() || !slots.acquire()) return false
     const batch = next()
     if (batch.length === 0) {
-      slots.free()
+      slots.release()
       return false
     }
     for (const { key } of batch) busy.add(key)
@@ -97,7 +115,7 @@ export const outbox = ({ sink, size, maxAge, slots, now, after, before, changed 
     return true
   }
 
-  const pump: Outbox['pump'] = (rest = false) => {
+  const pump: Batcher['sendReady'] = (rest = false) => {
     resting = resting || rest
     // Asked for each record, most of which only join those that wait for the alarm.
     if (callOff !== undefined && !resting && !hurried && !isFull()) return
@@ -107,7 +125,7 @@ export const outbox = ({ sink, size, maxAge, slots, now, after, before, changed 
     const wait = oldest.at + maxAge - now()
     // One that is ripe already only waits for a slot or for its key, and either comes with a change.
     if (wait > 0)
-      callOff = after(wait, () => {
+      callOff = setTimer(wait, () => {
         callOff = undefined
         pump()
       })
@@ -118,8 +136,8 @@ export const outbox = ({ sink, size, maxAge, slots, now, after, before, changed 
       pool.push(parcel)
       bytes += parcel.bytes
     },
-    pump,
-    hurry: () => {
+    sendReady: pump,
+    sendWaiting: () => {
       if (hurried || pool.length === 0) return
       hurried = true
       pump()
@@ -135,49 +153,49 @@ export const outbox = ({ sink, size, maxAge, slots, now, after, before, changed 
 }
 
 /** An outbox for each sink, which share the slots of a run; a sink may refer to what those before it hold. */
-export const openBoxes = (
+export const createBatchers = (
   {
     sinks,
     batch: { count, bytes, millis },
     inFlight,
     now,
-    after,
+    setTimer,
   }: {
     readonly sinks: ReadonlyMap<string, OpenSink<unknown>>
-    readonly batch: Size & { readonly millis: number }
+    readonly batch: BatchSize & { readonly millis: number }
     readonly inFlight: number
-  } & Pick<OutboxOptions, 'now' | 'after'>,
-  changed: OutboxOptions['changed'],
-): ReadonlyMap<string, Outbox> => {
+  } & Pick<BatcherOptions, 'now' | 'setTimer'>,
+  changed: BatcherOptions['onChange'],
+): ReadonlyMap<string, Batcher> => {
   let taken = 0
   let batches = 0
-  const slots: Slots = {
-    take: () => {
+  const slots: BatchSlots = {
+    acquire: () => {
       if (taken >= inFlight) return false
       taken += 1
       return true
     },
-    free: () => {
+    release: () => {
       taken -= 1
     },
-    nextBatch: () => {
+    nextBatchNumber: () => {
       batches += 1
       return batches
     },
   }
-  const boxes = new Map<string, Outbox>()
+  const boxes = new Map<string, Batcher>()
   for (const [name, sink] of sinks)
     boxes.set(
       name,
-      outbox({
+      createBatcher({
         sink,
         size: { count, bytes },
         maxAge: millis,
         slots,
         now,
-        after,
-        before: [...boxes.values()],
-        changed,
+        setTimer,
+        predecessors: [...boxes.values()],
+        onChange: changed,
       }),
     )
   return boxes

@@ -1,16 +1,16 @@
 /** Something that waits to be sent; `at`: since when, milliseconds. */
-export type Waiting = { readonly key: string; readonly bytes: number; readonly at: number }
+export type BatchItem = { readonly key: string; readonly bytes: number; readonly at: number }
 
 /** When a batch is full. */
-export type Size = { readonly count: number; readonly bytes: number }
+export type BatchSize = { readonly count: number; readonly bytes: number }
 
 /**
  * The next batch and what stays. An item waits while its key is in `busy`, in the batch or before it in the pool, so that the
  * items of one key are sent one after the other. Unless `ripe`, only a full batch leaves; none at all is an empty one.
  */
-export const takeBatch = <W extends Waiting>(
+export const takeBatch = <W extends BatchItem>(
   pool: ReadonlyArray<W>,
-  size: Size,
+  size: BatchSize,
   busy: ReadonlySet<string>,
   ripe: boolean,
 ): { readonly batch: ReadonlyArray<W>; readonly rest: ReadonlyArray<W> } => {

@@ -1,38 +1,38 @@
-import type { Arrival, Stats } from './arrival'
+import type { DestinationStats, InputMessage } from './arrival'
 
 /** A record on its way; `outcome` is set once it is known. */
-export type Receipt = { readonly inlet: string; readonly bytes: number; outcome?: 'accepted' | 'rejected' }
+export type PendingRecord = { readonly inlet: string; readonly bytes: number; outcome?: 'accepted' | 'rejected' }
 
-type State = Extract<Arrival, { _tag: 'State' }>
+type PendingState = Extract<InputMessage, { _tag: 'State' }>
 
 /** Records and states in the order they came in. */
-export type Receipts = {
-  readonly record: (inlet: string, bytes: number) => Receipt
-  readonly state: (state: State) => void
+export type AckQueue = {
+  readonly addRecord: (inlet: string, bytes: number) => PendingRecord
+  readonly addState: (state: PendingState) => void
   /** The lines of the states before which nothing is open any more, each once. */
-  readonly due: () => ReadonlyArray<string>
+  readonly takeDueLines: () => ReadonlyArray<string>
   /** What is not acknowledged yet: how many, and how long their records are together. */
-  readonly open: () => { readonly count: number; readonly bytes: number }
+  readonly pendingSize: () => { readonly count: number; readonly bytes: number }
 }
 
-const none: Stats = { accepted: 0, rejected: 0 }
+const zeroStats: DestinationStats = { accepted: 0, rejected: 0 }
 
 /** Answers states in order, each once every record before it has an outcome, with the counts since the state before it. */
-export const receipts = (): Receipts => {
-  let entries: Array<Receipt | State> = []
+export const createAckQueue = (): AckQueue => {
+  let entries: Array<PendingRecord | PendingState> = []
   let head = 0
   let bytes = 0
   const counts = new Map<string, { accepted: number; rejected: number }>()
 
-  const count = ({ inlet, outcome }: Receipt): void => {
-    const counted = counts.get(inlet) ?? { ...none }
+  const count = ({ inlet, outcome }: PendingRecord): void => {
+    const counted = counts.get(inlet) ?? { ...zeroStats }
     counted[outcome ?? 'rejected'] += 1
     counts.set(inlet, counted)
   }
-  const taken = (inlets: ReadonlyArray<string>): Stats => {
+  const taken = (inlets: ReadonlyArray<string>): DestinationStats => {
     const sum = inlets
-      .map((inlet) => counts.get(inlet) ?? none)
-      .reduce((a, b) => ({ accepted: a.accepted + b.accepted, rejected: a.rejected + b.rejected }), none)
+      .map((inlet) => counts.get(inlet) ?? zeroStats)
+      .reduce((a, b) => ({ accepted: a.accepted + b.accepted, rejected: a.rejected + b.rejected }), zeroStats)
     for (const inlet of inlets) counts.delete(inlet)
     return sum
   }
@@ -54,16 +54,16 @@ export const receipts = (): Receipts => {
   }
 
   return {
-    record: (inlet, length) => {
-      const receipt: Receipt = { inlet, bytes: length }
+    addRecord: (inlet, length) => {
+      const receipt: PendingRecord = { inlet, bytes: length }
       entries.push(receipt)
       bytes += length
       return receipt
     },
-    state: (state) => {
+    addState: (state) => {
       entries.push(state)
     },
-    due,
-    open: () => ({ count: entries.length - head, bytes }),
+    takeDueLines: due,
+    pendingSize: () => ({ count: entries.length - head, bytes }),
   }
 }

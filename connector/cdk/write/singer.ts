@@ -1,24 +1,31 @@
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import { configFailure, type Failure } from '../failure'
-import type { Arrival } from './arrival'
-import { type Arrivals, arrivals, bytesOf, type Line, type Message, type Parse } from './arrivals'
-import { columnsOf } from './columns'
+import type { InputMessage } from './arrival'
+import {
+  decodeLines,
+  extractMember,
+  type InputFeed,
+  type InputLine,
+  type ParseJson,
+  type ProtocolMessage,
+} from './arrivals'
+import { declaredColumns } from './columns'
 
-type Said = E.Either<Failure, Arrival>
+type DecodedLine = E.Either<Failure, InputMessage>
 
 /** How a stream stands: `covered` once a STATE or ACTIVATE_VERSION came after its last record. */
-type Standing = { readonly incremental: boolean; covered: boolean }
+type StreamCoverage = { readonly incremental: boolean; covered: boolean }
 
-const names = t.union([t.readonlyArray(t.string), t.null])
-const Schema = t.intersection([
+const PropertyNames = t.union([t.readonlyArray(t.string), t.null])
+const SchemaLine = t.intersection([
   t.type({ stream: t.string, schema: t.UnknownRecord }),
-  t.partial({ key_properties: names, bookmark_properties: names }),
+  t.partial({ key_properties: PropertyNames, bookmark_properties: PropertyNames }),
 ])
-const Record = t.type({ stream: t.string, record: t.UnknownRecord })
-const Syncing = t.type({ currently_syncing: t.string })
+const RecordLine = t.type({ stream: t.string, record: t.UnknownRecord })
+const InterruptedState = t.type({ currently_syncing: t.string })
 
-const wrong = ({ number }: Line, what: string): Said =>
+const invalidLine = ({ number }: InputLine, what: string): DecodedLine =>
   E.left(
     configFailure(`Line ${number} of the input ${what}. The tap is at fault, or something else writes to its output.`),
   )
@@ -28,38 +35,38 @@ const wrong = ({ number }: Line, what: string): Said =>
  * and one was whole if its SCHEMA names no bookmark, a STATE came after its last record and the last one names no stream
  * `currently_syncing`.
  */
-export const singerArrivals = (parse: Parse) =>
-  async function* (input: AsyncIterable<Uint8Array>): Arrivals {
-    const streams = new Map<string, Standing>()
+export const decodeSinger = (parse: ParseJson) =>
+  async function* (input: AsyncIterable<Uint8Array>): InputFeed {
+    const streams = new Map<string, StreamCoverage>()
     let syncing = false
-    const state = (value: unknown, line: Line): Said => {
-      if (value === undefined) return wrong(line, 'is a STATE without a value')
-      syncing = Syncing.is(value)
+    const state = (value: unknown, line: InputLine): DecodedLine => {
+      if (value === undefined) return invalidLine(line, 'is a STATE without a value')
+      syncing = InterruptedState.is(value)
       for (const standing of streams.values()) standing.covered = true
-      return E.right({ _tag: 'State', answer: () => `${bytesOf(line, '', 'value').toString('utf8')}\n` })
+      return E.right({ _tag: 'State', answer: () => `${extractMember(line, '', 'value').toString('utf8')}\n` })
     }
     const activate = (stream: unknown): void => {
       const standing = streams.get(String(stream))
       if (standing !== undefined) standing.covered = true
     }
-    const meaning = (message: Message | undefined, line: Line): Said | undefined => {
+    const meaning = (message: ProtocolMessage | undefined, line: InputLine): DecodedLine | undefined => {
       switch (message?.type) {
         case undefined:
-          return wrong(line, 'is no Singer message')
+          return invalidLine(line, 'is no Singer message')
         case 'SCHEMA':
-          return schema(streams, message, line)
+          return decodeSchema(streams, message, line)
         case 'RECORD':
-          return record(streams, message, line)
+          return decodeRecord(streams, message, line)
         case 'STATE':
           return state(message?.value, line)
         case 'ACTIVATE_VERSION':
           activate(message?.stream)
           return undefined
         default:
-          return wrong(line, `has the type ${message?.type}, which a target does not take`)
+          return invalidLine(line, `has the type ${message?.type}, which a target does not take`)
       }
     }
-    for await (const told of arrivals(input, parse, meaning)) {
+    for await (const told of decodeLines(input, parse, meaning)) {
       yield told
       if (E.isLeft(told)) return
     }
@@ -72,8 +79,13 @@ export const singerArrivals = (parse: Parse) =>
     )
   }
 
-const schema = (streams: Map<string, Standing>, message: Message | undefined, line: Line): Said => {
-  if (!Schema.is(message)) return wrong(line, 'is a SCHEMA that lacks stream or schema, or names its keys wrongly')
+const decodeSchema = (
+  streams: Map<string, StreamCoverage>,
+  message: ProtocolMessage | undefined,
+  line: InputLine,
+): DecodedLine => {
+  if (!SchemaLine.is(message))
+    return invalidLine(line, 'is a SCHEMA that lacks stream or schema, or names its keys wrongly')
   const { stream } = message
   streams.set(stream, { incremental: (message.bookmark_properties ?? []).length > 0, covered: false })
   return E.right({
@@ -81,24 +93,28 @@ const schema = (streams: Map<string, Standing>, message: Message | undefined, li
     inlet: {
       id: stream,
       name: stream,
-      object: stream,
+      objectName: stream,
       key: (message.key_properties ?? []).map((name) => [name]),
-      columns: columnsOf(message.schema),
-      deletes: false,
+      columns: declaredColumns(message.schema),
+      isDeletion: false,
     },
   })
 }
 
-const record = (streams: ReadonlyMap<string, Standing>, message: Message | undefined, line: Line): Said => {
-  if (!Record.is(message)) return wrong(line, 'is a RECORD without stream or record')
+const decodeRecord = (
+  streams: ReadonlyMap<string, StreamCoverage>,
+  message: ProtocolMessage | undefined,
+  line: InputLine,
+): DecodedLine => {
+  if (!RecordLine.is(message)) return invalidLine(line, 'is a RECORD without stream or record')
   const standing = streams.get(message.stream)
-  if (standing === undefined) return wrong(line, `is a RECORD of ${message.stream} before its SCHEMA`)
+  if (standing === undefined) return invalidLine(line, `is a RECORD of ${message.stream} before its SCHEMA`)
   standing.covered = false
   return E.right({
     _tag: 'Record',
     inlet: message.stream,
     columns: message.record,
     bytes: line.bytes.length,
-    json: () => bytesOf(line, '', 'record'),
+    json: () => extractMember(line, '', 'record'),
   })
 }

@@ -1,14 +1,14 @@
 /** The items of `source` until `signal` is aborted, which also ends a wait for the next one. */
-export async function* until<A>(signal: AbortSignal, source: AsyncIterable<A>): AsyncIterable<A> {
+export async function* takeUntilSignal<A>(signal: AbortSignal, source: AsyncIterable<A>): AsyncIterable<A> {
   const iterator = source[Symbol.asyncIterator]()
   for (;;) {
-    const next = await nextOf(signal, iterator)
+    const next = await awaitNext(signal, iterator)
     if (next === undefined || next.done === true) return
     yield next.value
   }
 }
 
-const nextOf = <A>(signal: AbortSignal, iterator: AsyncIterator<A>): Promise<IteratorResult<A> | undefined> =>
+const awaitNext = <A>(signal: AbortSignal, iterator: AsyncIterator<A>): Promise<IteratorResult<A> | undefined> =>
   new Promise((resolve, reject) => {
     const onAbort = () => resolve(undefined)
     if (signal.aborted) return onAbort()

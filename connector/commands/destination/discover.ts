@@ -1,9 +1,9 @@
 import { destinationCatalogLine } from '../../cdk/airbyte-destination'
-import { command } from '../../cdk/cli'
+import { defineCommand } from '../../cdk/cli'
 import { configOption, loadDestinationConfig } from '../../load'
 import { sinks } from '../../sinks'
 
-export const discover = command({
+export const destinationDiscoverCommand = defineCommand({
   name: 'discover',
   summary: 'Prints the objects that can be written to: operations, schemas, matching keys.',
   options: { config: configOption },

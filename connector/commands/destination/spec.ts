@@ -1,8 +1,8 @@
 import { destinationSpecLine } from '../../cdk/airbyte-destination'
-import { command } from '../../cdk/cli'
+import { defineCommand } from '../../cdk/cli'
 import { destinationDocumentationUrl, destinationSpec } from '../../destination-config'
 
-export const spec = command({
+export const destinationSpecCommand = defineCommand({
   name: 'spec',
   summary: 'Prints the configuration this destination understands.',
   options: {},

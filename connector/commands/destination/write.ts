@@ -1,21 +1,21 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import { parseJson } from '../../api/json-text'
-import { errorLine } from '../../cdk/airbyte'
-import { command } from '../../cdk/cli'
+import { parseExactJson } from '../../api/json-text'
+import { errorTraceLine } from '../../cdk/airbyte'
+import { defineCommand } from '../../cdk/cli'
 import { configFailure, type Failure } from '../../cdk/failure'
-import { readJson } from '../../cdk/file'
-import { line } from '../../cdk/lines'
-import { airbyteArrivals } from '../../cdk/write/airbyte'
-import { type Configured, readConfigured } from '../../cdk/write/airbyte-catalog'
-import { configOption, inFile, loadDestinationConfig, orStop, runOrStop } from '../../load'
-import { type Log, runWrite } from '../../run-write'
+import { readJsonFile } from '../../cdk/file'
+import { jsonLine } from '../../cdk/lines'
+import { decodeAirbyte } from '../../cdk/write/airbyte'
+import { type ConfiguredStream, decodeDestinationCatalog } from '../../cdk/write/airbyte-catalog'
+import { addFilePath, configOption, getOrThrow, loadDestinationConfig, runOrThrow } from '../../load'
+import { runWrite, type WriteLog } from '../../run-write'
 import { sinks } from '../../sinks'
 import { dryRunOption } from '../dry-run-option'
 
-const levels = { info: 'INFO', warn: 'WARN' } as const
+const airbyteLevels = { info: 'INFO', warn: 'WARN' } as const
 
-export const write = command({
+export const destinationWriteCommand = defineCommand({
   name: 'write',
   summary: 'Writes the records on stdin and answers each state once all before it is acknowledged.',
   options: {
@@ -32,39 +32,41 @@ export const write = command({
   run: async (io, { options }) => {
     const path = String(options.catalog)
     const config = await loadDestinationConfig(io, String(options.config))
-    const configured = orStop(
+    const configured = getOrThrow(
       pipe(
-        readConfigured(await runOrStop(readJson('catalog', path))),
+        decodeDestinationCatalog(await runOrThrow(readJsonFile('catalog', path))),
         E.flatMap(checkOperations),
-        E.mapLeft(inFile(path)),
+        E.mapLeft(addFilePath(path)),
       ),
     )
-    const log: Log = (level, message) => {
+    const log: WriteLog = (level, message) => {
       // A broken output shows itself where a state or the end is printed.
-      io.print(line({ type: 'LOG', log: { level: levels[level], message } })).catch(() => undefined)
+      io.print(jsonLine({ type: 'LOG', log: { level: airbyteLevels[level], message } })).catch(() => undefined)
     }
     const { failures } = await runWrite(
       io,
       { ...config, dry_run: config.dry_run || options['dry-run'] === true },
-      airbyteArrivals(configured, parseJson),
+      decodeAirbyte(configured, parseExactJson),
       log,
     )
-    for (const failure of failures) await io.print(errorLine(Date.now, failure))
+    for (const failure of failures) await io.print(errorTraceLine(Date.now, failure))
     return failures.length === 0 ? 0 : 1
   },
 })
 
 /** Appending is all that any object takes; what else is asked of one must be among its operations. */
-const checkOperations = (streams: ReadonlyArray<Configured>): E.Either<Failure, ReadonlyArray<Configured>> => {
-  const wrong = streams.find(({ object, asks }) => {
-    const sink = sinks.find(({ name }) => name === object)
-    return sink !== undefined && asks !== undefined && !sink.operations.includes(asks)
+const checkOperations = (
+  streams: ReadonlyArray<ConfiguredStream>,
+): E.Either<Failure, ReadonlyArray<ConfiguredStream>> => {
+  const wrong = streams.find(({ objectName, operation }) => {
+    const sink = sinks.find(({ name }) => name === objectName)
+    return sink !== undefined && operation !== undefined && !sink.operations.includes(operation)
   })
   return wrong === undefined
     ? E.right(streams)
     : E.left(
         configFailure(
-          `The stream ${wrong.name} asks for ${wrong.asks}, which ${wrong.object} does not offer. Choose append.`,
+          `The stream ${wrong.name} asks for ${wrong.operation}, which ${wrong.objectName} does not offer. Choose append.`,
         ),
       )
 }

@@ -1,15 +1,15 @@
-import { catalogLine } from '../../cdk/airbyte'
-import { command } from '../../cdk/cli'
-import { configOption, loadConfig, orStop } from '../../load'
-import { streamsOf } from '../../wire'
+import { sourceCatalogLine } from '../../cdk/airbyte'
+import { defineCommand } from '../../cdk/cli'
+import { configOption, getOrThrow, loadSourceConfig } from '../../load'
+import { buildStreams } from '../../wire'
 
-export const discover = command({
+export const sourceDiscoverCommand = defineCommand({
   name: 'discover',
   summary: 'Prints the streams, their schemas, keys and cursors.',
   options: { config: configOption },
   run: async (io, { options }) => {
-    const config = await loadConfig(io, String(options.config))
-    await io.print(catalogLine(orStop(streamsOf(config))))
+    const config = await loadSourceConfig(io, String(options.config))
+    await io.print(sourceCatalogLine(getOrThrow(buildStreams(config))))
     return 0
   },
 })

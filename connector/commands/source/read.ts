@@ -1,10 +1,10 @@
-import { encode } from '../../cdk/airbyte'
-import { command } from '../../cdk/cli'
-import { configOption, loadCatalog, loadConfig, loadState, orStop } from '../../load'
-import { type Consumer, runRead } from '../../run'
-import { wire } from '../../wire'
+import { encodeAirbyte } from '../../cdk/airbyte'
+import { defineCommand } from '../../cdk/cli'
+import { configOption, getOrThrow, loadAirbyteCatalog, loadAirbyteState, loadSourceConfig } from '../../load'
+import { type MessageConsumer, runRead } from '../../run'
+import { createSource } from '../../wire'
 
-export const read = command({
+export const sourceReadCommand = defineCommand({
   name: 'read',
   summary: 'Reads the selected streams and prints their records and states.',
   options: {
@@ -14,19 +14,19 @@ export const read = command({
   },
   examples: ['source-feedback read --config config.json --catalog catalog.json --state state.json'],
   run: async (io, { options }) => {
-    const config = await loadConfig(io, String(options.config))
-    const catalog = await loadCatalog(String(options.catalog))
-    const state = await loadState(options.state === undefined ? undefined : String(options.state))
-    const wired = orStop(wire(config))
-    const toLines = encode(Date.now)
-    const print: Consumer = async (message) => {
+    const config = await loadSourceConfig(io, String(options.config))
+    const catalog = await loadAirbyteCatalog(String(options.catalog))
+    const state = await loadAirbyteState(options.state === undefined ? undefined : String(options.state))
+    const wired = getOrThrow(createSource(config))
+    const toLines = encodeAirbyte(Date.now)
+    const print: MessageConsumer = async (message) => {
       for (const text of toLines(message)) await io.print(text)
     }
     // Loaded only where it is asked for: DuckDB is much to start with.
     const copy =
       config.snapshot_path === undefined
         ? undefined
-        : await (await import('../../sync.js')).copyInto(config.snapshot_path)
+        : await (await import('../../sync.js')).openSnapshotCopy(config.snapshot_path)
     const consumers = copy === undefined ? [print] : [print, copy.write]
     const ending = await runRead(io, wired, { catalog, state }, consumers)
     await copy?.finish()

@@ -1,13 +1,13 @@
-import { specLine } from '../../cdk/airbyte'
-import { command } from '../../cdk/cli'
-import { documentationUrl, sourceSpec } from '../../config'
+import { sourceSpecLine } from '../../cdk/airbyte'
+import { defineCommand } from '../../cdk/cli'
+import { sourceDocumentationUrl, sourceSpec } from '../../config'
 
-export const spec = command({
+export const sourceSpecCommand = defineCommand({
   name: 'spec',
   summary: 'Prints the configuration this source understands.',
   options: {},
   run: async (io) => {
-    await io.print(specLine(sourceSpec, documentationUrl))
+    await io.print(sourceSpecLine(sourceSpec, sourceDocumentationUrl))
     return 0
   },
 })

@@ -1,10 +1,10 @@
-import type { Io } from '../../cdk/cli'
+import type { CommandIo } from '../../cdk/cli'
 import type { Failure } from '../../cdk/failure'
-import { logFailure } from '../../cdk/singer/encode'
-import { logger } from './logger'
+import { failureLogEntries } from '../../cdk/singer/encode'
+import { createSingerLogger } from './logger'
 
 /** A failure of the whole run: Singer has no message for it, the log and the exit status say it. */
-export const fail = async (io: Io, _verb: string, failure: Failure): Promise<number> => {
-  logFailure(failure).forEach(logger(io, 'tap-feedback'))
+export const reportTapFailure = async (io: CommandIo, _verb: string, failure: Failure): Promise<number> => {
+  failureLogEntries(failure).forEach(createSingerLogger(io, 'tap-feedback'))
   return 1
 }

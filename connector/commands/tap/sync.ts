@@ -1,14 +1,14 @@
 import * as O from 'fp-ts/Option'
-import type { Io } from '../../cdk/cli'
-import { singer } from '../../cdk/singer/encode'
-import type { Asked } from '../../cdk/singer/selection'
+import type { CommandIo } from '../../cdk/cli'
+import { encodeSinger } from '../../cdk/singer/encode'
+import type { SingerSelection } from '../../cdk/singer/selection'
 import type { SingerState } from '../../cdk/singer/state'
-import { type Consumer, type Ending, runRead } from '../../run'
-import type { Wired } from '../../wire'
-import type { Logger } from './logger'
+import { type MessageConsumer, type ReadOutcome, runRead } from '../../run'
+import type { ConfiguredSource } from '../../wire'
+import type { SingerLogger } from './logger'
 
 /** The streams, beginning with the one an interrupted run was at. */
-export const rotated = <A extends { readonly name: string }>(
+export const rotateStreams = <A extends { readonly name: string }>(
   all: ReadonlyArray<A>,
   first: O.Option<string>,
 ): ReadonlyArray<A> => {
@@ -17,23 +17,23 @@ export const rotated = <A extends { readonly name: string }>(
 }
 
 /** Reads what is asked and prints it as Singer messages, a STATE last however it ends. */
-export const sync = async (
-  io: Io,
-  wired: Wired,
-  { catalog, schemas }: Asked,
+export const readAsSinger = async (
+  io: CommandIo,
+  wired: ConfiguredSource,
+  { catalog, schemas }: SingerSelection,
   state: SingerState,
-  log: Logger,
-): Promise<Ending> => {
-  const face = singer(schemas, state, Date.now)
-  let book = face.start
-  const print: Consumer = async (message) => {
-    const [next, { lines, log: entries }] = face.step(book, message)
+  log: SingerLogger,
+): Promise<ReadOutcome> => {
+  const face = encodeSinger(schemas, state, Date.now)
+  let book = face.initialState
+  const print: MessageConsumer = async (message) => {
+    const [next, { lines, log: entries }] = face.encodeMessage(book, message)
     book = next
     entries.forEach(log)
     for (const text of lines) await io.print(text)
   }
-  const order = rotated(wired.streams, state.syncing)
+  const order = rotateStreams(wired.streams, state.currentlySyncing)
   const ending = await runRead(io, wired, { catalog, state: state.bookmarks, order }, [print])
-  await io.print(face.end(book))
+  await io.print(face.finalLine(book))
   return ending
 }

@@ -1,56 +1,61 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import { command, type Given, type Io, Stopped } from '../../cdk/cli'
+import { CommandError, type CommandIo, defineCommand, type ParsedOptions } from '../../cdk/cli'
 import { configFailure } from '../../cdk/failure'
-import { readJson, readStateFile } from '../../cdk/file'
-import { describeStream, discovery } from '../../cdk/singer/discover'
-import { type Entry, metric } from '../../cdk/singer/log'
-import { type Asked, readCatalog } from '../../cdk/singer/selection'
-import { readState, type SingerState } from '../../cdk/singer/state'
+import { readJsonFile, readStateFile } from '../../cdk/file'
+import { describeSingerStream, formatSingerCatalog } from '../../cdk/singer/discover'
+import { metricLogEntry, type SingerLogEntry } from '../../cdk/singer/log'
+import { decodeSingerCatalog, type SingerSelection } from '../../cdk/singer/selection'
+import { decodeSingerState, type SingerState } from '../../cdk/singer/state'
 import { sourceSpec } from '../../config'
-import { inFile, loadConfigs, orStop, runOrStop } from '../../load'
+import { addFilePath, getOrThrow, loadSourceConfigs, runOrThrow } from '../../load'
 import { streams } from '../../streams'
-import { streamsOf, type Wired, wire } from '../../wire'
-import { about, aboutMarkdown, type Program } from '../about'
-import { packageVersion } from '../version'
-import { logger, logging } from './logger'
-import { sync } from './sync'
-import { tryStreams } from './try-streams'
+import { buildStreams, type ConfiguredSource, createSource } from '../../wire'
+import { describeProgram, formatProgramMarkdown, type SingerProgram } from '../about'
+import { readPackageVersion } from '../version'
+import { createSingerLogger, withLoggedWarnings } from './logger'
+import { readAsSinger } from './sync'
+import { readFirstRecords } from './try-streams'
 
-const name = 'tap-feedback'
+const programName = 'tap-feedback'
 
-const program: Program = {
-  name,
+const tapProgram: SingerProgram = {
+  name: programName,
   description: 'Singer tap for the Feedback Data Service',
   capabilities: ['catalog', 'properties', 'discover', 'state', 'about', 'structured-logging'],
   spec: sourceSpec,
-  prefix: 'TAP_FEEDBACK',
+  variablePrefix: 'TAP_FEEDBACK',
 }
 
 /** The text of an option; options that may come more than once give their last. */
-const text = ({ options }: Given, option: string): string | undefined => {
+const lastOption = ({ options }: ParsedOptions, option: string): string | undefined => {
   const last = [options[option] ?? []].flat().at(-1)
   return typeof last === 'string' ? last : undefined
 }
 
 /** What the catalog in a file asks for; every stream without one. */
-const loadAsked = async (path: string | undefined, streams: Wired['streams']): Promise<Asked> => {
-  const read = readCatalog(streams)
-  if (path === undefined) return orStop(read({ streams: streams.map(describeStream) }))
-  const asked = orStop(pipe(read(await runOrStop(readJson('catalog', path))), E.mapLeft(inFile(path))))
+const loadSingerCatalog = async (
+  path: string | undefined,
+  streams: ConfiguredSource['streams'],
+): Promise<SingerSelection> => {
+  const read = decodeSingerCatalog(streams)
+  if (path === undefined) return getOrThrow(read({ streams: streams.map(describeSingerStream) }))
+  const asked = getOrThrow(pipe(read(await runOrThrow(readJsonFile('catalog', path))), E.mapLeft(addFilePath(path))))
   if (asked.catalog.length === 0)
-    throw new Stopped(configFailure(`${path}: The catalog selects no stream. Set "selected": true for at least one.`))
+    throw new CommandError(
+      configFailure(`${path}: The catalog selects no stream. Set "selected": true for at least one.`),
+    )
   return asked
 }
 
-const loadState = async (path: string | undefined): Promise<SingerState> =>
-  orStop(
+const loadSingerState = async (path: string | undefined): Promise<SingerState> =>
+  getOrThrow(
     path === undefined
-      ? readState(null)
-      : pipe(readState(await runOrStop(readStateFile(path))), E.mapLeft(inFile(path))),
+      ? decodeSingerState(null)
+      : pipe(decodeSingerState(await runOrThrow(readStateFile(path))), E.mapLeft(addFilePath(path))),
   )
 
-const inseparable = ({ inseparable: [one, ...more] }: Asked): ReadonlyArray<Entry> =>
+const warnInseparable = ({ nestedDeselections: [one, ...more] }: SingerSelection): ReadonlyArray<SingerLogEntry> =>
   one === undefined
     ? []
     : [
@@ -60,46 +65,51 @@ const inseparable = ({ inseparable: [one, ...more] }: Asked): ReadonlyArray<Entr
         },
       ]
 
-const configPaths = ({ options }: Given): ReadonlyArray<string> => [options.config ?? []].flat().map(String)
+const listConfigPaths = ({ options }: ParsedOptions): ReadonlyArray<string> => [options.config ?? []].flat().map(String)
 
-const deletedAt = '_sdc_deleted_at'
+const deletedAtColumn = '_sdc_deleted_at'
 
-const run = async (plain: Io, given: Given): Promise<number> => {
-  const log = logger(plain, name)
-  const io = logging(plain, log)
-  const paths = configPaths(given)
-  if (paths.length === 0) throw new Stopped(configFailure('--config is missing: give a file, or ENV.'))
-  const config = await loadConfigs(io, paths, program.prefix)
-  const wired = orStop(
-    wire(config, {
-      deletedAt,
+const runTap = async (plain: CommandIo, given: ParsedOptions): Promise<number> => {
+  const log = createSingerLogger(plain, programName)
+  const io = withLoggedWarnings(plain, log)
+  const paths = listConfigPaths(given)
+  if (paths.length === 0) throw new CommandError(configFailure('--config is missing: give a file, or ENV.'))
+  const config = await loadSourceConfigs(io, paths, tapProgram.variablePrefix)
+  const wired = getOrThrow(
+    createSource(config, {
+      deletedAt: deletedAtColumn,
       onRequest: ({ operation, status, millis }) =>
-        log(metric('timer', 'http_request_duration', millis / 1000, { endpoint: operation, http_status_code: status })),
+        log(
+          metricLogEntry('timer', 'http_request_duration', millis / 1000, {
+            endpoint: operation,
+            http_status_code: status,
+          }),
+        ),
     }),
   )
-  const asked = await loadAsked(text(given, 'catalog') ?? text(given, 'properties'), wired.streams)
-  const state = await loadState(text(given, 'state'))
-  inseparable(asked).forEach(log)
+  const asked = await loadSingerCatalog(lastOption(given, 'catalog') ?? lastOption(given, 'properties'), wired.streams)
+  const state = await loadSingerState(lastOption(given, 'state'))
+  warnInseparable(asked).forEach(log)
   const good =
     given.options.test === true
-      ? await tryStreams(io, wired, asked, state, log)
-      : (await sync(io, wired, asked, state, log)) !== 'failed'
+      ? await readFirstRecords(io, wired, asked, state, log)
+      : (await readAsSinger(io, wired, asked, state, log)) !== 'failed'
   await wired.close()
   return good ? 0 : 1
 }
 
 /** Without a config, or with one that is not complete yet, the streams as no config shapes them. */
-const discovered = async (io: Io, given: Given): Promise<Wired['streams']> => {
-  const paths = configPaths(given)
+const discoverStreams = async (io: CommandIo, given: ParsedOptions): Promise<ConfiguredSource['streams']> => {
+  const paths = listConfigPaths(given)
   if (paths.length === 0) return streams
-  const config = await loadConfigs(io, paths, program.prefix).catch((error: unknown) => {
-    if (error instanceof Stopped) return undefined
+  const config = await loadSourceConfigs(io, paths, tapProgram.variablePrefix).catch((error: unknown) => {
+    if (error instanceof CommandError) return undefined
     throw error
   })
-  return config === undefined ? streams : orStop(streamsOf(config, deletedAt))
+  return config === undefined ? streams : getOrThrow(buildStreams(config, deletedAtColumn))
 }
 
-export const tap = command({
+export const tapCommand = defineCommand({
   name: '',
   summary: 'Singer tap for the Feedback Data Service: prints the selected streams as Singer messages.',
   options: {
@@ -121,23 +131,25 @@ export const tap = command({
   run: async (io, given) => {
     const { options } = given
     if (options.version === true) {
-      await io.print(`${name} ${packageVersion()}\n`)
+      await io.print(`${programName} ${readPackageVersion()}\n`)
       return 0
     }
     if (options.about === true) {
-      const format = text(given, 'format') ?? 'text'
+      const format = lastOption(given, 'format') ?? 'text'
       if (!['text', 'json', 'markdown'].includes(format))
-        throw new Stopped(configFailure('--format is wrong. Give text, json or markdown.'))
-      const version = packageVersion()
+        throw new CommandError(configFailure('--format is wrong. Give text, json or markdown.'))
+      const version = readPackageVersion()
       await io.print(
-        format === 'json' ? `${JSON.stringify(about(program, version), null, 2)}\n` : aboutMarkdown(program, version),
+        format === 'json'
+          ? `${JSON.stringify(describeProgram(tapProgram, version), null, 2)}\n`
+          : formatProgramMarkdown(tapProgram, version),
       )
       return 0
     }
     if (options.discover === true) {
-      await io.print(discovery(await discovered(io, given)))
+      await io.print(formatSingerCatalog(await discoverStreams(io, given)))
       return 0
     }
-    return run(io, given)
+    return runTap(io, given)
   },
 })

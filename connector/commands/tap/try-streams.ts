@@ -1,32 +1,32 @@
-import type { Io } from '../../cdk/cli'
+import type { CommandIo } from '../../cdk/cli'
 import type { Message } from '../../cdk/message'
-import { singer } from '../../cdk/singer/encode'
-import type { Asked } from '../../cdk/singer/selection'
+import { encodeSinger } from '../../cdk/singer/encode'
+import type { SingerSelection } from '../../cdk/singer/selection'
 import type { SingerState } from '../../cdk/singer/state'
-import { type Consumer, runRead } from '../../run'
-import type { Wired } from '../../wire'
-import type { Logger } from './logger'
+import { type MessageConsumer, runRead } from '../../run'
+import type { ConfiguredSource } from '../../wire'
+import type { SingerLogger } from './logger'
 
-const first = (message: Message): Message =>
+const keepFirstRow = (message: Message): Message =>
   message._tag === 'Records' ? { ...message, rows: message.rows.slice(0, 1) } : message
 
 /** Prints the first record of each stream asked for, without going on from any state or moving it; answers whether all could be read. */
-export const tryStreams = async (
-  io: Io,
-  wired: Wired,
-  { catalog, schemas }: Asked,
+export const readFirstRecords = async (
+  io: CommandIo,
+  wired: ConfiguredSource,
+  { catalog, schemas }: SingerSelection,
   state: SingerState,
-  log: Logger,
+  log: SingerLogger,
 ): Promise<boolean> => {
   let good = true
   for (const selection of catalog) {
     const enough = new AbortController()
     const stop = AbortSignal.any([io.stop, enough.signal])
-    const face = singer(schemas, state, Date.now)
-    let book = face.start
-    const print: Consumer = async (message) => {
+    const face = encodeSinger(schemas, state, Date.now)
+    let book = face.initialState
+    const print: MessageConsumer = async (message) => {
       if (message._tag === 'Checkpoint' || enough.signal.aborted) return
-      const [next, { lines, log: entries }] = face.step(book, first(message))
+      const [next, { lines, log: entries }] = face.encodeMessage(book, keepFirstRow(message))
       book = next
       entries.forEach(log)
       for (const text of lines) await io.print(text)

@@ -1,27 +1,27 @@
-import { parseJson } from '../../api/json-text'
-import { command, Stopped } from '../../cdk/cli'
+import { parseExactJson } from '../../api/json-text'
+import { CommandError, defineCommand } from '../../cdk/cli'
 import { configFailure } from '../../cdk/failure'
-import { logFailure } from '../../cdk/singer/encode'
-import { singerArrivals } from '../../cdk/write/singer'
+import { failureLogEntries } from '../../cdk/singer/encode'
+import { decodeSinger } from '../../cdk/write/singer'
 import { destinationSpec } from '../../destination-config'
 import { loadDestinationConfigs } from '../../load'
 import { runWrite } from '../../run-write'
-import { about, aboutMarkdown, type Program } from '../about'
+import { describeProgram, formatProgramMarkdown, type SingerProgram } from '../about'
 import { dryRunOption } from '../dry-run-option'
-import { logger, logging } from '../tap/logger'
-import { packageVersion } from '../version'
+import { createSingerLogger, withLoggedWarnings } from '../tap/logger'
+import { readPackageVersion } from '../version'
 
-const name = 'target-feedback'
+const programName = 'target-feedback'
 
-const program: Program = {
-  name,
+const targetProgram: SingerProgram = {
+  name: programName,
   description: 'Singer target for the Feedback Data Service: visit_records and locations',
   capabilities: ['about', 'structured-logging'],
   spec: destinationSpec,
-  prefix: 'TARGET_FEEDBACK',
+  variablePrefix: 'TARGET_FEEDBACK',
 }
 
-export const target = command({
+export const targetCommand = defineCommand({
   name: '',
   summary: 'Singer target for the Feedback Data Service: writes visit_records and locations from stdin.',
   options: {
@@ -43,31 +43,33 @@ export const target = command({
   ],
   run: async (plain, { options }) => {
     if (options.version === true) {
-      await plain.print(`${name} ${packageVersion()}\n`)
+      await plain.print(`${programName} ${readPackageVersion()}\n`)
       return 0
     }
     if (options.about === true) {
       const format = options.format ?? 'text'
       if (format !== 'text' && format !== 'json' && format !== 'markdown')
-        throw new Stopped(configFailure('--format is wrong. Give text, json or markdown.'))
-      const version = packageVersion()
+        throw new CommandError(configFailure('--format is wrong. Give text, json or markdown.'))
+      const version = readPackageVersion()
       await plain.print(
-        format === 'json' ? `${JSON.stringify(about(program, version), null, 2)}\n` : aboutMarkdown(program, version),
+        format === 'json'
+          ? `${JSON.stringify(describeProgram(targetProgram, version), null, 2)}\n`
+          : formatProgramMarkdown(targetProgram, version),
       )
       return 0
     }
-    const log = logger(plain, name)
-    const io = logging(plain, log)
+    const log = createSingerLogger(plain, programName)
+    const io = withLoggedWarnings(plain, log)
     const paths = [options.config ?? []].flat().map(String)
-    if (paths.length === 0) throw new Stopped(configFailure('--config is missing: give a file, or ENV.'))
-    const config = await loadDestinationConfigs(io, paths, program.prefix)
+    if (paths.length === 0) throw new CommandError(configFailure('--config is missing: give a file, or ENV.'))
+    const config = await loadDestinationConfigs(io, paths, targetProgram.variablePrefix)
     const { failures } = await runWrite(
       io,
       { ...config, dry_run: config.dry_run || options['dry-run'] === true },
-      singerArrivals(parseJson),
+      decodeSinger(parseExactJson),
       (level, message) => log({ level, message }),
     )
-    for (const failure of failures) logFailure(failure).forEach(log)
+    for (const failure of failures) failureLogEntries(failure).forEach(log)
     return failures.length === 0 ? 0 : 1
   },
 })

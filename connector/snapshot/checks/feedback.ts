@@ -1,9 +1,9 @@
 import type { Check } from '../check'
-import { quoted } from '../database'
-import { type Context, hasColumns, keyText, type Stream, said, together } from './context'
+import { quoteIdentifier } from '../database'
+import { findingSql, hasColumns, keyTextSql, type SnapshotStream, type SnapshotStreams, unionSql } from './context'
 
-const isOfEntity = (stream: Stream): boolean => hasColumns(stream, 'entityType', 'entityId')
-const ofEntity = `'entity ' || "entityType" || ' ' || "entityId"`
+const isEntityStream = (stream: SnapshotStream): boolean => hasColumns(stream, 'entityType', 'entityId')
+const entityTextSql = `'entity ' || "entityType" || ' ' || "entityId"`
 
 /** Where ratings stand in an attribute that holds them (Resources, Rating and OverallRating). */
 const ratingPaths = [
@@ -12,26 +12,26 @@ const ratingPaths = [
 ] as const
 
 /** The numbers at a path, one or many; what privacy has hashed is none. */
-const numbersAt = (column: string, path: string): string =>
-  `list_transform(${path.includes('*') ? `json_extract(${quoted(column)}, '${path}')` : `[json_extract(${quoted(column)}, '${path}')]`}, lambda value: TRY_CAST(value AS DOUBLE))`
+const numbersAtPathSql = (column: string, path: string): string =>
+  `list_transform(${path.includes('*') ? `json_extract(${quoteIdentifier(column)}, '${path}')` : `[json_extract(${quoteIdentifier(column)}, '${path}')]`}, lambda value: TRY_CAST(value AS DOUBLE))`
 
 /** What holds for the feedback under persons, locations and roll-up entities. */
-export const feedbackChecks = (all: Context): ReadonlyArray<Check> => {
-  const streams = all.filter(isOfEntity)
+export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
+  const streams = all.filter(isEntityStream)
   const find = (name: string) => streams.find((stream) => stream.name === name)
   const [comments, ratings] = [find('comments'), find('entity_ratings')]
   return [
     {
       name: 'ratings of feedback',
       explain: 'Every rating of a comment, of a public review and of an entity is from 0 to 5.',
-      sql: together(
+      sql: unionSql(
         streams.flatMap((stream) =>
           ratingPaths.flatMap(([column, paths]) =>
             stream.columns.some(({ name, type }) => name === column && type === 'JSON')
               ? paths.map(
                   (path) => `
-      SELECT ${said(stream.name, `${keyText(stream.key)} || ' has a rating ' || value`)}
-      FROM (SELECT *, unnest(${numbersAt(column, path)}) AS value FROM ${quoted(stream.name)}) WHERE NOT value BETWEEN 0 AND 5`,
+      SELECT ${findingSql(stream.name, `${keyTextSql(stream.key)} || ' has a rating ' || value`)}
+      FROM (SELECT *, unnest(${numbersAtPathSql(column, path)}) AS value FROM ${quoteIdentifier(stream.name)}) WHERE NOT value BETWEEN 0 AND 5`,
                 )
               : [],
           ),
@@ -42,12 +42,12 @@ export const feedbackChecks = (all: Context): ReadonlyArray<Check> => {
       name: 'entities have names',
       explain:
         'The service names every entity; one without a name may be none: look at its id under entities in the config.',
-      sql: together(
+      sql: unionSql(
         streams
           .filter((stream) => hasColumns(stream, 'entityName'))
           .map(
             ({ name }) => `
-      SELECT DISTINCT ${said(name, ofEntity)} FROM ${quoted(name)} WHERE coalesce("entityName", '') = ''`,
+      SELECT DISTINCT ${findingSql(name, entityTextSql)} FROM ${quoteIdentifier(name)} WHERE coalesce("entityName", '') = ''`,
           ),
       ),
     },
@@ -59,12 +59,12 @@ export const feedbackChecks = (all: Context): ReadonlyArray<Check> => {
       sql:
         ratings === undefined
           ? undefined
-          : together(
+          : unionSql(
               streams
                 .filter((stream) => stream !== ratings)
                 .map(
                   ({ name }) => `
-      SELECT DISTINCT ${said(name, ofEntity)} FROM ${quoted(name)} ANTI JOIN entity_ratings USING ("entityType", "entityId")`,
+      SELECT DISTINCT ${findingSql(name, entityTextSql)} FROM ${quoteIdentifier(name)} ANTI JOIN entity_ratings USING ("entityType", "entityId")`,
                 ),
             ),
     },
@@ -77,7 +77,7 @@ export const feedbackChecks = (all: Context): ReadonlyArray<Check> => {
         comments === undefined || ratings === undefined || !hasColumns(ratings, 'totalCommentCount')
           ? undefined
           : `
-      SELECT ${said('entity_ratings', `${ofEntity} || ' counts ' || "totalCommentCount" || ' comments, none is here'`)}
+      SELECT ${findingSql('entity_ratings', `${entityTextSql} || ' counts ' || "totalCommentCount" || ' comments, none is here'`)}
       FROM entity_ratings ANTI JOIN comments USING ("entityType", "entityId") WHERE "totalCommentCount" > 0`,
     },
   ]

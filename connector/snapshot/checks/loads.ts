@@ -1,9 +1,9 @@
 import type { Check } from '../check'
-import { literal, quoted } from '../database'
-import { type Context, said, together } from './context'
+import { quoteIdentifier, quoteLiteral } from '../database'
+import { findingSql, type SnapshotStreams, unionSql } from './context'
 
 /** What the books say of the loads, against each other and against the tables. */
-export const loadChecks = (streams: Context): ReadonlyArray<Check> => [
+export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
   {
     name: 'loads ended',
     explain: "Every stream's last load is complete. Run feedback sync again: it goes on from the state in the file.",
@@ -22,13 +22,13 @@ export const loadChecks = (streams: Context): ReadonlyArray<Check> => [
   {
     name: 'row counts',
     explain: 'Each table has the rows it had after the last load; otherwise rows were added or removed by hand.',
-    sql: together(
+    sql: unionSql(
       streams
         .filter(({ columns }) => columns.length > 0)
         .map(
           ({ name }) => `
-      SELECT ${said(name, `n || ' rows, ' || rows || ' after the last load'`)}
-      FROM (SELECT (SELECT count(*) FROM ${quoted(name)}) AS n, rows FROM _streams WHERE stream = ${literal(name)}) WHERE n <> rows`,
+      SELECT ${findingSql(name, `n || ' rows, ' || rows || ' after the last load'`)}
+      FROM (SELECT (SELECT count(*) FROM ${quoteIdentifier(name)}) AS n, rows FROM _streams WHERE stream = ${quoteLiteral(name)}) WHERE n <> rows`,
         ),
     ),
   },

@@ -1,17 +1,17 @@
 import type { Check } from '../check'
-import { literal, quoted } from '../database'
-import { type Context, together } from './context'
+import { quoteIdentifier, quoteLiteral } from '../database'
+import { type SnapshotStreams, unionSql } from './context'
 
-const held = (stream: string) =>
-  `(SELECT TRY_CAST(state->>'$.modifiedTimeFrom' AS TIMESTAMPTZ) FROM _state WHERE stream = ${literal(stream)})`
-const complete = (stream: string) =>
-  `(SELECT arg_max(status, load) = 'complete' FROM _loads WHERE stream = ${literal(stream)})`
+const savedCursorSql = (stream: string) =>
+  `(SELECT TRY_CAST(state->>'$.modifiedTimeFrom' AS TIMESTAMPTZ) FROM _state WHERE stream = ${quoteLiteral(stream)})`
+const isCompleteSql = (stream: string) =>
+  `(SELECT arg_max(status, load) = 'complete' FROM _loads WHERE stream = ${quoteLiteral(stream)})`
 
 /** How long before it was read a change may be later than the state of its run: the margin of the clock (scan.md, S). */
-const asItWasRead = '5 minutes 5 seconds'
+const clockMargin = '5 minutes 5 seconds'
 
 /** What a saved state promises: all rows up to its time are here, and the next run starts there. */
-export const stateChecks = (streams: Context): ReadonlyArray<Check> => {
+export const stateChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => {
   const timed = streams.flatMap(({ name, cursor, columns }) =>
     cursor !== undefined && columns.some((column) => column.name === cursor && column.type === 'TIMESTAMPTZ')
       ? [{ name, cursor }]
@@ -30,13 +30,13 @@ export const stateChecks = (streams: Context): ReadonlyArray<Check> => {
       name: 'states are not ahead',
       explain:
         'No state is later than the newest record that came: the next run would pass over what lies between. Import an earlier state.',
-      sql: together(
+      sql: unionSql(
         timed
           .filter(({ cursor }) => cursor === 'modifiedTime')
           .map(
             ({ name }) => `
-      SELECT ${literal(`${name}: state at `)} || state || ', newest record at ' || newest AS what
-      FROM (SELECT ${held(name)} AS state, (SELECT max(cursor_to::TIMESTAMPTZ) FROM _loads WHERE stream = ${literal(name)}) AS newest)
+      SELECT ${quoteLiteral(`${name}: state at `)} || state || ', newest record at ' || newest AS what
+      FROM (SELECT ${savedCursorSql(name)} AS state, (SELECT max(cursor_to::TIMESTAMPTZ) FROM _loads WHERE stream = ${quoteLiteral(name)}) AS newest)
       WHERE state > newest`,
           ),
       ),
@@ -45,14 +45,14 @@ export const stateChecks = (streams: Context): ReadonlyArray<Check> => {
       name: 'states are not behind',
       explain:
         "No row of a complete stream is later than the stream's state, but for changes made as it was read: rows and state were not saved together.",
-      sql: together(
+      sql: unionSql(
         timed.map(
           ({ name, cursor }) => `
-      SELECT ${literal(`${name}: state at `)} || state || ', newest row at ' || newest AS what
-      FROM (SELECT ${held(name)} AS state, (
-        SELECT max(${quoted(cursor)}) FROM ${quoted(name)}
-        WHERE ${quoted(cursor)} < _airbyte_extracted_at - INTERVAL '${asItWasRead}') AS newest)
-      WHERE state < date_trunc('millisecond', newest) AND ${complete(name)}`,
+      SELECT ${quoteLiteral(`${name}: state at `)} || state || ', newest row at ' || newest AS what
+      FROM (SELECT ${savedCursorSql(name)} AS state, (
+        SELECT max(${quoteIdentifier(cursor)}) FROM ${quoteIdentifier(name)}
+        WHERE ${quoteIdentifier(cursor)} < _airbyte_extracted_at - INTERVAL '${clockMargin}') AS newest)
+      WHERE state < date_trunc('millisecond', newest) AND ${isCompleteSql(name)}`,
         ),
       ),
     },

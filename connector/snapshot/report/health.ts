@@ -1,16 +1,16 @@
-import { readContext, type Stream } from '../checks/context'
-import { columnsOf } from '../column'
-import { type Database, literal, quoted } from '../database'
+import { readSnapshotStreams, type SnapshotStream } from '../checks/context'
+import { columnsFromSchema } from '../column'
+import { type Database, quoteIdentifier, quoteLiteral } from '../database'
 import type { Snapshot } from '../snapshot'
-import { type CheckResult, verify } from '../verify'
-import { numberOf, textOrNull, timeOrNull } from './cells'
+import { type CheckResult, verifySnapshot } from '../verify'
+import { cellToNumber, cellToTextOrNull, cellToTimeOrNull } from './cells'
 
-export type Health = {
+export type DataHealth = {
   readonly streams: ReadonlyArray<StreamHealth>
   /** The last runs, newest first. */
-  readonly runs: ReadonlyArray<Run>
+  readonly runs: ReadonlyArray<RunStatistics>
   readonly checks: ReadonlyArray<CheckResult>
-  readonly undeclared: ReadonlyArray<Undeclared>
+  readonly undeclared: ReadonlyArray<UndeclaredAttribute>
 }
 export type StreamHealth = {
   readonly stream: string
@@ -20,7 +20,7 @@ export type StreamHealth = {
   readonly completed: string | null
   readonly status: string | null
 }
-export type Run = {
+export type RunStatistics = {
   readonly run: number
   readonly started: string | null
   readonly seconds: number | null
@@ -30,7 +30,7 @@ export type Run = {
   readonly incomplete: ReadonlyArray<string>
 }
 /** An attribute that no schema declares; the times say when its rows were read. */
-export type Undeclared = {
+export type UndeclaredAttribute = {
   readonly stream: string
   readonly attribute: string
   readonly rows: number
@@ -38,22 +38,25 @@ export type Undeclared = {
   readonly last: string | null
 }
 
-const shownRuns = 12
+const maxRuns = 12
 
-export const readHealth = async (snapshot: Snapshot): Promise<Health> => {
+export const readDataHealth = async (snapshot: Snapshot): Promise<DataHealth> => {
   const { db } = snapshot
-  const context = await readContext(db)
-  const undeclared: Array<Undeclared> = []
-  for (const stream of context) undeclared.push(...(await undeclaredIn(db, stream)))
+  const context = await readSnapshotStreams(db)
+  const undeclared: Array<UndeclaredAttribute> = []
+  for (const stream of context) undeclared.push(...(await readUndeclaredAttributes(db, stream)))
   return {
-    streams: await streamsOf(db, context),
-    runs: await runsOf(db),
-    checks: await verify(snapshot),
+    streams: await readStreamHealth(db, context),
+    runs: await readRuns(db),
+    checks: await verifySnapshot(snapshot),
     undeclared,
   }
 }
 
-const streamsOf = async (db: Database, context: ReadonlyArray<Stream>): Promise<ReadonlyArray<StreamHealth>> => {
+const readStreamHealth = async (
+  db: Database,
+  context: ReadonlyArray<SnapshotStream>,
+): Promise<ReadonlyArray<StreamHealth>> => {
   const loads = await db.query(`
     SELECT stream, max(cursor_to) AS newest, max(ended) FILTER (status = 'complete') AS completed, arg_max(status, load) AS status
     FROM _loads GROUP BY stream`)
@@ -62,49 +65,52 @@ const streamsOf = async (db: Database, context: ReadonlyArray<Stream>): Promise<
     const load = loads.find(({ stream }) => stream === name)
     streams.push({
       stream: name,
-      rows: columns.length === 0 ? 0 : numberOf(await db.scalar(`SELECT count(*) FROM ${quoted(name)}`)),
-      newest: textOrNull(load?.newest),
-      completed: timeOrNull(load?.completed),
-      status: textOrNull(load?.status),
+      rows: columns.length === 0 ? 0 : cellToNumber(await db.scalar(`SELECT count(*) FROM ${quoteIdentifier(name)}`)),
+      newest: cellToTextOrNull(load?.newest),
+      completed: cellToTimeOrNull(load?.completed),
+      status: cellToTextOrNull(load?.status),
     })
   }
   return streams
 }
 
-const runsOf = async (db: Database): Promise<ReadonlyArray<Run>> =>
+const readRuns = async (db: Database): Promise<ReadonlyArray<RunStatistics>> =>
   (
     await db.query(`
       SELECT run, min(started) AS started, epoch(max(ended)) - epoch(min(started)) AS seconds, sum(records)::BIGINT AS records,
         count(DISTINCT stream) AS streams, coalesce(list(stream ORDER BY stream) FILTER (status <> 'complete'), []) AS incomplete
-      FROM _loads GROUP BY run ORDER BY run DESC LIMIT ${shownRuns}`)
+      FROM _loads GROUP BY run ORDER BY run DESC LIMIT ${maxRuns}`)
   ).map(({ run, started, seconds, records, streams, incomplete }) => ({
-    run: numberOf(run),
-    started: timeOrNull(started),
+    run: cellToNumber(run),
+    started: cellToTimeOrNull(started),
     seconds: typeof seconds === 'number' ? seconds : null,
-    records: numberOf(records),
-    streams: numberOf(streams),
+    records: cellToNumber(records),
+    streams: cellToNumber(streams),
     incomplete: Array.isArray(incomplete) ? incomplete.map(String) : [],
   }))
 
-const undeclaredIn = async (db: Database, { name, schema, columns }: Stream): Promise<ReadonlyArray<Undeclared>> => {
-  const declared = new Set(columnsOf(schema).map((column) => column.name))
+const readUndeclaredAttributes = async (
+  db: Database,
+  { name, schema, columns }: SnapshotStream,
+): Promise<ReadonlyArray<UndeclaredAttribute>> => {
+  const declared = new Set(columnsFromSchema(schema).map((column) => column.name))
   const times = 'min(_airbyte_extracted_at) AS first, max(_airbyte_extracted_at) AS last'
   const parts = columns
     .filter((column) => !declared.has(column.name))
     .map(
       (column) =>
-        `SELECT ${literal(column.name)} AS attribute, count(${quoted(column.name)}) AS rows, ${times} FROM ${quoted(name)} WHERE ${quoted(column.name)} IS NOT NULL`,
+        `SELECT ${quoteLiteral(column.name)} AS attribute, count(${quoteIdentifier(column.name)}) AS rows, ${times} FROM ${quoteIdentifier(name)} WHERE ${quoteIdentifier(column.name)} IS NOT NULL`,
     )
   if (columns.some((column) => column.name === 'unknown_attributes' && column.type === 'JSON'))
     parts.push(
-      `SELECT attribute, count(*) AS rows, ${times} FROM (SELECT unnest(json_keys(unknown_attributes)) AS attribute, _airbyte_extracted_at FROM ${quoted(name)}) GROUP BY attribute`,
+      `SELECT attribute, count(*) AS rows, ${times} FROM (SELECT unnest(json_keys(unknown_attributes)) AS attribute, _airbyte_extracted_at FROM ${quoteIdentifier(name)}) GROUP BY attribute`,
     )
   if (parts.length === 0) return []
   return (await db.query(`${parts.join(' UNION ALL ')} ORDER BY attribute`)).map((row) => ({
     stream: name,
     attribute: String(row.attribute),
-    rows: numberOf(row.rows),
-    first: timeOrNull(row.first),
-    last: timeOrNull(row.last),
+    rows: cellToNumber(row.rows),
+    first: cellToTimeOrNull(row.first),
+    last: cellToTimeOrNull(row.last),
   }))
 }

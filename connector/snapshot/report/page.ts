@@ -1,17 +1,17 @@
 import type { Report } from '../report'
-import { minute } from './page/format'
-import { showHealth } from './page/health'
+import { formatMinute } from './page/format'
+import { renderHealth } from './page/health'
 import { Html, html } from './page/html'
-import { keyFigures } from './page/key-figures'
-import { showLiabilities } from './page/liabilities'
-import { showLocations } from './page/locations'
-import { showResponses } from './page/responses'
-import { showRatings, showReviews } from './page/reviews'
-import { showSentiments } from './page/sentiments'
-import { style } from './page/style'
+import { renderKeyFigures } from './page/key-figures'
+import { renderLiabilities } from './page/liabilities'
+import { renderLocations } from './page/locations'
+import { renderResponses } from './page/responses'
+import { renderRatings, renderReviews } from './page/reviews'
+import { renderSentiments } from './page/sentiments'
+import { pageStyle } from './page/style'
 
 /** The report as one HTML page that needs nothing else, and forbids the browser to fetch anything. */
-export const page = (report: Report): string =>
+export const renderReport = (report: Report): string =>
   html`${new Html('<!doctype html>')}
 <html lang="en">
 <head>
@@ -20,21 +20,21 @@ export const page = (report: Report): string =>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <link rel="icon" href="data:,">
 <title>Feedback report: ${report.file}</title>
-<style>${new Html(style)}</style>
+<style>${new Html(pageStyle)}</style>
 </head>
 <body>
 <header>
 <h1>Feedback report</h1>
-<p class="quiet">${report.file}, as it stood at ${minute(report.madeAt)}. All times are UTC.</p>
-${keyFigures(report)}
+<p class="quiet">${report.file}, as it stood at ${formatMinute(report.madeAt)}. All times are UTC.</p>
+${renderKeyFigures(report)}
 </header>
 <main>
-${showReviews(report.reviews)}
-<div class="pair">${showRatings(report.reviews)}${showSentiments(report.sentiments)}</div>
-${showLocations(report.locations)}
-${showLiabilities(report.liabilities)}
-${showResponses(report)}
-${showHealth(report)}
+${renderReviews(report.reviews)}
+<div class="pair">${renderRatings(report.reviews)}${renderSentiments(report.sentiments)}</div>
+${renderLocations(report.locations)}
+${renderLiabilities(report.liabilities)}
+${renderResponses(report)}
+${renderHealth(report)}
 </main>
 </body>
 </html>

@@ -1,7 +1,7 @@
 import type { Database } from '../database'
-import { numberOf, numberOrNull } from './cells'
+import { cellToNumber, cellToNumberOrNull } from './cells'
 
-export type Responses = {
+export type ResponseStatistics = {
   readonly answered: number
   readonly medianHours: number | null
   /** Nine of ten answers came within it. */
@@ -12,7 +12,7 @@ export type Responses = {
 }
 
 /** Up to so many hours; the last without end. */
-const steps: ReadonlyArray<readonly [label: string, hours: number]> = [
+const responseBuckets: ReadonlyArray<readonly [label: string, hours: number]> = [
   ['< 1 h', 1],
   ['1–4 h', 4],
   ['4–24 h', 24],
@@ -23,20 +23,20 @@ const steps: ReadonlyArray<readonly [label: string, hours: number]> = [
 ]
 
 /** Asks the view response_times: from a review to its first answer. */
-export const readResponses = async (db: Database): Promise<Responses> => {
-  const counts = steps.map(([, hours], i) => {
+export const readResponseStatistics = async (db: Database): Promise<ResponseStatistics> => {
+  const counts = responseBuckets.map(([, hours], i) => {
     const below = Number.isFinite(hours) ? `AND hours < ${hours}` : ''
-    return `count(*) FILTER (hours >= ${steps[i - 1]?.[1] ?? 0} ${below}) AS bucket_${i}`
+    return `count(*) FILTER (hours >= ${responseBuckets[i - 1]?.[1] ?? 0} ${below}) AS bucket_${i}`
   })
   const [row] = await db.query(`
     SELECT count(*) AS answered, median(hours) FILTER (hours >= 0) AS median,
       quantile_cont(hours, 0.9) FILTER (hours >= 0) AS decile, count(*) - count(*) FILTER (hours >= 0) AS unclear, ${counts.join(', ')}
     FROM response_times`)
   return {
-    answered: numberOf(row?.answered),
-    medianHours: numberOrNull(row?.median),
-    ninthDecileHours: numberOrNull(row?.decile),
-    buckets: steps.map(([label], i) => ({ label, count: numberOf(row?.[`bucket_${i}`]) })),
-    unclear: numberOf(row?.unclear),
+    answered: cellToNumber(row?.answered),
+    medianHours: cellToNumberOrNull(row?.median),
+    ninthDecileHours: cellToNumberOrNull(row?.decile),
+    buckets: responseBuckets.map(([label], i) => ({ label, count: cellToNumber(row?.[`bucket_${i}`]) })),
+    unclear: cellToNumber(row?.unclear),
   }
 }

@@ -1,8 +1,8 @@
 import type { Database } from '../database'
 import type { Table } from '../table'
-import { numberOf, textOrNull } from './cells'
+import { cellToNumber, cellToTextOrNull } from './cells'
 
-export type Sentiments = {
+export type SentimentStatistics = {
   /** The categories with the most sentiments, most first. */
   readonly categories: ReadonlyArray<CategorySentiment>
   /** How many further categories there are, and how many sentiments they have. */
@@ -19,11 +19,14 @@ export type CategorySentiment = {
   readonly positive: number
 }
 
-const shown = 10
+const maxCategories = 10
 
 /** From review_sentiments or, where it was not synced, from the contents of the reviews; null if the file has neither. */
-export const readSentiments = async (db: Database, tables: ReadonlyArray<Table>): Promise<Sentiments | null> => {
-  const found = sentimentsOf(tables)
+export const readSentimentStatistics = async (
+  db: Database,
+  tables: ReadonlyArray<Table>,
+): Promise<SentimentStatistics | null> => {
+  const found = sentimentsSql(tables)
   if (found === undefined) return null
   const rows = await db.query(`
     SELECT nullif(trim(category), '') AS category,
@@ -31,24 +34,24 @@ export const readSentiments = async (db: Database, tables: ReadonlyArray<Table>)
       count(*) FILTER (lower(tonality) = 'positive') AS positive, count(*) AS total
     FROM (${found}) GROUP BY 1 ORDER BY total DESC, category`)
   const all = rows.map((row) => ({
-    category: textOrNull(row.category),
-    negative: numberOf(row.negative),
-    neutral: numberOf(row.neutral),
-    positive: numberOf(row.positive),
+    category: cellToTextOrNull(row.category),
+    negative: cellToNumber(row.negative),
+    neutral: cellToNumber(row.neutral),
+    positive: cellToNumber(row.positive),
   }))
-  const told = all.filter((category) => total(category) > 0)
+  const told = all.filter((category) => countTonalities(category) > 0)
   return {
-    categories: told.slice(0, shown),
-    others: Math.max(0, told.length - shown),
-    othersTotal: sum(told.slice(shown).map(total)),
-    unclear: sum(rows.map((row) => numberOf(row.total))) - sum(all.map(total)),
+    categories: told.slice(0, maxCategories),
+    others: Math.max(0, told.length - maxCategories),
+    othersTotal: sum(told.slice(maxCategories).map(countTonalities)),
+    unclear: sum(rows.map((row) => cellToNumber(row.total))) - sum(all.map(countTonalities)),
   }
 }
 
-const total = ({ negative, neutral, positive }: CategorySentiment): number => negative + neutral + positive
+const countTonalities = ({ negative, neutral, positive }: CategorySentiment): number => negative + neutral + positive
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((a, b) => a + b, 0)
 
-const sentimentsOf = (tables: ReadonlyArray<Table>): string | undefined => {
+const sentimentsSql = (tables: ReadonlyArray<Table>): string | undefined => {
   const has = (name: string, ...columns: ReadonlyArray<string>) =>
     tables.some(
       (table) => table.name === name && columns.every((wanted) => table.columns.some((c) => c.name === wanted)),

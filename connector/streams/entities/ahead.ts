@@ -1,14 +1,14 @@
 import type { Either } from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import type { ApiError } from '../../api/error'
-import type { ListPage } from './listing'
-import type { Service } from './settle'
-import type { Task } from './span'
+import type { FeedbackPage } from './listing'
+import type { FeedbackService } from './settle'
+import type { FeedbackWindow } from './span'
 
 /** Asks for the first page of a window, and for those of the windows that will follow if all goes well; `until`: where the last ones end. */
-export const askingAhead = ({ operation, fetch }: Service) => {
-  const underWay = new Map<Task, Promise<Either<ApiError, ListPage>>>()
-  const ask = (task: Task, to: number): Promise<Either<ApiError, ListPage>> => {
+export const prefetchWindows = ({ operation, fetch }: FeedbackService) => {
+  const underWay = new Map<FeedbackWindow, Promise<Either<ApiError, FeedbackPage>>>()
+  const ask = (task: FeedbackWindow, to: number): Promise<Either<ApiError, FeedbackPage>> => {
     const { kind, ids, from } = task
     const asked = underWay.get(task) ?? fetch({ kind, ids, from, to, page: operation.firstPage })()
     underWay.set(task, asked)
@@ -16,11 +16,11 @@ export const askingAhead = ({ operation, fetch }: Service) => {
     return asked
   }
   return (
-    task: Task,
+    task: FeedbackWindow,
     to: number,
-    following: ReadonlyArray<Task>,
+    following: ReadonlyArray<FeedbackWindow>,
     until: number | undefined,
-  ): TaskEither<ApiError, ListPage> =>
+  ): TaskEither<ApiError, FeedbackPage> =>
     async () => {
       const wanted = new Set([task, ...following])
       for (const other of underWay.keys()) if (!wanted.has(other)) underWay.delete(other)

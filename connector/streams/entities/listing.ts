@@ -1,11 +1,11 @@
 import type { TaskEither } from 'fp-ts/TaskEither'
 import type { ApiError } from '../../api/error'
-import type { Source } from '../source'
-import type { Kind } from './entity'
+import type { SourceEnv } from '../source'
+import type { EntityKind } from './entity'
 
 /** One request for the feedback of some entities within a window of time; times in milliseconds. */
-export type Ask = {
-  readonly kind: Kind
+export type FeedbackRequest = {
+  readonly kind: EntityKind
   readonly ids: ReadonlyArray<string>
   readonly from: number
   readonly to: number
@@ -13,7 +13,7 @@ export type Ask = {
 }
 
 /** What an answer lists of one entity. */
-export type Listing = {
+export type EntityListing = {
   readonly id: string
   readonly name: unknown
   readonly rows: ReadonlyArray<Readonly<Record<string, unknown>>>
@@ -21,8 +21,8 @@ export type Listing = {
   readonly pages?: number
 }
 
-export type ListPage = {
-  readonly listings: ReadonlyArray<Listing>
+export type FeedbackPage = {
+  readonly listings: ReadonlyArray<EntityListing>
   /** Rows a page holds at most, by the answer's own word; what was asked where it says nothing. Infinity: there are no pages. */
   readonly perPage: number
   /** The window that the answer says it is of, milliseconds, where it says so. */
@@ -31,18 +31,18 @@ export type ListPage = {
 }
 
 /** An operation that lists feedback under entities by numbered pages. */
-export type Operation = {
+export type FeedbackOperation = {
   readonly name: string
   /** How many identifiers a request may hold to begin with. */
-  readonly most: number
+  readonly maxIdentifiers: number
   readonly firstPage: 0 | 1
   /** The attribute that tells rows of an entity apart. */
   readonly key: string
-  readonly ask: (source: Source) => (request: Ask) => TaskEither<ApiError, ListPage>
+  readonly createFetch: (source: SourceEnv) => (request: FeedbackRequest) => TaskEither<ApiError, FeedbackPage>
 }
 
 /** The listing of the only entity asked for, whatever the service calls it; none where it lists nothing. */
-export const listingOf = (id: string, { listings }: ListPage): Listing | undefined => {
+export const findListing = (id: string, { listings }: FeedbackPage): EntityListing | undefined => {
   const [first] = listings
   const own = listings.find((listing) => listing.id === id)
   return own ?? (first === undefined ? undefined : { ...first, rows: listings.flatMap(({ rows }) => rows) })

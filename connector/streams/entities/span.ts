@@ -1,27 +1,27 @@
-import type { Kind } from './entity'
+import type { EntityKind } from './entity'
 
 /** A window of time to be read for some entities of one kind; milliseconds, `from` at a whole second. */
-export type Task = {
-  readonly kind: Kind
+export type FeedbackWindow = {
+  readonly kind: EntityKind
   readonly ids: ReadonlyArray<string>
   readonly from: number
   /** None: up to the run's signpost. Such a window is its entities' last. */
   readonly to: number | undefined
   /** Rows that a longer answer showed of the only entity; `tries`: how often an answer lacked some of them. */
-  readonly seen?: ReadonlyArray<Seen>
-  readonly tries?: number
+  readonly expectedRows?: ReadonlyArray<ExpectedRow>
+  readonly attempts?: number
 }
 
 /** A row's key and its time, milliseconds. */
-export type Seen = { readonly key: string; readonly time: number }
+export type ExpectedRow = { readonly key: string; readonly time: number }
 
 const second = 1000
 
 /** Whether a window that ends at `to` is longer than the one second that is not cut any more. */
-export const isCuttable = ({ from }: Task, to: number): boolean => to - from > second + 1
+export const isSplittable = ({ from }: FeedbackWindow, to: number): boolean => to - from > second + 1
 
 /** A window in up to `count` parts, in the order of time; they overlap by a millisecond, since neither bound is known to be inclusive. */
-export const cutSpan = (task: Task, to: number, count: number): ReadonlyArray<Task> => {
+export const splitFeedbackWindow = (task: FeedbackWindow, to: number, count: number): ReadonlyArray<FeedbackWindow> => {
   const seconds = Math.ceil((to - 1 - task.from) / second)
   const parts = Math.min(count, seconds)
   const edge = (n: number): number => task.from + Math.floor((n * seconds) / parts) * second
@@ -33,7 +33,7 @@ export const cutSpan = (task: Task, to: number, count: number): ReadonlyArray<Ta
 }
 
 /** The same window for at most `size` entities at a time. */
-export const inParts = (task: Task, size: number): ReadonlyArray<Task> =>
+export const splitIdentifiers = (task: FeedbackWindow, size: number): ReadonlyArray<FeedbackWindow> =>
   task.ids.length <= size
     ? [task]
     : Array.from({ length: Math.ceil(task.ids.length / size) }, (_, n) => ({

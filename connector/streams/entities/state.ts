@@ -5,39 +5,39 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, toInstant, toMillis } from '../../api/model/scalar'
 import { configFailure, type Failure } from '../../cdk/failure'
-import { decode } from '../../cdk/json'
+import { decodeValue } from '../../cdk/json'
 
 /**
  * Where one entity stands: its own cursor where it is not the stream's, a digest of what its next window will serve again
  * (empty: not known), whether it was found in the reviews. Without a digest it has never been read.
  */
-const Partition = t.partial({ fromDate: Instant, digest: t.string, seen: t.boolean })
-export type Partition = t.TypeOf<typeof Partition>
-export type Partitions = Readonly<Record<string, Partition>>
+const EntityPartition = t.partial({ fromDate: Instant, digest: t.string, seen: t.boolean })
+export type EntityPartition = t.TypeOf<typeof EntityPartition>
+export type EntityPartitions = Readonly<Record<string, EntityPartition>>
 
 /** State of a transparency stream (design.md, State). `reviews`: where the reviews stood that entities were found in. */
-const Written = t.intersection([
+const FeedbackStateCodec = t.intersection([
   t.type({ fromDate: Instant }),
   t.partial({
     filters: t.string,
-    partitions: t.record(t.string, Partition),
+    partitions: t.record(t.string, EntityPartition),
     reviews: t.unknown,
     refreshing: t.boolean,
   }),
 ])
 
-export type EntityState = {
+export type FeedbackState = {
   readonly fromDate: O.Option<number>
   /** A digest of the filters it was read with, where it says so. */
   readonly filters: string | undefined
   /** By key; each with its own cursor if it has one. */
-  readonly partitions: Partitions
+  readonly partitions: EntityPartitions
   readonly reviews: unknown
   /** A full refresh is under way. */
   readonly refreshing: boolean
 }
 
-export const noState: EntityState = {
+export const emptyFeedbackState: FeedbackState = {
   fromDate: O.none,
   filters: undefined,
   partitions: {},
@@ -46,11 +46,11 @@ export const noState: EntityState = {
 }
 
 /** Reads a stream's state; a failure names the stream and the key path. */
-export const readState = (stream: string, state: O.Option<unknown>): E.Either<Failure, EntityState> =>
+export const decodeFeedbackState = (stream: string, state: O.Option<unknown>): E.Either<Failure, FeedbackState> =>
   O.isNone(state)
-    ? E.right(noState)
+    ? E.right(emptyFeedbackState)
     : pipe(
-        decode(Written, state.value),
+        decodeValue(FeedbackStateCodec, state.value),
         E.bimap(
           (wrong) =>
             configFailure(
@@ -59,7 +59,7 @@ export const readState = (stream: string, state: O.Option<unknown>): E.Either<Fa
           ({ fromDate, filters, partitions = {}, reviews, refreshing = false }) => ({
             fromDate: O.some(toMillis(fromDate)),
             filters,
-            partitions: mapped(partitions, (one) => (one.digest === undefined ? one : { fromDate, ...one })),
+            partitions: mapPartitions(partitions, (one) => (one.digest === undefined ? one : { fromDate, ...one })),
             reviews,
             refreshing,
           }),
@@ -67,23 +67,25 @@ export const readState = (stream: string, state: O.Option<unknown>): E.Either<Fa
       )
 
 /** Each partition changed. */
-export const mapped = (partitions: Partitions, f: (partition: Partition) => Partition): Partitions =>
-  Object.fromEntries(Object.entries(partitions).map(([key, partition]) => [key, f(partition)]))
+export const mapPartitions = (
+  partitions: EntityPartitions,
+  f: (partition: EntityPartition) => EntityPartition,
+): EntityPartitions => Object.fromEntries(Object.entries(partitions).map(([key, partition]) => [key, f(partition)]))
 
 /** The cursor of a partition in milliseconds; none if it has never been read. */
-export const cursorOf = ({ fromDate, digest }: Partition): O.Option<number> =>
+export const partitionCursor = ({ fromDate, digest }: EntityPartition): O.Option<number> =>
   digest === undefined || fromDate === undefined ? O.none : O.some(toMillis(fromDate))
 
 /** The state as it is printed; the cursor that most partitions share is said once. `start` in milliseconds: what it is without any. */
-export const writeState = (
+export const encodeFeedbackState = (
   start: number,
-  { filters, partitions, reviews, refreshing }: Omit<EntityState, 'fromDate'>,
-): t.TypeOf<typeof Written> => {
-  const shared = mostCommon(Object.values(partitions)) ?? toInstant(start)
+  { filters, partitions, reviews, refreshing }: Omit<FeedbackState, 'fromDate'>,
+): t.TypeOf<typeof FeedbackStateCodec> => {
+  const shared = mostCommonFromDate(Object.values(partitions)) ?? toInstant(start)
   return {
     fromDate: shared,
     ...(filters === undefined ? {} : { filters }),
-    partitions: mapped(partitions, ({ fromDate, ...rest }) =>
+    partitions: mapPartitions(partitions, ({ fromDate, ...rest }) =>
       fromDate === undefined || fromDate === shared ? rest : { fromDate, ...rest },
     ),
     ...(reviews === undefined ? {} : { reviews }),
@@ -91,7 +93,7 @@ export const writeState = (
   }
 }
 
-const mostCommon = (partitions: ReadonlyArray<Partition>): string | undefined => {
+const mostCommonFromDate = (partitions: ReadonlyArray<EntityPartition>): string | undefined => {
   const counts = new Map<string, number>()
   for (const { fromDate } of partitions)
     if (fromDate !== undefined) counts.set(fromDate, (counts.get(fromDate) ?? 0) + 1)
@@ -99,7 +101,7 @@ const mostCommon = (partitions: ReadonlyArray<Partition>): string | undefined =>
 }
 
 /** 64 bits and a little of what rows were, whatever their order. */
-export const digestOf = (rows: ReadonlyMap<string, string>): string =>
+export const digestRows = (rows: ReadonlyMap<string, string>): string =>
   createHash('sha256')
     .update(
       [...rows]
@@ -110,4 +112,4 @@ export const digestOf = (rows: ReadonlyMap<string, string>): string =>
     .digest('base64url')
     .slice(0, 11)
 
-export const hashOf = (text: Uint8Array): string => createHash('sha256').update(text).digest('base64url').slice(0, 11)
+export const hashRow = (text: Uint8Array): string => createHash('sha256').update(text).digest('base64url').slice(0, 11)

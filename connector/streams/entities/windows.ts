@@ -4,33 +4,33 @@ import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, toFailure } from '../../api/error'
-import { type Note, signpost } from '../../api/scan/signpost'
+import { chooseCutoff, type RunNote } from '../../api/scan/signpost'
 import type { Failure } from '../../cdk/failure'
-import { type Feed, items, type Step, unfold } from '../../cdk/feed'
-import { askingAhead } from './ahead'
-import { another } from './heed'
-import { type Lengths, learn, noLengths } from './judge'
-import { type Part, partOf, type Service, settle } from './settle'
-import { cutSpan, inParts, isCuttable, type Task } from './span'
+import { type Feed, type FeedStep, feedOf, unfoldFeed } from '../../cdk/feed'
+import { prefetchWindows } from './ahead'
+import { otherEntityError } from './heed'
+import { type AnswerLengths, initialLengths, updateLengths } from './judge'
+import { type EntityResult, type FeedbackService, resolveWindow, toEntityResult } from './settle'
+import { type FeedbackWindow, isSplittable, splitFeedbackWindow, splitIdentifiers } from './span'
 
-export type Outcome = {
-  readonly parts: ReadonlyArray<Part>
+export type WindowResults = {
+  readonly parts: ReadonlyArray<EntityResult>
   /** The time that the run reads up to, once an answer has told it; milliseconds. */
-  readonly until: number | undefined
-  readonly notes: ReadonlyArray<Note>
+  readonly cutoff: number | undefined
+  readonly notes: ReadonlyArray<RunNote>
 }
 
-export type Windows = Service & {
+export type WindowReaderEnv = FeedbackService & {
   readonly now: () => number
   /** Requests under way at a time. */
   readonly concurrency: number
 }
 
-type Work = {
-  readonly tasks: ReadonlyArray<Task>
+type PendingWork = {
+  readonly tasks: ReadonlyArray<FeedbackWindow>
   /** The signpost, once an answer has told the service's time. */
   readonly until: number | undefined
-  readonly lengths: Lengths
+  readonly lengths: AnswerLengths
   readonly answered: boolean
   /** Entities refused in a row. */
   readonly refused: number
@@ -42,39 +42,46 @@ const day = 86_400_000
  * Reads every window without loss though pages shift while they are read: one is cut until it comes whole in one page, judged by
  * the page size that the answer echoes; only a window of one second is paged. An entity's windows come in the order of time.
  */
-export const readWindows = (env: Windows, tasks: ReadonlyArray<Task>): Feed<Failure, Outcome> => {
-  const ask = askingAhead(env)
+export const readWindows = (
+  env: WindowReaderEnv,
+  tasks: ReadonlyArray<FeedbackWindow>,
+): Feed<Failure, WindowResults> => {
+  const ask = prefetchWindows(env)
 
-  const step = (work: Work): TaskEither<ApiError, Step<Work, Outcome>> => {
-    const [task, ...rest] = work.tasks as readonly [Task, ...ReadonlyArray<Task>]
+  const step = (work: PendingWork): TaskEither<ApiError, FeedStep<PendingWork, WindowResults>> => {
+    const [task, ...rest] = work.tasks as readonly [FeedbackWindow, ...ReadonlyArray<FeedbackWindow>]
     // Before the service's time is known, rows later than the signpost come too: they are the next run's.
     const to = task.to ?? work.until ?? env.now() + day
-    if (task.from >= to) return TE.right(onward({ ...work, tasks: rest }, [], [inTheFuture(env, task)]))
+    if (task.from >= to) return TE.right(toStep({ ...work, tasks: rest }, [], [futureCursorNote(env, task)]))
     return pipe(
       ask(task, to, work.until === undefined ? [] : rest.slice(0, env.concurrency - 1), work.until),
       TE.flatMap((page) => {
-        const [until, notes] = work.until === undefined ? signpost(page.servedAt, env.now()) : [work.until, []]
+        const [until, notes] = work.until === undefined ? chooseCutoff(page.servedAt, env.now()) : [work.until, []]
         const learnt = { ...work, until, answered: true, refused: 0 }
-        if (task.to === undefined && until > to) return TE.right(onward(learnt, [], notes))
+        if (task.to === undefined && until > to) return TE.right(toStep(learnt, [], notes))
         return pipe(
-          settle(env, { task, to: task.to ?? until, page, lengths: work.lengths }),
-          TE.map(({ parts, more, counted, alone }) => {
-            const left = alone ? rest.flatMap((one) => (one.kind === task.kind ? inParts(one, 1) : [one])) : rest
-            const lengths = { ...learn(work.lengths, page), counted }
-            return onward({ ...learnt, lengths, tasks: [...more, ...left] }, parts, notes)
+          resolveWindow(env, { task, to: task.to ?? until, page, lengths: work.lengths }),
+          TE.map(({ parts, more, counted, splitAll }) => {
+            const left = splitAll
+              ? rest.flatMap((one) => (one.kind === task.kind ? splitIdentifiers(one, 1) : [one]))
+              : rest
+            const lengths = { ...updateLengths(work.lengths, page), counted }
+            return toStep({ ...learnt, lengths, tasks: [...more, ...left] }, parts, notes)
           }),
         )
       }),
       TE.orElse((error) =>
-        TE.fromEither(E.map((next: Next) => onward(...next))(refusal({ ...work, tasks: rest }, task, to, error))),
+        TE.fromEither(
+          E.map((next: NextWork) => toStep(...next))(recoverRefusal({ ...work, tasks: rest }, task, to, error)),
+        ),
       ),
     )
   }
 
-  const begin: Work = { tasks, until: undefined, lengths: noLengths, answered: false, refused: 0 }
+  const begin: PendingWork = { tasks, until: undefined, lengths: initialLengths, answered: false, refused: 0 }
   return tasks.length === 0
-    ? items()
-    : unfold((work: Work) =>
+    ? feedOf()
+    : unfoldFeed((work: PendingWork) =>
         pipe(
           step(work),
           TE.mapLeft((error) => toFailure(env.operation.name, error)),
@@ -83,38 +90,43 @@ export const readWindows = (env: Windows, tasks: ReadonlyArray<Task>): Feed<Fail
 }
 
 /** Work that is left, what has come of it so far, and what there is to say. */
-type Next = readonly [work: Work, parts: ReadonlyArray<Part>, notes: ReadonlyArray<Note>]
+type NextWork = readonly [work: PendingWork, parts: ReadonlyArray<EntityResult>, notes: ReadonlyArray<RunNote>]
 
-const onward = (...[work, parts, notes]: Next): Step<Work, Outcome> => [
-  { parts, until: work.until, notes },
+const toStep = (...[work, parts, notes]: NextWork): FeedStep<PendingWork, WindowResults> => [
+  { parts, cutoff: work.until, notes },
   work.tasks.length === 0 ? O.none : O.some(work),
 ]
 
-const inTheFuture = ({ operation }: Windows, { ids: [id] }: Task): Note => ({
+const futureCursorNote = ({ operation }: WindowReaderEnv, { ids: [id] }: FeedbackWindow): RunNote => ({
   level: 'warn',
   message: `${operation.name}: the cursor of ${id} lies ahead of the service's time, so nothing is read until then. If that is a mistake, refresh the stream.`,
 })
 
 /** How many entities in a row may be refused, with and without any answer so far, until it is the service that is out of order. */
-const mostRefused = (answered: boolean): number => (answered ? 100 : 10)
+const maxRefusals = (answered: boolean): number => (answered ? 100 : 10)
 
 /** What an error leaves to be done; `work` is what follows the window that was refused. */
-const refusal = (work: Work, task: Task, to: number, error: ApiError): E.Either<ApiError, Next> => {
+const recoverRefusal = (
+  work: PendingWork,
+  task: FeedbackWindow,
+  to: number,
+  error: ApiError,
+): E.Either<ApiError, NextWork> => {
   const { tasks: rest, answered, refused } = work
   const many = task.ids.length > 1
   const half = Math.ceil(task.ids.length / 2)
   if (many && error._tag === 'Http' && error.status === 413)
-    return E.right([{ ...work, tasks: [task, ...rest].flatMap((one) => inParts(one, half)) }, [], []])
-  if (many && (error._tag === 'TooLarge' || isOfOne(error)))
-    return E.right([{ ...work, tasks: [...inParts(task, half), ...rest] }, [], []])
-  if (error._tag === 'TooLarge' && isCuttable(task, to))
-    return E.right([{ ...work, tasks: [...cutSpan(task, to, 2), ...rest] }, [], []])
-  const tolerable = refused + 1 < mostRefused(answered) && (answered || rest.length > 0)
-  return isOfOne(error) && tolerable
-    ? E.right([{ ...work, refused: refused + 1 }, task.ids.map((id) => partOf(task, id, E.left(error))), []])
+    return E.right([{ ...work, tasks: [task, ...rest].flatMap((one) => splitIdentifiers(one, half)) }, [], []])
+  if (many && (error._tag === 'TooLarge' || concernsEntity(error)))
+    return E.right([{ ...work, tasks: [...splitIdentifiers(task, half), ...rest] }, [], []])
+  if (error._tag === 'TooLarge' && isSplittable(task, to))
+    return E.right([{ ...work, tasks: [...splitFeedbackWindow(task, to, 2), ...rest] }, [], []])
+  const tolerable = refused + 1 < maxRefusals(answered) && (answered || rest.length > 0)
+  return concernsEntity(error) && tolerable
+    ? E.right([{ ...work, refused: refused + 1 }, task.ids.map((id) => toEntityResult(task, id, E.left(error))), []])
     : E.left(error)
 }
 
 /** Errors that may be about an entity and not about the service: those inside a 200, whose codes are not shown, a 404, an answer about another. */
-const isOfOne = (error: ApiError): boolean =>
-  error._tag === 'Application' || (error._tag === 'Http' && error.status === 404) || error === another
+const concernsEntity = (error: ApiError): boolean =>
+  error._tag === 'Application' || (error._tag === 'Http' && error.status === 404) || error === otherEntityError

@@ -2,23 +2,25 @@ import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { parse } from 'lossless-json'
 import { describe, expect, it } from 'vitest'
-import { cutter } from '../../../connector/api/cut'
-import { expected } from './expectation'
-import { cutReviews, pageOf, reviewOptions } from './page-of'
-import { exact, print, reviewText } from './review-text'
+import { createCutter } from '../../../connector/api/cut'
+import { expectRecord } from './expectation'
+import { cutReviews, reviewOptions, reviewPage } from './page-of'
+import { printNode, reviewNode, toExactNumber } from './review-text'
 
-const read = (json: Uint8Array): unknown =>
-  parse(Buffer.from(json).toString(), null, (text) => (Number.isFinite(Number(text)) ? exact(text) : 'infinite'))
+const parseRecord = (json: Uint8Array): unknown =>
+  parse(Buffer.from(json).toString(), null, (text) =>
+    Number.isFinite(Number(text)) ? toExactNumber(text) : 'infinite',
+  )
 
 const seed = 20261121
 
 describe(`cutter, against the codec (seed ${seed})`, () => {
   it('cuts what the codec accepts as it is, the rest with nulls and changes', () => {
     fc.assert(
-      fc.property(reviewText, (record) => {
-        const text = print(record)
-        const answer = cutReviews(pageOf(text))
-        const wanted = expected(record)
+      fc.property(reviewNode, (record) => {
+        const text = printNode(record)
+        const answer = cutReviews(reviewPage(text))
+        const wanted = expectRecord(record)
         expect(E.isRight(answer)).toBe(wanted !== undefined)
         if (wanted === undefined || E.isLeft(answer)) return
         const [row] = answer.right.rows
@@ -28,17 +30,17 @@ describe(`cutter, against the codec (seed ${seed})`, () => {
         expect(Buffer.from(row.raw).toString()).toBe(text)
         expect(row.json).not.toContain(0x0a)
         expect(row.json).not.toContain(0x0d)
-        const data = read(row.json)
+        const data = parseRecord(row.json)
         expect(data).toEqual(wanted.data)
         expect(row.modifiedTime).toBe(Date.parse((data as { modifiedTime: string }).modifiedTime))
-        expect((row.changes ?? []).map(({ field }) => field).sort()).toEqual([...wanted.nulled].sort())
+        expect((row.changes ?? []).map(({ field }) => field).sort()).toEqual([...wanted.nulledPaths].sort())
       }),
       { seed, numRuns: 4000 },
     )
   })
 
   it('lets nothing private through, whatever stands in its place', () => {
-    const hiding = cutter({
+    const hiding = createCutter({
       ...reviewOptions,
       actions: {
         'contents.response': () => 'hidden',
@@ -48,8 +50,8 @@ describe(`cutter, against the codec (seed ${seed})`, () => {
       },
     })
     fc.assert(
-      fc.property(reviewText, (record) => {
-        const answer = hiding(pageOf(print(record)))
+      fc.property(reviewNode, (record) => {
+        const answer = hiding(reviewPage(printNode(record)))
         if (E.isLeft(answer)) return
         for (const { json } of answer.right.rows) {
           const { contents, brand, taskDetails, provider } = JSON.parse(Buffer.from(json).toString())

@@ -2,13 +2,13 @@ import { isUtf8 } from 'node:buffer'
 import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { mutate, mutation } from './mutation'
-import { cutReviews, pageOf } from './page-of'
-import { print, reviewText } from './review-text'
+import { byteMutation, mutateBytes } from './mutation'
+import { cutReviews, reviewPage } from './page-of'
+import { printNode, reviewNode } from './review-text'
 
 const seed = 20261121
 
-const accepts = (text: string): boolean => {
+const isJson = (text: string): boolean => {
   try {
     JSON.parse(text)
     return true
@@ -20,13 +20,13 @@ const accepts = (text: string): boolean => {
 describe(`cutter, on damaged pages (seed ${seed})`, () => {
   it('never throws, and takes nothing that JSON.parse refuses', () => {
     fc.assert(
-      fc.property(reviewText, fc.array(mutation, { minLength: 1, maxLength: 3 }), (record, mutations) => {
-        const bytes = mutations.reduce(mutate, pageOf(print(record)))
+      fc.property(reviewNode, fc.array(byteMutation, { minLength: 1, maxLength: 3 }), (record, mutations) => {
+        const bytes = mutations.reduce(mutateBytes, reviewPage(printNode(record)))
         const answer = cutReviews(bytes)
         if (E.isLeft(answer)) return
         expect(isUtf8(bytes)).toBe(true)
-        expect(accepts(Buffer.from(bytes).toString())).toBe(true)
-        for (const { json } of answer.right.rows) expect(accepts(Buffer.from(json).toString())).toBe(true)
+        expect(isJson(Buffer.from(bytes).toString())).toBe(true)
+        for (const { json } of answer.right.rows) expect(isJson(Buffer.from(json).toString())).toBe(true)
       }),
       { seed, numRuns: 4000 },
     )
@@ -40,10 +40,10 @@ describe(`cutter, on damaged pages (seed ${seed})`, () => {
         .map((parts) => Buffer.from(parts.join(''))),
     )
     fc.assert(
-      fc.property(text, fc.array(mutation, { maxLength: 2 }), (json, mutations) => {
-        const bytes = mutations.reduce(mutate, json)
+      fc.property(text, fc.array(byteMutation, { maxLength: 2 }), (json, mutations) => {
+        const bytes = mutations.reduce(mutateBytes, json)
         const page = Buffer.concat([Buffer.from('{"reviews":[],"more":'), bytes, Buffer.from('}')])
-        expect(E.isRight(cutReviews(page))).toBe(isUtf8(page) && accepts(page.toString()))
+        expect(E.isRight(cutReviews(page))).toBe(isUtf8(page) && isJson(page.toString()))
       }),
       { seed, numRuns: 20_000 },
     )

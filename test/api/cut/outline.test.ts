@@ -1,16 +1,16 @@
 import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { type CutOptions, cutter } from '../../../connector/api/cut'
-import { carve, isThere, rawAt, textAt } from '../../../connector/api/cut/carve'
-import { outliner, type Place } from '../../../connector/api/cut/outline'
-import type { Want, Wanted } from '../../../connector/api/cut/shape'
-import type { Cut } from '../../../connector/api/page'
-import { mutate, mutation } from './mutation'
-import { pageOf, reviewOf, reviewOptions, rightOf } from './page-of'
-import { print, reviewText } from './review-text'
+import { type CutOptions, createCutter } from '../../../connector/api/cut'
+import { extractObject, fieldText, hasField, rawFieldText } from '../../../connector/api/cut/carve'
+import { createOffsetReader, type FieldOffset } from '../../../connector/api/cut/outline'
+import type { FieldSpec, FieldTree } from '../../../connector/api/cut/shape'
+import type { CutRecord } from '../../../connector/api/page'
+import { byteMutation, mutateBytes } from './mutation'
+import { expectCut, reviewJson, reviewOptions, reviewPage } from './page-of'
+import { printNode, reviewNode } from './review-text'
 
-const wanted = {
+const fields = {
   modifiedTime: 'value',
   mentionTime: 'value',
   location: { id: 'value', name: 'value', mood: 'value' },
@@ -20,54 +20,56 @@ const wanted = {
   engagements: [{ engagement: 'value', engagementTime: 'value' }],
 } as const
 
-const outline = outliner(wanted)
+const readOffsets = createOffsetReader(fields)
 
-const cutterOf = (options: Partial<CutOptions> = {}) => cutter({ ...reviewOptions, ...options, wanted })
-const cutNoting = cutterOf()
+const createFieldCutter = (options: Partial<CutOptions> = {}) => createCutter({ ...reviewOptions, ...options, fields })
+const cutWithOffsets = createFieldCutter()
 
-const rowOf = (members: string): Cut => {
-  const [row] = rightOf(cutNoting(pageOf(reviewOf(members)))).rows
+const cutOne = (members: string): CutRecord => {
+  const [row] = expectCut(cutWithOffsets(reviewPage(reviewJson(members)))).rows
   if (row === undefined) throw new Error('no row')
   return row
 }
 
-const carved = (row: Cut): ReadonlyArray<string> =>
-  (outline(row).contents?.elements ?? []).map((element) =>
-    Buffer.from(carve(row.json, element, [element.members.sentiments, element.members.id], '"a":1').json).toString(),
+const extractContents = (row: CutRecord): ReadonlyArray<string> =>
+  (readOffsets(row).contents?.elements ?? []).map((element) =>
+    Buffer.from(
+      extractObject(row.json, element, [element.members.sentiments, element.members.id], '"a":1').json,
+    ).toString(),
   )
 
 type Parsed = Readonly<Record<string, unknown>> | null
 
 /** What a parser makes of it. */
-const without = (element: Parsed): unknown => {
+const withoutExcluded = (element: Parsed): unknown => {
   const { id: _, sentiments: __, ...rest } = element ?? {}
   return { ...rest, a: 1 }
 }
 
-type AnyPlace = Place & {
-  readonly members?: Readonly<Record<string, AnyPlace | undefined>>
-  readonly elements?: ReadonlyArray<AnyPlace>
+type AnyOffset = FieldOffset & {
+  readonly members?: Readonly<Record<string, AnyOffset | undefined>>
+  readonly elements?: ReadonlyArray<AnyOffset>
 }
 
-const valueAt = (json: Buffer, { from, to }: Place): unknown => JSON.parse(json.toString('utf8', from, to))
+const parseAt = (json: Buffer, { from, to }: FieldOffset): unknown => JSON.parse(json.toString('utf8', from, to))
 
 /** Are these the places of all that is wanted of a value, and of nothing else? */
-const expectPlaces = (json: Buffer, found: AnyPlace['members'], wanted: Wanted, value: unknown): void => {
+const expectOffsets = (json: Buffer, found: AnyOffset['members'], wanted: FieldTree, value: unknown): void => {
   const holder = (value ?? {}) as Readonly<Record<string, unknown>>
   for (const [name, want] of Object.entries(wanted)) {
     const place = found?.[name]
     expect([name, place !== undefined]).toEqual([name, Object.hasOwn(holder, name)])
     if (place === undefined) continue
     expect(JSON.parse(`{${json.toString('utf8', place.key, place.to)}}`)).toEqual({ [name]: holder[name] })
-    expectValue(json, place, want, holder[name])
+    expectOffset(json, place, want, holder[name])
   }
 }
 
-const expectValue = (json: Buffer, place: AnyPlace, want: Want, value: unknown): void => {
-  expect(valueAt(json, place)).toEqual(value)
+const expectOffset = (json: Buffer, place: AnyOffset, want: FieldSpec, value: unknown): void => {
+  expect(parseAt(json, place)).toEqual(value)
   if (want === 'value') return
   if (!Array.isArray(want)) {
-    expectPlaces(json, place.members, want as Wanted, value)
+    expectOffsets(json, place.members, want as FieldTree, value)
     return
   }
   const elements = place.elements ?? []
@@ -75,39 +77,39 @@ const expectValue = (json: Buffer, place: AnyPlace, want: Want, value: unknown):
   expect(JSON.parse(`[${texts.join(',')}]`)).toEqual(Array.isArray(value) ? value : [])
   elements.forEach((element, i) => {
     expect(element.key).toBe(element.from)
-    expectPlaces(json, element.members, want[0] as Wanted, (value as ReadonlyArray<unknown>)[i])
+    expectOffsets(json, element.members, want[0] as FieldTree, (value as ReadonlyArray<unknown>)[i])
   })
 }
 
-const expectNoted = (row: Cut): void => {
+const expectRecordOffsets = (row: CutRecord): void => {
   const json = Buffer.from(row.json)
-  expectPlaces(json, outline(row) as unknown as AnyPlace['members'], wanted, JSON.parse(json.toString()))
+  expectOffsets(json, readOffsets(row) as unknown as AnyOffset['members'], fields, JSON.parse(json.toString()))
 }
 
 describe('outliner', () => {
   it('finds members wherever they stand, and null as nothing', () => {
-    const row = rowOf(
+    const row = cutOne(
       '"x":{"id":"}"}, "location" : {"name":"a\\"ü", "id":9007199254740993} ,"contents":null,"rating":1',
     )
-    const { location, contents, mentionTime } = outline(row)
-    expect(isThere(row.json, mentionTime)).toBe(false)
-    expect(isThere(row.json, contents)).toBe(false)
+    const { location, contents, mentionTime } = readOffsets(row)
+    expect(hasField(row.json, mentionTime)).toBe(false)
+    expect(hasField(row.json, contents)).toBe(false)
     expect(contents?.elements).toEqual([])
-    expect(location === undefined ? '' : rawAt(row.json, location)).toBe(
+    expect(location === undefined ? '' : rawFieldText(row.json, location)).toBe(
       Buffer.from('{"name":"a\\"ü", "id":9007199254740993}').toString('latin1'),
     )
     const { id, name } = location?.members ?? {}
-    expect([id, name].map((at) => at && textAt(row.json, at))).toEqual(['9007199254740993', 'a"ü'])
+    expect([id, name].map((at) => at && fieldText(row.json, at))).toEqual(['9007199254740993', 'a"ü'])
   })
 
   it('forgets what it found in a list that leaves as null', () => {
-    const { contents } = outline(rowOf('"contents":[{"id":5,"sentiments":[]},null,{}]'))
+    const { contents } = readOffsets(cutOne('"contents":[{"id":5,"sentiments":[]},null,{}]'))
     expect(contents?.elements).toEqual([])
   })
 
   it('refuses a record whose cutter was not asked', () => {
-    const [row] = rightOf(cutter(reviewOptions)(pageOf(reviewOf()))).rows
-    expect(() => row && outline(row)).toThrow('noted')
+    const [row] = expectCut(createCutter(reviewOptions)(reviewPage(reviewJson()))).rows
+    expect(() => row && readOffsets(row)).toThrow('noted')
   })
 
   it.each([
@@ -123,16 +125,16 @@ describe('outliner', () => {
     ['a repeated key', '"location":{"id":1,"id":2,"name":"n"},"contents":[{"id":1},{"id":2}]'],
     ['lines', '\n "location":\n{"id" :1,\r\n\t"x":[1,\n2]},\n"contents":[ {"id":1}\n,\n{"id":2} ]\n'],
   ])('counts from the first byte of what leaves, with %s', (_, members) => {
-    expectNoted(rowOf(members))
+    expectRecordOffsets(cutOne(members))
   })
 
   it('grows with the page', () => {
     const contents = Array.from({ length: 500 }, (_, id) => `{"id":${id}}`).join(',')
-    const { rows } = rightOf(
-      cutNoting(pageOf(...Array.from({ length: 20 }, () => reviewOf(`"contents":[${contents}]`)))),
+    const { rows } = expectCut(
+      cutWithOffsets(reviewPage(...Array.from({ length: 20 }, () => reviewJson(`"contents":[${contents}]`)))),
     )
     expect(rows).toHaveLength(20)
-    rows.forEach(expectNoted)
+    rows.forEach(expectRecordOffsets)
   })
 
   it('agrees with a parser on every review that was cut, whatever was done to it', () => {
@@ -142,19 +144,19 @@ describe('outliner', () => {
       brand: () => 'hidden',
     } as const
     const cutters = [
-      cutNoting,
-      cutterOf({ undeclared: 'drop' }),
-      cutterOf({ actions: { ...hidden, 'contents.sentiments': 'drop' } }),
-      cutterOf({ actions: { ...hidden, provider: 'drop', location: () => 'hidden' }, undeclared: 'drop' }),
+      cutWithOffsets,
+      createFieldCutter({ undeclared: 'drop' }),
+      createFieldCutter({ actions: { ...hidden, 'contents.sentiments': 'drop' } }),
+      createFieldCutter({ actions: { ...hidden, provider: 'drop', location: () => 'hidden' }, undeclared: 'drop' }),
     ]
     fc.assert(
       fc.property(
-        fc.array(reviewText, { maxLength: 3 }),
-        fc.array(mutation, { maxLength: 1 }),
+        fc.array(reviewNode, { maxLength: 3 }),
+        fc.array(byteMutation, { maxLength: 1 }),
         fc.constantFrom(...cutters),
         (records, mutations, cut) => {
-          const answer = cut(mutations.reduce(mutate, pageOf(...records.map(print))))
-          if (E.isRight(answer)) answer.right.rows.forEach(expectNoted)
+          const answer = cut(mutations.reduce(mutateBytes, reviewPage(...records.map(printNode))))
+          if (E.isRight(answer)) answer.right.rows.forEach(expectRecordOffsets)
         },
       ),
       { seed: 20261121, numRuns: 1000 },
@@ -174,12 +176,12 @@ describe('carve', () => {
     ],
     ['{}', '{"a":1}'],
   ])('%s', (element, expected) => {
-    expect(carved(rowOf(`"contents":[${element}]`))).toEqual([expected])
+    expect(extractContents(cutOne(`"contents":[${element}]`))).toEqual([expected])
   })
 
   it('takes a part of any length', () => {
     const response = 'x'.repeat(100_000)
-    expect(carved(rowOf(`"contents":[{"id":1,"response":"${response}"},{"id":2}]`))).toEqual([
+    expect(extractContents(cutOne(`"contents":[{"id":1,"response":"${response}"},{"id":2}]`))).toEqual([
       `{"response":"${response}","a":1}`,
       '{"a":1}',
     ])
@@ -187,12 +189,12 @@ describe('carve', () => {
 
   it('agrees with a parser on every review that was cut', () => {
     fc.assert(
-      fc.property(fc.array(reviewText, { maxLength: 3 }), (records) => {
-        const answer = cutNoting(pageOf(...records.map(print)))
+      fc.property(fc.array(reviewNode, { maxLength: 3 }), (records) => {
+        const answer = cutWithOffsets(reviewPage(...records.map(printNode)))
         if (E.isLeft(answer)) return
         for (const row of answer.right.rows) {
           const { contents } = JSON.parse(Buffer.from(row.json).toString()) as { contents?: Parsed[] | null }
-          expect(carved(row).map((text) => JSON.parse(text))).toEqual((contents ?? []).map(without))
+          expect(extractContents(row).map((text) => JSON.parse(text))).toEqual((contents ?? []).map(withoutExcluded))
         }
       }),
       { seed: 20261121, numRuns: 500 },

@@ -3,27 +3,27 @@ import { Review } from '../../../connector/api/model/review'
 import { type JsonSchema, toJsonSchema } from '../../../connector/cdk/schema'
 
 /** JSON text with what it says, so that the expectation needs no parser. */
-export type Node =
+export type JsonNode =
   | { readonly tag: 'token'; readonly text: string; readonly value: unknown }
-  | { readonly tag: 'array'; readonly items: ReadonlyArray<Node>; readonly gap: string }
-  | { readonly tag: 'object'; readonly members: ReadonlyArray<Member>; readonly gap: string }
-export type Member = readonly [key: { readonly text: string; readonly value: string }, value: Node]
+  | { readonly tag: 'array'; readonly items: ReadonlyArray<JsonNode>; readonly gap: string }
+  | { readonly tag: 'object'; readonly members: ReadonlyArray<JsonMember>; readonly gap: string }
+export type JsonMember = readonly [key: { readonly text: string; readonly value: string }, value: JsonNode]
 
 /** A number as it is, whatever its length; -0 is 0. */
-export const exact = (text: string): number | bigint =>
+export const toExactNumber = (text: string): number | bigint =>
   /^-?\d+$/.test(text) && !Number.isSafeInteger(Number(text)) ? BigInt(text) : Number(text) + 0
 
-const token = (text: string, value: unknown = JSON.parse(text)): Node => ({ tag: 'token', text, value })
+const token = (text: string, value: unknown = JSON.parse(text)): JsonNode => ({ tag: 'token', text, value })
 
-export const print = (node: Node): string => {
+export const printNode = (node: JsonNode): string => {
   switch (node.tag) {
     case 'token':
       return node.text
     case 'array':
-      return `[${node.gap}${node.items.map(print).join(`${node.gap},${node.gap}`)}${node.gap}]`
+      return `[${node.gap}${node.items.map(printNode).join(`${node.gap},${node.gap}`)}${node.gap}]`
     case 'object':
       return `{${node.gap}${node.members
-        .map(([key, value]) => `${key.text}${node.gap}:${node.gap}${print(value)}`)
+        .map(([key, value]) => `${key.text}${node.gap}:${node.gap}${printNode(value)}`)
         .join(`${node.gap},${node.gap}`)}${node.gap}}`
   }
 }
@@ -71,87 +71,87 @@ const strings: ReadonlyArray<readonly [string, string]> = [
 ]
 
 const gap = fc.constantFrom('', '', '', '', ' ', '\t ', '\n', '\r\n    ')
-const oneOf = (list: ReadonlyArray<readonly [string, unknown]>) =>
+const tokenFrom = (list: ReadonlyArray<readonly [string, unknown]>) =>
   fc.constantFrom(...list).map(([text, value]) => token(text, value))
-const time = fc.constantFrom(...times).map(([text]) => token(JSON.stringify(text)))
-const text = fc.oneof(
+const timeNode = fc.constantFrom(...times).map(([text]) => token(JSON.stringify(text)))
+const stringNode = fc.oneof(
   fc.string({ unit: 'grapheme' }).map((value) => token(JSON.stringify(value))),
-  oneOf(strings),
+  tokenFrom(strings),
 )
-const double = fc.oneof(
+const doubleNode = fc.oneof(
   fc.double({ noNaN: true, min: -1e15, max: 1e15 }).map((value) => token(JSON.stringify(value))),
-  fc.constantFrom('4.5', '-0.0', '1E-7', '0e5', '1e400', '-1e999').map((value) => token(value, exact(value))),
+  fc.constantFrom('4.5', '-0.0', '1E-7', '0e5', '1e400', '-1e999').map((value) => token(value, toExactNumber(value))),
 )
-const scalar = fc.oneof(
-  text,
-  double,
-  time,
-  oneOf(integers),
+const scalarNode = fc.oneof(
+  stringNode,
+  doubleNode,
+  timeNode,
+  tokenFrom(integers),
   fc.constantFrom('null', 'true', 'false').map((v) => token(v)),
 )
 
 const keys = ['mood', 'id', 'name', 'engagement', 'unknown_attributes', '😀', 'rating'] as const
-const key = fc.oneof(
+const anyKey = fc.oneof(
   fc.constantFrom(...keys).map((value) => ({ text: JSON.stringify(value), value: value as string })),
   fc.constant({ text: '"m\\u006fod"', value: 'mood' }),
 )
 
-const anything = fc.letrec<{ node: Node }>((tie) => ({
+const anyNode = fc.letrec<{ node: JsonNode }>((tie) => ({
   node: fc.oneof(
     { depthSize: 'small' },
-    scalar,
+    scalarNode,
     fc.record({ tag: fc.constant('array' as const), items: fc.array(tie('node'), { maxLength: 3 }), gap }),
     fc.record({
       tag: fc.constant('object' as const),
-      members: fc.array(fc.tuple(key, tie('node')), { maxLength: 4 }),
+      members: fc.array(fc.tuple(anyKey, tie('node')), { maxLength: 4 }),
       gap,
     }),
   ),
 })).node
 
-const known = (name: string) => ({ text: JSON.stringify(name), value: name })
+const memberKey = (name: string) => ({ text: JSON.stringify(name), value: name })
 
 /** What a schema describes; now and then something else, an unknown attribute or a repeated one. */
-const described = (schema: JsonSchema): fc.Arbitrary<Node> => {
+const nodeFromSchema = (schema: JsonSchema): fc.Arbitrary<JsonNode> => {
   const type = [schema.type].flat().find((one) => one !== 'null')
   switch (type) {
     case 'integer':
-      return oneOf(integers)
+      return tokenFrom(integers)
     case 'number':
-      return double
+      return doubleNode
     case 'string':
-      return schema.format === 'date-time' ? time : text
+      return schema.format === 'date-time' ? timeNode : stringNode
     case 'array':
       return fc.record({
         tag: fc.constant('array' as const),
-        items: fc.array(perhaps(schema.items as JsonSchema), { maxLength: 3 }),
+        items: fc.array(nullableNode(schema.items as JsonSchema), { maxLength: 3 }),
         gap,
       })
     case 'object':
       return objectOf((schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>)
     default:
-      return anything
+      return anyNode
   }
 }
 
-const perhaps = (schema: JsonSchema): fc.Arbitrary<Node> =>
+const nullableNode = (schema: JsonSchema): fc.Arbitrary<JsonNode> =>
   fc.oneof(
-    { weight: 40, arbitrary: described(schema) },
-    { weight: 1, arbitrary: anything },
+    { weight: 40, arbitrary: nodeFromSchema(schema) },
+    { weight: 1, arbitrary: anyNode },
     { weight: 1, arbitrary: fc.constant(token('null')) },
   )
 
-const objectOf = (properties: Readonly<Record<string, JsonSchema>>): fc.Arbitrary<Node> => {
+const objectOf = (properties: Readonly<Record<string, JsonSchema>>): fc.Arbitrary<JsonNode> => {
   const members = Object.entries(properties).map(([name, schema]) =>
-    fc.tuple(fc.constant(known(name)), perhaps(schema)),
+    fc.tuple(fc.constant(memberKey(name)), nullableNode(schema)),
   )
-  if (members.length === 0) return anything
+  if (members.length === 0) return anyNode
   return fc
     .tuple(
       fc.tuple(...members).chain((all) => fc.oneof(fc.constant(all), fc.shuffledSubarray(all))),
       fc.oneof(
         { weight: 8, arbitrary: fc.constant([]) },
-        { weight: 1, arbitrary: fc.array(fc.tuple(key, anything), { maxLength: 2 }) },
+        { weight: 1, arbitrary: fc.array(fc.tuple(anyKey, anyNode), { maxLength: 2 }) },
       ),
       fc.nat(),
       gap,
@@ -167,21 +167,21 @@ const properties = toJsonSchema(Review).properties as Readonly<Record<string, Js
 const { id: _id, modifiedTime: _time, ...others } = properties
 
 /** A review as JSON text: mostly right, with what may go wrong anywhere in it. */
-export const reviewText: fc.Arbitrary<Node> = fc
+export const reviewNode: fc.Arbitrary<JsonNode> = fc
   .tuple(
     objectOf(others),
-    fc.oneof({ weight: 50, arbitrary: oneOf(integers.slice(4, 8)) }, { weight: 1, arbitrary: anything }),
+    fc.oneof({ weight: 50, arbitrary: tokenFrom(integers.slice(4, 8)) }, { weight: 1, arbitrary: anyNode }),
     fc.oneof(
       { weight: 50, arbitrary: fc.constantFrom(...times.slice(0, 10)).map(([t]) => token(JSON.stringify(t))) },
-      { weight: 1, arbitrary: anything },
+      { weight: 1, arbitrary: anyNode },
     ),
     fc.boolean(),
   )
-  .map(([node, id, modified, first]): Node => {
+  .map(([node, id, modified, first]): JsonNode => {
     if (node.tag !== 'object') return node
-    const own: ReadonlyArray<Member> = [
-      [known('id'), id],
-      [known('modifiedTime'), modified],
+    const own: ReadonlyArray<JsonMember> = [
+      [memberKey('id'), id],
+      [memberKey('modifiedTime'), modified],
     ]
     return { ...node, members: first ? [...own, ...node.members] : [...node.members, ...own] }
   })

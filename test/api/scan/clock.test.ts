@@ -1,7 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, test } from 'vitest'
-import { filterFrom, nextCursor, slackBehind } from '../../../connector/api/scan/cursor'
-import { signpost } from '../../../connector/api/scan/signpost'
+import { cursorSlack, filterFrom, nextCursor } from '../../../connector/api/scan/cursor'
+import { chooseCutoff } from '../../../connector/api/scan/signpost'
 
 const at = Date.UTC(2026, 0, 31, 12, 0, 0, 700)
 const minute = 60_000
@@ -22,21 +22,21 @@ test('a cursor never moves backwards, and not where nothing was read', () => {
 })
 
 test('a long pass is made up for, a short one by the lookback', () => {
-  expect(slackBehind(O.some(at), O.some(at - 30_000), 10 * minute)).toBe(0)
-  expect(slackBehind(O.some(at), O.some(at - 40 * minute), 10 * minute)).toBe(40 * minute)
-  expect(slackBehind(O.some(at), O.some(at - 1000), 0)).toBe(1000)
+  expect(cursorSlack(O.some(at), O.some(at - 30_000), 10 * minute)).toBe(0)
+  expect(cursorSlack(O.some(at), O.some(at - 40 * minute), 10 * minute)).toBe(40 * minute)
+  expect(cursorSlack(O.some(at), O.some(at - 1000), 0)).toBe(1000)
 })
 
 describe('the signpost', () => {
   test("is the service's time less 5 s", () => {
-    expect(signpost(at, at + 30_000)).toEqual([at - 5000, []])
+    expect(chooseCutoff(at, at + 30_000)).toEqual([at - 5000, []])
   })
   test('warns of a skew over a minute, either way', () => {
-    expect(signpost(at, at + 61_000)[1][0]?.message).toContain('61 s ahead of')
-    expect(signpost(at, at - 3_600_000)[1][0]?.message).toContain('3600 s behind')
+    expect(chooseCutoff(at, at + 61_000)[1][0]?.message).toContain('61 s ahead of')
+    expect(chooseCutoff(at, at - 3_600_000)[1][0]?.message).toContain('3600 s behind')
   })
   test('is 5 minutes ago by the clock here where the service tells no time, with a warning', () => {
-    const [time, notes] = signpost(undefined, at)
+    const [time, notes] = chooseCutoff(undefined, at)
     expect(time).toBe(at - 5 * minute)
     expect(notes[0]?.message).toContain('no Date header')
   })

@@ -2,11 +2,11 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { scan } from '../../../connector/api/scan'
-import { fair, simulate } from '../simulation'
+import { simulateExport, stableTraits } from '../simulation'
 
 /** What is done with a quiet service of so many rows, 50 a page, in order: pages asked for, and what is read of each. */
 const logOf = async (rows: number, concurrency: number): Promise<ReadonlyArray<string>> => {
-  const service = simulate({ ...fair, rows }, 1)
+  const service = simulateExport({ ...stableTraits, rows }, 1)
   const log: string[] = []
   const feed = scan({
     operation: 'export reviews',
@@ -22,7 +22,7 @@ const logOf = async (rows: number, concurrency: number): Promise<ReadonlyArray<s
   })({
     from: { startDate: Date.UTC(2025, 0, 1), cursor: O.none, lookback: 600_000 },
     filters: {},
-    marker: O.none,
+    resumeToken: O.none,
   })
   for await (const item of feed) if (E.isRight(item)) log.push(`read ${item.right.rows.length}`)
   return log

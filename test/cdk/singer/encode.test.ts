@@ -1,10 +1,10 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { configFailure, systemFailure } from '../../../connector/cdk/failure'
-import { wholeOf } from '../../../connector/cdk/lines'
+import { joinText } from '../../../connector/cdk/lines'
 import type { Message, StreamInfo } from '../../../connector/cdk/message'
-import { type Face, singer } from '../../../connector/cdk/singer/encode'
-import { plainLog } from '../../../connector/cdk/singer/log'
+import { encodeSinger, type SingerEncoder } from '../../../connector/cdk/singer/encode'
+import { formatPlainLog } from '../../../connector/cdk/singer/log'
 
 const info = (name: string): StreamInfo => ({
   name,
@@ -27,22 +27,22 @@ const records = (stream: string, ...rows: string[]): Message => ({
 const checkpoint = (stream: string, state: unknown): Message => ({ _tag: 'Checkpoint', stream, state, count: 1 })
 const finished = (stream: string): Message => ({ _tag: 'Finished', stream })
 
-const face = (whole: Record<string, unknown> = {}): Face => {
+const face = (whole: Record<string, unknown> = {}): SingerEncoder => {
   let tick = 0
-  return singer(new Map(), { whole }, () => tick++ * 1000)
+  return encodeSinger(new Map(), { value: whole }, () => tick++ * 1000)
 }
 
-const said = (face: Face, messages: ReadonlyArray<Message>) => {
+const said = (face: SingerEncoder, messages: ReadonlyArray<Message>) => {
   const lines: string[] = []
   const log: string[] = []
-  let book = face.start
+  let book = face.initialState
   for (const message of messages) {
-    const [next, out] = face.step(book, message)
+    const [next, out] = face.encodeMessage(book, message)
     book = next
-    lines.push(...out.lines.map(wholeOf).flatMap((text) => text.trimEnd().split('\n')))
-    log.push(...out.log.map(plainLog))
+    lines.push(...out.lines.map(joinText).flatMap((text) => text.trimEnd().split('\n')))
+    log.push(...out.log.map(formatPlainLog))
   }
-  return { lines: [...lines, face.end(book).trimEnd()], log }
+  return { lines: [...lines, face.finalLine(book).trimEnd()], log }
 }
 
 describe('the Singer face', () => {
@@ -73,7 +73,7 @@ describe('the Singer face', () => {
   })
 
   it('says the catalog’s own schema', () => {
-    const own = singer(new Map([['a', { type: ['object'], properties: {} }]]), { whole: {} }, () => 0)
+    const own = encodeSinger(new Map([['a', { type: ['object'], properties: {} }]]), { value: {} }, () => 0)
     expect(said(own, [started('a')]).lines[0]).toBe(
       '{"type":"SCHEMA","stream":"a","schema":{"type":["object"],"properties":{}},"key_properties":["id"],"bookmark_properties":["at"]}',
     )

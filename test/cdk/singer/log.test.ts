@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
-import { jsonLog, metric, plainLog } from '../../../connector/cdk/singer/log'
+import { formatJsonLog, formatPlainLog, metricLogEntry } from '../../../connector/cdk/singer/log'
 
 it('logs a line as Singer has it', () => {
-  expect(plainLog({ level: 'warn', message: 'two\nlines' })).toBe('WARNING two\\nlines')
+  expect(formatPlainLog({ level: 'warn', message: 'two\nlines' })).toBe('WARNING two\\nlines')
 })
 
 it('logs all eight keys of the SDK’s structured form', () => {
-  const entry = JSON.parse(jsonLog('tap', 7, () => 1500)({ level: 'error', message: 'm\nn', stream: 's' }))
+  const entry = JSON.parse(formatJsonLog('tap', 7, () => 1500)({ level: 'error', message: 'm\nn', stream: 's' }))
   expect(entry).toEqual({
     level: 'error',
     pid: 7,
@@ -17,11 +17,11 @@ it('logs all eight keys of the SDK’s structured form', () => {
     stream_name: 's',
     message: 'm\nn',
   })
-  expect(JSON.parse(jsonLog('tap', 7, () => 0)({ level: 'info', message: '' })).stream_name).toBeNull()
+  expect(JSON.parse(formatJsonLog('tap', 7, () => 0)({ level: 'info', message: '' })).stream_name).toBeNull()
 })
 
 it('gives a measurement its stream', () => {
-  expect(metric('timer', 'sync_duration', 1, { stream: 's' })).toEqual({
+  expect(metricLogEntry('timer', 'sync_duration', 1, { stream: 's' })).toEqual({
     level: 'info',
     message: 'METRIC: {"type":"timer","metric":"sync_duration","value":1,"tags":{"stream":"s"}}',
     stream: 's',

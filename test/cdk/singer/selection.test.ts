@@ -2,11 +2,11 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
-import { describeStream, discovery } from '../../../connector/cdk/singer/discover'
-import { readCatalog } from '../../../connector/cdk/singer/selection'
-import { stream } from '../../../connector/cdk/stream'
+import { describeSingerStream, formatSingerCatalog } from '../../../connector/cdk/singer/discover'
+import { decodeSingerCatalog } from '../../../connector/cdk/singer/selection'
+import { defineStream } from '../../../connector/cdk/stream'
 
-const reviews = stream({
+const reviews = defineStream({
   name: 'reviews',
   codec: t.intersection([
     t.type({ id: t.number, at: t.string }),
@@ -20,7 +20,7 @@ const reviews = stream({
 
 type Metadata = { breadcrumb: string[]; metadata: Record<string, unknown> }
 const catalog = (metadata: Metadata[], more: object = {}) => ({
-  streams: [{ tap_stream_id: 'reviews', schema: describeStream(reviews).schema, metadata, ...more }],
+  streams: [{ tap_stream_id: 'reviews', schema: describeSingerStream(reviews).schema, metadata, ...more }],
 })
 const root = (metadata: Record<string, unknown>): Metadata => ({ breadcrumb: [], metadata })
 const at = (path: string, metadata: Record<string, unknown>): Metadata => ({
@@ -28,7 +28,7 @@ const at = (path: string, metadata: Record<string, unknown>): Metadata => ({
   metadata,
 })
 const asked = (value: unknown) => {
-  const result = readCatalog([reviews])(value)
+  const result = decodeSingerCatalog([reviews])(value)
   if (E.isLeft(result)) throw new Error(result.left.message)
   return result.right
 }
@@ -39,7 +39,7 @@ const attributes = (value: unknown) => {
 
 describe('discovery', () => {
   it('names keys, cursor and what is automatic', () => {
-    const [entry] = JSON.parse(discovery([reviews])).streams
+    const [entry] = JSON.parse(formatSingerCatalog([reviews])).streams
     expect(entry).toEqual({
       tap_stream_id: 'reviews',
       stream: 'reviews',
@@ -81,9 +81,9 @@ describe('discovery', () => {
 
 describe('readCatalog', () => {
   it('takes what discovery printed for everything', () => {
-    const value = JSON.parse(discovery([reviews]))
+    const value = JSON.parse(formatSingerCatalog([reviews]))
     expect(asked(value).catalog).toEqual([{ name: 'reviews', syncMode: 'incremental', attributes: O.none }])
-    expect(asked(value).schemas.get('reviews')).toEqual(describeStream(reviews).schema)
+    expect(asked(value).schemas.get('reviews')).toEqual(describeSingerStream(reviews).schema)
   })
 
   it.each<[string, object, boolean]>([
@@ -100,7 +100,7 @@ describe('readCatalog', () => {
   })
 
   it('reads the older form, beside and inside the schema', () => {
-    const schema = { ...describeStream(reviews).schema, selected: true }
+    const schema = { ...describeSingerStream(reviews).schema, selected: true }
     expect(asked(catalog([], { schema })).catalog).toHaveLength(1)
     expect(asked(catalog([], { selected: 'true' })).catalog).toHaveLength(1)
   })
@@ -118,7 +118,7 @@ describe('readCatalog', () => {
   })
 
   it('takes a deselected attribute out of SCHEMA and required', () => {
-    const schema = { ...describeStream(reviews).schema, required: ['id', 'text'] }
+    const schema = { ...describeSingerStream(reviews).schema, required: ['id', 'text'] }
     const value = catalog([root({ selected: true }), at('text', { selected: false })], { schema })
     expect(asked(value).schemas.get('reviews')).toMatchObject({ required: ['id'] })
     expect(Object.keys((asked(value).schemas.get('reviews')?.properties ?? {}) as object)).toEqual([
@@ -137,9 +137,9 @@ describe('readCatalog', () => {
 
   it('names what cannot be left out alone', () => {
     const inner = [at('place', { selected: true }), at('place.name', { selected: false })]
-    expect(asked(catalog([root({ selected: true }), ...inner])).inseparable).toEqual(['reviews.place.name'])
+    expect(asked(catalog([root({ selected: true }), ...inner])).nestedDeselections).toEqual(['reviews.place.name'])
     const outer = [at('place', { selected: false }), at('place.name', { selected: false })]
-    expect(asked(catalog([root({ selected: true }), ...outer])).inseparable).toEqual([])
+    expect(asked(catalog([root({ selected: true }), ...outer])).nestedDeselections).toEqual([])
   })
 
   it('reads a chosen full table', () => {
@@ -157,7 +157,7 @@ describe('readCatalog', () => {
     ['a nameless stream', { streams: [{ schema: {} }] }, 'streams.0.tap_stream_id is missing'],
     ['no schema', { streams: [{ tap_stream_id: 'a' }] }, 'streams.0.schema is missing'],
   ])('refuses %s by key path', (_, value, message) => {
-    const result = readCatalog([reviews])(value)
+    const result = decodeSingerCatalog([reviews])(value)
     expect(E.isLeft(result) && result.left.message).toContain(message)
   })
 })

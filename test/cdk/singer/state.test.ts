@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import * as airbyte from '../../../connector/cdk/airbyte-given'
-import { readState } from '../../../connector/cdk/singer/state'
+import { decodeSingerState } from '../../../connector/cdk/singer/state'
 
 const state = { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' }
 const value = { bookmarks: { reviews: state, other: {} }, currently_syncing: 'reviews', version: 2 }
@@ -21,8 +21,8 @@ describe('readState', () => {
     ],
     ['what meltano state get prints', { singer_state: value }],
   ])('reads %s', (_, given) => {
-    expect(readState(given)).toEqual(
-      E.right({ whole: value, bookmarks: { reviews: state }, syncing: O.some('reviews') }),
+    expect(decodeSingerState(given)).toEqual(
+      E.right({ value: value, bookmarks: { reviews: state }, currentlySyncing: O.some('reviews') }),
     )
   })
 
@@ -32,23 +32,27 @@ describe('readState', () => {
     ['[]', []],
     ['a state of nothing', { type: 'STATE', value: null }],
   ])('takes %s for no state', (_, given) => {
-    expect(readState(given)).toEqual(E.right({ whole: {}, bookmarks: {}, syncing: O.none }))
+    expect(decodeSingerState(given)).toEqual(E.right({ value: {}, bookmarks: {}, currentlySyncing: O.none }))
   })
 
   it('reads a state of the Airbyte source', () => {
-    expect(readState(airbyteState)).toMatchObject(
-      E.right({ bookmarks: { reviews: state }, whole: { bookmarks: { reviews: state } } }),
+    expect(decodeSingerState(airbyteState)).toMatchObject(
+      E.right({ bookmarks: { reviews: state }, value: { bookmarks: { reviews: state } } }),
     )
   })
 
   it('keeps what it does not know', () => {
-    expect(readState({ currently_syncing: null, bookmarks: null, mine: 1 })).toEqual(
-      E.right({ whole: { currently_syncing: null, bookmarks: null, mine: 1 }, bookmarks: {}, syncing: O.none }),
+    expect(decodeSingerState({ currently_syncing: null, bookmarks: null, mine: 1 })).toEqual(
+      E.right({
+        value: { currently_syncing: null, bookmarks: null, mine: 1 },
+        bookmarks: {},
+        currentlySyncing: O.none,
+      }),
     )
   })
 
   it('refuses text', () => {
-    expect(E.isLeft(readState('x'))).toBe(true)
+    expect(E.isLeft(decodeSingerState('x'))).toBe(true)
   })
 })
 
@@ -58,6 +62,6 @@ describe('the Airbyte source', () => {
     ['line', { type: 'STATE', value }],
     ['lines', [{ type: 'STATE', value }]],
   ])('reads the tap’s state as a %s', (_, given) => {
-    expect(airbyte.readState(given)).toEqual(E.right({ reviews: state }))
+    expect(airbyte.decodeAirbyteState(given)).toEqual(E.right({ reviews: state }))
   })
 })

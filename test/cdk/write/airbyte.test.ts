@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { airbyteArrivals } from '../../../connector/cdk/write/airbyte'
-import { type Configured, readConfigured } from '../../../connector/cdk/write/airbyte-catalog'
+import { decodeAirbyte } from '../../../connector/cdk/write/airbyte'
+import { type ConfiguredStream, decodeDestinationCatalog } from '../../../connector/cdk/write/airbyte-catalog'
 import { meant } from './arrivals'
 
 const stream = (name: string, more: object = {}, stream: object = {}) => ({
@@ -10,8 +10,8 @@ const stream = (name: string, more: object = {}, stream: object = {}) => ({
   destination_sync_mode: 'append',
   ...more,
 })
-const configured = (...streams: ReadonlyArray<unknown>): ReadonlyArray<Configured> => {
-  const result = readConfigured({ streams })
+const configured = (...streams: ReadonlyArray<unknown>): ReadonlyArray<ConfiguredStream> => {
+  const result = decodeDestinationCatalog({ streams })
   if (E.isLeft(result)) throw new Error(result.left.message)
   return result.right
 }
@@ -35,7 +35,7 @@ describe('a configured catalog', () => {
     ['destination_object_name', stream('patients', { destination_object_name: 'visit_records' }), 'visit_records'],
     ['its own name where that is null', stream('locations', { destination_object_name: null }), 'locations'],
   ])('sends a stream to %s', (_, one, object) => {
-    expect(configured(one)[0]?.object).toBe(object)
+    expect(configured(one)[0]?.objectName).toBe(object)
   })
 
   it('takes the key of the stream where the caller chose none', () => {
@@ -53,11 +53,14 @@ describe('a configured catalog', () => {
     ['soft_delete', 'soft_delete', true],
     [null, undefined, false],
   ])('knows what %s asks for', (mode, asks, deletes) => {
-    expect(configured(stream('locations', { destination_sync_mode: mode }))[0]).toMatchObject({ asks, deletes })
+    expect(configured(stream('locations', { destination_sync_mode: mode }))[0]).toMatchObject({
+      operation: asks,
+      isDeletion: deletes,
+    })
   })
 
   it('names the key path that is wrong', () => {
-    expect(readConfigured({ streams: [stream('x'), { stream: {} }] })).toMatchObject({
+    expect(decodeDestinationCatalog({ streams: [stream('x'), { stream: {} }] })).toMatchObject({
       left: { _tag: 'Config', message: expect.stringContaining('streams.1.stream.name') },
     })
   })
@@ -70,7 +73,7 @@ describe('airbyteArrivals', () => {
       { type: 'STATE', state: { type: 'STREAM', stream: { stream_descriptor: { name: 'visit_records' } } } },
       status('visit_records', 'COMPLETE'),
     ]
-    expect(await meant(airbyteArrivals(visits, JSON.parse), lines)).toEqual([
+    expect(await meant(decodeAirbyte(visits, JSON.parse), lines)).toEqual([
       ['opened', 'visit_records', 'visit_records', [['id']], false],
       ['visit_records', '{"id":9007199254740993, "x":"\\u00e9"}'],
       ['state', 'visit_records', expect.any(String)],
@@ -95,7 +98,7 @@ describe('airbyteArrivals', () => {
       '{"type":"STATE","state":{"destinationStats":{"recordCount":1.0,"rejectedRecordCount":0.0}}}\n',
     ],
   ])('answers a state: %s', async (_, line, answer) => {
-    const [, said] = await meant(airbyteArrivals(visits, JSON.parse), [line])
+    const [, said] = await meant(decodeAirbyte(visits, JSON.parse), [line])
     expect((said as ReadonlyArray<unknown>)[2]).toBe(answer)
   })
 
@@ -108,7 +111,7 @@ describe('airbyteArrivals', () => {
       { type: 'NEW', record: null },
     ]
     expect(
-      await meant(airbyteArrivals(visits, JSON.parse), [
+      await meant(decodeAirbyte(visits, JSON.parse), [
         ...lines,
         record('visit_records', { a: 1 }, { meta: null, namespace: null }),
       ]),
@@ -122,7 +125,7 @@ describe('airbyteArrivals', () => {
   })
 
   it('fails on a record of a stream that is not configured', async () => {
-    expect((await meant(airbyteArrivals(visits, JSON.parse), [record('others', {})])).at(1)).toContain('others')
+    expect((await meant(decodeAirbyte(visits, JSON.parse), [record('others', {})])).at(1)).toContain('others')
   })
 
   it.each([
@@ -131,7 +134,7 @@ describe('airbyteArrivals', () => {
     ['one that only started', [status('visit_records', 'STARTED')], ['broken', 'visit_records']],
     ['one that completed', [status('visit_records', 'COMPLETE')], ['completed', 'visit_records', true]],
   ])('tells at the end of the input how a stream ended: %s', async (_, lines, said) => {
-    expect((await meant(airbyteArrivals(visits, JSON.parse), lines)).slice(1)).toEqual([said])
+    expect((await meant(decodeAirbyte(visits, JSON.parse), lines)).slice(1)).toEqual([said])
   })
 
   it('tells namespaces apart, and takes the name alone where only one stream has it', async () => {
@@ -141,7 +144,7 @@ describe('airbyteArrivals', () => {
       stream('b', {}, { namespace: 'x' }),
     )
     const lines = [record('a', {}, { namespace: 'y' }), record('b', {}), status('a', 'COMPLETE', { namespace: 'x' })]
-    expect((await meant(airbyteArrivals(two, JSON.parse), lines)).slice(3)).toEqual([
+    expect((await meant(decodeAirbyte(two, JSON.parse), lines)).slice(3)).toEqual([
       ['y.a', '{}'],
       ['x.b', '{}'],
       ['completed', 'x.a', true],

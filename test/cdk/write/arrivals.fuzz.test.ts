@@ -1,16 +1,16 @@
 import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { parseJson } from '../../../connector/api/json-text'
-import { airbyteArrivals } from '../../../connector/cdk/write/airbyte'
-import { readConfigured } from '../../../connector/cdk/write/airbyte-catalog'
-import type { Arrival } from '../../../connector/cdk/write/arrival'
-import type { Arrivals } from '../../../connector/cdk/write/arrivals'
-import { singerArrivals } from '../../../connector/cdk/write/singer'
+import { parseExactJson } from '../../../connector/api/json-text'
+import { decodeAirbyte } from '../../../connector/cdk/write/airbyte'
+import { decodeDestinationCatalog } from '../../../connector/cdk/write/airbyte-catalog'
+import type { InputMessage } from '../../../connector/cdk/write/arrival'
+import type { InputFeed } from '../../../connector/cdk/write/arrivals'
+import { decodeSinger } from '../../../connector/cdk/write/singer'
 
 const seed = 20261121
 
-const catalog = readConfigured({
+const catalog = decodeDestinationCatalog({
   streams: [
     {
       stream: { name: 's', json_schema: {} },
@@ -23,7 +23,7 @@ const catalog = readConfigured({
 if (E.isLeft(catalog)) throw new Error(catalog.left.message)
 
 type Face = {
-  readonly read: (input: AsyncIterable<Uint8Array>) => Arrivals
+  readonly read: (input: AsyncIterable<Uint8Array>) => InputFeed
   readonly before: ReadonlyArray<string>
   readonly record: (data: string, blank: string) => string
   readonly state: (data: string) => string
@@ -33,7 +33,7 @@ const faces: ReadonlyArray<readonly [string, Face]> = [
   [
     'Airbyte',
     {
-      read: airbyteArrivals(catalog.right, parseJson),
+      read: decodeAirbyte(catalog.right, parseExactJson),
       before: [],
       record: (data, blank) =>
         `{"type":${blank}"RECORD","record":{"stream":"s",${blank}"data":${blank}${data},"emitted_at":5}${blank}}`,
@@ -44,7 +44,7 @@ const faces: ReadonlyArray<readonly [string, Face]> = [
   [
     'Singer',
     {
-      read: singerArrivals(parseJson),
+      read: decodeSinger(parseExactJson),
       before: ['{"type":"SCHEMA","stream":"s","schema":{"properties":{}},"key_properties":["id"]}'],
       record: (data, blank) => `{"type":"RECORD",${blank}"stream":"s","record":${blank}${data}${blank}}`,
       state: (data) => `{"type":"STATE","value":${data}}`,
@@ -81,14 +81,14 @@ async function* inChunks(bytes: Uint8Array, size: number): AsyncIterable<Uint8Ar
 
 /** What arrives, and why the rest was refused, if it was; whatever is thrown is a crash. */
 const arrive = async ({ read }: Face, bytes: Uint8Array, size: number) => {
-  const all: Arrival[] = []
+  const all: InputMessage[] = []
   for await (const told of read(inChunks(bytes, size))) {
     if (E.isLeft(told)) return { all, refused: told.left }
     all.push(...told.right)
   }
   return { all, refused: undefined }
 }
-const recordsIn = (all: ReadonlyArray<Arrival>): ReadonlyArray<string> =>
+const recordsIn = (all: ReadonlyArray<InputMessage>): ReadonlyArray<string> =>
   all.flatMap((arrival) => (arrival._tag === 'Record' ? [Buffer.from(arrival.json()).toString()] : []))
 
 describe.each(faces)(`what a destination reads of %s (seed ${seed})`, (_, face) => {

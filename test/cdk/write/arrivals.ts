@@ -1,10 +1,10 @@
 import * as E from 'fp-ts/Either'
-import type { Arrival } from '../../../connector/cdk/write/arrival'
-import type { Arrivals } from '../../../connector/cdk/write/arrivals'
+import type { InputMessage } from '../../../connector/cdk/write/arrival'
+import type { InputFeed } from '../../../connector/cdk/write/arrivals'
 
 /** What lines mean; a failure is an item, a state is its answer after one accepted and no rejected record. */
 export const meant = async (
-  read: (input: AsyncIterable<Uint8Array>) => Arrivals,
+  read: (input: AsyncIterable<Uint8Array>) => InputFeed,
   lines: ReadonlyArray<unknown>,
 ): Promise<ReadonlyArray<unknown>> => {
   const text = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n')
@@ -16,10 +16,10 @@ export const meant = async (
   return said
 }
 
-const shown = (arrival: Arrival): unknown => {
+const shown = (arrival: InputMessage): unknown => {
   switch (arrival._tag) {
     case 'Opened':
-      return ['opened', arrival.inlet.id, arrival.inlet.object, arrival.inlet.key, arrival.inlet.deletes]
+      return ['opened', arrival.inlet.id, arrival.inlet.objectName, arrival.inlet.key, arrival.inlet.isDeletion]
     case 'Record':
       return [arrival.inlet, Buffer.from(arrival.json()).toString()]
     case 'State':

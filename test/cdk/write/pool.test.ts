@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { takeBatch, type Waiting } from '../../../connector/cdk/write/pool'
+import { type BatchItem, takeBatch } from '../../../connector/cdk/write/pool'
 
 const seed = 20261121
 
-const item = (key: string, bytes = 1): Waiting => ({ key, bytes, at: 0 })
+const item = (key: string, bytes = 1): BatchItem => ({ key, bytes, at: 0 })
 const size = { count: 3, bytes: 10 }
 const none: ReadonlySet<string> = new Set()
 
 describe('takeBatch', () => {
-  it.each<[string, ReadonlyArray<Waiting>, ReadonlySet<string>, boolean, ReadonlyArray<string>]>([
+  it.each<[string, ReadonlyArray<BatchItem>, ReadonlySet<string>, boolean, ReadonlyArray<string>]>([
     ['waits until it is full', [item('a'), item('b')], none, false, []],
     ['leaves full by count', [item('a'), item('b'), item('c'), item('d')], none, false, ['a', 'b', 'c']],
     ['leaves full by bytes', [item('a', 6), item('b', 6), item('c')], none, false, ['a']],

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Receipt, receipts } from '../../../connector/cdk/write/receipts'
+import { createAckQueue, type PendingRecord } from '../../../connector/cdk/write/receipts'
 
 const seed = 20261121
 const state = (name: string, inlet?: string) => ({
@@ -11,26 +11,26 @@ const state = (name: string, inlet?: string) => ({
 
 describe('receipts', () => {
   it('answers a state only after every record before it, whatever its stream', () => {
-    const books = receipts()
-    const a = books.record('a', 1)
-    const b = books.record('b', 1)
-    books.state(state('s1', 'a'))
-    const c = books.record('a', 1)
-    books.state(state('s2', 'a'))
+    const books = createAckQueue()
+    const a = books.addRecord('a', 1)
+    const b = books.addRecord('b', 1)
+    books.addState(state('s1', 'a'))
+    const c = books.addRecord('a', 1)
+    books.addState(state('s2', 'a'))
     c.outcome = 'accepted'
-    expect(books.due()).toEqual([])
+    expect(books.takeDueLines()).toEqual([])
     a.outcome = 'rejected'
-    expect(books.due()).toEqual([])
+    expect(books.takeDueLines()).toEqual([])
     b.outcome = 'accepted'
-    expect(books.due()).toEqual(['s1 0+1', 's2 1+0'])
-    expect(books.open()).toEqual({ count: 0, bytes: 0 })
+    expect(books.takeDueLines()).toEqual(['s1 0+1', 's2 1+0'])
+    expect(books.pendingSize()).toEqual({ count: 0, bytes: 0 })
   })
 
   it('counts all streams for a state that names none', () => {
-    const books = receipts()
-    for (const inlet of ['a', 'b', 'b']) books.record(inlet, 1).outcome = 'accepted'
-    books.state(state('all'))
-    expect(books.due()).toEqual(['all 3+0'])
+    const books = createAckQueue()
+    for (const inlet of ['a', 'b', 'b']) books.addRecord(inlet, 1).outcome = 'accepted'
+    books.addState(state('all'))
+    expect(books.takeDueLines()).toEqual(['all 3+0'])
   })
 
   it('answers in order, each state once, and the counts add up, in whatever order records settle', () => {
@@ -39,25 +39,25 @@ describe('receipts', () => {
         fc.array(fc.constantFrom('a', 'b', 'state a', 'state b'), { maxLength: 80 }),
         fc.infiniteStream(fc.tuple(fc.nat(), fc.boolean())),
         (events, chances) => {
-          const books = receipts()
-          const open: Array<Receipt> = []
+          const books = createAckQueue()
+          const open: Array<PendingRecord> = []
           const answers: Array<string> = []
           const sent = new Map<string, number>()
           events.forEach((event, index) => {
-            if (event.startsWith('state')) books.state(state(`${index} ${event.slice(6)}`, event.slice(6)))
+            if (event.startsWith('state')) books.addState(state(`${index} ${event.slice(6)}`, event.slice(6)))
             else {
-              open.push(books.record(event, 3))
+              open.push(books.addRecord(event, 3))
               sent.set(event, (sent.get(event) ?? 0) + 1)
             }
           })
-          for (const inlet of ['a', 'b']) books.state(state(`end ${inlet}`, inlet))
+          for (const inlet of ['a', 'b']) books.addState(state(`end ${inlet}`, inlet))
           while (open.length > 0) {
             const [nth, good] = chances.next().value ?? [0, true]
             const [receipt] = open.splice(nth % open.length, 1)
             if (receipt !== undefined) receipt.outcome = good ? 'accepted' : 'rejected'
-            answers.push(...books.due())
+            answers.push(...books.takeDueLines())
           }
-          answers.push(...books.due())
+          answers.push(...books.takeDueLines())
           const states = events.flatMap((event, index) =>
             event.startsWith('state') ? [`${index} ${event.slice(6)}`] : [],
           )

@@ -1,6 +1,6 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { judge, judgeWhole, type RejectPolicy } from '../../../connector/cdk/write/reject-policy'
+import { type RejectPolicy, rejectionFailure, streamRejectionFailure } from '../../../connector/cdk/write/reject-policy'
 
 const go: RejectPolicy = { onReject: 'continue', maxPercent: 10 }
 const tally = (received: number, rejected: number, accepted = received - rejected) => ({ received, accepted, rejected })
@@ -16,11 +16,11 @@ describe('reject policy', () => {
     ['bears every one at 100 percent', { ...go, maxPercent: 100 }, tally(500, 400), true],
     ['bears none at 0 percent from the 100th on', { ...go, maxPercent: 0 }, tally(100, 1), false],
   ])('%s', (_, policy, counts, goes) => {
-    expect(O.isNone(judge(policy, 'visit_records', one, counts))).toBe(goes)
+    expect(O.isNone(rejectionFailure(policy, 'visit_records', one, counts))).toBe(goes)
   })
 
   it('names the record, the reason and the remedy', () => {
-    const verdict = judge({ ...go, onReject: 'fail' }, 'visit_records', one, tally(9, 1))
+    const verdict = rejectionFailure({ ...go, onReject: 'fail' }, 'visit_records', one, tally(9, 1))
     expect(verdict).toMatchObject({
       value: {
         _tag: 'Config',
@@ -35,6 +35,6 @@ describe('reject policy', () => {
     ['a small stream with one good record', go, tally(3, 2), true],
     ['a large one beyond the share', go, tally(200, 21), false],
   ])('judges at its end %s', (_, policy, counts, ends) => {
-    expect(O.isNone(judgeWhole(policy, 's', counts))).toBe(ends)
+    expect(O.isNone(streamRejectionFailure(policy, 's', counts))).toBe(ends)
   })
 })

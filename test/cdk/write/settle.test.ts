@@ -4,12 +4,12 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import { type Failure, transientFailure } from '../../../connector/cdk/failure'
-import type { Answer, OpenSink } from '../../../connector/cdk/sink'
-import { settle } from '../../../connector/cdk/write/settle'
+import type { BatchAnswer, OpenSink } from '../../../connector/cdk/sink'
+import { deliverBatch } from '../../../connector/cdk/write/settle'
 
 const seed = 20261121
-const accept: Answer['_tag'] = 'Verdicts'
-const all = (items: ReadonlyArray<number>): Answer => ({
+const accept: BatchAnswer['_tag'] = 'Verdicts'
+const all = (items: ReadonlyArray<number>): BatchAnswer => ({
   _tag: accept,
   verdicts: items.map(() => ({ _tag: 'Accepted' })),
 })
@@ -17,7 +17,7 @@ const all = (items: ReadonlyArray<number>): Answer => ({
 /** A service that refuses a whole batch for one bad item, or for its size. */
 const service = (isBad: (item: number) => boolean, most = Number.POSITIVE_INFINITY) => {
   const batches: Array<ReadonlyArray<number>> = []
-  const write = (items: ReadonlyArray<number>): TE.TaskEither<Failure, Answer> => {
+  const write = (items: ReadonlyArray<number>): TE.TaskEither<Failure, BatchAnswer> => {
     batches.push(items)
     if (items.length > most) return TE.right({ _tag: 'Refused', reason: 'too many', tooLarge: true })
     return TE.right(items.some(isBad) ? { _tag: 'Refused', reason: 'bad', tooLarge: false } : all(items))
@@ -27,7 +27,7 @@ const service = (isBad: (item: number) => boolean, most = Number.POSITIVE_INFINI
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
 const there = async () => true
 const run = async (write: OpenSink<number>['write'], items: ReadonlyArray<number>) => {
-  const result = await settle({ write, answers: there })(items)()
+  const result = await deliverBatch({ write, isReachable: there })(items)()
   if (E.isLeft(result)) throw new Error(result.left.message)
   return result.right
 }
@@ -46,21 +46,21 @@ describe('settle', () => {
     ))
 
   it('remembers the size where the size alone was refused', async () => {
-    const { most, verdicts } = await run(service(() => false, 30).write, range(100))
-    expect(most).toEqual(O.some(25))
+    const { maxItems, verdicts } = await run(service(() => false, 30).write, range(100))
+    expect(maxItems).toEqual(O.some(25))
     expect(verdicts.every(({ _tag }) => _tag === 'Accepted')).toBe(true)
   })
 
   it('takes a 400 whose halves all pass for one of size, and one with a bad item for none', async () => {
-    const many = (items: ReadonlyArray<number>): TE.TaskEither<Failure, Answer> =>
+    const many = (items: ReadonlyArray<number>): TE.TaskEither<Failure, BatchAnswer> =>
       TE.right(items.length > 10 ? { _tag: 'Refused', reason: '400', tooLarge: false } : all(items))
-    expect((await run(many, range(20))).most).toEqual(O.some(10))
-    expect((await run(service((item) => item === 7).write, range(8))).most).toEqual(O.none)
+    expect((await run(many, range(20))).maxItems).toEqual(O.some(10))
+    expect((await run(service((item) => item === 7).write, range(8))).maxItems).toEqual(O.none)
   })
 
   it('sends once more what the answer does not tell, then rejects it', async () => {
     const batches: Array<ReadonlyArray<number>> = []
-    const write = (items: ReadonlyArray<number>): TE.TaskEither<Failure, Answer> => {
+    const write = (items: ReadonlyArray<number>): TE.TaskEither<Failure, BatchAnswer> => {
       batches.push(items)
       const silent = (item: number) => item === 1 || (item === 3 && batches.length === 1)
       return TE.right({
@@ -79,14 +79,14 @@ describe('settle', () => {
 
   it('ends with the first failure', async () => {
     const failure = transientFailure('gone')
-    const write = (items: ReadonlyArray<number>): TE.TaskEither<Failure, Answer> =>
+    const write = (items: ReadonlyArray<number>): TE.TaskEither<Failure, BatchAnswer> =>
       items.length > 1 ? TE.right({ _tag: 'Refused', reason: 'x', tooLarge: false }) : TE.left(failure)
-    expect(await settle({ write, answers: there })(range(4))()).toEqual(E.left(failure))
+    expect(await deliverBatch({ write, isReachable: there })(range(4))()).toEqual(E.left(failure))
   })
 })
 
 describe('a service that fails on a batch time and again', () => {
-  type Settling = Pick<OpenSink<number>, 'write' | 'answers'>
+  type Settling = Pick<OpenSink<number>, 'write' | 'isReachable'>
   const accepted = { _tag: 'Accepted' }
   const rejected = { _tag: 'Rejected', reason: 'fails on it' }
   const failure = transientFailure('it answered 500')
@@ -101,7 +101,7 @@ describe('a service that fails on a batch time and again', () => {
   }
   const settled = async (isBad: (item: number) => boolean, items: ReadonlyArray<number>, answers: boolean) => {
     const { sent, write } = failing(isBad)
-    const result = await settle({ write, answers: async () => answers })(items)()
+    const result = await deliverBatch({ write, isReachable: async () => answers })(items)()
     return { sent, result: E.isLeft(result) ? result.left : rejectedOf(result.right.verdicts) }
   }
   const rejectedOf = (verdicts: ReadonlyArray<{ readonly _tag: string }>) =>
@@ -124,19 +124,19 @@ describe('a service that fails on a batch time and again', () => {
 
   it('rejects an item alone in its batch where another batch passes meanwhile', async () => {
     const { write } = failing((item) => item === 7)
-    const sink: Settling = { write, answers: async () => E.isRight(await settleOne([1])()) }
-    const settleOne = settle(sink)
-    expect(await settleOne([7])()).toEqual(E.right({ verdicts: [rejected], most: O.none }))
+    const sink: Settling = { write, isReachable: async () => E.isRight(await settleOne([1])()) }
+    const settleOne = deliverBatch(sink)
+    expect(await settleOne([7])()).toEqual(E.right({ verdicts: [rejected], maxItems: O.none }))
   })
 
   it('takes nothing that passed before a batch had failed for a sign that the service is there', async () => {
     const { write } = failing((item) => item >= 7)
-    const settleOne = settle<number>({
+    const settleOne = deliverBatch<number>({
       write: (items, suspected) => async () => {
         if (items.includes(7) && !suspected) await settleOne([1])()
         return write(items, suspected)()
       },
-      answers: async () => true,
+      isReachable: async () => true,
     })
     expect(await settleOne([7, 8])()).toEqual(E.left(failure))
   })
@@ -147,7 +147,7 @@ describe('a service that fails on a batch time and again', () => {
       if (suspected && items.includes(2)) away = false
       return TE.right(away || items.includes(3) ? { _tag: 'Unanswered', reason: 'fails on it', failure } : all(items))
     }
-    const result = await settle({ write, answers: async () => true })(range(4))()
+    const result = await deliverBatch({ write, isReachable: async () => true })(range(4))()
     expect(E.isRight(result) && result.right.verdicts).toEqual([accepted, accepted, accepted, rejected])
   })
 })

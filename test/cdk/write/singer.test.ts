@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { singerArrivals } from '../../../connector/cdk/write/singer'
+import { decodeSinger } from '../../../connector/cdk/write/singer'
 import { meant } from './arrivals'
 
 const schema = (more: object = {}) => ({
@@ -19,7 +19,7 @@ describe('singerArrivals', () => {
       '{"type":"RECORD","stream":"locations","record":{"code":"W1", "n":9007199254740993}}',
       '{"type":"STATE","value":{"a": 12345678901234567890}}',
     ]
-    expect(await meant(singerArrivals(JSON.parse), lines)).toEqual([
+    expect(await meant(decodeSinger(JSON.parse), lines)).toEqual([
       ['opened', 'locations', 'locations', [['code']], false],
       ['locations', '{"code":"W1", "n":9007199254740993}'],
       ['state', undefined, '{"a": 12345678901234567890}\n'],
@@ -39,7 +39,7 @@ describe('singerArrivals', () => {
     ['a stream that is still being synced', [schema(), record, state({ currently_syncing: 'locations' })], false],
     ['nobody being synced', [schema(), record, state({ currently_syncing: null })], true],
   ])('takes for everything there is: %s', async (_, lines, whole) => {
-    expect((await meant(singerArrivals(JSON.parse), lines)).at(-1)).toEqual(['completed', 'locations', whole])
+    expect((await meant(decodeSinger(JSON.parse), lines)).at(-1)).toEqual(['completed', 'locations', whole])
   })
 
   it.each([
@@ -50,7 +50,7 @@ describe('singerArrivals', () => {
     ['a RECORD without a record', [schema(), { type: 'RECORD', stream: 'locations', record: null }], 'RECORD'],
     ['a STATE without a value', [{ type: 'STATE' }], 'STATE'],
   ])('fails on %s', async (_, lines, named) => {
-    const said = await meant(singerArrivals(JSON.parse), lines)
+    const said = await meant(decodeSinger(JSON.parse), lines)
     expect(said.some((one) => typeof one === 'string' && one.includes(named))).toBe(true)
   })
 })

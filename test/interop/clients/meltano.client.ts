@@ -2,10 +2,10 @@ import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { readFaults } from '../../../connector/sandbox/faults'
+import { parseFaultList } from '../../../connector/sandbox/faults'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
-import { type Folder, folder } from '../built'
-import { python, type Shell, shell, succeed } from './shell'
+import { createJsonFolder, type JsonFolder } from '../built'
+import { pythonProgram, runShell, runShellOrThrow, type ShellOptions } from './shell'
 
 const root = join(__dirname, '..', '..', '..')
 const duckdb = '.meltano/loaders/target-duckdb/venv/bin/python'
@@ -13,12 +13,12 @@ const duckdb = '.meltano/loaders/target-duckdb/venv/bin/python'
 let sandbox: Sandbox
 /** The service's clock, milliseconds ahead of ours: what changed in the last seconds is the next run's. */
 let ahead = 0
-let project: Folder
-let how: Shell
+let project: JsonFolder
+let how: ShellOptions
 
 beforeAll(async () => {
   sandbox = await startSandbox({ reviews: 3000, now: () => Date.now() + ahead })
-  project = folder()
+  project = createJsonFolder()
   how = {
     cwd: project.path,
     env: {
@@ -33,11 +33,11 @@ afterAll(async () => {
   project.remove()
 })
 
-const meltano = (...args: ReadonlyArray<string>) => succeed(python('meltano', 'meltano'), args, how)
+const meltano = (...args: ReadonlyArray<string>) => runShellOrThrow(pythonProgram('meltano', 'meltano'), args, how)
 const ask = async (sql: string): Promise<ReadonlyArray<ReadonlyArray<string>>> => {
   const script = `import duckdb, json, sys
 print(json.dumps([[str(value) for value in row] for row in duckdb.connect('warehouse.duckdb').execute(sys.argv[1]).fetchall()]))`
-  return JSON.parse(await succeed(join(project.path, duckdb), ['-c', script, sql], how))
+  return JSON.parse(await runShellOrThrow(join(project.path, duckdb), ['-c', script, sql], how))
 }
 const counts = async (): Promise<Readonly<Record<string, number>>> => {
   const tables = (
@@ -63,8 +63,8 @@ const run = (target: 'target-duckdb' | 'target-jsonl', ...flags: ReadonlyArray<s
   meltano('run', ...flags, 'tap-feedback', target)
 
 it('meltano: installs the packed connector and the loaders', async () => {
-  await succeed('npm', ['pack', '--ignore-scripts', root], how)
-  await succeed(
+  await runShellOrThrow('npm', ['pack', '--ignore-scripts', root], how)
+  await runShellOrThrow(
     'npm',
     ['install', '--no-audit', '--no-fund', '--ignore-scripts', './feedback-connector-0.1.0.tgz'],
     how,
@@ -136,7 +136,7 @@ it('SIGTERM in the middle: what was said is kept, and the next run completes it'
   await meltano('state', 'clear', '--force', 'dev:tap-feedback-to-target-duckdb')
   const env = { ...how.env, TAP_FEEDBACK_PAGE_SIZE: '10', TARGET_DUCKDB_BATCH_SIZE_ROWS: '100' }
   const args = ['run', 'tap-feedback', 'target-duckdb']
-  const ended = await shell(python('meltano', 'meltano'), args, {
+  const ended = await runShell(pythonProgram('meltano', 'meltano'), args, {
     ...how,
     env,
     until: /Loading \d+ rows into '"warehouse"\."feedback"\."reviews"'/,
@@ -167,12 +167,12 @@ it('meltano select: a deselected attribute and a stream left out do not arrive',
 })
 
 it('the service fails now and then: Meltano sees a complete run all the same', async () => {
-  const faults = readFaults('2=500,3=cutjson,5=reset')
+  const faults = parseFaultList('2=500,3=cutjson,5=reset')
   const flaky = await startSandbox({ reviews: 500, faults: E.isRight(faults) ? faults.right : [] })
   rmSync(join(project.path, 'output'), { recursive: true })
   const env = { ...how.env, TAP_FEEDBACK_BASE_URL: flaky.url, TAP_FEEDBACK_CREDENTIALS_ACCESS_TOKEN: flaky.accessToken }
   const args = ['run', '--full-refresh', 'tap-feedback', 'target-jsonl']
-  await succeed(python('meltano', 'meltano'), args, { ...how, env })
+  await runShellOrThrow(pythonProgram('meltano', 'meltano'), args, { ...how, env })
   const ids = lines('reviews').map((line) => /"id": (\d+)/.exec(line)?.[1])
   expect([ids.length, new Set(ids).size]).toEqual([500, 500])
   await flaky.close()

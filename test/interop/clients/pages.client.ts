@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
-import { blocks, filledIn } from '../../docs/blocks'
-import { type Folder, folder } from '../built'
-import { python, type Shell, succeed } from './shell'
+import { codeBlocks, fillIn } from '../../docs/blocks'
+import { createJsonFolder, type JsonFolder } from '../built'
+import { pythonProgram, runShellOrThrow, type ShellOptions } from './shell'
 
 const root = join(__dirname, '..', '..', '..')
 
 let sandbox: Sandbox
-let project: Folder
+let project: JsonFolder
 
 beforeAll(async () => {
   sandbox = await startSandbox({ reviews: 300 })
@@ -17,19 +17,23 @@ afterAll(() => sandbox.close())
 
 /** Runs the blocks of a page in the folder of a reader who has made and entered the virtual environment. */
 const follow = async (page: string, environment: 'meltano' | 'airbyte', text: (page: string) => string) => {
-  project = folder()
-  const how: Shell = {
+  project = createJsonFolder()
+  const how: ShellOptions = {
     cwd: project.path,
-    env: { CHECKOUT: root, PATH: `${python(environment, '')}:${process.env.PATH}`, npm_config_ignore_scripts: 'true' },
+    env: {
+      CHECKOUT: root,
+      PATH: `${pythonProgram(environment, '')}:${process.env.PATH}`,
+      npm_config_ignore_scripts: 'true',
+    },
   }
   try {
-    return await succeed('bash', ['-euo', 'pipefail', '-c', filledIn(text(page), sandbox)], how)
+    return await runShellOrThrow('bash', ['-euo', 'pipefail', '-c', fillIn(text(page), sandbox)], how)
   } finally {
     project.remove()
   }
 }
 
-const shellBlocks = (page: string) => blocks(page, 'sh').join('\n')
+const shellBlocks = (page: string) => codeBlocks(page, 'sh').join('\n')
 
 it('the commands of meltano.md', async () => {
   const output = await follow('meltano.md', 'meltano', shellBlocks)
@@ -39,7 +43,7 @@ it('the commands of meltano.md', async () => {
 })
 
 it('the commands of pyairbyte.md, its script twice', async () => {
-  const [script = ''] = blocks('pyairbyte.md', 'python')
+  const [script = ''] = codeBlocks('pyairbyte.md', 'python')
   const twice = `cat > read.py <<'EOF'\n${script}\nEOF\npython read.py\npython read.py`
   const output = await follow('pyairbyte.md', 'airbyte', (page) => `${shellBlocks(page)}\n${twice}`)
   const came = [...output.matchAll(/^(\d+) records came$/gm)].map(([, count]) => Number(count))

@@ -1,27 +1,27 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
-import { configFor, executable, type Folder, folder, run } from '../built'
-import { airbyteLines, configured } from '../lines'
-import { python, type Shell, succeed } from './shell'
+import { createJsonFolder, type JsonFolder, programPath, runProgram, sandboxConfig } from '../built'
+import { airbyteLines, configureStreams } from '../lines'
+import { pythonProgram, runShellOrThrow, type ShellOptions } from './shell'
 
 let sandbox: Sandbox
 /** The service's clock, milliseconds ahead of ours: what changed in the last seconds is the next run's. */
 let ahead = 0
-let files: Folder
+let files: JsonFolder
 let config: string
-let how: Shell
+let how: ShellOptions
 let streams: ReadonlyArray<string>
 let first: Read
 
-const source = executable('source-feedback')
+const source = programPath('source-feedback')
 
 beforeAll(async () => {
   sandbox = await startSandbox({ reviews: 2000, now: () => Date.now() + ahead })
-  files = folder()
-  config = files.put('config.json', configFor(sandbox, { page_size: 500 }))
+  files = createJsonFolder()
+  config = files.put('config.json', sandboxConfig(sandbox, { page_size: 500 }))
   how = { cwd: files.path }
-  const discovered = await run('source-feedback', ['discover', '--config', config])
+  const discovered = await runProgram('source-feedback', ['discover', '--config', config])
   streams = (airbyteLines(discovered.stdout)[0]?.catalog?.streams ?? []).map(({ name }) => name).sort()
 })
 afterAll(async () => {
@@ -37,14 +37,14 @@ type Read = {
 }
 const read = async (): Promise<Read> => {
   const args = [join(__dirname, 'read.py'), source, config, join(files.path, 'cache.duckdb')]
-  const output = await succeed(python('airbyte', 'python'), args, how)
+  const output = await runShellOrThrow(pythonProgram('airbyte', 'python'), args, how)
   return JSON.parse(/^RESULT (.*)$/m.exec(output)?.[1] ?? '{}')
 }
 const there = async () => (await sandbox.truth()).reviews.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`).sort()
 
 it('pyab validate: the executable, its spec and its check', async () => {
-  const output = await succeed(
-    python('airbyte', 'pyab'),
+  const output = await runShellOrThrow(
+    pythonProgram('airbyte', 'pyab'),
     ['validate', `--connector=${source}`, `--config=${config}`],
     how,
   )
@@ -75,13 +75,13 @@ it('PyAirbyte: after changes, deletions and arrivals the cache equals the servic
 })
 
 it("Airbyte's standard checks: spec, catalog and records", async () => {
-  const spec = await run('source-feedback', ['spec'])
-  const discovered = await run('source-feedback', ['discover', '--config', config])
+  const spec = await runProgram('source-feedback', ['spec'])
+  const discovered = await runProgram('source-feedback', ['discover', '--config', config])
   const all = airbyteLines(discovered.stdout)[0]?.catalog?.streams ?? []
-  const catalog = files.put('catalog.json', configured(all, 'full_refresh'))
-  const records = await run('source-feedback', ['read', '--config', config, '--catalog', catalog])
+  const catalog = files.put('catalog.json', configureStreams(all, 'full_refresh'))
+  const records = await runProgram('source-feedback', ['read', '--config', config, '--catalog', catalog])
   const printed = [spec, discovered, records].map(({ stdout }, i) => files.put(`printed-${i}.jsonl`, stdout))
-  expect(await succeed(python('airbyte', 'python'), [join(__dirname, 'standard.py'), ...printed], how)).toMatch(
-    /RESULT all hold/,
-  )
+  expect(
+    await runShellOrThrow(pythonProgram('airbyte', 'python'), [join(__dirname, 'standard.py'), ...printed], how),
+  ).toMatch(/RESULT all hold/)
 })

@@ -1,7 +1,7 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 
 /** One line a scenario, what went wrong under it, and at the end `N passed, N failed`. */
-export default class Lines implements Reporter {
+export default class LineReporter implements Reporter {
   private passed = 0
   private failed = 0
 

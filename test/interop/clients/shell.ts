@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 
 /** The virtual environments that test/interop/run made. */
-export const python = (environment: 'meltano' | 'airbyte', program: string): string =>
+export const pythonProgram = (environment: 'meltano' | 'airbyte', program: string): string =>
   join(process.env.INTEROP_VENV ?? '.venv', environment, 'bin', program)
 
-export type Done = { readonly status: number; readonly output: string }
+export type ShellResult = { readonly status: number; readonly output: string }
 
-export type Shell = {
+export type ShellOptions = {
   readonly cwd: string
   readonly env?: Readonly<Record<string, string>>
   /** Ends the command with SIGTERM once its output holds this. */
@@ -15,7 +15,11 @@ export type Shell = {
 }
 
 /** Runs a command to its end; `output` is stdout and stderr as they came. */
-export const shell = (command: string, args: ReadonlyArray<string>, { cwd, env, until }: Shell): Promise<Done> =>
+export const runShell = (
+  command: string,
+  args: ReadonlyArray<string>,
+  { cwd, env, until }: ShellOptions,
+): Promise<ShellResult> =>
   new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
     let output = ''
@@ -33,8 +37,12 @@ export const shell = (command: string, args: ReadonlyArray<string>, { cwd, env, 
   })
 
 /** The same, which must end well. */
-export const succeed = async (command: string, args: ReadonlyArray<string>, how: Shell): Promise<string> => {
-  const { status, output } = await shell(command, args, how)
+export const runShellOrThrow = async (
+  command: string,
+  args: ReadonlyArray<string>,
+  how: ShellOptions,
+): Promise<string> => {
+  const { status, output } = await runShell(command, args, how)
   if (status !== 0) throw new Error(`${[command, ...args].join(' ')} ended with ${status}:\n${output.slice(-4000)}`)
   return output
 }

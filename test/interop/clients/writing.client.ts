@@ -3,11 +3,19 @@ import { chmodSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { readPlan } from '../../../connector/sandbox/faults'
+import { decodeFaultPlan } from '../../../connector/sandbox/faults'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
-import { airbyte, locationRow, mapping, singer, streamOf, textOf, visitRow } from '../../destination/input'
-import { executable, type Folder, folder } from '../built'
-import { python } from './shell'
+import {
+  airbyteFormat,
+  formatLines,
+  formatStream,
+  locationRow,
+  mapping,
+  singerFormat,
+  visitRow,
+} from '../../destination/input'
+import { createJsonFolder, type JsonFolder, programPath } from '../built'
+import { pythonProgram } from './shell'
 
 const visits = 10_000
 const places = 500
@@ -20,7 +28,7 @@ const bad = rows.map(({ id }) => Number(id)).filter((id) => isBare(id) || isLost
 const sites = Array.from({ length: places }, (_, id) => locationRow(id))
 
 const writes = ['createVisitRecords', 'syncLocations']
-const faults = readPlan([
+const faults = decodeFaultPlan([
   { kind: '429', operation: writes, requests: [4], retry_after: 0 },
   { kind: 'reset', operation: writes, requests: [9] },
   { kind: 'truncated', operation: writes, requests: [15] },
@@ -30,7 +38,7 @@ const faults = readPlan([
 ])
 
 let sandbox: Sandbox
-let files: Folder
+let files: JsonFolder
 let config: string
 let deadLetters: string
 
@@ -38,9 +46,9 @@ beforeEach(async () => {
   sandbox = await startSandbox({
     reviews: 10,
     faults: E.isRight(faults) ? faults.right : [],
-    latency: { least: 20, most: 20 },
+    latency: { minMs: 20, maxMs: 20 },
   })
-  files = folder()
+  files = createJsonFolder()
   deadLetters = join(files.path, 'rejected.jsonl')
   config = files.put('config.json', {
     base_url: sandbox.url,
@@ -110,7 +118,10 @@ it('meltano: target-feedback, killed in the middle and run again, holds each vis
   const before = (await sandbox.truth()).locations.length
   files.put(
     'messages.jsonl',
-    textOf([...streamOf(singer, 'locations', 'code', sites), ...streamOf(singer, 'visit_records', 'id', rows)]),
+    formatLines([
+      ...formatStream(singerFormat, 'locations', 'code', sites),
+      ...formatStream(singerFormat, 'visit_records', 'id', rows),
+    ]),
   )
   program('tap-file', ["require('node:fs').createReadStream('messages.jsonl').pipe(process.stdout)"])
   files.put('meltano.yml', {
@@ -123,7 +134,7 @@ it('meltano: target-feedback, killed in the middle and run again, holds each vis
         {
           name: 'target-feedback',
           namespace: 'target_feedback',
-          executable: executable('target-feedback'),
+          executable: programPath('target-feedback'),
           settings: [{ name: 'base_url' }],
           config: JSON.parse(readFileSync(config, 'utf8')),
         },
@@ -132,7 +143,7 @@ it('meltano: target-feedback, killed in the middle and run again, holds each vis
   })
   // A run that was killed still counts as running for Meltano.
   const run = (killAfter?: number) =>
-    client(python('meltano', 'meltano'), ['run', '--force', 'tap-file', 'target-feedback'], killAfter)
+    client(pythonProgram('meltano', 'meltano'), ['run', '--force', 'tap-file', 'target-feedback'], killAfter)
   expect((await run(30)).status).toBeNull()
   const { status, output } = await run()
   if (status !== 0) throw new Error(`The second run ended with ${status}:\n${output.slice(-4000)}`)
@@ -157,15 +168,18 @@ it('PyAirbyte: destination-feedback from a cache, killed in the middle and run a
     source_defined_primary_key: [[key]],
   })
   const streams = [stream('locations', 'code', locationRow(0)), stream('visit_records', 'id', visitRow(0))]
-  files.put('catalog.jsonl', textOf([{ type: 'CATALOG', catalog: { streams } }]))
+  files.put('catalog.jsonl', formatLines([{ type: 'CATALOG', catalog: { streams } }]))
   files.put(
     'spec.jsonl',
-    textOf([{ type: 'SPEC', spec: { connectionSpecification: { type: 'object', properties: {} } } }]),
+    formatLines([{ type: 'SPEC', spec: { connectionSpecification: { type: 'object', properties: {} } } }]),
   )
-  files.put('check.jsonl', textOf([{ type: 'CONNECTION_STATUS', connectionStatus: { status: 'SUCCEEDED' } }]))
+  files.put('check.jsonl', formatLines([{ type: 'CONNECTION_STATUS', connectionStatus: { status: 'SUCCEEDED' } }]))
   files.put(
     'read.jsonl',
-    textOf([...streamOf(airbyte, 'locations', 'code', sites), ...streamOf(airbyte, 'visit_records', 'id', rows)]),
+    formatLines([
+      ...formatStream(airbyteFormat, 'locations', 'code', sites),
+      ...formatStream(airbyteFormat, 'visit_records', 'id', rows),
+    ]),
   )
   const warehouse = program('source-warehouse', [
     "const names = { discover: 'catalog.jsonl', spec: 'spec.jsonl', check: 'check.jsonl', read: 'read.jsonl' }",
@@ -173,11 +187,11 @@ it('PyAirbyte: destination-feedback from a cache, killed in the middle and run a
   ])
   const run = (killAfter?: number) =>
     client(
-      python('airbyte', 'python'),
+      pythonProgram('airbyte', 'python'),
       [
         join(__dirname, 'write.py'),
         warehouse,
-        executable('destination-feedback'),
+        programPath('destination-feedback'),
         config,
         join(files.path, 'cache.duckdb'),
       ],

@@ -1,11 +1,11 @@
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sync } from '../../../connector/commands/sync'
+import { syncCommand } from '../../../connector/commands/sync'
 import { startSandbox } from '../../../connector/sandbox/start'
 import { openSnapshot, type Snapshot } from '../../../connector/snapshot/snapshot'
-import { verify } from '../../../connector/snapshot/verify'
-import { runVerb } from '../../commands/run-verb'
-import { file, fresh } from '../../support/command'
+import { verifySnapshot } from '../../../connector/snapshot/verify'
+import { runCommand } from '../../commands/run-verb'
+import { freshPath, writeTempFile } from '../../support/command'
 
 const rated = (stream: string, column: string, path: string, value: number) =>
   `UPDATE ${stream} SET ${column} = replace(${column}::VARCHAR, '"value":' || json_extract_string(${column}, '${path}'), '"value":${value}')::JSON
@@ -73,14 +73,14 @@ describe('the feedback checks', () => {
   let snapshot: Snapshot
   beforeAll(async () => {
     const sandbox = await startSandbox({ reviews: 80, years: 1, locations: 3, until: Date.now() - 3_600_000 })
-    const db = fresh('duckdb')
-    const config = file({
+    const db = freshPath('duckdb')
+    const config = writeTempFile({
       base_url: sandbox.url,
       credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
       start_date: '2010-01-01T00:00:00Z',
       entities: { location_ids: ['1001', '1002'], entity_ids: ['10'] },
     })
-    const { status, stderr } = await runVerb(sync, ['--config', config, '--db', db])
+    const { status, stderr } = await runCommand(syncCommand, ['--config', config, '--db', db])
     expect(status, stderr).toBe(0)
     await sandbox.close()
     const opened = await openSnapshot(db, 'change')()
@@ -90,7 +90,7 @@ describe('the feedback checks', () => {
   afterAll(() => snapshot.db.close())
 
   it('find nothing wrong with what was read, and have something to ask', async () => {
-    const results = await verify(snapshot)
+    const results = await verifySnapshot(snapshot)
     expect(results.filter(({ failures }) => failures > 0)).toEqual([])
     const asked = results.flatMap(({ name, sql }) => (sql === undefined ? [] : [name]))
     for (const [, , check] of mutations) expect(asked).toContain(check)
@@ -100,7 +100,7 @@ describe('the feedback checks', () => {
     await snapshot.db.run('BEGIN')
     try {
       await snapshot.db.run(sql)
-      const result = (await verify(snapshot)).find(({ name }) => name === check)
+      const result = (await verifySnapshot(snapshot)).find(({ name }) => name === check)
       expect(result?.failures).toBeGreaterThan(0)
       for (const example of result?.examples ?? []) expect(example).toMatch(says)
       expect(result?.ok).toBe(result?.note === true)

@@ -1,18 +1,18 @@
 import type { Snapshot } from '../../../connector/snapshot/snapshot'
-import { reviewSentiments } from '../../../connector/streams/review-parts'
-import { reviews } from '../../../connector/streams/reviews'
-import { save, whole } from '../made-up-run'
+import { reviewSentimentsStream } from '../../../connector/streams/review-parts'
+import { reviewsStream } from '../../../connector/streams/reviews'
+import { streamMessages, writeMessages } from '../made-up-run'
 
 /** A text that would run as a script wherever it is not escaped. */
-export const hostile = `"><script>throw 1</script><img src="https://example.com/x.png" onerror='throw 2'>&amp;`
+export const hostileText = `"><script>throw 1</script><img src="https://example.com/x.png" onerror='throw 2'>&amp;`
 
 const day = 86_400_000
 const first = Date.parse('2024-03-05T08:00:00Z')
 const iso = (time: number) => new Date(time).toISOString()
 const pick = <A>(list: ReadonlyArray<A>, i: number): A => list[i % list.length] as A
 
-const locations = ['North Clinic', 'South Clinic', 'Riverside Family Practice', 'Harbor Point Urgent Care', hostile]
-const categories = ['Access', 'Billing', 'Staff', hostile]
+const locations = ['North Clinic', 'South Clinic', 'Riverside Family Practice', 'Harbor Point Urgent Care', hostileText]
+const categories = ['Access', 'Billing', 'Staff', hostileText]
 const severities = ['low', 'medium', 'high']
 
 /** The review of a number: two years of them, of five locations, some answered, some with a liability. */
@@ -31,7 +31,7 @@ const review = (i: number) => {
     contents: [
       {
         id: 1,
-        response: hostile,
+        response: hostileText,
         sentiments: [0, 1].map((n) => ({
           id: n,
           category: pick(categories, i + n),
@@ -43,21 +43,21 @@ const review = (i: number) => {
                 {
                   liabilityId: 1 + i,
                   severity: { level, name: severities[level - 1] },
-                  categoryName: pick(['Negligence', 'Patient Rights', hostile, 'Negligence'], i / 6),
+                  categoryName: pick(['Negligence', 'Patient Rights', hostileText, 'Negligence'], i / 6),
                   justification: 'what a patient said',
                 },
               ]
             : null,
       },
     ],
-    engagements: i % 4 === 0 ? [{ engagement: hostile, engagementTime: iso(mentioned + (1 + i) * 3_600_000) }] : [],
+    engagements: i % 4 === 0 ? [{ engagement: hostileText, engagementTime: iso(mentioned + (1 + i) * 3_600_000) }] : [],
     taskDetails: { status: i % 12 === 0 ? 'completed' : 'pending' },
-    unknown_attributes: i % 50 === 0 ? { [hostile]: i } : null,
+    unknown_attributes: i % 50 === 0 ? { [hostileText]: i } : null,
   }
 }
 
 /** 500 of these reviews and, as the source sends them too, their sentiments. */
-export const fill = async (snapshot: Snapshot): Promise<void> => {
+export const fillReviews = async (snapshot: Snapshot): Promise<void> => {
   const all = Array.from({ length: 500 }, (_, i) => review(i))
   const sentiments = all.flatMap(({ id, modifiedTime, contents }) =>
     contents.flatMap((content) =>
@@ -69,9 +69,15 @@ export const fill = async (snapshot: Snapshot): Promise<void> => {
       })),
     ),
   )
-  await save(snapshot, whole({ ...reviews, syncMode: 'incremental' }, ...all.map((row) => JSON.stringify(row))))
-  await save(
+  await writeMessages(
     snapshot,
-    whole({ ...reviewSentiments, syncMode: 'incremental' }, ...sentiments.map((row) => JSON.stringify(row))),
+    streamMessages({ ...reviewsStream, syncMode: 'incremental' }, ...all.map((row) => JSON.stringify(row))),
+  )
+  await writeMessages(
+    snapshot,
+    streamMessages(
+      { ...reviewSentimentsStream, syncMode: 'incremental' },
+      ...sentiments.map((row) => JSON.stringify(row)),
+    ),
   )
 }

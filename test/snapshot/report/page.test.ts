@@ -1,44 +1,51 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readReport } from '../../../connector/snapshot/report'
-import { page } from '../../../connector/snapshot/report/page'
+import { renderReport } from '../../../connector/snapshot/report/page'
 import { html } from '../../../connector/snapshot/report/page/html'
 import type { Snapshot } from '../../../connector/snapshot/snapshot'
-import { at, deleted, finished, open, save, started } from '../made-up-run'
-import { fill } from './made-up-reviews'
+import {
+  deletedReviewsInfo,
+  emittedAt,
+  finishedMessage,
+  openMemorySnapshot,
+  startedMessage,
+  writeMessages,
+} from '../made-up-run'
+import { fillReviews } from './made-up-reviews'
 
 describe('the page', () => {
   let snapshot: Snapshot
   beforeAll(async () => {
-    snapshot = await open()
-    await fill(snapshot)
+    snapshot = await openMemorySnapshot()
+    await fillReviews(snapshot)
   })
   afterAll(() => snapshot.db.close())
 
   it('escapes whatever the data holds', async () => {
-    const text = page(await readReport(snapshot, at))
+    const text = renderReport(await readReport(snapshot, emittedAt))
     expect(text.includes('&quot;&gt;&lt;script&gt;throw 1&lt;/script&gt;')).toBe(true)
     expect(text.match(/<(script|img|iframe|object|embed)\b/g)).toBe(null)
     expect(text.includes('what a patient said')).toBe(false)
   })
 
   it('is the same for the same data', async () => {
-    const made = await readReport(snapshot, at)
-    const [once, again] = [page(made), page(made)]
+    const made = await readReport(snapshot, emittedAt)
+    const [once, again] = [renderReport(made), renderReport(made)]
     expect(once === again).toBe(true)
   })
 
   it('names no address to fetch anything from', async () => {
-    const text = page(await readReport(snapshot, at))
+    const text = renderReport(await readReport(snapshot, emittedAt))
     const names = [...text.matchAll(/\b(?:href|src)="([^"]*)"/g)].map(([, address]) => address)
     expect(names).toEqual(['data:,'])
     expect(text.match(/url\(|@import/g)).toBe(null)
   })
 
   it('says in each section which stream is missing', async () => {
-    const empty = await open()
+    const empty = await openMemorySnapshot()
     try {
-      await save(empty, [started(deleted()), finished('deleted_reviews')])
-      const text = page(await readReport(empty, at))
+      await writeMessages(empty, [startedMessage(deletedReviewsInfo()), finishedMessage('deleted_reviews')])
+      const text = renderReport(await readReport(empty, emittedAt))
       expect(text.match(/does not hold the stream reviews/g)).toHaveLength(5)
       expect(text).toContain('neither the stream review_sentiments nor reviews with contents')
       expect(text.includes('<svg')).toBe(false)
@@ -48,9 +55,9 @@ describe('the page', () => {
   })
 
   it('is made for a file into which nothing was loaded', async () => {
-    const empty = await open()
+    const empty = await openMemorySnapshot()
     try {
-      expect(page(await readReport(empty, at))).toContain('Nothing was loaded into this file yet.')
+      expect(renderReport(await readReport(empty, emittedAt))).toContain('Nothing was loaded into this file yet.')
     } finally {
       empty.db.close()
     }

@@ -1,31 +1,47 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readReport } from '../../../connector/snapshot/report'
 import type { Snapshot } from '../../../connector/snapshot/snapshot'
-import { reviews as declared } from '../../../connector/streams/reviews'
-import { at, deleted, finished, info, instant, integer, open, rows, save, started, state, whole } from '../made-up-run'
+import { reviewsStream as declared } from '../../../connector/streams/reviews'
+import {
+  checkpointMessage,
+  createStreamInfo,
+  deletedReviewsInfo,
+  emittedAt,
+  finishedMessage,
+  instantSchema,
+  integerSchema,
+  openMemorySnapshot,
+  recordsMessage,
+  startedMessage,
+  streamMessages,
+  writeMessages,
+} from '../made-up-run'
 
 const stream = { ...declared, syncMode: 'incremental' } as const
-const sent = (id: number, mentioned: string, more: object = {}) =>
+const reviewRecord = (id: number, mentioned: string, more: object = {}) =>
   JSON.stringify({ id, modifiedTime: '2026-01-01T12:00:00.000Z', mentionTime: mentioned, ...more })
 const text = { type: ['null', 'string'] }
 
 describe('a report', () => {
   let snapshot: Snapshot
   beforeEach(async () => {
-    snapshot = await open()
+    snapshot = await openMemorySnapshot()
   })
   afterEach(() => snapshot.db.close())
   const told = async (...texts: string[]) => {
-    await save(snapshot, whole(stream, ...texts))
-    return readReport(snapshot, at)
+    await writeMessages(snapshot, streamMessages(stream, ...texts))
+    return readReport(snapshot, emittedAt)
   }
 
   it('counts reviews by period, without a gap', async () => {
     const { reviews } = await told(
-      sent(1, '2025-01-31T23:59:00.000Z', { rating: 4 }),
-      sent(2, '2025-02-01T00:00:00.000Z', { rating: 5, engagements: [{ engagementTime: '2025-02-02T00:00:00.000Z' }] }),
-      sent(3, '2025-02-28T00:00:00.000Z', { rating: 2 }),
-      sent(4, '2026-01-01T00:00:00.000Z', { rating: 0 }),
+      reviewRecord(1, '2025-01-31T23:59:00.000Z', { rating: 4 }),
+      reviewRecord(2, '2025-02-01T00:00:00.000Z', {
+        rating: 5,
+        engagements: [{ engagementTime: '2025-02-02T00:00:00.000Z' }],
+      }),
+      reviewRecord(3, '2025-02-28T00:00:00.000Z', { rating: 2 }),
+      reviewRecord(4, '2026-01-01T00:00:00.000Z', { rating: 0 }),
       JSON.stringify({ id: 5, modifiedTime: '2026-01-01T12:00:00.000Z', rating: 1.5 }),
     )
     expect(reviews).toMatchObject({ reviews: 5, rated: 4, meanRating: 3.125, period: 'month', undated: 1 })
@@ -45,7 +61,7 @@ describe('a report', () => {
     ['2031-01-01', 'quarter', 21],
     ['2046-01-01', 'year', 21],
   ])('takes a period that fits: to %s by %s', async (end, period, points) => {
-    const { reviews } = await told(sent(1, '2026-01-01T10:00:00.000Z'), sent(2, `${end}T10:00:00.000Z`))
+    const { reviews } = await told(reviewRecord(1, '2026-01-01T10:00:00.000Z'), reviewRecord(2, `${end}T10:00:00.000Z`))
     expect(reviews?.period).toBe(period)
     expect(reviews?.points).toHaveLength(points)
   })
@@ -53,7 +69,7 @@ describe('a report', () => {
   it('counts tonalities by category, from the contents where there is no stream of them', async () => {
     const said = (category: string | undefined, tonality: string) => ({ category, tonality })
     const { sentiments } = await told(
-      sent(1, '2026-01-01T10:00:00.000Z', {
+      reviewRecord(1, '2026-01-01T10:00:00.000Z', {
         contents: [
           { id: 1, sentiments: [said('Staff', 'positive'), said('Staff', 'NEGATIVE'), said('Access', 'neutral')] },
           { id: 2, sentiments: null },
@@ -71,16 +87,16 @@ describe('a report', () => {
       othersTotal: 0,
       unclear: 1,
     })
-    const shape = { reviewId: integer, id: integer, reviewModifiedTime: instant }
-    const children = info(
+    const shape = { reviewId: integerSchema, id: integerSchema, reviewModifiedTime: instantSchema }
+    const children = createStreamInfo(
       'review_sentiments',
       { ...shape, category: text, tonality: text },
       ['id'],
       'reviewModifiedTime',
     )
-    await save(
+    await writeMessages(
       snapshot,
-      whole(
+      streamMessages(
         children,
         JSON.stringify({
           reviewId: 1,
@@ -90,7 +106,7 @@ describe('a report', () => {
         }),
       ),
     )
-    expect((await readReport(snapshot, at)).sentiments?.categories).toEqual([
+    expect((await readReport(snapshot, emittedAt)).sentiments?.categories).toEqual([
       { category: 'Billing', negative: 1, neutral: 0, positive: 0 },
     ])
   })
@@ -98,7 +114,7 @@ describe('a report', () => {
   it('ranks many good ratings before a few better ones', async () => {
     const rated = (location: number, count: number, rating: number) =>
       Array.from({ length: count }, (_, i) =>
-        sent(location * 100 + i, '2026-01-01T10:00:00.000Z', {
+        reviewRecord(location * 100 + i, '2026-01-01T10:00:00.000Z', {
           rating,
           location: { id: location, name: `L${location}` },
         }),
@@ -122,7 +138,7 @@ describe('a report', () => {
       justification: 'SAID',
     })
     const holding = (id: number, mentioned: string, liabilities: ReadonlyArray<object>, status = 'pending') =>
-      sent(id, mentioned, { contents: [{ id: 1, liabilities }], taskDetails: { status } })
+      reviewRecord(id, mentioned, { contents: [{ id: 1, liabilities }], taskDetails: { status } })
     const made = await told(
       holding(1, '2026-01-02T10:00:00.000Z', [liability(11, 2, 'Negligence'), liability(12, 1)]),
       holding(2, '2026-01-01T10:00:00.000Z', [liability(13, 2, 'Negligence'), liability(14, undefined, 'Harassment')]),
@@ -142,7 +158,7 @@ describe('a report', () => {
 
   it('sorts answers by how long they took', async () => {
     const answered = (id: number, ...times: string[]) =>
-      sent(id, '2026-01-01T00:00:00.000Z', { engagements: times.map((engagementTime) => ({ engagementTime })) })
+      reviewRecord(id, '2026-01-01T00:00:00.000Z', { engagements: times.map((engagementTime) => ({ engagementTime })) })
     const { responses } = await told(
       answered(1, '2026-01-01T04:00:00.000Z', '2026-01-01T00:30:00.000Z'),
       answered(2, '2026-01-01T01:00:00.000Z'),
@@ -155,14 +171,17 @@ describe('a report', () => {
   })
 
   it('tells what came undeclared, and what verify finds', async () => {
-    await save(snapshot, whole(stream, sent(1, '2026-01-01T10:00:00.000Z', { unknown_attributes: { mood: 1 } })))
-    await save(snapshot, [
-      started(deleted()),
-      rows('deleted_reviews', '{"id":7,"modifiedTime":"2026-01-01T00:00:00Z","why":1}'),
-      state('deleted_reviews', {}, 2),
+    await writeMessages(
+      snapshot,
+      streamMessages(stream, reviewRecord(1, '2026-01-01T10:00:00.000Z', { unknown_attributes: { mood: 1 } })),
+    )
+    await writeMessages(snapshot, [
+      startedMessage(deletedReviewsInfo()),
+      recordsMessage('deleted_reviews', '{"id":7,"modifiedTime":"2026-01-01T00:00:00Z","why":1}'),
+      checkpointMessage('deleted_reviews', {}, 2),
     ])
     await snapshot.db.run(`UPDATE reviews SET rating = 9`)
-    const { health } = await readReport(snapshot, at)
+    const { health } = await readReport(snapshot, emittedAt)
     const read = { rows: 1, first: '2026-01-02T00:00:00.000Z', last: '2026-01-02T00:00:00.000Z' }
     expect(health.undeclared).toEqual([
       { stream: 'deleted_reviews', attribute: 'why', ...read },
@@ -182,8 +201,8 @@ describe('a report', () => {
   })
 
   it('says null of what no stream could tell', async () => {
-    await save(snapshot, [started(deleted()), finished('deleted_reviews')])
-    expect(await readReport(snapshot, at)).toMatchObject({
+    await writeMessages(snapshot, [startedMessage(deletedReviewsInfo()), finishedMessage('deleted_reviews')])
+    expect(await readReport(snapshot, emittedAt)).toMatchObject({
       reviews: null,
       sentiments: null,
       locations: null,

@@ -2,15 +2,15 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { streams } from '../../../connector/streams'
-import { comments } from '../../../connector/streams/comments'
-import { nothingSeen } from '../../../connector/streams/entities/seen'
-import { entityRatings } from '../../../connector/streams/entity-ratings'
-import type { Source } from '../../../connector/streams/source'
-import { transparencyReviews } from '../../../connector/streams/transparency-reviews'
+import { commentsStream } from '../../../connector/streams/comments'
+import { createEntityIndex } from '../../../connector/streams/entities/seen'
+import { entityRatingsStream } from '../../../connector/streams/entity-ratings'
+import type { SourceEnv } from '../../../connector/streams/source'
+import { transparencyReviewsStream } from '../../../connector/streams/transparency-reviews'
 import { exportApi } from '../../support/export-api'
 import { readAll, sourceOf } from '../../support/in-process'
-import { calm, simulate } from './simulation'
-import { destination } from './trial'
+import { defaultTraits, simulateFeedback } from './simulation'
+import { createFeedbackDestination } from './trial'
 
 const start = Date.parse('2026-03-01T12:00:00Z')
 const day = 86_400_000
@@ -24,12 +24,12 @@ const review = (id: number, location: number) => ({
 })
 
 /** Reviews that name twelve locations, each commented: the first in the first page only, the last in the last. */
-const world = () => {
-  const feedback = simulate(calm, start)
+const createServices = () => {
+  const feedback = simulateFeedback(defaultTraits, start)
   const { held, api } = exportApi(feedback.now)
   held.reviews = Array.from({ length: 240 }, (_, n) => review(n + 1, 1 + Math.floor(n / 20)))
   for (let location = 1; location <= places; location += 1) feedback.add(`location ${location}`, start - 5 * day)
-  const source = (more: Partial<Source> = {}): Source =>
+  const source = (more: Partial<SourceEnv> = {}): SourceEnv =>
     sourceOf(
       { ...api, ...feedback.api },
       {
@@ -37,7 +37,7 @@ const world = () => {
         startDate: start - 100 * day,
         pageSize: 20,
         concurrency: 1,
-        seen: nothingSeen(),
+        entityIndex: createEntityIndex(),
         entities: { persons: [], locations: [], entities: [], fromReviews: { locations: true, providers: 'none' } },
         ...more,
       },
@@ -47,16 +47,16 @@ const world = () => {
 
 const every = { records: 0, millis: 0 }
 
-describe.each([comments, transparencyReviews])('a search for the entities of $name', (stream) => {
+describe.each([commentsStream, transparencyReviewsStream])('a search for the entities of $name', (stream) => {
   it.each([2, 4, 7, 11, 16])('that is cut short after %i messages goes on there and finds all', async (after) => {
-    const { feedback, held, source } = world()
-    const target = destination()
+    const { feedback, held, source } = createServices()
+    const target = createFeedbackDestination()
     await target.run(stream, source(), undefined, every)
     expect(target.rows.size).toBe(places)
     const whole = held.requests.length
 
     for (const how of ['kill', 'stop'] as const) {
-      const cut = destination()
+      const cut = createFeedbackDestination()
       await cut.run(stream, source(), { after, how }, every)
       const before = held.requests.length
       feedback.pass(3_600_000)
@@ -70,8 +70,8 @@ describe.each([comments, transparencyReviews])('a search for the entities of $na
   })
 
   it('loses none of them however often it is cut short', async () => {
-    const { feedback, source } = world()
-    const target = destination()
+    const { feedback, source } = createServices()
+    const target = createFeedbackDestination()
     for (let n = 0; n < 12; n += 1) {
       await target.run(stream, source(), { after: 3, how: 'kill' }, every)
       feedback.pass(60_000)
@@ -87,33 +87,33 @@ describe('entities found in the reviews', () => {
   const all = Array.from({ length: places }, (_, n) => n + 1)
 
   it('stay when the config no longer names them', async () => {
-    const { feedback, source } = world()
+    const { feedback, source } = createServices()
     const named = { ...source().entities, locations: ['3'] }
-    const first = await readAll(source({ entities: named }), [entityRatings])
+    const first = await readAll(source({ entities: named }), [entityRatingsStream])
     expect(found(first)).toEqual(all)
     feedback.pass(day)
-    expect(found(await readAll(source(), [entityRatings], first.state))).toEqual(all)
+    expect(found(await readAll(source(), [entityRatingsStream], first.state))).toEqual(all)
   })
 
   it('are searched for again when the filters of the export let other reviews through', async () => {
-    const { feedback, held, source } = world()
+    const { feedback, held, source } = createServices()
     const narrow = { additionalFields: [], sources: [1] }
     const everything = held.reviews
     held.reviews = everything.filter(({ id }) => Math.floor((id - 1) / 20) % 2 === 0)
-    const first = await readAll(source({ filters: narrow }), [entityRatings])
+    const first = await readAll(source({ filters: narrow }), [entityRatingsStream])
     expect(found(first)).toEqual(all.filter((id) => id % 2 === 1))
     held.reviews = everything
     feedback.pass(day)
-    expect(found(await readAll(source({ filters: { additionalFields: [] } }), [entityRatings], first.state))).toEqual(
-      all,
-    )
+    expect(
+      found(await readAll(source({ filters: { additionalFields: [] } }), [entityRatingsStream], first.state)),
+    ).toEqual(all)
   })
 
   it('a killed run of entity_ratings reads them all again', async () => {
-    const { source } = world()
-    const cut = destination()
-    await cut.run(entityRatings, source(), { after: 9, how: 'kill' }, every)
-    const { records, failures } = await readAll(source(), [entityRatings], cut.state())
+    const { source } = createServices()
+    const cut = createFeedbackDestination()
+    await cut.run(entityRatingsStream, source(), { after: 9, how: 'kill' }, every)
+    const { records, failures } = await readAll(source(), [entityRatingsStream], cut.state())
     expect(failures).toEqual({})
     expect(found({ records })).toEqual(all)
   })
@@ -121,7 +121,7 @@ describe('entities found in the reviews', () => {
 
 describe('feedback_filters', () => {
   const feedback = { thresholds: {}, perPage: 100, days: 365, lookbackDays: 30 }
-  const read = (source: Source, state = {}, mode: 'incremental' | 'full_refresh' = 'incremental') =>
+  const read = (source: SourceEnv, state = {}, mode: 'incremental' | 'full_refresh' = 'incremental') =>
     readAll(
       source,
       streams.filter(({ name }) => ['comments', 'transparency_reviews', 'entity_ratings'].includes(name)),
@@ -130,12 +130,12 @@ describe('feedback_filters', () => {
     )
   const changed = /^(comments|transparency_reviews): feedback_filters have changed since the last run/
 
-  it.each<[string, Partial<Source['feedback']>, number]>([
+  it.each<[string, Partial<SourceEnv['feedback']>, number]>([
     ['a threshold', { thresholds: { minThreshold: 3 } }, 2],
     ['additional fields', { additionalFields: ['brand'] }, 2],
     ['the page size alone', { perPage: 50 }, 0],
   ])('that changed in %s are warned of once', async (_, more, warnings) => {
-    const { feedback: service, source } = world()
+    const { feedback: service, source } = createServices()
     const first = await read(source({ feedback }))
     expect(first.logs).toEqual([])
     service.pass(day)
@@ -147,9 +147,9 @@ describe('feedback_filters', () => {
   })
 })
 
-describe.each([comments, transparencyReviews, entityRatings])('a state of $name', (stream) => {
+describe.each([commentsStream, transparencyReviewsStream, entityRatingsStream])('a state of $name', (stream) => {
   it('never tells what was read after it', async () => {
-    const { source } = world()
+    const { source } = createServices()
     const demand = {
       stream: stream.name,
       syncMode: 'incremental' as const,

@@ -1,18 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { comments } from '../../../connector/streams/comments'
-import { nothingSeen } from '../../../connector/streams/entities/seen'
-import type { Source } from '../../../connector/streams/source'
-import { transparencyReviews } from '../../../connector/streams/transparency-reviews'
+import { commentsStream } from '../../../connector/streams/comments'
+import { createEntityIndex } from '../../../connector/streams/entities/seen'
+import type { SourceEnv } from '../../../connector/streams/source'
+import { transparencyReviewsStream } from '../../../connector/streams/transparency-reviews'
 import { sourceOf } from '../../support/in-process'
-import { type Behaviour, calm, type Simulation, simulate } from './simulation'
-import { destination, type End } from './trial'
+import { defaultTraits, type FeedbackSimulation, type FeedbackTraits, simulateFeedback } from './simulation'
+import { createFeedbackDestination, type RunEnd } from './trial'
 
 const start = Date.parse('2026-03-01T12:00:00.250Z')
 const day = 86_400_000
 const kinds = { person: ['1', '2', '3'], location: ['10', '11'], entity: ['20'] } as const
 
-const sourceAt = (service: Simulation, perPage = 20): Source =>
+const sourceAt = (service: FeedbackSimulation, perPage = 20): SourceEnv =>
   sourceOf(service.api, {
     now: service.now,
     startDate: start - 400 * day,
@@ -23,12 +23,12 @@ const sourceAt = (service: Simulation, perPage = 20): Source =>
       fromReviews: { locations: false, providers: 'none' },
     },
     feedback: { thresholds: {}, perPage, days: 365, lookbackDays: 30 },
-    seen: nothingSeen(),
+    entityIndex: createEntityIndex(),
   })
 
 /** A service with a past: much said of some, in bursts of one second too, nothing of others. */
-const withPast = (behaviour: Behaviour): Simulation => {
-  const service = simulate(behaviour, start)
+const simulateWithPast = (behaviour: FeedbackTraits): FeedbackSimulation => {
+  const service = simulateFeedback(behaviour, start)
   const keys = Object.entries(kinds).flatMap(([kind, ids]) => ids.map((id) => `${kind} ${id}`))
   for (const key of keys) {
     service.exist(key)
@@ -40,9 +40,9 @@ const withPast = (behaviour: Behaviour): Simulation => {
   return service
 }
 
-const behaviours: fc.Arbitrary<Behaviour> = fc.record({
+const anyTraits: fc.Arbitrary<FeedbackTraits> = fc.record({
   seed: fc.nat(1_000_000),
-  cap: fc.constantFrom(10, 15, 100),
+  maxPageSize: fc.constantFrom(10, 15, 100),
   echo: fc.constantFrom('applied' as const, 'asked' as const, 'none' as const),
   paging: fc.constantFrom('entity' as const, 'answer' as const),
   totals: fc.constantFrom('right' as const, 'zero' as const, 'huge' as const, 'none' as const),
@@ -50,22 +50,22 @@ const behaviours: fc.Arbitrary<Behaviour> = fc.record({
   order: fc.constantFrom('newest' as const, 'oldest' as const, 'scattered' as const),
   identifiers: fc.constantFrom(1, 2, 50),
   names: fc.constantFrom('asked' as const, 'own' as const),
-  heeds: fc.constant(true),
-  bustle: fc.constantFrom(0, 0.3, 1.5),
+  appliesWindow: fc.constant(true),
+  changesPerRequest: fc.constantFrom(0, 0.3, 1.5),
 })
 
-const ends: fc.Arbitrary<End> = fc.record({
+const anyRunEnd: fc.Arbitrary<RunEnd> = fc.record({
   after: fc.integer({ min: 1, max: 40 }),
   how: fc.constantFrom('kill' as const, 'stop' as const),
 })
 
-describe.each([comments, transparencyReviews])('$name of a service that moves', (stream) => {
+describe.each([commentsStream, transparencyReviewsStream])('$name of a service that moves', (stream) => {
   it('equal the truth after a quiet run, however runs end and pages move', async () => {
     await fc.assert(
-      fc.asyncProperty(behaviours, fc.array(ends, { maxLength: 4 }), async (behaviour, cut) => {
-        const service = withPast(behaviour)
+      fc.asyncProperty(anyTraits, fc.array(anyRunEnd, { maxLength: 4 }), async (behaviour, cut) => {
+        const service = simulateWithPast(behaviour)
         const source = sourceAt(service)
-        const held = destination()
+        const held = createFeedbackDestination()
         for (const end of cut) {
           const { failures } = await held.run(stream, source, end)
           expect(failures).toEqual([])
@@ -86,13 +86,13 @@ describe.each([comments, transparencyReviews])('$name of a service that moves', 
 })
 
 it('asks for little more than the rows need', async () => {
-  const service = simulate({ ...calm, cap: 100 }, start)
+  const service = simulateFeedback({ ...defaultTraits, maxPageSize: 100 }, start)
   for (const id of kinds.person) service.exist(`person ${id}`)
   for (const id of kinds.location) service.exist(`location ${id}`)
   for (const id of kinds.entity) service.exist(`entity ${id}`)
   for (let n = 0; n < 3000; n += 1) service.add('person 1', start - service.dice(399 * day))
-  const held = destination()
-  await held.run(comments, sourceAt(service, 100))
+  const held = createFeedbackDestination()
+  await held.run(commentsStream, sourceAt(service, 100))
   expect(held.rows.size).toBe(3000)
   expect(service.requests.length).toBeLessThan(100)
 })

@@ -1,10 +1,10 @@
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { Api } from '../../../connector/api/api'
-import { comments } from '../../../connector/streams/comments'
-import { entityRatings } from '../../../connector/streams/entity-ratings'
-import type { Source } from '../../../connector/streams/source'
-import { transparencyReviews } from '../../../connector/streams/transparency-reviews'
+import { commentsStream } from '../../../connector/streams/comments'
+import { entityRatingsStream } from '../../../connector/streams/entity-ratings'
+import type { SourceEnv } from '../../../connector/streams/source'
+import { transparencyReviewsStream } from '../../../connector/streams/transparency-reviews'
 import { readAll, sourceOf } from '../../support/in-process'
 
 const now = Date.parse('2026-03-01T12:00:00Z')
@@ -26,7 +26,7 @@ const api = {
     TE.right({ status: {}, servedAt: now, data: { entities: [{ ...entity, reviews: [review] }] } }),
 } as unknown as Api
 
-const read = (onUnknown: Source['onUnknown']) =>
+const read = (onUnknown: SourceEnv['onUnknown']) =>
   readAll(
     sourceOf(api, {
       now: () => now,
@@ -34,7 +34,7 @@ const read = (onUnknown: Source['onUnknown']) =>
       startDate: Date.parse('2026-01-01T00:00:00Z'),
       entities: { persons: ['7'], locations: [], entities: [], fromReviews: { locations: false, providers: 'none' } },
     }),
-    [comments, transparencyReviews, entityRatings],
+    [commentsStream, transparencyReviewsStream, entityRatingsStream],
   )
 
 describe('what feedback becomes', () => {

@@ -1,16 +1,16 @@
 import * as TE from 'fp-ts/TaskEither'
 import type { Api } from '../../../connector/api/api'
-import type { CommentsAnswer, ReviewsAnswer } from '../../../connector/api/envelope'
+import type { CommentsResponse, ReviewsResponse } from '../../../connector/api/envelope'
 import type { ApiError } from '../../../connector/api/error'
 import { toInstant, toMillis } from '../../../connector/api/model/scalar'
 import type { CommentsForm, ReviewsRequest } from '../../../connector/api/model/transparency'
 import { random } from '../../support/random'
 
 /** What nobody is told about the service. */
-export type Behaviour = {
+export type FeedbackTraits = {
   readonly seed: number
   /** The most rows of a page, whatever is asked. */
-  readonly cap: number
+  readonly maxPageSize: number
   /** What perPage of the echo tells: what was applied, what was asked, nothing. */
   readonly echo: 'applied' | 'asked' | 'none'
   /** Pages are counted per entity, or over all that an answer holds. */
@@ -25,14 +25,14 @@ export type Behaviour = {
   /** Whether an answer calls an entity as it was asked for. */
   readonly names: 'asked' | 'own'
   /** Whether rows are picked by fromDate and toDate at all. */
-  readonly heeds: boolean
+  readonly appliesWindow: boolean
   /** Changes a request, on average. */
-  readonly bustle: number
+  readonly changesPerRequest: number
 }
 
-export const calm: Behaviour = {
+export const defaultTraits: FeedbackTraits = {
   seed: 1,
-  cap: 100,
+  maxPageSize: 100,
   echo: 'applied',
   paging: 'entity',
   totals: 'right',
@@ -40,23 +40,23 @@ export const calm: Behaviour = {
   order: 'newest',
   identifiers: 50,
   names: 'asked',
-  heeds: true,
-  bustle: 0,
+  appliesWindow: true,
+  changesPerRequest: 0,
 }
 
 export type Kind = 'person' | 'location' | 'entity'
-export type Said = { readonly id: bigint; readonly mention: number; text: string; answer: string | null }
+export type CommentRow = { readonly id: bigint; readonly mention: number; text: string; answer: string | null }
 
 const day = 86_400_000
 
 /** Operations 1 to 3 over comments that arrive late, are answered later still, and move from page to page meanwhile. */
-export const simulate = (behaviour: Behaviour, start: number) => {
+export const simulateFeedback = (behaviour: FeedbackTraits, start: number) => {
   const draw = random(behaviour.seed)
   const dice = (sides: number): number => Math.floor(draw() * sides)
-  const held = new Map<string, Said[]>()
+  const held = new Map<string, CommentRow[]>()
   const requests: Array<{ readonly operation: string; readonly ids: number }> = []
   let clock = start
-  let bustle = behaviour.bustle
+  let bustle = behaviour.changesPerRequest
   let refusals = 0
   let serial = 9_007_199_254_740_993n
 
@@ -78,8 +78,8 @@ export const simulate = (behaviour: Behaviour, start: number) => {
     else if (chosen !== undefined) chosen.answer = `answered at ${clock}`
   }
 
-  const ordered = (rows: ReadonlyArray<Said>): ReadonlyArray<Said> => {
-    const place = ({ id, mention }: Said): number =>
+  const ordered = (rows: ReadonlyArray<CommentRow>): ReadonlyArray<CommentRow> => {
+    const place = ({ id, mention }: CommentRow): number =>
       ({ newest: -mention, oldest: mention, scattered: Number(id % 7919n), shuffled: draw() })[behaviour.order]
     return rows
       .map((row) => [place(row), row] as const)
@@ -106,7 +106,7 @@ export const simulate = (behaviour: Behaviour, start: number) => {
       throw new Error('fromDate and toDate go together')
     const [from, to] = showComments ? [toMillis(fromDate ?? ''), toMillis(toDate ?? '')] : [0, 0]
     if (from > to) throw new Error('a window that ends before it begins')
-    const size = Math.min(asked.perPage ?? 20, behaviour.cap)
+    const size = Math.min(asked.perPage ?? 20, behaviour.maxPageSize)
     const number = (asked.page ?? firstPage) - firstPage
     let before = 0
     const entities = ids.flatMap((id) => {
@@ -114,7 +114,7 @@ export const simulate = (behaviour: Behaviour, start: number) => {
       if (all === undefined) return []
       const within = all.filter(
         ({ mention }) =>
-          !behaviour.heeds ||
+          !behaviour.appliesWindow ||
           ((behaviour.bounds.from ? mention >= from : mention > from) &&
             (behaviour.bounds.to ? mention <= to : mention < to)),
       )
@@ -129,7 +129,7 @@ export const simulate = (behaviour: Behaviour, start: number) => {
   }
 
   const status = { code: 200, message: 'SUCCESS' }
-  const said = ({ mention, text, answer }: Said) => ({
+  const said = ({ mention, text, answer }: CommentRow) => ({
     mentionTime: toInstant(mention),
     response: answer === null ? null : { responseText: answer },
     source: text,
@@ -139,7 +139,7 @@ export const simulate = (behaviour: Behaviour, start: number) => {
 
   const commentsOf =
     (operation: string, kind: Kind, ids: ReadonlyArray<string>, asked: Asked) =>
-    (): TE.TaskEither<ApiError, CommentsAnswer> => {
+    (): TE.TaskEither<ApiError, CommentsResponse> => {
       if (ids.length > behaviour.identifiers) {
         refusals += 1
         return TE.left(tooMany)
@@ -191,8 +191,8 @@ export const simulate = (behaviour: Behaviour, start: number) => {
       if (families(request) !== 1) throw new Error('one identifier family a request')
       const [kind, id] = one(request)
       const { entities, filter, servedAt } = list('reviews', kind, [id], request, 0)
-      if (entities.length === 0) return TE.left<ApiError, ReviewsAnswer>(notFound)()
-      return TE.right<ApiError, ReviewsAnswer>({
+      if (entities.length === 0) return TE.left<ApiError, ReviewsResponse>(notFound)()
+      return TE.right<ApiError, ReviewsResponse>({
         status,
         servedAt,
         data: {
@@ -238,4 +238,4 @@ export const simulate = (behaviour: Behaviour, start: number) => {
       ),
   }
 }
-export type Simulation = ReturnType<typeof simulate>
+export type FeedbackSimulation = ReturnType<typeof simulateFeedback>

@@ -1,12 +1,12 @@
 import * as O from 'fp-ts/Option'
-import type { State } from '../../../connector/cdk/catalog'
+import type { SourceState } from '../../../connector/cdk/catalog'
 import type { Message } from '../../../connector/cdk/message'
-import { read } from '../../../connector/cdk/read'
+import { readStreams } from '../../../connector/cdk/read'
 import type { Stream } from '../../../connector/cdk/stream'
-import type { Source } from '../../../connector/streams/source'
+import type { SourceEnv } from '../../../connector/streams/source'
 import { parseExact } from '../../support/destination'
 
-type Held = {
+type SentRecord = {
   readonly entityType: string
   readonly entityId: string
   readonly id?: bigint
@@ -16,29 +16,34 @@ type Held = {
 }
 
 /** How a run ends before its time: killed, or asked to stop, after so many messages. */
-export type End = { readonly after: number; readonly how: 'kill' | 'stop' }
+export type RunEnd = { readonly after: number; readonly how: 'kill' | 'stop' }
 
 /** A destination that dedups by key, fed by runs that may be cut short; holds what a platform would after each. */
-export const destination = () => {
+export const createFeedbackDestination = () => {
   const rows = new Map<string, string>()
-  let state: State = {}
+  let state: SourceState = {}
   return {
     rows,
     state: () => state,
     /** One run; answers how many records it sent and what went wrong. */
-    run: async (stream: Stream<Source>, source: Source, end?: End, cadence = { records: 7, millis: 5_000 }) => {
+    run: async (
+      stream: Stream<SourceEnv>,
+      source: SourceEnv,
+      end?: RunEnd,
+      cadence = { records: 7, millis: 5_000 },
+    ) => {
       const stop = new AbortController()
       const messages: Message[] = []
       let records = 0
       const failures: string[] = []
       const logs: string[] = []
-      for await (const message of read({
+      for await (const message of readStreams({
         streams: [stream],
         env: source,
         catalog: [{ name: stream.name, syncMode: 'incremental', attributes: O.none }],
         state,
         now: source.now,
-        cadence,
+        checkpointInterval: cadence,
         stop: stop.signal,
         onWait: () => () => undefined,
       })) {
@@ -47,7 +52,7 @@ export const destination = () => {
         if (messages.length % 3 === 0) await new Promise((resolve) => setImmediate(resolve))
         if (message._tag === 'Records')
           for (const { json } of message.rows) {
-            const row = parseExact(Buffer.from(json).toString()) as Held
+            const row = parseExact(Buffer.from(json).toString()) as SentRecord
             records += 1
             rows.set(
               `${row.entityType} ${row.entityId} ${row.id ?? row.documentId}`,

@@ -3,20 +3,20 @@ export class Html {
   constructor(readonly text: string) {}
 }
 
-type Part = Html | string | number | null | undefined | ReadonlyArray<Part>
+type HtmlPart = Html | string | number | null | undefined | ReadonlyArray<HtmlPart>
 
 /** A template of HTML: what is put in is escaped, unless it is HTML; lists follow one another, null and undefined are nothing. */
-export const html = (texts: TemplateStringsArray, ...parts: ReadonlyArray<Part>): Html =>
-  new Html(texts.map((text, i) => (i === 0 ? text : `${textOf(parts[i - 1])}${text}`)).join(''))
+export const html = (texts: TemplateStringsArray, ...parts: ReadonlyArray<HtmlPart>): Html =>
+  new Html(texts.map((text, i) => (i === 0 ? text : `${toHtmlText(parts[i - 1])}${text}`)).join(''))
 
-const textOf = (part: Part): string => {
+const toHtmlText = (part: HtmlPart): string => {
   if (part === null || part === undefined) return ''
   if (part instanceof Html) return part.text
-  if (typeof part === 'string' || typeof part === 'number') return escaped(String(part))
-  return part.map(textOf).join('')
+  if (typeof part === 'string' || typeof part === 'number') return escapeHtml(String(part))
+  return part.map(toHtmlText).join('')
 }
 
-const entities: Readonly<Record<string, string>> = {
+const htmlEntities: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
   '>': '&gt;',
@@ -24,4 +24,4 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => entities[sign] ?? sign)
+const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => htmlEntities[sign] ?? sign)

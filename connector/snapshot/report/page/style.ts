@@ -1,5 +1,5 @@
 /** The whole look of the page: one column on a phone, two from 1,000 px and on paper; each chart is there at both widths. */
-export const style = `
+export const pageStyle = `
 :root {
   color-scheme: light dark;
   --paper: #fff; --ink: #1d2126; --muted: #5f6670; --line: #e3e6ea; --soft: #f5f6f8; --accent: #3f6fb5;

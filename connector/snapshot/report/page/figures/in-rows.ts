@@ -1,105 +1,108 @@
 import type { ChartOption } from '../../../charts'
-import { type Liabilities, severities } from '../../liabilities'
-import type { Reviews } from '../../reviews'
-import type { CategorySentiment, Sentiments } from '../../sentiments'
-import { share, whole } from '../format'
-import { accent, bounds, type Figure, ink, none, still, text } from './figure'
+import { type LiabilityStatistics, severities } from '../../liabilities'
+import type { ReviewStatistics } from '../../reviews'
+import type { CategorySentiment, SentimentStatistics } from '../../sentiments'
+import { formatCount, formatShare } from '../format'
+import { accentColor, axisBounds, type Figure, hiddenAxis, inkColor, labelText, staticSeries } from './figure'
 
-const longest = 28
-const height = (rows: number): number => rows * 32 + 8
+const maxNameLength = 28
+const barChartHeight = (rows: number): number => rows * 32 + 8
 
 /** Fonts are measured without being seen; a wide one takes this much more for each character. */
-const reserve = 0.9
+const nameMargin = 0.9
 
 /** Bars from left to right, each behind its name. */
-const inRows = (names: ReadonlyArray<string>, right: number, most?: number) =>
+const barChartAxes = (names: ReadonlyArray<string>, right: number, most?: number) =>
   ({
     grid: {
-      left: 4 + Math.round(reserve * Math.max(...names.map(({ length }) => length))),
+      left: 4 + Math.round(nameMargin * Math.max(...names.map(({ length }) => length))),
       right,
       top: 4,
       bottom: 4,
-      ...bounds,
+      ...axisBounds,
     },
     xAxis: { type: 'value', show: false, ...(most === undefined ? {} : { max: most }) },
     yAxis: {
       type: 'category',
       inverse: true,
       data: [...names],
-      axisTick: none,
-      axisLine: none,
-      axisLabel: { ...text, color: ink, interval: 0 },
+      axisTick: hiddenAxis,
+      axisLine: hiddenAxis,
+      axisLabel: { ...labelText, color: inkColor, interval: 0 },
     },
   }) satisfies ChartOption
 
-const bar = { ...still, type: 'bar', barWidth: 20 } as const
+const barSeries = { ...staticSeries, type: 'bar', barWidth: 20 } as const
 
-const nameOf = (category: string | null): string => {
+const shortCategoryName = (category: string | null): string => {
   const name = category ?? 'No category'
-  return name.length > longest ? `${name.slice(0, longest - 1)}…` : name
+  return name.length > maxNameLength ? `${name.slice(0, maxNameLength - 1)}…` : name
 }
 
-export const ratingDistribution = ({ ratings, rated }: Reviews): Figure => ({
-  height: height(ratings.length),
+export const plotRatingDistribution = ({ ratings, rated }: ReviewStatistics): Figure => ({
+  height: barChartHeight(ratings.length),
   option: () => ({
-    ...inRows(['5', '4', '3', '2', '1'], 100),
+    ...barChartAxes(['5', '4', '3', '2', '1'], 100),
     series: {
-      ...bar,
-      itemStyle: { color: accent },
+      ...barSeries,
+      itemStyle: { color: accentColor },
       data: ratings
         .toReversed()
-        .map((value) => ({ value, label: { formatter: `${whole(value)}  ${share(value, rated)}` } })),
-      label: { ...text, show: true, position: 'right', color: ink },
+        .map((value) => ({ value, label: { formatter: `${formatCount(value)}  ${formatShare(value, rated)}` } })),
+      label: { ...labelText, show: true, position: 'right', color: inkColor },
     },
   }),
 })
 
 export const tonalities = ['negative', 'neutral', 'positive'] as const
 
-const totalOf = ({ negative, neutral, positive }: CategorySentiment): number => negative + neutral + positive
+const countSentiments = ({ negative, neutral, positive }: CategorySentiment): number => negative + neutral + positive
 
 /** The share of each tonality in its category. */
-export const sentimentByCategory = ({ categories }: Sentiments): Figure => ({
-  height: height(categories.length),
+export const plotSentiments = ({ categories }: SentimentStatistics): Figure => ({
+  height: barChartHeight(categories.length),
   option: (width) => ({
-    ...inRows(
-      categories.map((found) => `${nameOf(found.category)}  ${whole(totalOf(found))}`),
+    ...barChartAxes(
+      categories.map((found) => `${shortCategoryName(found.category)}  ${formatCount(countSentiments(found))}`),
       8,
       1,
     ),
     series: tonalities.map((tonality) => ({
-      ...bar,
+      ...barSeries,
       stack: 'all',
       itemStyle: { color: `var(--${tonality})` },
       data: categories.map((found) => {
-        const part = found[tonality] / totalOf(found)
-        return { value: part, label: { show: part * width > 70, formatter: share(found[tonality], totalOf(found)) } }
+        const part = found[tonality] / countSentiments(found)
+        return {
+          value: part,
+          label: { show: part * width > 70, formatter: formatShare(found[tonality], countSentiments(found)) },
+        }
       }),
-      label: { ...text, color: `var(--on-${tonality})` },
+      label: { ...labelText, color: `var(--on-${tonality})` },
     })),
   }),
 })
 
 /** Open liabilities by category, each bar cut by severity. */
-export const liabilitiesByCategory = ({ categories }: Liabilities): Figure => ({
-  height: height(categories.length),
+export const plotLiabilities = ({ categories }: LiabilityStatistics): Figure => ({
+  height: barChartHeight(categories.length),
   option: (width) => {
     const most = Math.max(...categories.map(({ counts }) => severities.reduce((sum, name) => sum + counts[name], 0)))
     return {
-      ...inRows(
-        categories.map(({ category }) => nameOf(category)),
+      ...barChartAxes(
+        categories.map(({ category }) => shortCategoryName(category)),
         8,
         most,
       ),
       series: severities.map((severity) => ({
-        ...bar,
+        ...barSeries,
         stack: 'all',
         itemStyle: { color: `var(--${severity})` },
         data: categories.map(({ counts }) => ({
           value: counts[severity],
           label: { show: (counts[severity] / most) * width > 40 },
         })),
-        label: { ...text, color: `var(--on-${severity})` },
+        label: { ...labelText, color: `var(--on-${severity})` },
       })),
     }
   },

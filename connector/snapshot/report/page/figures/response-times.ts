@@ -1,25 +1,34 @@
-import type { Responses } from '../../responses'
-import { accent, baseline, bounds, type Figure, ink, none, still, text } from './figure'
+import type { ResponseStatistics } from '../../responses'
+import {
+  accentColor,
+  axisBounds,
+  baselineStyle,
+  type Figure,
+  hiddenAxis,
+  inkColor,
+  labelText,
+  staticSeries,
+} from './figure'
 
-export const responseTimes = ({ buckets }: Responses): Figure => ({
+export const plotResponseTimes = ({ buckets }: ResponseStatistics): Figure => ({
   height: 200,
   option: () => ({
-    grid: { left: 8, right: 8, top: 24, bottom: 4, ...bounds },
+    grid: { left: 8, right: 8, top: 24, bottom: 4, ...axisBounds },
     xAxis: {
       type: 'category',
       data: buckets.map(({ label }) => label),
-      axisTick: none,
-      axisLine: baseline,
-      axisLabel: { ...text, fontSize: 11, interval: 0 },
+      axisTick: hiddenAxis,
+      axisLine: baselineStyle,
+      axisLabel: { ...labelText, fontSize: 11, interval: 0 },
     },
     yAxis: { type: 'value', show: false },
     series: {
-      ...still,
+      ...staticSeries,
       type: 'bar',
       barCategoryGap: '25%',
-      itemStyle: { color: accent },
+      itemStyle: { color: accentColor },
       data: buckets.map(({ count }) => count),
-      label: { ...text, show: true, position: 'top', color: ink },
+      label: { ...labelText, show: true, position: 'top', color: inkColor },
     },
   }),
 })
