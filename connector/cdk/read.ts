@@ -105,7 +105,7 @@ async function* readGroup<Env>(
       return
     }
     yield* toMessages(run, legs, turn.value.right)
-    // Only now: a state is built from where its reader stands, and must not see what comes after it.
+    // Only now: the bytes of rows last until the next reading is asked for.
     if (!run.stop.aborted) next = pullNext(feed)
   }
 }

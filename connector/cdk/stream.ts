@@ -20,7 +20,10 @@ export type StreamRequest<Item> = {
   readonly project: Projection<Item>
 }
 
-/** What a reader says, per stream. A checkpoint covers all rows given before it; it is only built where it is sent. */
+/**
+ * What a reader says, per stream. A checkpoint covers all rows given before it, and none after: its state is only built where it
+ * is sent, which may be when the reader has gone on, so it must be made of values of the moment it was given.
+ */
 export type ReaderEvent =
   | { readonly _tag: 'Rows'; readonly stream: string; readonly rows: ReadonlyArray<Row> }
   | { readonly _tag: 'Checkpoint'; readonly stream: string; readonly state: () => unknown }

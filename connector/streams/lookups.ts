@@ -67,15 +67,13 @@ const createLookupReader = (name: LookupName, lookup: LookupSettings): Reader<So
         TE.mapLeft((error) => toLookupFailure(name, error)),
         TE.flatMapEither((answer) => extractLookupRows(name, lookup, answer)),
       ),
-      (rows) =>
-        feedOf<Failure, ReaderEvent>(
+      (rows) => {
+        const readAt = new Date(source.now()).toISOString()
+        return feedOf<Failure, ReaderEvent>(
           E.right({ _tag: 'Rows', stream: demand.stream, rows: rows.map(select) }),
-          E.right({
-            _tag: 'Checkpoint',
-            stream: demand.stream,
-            state: () => ({ readAt: new Date(source.now()).toISOString() }),
-          }),
-        ),
+          E.right({ _tag: 'Checkpoint', stream: demand.stream, state: () => ({ readAt }) }),
+        )
+      },
     )
   },
 })

@@ -42,12 +42,22 @@ export const addTombstones = (
   })
 }
 
-/** The deletions that no review has outlived yet, by id with their time, and the state that covers them. */
-type PendingDeletions = { readonly deletedTimes: Map<string, number>; readonly state: unknown }
+/** Reviews that were restored: id, and the time of the deletion they have restored, in milliseconds. */
+const RestoredReviews = t.readonlyArray(t.tuple([t.string, t.number]))
+type RestoredReviews = t.TypeOf<typeof RestoredReviews>
+
+/** The deletions that no review has restored yet, by id with their time, and the state that covers them. */
+type PendingDeletions = {
+  readonly deletedTimes: Map<string, number>
+  /** Those that one has, in the order in which they were found; it only grows. */
+  readonly restored: Array<RestoredReviews[number]>
+  readonly state: unknown
+}
 
 /**
  * The review export, then a tombstone for each review that was deleted since the last run and does not live. A first run
- * has nothing to delete. The state of `reviews` keeps that of the deletions under `deletions`.
+ * has nothing to delete. The state of `reviews` keeps that of the deletions under `deletions`, and while a scan is under way
+ * what its pages have shown to be restored under `restored`: a resumed scan does not see those reviews again.
  */
 const createTombstoneReader = (
   deletedAt: DeletedAtColumn,
@@ -102,7 +112,10 @@ const readReviewsAndTombstones = (
       if (reading._tag !== 'Checkpoint' || reading.stream !== own.stream) return [reading]
       const reached = () => reading.state() as object
       last = reached
-      const state = () => (O.isNone(before) ? reached() : { ...reached(), deletions: before.value })
+      // As many as the rows so far have shown: by the time the state is wanted there may be more.
+      const count = deletions.restored.length
+      const restored = () => (count === 0 ? {} : { restored: deletions.restored.slice(0, count) })
+      const state = () => (O.isNone(before) ? reached() : { ...reached(), deletions: before.value, ...restored() })
       return [{ ...reading, state }]
     }),
     concatFeed(() => {
@@ -126,6 +139,12 @@ const previousDeletionState = ({ state, syncMode }: StreamRequest<ReviewItem>): 
   return scan === undefined || deletions !== undefined ? O.some(deletions ?? toDeletionState(state.value)) : O.none
 }
 
+/** What an interrupted run has found restored. */
+const restoredBefore = ({ state }: StreamRequest<ReviewItem>): RestoredReviews =>
+  O.isSome(state) && t.UnknownRecord.is(state.value) && RestoredReviews.is(state.value.restored)
+    ? state.value.restored
+    : []
+
 const toDeletionState = ({ modifiedTimeFrom }: { readonly modifiedTimeFrom?: unknown }): unknown => ({
   modifiedTimeFrom,
 })
@@ -135,11 +154,12 @@ const readDeletions = (
   own: StreamRequest<ReviewItem>,
   before: O.Option<unknown>,
 ): TaskEither<Failure, PendingDeletions> => {
-  const held = new Map<string, number>()
-  if (O.isNone(before)) return TE.right({ deletedTimes: held, state: undefined })
+  const deletedTimes = new Map<string, number>()
+  const restored: Array<RestoredReviews[number]> = []
+  if (O.isNone(before)) return TE.right({ deletedTimes, restored, state: undefined })
   let state: unknown
   const project = ({ id, modifiedTime }: CutRecord) => {
-    held.set(id, Math.max(modifiedTime, held.get(id) ?? 0))
+    deletedTimes.set(id, Math.max(modifiedTime, deletedTimes.get(id) ?? 0))
     return []
   }
   return pipe(
@@ -149,18 +169,27 @@ const readDeletions = (
       if (reading._tag === 'Checkpoint') state = reading.state()
       return TE.right(undefined)
     }),
-    TE.map(() => ({ deletedTimes: held, state })),
+    TE.map(() => {
+      for (const [id, time] of restoredBefore(own)) {
+        restored.push([id, time])
+        if ((deletedTimes.get(id) ?? Number.POSITIVE_INFINITY) <= time) deletedTimes.delete(id)
+      }
+      return { deletedTimes, restored, state }
+    }),
   )
 }
 
 /** A review that was modified after its deletion was restored, and lives. */
 const dropRestoredReviews =
-  ({ deletedTimes }: PendingDeletions, item: typeof reviewExportOperation.toItem) =>
+  ({ deletedTimes, restored }: PendingDeletions, item: typeof reviewExportOperation.toItem) =>
   (source: SourceEnv) => {
     const toItem = item(source)
     return (cut: CutRecord): ReviewItem => {
       const deleted = deletedTimes.get(cut.id)
-      if (deleted !== undefined && cut.modifiedTime > deleted) deletedTimes.delete(cut.id)
+      if (deleted !== undefined && cut.modifiedTime > deleted) {
+        deletedTimes.delete(cut.id)
+        restored.push([cut.id, deleted])
+      }
       return toItem(cut)
     }
   }

@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
+import { readStreams } from '../../connector/cdk/read'
 import { applyStreamSettings } from '../../connector/streams'
 import { exportApi } from '../support/export-api'
 import { readAll, sourceOf } from '../support/in-process'
@@ -22,11 +23,33 @@ const lastStateOnly = { records: 1e9, millis: 1e9 }
 const service = (cadence = everyState) => {
   let clock = Date.parse(minute(1000))
   const { held, api } = exportApi(() => clock)
-  const source = sourceOf(api, { now: () => clock })
+  const source = sourceOf(api, { now: () => clock, pageSize: 40 })
   held.reviews = [1, 2, 3, 4].map((id) => ({ id, modifiedTime: minute(id) }))
   return {
     held,
     read: (state?: object) => readAll(source, streams, state as Record<string, unknown>, 'incremental', cadence),
+    /** A run that is killed once it has read a page of reviews and said its state. */
+    readPage: async (state: object) => {
+      const messages = readStreams({
+        streams,
+        env: source,
+        catalog: streams.map(({ name }) => ({ name, syncMode: 'incremental', attributes: O.none })),
+        state: state as Record<string, unknown>,
+        now: source.now,
+        checkpointInterval: cadence,
+        stop: new AbortController().signal,
+        onWait: () => () => undefined,
+      })
+      const ids: number[] = []
+      const states: Record<string, unknown> = {}
+      for await (const message of messages) {
+        if (message._tag === 'Records' && message.stream === 'reviews')
+          ids.push(...message.rows.map(({ json }) => JSON.parse(Buffer.from(json).toString()).id))
+        if (message._tag === 'Checkpoint') states[message.stream] = JSON.parse(JSON.stringify(message.state))
+        if (Object.keys(states).length === streams.length) return { ids, state: states }
+      }
+      throw new Error('no page')
+    },
     /** Later; answers the minute it then is. */
     wait: (minutes: number) => {
       clock += minutes * 60_000
@@ -86,6 +109,38 @@ describe('tombstones', () => {
     const third = await read(second.state)
     expect(tombstones(third).map(({ id }) => id)).toEqual([3])
     expect(third.records.reviews).toHaveLength(1)
+  })
+
+  it('do not leave for a review that was restored, and read before the run was cut short', async () => {
+    const { held, read, readPage, wait, remove } = service()
+    held.reviews = Array.from({ length: 60 }, (_, n) => ({ id: n + 1, modifiedTime: minute(n) }))
+    const first = await read()
+    remove(3, wait(60))
+    const restored = { id: 3, modifiedTime: wait(5) }
+    const at = wait(60)
+    held.reviews = [restored, ...held.reviews.map(({ id }) => ({ id, modifiedTime: at }))]
+    remove(50, wait(5))
+    wait(60)
+    const page = await readPage(first.state)
+    expect(page.ids).toContain(3)
+    const resumed = await read(page.state)
+    expect(resumed.records.reviews?.map(({ id }) => id)).not.toContain(3)
+    expect(tombstones(resumed).map(({ id }) => id)).toEqual([50])
+  })
+
+  it('leave for a review that was restored, read before the run was cut short, and deleted again', async () => {
+    const { held, read, readPage, wait, remove } = service()
+    held.reviews = Array.from({ length: 60 }, (_, n) => ({ id: n + 1, modifiedTime: minute(n) }))
+    const first = await read()
+    remove(3, wait(60))
+    const restored = { id: 3, modifiedTime: wait(5) }
+    const at = wait(60)
+    held.reviews = [restored, ...held.reviews.map(({ id }) => ({ id, modifiedTime: at }))]
+    wait(60)
+    const page = await readPage(first.state)
+    remove(3, wait(60))
+    wait(60)
+    expect(tombstones(await read(page.state)).map(({ id }) => id)).toEqual([3])
   })
 
   it('begin at the cursor of the reviews where they were not wanted before', async () => {

@@ -1,6 +1,8 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
+import type { SourceState } from '../../../connector/cdk/catalog'
+import { readStreams } from '../../../connector/cdk/read'
 import { streams } from '../../../connector/streams'
 import { commentsStream } from '../../../connector/streams/comments'
 import { createEntityIndex } from '../../../connector/streams/entities/seen'
@@ -78,6 +80,46 @@ describe.each([commentsStream, transparencyReviewsStream])('a search for the ent
     }
     expect((await target.run(stream, source(), undefined, every)).failures).toEqual([])
     expect(target.rows.size).toBe(places)
+  })
+})
+
+describe('a search that is stopped while its next page is on its way', () => {
+  it.each([2, 3, 4])('misses nobody: page %i', async (page) => {
+    const missed: string[] = []
+    for (let turns = 0; turns < 60; turns += 5) {
+      const { feedback, held, source } = createServices()
+      // Each is named by one review alone.
+      held.reviews = held.reviews.slice(0, 60).map(({ id }) => review(id, id))
+      for (let location = places + 1; location <= 60; location += 1)
+        feedback.add(`location ${location}`, start - 5 * day)
+      const stop = new AbortController()
+      const { api } = source()
+      const stopping: typeof api.exportReviews = (request) => {
+        const answer = api.exportReviews(request)
+        if (held.requests.length === page)
+          void (async () => {
+            for (let turn = 0; turn < turns; turn += 1) await undefined
+            stop.abort()
+          })()
+        return answer
+      }
+      let state: SourceState = {}
+      for await (const message of readStreams({
+        streams: [commentsStream],
+        env: source({ api: { ...api, exportReviews: stopping } }),
+        catalog: [{ name: commentsStream.name, syncMode: 'incremental', attributes: O.none }],
+        state,
+        now: feedback.now,
+        checkpointInterval: { records: 1e9, millis: 1e9 },
+        stop: stop.signal,
+        onWait: () => () => undefined,
+      }))
+        if (message._tag === 'Checkpoint') state = JSON.parse(JSON.stringify({ [message.stream]: message.state }))
+      const { records } = await readAll(source(), [commentsStream], state)
+      const known = new Set(records.comments?.map(({ entityId }) => Number(entityId)))
+      for (let id = 1; id <= 60; id += 1) if (!known.has(id)) missed.push(`location ${id} after ${turns} turns`)
+    }
+    expect(missed).toEqual([])
   })
 })
 
