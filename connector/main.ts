@@ -1,7 +1,15 @@
-import { type Command, CommandError, type CommandIo, formatHelp, parseOptions } from './cdk/cli'
-import { type Failure, unexpectedFailure } from './cdk/failure'
-import { createRedactor, redactFailure } from './cdk/redact'
-import { createStdoutWriter } from './cdk/writer'
+import {
+  type Command,
+  CommandError,
+  type CommandIo,
+  createRedactor,
+  createStdoutWriter,
+  type Failure,
+  formatHelp,
+  parseOptions,
+  redactFailure,
+  unexpectedFailure,
+} from './cdk'
 
 type Program = {
   readonly summary: string
@@ -23,52 +31,49 @@ const programs = {
   'source-feedback': {
     summary: 'Airbyte source for the Feedback Data Service',
     verbs: {
-      spec: async () => (await import('./commands/source/spec.js')).sourceSpecCommand,
-      check: async () => (await import('./commands/source/check.js')).sourceCheckCommand,
-      discover: async () => (await import('./commands/source/discover.js')).sourceDiscoverCommand,
-      read: async () => (await import('./commands/source/read.js')).sourceReadCommand,
+      spec: async () => (await import('./cli/airbyte-source.js')).sourceSpecCommand,
+      check: async () => (await import('./cli/airbyte-source.js')).sourceCheckCommand,
+      discover: async () => (await import('./cli/airbyte-source.js')).sourceDiscoverCommand,
+      read: async () => (await import('./cli/airbyte-source.js')).sourceReadCommand,
     },
-    fail: async (io, verb, failure) =>
-      (await import('./commands/source/fail.js')).reportAirbyteFailure(io, verb, failure),
+    fail: async (io, verb, failure) => (await import('./cli/programs.js')).reportAirbyteFailure(io, verb, failure),
   },
   'tap-feedback': {
     summary: 'Singer tap for the Feedback Data Service',
-    verbs: { '': async () => (await import('./commands/tap/tap.js')).tapCommand },
-    fail: async (io, verb, failure) => (await import('./commands/tap/fail.js')).reportTapFailure(io, verb, failure),
+    verbs: { '': async () => (await import('./cli/singer-tap.js')).tapCommand },
+    fail: async (io, verb, failure) => (await import('./cli/programs.js')).reportTapFailure(io, verb, failure),
     exitsOnSignal: true,
   },
   'destination-feedback': {
     summary: 'Airbyte destination for the Feedback Data Service',
     verbs: {
-      spec: async () => (await import('./commands/destination/spec.js')).destinationSpecCommand,
-      check: async () => (await import('./commands/destination/check.js')).destinationCheckCommand,
-      discover: async () => (await import('./commands/destination/discover.js')).destinationDiscoverCommand,
-      write: async () => (await import('./commands/destination/write.js')).destinationWriteCommand,
+      spec: async () => (await import('./cli/airbyte-destination.js')).destinationSpecCommand,
+      check: async () => (await import('./cli/airbyte-destination.js')).destinationCheckCommand,
+      discover: async () => (await import('./cli/airbyte-destination.js')).destinationDiscoverCommand,
+      write: async () => (await import('./cli/airbyte-destination.js')).destinationWriteCommand,
     },
-    fail: async (io, verb, failure) =>
-      (await import('./commands/source/fail.js')).reportAirbyteFailure(io, verb, failure),
+    fail: async (io, verb, failure) => (await import('./cli/programs.js')).reportAirbyteFailure(io, verb, failure),
   },
   'target-feedback': {
     summary: 'Singer target for the Feedback Data Service',
-    verbs: { '': async () => (await import('./commands/target/target.js')).targetCommand },
-    fail: async (io, verb, failure) =>
-      (await import('./commands/target/fail.js')).reportTargetFailure(io, verb, failure),
+    verbs: { '': async () => (await import('./cli/singer-target.js')).targetCommand },
+    fail: async (io, verb, failure) => (await import('./cli/programs.js')).reportTargetFailure(io, verb, failure),
     exitsOnSignal: true,
   },
   feedback: {
     summary: 'The Feedback Data Service, for people',
     verbs: {
-      sync: async () => (await import('./commands/sync.js')).syncCommand,
-      catalog: async () => (await import('./commands/catalog.js')).catalogCommand,
-      state: async () => (await import('./commands/state.js')).stateCommand,
-      snapshot: async () => (await import('./commands/snapshot.js')).snapshotCommand,
-      verify: async () => (await import('./commands/verify.js')).verifyCommand,
-      replay: async () => (await import('./commands/replay.js')).replayCommand,
-      diff: async () => (await import('./commands/diff.js')).diffCommand,
-      report: async () => (await import('./commands/report.js')).reportCommand,
-      query: async () => (await import('./commands/query.js')).queryCommand,
-      sandbox: async () => (await import('./commands/sandbox.js')).sandboxCommand,
-      demo: async () => (await import('./commands/demo.js')).demoCommand,
+      sync: async () => (await import('./cli/sync.js')).syncCommand,
+      catalog: async () => (await import('./cli/catalog.js')).catalogCommand,
+      state: async () => (await import('./cli/state.js')).stateCommand,
+      snapshot: async () => (await import('./cli/snapshot.js')).snapshotCommand,
+      verify: async () => (await import('./cli/verify.js')).verifyCommand,
+      replay: async () => (await import('./cli/replay.js')).replayCommand,
+      diff: async () => (await import('./cli/diff.js')).diffCommand,
+      report: async () => (await import('./cli/report.js')).reportCommand,
+      query: async () => (await import('./cli/query.js')).queryCommand,
+      sandbox: async () => (await import('./cli/sandbox.js')).sandboxCommand,
+      demo: async () => (await import('./cli/demo.js')).demoCommand,
     },
     fail: reportToPerson,
   },

@@ -1,33 +1,43 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
-import { join, posix } from 'node:path'
+import { basename, join, posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import manifest from '../package.json'
 
-type ImportRule = {
-  /** Folders of ours, or single files, that it may import besides itself; `all` for the edge. */
-  readonly ours: ReadonlyArray<string> | 'all'
-  readonly outside: ReadonlyArray<string> | 'all'
+type Room = {
+  /** Rooms that a file of this room may import, through their index alone. */
+  readonly ours: ReadonlyArray<string>
+  /** Packages beside fp-ts and io-ts, and Node's network modules. */
+  readonly outside: ReadonlyArray<string>
 }
 
-const commonPackages = ['fp-ts', 'io-ts']
-const freeRule: ImportRule = { ours: 'all', outside: 'all' }
-const http = ['node:http', 'node:https', 'node:http2', 'node:net', 'node:tls', 'node:dgram']
+const everywhere = ['fp-ts', 'io-ts']
+const network = ['node:http', 'node:https', 'node:http2', 'node:net', 'node:tls', 'node:dgram']
 
-/** What the build puts into a file of ours with all that it imports. */
-const bundledPackages: Readonly<Record<string, ReadonlyArray<string>>> = { 'snapshot/charts.ts': ['echarts'] }
+/** What the build bundles into a file of ours together with all that it imports. */
+const bundled: Readonly<Record<string, ReadonlyArray<string>>> = { 'snapshot/report/charts.ts': ['echarts'] }
 
-/** Who may import whom: the table of the design, one row a folder of connector/. The files beside them may import all. */
-const importTable: Readonly<Record<string, ImportRule>> = {
-  cdk: { ours: [], outside: [] },
-  api: { ours: ['cdk'], outside: [...http, 'axios', 'bottleneck', 'ioredis', 'lossless-json'] },
-  streams: { ours: ['cdk', 'api'], outside: [] },
-  sinks: { ours: ['cdk', 'api'], outside: [] },
-  snapshot: { ours: ['cdk'], outside: ['@duckdb/node-api', ...Object.values(bundledPackages).flat()] },
-  sandbox: { ours: ['cdk', 'api', 'snapshot/database'], outside: http },
-  bin: freeRule,
-  commands: freeRule,
+/** Who may import whom: a row for each folder of connector/, and one for main.ts. */
+const rooms: Readonly<Record<string, Room>> = {
+  cdk: { ours: [], outside: ['lossless-json'] },
+  api: { ours: ['cdk'], outside: [...network, 'axios', 'bottleneck', 'ioredis'] },
+  export: { ours: ['api', 'cdk'], outside: [] },
+  streams: { ours: ['api', 'export', 'cdk'], outside: [] },
+  sinks: { ours: ['api', 'cdk'], outside: [] },
+  snapshot: { ours: ['cdk'], outside: ['@duckdb/node-api', ...Object.values(bundled).flat()] },
+  sandbox: { ours: ['api', 'cdk', 'snapshot/store'], outside: network },
+  config: { ours: ['cdk'], outside: [] },
+  runtime: { ours: ['api', 'cdk', 'config', 'export', 'sandbox', 'sinks', 'snapshot', 'streams'], outside: [] },
+  cli: {
+    ours: ['api', 'cdk', 'config', 'export', 'runtime', 'sandbox', 'sinks', 'snapshot', 'streams'],
+    outside: [],
+  },
+  'main.ts': { ours: ['cli', 'cdk'], outside: [] },
+  bin: { ours: ['main.ts'], outside: [] },
 }
+
+/** The same file name may stand in both protocols' folders: the path tells them apart. */
+const protocolFiles = ['encode.ts', 'decode.ts', 'catalog.ts', 'state.ts', 'log.ts']
 
 const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1')
 
@@ -44,29 +54,31 @@ const packageOf = (name: string): string =>
     .split('/')
     .slice(0, name.startsWith('@') ? 2 : 1)
     .join('/')
-const unitOf = (path: string): string => (path.split('/')[0] ?? '').replace(/\.ts$/, '')
+/** The room a path under connector/ lies in; a file at the root is a room of its own. */
+const roomOf = (path: string): string => (path.includes('/') ? path.slice(0, path.indexOf('/')) : `${path}.ts`)
+const withoutSuffix = (path: string): string => path.replace(/\.(js|ts)$/, '')
 
-const mayImport = (rule: ImportRule, unit: string, file: string, name: string): boolean => {
-  if (!name.startsWith('.')) {
-    if (rule.outside === 'all') return true
+/** What a relative import of `file` names, as a path under connector/ without its ending. */
+const targetOf = (file: string, name: string): string =>
+  withoutSuffix(posix.join(posix.dirname(file), name)).replace(/\/index$/, '')
+
+const mayImport = (file: string, name: string): boolean => {
+  const room = roomOf(withoutSuffix(file))
+  const rule = rooms[room]
+  if (rule === undefined) return false
+  if (!name.startsWith('.'))
     return isNode(name)
-      ? !http.includes(name) || rule.outside.includes(name)
-      : [...commonPackages, ...rule.outside].includes(packageOf(name))
-  }
-  if (rule.ours === 'all') return true
-  const target = posix.join(posix.dirname(file), name).replace(/\.js$/, '')
-  return unitOf(target) === unit || rule.ours.some((allowed) => target === allowed || target.startsWith(`${allowed}/`))
+      ? !network.includes(name) || rule.outside.includes(name)
+      : [...everywhere, ...rule.outside].includes(packageOf(name))
+  const target = targetOf(file, name)
+  return roomOf(target) === room || rule.ours.map(withoutSuffix).includes(target)
 }
 
 /** The forbidden imports of a file, given by its path under connector/. */
-const forbidden = (file: string, text: string): ReadonlyArray<string> => {
-  const unit = unitOf(file)
-  const rule = file.includes('/') ? importTable[unit] : freeRule
-  if (rule === undefined) return [`${file}: the table has no row for ${unit}`]
-  return importsOf(text)
-    .filter((name) => !mayImport(rule, unit, file, name))
+const forbidden = (file: string, text: string): ReadonlyArray<string> =>
+  importsOf(text)
+    .filter((name) => !mayImport(file, name))
     .map((name) => `${file} may not import ${name}`)
-}
 
 /** Uses of the global `process`, or of the module of that name. */
 const namesProcess = (text: string): boolean =>
@@ -75,28 +87,111 @@ const namesProcess = (text: string): boolean =>
     withoutComments(text).replace(/'(?:[^'\\\n]|\\.)*'/g, "''"),
   )
 
-const root = join(__dirname, '..', 'connector')
-const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
+const exportsOf = (text: string): ReadonlyArray<string> => [
+  ...new Set(
+    [
+      ...withoutComments(text).matchAll(
+        /^export (?:abstract )?(?:const enum|const|let|type|interface|class|enum|async function\*?|function\*?) (\w+)/gm,
+      ),
+    ].map(([, name = '']) => name),
+  ),
+]
+
+/** State of a module that would outlive a run, and changes of what all modules share. */
+const moduleState = (text: string): ReadonlyArray<string> =>
+  [
+    /^(?:export )?(?:let|var) \w+/gm,
+    /^(?:export )?const \w+[^=\n]* = new (?:Map|Set|WeakMap|WeakSet)(?:<[^(]*>)?\(\)/gm,
+    /^(?:export )?const \w+(?:: \w+\[\])? = \[\]$/gm,
+    /\bdefineProperty\(\s*(?:globalThis|global)\b|\b(?:globalThis|global)\.\w+ = |\.prototype\.\w+ = /g,
+  ].flatMap((pattern) => [...withoutComments(text).matchAll(pattern)].map(([found]) => found))
+
+const root = join(__dirname, '..')
+const sources = readdirSync(join(root, 'connector'), { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.ts'))
-  .map((path) => ({ file: path.replaceAll('\\', '/'), text: readFileSync(join(root, path), 'utf8') }))
+  .map((path) => ({
+    file: path.replaceAll('\\', '/'),
+    text: readFileSync(join(root, 'connector', path), 'utf8'),
+  }))
+const isIndex = (file: string): boolean => basename(file) === 'index.ts'
+const repeated = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  [...new Set(names.filter((name, i) => names.indexOf(name) !== i))].sort()
+
+/** Files by path without ending; an index by its folder. */
+const known = new Map(sources.map(({ file, text }) => [withoutSuffix(file).replace(/\/index$/, ''), text]))
+
+/** The first circle that a walk along the imports meets, as the path around it. */
+const circle = (imports: ReadonlyMap<string, ReadonlyArray<string>>): ReadonlyArray<string> | undefined => {
+  const done = new Set<string>()
+  const visit = (file: string, path: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file]
+    if (done.has(file)) return undefined
+    for (const next of imports.get(file) ?? []) {
+      const found = visit(next, [...path, file])
+      if (found !== undefined) return found
+    }
+    done.add(file)
+    return undefined
+  }
+  for (const file of imports.keys()) {
+    const found = visit(file, [])
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const graph = new Map(
+  sources.map(({ file, text }) => [
+    withoutSuffix(file).replace(/\/index$/, ''),
+    importsOf(text)
+      .filter((name) => name.startsWith('.'))
+      .map((name) => targetOf(file, name))
+      .filter((target) => known.has(target)),
+  ]),
+)
 
 describe('connector/', () => {
-  it('imports only what the table allows', () => {
-    expect(sources.length).toBeGreaterThan(10)
+  it('imports only what the table allows, other rooms through their index alone', () => {
+    expect(sources.length).toBeGreaterThan(100)
     expect(sources.flatMap(({ file, text }) => forbidden(file, text))).toEqual([])
   })
 
-  it('names process in main.ts alone', () => {
-    expect(sources.filter(({ text }) => namesProcess(text)).map(({ file }) => file)).toEqual(
-      sources.some(({ file }) => file === 'main.ts') ? ['main.ts'] : [],
-    )
+  it('has an index with a docstring in each room that another room imports', () => {
+    const doors = Object.keys(rooms).filter((room) => !room.endsWith('.ts') && room !== 'bin')
+    for (const room of [...doors, 'snapshot/store'])
+      expect(known.get(room) ?? '', room).toMatch(/^\/\*\*[\s\S]{40,}?\*\/\nexport /)
   })
+
+  it('has no circular import, of types neither', () => expect(circle(graph)).toBeUndefined())
+
+  it('gives each exported name one meaning', () =>
+    expect(repeated(sources.filter(({ file }) => !isIndex(file)).flatMap(({ text }) => exportsOf(text)))).toEqual([]))
+
+  it('has each file name once in a room', () => {
+    const names = sources
+      .map(({ file }) => file)
+      .filter((file) => !isIndex(file))
+      .filter((file) => !(roomOf(file) === 'cdk' && protocolFiles.includes(basename(file))))
+    expect(repeated(names.map((file) => `${roomOf(file)}: ${basename(file)}`))).toEqual([])
+  })
+
+  it('has at most 220 files, none over 300 lines', () => {
+    expect(sources.length).toBeLessThanOrEqual(220)
+    expect(sources.filter(({ text }) => text.split('\n').length > 301).map(({ file }) => file)).toEqual([])
+  })
+
+  it('names process in main.ts alone', () => {
+    expect(sources.filter(({ text }) => namesProcess(text)).map(({ file }) => file)).toEqual(['main.ts'])
+  })
+
+  it('keeps no state in a module and changes no global', () =>
+    expect(sources.flatMap(({ file, text }) => moduleState(text).map((found) => `${file}: ${found}`))).toEqual([]))
 
   it('needs at run time only packages that are installed with it', () => {
     const outside = sources
       .flatMap(({ file, text }) => importsOf(text).map((name) => ({ file, name })))
       .filter(({ name }) => !name.startsWith('.') && !isNode(name))
-      .filter(({ file, name }) => !bundledPackages[file]?.includes(packageOf(name)))
+      .filter(({ file, name }) => !bundled[file]?.includes(packageOf(name)))
     const missing = [...new Set(outside.map(({ name }) => packageOf(name)))].filter(
       (name) => !Object.hasOwn(manifest.dependencies, name),
     )
@@ -104,28 +199,65 @@ describe('connector/', () => {
   })
 })
 
+describe('docs/architecture.md', () => {
+  const text = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
+  const named = [...text.matchAll(/`((?:connector|test|docs|spec|catalog|examples|bench|scripts)\/[\w./-]+)`/g)].map(
+    ([, path = '']) => path,
+  )
+
+  it('names files that exist', () => {
+    expect(named.length).toBeGreaterThan(40)
+    expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([])
+  })
+
+  it('leads from the answer of the service to stdout in at most 15 files, each importing or imported by the next', () => {
+    const section = /## A record's way out\n([\s\S]*?)\n## /.exec(text)?.[1] ?? ''
+    const way = [...section.matchAll(/^\d+\. `connector\/([\w./-]+)`/gm)].map(([, path = '']) => path)
+    expect(way.length).toBeGreaterThan(8)
+    expect(way.length).toBeLessThanOrEqual(15)
+    expect(new Set(way).size).toBe(way.length)
+  })
+})
+
 describe('the check itself', () => {
   it.each([
-    ['cdk/read.ts', "import { Api } from '../api/api'"],
+    ['cdk/read.ts', "import { Api } from '../api'"],
     ['cdk/read.ts', "import axios from 'axios'"],
-    ['cdk/deep/read.ts', "export {\n  a,\n} from '../../main'"],
-    ['api/http.ts', "import * as duckdb from '@duckdb/node-api'"],
-    ['streams/reviews.ts', "import { open } from '../snapshot/database'"],
-    ['snapshot/save.ts', "import { Review } from '../api/model/review'"],
-    ['snapshot/save.ts', "import { createServer } from 'node:http'"],
-    ['sandbox/service.ts', "const x = await import('../snapshot/save')"],
-    ['cdk/cli.ts', "const axios = require('axios')"],
-    ['elsewhere/x.ts', ''],
+    ['cdk/airbyte/encode.ts', "export {\n  a,\n} from '../../main'"],
+    ['api/routes.ts', "import * as duckdb from '@duckdb/node-api'"],
+    ['streams/reviews.ts', "import { open } from '../snapshot'"],
+    ['streams/reviews.ts', "import { toFailure } from '../api/error'"],
+    ['snapshot/load/merge.ts', "import { Review } from '../../api'"],
+    ['snapshot/load/merge.ts', "import { createServer } from 'node:http'"],
+    ['sandbox/server/serve.ts', "const x = await import('../../snapshot')"],
+    ['cli/command.ts', "const axios = require('axios')"],
+    ['elsewhere/x.ts', "import './y'"],
+    ['other.ts', "import './main'"],
   ])('refuses %s: %s', (file, text) => expect(forbidden(file, text)).toHaveLength(1))
 
   it.each([
     ['cdk/read.ts', "import * as E from 'fp-ts/Either'\nimport { parseArgs } from 'node:util'"],
-    ['api/http.ts', "import { configFailure } from '../cdk/failure'\nimport { x } from './model/review'"],
-    ['sandbox/service.ts', "import { open } from '../snapshot/database'"],
-    ['sandbox/service.ts', "const x = await import('../snapshot/database.js')"],
-    ['snapshot/save.ts', "// import axios from 'axios'\nconst sql = `select * from 'a.json'`"],
-    ['main.ts', "import { start } from './sandbox/serve'"],
+    ['api/routes.ts', "import { configFailure } from '../cdk'\nimport { x } from './model/review'"],
+    ['sandbox/data/tables.ts', "import { open } from '../../snapshot/store'"],
+    ['cli/sandbox.ts', "const x = await import('../sandbox/index.js')"],
+    ['snapshot/load/merge.ts', "// import axios from 'axios'\nconst sql = `select * from 'a.json'`"],
+    ['bin/feedback.ts', "import { main } from '../main'"],
   ])('allows %s: %s', (file, text) => expect(forbidden(file, text)).toEqual([]))
+
+  it('sees a circle, and none where two ways lead to one file', () => {
+    const of = (edges: Readonly<Record<string, ReadonlyArray<string>>>) => circle(new Map(Object.entries(edges)))
+    expect(of({ a: ['b'], b: ['c'], c: ['b'] })).toEqual(['b', 'c', 'b'])
+    expect(of({ a: ['b', 'c'], b: ['c'], c: [] })).toBeUndefined()
+  })
+
+  it.each(['let used = 0', 'const cache = new Map<string, number>()', 'Object.defineProperty(globalThis, name, {})'])(
+    'sees state in %s',
+    (text) => expect(moduleState(text)).toHaveLength(1),
+  )
+
+  it.each(["const words = new Set(['a'])", 'export const f = () => {\n  let a = 1\n}'])('sees none in %s', (text) =>
+    expect(moduleState(text)).toEqual([]),
+  )
 
   it.each(['process.exit(1)', 'const { env } = process', "import { env } from 'node:process'", 'run(process)'])(
     'sees process in %s',
@@ -133,7 +265,7 @@ describe('the check itself', () => {
   )
 
   it.each(['// the process. It ends', "log('process.exit')", '/** Ends the process.\n */', 'child.process.pid'])(
-    'sees none in %s',
+    'sees no process in %s',
     (text) => expect(namesProcess(text)).toBe(false),
   )
 })

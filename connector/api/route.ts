@@ -1,8 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
-import { annotationsOf } from '../cdk/schema'
+import { annotationsOf, parseExactJson, printExactJson } from '../cdk'
 import type { ApiError } from './error'
-import { parseExactJson, printExactJson } from './json-text'
 
 /** An answer as it came: the body's bytes, and the service's clock when it began to answer, where known (milliseconds). */
 export type RawResponse = {

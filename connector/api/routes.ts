@@ -1,14 +1,17 @@
 import * as t from 'io-ts'
-import { withApplicationError } from './application-error'
-import { commentsResponse, lookupResponse, reviewsResponse } from './envelope'
+import {
+  commentsResponse,
+  lookupResponse,
+  reviewsResponse,
+  visitRecordResponse,
+  withApplicationError,
+} from './envelope'
 import { CommentsEntity, ReviewsEntity } from './model/entity'
-import { DeletedExportRequest, ExportRequest } from './model/export'
+import { IssuedToken, TokenRequest } from './model/issued-token'
 import { Location, LocationSyncResult } from './model/location'
-import { DeletedReview, Review } from './model/review'
-import { IssuedToken, TokenRequest } from './model/token'
+import { DeletedExportRequest, DeletedReview, ExportRequest, Review } from './model/review'
 import { CommentsFilter, CommentsForm, CommentsQuery, ReviewsFilter, ReviewsRequest } from './model/transparency'
 import { VisitRecord } from './model/visit-record'
-import { visitRecordResponse } from './outcomes'
 import { bytesResponse, defineRoute, jsonResponse } from './route'
 
 /** Operation 1: reviews and summary of one person, location or roll-up entity. */

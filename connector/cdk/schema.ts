@@ -1,4 +1,5 @@
-import type * as t from 'io-ts'
+import * as O from 'fp-ts/Option'
+import * as t from 'io-ts'
 
 /** A draft 7 JSON schema. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
@@ -105,4 +106,11 @@ const unionSchema = (members: ReadonlyArray<JsonSchema>): JsonSchema => {
   const [only, ...others] = members.filter(({ type }) => type !== 'null')
   if (only === undefined || others.length > 0) throw new Error('A union of types has no plain JSON schema: annotate it')
   return members.length === 1 ? only : { ...only, type: ['null', ...[only.type].flat()] }
+}
+
+/** The top-level attributes of a JSON schema; none where it names none. */
+export const declaredColumns = (schema: unknown): O.Option<ReadonlySet<string>> => {
+  const properties = t.UnknownRecord.is(schema) && t.UnknownRecord.is(schema.properties) ? schema.properties : {}
+  const names = Object.keys(properties)
+  return names.length === 0 ? O.none : O.some(new Set(names))
 }

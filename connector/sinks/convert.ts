@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
-import { parseExactJson } from '../api/json-text'
-import { toInstant, toMillis } from '../api/model/scalar'
+import { toInstant, toMillis } from '../api'
+import { parseExactJson } from '../cdk'
 
 /** A value of a column as an attribute wants it; a Left says what would be right and quotes nothing. */
 export type ValueConverter = (value: unknown) => E.Either<string, unknown>

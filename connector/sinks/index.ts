@@ -1,7 +1,5 @@
-import type { Sink } from '../cdk/sink'
-import { locationSink } from './locations'
-import type { SinkTarget } from './target'
-import { visitRecordSink } from './visit-records'
-
-/** Every object that can be written to; visits refer to locations, which are sent first. */
-export const sinks: ReadonlyArray<Sink<SinkTarget>> = [locationSink, visitRecordSink]
+/** The room sinks. */
+export { resendPolicy, resendUnanswered } from './batch-errors'
+export { type LocationLedger, openLedger, readLedger } from './ledger'
+export { sinks } from './registry'
+export { dryRunApi, type SinkTarget } from './target'

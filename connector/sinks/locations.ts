@@ -3,18 +3,19 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import { Location } from '../api/model/location'
-import { configFailure, type Failure } from '../cdk/failure'
+import { Location, type LocationSyncResult } from '../api'
 import {
   type BatchAnswer,
+  configFailure,
   defineSink,
+  type Failure,
   type FinalItems,
   type InputRecord,
   type PreparedItem,
+  type RecordVerdict,
   type SinkNote,
-} from '../cdk/sink'
-import { toLocationAnswer } from './location-answer'
-import { checkMapping, createRecordMapper } from './mapping'
+} from '../cdk'
+import { isServiceAnswering, toBatchAnswer } from './batch-errors'
 import {
   checkDeactivations,
   formatLocation,
@@ -23,10 +24,40 @@ import {
   planReconcile,
   type ReconcilePlan,
   toLocationKey,
-} from './plan'
-import { isServiceAnswering, toBatchAnswer } from './refused'
+} from './ledger'
+import { checkMapping, createRecordMapper, isTombstoneRecord } from './mapping'
 import type { SinkTarget } from './target'
-import { isTombstoneRecord } from './tombstone'
+
+const acceptedVerdict: RecordVerdict = { _tag: 'Accepted' }
+const rejectedVerdict: RecordVerdict = {
+  _tag: 'Rejected',
+  reason: 'the service could not process it (nonSyncableList)',
+}
+
+/** Whether an item of nonSyncableList, whose form is not shown, means this location: by its code, and its type where both name one. */
+const matchesItem =
+  (item: unknown) =>
+  ({ code, codeType }: Location): boolean => {
+    if (typeof item === 'string') return item === code
+    if (!t.UnknownRecord.is(item) || item.code !== code) return false
+    return typeof item.codeType !== 'string' || codeType == null || item.codeType === codeType
+  }
+
+/** What a result says of these locations, which must differ in code and type. Failures that cannot be told apart leave the batch refused. */
+export const toLocationAnswer = (items: ReadonlyArray<Location>, result: LocationSyncResult): BatchAnswer => {
+  const named = result.nonSyncableList ?? []
+  const success = /^success$/i.test(result.status)
+  const failed = result.failedRequests ?? (named.length > 0 || success ? named.length : items.length)
+  if (failed === 0 && named.length === 0) return { _tag: 'Verdicts', verdicts: items.map(() => acceptedVerdict) }
+  const verdicts = items.map((item) =>
+    named.some((one) => matchesItem(one)(item)) ? rejectedVerdict : acceptedVerdict,
+  )
+  const told = verdicts.filter((verdict) => verdict === rejectedVerdict).length
+  const clear = told === failed && named.every((one) => items.some(matchesItem(one)))
+  return clear
+    ? { _tag: 'Verdicts', verdicts }
+    : { _tag: 'Refused', reason: `the service reports ${result.status} and does not tell which`, tooLarge: false }
+}
 
 const sinkName = 'locations'
 

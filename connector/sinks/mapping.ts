@@ -1,12 +1,23 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
-import { configFailure, type Failure } from '../cdk/failure'
-import { decodeValue } from '../cdk/json'
-import { type JsonSchema, toJsonSchema } from '../cdk/schema'
-import type { InputRecord, InputStream } from '../cdk/sink'
+import {
+  configFailure,
+  decodeValue,
+  type Failure,
+  type InputRecord,
+  type InputStream,
+  type JsonSchema,
+  toJsonSchema,
+} from '../cdk'
 import { convertBoolean, convertInteger, convertList, convertObject, convertText, type ValueConverter } from './convert'
 import type { ColumnMapping } from './target'
+
+const tombstoneColumns = ['_ab_cdc_deleted_at', '_sdc_deleted_at']
+
+/** Whether a record says that its row was deleted (Airbyte's change data capture; Singer's soft deletes). */
+export const isTombstoneRecord = (columns: InputRecord): boolean =>
+  tombstoneColumns.some((mark) => columns[mark] !== undefined && columns[mark] !== null && columns[mark] !== '')
 
 const convertersByType: Readonly<Record<string, ValueConverter>> = {
   string: convertText,

@@ -1,7 +1,7 @@
 import type { Option } from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
-import type { Api } from '../api/api'
-import type { ApiError } from '../api/error'
+import * as TE from 'fp-ts/TaskEither'
+import type { Api, ApiError } from '../api'
 import type { LocationLedger } from './ledger'
 
 /** The column that an attribute is taken from; the attribute's own name where it is left out. */
@@ -24,4 +24,11 @@ export type SinkTarget = {
   /** Nothing is sent, so that the whole plan is to be told. */
   readonly dryRun: boolean
   readonly warn: (message: string) => void
+}
+
+/** A service that is asked nothing and accepts everything, for a dry run. */
+export const dryRunApi: SinkTarget['api'] = {
+  createVisitRecords: (visits) =>
+    TE.right({ records: Object.fromEntries(visits.map(({ visitRecordId }) => [visitRecordId ?? '', 'Success'])) }),
+  syncLocations: (items) => TE.right({ status: 'SUCCESS', failedRequests: 0, totalRequests: items.length }),
 }

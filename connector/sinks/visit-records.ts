@@ -1,17 +1,154 @@
+import { createHash } from 'node:crypto'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as TE from 'fp-ts/TaskEither'
-import { VisitRecord } from '../api/model/visit-record'
-import type { InputStream } from '../cdk/sink'
-import { defineSink, type InputRecord, type PreparedItem } from '../cdk/sink'
+import * as t from 'io-ts'
+import { type ApiError, VisitRecord, type VisitRecordResult } from '../api'
+import {
+  type BatchAnswer,
+  defineSink,
+  type InputRecord,
+  type InputStream,
+  type PreparedItem,
+  printExactJson,
+  type RecordVerdict,
+} from '../cdk'
+import { isServiceAnswering, toBatchAnswer } from './batch-errors'
 import { convertTime } from './convert'
-import { checkMapping, createRecordMapper } from './mapping'
-import { isServiceAnswering, toBatchAnswer } from './refused'
+import { checkMapping, createRecordMapper, isTombstoneRecord } from './mapping'
 import type { SinkTarget } from './target'
-import { isTombstoneRecord } from './tombstone'
-import { isBuiltInLanguage, normalizeVisit } from './visit'
-import { failOnErrorStatus, toVisitAnswer } from './visit-answer'
-import { deriveVisitId } from './visit-record-id'
+
+const dayMillis = 86_400_000
+
+/** Attributes without which the service takes no visit (Visit record). */
+const requiredAttributes = ['email', 'locationCode', 'npi'] as const
+
+const omitAttributes = (visit: VisitRecord, ...attributes: ReadonlyArray<keyof VisitRecord>): VisitRecord => {
+  const rest = { ...visit }
+  for (const attribute of attributes) delete rest[attribute]
+  return rest
+}
+
+/** A full name is not to be populated beside its parts; the parts win where they are complete. */
+const chooseNameForm = (visit: VisitRecord): VisitRecord => {
+  const { name, firstName, middleName, lastName } = visit
+  if (name == null || (firstName == null && middleName == null && lastName == null)) return visit
+  return firstName != null && lastName != null
+    ? omitAttributes(visit, 'name')
+    : omitAttributes(visit, 'firstName', 'middleName', 'lastName')
+}
+
+/** medicalRecordId takes precedence where both ids are given. */
+const choosePatientId = (visit: VisitRecord): VisitRecord =>
+  visit.customerUniqueId == null || visit.medicalRecordId == null ? visit : omitAttributes(visit, 'customerUniqueId')
+
+const formatMissing = (visit: VisitRecord, isNamed: boolean): string =>
+  [...(isNamed ? [] : ['name']), ...requiredAttributes.filter((attribute) => visit[attribute] == null)]
+    .map((attribute) => `${attribute} is missing`)
+    .join('; ')
+
+/** A visit, its time in UTC, as the service wants it; a Left says by attribute why it is not sent. Times in milliseconds. */
+export const normalizeVisit = (
+  mapped: VisitRecord,
+  { now, maxAge }: { readonly now: number; readonly maxAge: number },
+): E.Either<string, VisitRecord> => {
+  const visit = choosePatientId(chooseNameForm(mapped))
+  const isNamed = visit.name != null || visit.firstName != null || visit.lastName != null
+  if (!isNamed || requiredAttributes.some((attribute) => visit[attribute] == null))
+    return E.left(formatMissing(visit, isNamed))
+  return visit.visitTime != null && now - Date.parse(visit.visitTime) > maxAge
+    ? E.left(`visitTime is older than max_visit_age_days (${maxAge / dayMillis})`)
+    : E.right(visit)
+}
+
+/** The languages that need no mapping at the service (Visit record, languageValue). */
+const builtInLanguages = new Set(['en', 'es', 'de', 'fr', 'pt', 'zh', 'ko', 'vi', 'hi'])
+
+export const isBuiltInLanguage = (language: string): boolean => builtInLanguages.has(language)
+
+/** What platforms add to a record and change with every run. */
+const platformColumn = /^_(airbyte|ab|sdc)_/
+
+const hashValue = (value: unknown): string =>
+  createHash('sha256').update(printExactJson(value)).digest('hex').slice(0, 32)
+
+const sortKeys = (value: unknown): unknown =>
+  Array.isArray(value)
+    ? value.map(sortKeys)
+    : t.UnknownRecord.is(value)
+      ? Object.fromEntries(
+          Object.keys(value)
+            .sort()
+            .map((key) => [key, sortKeys(value[key])]),
+        )
+      : value
+
+const valueAtPath = (columns: InputRecord, path: ReadonlyArray<string>): unknown =>
+  path.reduce((value: unknown, name) => (t.UnknownRecord.is(value) ? value[name] : undefined), columns)
+
+/**
+ * An id for a visit that brings none, the same for the same visit in every run: of its stream and primary key, or of the whole
+ * record where that has no key.
+ */
+export const deriveVisitId = ({ id, key }: Pick<InputStream, 'id' | 'key'>, columns: InputRecord): string => {
+  const values = key.map((path) => valueAtPath(columns, path))
+  return values.length > 0 && values.every((value) => value !== undefined && value !== null && value !== '')
+    ? hashValue([id, values])
+    : hashValue([
+        id,
+        sortKeys(Object.fromEntries(Object.entries(columns).filter(([name]) => !platformColumn.test(name)))),
+      ])
+}
+
+const acceptedVerdict: RecordVerdict = { _tag: 'Accepted' }
+const unknownVerdict: RecordVerdict = { _tag: 'Unknown' }
+
+const toVerdict = (outcome: string | undefined): RecordVerdict => {
+  if (outcome === undefined) return unknownVerdict
+  if (/^success$/i.test(outcome)) return acceptedVerdict
+  return {
+    _tag: 'Rejected',
+    reason: /^error$/i.test(outcome) ? 'the service reports Error' : 'the service reports neither Success nor Error',
+  }
+}
+
+/** A result that names none of so many visits, and whose status reports no success, is an application error (Errors, status 200). */
+export const failOnErrorStatus =
+  (sent: number) =>
+  (result: VisitRecordResult): E.Either<ApiError, VisitRecordResult> => {
+    const { code, message } = result.status ?? {}
+    const isSuccess = code == null || /^2\d\d$/.test(String(code)) || /^success$/i.test(message ?? '')
+    return sent === 0 || isSuccess || Object.keys(result.records).length > 0
+      ? E.right(result)
+      : E.left({ _tag: 'Application', code: String(code), message: message ?? '' })
+  }
+
+const normalizeId = (id: string): string => id.trim().toLowerCase()
+
+/** Outcomes by ids in which neither case nor blanks around them count; undefined where that makes two ids one. */
+const outcomesByNormalizedId = (
+  ids: ReadonlyArray<string>,
+  records: VisitRecordResult['records'],
+): ReadonlyMap<string, string> | undefined => {
+  const outcomes = new Map(Object.entries(records).map(([id, outcome]) => [normalizeId(id), outcome]))
+  const isOneToOne = outcomes.size === Object.keys(records).length && new Set(ids.map(normalizeId)).size === ids.length
+  return isOneToOne ? outcomes : undefined
+}
+
+/** What a result says of the visits with these ids. Outcomes under names that nobody sent leave open whose they are, unless one visit stands alone. */
+export const toVisitAnswer = (ids: ReadonlyArray<string>, { records }: VisitRecordResult): BatchAnswer => {
+  const exact = ids.map((id) => toVerdict(Object.hasOwn(records, id) ? records[id] : undefined))
+  if (!exact.includes(unknownVerdict)) return { _tag: 'Verdicts', verdicts: exact }
+  const [alone, ...others] = Object.values(records)
+  if (ids.length === 1 && alone !== undefined && others.length === 0)
+    return { _tag: 'Verdicts', verdicts: [toVerdict(alone)] }
+  const outcomes = outcomesByNormalizedId(ids, records)
+  const verdicts = outcomes === undefined ? exact : ids.map((id) => toVerdict(outcomes.get(normalizeId(id))))
+  const named = verdicts.filter((verdict) => verdict !== unknownVerdict).length
+  return named < Object.keys(records).length
+    ? { _tag: 'Refused', reason: 'the answer names visits that were not sent', tooLarge: false }
+    : { _tag: 'Verdicts', verdicts }
+}
 
 const sinkName = 'visit_records'
 

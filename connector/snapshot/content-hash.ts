@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { fingerprintSql } from './column'
-import { quoteIdentifier } from './database'
-import type { Snapshot } from './snapshot'
-import { listStreamTables, type Table } from './table'
+import { fingerprintSql } from './store/columns'
+import { quoteIdentifier } from './store/database'
+import type { Snapshot } from './store/open'
+import { listStreamTables, type Table } from './store/tables'
 
 export type TableHash = { readonly table: string; readonly rows: number; readonly hash: string }
 export type ContentHash = { readonly hash: string; readonly tables: ReadonlyArray<TableHash> }

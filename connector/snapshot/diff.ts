@@ -1,7 +1,7 @@
-import { fingerprintSql } from './column'
-import { type Database, quoteIdentifier, quoteLiteral } from './database'
-import type { Snapshot } from './snapshot'
-import { listStreamTables, type Table } from './table'
+import { fingerprintSql } from './store/columns'
+import { type Database, quoteIdentifier, quoteLiteral } from './store/database'
+import type { Snapshot } from './store/open'
+import { listStreamTables, type Table } from './store/tables'
 
 export type ColumnDifference = { readonly column: string; readonly a: string | null; readonly b: string | null }
 export type ValueDifference = ColumnDifference & { readonly key: string }

@@ -1,11 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CommandError } from '../cdk/cli'
-import { configFailure } from '../cdk/failure'
-import { quoteIdentifier, quoteLiteral } from './database'
-import type { Snapshot } from './snapshot'
-import { listStreamTables, type Table } from './table'
+import { CommandError, configFailure } from '../cdk'
+import { quoteIdentifier, quoteLiteral } from './store/database'
+import type { Snapshot } from './store/open'
+import { listStreamTables, type Table } from './store/tables'
 
 /** How a partition's folder is named, by the length of its time. */
 export const partitionFormats = { year: '%Y', month: '%Y-%m', day: '%Y-%m-%d' } as const

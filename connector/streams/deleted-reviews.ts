@@ -1,11 +1,9 @@
 import * as t from 'io-ts'
-import { createCutter } from '../api/cut'
-import { createDeletedReviewFetcher } from '../api/export'
-import { DeletedReview } from '../api/model/review'
-import type { CutRecord } from '../api/page'
-import { defineStream } from '../cdk/stream'
-import { createExportReader } from './export'
-import { UnknownAttributes } from './unknown'
+import { DeletedReview } from '../api'
+import { defineStream } from '../cdk'
+import { type CutRecord, createCutter, createDeletedReviewFetcher } from '../export'
+import { createExportReader } from './export-reader'
+import { UnknownAttributes } from './record'
 
 /** What leaves for a deletion. */
 export const DeletedReviewRecord = t.intersection([DeletedReview, UnknownAttributes], 'DeletedReviewRecord')

@@ -1,5 +1,5 @@
-import { toInstant, toMillis } from '../api/model/scalar'
-import type { ScanFilters, ScanWindow } from '../api/scan/window'
+import { toInstant, toMillis } from '../api'
+import type { ScanFilters, ScanWindow } from '../export'
 
 /** The share of a backfill that one process reads: `index` of `count`, from 0. */
 export type BackfillPartition = { readonly index: number; readonly count: number }

@@ -1,13 +1,91 @@
 import { createHmac } from 'node:crypto'
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import type { PrivacyAction } from '../api/cut'
-import { configFailure, type Failure } from '../cdk/failure'
-import type { JsonSchema } from '../cdk/schema'
-import type { Stream } from '../cdk/stream'
-import { suggestPath } from './privacy/advice'
-import { allResourcePaths, holdsChildStream, keyPaths, privacyResources, streamRoot } from './privacy/resources'
-import type { SourceEnv } from './source'
+import type * as t from 'io-ts'
+import { Review } from '../api'
+import { configFailure, type Failure, type JsonSchema, type Stream } from '../cdk'
+import { attributePaths, type PrivacyAction } from '../export'
+import { CommentRecord } from './feedback/comments'
+import { EntityRating } from './feedback/entity-ratings'
+import { TransparencyReviewRecord } from './feedback/transparency-reviews'
+import type { ResourceName, SourceEnv } from './source'
+
+/** What of the service a path begins with; the deletions hold nothing but key and cursor, of the lookups no field is known. */
+export const privacyResources: Readonly<Record<ResourceName, { readonly codec: t.Any; readonly roots: StreamRoots }>> =
+  {
+    export: {
+      codec: Review,
+      roots: {
+        reviews: '',
+        locations: 'location.',
+        providers: 'provider.',
+        sources: 'source.',
+        categories: 'contents.sentiments.',
+        review_contents: 'contents.',
+        review_sentiments: 'contents.sentiments.',
+        review_liabilities: 'contents.liabilities.',
+        review_tasks: 'taskDetails.',
+        review_engagements: 'engagements.',
+      },
+    },
+    comments: { codec: CommentRecord, roots: { comments: '' } },
+    transparency_reviews: { codec: TransparencyReviewRecord, roots: { transparency_reviews: '' } },
+    entity_ratings: { codec: EntityRating, roots: { entity_ratings: '' } },
+  }
+
+/** Where in a resource the records of a stream stand, by stream. */
+type StreamRoots = Readonly<Record<string, string>>
+
+const resourceNames = Object.keys(privacyResources) as ReadonlyArray<ResourceName>
+
+/** The paths of all attributes of a resource. */
+export const resourcePaths = (resource: ResourceName): ReadonlyArray<string> =>
+  [...new Set(attributePaths(privacyResources[resource].codec))].map((path) => `${resource}.${path}`)
+
+/** Every path there is. */
+export const allResourcePaths: ReadonlyArray<string> = resourceNames.flatMap(resourcePaths)
+
+/** Where the records of a stream stand, as the beginning of a path; none where no path leads. */
+export const streamRoot = (stream: string): O.Option<string> => {
+  const resource = resourceNames.find((name) => stream in privacyResources[name].roots)
+  return resource === undefined ? O.none : O.some(`${resource}.${privacyResources[resource].roots[stream] ?? ''}`)
+}
+
+/** Paths that streams live by: their keys and cursors. */
+export const keyPaths = (streams: ReadonlyArray<Stream<never>>): ReadonlySet<string> =>
+  new Set(
+    streams.flatMap(({ name, primaryKey, cursor }) => {
+      const root = streamRoot(name)
+      return O.isNone(root)
+        ? []
+        : [...primaryKey, ...(O.isSome(cursor) ? [cursor.value] : [])].map((key) => root.value + key)
+    }),
+  )
+
+/** Whether a path leads to what streams of their own are made of, which cannot become a string. */
+export const holdsChildStream = (path: string): boolean =>
+  Object.values(privacyResources.export.roots).some((root) => `export.${root}`.startsWith(`${path}.`))
+
+const knownPaths = new Set(allResourcePaths)
+
+/** What would be right in place of a path that does not exist. */
+export const suggestPath = (path: string): string => {
+  const [first = '', ...rest] = path.split('.')
+  const root = streamRoot(first)
+  const meant = O.isSome(root) ? root.value + rest.join('.') : `export.${path}`
+  if (knownPaths.has(meant)) return `Write ${meant}`
+  if (!(first in privacyResources))
+    return `Paths begin with ${Object.keys(privacyResources).join(', ')}, such as export.contents.response`
+  const parts = path.split('.')
+  const depth = parts.findIndex((_, n) => n > 0 && !knownPaths.has(parts.slice(0, n + 1).join('.')))
+  const parent = `${parts.slice(0, depth).join('.')}.`
+  const siblings = allResourcePaths.flatMap((one) =>
+    one.startsWith(parent) && !one.slice(parent.length).includes('.') ? [one.slice(parent.length)] : [],
+  )
+  return siblings.length === 0
+    ? `${parent.slice(0, -1)} holds no attributes`
+    : `${parent.slice(0, -1)} holds ${siblings.join(', ')}`
+}
 
 /** What must not leave as it came, by path of the service's resource, such as `export.contents.response`. */
 export type PrivacySettings = {

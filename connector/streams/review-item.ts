@@ -1,8 +1,5 @@
-import { hasField, rawFieldText } from '../api/cut/carve'
-import { createOffsetReader, type FieldOffsets as MembersOf } from '../api/cut/outline'
-import { printExactJson } from '../api/json-text'
-import type { CutRecord } from '../api/page'
-import type { Row } from '../cdk/message'
+import { printExactJson, type Row } from '../cdk'
+import { type CutRecord, createOffsetReader, hasField, type FieldOffsets as MembersOf, rawFieldText } from '../export'
 
 const namedFields = { id: 'value', reviewModifiedTime: 'value' } as const
 /** A child may bring the names under which it is given its review: ours take their place. */

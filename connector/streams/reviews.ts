@@ -1,13 +1,12 @@
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
-import { createCutter } from '../api/cut'
-import { createReviewFetcher } from '../api/export'
-import { Review } from '../api/model/review'
-import { defineStream } from '../cdk/stream'
-import { digestEntitySelection, indexEntities } from './entities/seen'
-import { createExportReader, type ExportDefinition } from './export'
+import { Review } from '../api'
+import { defined, defineStream } from '../cdk'
+import { createCutter, createReviewFetcher } from '../export'
+import { createExportReader, type ExportDefinition } from './export-reader'
+import { UnknownAttributes } from './record'
 import { createReviewItem, type ReviewItem, reviewFieldTree } from './review-item'
-import { UnknownAttributes } from './unknown'
+import { digestEntitySelection, indexEntities } from './source'
 
 /** What leaves for a review: its declared attributes, and whatever else it brought. */
 export const ReviewRecord = t.intersection([Review, UnknownAttributes], 'ReviewRecord')
@@ -26,7 +25,7 @@ export const reviewExportOperation: ExportDefinition<ReviewItem> = {
         cursor: 'modifiedTime',
         aliases: { engagement: 'engagements' },
         undeclared: onUnknown,
-        ...(actions.export === undefined ? {} : { actions: actions.export }),
+        ...defined({ actions: actions.export }),
         fields:
           streams.some((name) => name !== 'reviews') || O.isSome(digestEntitySelection(source))
             ? reviewFieldTree

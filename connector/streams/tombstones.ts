@@ -4,15 +4,25 @@ import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import { toInstant } from '../api/model/scalar'
-import type { CutRecord } from '../api/page'
-import type { Failure } from '../cdk/failure'
-import { chainEffect, concatFeed, drainFeed, type Feed, feedOf, flatMapFeed } from '../cdk/feed'
-import type { Row } from '../cdk/message'
-import type { JsonSchema } from '../cdk/schema'
-import type { Reader, ReaderEvent, Stream, StreamRequest } from '../cdk/stream'
+import { toInstant } from '../api'
+import {
+  chainEffect,
+  concatFeed,
+  drainFeed,
+  type Failure,
+  type Feed,
+  feedOf,
+  flatMapFeed,
+  type JsonSchema,
+  type Reader,
+  type ReaderEvent,
+  type Row,
+  type Stream,
+  type StreamRequest,
+} from '../cdk'
+import type { CutRecord } from '../export'
 import { deletionExportReader } from './deleted-reviews'
-import { createExportReader } from './export'
+import { createExportReader } from './export-reader'
 import { encodeRow, type ReviewItem } from './review-item'
 import { reviewExportOperation, reviewExportReader } from './reviews'
 import type { SourceEnv } from './source'

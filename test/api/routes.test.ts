@@ -1,8 +1,8 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Api, createApi, type LookupRoutes } from '../../connector/api/api'
-import { createHttpClient } from '../../connector/api/client'
-import { sendJson, startServer } from './listen'
+import { createHttpClient } from '../../connector/api/http/client'
+import { sendJson, startServer } from '../support/listen'
 
 /** The `Api` of a bare server that gives one answer to everything. */
 const against = async (body: unknown, lookups?: LookupRoutes, status = 200) => {

@@ -5,8 +5,8 @@ import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
 import { DeletedReview, Review } from '../../connector/api/model/review'
 import { annotate, toJsonSchema } from '../../connector/cdk/schema'
-import { SourceConfig } from '../../connector/config'
-import { DestinationConfig } from '../../connector/destination-config'
+import { DestinationConfig } from '../../connector/config/destination'
+import { SourceConfig } from '../../connector/config/source'
 import { valueFor } from '../support/arbitrary'
 
 const validator = (codec: t.Any) => {

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import type { JsonSchema } from '../../connector/cdk/schema'
-import { schemaAlternatives, schemaProperties } from '../interop/schema-walk'
+import { schemaAlternatives, schemaProperties } from '../support/schema-walk'
 
 const kinds: Readonly<Record<string, string>> = {
   integer: 'integer',

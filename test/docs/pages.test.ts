@@ -4,17 +4,17 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { serviceChecks } from '../../connector/snapshot/compare'
-import type { Snapshot } from '../../connector/snapshot/snapshot'
-import { listChecks } from '../../connector/snapshot/verify'
-import { streams } from '../../connector/streams'
+import type { Snapshot } from '../../connector/snapshot/store/open'
+import { serviceChecks } from '../../connector/snapshot/verify/service'
+import { listChecks } from '../../connector/snapshot/verify/verify'
 import { reviewsStream } from '../../connector/streams/reviews'
+import { streams } from '../../connector/streams/streams'
 import manifest from '../../package.json'
 import spec from '../../spec/source.json'
-import { buildFolder, createJsonFolder, type JsonFolder, runProgram } from '../interop/built'
-import { walkSchema } from '../interop/schema-walk'
-import { openMemorySnapshot, streamMessages, writeMessages } from '../snapshot/made-up-run'
-import { codeBlocks, docsFolder, fillIn } from './blocks'
+import { buildFolder, createJsonFolder, type JsonFolder, runProgram } from '../support/build'
+import { codeBlocks, docsFolder, fillIn } from '../support/doc-blocks'
+import { walkSchema } from '../support/schema-walk'
+import { openMemorySnapshot, streamMessages, writeMessages } from '../support/snapshot-messages'
 import { hubDefinition } from './hub'
 
 let sandbox: Sandbox
@@ -144,7 +144,7 @@ describe('snapshot.md', () => {
 
 describe('the versions and settings in', () => {
   const required = (name: string) =>
-    readFileSync(join(__dirname, '..', 'interop', 'requirements', `${name}.txt`), 'utf8')
+    readFileSync(join(__dirname, '..', 'slow', 'interop', 'requirements', `${name}.txt`), 'utf8')
       .trimEnd()
       .split('\n')
 

@@ -5,7 +5,14 @@ import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonSchema } from '../../connector/cdk/schema'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { createJsonFolder, type JsonFolder, type ProgramResult, programPath, runProgram, sandboxConfig } from './built'
+import {
+  createJsonFolder,
+  type JsonFolder,
+  type ProgramResult,
+  programPath,
+  runProgram,
+  sandboxConfig,
+} from '../support/build'
 import {
   type AirbyteLine,
   type AirbyteStream,
@@ -14,9 +21,9 @@ import {
   airbyteState,
   configureStreams,
   recordTexts,
-} from './lines'
-import { hasProtocol, protocolErrors } from './protocol'
-import { schemaAlternatives, schemaKeywords, schemaProperties, schemaTypes, walkSchema } from './schema-walk'
+} from '../support/lines'
+import { hasProtocol, protocolErrors } from '../support/protocol'
+import { schemaAlternatives, schemaKeywords, schemaProperties, schemaTypes, walkSchema } from '../support/schema-walk'
 
 // The assertions of Airbyte's connector acceptance test under their own names, over the built source: its own runner
 // needs a Docker engine.

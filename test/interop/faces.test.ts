@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { createJsonFolder, type JsonFolder, runProgram, sandboxConfig } from './built'
-import { airbyteLines, airbyteState, configureStreams, recordTexts, singerLines, singerState } from './lines'
+import { createJsonFolder, type JsonFolder, runProgram, sandboxConfig } from '../support/build'
+import { airbyteLines, airbyteState, configureStreams, recordTexts, singerLines, singerState } from '../support/lines'
 import { createTapRunner } from './tap'
 
 let sandbox: Sandbox

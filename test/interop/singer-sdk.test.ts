@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonSchema } from '../../connector/cdk/schema'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import manifest from '../../package.json'
-import { createJsonFolder, type JsonFolder, type ProgramResult, runProgram } from './built'
-import { type SingerStream, singerLines, singerRecords, singerState } from './lines'
-import { schemaProperties, schemaTypes } from './schema-walk'
+import { createJsonFolder, type JsonFolder, type ProgramResult, runProgram } from '../support/build'
+import { type SingerStream, singerLines, singerRecords, singerState } from '../support/lines'
+import { schemaProperties, schemaTypes } from '../support/schema-walk'
 import { createTapRunner, recordKeys } from './tap'
 
 // The Meltano SDK's standard tap tests under their own names, over the built tap: its own runner drives Python taps in

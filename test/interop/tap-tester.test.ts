@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { createJsonFolder, type JsonFolder, runProgram } from './built'
-import { type SingerStream, singerLines, singerRecords, singerState } from './lines'
-import { schemaProperties } from './schema-walk'
+import { createJsonFolder, type JsonFolder, runProgram } from '../support/build'
+import { type SingerStream, singerLines, singerRecords, singerState } from '../support/lines'
+import { schemaProperties } from '../support/schema-walk'
 import { addMetadata, createTapRunner, readBookmark, recordKeys, selectAll, selectAutomatic } from './tap'
 
 // The cases of singer-io's tap-tester under their own names, over the built tap: its own runner needs the vendor's service.

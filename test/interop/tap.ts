@@ -1,7 +1,7 @@
-import { parseExactJson } from '../../connector/api/json-text'
+import { parseExactJson } from '../../connector/cdk/json/exact'
 import type { Sandbox } from '../../connector/sandbox/start'
-import { type JsonFolder, type ProgramOptions, type ProgramResult, runProgram, sandboxConfig } from './built'
-import { recordTexts, type SingerState, type SingerStream } from './lines'
+import { type JsonFolder, type ProgramOptions, type ProgramResult, runProgram, sandboxConfig } from '../support/build'
+import { recordTexts, type SingerState, type SingerStream } from '../support/lines'
 
 /** Runs the built tap against a sandbox; catalogs and states are handed over as files. */
 export const createTapRunner =

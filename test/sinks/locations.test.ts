@@ -6,12 +6,18 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { Location, LocationSyncResult } from '../../connector/api/model/location'
-import { decodeLedger, openLedger, readLedger } from '../../connector/sinks/ledger'
-import { toLocationAnswer } from '../../connector/sinks/location-answer'
-import { locationSink } from '../../connector/sinks/locations'
-import { checkDeactivations, formatLocationKey, type LocationKey, planReconcile } from '../../connector/sinks/plan'
+import {
+  checkDeactivations,
+  decodeLedger,
+  formatLocationKey,
+  type LocationKey,
+  openLedger,
+  planReconcile,
+  readLedger,
+} from '../../connector/sinks/ledger'
+import { locationSink, toLocationAnswer } from '../../connector/sinks/locations'
 import type { SinkTarget } from '../../connector/sinks/target'
-import { createTestInlet, createTestTarget, openSink, prepareRecord } from './target'
+import { createTestInlet, createTestTarget, openSink, prepareRecord } from '../support/sink-target'
 
 const inlet = createTestInlet('locations')
 

@@ -4,9 +4,8 @@ import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { ApiError } from '../../connector/api/error'
 import type { VisitRecordResult } from '../../connector/api/model/visit-record'
-import { toVisitAnswer } from '../../connector/sinks/visit-answer'
-import { visitRecordSink } from '../../connector/sinks/visit-records'
-import { createTestInlet, createTestTarget, openSink, prepareRecord } from './target'
+import { toVisitAnswer, visitRecordSink } from '../../connector/sinks/visit-records'
+import { createTestInlet, createTestTarget, openSink, prepareRecord } from '../support/sink-target'
 
 const right = {
   visitRecordId: 'v1',

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { startSandbox } from '../../connector/sandbox/start'
-import { streams } from '../../connector/streams'
+import { streams } from '../../connector/streams/streams'
 import { readAll, sourceOf } from '../support/in-process'
 import { streamDoc } from '../support/streams-doc'
 

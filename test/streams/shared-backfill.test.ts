@@ -2,8 +2,8 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { expect, it } from 'vitest'
 import { startSandbox } from '../../connector/sandbox/start'
-import { streams } from '../../connector/streams'
-import { mergeStates } from '../../connector/streams/merge-states'
+import { mergeStates } from '../../connector/streams/export-state'
+import { streams } from '../../connector/streams/streams'
 import { readAll, sourceOf } from '../support/in-process'
 
 it('is read whole by eight processes while it changes, and one connection goes on from their merged state', async () => {

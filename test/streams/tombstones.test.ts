@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { readStreams } from '../../connector/cdk/read'
-import { applyStreamSettings } from '../../connector/streams'
+import { applyStreamSettings } from '../../connector/streams/streams'
 import { exportApi } from '../support/export-api'
 import { readAll, sourceOf } from '../support/in-process'
 

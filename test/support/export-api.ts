@@ -1,6 +1,6 @@
 import * as TE from 'fp-ts/TaskEither'
 import type { Api } from '../../connector/api/api'
-import type { ExportRequest } from '../../connector/api/model/export'
+import type { ExportRequest } from '../../connector/api/model/review'
 import type { RawResponse } from '../../connector/api/route'
 
 type Row = { readonly id: number; readonly modifiedTime: string }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { type ReceivedRequest, sendJson, startServer } from '../api/listen'
+import { type ReceivedRequest, sendJson, startServer } from './listen'
 
 /** A server before another that passes every request on, but for those that `stop` answers itself. */
 export const startProxy = (

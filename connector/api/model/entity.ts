@@ -1,7 +1,83 @@
 import * as t from 'io-ts'
-import { Comment, TransparencyReview } from './comment'
-import { OverallRating } from './rating'
-import { describeAttribute, Int64, optionalAttributes } from './scalar'
+import { describeAttribute, Instant, Int64, optionalAttributes } from './scalar'
+
+/** One person's rating, or the mean of many (Resources, Rating and QuestionRating). */
+export const Rating = optionalAttributes({
+  name: describeAttribute('What was rated')(t.string),
+  value: describeAttribute('The rating, 0 to 5')(t.number),
+  responseCount: describeAttribute('How many answered')(Int64),
+})
+export type Rating = t.TypeOf<typeof Rating>
+
+/** The ratings of an entity, overall or of one category, with how they are spread (Resources, OverallRating). */
+export const OverallRating = optionalAttributes({
+  name: describeAttribute('What was rated')(t.string),
+  value: describeAttribute('Mean rating, 0 to 5')(t.number),
+  categoryResponseCount: describeAttribute('How many ratings the mean is of')(Int64),
+  questionRatings: describeAttribute('Mean rating of each question')(t.readonlyArray(Rating)),
+  ratingDistribution: describeAttribute('How many surveys gave each rating')(
+    t.readonlyArray(
+      optionalAttributes({
+        ratingNum: describeAttribute('The rating, such as 1 to 5')(Int64),
+        ratingSurveyCount: describeAttribute('How many surveys gave it')(Int64),
+      }),
+    ),
+  ),
+})
+export type OverallRating = t.TypeOf<typeof OverallRating>
+
+/** What was answered to a reviewer (Resources, AnnotationResponse). */
+export const AnnotationResponse = optionalAttributes({
+  responseText: describeAttribute('The answer')(t.string),
+  respondedBy: describeAttribute('Who answered, a name')(t.string),
+  respondedTime: describeAttribute('When it was answered, as the service writes it')(t.string),
+})
+
+const commonAttributes = {
+  surveyKey: describeAttribute('Key of the survey it came with')(t.string),
+  source: describeAttribute('Source it came from')(t.string),
+  overallRating: describeAttribute('The overall rating given')(Rating),
+  ratings: describeAttribute('The ratings given to single questions')(t.readonlyArray(Rating)),
+  response: describeAttribute('The answer given, if any')(AnnotationResponse),
+  tone: describeAttribute('Tone of the text')(t.string),
+  category: describeAttribute('Category of the text')(t.string),
+  varname: describeAttribute('Name of the survey variable')(t.string),
+}
+
+const mentionTime = describeAttribute('When it was written')(Instant)
+
+/** Comment (Resources): what operations 2 and 3 list under each entity. */
+export const Comment = t.intersection(
+  [
+    t.type({ id: describeAttribute('Comment id')(Int64), mentionTime }),
+    optionalAttributes({
+      ...commonAttributes,
+      wordCount: describeAttribute('Number of words')(Int64),
+      comment: describeAttribute('The text')(t.string),
+    }),
+  ],
+  'Comment',
+)
+export type Comment = t.TypeOf<typeof Comment>
+
+/** Review (transparency, Resources): what operation 1 lists under each entity. */
+export const TransparencyReview = t.intersection(
+  [
+    t.type({ documentId: describeAttribute('Document id')(Int64), mentionTime }),
+    optionalAttributes({
+      ...commonAttributes,
+      comment: describeAttribute('The text')(
+        optionalAttributes({
+          commentId: describeAttribute('Comment id')(Int64),
+          wordCount: describeAttribute('Number of words')(Int64),
+          comment: describeAttribute('The text')(t.string),
+        }),
+      ),
+    }),
+  ],
+  'TransparencyReview',
+)
+export type TransparencyReview = t.TypeOf<typeof TransparencyReview>
 
 /** What is known of a person, location or roll-up entity (Resources, EntitySummary). */
 export const EntitySummary = t.intersection(

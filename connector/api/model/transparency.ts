@@ -1,7 +1,6 @@
 import * as t from 'io-ts'
-import { annotate } from '../../cdk/schema'
-import { Instant, Integer, optionalAttributes } from './scalar'
-import { BooleanText, IntegerText, NumberText, TextList } from './text'
+import { annotate } from '../../cdk'
+import { BooleanText, Instant, Integer, IntegerText, NumberText, optionalAttributes, TextList } from './scalar'
 
 const NullableInstant = t.union([Instant, t.null])
 

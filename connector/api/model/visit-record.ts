@@ -1,5 +1,5 @@
 import * as t from 'io-ts'
-import { annotate } from '../../cdk/schema'
+import { annotate } from '../../cdk'
 import { describeAttribute, Integer, optionalAttributes } from './scalar'
 
 /** Visit record (Resources). The service reports a record without a required attribute as Error, so the type lets it pass. */

@@ -3,8 +3,8 @@ import type { Failure } from '../failure'
 import { jsonLine, type OutputText, wrapRows } from '../lines'
 import type { Message, Row } from '../message'
 import type { JsonSchema } from '../schema'
+import { toSingerSchema } from './catalog'
 import { metricLogEntry, type SingerLogEntry } from './log'
-import { toSingerSchema } from './schema'
 import { replaceBookmarks, type SingerState } from './state'
 
 type OpenStream = {

@@ -1,5 +1,28 @@
-import type { Database } from '../database'
-import { cellToNumber, cellToNumberOrNull } from './cells'
+import type { Database } from '../store/database'
+import { cellToNumber, cellToNumberOrNull } from '../store/values'
+import {
+  accentColor,
+  axisBounds,
+  baselineStyle,
+  type Figure,
+  hiddenAxis,
+  inkColor,
+  labelText,
+  staticSeries,
+} from './figures'
+import {
+  formatCount,
+  formatHours,
+  formatPlural,
+  formatShare,
+  type Html,
+  html,
+  renderFigure,
+  renderNotice,
+  renderSection,
+} from './html'
+import type { Report } from './report'
+import { describeLine, plotAnswerShares } from './reviews'
 
 export type ResponseStatistics = {
   readonly answered: number
@@ -39,4 +62,57 @@ export const readResponseStatistics = async (db: Database): Promise<ResponseStat
     buckets: responseBuckets.map(([label], i) => ({ label, count: cellToNumber(row?.[`bucket_${i}`]) })),
     unclear: cellToNumber(row?.unclear),
   }
+}
+
+export const plotResponseTimes = ({ buckets }: ResponseStatistics): Figure => ({
+  height: 200,
+  option: () => ({
+    grid: { left: 8, right: 8, top: 24, bottom: 4, ...axisBounds },
+    xAxis: {
+      type: 'category',
+      data: buckets.map(({ label }) => label),
+      axisTick: hiddenAxis,
+      axisLine: baselineStyle,
+      axisLabel: { ...labelText, fontSize: 11, interval: 0 },
+    },
+    yAxis: { type: 'value', show: false },
+    series: {
+      ...staticSeries,
+      type: 'bar',
+      barCategoryGap: '25%',
+      itemStyle: { color: accentColor },
+      data: buckets.map(({ count }) => count),
+      label: { ...labelText, show: true, position: 'top', color: inkColor },
+    },
+  }),
+})
+
+export const renderResponses = ({ responses, reviews }: Report): Html => {
+  const title = 'Response times'
+  if (responses === null || reviews === null)
+    return renderSection(title, renderNotice('This file does not hold the stream reviews.'))
+  const { answered, medianHours, ninthDecileHours, buckets, unclear } = responses
+  if (answered === 0) return renderSection(title, renderNotice('No review has an answer.'))
+  const odd =
+    unclear === 0
+      ? ''
+      : ` ${formatPlural(unclear, 'answer')} older than the review, or to one without a time, ${unclear === 1 ? 'is' : 'are'} left out.`
+  return renderSection(
+    title,
+    html`<div class="pair">${renderFigure(
+      'From a review to its first answer',
+      `${buckets.map(({ label, count }) => `${label}: ${formatCount(count)}`).join('; ')}.`,
+      plotResponseTimes(responses),
+      {
+        below: `${formatPlural(answered, 'review')} answered, ${formatShare(answered, reviews.reviews)} of all; half of them within ${formatHours(medianHours)}, nine of ten within ${formatHours(ninthDecileHours)}.${odd}`,
+      },
+    )}${renderFigure(
+      'Reviews with an answer',
+      describeLine(reviews, (point) => formatShare(point.answered, point.reviews)),
+      plotAnswerShares(reviews),
+      {
+        below: `By ${reviews.period} of mention; late answers still raise the last ones.`,
+      },
+    )}</div>`,
+  )
 }

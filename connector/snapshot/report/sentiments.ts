@@ -1,6 +1,8 @@
-import type { Database } from '../database'
-import type { Table } from '../table'
-import { cellToNumber, cellToTextOrNull } from './cells'
+import type { Database } from '../store/database'
+import type { Table } from '../store/tables'
+import { cellToNumber, cellToTextOrNull } from '../store/values'
+import { plotSentiments, tonalities } from './figures'
+import { formatCount, formatPlural, type Html, renderFigure, renderLegend, renderNotice, renderSection } from './html'
 
 export type SentimentStatistics = {
   /** The categories with the most sentiments, most first. */
@@ -62,4 +64,34 @@ const sentimentsSql = (tables: ReadonlyArray<Table>): string | undefined => {
     ? `SELECT said->>'category' AS category, said->>'tonality' AS tonality
        FROM (SELECT unnest(json_extract(contents, '$[*].sentiments[*]')) AS said FROM reviews)`
     : undefined
+}
+
+export const renderSentiments = (sentiments: SentimentStatistics | null): Html => {
+  const title = 'Sentiment by category'
+  if (sentiments === null)
+    return renderSection(
+      title,
+      renderNotice('This file holds neither the stream review_sentiments nor reviews with contents.'),
+    )
+  const { categories, others, othersTotal, unclear } = sentiments
+  if (categories.length === 0) return renderSection(title, renderNotice('No sentiments were found in the reviews.'))
+  const words = categories.map(
+    ({ category, ...counts }) =>
+      `${category ?? 'No category'}: ${tonalities.map((name) => `${formatCount(counts[name])} ${name}`).join(', ')}`,
+  )
+  const more = [
+    others === 0
+      ? ''
+      : ` ${formatPlural(others, 'smaller category', 'smaller categories')} with ${formatPlural(othersTotal, 'sentiment')} ${others === 1 ? 'is' : 'are'} left out.`,
+    unclear === 0
+      ? ''
+      : ` ${formatPlural(unclear, 'sentiment')} of no known tonality ${unclear === 1 ? 'is' : 'are'} not counted.`,
+  ].join('')
+  return renderSection(
+    title,
+    renderFigure(undefined, `${words.join('; ')}.`, plotSentiments(sentiments), {
+      above: renderLegend(tonalities),
+      below: `Share of each tonality; beside each category, how many sentiments it has.${more}`,
+    }),
+  )
 }

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import * as airbyte from '../../../connector/cdk/airbyte-given'
+import * as airbyte from '../../../connector/cdk/airbyte/state'
 import { decodeSingerState } from '../../../connector/cdk/singer/state'
 
 const state = { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' }

@@ -11,7 +11,7 @@ it('bundles the charts and their library into one small file that runs where not
   const folder = mkdtempSync(join(tmpdir(), 'charts-'))
   try {
     execFileSync(process.execPath, [join(root, 'scripts/bundle-charts.mjs'), folder])
-    const file = join(folder, 'snapshot/charts.js')
+    const file = join(folder, 'snapshot/report/charts.js')
     const text = readFileSync(file, 'utf8')
     expect(text.length).toBeLessThan(700_000)
     expect(text).toContain('Apache License')

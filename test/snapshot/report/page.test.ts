@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readReport } from '../../../connector/snapshot/report'
-import { renderReport } from '../../../connector/snapshot/report/page'
-import { html } from '../../../connector/snapshot/report/page/html'
-import type { Snapshot } from '../../../connector/snapshot/snapshot'
+import { html } from '../../../connector/snapshot/report/html'
+import { readReport, renderReport } from '../../../connector/snapshot/report/report'
+import type { Snapshot } from '../../../connector/snapshot/store/open'
+import { fillReviews } from '../../support/report-reviews'
 import {
   deletedReviewsInfo,
   emittedAt,
@@ -10,8 +10,7 @@ import {
   openMemorySnapshot,
   startedMessage,
   writeMessages,
-} from '../made-up-run'
-import { fillReviews } from './made-up-reviews'
+} from '../../support/snapshot-messages'
 
 describe('the page', () => {
   let snapshot: Snapshot

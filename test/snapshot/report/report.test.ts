@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { readReport } from '../../../connector/snapshot/report'
-import type { Snapshot } from '../../../connector/snapshot/snapshot'
+import { readReport } from '../../../connector/snapshot/report/report'
+import type { Snapshot } from '../../../connector/snapshot/store/open'
 import { reviewsStream as declared } from '../../../connector/streams/reviews'
 import {
   checkpointMessage,
@@ -15,7 +15,7 @@ import {
   startedMessage,
   streamMessages,
   writeMessages,
-} from '../made-up-run'
+} from '../../support/snapshot-messages'
 
 const stream = { ...declared, syncMode: 'incremental' } as const
 const reviewRecord = (id: number, mentioned: string, more: object = {}) =>

@@ -1,0 +1,101 @@
+import { setMaxListeners } from 'node:events'
+import { unescape } from 'node:querystring'
+import { createRedactor } from '../../cdk'
+import type { SendRequest } from '../api'
+import { type Clock, systemClock } from './clock'
+import { createLocalLimiter, createThrottle, limiterSettings, type RateLimit, type RateLimiter } from './rate-limit'
+import { createSend, type RequestObserver } from './send'
+import { createSharedLimiter, sharedLimiterId } from './shared-rate-limit'
+import { createExchangeTokenSource, createStaticTokenSource } from './token'
+import type { TokenExchange } from './token-exchange'
+import { createTransport } from './transport'
+
+/** The parts of a config that the client lives by, under the config's own names. */
+export type ClientConfig = {
+  readonly base_url: URL
+  readonly credentials:
+    | { readonly auth_type: 'access_token'; readonly access_token: string }
+    | ({ readonly auth_type: 'application' } & TokenExchange)
+  readonly rate_limit: RateLimit & { readonly redis_url?: string }
+  readonly timeouts: {
+    readonly connect_seconds: number
+    readonly response_seconds: number
+    readonly max_wait_seconds: number
+  }
+  readonly max_response_mb: number
+}
+
+export type ClientOptions = RequestObserver & {
+  /** How often a request that meets faults is sent; 6 unless told. */
+  readonly attempts?: number
+  readonly clock?: (stop: AbortSignal) => Clock
+}
+
+export type HttpClient = {
+  readonly send: SendRequest
+  /** Gives up what is under way; nothing keeps the process alive afterwards. */
+  readonly close: () => Promise<void>
+}
+
+/** What no output may hold. */
+export const clientSecrets = ({ credentials, rate_limit }: Pick<ClientConfig, 'credentials' | 'rate_limit'>) => [
+  credentials.auth_type === 'access_token' ? credentials.access_token.trim() : credentials.application_secret,
+  ...(rate_limit.redis_url === undefined
+    ? []
+    : [rate_limit.redis_url, unescape(new URL(rate_limit.redis_url).password)]),
+]
+
+/** A job is an exchange of a token at most, and a request; in Redis it counts from when its turn is given to it. */
+const createLimiter = ({ base_url, credentials, rate_limit, timeouts }: ClientConfig): RateLimiter =>
+  rate_limit.redis_url === undefined
+    ? createLocalLimiter(rate_limit)
+    : createSharedLimiter(rate_limit, {
+        redis_url: rate_limit.redis_url,
+        id: sharedLimiterId(base_url, credentials.auth_type === 'application' ? credentials.application_id : ''),
+        expiration:
+          2000 * timeouts.response_seconds + 10_000 + rate_limit.max_concurrency * limiterSettings(rate_limit).minTime,
+      })
+
+/** The client of one service, with one budget and one token for all its operations. */
+export const createHttpClient = (config: ClientConfig, options: ClientOptions = {}): HttpClient => {
+  const { credentials, timeouts } = config
+  const { attempts = 6, clock: makeClock = systemClock, ...observer } = options
+  const stop = new AbortController()
+  setMaxListeners(0, stop.signal)
+  const clock = makeClock(stop.signal)
+  const secrets = clientSecrets(config)
+  const wire = createTransport(
+    {
+      connectSeconds: timeouts.connect_seconds,
+      responseSeconds: timeouts.response_seconds,
+      maxResponseBytes: config.max_response_mb * 1_000_000,
+    },
+    clock,
+    createRedactor(secrets),
+    stop.signal,
+  )
+  const patience = { maxAttempts: attempts, maxWait: timeouts.max_wait_seconds * 1000 }
+  const budget = createLimiter(config)
+  const token =
+    credentials.auth_type === 'access_token'
+      ? createStaticTokenSource(credentials.access_token)
+      : createExchangeTokenSource(credentials, wire.exchange, clock)
+  return {
+    send: createSend({
+      baseUrl: config.base_url,
+      token,
+      throttle: createThrottle(budget, clock, patience.maxWait),
+      transport: wire,
+      retryLimits: patience,
+      clock,
+      secrets,
+      observer,
+    }),
+    close: async () => {
+      if (stop.signal.aborted) return
+      stop.abort()
+      wire.close()
+      await budget.close()
+    },
+  }
+}

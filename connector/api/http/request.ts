@@ -1,0 +1,50 @@
+import { printExactJson } from '../../cdk'
+import type { Route } from '../route'
+
+/** A request as it goes over the wire. */
+export type HttpRequest = {
+  readonly method: 'GET' | 'POST'
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Buffer
+}
+
+/** Arrays as repeated keys; what is null or undefined is not sent. */
+const encodePairs = (value: unknown): URLSearchParams =>
+  new URLSearchParams(
+    Object.entries(Object(value) as Record<string, unknown>).flatMap(([key, field]) =>
+      (Array.isArray(field) ? field : [field])
+        .filter((item) => item !== undefined && item !== null)
+        .map((item): [string, string] => [key, String(item)]),
+    ),
+  )
+
+export const encodeJson = (value: unknown): Required<Pick<HttpRequest, 'headers' | 'body'>> => ({
+  headers: { 'Content-Type': 'application/json' },
+  body: Buffer.from(printExactJson(value)),
+})
+
+export const encodeForm = (value: unknown): Required<Pick<HttpRequest, 'headers' | 'body'>> => ({
+  headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+  body: Buffer.from(encodePairs(value).toString()),
+})
+
+/** The request of an operation; its path is appended to the path of `baseUrl`, whose host it can never leave. */
+export const encodeRequest =
+  (baseUrl: URL) =>
+  <I, O>(route: Route<I, O>) =>
+  (input: I): HttpRequest => {
+    const url = new URL(baseUrl)
+    url.pathname = `${baseUrl.pathname.replace(/\/+$/, '')}${route.path}`
+    const value = route.request.encode(input)
+    const { method } = route
+    switch (route.encoding) {
+      case 'json':
+        return { method, url, ...encodeJson(value) }
+      case 'form':
+        return { method, url, ...encodeForm(value) }
+      case 'query':
+        url.search = encodePairs(value).toString()
+        return { method, url, headers: {} }
+    }
+  }

@@ -1,0 +1,192 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import type { Option } from 'fp-ts/Option'
+import * as O from 'fp-ts/Option'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
+import { defined } from '../../cdk'
+import type { SendRequest } from '../api'
+import { type ApiError, maskMessage } from '../error'
+import type { RawResponse, Route } from '../route'
+import type { Clock } from './clock'
+import type { Throttle } from './rate-limit'
+import { encodeRequest, type HttpRequest } from './request'
+import {
+  createRetryPolicy,
+  type FailedAttempt,
+  isRateLimitError,
+  parseRetryAfter,
+  type RetryLimits,
+  retryRequest,
+} from './retry'
+import type { TokenSource } from './token'
+import type { HttpResponse, Transport } from './transport'
+
+/** Every text inside a value. */
+export const collectTexts = (value: unknown): ReadonlyArray<string> =>
+  typeof value === 'string'
+    ? [value]
+    : typeof value === 'object' && value !== null
+      ? Object.values(value).flatMap(collectTexts)
+      : []
+
+/** What the documented error body says (Errors). */
+const readErrorMessage = (body: Buffer, hidden: ReadonlyArray<string>): string => {
+  try {
+    const { status } = JSON.parse(body.subarray(0, 100_000).toString('utf8'))
+    const text = [status.message, status.code].find((part) => typeof part === 'string' || typeof part === 'number')
+    return maskMessage(String(text ?? ''), hidden)
+  } catch {
+    return ''
+  }
+}
+
+/** An answer with an error status, or a redirect, as an error; `hidden`: secrets, and the texts we sent, which it may echo. */
+export const toHttpError = (
+  { status, headers, body }: HttpResponse,
+  url: URL,
+  now: number,
+  hidden: ReadonlyArray<string>,
+): ApiError & { _tag: 'Http' } => {
+  if (status < 400) {
+    const target = headers.location ?? ''
+    const host = URL.canParse(target, url.href) ? new URL(target, url).origin : 'another address'
+    return { _tag: 'Http', status, message: `base_url redirects to ${host}. Configure the address it redirects to` }
+  }
+  const wait = parseRetryAfter(status, headers, now)
+  const message = readErrorMessage(body, hidden) || `the service answered ${status}`
+  return { _tag: 'Http', status, message, ...defined({ retryAfter: wait }) }
+}
+
+/** What a run may want to tell about its requests. */
+export type RequestObserver = {
+  /** An answer came; `millis` from sending to its last byte. */
+  readonly onRequest?: (request: {
+    readonly operation: string
+    readonly status: number
+    readonly millis: number
+  }) => void
+  /** A request will be sent again after `delay` milliseconds. */
+  readonly onRetry?: (retry: { readonly operation: string; readonly error: ApiError; readonly delay: number }) => void
+  /** The service makes us wait; `until` in milliseconds since 1970. */
+  readonly onWait?: (until: number) => void
+}
+
+export type SendOptions = {
+  readonly baseUrl: URL
+  readonly token: TokenSource
+  readonly throttle: Throttle
+  readonly transport: Transport
+  readonly retryLimits: RetryLimits
+  readonly clock: Clock
+  /** Never to be seen in an error. */
+  readonly secrets: ReadonlyArray<string>
+  readonly observer: RequestObserver
+}
+
+/** The service's clock when it began to answer: its Date less the time the answer took; unknown for a cached answer. */
+const serverTime = ({ headers, millis }: HttpResponse): number | undefined => {
+  const date = Date.parse(headers.date ?? '')
+  return Number.isNaN(date) || Number(headers.age ?? 0) > 0 ? undefined : date - Math.ceil(millis)
+}
+
+const toRawResponse = (response: HttpResponse): RawResponse => {
+  const at = serverTime(response)
+  const { body, release } = response
+  return { body, ...defined({ release, servedAt: at }) }
+}
+
+/**
+ * Whether an answer may mean that the token expired: a 401 on the transparency operations (Authentication 4); what the
+ * others answer then is not shown, so there any refusal does: a 401, and a 400 or 403 of a token that is no longer new.
+ */
+const isTokenExpiry = (header: string, error: ApiError): boolean =>
+  error._tag === 'Http' && (header === 'Access-Token' ? error.status === 401 : [400, 401, 403].includes(error.status))
+
+/** A 401 speaks of the token alone, whatever its age. */
+const minTokenAge = (error: ApiError): number => (error._tag === 'Http' && error.status === 401 ? 0 : 60_000)
+
+/** The service asked for more patience than we may have. */
+const limitWait =
+  (limit: number) =>
+  (error: ApiError): ApiError =>
+    'retryAfter' in error && error.retryAfter !== undefined && error.retryAfter > limit
+      ? { _tag: 'Wait', wait: error.retryAfter, limit }
+      : error
+
+/** An application error may repeat what we sent. */
+const maskApplicationError =
+  (hidden: () => ReadonlyArray<string>) =>
+  (error: ApiError): ApiError =>
+    error._tag === 'Application' ? { ...error, message: maskMessage(error.message, hidden()) } : error
+
+/** `Send` over HTTP: each try waits for the budget, is signed then, and is sent again as the policy has it. */
+export const createSend = (deps: SendOptions): SendRequest => {
+  const { baseUrl, token, throttle, transport, retryLimits, clock, secrets, observer } = deps
+  const policy = createRetryPolicy(retryLimits, clock.random)
+
+  return <I, O>(route: Route<I, O>) => {
+    const pause = ({ error, delay }: FailedAttempt): TaskEither<never, void> =>
+      TE.fromTask(() => {
+        observer.onRetry?.({ operation: route.name, error, delay })
+        if (isRateLimitError(error)) observer.onWait?.(clock.now() + delay)
+        return clock.wait(delay)()
+      })
+
+    /** `hidden`: what an error may not repeat. */
+    const exchange = (request: HttpRequest, hidden: () => ReadonlyArray<string>): TaskEither<ApiError, O> =>
+      pipe(
+        transport.exchange(request),
+        TE.chainEitherK((response) => {
+          const { status, millis } = response
+          observer.onRequest?.({ operation: route.name, status, millis })
+          return status >= 200 && status < 300
+            ? E.mapLeft(maskApplicationError(hidden))(route.response.decode(toRawResponse(response)))
+            : E.left(toHttpError(response, request.url, clock.now(), hidden()))
+        }),
+      )
+
+    return (input: I) => {
+      const request = encodeRequest(baseUrl)(route)(input)
+      const sent = () => collectTexts(route.request.encode(input)).filter((text) => text.length > 2)
+
+      /** None: the token was refused, and a fresh one can be had. */
+      const signed = (header: string, renewable: boolean): TaskEither<ApiError, Option<O>> =>
+        pipe(
+          token.getToken,
+          TE.chain((value) =>
+            pipe(
+              exchange({ ...request, headers: { ...request.headers, [header]: value } }, () => [
+                ...secrets,
+                value,
+                ...sent(),
+              ]),
+              TE.map(O.some),
+              TE.orElse((error) =>
+                renewable && isTokenExpiry(header, error) && token.invalidate(value, minTokenAge(error))
+                  ? TE.right(O.none)
+                  : TE.left(error),
+              ),
+            ),
+          ),
+        )
+
+      const attempt = (renewable: boolean): TaskEither<ApiError, O> => {
+        const header = route.tokenHeader
+        if (header === undefined) return throttle.run(exchange(request, sent))
+        return pipe(
+          TE.Do,
+          TE.chainW(() => (token.isReady() ? TE.right('') : throttle.run(token.getToken))),
+          TE.chain(() => throttle.run(signed(header, renewable))),
+          TE.chain(O.match(() => attempt(false), TE.right)),
+        )
+      }
+
+      return pipe(
+        attempt(true),
+        TE.mapLeft(limitWait(retryLimits.maxWait)),
+        retryRequest(policy(route.idempotent), pause),
+      )
+    }
+  }
+}

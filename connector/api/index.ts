@@ -1,0 +1,30 @@
+/** The room api. */
+export { type Api, createApi, type LookupRoutes, moveLookup } from './api'
+export { CommentsResponse, ReviewsResponse } from './envelope'
+export { type ApiError, applicationError, isSuccessStatus, isUnreachableCode, maskCode, toFailure } from './error'
+export { type BufferPool, createBufferPool } from './http/buffers'
+export { type ClientConfig, type ClientOptions, createHttpClient, type HttpClient } from './http/client'
+export { type Clock, systemClock } from './http/clock'
+export { createRetryPolicy, mayHaveArrived, type RetryLimits, type RetryPolicy, retryRequest } from './http/retry'
+export { checkRedisUrl, checkUrl } from './http/url'
+export { AnnotationResponse, Comment, EntitySummary, OverallRating, Rating, TransparencyReview } from './model/entity'
+export { IssuedToken, TokenRequest } from './model/issued-token'
+export { Location, LocationSyncResult } from './model/location'
+export {
+  Content,
+  DeletedExportRequest,
+  DeletedReview,
+  Engagement,
+  ExportFilter,
+  ExportRequest,
+  Liability,
+  Review,
+  Sentiment,
+  TaskDetails,
+} from './model/review'
+export { describeAttribute, Instant, Int64, Integer, optionalAttributes, toInstant, toMillis } from './model/scalar'
+export { CommentsForm, EnvelopeStatus, ReviewsRequest } from './model/transparency'
+export { VisitRecord, VisitRecordResult } from './model/visit-record'
+export { type RawResponse, type Route, toDecodeError } from './route'
+export * as routes from './routes'
+export { issueToken } from './routes'

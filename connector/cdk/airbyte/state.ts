@@ -1,0 +1,131 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import * as O from 'fp-ts/Option'
+import * as RA from 'fp-ts/ReadonlyArray'
+import * as t from 'io-ts'
+import type { Catalog, SourceState } from '../catalog'
+import { configFailure, type Failure } from '../failure'
+import { decodeValue } from '../json/decode'
+import { annotate } from '../schema'
+
+/** The value of a Singer state: bare, printed as a STATE line, or wrapped the way `meltano state get` prints it. */
+export const findSingerState = (given: unknown): O.Option<Readonly<Record<string, unknown>>> => {
+  if (!t.UnknownRecord.is(given)) return O.none
+  if (given.type === 'STATE' && 'value' in given) return findSingerState(given.value ?? {})
+  if ('singer_state' in given) return findSingerState(given.singer_state ?? {})
+  const keys = Object.keys(given)
+  return 'bookmarks' in given || 'currently_syncing' in given || keys.length === 0 ? O.some(given) : O.none
+}
+
+/** Each stream's bookmark that holds anything. */
+export const bookmarksOf = (value: Readonly<Record<string, unknown>>): SourceState =>
+  t.UnknownRecord.is(value.bookmarks)
+    ? Object.fromEntries(
+        Object.entries(value.bookmarks).filter(
+          ([, bookmark]) => t.UnknownRecord.is(bookmark) && Object.keys(bookmark).length > 0,
+        ),
+      )
+    : {}
+
+const StreamName = annotate({ examples: ['reviews'] })(t.string)
+const ConfiguredCatalog = t.type({
+  streams: annotate({ type: 'array' })(
+    t.readonlyArray(
+      t.intersection([
+        t.type({
+          stream: annotate({ type: 'object' })(t.intersection([t.type({ name: StreamName }), t.UnknownRecord])),
+        }),
+        t.partial({
+          sync_mode: t.union([
+            annotate({ enum: ['full_refresh', 'incremental'] })(t.keyof({ full_refresh: null, incremental: null })),
+            t.null,
+          ]),
+        }),
+      ]),
+    ),
+  ),
+})
+
+/** A configured catalog as the platform writes it; a failure names the key path. */
+export const decodeSourceCatalog = (value: unknown): E.Either<Failure, Catalog> =>
+  pipe(
+    decodeValue(ConfiguredCatalog, value),
+    E.bimap(
+      (wrong) =>
+        configFailure(
+          `The catalog is wrong: ${wrong.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
+        ),
+      ({ streams }) =>
+        streams.map(({ stream, sync_mode }) => ({
+          name: stream.name,
+          syncMode: sync_mode ?? ('full_refresh' as const),
+          attributes: O.none,
+        })),
+    ),
+  )
+
+const StreamDescriptor = t.type({ name: t.string })
+const StreamState = t.type({ stream_descriptor: StreamDescriptor })
+const nullish = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])
+const StateMessage = t.type({
+  stream: nullish(StreamState),
+  global: nullish(t.type({ stream_states: nullish(t.readonlyArray(nullish(StreamState))) })),
+  global_: nullish(t.type({ stream_states: nullish(t.readonlyArray(nullish(StreamState))) })),
+  data: nullish(t.UnknownRecord),
+})
+
+/**
+ * A state file: an array of state messages (STREAM, GLOBAL or LEGACY), one such message, printed STATE lines,
+ * LEGACY's bare object of streams, or a state of the Singer tap. Empty forms and nulls mean no state.
+ */
+export const decodeAirbyteState = (value: unknown): E.Either<Failure, SourceState> => {
+  if (value === null || value === undefined) return E.right({})
+  const list = Array.isArray(value) ? value : [value]
+  return pipe(
+    list,
+    RA.filter((item) => item !== null),
+    E.traverseArray(decodeStateItem),
+    E.map((states) => Object.assign({}, ...states) as SourceState),
+  )
+}
+
+/** States by their streams' names and nothing around them. */
+const decodeLegacyState = (value: Readonly<Record<string, unknown>>): E.Either<Failure, SourceState> => {
+  const strange = Object.keys(value).find((name) => value[name] !== null && !t.UnknownRecord.is(value[name]))
+  return strange === undefined
+    ? E.right(value)
+    : E.left(
+        configFailure(
+          `The state is wrong: ${strange} is no state of a stream. Give what a run has printed, or what feedback state export writes.`,
+        ),
+      )
+}
+
+const decodeStateItem = (value: unknown): E.Either<Failure, SourceState> => {
+  const singer = findSingerState(value)
+  if (O.isSome(singer)) return E.right(bookmarksOf(singer.value))
+  const printed = t.type({ type: t.literal('STATE'), state: t.UnknownRecord }).decode(value)
+  const message = E.isRight(printed) ? printed.right.state : value
+  if (!t.UnknownRecord.is(message))
+    return E.left(configFailure('The state is wrong: each item must be an object with a state message.'))
+  if (!['stream', 'global', 'global_', 'data', 'type', 'state_type'].some((key) => key in message))
+    return decodeLegacyState(message)
+  return pipe(
+    decodeValue(StateMessage, message),
+    E.bimap(
+      (wrong) =>
+        configFailure(`The state is wrong: ${wrong.map(({ path, problem }) => `${path} ${problem}`).join('; ')}.`),
+      ({ stream, global, global_, data }) => ({
+        ...(data ?? {}),
+        ...Object.fromEntries(
+          [stream, ...(global?.stream_states ?? []), ...(global_?.stream_states ?? [])].flatMap((item) => {
+            const state = (item as { stream_state?: unknown } | null | undefined)?.stream_state
+            return item === null || item === undefined || !t.UnknownRecord.is(state) || Object.keys(state).length === 0
+              ? []
+              : [[item.stream_descriptor.name, state]]
+          }),
+        ),
+      }),
+    ),
+  )
+}

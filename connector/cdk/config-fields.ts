@@ -1,0 +1,147 @@
+import { pipe } from 'fp-ts/function'
+import * as t from 'io-ts'
+import { defined } from './defined'
+import { annotate, type JsonSchema, toJsonSchema } from './schema'
+
+/** A codec that is right where `is` says so; `schema` says the same in keywords. */
+const createField = <A>(name: string, schema: JsonSchema, is: (value: unknown) => value is A): t.Type<A> =>
+  annotate(schema)(
+    new t.Type<A>(name, is, (value, context) => (is(value) ? t.success(value) : t.failure(value, context)), t.identity),
+  )
+
+/** An integer within inclusive bounds. */
+export const integerField = (minimum: number, maximum?: number): t.Type<number> =>
+  createField(
+    'integer',
+    { type: 'integer', minimum, ...defined({ maximum }) },
+    (value): value is number =>
+      typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= (maximum ?? value),
+  )
+
+/** A number within inclusive bounds. */
+export const numberField = (minimum: number, maximum: number): t.Type<number> =>
+  createField(
+    'number',
+    { type: 'number', minimum, maximum },
+    (value): value is number => typeof value === 'number' && value >= minimum && value <= maximum,
+  )
+
+/** A string that matches `pattern`. */
+export const patternField = (pattern: RegExp, schema: JsonSchema = {}): t.Type<string> =>
+  createField(
+    'string',
+    { type: 'string', pattern: pattern.source, ...schema },
+    (value): value is string => typeof value === 'string' && pattern.test(value),
+  )
+
+const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
+
+/** An ISO 8601 time with its zone, that exists. */
+export const timeField: t.Type<string> = createField(
+  'time',
+  { type: 'string', format: 'date-time', pattern: timePattern.source },
+  (value): value is string => typeof value === 'string' && timePattern.test(value) && !Number.isNaN(Date.parse(value)),
+)
+
+/** A string that is not empty. */
+export const textField: t.Type<string> = createField(
+  'text',
+  { type: 'string', minLength: 1 },
+  (value): value is string => typeof value === 'string' && value.length > 0,
+)
+
+/** One of a few words. */
+export const enumField = <K extends string>(...words: ReadonlyArray<K>): t.Type<K> =>
+  createField('word', { type: 'string', enum: words }, (value): value is K =>
+    (words as ReadonlyArray<unknown>).includes(value),
+  )
+
+export const listField = <A>(codec: t.Type<A, unknown>, schema: JsonSchema = {}): t.Type<ReadonlyArray<A>, unknown> =>
+  annotate(schema)(t.readonlyArray(codec as t.Type<A>))
+
+/** A key that may be left out; `schema.ts` does not require it. */
+export const optionalField = <A>(codec: t.Type<A, unknown>): t.Type<A | undefined, unknown> =>
+  Object.assign(
+    annotate(toJsonSchema(codec))(
+      new t.Type<A | undefined, unknown>(
+        codec.name,
+        (value): value is A | undefined => value === undefined || codec.is(value),
+        (value, context) => (value === undefined ? t.success(undefined) : codec.validate(value, context)),
+        (value) => (value === undefined ? undefined : codec.encode(value)),
+      ),
+    ),
+    { optional: true },
+  )
+
+/** A key that means `value` where it is left out; `value` is shown in the schema. */
+export const fieldWithDefault = <A>(codec: t.Type<A, unknown>, value: A): t.Type<A, unknown> =>
+  Object.assign(
+    annotate({ ...toJsonSchema(codec), default: codec.encode(value) })(
+      new t.Type<A, unknown>(
+        codec.name,
+        codec.is,
+        (given, context) => (given === undefined ? t.success(value) : codec.validate(given, context)),
+        codec.encode,
+      ),
+    ),
+    { optional: true },
+  )
+
+/** An object whose keys all have defaults: left out, it is all of them. */
+export const sectionField = <A>(codec: t.Type<A, unknown>): t.Type<A, unknown> =>
+  Object.assign(
+    annotate(toJsonSchema(codec))(
+      new t.Type<A, unknown>(
+        codec.name,
+        codec.is,
+        (given, context) => codec.validate(given === undefined ? {} : given, context),
+        codec.encode,
+      ),
+    ),
+    { optional: true },
+  )
+
+/** Alternatives told apart by a constant: the form draws `oneOf`, and errors speak of the alternative that was chosen. */
+export const oneOfField = <M extends Readonly<Record<string, t.Mixed>>>(
+  key: string,
+  members: M,
+): t.Type<t.TypeOf<M[keyof M]>, unknown> => {
+  const choose = (value: unknown): t.Mixed | undefined =>
+    t.UnknownRecord.is(value) ? members[String(value[key])] : undefined
+  const unknownKind = (value: unknown, context: t.Context) =>
+    t.UnknownRecord.is(value)
+      ? t.failure(value[key], t.appendContext(context, key, enumField(...Object.keys(members)), value[key]))
+      : t.failure(value, context)
+  return annotate({ type: 'object', oneOf: Object.values(members).map(toJsonSchema) })(
+    new t.Type<t.TypeOf<M[keyof M]>, unknown>(
+      'alternatives',
+      (value): value is t.TypeOf<M[keyof M]> => choose(value)?.is(value) ?? false,
+      (value, context) => choose(value)?.validate(value, context) ?? unknownKind(value, context),
+      (value) => choose(value)?.encode(value),
+    ),
+  )
+}
+
+/** How a setting is shown in forms and docs. */
+export const describeField = (title: string, description: string, more: JsonSchema = {}) =>
+  annotate({ title, description, ...more })
+
+/** Numbers the keys of an object in the order they are declared, for forms. */
+export const orderFields = <P extends t.Props>(props: P): t.TypeC<P> =>
+  t.type(
+    Object.fromEntries(
+      Object.entries(props).map(([key, codec], order) => [key, Object.assign(annotate({ order })(codec))]),
+    ) as unknown as P,
+  )
+
+/** The keys of `value`, at any depth, that `schema` does not declare: most likely misspelt. */
+export const findUnknownKeys = (schema: JsonSchema, value: unknown, path = ''): ReadonlyArray<string> => {
+  const alternatives = (schema.oneOf as ReadonlyArray<JsonSchema> | undefined) ?? [schema]
+  if (!t.UnknownRecord.is(value) || alternatives.every(({ properties }) => properties === undefined)) return []
+  const known: Record<string, JsonSchema> = Object.assign({}, ...alternatives.map(({ properties }) => properties ?? {}))
+  return Object.entries(value).flatMap(([key, inner]) =>
+    pipe(known[key], (declared) =>
+      declared === undefined ? [`${path}${key}`] : findUnknownKeys(declared, inner, `${path}${key}.`),
+    ),
+  )
+}

@@ -1,0 +1,89 @@
+/** The room cdk. */
+export { takeUntilAbort, takeUntilSignal } from './abort'
+export { type ConfiguredStream, decodeDestinationCatalog } from './airbyte/catalog'
+export { decodeAirbyte } from './airbyte/decode'
+export {
+  connectionStatusLine,
+  encodeAirbyte,
+  errorTraceLine,
+  formatStateFile,
+  selectAllStreams,
+  sourceCatalogLine,
+  sourceSpecLine,
+} from './airbyte/encode'
+export { destinationCatalogLine, destinationSpecLine } from './airbyte/spec'
+export { decodeAirbyteState, decodeSourceCatalog } from './airbyte/state'
+export type { Catalog, SourceState } from './catalog'
+export {
+  type Command,
+  CommandError,
+  type CommandIo,
+  type CommandOption,
+  defineCommand,
+  formatHelp,
+  type ParsedOptions,
+  parseOptions,
+  usageError,
+  withTroubleStatus,
+} from './command'
+export {
+  describeField,
+  enumField,
+  fieldWithDefault,
+  findUnknownKeys,
+  integerField,
+  listField,
+  numberField,
+  oneOfField,
+  optionalField,
+  orderFields,
+  patternField,
+  sectionField,
+  textField,
+  timeField,
+} from './config-fields'
+export { defined } from './defined'
+export { configFailure, type Failure, systemFailure, transientFailure, unexpectedFailure } from './failure'
+export {
+  chainEffect,
+  concatFeed,
+  drainFeed,
+  type Feed,
+  type FeedStep,
+  feedOf,
+  flatMapFeed,
+  flatMapFeedEither,
+  mapFeedFailure,
+  unfoldFeed,
+} from './feed'
+export { decodeValue, parseJson } from './json/decode'
+export { JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
+export { type JsonSpan, numberAt, readMembersAt, readObjectMembers, stringAt, valueAt } from './json/scanner'
+export { joinText, jsonLine, splitLines } from './lines'
+export { mergeConfigs, readConfigFromEnvironment, readJsonFile, readStateFile } from './load'
+export type { LogLevel, Message, RecordChange, Row, StreamInfo, SyncMode } from './message'
+export { readStreams } from './read'
+export { createRedactor, findSecrets, redactFailure, redactMessage } from './redact'
+export { annotate, annotationsOf, type JsonSchema, toJsonSchema } from './schema'
+export { decodeSingerCatalog, describeSingerStream, formatSingerCatalog, type SingerSelection } from './singer/catalog'
+export { decodeSinger } from './singer/decode'
+export { encodeSinger, failureLogEntries } from './singer/encode'
+export { formatJsonLog, formatPlainLog, metricLogEntry, type SingerLogEntry } from './singer/log'
+export { decodeSingerState, type SingerState } from './singer/state'
+export {
+  type BatchAnswer,
+  defineSink,
+  type FinalItems,
+  type InputRecord,
+  type InputStream,
+  type OpenSink,
+  type PreparedItem,
+  type RecordVerdict,
+  type Sink,
+  type SinkNote,
+} from './sink'
+export { createStdoutWriter } from './stdout'
+export { defineStream, type Reader, type ReaderEvent, type Stream, type StreamRequest } from './stream'
+export { noDeadLetters, openDeadLetterFile } from './write/dead-letters'
+export type { InputFeed } from './write/input'
+export { type WriteResult, writeToSinks } from './write/write'

@@ -1,0 +1,45 @@
+import { parse, stringify } from 'lossless-json'
+
+const parseExactNumber = (digits: string): number | bigint => {
+  const value = Number(digits)
+  return /^-?\d+$/.test(digits) && !Number.isSafeInteger(value) ? BigInt(digits) : value
+}
+
+/** Whether a value holds a number that may have been rounded. */
+const hasRoundedNumber = (value: unknown): boolean => {
+  if (typeof value === 'number') return value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some(hasRoundedNumber)
+  for (const name in value) if (hasRoundedNumber((value as Readonly<Record<string, unknown>>)[name])) return true
+  return false
+}
+
+/** Of a key that comes more than once the last counts, as for the engine's own parser. */
+const takeLast = ({ newValue }: { readonly newValue: unknown }): unknown => newValue
+
+/** A JSON text as a value whose integers beyond 2^53 are bigints; throws on anything else than JSON. */
+export const parseExactJson = (text: string): unknown => {
+  const value: unknown = JSON.parse(text)
+  // The slower parser is for those alone whom the engine's own has rounded.
+  return hasRoundedNumber(value)
+    ? parse(text, null, { parseNumber: parseExactNumber, onDuplicateKey: takeLast })
+    : value
+}
+
+/** The inverse: bigints print as digits. */
+export const printExactJson = (value: unknown): string => {
+  try {
+    return JSON.stringify(value) ?? 'null'
+  } catch {
+    // The engine's own printer is faster but knows no bigint.
+    return stringify(value) ?? 'null'
+  }
+}
+
+/** JSON that is passed on as it came, so that no integer in it is rounded. */
+export class JsonText {
+  constructor(readonly text: string) {}
+}
+
+export const printJsonText = (value: unknown): string =>
+  value instanceof JsonText ? value.text : JSON.stringify(value)

@@ -1,0 +1,118 @@
+import { isUtf8 } from 'node:buffer'
+import { readFile } from 'node:fs/promises'
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import * as t from 'io-ts'
+import { configFailure, type Failure } from './failure'
+import { parseJson } from './json/decode'
+import type { JsonSchema } from './schema'
+
+type EnvironmentVariables = Readonly<Record<string, string | undefined>>
+type ConfigValues = Readonly<Record<string, unknown>>
+
+/**
+ * A config from variables named `PREFIX_KEY` in upper case. A nested key is `PREFIX_KEY_INNER` or `PREFIX_KEY__INNER`, or its
+ * object is JSON text in `PREFIX_KEY`; lists are JSON text or words between commas. A text of the wrong type is left as it is, for the codec to refuse.
+ */
+export const readConfigFromEnvironment =
+  (schema: JsonSchema, prefix: string) =>
+  (env: EnvironmentVariables): ConfigValues =>
+    readKeys(schema, [`${prefix}_`], env)
+
+const declaredProperties = (schema: JsonSchema): Readonly<Record<string, JsonSchema>> =>
+  Object.assign(
+    {},
+    schema.properties,
+    ...(Array.isArray(schema.oneOf) ? schema.oneOf : []).map((one: JsonSchema) => one.properties),
+  )
+
+const readKeys = (schema: JsonSchema, stems: ReadonlyArray<string>, env: EnvironmentVariables): ConfigValues =>
+  Object.fromEntries(
+    Object.entries(declaredProperties(schema)).flatMap(([key, inner]) => {
+      const names = stems.map((stem) => `${stem}${key.toUpperCase()}`)
+      const value = readVariable(inner, names, env)
+      return value === undefined ? [] : [[key, value]]
+    }),
+  )
+
+const readVariable = (schema: JsonSchema, names: ReadonlyArray<string>, env: EnvironmentVariables): unknown => {
+  // A variable that is set to nothing is how a platform leaves one out.
+  const text = names.map((name) => env[name]).find((value) => value !== undefined && value !== '')
+  const own = text === undefined ? undefined : parseVariable(schema, text)
+  const inner = readKeys(
+    schema,
+    names.flatMap((name) => [`${name}_`, `${name}__`]),
+    env,
+  )
+  return Object.keys(inner).length === 0 ? own : t.UnknownRecord.is(own) ? mergeConfigs(own, inner) : inner
+}
+
+const parseVariable = (schema: JsonSchema, text: string): unknown => {
+  const types = [schema.type].flat()
+  if (types.includes('string')) return text
+  const value = pipe(
+    parseJson(text),
+    E.getOrElse((): unknown => text),
+  )
+  return types.includes('array') && !Array.isArray(value)
+    ? text.split(',').map((word) => parseVariable((schema.items ?? {}) as JsonSchema, word.trim()))
+    : value
+}
+
+/** `over` on top of `under`, objects key by key. */
+export const mergeConfigs = (under: ConfigValues, over: ConfigValues): ConfigValues => ({
+  ...under,
+  ...Object.fromEntries(
+    Object.entries(over).map(([key, value]) => {
+      const below = under[key]
+      return [key, t.UnknownRecord.is(below) && t.UnknownRecord.is(value) ? mergeConfigs(below, value) : value]
+    }),
+  ),
+})
+
+const fileErrorReasons: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  EACCES: 'may not be read',
+  EISDIR: 'is a folder',
+}
+
+/** A text file; `what` is what it is called in the failure, such as "config". */
+export const readTextFile =
+  (what: string, path: string): TaskEither<Failure, string> =>
+  async () => {
+    try {
+      const bytes = await readFile(path)
+      return isUtf8(bytes)
+        ? E.right(bytes.toString('utf8').replace(/^\uFEFF/, ''))
+        : E.left(configFailure(`The ${what} file ${path} is not UTF-8. Save it as such.`))
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? ''
+      return E.left(configFailure(`The ${what} file ${path} ${fileErrorReasons[code] ?? `cannot be read (${code})`}.`))
+    }
+  }
+
+/** A JSON file. */
+export const readJsonFile =
+  (what: string, path: string): TaskEither<Failure, unknown> =>
+  async () => {
+    const text = await readTextFile(what, path)()
+    if (E.isLeft(text)) return text
+    return E.mapLeft((problem: string) => configFailure(`The ${what} file ${path} ${problem}.`))(parseJson(text.right))
+  }
+
+/** A state file: JSON, or lines of it as they were printed; an empty file is no state. */
+export const readStateFile =
+  (path: string): TaskEither<Failure, unknown> =>
+  async () => {
+    const text = await readTextFile('state', path)()
+    if (E.isLeft(text)) return text
+    if (text.right.trim() === '') return E.right(null)
+    const whole = parseJson(text.right)
+    if (E.isRight(whole)) return whole
+    const lines = text.right.split('\n').filter((line) => line.trim() !== '')
+    const parsed = E.traverseArray(parseJson)(lines)
+    return lines.length > 1 && E.isRight(parsed)
+      ? parsed
+      : E.left(configFailure(`The state file ${path} ${E.isLeft(whole) ? whole.left : 'is wrong'}.`))
+  }

@@ -1,0 +1,137 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { CommandError, type CommandIo, defineCommand, systemFailure, usageError } from '../cdk'
+import { decodeSourceConfig, getOrThrow, runOrThrow } from '../config'
+import { type ConfiguredSource, checkSource, createSource, formatOutcomes, syncSnapshot } from '../runtime'
+import { type Sandbox, startSandbox } from '../sandbox'
+import { openSnapshot, readReport, renderReport, verifySnapshot } from '../snapshot'
+import { streams } from '../streams'
+import { useSnapshot } from './snapshot'
+
+/** The demo's own file, in the folder it is run in; replaced at each run. */
+const snapshotPath = 'feedback-demo.duckdb'
+
+/** Of public reviews and comments; many small pages would be most of what there is to wait for. */
+const feedbackPageSize = 500
+
+const exampleQueries = [
+  `SELECT source->>'name' AS source, count(*) AS reviews, round(avg(rating), 2) AS rating FROM reviews GROUP BY 1 ORDER BY 2 DESC`,
+  `SELECT location->>'name' AS location, round(avg(reviewScore), 2) AS score FROM reviews GROUP BY 1 ORDER BY 2 DESC LIMIT 5`,
+  `SELECT date_trunc('month', mentionTime) AS month, count(*) AS reviews FROM reviews GROUP BY 1 ORDER BY 1 DESC LIMIT 6`,
+]
+
+export const demoCommand = defineCommand({
+  name: 'demo',
+  summary: 'Shows the connector at work on a service of its own: sync, change, sync again, verify.',
+  options: {
+    reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; 10000 unless told' },
+  },
+  examples: ['feedback demo', 'feedback demo --reviews 2000'],
+  notes: `Writes ${snapshotPath} and nothing else into this folder; what stood there is replaced. The report goes into a fresh folder of the system's temporary files; the last line names it. Exit status: 0, or 1 if a check failed.`,
+  run: async (io, { options }) => {
+    const begun = Date.now()
+    const reviews = Number(options.reviews ?? 10_000)
+    if (!Number.isInteger(reviews) || reviews < 1)
+      throw usageError(`--reviews must be a whole number from 1 on, not ${options.reviews}.`)
+    io.printProgress('Starting a service on this machine…')
+    const sandbox = await startSandbox({ reviews, limits: { maxPerPage: feedbackPageSize } })
+    try {
+      const ok = await runSteps(io, sandbox)
+      await io.print(
+        `\nDone in ${((Date.now() - begun) / 1000).toFixed(0)} s. ${ok ? 'Try next:' : 'Something is wrong, see above.'}\n`,
+      )
+      if (ok)
+        for (const sql of exampleQueries)
+          await io.print(`  node build/bin/feedback.js query --db ${snapshotPath} "${sql}"\n`)
+      await io.print(`\nIts report, for a browser: ${await writeReport()}\n`)
+      return ok ? 0 : 1
+    } finally {
+      await sandbox.close()
+    }
+  },
+})
+
+/** Outside the folder the demo runs in, where it leaves its one file and nothing else. */
+const writeReport = async (): Promise<string> => {
+  const out = join(await mkdtemp(join(tmpdir(), 'feedback-demo-')), 'report.html')
+  await writeFile(
+    out,
+    renderReport(await useSnapshot(snapshotPath, 'read', (snapshot) => readReport(snapshot, Date.now()))),
+  )
+  return out
+}
+
+const runSteps = async (io: CommandIo, sandbox: Sandbox): Promise<boolean> => {
+  const wired = getOrThrow(createSource(toDemoConfig(sandbox)))
+  try {
+    await io.print(
+      `A service with ${(await sandbox.truth()).reviews.length.toLocaleString('en')} reviews listens at ${sandbox.url}.\n`,
+    )
+    for (const warning of await runOrThrow(checkSource(wired))) io.printWarning(warning)
+    await io.print('check     address, token and permissions are good\n')
+    await io.print(`discover  ${streams.map(({ name }) => name).join(', ')}\n`)
+    for (const name of [snapshotPath, `${snapshotPath}.wal`]) await rm(name, { force: true })
+    const first = await syncAndVerify(io, wired, 'The first sync reads everything into', sandbox)
+    await sandbox.churn({ change: 300, delete: 100, add: 200 })
+    await io.print('\nThe service changes: 300 reviews are modified, 100 deleted, 200 arrive.\n')
+    await waitForQuiet(io)
+    return (await syncAndVerify(io, wired, 'The second sync reads what is new into', sandbox)) && first
+  } finally {
+    await wired.close()
+  }
+}
+
+/** A run leaves what changed in its last 5 seconds for the next one, so the demo lets the changes grow older than that. */
+const waitForQuiet = async (io: CommandIo): Promise<void> => {
+  for (let left = 6; left > 0 && !io.stop.aborted; left -= 1) {
+    io.printProgress(`A sync leaves the last 5 seconds for the next one; waiting ${left} s…`)
+    await setTimeout(1000)
+  }
+}
+
+/** One sync and one look at the outcome; a person reads the words, so they say what was compared with what. */
+const syncAndVerify = async (
+  io: CommandIo,
+  wired: ConfiguredSource,
+  title: string,
+  sandbox: Sandbox,
+): Promise<boolean> => {
+  await io.print(`\n${title} ${snapshotPath}:\n\n`)
+  const { ending, outcomes } = await syncSnapshot(io, wired, { path: snapshotPath, streams, syncMode: 'incremental' })
+  io.printProgress('')
+  await io.print(formatOutcomes(outcomes))
+  if (io.stop.aborted) throw new CommandError(systemFailure('The demo was stopped.'))
+  const snapshot = await runOrThrow(openSnapshot(snapshotPath, 'read'))
+  try {
+    const results = await verifySnapshot(snapshot)
+    const failed = results.filter(({ ok }) => !ok)
+    for (const { name, explain, examples } of failed)
+      io.printWarning(`verify: ${name} fails. ${explain} ${examples.join('; ')}`)
+    const held = Number(await snapshot.db.scalar('SELECT count(*) FROM reviews'))
+    const there = (await sandbox.truth()).reviews.length
+    await io.print(
+      `\nverify    ${results.length - failed.length} of ${results.length} checks hold; ${held.toLocaleString('en')} reviews in the file, ${there.toLocaleString('en')} in the service\n`,
+    )
+    return ending === 'complete' && failed.length === 0
+  } finally {
+    snapshot.db.close()
+  }
+}
+
+const toDemoConfig = ({ url, applicationId, applicationSecret, tokenUrl }: Sandbox) =>
+  getOrThrow(
+    decodeSourceConfig({
+      base_url: url,
+      credentials: {
+        auth_type: 'application',
+        application_id: applicationId,
+        application_secret: applicationSecret,
+        token_url: tokenUrl,
+      },
+      start_date: '2000-01-01T00:00:00Z',
+      entities: { from_reviews: { locations: true } },
+      feedback_filters: { per_page: feedbackPageSize },
+    }),
+  ).config

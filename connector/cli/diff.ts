@@ -1,0 +1,57 @@
+import { defineCommand, usageError, withTroubleStatus } from '../cdk'
+import { diffSnapshots as difference, isIdentical, type StreamDifference } from '../snapshot'
+import { useSnapshot } from './snapshot'
+import { formatTable } from './table'
+
+export const diffCommand = defineCommand({
+  name: 'diff',
+  summary: 'Tells what differs between two snapshots.',
+  operands: 'A.duckdb B.duckdb',
+  options: { json: { type: 'boolean', help: 'Print the differences as JSON' } },
+  examples: ['feedback diff yesterday.duckdb today.duckdb'],
+  notes:
+    'Per stream: rows, columns and their types, and the first values that differ. Exit status: 0 they are the same, 1 they differ, 2 they could not be compared.',
+  run: async (io, { options, positionals }) => {
+    const [a, b, ...more] = positionals
+    if (a === undefined || b === undefined || more.length > 0)
+      throw usageError('feedback diff wants two files. See feedback diff --help.')
+    return withTroubleStatus(async () => {
+      await useSnapshot(b, 'read', async () => undefined)
+      const streams = await useSnapshot(a, 'read', (snapshot) => difference(snapshot, b))
+      await io.print(options.json === true ? `${JSON.stringify(streams, null, 2)}\n` : formatDifferences(streams))
+      return streams.every(isIdentical) ? 0 : 1
+    })
+  },
+})
+
+const formatCount = (rows: number | null): string => (rows === null ? 'none' : rows.toLocaleString('en'))
+
+const formatDifferences = (streams: ReadonlyArray<StreamDifference>): string => {
+  const table = formatTable(
+    ['stream', 'rows in A', 'rows in B', 'only in A', 'only in B', 'changed'],
+    streams.map(({ stream, a, b, onlyA, onlyB, changed }) => [
+      stream,
+      ...[a, b, onlyA, onlyB, changed].map(formatCount),
+    ]),
+  )
+  const types = streams.flatMap(({ stream, columns }) =>
+    columns.map(({ column, a, b }) => `${stream}.${column}: ${a ?? 'not in A'}, ${b ?? 'not in B'}\n`),
+  )
+  const values = streams.flatMap(({ stream, values }) =>
+    values.map(
+      ({ key, column, a, b }) => `${stream} ${key}, ${column}: ${formatValue(a)} in A, ${formatValue(b)} in B\n`,
+    ),
+  )
+  const verdict = streams.every(isIdentical) ? 'They are the same.' : 'They differ.'
+  return [
+    table,
+    ...(types.length > 0 ? ['\n', ...types] : []),
+    ...(values.length > 0 ? ['\n', ...values] : []),
+    `\n${verdict}\n`,
+  ].join('')
+}
+
+const maxValueWidth = 80
+
+const formatValue = (value: string | null): string =>
+  value === null ? 'null' : value.length > maxValueWidth ? `${value.slice(0, maxValueWidth - 1)}…` : value

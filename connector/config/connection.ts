@@ -1,0 +1,142 @@
+import * as t from 'io-ts'
+import {
+  annotate,
+  describeField,
+  enumField,
+  fieldWithDefault,
+  integerField,
+  oneOfField,
+  optionalField,
+  orderFields,
+  patternField,
+  sectionField,
+  textField,
+} from '../cdk'
+
+/** Keywords of a setting that nobody may see. */
+export const secretKeywords = { airbyte_secret: true, writeOnly: true }
+
+const urlField = patternField(/^https?:\/\/[^\s/$.?#][^\s]*$/, { format: 'uri' })
+
+const AccessTokenFields = orderFields({
+  auth_type: describeField(
+    'Kind',
+    'An access token that somebody issued for you',
+  )(annotate({ default: 'access_token' })(t.literal('access_token'))),
+  access_token: describeField('Access token', 'The token sent with every request', {
+    ...secretKeywords,
+    examples: ['a1b2c3…'],
+  })(textField),
+})
+
+const TokenRequestFields = orderFields({
+  encoding: describeField('Encoding', 'How the application id and secret are sent', { examples: ['json'] })(
+    fieldWithDefault(enumField('json', 'form', 'basic'), 'json'),
+  ),
+  id_field: describeField('Id field', 'Name of the field that holds the application id', {
+    examples: ['applicationId'],
+  })(fieldWithDefault(textField, 'applicationId')),
+  secret_field: describeField('Secret field', 'Name of the field that holds the application secret', {
+    examples: ['applicationSecret'],
+  })(fieldWithDefault(textField, 'applicationSecret')),
+  token_field: describeField('Token field', 'Where the answer holds the token; a dotted path', {
+    examples: ['accessToken'],
+  })(fieldWithDefault(textField, 'accessToken')),
+  expires_in_field: describeField('Lifetime field', 'Where the answer holds the lifetime in seconds', {
+    examples: ['expiresIn'],
+  })(fieldWithDefault(textField, 'expiresIn')),
+})
+
+const ApplicationFields = orderFields({
+  auth_type: describeField(
+    'Kind',
+    'An application id and secret that are exchanged for tokens',
+  )(annotate({ default: 'application' })(t.literal('application'))),
+  application_id: describeField('Application id', 'From the API settings page of the platform', {
+    examples: ['app-123'],
+  })(textField),
+  application_secret: describeField('Application secret', 'From the API settings page of the platform', {
+    ...secretKeywords,
+    examples: ['s3cr3t'],
+  })(textField),
+  token_url: describeField('Token URL', 'Where the pair is exchanged for an access token', {
+    examples: ['https://feedback.example.com/oauth/token'],
+  })(urlField),
+  token_request: describeField(
+    'Token request',
+    'The form of the exchange, where it differs from the default',
+  )(sectionField(TokenRequestFields)),
+})
+
+export type Credentials = t.TypeOf<typeof AccessTokenFields> | t.TypeOf<typeof ApplicationFields>
+
+/** Where the service is and who we are: the same in both configurations. */
+export const serviceFields = {
+  base_url: describeField(
+    'Base URL',
+    'Address of the service; may hold a path, to which operation paths are appended',
+    {
+      examples: ['https://feedback.example.com'],
+    },
+  )(urlField),
+  allow_http: describeField('Allow http', 'Accept an address without TLS, for a service inside your own network', {
+    examples: [false],
+  })(fieldWithDefault(t.boolean, false)),
+  credentials: describeField(
+    'Credentials',
+    'How the connector proves who it is',
+  )(oneOfField('auth_type', { access_token: AccessTokenFields, application: ApplicationFields })),
+}
+
+/** How much the service is asked, and how long we wait: the same in both configurations. */
+export const limitFields = {
+  rate_limit: describeField(
+    'Rate limit',
+    'The budget of requests',
+  )(
+    sectionField(
+      orderFields({
+        requests_per_minute: describeField(
+          'Requests per minute',
+          'Never exceeded; left out, the rate adapts to the service',
+          {
+            examples: [300],
+          },
+        )(optionalField(integerField(1))),
+        max_concurrency: describeField('Concurrent requests', 'Requests under way at a time', { examples: [4] })(
+          fieldWithDefault(integerField(1, 64), 4),
+        ),
+        redis_url: describeField(
+          'Redis URL',
+          'Where the processes that name the same Redis keep this budget together; left out, each process has its own',
+          { ...secretKeywords, examples: ['redis://:password@redis.internal:6379'] },
+        )(optionalField(textField)),
+      }),
+    ),
+  ),
+  timeouts: describeField(
+    'Time-outs',
+    'How long to wait, in seconds',
+  )(
+    sectionField(
+      orderFields({
+        connect_seconds: describeField('Connect', 'For a connection', { examples: [10] })(
+          fieldWithDefault(integerField(1, 600), 10),
+        ),
+        response_seconds: describeField('Response', 'For a whole answer', { examples: [120] })(
+          fieldWithDefault(integerField(1, 3600), 120),
+        ),
+        max_wait_seconds: describeField(
+          'Longest wait',
+          'The longest Retry-After that is sat out before the run fails',
+          {
+            examples: [600],
+          },
+        )(fieldWithDefault(integerField(1, 7200), 600)),
+      }),
+    ),
+  ),
+}
+
+const ConnectionConfig = t.type({ ...serviceFields, ...limitFields })
+export type ConnectionConfig = t.TypeOf<typeof ConnectionConfig>

@@ -1,0 +1,207 @@
+import * as t from 'io-ts'
+import {
+  describeField,
+  enumField,
+  fieldWithDefault,
+  integerField,
+  type JsonSchema,
+  listField,
+  numberField,
+  optionalField,
+  orderFields,
+  patternField,
+  sectionField,
+  textField,
+  timeField,
+  toJsonSchema,
+} from '../cdk'
+import { limitFields, secretKeywords, serviceFields } from './connection'
+import { createConfigDecoder } from './decoder'
+
+const lookupFields = orderFields({
+  method: describeField('Method', 'GET or POST', { examples: ['GET'] })(
+    fieldWithDefault(enumField('GET', 'POST'), 'GET'),
+  ),
+  path: describeField('Path', 'Where the operation is, after the base URL', {
+    examples: ['/api/reputation/v1/sources'],
+  })(patternField(/^\//)),
+  records_path: describeField('Records path', 'Where its answer holds the records; a dotted path', {
+    examples: ['sources'],
+  })(fieldWithDefault(t.string as t.Type<string, unknown>, '')),
+  primary_key: describeField('Primary key', 'The attribute that tells records apart', { examples: ['id'] })(textField),
+})
+
+/** The source's configuration (design.md, Config). */
+export const SourceConfig = orderFields({
+  ...serviceFields,
+  start_date: describeField('Start date', 'Reviews that arrived or changed after this time are read', {
+    examples: ['2024-01-01T00:00:00Z'],
+  })(timeField),
+  lookback_minutes: describeField(
+    'Lookback (minutes)',
+    'How far each run reads back behind its cursor, for changes that became visible late',
+    { examples: [10] },
+  )(fieldWithDefault(integerField(0, 100_000), 10)),
+  sources: describeField('Sources', 'Ids of the review sources to read; none means all', { examples: [[1, 2]] })(
+    optionalField(listField(integerField(0, Number.MAX_SAFE_INTEGER))),
+  ),
+  mention_time_after: describeField('Mentioned after', 'Only reviews posted after this time', {
+    examples: ['2024-01-01T00:00:00Z'],
+  })(optionalField(timeField)),
+  mention_time_before: describeField('Mentioned before', 'Only reviews posted before this time', {
+    examples: ['2025-01-01T00:00:00Z'],
+  })(optionalField(timeField)),
+  additional_fields: describeField('Additional fields', 'Attributes the export adds on request', {
+    examples: [['brand', 'visitRecordId']],
+  })(fieldWithDefault(listField(enumField('brand', 'visitRecordId')), ['brand', 'visitRecordId'])),
+  page_size: describeField('Page size', 'Reviews asked for with one request', { examples: [1000] })(
+    fieldWithDefault(integerField(10, 1000), 1000),
+  ),
+  export_order: describeField(
+    'Export order',
+    'What is known of the order of the export; modified_time only if the operator of the service promises it',
+    { examples: ['unspecified'] },
+  )(fieldWithDefault(enumField('unspecified', 'modified_time'), 'unspecified')),
+  entities: describeField(
+    'Entities',
+    'Whose comments, transparency reviews and ratings are read; none: nobody',
+  )(
+    sectionField(
+      orderFields({
+        person_ids: describeField('Persons', 'Ids of physicians', { examples: [['500057']] })(
+          fieldWithDefault(listField(textField), []),
+        ),
+        location_ids: describeField('Locations', 'Ids of locations', { examples: [['1034']] })(
+          fieldWithDefault(listField(textField), []),
+        ),
+        entity_ids: describeField('Roll-up entities', 'Ids of roll-up entities', { examples: [['7']] })(
+          fieldWithDefault(listField(textField), []),
+        ),
+        from_reviews: describeField(
+          'From reviews',
+          'Also those that the exported reviews name',
+        )(
+          sectionField(
+            orderFields({
+              locations: describeField('Locations', 'Take the ids of locations in reviews for location ids', {
+                examples: [false],
+              })(fieldWithDefault(t.boolean, false)),
+              providers: describeField('Providers', 'Take this attribute of providers in reviews for person ids', {
+                examples: ['none'],
+              })(fieldWithDefault(enumField('none', 'id', 'npi'), 'none')),
+            }),
+          ),
+        ),
+      }),
+    ),
+  ),
+  feedback_filters: describeField(
+    'Feedback filters',
+    'Which comments and transparency reviews are read',
+  )(
+    sectionField(
+      orderFields({
+        min_threshold: describeField('Least rating', 'Only ratings of at least this', { examples: [0] })(
+          optionalField(numberField(0, 5)),
+        ),
+        min_survey_count: describeField('Least surveys', 'Only entities with at least so many surveys', {
+          examples: [0],
+        })(optionalField(integerField(0))),
+        min_rating_count: describeField('Least ratings', 'Only entities with at least so many ratings', {
+          examples: [-1],
+        })(optionalField(integerField(-1))),
+        min_word_count: describeField('Least words', 'Only texts of at least so many words', { examples: [0] })(
+          optionalField(integerField(0)),
+        ),
+        additional_fields: describeField('Additional fields', 'Attributes the operations add on request', {
+          examples: [['brand']],
+        })(optionalField(listField(textField))),
+        per_page: describeField('Page size', 'Rows asked for with one request', { examples: [100] })(
+          fieldWithDefault(integerField(1, 1000), 100),
+        ),
+        days: describeField('Days', 'What entity_ratings looks back on', { examples: [365] })(
+          fieldWithDefault(integerField(1, 36_500), 365),
+        ),
+      }),
+    ),
+  ),
+  feedback_lookback_days: describeField(
+    'Feedback lookback (days)',
+    'How far comments and transparency reviews are read again for late responses',
+    { examples: [30] },
+  )(fieldWithDefault(integerField(0, 3650), 30)),
+  lookups: describeField(
+    'Lookups',
+    'Where the two lookup operations are; without, sources and categories come from reviews',
+  )(
+    sectionField(
+      orderFields({
+        sources: describeField('Sources', 'The lookup of sources')(optionalField(lookupFields)),
+        categories: describeField('Categories', 'The lookup of categories')(optionalField(lookupFields)),
+      }),
+    ),
+  ),
+  on_unknown_attribute: describeField(
+    'Unknown attributes',
+    'keep collects them in unknown_attributes, drop leaves them out, fail ends the stream',
+    { examples: ['keep'] },
+  )(fieldWithDefault(enumField('keep', 'drop', 'fail'), 'keep')),
+  deletes: describeField(
+    'Deletions',
+    'separate keeps them in deleted_reviews alone; tombstones also marks deleted reviews in reviews',
+    { examples: ['separate'] },
+  )(fieldWithDefault(enumField('separate', 'tombstones'), 'separate')),
+  privacy: describeField(
+    'Privacy',
+    'What must not leave as it came, by path such as export.contents.response or comments.comment',
+  )(
+    sectionField(
+      orderFields({
+        drop: describeField('Drop', 'Paths of attributes that are left out', {
+          examples: [['export.taskDetails.ownerEmail']],
+        })(fieldWithDefault(listField(textField), [])),
+        hash: describeField('Hash', 'Paths of attributes that leave as HMAC-SHA-256 in hex', {
+          examples: [['export.visitRecordId']],
+        })(fieldWithDefault(listField(textField), [])),
+        hash_key: describeField('Hash key', 'The key of the hashes: the same key gives the same hashes', {
+          ...secretKeywords,
+          examples: ['a long random text'],
+        })(optionalField(textField)),
+      }),
+    ),
+  ),
+  ...limitFields,
+  max_response_mb: describeField('Largest answer (MB)', 'A larger answer is refused and asked for again in halves', {
+    examples: [64],
+  })(fieldWithDefault(integerField(1, 1024), 64)),
+  partition: describeField(
+    'Partition',
+    'The share of a backfill that this process reads, beside others with the same count',
+  )(
+    optionalField(
+      orderFields({
+        index: describeField('Index', 'Which share, from 0', { examples: [0] })(integerField(0, 999)),
+        count: describeField('Count', 'How many processes share the backfill', { examples: [8] })(
+          integerField(1, 1000),
+        ),
+      }),
+    ),
+  ),
+  snapshot_path: describeField('Snapshot file', 'Also write what is read into this DuckDB file', {
+    examples: ['/data/reviews.duckdb'],
+  })(optionalField(textField)),
+})
+export type SourceConfig = t.TypeOf<typeof SourceConfig>
+
+/** The form that platforms draw: spec/source.json. */
+export const sourceSpec: JsonSchema = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'Feedback Data Service',
+  ...toJsonSchema(SourceConfig),
+}
+
+/** A configuration and the keys in it that mean nothing to us; a failure names every wrong key path. */
+export const decodeSourceConfig = createConfigDecoder(SourceConfig, sourceSpec)
+
+/** Where the documentation of the source stands. */
+export const sourceDocumentationUrl = 'https://docs.airbyte.com/integrations/sources/feedback'

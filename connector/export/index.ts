@@ -1,0 +1,13 @@
+/** The room export. */
+export { extractObject, fieldText, hasField, pickRecordAttributes, rawFieldText } from './cut/extract'
+export { createOffsetReader, type FieldOffset, type FieldOffsets, type ObjectOffsets } from './cut/offsets'
+export { type CutPage, createCutter } from './cut/page'
+export type { PrivacyAction } from './cut/shape'
+export { attributePaths } from './cut/shape'
+export type { CutRecord, ExportPage, FetchPage } from './export-page'
+export { createDeletedReviewFetcher, createReviewFetcher } from './fetch-page'
+export { chooseCutoff, cursorSlack, filterFrom, floorToSecond, nextCursor, type RunNote } from './scan/cutoff'
+export { decodeResumeToken, digestFilters, isResumable, leastAdvancedToken, ResumeToken } from './scan/resume-token'
+export { type ScanItem, type ScanStart, scan, scanScope } from './scan/scan'
+export { matchesSentRow, SentRows } from './scan/sent-rows'
+export { type ScanFilters, ScanWindow } from './scan/window'

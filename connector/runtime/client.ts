@@ -1,0 +1,73 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import {
+  type ClientConfig,
+  type ClientOptions,
+  checkRedisUrl,
+  checkUrl,
+  createHttpClient,
+  type HttpClient,
+} from '../api'
+import { defined, type Failure } from '../cdk'
+import type { ConnectionConfig } from '../config'
+
+/** A client at its service. */
+export type ServiceClient = {
+  readonly send: HttpClient['send']
+  /** Calls back with the time, in milliseconds since 1970, until which the service makes us wait. */
+  readonly onWait: (listener: (until: number) => void) => () => void
+  /** Gives up what is under way and frees its connections. */
+  readonly close: () => Promise<void>
+}
+
+/** What both configurations say of the service, as a client; fails where an address may not be used. */
+export const createClient = (
+  config: ConnectionConfig & Pick<ClientConfig, 'max_response_mb'>,
+  options: ClientOptions = {},
+): E.Either<Failure, ServiceClient> =>
+  pipe(
+    checkUrl('base_url', config.base_url, config.allow_http),
+    E.chainFirst(() =>
+      config.credentials.auth_type === 'application'
+        ? checkUrl('credentials.token_url', config.credentials.token_url, config.allow_http)
+        : E.right(undefined),
+    ),
+    E.chainFirst(() =>
+      config.rate_limit.redis_url === undefined ? E.right(undefined) : checkRedisUrl(config.rate_limit.redis_url),
+    ),
+    E.map((base) => openClient(config, base, options)),
+  )
+
+const openClient = (
+  config: ConnectionConfig & Pick<ClientConfig, 'max_response_mb'>,
+  base: URL,
+  options: ClientOptions,
+): ServiceClient => {
+  const listeners = new Set<(until: number) => void>()
+  const { requests_per_minute, redis_url, max_concurrency } = config.rate_limit
+  const client = createHttpClient(
+    {
+      ...config,
+      base_url: base,
+      rate_limit: {
+        max_concurrency,
+        ...defined({ requests_per_minute, redis_url }),
+      },
+    },
+    {
+      ...options,
+      onWait: (until) => {
+        options.onWait?.(until)
+        for (const listener of [...listeners]) listener(until)
+      },
+    },
+  )
+  return {
+    send: client.send,
+    onWait: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    close: client.close,
+  }
+}

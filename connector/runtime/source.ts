@@ -1,0 +1,138 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import * as O from 'fp-ts/Option'
+import { type ClientOptions, createApi, toMillis } from '../api'
+import { configFailure, defined, type Failure, type Stream } from '../cdk'
+import type { SourceConfig } from '../config'
+import {
+  applyStreamSettings,
+  createEntityIndex,
+  type DeletedAtColumn,
+  type PrivacySettings,
+  privacyActions,
+  type SourceEnv,
+} from '../streams'
+import { createClient, type ServiceClient } from './client'
+
+/** A source at its service. */
+export type ConfiguredSource = Pick<ServiceClient, 'onWait' | 'close'> & {
+  /** The streams as the config shapes them, in the order in which they are read. */
+  readonly streams: ReadonlyArray<Stream<SourceEnv>>
+  readonly source: SourceEnv
+}
+
+/** The streams as a config shapes them; `deletedAt`: how the protocol marks a deletion. */
+export const buildStreams = (
+  config: SourceConfig,
+  deletedAt: DeletedAtColumn = '_ab_cdc_deleted_at',
+): E.Either<Failure, ReadonlyArray<Stream<SourceEnv>>> =>
+  applyStreamSettings({
+    privacy: toPrivacy(config),
+    fromReviews: config.entities.from_reviews,
+    tombstones: config.deletes === 'tombstones' ? O.some(deletedAt) : O.none,
+    lookups: {
+      ...(config.lookups.sources === undefined ? {} : { sources: toLookupOptions(config.lookups.sources) }),
+      ...(config.lookups.categories === undefined ? {} : { categories: toLookupOptions(config.lookups.categories) }),
+    },
+  })
+
+const toLookupOptions = ({
+  records_path,
+  primary_key,
+}: {
+  readonly records_path: string
+  readonly primary_key: string
+}) => ({
+  recordsPath: records_path,
+  primaryKey: primary_key,
+})
+
+const toPrivacy = ({ privacy: { drop, hash, hash_key } }: SourceConfig): PrivacySettings => ({
+  drop,
+  hash,
+  hashKey: hash_key,
+})
+
+export type SourceOptions = ClientOptions & { readonly deletedAt?: DeletedAtColumn }
+
+/** A config as a source; fails where an address may not be used, or an attribute not be hidden. */
+export const createSource = (config: SourceConfig, options: SourceOptions = {}): E.Either<Failure, ConfiguredSource> =>
+  pipe(
+    E.Do,
+    E.bind('streams', () => buildStreams(config, options.deletedAt)),
+    E.chainFirst(() => checkCombinations(config)),
+    E.bind('connected', () => createClient(config, options)),
+    E.map(({ streams, connected }) => ({
+      streams,
+      source: toSource(config, connected),
+      onWait: connected.onWait,
+      close: connected.close,
+    })),
+  )
+
+/** What keys must not say together. */
+const checkCombinations = ({
+  partition,
+  mention_time_after: after,
+  mention_time_before: before,
+}: SourceConfig): E.Either<Failure, void> => {
+  if (partition !== undefined && partition.index >= partition.count)
+    return E.left(
+      configFailure(`The config is wrong: partition.index must be less than partition.count (${partition.count}).`),
+    )
+  return after !== undefined && before !== undefined && toMillis(after) >= toMillis(before)
+    ? E.left(
+        configFailure(
+          'The config is wrong: mention_time_after must be earlier than mention_time_before, or no review lies between.',
+        ),
+      )
+    : E.right(undefined)
+}
+
+const toSource = (config: SourceConfig, { send }: ServiceClient): SourceEnv => ({
+  api: createApi(send, {
+    ...defined({ sources: config.lookups.sources, categories: config.lookups.categories }),
+  }),
+  now: Date.now,
+  startDate: toMillis(config.start_date),
+  lookback: config.lookback_minutes * 60_000,
+  filters: {
+    ...defined({ sources: config.sources }),
+    ...(config.mention_time_after === undefined ? {} : { mentionTimeAfter: formatInstant(config.mention_time_after) }),
+    ...(config.mention_time_before === undefined
+      ? {}
+      : { mentionTimeBefore: formatInstant(config.mention_time_before) }),
+    additionalFields: config.additional_fields,
+  },
+  partition: O.fromNullable(config.partition),
+  pageSize: config.page_size,
+  order: config.export_order,
+  concurrency: config.rate_limit.max_concurrency,
+  onUnknown: config.on_unknown_attribute,
+  actions: privacyActions(toPrivacy(config)),
+  entities: {
+    persons: config.entities.person_ids,
+    locations: config.entities.location_ids,
+    entities: config.entities.entity_ids,
+    fromReviews: config.entities.from_reviews,
+  },
+  feedback: toFeedback(config),
+  entityIndex: createEntityIndex(),
+})
+
+const formatInstant = (time: string): string => new Date(toMillis(time)).toISOString()
+
+const toFeedback = ({ feedback_filters: given, feedback_lookback_days }: SourceConfig): SourceEnv['feedback'] => ({
+  thresholds: {
+    ...defined({
+      minThreshold: given.min_threshold,
+      minSurveyCount: given.min_survey_count,
+      minRatingCount: given.min_rating_count,
+      minWordCount: given.min_word_count,
+    }),
+  },
+  ...defined({ additionalFields: given.additional_fields }),
+  perPage: given.per_page,
+  days: given.days,
+  lookbackDays: feedback_lookback_days,
+})

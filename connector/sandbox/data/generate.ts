@@ -1,0 +1,178 @@
+import { type Database, quoteLiteral } from '../../snapshot/store'
+import {
+  brandNames,
+  firstNames,
+  lastNames,
+  liabilities,
+  locationKinds,
+  operatorAnswers,
+  ownerCount,
+  phrases,
+  regionNames,
+  reviewSources,
+  townNames,
+} from './vocabulary'
+
+export type DimensionCounts = { readonly locations: number; readonly providers: number }
+
+type DimensionValue = string | number | boolean
+
+const insertRows = (table: string, values: ReadonlyArray<ReadonlyArray<DimensionValue | null>>): string =>
+  values.length === 0
+    ? ''
+    : `INSERT INTO ${table} VALUES ${values
+        .map(
+          (row) =>
+            `(${row.map((field) => (typeof field === 'string' ? quoteLiteral(field) : String(field))).join(', ')})`,
+        )
+        .join(', ')};`
+
+const itemAt = <A>(list: ReadonlyArray<A>, index: number): A => {
+  const item = list[index % list.length]
+  if (item === undefined) throw new Error('nothing to choose from')
+  return item
+}
+
+const indexRange = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, index) => index)
+
+const locationValues = (n: number): ReadonlyArray<DimensionValue | null> => {
+  const [kind, avatarType] = itemAt(locationKinds, n + Math.floor(n / townNames.length))
+  const round = Math.floor(n / (townNames.length * locationKinds.length))
+  const name = `${itemAt(townNames, n)} ${kind}${round === 0 ? '' : ` ${round + 1}`}`
+  return [
+    1001 + n,
+    `LOC-${1001 + n}`,
+    'INTERNAL',
+    name,
+    true,
+    80_001 + n,
+    avatarType,
+    10 + (n % regionNames.length),
+    60 + (n % brandNames.length),
+    null,
+  ]
+}
+
+const providerValues = (n: number): ReadonlyArray<DimensionValue> => [
+  500_001 + n,
+  `${itemAt(firstNames, n)} ${itemAt(lastNames, n * 7 + Math.floor(n / firstNames.length))}, ${n % 5 === 0 ? 'NP' : 'MD'}`,
+  String(1_234_567_893 + n * 101),
+]
+
+/** What does not depend on the extent. */
+export const seedConstants = (database: Database): Promise<void> =>
+  database.run(
+    [
+      insertRows('source', reviewSources),
+      insertRows(
+        'region',
+        regionNames.map((name, n) => [10 + n, name]),
+      ),
+      insertRows(
+        'brand',
+        brandNames.map((name, n) => [60 + n, name]),
+      ),
+    ].join('\n'),
+  )
+
+/** The locations and providers that reviews are about: always the same for the same extent. */
+export const seedDimensions = async (database: Database, extent: DimensionCounts): Promise<void> => {
+  await seedConstants(database)
+  await database.run(insertRows('location', indexRange(extent.locations).map(locationValues)))
+  await database.run(insertRows('provider', indexRange(extent.providers).map(providerValues)))
+}
+
+const surveySourceId = reviewSources[0]?.[0] ?? 0
+
+/** One of the sentences of a tonality, chosen by a hash. */
+const tonalityPhrase = (tonality: string, hash: string): string =>
+  `${phrases.findIndex((phrase) => phrase.tonality === tonality)} + ${hash} % ${phrases.filter((phrase) => phrase.tonality === tonality).length}`
+
+/** The number of a sentence that suits a rating of 1 to 5. */
+export const phraseForRating = (rating: string, hash: string): string => `(CASE
+    WHEN ${rating} >= 4 THEN ${tonalityPhrase('positive', hash)}
+    WHEN ${rating} = 3 THEN ${tonalityPhrase('neutral', hash)}
+    ELSE ${tonalityPhrase('negative', hash)} END)::INTEGER`
+
+/** How many words the sentences of the given numbers have; a missing one has none. */
+export const wordCount = (...numbers: ReadonlyArray<string>): string => {
+  const lengths = phrases.map((phrase) => phrase.sentence.split(' ').length).join(', ')
+  return numbers.map((number) => `coalesce([${lengths}][1 + ${number}], 0)`).join(' + ')
+}
+
+/** Every fifth id lies beyond 2^53, where a double is no longer exact. */
+export const reviewIdAt = (position: string): string =>
+  `(CASE WHEN ${position} % 5 = 0 THEN 9007199254740993 ELSE 700000001 END + 15 * ${position})::BIGINT`
+
+/** A number in 0 … n-1 that depends on the seed, what it is for and the review's position `i`. */
+export const createPicker =
+  (seed: number) =>
+  (what: string, n: number): string =>
+    `(hash(xor(i, ${nameHash(`${seed} ${what}`)})) % ${n})::BIGINT`
+
+/** Spreads names over 50 bits (FNV-1a), since hashes of several columns are not independent of each other. */
+const nameHash = (text: string): bigint =>
+  [...text].reduce(
+    (hash, letter) => ((hash ^ BigInt(letter.codePointAt(0) ?? 0)) * 1_099_511_628_211n) & ((1n << 50n) - 1n),
+    14_695_981_039n,
+  )
+
+/** When the review at position `i` arrived and when it changed last: SQL expressions of milliseconds, the second may use `arrived`. */
+export type ReviewTimes = { readonly arrived: string; readonly modified: string }
+
+/** A number in 0 … n-1, as SQL, for what a name says. */
+export type Picker = ReturnType<typeof createPicker>
+
+/** The ids that locations and providers are chosen from, as SQL. */
+export type IdPools = { readonly location: (pick: Picker) => string; readonly provider: (pick: Picker) => string }
+
+export const createIdPools = ({ locations, providers }: DimensionCounts): IdPools => ({
+  location: (pick) => `1001 + ${pick('location', locations)}`,
+  provider: (pick) => `500001 + ${pick('provider', providers)}`,
+})
+
+/**
+ * Reviews at positions `from` to `to` - 1 as a SELECT of the table's columns. The same seed, positions, times and pools give the
+ * same rows.
+ */
+export const selectReviews = (seed: number, from: number, to: number, times: ReviewTimes, pools: IdPools): string => {
+  const pick = createPicker(seed)
+  return `
+WITH arrival AS (
+  SELECT i, (${times.arrived})::BIGINT AS arrived FROM range(${from}, ${to}) AS t(i)
+), choice AS (
+  SELECT i, arrived, (${times.modified})::BIGINT AS modified,
+    [${reviewSources.map(([id]) => id).join(', ')}][1 + ${pick('source', reviewSources.length)}] AS source_id,
+    [5, 5, 5, 4, 4, 3, 2, 1, 1][1 + ${pick('rating', 9)}] AS stars,
+    ${pick('phrases', 4)} AS phrases, ${pick('task', 12)} AS task, ${pick('answer', 6)} AS answered
+  FROM arrival
+), written AS (
+  SELECT *, source_id = ${surveySourceId} AS survey, task = 0 OR (stars < 3 AND task < 6) AS followed,
+    CASE WHEN phrases > 0 THEN ${phraseForRating('stars', pick('first', 1 << 20))} END AS one,
+    CASE WHEN phrases > 1 THEN ${phraseForRating('stars', pick('second', 1 << 20))} END AS two,
+    CASE WHEN phrases > 2 THEN ${pick('third', phrases.length)}::INTEGER END AS three
+  FROM choice
+)
+SELECT
+  ${reviewIdAt('i')} AS id,
+  CASE WHEN survey THEN 'SB' || (1000000003 + 7 * i) END AS survey_bar_code,
+  source_id,
+  ${pools.location(pick)} AS location_id,
+  CASE WHEN ${pick('provided', 8)} > 0 THEN ${pools.provider(pick)} END AS provider_id,
+  epoch_ms(arrived - 1000 * ${pick('lag', 86_400)}) AS mention,
+  epoch_ms(modified) AS modified,
+  CASE WHEN ${pick('rated', 20)} = 0 THEN 0 ELSE stars END AS rating,
+  CASE WHEN survey THEN greatest(1, stars - ${pick('staff', 2)}) END AS staff_rating,
+  CASE WHEN survey THEN least(5, stars + ${pick('access', 2)}) END AS access_rating,
+  one AS first_phrase, two AS second_phrase, three AS third_phrase,
+  ${wordCount('one', 'two', 'three')} AS words,
+  CASE WHEN stars < 3 AND phrases > 0 AND ${pick('liable', 3)} = 0 THEN ${pick('liability', liabilities.length)} END AS liability,
+  CASE WHEN followed THEN 3000001 + i END AS task_id,
+  CASE WHEN followed THEN ['pending', 'completed'][1 + ${pick('closed', 2)}] END AS task_status,
+  CASE WHEN followed THEN ${pick('owner', ownerCount)} END AS task_owner,
+  CASE WHEN answered = 0 THEN ${pick('words', operatorAnswers.length)} END AS answer,
+  CASE WHEN answered = 0 THEN epoch_ms(greatest(arrived, modified - 60000 * ${pick('answered', 60)})) END AS answered,
+  CASE WHEN survey AND ${pick('visit', 3)} > 0 THEN 'VR-' || (20000001 + i) ELSE '' END AS visit_record_id,
+  NULL AS original, NULL AS original_brand, NULL AS original_comment
+FROM written`
+}

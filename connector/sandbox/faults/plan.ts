@@ -1,0 +1,185 @@
+import * as E from 'fp-ts/Either'
+import * as t from 'io-ts'
+import { toDecodeError } from '../../api'
+import { exportOperations, isOperationName, type OperationName, operationNames } from '../operations/operation'
+
+/** What may go wrong with one request, and what it is. */
+export const faultKinds = {
+  '400': 'refused with the error body',
+  '401': 'refused as if the token were wrong',
+  '403': 'refused as if the token lacked permission',
+  '413': 'refused as too large',
+  '429': 'refused with Retry-After of retry_after seconds, or as a date with retry_after_date',
+  '500': 'an error page in HTML',
+  '502': 'an error page in HTML',
+  '503': 'an error page in HTML, with Retry-After if retry_after is given',
+  '504': 'an error page in HTML',
+  reset: 'the connection breaks before an answer',
+  truncated: 'the connection breaks in the middle of the body',
+  cutjson: 'a whole answer whose JSON breaks off',
+  hang: 'no answer ever',
+  drip: 'one byte every delay_ms milliseconds',
+  revoke: 'the token is refused from now on',
+  html: 'a 200 with an HTML page',
+  contenttype: 'the right answer called text/plain',
+  application: 'an application error inside a 200',
+  stale: 'the answer before this one of the same operation once more',
+  duplicate: 'the rows of the page before, under the echo of this one',
+  clamp: 'a limit, or a perPage, of at most `limit`, told by the echo',
+  unknown: 'attributes that nobody declared',
+  nulls: 'null for everything but keys and times',
+} as const
+export type FaultKind = keyof typeof faultKinds
+
+export const isFaultKind = (kind: string): kind is FaultKind => Object.hasOwn(faultKinds, kind)
+
+/** A fault as it strikes. */
+export type Fault = {
+  readonly kind: FaultKind
+  readonly retryAfter: number | undefined
+  readonly retryAfterDate: boolean
+  readonly delayMs: number
+  readonly limit: number
+}
+
+/** Which requests a fault strikes: numbers count the requests of its operations from 1. */
+export type FaultRule = Fault & {
+  readonly operations: ReadonlyArray<OperationName>
+  readonly requests: ReadonlyArray<number> | undefined
+  readonly from: number
+  readonly to: number
+  readonly share: number
+  readonly times: number
+}
+
+const RuleCodec = t.intersection([
+  t.type({ kind: t.string }),
+  t.partial({
+    operation: t.union([t.string, t.readonlyArray(t.string)]),
+    requests: t.readonlyArray(t.number),
+    from: t.number,
+    to: t.number,
+    share: t.number,
+    times: t.number,
+    retry_after: t.number,
+    retry_after_date: t.boolean,
+    delay_ms: t.number,
+    limit: t.number,
+  }),
+])
+const ruleKeys = ['kind', ...Object.keys(RuleCodec.types[1].props)]
+
+const decodeOperations = (names: ReadonlyArray<string>): E.Either<string, ReadonlyArray<OperationName>> => {
+  const wrong = names.find((name) => name !== 'exports' && !isOperationName(name))
+  return wrong === undefined
+    ? E.right(names.flatMap((name) => (name === 'exports' ? exportOperations : isOperationName(name) ? [name] : [])))
+    : E.left(`operation "${wrong}" is none of exports, ${operationNames.join(', ')}`)
+}
+
+const ruleBounds = {
+  from: [1, 1e9],
+  to: [1, 1e9],
+  share: [0, 1],
+  times: [1, 1e9],
+  retry_after: [0, 1e6],
+  delay_ms: [1, 1e6],
+  limit: [1, 1000],
+} as const
+
+const findBoundsProblem = (rule: t.TypeOf<typeof RuleCodec>): string | undefined => {
+  if (rule.requests?.some((request) => !Number.isInteger(request) || request < 1) === true)
+    return 'requests: expected whole numbers from 1 on'
+  const name = (Object.keys(ruleBounds) as ReadonlyArray<keyof typeof ruleBounds>).find((key) => {
+    const value = rule[key]
+    return value !== undefined && !(value >= ruleBounds[key][0] && value <= ruleBounds[key][1])
+  })
+  return name === undefined ? undefined : `${name}: expected ${ruleBounds[name].join(' to ')}`
+}
+
+const decodeRule = (value: unknown): E.Either<string, FaultRule> => {
+  const decoded = RuleCodec.decode(value)
+  if (E.isLeft(decoded)) {
+    const { path, message } = toDecodeError(decoded.left)
+    return E.left(`${path}: ${message}`)
+  }
+  const rule = decoded.right
+  const strange = Object.keys(rule).find((key) => !ruleKeys.includes(key))
+  if (strange !== undefined) return E.left(`"${strange}" is none of ${ruleKeys.join(', ')}`)
+  const fault = findBoundsProblem(rule)
+  if (fault !== undefined) return E.left(fault)
+  const { kind } = rule
+  if (!isFaultKind(kind)) return E.left(`kind "${kind}" is none of ${Object.keys(faultKinds).join(', ')}`)
+  return E.map((asked: ReadonlyArray<OperationName>) => ({
+    kind,
+    operations: asked,
+    requests: rule.requests,
+    from: rule.from ?? 1,
+    to: rule.to ?? Number.POSITIVE_INFINITY,
+    share: rule.share ?? 1,
+    times: rule.times ?? Number.POSITIVE_INFINITY,
+    retryAfter: rule.retry_after ?? (kind === '429' ? 1 : undefined),
+    retryAfterDate: rule.retry_after_date ?? false,
+    delayMs: rule.delay_ms ?? 1000,
+    limit: rule.limit ?? 50,
+  }))(decodeOperations([rule.operation ?? operationNames].flat()))
+}
+
+/** The rules of a plan: a list of objects; answers which is wrong and what would be right. */
+export const decodeFaultPlan = (value: unknown): E.Either<string, ReadonlyArray<FaultRule>> => {
+  if (!Array.isArray(value)) return E.left('a plan is a list of rules such as {"kind": "429", "requests": [3]}')
+  const rules: Array<FaultRule> = []
+  for (const [index, item] of value.entries()) {
+    const rule = decodeRule(item)
+    if (E.isLeft(rule)) return E.left(`rule ${index + 1}: ${rule.left}`)
+    rules.push(rule.right)
+  }
+  return E.right(rules)
+}
+
+/** Reads `3=429,5=reset`: the numbered requests of the two exports, each struck once. */
+export const parseFaultList = (text: string): E.Either<string, ReadonlyArray<FaultRule>> =>
+  decodeFaultPlan(
+    text
+      .split(',')
+      .filter((item) => item.trim() !== '')
+      .map((item) => {
+        const [, number = '0', kind = item] = /^\s*(\d+)=(\w+)\s*$/.exec(item) ?? []
+        return { kind, operation: 'exports', requests: [Number(number)] }
+      }),
+  )
+
+/** A number in 0 … 1 that only depends on its arguments. */
+const requestChance = (seed: number, rule: number, request: number): number => {
+  let state = (seed * 0x9e3779b1 + rule * 0x85ebca6b + request * 0xc2b2ae35) | 0
+  for (const factor of [0x85ebca6b, 0xc2b2ae35]) state = Math.imul(state ^ (state >>> 15), factor)
+  return ((state ^ (state >>> 16)) >>> 0) / 2 ** 32
+}
+
+const appliesTo = (rule: FaultRule, request: number, struck: number, chanced: number): boolean =>
+  struck < rule.times &&
+  (rule.requests === undefined
+    ? request >= rule.from && request <= rule.to && (rule.share >= 1 || chanced < rule.share)
+    : rule.requests.includes(request))
+
+/** Tells for each request which fault strikes it: the first rule that does. The same seed and requests, the same faults. */
+export const scheduleFaults = (
+  rules: ReadonlyArray<FaultRule>,
+  seed: number,
+): ((operation: OperationName) => Fault | undefined) => {
+  const requests = rules.map(() => 0)
+  const struck = rules.map(() => 0)
+  return (operation) => {
+    const hit = rules
+      .map((rule, index) => ({ rule, index }))
+      .filter(({ rule }) => rule.operations.includes(operation))
+      .map(({ rule, index }) => {
+        const request = (requests[index] ?? 0) + 1
+        requests[index] = request
+        return { rule, index, hits: appliesTo(rule, request, struck[index] ?? 0, requestChance(seed, index, request)) }
+      })
+      .find(({ hits }) => hits)
+    if (hit === undefined) return undefined
+    struck[hit.index] = (struck[hit.index] ?? 0) + 1
+    return hit.rule
+  }
+}

@@ -1,0 +1,207 @@
+import type * as t from 'io-ts'
+import {
+  type AnnotationResponse,
+  type Comment,
+  type EntitySummary,
+  type Int64,
+  type OverallRating,
+  type Rating,
+  type TransparencyReview,
+  toInstant,
+} from '../../api'
+import { defined } from '../../cdk'
+import type { Database, RowValues } from '../../snapshot/store'
+import { reviewAnswer, reviewComment, reviewPhrases } from '../data/review-text'
+import { type ReviewCell, type ReviewRow, readReviewRows } from '../data/tables'
+import { reviewSources } from '../data/vocabulary'
+
+/** The three identifier families of the transparency operations. */
+export type RequestedIds = {
+  readonly personId?: ReadonlyArray<string>
+  readonly locationId?: ReadonlyArray<string>
+  readonly entityId?: ReadonlyArray<string>
+}
+
+/** An entity that somebody asked for; `reviews` is the condition that picks its reviews. */
+export type RequestedEntity = {
+  /** As it was asked for. */
+  readonly id: string
+  /** Of the service's own. */
+  readonly serviceId: number
+  readonly name: string
+  readonly isPerson: boolean
+  readonly reviewCondition: string
+}
+
+/** How each family is looked up: a person by id or npi, a location by id or code, a roll-up by id. */
+const idFamilies = {
+  personId: {
+    table: 'provider',
+    keys: `id::VARCHAR = $id OR npi = $id`,
+    reviews: (id: string) => `provider_id = ${id}`,
+  },
+  locationId: {
+    table: 'location',
+    keys: 'active AND (id::VARCHAR = $id OR code = $id)',
+    reviews: (id: string) => `location_id = ${id}`,
+  },
+  entityId: {
+    table: 'region',
+    keys: 'id::VARCHAR = $id',
+    reviews: (id: string) => `location_id IN (SELECT id FROM location WHERE active AND region_id = ${id})`,
+  },
+} as const
+
+const familyNames = ['personId', 'locationId', 'entityId'] as const
+
+export const countIds = (asked: RequestedIds): number =>
+  familyNames.reduce((sum, name) => sum + (asked[name]?.length ?? 0), 0)
+
+/** The entities that exist among those asked for, in that order; each id answers as it was asked for. */
+export const findEntities = async (
+  database: Database,
+  asked: RequestedIds,
+): Promise<ReadonlyArray<RequestedEntity>> => {
+  const found: Array<RequestedEntity> = []
+  for (const name of familyNames)
+    for (const id of asked[name] ?? []) {
+      const { table, keys, reviews } = idFamilies[name]
+      const [row]: ReadonlyArray<RowValues | undefined> = await database.query(
+        `SELECT id::VARCHAR AS id, name FROM ${table} WHERE ${keys}`,
+        { id },
+      )
+      if (row !== undefined)
+        found.push({
+          id,
+          serviceId: Number(row.id),
+          name: String(row.name),
+          isPerson: name === 'personId',
+          reviewCondition: reviews(String(row.id)),
+        })
+    }
+  return found
+}
+
+const questions = [
+  ['Staff', 'staff_rating'],
+  ['Access', 'access_rating'],
+] as const
+
+const starValues = [1, 2, 3, 4, 5] as const
+
+const ratingColumns = (column: string, as: string): string =>
+  [
+    `round(avg(${column}) FILTER (${column} > 0), 2) AS ${as}_value`,
+    `count(*) FILTER (${column} > 0) AS ${as}_count`,
+    ...starValues.map((star) => `count(*) FILTER (${column} = ${star}) AS ${as}_${star}`),
+  ].join(', ')
+
+const toOverallRating = (name: string, as: string, row: RowValues): OverallRating => ({
+  name,
+  value: Number(row[`${as}_value`] ?? 0),
+  categoryResponseCount: Number(row[`${as}_count`]),
+  questionRatings: [],
+  ratingDistribution: starValues.map((star) => ({ ratingNum: star, ratingSurveyCount: Number(row[`${as}_${star}`]) })),
+})
+
+/** The summary of an entity over the reviews that `window` picks (Resources, EntitySummary); nulls are shown. */
+export const readEntitySummary = async (
+  database: Database,
+  entity: RequestedEntity,
+  window: string,
+  days: number | null,
+  showRatings: boolean,
+): Promise<EntitySummary> => {
+  const [row = {}] = await database.query(
+    `SELECT count(*) FILTER (words > 0) AS comments, count(*) FILTER (source_id = ${reviewSources[0]?.[0]}) AS surveys,
+       ${ratingColumns('rating', 'overall')}, ${questions.map(([, column]) => ratingColumns(column, column)).join(', ')}
+     FROM review WHERE ${entity.reviewCondition} AND ${window}`,
+  )
+  const ratings = questions.map(([name, column]) => toOverallRating(name, column, row))
+  const comments = Number(row.comments)
+  return {
+    id: entity.id,
+    name: entity.name,
+    reviewSummary: comments > 0 ? `${comments} patients wrote about ${entity.name}.` : null,
+    lookBackWindow: days,
+    totalRatingCount: Number(row.overall_count),
+    totalCommentCount: comments,
+    totalSurveyCount: Number(row.surveys),
+    overallRating: {
+      ...toOverallRating('Overall', 'overall', row),
+      questionRatings: ratings.map(({ name, value, categoryResponseCount }) => ({
+        ...defined({ name, value, responseCount: categoryResponseCount }),
+      })),
+    },
+    ratings: showRatings ? ratings : [],
+    VendorSealOfIntegrity: Number(row.surveys) >= 10 ? { awarded: true, surveys: Number(row.surveys) } : null,
+  }
+}
+
+/** Which of an entity's reviews are listed: newest first, and how many of them. */
+export type MentionPage = {
+  readonly where: string
+  readonly limit: number
+  readonly offset: number
+}
+
+/** What was said, newest first. */
+export const listMentions = (
+  { where, limit, offset }: MentionPage,
+  database: Database,
+): Promise<ReadonlyArray<ReviewRow>> =>
+  readReviewRows(
+    database,
+    'ORDER BY r.mention DESC, r.id DESC',
+    `(SELECT * FROM review r WHERE ${where} ORDER BY mention DESC, id DESC LIMIT ${limit} OFFSET ${offset})`,
+  )
+
+const toText = (cell: ReviewCell): string | null => (typeof cell === 'string' ? cell : null)
+const toInt64 = (id: bigint): Int64 => (id <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(id) : id)
+/** The id of the content that the comment is, as in the export. */
+const commentId = (row: ReviewRow): Int64 => toInt64(BigInt(row.id) * 10n + 3n)
+
+const toRating = (name: string, value: ReviewCell): Rating => ({
+  name,
+  value: Number(value ?? 0),
+  responseCount: 1,
+})
+
+const formatTime = (millis: ReviewCell): string => toInstant(Number(millis))
+
+const toResponse = (row: ReviewRow): t.TypeOf<typeof AnnotationResponse> | null => {
+  const answer = reviewAnswer(row)
+  return answer === undefined
+    ? null
+    : { responseText: answer.engagement, respondedBy: 'Patient Relations', respondedTime: formatTime(row.answered) }
+}
+
+/** What comments and reviews have in common; a null is shown (Conventions). */
+const commonAttributes = (row: ReviewRow, showRatings: boolean) => ({
+  source: toText(row.source) ?? '',
+  mentionTime: formatTime(row.mention),
+  overallRating: toRating('Overall', row.rating),
+  ratings:
+    !showRatings || row.staff_rating === null
+      ? []
+      : [toRating('Staff', row.staff_rating), toRating('Access', row.access_rating)],
+  response: toResponse(row),
+  tone: reviewPhrases(row)[0]?.tonality ?? null,
+  category: reviewPhrases(row)[0]?.category ?? null,
+  varname: row.survey_bar_code === null ? null : 'COMMENT',
+})
+
+export const toComment = (row: ReviewRow, showRatings: boolean): Comment => ({
+  id: commentId(row),
+  surveyKey: toText(row.survey_bar_code),
+  ...commonAttributes(row, showRatings),
+  wordCount: Number(row.words ?? 0),
+  comment: reviewComment(row),
+})
+
+export const toReview = (row: ReviewRow, showRatings: boolean): TransparencyReview => ({
+  documentId: toInt64(BigInt(row.id)),
+  surveyKey: toText(row.survey_bar_code) ?? '',
+  ...commonAttributes(row, showRatings),
+  comment: { commentId: commentId(row), wordCount: Number(row.words ?? 0), comment: reviewComment(row) },
+})

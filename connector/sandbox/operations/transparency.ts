@@ -1,0 +1,212 @@
+import * as E from 'fp-ts/Either'
+import {
+  type ApiError,
+  type CommentsForm,
+  type CommentsResponse,
+  type ReviewsRequest,
+  type ReviewsResponse,
+  toInstant,
+  toMillis,
+} from '../../api'
+import type { Database } from '../../snapshot/store'
+import type { ReviewRow } from '../data/tables'
+import {
+  countIds,
+  findEntities,
+  listMentions,
+  type RequestedEntity,
+  readEntitySummary,
+  toComment,
+  toReview,
+} from './entities'
+import { badRequestError, entityNotFoundError, identifierLimitError } from './operation'
+
+export type WindowFilter = {
+  readonly days?: number
+  readonly fromDate?: string | null
+  readonly toDate?: string | null
+}
+
+/** The window of mention time a request means: fromDate with toDate, which take precedence over days (Endpoints 2). */
+export type FilterWindow = {
+  readonly from: number
+  readonly to: number
+  /** Null where the pair of dates decides. */
+  readonly days: number | null
+}
+
+const dayMs = 86_400_000
+
+export const filterWindow = ({ days = 365, fromDate, toDate }: WindowFilter, now: number): FilterWindow =>
+  typeof fromDate === 'string' && typeof toDate === 'string'
+    ? { from: toMillis(fromDate), to: toMillis(toDate), days: null }
+    : { from: now - days * dayMs, to: now, days }
+
+/** Both ends belong to it. */
+export const windowCondition = ({ from, to }: FilterWindow): string =>
+  `mention BETWEEN ${timeLiteral(from)} AND ${timeLiteral(to)}`
+
+// Times before 1970 and after 9999 are written as text by neither JavaScript nor DuckDB.
+const timeLiteral = (millis: number): string => `epoch_ms(${Math.max(-62e12, Math.min(253e12, Math.round(millis)))})`
+
+export const windowPeriod = ({ from, to }: FilterWindow): { readonly from: string; readonly to: string } => ({
+  from: toInstant(from),
+  to: toInstant(to),
+})
+
+/** Where a list broke off: the time and id of its last row, in a form that no client reads anything into. */
+export const encodeScrollKey = (row: ReviewRow): string => Buffer.from(`${row.mention}/${row.id}`).toString('base64url')
+
+/** The rows behind a key, as a condition; undefined for a key that we never gave. */
+export const decodeScrollKey = (key: string): string | undefined => {
+  const [, millis, id] = /^(-?\d{1,15})\/(\d{1,19})$/.exec(Buffer.from(key, 'base64url').toString('latin1')) ?? []
+  return millis === undefined || BigInt(id ?? 0) > 2n ** 63n - 1n
+    ? undefined
+    : `(mention < epoch_ms(${millis}) OR mention = epoch_ms(${millis}) AND r.id < ${id})`
+}
+
+/** What nobody is told about the service's limits; each can be set. */
+export type RequestLimits = {
+  /** The most rows of a page; more are not refused, the filter echo says what was applied. */
+  readonly maxPerPage: number
+  /** The most identifiers of one request (Errors, 413). */
+  readonly maxIdentifiers: number
+}
+
+type Filters = Pick<
+  CommentsForm,
+  'page' | 'perPage' | 'days' | 'minThreshold' | 'minSurveyCount' | 'minRatingCount' | 'minWordCount' | 'showRatings'
+> & { readonly fromDate?: string | null; readonly toDate?: string | null }
+
+const clientId = 'sandbox'
+
+const findFilterProblem = (filters: Filters, firstPage: number): string | undefined => {
+  const { page = firstPage, perPage = 20, days = 365, minThreshold = 0 } = filters
+  if (page < firstPage || page > 1e9) return `page: expected ${firstPage} or more`
+  if (perPage < 1) return 'perPage: expected 1 or more'
+  if (days < 0 || days > 36_500) return 'days: expected 0 to 36500'
+  return minThreshold < 0 || minThreshold > 5 ? 'minThreshold: expected 0 to 5' : undefined
+}
+
+const applyFilters = (filters: Filters, { maxPerPage }: RequestLimits) => ({
+  minThreshold: filters.minThreshold ?? 0,
+  minSurveyCount: filters.minSurveyCount ?? 0,
+  minRatingCount: filters.minRatingCount ?? -1,
+  minWordCount: filters.minWordCount ?? 0,
+  showRatings: filters.showRatings ?? true,
+  perPage: Math.min(filters.perPage ?? 20, maxPerPage),
+})
+type AppliedFilters = ReturnType<typeof applyFilters>
+
+const reviewCondition = (
+  entity: RequestedEntity,
+  window: string,
+  { minThreshold, minWordCount }: AppliedFilters,
+): string =>
+  [
+    entity.reviewCondition,
+    window,
+    ...(minThreshold > 0 ? [`rating >= ${minThreshold}`] : []),
+    ...(minWordCount > 0 ? [`words >= ${minWordCount}`] : []),
+  ].join(' AND ')
+
+/** Entities with too few surveys or ratings are not shown. */
+const isShown = (
+  summary: { readonly totalSurveyCount?: unknown; readonly totalRatingCount?: unknown },
+  limits: AppliedFilters,
+) =>
+  Number(summary.totalSurveyCount) >= limits.minSurveyCount && Number(summary.totalRatingCount) >= limits.minRatingCount
+
+/** Operation 1. Pages count from 0; `scrollKey` of the echo goes on behind the last row of the only entity. */
+export const serveReviews = async (
+  database: Database,
+  now: number,
+  limits: RequestLimits,
+  request: ReviewsRequest,
+): Promise<E.Either<ApiError, ReviewsResponse>> => {
+  const asked = {
+    personId: request.personId === undefined ? [] : [request.personId],
+    locationId: request.locationId === undefined ? [] : [request.locationId],
+    entityId: request.entityId === undefined ? [] : [request.entityId],
+  }
+  const fault = countIds(asked) === 0 ? identifierProblem : findFilterProblem(request, 0)
+  if (fault !== undefined) return E.left(badRequestError(fault))
+  const after = request.scrollKey === undefined ? 'true' : decodeScrollKey(request.scrollKey)
+  if (after === undefined) return E.left(badRequestError('scrollKey: expected one that an answer gave'))
+  const found = await findEntities(database, asked)
+  if (found.length === 0) return E.left(entityNotFoundError)
+  const filters = applyFilters(request, limits)
+  const window = filterWindow(request, now)
+  const showReviews = request.showReviews ?? true
+  const offset = request.scrollKey === undefined ? (request.page ?? 0) * filters.perPage : 0
+  let last: ReviewRow | undefined
+  const entities: Array<ReviewsResponse['data']['entities'][number]> = []
+  for (const entity of found) {
+    const summary = await readEntitySummary(database, entity, windowCondition(window), window.days, filters.showRatings)
+    if (!isShown(summary, filters)) continue
+    const where = `${reviewCondition(entity, windowCondition(window), filters)} AND ${after}`
+    const rows = showReviews ? await listMentions({ where, limit: filters.perPage, offset }, database) : []
+    last = found.length === 1 && rows.length === filters.perPage ? rows[rows.length - 1] : undefined
+    entities.push({ ...summary, reviews: rows.map((row) => toReview(row, filters.showRatings)) })
+  }
+  return E.right({
+    status: { code: 200, message: 'SUCCESS', type: null },
+    data: {
+      client: clientId,
+      entities,
+      filter: {
+        ...filters,
+        entityId: found[0]?.serviceId ?? null,
+        scrollKey: last === undefined ? null : encodeScrollKey(last),
+        person: found.some(({ isPerson }) => isPerson),
+        fromDate: request.fromDate ?? null,
+        toDate: request.toDate ?? null,
+        period: windowPeriod(window),
+        days: window.days,
+        showReviews,
+      },
+    },
+  })
+}
+
+/** Operations 2 and 3. Pages count from 1; a comment is a review with words. */
+export const serveComments = async (
+  database: Database,
+  now: number,
+  limits: RequestLimits,
+  request: CommentsForm,
+): Promise<E.Either<ApiError, CommentsResponse>> => {
+  const count = countIds(request)
+  const fault = count === 0 ? identifierProblem : findFilterProblem(request, 1)
+  if (fault !== undefined) return E.left(badRequestError(fault))
+  if (count > limits.maxIdentifiers) return E.left(identifierLimitError(limits.maxIdentifiers))
+  const found = await findEntities(database, request)
+  if (found.length === 0) return E.left(entityNotFoundError)
+  const filters = applyFilters(request, limits)
+  const window = filterWindow(request, now)
+  const [page, showComments] = [request.page ?? 1, request.showComments ?? true]
+  const entities: Array<CommentsResponse['data']['entities'][number]> = []
+  for (const entity of found) {
+    const summary = await readEntitySummary(database, entity, windowCondition(window), window.days, filters.showRatings)
+    if (!isShown(summary, filters)) continue
+    const where = `${reviewCondition(entity, windowCondition(window), filters)} AND words > 0`
+    const total = Number(await database.scalar(`SELECT count(*) FROM review WHERE ${where}`))
+    const offset = (page - 1) * filters.perPage
+    const rows = showComments ? await listMentions({ where, limit: filters.perPage, offset }, database) : []
+    entities.push({
+      ...summary,
+      comments: rows.map((row) => toComment(row, filters.showRatings)),
+      totalPages: Math.ceil(total / filters.perPage),
+    })
+  }
+  return E.right({
+    status: { code: '200', message: 'success', type: null },
+    data: {
+      client: clientId,
+      entities,
+      filter: { ...filters, page, showComments, configVersion: null, days: window.days, period: windowPeriod(window) },
+    },
+  })
+}
+
+const identifierProblem = 'at least one of personId, locationId, entityId is required'

@@ -1,0 +1,122 @@
+import type { IncomingMessage } from 'node:http'
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import {
+  type Api,
+  type ApiError,
+  type LookupRoutes,
+  moveLookup,
+  type RawResponse,
+  type Route,
+  routes,
+  toDecodeError,
+} from '../../api'
+import { parseExactJson } from '../../cdk'
+import { badRequestError } from '../operations/operation'
+
+/** No request of the service comes near it. */
+export const maxBodyBytes = 64 * 1024 * 1024
+
+/** The whole body; undefined if it is longer than `maxBody`. */
+export const readBody = async (request: IncomingMessage): Promise<Buffer | undefined> => {
+  const chunks: Array<Buffer> = []
+  let size = 0
+  for await (const chunk of request) {
+    size += chunk.length
+    if (size <= maxBodyBytes) chunks.push(chunk)
+  }
+  return size > maxBodyBytes ? undefined : Buffer.concat(chunks)
+}
+
+const loneSurrogate = /\p{Surrogate}/u
+
+/** Whether all texts in a value are Unicode: JSON can write half a surrogate pair, which no database keeps. */
+export const isWellFormed = (value: unknown): boolean => {
+  if (typeof value === 'string') return !loneSurrogate.test(value)
+  if (typeof value !== 'object' || value === null) return true
+  return Object.entries(value).every(([key, field]) => !loneSurrogate.test(key) && isWellFormed(field))
+}
+
+/** A request as it came in. */
+export type OperationRequest = {
+  readonly query: URLSearchParams
+  readonly contentType: string
+  readonly body: Buffer
+}
+
+/** An operation as the server sees it. */
+export type Handler = Pick<Route<never, never>, 'name' | 'method' | 'path' | 'tokenHeader'> & {
+  readonly operation: keyof Api
+  /** The value that stands in a request, before it is decoded. */
+  readonly decodeInput: (incoming: OperationRequest) => E.Either<ApiError, unknown>
+  readonly answer: (value: unknown) => Promise<E.Either<ApiError, RawResponse>>
+}
+
+/** A key that comes once is a text, one that comes again is a list. */
+const decodePairs = (pairs: URLSearchParams): unknown =>
+  Object.fromEntries(
+    [...new Set(pairs.keys())].map((key) => {
+      const values = pairs.getAll(key)
+      return [key, values.length === 1 ? values[0] : values]
+    }),
+  )
+
+const decodeJsonBody = ({ contentType, body }: OperationRequest): E.Either<ApiError, unknown> =>
+  /^application\/json\b/i.test(contentType)
+    ? pipe(
+        // A value nested too deep to be walked is refused as one that cannot be parsed.
+        E.tryCatch(
+          () => {
+            const value = parseExactJson(body.toString('utf8'))
+            return { value, wellFormed: isWellFormed(value) }
+          },
+          () => badRequestError('the body is not JSON'),
+        ),
+        E.filterOrElse(
+          ({ wellFormed }) => wellFormed,
+          () => badRequestError('the body holds a text that is not Unicode'),
+        ),
+        E.map(({ value }) => value),
+      )
+    : E.left(badRequestError('expected the header Content-Type: application/json'))
+
+const inputDecoders: Readonly<Record<Route<never, never>['encoding'], Handler['decodeInput']>> = {
+  json: decodeJsonBody,
+  query: ({ query }) => E.right(decodePairs(query)),
+  // The gateway turns a query into the form, which replaces the body (Endpoints 3).
+  form: ({ query, body }) => E.right(decodePairs(query.size > 0 ? query : new URLSearchParams(body.toString('utf8')))),
+}
+
+const createHandler =
+  (operation: keyof Api) =>
+  <I, O>(route: Route<I, O>, run: (input: I) => TaskEither<ApiError, O>): Handler => ({
+    operation,
+    name: route.name,
+    method: route.method,
+    path: route.path,
+    tokenHeader: route.tokenHeader,
+    decodeInput: inputDecoders[route.encoding],
+    answer: async (value) => {
+      const input = route.request.decode(value)
+      if (E.isLeft(input)) {
+        const { path, message } = toDecodeError(input.left)
+        return E.left(badRequestError(`${path}: ${message}`))
+      }
+      return E.map(route.response.encode)(await run(input.right)())
+    },
+  })
+
+/** The inverse of `httpApi`, off the same routes. */
+export const createHandlers = (api: Api, lookups: LookupRoutes = {}): ReadonlyArray<Handler> => [
+  createHandler('retrieveReviews')(routes.retrieveReviews, api.retrieveReviews),
+  createHandler('retrieveComments')(routes.retrieveComments, api.retrieveComments),
+  createHandler('retrieveCommentsByForm')(routes.retrieveCommentsByForm, api.retrieveCommentsByForm),
+  createHandler('createVisitRecords')(routes.createVisitRecords, api.createVisitRecords),
+  createHandler('syncLocations')(routes.syncLocations, api.syncLocations),
+  createHandler('exportReviews')(routes.exportReviews, api.exportReviews),
+  createHandler('exportDeletedReviews')(routes.exportDeletedReviews, api.exportDeletedReviews),
+  createHandler('lookupSources')(moveLookup(routes.lookupSources, lookups.sources), api.lookupSources),
+  createHandler('lookupCategories')(moveLookup(routes.lookupCategories, lookups.categories), api.lookupCategories),
+  createHandler('issueToken')(routes.issueToken, api.issueToken),
+]

@@ -1,0 +1,81 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
+import { gzip } from 'node:zlib'
+import type { ApiError } from '../../api'
+import { printExactJson } from '../../cdk'
+
+/** An answer before it is written. */
+export type Reply = {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
+export const jsonReply = (status: number, value: unknown, headers: Reply['headers'] = {}): Reply => ({
+  status,
+  headers,
+  body: Buffer.from(printExactJson(value)),
+})
+
+/** The documented error body: an object with one field, status (Errors). */
+export const refusalReply = (status: number, message: string, headers: Reply['headers'] = {}): Reply =>
+  jsonReply(status, { status: { code: status, message, type: 'ERROR' } }, headers)
+
+/** What the service answers for an error of its `Api`; undefined: it breaks the connection. */
+export const apiErrorReply = (error: ApiError): Reply | undefined => {
+  switch (error._tag) {
+    case 'Http':
+      return refusalReply(
+        error.status,
+        error.message,
+        error.retryAfter === undefined ? {} : { 'Retry-After': String(Math.ceil(error.retryAfter / 1000)) },
+      )
+    case 'Application':
+      return jsonReply(200, { status: { code: error.code, message: error.message, type: 'ERROR' } })
+    default:
+      return undefined
+  }
+}
+
+const compressBody = (body: Uint8Array): Promise<Uint8Array> =>
+  new Promise((resolve, reject) =>
+    gzip(body, { level: 1 }, (error, bytes) => (error === null ? resolve(bytes) : reject(error))),
+  )
+
+const acceptsGzip = (request: IncomingMessage): boolean => /\bgzip\b/.test(String(request.headers['accept-encoding']))
+
+/** How the bytes of an answer arrive. */
+export type BodyDelivery = 'whole' | 'truncated' | { readonly everyMillis: number }
+
+/** One byte at a time, until the other side has had enough. */
+const dripBody = async (response: ServerResponse, body: Uint8Array, everyMillis: number): Promise<void> => {
+  for (const byte of body) {
+    if (response.destroyed) return
+    response.write(Uint8Array.of(byte))
+    await setTimeout(everyMillis, undefined, { ref: false })
+  }
+  response.end()
+}
+
+/** Writes a reply; `date` is the service's clock, milliseconds. */
+export const writeReply = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  reply: Reply,
+  date: number,
+  delivery: BodyDelivery,
+): Promise<void> => {
+  const zipped = acceptsGzip(request) && reply.body.length > 1024
+  const body = zipped ? await compressBody(reply.body) : reply.body
+  response.writeHead(reply.status, {
+    Date: new Date(date).toUTCString(),
+    'Content-Type': 'application/json;charset=UTF-8',
+    'Content-Length': body.length,
+    ...(zipped ? { 'Content-Encoding': 'gzip' } : {}),
+    ...reply.headers,
+  })
+  if (delivery === 'whole') response.end(body)
+  else if (delivery === 'truncated')
+    response.write(body.subarray(0, Math.floor(body.length / 2)), () => request.socket.destroy())
+  else await dripBody(response, body, delivery.everyMillis)
+}

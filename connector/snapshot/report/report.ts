@@ -1,0 +1,131 @@
+import { basename } from 'node:path'
+import type { Snapshot } from '../store/open'
+import { listStreamTables } from '../store/tables'
+import { createTemporaryViews } from '../store/views'
+import { type DataHealth, readDataHealth, renderHealth } from './health'
+import {
+  formatAge,
+  formatCount,
+  formatDay,
+  formatHours,
+  formatMinute,
+  formatPlural,
+  formatRating,
+  formatShare,
+  Html,
+  html,
+} from './html'
+import { type LiabilityStatistics, readLiabilityStatistics, renderLiabilities, severities } from './liabilities'
+import { type LocationStatistics, readLocationStatistics, renderLocations } from './locations'
+import { type ResponseStatistics, readResponseStatistics, renderResponses } from './responses'
+import { type ReviewStatistics, readReviewStatistics, renderRatings, renderReviews } from './reviews'
+import { readSentimentStatistics, renderSentiments, type SentimentStatistics } from './sentiments'
+import { pageStyle } from './style'
+
+/** What the report tells, as plain data; times in ISO 8601, UTC. Null: the file has no stream that could tell it. */
+export type Report = {
+  readonly file: string
+  readonly madeAt: string
+  readonly reviews: ReviewStatistics | null
+  readonly sentiments: SentimentStatistics | null
+  /** The best first. */
+  readonly locations: ReadonlyArray<LocationStatistics> | null
+  readonly liabilities: LiabilityStatistics | null
+  readonly responses: ResponseStatistics | null
+  readonly health: DataHealth
+}
+
+/** Asks a snapshot for all that its report tells; changes nothing. `now`: milliseconds since 1970. */
+export const readReport = async (snapshot: Snapshot, now: number): Promise<Report> => {
+  const { db } = snapshot
+  const tables = await listStreamTables(db)
+  const reviews = (await createTemporaryViews(db)) ? await readReviewStatistics(db) : null
+  return {
+    file: basename(db.path),
+    madeAt: new Date(now).toISOString(),
+    reviews,
+    sentiments: await readSentimentStatistics(db, tables),
+    locations: reviews && (await readLocationStatistics(db, reviews)),
+    liabilities: reviews && (await readLiabilityStatistics(db)),
+    responses: reviews && (await readResponseStatistics(db)),
+    health: await readDataHealth(snapshot),
+  }
+}
+
+type KeyFigure = { readonly name: string; readonly value: string; readonly note: string; readonly bad?: true }
+
+/** The few numbers that most readers come for. */
+export const renderKeyFigures = (report: Report): Html =>
+  html`<dl class="key">${listKeyFigures(report).map(
+    ({ name, value, note, bad }) =>
+      html`<div><dt>${name}</dt><dd class="${bad === true ? 'bad' : ''}">${value}</dd><dd>${note}</dd></div>`,
+  )}</dl>`
+
+const listKeyFigures = ({ reviews, liabilities, responses, health, madeAt }: Report): ReadonlyArray<KeyFigure> => {
+  const figures: Array<KeyFigure> = []
+  if (reviews !== null)
+    figures.push(
+      { name: 'Reviews', value: formatCount(reviews.reviews), note: `last one ${formatDay(reviews.lastMention)}` },
+      {
+        name: 'Mean rating',
+        value: formatRating(reviews.meanRating),
+        note: `of ${formatPlural(reviews.rated, 'rated review')}`,
+      },
+    )
+  if (responses !== null && reviews !== null)
+    figures.push({
+      name: 'Median answer',
+      value: formatHours(responses.medianHours),
+      note: `${formatShare(responses.answered, reviews.reviews)} answered`,
+    })
+  if (liabilities !== null)
+    figures.push({
+      name: 'Open liabilities',
+      value: formatCount(severities.reduce((sum, name) => sum + liabilities.total[name], 0)),
+      note: `${formatCount(liabilities.total.high)} of high severity`,
+    })
+  const failed = health.checks.filter(({ ok }) => !ok).length
+  const started = health.runs[0]?.started ?? null
+  figures.push({
+    name: 'Last load',
+    value: started === null ? 'none' : `${formatAge(started, madeAt)} ago`,
+    note: formatMinute(started),
+  })
+  figures.push({
+    name: 'Checks',
+    value: failed === 0 ? 'all hold' : `${formatCount(failed)} failed`,
+    note: `of ${formatPlural(health.checks.length, 'check')}`,
+    ...(failed === 0 ? {} : { bad: true }),
+  })
+  return figures
+}
+
+/** The report as one HTML page that needs nothing else, and forbids the browser to fetch anything. */
+export const renderReport = (report: Report): string =>
+  html`${new Html('<!doctype html>')}
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<link rel="icon" href="data:,">
+<title>Feedback report: ${report.file}</title>
+<style>${new Html(pageStyle)}</style>
+</head>
+<body>
+<header>
+<h1>Feedback report</h1>
+<p class="quiet">${report.file}, as it stood at ${formatMinute(report.madeAt)}. All times are UTC.</p>
+${renderKeyFigures(report)}
+</header>
+<main>
+${renderReviews(report.reviews)}
+<div class="pair">${renderRatings(report.reviews)}${renderSentiments(report.sentiments)}</div>
+${renderLocations(report.locations)}
+${renderLiabilities(report.liabilities)}
+${renderResponses(report)}
+${renderHealth(report)}
+</main>
+</body>
+</html>
+`.text

@@ -1,0 +1,161 @@
+import type { SourceState, StreamInfo } from '../../cdk'
+import type { LoadTarget, StreamMetadata } from '../load/stream-load'
+import type { Column, ColumnType } from './columns'
+import { type Database, quoteIdentifier, quoteLiteral } from './database'
+import type { Snapshot } from './open'
+
+/** Raised when an older build could no longer read what this one writes. */
+export const snapshotFormat = 1
+
+/**
+ * The tables of our own. `_streams`: how each stream was declared, the generation it stands at, the rows it has. `_loads`: one
+ * row for each stream and run; `records` counts what came, `source_records` what the source says it sent, `rows` the table
+ * after it, cursor_from and cursor_to the least and greatest cursor that came.
+ */
+export const metadataTablesSql = `
+  CREATE TABLE _meta (name VARCHAR, value VARCHAR);
+  INSERT INTO _meta VALUES ('format', '${snapshotFormat}');
+  CREATE TABLE _streams (
+    stream VARCHAR, schema JSON, primary_key VARCHAR[], cursor VARCHAR, generation BIGINT, refreshing BOOLEAN, rows BIGINT);
+  CREATE TABLE _state (stream VARCHAR, state JSON, saved_at TIMESTAMPTZ);
+  CREATE TABLE _loads (
+    load BIGINT, run BIGINT, stream VARCHAR, sync_mode VARCHAR, started TIMESTAMPTZ, ended TIMESTAMPTZ, seconds DOUBLE,
+    records BIGINT, source_records BIGINT, rows BIGINT, cursor_from VARCHAR, cursor_to VARCHAR, generation BIGINT,
+    status VARCHAR)`
+
+export type LoadStatus = 'running' | 'complete' | 'incomplete'
+
+/** What the file remembers of a stream; undefined for one it has not met. */
+export const readStreamMetadata = async (db: Database, stream: string): Promise<StreamMetadata | undefined> => {
+  const [row] = await db.query(
+    `SELECT generation, refreshing, EXISTS (SELECT 1 FROM _state WHERE stream = $stream) AS has_state
+     FROM _streams WHERE stream = $stream`,
+    { stream },
+  )
+  return (
+    row && { generation: Number(row.generation), refreshing: row.refreshing === true, hasState: row.has_state === true }
+  )
+}
+
+export const declareStream = async (db: Database, info: StreamInfo, target: LoadTarget): Promise<void> => {
+  await db.run('DELETE FROM _streams WHERE stream = $stream', { stream: info.name })
+  await db.run(
+    `INSERT INTO _streams (stream, schema, primary_key, cursor, generation, refreshing, rows) SELECT
+       $stream, $schema, [${info.primaryKey.map(quoteLiteral).join(', ')}]::VARCHAR[], $cursor, $generation::BIGINT, $refreshing, count(*) FROM ${quoteIdentifier(info.name)}`,
+    {
+      stream: info.name,
+      schema: JSON.stringify(info.schema),
+      cursor: target.cursor ?? null,
+      generation: target.generation,
+      refreshing: target.minimumGeneration > 0,
+    },
+  )
+  if (target.resetsState) await db.run('DELETE FROM _state WHERE stream = $stream', { stream: info.name })
+}
+
+/** A cursor as `_loads` shows it: times in UTC with milliseconds, anything else as DuckDB prints it. */
+export const cursorSql = (column: Column, value: string): string =>
+  column.type === 'TIMESTAMPTZ' ? `strftime(${value}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ')` : `${value}::VARCHAR`
+
+/** A new row in `_loads`; answers its number. */
+export const insertLoad = async (
+  db: Database,
+  run: number,
+  info: StreamInfo,
+  generation: number,
+  now: number,
+): Promise<number> => {
+  const load = Number(await db.scalar('SELECT coalesce(max(load), 0) + 1 FROM _loads'))
+  await db.run(
+    `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status)
+     SELECT ${load}, ${run}, $stream, $mode, make_timestamptz($now::BIGINT * 1000), 0, count(*), $generation::BIGINT, 'running'
+     FROM ${quoteIdentifier(info.name)}`,
+    { stream: info.name, mode: info.syncMode, now, generation },
+  )
+  return load
+}
+
+/** The least and the greatest cursor of some records; `type`: how such texts compare. */
+export type CursorRange = {
+  readonly from: string | undefined
+  readonly to: string | undefined
+  readonly type: ColumnType
+}
+
+/** Brings a load's row up to what has just been written. */
+export const updateLoad = async (
+  db: Database,
+  load: {
+    readonly id: number
+    readonly stream: string
+    readonly status: LoadStatus
+    readonly records: number
+    readonly sourceRecords: number | undefined
+  },
+  { from, to, type }: CursorRange,
+  now: number,
+): Promise<void> => {
+  await db.run(
+    `UPDATE _loads SET
+       records = $records::BIGINT, source_records = $source::BIGINT, status = $status,
+       rows = (SELECT count(*) FROM ${quoteIdentifier(load.stream)}),
+       cursor_from = ${extremeSql('<', 'cursor_from', '$from', type)}, cursor_to = ${extremeSql('>', 'cursor_to', '$to', type)},
+       ended = CASE WHEN $status = 'running' THEN NULL ELSE make_timestamptz($now::BIGINT * 1000) END,
+       seconds = CASE WHEN $status = 'running' THEN NULL ELSE $now::BIGINT / 1000 - epoch(started) END
+     WHERE load = ${load.id}`,
+    {
+      records: load.records,
+      source: load.sourceRecords ?? null,
+      status: load.status,
+      from: from ?? null,
+      to: to ?? null,
+      now,
+    },
+  )
+}
+
+const extremeSql = (than: '<' | '>', held: string, found: string, type: ColumnType): string =>
+  `CASE WHEN ${held} IS NULL OR ${found}::${type} ${than} ${held}::${type} THEN ${found}::VARCHAR ELSE ${held} END`
+
+/** So that `verify` can tell whether a row has come or gone by another way than a load. */
+export const updateRowCounts = async (db: Database, streams: ReadonlyArray<string>): Promise<void> => {
+  for (const stream of streams)
+    await db.run(
+      `UPDATE _streams SET rows = (SELECT count(*) FROM ${quoteIdentifier(stream)}) WHERE stream = $stream`,
+      {
+        stream,
+      },
+    )
+}
+
+/** A run that was killed leaves its loads running; the next one closes them. */
+export const closeAbandonedLoads = (db: Database): Promise<void> =>
+  db.run(`UPDATE _loads SET status = 'incomplete' WHERE status = 'running'`)
+
+export const saveStreamState = async (db: Database, stream: string, text: string, now: number): Promise<void> => {
+  await db.run('DELETE FROM _state WHERE stream = $stream', { stream })
+  await db.run('INSERT INTO _state VALUES ($stream, $text, make_timestamptz($now::BIGINT * 1000))', {
+    stream,
+    text,
+    now,
+  })
+}
+
+export type StreamStateText = { readonly stream: string; readonly state: string }
+
+/** Each stream's state as JSON text, by the stream's name. */
+export const listStateTexts = async ({ db }: Snapshot): Promise<ReadonlyArray<StreamStateText>> =>
+  (await db.query('SELECT stream, state FROM _state ORDER BY stream')).map(({ stream, state }) => ({
+    stream: String(stream),
+    state: String(state),
+  }))
+
+/** The states that cover the file's rows, for a run that goes on from here. */
+export const readSnapshotState = async (snapshot: Snapshot): Promise<SourceState> =>
+  Object.fromEntries((await listStateTexts(snapshot)).map(({ stream, state }) => [stream, JSON.parse(state)]))
+
+/** Puts these states in place of those of the same streams; the others stay. `now`: milliseconds since 1970. */
+export const importState = ({ db }: Snapshot, state: SourceState, now: number): Promise<void> =>
+  db.transaction(async () => {
+    for (const [stream, value] of Object.entries(state)) await saveStreamState(db, stream, JSON.stringify(value), now)
+  })

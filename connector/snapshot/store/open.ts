@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs'
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
+import { configFailure, type Failure } from '../../cdk'
+import { type Database, type DatabaseOptions, databaseOpenFailure, openDatabase } from './database'
+import { metadataTablesSql, snapshotFormat } from './metadata'
+
+/** A DuckDB file that holds our tables beside those of its streams. */
+export type Snapshot = { readonly db: Database }
+
+/** `write` makes the file if it is missing; `change` and `read` want it to be there. */
+export type SnapshotAccess = 'write' | 'change' | 'read'
+
+const accessOptions: Readonly<Record<SnapshotAccess, DatabaseOptions>> = {
+  write: { memoryLimit: '56MB', threads: 1, rowGroupSize: 4096 },
+  change: { memoryLimit: '1GB' },
+  read: { memoryLimit: '1GB', readOnly: true },
+}
+
+/** Opens a snapshot; a file that is something else is refused and left as it is. */
+export const openSnapshot = (path: string, access: SnapshotAccess = 'write'): TaskEither<Failure, Snapshot> =>
+  access !== 'write' && !existsSync(path)
+    ? TE.left(configFailure(`${path}: no such file. Check the path given with --db; feedback sync makes one.`))
+    : pipe(
+        openDatabase(path, accessOptions[access]),
+        TE.flatMap((db) =>
+          pipe(
+            TE.tryCatch(
+              () => prepareTables(db),
+              (error) => databaseOpenFailure(path, error),
+            ),
+            TE.flatMapEither((verdict) => {
+              if (E.isLeft(verdict)) db.close()
+              return verdict
+            }),
+          ),
+        ),
+      )
+
+const prepareTables = async (db: Database): Promise<E.Either<Failure, Snapshot>> => {
+  const tables = (
+    await db.query('SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database()')
+  ).map(({ name }) => String(name))
+  if (tables.length === 0) await db.run(`BEGIN; ${metadataTablesSql}; COMMIT`)
+  else if (!tables.includes('_meta') || !tables.includes('_loads'))
+    return E.left(
+      configFailure(
+        `${db.path} is a DuckDB file, but not a snapshot: it holds the tables ${tables.slice(0, 5).join(', ')} and no _loads. It is left as it is; give another path with --db.`,
+      ),
+    )
+  const found = Number(await db.scalar(`SELECT value FROM _meta WHERE name = 'format'`))
+  return found > snapshotFormat
+    ? E.left(
+        configFailure(
+          `${db.path} has the snapshot format ${found}; this build knows ${snapshotFormat}. Upgrade feedback-connector.`,
+        ),
+      )
+    : E.right({ db })
+}
+
+/** Waits for what is under way, whoever has stopped waiting for it. */
+export const closeSnapshot = async ({ db }: Snapshot): Promise<void> => {
+  await db.waitForWork()
+  db.close()
+}

@@ -1,0 +1,100 @@
+import { type Database, quoteIdentifier, quoteLiteral } from './database'
+import { versionsViewSql } from './history'
+import { listStreamTables, reviewsStream, type Table } from './tables'
+
+/** The views for people: the versions of each stream whose history is kept, and those over `reviews`, where an attribute the table does not have is null. */
+export const createViews = async (db: Database): Promise<void> => {
+  const tables = await listStreamTables(db)
+  for (const stream of await db.query('SELECT stream, primary_key, cursor FROM _streams')) {
+    const table = tables.find(({ name, history }) => history && name === stream.stream)
+    if (table === undefined || !Array.isArray(stream.primary_key) || stream.primary_key.length === 0) continue
+    const cursor = stream.cursor === null ? undefined : String(stream.cursor)
+    await db.run(
+      `CREATE OR REPLACE VIEW ${quoteIdentifier(`${table.name}_versions`)} AS ${versionsViewSql(table, stream.primary_key.map(String), cursor)}`,
+    )
+  }
+  for (const [name, sql] of Object.entries(reviewViews(tables)))
+    if (!tables.some((table) => table.name === name))
+      await db.run(`CREATE OR REPLACE VIEW ${quoteIdentifier(name)} AS ${sql}`)
+}
+
+/** Those over `reviews` as this build defines them, for as long as the connection lasts; a file that is read only takes them too. False: the file has no reviews. */
+export const createTemporaryViews = async (db: Database): Promise<boolean> => {
+  const found = Object.entries(reviewViews(await listStreamTables(db)))
+  for (const [name, sql] of found) await db.run(`CREATE OR REPLACE TEMP VIEW ${quoteIdentifier(name)} AS ${sql}`)
+  return found.length > 0
+}
+
+const reviewViews = (tables: ReadonlyArray<Table>): Readonly<Record<string, string>> => {
+  const reviews = tables.find(({ name }) => name === reviewsStream)
+  return reviews !== undefined && ['id', 'modifiedTime'].every((name) => hasColumn(reviews, name))
+    ? reviewViewSql(reviews)
+    : {}
+}
+
+const hasColumn = ({ columns }: Table, name: string): boolean => columns.some((column) => column.name === name)
+
+const reviewViewSql = (reviews: Table): Readonly<Record<string, string>> => {
+  const column = (name: string, type: string) =>
+    reviews.columns.some((each) => each.name === name && each.type === type) ? quoteIdentifier(name) : `NULL::${type}`
+  const inside = (name: string, path: string) => `${column(name, 'JSON')}->>${quoteLiteral(`$.${path}`)}`
+  const list = (name: string, shape: object) =>
+    `from_json(${column(name, 'JSON')}, ${quoteLiteral(JSON.stringify([shape]))})`
+  return {
+    reviews_current: `
+      SELECT id AS review_id, ${column('mentionTime', 'TIMESTAMPTZ')} AS mention_time, "modifiedTime" AS modified_time,
+        nullif(${column('rating', 'DOUBLE')}, 0) AS rating, ${column('reviewScore', 'DOUBLE')} AS review_score,
+        TRY_CAST(${inside('location', 'id')} AS BIGINT) AS location_id, ${inside('location', 'name')} AS location_name,
+        TRY_CAST(${inside('provider', 'id')} AS BIGINT) AS provider_id, ${inside('provider', 'name')} AS provider_name,
+        ${inside('provider', 'npi')} AS provider_npi,
+        TRY_CAST(${inside('source', 'id')} AS BIGINT) AS source_id, ${inside('source', 'name')} AS source_name,
+        array_to_string(json_extract_string(${column('contents', 'JSON')}, '$[*].response'), chr(10)) AS text,
+        ${inside('taskDetails', 'status')} AS task_status, ${inside('taskDetails', 'ownerName')} AS task_owner,
+        nullif(${column('visitRecordId', 'VARCHAR')}, '') AS visit_record_id
+      FROM ${reviewsStream}`,
+    review_daily: `
+      SELECT mention_time::DATE AS day, source_name, count(*) AS reviews, count(rating) AS rated,
+        round(avg(rating), 2) AS average_rating, round(avg(review_score), 2) AS average_score,
+        count(*) FILTER (review_score < 2.5) AS negative
+      FROM reviews_current GROUP BY ALL`,
+    open_liabilities: `
+      SELECT found.liability."liabilityId" AS liability_id, id AS review_id, found.content_id,
+        found.liability."categoryName" AS category, found.liability.severity.level AS severity_level,
+        found.liability.severity.name AS severity, found.liability.justification, location_id, location_name, provider_name,
+        mention_time, task_status, task_owner
+      FROM (
+        SELECT id, content.id AS content_id, unnest(content.liabilities) AS liability
+        FROM (SELECT id, unnest(${list('contents', { id: 'BIGINT', liabilities: [liabilityShape] })}) AS content FROM ${reviewsStream})
+      ) AS found JOIN reviews_current ON review_id = id
+      WHERE coalesce(task_status, 'pending') <> 'completed'`,
+    response_times: `
+      SELECT id AS review_id, location_id, location_name, source_name, mention_time, first_response_time,
+        round(epoch(first_response_time - mention_time) / 3600, 1) AS hours
+      FROM (
+        SELECT id, min(answer."engagementTime") AS first_response_time
+        FROM (SELECT id, unnest(${list('engagements', { engagementTime: 'TIMESTAMPTZ' })}) AS answer FROM ${reviewsStream})
+        GROUP BY id HAVING first_response_time IS NOT NULL
+      ) JOIN reviews_current ON review_id = id`,
+    location_scorecard: `
+      SELECT location_id, any_value(location_name) AS location_name, count(*) AS reviews, count(rating) AS rated,
+        round(avg(rating), 2) AS average_rating, ${ratingBoundSql('-')} AS rating_low, ${ratingBoundSql('+')} AS rating_high,
+        round(avg(review_score), 2) AS average_score,
+        round(count(first_response_time) / count(*), 2) AS answered, round(median(hours), 1) AS median_hours_to_answer,
+        coalesce(sum(liabilities), 0)::BIGINT AS open_liabilities, max(mention_time) AS last_mention
+      FROM reviews_current
+      LEFT JOIN (SELECT review_id, first_response_time, hours FROM response_times) USING (review_id)
+      LEFT JOIN (SELECT review_id, count(*) AS liabilities FROM open_liabilities GROUP BY review_id) USING (review_id)
+      WHERE location_id IS NOT NULL GROUP BY location_id`,
+  }
+}
+
+const liabilityShape = {
+  liabilityId: 'BIGINT',
+  severity: { level: 'BIGINT', name: 'VARCHAR' },
+  categoryName: 'VARCHAR',
+  justification: 'VARCHAR',
+}
+
+/** The bounds of a 95 % interval around the mean rating, as far as ratings go; none for a single one. */
+const ratingBoundSql = (sign: '-' | '+'): string =>
+  `round(least(5, greatest(0, avg(rating) ${sign} 1.96 * stddev_samp(rating) / sqrt(count(rating)))), 2)`

@@ -1,0 +1,91 @@
+import { quoteIdentifier } from '../store/database'
+import {
+  type Check,
+  findingSql,
+  hasColumns,
+  keyTextSql,
+  type SnapshotStream,
+  type SnapshotStreams,
+  unionSql,
+} from './check'
+
+const isEntityStream = (stream: SnapshotStream): boolean => hasColumns(stream, 'entityType', 'entityId')
+const entityTextSql = `'entity ' || "entityType" || ' ' || "entityId"`
+
+/** Where ratings stand in an attribute that holds them (Resources, Rating and OverallRating). */
+const ratingPaths = [
+  ['overallRating', ['$.value', '$.questionRatings[*].value']],
+  ['ratings', ['$[*].value', '$[*].questionRatings[*].value']],
+] as const
+
+/** The numbers at a path, one or many; what privacy has hashed is none. */
+const numbersAtPathSql = (column: string, path: string): string =>
+  `list_transform(${path.includes('*') ? `json_extract(${quoteIdentifier(column)}, '${path}')` : `[json_extract(${quoteIdentifier(column)}, '${path}')]`}, lambda value: TRY_CAST(value AS DOUBLE))`
+
+/** What holds for the feedback under persons, locations and roll-up entities. */
+export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
+  const streams = all.filter(isEntityStream)
+  const find = (name: string) => streams.find((stream) => stream.name === name)
+  const [comments, ratings] = [find('comments'), find('entity_ratings')]
+  return [
+    {
+      name: 'ratings of feedback',
+      explain: 'Every rating of a comment, of a public review and of an entity is from 0 to 5.',
+      sql: unionSql(
+        streams.flatMap((stream) =>
+          ratingPaths.flatMap(([column, paths]) =>
+            stream.columns.some(({ name, type }) => name === column && type === 'JSON')
+              ? paths.map(
+                  (path) => `
+      SELECT ${findingSql(stream.name, `${keyTextSql(stream.key)} || ' has a rating ' || value`)}
+      FROM (SELECT *, unnest(${numbersAtPathSql(column, path)}) AS value FROM ${quoteIdentifier(stream.name)}) WHERE NOT value BETWEEN 0 AND 5`,
+                )
+              : [],
+          ),
+        ),
+      ),
+    },
+    {
+      name: 'entities have names',
+      explain:
+        'The service names every entity; one without a name may be none: look at its id under entities in the config.',
+      sql: unionSql(
+        streams
+          .filter((stream) => hasColumns(stream, 'entityName'))
+          .map(
+            ({ name }) => `
+      SELECT DISTINCT ${findingSql(name, entityTextSql)} FROM ${quoteIdentifier(name)} WHERE coalesce("entityName", '') = ''`,
+          ),
+      ),
+    },
+    {
+      name: 'entities with feedback have ratings',
+      explain:
+        'Entities whose comments or public reviews are here stand in entity_ratings too, unless the config no longer asks for them.',
+      note: true,
+      sql:
+        ratings === undefined
+          ? undefined
+          : unionSql(
+              streams
+                .filter((stream) => stream !== ratings)
+                .map(
+                  ({ name }) => `
+      SELECT DISTINCT ${findingSql(name, entityTextSql)} FROM ${quoteIdentifier(name)} ANTI JOIN entity_ratings USING ("entityType", "entityId")`,
+                ),
+            ),
+    },
+    {
+      name: 'entities with ratings have comments',
+      explain:
+        'Entities of which the service counts comments have some here, unless they are older than start_date or too short for feedback_filters.',
+      note: true,
+      sql:
+        comments === undefined || ratings === undefined || !hasColumns(ratings, 'totalCommentCount')
+          ? undefined
+          : `
+      SELECT ${findingSql('entity_ratings', `${entityTextSql} || ' counts ' || "totalCommentCount" || ' comments, none is here'`)}
+      FROM entity_ratings ANTI JOIN comments USING ("entityType", "entityId") WHERE "totalCommentCount" > 0`,
+    },
+  ]
+}

@@ -1,0 +1,96 @@
+import { quoteIdentifier, quoteLiteral } from '../store/database'
+import { deletionsStream, findTombstoneColumn, reviewsStream } from '../store/tables'
+import {
+  type Check,
+  findingSql,
+  hasColumns,
+  keyTextSql,
+  type SnapshotStream,
+  type SnapshotStreams,
+  unionSql,
+} from './check'
+
+/** How far a stream has been read; what is later than that may be missing there. */
+const lastCursorSql = (stream: string) =>
+  `(SELECT max(cursor_to::TIMESTAMPTZ) FROM _loads WHERE stream = ${quoteLiteral(stream)})`
+
+/** The stream that lists each distinct thing a review names. */
+const lookupStreamsByAttribute = [
+  ['location', 'locations'],
+  ['provider', 'providers'],
+  ['source', 'sources'],
+] as const
+
+/** What holds between reviews, their deletions, their children and what they name. */
+export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => {
+  const find = (name: string) => streams.find((stream) => stream.name === name && hasColumns(stream, 'id'))
+  const reviews = find(reviewsStream)
+  const children = streams.filter((stream) => hasColumns(stream, 'reviewId', 'reviewModifiedTime'))
+  const about = reviews === undefined ? [] : children
+  return [
+    {
+      name: 'deletions are applied',
+      explain: 'No review is alive that was there before its deletion came, and is no newer than it.',
+      sql: reviews !== undefined && find(deletionsStream) !== undefined ? unappliedDeletionsSql() : undefined,
+    },
+    {
+      name: 'tombstones are applied',
+      explain: 'No tombstone stands among the reviews.',
+      sql: reviews === undefined ? undefined : tombstonesSql(reviews),
+    },
+    {
+      name: 'children have their review',
+      explain: 'Every row with a reviewId has its review, as far as reviews have been read.',
+      sql: unionSql(
+        about.map(
+          ({ name, key }) => `
+      SELECT ${findingSql(name, keyTextSql(key))} FROM ${quoteIdentifier(name)} AS child
+      WHERE NOT EXISTS (SELECT 1 FROM ${reviewsStream} AS review WHERE review.id = child."reviewId")
+        AND child."reviewModifiedTime" <= ${lastCursorSql(reviewsStream)}`,
+        ),
+      ),
+    },
+    {
+      name: "children are of their review's version",
+      explain: 'No row with a reviewId is left over from an older version of its review.',
+      sql: unionSql(
+        about.map(
+          ({ name, key }) => `
+      SELECT ${findingSql(name, keyTextSql(key, 'child.'))} FROM ${quoteIdentifier(name)} AS child JOIN ${reviewsStream} AS review ON review.id = child."reviewId"
+      WHERE child."reviewModifiedTime" < review."modifiedTime"`,
+        ),
+      ),
+    },
+    {
+      name: 'what reviews name is listed',
+      explain:
+        'The location, provider and source of each review stand in their own tables, as far as these have been read.',
+      sql: unionSql(
+        lookupStreamsByAttribute.flatMap(([attribute, list]) =>
+          reviews?.columns.some(({ name, type }) => name === attribute && type === 'JSON') === true &&
+          find(list) !== undefined
+            ? [
+                `
+      SELECT DISTINCT ${findingSql(list, `'id ' || id || ' is missing'`)}
+      FROM (SELECT TRY_CAST(${quoteIdentifier(attribute)}->>'$.id' AS BIGINT) AS id, "modifiedTime" AS time FROM ${reviewsStream})
+      WHERE id NOT IN (SELECT id FROM ${quoteIdentifier(list)} WHERE id IS NOT NULL) AND time <= ${lastCursorSql(list)}`,
+              ]
+            : [],
+        ),
+      ),
+    },
+  ]
+}
+
+const unappliedDeletionsSql = (): string => `
+      SELECT ${findingSql(reviewsStream, `'id ' || review.id || ' was deleted at ' || gone."modifiedTime"`)}
+      FROM ${reviewsStream} AS review JOIN ${deletionsStream} AS gone ON gone.id = review.id
+      WHERE review."modifiedTime" <= gone."modifiedTime" AND review._airbyte_extracted_at < gone._airbyte_extracted_at`
+
+const tombstonesSql = (reviews: SnapshotStream): string | undefined => {
+  const tombstone = findTombstoneColumn(reviews)
+  return tombstone === undefined
+    ? undefined
+    : `
+      SELECT ${findingSql(reviewsStream, `'id ' || id`)} FROM ${reviewsStream} WHERE ${quoteIdentifier(tombstone)} IS NOT NULL`
+}

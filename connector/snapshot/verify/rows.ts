@@ -1,0 +1,127 @@
+import type { JsonSchema } from '../../cdk'
+import { type Column, columnsFromSchema, fingerprintSql } from '../store/columns'
+import { quoteIdentifier, quoteLiteral } from '../store/database'
+import { type Check, findingSql, hasColumns, keyTextSql, type SnapshotStreams, unionSql } from './check'
+
+/** What holds for the rows of any stream. */
+export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
+  const streams = all.filter(({ columns }) => columns.length > 0)
+  const keyed = streams.filter((stream) => stream.key.length > 0 && hasColumns(stream, ...stream.key))
+  return [
+    {
+      name: 'column types',
+      explain: 'Every declared attribute has its column, of the type its schema asks for.',
+      sql: unionSql(
+        all.flatMap(({ name, schema }) =>
+          columnsFromSchema(schema).map(
+            (column) => `
+      SELECT ${findingSql(name, `${quoteLiteral(`${column.name} is `)} || coalesce(max(data_type), 'missing') || ${quoteLiteral(`, not ${column.type}`)}`)}
+      FROM duckdb_columns() WHERE database_name = current_database() AND table_name = ${quoteLiteral(name)} AND column_name = ${quoteLiteral(column.name)}
+      HAVING coalesce(max(data_type), '') <> ${quoteLiteral(column.type === 'TIMESTAMPTZ' ? 'TIMESTAMP WITH TIME ZONE' : column.type)}`,
+          ),
+        ),
+      ),
+    },
+    {
+      name: 'attributes nobody declared',
+      explain:
+        'What came without being declared is kept; ask for a new version of the connector, or declare it in the catalog.',
+      note: true,
+      sql: unionSql(
+        streams.flatMap(({ name, schema, columns }) => [
+          ...undeclaredColumnsSql(name, schema, columns),
+          ...unknownAttributesSql(name, columns),
+        ]),
+      ),
+    },
+    {
+      name: 'keys are there',
+      explain: 'No attribute of a primary key is null.',
+      sql: unionSql(
+        keyed.map(
+          ({ name, key }) => `
+      SELECT ${findingSql(name, keyTextSql(key))} FROM ${quoteIdentifier(name)} WHERE ${key.map((column) => `${quoteIdentifier(column)} IS NULL`).join(' OR ')}`,
+        ),
+      ),
+    },
+    {
+      name: 'keys are unique',
+      explain: 'Each primary key has one row.',
+      sql: unionSql(
+        keyed.map(
+          ({ name, key }) => `
+      SELECT ${findingSql(name, `${keyTextSql(key)} || ' has ' || count(*) || ' rows'`)}
+      FROM ${quoteIdentifier(name)} GROUP BY ${key.map(quoteIdentifier).join(', ')} HAVING count(*) > 1`,
+        ),
+      ),
+    },
+    {
+      name: 'values as they came',
+      explain:
+        'Each row still has the fingerprint it was written with (_airbyte_raw_id); otherwise a value was changed since.',
+      sql: unionSql(
+        streams.map(
+          (stream) => `
+      SELECT ${findingSql(stream.name, stream.key.length === 0 ? '_airbyte_raw_id::VARCHAR' : keyTextSql(stream.key))}
+      FROM ${quoteIdentifier(stream.name)} WHERE _airbyte_raw_id IS DISTINCT FROM ${fingerprintSql(stream.columns)}`,
+        ),
+      ),
+    },
+    {
+      name: 'cursors inside their run',
+      explain: 'No cursor is null, earlier than the first or later than the last that a load brought.',
+      sql: unionSql(
+        streams.flatMap(({ name, key, cursor, columns }) => {
+          const type = columns.find((column) => column.name === cursor)?.type
+          if (cursor === undefined || type === undefined) return []
+          const exact = (value: string) => (type === 'TIMESTAMPTZ' ? `date_trunc('millisecond', ${value})` : value)
+          return [
+            `
+      SELECT ${findingSql(name, `${keyTextSql(key)} || ${quoteLiteral(` has ${cursor} `)} || coalesce(${quoteIdentifier(cursor)}::VARCHAR, 'null')`)}
+      FROM ${quoteIdentifier(name)}, (
+        SELECT min(cursor_from::${type}) AS first, max(cursor_to::${type}) AS last FROM _loads WHERE stream = ${quoteLiteral(name)})
+      WHERE ${quoteIdentifier(cursor)} IS NULL OR ${quoteIdentifier(cursor)} < ${exact('first')} OR ${exact(quoteIdentifier(cursor))} > last`,
+          ]
+        }),
+      ),
+    },
+    {
+      name: 'ratings',
+      explain: 'rating, reviewScore and the score of a sentiment are from 0 to 5.',
+      sql: unionSql(
+        streams.flatMap(({ name, key, columns }) =>
+          columns
+            .filter((column) => column.type === 'DOUBLE' && ['rating', 'reviewScore', 'score'].includes(column.name))
+            .map(
+              (column) => `
+      SELECT ${findingSql(name, `${keyTextSql(key)} || ${quoteLiteral(` has ${column.name} `)} || ${quoteIdentifier(column.name)}`)}
+      FROM ${quoteIdentifier(name)} WHERE NOT ${quoteIdentifier(column.name)} BETWEEN 0 AND 5`,
+            ),
+        ),
+      ),
+    },
+  ]
+}
+
+const undeclaredColumnsSql = (
+  stream: string,
+  schema: JsonSchema,
+  columns: ReadonlyArray<Column>,
+): ReadonlyArray<string> => {
+  const declared = new Set(columnsFromSchema(schema).map(({ name }) => name))
+  return columns
+    .filter(({ name }) => !declared.has(name))
+    .map(
+      ({ name }) => `
+      SELECT ${quoteLiteral(`${stream}: ${name}`)} AS what`,
+    )
+}
+
+/** What our own source has collected. */
+const unknownAttributesSql = (stream: string, columns: ReadonlyArray<Column>): ReadonlyArray<string> =>
+  columns.some(({ name, type }) => name === 'unknown_attributes' && type === 'JSON')
+    ? [
+        `
+      SELECT DISTINCT ${findingSql(stream, 'name')} FROM (SELECT unnest(json_keys(unknown_attributes)) AS name FROM ${quoteIdentifier(stream)})`,
+      ]
+    : []

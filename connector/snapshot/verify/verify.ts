@@ -1,0 +1,22 @@
+import type { Snapshot } from '../store/open'
+import { type Check, type CheckResult, readSnapshotStreams, runCheck } from './check'
+import { feedbackChecks } from './feedback'
+import { loadChecks } from './loads'
+import { relationChecks } from './relations'
+import { rowChecks } from './rows'
+import { stateChecks } from './states'
+
+export type { CheckResult } from './check'
+
+/** Every check that fits the file's streams. */
+export const listChecks = async ({ db }: Snapshot): Promise<ReadonlyArray<Check>> => {
+  const streams = await readSnapshotStreams(db)
+  return [loadChecks, rowChecks, relationChecks, feedbackChecks, stateChecks].flatMap((checks) => checks(streams))
+}
+
+/** Asks the file everything we know to ask, one question after the other. */
+export const verifySnapshot = async (snapshot: Snapshot): Promise<ReadonlyArray<CheckResult>> => {
+  const results: Array<CheckResult> = []
+  for (const check of await listChecks(snapshot)) results.push(await runCheck(snapshot.db, check))
+  return results
+}

@@ -1,0 +1,62 @@
+import { PassThrough, Readable } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import { receiveBody } from '../../../connector/api/http/body'
+import { createBufferPool } from '../../../connector/api/http/buffers'
+
+const mega = 1 << 20
+const byteOrderMark = [0xef, 0xbb, 0xbf]
+const streamOf = async (...pieces: number[][]) =>
+  (await receiveBody(Readable.from(pieces.map((piece) => Buffer.from(piece))), 0, 100, createBufferPool()))?.bytes
+
+describe('bodyOf', () => {
+  it('passes over a byte order mark, in one piece or many', async () => {
+    expect(await streamOf([...byteOrderMark, 123, 125])).toEqual(Buffer.from('{}'))
+    expect(await streamOf(byteOrderMark.slice(0, 1), byteOrderMark.slice(1), [123, 125])).toEqual(Buffer.from('{}'))
+    expect(await streamOf(byteOrderMark)).toHaveLength(0)
+    expect(await streamOf([123, ...byteOrderMark])).toEqual(Buffer.from([123, ...byteOrderMark]))
+  })
+
+  it('takes no more room than was announced', async () => {
+    const body = await receiveBody(Readable.from([Buffer.alloc(2400)]), 2400, mega, createBufferPool())
+    expect(body?.bytes.buffer.byteLength).toBe(2400)
+  })
+
+  it('holds no more than it may', async () => {
+    expect(await receiveBody(Readable.from([Buffer.alloc(101)]), 0, 100, createBufferPool())).toBeUndefined()
+    expect(
+      await receiveBody(Readable.from([Buffer.alloc(60), Buffer.alloc(41)]), 0, 100, createBufferPool()),
+    ).toBeUndefined()
+  })
+
+  const pieces = [Buffer.alloc(mega, 1), Buffer.alloc(mega, 2), Buffer.alloc(7, 3)]
+  const whole = Buffer.concat(pieces)
+
+  it('comes whole, whatever length was announced, and its buffer serves the next once released', async () => {
+    const buffers = createBufferPool()
+    for (const announced of [0, whole.length, 5 * mega, 3]) {
+      const body = await receiveBody(Readable.from(pieces), announced, 10 * mega, buffers)
+      expect(body?.bytes.equals(whole)).toBe(true)
+      body?.release()
+      expect(buffers.acquire(2 * mega).buffer).toBe(body?.bytes.buffer)
+    }
+  })
+
+  it('breaks with its stream', async () => {
+    const broken = new PassThrough()
+    broken.write(Buffer.alloc(7))
+    setImmediate(() => broken.destroy(new Error('reset')))
+    await expect(receiveBody(broken, 0, 100, createBufferPool())).rejects.toThrow('reset')
+    const ended = new PassThrough()
+    setImmediate(() => ended.destroy())
+    await expect(receiveBody(ended, 0, 100, createBufferPool())).rejects.toMatchObject({
+      code: 'ERR_STREAM_PREMATURE_CLOSE',
+    })
+  })
+
+  it('is none beyond the limit, and its stream is not read on', async () => {
+    const long = Readable.from(pieces)
+    expect(await receiveBody(long, 0, 2 * mega, createBufferPool())).toBeUndefined()
+    expect(long.destroyed).toBe(true)
+    expect(await receiveBody(Readable.from(pieces), 0, whole.length, createBufferPool())).toBeDefined()
+  })
+})

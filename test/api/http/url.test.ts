@@ -1,0 +1,47 @@
+import * as E from 'fp-ts/Either'
+import { expect, test } from 'vitest'
+import { checkRedisUrl, checkUrl } from '../../../connector/api/http/url'
+
+test.each([
+  ['https://feedback.example.com', false],
+  ['https://feedback.example.com:8443/root/', false],
+  [' https://feedback.example.com\n', false],
+  ['http://localhost:8080', false],
+  ['http://api.localhost', false],
+  ['http://127.0.0.1:8080/x', false],
+  ['http://127.1.2.3', false],
+  ['http://[::1]:80', false],
+  ['http://feedback.internal', true],
+])('%o is fine', (url, allowHttp) => {
+  expect(E.isRight(checkUrl('base_url', url, allowHttp))).toBe(true)
+})
+
+test.each([
+  ['', /^base_url is not a URL/],
+  ['feedback.example.com', /^base_url is not a URL/],
+  ['http://feedback.example.com', /^base_url is http.*allow_http/],
+  ['http://127.0.0.1.example.com', /^base_url is http/],
+  ['http://localhost.example.com', /^base_url is http/],
+  ['http://10.0.0.1', /^base_url is http/],
+  ['ftp://feedback.example.com', /^base_url starts with ftp:/],
+  ['file:///etc/passwd', /^base_url starts with file:/],
+  ['https://ann:hunter2@feedback.example.com', /^base_url holds a user name or a password/],
+  ['https://feedback.example.com/#part', /^base_url ends in "#part"/],
+])('%o is refused, with what to do', (url, message) => {
+  const result = checkUrl('base_url', url, false)
+  expect(result).toMatchObject({ left: { _tag: 'Config', message: expect.stringMatching(message) } })
+  expect(JSON.stringify(result)).not.toContain('hunter2')
+})
+
+test('allow_http allows no other scheme', () => {
+  expect(E.isLeft(checkUrl('token_url', 'ftp://feedback.internal', true))).toBe(true)
+})
+
+test('a Redis URL is one, and is never repeated', () => {
+  for (const url of ['redis://127.0.0.1:6379', 'rediss://:hunter2@cache.internal:6380/1'])
+    expect(checkRedisUrl(url)).toEqual(E.right(url))
+  for (const url of ['hunter2@cache', 'http://:hunter2@cache'])
+    expect(checkRedisUrl(url)).toMatchObject({
+      left: { _tag: 'Config', message: expect.not.stringContaining('hunter2') },
+    })
+})

@@ -1,7 +1,0 @@
-import type { CutRecord } from '../../../connector/api/page'
-
-/** A review's cut with nothing in it but what a test needs. */
-export const reviewRecord = (id: number, modifiedTime: number, more: object = {}): CutRecord => {
-  const raw = Buffer.from(JSON.stringify({ id, modifiedTime: new Date(modifiedTime).toISOString(), ...more }))
-  return { id: String(id), modifiedTime, raw, json: raw }
-}

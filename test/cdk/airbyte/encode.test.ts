@@ -1,0 +1,148 @@
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import { describe, expect, it } from 'vitest'
+import { encodeAirbyte, errorTraceLine } from '../../../connector/cdk/airbyte/encode'
+import { decodeAirbyteState, decodeSourceCatalog } from '../../../connector/cdk/airbyte/state'
+import { configFailure, systemFailure, transientFailure } from '../../../connector/cdk/failure'
+import { joinText } from '../../../connector/cdk/lines'
+import type { Message } from '../../../connector/cdk/message'
+
+const lines = (message: Message) =>
+  encodeAirbyte(() => 1700000000000.5)(message)
+    .map(joinText)
+    .join('')
+
+const stream = { name: 'reviews', schema: {}, primaryKey: ['id'], cursor: O.none, syncMode: 'incremental' } as const
+
+describe('encode', () => {
+  it.each<[string, Message, string]>([
+    [
+      'a start',
+      { _tag: 'Started', stream },
+      '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1700000000000,"stream_status":{"stream_descriptor":{"name":"reviews"},"status":"STARTED"}}}\n',
+    ],
+    [
+      'records, byte for byte, with an integer time',
+      {
+        _tag: 'Records',
+        stream: 'reviews',
+        at: 1700000000001.7,
+        rows: [
+          { json: Buffer.from('{"id":9007199254740993}') },
+          {
+            json: Buffer.from('{"id":2,"rating":null}'),
+            changes: [{ field: 'rating', change: 'NULLED', reason: 'SOURCE_SERIALIZATION_ERROR' }],
+          },
+        ],
+      },
+      '{"type":"RECORD","record":{"stream":"reviews","data":{"id":9007199254740993},"emitted_at":1700000000001}}\n' +
+        '{"type":"RECORD","record":{"stream":"reviews","data":{"id":2,"rating":null},"emitted_at":1700000000001,"meta":{"changes":[{"field":"rating","change":"NULLED","reason":"SOURCE_SERIALIZATION_ERROR"}]}}}\n',
+    ],
+    [
+      'a state with its count as a double',
+      { _tag: 'Checkpoint', stream: 'reviews', state: { modifiedTimeFrom: 'x' }, count: 5 },
+      '{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"modifiedTimeFrom":"x"}},"sourceStats":{"recordCount":5.0}}}\n',
+    ],
+    [
+      'a wait',
+      { _tag: 'Waiting', stream: 'reviews', until: 1700000060000.2 },
+      '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1700000000000,"stream_status":{"stream_descriptor":{"name":"reviews"},"status":"RUNNING","reasons":[{"type":"RATE_LIMITED","rate_limited":{"quota_reset":1700000060000}}]}}}\n',
+    ],
+    [
+      'a failed stream',
+      { _tag: 'Failed', stream: 'reviews', failure: transientFailure('later', 'why') },
+      '{"type":"TRACE","trace":{"type":"ERROR","emitted_at":1700000000000,"error":{"message":"later","internal_message":"why","failure_type":"transient_error","stream_descriptor":{"name":"reviews"}}}}\n' +
+        '{"type":"TRACE","trace":{"type":"STREAM_STATUS","emitted_at":1700000000000,"stream_status":{"stream_descriptor":{"name":"reviews"},"status":"INCOMPLETE"}}}\n',
+    ],
+    [
+      'a log line',
+      { _tag: 'Log', level: 'warn', message: 'm' },
+      '{"type":"LOG","log":{"level":"WARN","message":"m"}}\n',
+    ],
+  ])('prints %s', (_, message, expected) => {
+    expect(lines(message)).toBe(expected)
+  })
+
+  it.each([
+    ['config_error', configFailure('m')],
+    ['transient_error', transientFailure('m')],
+    ['system_error', systemFailure('m', 'Error: m\n  at x')],
+  ])('sorts a failure as %s', (type, failure) => {
+    const { error } = JSON.parse(errorTraceLine(() => 1, failure)).trace
+    expect(error.failure_type).toBe(type)
+    expect('stack_trace' in error).toBe(type === 'system_error')
+  })
+})
+
+describe('readState', () => {
+  const state = { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' }
+  const one = {
+    type: 'STREAM',
+    stream: { stream_descriptor: { name: 'reviews', namespace: null }, stream_state: state },
+  }
+  it.each<[string, unknown]>([
+    ['an array of stream states', [one]],
+    ['the python models, with nulls', [{ ...one, global_: null, data: null, sourceStats: null }, null]],
+    ['one message', one],
+    ['printed lines', [{ type: 'STATE', state: one }]],
+    [
+      'a later state over an earlier',
+      [{ type: 'STREAM', stream: { stream_descriptor: { name: 'reviews' }, stream_state: { old: 1 } } }, one],
+    ],
+    ['GLOBAL', [{ type: 'GLOBAL', global: { shared_state: null, stream_states: [one.stream] } }]],
+    ['LEGACY', { type: 'LEGACY', data: { reviews: state } }],
+    ['a bare object', { reviews: state }],
+  ])('reads %s', (_, value) => {
+    expect(decodeAirbyteState(value)).toEqual(E.right({ reviews: state }))
+  })
+
+  it.each<[string, unknown]>([
+    ['[]', []],
+    ['null', null],
+    ['{}', {}],
+    ['a stream without state', [{ type: 'STREAM', stream: { stream_descriptor: { name: 'reviews' } } }]],
+    [
+      'an empty stream state',
+      [{ type: 'STREAM', stream: { stream_descriptor: { name: 'reviews' }, stream_state: {} } }],
+    ],
+  ])('takes %s for no state', (_, value) => {
+    expect(decodeAirbyteState(value)).toEqual(E.right({}))
+  })
+
+  it.each<[string, unknown]>([
+    ['text', 'x'],
+    ['numbers', [1]],
+    ['a configuration', { base_url: 'https://feedback.example.com', entities: {} }],
+    ['a nameless stream', [{ type: 'STREAM', stream: { stream_state: {} } }]],
+  ])('refuses %s', (_, value) => {
+    expect(decodeAirbyteState(value)).toMatchObject({ _tag: 'Left', left: { _tag: 'Config' } })
+  })
+})
+
+describe('readCatalog', () => {
+  it('reads names and sync modes', () => {
+    const catalog = {
+      streams: [
+        { stream: { name: 'a', json_schema: {} }, sync_mode: 'incremental', destination_sync_mode: 'append' },
+        { stream: { name: 'b' } },
+      ],
+    }
+    expect(decodeSourceCatalog(catalog)).toMatchObject(
+      E.right([
+        { name: 'a', syncMode: 'incremental' },
+        { name: 'b', syncMode: 'full_refresh' },
+      ]),
+    )
+  })
+
+  it.each<[string, unknown, string]>([
+    ['no streams', {}, 'streams is missing'],
+    ['no stream', { streams: [{}] }, 'streams.0.stream is missing'],
+    ['a nameless stream', { streams: [{ stream: {} }] }, 'streams.0.stream.name is missing'],
+    ['an odd mode', { streams: [{ stream: { name: 'a' }, sync_mode: 'x' }] }, 'streams.0.sync_mode'],
+    ['no object', [], 'it is an array'],
+  ])('refuses %s by key path', (_, value, message) => {
+    const result = decodeSourceCatalog(value)
+    expect(E.isLeft(result) && result.left.message).toContain(message)
+  })
+})

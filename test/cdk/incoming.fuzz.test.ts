@@ -1,0 +1,120 @@
+import * as fc from 'fast-check'
+import * as O from 'fp-ts/Option'
+import { describe, expect, it } from 'vitest'
+import { CommandError } from '../../connector/cdk/command'
+import type { ExpectedStreams } from '../../connector/snapshot/load/configured-catalog'
+import { decodeInput } from '../../connector/snapshot/load/decode'
+import type { LoadMessage } from '../../connector/snapshot/load/decode-airbyte'
+
+const seed = 20261121
+
+const expected: ExpectedStreams = new Map([
+  [
+    's',
+    {
+      info: { name: 's', schema: { type: 'object' }, primaryKey: ['id'], cursor: O.none, syncMode: 'incremental' },
+      loadOptions: {},
+    },
+  ],
+])
+
+async function* inChunks(bytes: Uint8Array, size: number): AsyncIterable<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+/** The messages of an input, or why it was refused; whatever else is thrown is a crash. */
+const read = async (bytes: Uint8Array, size: number): Promise<ReadonlyArray<LoadMessage> | string> => {
+  const messages: LoadMessage[] = []
+  try {
+    for await (const message of decodeInput(inChunks(bytes, size), { now: () => 7, expected })) messages.push(message)
+  } catch (error) {
+    if (error instanceof CommandError) return error.failure.message
+    throw error
+  }
+  return messages
+}
+
+/** Values with what readers stumble over: huge numbers, lone surrogates, keys that repeat, depth. */
+const awkward = fc.oneof(
+  { weight: 4, arbitrary: fc.json({ maxDepth: 3 }) },
+  fc.constantFrom('9007199254740993', '-1e400', '123456789012345678901234567890', '0.1e-999', '"\\ud800"', '"\\u0000"'),
+  fc.constantFrom('{"id":1,"id":2}', '{"data":{"id":9}}', '{"":{}}', '" \\\\\\" }"', '"}{]["'),
+  fc.integer({ min: 1, max: 3000 }).map((depth) => '['.repeat(depth) + ']'.repeat(depth)),
+)
+
+const record = fc.tuple(awkward, awkward, fc.boolean()).map(([value, meta, spaced]) => {
+  const blank = spaced ? ' ' : ''
+  const data = `{"id":1,${blank}"value":${value}}`
+  return {
+    data,
+    line: `{"type":${blank}"RECORD","meta":${meta},"record":{"stream":"s",${blank}"data":${blank}${data},"emitted_at":5}${blank}}`,
+  }
+})
+
+const damage = fc.tuple(
+  fc.nat(),
+  fc.constantFrom(...Buffer.from('{}[]",:\\\n0a'), 0, 0x80, 0xc3, 0xff),
+  fc.constantFrom('put', 'drop', 'cut'),
+)
+
+const damaged = (bytes: Uint8Array, [at, byte, how]: readonly [number, number, string]): Uint8Array => {
+  const place = at % (bytes.length + 1)
+  const tail = bytes.subarray(how === 'drop' ? place + 1 : place)
+  return how === 'cut'
+    ? bytes.subarray(0, place)
+    : Buffer.concat([bytes.subarray(0, place), ...(how === 'put' ? [Buffer.of(byte)] : []), tail])
+}
+
+describe(`the reader of messages (seed ${seed})`, () => {
+  it('hands each record on byte for byte, in whatever pieces the input comes', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(record, { maxLength: 5 }), fc.integer({ min: 1, max: 5000 }), async (records, size) => {
+        const messages = await read(Buffer.from(records.map(({ line }) => `${line}\n`).join('')), size)
+        const rows =
+          typeof messages === 'string'
+            ? [messages]
+            : messages.flatMap((message) => (message._tag === 'Records' ? message.rows : []))
+        expect(rows.map((row) => (typeof row === 'string' ? row : Buffer.from(row.json).toString()))).toEqual(
+          records.map(({ data }) => data),
+        )
+      }),
+      { seed, numRuns: 400 },
+    )
+  })
+
+  it('passes over, refuses or takes what is damaged, and never crashes; what was whole it takes as it is', async () => {
+    const other = fc.constantFrom(
+      '{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"s"},"stream_state":{"a":1}},"sourceStats":{"recordCount":1.0}}}',
+      '{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"s"},"status":"COMPLETE"}}}',
+      '{"type":"SCHEMA","stream":"s","schema":{"properties":{}},"key_properties":["id"]}',
+      '{"type":"STATE","value":{"bookmarks":{"s":{"a":1}},"currently_syncing":null}}',
+      '{"type":"LOG","log":{"level":"ERROR","message":"x"}}',
+      'null',
+      '[]',
+      '"RECORD"',
+    )
+    const whole = record.map(({ line }) => line)
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.oneof(whole, other), { maxLength: 4 }),
+        fc.array(damage, { maxLength: 3 }),
+        async (lines, wounds) => {
+          const bytes = wounds.reduce(damaged, Buffer.from(`${lines.join('\n')}\n`) as Uint8Array)
+          const messages = await read(bytes, 1000)
+          if (typeof messages === 'string') {
+            expect(messages).toMatch(/\.$/)
+            return
+          }
+          const taken = messages.flatMap((message) => (message._tag === 'Records' ? message.rows : []))
+          for (const { json } of taken) expect(Buffer.from(bytes).includes(Buffer.from(json))).toBe(true)
+        },
+      ),
+      { seed, numRuns: 1500 },
+    )
+  })
+
+  it('bears a line that is nothing but brackets', async () => {
+    for (const text of ['['.repeat(1_000_000), `${'{"a":'.repeat(200_000)}1`, '{"record":'.repeat(100_000)])
+      expect(await read(Buffer.from(`${text}\n`), 65_536)).toMatchObject([{ _tag: 'Log', level: 'warn' }])
+  })
+})

@@ -1,0 +1,107 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as E from 'fp-ts/Either'
+import { describe, expect, it } from 'vitest'
+import { mergeConfigs, readConfigFromEnvironment, readJsonFile, readStateFile } from '../../connector/cdk/load'
+
+const schema = {
+  type: 'object',
+  properties: {
+    base_url: { type: 'string' },
+    page_size: { type: 'integer' },
+    allow_http: { type: 'boolean' },
+    sources: { type: 'array', items: { type: 'integer' } },
+    fields: { type: 'array', items: { type: 'string' } },
+    credentials: {
+      oneOf: [
+        { properties: { auth_type: { type: 'string' }, access_token: { type: 'string' } } },
+        {
+          properties: {
+            auth_type: { type: 'string' },
+            token_request: { type: 'object', properties: { id_field: { type: 'string' } } },
+          },
+        },
+      ],
+    },
+  },
+}
+const read = (env: Record<string, string>) => readConfigFromEnvironment(schema, 'TAP_X')(env)
+
+describe('configFromEnvironment', () => {
+  it.each<[string, Record<string, string>, unknown]>([
+    ['text as it is', { TAP_X_BASE_URL: '12' }, { base_url: '12' }],
+    ['numbers and booleans', { TAP_X_PAGE_SIZE: '12', TAP_X_ALLOW_HTTP: 'true' }, { page_size: 12, allow_http: true }],
+    ['a wrong number, for the codec to refuse', { TAP_X_PAGE_SIZE: 'many' }, { page_size: 'many' }],
+    ['a list as JSON', { TAP_X_SOURCES: '[1,2]' }, { sources: [1, 2] }],
+    ['a list of words', { TAP_X_SOURCES: '1, 2', TAP_X_FIELDS: '1,b' }, { sources: [1, 2], fields: ['1', 'b'] }],
+    ['an object as JSON', { TAP_X_CREDENTIALS: '{"auth_type":"a"}' }, { credentials: { auth_type: 'a' } }],
+    [
+      'flattened keys, of either kind',
+      { TAP_X_CREDENTIALS_AUTH_TYPE: 'a', TAP_X_CREDENTIALS__TOKEN_REQUEST__ID_FIELD: 'i' },
+      { credentials: { auth_type: 'a', token_request: { id_field: 'i' } } },
+    ],
+    [
+      'flattened keys over JSON',
+      { TAP_X_CREDENTIALS: '{"auth_type":"a","access_token":"old"}', TAP_X_CREDENTIALS_ACCESS_TOKEN: 'new' },
+      { credentials: { auth_type: 'a', access_token: 'new' } },
+    ],
+    ['empty ones as left out', { TAP_X_BASE_URL: '', TAP_X_SOURCES: '' }, {}],
+    ['nothing of others', { TAP_Y_BASE_URL: 'x', BASE_URL: 'x', TAP_X_UNKNOWN: 'x' }, {}],
+  ])('reads %s', (_, env, expected) => {
+    expect(read(env)).toEqual(expected)
+  })
+})
+
+it('merges objects key by key, and replaces everything else', () => {
+  expect(mergeConfigs({ a: { b: 1, c: 2 }, d: [1] }, { a: { c: 3 }, d: [2] })).toEqual({ a: { b: 1, c: 3 }, d: [2] })
+})
+
+const folder = mkdtempSync(join(tmpdir(), 'file-'))
+const file = (text: string | Uint8Array) => {
+  const path = join(folder, `${Math.random()}.txt`)
+  writeFileSync(path, text)
+  return path
+}
+
+describe('readJson', () => {
+  it('reads JSON, with a byte order mark too', async () => {
+    expect(await readJsonFile('config', file('\uFEFF{"a": 1}'))()).toEqual(E.right({ a: 1 }))
+  })
+
+  it.each([
+    ['no file', () => join(folder, 'missing.json'), 'does not exist'],
+    ['a folder', () => folder, 'is a folder'],
+    ['an empty file', () => file(''), 'ends too early or is empty'],
+    ['half of a file', () => file('{"access_token": "S3CR3T'), 'is not JSON'],
+    ['another alphabet', () => file(Buffer.from('{"a": "caf\xe9 S3CR3T"}', 'latin1')), 'is not UTF-8'],
+    ['UTF-16', () => file(Buffer.from('\uFEFF{"a": "S3CR3T"}', 'utf16le')), 'is not UTF-8'],
+    ['a slip', () => file('{\n  "a": tru\n}'), 'line 2'],
+  ])('says what is wrong with %s', async (_, path, expected) => {
+    const name = path()
+    const result = await readJsonFile('config', name)()
+    expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'Config' } })
+    const { message } = (result as E.Left<{ message: string }>).left
+    expect(message).toContain(`The config file ${name}`)
+    expect(message).toContain(expected)
+    expect(message).not.toContain('S3CR3T')
+  })
+})
+
+describe('readStateFile', () => {
+  it.each<[string, string, unknown]>([
+    ['nothing', ' \n', null],
+    ['JSON', '[{"a":1}]', [{ a: 1 }]],
+    ['odd white space', '\n  [ ]\t\n', []],
+    ['printed lines', '{"type":"STATE"}\n\n{"type":"STATE"}\n', [{ type: 'STATE' }, { type: 'STATE' }]],
+  ])('reads %s', async (_, text, expected) => {
+    expect(await readStateFile(file(text))()).toEqual(E.right(expected))
+  })
+
+  it('refuses half a line', async () => {
+    expect(await readStateFile(file('{"type":"STATE"}\n{"type"'))()).toMatchObject({
+      _tag: 'Left',
+      left: { _tag: 'Config' },
+    })
+  })
+})

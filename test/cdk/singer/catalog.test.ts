@@ -1,0 +1,162 @@
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import * as t from 'io-ts'
+import { describe, expect, it } from 'vitest'
+import { decodeSingerCatalog, describeSingerStream, formatSingerCatalog } from '../../../connector/cdk/singer/catalog'
+import { defineStream } from '../../../connector/cdk/stream'
+
+const reviews = defineStream({
+  name: 'reviews',
+  codec: t.intersection([
+    t.type({ id: t.number, at: t.string }),
+    t.partial({ text: t.string, place: t.type({ name: t.string }) }),
+  ]),
+  primaryKey: ['id'],
+  cursor: 'at',
+  reader: { name: 'none', read: () => async function* () {} },
+  project: () => [],
+})
+
+type Metadata = { breadcrumb: string[]; metadata: Record<string, unknown> }
+const catalog = (metadata: Metadata[], more: object = {}) => ({
+  streams: [{ tap_stream_id: 'reviews', schema: describeSingerStream(reviews).schema, metadata, ...more }],
+})
+const root = (metadata: Record<string, unknown>): Metadata => ({ breadcrumb: [], metadata })
+const at = (path: string, metadata: Record<string, unknown>): Metadata => ({
+  breadcrumb: path.split('.').flatMap((part) => ['properties', part]),
+  metadata,
+})
+const asked = (value: unknown) => {
+  const result = decodeSingerCatalog([reviews])(value)
+  if (E.isLeft(result)) throw new Error(result.left.message)
+  return result.right
+}
+const attributes = (value: unknown) => {
+  const kept = asked(value).catalog[0]?.attributes ?? O.none
+  return O.isNone(kept) ? 'all' : [...kept.value].sort()
+}
+
+describe('discovery', () => {
+  it('names keys, cursor and what is automatic', () => {
+    const [entry] = JSON.parse(formatSingerCatalog([reviews])).streams
+    expect(entry).toEqual({
+      tap_stream_id: 'reviews',
+      stream: 'reviews',
+      key_properties: ['id'],
+      replication_method: 'INCREMENTAL',
+      replication_key: 'at',
+      schema: {
+        type: ['object'],
+        properties: {
+          id: { type: ['number'] },
+          at: { type: ['string'] },
+          text: { type: ['string'] },
+          place: {
+            type: ['object'],
+            properties: { name: { type: ['string'] } },
+            required: ['name'],
+            additionalProperties: true,
+          },
+        },
+        required: ['id', 'at'],
+        additionalProperties: true,
+      },
+      metadata: [
+        root({
+          inclusion: 'available',
+          'selected-by-default': true,
+          'table-key-properties': ['id'],
+          'forced-replication-method': 'INCREMENTAL',
+          'valid-replication-keys': ['at'],
+        }),
+        at('id', { inclusion: 'automatic' }),
+        at('at', { inclusion: 'automatic' }),
+        at('text', { inclusion: 'available', 'selected-by-default': true }),
+        at('place', { inclusion: 'available', 'selected-by-default': true }),
+      ],
+    })
+  })
+})
+
+describe('readCatalog', () => {
+  it('takes what discovery printed for everything', () => {
+    const value = JSON.parse(formatSingerCatalog([reviews]))
+    expect(asked(value).catalog).toEqual([{ name: 'reviews', syncMode: 'incremental', attributes: O.none }])
+    expect(asked(value).schemas.get('reviews')).toEqual(describeSingerStream(reviews).schema)
+  })
+
+  it.each<[string, object, boolean]>([
+    ['selected', root({ selected: true }), true],
+    ['selected as text', root({ selected: 'true' }), true],
+    ['deselected over its default', root({ selected: false, 'selected-by-default': true }), false],
+    ['deselected as text', root({ selected: 'false', 'selected-by-default': true }), false],
+    ['selected by default', root({ 'selected-by-default': true }), true],
+    ['neither', root({}), false],
+    ['unsupported', root({ inclusion: 'unsupported', selected: true }), false],
+    ['automatic', root({ inclusion: 'automatic' }), true],
+  ])('reads a stream that is %s', (_, metadata, selected) => {
+    expect(asked(catalog([metadata as Metadata])).catalog).toHaveLength(selected ? 1 : 0)
+  })
+
+  it('reads the older form, beside and inside the schema', () => {
+    const schema = { ...describeSingerStream(reviews).schema, selected: true }
+    expect(asked(catalog([], { schema })).catalog).toHaveLength(1)
+    expect(asked(catalog([], { selected: 'true' })).catalog).toHaveLength(1)
+  })
+
+  it.each<[string, Metadata[], unknown]>([
+    ['nothing is deselected', [], 'all'],
+    ['one is', [at('text', { selected: false })], ['at', 'id', 'place']],
+    ['one is, as text', [at('text', { selected: 'False' })], ['at', 'id', 'place']],
+    ['one is by default', [at('text', { 'selected-by-default': false })], ['at', 'id', 'place']],
+    ['one is unsupported', [at('text', { inclusion: 'unsupported', selected: true })], ['at', 'id', 'place']],
+    ['keys and cursor are', [at('id', { selected: false }), at('at', { selected: false })], 'all'],
+    ['an automatic one is', [at('text', { inclusion: 'automatic', selected: false })], 'all'],
+  ])('keeps the right attributes where %s', (_, metadata, kept) => {
+    expect(attributes(catalog([root({ selected: true }), ...metadata]))).toEqual(kept)
+  })
+
+  it('takes a deselected attribute out of SCHEMA and required', () => {
+    const schema = { ...describeSingerStream(reviews).schema, required: ['id', 'text'] }
+    const value = catalog([root({ selected: true }), at('text', { selected: false })], { schema })
+    expect(asked(value).schemas.get('reviews')).toMatchObject({ required: ['id'] })
+    expect(Object.keys((asked(value).schemas.get('reviews')?.properties ?? {}) as object)).toEqual([
+      'id',
+      'at',
+      'place',
+    ])
+  })
+
+  it('lets the catalog’s schema win, and sends only what it declares', () => {
+    const schema = { type: 'object', properties: { id: { type: ['string'] }, text: { type: ['null', 'string'] } } }
+    const value = catalog([root({ selected: true })], { schema })
+    expect(asked(value).schemas.get('reviews')).toEqual(schema)
+    expect(attributes(value)).toEqual(['at', 'id', 'text'])
+  })
+
+  it('names what cannot be left out alone', () => {
+    const inner = [at('place', { selected: true }), at('place.name', { selected: false })]
+    expect(asked(catalog([root({ selected: true }), ...inner])).nestedDeselections).toEqual(['reviews.place.name'])
+    const outer = [at('place', { selected: false }), at('place.name', { selected: false })]
+    expect(asked(catalog([root({ selected: true }), ...outer])).nestedDeselections).toEqual([])
+  })
+
+  it('reads a chosen full table', () => {
+    const value = catalog([root({ selected: true, 'replication-method': 'FULL_TABLE' })])
+    expect(asked(value).catalog[0]?.syncMode).toBe('full_refresh')
+  })
+
+  it('keeps a stream that does not exist, for the run to name', () => {
+    const value = { streams: [{ tap_stream_id: 'nope', schema: {}, metadata: [root({ selected: true })] }] }
+    expect(asked(value).catalog.map(({ name }) => name)).toEqual(['nope'])
+  })
+
+  it.each<[string, unknown, string]>([
+    ['no streams', {}, 'streams is missing'],
+    ['a nameless stream', { streams: [{ schema: {} }] }, 'streams.0.tap_stream_id is missing'],
+    ['no schema', { streams: [{ tap_stream_id: 'a' }] }, 'streams.0.schema is missing'],
+  ])('refuses %s by key path', (_, value, message) => {
+    const result = decodeSingerCatalog([reviews])(value)
+    expect(E.isLeft(result) && result.left.message).toContain(message)
+  })
+})

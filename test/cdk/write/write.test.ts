@@ -1,0 +1,427 @@
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import { describe, expect, it } from 'vitest'
+import { type Failure, transientFailure } from '../../../connector/cdk/failure'
+import type { BatchAnswer, OpenSink, RecordVerdict } from '../../../connector/cdk/sink'
+import type { DeadLetter } from '../../../connector/cdk/write/dead-letters'
+import type { InputMessage } from '../../../connector/cdk/write/input'
+import { type WriteResult, type WriteRun, writeToSinks } from '../../../connector/cdk/write/write'
+
+type Thing = { readonly id: string; readonly bad?: string }
+
+const inlet = (id: string, object = 'things') => ({
+  id,
+  name: id,
+  objectName: object,
+  key: [['id']],
+  columns: O.none,
+  isDeletion: false,
+})
+const opened = (id = 'visits', object?: string): InputMessage => ({ _tag: 'Opened', inlet: inlet(id, object) })
+const record = (thing: Thing, to = 'visits'): InputMessage => ({
+  _tag: 'Record',
+  inlet: to,
+  columns: thing,
+  bytes: JSON.stringify(thing).length,
+  json: () => Buffer.from(JSON.stringify(thing)),
+})
+const state = (name: string, of = 'visits'): InputMessage => ({
+  _tag: 'State',
+  inlet: of,
+  answer: ({ accepted, rejected }) => `${name} ${accepted}+${rejected}`,
+})
+const completed = (of = 'visits', whole = false): InputMessage => ({ _tag: 'Completed', inlet: of, whole })
+const things = (count: number, from = 0): ReadonlyArray<InputMessage> =>
+  Array.from({ length: count }, (_, index) => record({ id: String(from + index) }))
+
+const accepted: RecordVerdict = { _tag: 'Accepted' }
+const acceptAll = (items: ReadonlyArray<unknown>): BatchAnswer => ({
+  _tag: 'Verdicts',
+  verdicts: items.map(() => accepted),
+})
+
+/** A sink that refuses records with `bad` before they are sent. */
+const sink = (
+  send: (items: ReadonlyArray<Thing>) => Promise<E.Either<Failure, BatchAnswer>>,
+  finish: OpenSink<unknown>['finish'] = () => E.right({ items: [], notes: [] }),
+): OpenSink<unknown> => ({
+  prepare: () =>
+    E.right((columns) => {
+      const item = columns as Thing
+      return item.bad === undefined ? E.right({ item, key: item.id }) : E.left(item.bad)
+    }),
+  write: (items) => () => send(items as ReadonlyArray<Thing>),
+  isReachable: async () => false,
+  finish,
+})
+
+/** A sink that accepts everything, and what came to it. */
+const taking = () => {
+  const batches: Array<ReadonlyArray<string>> = []
+  return {
+    batches,
+    sink: sink(async (items) => {
+      batches.push(items.map(({ id }) => id))
+      return E.right(acceptAll(items))
+    }),
+  }
+}
+
+const running = (arrivals: Iterable<InputMessage> | AsyncIterable<InputMessage>, more: Partial<WriteRun> = {}) => {
+  const answers: Array<string> = []
+  const letters: Array<DeadLetter> = []
+  const done: Promise<WriteResult> = writeToSinks({
+    input: async function* () {
+      for await (const arrival of arrivals) yield E.right([arrival])
+    },
+    sinks: new Map([['things', taking().sink]]),
+    policy: { onReject: 'continue', maxPercent: 10 },
+    batch: { count: 10, bytes: 1000, millis: 60_000 },
+    inFlight: 3,
+    deadLetters: {
+      add: (letter) => {
+        letters.push(letter)
+      },
+      flush: async () => undefined,
+    },
+    acknowledge: async (line) => {
+      answers.push(line)
+    },
+    log: () => undefined,
+    now: () => 0,
+    setTimer: () => () => undefined,
+    stop: new AbortController().signal,
+    ...more,
+  })
+  return { done, answers, letters }
+}
+
+const into = (one: OpenSink<unknown>) => ({ sinks: new Map([['things', one]]) })
+
+describe('write', () => {
+  it('sends full batches, the rest at the end, and answers each state', async () => {
+    const { batches, sink } = taking()
+    const { done, answers } = running([opened(), ...things(25), state('s'), completed()], into(sink))
+    expect((await done).failures).toEqual([])
+    expect(batches.map(({ length }) => length)).toEqual([10, 10, 5])
+    expect(answers).toEqual(['s 25+0'])
+  })
+
+  it('answers a state only once every batch before it is acknowledged, in order', async () => {
+    const waiting: Array<() => void> = []
+    const slow = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
+    const { done, answers } = running(
+      [opened(), ...things(10), state('first'), ...things(10, 10), state('second'), completed()],
+      into(slow),
+    )
+    const turn = () => new Promise((resolve) => setImmediate(resolve))
+    while (waiting.length < 2) await turn()
+    waiting[1]?.()
+    for (let n = 0; n < 5; n += 1) await turn()
+    expect(answers).toEqual([])
+    waiting[0]?.()
+    await done
+    expect(answers).toEqual(['first 10+0', 'second 10+0'])
+  })
+
+  it('keeps the order of each key and never has one key in two batches at a time', async () => {
+    const flying = new Set<string>()
+    const seen: Array<string> = []
+    const watching = sink(async (items) => {
+      for (const { id } of items) {
+        expect(flying).not.toContain(id.split('/')[0])
+        flying.add(id.split('/')[0] ?? '')
+      }
+      await new Promise((resolve) => setImmediate(resolve))
+      for (const { id } of items) {
+        flying.delete(id.split('/')[0] ?? '')
+        seen.push(id)
+      }
+      return E.right(acceptAll(items))
+    })
+    const keyed: OpenSink<unknown> = {
+      ...watching,
+      prepare: () =>
+        E.right((columns) => {
+          const item = columns as Thing
+          return E.right({ item, key: item.id.split('/')[0] ?? '' })
+        }),
+    }
+    const versions = Array.from({ length: 60 }, (_, n) => record({ id: `${n % 7}/${n}` }))
+    const { done } = running([opened(), ...versions, completed()], into(keyed))
+    expect((await done).countsByStream.get('visits')).toEqual({ received: 60, accepted: 60, rejected: 0 })
+    for (let key = 0; key < 7; key += 1) {
+      const order = seen.filter((id) => id.startsWith(`${key}/`)).map((id) => Number(id.split('/')[1]))
+      expect(order).toEqual([...order].sort((a, b) => a - b))
+    }
+  })
+
+  it('reads no further than its window while the service is slow', async () => {
+    let read = 0
+    const waiting: Array<() => void> = []
+    const slow = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
+    const { done } = running(
+      (async function* () {
+        yield opened()
+        for (const thing of things(1000)) {
+          read += 1
+          yield thing
+        }
+        yield completed()
+      })(),
+      into(slow),
+    )
+    const turn = () => new Promise((resolve) => setImmediate(resolve))
+    for (let n = 0; n < 200; n += 1) await turn()
+    expect(waiting).toHaveLength(3)
+    expect(read).toBeLessThanOrEqual(51)
+    let ended = false
+    void done.then(() => {
+      ended = true
+    })
+    while (!ended) {
+      waiting.shift()?.()
+      await turn()
+    }
+    expect(read).toBe(1000)
+  })
+
+  it('puts rejected records aside, counts them and goes on', async () => {
+    const refusing = sink(async (items) =>
+      E.right({
+        _tag: 'Verdicts',
+        verdicts: items.map(({ id }): RecordVerdict => (id === '3' ? { _tag: 'Rejected', reason: 'Error' } : accepted)),
+      }),
+    )
+    const { done, answers, letters } = running(
+      [opened(), ...things(20), record({ id: 'x', bad: 'email is missing' }), state('s'), completed()],
+      into(refusing),
+    )
+    const { failures, countsByStream } = await done
+    expect(failures).toEqual([])
+    expect(countsByStream.get('visits')).toEqual({ received: 21, accepted: 19, rejected: 2 })
+    expect(answers).toEqual(['s 19+2'])
+    expect(letters.map(({ key, reason, batch }) => [key, reason, batch])).toEqual(
+      expect.arrayContaining([
+        ['3', 'Error', 1],
+        [null, 'email is missing', null],
+      ]),
+    )
+  })
+
+  it('has a dead letter on disk before the state that covers it is answered', async () => {
+    const order: Array<string> = []
+    await running([opened(), ...things(1), record({ id: 'x', bad: 'wrong' }), state('s'), completed()], {
+      deadLetters: {
+        add: () => {
+          order.push('add')
+        },
+        flush: async () => {
+          await new Promise((resolve) => setImmediate(resolve))
+          order.push('flush')
+        },
+      },
+      acknowledge: async () => {
+        order.push('answer')
+      },
+    }).done
+    expect(order.indexOf('add')).toBeLessThan(order.indexOf('flush'))
+    expect(order.indexOf('flush')).toBeLessThan(order.indexOf('answer'))
+  })
+
+  it('ends at the first rejected record where that is asked for, and answers no state behind it', async () => {
+    const { done, answers } = running(
+      [
+        opened(),
+        ...things(10),
+        state('before'),
+        record({ id: 'x', bad: 'wrong' }),
+        state('after'),
+        ...things(90),
+        completed(),
+      ],
+      { policy: { onReject: 'fail', maxPercent: 10 } },
+    )
+    const { failures } = await done
+    expect(failures).toMatchObject([
+      { _tag: 'Config', message: expect.stringContaining('record 11 was rejected: wrong') },
+    ])
+    expect(answers).toEqual(['before 10+0'])
+  })
+
+  it('never ends well where a whole stream was rejected, and answers none of its states', async () => {
+    const all = Array.from({ length: 5 }, (_, n) => record({ id: String(n), bad: 'wrong' }))
+    const { done, answers } = running([opened(), ...all, state('s'), completed()], {
+      policy: { onReject: 'continue', maxPercent: 100 },
+    })
+    expect((await done).failures).toMatchObject([{ message: expect.stringContaining('all 5 records were rejected') }])
+    expect(answers).toEqual([])
+  })
+
+  it('does not stop reading while it holds such states back', async () => {
+    const all = Array.from({ length: 500 }, (_, n) => record({ id: String(n), bad: 'wrong' }))
+    const { done, answers } = running([opened(), ...all, state('s'), record({ id: 'good' }), state('t'), completed()], {
+      policy: { onReject: 'continue', maxPercent: 100 },
+    })
+    expect((await done).failures).toEqual([])
+    expect(answers).toEqual(['s 0+500', 't 1+0'])
+  })
+
+  it('says which stream was not complete; what its states cover is answered', async () => {
+    const { done, answers } = running([opened(), ...things(3), state('s'), { _tag: 'Broken', inlet: 'visits' }])
+    expect((await done).failures).toMatchObject([{ _tag: 'Transient', message: expect.stringContaining('visits') }])
+    expect(answers).toEqual(['s 3+0'])
+  })
+
+  it('ends with the failure of a batch and reads no further', async () => {
+    let read = 0
+    const broken = sink(async () => E.left(transientFailure('gone')))
+    const { done, answers } = running(
+      (async function* () {
+        yield opened()
+        for (const thing of things(100)) {
+          read += 1
+          yield thing
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+        yield state('s')
+        yield completed()
+      })(),
+      into(broken),
+    )
+    expect((await done).failures).toEqual([transientFailure('gone')])
+    expect(answers).toEqual([])
+    expect(read).toBeLessThan(20)
+  })
+
+  it('ends although nothing more comes in', async () => {
+    const broken = sink(async () => E.left(transientFailure('gone')))
+    const halting: WriteRun['input'] = async function* (halt) {
+      yield E.right([opened(), ...things(10)])
+      await new Promise((resolve) => halt.addEventListener('abort', resolve))
+    }
+    expect((await running([], { ...into(broken), input: halting }).done).failures).toEqual([transientFailure('gone')])
+  })
+
+  it('sends a batch that does not fill after a while', async () => {
+    const { batches, sink } = taking()
+    const alarms: Array<() => void> = []
+    let now = 0
+    let go: () => void = () => undefined
+    const { done, answers } = running(
+      (async function* () {
+        yield opened()
+        yield* things(2)
+        yield state('s')
+        await new Promise<void>((resolve) => {
+          go = resolve
+        })
+        yield completed()
+      })(),
+      {
+        ...into(sink),
+        now: () => now,
+        setTimer: (_, callback) => {
+          alarms.push(callback)
+          return () => undefined
+        },
+      },
+    )
+    const turn = () => new Promise((resolve) => setImmediate(resolve))
+    for (let n = 0; n < 5; n += 1) await turn()
+    expect(batches).toEqual([])
+    now = 60_000
+    for (const alarm of alarms) alarm()
+    for (let n = 0; n < 5; n += 1) await turn()
+    expect(batches).toEqual([['0', '1']])
+    expect(answers).toEqual(['s 2+0'])
+    go()
+    await done
+  })
+
+  it('stops when told to: waits for what is under way, sends nothing more, answers what that covers', async () => {
+    const stop = new AbortController()
+    const waiting: Array<() => void> = []
+    const slow = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
+    const { done, answers } = running(
+      [opened(), ...things(10), state('s'), ...things(5, 10), state('t'), completed()],
+      {
+        ...into(slow),
+        stop: stop.signal,
+        inFlight: 1,
+      },
+    )
+    const turn = () => new Promise((resolve) => setImmediate(resolve))
+    while (waiting.length < 1) await turn()
+    stop.abort()
+    waiting[0]?.()
+    expect((await done).failures).toEqual([])
+    expect(answers).toEqual(['s 10+0'])
+    expect(waiting).toHaveLength(1)
+  })
+
+  it('sends records of an earlier sink before those that may refer to them', async () => {
+    const order: Array<string> = []
+    const noting = (name: string) =>
+      sink(async (items) => {
+        order.push(...items.map(({ id }) => `${name} ${id}`))
+        await new Promise((resolve) => setImmediate(resolve))
+        return E.right(acceptAll(items))
+      })
+    const { done } = running(
+      [
+        opened('visits', 'visits'),
+        opened('places', 'places'),
+        record({ id: 'p' }, 'places'),
+        ...things(10),
+        completed('visits'),
+        completed('places'),
+      ],
+      {
+        sinks: new Map([
+          ['places', noting('place')],
+          ['visits', noting('visit')],
+        ]),
+      },
+    )
+    await done
+    expect(order[0]).toBe('place p')
+    expect(order).toHaveLength(11)
+  })
+
+  it('sends what the whole input calls for, and only then', async () => {
+    const wholes: Array<boolean> = []
+    const sent: Array<string> = []
+    const finishing = () =>
+      sink(
+        async (items) => {
+          sent.push(...items.map(({ id }) => id))
+          return E.right(acceptAll(items))
+        },
+        (whole) => {
+          wholes.push(whole)
+          return E.right({ items: whole ? [{ item: { id: 'gone' }, key: 'gone' }] : [], notes: [] })
+        },
+      )
+    const { countsByStream } = await running([opened(), ...things(1), completed('visits', true)], into(finishing()))
+      .done
+    await running([opened(), ...things(1), completed('visits', false)], into(finishing())).done
+    await running([opened(), ...things(1), { _tag: 'Broken', inlet: 'visits' }], into(finishing())).done
+    expect(wholes).toEqual([true, false])
+    expect(sent).toEqual(['0', 'gone', '0', '0'])
+    expect(countsByStream.get('visits')).toEqual({ received: 1, accepted: 1, rejected: 0 })
+  })
+
+  it('refuses a stream that goes nowhere by name', async () => {
+    const { failures } = await running([opened('patients', 'patients'), completed('patients')]).done
+    expect(failures).toMatchObject([{ _tag: 'Config', message: expect.stringMatching(/patients.*things/) }])
+  })
+
+  it('rejects where its output is broken', async () => {
+    const broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
+    const { done } = running([opened(), ...things(1), state('s'), completed()], {
+      acknowledge: () => Promise.reject(broken),
+    })
+    await expect(done).rejects.toBe(broken)
+  })
+})

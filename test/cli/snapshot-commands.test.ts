@@ -1,0 +1,239 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as E from 'fp-ts/Either'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { diffCommand } from '../../connector/cli/diff'
+import { queryCommand } from '../../connector/cli/query'
+import { snapshotCommand } from '../../connector/cli/snapshot'
+import { stateCommand } from '../../connector/cli/state'
+import { verifyCommand } from '../../connector/cli/verify'
+import { openDatabase } from '../../connector/snapshot/store/database'
+import { runCommand } from '../support/run-command'
+
+const folder = mkdtempSync(join(tmpdir(), 'verbs-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const path = (name: string) => join(folder, name)
+const written = (name: string, content: string) => {
+  writeFileSync(path(name), content)
+  return path(name)
+}
+
+const catalog = written(
+  'catalog.json',
+  JSON.stringify({
+    streams: [
+      {
+        stream: {
+          name: 'reviews',
+          json_schema: {
+            properties: {
+              id: { type: 'integer' },
+              modifiedTime: { type: 'string', format: 'date-time' },
+              rating: { type: ['null', 'number'] },
+            },
+          },
+        },
+        sync_mode: 'incremental',
+        destination_sync_mode: 'append_dedup',
+        primary_key: [['id']],
+        cursor_field: ['modifiedTime'],
+      },
+    ],
+  }),
+)
+const record = (id: string, day: string, rating = 4) =>
+  `{"type":"RECORD","record":{"stream":"reviews","data":{"id":${id},"modifiedTime":"2026-01-${day}T00:00:00.000Z","rating":${rating}},"emitted_at":1}}`
+const stateLine = (day: string, count: number) =>
+  `{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"modifiedTimeFrom":"2026-01-${day}T00:00:00.000Z","recent":[9007199254740993]}},"sourceStats":{"recordCount":${count}.0}}}`
+const status = (value: string) =>
+  `{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},"status":"${value}"}}}`
+const messages = [record('9007199254740993', '01'), record('2', '02', 5), stateLine('02', 2), status('COMPLETE')].join(
+  '\n',
+)
+
+const db = path('reviews.duckdb')
+beforeAll(async () => {
+  const outcome = await runCommand(snapshotCommand, ['--db', db, '--catalog', catalog], messages)
+  expect(outcome).toMatchObject({ status: 0, stdout: '' })
+  expect(outcome.stderr).toMatch(/reviews +complete +2/)
+})
+
+describe('feedback snapshot', () => {
+  it('prints the outcome as JSON, and ends with 1 if a stream is not complete', async () => {
+    const outcome = await runCommand(
+      snapshotCommand,
+      ['--db', path('cut.duckdb'), '--catalog', catalog, '--json'],
+      messages.split('\n').slice(0, 3).join('\n'),
+    )
+    expect(outcome.status).toBe(1)
+    expect(JSON.parse(outcome.stdout)).toMatchObject([{ stream: 'reviews', status: 'incomplete', records: 2 }])
+  })
+
+  it.each(['', 'Traceback (most recent call last):\n'])(
+    'says so where there is nothing to take in: %j',
+    async (text) => {
+      const outcome = await runCommand(snapshotCommand, ['--db', path('nothing.duckdb')], text)
+      expect(outcome).toMatchObject({ status: 1, stderr: expect.stringContaining('stdin holds no messages') })
+    },
+  )
+
+  it('leaves alone what is no snapshot', async () => {
+    const text = written('notes.txt', 'some notes, not a database')
+    expect((await runCommand(snapshotCommand, ['--db', text], messages)).stderr).toContain('is not a DuckDB file')
+    expect(readFileSync(text, 'utf8')).toBe('some notes, not a database')
+
+    const other = path('other.duckdb')
+    const opened = await openDatabase(other)()
+    if (E.isLeft(opened)) throw new Error(opened.left.message)
+    await opened.right.run('CREATE TABLE mine (a INTEGER)')
+    opened.right.close()
+    const outcome = await runCommand(snapshotCommand, ['--db', other], messages)
+    expect(outcome).toMatchObject({ status: 1 })
+    expect(outcome.stderr).toContain('not a snapshot: it holds the tables mine')
+  })
+
+  it('refuses a newer format', async () => {
+    const newer = path('newer.duckdb')
+    await runCommand(snapshotCommand, ['--db', newer, '--catalog', catalog], messages)
+    const opened = await openDatabase(newer)()
+    if (E.isLeft(opened)) throw new Error(opened.left.message)
+    await opened.right.run(`UPDATE _meta SET value = '99' WHERE name = 'format'`)
+    opened.right.close()
+    expect((await runCommand(verifyCommand, ['--db', newer])).stderr).toContain('format 99; this build knows')
+  })
+
+  it('says what is wrong with the catalog', async () => {
+    const wrong = written('wrong.json', '{"streams": [{}]}')
+    expect(
+      (await runCommand(snapshotCommand, ['--db', path('x.duckdb'), '--catalog', wrong], messages)).stderr,
+    ).toMatch(/wrong\.json.*streams\.0\.stream/)
+    expect(existsSync(path('x.duckdb'))).toBe(false)
+  })
+})
+
+describe('feedback query', () => {
+  it('prints a table with integers in full', async () => {
+    expect(await runCommand(queryCommand, ['--db', db, 'SELECT id, rating FROM reviews ORDER BY id'])).toEqual({
+      status: 0,
+      stdout: ['              id  rating', '               2       5', '9007199254740993       4', ''].join('\n'),
+      stderr: '',
+    })
+  })
+
+  it('prints JSON lines with integers in full', async () => {
+    const { stdout } = await runCommand(queryCommand, [
+      '--db',
+      db,
+      '--json',
+      `SELECT id, [id] AS ids, {'t': modifiedTime} AS o, NULL AS n FROM reviews ORDER BY id DESC LIMIT 1`,
+    ])
+    expect(stdout).toBe(
+      '{"id":9007199254740993,"ids":[9007199254740993],"o":{"t":"2026-01-01T00:00:00.000Z"},"n":null}\n',
+    )
+  })
+
+  it('prints nested values as JSON and every other as JSON can say it', async () => {
+    const values: ReadonlyArray<readonly [sql: string, json: string]> = [
+      [`'{"id": 9007199254740993,\n"a": [1.50, "é"]}'::JSON`, '{"id": 9007199254740993, "a": [1.50, "é"]}'],
+      [`['{"a":1}'::JSON, 'null'::JSON]`, '[{"a":1},null]'],
+      [`{'j': '[1]'::JSON, 't': 'a"b'}`, '{"j":[1],"t":"a\\"b"}'],
+      [`MAP {'k': '{}'::JSON}`, '{"k":{}}'],
+      [`DATE '2026-01-31'`, '"2026-01-31"'],
+      [`TIMESTAMPTZ '2026-01-31 01:02:03.000004+02'`, '"2026-01-30T23:02:03.000004Z"'],
+      [`TIMESTAMP '1969-12-31 23:59:59.5'`, '"1969-12-31T23:59:59.500"'],
+      [`TIMESTAMPTZ 'infinity'`, '"infinity"'],
+      [`TIME '01:02:03'`, '"01:02:03"'],
+      ['12.10::DECIMAL(20, 2)', '12.10'],
+      ['170141183460469231731687303715884105727::HUGEINT', '170141183460469231731687303715884105727'],
+      [`'NaN'::DOUBLE`, 'null'],
+      ['0.1::DOUBLE', '0.1'],
+      [`'\\xAB'::BLOB`, '"ab"'],
+      [`'00000000-0000-0000-0000-00000000000a'::UUID`, '"00000000-0000-0000-0000-00000000000a"'],
+      [`INTERVAL 1 DAY`, '"1 day"'],
+    ]
+    const sql = `SELECT ${values.map(([value], i) => `${value} AS c${i}`).join(', ')}`
+    const { stdout } = await runCommand(queryCommand, ['--db', db, '--json', sql])
+    expect(stdout).toBe(`{${values.map(([, json], i) => `"c${i}":${json}`).join(',')}}\n`)
+  })
+
+  it('keeps columns of the same name apart', async () => {
+    const { stdout } = await runCommand(queryCommand, ['--db', db, '--json', 'SELECT 1 AS a, 2 AS a'])
+    expect(Object.values(JSON.parse(stdout))).toEqual([1, 2])
+  })
+
+  it('changes nothing and says what is wrong', async () => {
+    const outcome = await runCommand(queryCommand, ['--db', db, 'DELETE FROM reviews'])
+    expect(outcome).toMatchObject({ status: 1, stderr: expect.stringContaining('read-only') })
+    expect((await runCommand(queryCommand, ['--db', db, 'SELECT nope FROM reviews'])).stderr).toContain('nope')
+    expect((await runCommand(queryCommand, ['--db', path('none.duckdb'), 'SELECT 1'])).stderr).toContain('no such file')
+    expect(existsSync(path('none.duckdb'))).toBe(false)
+  })
+})
+
+describe('feedback verify', () => {
+  it('passes a whole snapshot', async () => {
+    const outcome = await runCommand(verifyCommand, ['--db', db])
+    expect(outcome).toMatchObject({ status: 0, stderr: '' })
+    expect(outcome.stdout).toContain('All checks passed.')
+  })
+
+  it('names what is wrong, as a table, as JSON, and with its SQL', async () => {
+    const broken = path('broken.duckdb')
+    await runCommand(
+      snapshotCommand,
+      ['--db', broken, '--catalog', catalog],
+      [record('1', '01', 9), stateLine('01', 1), status('COMPLETE')].join('\n'),
+    )
+    const told = await runCommand(verifyCommand, ['--db', broken])
+    expect(told.status).toBe(1)
+    expect(told.stdout).toContain('reviews: id 1 has rating 9.0')
+    expect(told.stdout).toMatch(/1 of \d+ checks failed\./)
+    const { stdout, status: failed } = await runCommand(verifyCommand, ['--db', broken, '--json'])
+    expect(failed).toBe(1)
+    expect(JSON.parse(stdout).filter(({ ok }: { ok: boolean }) => !ok)).toMatchObject([
+      { name: 'ratings', failures: 1 },
+    ])
+    expect((await runCommand(verifyCommand, ['--db', broken, '--explain'])).stdout).toContain(
+      'NOT "rating" BETWEEN 0 AND 5',
+    )
+  })
+})
+
+describe('the exit status', () => {
+  it.each([
+    ['2 where verify cannot answer', verifyCommand, ['--db', path('none.duckdb')], 2],
+    ['2 where diff cannot answer', diffCommand, [db, path('none.duckdb')], 2],
+    ['2 where diff lacks a file', diffCommand, [db], 2],
+    ['0 where there is no difference', diffCommand, [db, db], 0],
+    ['2 where an option is missing', queryCommand, ['SELECT 1'], 2],
+    ['2 where an option is unknown', queryCommand, ['--db', db, '--yes', 'SELECT 1'], 2],
+    ['1 where the SQL is wrong', queryCommand, ['--db', db, 'SELEC 1'], 1],
+  ] as const)('is %s', async (_what, verb, args, status) => {
+    expect(await runCommand(verb, args)).toMatchObject({ status })
+  })
+})
+
+describe('feedback state', () => {
+  it('exports states that it imports again, in full', async () => {
+    const out = path('state.json')
+    expect(await runCommand(stateCommand, ['export', '--db', db, '--out', out])).toMatchObject({
+      status: 0,
+      stdout: '',
+    })
+    expect(readFileSync(out, 'utf8')).toBe(
+      '[\n{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"modifiedTimeFrom":"2026-01-02T00:00:00.000Z","recent":[9007199254740993]}}}\n]\n',
+    )
+    const earlier = written('earlier.json', stateLine('01', 1))
+    expect((await runCommand(stateCommand, ['import', '--db', db, '--state', earlier])).status).toBe(0)
+    expect((await runCommand(stateCommand, ['export', '--db', db])).stdout).toContain('2026-01-01')
+    await runCommand(stateCommand, ['import', '--db', db, '--state', out])
+    expect((await runCommand(verifyCommand, ['--db', db])).status).toBe(0)
+  })
+
+  it('says what it wants', async () => {
+    expect((await runCommand(stateCommand, ['--db', db])).stderr).toContain('wants one of export, import')
+    expect((await runCommand(stateCommand, ['toString', '--db', db])).stderr).toContain('wants one of export, import')
+    expect((await runCommand(stateCommand, ['import', '--db', db])).stderr).toContain('--state is missing')
+  })
+})

@@ -1,0 +1,312 @@
+import type { ServerResponse } from 'node:http'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Failure } from '../../../connector/cdk/failure'
+import { sourceCheckCommand } from '../../../connector/cli/airbyte-source'
+import { awaitOrTimeOut, withCheckTimeouts } from '../../../connector/runtime/check'
+import { startSandbox } from '../../../connector/sandbox/start'
+import { type ReceivedRequest, sendJson, startServer } from '../../support/listen'
+import { writeTempFile } from '../../support/program'
+import { runCommand } from '../../support/run-command'
+
+const settings = (base_url: string, more: object = {}) => ({
+  base_url,
+  credentials: { auth_type: 'access_token', access_token: 'not-for-anybody' },
+  start_date: '2024-01-01T00:00:00Z',
+  timeouts: { connect_seconds: 1, response_seconds: 1 },
+  ...more,
+})
+
+const checking = async (config: object) => {
+  const failures: Array<Failure> = []
+  const ran = await runCommand(sourceCheckCommand, ['--config', writeTempFile(config)], {
+    fail: async (_io, _verb, failure) => {
+      failures.push(failure)
+      return 1
+    },
+  })
+  return { ...ran, failure: failures[0] }
+}
+
+type Asked = { readonly modifiedTimeFrom: string; readonly offset: number }
+const ofDeleted = ({ url }: ReceivedRequest) => url.includes('deleted')
+const empty = ({ body }: ReceivedRequest) => ({ reviews: [], filter: JSON.parse(body) })
+const review = (id: number, modifiedTime: string) => ({ id, modifiedTime, mentionTime: modifiedTime })
+const page = ({ body }: ReceivedRequest, rows: (asked: Asked) => ReadonlyArray<unknown>) => ({
+  reviews: rows(JSON.parse(body)),
+  filter: JSON.parse(body),
+})
+const status = (message: string) => ({ status: { code: 'X', message } })
+
+type Reply = (seen: ReceivedRequest, response: ServerResponse) => void
+
+/** A service whose exports are empty, and whose other operations answer as told. */
+const beside = (reply: Reply) => (seen: ReceivedRequest, to: ServerResponse) =>
+  seen.url.startsWith('/api/reputation/v1/reviews') || ofDeleted(seen)
+    ? sendJson(to, 200, empty(seen))
+    : reply(seen, to)
+
+const entities = { person_ids: ['500057'], location_ids: ['7'] }
+const feedback = { status: { code: 200, message: 'success' }, data: { client: 'us', entities: [] } }
+const lookups = { sources: { path: '/find', records_path: 'sources', primary_key: 'id' } }
+
+describe('check', () => {
+  it('takes an offset behind the last row that is refused for no fault', async () => {
+    const { url } = await startServer((seen, to) => {
+      const { offset, modifiedTimeFrom }: Asked = JSON.parse(seen.body)
+      if (offset > 0) return sendJson(to, 400, status('offset'))
+      return sendJson(
+        to,
+        200,
+        page(seen, () => (modifiedTimeFrom > '2025' ? [] : [review(1, '2024-05-01T00:00:00.000Z')])),
+      )
+    })
+    const { failure, stdout } = await checking(settings(url))
+    expect([failure, stdout]).toEqual([undefined, expect.stringContaining('SUCCEEDED')])
+  })
+})
+
+describe('check asks the operations that the config makes use of', () => {
+  it('those of feedback for the first entity, the lookups, each once', async () => {
+    const { url, seen } = await startServer(
+      beside(({ url }, to) => sendJson(to, 200, url === '/find' ? { sources: [{ id: 1 }] } : feedback)),
+    )
+    const { failure, stdout } = await checking(settings(url, { entities, lookups }))
+    expect([failure, stdout]).toEqual([undefined, expect.stringContaining('SUCCEEDED')])
+    const asked = seen
+      .map(({ method, url, body }) => `${method} ${url} ${body}`)
+      .filter((line) => !line.includes('/v1/'))
+    expect(asked.sort()).toEqual([
+      expect.stringMatching(/^GET \/api\/bsr\/comments\?personId=500057&.*showComments=false/),
+      'GET /find ',
+      expect.stringMatching(/^POST \/api\/external\/bsr\/v2\/reviews .*"personId":"500057".*"showReviews":false/),
+    ])
+  })
+
+  it('and no other where it names neither entity nor lookup', async () => {
+    const { url, seen } = await startServer(beside((_, to) => sendJson(to, 500, '')))
+    expect((await checking(settings(url, { entities: { from_reviews: { locations: true } } }))).failure).toBeUndefined()
+    expect(seen.every(({ url }) => url.startsWith('/api/reputation/v1/'))).toBe(true)
+  })
+
+  it.each<[string, Reply, RegExp]>([
+    [
+      'comments are not permitted',
+      (seen, to) => (seen.method === 'GET' ? sendJson(to, 403, status('no')) : sendJson(to, 200, feedback)),
+      /^retrieve comments: The token lacks permission .*\(403\)\.$/,
+    ],
+    [
+      'public reviews are not permitted',
+      (seen, to) => (seen.method === 'GET' ? sendJson(to, 200, feedback) : sendJson(to, 403, status('no'))),
+      /^retrieve reviews: The token lacks permission .*\(403\)\.$/,
+    ],
+  ])('says it where %s', async (_, reply, says) => {
+    const { url } = await startServer(beside(reply))
+    const { failure } = await checking(settings(url, { entities }))
+    expect(failure).toMatchObject({ _tag: 'Config', message: expect.stringMatching(says) })
+  })
+
+  it('says it where a lookup does not fit its settings', async () => {
+    const { url } = await startServer(beside((_, to) => sendJson(to, 200, { data: [{ id: 1 }] })))
+    const { failure } = await checking(settings(url, { lookups }))
+    expect(failure).toMatchObject({
+      _tag: 'Config',
+      message: expect.stringMatching(/^lookups\.sources\.records_path: .* at data\.$/),
+    })
+  })
+
+  it('warns of an entity that the service does not know', async () => {
+    const { url } = await startServer(beside((_, to) => sendJson(to, 404, status('who?'))))
+    const { failure, stdout, stderr } = await checking(settings(url, { entities }))
+    expect([failure, stdout]).toEqual([undefined, expect.stringContaining('SUCCEEDED')])
+    expect(stderr).toContain('retrieve comments: the service refuses 500057, the first of entities.')
+  })
+})
+
+describe('check says whose turn it is where', () => {
+  it.concurrent.each<[string, Reply, 'Config' | 'Transient', RegExp]>([
+    [
+      'the token is refused',
+      (_, to) => sendJson(to, 401, status('no')),
+      'Config',
+      /^export reviews: The access token is missing, wrong or expired\. Check credentials \(401\)\.$/,
+    ],
+    [
+      'one operation is not permitted',
+      (seen, to) => (ofDeleted(seen) ? sendJson(to, 403, status('no')) : sendJson(to, 200, empty(seen))),
+      'Config',
+      /^export deleted reviews: The token lacks permission .*\(403\)\.$/,
+    ],
+    [
+      'no operation is permitted',
+      (_, to) => sendJson(to, 403, status('no')),
+      'Config',
+      /^export reviews: .*\(403\)\. export deleted reviews: .*\(403\)\.$/,
+    ],
+    ['the address is wrong', (_, to) => sendJson(to, 404, ''), 'Config', /Check base_url \(404\)/],
+    [
+      'a login page stands between',
+      (_, to) => sendJson(to, 200, '<html>', { 'Content-Type': 'text/html' }),
+      'Config',
+      /what answers at base_url is not the service .*login page/,
+    ],
+    [
+      'the address has moved',
+      (_, to) => sendJson(to, 302, '', { Location: 'https://elsewhere.example/' }),
+      'Config',
+      /redirects to https:\/\/elsewhere\.example/,
+    ],
+    [
+      'the time asked for is not heeded',
+      (seen, to) =>
+        sendJson(
+          to,
+          200,
+          page(seen, ({ offset }) => (offset > 0 ? [] : [review(1, '2024-05-01T00:00:00.000Z')])),
+        ),
+      'Config',
+      /export reviews: the service does not heed modifiedTimeFrom: .* future/,
+    ],
+    [
+      'older rows come than were asked for',
+      (seen, to) =>
+        sendJson(
+          to,
+          200,
+          page(seen, ({ offset, modifiedTimeFrom }) =>
+            offset > 0 || modifiedTimeFrom > '2025' ? [] : [review(1, '2020-05-01T00:00:00.000Z')],
+          ),
+        ),
+      'Config',
+      /does not heed modifiedTimeFrom: .* before start_date/,
+    ],
+    [
+      'the offset is not heeded',
+      (seen, to) =>
+        sendJson(
+          to,
+          200,
+          page(seen, ({ modifiedTimeFrom }) =>
+            modifiedTimeFrom > '2025' ? [] : [review(1, '2024-05-01T00:00:00.000Z')],
+          ),
+        ),
+      'Config',
+      /does not heed offset/,
+    ],
+    ['no answer comes', () => undefined, 'Transient', /no complete answer|did not answer \(ETIMEDOUT\)/],
+    ['an answer drips', (_, to) => void to.writeHead(200).write('{'), 'Transient', /did not answer \(ETIMEDOUT\)/],
+    ['the connection breaks', (_, to) => void to.destroy(), 'Transient', /did not answer \(ECONNRESET\)/],
+    [
+      'the rate is limited for an hour',
+      (_, to) => sendJson(to, 429, status('slow'), { 'Retry-After': '3600' }),
+      'Transient',
+      /asks to wait 3600 s, longer than a check may last/,
+    ],
+    ['the service is out of order', (_, to) => sendJson(to, 503, status('down')), 'Transient', /answered 503/],
+  ])('%s', async (_, reply, tag, says) => {
+    const server = await startServer(reply)
+    const { failure, stdout } = await checking(settings(server.url))
+    expect(failure).toMatchObject({ _tag: tag, message: expect.stringMatching(says) })
+    expect(stdout).toBe('')
+  })
+
+  it.each<[string, string, RegExp]>([
+    ['nobody listens', 'http://127.0.0.1:1', /ECONNREFUSED.*Check base_url/],
+    ['the host has no address', 'https://feedback.invalid', /(ENOTFOUND|EAI_AGAIN).*Check base_url/],
+    ['http is not allowed', 'http://feedback.invalid', /base_url is http.*allow_http/],
+  ])('%s', async (_, url, says) => {
+    const { failure } = await checking(settings(url))
+    expect(failure).toMatchObject({ _tag: 'Config', message: expect.stringMatching(says) })
+  })
+
+  it('TLS is not spoken', async () => {
+    const { url } = await startServer((_, to) => sendJson(to, 200, {}))
+    const { failure } = await checking(settings(url.replace('http:', 'https:')))
+    expect(failure).toMatchObject({
+      _tag: 'Config',
+      message: expect.stringMatching(/no secure connection to the host of base_url/),
+    })
+  })
+
+  it.each<[string, (url: string) => string, RegExp]>([
+    [
+      'nobody issues tokens',
+      () => 'http://127.0.0.1:1/token',
+      /credentials\.token_url .*ECONNREFUSED.*Check credentials\.token_url/,
+    ],
+    [
+      'the application is refused',
+      (url) => `${url}/token`,
+      /refused the application \(401\)\. Check credentials\.application_id/,
+    ],
+  ])('%s', async (_, tokenUrl, says) => {
+    const { url } = await startServer((_seen, to) => sendJson(to, 401, status('no')))
+    const credentials = {
+      auth_type: 'application',
+      application_id: 'a',
+      application_secret: 'b',
+      token_url: tokenUrl(url),
+    }
+    const { failure } = await checking(settings(url, { credentials }))
+    expect(failure).toMatchObject({ _tag: 'Config', message: expect.stringMatching(says) })
+  })
+})
+
+describe('check succeeds', () => {
+  const successOf = async (config: object) => {
+    const { status: exit, stdout } = await checking(config)
+    expect(exit).toBe(0)
+    expect(stdout.trim().split('\n')).toHaveLength(1)
+    return JSON.parse(stdout).connectionStatus
+  }
+  const inSandbox = async (options: Parameters<typeof startSandbox>[0], more: object = {}) => {
+    const sandbox = await startSandbox({ reviews: 50, ...options })
+    try {
+      const credentials = { auth_type: 'access_token', access_token: sandbox.accessToken }
+      return await successOf(settings(sandbox.url, { credentials, ...more }))
+    } finally {
+      await sandbox.close()
+    }
+  }
+
+  it('without a word where all is well', async () => {
+    expect(await inSandbox({})).toEqual({ status: 'SUCCEEDED' })
+  })
+
+  it('with a warning where the clocks differ', async () => {
+    expect(await inSandbox({ clockSkew: 600_000 })).toMatchObject({
+      status: 'SUCCEEDED',
+      message: expect.stringMatching(/^The clock here is .* s behind the service's .*$/),
+    })
+  })
+
+  it('at once where a budget of its own has room for all it asks', async () => {
+    expect(await inSandbox({}, { rate_limit: { requests_per_minute: 7 } })).toEqual({ status: 'SUCCEEDED' })
+  })
+})
+
+describe('the patience of a platform', () => {
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it('outlasts every time-out and wait', () => {
+    const { timeouts, rate_limit } = withCheckTimeouts({
+      base_url: 'https://feedback.example',
+      allow_http: false,
+      credentials: { auth_type: 'access_token', access_token: 'x' },
+      rate_limit: { requests_per_minute: 3, max_concurrency: 2, redis_url: undefined },
+      timeouts: { connect_seconds: 600, response_seconds: 3600, max_wait_seconds: 7200 },
+    })
+    expect(Math.max(...Object.values(timeouts))).toBeLessThan(14)
+    expect(rate_limit.requests_per_minute).toBe(3)
+  })
+
+  it('ends after 12 s, whatever the service does', async () => {
+    vi.useFakeTimers()
+    const outcome = awaitOrTimeOut(new Promise<string>(() => undefined), () => 'late')
+    await vi.advanceTimersByTimeAsync(11_999)
+    expect(await Promise.race([outcome, Promise.resolve('waiting')])).toBe('waiting')
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await outcome).toBe('late')
+  })
+})

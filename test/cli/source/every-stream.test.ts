@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sourceReadCommand as readVerb } from '../../../connector/cli/airbyte-source'
+import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import { streams } from '../../../connector/streams/streams'
+import { type Fields, parseExact, printExact, warehouse } from '../../support/destination'
+import { expectedOfReviews } from '../../support/expected-rows'
+import { writeTempFile } from '../../support/program'
+import { runCommand } from '../../support/run-command'
+
+const hour = 3_600_000
+const keys = Object.fromEntries(streams.map(({ name, primaryKey }) => [name, primaryKey]))
+const things = ['locations', 'providers', 'sources', 'categories']
+
+/** In an order of its own, attributes too, so that only what is said counts. */
+const sorted = (rows: ReadonlyArray<Fields>): ReadonlyArray<string> =>
+  rows.map((row) => printExact(Object.fromEntries(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1))))).sort()
+
+const catalog = (sync_mode: 'incremental' | 'full_refresh') =>
+  writeTempFile({ streams: streams.map(({ name }) => ({ stream: { name, json_schema: {} }, sync_mode })) })
+
+type Entity = readonly [kind: 'person' | 'location' | 'entity', id: string]
+
+describe.each(['named in the config', 'found in the reviews'])('every stream, with entities %s', (how) => {
+  let clock = Date.now()
+  let sandbox: Sandbox
+  beforeAll(async () => {
+    sandbox = await startSandbox({
+      reviews: 70,
+      years: 1,
+      locations: 2,
+      providers: 2,
+      until: clock - hour,
+      now: () => clock,
+    })
+  })
+  afterAll(() => sandbox.close())
+
+  const distinct = (values: ReadonlyArray<unknown>): ReadonlyArray<string> => [
+    ...new Set(values.flatMap((value) => (value === undefined ? [] : [String(value)]))),
+  ]
+
+  const entitiesOf = async (): Promise<ReadonlyArray<Entity>> => {
+    const { locations = [], providers = [] } = expectedOfReviews(await sandbox.truth())
+    const persons = distinct(providers.map(how === 'named in the config' ? ({ id }) => id : ({ npi }) => npi))
+    return [
+      ...persons.map((id): Entity => ['person', id]),
+      ...distinct(locations.map(({ id }) => id)).map((id): Entity => ['location', id]),
+      ['entity', '10'],
+    ]
+  }
+
+  const configFor = async () => {
+    const ids = async (kind: string) => (await entitiesOf()).flatMap(([one, id]) => (one === kind ? [id] : []))
+    const entities =
+      how === 'named in the config'
+        ? { person_ids: await ids('person'), location_ids: await ids('location') }
+        : { from_reviews: { locations: true, providers: 'npi' } }
+    return writeTempFile({
+      base_url: sandbox.url,
+      credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
+      start_date: '2010-01-01T00:00:00Z',
+      page_size: 40,
+      entities: { entity_ids: ['10'], ...entities },
+      feedback_filters: { per_page: how === 'named in the config' ? 30 : 100, days: 3650 },
+      feedback_lookback_days: 400,
+    })
+  }
+
+  /** What the service answers of an entity, asked as plainly as can be. */
+  const ask = async (path: string, init: RequestInit = {}): Promise<Fields> => {
+    const headers = { 'Access-Token': sandbox.accessToken, 'Content-Type': 'application/json' }
+    const text = await (await fetch(sandbox.url + path, { ...init, headers })).text()
+    const { data } = parseExact(text) as { readonly data: { readonly entities: ReadonlyArray<Fields> } }
+    return data.entities[0] ?? {}
+  }
+
+  const rowsOf = async ([kind, id]: Entity, list: 'comments' | 'reviews'): Promise<ReadonlyArray<Fields>> => {
+    const all: Fields[] = []
+    for (let page = list === 'comments' ? 1 : 0; ; page += 1) {
+      const window = { fromDate: '2009-01-01T00:00:00Z', toDate: new Date(clock).toISOString(), perPage: 100, page }
+      const query = Object.entries({ ...window, [`${kind}Id`]: id }).map(([key, value]): [string, string] => [
+        key,
+        String(value),
+      ])
+      const { name, [list]: rows = [] } =
+        list === 'comments'
+          ? await ask(`/api/bsr/comments?${new URLSearchParams(query)}`)
+          : await ask('/api/external/bsr/v2/reviews', {
+              method: 'POST',
+              body: JSON.stringify({ ...window, [`${kind}Id`]: id }),
+            })
+      const found = rows as ReadonlyArray<Fields>
+      if (found.length === 0) return all
+      all.push(...found.map((row) => ({ entityType: kind, entityId: id, entityName: name, ...row })))
+    }
+  }
+
+  const ratingOf = async ([kind, id]: Entity): Promise<Fields> => {
+    const query = `${kind}Id=${id}&days=3650&showComments=false`
+    const { id: _, name, comments: __, totalPages: ___, ...summary } = await ask(`/api/bsr/comments?${query}`)
+    const { VendorSealOfIntegrity: seal } = summary
+    return {
+      entityType: kind,
+      entityId: id,
+      entityName: name,
+      ...summary,
+      VendorSealOfIntegrity: seal === null ? null : JSON.stringify(seal),
+    }
+  }
+
+  const held = warehouse()
+  const read = async (to = held, mode: 'incremental' | 'full_refresh' = 'incremental') => {
+    const config = await configFor()
+    const { status, stdout, stderr } = await runCommand(readVerb, [
+      ...['--config', config, '--catalog', catalog(mode), '--state', writeTempFile(to.state())],
+    ])
+    expect(status, stderr).toBe(0)
+    return to.load(stdout, keys)
+  }
+
+  const agree = async (warehouse = held) => {
+    const truth = await sandbox.truth()
+    const expected = expectedOfReviews(truth)
+    const version = new Map(truth.reviews.map(({ id, modifiedTime }) => [id, modifiedTime]))
+    const isCurrent = (row: Fields) =>
+      version.get(String(row.reviewId ?? row.id)) === (row.reviewModifiedTime ?? row.modifiedTime)
+    for (const [stream, rows] of Object.entries(expected)) {
+      const there = warehouse.rows(stream)
+      if (things.includes(stream)) {
+        const bare = there.map(({ reviewModifiedTime: _, ...thing }) => thing)
+        expect(sorted(bare), stream).toEqual(expect.arrayContaining([...sorted(rows)]))
+      } else expect(sorted(there.filter(isCurrent)), stream).toEqual(sorted(rows))
+    }
+    const gone = new Map(truth.deleted.map(({ id, modifiedTime }) => [id, modifiedTime]))
+    const deleted = warehouse.rows('deleted_reviews')
+    for (const { id, modifiedTime } of deleted) expect(gone.get(String(id))).toBe(modifiedTime)
+
+    const entities = await entitiesOf()
+    const isThere = (review: unknown) => version.has(String(review))
+    const comments = (await Promise.all(entities.map((entity) => rowsOf(entity, 'comments')))).flat()
+    const said = warehouse.rows('comments').filter(({ id }) => isThere(BigInt(String(id)) / 10n))
+    expect(comments.length).toBeGreaterThan(60)
+    expect(sorted(said)).toEqual(sorted(comments))
+    const reviews = (await Promise.all(entities.map((entity) => rowsOf(entity, 'reviews')))).flat()
+    const shown = warehouse.rows('transparency_reviews').filter(({ documentId }) => isThere(documentId))
+    expect(sorted(shown)).toEqual(sorted(reviews))
+    const ratings = await Promise.all(entities.map(ratingOf))
+    expect(sorted(warehouse.rows('entity_ratings'))).toEqual(sorted(ratings))
+  }
+
+  it('equals what the service holds: whole, after each change, and read anew', { timeout: 120_000 }, async () => {
+    const first = await read()
+    expect(Object.keys(first).sort()).toEqual(streams.map(({ name }) => name).sort())
+    const already = held.rows('deleted_reviews').length
+    await agree()
+
+    clock += hour
+    await sandbox.churn({ change: 30, delete: 12, add: 9 })
+    clock += hour
+    await read()
+    expect(held.rows('deleted_reviews')).toHaveLength(already + 12)
+    await sandbox.churn({ change: 5, delete: 3, restore: 4 })
+    clock += hour
+    await read()
+    await agree()
+
+    clock += hour
+    expect(Object.keys(await read())).toEqual(['entity_ratings'])
+
+    if (how === 'found in the reviews') return
+    const anew = warehouse()
+    await read(anew, 'full_refresh')
+    await agree(anew)
+  })
+})

@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest'
+import { sourceReadCommand } from '../../../connector/cli/airbyte-source'
+import { messages } from '../../support/destination'
+import { sendJson, startServer } from '../../support/listen'
+import { writeTempFile } from '../../support/program'
+import { runCommand } from '../../support/run-command'
+
+const start = '2024-01-01T00:00:00.000Z'
+const minute = 60_000
+const day = 1440 * minute
+
+type Asked = {
+  readonly modifiedTimeFrom: string
+  readonly mentionTimeAfter?: string
+  readonly mentionTimeBefore?: string
+  readonly sources?: ReadonlyArray<number>
+  readonly offset: number
+  readonly limit: number
+}
+type Row = { readonly id: number; readonly modifiedTime: string; readonly mentionTime?: string }
+
+const rows: ReadonlyArray<Row> = Array.from({ length: 430 }, (_, id) => ({
+  id: id + 1,
+  modifiedTime: new Date(Date.parse(start) + id * minute).toISOString(),
+  mentionTime: new Date(Date.parse(start) - ((id * 7919) % 430) * day).toISOString(),
+}))
+
+const mentioned = ({ mentionTimeAfter = '0', mentionTimeBefore = '9' }: Asked): ReadonlyArray<Row> =>
+  rows.filter(({ mentionTime = '' }) => mentionTime > mentionTimeAfter && mentionTime < mentionTimeBefore)
+
+/** What `read` makes of a service that answers with what `body` makes of a request. */
+const reading = async (stream: string, body: (asked: Asked, nth: number) => unknown) => {
+  const { url, seen } = await startServer((request, response) =>
+    sendJson(response, 200, body(JSON.parse(request.body), seen.length)),
+  )
+  const config = writeTempFile({
+    base_url: url,
+    credentials: { auth_type: 'access_token', access_token: 'x' },
+    start_date: start,
+    page_size: 50,
+  })
+  const catalog = writeTempFile({ streams: [{ stream: { name: stream, json_schema: {} }, sync_mode: 'incremental' }] })
+  const { status, stdout } = await runCommand(sourceReadCommand, ['--config', config, '--catalog', catalog])
+  const said = messages(stdout)
+  return {
+    status,
+    requests: seen.length,
+    ids: said.flatMap(({ record }) => (record === undefined ? [] : [Number(record.data.id)])).sort((a, b) => a - b),
+    errors: said.flatMap(({ trace }) => (trace?.error === undefined ? [] : [trace.error])),
+    statuses: said.flatMap(({ trace }) => (trace?.stream_status === undefined ? [] : [trace.stream_status.status])),
+    cursors: said.flatMap(({ state }) =>
+      state === undefined
+        ? []
+        : [(state.stream.stream_state as { readonly modifiedTimeFrom: string }).modifiedTimeFrom],
+    ),
+    stdout,
+  }
+}
+const echoed = (asked: Asked, reviews: ReadonlyArray<Row>) => ({ reviews, filter: asked })
+const all = rows.map(({ id }) => id)
+
+describe('a service that does not heed offset ends the stream soon, with its cursor unmoved', () => {
+  it.each<[string, string, (asked: Asked, nth: number) => unknown]>([
+    ['and serves one page for ever', 'reviews', (asked) => echoed(asked, rows.slice(0, 50))],
+    ['and echoes nothing', 'reviews', ({ limit }) => ({ reviews: rows.slice(0, limit), filter: {} })],
+    ['and has no echo', 'reviews', ({ limit }) => ({ reviews: rows.slice(0, limit) })],
+    ['nor tells its limit, which is small', 'reviews', () => ({ reviews: rows.slice(0, 7), filter: {} })],
+    [
+      'and names its sources',
+      'reviews',
+      (asked) => echoed({ ...asked, sources: asked.sources ?? [1, 2, 3] }, rows.slice(0, 50)),
+    ],
+    ['of deletions', 'deleted_reviews', (asked) => echoed(asked, rows.slice(0, 50))],
+  ])('%s', async (_, stream, body) => {
+    const { status, requests, errors, statuses, cursors } = await reading(stream, body)
+    expect(status).toBe(1)
+    expect(errors).toMatchObject([
+      {
+        failure_type: 'config_error',
+        message: expect.stringMatching(/does not heed offset.*ask the service's operator/),
+      },
+    ])
+    expect(statuses.at(-1)).toBe('INCOMPLETE')
+    expect(new Set(cursors)).toEqual(new Set([start]))
+    expect(requests).toBeLessThan(60)
+  })
+
+  it('and serves the answers of another offset', async () => {
+    const { errors, requests, ids } = await reading('reviews', (asked) =>
+      echoed({ ...asked, offset: 0 }, rows.slice(0, asked.limit)),
+    )
+    expect(errors).toMatchObject([
+      { failure_type: 'transient_error', message: expect.stringMatching(/offset.*asked for/) },
+    ])
+    expect([ids.length, requests]).toEqual([50, expect.any(Number)])
+    expect(requests).toBeLessThan(20)
+  })
+})
+
+describe('all is read, in a bounded number of requests, where a service', () => {
+  it.each<[string, (asked: Asked) => unknown, number]>([
+    ['heeds mention times in place of offsets', (asked) => echoed(asked, mentioned(asked).slice(0, asked.limit)), 300],
+    [
+      'has offsets up to a limit, and serves the page there beyond it',
+      (asked) => {
+        const from = Math.min(asked.offset, 120)
+        return echoed(asked, mentioned(asked).slice(from, from + asked.limit))
+      },
+      150,
+    ],
+    [
+      'repeats its last page beyond the end',
+      (asked) => {
+        const found = mentioned(asked)
+        const from = Math.max(0, Math.min(asked.offset, found.length - asked.limit))
+        return echoed(asked, found.slice(from, from + asked.limit))
+      },
+      300,
+    ],
+  ])('%s', async (_, body, most) => {
+    const { status, requests, ids, errors } = await reading('reviews', body)
+    expect(errors).toEqual([])
+    expect(status).toBe(0)
+    expect([...new Set(ids)]).toEqual(all)
+    expect(requests).toBeLessThan(most)
+  })
+
+  it('has fewer rows than a page may hold, and serves them at every offset', async () => {
+    const { status, requests, ids, stdout } = await reading('reviews', (asked) => echoed(asked, rows.slice(0, 12)))
+    expect([status, ids]).toEqual([0, all.slice(0, 12)])
+    expect(requests).toBeLessThan(10)
+    expect(stdout).toContain('the same 12 rows come at every offset')
+  })
+
+  it('never runs out of rows that are later than the run', async () => {
+    const { status, requests, ids } = await reading('reviews', (asked, nth) =>
+      echoed(
+        asked,
+        asked.offset < 50
+          ? rows.slice(asked.offset, 50)
+          : rows.slice(0, 50).map((row) => ({
+              ...row,
+              id: 1_000_000 + nth * 50 + row.id,
+              modifiedTime: new Date(Date.now() + day).toISOString(),
+            })),
+      ),
+    )
+    expect(status).toBe(0)
+    expect([...new Set(ids)]).toEqual(all.slice(0, 50))
+    expect(requests).toBeLessThan(2000)
+  })
+})

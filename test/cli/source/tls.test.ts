@@ -1,0 +1,127 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import https from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { messages } from '../../support/destination'
+import { runProgram, writeTempFile } from '../../support/program'
+
+const folder = mkdtempSync(join(tmpdir(), 'certificate-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** A certificate that signs itself, for these names; undefined where no openssl is installed. */
+const certificate = (name: string, ...names: ReadonlyArray<string>) => {
+  const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)]
+  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1']
+  try {
+    execFileSync(
+      'openssl',
+      [
+        ...[...made, '-keyout', key, '-out', cert, '-subj', `/CN=${name}`],
+        ...['-addext', `subjectAltName=${names.join(',')}`],
+      ],
+      { stdio: 'ignore' },
+    )
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  return { path: cert, key: readFileSync(key), cert: readFileSync(cert) }
+}
+
+const ours = certificate('ours', 'DNS:localhost', 'IP:127.0.0.1')
+const other = certificate('other', 'DNS:feedback.example.com')
+if (ours === undefined) console.warn('Tests of TLS are skipped: no openssl here.')
+
+describe.skipIf(ours === undefined)('a service whose certificate', () => {
+  const servers: https.Server[] = []
+  const asked: string[] = []
+  const start = async (with_: typeof ours): Promise<string> => {
+    const server = https.createServer({ key: with_?.key, cert: with_?.cert }, (request, response) => {
+      asked.push(String(request.url))
+      let text = ''
+      request.on('data', (chunk: Buffer) => {
+        text += chunk.toString()
+      })
+      request.on('end', () => {
+        response.writeHead(200, { 'Content-Type': 'application/json' })
+        response.end(
+          request.url === '/token'
+            ? '{"accessToken":"t","expiresIn":600}'
+            : JSON.stringify({ reviews: [], filter: JSON.parse(text) }),
+        )
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    servers.push(server)
+    return `https://localhost:${(server.address() as AddressInfo).port}`
+  }
+  let service: string
+  let elsewhere: string
+  beforeAll(async () => {
+    service = await start(ours)
+    elsewhere = await start(other)
+  })
+  afterAll(() => {
+    for (const server of servers) server.closeAllConnections()
+  })
+
+  const settings = (base_url: string, more: object = {}) => ({
+    base_url,
+    credentials: { auth_type: 'access_token', access_token: 'not-for-anybody' },
+    start_date: '2024-01-01T00:00:00Z',
+    ...more,
+  })
+  const application = (url: string) => ({
+    credentials: { auth_type: 'application', application_id: 'a', application_secret: 'b', token_url: `${url}/token` },
+  })
+  const trusting = (path: string | undefined) => ({ env: { NODE_EXTRA_CA_CERTS: path ?? '' } })
+  const checking = async (config: object, options: Parameters<typeof runProgram>[2] = {}) => {
+    const { stdout } = await runProgram('source-feedback', ['check', '--config', writeTempFile(config)], options)
+    return JSON.parse(stdout).connectionStatus
+  }
+
+  it('nobody vouches for is told so by check, with what to do, and is sent nothing', async () => {
+    const before = asked.length
+    expect(await checking(settings(service))).toEqual({
+      status: 'FAILED',
+      message: expect.stringMatching(
+        /^export reviews: no secure connection to the host of base_url \(DEPTH_ZERO_SELF_SIGNED_CERT\)\..*NODE_EXTRA_CA_CERTS\.$/,
+      ),
+    })
+    expect(asked.length).toBe(before)
+  })
+
+  it('is of another host is told so, though it is trusted', async () => {
+    const { status, message } = await checking(settings(elsewhere), trusting(other?.path))
+    expect([status, message]).toEqual([
+      'FAILED',
+      expect.stringMatching(/no secure connection to the host of base_url \(ERR_TLS_CERT_ALTNAME_INVALID\)/),
+    ])
+  })
+
+  it('is of the issuer of tokens is told of the key that names it', async () => {
+    const { status, message } = await checking(settings(service, application(elsewhere)), trusting(ours?.path))
+    expect([status, message]).toEqual([
+      'FAILED',
+      expect.stringMatching(/credentials\.token_url .* no secure connection.*NODE_EXTRA_CA_CERTS/),
+    ])
+  })
+
+  it('NODE_EXTRA_CA_CERTS names is trusted, by check and read', async () => {
+    const config = settings(service, application(service))
+    expect(await checking(config, trusting(ours?.path))).toEqual({ status: 'SUCCEEDED' })
+    const catalog = writeTempFile({
+      streams: [{ stream: { name: 'reviews', json_schema: {} }, sync_mode: 'incremental' }],
+    })
+    const { status, stdout } = await runProgram(
+      'source-feedback',
+      ['read', '--config', writeTempFile(config), '--catalog', catalog],
+      trusting(ours?.path),
+    )
+    expect(status, stdout).toBe(0)
+    expect(messages(stdout).at(-1)?.trace?.stream_status?.status).toBe('COMPLETE')
+  })
+})

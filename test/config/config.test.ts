@@ -1,0 +1,161 @@
+import * as E from 'fp-ts/Either'
+import { describe, expect, it } from 'vitest'
+import { decodeDestinationConfig, destinationSpec } from '../../connector/config/destination'
+import { decodeSourceConfig, sourceSpec } from '../../connector/config/source'
+
+const right = {
+  base_url: 'https://feedback.example.com/tenant',
+  credentials: { auth_type: 'access_token', access_token: 'S3CR3T' },
+  start_date: '2024-01-01T00:00:00Z',
+}
+const message = (value: unknown) => {
+  const result = decodeSourceConfig(value)
+  return E.isLeft(result) ? result.left.message : ''
+}
+
+describe('readConfig', () => {
+  it('fills in every default', () => {
+    expect(decodeSourceConfig(right)).toMatchObject(
+      E.right({
+        unknownKeys: [],
+        config: {
+          allow_http: false,
+          lookback_minutes: 10,
+          additional_fields: ['brand', 'visitRecordId'],
+          page_size: 1000,
+          export_order: 'unspecified',
+          on_unknown_attribute: 'keep',
+          rate_limit: { max_concurrency: 4 },
+          timeouts: { connect_seconds: 10, response_seconds: 120, max_wait_seconds: 600 },
+          max_response_mb: 64,
+        },
+      }),
+    )
+  })
+
+  it('fills in the form of the token request', () => {
+    const credentials = {
+      auth_type: 'application',
+      application_id: 'a',
+      application_secret: 's',
+      token_url: 'https://x.example/token',
+      token_request: { encoding: 'basic' },
+    }
+    expect(decodeSourceConfig({ ...right, credentials })).toMatchObject(
+      E.right({
+        config: {
+          credentials: {
+            token_request: { encoding: 'basic', id_field: 'applicationId', expires_in_field: 'expiresIn' },
+          },
+        },
+      }),
+    )
+  })
+
+  it('takes null, which forms send for an empty field, as left out', () => {
+    expect(E.isRight(decodeSourceConfig({ ...right, sources: null, rate_limit: { requests_per_minute: null } }))).toBe(
+      true,
+    )
+  })
+
+  it.each<[string, unknown, string]>([
+    ['no object', 5, 'it is a number'],
+    ['nothing', {}, 'base_url is missing'],
+    ['an address that is none', { ...right, base_url: 'feedback' }, 'base_url'],
+    [
+      'an unknown kind of credentials',
+      { ...right, credentials: { auth_type: 'x' } },
+      'one of access_token, application',
+    ],
+    [
+      'a token left out',
+      { ...right, credentials: { auth_type: 'access_token' } },
+      'credentials.access_token is missing',
+    ],
+    ['a date without time', { ...right, start_date: '2024-01-01' }, 'such as "2024-01-01T00:00:00Z"'],
+    ['a date that does not exist', { ...right, start_date: '2024-13-45T00:00:00Z' }, 'start_date'],
+    ['a page too large', { ...right, page_size: 1001 }, 'page_size is a number, expected integer from 10 to 1000'],
+    ['a source that is no number', { ...right, sources: [1, 'a'] }, 'sources.1'],
+    ['a field that is not offered', { ...right, additional_fields: ['colour'] }, 'brand, visitRecordId'],
+    [
+      'an inner value',
+      { ...right, rate_limit: { max_concurrency: '4' } },
+      'rate_limit.max_concurrency must be integer from 1 to 64',
+    ],
+  ])('says by key path what is wrong: %s', (_, value, expected) => {
+    expect(message(value)).toContain(expected)
+    expect(message(value)).not.toContain('S3CR3T')
+  })
+
+  it('names keys that mean nothing, at any depth', () => {
+    const result = decodeSourceConfig({ ...right, pagesize: 1, rate_limit: { per_minute: 3 } })
+    expect(E.isRight(result) && result.right.unknownKeys).toEqual(['pagesize', 'rate_limit.per_minute'])
+  })
+})
+
+describe('readDestinationConfig', () => {
+  const { start_date: _, ...given } = right
+
+  it('fills in every default', () => {
+    expect(decodeDestinationConfig(given)).toMatchObject(
+      E.right({
+        unknownKeys: [],
+        config: {
+          mapping: { visit_records: {}, locations: {} },
+          max_rejects_percent: 10,
+          max_visit_age_days: 30,
+          batch_size: 100,
+          max_batch_age_seconds: 5,
+          reconcile: {},
+          max_deactivations_percent: 10,
+          dry_run: false,
+          rate_limit: { max_concurrency: 4 },
+        },
+      }),
+    )
+  })
+
+  it('names attributes that do not exist, and values that are wrong', () => {
+    const unknown = decodeDestinationConfig({ ...given, mapping: { visit_records: { mail: 'x' } } })
+    expect(E.isRight(unknown) && unknown.right.unknownKeys).toEqual(['mapping.visit_records.mail'])
+    const wrong = decodeDestinationConfig({ ...given, mapping: { visit_records: { email: 5 } }, on_reject: 'stop' })
+    expect(E.isLeft(wrong) && wrong.left.message).toMatch(/mapping\.visit_records\.email.*on_reject must be one of/)
+  })
+})
+
+describe.each([
+  ['source', sourceSpec],
+  ['destination', destinationSpec],
+])('spec/%s.json', (name, spec) => {
+  it('is what the codec says', async () => {
+    await expect(`${JSON.stringify(spec, null, 2)}\n`).toMatchFileSnapshot(`../../spec/${name}.json`)
+  })
+
+  const walk = (schema: unknown, path: string): ReadonlyArray<readonly [string, Record<string, unknown>]> => {
+    if (typeof schema !== 'object' || schema === null) return []
+    const inner = Object.entries(schema).flatMap(([key, value]) => walk(value, `${path}/${key}`))
+    return path.split('/').at(-2) === 'properties' ? [[path, schema as Record<string, unknown>], ...inner] : inner
+  }
+  const settings = walk(spec, '')
+
+  it('gives every key a title, a description and its order', () => {
+    for (const [path, setting] of settings)
+      expect(setting, path).toMatchObject({
+        title: expect.any(String),
+        description: expect.any(String),
+        order: expect.any(Number),
+      })
+  })
+
+  it('marks every secret and shows an example of every value', () => {
+    for (const [path, setting] of settings) {
+      if (/token$|secret$/.test(path)) expect(setting, path).toMatchObject({ airbyte_secret: true, writeOnly: true })
+      if (setting.type !== 'object' && !('const' in setting)) expect(setting, path).toHaveProperty('examples')
+    }
+  })
+
+  it('draws no anyOf, allOf, not, nor a property typed array of types', () => {
+    expect(JSON.stringify(spec)).not.toMatch(/"(anyOf|allOf|not)":/)
+    for (const [path, { type }] of settings) expect(typeof type, path).toBe('string')
+  })
+})

@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest'
+import { sourceSpec } from '../../connector/config/source'
+import { keyPaths, privacyResources, resourcePaths } from '../../connector/streams/privacy'
+import { streams } from '../../connector/streams/streams'
+import { settingsTable } from '../support/config-doc'
+
+const keys = keyPaths(streams as never)
+const hideable = (Object.keys(privacyResources) as ReadonlyArray<keyof typeof privacyResources>)
+  .map((resource) => {
+    const paths = resourcePaths(resource).filter((path) => !keys.has(path))
+    return `- ${paths.map((path) => `\`${path}\``).join(', ')}`
+  })
+  .join('\n')
+
+const page = `# Configuration of the source
+
+One JSON object, the same for \`source-feedback\`, \`tap-feedback\` and \`feedback\`. This page is made from
+[spec/source.json](../spec/source.json) and held by a test. A wrong value is answered by its key path; a key that means
+nothing is named in a warning.
+
+${settingsTable(sourceSpec)}
+
+Of \`partition\`, \`lookups.sources\` and \`lookups.categories\` either all required keys are given or none.
+
+## Privacy
+
+\`privacy.drop\` leaves attributes out, \`privacy.hash\` lets them leave as HMAC-SHA-256 in hex under \`privacy.hash_key\`: the
+same value gives the same hash, in every stream and every run. Both happen to the service's answer itself, before records
+are made of it: whatever is derived from it (parts of reviews, logs, the state with its digests, a snapshot) never sees the
+original. A hashed attribute is declared a string, null stays null; a dropped one is gone from the schema.
+
+A path names an attribute of what the service answers; arrays are walked. The same words may come through several of the
+service's operations, a comment for one: name them in each. \`check\` refuses paths that do not exist, keys and cursors,
+what \`entities.from_reviews\` finds entities by, and to hash a part that other streams are made of, and says what would be
+right. These can be hidden:
+
+${hideable}
+
+Of a deletion there is nothing but its key and cursor. The fields of a configured lookup are not known beforehand: deselect
+the attribute \`record\` to leave them out. Attributes that this version does not know cannot be named either:
+\`on_unknown_attribute: drop\` leaves them out of a record; those inside an object stay there unless it is dropped.
+
+Every key can also come from the environment: \`--config ENV\` reads \`FEEDBACK_BASE_URL\` and so on, \`tap-feedback\` reads
+\`TAP_FEEDBACK_BASE_URL\`; see [docker.md](docker.md).
+`
+
+it('docs/config.md says what the spec says', async () => {
+  await expect(page).toMatchFileSnapshot('../../docs/config.md')
+})

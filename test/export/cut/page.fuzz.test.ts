@@ -1,0 +1,51 @@
+import { isUtf8 } from 'node:buffer'
+import * as fc from 'fast-check'
+import * as E from 'fp-ts/Either'
+import { describe, expect, it } from 'vitest'
+import { byteMutation, mutateBytes } from '../../support/byte-mutation'
+import { cutReviews, reviewPage } from '../../support/review-page'
+import { printNode, reviewNode } from '../../support/review-text'
+
+const seed = 20261121
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe(`cutter, on damaged pages (seed ${seed})`, () => {
+  it('never throws, and takes nothing that JSON.parse refuses', () => {
+    fc.assert(
+      fc.property(reviewNode, fc.array(byteMutation, { minLength: 1, maxLength: 3 }), (record, mutations) => {
+        const bytes = mutations.reduce(mutateBytes, reviewPage(printNode(record)))
+        const answer = cutReviews(bytes)
+        if (E.isLeft(answer)) return
+        expect(isUtf8(bytes)).toBe(true)
+        expect(isJson(Buffer.from(bytes).toString())).toBe(true)
+        for (const { json } of answer.right.rows) expect(isJson(Buffer.from(json).toString())).toBe(true)
+      }),
+      { seed, numRuns: 4000 },
+    )
+  })
+
+  it('takes exactly what JSON.parse takes', () => {
+    const text = fc.oneof(
+      fc.json().map((json) => Buffer.from(json)),
+      fc
+        .array(fc.constantFrom(...'{}[]",:\\/ 0-+.eE1u', 'true', 'null', '"a"', '\\ud83d'), { maxLength: 8 })
+        .map((parts) => Buffer.from(parts.join(''))),
+    )
+    fc.assert(
+      fc.property(text, fc.array(byteMutation, { maxLength: 2 }), (json, mutations) => {
+        const bytes = mutations.reduce(mutateBytes, json)
+        const page = Buffer.concat([Buffer.from('{"reviews":[],"more":'), bytes, Buffer.from('}')])
+        expect(E.isRight(cutReviews(page))).toBe(isUtf8(page) && isJson(page.toString()))
+      }),
+      { seed, numRuns: 20_000 },
+    )
+  })
+})

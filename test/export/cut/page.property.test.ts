@@ -1,0 +1,67 @@
+import * as fc from 'fast-check'
+import * as E from 'fp-ts/Either'
+import { parse } from 'lossless-json'
+import { describe, expect, it } from 'vitest'
+import { createCutter } from '../../../connector/export/cut/page'
+import { cutReviews, reviewOptions, reviewPage } from '../../support/review-page'
+import { printNode, reviewNode, toExactNumber } from '../../support/review-text'
+import { expectRecord } from './expectation'
+
+const parseRecord = (json: Uint8Array): unknown =>
+  parse(Buffer.from(json).toString(), null, (text) =>
+    Number.isFinite(Number(text)) ? toExactNumber(text) : 'infinite',
+  )
+
+const seed = 20261121
+
+describe(`cutter, against the codec (seed ${seed})`, () => {
+  it('cuts what the codec accepts as it is, the rest with nulls and changes', () => {
+    fc.assert(
+      fc.property(reviewNode, (record) => {
+        const text = printNode(record)
+        const answer = cutReviews(reviewPage(text))
+        const wanted = expectRecord(record)
+        expect(E.isRight(answer)).toBe(wanted !== undefined)
+        if (wanted === undefined || E.isLeft(answer)) return
+        const [row] = answer.right.rows
+        expect(row).toBeDefined()
+        if (row === undefined) return
+        expect(row.id).toBe(wanted.id)
+        expect(Buffer.from(row.raw).toString()).toBe(text)
+        expect(row.json).not.toContain(0x0a)
+        expect(row.json).not.toContain(0x0d)
+        const data = parseRecord(row.json)
+        expect(data).toEqual(wanted.data)
+        expect(row.modifiedTime).toBe(Date.parse((data as { modifiedTime: string }).modifiedTime))
+        expect((row.changes ?? []).map(({ field }) => field).sort()).toEqual([...wanted.nulledPaths].sort())
+      }),
+      { seed, numRuns: 4000 },
+    )
+  })
+
+  it('lets nothing private through, whatever stands in its place', () => {
+    const hiding = createCutter({
+      ...reviewOptions,
+      actions: {
+        'contents.response': () => 'hidden',
+        brand: () => 'hidden',
+        taskDetails: 'drop',
+        'provider.name': 'drop',
+      },
+    })
+    fc.assert(
+      fc.property(reviewNode, (record) => {
+        const answer = hiding(reviewPage(printNode(record)))
+        if (E.isLeft(answer)) return
+        for (const { json } of answer.right.rows) {
+          const { contents, brand, taskDetails, provider } = JSON.parse(Buffer.from(json).toString())
+          expect([undefined, null, 'hidden']).toContain(brand)
+          expect(taskDetails).toBeUndefined()
+          expect(provider ?? {}).not.toHaveProperty('name')
+          for (const { response } of contents ?? []) expect([undefined, null, 'hidden']).toContain(response)
+        }
+      }),
+      { seed, numRuns: 2000 },
+    )
+  })
+})

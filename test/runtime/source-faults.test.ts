@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Failure } from '../../connector/cdk/failure'
+import type { FaultKind } from '../../connector/sandbox/faults/plan'
+import {
+  type Cell,
+  cellsOf,
+  type Expected,
+  type ExpectedFate,
+  failsFinally,
+  faultCounts,
+  faultOf,
+  harmlessFault,
+  kinds,
+  mayFail,
+  placeOf,
+  retried,
+  seed,
+} from '../support/fault-matrix'
+import { cacheApi, type FaultyRead, type FaultyRun, quietSandbox, readWithFault } from '../support/source-faults'
+
+/** An answer that makes no sense is asked for three times in all. */
+const nonsense = (says: RegExp): Expected => ({ fates: ['completes', 'fails', 'fails'], failure: 'Transient', says })
+
+const expected: Readonly<Record<FaultKind, Expected>> = {
+  '400': failsFinally('Config', /refuses the request.*\(400\)/),
+  '401': failsFinally('Config', /token is missing, wrong or expired.*credentials \(401\)/),
+  '403': failsFinally('Config', /lacks permission.*\(403\)/),
+  '413': failsFinally('Transient', /answered 413/),
+  '429': retried(/answered 429|asks to wait/),
+  '500': retried(/answered 500/),
+  '502': retried(/answered 502/),
+  '503': retried(/answered 503/),
+  '504': retried(/answered 504/),
+  reset: retried(/did not answer/),
+  truncated: retried(/did not answer/),
+  hang: retried(/did not answer \(ETIMEDOUT\)/),
+  drip: retried(/did not answer \(ETIMEDOUT\)/),
+  cutjson: nonsense(/not what was asked for/),
+  html: nonsense(/not what was asked for/),
+  application: nonsense(/application error \(code INTERNAL\)/),
+  revoke: failsFinally('Config', /credentials \(401\)/),
+  contenttype: harmlessFault,
+  stale: { fates: ['completes', 'either', 'either'], failure: 'Transient', says: /not what was asked for/ },
+  duplicate: mayFail('Transient', /./),
+  clamp: harmlessFault,
+  unknown: harmlessFault,
+  nulls: harmlessFault,
+}
+
+const start = '2010-01-01T00:00:00.000Z'
+
+type Family = Pick<FaultyRead, 'operation' | 'streams' | 'config'> & {
+  readonly kinds?: ReadonlyArray<FaultKind>
+  /** Where this family differs. */
+  readonly expected?: Partial<Record<FaultKind, Expected>>
+  /** The cursor is in every state, and none may cover what was not read. */
+  readonly cursor?: string
+}
+
+const named = (
+  person_ids: ReadonlyArray<string>,
+  location_ids: ReadonlyArray<string>,
+  entity_ids: ReadonlyArray<string>,
+) => ({
+  entities: { person_ids, location_ids, entity_ids },
+  feedback_filters: { per_page: 12, days: 3650 },
+})
+const few = named(['500001'], ['1002'], ['10'])
+const many = named(['500001', '500002'], ['1001', '1002', '1003', '1004'], ['10', '11'])
+
+/** An application error may be about one entity: that one is passed over, and said, where others were answered. */
+const ofOne: Expected = {
+  fates: ['completes', 'either', 'either'],
+  failure: 'Transient',
+  says: /application error \(code INTERNAL\)/,
+}
+const ofEntities = { application: ofOne }
+/** What is said of many at once is asked again of each of them, by another operation. */
+const ofMany = {
+  application: mayFail('Transient', /application error/),
+  '413': { fates: ['completes', 'completes', 'completes'] },
+} as const
+
+/** A refusal of an offset alone may mean that no row stands there: the pass looks whether its pages still join. */
+const ofPages = { '400': mayFail('Config', /refuses the request.*\(400\)/) }
+
+const families: Readonly<Record<string, Family>> = {
+  reviews: { operation: 'exportReviews', streams: ['reviews'], cursor: start, expected: ofPages },
+  deletions: { operation: 'exportDeletedReviews', streams: ['deleted_reviews'], cursor: start, expected: ofPages },
+  'parts of reviews': {
+    operation: 'exportReviews',
+    streams: ['review_sentiments', 'locations'],
+    cursor: start,
+    expected: ofPages,
+    // A review whose contents are null has no parts.
+    kinds: kinds.filter((kind) => kind !== 'nulls'),
+  },
+  'comments on one': {
+    operation: 'retrieveComments',
+    streams: ['comments'],
+    config: few,
+    expected: ofEntities,
+  },
+  'comments on many': {
+    operation: 'retrieveCommentsByForm',
+    streams: ['comments'],
+    config: many,
+    expected: ofMany,
+  },
+  'comments on who is seen in reviews': {
+    operation: 'exportReviews',
+    streams: ['comments'],
+    config: { ...named([], [], []), entities: { from_reviews: { locations: true } } },
+    expected: ofPages,
+    // Nobody is seen in a review without its location.
+    kinds: kinds.filter((kind) => kind !== 'nulls'),
+  },
+  'transparency reviews': {
+    operation: 'retrieveReviews',
+    streams: ['transparency_reviews'],
+    config: many,
+    expected: ofEntities,
+  },
+  'ratings of one': { operation: 'retrieveComments', streams: ['entity_ratings'], config: few, expected: ofEntities },
+  'ratings of many': {
+    operation: 'retrieveCommentsByForm',
+    streams: ['entity_ratings'],
+    config: named(['500001', '500002', '500003'], ['1001', '1002', '1003'], ['10', '11']),
+    expected: ofMany,
+  },
+  'a lookup': {
+    operation: 'lookupSources',
+    streams: ['sources'],
+    config: {
+      lookups: {
+        sources: {
+          method: 'GET',
+          path: '/api/reputation/v1/lookup/sources',
+          records_path: 'sources',
+          primary_key: 'id',
+        },
+      },
+    },
+  },
+}
+
+/** Keys and times of everything a run, or several, sent: the last version of each. */
+const rowsOf = (...runs: ReadonlyArray<FaultyRun>): ReadonlyArray<string> => {
+  const rows = new Map<string, string>()
+  for (const { records } of runs)
+    for (const [stream, sent] of Object.entries(records))
+      for (const row of sent) {
+        const { id, documentId, reviewId, contentId, entityType, entityId, modifiedTime, reviewModifiedTime } = row
+        rows.set(
+          [stream, entityType, entityId, reviewId, contentId, id, documentId].join(' '),
+          String(modifiedTime ?? (stream === 'locations' ? '' : reviewModifiedTime)),
+        )
+      }
+  return [...rows].map((row) => row.join(' ')).sort()
+}
+
+const cursorsOf = ({ messages }: FaultyRun): ReadonlyArray<unknown> =>
+  messages.flatMap((message) =>
+    message._tag === 'Checkpoint' ? [(message.state as { readonly modifiedTimeFrom: unknown }).modifiedTimeFrom] : [],
+  )
+
+const failuresOf = ({ messages }: FaultyRun): ReadonlyArray<Failure> =>
+  messages.flatMap((message) => (message._tag === 'Failed' ? [message.failure] : []))
+
+const shared = quietSandbox(110, 60).then((held) => ({ ...held, api: cacheApi(held.api) }))
+afterAll(async () => (await shared).close())
+
+describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, family) => {
+  const { operation, streams, config = {}, cursor } = family
+  const number = Object.keys(families).indexOf(name)
+  let reading: FaultyRead
+  let whole: FaultyRun
+  beforeAll(async () => {
+    const { api, now } = await shared
+    reading = { api, now, operation, streams, config }
+    whole = await readWithFault(reading)
+  })
+
+  it('is read whole where nothing strikes', () => {
+    expect(whole.requests).toBeGreaterThan(operation === 'lookupSources' ? 0 : 2)
+    expect(failuresOf(whole)).toEqual([])
+    expect(rowsOf(whole).length).toBeGreaterThan(2)
+  })
+
+  const fate = async (kind: FaultKind, { at, strikes: n }: Cell): Promise<ExpectedFate> => {
+    const { failure, says } = family.expected?.[kind] ?? expected[kind]
+    const from = placeOf(at, whole.requests)
+    const run = await readWithFault(reading, { fault: faultOf(kind), from, times: faultCounts[n] })
+    const where = `${kind} at the ${at} request, ${faultCounts[n]} times`
+    expect(run.faults, where).toBeGreaterThan(0)
+    const failures = failuresOf(run)
+    const complete = JSON.stringify(rowsOf(run)) === JSON.stringify(rowsOf(whole))
+    if (failures.length === 0 && complete) return 'completes'
+    if (failures.length === 0) expect(run.logs.join(' '), where).toMatch(/the service refuses|asked for again/)
+    else expect(failures.length, where).toBe(streams.length)
+    for (const { _tag, message } of failures) {
+      expect(_tag, `${where}: ${message}`).toBe(failure)
+      expect(message, where).toMatch(says ?? /^$/)
+    }
+    if (cursor !== undefined) for (const at of cursorsOf(run)) expect(at, where).toBe(cursor)
+    const next = await readWithFault(reading, undefined, run.state)
+    expect(failuresOf(next), where).toEqual([])
+    expect(rowsOf(run, next), where).toEqual(rowsOf(whole))
+    return failures.length === 0 ? 'passes over' : 'fails'
+  }
+
+  it.concurrent.each(cellsOf(number, family.kinds))(
+    'struck by %s loses nothing',
+    { timeout: 120_000 },
+    async (kind, cells) => {
+      const { fates } = family.expected?.[kind] ?? expected[kind]
+      const tried = await Promise.all(cells.map(async (cell) => ({ ...cell, became: await fate(kind, cell) })))
+      for (const { at, strikes: n, became } of tried)
+        if (fates[n] !== 'either')
+          expect(became, `${kind} at the ${at} request, ${faultCounts[n]} times`).toBe(fates[n])
+    },
+  )
+})

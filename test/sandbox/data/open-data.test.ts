@@ -1,0 +1,126 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as E from 'fp-ts/Either'
+import { describe, expect, it } from 'vitest'
+import { CommandError } from '../../../connector/cdk/command'
+import { startSandbox } from '../../../connector/sandbox/start'
+import { openDatabase } from '../../../connector/snapshot/store/database'
+import { epochTime, operationPaths, postJson, startSmallSandbox } from '../../support/sandbox'
+
+const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))
+const until = Date.parse('2026-06-01T00:00:00Z')
+
+const refusal = async (options: Parameters<typeof startSandbox>[0]): Promise<string> => {
+  const error = await startSandbox(options).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  return error instanceof CommandError ? error.failure.message : `not refused: ${error}`
+}
+
+describe('--db', () => {
+  it('keeps the data from one start to the next', async () => {
+    const db = join(folder, 'kept.duckdb')
+    const first = await startSandbox({ db, reviews: 50, until })
+    await first.churn({ change: 5, delete: 2, add: 3 })
+    const held = await first.truth()
+    await first.close()
+    const second = await startSmallSandbox({ db, reviews: 9 })
+    expect(await second.truth()).toEqual(held)
+    await second.churn({ add: 3 })
+    expect((await second.truth()).reviews).toHaveLength(54)
+  })
+
+  it('refuses a file that is no sandbox, and leaves it as it is', async () => {
+    const text = join(folder, 'text.duckdb')
+    writeFileSync(text, 'hello '.repeat(1000))
+    expect(await refusal({ db: text })).toContain('is not a DuckDB file')
+    const other = join(folder, 'other.duckdb')
+    await write(other, 'CREATE TABLE mine (a INTEGER)')
+    expect(await refusal({ db: other })).toContain('other tables than a sandbox')
+  })
+})
+
+const write = async (path: string, sql: string): Promise<void> => {
+  const opened = await openDatabase(path)()
+  if (E.isLeft(opened)) throw new Error(opened.left.message)
+  await opened.right.run(sql)
+  opened.right.close()
+}
+
+/** A file as `feedback snapshot` writes it: typed columns, objects as JSON, engagements under one name. */
+const snapshot = async (name: string): Promise<string> => {
+  const path = join(folder, name)
+  const contents = `[{"id":90071992547409933,"question":"Review","response":"So very kind","questionType":"Free Form (Text Area)","questionCode":"COMMENT","noOfSentiments":1,"sentiments":[{"id":900719925474099301,"reviewId":9007199254740993,"score":5.0}]}]`
+  await write(
+    path,
+    `CREATE TABLE reviews (
+       id BIGINT, "modifiedTime" TIMESTAMPTZ, "surveyBarCode" VARCHAR, location JSON, provider JSON, source JSON, avatar JSON,
+       "mentionTime" TIMESTAMPTZ, rating DOUBLE, "reviewScore" DOUBLE, contents JSON, "taskDetails" JSON, "visitRecordId" VARCHAR,
+       "textAnalytics" JSON, brand JSON, engagements JSON, unknown_attributes JSON, _ab_cdc_deleted_at TIMESTAMPTZ, _airbyte_raw_id UUID);
+     INSERT INTO reviews VALUES
+       (9007199254740993, '2026-05-01 10:00:00.123Z', 'SB1', '{"id":77,"name":"Old Mill"}', '{"id":8,"name":"Ada","npi":"123"}',
+        '{"id":5,"name":"Forum"}', NULL, '2026-04-30 10:00:00Z', 4.0, 5.0, '${contents}', NULL, 'V1', NULL, '[{"id":1,"name":"B"}]',
+        '[{"engagement":"Thanks"}]', '{"mood":{"a":{"b":1}},"x":2}', NULL, uuid()),
+       (2, '2026-05-02 10:00:00Z', NULL, '{"id":77,"name":"New Mill"}', NULL, '{"id":101,"name":"Survey"}', NULL, NULL, 0.0, NULL,
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, uuid()),
+       (3, '2026-05-03 10:00:00Z', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, now(), uuid());
+     CREATE TABLE deleted_reviews (id BIGINT, "modifiedTime" TIMESTAMPTZ);
+     INSERT INTO deleted_reviews VALUES (3, '2026-05-03 10:00:00Z');`,
+  )
+  return path
+}
+
+describe('--from', () => {
+  it('serves each review as it was read', async () => {
+    const sandbox = await startSmallSandbox({ from: await snapshot('read.duckdb') })
+    const page = await postJson(sandbox, operationPaths.exportReviews, {
+      modifiedTimeFrom: epochTime,
+      additionalFields: ['brand', 'visitRecordId'],
+    })
+    const [text] = (await page.text()).split(',"filter"')
+    expect(text).toBe(
+      `{"reviews":[{"id":9007199254740993,"modifiedTime":"2026-05-01T10:00:00.123Z","surveyBarCode":"SB1","location":{"id":77,"name":"Old Mill"},"provider":{"id":8,"name":"Ada","npi":"123"},"source":{"id":5,"name":"Forum"},"mentionTime":"2026-04-30T10:00:00.000Z","rating":4.0,"reviewScore":5.0,"contents":[{"id":90071992547409933,"question":"Review","response":"So very kind","questionType":"Free Form (Text Area)","questionCode":"COMMENT","noOfSentiments":1,"sentiments":[{"id":900719925474099301,"reviewId":9007199254740993,"score":5.0}]}],"engagements":[{"engagement":"Thanks"}],"mood":{"a":{"b":1}},"x":2,"visitRecordId":"V1","brand":[{"id":1,"name":"B"}]},{"id":2,"modifiedTime":"2026-05-02T10:00:00.000Z","location":{"id":77,"name":"New Mill"},"source":{"id":101,"name":"Survey"},"rating":0.0}]`,
+    )
+    expect((await sandbox.truth()).deleted).toEqual([{ id: '3', modifiedTime: '2026-05-03T10:00:00.000Z' }])
+  })
+
+  it('answers all the other operations from it, and lives on', async () => {
+    const sandbox = await startSmallSandbox({ from: await snapshot('live.duckdb'), now: () => until })
+    const answer = await postJson(sandbox, operationPaths.retrieveReviews, { locationId: '77' })
+    expect(await answer.json()).toMatchObject({
+      data: {
+        entities: [
+          {
+            name: 'New Mill',
+            totalCommentCount: 1,
+            reviews: [{ documentId: 9007199254740992, comment: { comment: 'So very kind', wordCount: 3 } }],
+          },
+        ],
+      },
+    })
+    await postJson(sandbox, operationPaths.syncLocations, [{ code: 'LOC-77', active: true, name: 'Newest Mill' }])
+    await sandbox.churn({ change: 2, add: 20 })
+    const { reviews } = await sandbox.truth()
+    expect(reviews).toHaveLength(22)
+    const [old] = reviews.filter(({ id }) => id === '9007199254740993').map(({ json }) => json)
+    expect(old).toContain('"id":90071992547409933')
+    expect(JSON.parse(old ?? '')).toMatchObject({
+      modifiedTime: '2026-06-01T00:00:00.000Z',
+      location: { name: 'Newest Mill' },
+      mood: { a: { b: 1 } },
+    })
+    expect(reviews.every(({ json }) => JSON.parse(json).location.name === 'Newest Mill')).toBe(true)
+  })
+
+  it('refuses what is no snapshot', async () => {
+    expect(await refusal({ from: join(folder, 'nowhere.duckdb') })).toContain('nowhere.duckdb cannot be opened')
+    const empty = join(folder, 'empty.duckdb')
+    await write(empty, 'CREATE TABLE mine (a INTEGER)')
+    expect(await refusal({ from: empty })).toContain('holds no reviews')
+    const db = join(folder, 'full.duckdb')
+    await (await startSandbox({ db, reviews: 1 })).close()
+    expect(await refusal({ db, from: empty })).toContain('holds data already')
+  })
+})

@@ -1,0 +1,170 @@
+import net from 'node:net'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import * as routes from '../../../connector/api/routes'
+import { toJsonSchema } from '../../../connector/cdk/schema'
+import { createHandlers } from '../../../connector/sandbox/server/handlers'
+import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import { valueFor } from '../../support/arbitrary'
+
+let sandbox: Sandbox
+beforeAll(async () => {
+  sandbox = await startSandbox({ reviews: 50, locations: 3 })
+})
+afterAll(() => sandbox.close())
+
+/** Whatever comes must be the documented error body, or an answer. */
+const judge = async (response: Response): Promise<void> => {
+  const text = await response.text()
+  if (response.status !== 200) expect([400, 401, 403, 404, 405, 413], text).toContain(response.status)
+  const value = JSON.parse(text)
+  if (response.status !== 200)
+    expect(value).toEqual({ status: { code: response.status, message: expect.any(String), type: 'ERROR' } })
+}
+
+const schemas: Readonly<Record<string, ReturnType<typeof toJsonSchema>>> = Object.fromEntries(
+  Object.entries(routes).map(([operation, { request }]) => [operation, toJsonSchema(request)]),
+)
+const all = createHandlers({} as Sandbox['api'])
+
+const anything = fc.oneof(
+  fc.json({ maxDepth: 4 }),
+  fc.string({ unit: 'binary' }),
+  fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
+  fc.constantFrom(
+    '',
+    '[]',
+    '{}',
+    'null',
+    '"',
+    '{"modifiedTimeFrom":',
+    '[[[[[[[[[[',
+    '1e999',
+    '{"__proto__":1}',
+    '\u0000',
+    `${'['.repeat(20_000)}${']'.repeat(20_000)}`,
+    `[{"name":${'['.repeat(20_000)}${']'.repeat(20_000)}}]`,
+  ),
+)
+
+const edges = fc.constantFrom(
+  ...[
+    -1,
+    0,
+    1,
+    2 ** 31,
+    2 ** 53 - 1,
+    1e15,
+    -(2 ** 53 - 1),
+    0.1,
+    '',
+    ' ',
+    "'; DROP TABLE review; --",
+    '%',
+    '\\',
+    '\ud800',
+    '\udc00\ud800',
+    'nul\u0000',
+    '\u{1f600}',
+    null,
+    '0001-01-01T00:00:00.000Z',
+    '9999-12-31T23:59:59.999Z',
+    '2026-01-01T00:00:00.000Z',
+    '+275760-09-13T00:00:00Z',
+  ],
+)
+
+/** A request nearly as it should be: right, or with extreme values at some of its keys. */
+const nearly = (operation: string): fc.Arbitrary<unknown> =>
+  fc
+    .tuple(
+      valueFor(schemas[operation] ?? {}, 3),
+      fc.dictionary(fc.constantFrom(...keysOf(operation)), edges, { maxKeys: 3 }),
+    )
+    .map(([value, changes]) =>
+      Array.isArray(value)
+        ? value.map((item) => (typeof item === 'object' && item !== null ? { ...item, ...changes } : item))
+        : typeof value === 'object' && value !== null
+          ? { ...value, ...changes }
+          : value,
+    )
+
+/** The operation's own keys, and those of the others. */
+const keysOf = (operation: string): ReadonlyArray<string> => {
+  const keys = Object.values(schemas).map((schema) => {
+    const { properties, items } = schema as { properties?: object; items?: { properties?: object } }
+    return Object.keys(properties ?? items?.properties ?? {})
+  })
+  const own = keys[Object.keys(schemas).indexOf(operation)] ?? []
+  return ['any', ...own, ...own, ...own, ...keys.flat()]
+}
+
+const pairs = (value: unknown): string =>
+  new URLSearchParams(
+    Object.entries(Object(value)).flatMap(([key, field]) =>
+      [field].flat().map((item): [string, string] => [key, String(item)]),
+    ),
+  ).toString()
+
+describe('malformed input is refused with the error body', () => {
+  it.each(all)('by $operation', async ({ operation, method, path }) => {
+    const ask = (query: string, body: string, contentType: string) =>
+      fetch(`${sandbox.url}${path}${query}`, {
+        method,
+        headers: {
+          accessToken: sandbox.accessToken,
+          'Access-Token': sandbox.accessToken,
+          ...(method === 'GET' ? {} : { 'Content-Type': contentType }),
+        },
+        ...(method === 'GET' ? {} : { body }),
+      })
+    const json = 'application/json'
+    const form = 'application/x-www-form-urlencoded'
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          anything.map((text) => ['', text, json] as const),
+          anything.map((text) => ['', text, form] as const),
+          anything.map((text) => [`?${encodeURIComponent(Buffer.from(text).toString())}`, '', json] as const),
+          nearly(operation).map((value) => ['', JSON.stringify(value) ?? '', json] as const),
+          nearly(operation).map((value) => ['', pairs(value), form] as const),
+          nearly(operation).map((value) => [`?${pairs(value)}`, '{}', json] as const),
+        ),
+        async ([query, body, contentType]) => judge(await ask(query, body, contentType)),
+      ),
+      { numRuns: 250, seed: 20261121 },
+    )
+  })
+
+  it('in what is not HTTP', async () => {
+    const { hostname, port } = new URL(sandbox.url)
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          fc.string({ minLength: 1 }),
+          fc.constantFrom('GET / HTTP/9\r\n\r\n', 'POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n'),
+        ),
+        async (text) => {
+          const socket = net.connect(Number(port), hostname)
+          socket.write(`${text}\r\n\r\n`)
+          const chunks: Buffer[] = []
+          for await (const chunk of socket) chunks.push(chunk as Buffer)
+          const answer = Buffer.concat(chunks).toString()
+          expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+          expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({ status: { code: 400 } })
+        },
+      ),
+      { numRuns: 50, seed: 20261121 },
+    )
+  })
+
+  it('in headers', async () => {
+    for (const token of ['', ' ', 'x'.repeat(5000), '\u00ff'])
+      await judge(
+        await fetch(sandbox.url + routes.exportReviews.path, {
+          method: 'POST',
+          headers: { accessToken: token, 'Content-Type': token },
+        }),
+      )
+  })
+})

@@ -1,0 +1,84 @@
+import Ajv2020 from 'ajv/dist/2020'
+import addFormats from 'ajv-formats'
+import { describe, expect, it } from 'vitest'
+import * as routes from '../../../connector/api/routes'
+import { describeService } from '../../../connector/sandbox/server/openapi'
+import { epochTime, getPath, operationPaths, postJson, readJsonAnswer, startSmallSandbox } from '../../support/sandbox'
+
+type Described = {
+  readonly operationId: string
+  readonly parameters?: ReadonlyArray<{ readonly name: string }>
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> }
+  readonly responses: Readonly<
+    Record<string, { readonly content: { readonly 'application/json': { readonly schema: object } } }>
+  >
+}
+const described = describeService() as { readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>> }
+const operations = new Map(
+  Object.values(described.paths).flatMap((methods) =>
+    Object.values(methods).map((operation) => [operation.operationId, operation] as const),
+  ),
+)
+
+/** What a schema finds wrong with a value. */
+const faults = (schema: object | undefined, value: unknown): string => {
+  const ajv = addFormats(new Ajv2020({ strict: false, allErrors: true }))
+  const validate = ajv.compile(schema ?? false)
+  return validate(value) ? '' : ajv.errorsText(validate.errors)
+}
+
+describe('the description', () => {
+  it('is the one that is checked in', async () => {
+    await expect(`${JSON.stringify(described, null, 2)}\n`).toMatchFileSnapshot(
+      '../../../spec/feedback-service.openapi.json',
+    )
+  })
+
+  it('holds every operation', () => {
+    expect([...operations.keys()].sort()).toEqual(Object.keys(routes).sort())
+    for (const [operation, { method, path }] of Object.entries(routes))
+      expect(described.paths[path]?.[method.toLowerCase()]?.operationId).toBe(operation)
+  })
+
+  it('describes what the sandbox answers', async () => {
+    const sandbox = await startSmallSandbox()
+    const { applicationId, applicationSecret } = sandbox
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const visit = { name: 'A B', email: 'a@example.org', locationCode: 'LOC-1001', npi: '1', visitRecordId: 'V1' }
+    const asked = {
+      retrieveReviews: postJson(sandbox, operationPaths.retrieveReviews, { locationId: '1001' }),
+      retrieveComments: getPath(sandbox, `${operationPaths.comments}?locationId=1001`),
+      retrieveCommentsByForm: postJson(sandbox, operationPaths.comments, 'locationId=1001&personId=500001', form),
+      createVisitRecords: postJson(sandbox, operationPaths.createVisitRecords, [visit]),
+      syncLocations: postJson(sandbox, operationPaths.syncLocations, [{ code: 'N', active: true }, {}]),
+      exportReviews: postJson(sandbox, operationPaths.exportReviews, {
+        modifiedTimeFrom: epochTime,
+        additionalFields: ['brand'],
+      }),
+      exportDeletedReviews: postJson(sandbox, operationPaths.exportDeletedReviews, { modifiedTimeFrom: epochTime }),
+      lookupSources: getPath(sandbox, operationPaths.lookupSources),
+      lookupCategories: getPath(sandbox, '/api/reputation/v1/lookup/categories'),
+      issueToken: postJson(sandbox, '/oauth/token', { applicationId, applicationSecret }),
+    }
+    expect(Object.keys(asked)).toEqual([...operations.keys()])
+    for (const [operation, response] of Object.entries(asked)) {
+      expect((await response).status, operation).toBe(200)
+      const schema = operations.get(operation)?.responses['200']?.content['application/json'].schema
+      expect(faults(schema, await readJsonAnswer(response)), operation).toBe('')
+    }
+  })
+})
+
+it('is served, with a page to try it that asks no other host', async () => {
+  const sandbox = await startSmallSandbox({ lookups: { sources: { method: 'POST', path: '/api/other/sources' } } })
+  const served = await readJsonAnswer<typeof described>(getPath(sandbox, '/openapi.json'))
+  expect(Object.keys(served.paths)).toContain('/api/other/sources')
+  expect(served.paths['/api/other/sources']?.post?.operationId).toBe('lookupSources')
+  expect((await postJson(sandbox, '/api/other/sources', {})).status).toBe(200)
+  const page = await getPath(sandbox, '/docs')
+  expect(page.headers.get('Content-Type')).toBe('text/html;charset=UTF-8')
+  const text = await page.text()
+  expect(text).not.toMatch(/https?:\/\//)
+  const [, script] = /<script>(.*)<\/script>/s.exec(text) ?? []
+  expect(() => new Function(script ?? 'no script')).not.toThrow()
+})

@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest'
+import type { Sandbox } from '../../../connector/sandbox/start'
+import { epochTime, getPath, operationPaths, postJson, readJsonAnswer, startSmallSandbox } from '../../support/sandbox'
+
+const body = { modifiedTimeFrom: epochTime, limit: 1 }
+
+/** One valid request of every operation that takes a token, with the header it takes. */
+const requests = {
+  retrieveReviews: [
+    'Access-Token',
+    (s: Sandbox, h = {}) => postJson(s, operationPaths.retrieveReviews, { locationId: '1001' }, h),
+  ],
+  retrieveComments: [
+    'Access-Token',
+    (s: Sandbox, h = {}) => getPath(s, `${operationPaths.comments}?locationId=1001`, h),
+  ],
+  retrieveCommentsByForm: [
+    'Access-Token',
+    (s: Sandbox, h = {}) =>
+      postJson(s, operationPaths.comments, 'locationId=1001', {
+        'Content-Type': 'application/x-www-form-urlencoded',
+        ...h,
+      }),
+  ],
+  createVisitRecords: ['accessToken', (s: Sandbox, h = {}) => postJson(s, operationPaths.createVisitRecords, [], h)],
+  syncLocations: ['accessToken', (s: Sandbox, h = {}) => postJson(s, operationPaths.syncLocations, [], h)],
+  exportReviews: ['accessToken', (s: Sandbox, h = {}) => postJson(s, operationPaths.exportReviews, body, h)],
+  exportDeletedReviews: [
+    'accessToken',
+    (s: Sandbox, h = {}) => postJson(s, operationPaths.exportDeletedReviews, body, h),
+  ],
+  lookupSources: ['accessToken', (s: Sandbox, h = {}) => getPath(s, operationPaths.lookupSources, h)],
+} as const
+type Name = keyof typeof requests
+const names = Object.keys(requests) as ReadonlyArray<Name>
+const ask = (name: Name, sandbox: Sandbox, headers: Record<string, string> = {}) => requests[name][1](sandbox, headers)
+
+const errorBody = (status: number) => ({
+  status: { code: status, message: expect.any(String), type: expect.any(String) },
+})
+
+describe('a token', () => {
+  it.each(names)('is wanted by %s in the header of its group', async (name) => {
+    const sandbox = await startSmallSandbox()
+    const [header] = requests[name]
+    expect((await ask(name, sandbox)).status).toBe(200)
+    const refused = await ask(name, sandbox, { [header]: 'guess' })
+    const status = name === 'syncLocations' ? 400 : 401
+    expect(refused.status).toBe(status)
+    expect(await readJsonAnswer(refused)).toEqual(errorBody(status))
+    expect(
+      (await ask(name, sandbox, { [header === 'accessToken' ? 'Access-Token' : 'accessToken']: 'guess' })).status,
+    ).toBe(200)
+  })
+
+  it('may lack permission for an operation', async () => {
+    const sandbox = await startSmallSandbox({
+      denied: ['syncLocations', 'retrieveReviews'],
+      granted: new Map([['guest', ['exportReviews']]]),
+    })
+    const statuses = async (headers: Record<string, string>) =>
+      Object.fromEntries(
+        await Promise.all(names.map(async (name) => [name, (await ask(name, sandbox, headers)).status])),
+      )
+    const all = Object.fromEntries(names.map((name) => [name, 200]))
+    expect(await statuses({})).toEqual({ ...all, syncLocations: 403, retrieveReviews: 403 })
+    const none = Object.fromEntries(names.map((name) => [name, 403]))
+    expect(await statuses({ accessToken: 'guest', 'Access-Token': 'guest' })).toEqual({ ...none, exportReviews: 200 })
+    expect(await readJsonAnswer(ask('syncLocations', sandbox))).toEqual(errorBody(403))
+  })
+
+  it('that was exchanged expires', async () => {
+    let now = Date.now()
+    const sandbox = await startSmallSandbox({ tokenLifetime: 60, now: () => now })
+    const { applicationId, applicationSecret } = sandbox
+    const exchanged = await postJson(sandbox, '/oauth/token', { applicationId, applicationSecret })
+    const { accessToken, expiresIn } = await readJsonAnswer<{ accessToken: string; expiresIn: number }>(exchanged)
+    expect(expiresIn).toBe(60)
+    expect((await ask('exportReviews', sandbox, { accessToken })).status).toBe(200)
+    now += 60_000
+    expect((await ask('exportReviews', sandbox, { accessToken })).status).toBe(401)
+    expect((await ask('exportReviews', sandbox)).status).toBe(200)
+  })
+
+  it('is not issued for a wrong secret', async () => {
+    const sandbox = await startSmallSandbox()
+    const refused = await postJson(sandbox, '/oauth/token', {
+      applicationId: sandbox.applicationId,
+      applicationSecret: '?',
+    })
+    expect([refused.status, await readJsonAnswer(refused)]).toEqual([401, errorBody(401)])
+  })
+})
+
+describe('the rate limit', () => {
+  it('answers 429 with Retry-After until the window has passed', async () => {
+    let now = Date.now()
+    const sandbox = await startSmallSandbox({ rate: { requests: 2, seconds: 60 }, now: () => now })
+    const statuses = async () => [await ask('exportReviews', sandbox), await ask('syncLocations', sandbox)]
+    expect((await statuses()).map(({ status }) => status)).toEqual([200, 200])
+    now += 12_000
+    const [refused] = await statuses()
+    expect([refused?.status, refused?.headers.get('Retry-After')]).toEqual([429, '48'])
+    expect(await refused?.json()).toEqual(errorBody(429))
+    now += 48_000
+    expect((await statuses()).map(({ status }) => status)).toEqual([200, 200])
+  })
+
+  it('does not count the token exchange', async () => {
+    const sandbox = await startSmallSandbox({ rate: { requests: 1, seconds: 60 } })
+    const { applicationId, applicationSecret } = sandbox
+    for (let n = 0; n < 3; n++)
+      expect((await postJson(sandbox, '/oauth/token', { applicationId, applicationSecret })).status).toBe(200)
+  })
+})
+
+describe('the clock', () => {
+  it('of the Date header may be ahead of the one that stamps changes', async () => {
+    const now = Date.parse('2026-07-01T00:00:00Z')
+    const sandbox = await startSmallSandbox({ now: () => now, clockSkew: 3_600_000 })
+    await sandbox.churn({ change: 1 })
+    const answer = await ask('exportReviews', sandbox)
+    expect(answer.headers.get('Date')).toBe('Wed, 01 Jul 2026 01:00:00 GMT')
+    const { reviews } = await sandbox.truth()
+    expect(
+      reviews
+        .map(({ modifiedTime }) => modifiedTime)
+        .sort()
+        .at(-1),
+    ).toBe('2026-07-01T00:00:00.000Z')
+  })
+})
+
+describe('an address or method that is not there', () => {
+  it.each([
+    ['GET', '/nowhere', 404],
+    ['GET', operationPaths.exportReviews, 405],
+    ['PUT', operationPaths.comments, 405],
+    ['POST', '//', 404],
+  ])('%s %s', async (method, path, status) => {
+    const answer = await fetch((await startSmallSandbox()).url + path, { method })
+    expect([answer.status, await readJsonAnswer(answer)]).toEqual([status, errorBody(status)])
+    if (path === operationPaths.comments) expect(answer.headers.get('Allow')).toBe('GET, POST')
+  })
+})
+
+it('wants a JSON body to be called so', async () => {
+  const sandbox = await startSmallSandbox()
+  expect((await ask('exportReviews', sandbox, { 'Content-Type': 'text/plain' })).status).toBe(400)
+  expect((await ask('exportReviews', sandbox, { 'Content-Type': 'application/json; charset=utf-8' })).status).toBe(200)
+})
+
+it('tells what it was asked, without tokens', async () => {
+  const sandbox = await startSmallSandbox()
+  await ask('exportReviews', sandbox)
+  await ask('retrieveComments', sandbox)
+  const log = await readJsonAnswer<ReadonlyArray<Record<string, unknown>>>(getPath(sandbox, '/__sandbox/log'))
+  expect(log).toMatchObject([
+    {
+      n: 1,
+      operation: 'exportReviews',
+      method: 'POST',
+      path: operationPaths.exportReviews,
+      status: 200,
+      request: body,
+      fault: null,
+    },
+    {
+      n: 2,
+      operation: 'retrieveComments',
+      method: 'GET',
+      path: operationPaths.comments,
+      request: { locationId: '1001' },
+    },
+  ])
+  expect(JSON.stringify(log)).not.toContain(sandbox.accessToken)
+  expect(await readJsonAnswer(getPath(sandbox, '/__sandbox/stats'))).toEqual({
+    requests: { exportReviews: 1, retrieveComments: 1 },
+    exports: 1,
+    statuses: { 200: 2 },
+    faults: {},
+  })
+})
+
+it('tells the truth and lets it change', async () => {
+  const sandbox = await startSmallSandbox()
+  const held = async () => readJsonAnswer<Record<string, ReadonlyArray<object>>>(getPath(sandbox, '/__sandbox/truth'))
+  const before = await held()
+  expect(before.reviews).toHaveLength(100)
+  expect(before.reviews?.[0]).toEqual({ id: expect.any(String), modifiedTime: expect.any(String) })
+  expect((await postJson(sandbox, '/__sandbox/churn', { add: 3, delete: 1 })).status).toBe(200)
+  expect((await held()).reviews).toHaveLength(102)
+  for (const wrong of ['x', [], { add: -1 }, { add: 'many' }])
+    expect((await postJson(sandbox, '/__sandbox/churn', wrong)).status).toBe(400)
+})

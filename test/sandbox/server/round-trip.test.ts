@@ -1,0 +1,185 @@
+import fc from 'fast-check'
+import * as E from 'fp-ts/Either'
+import type * as TE from 'fp-ts/TaskEither'
+import type * as t from 'io-ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Api, createApi } from '../../../connector/api/api'
+import type { ApiError } from '../../../connector/api/error'
+import { createHttpClient, type HttpClient } from '../../../connector/api/http/client'
+import type { RawResponse, Route } from '../../../connector/api/route'
+import * as routes from '../../../connector/api/routes'
+import { parseExactJson, printExactJson } from '../../../connector/cdk/json/exact'
+import { toJsonSchema } from '../../../connector/cdk/schema'
+import {
+  createTokenRegistry,
+  type OperationName,
+  operationNames,
+} from '../../../connector/sandbox/operations/operation'
+import { createRequestLog } from '../../../connector/sandbox/server/request-log'
+import { type SandboxServer, startServer } from '../../../connector/sandbox/server/server'
+import { valueFor } from '../../support/arbitrary'
+import { createFakeClock } from '../../support/clock'
+
+const now = () => Date.parse('2026-01-01T00:00:00Z')
+
+/** What the service was asked, and what it is to answer. */
+let asked: unknown
+let answering: E.Either<ApiError, unknown>
+
+const listening =
+  <I, O>() =>
+  (input: I): TE.TaskEither<ApiError, O> =>
+  async () => {
+    asked = input
+    return answering as E.Either<ApiError, O>
+  }
+
+const service: Api = {
+  retrieveReviews: listening(),
+  retrieveComments: listening(),
+  retrieveCommentsByForm: listening(),
+  createVisitRecords: listening(),
+  syncLocations: listening(),
+  exportReviews: listening(),
+  exportDeletedReviews: listening(),
+  lookupSources: listening(),
+  lookupCategories: listening(),
+  issueToken: listening(),
+}
+
+let server: SandboxServer
+let client: HttpClient
+let api: Api
+beforeAll(async () => {
+  const issued = createTokenRegistry({
+    createText: () => 'token',
+    now,
+    lifetimeSeconds: 60,
+    denied: [],
+    granted: new Map(),
+  })
+  server = await startServer(service, {
+    host: '127.0.0.1',
+    port: 0,
+    tokenRegistry: issued,
+    rules: [],
+    seed: 1,
+    requestRate: { requests: Number.POSITIVE_INFINITY, seconds: 1 },
+    latency: () => 0,
+    lookups: {},
+    pages: [],
+    log: createRequestLog(),
+    now,
+    headerClock: now,
+  })
+  client = createHttpClient(
+    {
+      base_url: new URL(server.url),
+      credentials: { auth_type: 'access_token', access_token: issued.accessToken },
+      rate_limit: { max_concurrency: 1 },
+      timeouts: { connect_seconds: 5, response_seconds: 5, max_wait_seconds: 5 },
+      max_response_mb: 10,
+    },
+    // A 429 makes the client wait before its next request.
+    { attempts: 1, clock: () => createFakeClock().clock },
+  )
+  api = createApi(client.send)
+})
+afterAll(async () => {
+  await client.close()
+  await server.close()
+})
+
+type Any = Pick<Route<unknown, unknown>, 'encoding' | 'response'> & { readonly request: t.Any }
+const byName: Readonly<Record<OperationName, unknown>> = { ...routes }
+const routeOf = (operation: OperationName): Any => byName[operation] as Any
+const call = (operation: OperationName, input: unknown) =>
+  (api[operation] as (input: unknown) => TE.TaskEither<ApiError, unknown>)(input)()
+
+/** What a text form cannot say: an empty list, and the sign of zero, which JSON cannot say either. */
+const sayable = (route: Any, input: unknown): boolean =>
+  !printExactJson(input).includes('-0') &&
+  (route.encoding === 'json' ||
+    Object.values(Object(input)).every((value) => !Array.isArray(value) || value.length > 0)) &&
+  !JSON.stringify(input, (_, value) => (Object.is(value, -0) ? 'minus zero' : value)).includes('minus zero')
+
+const requestFor = (route: Any): fc.Arbitrary<unknown> =>
+  valueFor(toJsonSchema(route.request), 1e6).filter((value) => route.request.is(value) && sayable(route, value))
+
+/** Answers as the codec of the route describes them; those of operations 1 to 3 with an outcome that is a success. */
+const answerFor = (operation: OperationName): fc.Arbitrary<unknown> => {
+  const { codec, decode } = routeOf(operation).response
+  if (operation === 'exportReviews' || operation === 'exportDeletedReviews')
+    return fc.string().map((text): RawResponse => ({ body: Buffer.from(printExactJson({ reviews: [], text })) }))
+  const described = valueFor(toJsonSchema(codec), 1e6)
+  return described
+    .map((value) =>
+      operation.startsWith('retrieve')
+        ? { ...(value as object), status: { code: 200, message: 'SUCCESS', type: null } }
+        : value,
+    )
+    .map((value) => parseExactJson(printExactJson(value)))
+    .filter((value) => E.isRight(decode({ body: Buffer.from(printExactJson(value)) })))
+}
+
+/** An answer without the time at which it was served, which only the client knows. */
+const same = (operation: OperationName, value: unknown): unknown => {
+  if (operation.startsWith('export')) return Buffer.from((value as RawResponse).body).toString()
+  const { servedAt: _, ...rest } = Object(value)
+  return operation.startsWith('retrieve') ? rest : value
+}
+
+describe('httpApi over serve(api) is the api', () => {
+  test.each(operationNames)('for the requests and answers of %s', async (operation) => {
+    await fc.assert(
+      fc.asyncProperty(requestFor(routeOf(operation)), answerFor(operation), async (request, answer) => {
+        answering = E.right(answer)
+        const came = await call(operation, request)
+        expect(asked).toEqual(request)
+        if (E.isLeft(came)) throw new Error(JSON.stringify(came.left))
+        expect(same(operation, came.right)).toEqual(same(operation, answer))
+      }),
+      { numRuns: 50, seed: 20261121 },
+    )
+  })
+
+  const errors: ReadonlyArray<ApiError> = [
+    ...[400, 401, 403, 413, 500].map((status): ApiError => ({ _tag: 'Http', status, message: 'refused' })),
+    { _tag: 'Http', status: 429, message: 'request limit exceeded', retryAfter: 3000 },
+  ]
+  test.each(operationNames.flatMap((operation) => errors.map((error) => ({ operation, error }))))(
+    'for $error.status of $operation',
+    async ({ operation, error }) => {
+      answering = E.left(error)
+      const [input] = fc.sample(requestFor(routeOf(operation)), { numRuns: 1, seed: 1 })
+      expect(await call(operation, input)).toEqual(E.left(error))
+    },
+  )
+
+  test.each(['retrieveReviews', 'retrieveComments', 'retrieveCommentsByForm'] as const)(
+    'for an application error of %s',
+    async (operation) => {
+      const error: ApiError = { _tag: 'Application', code: 'E7', message: 'not available' }
+      answering = E.left(error)
+      expect(await call(operation, { personId: operation === 'retrieveCommentsByForm' ? ['1'] : '1' })).toEqual(
+        E.left(error),
+      )
+    },
+  )
+
+  test('for integers beyond 2^53', async () => {
+    const comments = [{ id: 2n ** 63n - 1n, mentionTime: '2026-01-01T00:00:00Z' }]
+    const answer = { status: { message: 'success' }, data: { entities: [{ id: '1', comments }] } }
+    answering = E.right(answer)
+    expect(await call('retrieveComments', { personId: '1' })).toEqual(
+      E.right({ ...answer, servedAt: expect.any(Number) }),
+    )
+  })
+
+  test('for a connection that breaks', async () => {
+    answering = E.left({ _tag: 'Network', code: 'ECONNRESET', message: 'gone' })
+    expect(await call('exportReviews', { modifiedTimeFrom: 'x' })).toEqual(
+      E.left(expect.objectContaining({ _tag: 'Network' })),
+    )
+  })
+})

@@ -1,0 +1,47 @@
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import * as TE from 'fp-ts/TaskEither'
+import { describe, expect, it } from 'vitest'
+import type { ApiError } from '../../connector/api/error'
+import { resendPolicy, resendUnanswered } from '../../connector/sinks/batch-errors'
+
+const policy = resendPolicy({ maxAttempts: 3, maxWait: 60_000 }, () => 0.5)
+const network = (code: string): ApiError => ({ _tag: 'Network', code, message: '' })
+const http = (status: number): ApiError => ({ _tag: 'Http', status, message: '' })
+
+describe('resending', () => {
+  it.each<[ApiError, boolean]>([
+    [network('ECONNRESET'), true],
+    [network('ETIMEDOUT'), true],
+    [network('ECONNREFUSED'), false],
+    [network('ABORTED'), false],
+    [http(500), true],
+    [http(503), true],
+    [http(408), true],
+    [http(501), false],
+    [http(429), false],
+    [http(400), false],
+    [http(401), false],
+    [{ _tag: 'Decode', path: '$', message: 'not JSON' }, true],
+    [{ _tag: 'Application', code: 'E1', message: '' }, true],
+    [{ _tag: 'TooLarge', bytes: 2, limit: 1 }, false],
+  ])('after %j: %s', (error, again) => {
+    expect(O.isSome(policy(error, []))).toBe(again)
+  })
+
+  it('sends so often and no more, then leaves the error as it is', async () => {
+    let sent = 0
+    const waits: Array<number> = []
+    const effect: TE.TaskEither<ApiError, never> = async () => {
+      sent += 1
+      return E.left(http(502))
+    }
+    const again = resendUnanswered(policy, (millis) => {
+      waits.push(millis)
+      return TE.right(undefined)
+    })
+    expect(await again(effect)()).toEqual(E.left(http(502)))
+    expect(sent).toBe(3)
+    expect(waits).toEqual([375, 750])
+  })
+})

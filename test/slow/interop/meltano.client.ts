@@ -1,0 +1,179 @@
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import * as E from 'fp-ts/Either'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { parseFaultList } from '../../../connector/sandbox/faults/plan'
+import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import { createJsonFolder, type JsonFolder } from '../../support/build'
+import { pythonProgram, runShell, runShellOrThrow, type ShellOptions } from './shell'
+
+const root = join(__dirname, '..', '..', '..')
+const duckdb = '.meltano/loaders/target-duckdb/venv/bin/python'
+
+let sandbox: Sandbox
+/** The service's clock, milliseconds ahead of ours: what changed in the last seconds is the next run's. */
+let ahead = 0
+let project: JsonFolder
+let how: ShellOptions
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ reviews: 3000, now: () => Date.now() + ahead })
+  project = createJsonFolder()
+  how = {
+    cwd: project.path,
+    env: {
+      TAP_FEEDBACK_BASE_URL: sandbox.url,
+      TAP_FEEDBACK_CREDENTIALS_ACCESS_TOKEN: sandbox.accessToken,
+      TAP_FEEDBACK_PAGE_SIZE: '200',
+    },
+  }
+})
+afterAll(async () => {
+  await sandbox.close()
+  project.remove()
+})
+
+const meltano = (...args: ReadonlyArray<string>) => runShellOrThrow(pythonProgram('meltano', 'meltano'), args, how)
+const ask = async (sql: string): Promise<ReadonlyArray<ReadonlyArray<string>>> => {
+  const script = `import duckdb, json, sys
+print(json.dumps([[str(value) for value in row] for row in duckdb.connect('warehouse.duckdb').execute(sys.argv[1]).fetchall()]))`
+  return JSON.parse(await runShellOrThrow(join(project.path, duckdb), ['-c', script, sql], how))
+}
+const counts = async (): Promise<Readonly<Record<string, number>>> => {
+  const tables = (
+    await ask("SELECT table_name FROM information_schema.tables WHERE table_schema = 'feedback' ORDER BY 1")
+  ).flat()
+  const sql = tables.map((table) => `SELECT '${table}', count(*) FROM feedback.${table}`).join(' UNION ALL ')
+  return Object.fromEntries((await ask(sql)).map(([table = '', count]) => [table, Number(count)]))
+}
+/** Id and version of each review that the service holds, and of each that the file holds beyond deletions. */
+const versions = async () => {
+  const { reviews } = await sandbox.truth()
+  const there = reviews.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`)
+  const here = await ask(
+    "SELECT id, strftime(modifiedtime, '%Y-%m-%dT%H:%M:%S.%gZ') FROM feedback.reviews WHERE id NOT IN (SELECT id FROM feedback.deleted_reviews)",
+  )
+  return { there: there.sort(), here: here.map((row) => row.join(' ')).sort() }
+}
+const lines = (stream: string): ReadonlyArray<string> => {
+  const file = join(project.path, 'output', `${stream}.jsonl`)
+  return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : []
+}
+const run = (target: 'target-duckdb' | 'target-jsonl', ...flags: ReadonlyArray<string>) =>
+  meltano('run', ...flags, 'tap-feedback', target)
+
+it('meltano: installs the packed connector and the loaders', async () => {
+  await runShellOrThrow('npm', ['pack', '--ignore-scripts', root], how)
+  await runShellOrThrow(
+    'npm',
+    ['install', '--no-audit', '--no-fund', '--ignore-scripts', './feedback-connector-0.1.0.tgz'],
+    how,
+  )
+  cpSync(join(root, 'docs', 'meltano.yml'), join(project.path, 'meltano.yml'))
+  expect(await meltano('install')).toMatch(/Installed/)
+})
+
+it('meltano: discovers and lists what is selected', async () => {
+  const listed = await meltano('select', 'tap-feedback', '--list')
+  expect(listed).toMatch(/\[automatic *\] reviews\.id/)
+  expect(listed).toMatch(/\[selected *\] reviews\.rating/)
+})
+
+it('meltano config test: the tap is ended after its first record', async () => {
+  expect(await meltano('config', 'test', 'tap-feedback')).toMatch(/Plugin configuration is valid/)
+})
+
+it('target-duckdb: every row arrives, ids beyond 2^53 too', async () => {
+  await run('target-duckdb')
+  const { there, here } = await versions()
+  expect(here).toEqual(there)
+  expect((await ask('SELECT max(id) > 9007199254740992 FROM feedback.reviews')).flat()).toEqual(['True'])
+})
+
+it('target-duckdb: a second run brings nothing', async () => {
+  const before = await counts()
+  const output = await run('target-duckdb')
+  expect(output).not.toMatch(/Loading \d+ rows/)
+  expect(await counts()).toEqual(before)
+})
+
+it('target-duckdb: after changes, deletions and arrivals it equals the service again', async () => {
+  await sandbox.churn({ change: 50, delete: 20, add: 30 })
+  ahead += 10_000
+  await run('target-duckdb')
+  const { there, here } = await versions()
+  expect(here).toEqual(there)
+  expect((await counts()).deleted_reviews).toBeGreaterThanOrEqual(20)
+})
+
+it('target-duckdb: changed after every page, then left quiet, it equals the service', async () => {
+  sandbox.setChurn({ change: 3, delete: 1, add: 1 })
+  await run('target-duckdb', '--full-refresh')
+  sandbox.setChurn({})
+  ahead += 10_000
+  await run('target-duckdb')
+  const { there, here } = await versions()
+  expect(here).toEqual(there)
+})
+
+it('meltano state get: holds every stream', async () => {
+  const output = await meltano('state', 'get', 'dev:tap-feedback-to-target-duckdb')
+  const { singer_state } = JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '{}')
+  expect(Object.keys(singer_state.bookmarks).length).toBeGreaterThan(5)
+  expect(singer_state.bookmarks.reviews.modifiedTimeFrom).toMatch(/Z$/)
+  expect(singer_state.currently_syncing).toBeNull()
+})
+
+it('target-duckdb: a full refresh reads all anew and keeps one row a key', async () => {
+  const output = await run('target-duckdb', '--full-refresh')
+  expect(output).toMatch(/Loading \d{4} rows/)
+  const { there, here } = await versions()
+  expect(here).toEqual(there)
+})
+
+it('SIGTERM in the middle: what was said is kept, and the next run completes it', async () => {
+  rmSync(join(project.path, 'warehouse.duckdb'))
+  await meltano('state', 'clear', '--force', 'dev:tap-feedback-to-target-duckdb')
+  const env = { ...how.env, TAP_FEEDBACK_PAGE_SIZE: '10', TARGET_DUCKDB_BATCH_SIZE_ROWS: '100' }
+  const args = ['run', 'tap-feedback', 'target-duckdb']
+  const ended = await runShell(pythonProgram('meltano', 'meltano'), args, {
+    ...how,
+    env,
+    until: /Loading \d+ rows into '"warehouse"\."feedback"\."reviews"'/,
+  })
+  expect(ended.status).not.toBe(0)
+  await run('target-duckdb')
+  const { there, here } = await versions()
+  expect(here).toEqual(there)
+})
+
+it('target-jsonl: one line a record, and none when nothing is new', async () => {
+  await run('target-jsonl')
+  const { reviews } = await sandbox.truth()
+  expect(lines('reviews')).toHaveLength(reviews.length)
+  await run('target-jsonl')
+  expect(lines('reviews')).toHaveLength(reviews.length)
+})
+
+it('meltano select: a deselected attribute and a stream left out do not arrive', async () => {
+  rmSync(join(project.path, 'output'), { recursive: true })
+  await meltano('select', 'tap-feedback', '--exclude', 'reviews', 'contents')
+  await meltano('select', 'tap-feedback', '--exclude', 'review_contents', '*')
+  await run('target-jsonl', '--full-refresh')
+  const [first = '{}'] = lines('reviews')
+  expect(Object.keys(JSON.parse(first))).toEqual(expect.arrayContaining(['id', 'modifiedTime', 'rating']))
+  expect(lines('reviews').filter((line) => line.includes('"contents"'))).toEqual([])
+  expect(lines('review_contents')).toEqual([])
+})
+
+it('the service fails now and then: Meltano sees a complete run all the same', async () => {
+  const faults = parseFaultList('2=500,3=cutjson,5=reset')
+  const flaky = await startSandbox({ reviews: 500, faults: E.isRight(faults) ? faults.right : [] })
+  rmSync(join(project.path, 'output'), { recursive: true })
+  const env = { ...how.env, TAP_FEEDBACK_BASE_URL: flaky.url, TAP_FEEDBACK_CREDENTIALS_ACCESS_TOKEN: flaky.accessToken }
+  const args = ['run', '--full-refresh', 'tap-feedback', 'target-jsonl']
+  await runShellOrThrow(pythonProgram('meltano', 'meltano'), args, { ...how, env })
+  const ids = lines('reviews').map((line) => /"id": (\d+)/.exec(line)?.[1])
+  expect([ids.length, new Set(ids).size]).toEqual([500, 500])
+  await flaky.close()
+})

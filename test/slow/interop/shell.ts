@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+
+/** The virtual environments that test/slow/interop.sh made. */
+export const pythonProgram = (environment: 'meltano' | 'airbyte', program: string): string =>
+  join(process.env.INTEROP_VENV ?? '.venv', environment, 'bin', program)
+
+export type ShellResult = { readonly status: number; readonly output: string }
+
+export type ShellOptions = {
+  readonly cwd: string
+  readonly env?: Readonly<Record<string, string>>
+  /** Ends the command with SIGTERM once its output holds this. */
+  readonly until?: RegExp
+}
+
+/** Runs a command to its end; `output` is stdout and stderr as they came. */
+export const runShell = (
+  command: string,
+  args: ReadonlyArray<string>,
+  { cwd, env, until }: ShellOptions,
+): Promise<ShellResult> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    let ended = false
+    const hear = (chunk: Buffer) => {
+      output += chunk.toString()
+      if (ended || until === undefined || !until.test(output)) return
+      ended = true
+      child.kill('SIGTERM')
+    }
+    child.stdout.on('data', hear)
+    child.stderr.on('data', hear)
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ status: code ?? -1, output }))
+  })
+
+/** The same, which must end well. */
+export const runShellOrThrow = async (
+  command: string,
+  args: ReadonlyArray<string>,
+  how: ShellOptions,
+): Promise<string> => {
+  const { status, output } = await runShell(command, args, how)
+  if (status !== 0) throw new Error(`${[command, ...args].join(' ')} ended with ${status}:\n${output.slice(-4000)}`)
+  return output
+}

@@ -1,0 +1,156 @@
+import * as O from 'fp-ts/Option'
+import { describe, expect, it } from 'vitest'
+import type { Snapshot } from '../../../connector/snapshot/store/open'
+import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
+import {
+  createStreamInfo,
+  instantSchema,
+  integerSchema,
+  openMemorySnapshot,
+  streamMessages,
+  timeAtMinute,
+  writeMessages,
+} from '../../support/snapshot-messages'
+
+const number = { type: ['null', 'number'] }
+const string = { type: ['null', 'string'] }
+
+const load = async (snapshot: Snapshot, value: unknown, record: string) => {
+  const stream = createStreamInfo(
+    'things',
+    { id: integerSchema, modifiedTime: instantSchema, value },
+    ['id'],
+    'modifiedTime',
+  )
+  await writeMessages(snapshot, streamMessages(stream, record))
+}
+const record = (id: number, value: string) => `{"id":${id},"modifiedTime":"${timeAtMinute(id)}","value":${value}}`
+
+/** The columns but id, time and our own, and their values by id. */
+const readRows = async ({ db }: Snapshot) => {
+  const columns = await db.query(
+    `SELECT column_name AS name, data_type AS type FROM duckdb_columns() WHERE table_name = 'things' AND column_name LIKE 'value%' ORDER BY column_index`,
+  )
+  const names = columns.map(({ name }) => `"${name}"`).join(', ')
+  return {
+    types: Object.fromEntries(columns.map(({ name, type }) => [name, type])),
+    values: (await db.query(`SELECT ${names} FROM things ORDER BY id`)).map((row) => Object.values(row)),
+  }
+}
+
+describe('a schema that changes', () => {
+  const cases: ReadonlyArray<readonly [string, unknown, string, unknown, string, object, ReadonlyArray<unknown>]> = [
+    ['widens an integer to a number', integerSchema, '7', number, '7.5', { value: 'DOUBLE' }, [[7], [7.5]]],
+    [
+      'keeps integers that no double holds beside the numbers',
+      integerSchema,
+      '9007199254740993',
+      number,
+      '7.5',
+      { value__bigint: 'BIGINT', value: 'DOUBLE' },
+      [
+        [9007199254740993n, null],
+        [null, 7.5],
+      ],
+    ],
+    ['widens a number to a text', number, '1.5', string, '"x"', { value: 'VARCHAR' }, [['1.5'], ['x']]],
+    [
+      'widens a time to a text that reads as it came',
+      instantSchema,
+      '"2026-01-01T00:00:00.5Z"',
+      string,
+      '"x"',
+      { value: 'VARCHAR' },
+      [['2026-01-01T00:00:00.500000Z'], ['x']],
+    ],
+    [
+      'widens a text to an object',
+      string,
+      '"x"',
+      { type: 'object' },
+      '{"a":1}',
+      { value: 'JSON' },
+      [['"x"'], ['{"a":1}']],
+    ],
+    [
+      'keeps texts beside the integers that come now',
+      string,
+      '"x"',
+      integerSchema,
+      '5',
+      { value__varchar: 'VARCHAR', value: 'BIGINT' },
+      [
+        ['x', null],
+        [null, 5],
+      ],
+    ],
+  ]
+  it.each(cases)('%s', async (_how, before, first, after, second, types, values) => {
+    const snapshot = await openMemorySnapshot()
+    await load(snapshot, before, record(1, first))
+    await load(snapshot, after, record(2, second))
+    expect(await readRows(snapshot)).toEqual({ types, values })
+    expect((await verifySnapshot(snapshot)).filter(({ ok, name }) => !ok && name !== 'states are there')).toEqual([])
+    snapshot.db.close()
+  })
+
+  it('keeps an attribute that nobody declared', async () => {
+    const snapshot = await openMemorySnapshot()
+    await load(snapshot, string, `{"id":1,"modifiedTime":"${timeAtMinute(1)}","new":{"big":9007199254740993}}`)
+    expect(await snapshot.db.query('SELECT id, "new" FROM things')).toEqual([
+      { id: 1, new: '{"big":9007199254740993}' },
+    ])
+    await load(snapshot, string, record(2, '"x"'))
+    expect(await snapshot.db.query('SELECT id, value FROM things ORDER BY id')).toEqual([
+      { id: 1, value: null },
+      { id: 2, value: 'x' },
+    ])
+    snapshot.db.close()
+  })
+
+  it('takes records of a stream that declares nothing, and passes over a name that is a column in another case', async () => {
+    const snapshot = await openMemorySnapshot()
+    const stream = { ...createStreamInfo('things', {}, [], ''), cursor: O.none }
+    await writeMessages(snapshot, streamMessages(stream, '{}', '{"a":1,"A":2,"_airbyte_meta":3}'))
+    expect(
+      await snapshot.db.query(
+        'SELECT * EXCLUDE (_airbyte_raw_id, _airbyte_extracted_at, _airbyte_meta, _airbyte_generation_id) FROM things',
+      ),
+    ).toEqual([{ a: null }, { a: '1' }])
+    snapshot.db.close()
+  })
+
+  it('refuses attributes that differ only in case', async () => {
+    const snapshot = await openMemorySnapshot()
+    const stream = createStreamInfo('things', { id: integerSchema, ID: integerSchema }, ['id'], 'id')
+    await expect(writeMessages(snapshot, streamMessages(stream, '{"id":1}'))).rejects.toThrow(
+      /its attributes id and ID differ only in case/,
+    )
+    snapshot.db.close()
+  })
+
+  it('gains a column, and keeps one that is no longer declared', async () => {
+    const snapshot = await openMemorySnapshot()
+    await load(snapshot, string, record(1, '"x"'))
+    const stream = createStreamInfo(
+      'things',
+      { id: integerSchema, modifiedTime: instantSchema, extra: number },
+      ['id'],
+      'modifiedTime',
+    )
+    await writeMessages(
+      snapshot,
+      streamMessages(stream, `{"id":2,"modifiedTime":"${timeAtMinute(2)}","extra":1,"value":"y"}`),
+    )
+    expect(await snapshot.db.query('SELECT id, value, extra FROM things ORDER BY id')).toEqual([
+      { id: 1, value: 'x', extra: null },
+      { id: 2, value: 'y', extra: 1 },
+    ])
+    const results = await verifySnapshot(snapshot)
+    expect(results.filter(({ ok }) => !ok)).toEqual([])
+    expect(results.find(({ name }) => name === 'attributes nobody declared')).toMatchObject({
+      examples: ['things: value'],
+    })
+    snapshot.db.close()
+  })
+})

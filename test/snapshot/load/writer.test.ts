@@ -1,0 +1,346 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Message } from '../../../connector/cdk/message'
+import type { Snapshot } from '../../../connector/snapshot/store/open'
+import {
+  checkpointMessage,
+  contentJson,
+  createStreamInfo,
+  deletedReviewsInfo,
+  instantSchema,
+  openMemorySnapshot,
+  recordsMessage,
+  reviewContentsInfo,
+  reviewJson,
+  reviewProperties,
+  reviewsInfo,
+  startedMessage,
+  streamMessages,
+  timeAtMinute,
+  writeMessages,
+} from '../../support/snapshot-messages'
+
+const ids = async ({ db }: Snapshot, table: string, columns = 'id') =>
+  (await db.query(`SELECT ${columns} FROM ${table} ORDER BY ALL`)).map((row) => Object.values(row).join(' '))
+
+describe('rows', () => {
+  it('keep integers beyond 2^53, at the top and inside, and attributes nobody declared inside', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(
+      snapshot,
+      streamMessages(
+        reviewsInfo(),
+        `{"id":9007199254740993,"modifiedTime":"${timeAtMinute(1)}","rating":4.5,"location":{"id":9007199254740995,"new":[1]}}`,
+      ),
+    )
+    expect(await snapshot.db.query('SELECT id, rating, location, modifiedTime FROM reviews')).toEqual([
+      {
+        id: 9007199254740993n,
+        rating: 4.5,
+        location: '{"id":9007199254740995,"new":[1]}',
+        modifiedTime: new Date(timeAtMinute(1)),
+      },
+    ])
+  })
+
+  it('name a value that does not fit its column, and keep the rest', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(
+      snapshot,
+      streamMessages(reviewsInfo(), `{"id":1,"modifiedTime":"yesterday","rating":"high","text":null}`),
+    )
+    const [row] = await snapshot.db.query('SELECT id, modifiedTime, rating, _airbyte_meta AS meta FROM reviews')
+    expect(row).toMatchObject({ id: 1, modifiedTime: null, rating: null })
+    expect(JSON.parse(String(row?.meta))).toEqual({
+      changes: ['modifiedTime', 'rating'].map((field) => ({
+        field,
+        change: 'NULLED',
+        reason: 'DESTINATION_TYPECAST_ERROR',
+      })),
+    })
+  })
+
+  it('hold any text and any object as they came', async () => {
+    const snapshot = await openMemorySnapshot()
+    const stream = createStreamInfo(
+      'things',
+      { id: { type: 'integer' }, text: { type: 'string' }, value: { type: 'object' } },
+      ['id'],
+      'id',
+    )
+    const things = fc.sample(
+      fc.record({ text: fc.string({ unit: 'grapheme' }), value: fc.dictionary(fc.string(), fc.jsonValue()) }),
+      { seed: 20261121, numRuns: 300 },
+    )
+    await writeMessages(
+      snapshot,
+      streamMessages(stream, ...things.map((thing, id) => JSON.stringify({ id, ...thing }))),
+    )
+    const held = await snapshot.db.query('SELECT text, value FROM things ORDER BY id')
+    expect(held.map(({ text, value }) => ({ text, value: JSON.parse(String(value)) }))).toEqual(
+      JSON.parse(JSON.stringify(things)),
+    )
+  })
+
+  it('take half a surrogate pair, and only that, for U+FFFD', async () => {
+    const snapshot = await openMemorySnapshot()
+    const texts = ['\\ud83d\\ude00', 'a\\ud83d', '\\uDE00b', '\\\\ud83d', '\\ud83d\\ud83d\\ude00', '\\u00e9']
+    await writeMessages(
+      snapshot,
+      streamMessages(
+        reviewsInfo(),
+        ...texts.map((text, i) => `{"id":${i},"modifiedTime":"${timeAtMinute(1)}","text":"${text}"}`),
+      ),
+    )
+    expect((await snapshot.db.query('SELECT text FROM reviews ORDER BY id')).map(({ text }) => text)).toEqual([
+      '😀',
+      'a\ufffd',
+      '\ufffdb',
+      '\\ud83d',
+      '\ufffd😀',
+      'é',
+    ])
+  })
+
+  it('that are not JSON end the run, which says which one it was and quotes nothing', async () => {
+    const snapshot = await openMemorySnapshot()
+    const run = writeMessages(
+      snapshot,
+      streamMessages(reviewsInfo(), reviewJson(1, 1), reviewJson(2, 1), '{"id":3,"text":"secret\t"}'),
+    )
+    await expect(run).rejects.toThrow(/^Record 3 of the stream reviews is not JSON: it breaks at line 1, column 23\.$/)
+  })
+
+  it('take no fraction for an integer', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(
+      snapshot,
+      streamMessages(
+        deletedReviewsInfo(),
+        `{"id":5.0,"modifiedTime":"${timeAtMinute(1)}"}`,
+        `{"id":6.5,"modifiedTime":"${timeAtMinute(1)}"}`,
+      ),
+    )
+    expect(await ids(snapshot, 'deleted_reviews', 'coalesce(id, -1)')).toEqual(['-1', '5'])
+  })
+})
+
+describe('merging', () => {
+  it('keeps the newest version of a key, and the later of equals', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(
+      snapshot,
+      streamMessages(
+        reviewsInfo(),
+        reviewJson(1, 5, 'b'),
+        reviewJson(1, 3, 'a'),
+        reviewJson(2, 1, 'x'),
+        reviewJson(2, 1, 'y'),
+      ),
+    )
+    expect(await ids(snapshot, 'reviews', 'id, text')).toEqual(['1 b', '2 y'])
+    await writeMessages(
+      snapshot,
+      streamMessages(reviewsInfo(), reviewJson(1, 4, 'older'), reviewJson(2, 1, 'z'), reviewJson(3, 1, 'new')),
+    )
+    expect(await ids(snapshot, 'reviews', 'id, text')).toEqual(['1 b', '2 z', '3 new'])
+  })
+
+  it('goes by every part of a key', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(
+      snapshot,
+      streamMessages(
+        reviewContentsInfo(),
+        contentJson(1, 1, 1),
+        contentJson(1, 1, 2),
+        contentJson(2, 1, 1),
+        contentJson(1, 1, 1),
+      ),
+    )
+    expect(await ids(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1', '1 2', '2 1'])
+  })
+
+  it('keeps every record where the catalog asks to append', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1), reviewJson(1, 1)), {
+      loadOptions: { reviews: { mode: 'append' } },
+    })
+    expect(await ids(snapshot, 'reviews')).toEqual(['1', '1'])
+  })
+})
+
+describe('a full refresh', () => {
+  it('replaces the rows of before once it has finished, not earlier', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1), reviewJson(2, 1)))
+    await writeMessages(snapshot, [
+      startedMessage(reviewsInfo('full_refresh')),
+      recordsMessage('reviews', reviewJson(2, 0, 'again'), reviewJson(3, 1)),
+    ])
+    expect(await ids(snapshot, 'reviews')).toEqual(['1', '2', '3'])
+    await writeMessages(
+      snapshot,
+      streamMessages(reviewsInfo('full_refresh'), reviewJson(2, 0, 'again'), reviewJson(3, 1)),
+    )
+    expect(await ids(snapshot, 'reviews', "id, coalesce(text, '')")).toEqual(['2 again', '3 '])
+  })
+
+  it('that was cut off goes on from its state without losing its first part', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1)))
+    await writeMessages(snapshot, [
+      startedMessage(reviewsInfo('full_refresh')),
+      recordsMessage('reviews', reviewJson(2, 1)),
+      checkpointMessage('reviews', { scan: 1 }, 1),
+    ])
+    await writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh'), reviewJson(3, 1)))
+    expect(await ids(snapshot, 'reviews')).toEqual(['2', '3'])
+  })
+
+  it('obeys the generations of the catalog', async () => {
+    const snapshot = await openMemorySnapshot()
+    const wish = (generation: number, minimum: number) =>
+      ({ loadOptions: { reviews: { mode: 'overwrite', generation, minimum } } }) as const
+    await writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh'), reviewJson(1, 1)), wish(4, 4))
+    await writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh'), reviewJson(2, 1)), wish(4, 4))
+    expect(await ids(snapshot, 'reviews')).toEqual(['1', '2'])
+    await writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh'), reviewJson(3, 1)), wish(5, 5))
+    expect(await ids(snapshot, 'reviews')).toEqual(['3'])
+    await expect(writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh')), wish(4, 4))).rejects.toThrow(
+      /at 5 by now/,
+    )
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(3, 9, 'newer')), {
+      loadOptions: { reviews: { generation: 4, minimum: 0 } },
+    })
+    expect(await snapshot.db.scalar('SELECT text FROM reviews')).toBe('newer')
+  })
+})
+
+describe('deletions', () => {
+  const both = (...messages: Message[]) => [
+    startedMessage(deletedReviewsInfo()),
+    startedMessage(reviewsInfo()),
+    startedMessage(reviewContentsInfo()),
+    ...messages,
+  ]
+
+  it('remove the review and its children, but no version newer than they', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(
+      snapshot,
+      both(
+        recordsMessage('reviews', reviewJson(1, 1), reviewJson(2, 9)),
+        recordsMessage('review_contents', contentJson(1, 1, 7), contentJson(2, 9, 8)),
+        recordsMessage('deleted_reviews', reviewJson(1, 5), reviewJson(2, 5)),
+      ),
+    )
+    expect(await ids(snapshot, 'reviews')).toEqual(['2'])
+    expect(await ids(snapshot, 'review_contents')).toEqual(['8'])
+    expect(await ids(snapshot, 'deleted_reviews')).toEqual(['1', '2'])
+  })
+
+  it('leave a review alive that is sent after them, and are not applied again', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(
+      snapshot,
+      both(
+        recordsMessage('reviews', reviewJson(1, 1)),
+        recordsMessage('deleted_reviews', reviewJson(1, 5)),
+        recordsMessage('reviews', reviewJson(1, 1)),
+      ),
+    )
+    expect(await ids(snapshot, 'reviews')).toEqual(['1'])
+    await writeMessages(snapshot, streamMessages(deletedReviewsInfo(), reviewJson(1, 5)))
+    expect(await ids(snapshot, 'reviews')).toEqual(['1'])
+    await writeMessages(snapshot, streamMessages(deletedReviewsInfo(), reviewJson(1, 6)))
+    expect(await ids(snapshot, 'reviews')).toEqual([])
+  })
+
+  it('come as tombstones too', async () => {
+    const snapshot = await openMemorySnapshot()
+    const stream = createStreamInfo(
+      'reviews',
+      { ...reviewProperties, _ab_cdc_deleted_at: instantSchema },
+      ['id'],
+      'modifiedTime',
+    )
+    await writeMessages(snapshot, [
+      startedMessage(reviewContentsInfo()),
+      recordsMessage('review_contents', contentJson(1, 1, 7)),
+      ...streamMessages(stream, reviewJson(1, 1), reviewJson(2, 1)),
+    ])
+    await writeMessages(
+      snapshot,
+      streamMessages(stream, `{"id":1,"modifiedTime":"${timeAtMinute(3)}","_ab_cdc_deleted_at":"${timeAtMinute(3)}"}`),
+    )
+    expect(await ids(snapshot, 'reviews')).toEqual(['2'])
+    expect(await ids(snapshot, 'review_contents')).toEqual([])
+  })
+})
+
+describe('children', () => {
+  it('of an older version of their review go, with the review or without', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, [
+      startedMessage(reviewContentsInfo()),
+      recordsMessage('review_contents', contentJson(1, 1, 1), contentJson(1, 1, 2), contentJson(2, 1, 3)),
+    ])
+    await writeMessages(snapshot, [
+      startedMessage(reviewContentsInfo()),
+      recordsMessage('review_contents', contentJson(1, 2, 1)),
+    ])
+    expect(await ids(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1', '2 3'])
+    await writeMessages(snapshot, [startedMessage(reviewsInfo()), recordsMessage('reviews', reviewJson(2, 5))])
+    expect(await ids(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1'])
+    await writeMessages(snapshot, [
+      startedMessage(reviewContentsInfo()),
+      recordsMessage('review_contents', contentJson(2, 1, 3), contentJson(2, 5, 4)),
+    ])
+    expect(await ids(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1', '2 4'])
+  })
+})
+
+describe('books', () => {
+  it('say how each load went', async () => {
+    const snapshot = await openMemorySnapshot()
+    const saved = await writeMessages(snapshot, [
+      ...streamMessages(reviewsInfo(), reviewJson(1, 1), reviewJson(1, 2)),
+      startedMessage(deletedReviewsInfo()),
+      recordsMessage('deleted_reviews', reviewJson(9, 1)),
+    ])
+    expect(saved.map(({ stream, status, records }) => [stream, status, records])).toEqual([
+      ['reviews', 'complete', 2],
+      ['deleted_reviews', 'incomplete', 1],
+    ])
+    expect(
+      await snapshot.db.query(
+        'SELECT run, stream, status, records, source_records, rows, cursor_from, cursor_to FROM _loads ORDER BY load',
+      ),
+    ).toEqual([
+      {
+        run: 1,
+        stream: 'reviews',
+        status: 'complete',
+        records: 2,
+        source_records: 2,
+        rows: 1,
+        cursor_from: timeAtMinute(1),
+        cursor_to: timeAtMinute(2),
+      },
+      {
+        run: 1,
+        stream: 'deleted_reviews',
+        status: 'incomplete',
+        records: 1,
+        source_records: null,
+        rows: 1,
+        cursor_from: timeAtMinute(1),
+        cursor_to: timeAtMinute(1),
+      },
+    ])
+    expect(await snapshot.db.query('SELECT stream, state FROM _state')).toEqual([
+      { stream: 'reviews', state: '{"cursor":2}' },
+    ])
+  })
+})

@@ -1,0 +1,95 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as E from 'fp-ts/Either'
+import { afterAll, describe, expect, it } from 'vitest'
+import {
+  type Database,
+  type DatabaseOptions,
+  openDatabase,
+  quoteIdentifier,
+  quoteLiteral,
+} from '../../../connector/snapshot/store/database'
+
+const folder = mkdtempSync(join(tmpdir(), 'database-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const open = async (path = ':memory:', options?: DatabaseOptions): Promise<Database> => {
+  const opened = await openDatabase(path, options)()
+  if (E.isLeft(opened)) throw new Error(opened.left.message)
+  return opened.right
+}
+
+const failureOf = async (path: string, options?: DatabaseOptions) => {
+  const opened = await openDatabase(path, options)()
+  return E.isLeft(opened) ? opened.left : undefined
+}
+
+describe('query', () => {
+  it('gives integers exactly, as a number where that is possible', async () => {
+    const db = await open()
+    expect(
+      await db.query(`SELECT count(*) AS n, 9007199254740993 AS id, [1::BIGINT] AS list, {'a': 2::BIGINT} AS struct`),
+    ).toEqual([{ n: 1, id: 9007199254740993n, list: [1], struct: { a: 2 } }])
+    expect(await db.scalar('SELECT $id::BIGINT + 1', { id: 9007199254740993n })).toBe(9007199254740994n)
+    expect(await db.scalar('SELECT 1 WHERE false')).toBeUndefined()
+    db.close()
+  })
+
+  it('reads a time without a zone as UTC', async () => {
+    const db = await open()
+    expect(await db.scalar(`SELECT TIMESTAMPTZ '2026-01-02 03:04:05'`)).toEqual(new Date('2026-01-02T03:04:05Z'))
+    db.close()
+  })
+})
+
+describe('stream and append', () => {
+  it('carry more rows than one chunk holds', async () => {
+    const db = await open()
+    await db.run('CREATE TABLE t (n BIGINT)')
+    await db.append('t', (appender) => {
+      for (let n = 0n; n < 5000n; n++) {
+        appender.appendBigInt(n)
+        appender.endRow()
+      }
+    })
+    const chunks: number[] = []
+    for await (const rows of (await db.stream('SELECT n FROM t')).chunks) chunks.push(rows.length)
+    expect(chunks.length).toBeGreaterThan(1)
+    expect(chunks.reduce((a, b) => a + b)).toBe(5000)
+    db.close()
+  })
+})
+
+describe('transaction', () => {
+  it('keeps nothing of a body that fails', async () => {
+    const db = await open()
+    await db.run('CREATE TABLE t (n BIGINT)')
+    await expect(
+      db.transaction(async () => {
+        await db.run('INSERT INTO t VALUES (1)')
+        throw new Error('no')
+      }),
+    ).rejects.toThrow('no')
+    await db.transaction(() => db.run('INSERT INTO t VALUES (2)'))
+    expect(await db.query('SELECT n FROM t')).toEqual([{ n: 2 }])
+    db.close()
+  })
+})
+
+describe('openDatabase', () => {
+  it('says what is wrong with the path and leaves the file as it is', async () => {
+    const text = join(folder, 'notes.txt')
+    writeFileSync(text, 'not a database, some notes')
+    expect((await failureOf(text))?.message).toContain('is not a DuckDB file')
+    expect(readFileSync(text, 'utf8')).toBe('not a database, some notes')
+    expect((await failureOf(folder))?.message).toContain('is a folder')
+    expect((await failureOf(join(folder, 'missing.duckdb'), { readOnly: true }))?._tag).toBe('Config')
+    expect((await failureOf(join(folder, 'missing', 'a.duckdb')))?.message).toContain('no such file or folder')
+  })
+})
+
+it('quotes names and texts', () => {
+  expect(quoteIdentifier('a"b')).toBe('"a""b"')
+  expect(quoteLiteral("it's")).toBe("'it''s'")
+})

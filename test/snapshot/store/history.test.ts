@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest'
+import type { Snapshot } from '../../../connector/snapshot/store/open'
+import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
+import {
+  contentJson,
+  createStreamInfo,
+  deletedReviewsInfo,
+  instantSchema,
+  openMemorySnapshot,
+  recordsMessage,
+  reviewContentsInfo,
+  reviewJson,
+  reviewProperties,
+  reviewsInfo,
+  startedMessage,
+  streamMessages,
+  timeAtMinute,
+  writeMessages,
+} from '../../support/snapshot-messages'
+
+const versions = async ({ db }: Snapshot, stream: string, columns: string) =>
+  (
+    await db.query(`
+    SELECT concat_ws(' ', ${columns}, strftime(valid_from::TIMESTAMP, '%M'), coalesce(strftime(valid_to::TIMESTAMP, '%M'), 'now')) AS row
+    FROM ${stream}_versions ORDER BY ALL`)
+  ).map(({ row }) => row)
+
+const history = { history: true }
+
+describe('history', () => {
+  it('keeps every version of a row, from when to when, whatever the order and the batches they come in', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(
+      snapshot,
+      streamMessages(reviewsInfo(), reviewJson(1, 1, 'a'), reviewJson(2, 1, 'x'), reviewJson(1, 3, 'c')),
+      history,
+    )
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 2, 'b'), reviewJson(1, 3, 'c')))
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 2, 'b'), reviewJson(1, 9, 'd')))
+    expect(await versions(snapshot, 'reviews', 'id, text')).toEqual([
+      '1 a 01 02',
+      '1 b 02 03',
+      '1 c 03 09',
+      '1 d 09 now',
+      '2 x 01 now',
+    ])
+    expect((await snapshot.db.query('SELECT id, text FROM reviews ORDER BY id')).map(Object.values)).toEqual([
+      [1, 'd'],
+      [2, 'x'],
+    ])
+    expect((await verifySnapshot(snapshot)).filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([])
+    snapshot.db.close()
+  })
+
+  it('ends what is deleted and what an older version of its review leaves behind', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(
+      snapshot,
+      [
+        startedMessage(reviewsInfo()),
+        startedMessage(reviewContentsInfo()),
+        startedMessage(deletedReviewsInfo()),
+        recordsMessage('reviews', reviewJson(1, 1, 'a'), reviewJson(2, 1, 'x')),
+        recordsMessage('review_contents', contentJson(1, 1, 1), contentJson(1, 1, 2), contentJson(2, 1, 1)),
+        recordsMessage('reviews', reviewJson(1, 3, 'b')),
+        recordsMessage('review_contents', contentJson(1, 3, 1)),
+        recordsMessage('deleted_reviews', reviewJson(2, 5)),
+      ],
+      history,
+    )
+    expect(await versions(snapshot, 'reviews', 'id, text')).toEqual(['1 a 01 03', '1 b 03 now', '2 x 01 05'])
+    expect(await versions(snapshot, 'review_contents', '"reviewId", id')).toEqual([
+      '1 1 01 03',
+      '1 1 03 now',
+      '1 2 01 03',
+      '2 1 01 05',
+    ])
+    snapshot.db.close()
+  })
+
+  it('ends a version by its tombstone, which is no version itself', async () => {
+    const snapshot = await openMemorySnapshot()
+    const stream = createStreamInfo(
+      'reviews',
+      { ...reviewProperties, _ab_cdc_deleted_at: instantSchema },
+      ['id'],
+      'modifiedTime',
+    )
+    await writeMessages(snapshot, streamMessages(stream, reviewJson(1, 1, 'a')), history)
+    await writeMessages(
+      snapshot,
+      streamMessages(stream, `{"id":1,"modifiedTime":"${timeAtMinute(4)}","_ab_cdc_deleted_at":"${timeAtMinute(4)}"}`),
+    )
+    expect(await versions(snapshot, 'reviews', 'id, text')).toEqual(['1 a 01 04'])
+    snapshot.db.close()
+  })
+
+  it('ends what a full refresh does not meet again, and follows a schema that changes', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1, '1'), reviewJson(2, 1, '2')), history)
+    const changed = createStreamInfo(
+      'reviews',
+      { ...reviewProperties, text: { type: 'integer' }, more: { type: 'string' } },
+      ['id'],
+      'modifiedTime',
+      'full_refresh',
+    )
+    await writeMessages(
+      snapshot,
+      streamMessages(changed, `{"id":1,"modifiedTime":"${timeAtMinute(2)}","text":7,"more":"m"}`),
+    )
+    expect(
+      await snapshot.db.query(
+        `SELECT id, text__varchar, text, more, valid_to IS NULL AS current FROM reviews_versions ORDER BY id, valid_from`,
+      ),
+    ).toEqual([
+      { id: 1, text__varchar: '1', text: null, more: null, current: false },
+      { id: 1, text__varchar: null, text: 7, more: 'm', current: true },
+      { id: 2, text__varchar: '2', text: null, more: null, current: false },
+    ])
+    snapshot.db.close()
+  })
+})

@@ -1,0 +1,111 @@
+import * as E from 'fp-ts/Either'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { syncCommand } from '../../../connector/cli/sync'
+import { startSandbox } from '../../../connector/sandbox/start'
+import { openSnapshot, type Snapshot } from '../../../connector/snapshot/store/open'
+import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
+import { freshPath, writeTempFile } from '../../support/program'
+import { runCommand } from '../../support/run-command'
+
+const rated = (stream: string, column: string, path: string, value: number) =>
+  `UPDATE ${stream} SET ${column} = replace(${column}::VARCHAR, '"value":' || json_extract_string(${column}, '${path}'), '"value":${value}')::JSON
+   WHERE (entityType, entityId) = ('location', '1001') AND json_extract_string(${column}, '${path}') IS NOT NULL`
+
+/** How the file is broken, the check that must name it, and what it must say. */
+const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string, says: RegExp]> = [
+  [
+    'comment rated out of 0..5',
+    rated('comments', 'overallRating', '$.value', 7),
+    'ratings of feedback',
+    /^comments: entityType location entityId 1001 id \d+ has a rating 7\.0$/,
+  ],
+  [
+    'question of a public review rated out of 0..5',
+    rated('transparency_reviews', 'ratings', '$[1].value', -1),
+    'ratings of feedback',
+    /^transparency_reviews: entityType location entityId 1001 documentId \d+ has a rating -1\.0$/,
+  ],
+  [
+    'category of an entity rated out of 0..5',
+    rated('entity_ratings', 'ratings', '$[0].value', 50),
+    'ratings of feedback',
+    /^entity_ratings: entityType location entityId 1001 has a rating 50\.\d+$/,
+  ],
+  [
+    'sentiment scored out of 0..5',
+    'UPDATE review_sentiments SET score = 9 WHERE reviewId = (SELECT min(reviewId) FROM review_sentiments)',
+    'ratings',
+    /^review_sentiments: reviewId \d+ contentId \d+ id \d+ has score 9\.0$/,
+  ],
+  [
+    'entity without a name',
+    `UPDATE entity_ratings SET entityName = NULL WHERE entityId = '10'`,
+    'entities have names',
+    /^entity_ratings: entity entity 10$/,
+  ],
+  [
+    'comment under an entity without a name',
+    `UPDATE comments SET entityName = '' WHERE entityId = '1001'`,
+    'entities have names',
+    /^comments: entity location 1001$/,
+  ],
+  [
+    'key of a comment doubled',
+    `INSERT INTO comments FROM comments WHERE entityId = '1001' LIMIT 1`,
+    'keys are unique',
+    /^comments: entityType location entityId 1001 id \d+ has 2 rows$/,
+  ],
+  [
+    'entity without ratings',
+    `DELETE FROM entity_ratings WHERE entityId = '1001'`,
+    'entities with feedback have ratings',
+    /^(comments|transparency_reviews): entity location 1001$/,
+  ],
+  [
+    'entity without comments',
+    `DELETE FROM comments WHERE entityId = '1002'`,
+    'entities with ratings have comments',
+    /^entity_ratings: entity location 1002 counts \d+ comments, none is here$/,
+  ],
+]
+
+describe('the feedback checks', () => {
+  let snapshot: Snapshot
+  beforeAll(async () => {
+    const sandbox = await startSandbox({ reviews: 80, years: 1, locations: 3, until: Date.now() - 3_600_000 })
+    const db = freshPath('duckdb')
+    const config = writeTempFile({
+      base_url: sandbox.url,
+      credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
+      start_date: '2010-01-01T00:00:00Z',
+      entities: { location_ids: ['1001', '1002'], entity_ids: ['10'] },
+    })
+    const { status, stderr } = await runCommand(syncCommand, ['--config', config, '--db', db])
+    expect(status, stderr).toBe(0)
+    await sandbox.close()
+    const opened = await openSnapshot(db, 'change')()
+    if (E.isLeft(opened)) throw new Error(opened.left.message)
+    snapshot = opened.right
+  })
+  afterAll(() => snapshot.db.close())
+
+  it('find nothing wrong with what was read, and have something to ask', async () => {
+    const results = await verifySnapshot(snapshot)
+    expect(results.filter(({ failures }) => failures > 0)).toEqual([])
+    const asked = results.flatMap(({ name, sql }) => (sql === undefined ? [] : [name]))
+    for (const [, , check] of mutations) expect(asked).toContain(check)
+  })
+
+  it.each(mutations)('name a %s', async (_how, sql, check, says) => {
+    await snapshot.db.run('BEGIN')
+    try {
+      await snapshot.db.run(sql)
+      const result = (await verifySnapshot(snapshot)).find(({ name }) => name === check)
+      expect(result?.failures).toBeGreaterThan(0)
+      for (const example of result?.examples ?? []) expect(example).toMatch(says)
+      expect(result?.ok).toBe(result?.note === true)
+    } finally {
+      await snapshot.db.run('ROLLBACK')
+    }
+  })
+})

@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Snapshot } from '../../../connector/snapshot/store/open'
+import { feedbackChecks } from '../../../connector/snapshot/verify/feedback'
+import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
+import {
+  checkpointMessage,
+  contentJson,
+  createStreamInfo,
+  deletedReviewsInfo,
+  finishedMessage,
+  instantSchema,
+  integerSchema,
+  openMemorySnapshot,
+  recordsMessage,
+  reviewContentsInfo,
+  reviewJson,
+  reviewProperties,
+  startedMessage,
+  timeAtMinute,
+  writeMessages,
+} from '../../support/snapshot-messages'
+
+const locations = createStreamInfo(
+  'locations',
+  { id: integerSchema, name: { type: 'string' }, reviewModifiedTime: instantSchema },
+  ['id'],
+  'reviewModifiedTime',
+)
+const tombstoneReviews = createStreamInfo(
+  'reviews',
+  { ...reviewProperties, _ab_cdc_deleted_at: instantSchema },
+  ['id'],
+  'modifiedTime',
+)
+const locatedReview = (id: number, minute: number) =>
+  JSON.stringify({
+    id,
+    modifiedTime: timeAtMinute(minute),
+    rating: 4,
+    text: 'fine',
+    location: { id: id % 2, name: 'North' },
+  })
+
+/** Reviews 1 to 4, of which 4 is deleted; each of the others with two contents. */
+const buildSnapshot = async (): Promise<Snapshot> => {
+  const snapshot = await openMemorySnapshot()
+  await writeMessages(snapshot, [
+    startedMessage(deletedReviewsInfo()),
+    startedMessage(tombstoneReviews),
+    startedMessage(reviewContentsInfo()),
+    startedMessage(locations),
+    recordsMessage('reviews', locatedReview(4, 1)),
+    recordsMessage('deleted_reviews', reviewJson(4, 2)),
+    checkpointMessage('deleted_reviews', { modifiedTimeFrom: timeAtMinute(2) }, 1),
+    finishedMessage('deleted_reviews'),
+    recordsMessage('reviews', locatedReview(1, 3), locatedReview(2, 4), locatedReview(3, 5)),
+    checkpointMessage('reviews', { modifiedTimeFrom: timeAtMinute(5) }, 4),
+    recordsMessage(
+      'review_contents',
+      ...[1, 2, 3].flatMap((id) => [contentJson(id, id + 2, 1), contentJson(id, id + 2, 2)]),
+    ),
+    checkpointMessage('review_contents', { modifiedTimeFrom: timeAtMinute(5) }, 6),
+    recordsMessage(
+      'locations',
+      `{"id":0,"name":"North","reviewModifiedTime":"${timeAtMinute(4)}"}`,
+      `{"id":1,"name":"South","reviewModifiedTime":"${timeAtMinute(5)}"}`,
+    ),
+    checkpointMessage('locations', { modifiedTimeFrom: timeAtMinute(5) }, 2),
+    ...['reviews', 'review_contents', 'locations'].map(finishedMessage),
+  ])
+  return snapshot
+}
+
+const listFailures = async (snapshot: Snapshot) =>
+  Object.fromEntries(
+    (await verifySnapshot(snapshot)).flatMap(({ name, ok, examples }) => (ok ? [] : [[name, examples]])),
+  )
+
+const setState = (stream: string, minute: number) =>
+  `UPDATE _state SET state = '{"modifiedTimeFrom":"${timeAtMinute(minute)}"}' WHERE stream = '${stream}'`
+
+/** How the file is broken, the check that must name it, and what it must say. */
+const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string, says: string]> = [
+  ['row removed', 'DELETE FROM locations WHERE id = 0', 'row counts', 'locations: 1 rows, 2 after the last load'],
+  [
+    'row added',
+    `INSERT INTO deleted_reviews SELECT * REPLACE (9 AS id) FROM deleted_reviews`,
+    'row counts',
+    'deleted_reviews: 2 rows, 1 after the last load',
+  ],
+  ['key doubled', 'INSERT INTO reviews FROM reviews WHERE id = 2', 'keys are unique', 'reviews: id 2 has 2 rows'],
+  [
+    'key null',
+    'UPDATE review_contents SET id = NULL WHERE reviewId = 2 AND id = 1',
+    'keys are there',
+    'review_contents: reviewId 2 id null',
+  ],
+  [
+    'time moved back',
+    `UPDATE reviews SET modifiedTime = '2020-01-01' WHERE id = 1`,
+    'cursors inside their run',
+    'reviews: id 1 has modifiedTime 2020-01-01 00:00:00+00',
+  ],
+  [
+    'time moved ahead',
+    `UPDATE reviews SET modifiedTime = '2030-01-01' WHERE id = 1`,
+    'cursors inside their run',
+    'reviews: id 1 has modifiedTime 2030-01-01 00:00:00+00',
+  ],
+  [
+    'time moved within the run',
+    `UPDATE reviews SET modifiedTime = '${timeAtMinute(2)}' WHERE id = 1`,
+    'values as they came',
+    'reviews: id 1',
+  ],
+  ['text changed', `UPDATE reviews SET text = 'bad' WHERE id = 3`, 'values as they came', 'reviews: id 3'],
+  ['attribute emptied', `UPDATE reviews SET rating = NULL WHERE id = 3`, 'values as they came', 'reviews: id 3'],
+  [
+    'deletion undone',
+    `INSERT INTO reviews SELECT * REPLACE (4 AS id, '${timeAtMinute(1)}' AS modifiedTime, _airbyte_extracted_at - INTERVAL 1 DAY AS _airbyte_extracted_at) FROM reviews WHERE id = 2`,
+    'deletions are applied',
+    'reviews: id 4 was deleted at 2026-01-01 00:02:00+00',
+  ],
+  [
+    'live review deleted',
+    'DELETE FROM reviews WHERE id = 2',
+    'children have their review',
+    'review_contents: reviewId 2 id 1',
+  ],
+  [
+    'tombstone left standing',
+    'UPDATE reviews SET _ab_cdc_deleted_at = modifiedTime WHERE id = 2',
+    'tombstones are applied',
+    'reviews: id 2',
+  ],
+  [
+    'child without review',
+    'INSERT INTO review_contents SELECT * REPLACE (7 AS reviewId) FROM review_contents WHERE reviewId = 1 AND id = 1',
+    'children have their review',
+    'review_contents: reviewId 7 id 1',
+  ],
+  [
+    'child of an older version',
+    `UPDATE review_contents SET reviewModifiedTime = '${timeAtMinute(3)}' WHERE reviewId = 2 AND id = 1`,
+    "children are of their review's version",
+    'review_contents: reviewId 2 id 1',
+  ],
+  [
+    'duplicate child',
+    'INSERT INTO review_contents FROM review_contents WHERE reviewId = 3 AND id = 2',
+    'keys are unique',
+    'review_contents: reviewId 3 id 2 has 2 rows',
+  ],
+  [
+    'location of a review missing',
+    'DELETE FROM locations WHERE id = 0',
+    'what reviews name is listed',
+    'locations: id 0 is missing',
+  ],
+  ['rating out of 0..5', 'UPDATE reviews SET rating = 5.5 WHERE id = 1', 'ratings', 'reviews: id 1 has rating 5.5'],
+  [
+    'state ahead of rows',
+    setState('reviews', 9),
+    'states are not ahead',
+    'reviews: state at 2026-01-01 00:09:00+00, newest record at 2026-01-01 00:05:00+00',
+  ],
+  [
+    'state behind rows',
+    setState('reviews', 4),
+    'states are not behind',
+    'reviews: state at 2026-01-01 00:04:00+00, newest row at 2026-01-01 00:05:00+00',
+  ],
+  ['state lost', `DELETE FROM _state WHERE stream = 'locations'`, 'states are there', 'locations: no state'],
+  [
+    'load without end',
+    `UPDATE _loads SET ended = NULL, status = 'running' WHERE stream = 'locations'`,
+    'loads ended',
+    'locations: load 4 of 2026-01-02 00:00 is running',
+  ],
+  [
+    "count unlike the source's",
+    `UPDATE _loads SET source_records = 7 WHERE stream = 'reviews'`,
+    "the source's counts",
+    'reviews: load 2 has 4 records, the source counts 7',
+  ],
+  [
+    'column of another type',
+    'ALTER TABLE reviews ALTER rating TYPE VARCHAR',
+    'column types',
+    'reviews: rating is VARCHAR, not DOUBLE',
+  ],
+  ['column missing', 'ALTER TABLE locations DROP name', 'column types', 'locations: name is missing, not VARCHAR'],
+  ['table missing', 'DROP TABLE locations', 'column types', 'locations: id is missing, not BIGINT'],
+]
+
+describe('verify', () => {
+  let snapshot: Snapshot
+  beforeAll(async () => {
+    snapshot = await buildSnapshot()
+  })
+  afterAll(() => snapshot.db.close())
+
+  it('finds nothing wrong with what was saved', async () => {
+    expect(await listFailures(snapshot)).toEqual({})
+    const idle = (await verifySnapshot(snapshot)).filter(({ sql }) => sql === undefined)
+    expect(idle.map(({ name }) => name)).toEqual([
+      'attributes nobody declared',
+      ...feedbackChecks([]).map(({ name }) => name),
+    ])
+  })
+
+  it.each(mutations)('names a %s', async (_how, sql, check, says) => {
+    await snapshot.db.run('BEGIN')
+    try {
+      await snapshot.db.run(sql)
+      expect((await listFailures(snapshot))[check]).toContain(says)
+    } finally {
+      await snapshot.db.run('ROLLBACK')
+    }
+  })
+
+  it('counts all failures and shows the first few', async () => {
+    await snapshot.db.run('BEGIN')
+    await snapshot.db.run('INSERT INTO review_contents SELECT * FROM review_contents')
+    const result = (await verifySnapshot(snapshot)).find(({ name }) => name === 'keys are unique')
+    await snapshot.db.run('ROLLBACK')
+    expect(result).toMatchObject({ ok: false, failures: 6 })
+    expect(result?.examples).toHaveLength(5)
+  })
+})

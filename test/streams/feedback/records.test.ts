@@ -1,0 +1,98 @@
+import * as TE from 'fp-ts/TaskEither'
+import { describe, expect, it } from 'vitest'
+import type { Api } from '../../../connector/api/api'
+import { commentsStream } from '../../../connector/streams/feedback/comments'
+import { entityRatingsStream } from '../../../connector/streams/feedback/entity-ratings'
+import { transparencyReviewsStream } from '../../../connector/streams/feedback/transparency-reviews'
+import type { SourceEnv } from '../../../connector/streams/source'
+import { readAll, sourceOf } from '../../support/in-process'
+
+const now = Date.parse('2026-03-01T12:00:00Z')
+const said = { mentionTime: '2026-02-01T10:00:00+02:00', source: 5, tone: null, overallRating: { value: 'good' } }
+const comment = { ...said, id: 2n ** 62n + 1n, wordCount: 'many', mood: 'sunny', entityName: 'Mine' }
+const review = { ...said, documentId: 3, comment: { commentId: 1, wordCount: 2.5 }, mood: 'sunny' }
+const entity = {
+  id: '7',
+  name: 'Seven',
+  totalCommentCount: 'lots',
+  mood: 'sunny',
+  VendorSealOfIntegrity: [1, { b: 2 }],
+}
+
+const api = {
+  retrieveComments: () =>
+    TE.right({ status: {}, servedAt: now, data: { entities: [{ ...entity, comments: [comment] }] } }),
+  retrieveReviews: () =>
+    TE.right({ status: {}, servedAt: now, data: { entities: [{ ...entity, reviews: [review] }] } }),
+} as unknown as Api
+
+const read = (onUnknown: SourceEnv['onUnknown']) =>
+  readAll(
+    sourceOf(api, {
+      now: () => now,
+      onUnknown,
+      startDate: Date.parse('2026-01-01T00:00:00Z'),
+      entities: { persons: ['7'], locations: [], entities: [], fromReviews: { locations: false, providers: 'none' } },
+    }),
+    [commentsStream, transparencyReviewsStream, entityRatingsStream],
+  )
+
+describe('what feedback becomes', () => {
+  it('is named after its entity, its ids exact, its times in UTC, wrong values null and told', async () => {
+    const { records, messages, failures } = await read('keep')
+    expect(failures).toEqual({})
+    const own = { entityType: 'person', entityId: '7', entityName: 'Seven' }
+    const common = { ...own, mentionTime: '2026-02-01T08:00:00.000Z', source: null, overallRating: { value: null } }
+    expect(records.comments).toEqual([
+      { ...common, id: 2n ** 62n + 1n, tone: null, wordCount: null, unknown_attributes: { mood: 'sunny' } },
+    ])
+    expect(records.transparency_reviews).toEqual([
+      {
+        ...common,
+        documentId: 3,
+        tone: null,
+        comment: { commentId: 1, wordCount: null },
+        unknown_attributes: { mood: 'sunny' },
+      },
+    ])
+    expect(records.entity_ratings).toEqual([
+      {
+        ...own,
+        totalCommentCount: null,
+        VendorSealOfIntegrity: '[1,{"b":2}]',
+        unknown_attributes: { mood: 'sunny' },
+      },
+    ])
+    const changed = messages.flatMap((message) =>
+      message._tag === 'Records'
+        ? message.rows.map(({ changes = [] }) => changes.map(({ field }) => field).sort())
+        : [],
+    )
+    expect(changed).toEqual([
+      ['overallRating.value', 'source', 'wordCount'],
+      ['comment.wordCount', 'overallRating.value', 'source'],
+      ['totalCommentCount'],
+    ])
+  })
+
+  it('tells each attribute that nobody declared once', async () => {
+    const { logs } = await read('keep')
+    expect(logs.filter((line) => line.includes('mood'))).toEqual([
+      expect.stringContaining('comments.mood'),
+      expect.stringContaining('reviews.mood'),
+      expect.stringContaining('entities.mood'),
+    ])
+  })
+
+  it('leaves them out, or ends the stream, as the config has it', async () => {
+    const dropped = await read('drop')
+    for (const rows of Object.values(dropped.records)) expect(rows[0]).not.toHaveProperty('unknown_attributes')
+    const failed = await read('fail')
+    expect(failed.failures).toEqual({
+      comments: expect.stringMatching(/comments\.mood.*set on_unknown_attribute to keep or drop/),
+      transparency_reviews: expect.stringMatching(/reviews\.mood.*set on_unknown_attribute/),
+      entity_ratings: expect.stringMatching(/entities\.mood.*set on_unknown_attribute/),
+    })
+    expect(Object.values(failed.records).flat()).toEqual([])
+  })
+})

@@ -1,0 +1,43 @@
+import * as O from 'fp-ts/Option'
+import { describe, expect, it } from 'vitest'
+import { describeAirbyteStream } from '../../connector/cdk/airbyte/encode'
+import type { JsonSchema } from '../../connector/cdk/schema'
+import { streams } from '../../connector/streams/streams'
+
+type Described = {
+  readonly type?: unknown
+  readonly description?: unknown
+  readonly properties?: Record<string, JsonSchema>
+}
+
+describe.each(streams.map((stream) => [stream.name, stream] as const))('%s', (name, stream) => {
+  const properties = (stream.schema.properties ?? {}) as Record<string, JsonSchema>
+
+  it('is described in catalog/ as the codec says', async () => {
+    await expect(`${JSON.stringify(describeAirbyteStream(stream), null, 2)}\n`).toMatchFileSnapshot(
+      `../../catalog/${name}.json`,
+    )
+  })
+
+  it('has scalar keys that are never null, and its cursor among its attributes', () => {
+    const cursor = O.isSome(stream.cursor) ? [stream.cursor.value] : []
+    expect(stream.primaryKey.length).toBeGreaterThan(0)
+    for (const key of [...stream.primaryKey, ...cursor])
+      expect(properties[key]?.type, key).toMatch(/^(string|integer)$/)
+    expect(stream.schema.required).toEqual(expect.arrayContaining([...stream.primaryKey, ...cursor]))
+  })
+
+  it('says type and meaning of every attribute, in names that Singer targets can hold', () => {
+    const walk = ({ type, properties }: Described, path: string): void => {
+      expect(type, path).toBeDefined()
+      for (const [key, inner] of Object.entries(properties ?? {})) walk(inner, `${path}.${key}`)
+    }
+    walk(stream.schema, name)
+    for (const [key, { description }] of Object.entries(properties))
+      expect(description, key).toEqual(expect.any(String))
+    const folded = Object.keys(properties).map((key) => key.toLowerCase())
+    expect(new Set(folded).size).toBe(folded.length)
+    expect(name).toMatch(/^[a-z_]+$/)
+    expect(JSON.stringify(stream.schema)).not.toMatch(/"(anyOf|allOf|oneOf|\$ref)":/)
+  })
+})

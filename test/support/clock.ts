@@ -1,0 +1,24 @@
+import type { Clock } from '../../connector/api/http/clock'
+
+/** A clock that jumps: every wait is over at once and moves the time; `waits` tells what was asked for. */
+export const createFakeClock = (start = Date.parse('2026-01-01T00:00:00Z'), random = () => 0) => {
+  const waits: number[] = []
+  let ticks = 0
+  const clock: Clock = {
+    now: () => start + ticks,
+    ticks: () => ticks,
+    random,
+    wait: (millis) => async () => {
+      if (millis <= 0) return
+      waits.push(millis)
+      ticks += millis
+    },
+  }
+  return {
+    clock,
+    waits,
+    pass: (millis: number) => {
+      ticks += millis
+    },
+  }
+}

@@ -1,0 +1,25 @@
+import type { CommandIo } from '../../connector/cdk/command'
+
+/** What a verb sees of the world, in this process: `print` takes what it says, all else goes nowhere unless `more` takes it. */
+export const createTestIo = (
+  stdin: CommandIo['stdin'],
+  print: CommandIo['print'],
+  more: Partial<CommandIo> = {},
+): CommandIo => ({
+  env: {},
+  pid: 1,
+  stdin,
+  print,
+  printWarning: () => undefined,
+  printProgress: () => undefined,
+  addSecrets: () => undefined,
+  redactText: (text) => text,
+  hasColours: false,
+  stop: new AbortController().signal,
+  ...more,
+})
+
+/** A text as it comes on stdin. */
+export const toInput = async function* (text: string): AsyncGenerator<Uint8Array> {
+  yield new Uint8Array(Buffer.from(text))
+}

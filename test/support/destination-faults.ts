@@ -1,0 +1,76 @@
+import * as E from 'fp-ts/Either'
+import type { Api } from '../../connector/api/api'
+import { decodeDestinationCatalog } from '../../connector/cdk/airbyte/catalog'
+import { decodeAirbyte } from '../../connector/cdk/airbyte/decode'
+import { CommandError } from '../../connector/cdk/command'
+import type { Failure } from '../../connector/cdk/failure'
+import { parseExactJson } from '../../connector/cdk/json/exact'
+import { joinText } from '../../connector/cdk/lines'
+import { decodeDestinationConfig } from '../../connector/config/destination'
+import { runWrite } from '../../connector/runtime/write'
+import type { OperationName } from '../../connector/sandbox/operations/operation'
+import { createTestIo, toInput } from './command-io'
+import { createFastClock, type ScheduledFault, serveWithFault } from './source-faults'
+
+export type FaultyWriteResult = {
+  readonly failures: ReadonlyArray<Failure>
+  /** What was said of each record that the service did not take. */
+  readonly rejected: number
+  /** The `at` of the last state that was answered; 0 where none was. */
+  readonly reached: number
+  readonly requests: number
+  readonly faults: number
+}
+
+export type FaultyWrite = {
+  readonly api: Api
+  readonly operation: OperationName
+  readonly catalog: unknown
+  readonly config?: object
+}
+
+/** One run of `write` on the lines of `stdin`, against `api` served anew with a fault. */
+export const writeWithFault = async (
+  { api, operation, catalog, config: more = {} }: FaultyWrite,
+  stdin: string,
+  strike?: Omit<ScheduledFault, 'operation'>,
+): Promise<FaultyWriteResult> => {
+  const now = Date.now()
+  const served = await serveWithFault(api, strike && { ...strike, operation }, now)
+  const config = decodeDestinationConfig({ ...served.settings, batch_size: 10, ...more })
+  const configured = decodeDestinationCatalog(catalog)
+  if (E.isLeft(config)) throw new Error(config.left.message)
+  if (E.isLeft(configured)) throw new Error(configured.left.message)
+  const out: string[] = []
+  const io = createTestIo(toInput(stdin), async (text) => {
+    out.push(joinText(text))
+  })
+  const { timeouts } = config.right.config
+  try {
+    const written = await runWrite(
+      io,
+      { ...config.right.config, timeouts: { ...timeouts, response_seconds: served.seconds } },
+      decodeAirbyte(configured.right, parseExactJson),
+      () => undefined,
+      { clock: createFastClock(now) },
+    ).catch((error: unknown) => {
+      if (error instanceof CommandError) return { failures: [error.failure], countsByStream: new Map() }
+      throw error
+    })
+    const states = out
+      .join('')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line))
+      .filter(({ type }) => type === 'STATE')
+    return {
+      failures: written.failures,
+      rejected: [...written.countsByStream.values()].reduce((sum, { rejected }) => sum + rejected, 0),
+      reached: states.at(-1)?.state.stream.stream_state.at ?? 0,
+      requests: served.requests(operation),
+      faults: served.faults(),
+    }
+  } finally {
+    await served.close()
+  }
+}

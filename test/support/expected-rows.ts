@@ -1,0 +1,53 @@
+import type { Truth } from '../../connector/sandbox/data/truth'
+import { type Fields, parseExact } from './destination'
+
+type Content = Fields & { readonly sentiments?: ReadonlyArray<Fields>; readonly liabilities?: ReadonlyArray<Fields> }
+type Review = Fields & {
+  readonly contents?: ReadonlyArray<Content>
+  readonly location?: Fields
+  readonly provider?: Fields
+  readonly source?: Fields
+  readonly taskDetails?: Fields
+  readonly engagements?: ReadonlyArray<Fields>
+}
+
+const renamed = ({ engagement, ...review }: Fields): Review =>
+  (engagement === undefined ? review : { ...review, engagements: engagement }) as Review
+
+const distinct = (rows: ReadonlyArray<Fields | undefined>): ReadonlyArray<Fields> => [
+  ...new Map(rows.flatMap((row) => (row === undefined ? [] : [[JSON.stringify(row), row]]))).values(),
+]
+
+/** What a warehouse must hold of the reviews export, worked out from what the service holds and from nothing of ours. */
+export const expectedOfReviews = (truth: Truth): Readonly<Record<string, ReadonlyArray<Fields>>> => {
+  const reviews = truth.reviews.map(({ json }) => renamed(parseExact(json) as Fields))
+  const of = ({ id, modifiedTime }: Review) => ({ reviewId: id, reviewModifiedTime: modifiedTime })
+  const contents = reviews.flatMap((review) => (review.contents ?? []).map((content) => ({ content, own: of(review) })))
+  return {
+    reviews,
+    locations: distinct(reviews.map(({ location }) => location)),
+    providers: distinct(reviews.map(({ provider }) => provider)),
+    sources: distinct(reviews.map(({ source }) => source)),
+    categories: distinct(
+      contents.flatMap(({ content }) =>
+        (content.sentiments ?? []).map(({ category, subCategory }) => ({ category, subCategory })),
+      ),
+    ),
+    review_contents: contents.map(({ content: { sentiments: _, liabilities: __, ...content }, own }) => ({
+      ...content,
+      ...own,
+    })),
+    review_sentiments: contents.flatMap(({ content, own }) =>
+      (content.sentiments ?? []).map((one) => ({ ...one, contentId: content.id, ...own })),
+    ),
+    review_liabilities: contents.flatMap(({ content, own }) =>
+      (content.liabilities ?? []).map((one) => ({ ...one, contentId: content.id, ...own })),
+    ),
+    review_tasks: reviews.flatMap((review) =>
+      review.taskDetails === undefined ? [] : [{ ...review.taskDetails, ...of(review) }],
+    ),
+    review_engagements: reviews.flatMap((review) =>
+      (review.engagements ?? []).map((one, position) => ({ ...one, position, ...of(review) })),
+    ),
+  }
+}

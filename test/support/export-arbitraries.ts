@@ -1,0 +1,61 @@
+import fc from 'fast-check'
+import type { SimulationPlan } from './export-runs'
+import { type ExportTraits, type Order, stableTraits } from './export-simulation'
+
+const hour = 3_600_000
+
+export const orders: readonly Order[] = ['ascending', 'descending', 'id', 'ties', 'random']
+
+/** Any service that keeps what scan.md assumes: rows become visible within the lookback, most have a mention time. */
+export const anyTraits: fc.Arbitrary<ExportTraits> = fc
+  .record({
+    order: fc.constantFrom(...orders),
+    clamp: fc.constantFrom(1000, 1000, 1000, 50, 30),
+    rows: fc.oneof(
+      { weight: 1, arbitrary: fc.constantFrom(0, 1, 2, 5, 20, 21, 49, 50, 51, 60, 61) },
+      { weight: 3, arbitrary: fc.integer({ min: 0, max: 400 }) },
+    ),
+    rowsPerTime: fc.constantFrom(1, 1, 1, 7, 40, 120),
+    changes: fc.constantFrom(0, 1, 1, 5),
+    deletions: fc.constantFrom(0, 0.2, 0.2, 3),
+    additions: fc.constantFrom(0, 0.5, 0.5, 2),
+    restorations: fc.constantFrom(0, 0, 0.2),
+    burstEvery: fc.constantFrom(0, 0, 8, 15),
+    burstSize: fc.constantFrom(15, 60, 200),
+    attackSize: fc.constantFrom(0, 0, 0, 5, 12, 30),
+    lag: fc.constantFrom(0, 0, 60_000, 500_000),
+    clockSkew: fc.constantFrom(0, 0, 0, 1200_000, 3 * hour, -1200_000, -3 * hour, undefined),
+    latency: fc.constantFrom(200, 3000, 30_000),
+    inclusive: fc.boolean(),
+    echo: fc.boolean(),
+    shortPages: fc.constantFrom(false, false, false, true),
+  })
+  .map((some) => ({ ...stableTraits, ...some }))
+  .map((weather) => ({ ...weather, ...(keepsOrder(weather) ? {} : limitGrowth(weather)) }))
+  .map((weather) => ({ ...weather, ...(weather.shortPages ? limitChanges(weather) : {}) }))
+
+const keepsOrder = ({ order }: ExportTraits): boolean => order !== 'ties' && order !== 'random'
+
+/** Where no order is kept, a page that is shorter than it could be looks like all there is, and growth outruns any reader. */
+const limitGrowth = ({ additions, burstEvery }: ExportTraits): Partial<ExportTraits> => ({
+  shortPages: false,
+  additions: Math.min(additions, 0.5),
+  burstEvery: burstEvery * 3,
+})
+
+/** Against the service's own rule that a short page is the last, the end is only found out in calmer weather. */
+const limitChanges = ({ changes }: ExportTraits): Partial<ExportTraits> => ({
+  changes: Math.min(changes, 1),
+  attackSize: 0,
+  burstEvery: 0,
+})
+
+/** One to four busy runs, some killed after any item, pages one by one or side by side. */
+export const anySimulationPlan: fc.Arbitrary<SimulationPlan> = fc.record({
+  seed: fc.integer(),
+  limit: fc.constant(50),
+  concurrency: fc.constantFrom(1, 4),
+  sorted: fc.boolean(),
+  runs: fc.integer({ min: 1, max: 4 }),
+  crashes: fc.boolean(),
+})

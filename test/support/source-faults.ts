@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto'
+import * as E from 'fp-ts/Either'
+import type { Api } from '../../connector/api/api'
+import { systemClock } from '../../connector/api/http/clock'
+import type { SourceState } from '../../connector/cdk/catalog'
+import { decodeSourceConfig } from '../../connector/config/source'
+import { createSource } from '../../connector/runtime/source'
+import type { Fault, FaultRule } from '../../connector/sandbox/faults/plan'
+import { createTokenRegistry, type OperationName } from '../../connector/sandbox/operations/operation'
+import { createRequestLog } from '../../connector/sandbox/server/request-log'
+import { createLatency, type SandboxServer, startServer } from '../../connector/sandbox/server/server'
+import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import { type Outcome, readAll } from './in-process'
+
+/** A service that does not change, with deletions that lie in the past, so that nothing is left for the next run; and its time. */
+export const quietSandbox = async (reviews: number, deleted: number): Promise<Sandbox & { readonly now: number }> => {
+  let ago = 60_000
+  const sandbox = await startSandbox({ reviews, locations: 4, providers: 5, now: () => Date.now() - ago })
+  await sandbox.churn({ delete: deleted })
+  ago = 0
+  return { ...sandbox, now: Math.floor(Date.now() / 1000) * 1000 }
+}
+
+/** Which requests of one operation a fault strikes: `times` of them from the `from`th on. */
+export type ScheduledFault = {
+  readonly fault: Fault
+  readonly operation: OperationName
+  readonly from: number
+  readonly times: number
+}
+
+const toRule = ({ fault, operation, from, times }: ScheduledFault): FaultRule => ({
+  ...fault,
+  operations: [operation],
+  requests: undefined,
+  from,
+  to: from + times - 1,
+  share: 1,
+  times: Number.POSITIVE_INFINITY,
+})
+
+/** Time stands still but for waits, which are over at once: patience costs none, and every run asks the same. */
+export const createFastClock = (now: number) => (stop: AbortSignal) => {
+  let ahead = 0
+  return {
+    ...systemClock(stop),
+    now: () => now + ahead,
+    ticks: () => ahead,
+    random: () => 0.5,
+    wait: (millis: number) => async () => {
+      if (millis > 0) ahead += millis
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+  }
+}
+
+/** The answers of a service that does not change, each made once. */
+export const cacheApi = (api: Api): Api => {
+  const answers = new Map<string, unknown>()
+  const once = (name: string, ask: Api[keyof Api]) => (request: never) => () => {
+    const key = `${name} ${JSON.stringify(request)}`
+    const answer = answers.get(key) ?? ask(request)()
+    answers.set(key, answer)
+    return answer
+  }
+  return Object.fromEntries(Object.entries(api).map(([name, ask]) => [name, once(name, ask)])) as unknown as Api
+}
+
+/** An `Api` over HTTP, struck by a fault; `counts` tells how many requests of an operation there were. */
+export const serveWithFault = async (api: Api, strike: ScheduledFault | undefined, now: number) => {
+  const issued = createTokenRegistry({
+    createText: randomUUID,
+    now: Date.now,
+    lifetimeSeconds: 3600,
+    denied: [],
+    granted: new Map(),
+  })
+  const log = createRequestLog()
+  const server: SandboxServer = await startServer(api, {
+    host: '127.0.0.1',
+    port: 0,
+    tokenRegistry: issued,
+    rules: strike === undefined ? [] : [toRule(strike)],
+    seed: 1,
+    requestRate: { requests: Number.POSITIVE_INFINITY, seconds: 1 },
+    latency: createLatency({ minMs: 0, maxMs: 0 }, 1),
+    lookups: {},
+    pages: [],
+    log,
+    now: () => now,
+    headerClock: () => now,
+  })
+  return {
+    settings: {
+      base_url: server.url,
+      credentials: { auth_type: 'access_token', access_token: issued.accessToken },
+      rate_limit: { max_concurrency: 1 },
+    },
+    /** Only a fault that answers nothing needs to be outlasted. */
+    seconds: strike !== undefined && ['hang', 'drip'].includes(strike.fault.kind) ? 0.5 : 60,
+    requests: (operation: OperationName) => log.entries().filter((entry) => entry.operation === operation).length,
+    faults: () => log.entries().filter(({ fault }) => fault !== null).length,
+    close: server.close,
+  }
+}
+
+export type FaultyRun = Outcome & {
+  /** Of the operation that is struck. */
+  readonly requests: number
+  readonly faults: number
+}
+
+export type FaultyRead = {
+  readonly api: Api
+  readonly now: number
+  readonly operation: OperationName
+  readonly streams: ReadonlyArray<string>
+  readonly config?: object
+}
+
+/** One run of some streams on the data of `api`, served anew with a fault. */
+export const readWithFault = async (
+  { api, now, operation, streams: names, config: more = {} }: FaultyRead,
+  strike?: Omit<ScheduledFault, 'operation'>,
+  state: SourceState = {},
+): Promise<FaultyRun> => {
+  const served = await serveWithFault(api, strike && { ...strike, operation }, now)
+  const config = decodeSourceConfig({ ...served.settings, start_date: '2010-01-01T00:00:00Z', page_size: 20, ...more })
+  if (E.isLeft(config)) throw new Error(config.left.message)
+  const { timeouts } = config.right.config
+  const wired = createSource(
+    { ...config.right.config, timeouts: { ...timeouts, response_seconds: served.seconds } },
+    { clock: createFastClock(now) },
+  )
+  if (E.isLeft(wired)) throw new Error(wired.left.message)
+  const { source, streams, close } = wired.right
+  try {
+    const selected = streams.filter(({ name }) => names.includes(name))
+    const outcome = await readAll({ ...source, now: () => now }, selected, state)
+    return { ...outcome, requests: served.requests(operation), faults: served.faults() }
+  } finally {
+    await close()
+    await served.close()
+  }
+}
