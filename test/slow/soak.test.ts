@@ -6,8 +6,8 @@ import { openSnapshot } from '../../connector/snapshot/store/open'
 import { freshPath, runProgram, startProgram, writeTempFile } from '../support/program'
 import { random } from '../support/random'
 
-/** How many runs are killed; this long test is left out where SOAK does not say. */
-const runCount = Number(process.env.SOAK ?? 0)
+/** How many runs are killed. */
+const runCount = Number(process.env.SOAK ?? 200)
 const seed = Number(process.env.SEED ?? 20261121)
 const churn = { change: 2, delete: 1, add: 1 }
 
@@ -23,7 +23,7 @@ const listSnapshotReviews = async (path: string) => {
   }
 }
 
-describe.skipIf(runCount === 0)(`${runCount} runs, each killed at a random moment (seed ${seed})`, () => {
+describe(`${runCount} runs, each killed at a random moment (seed ${seed})`, () => {
   let sandbox: Sandbox
   let clock = Date.now()
   beforeAll(async () => {

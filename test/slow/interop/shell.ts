@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 
-/** The virtual environments that test/slow/interop.sh made. */
+/** The virtual environments that test/slow/run interop made. */
 export const pythonProgram = (environment: 'meltano' | 'airbyte', program: string): string =>
   join(process.env.INTEROP_VENV ?? '.venv', environment, 'bin', program)
 
