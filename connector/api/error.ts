@@ -70,7 +70,7 @@ export type ApiError =
   /** A wait longer than `max_wait_seconds` was asked for; milliseconds. */
   | { readonly _tag: 'Wait'; readonly wait: number; readonly limit: number }
   /** The budget that many processes share could not be asked; `cause` says why. */
-  | { readonly _tag: 'Budget'; readonly cause: Failure }
+  | { readonly _tag: 'RateLimiter'; readonly cause: Failure }
 
 /** What an error says to the person who must act, with the operation it happened in. */
 export const toFailure = (operation: string, error: ApiError): Failure => {
@@ -93,7 +93,7 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
         `${operation}: an answer is longer than ${Math.round(error.limit / 1e6)} MB. Raise max_response_mb or lower page_size.`,
       )
     case 'Token':
-    case 'Budget':
+    case 'RateLimiter':
       return error.cause
     case 'Wait':
       return transientFailure(

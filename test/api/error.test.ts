@@ -46,10 +46,10 @@ test.each<[string, ApiError, 'Config' | 'Transient', RegExp]>([
   ['a wait too long', { _tag: 'Wait', wait: 900_000, limit: 600_000 }, 'Transient', /900 s.*max_wait_seconds \(600\)/],
   ['too large', { _tag: 'TooLarge', bytes: 65e6, limit: 64e6 }, 'Transient', /64 MB.*max_response_mb/],
   ['no token', { _tag: 'Token', cause: configFailure('check it') }, 'Config', /^check it$/],
-  ['no budget', { _tag: 'Budget', cause: transientFailure('start it') }, 'Transient', /^start it$/],
+  ['no budget', { _tag: 'RateLimiter', cause: transientFailure('start it') }, 'Transient', /^start it$/],
 ])('%s: who has to act, and what to do', (_, error, tag, message) => {
   const failure = toFailure('export reviews', error)
   expect(failure._tag).toBe(tag)
   expect(failure.message).toMatch(message)
-  if (error._tag !== 'Token' && error._tag !== 'Budget') expect(failure.message).toMatch(/^export reviews: /)
+  if (error._tag !== 'Token' && error._tag !== 'RateLimiter') expect(failure.message).toMatch(/^export reviews: /)
 })

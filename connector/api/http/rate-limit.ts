@@ -1,34 +1,36 @@
 import * as E from 'fp-ts/Either'
+import { identity, pipe } from 'fp-ts/function'
 import type { Task } from 'fp-ts/Task'
 import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
 import type { ApiError } from '../error'
 import type { Clock } from './clock'
 import { isRateLimitError } from './retry'
 
-/** The rate that the service was found to bear, where it does not say. Times in milliseconds. */
+/** The request rate learnt from answers with status 429, where none is configured. Times are milliseconds of a clock that only runs forward. */
 export type AdaptiveRate = {
-  /** Between two requests; 0: no limit was met yet. */
+  /** Between two requests; 0 while no limit was met. */
   readonly interval: number
-  /** Added to the rate, in requests per millisecond, by each answer that is no 429. */
+  /** Added to the rate by each answer other than 429; requests per millisecond. */
   readonly step: number
-  /** When the rate was last lowered: an answer to a request sent before tells nothing of the new one. */
+  /** When the rate was last lowered: the answer to a request sent before says nothing about the new rate. */
   readonly loweredAt: number
-  /** Whether nothing got through since then. */
+  /** Whether every answer since then was a 429. */
   readonly isBlocked: boolean
-  /** Since when `good` requests got through. */
+  /** `acceptedCount` counts the answers other than 429 since this time. */
   readonly countStart: number
   readonly acceptedCount: number
   /** When the last requests were sent, oldest first. */
   readonly sendTimes: ReadonlyArray<number>
 }
 
-/** No limit met yet, at the time `from`. */
-export const initialRate = (from: number): AdaptiveRate => ({
+/** The rate of a client that starts at the time `now` and has met no limit. */
+export const initialRate = (now: number): AdaptiveRate => ({
   interval: 0,
   step: 0,
-  loweredAt: from,
+  loweredAt: now,
   isBlocked: false,
-  countStart: from,
+  countStart: now,
   acceptedCount: 0,
   sendTimes: [],
 })
@@ -40,42 +42,46 @@ const decreaseFactor = 0.8
 
 const increaseStep = (interval: number): number => (1 - decreaseFactor) / interval / recoveryCount
 
-export const recordSend = (pace: AdaptiveRate, at: number): AdaptiveRate => ({
-  ...pace,
-  sendTimes: [...pace.sendTimes.slice(1 - sendHistoryLength), at],
+export const recordSend = (rate: AdaptiveRate, time: number): AdaptiveRate => ({
+  ...rate,
+  sendTimes: [...rate.sendTimes.slice(1 - sendHistoryLength), time],
 })
 
 /**
- * Additive increase: back where the limit was met after 50 answers, and on from there as fast. The first answer after refusals
- * also shows what got through all the while, which is the limit itself where it counts by the minute.
+ * Additive increase: the rate is back at the met limit after 50 answers, and goes on to rise as fast. The first answer after
+ * a row of refusals also shows how many requests were accepted in between, which is the limit of a service that counts by the minute.
  */
-export const increaseRate = (pace: AdaptiveRate, sent: number, now: number): AdaptiveRate => {
-  const { interval, step, loweredAt, isBlocked, countStart, acceptedCount } = pace
-  if (interval === 0 || sent < loweredAt) return { ...pace, acceptedCount: acceptedCount + 1 }
-  if (!isBlocked) return { ...pace, acceptedCount: acceptedCount + 1, interval: 1 / (1 / interval + step) }
-  const open = { ...pace, isBlocked: false, countStart: now, acceptedCount: 1 }
-  if (acceptedCount < minAcceptedCount) return open
-  const real = (now - countStart) / acceptedCount
-  return { ...open, interval: Math.max(interval, real), step: Math.min(step, increaseStep(real)) }
+export const increaseRate = (rate: AdaptiveRate, sentAt: number, now: number): AdaptiveRate => {
+  const { interval, step, loweredAt, isBlocked, countStart, acceptedCount } = rate
+  if (interval === 0 || sentAt < loweredAt) return { ...rate, acceptedCount: acceptedCount + 1 }
+  if (!isBlocked) return { ...rate, acceptedCount: acceptedCount + 1, interval: 1 / (1 / interval + step) }
+  const unblocked = { ...rate, isBlocked: false, countStart: now, acceptedCount: 1 }
+  if (acceptedCount < minAcceptedCount) return unblocked
+  const acceptedInterval = (now - countStart) / acceptedCount
+  return {
+    ...unblocked,
+    interval: Math.max(interval, acceptedInterval),
+    step: Math.min(step, increaseStep(acceptedInterval)),
+  }
 }
 
-/** Multiplicative decrease, once for all requests under way: to four fifths of the rate tried, or of the real one where that was lower. */
-export const decreaseRate = (pace: AdaptiveRate, sent: number, now: number): AdaptiveRate => {
-  if (sent < pace.loweredAt || pace.isBlocked) return pace
-  const { sendTimes } = pace
-  const real = sendTimes.length < 2 ? 0 : ((sendTimes.at(-1) ?? now) - (sendTimes[0] ?? now)) / (sendTimes.length - 1)
-  const tried = Math.max(pace.interval, real, 1)
+/** Multiplicative decrease, once for all requests under way: to four fifths of the planned rate, or of the actual rate where that was lower. */
+export const decreaseRate = (rate: AdaptiveRate, sentAt: number, now: number): AdaptiveRate => {
+  if (sentAt < rate.loweredAt || rate.isBlocked) return rate
+  const { sendTimes } = rate
+  const actual = sendTimes.length < 2 ? 0 : ((sendTimes.at(-1) ?? now) - (sendTimes[0] ?? now)) / (sendTimes.length - 1)
+  const refused = Math.max(rate.interval, actual, 1)
   return {
-    ...pace,
-    interval: tried / decreaseFactor,
-    step: increaseStep(tried),
+    ...rate,
+    interval: refused / decreaseFactor,
+    step: increaseStep(refused),
     loweredAt: now,
     isBlocked: true,
     sendTimes: [],
   }
 }
 
-/** How many requests may leave, and how many be under way. */
+/** How many requests may leave in a minute, and how many may be under way at once. */
 export type RateLimit = {
   readonly requests_per_minute?: number
   readonly max_concurrency: number
@@ -83,14 +89,14 @@ export type RateLimit = {
 
 /** Decides when a request may leave. */
 export type RateLimiter = {
-  /** Runs `job` once there is room; a Left says why there will be none. */
+  /** Runs `job` when the limit allows it; a Left says why it never will. */
   readonly schedule: <A>(job: Task<A>) => TaskEither<ApiError, A>
   readonly close: () => Promise<void>
 }
 
 /**
- * Milliseconds between two requests so that no minute, wherever it begins, sees more than `perMinute` of them, though the way
- * to the service is now slow, now fast: of `perMinute` + 1 requests the last leaves a second more than a minute after the first.
+ * Milliseconds between two requests so that the service sees at most `perMinute` of them in any minute, wherever it begins, though
+ * requests need differently long to reach it: of `perMinute` + 1 requests the last leaves 61 s after the first.
  */
 export const minInterval = (perMinute: number): number => Math.ceil(61_000 / perMinute)
 
@@ -101,101 +107,143 @@ export const limiterSettings = ({ requests_per_minute, max_concurrency }: RateLi
 
 export const clientClosedError: ApiError = { _tag: 'Network', code: 'ABORTED', message: 'the client was closed' }
 
-/** The budget of one process; first come, first served, without a timer where there is room. */
-export const createLocalLimiter = (limit: RateLimit): RateLimiter => {
-  const { maxConcurrent, minTime } = limiterSettings(limit)
-  let waiting: Array<(room: boolean) => void> = []
-  let underway = 0
-  let next = 0
-  let alarm: NodeJS.Timeout | undefined
-  let stopped = false
+/** Counts the requests under way: first come, first served, without a timer, so that it costs nothing while there is room. */
+const createGate = (maxConcurrency: number): RateLimiter => {
+  let waiting: Array<(isOpen: boolean) => void> = []
+  let underWay = 0
+  let isClosed = false
 
-  const pump = (): void => {
-    while (underway < maxConcurrent && waiting.length > 0 && alarm === undefined) {
-      const now = performance.now()
-      if (now >= next) {
-        next = now + minTime
-        underway += 1
-        waiting.shift()?.(true)
-      } else
-        alarm = setTimeout(() => {
-          alarm = undefined
-          pump()
-        }, next - now)
-    }
+  const enter = (): Promise<boolean> => {
+    if (isClosed) return Promise.resolve(false)
+    if (underWay >= maxConcurrency) return new Promise((resolve) => waiting.push(resolve))
+    underWay += 1
+    return Promise.resolve(true)
   }
-  const turn = (): Promise<boolean> =>
-    new Promise((resolve) => {
-      waiting.push(resolve)
-      pump()
-    })
+  /** A place passes straight to the next that waits, so `underWay` changes only where nobody does. */
+  const leave = (): void => {
+    const next = waiting.shift()
+    if (next === undefined) underWay -= 1
+    else next(true)
+  }
 
   return {
     schedule: (job) => async () => {
-      if (stopped || !(await turn())) return E.left(clientClosedError)
+      if (!(await enter())) return E.left(clientClosedError)
       try {
         return E.right(await job())
       } finally {
-        underway -= 1
-        pump()
+        leave()
       }
     },
     close: async () => {
-      stopped = true
-      clearTimeout(alarm)
-      for (const answer of waiting) answer(false)
+      isClosed = true
+      for (const resolve of waiting) resolve(false)
       waiting = []
     },
   }
 }
 
-/** The budget of all requests of a process. */
+/** The members of Bottleneck's local store that decide when a job starts. */
+type BottleneckStore = { _nextRequest: number; __register__: (...args: ReadonlyArray<unknown>) => Promise<unknown> }
+
+/** `Date.now` and timers each round down by less than a millisecond. */
+const timerError = 2
+
+/**
+ * Starts one job after another, at least `interval` milliseconds apart. Bottleneck alone counts by the wall clock, from when a
+ * job was due: a clock set back by an hour would hold every request for an hour, and after the process stood still two could
+ * leave at once. So it is told the time of the next job, counted by a clock that only runs forward from when the last one started.
+ */
+const createSpacing = (interval: number): RateLimiter => {
+  // Loaded here, since most runs configure no rate.
+  const { default: Bottleneck }: typeof import('bottleneck') = require('bottleneck')
+  const limiter = new Bottleneck({ maxConcurrent: 1, minTime: interval })
+  const { _store: store } = limiter as unknown as { readonly _store: BottleneckStore }
+  const register = store.__register__.bind(store)
+  let nextStart = 0
+  store.__register__ = (...args) => {
+    store._nextRequest = Date.now() + Math.max(0, Math.ceil(nextStart - performance.now() + timerError))
+    return register(...args)
+  }
+  const start = async (): Promise<void> => {
+    nextStart = performance.now() + interval
+  }
+
+  return {
+    schedule: (job) =>
+      pipe(
+        TE.tryCatch(
+          () => limiter.schedule(start),
+          () => clientClosedError,
+        ),
+        TE.flatMapTask(() => job),
+      ),
+    close: () => limiter.stop(),
+  }
+}
+
+/** The limit of one process: a gate, and within it Bottleneck where a rate is configured. */
+export const createLocalLimiter = ({ requests_per_minute, max_concurrency }: RateLimit): RateLimiter => {
+  const gate = createGate(max_concurrency)
+  if (requests_per_minute === undefined) return gate
+  const spacing = createSpacing(minInterval(requests_per_minute))
+  return {
+    schedule: (job) => pipe(gate.schedule(spacing.schedule(job)), TE.flatMapEither(identity)),
+    close: async () => {
+      await gate.close()
+      await spacing.close()
+    },
+  }
+}
+
+/** Passes on every request of a process when the rate limit and the service allow it. */
 export type Throttle = {
   /** Runs `request` when its turn comes. */
   readonly run: <A>(request: TaskEither<ApiError, A>) => TaskEither<ApiError, A>
 }
 
 /**
- * Lets requests through as `budget` allows, and slower where the service answers 429; while it asks to be left alone,
- * for `maxWait` milliseconds at most, every request waits, not only the one it refused.
+ * Sends requests as `limiter` allows, and at the learnt rate where the service answers 429. While the service asks for a pause
+ * of at most `maxWait` milliseconds every request waits, not only the one it refused.
  */
 export const createThrottle = (
-  budget: Pick<RateLimiter, 'schedule'>,
+  limiter: Pick<RateLimiter, 'schedule'>,
   clock: Pick<Clock, 'ticks' | 'wait'>,
   maxWait: number,
 ): Throttle => {
-  let pace = initialRate(clock.ticks())
-  let next = 0
-  let closedUntil = 0
+  let rate = initialRate(clock.ticks())
+  let nextStart = 0
+  let pausedUntil = 0
 
-  const learn = (sent: number, answer: E.Either<ApiError, unknown>): void => {
-    if (E.isRight(answer)) pace = increaseRate(pace, sent, clock.ticks())
-    else if (isRateLimitError(answer.left)) pace = decreaseRate(pace, sent, clock.ticks())
-    const asked = E.isLeft(answer) && 'retryAfter' in answer.left ? (answer.left.retryAfter ?? 0) : 0
-    if (asked <= maxWait) closedUntil = Math.max(closedUntil, clock.ticks() + asked)
+  const learnRate = (sentAt: number, answer: E.Either<ApiError, unknown>): void => {
+    if (E.isRight(answer)) rate = increaseRate(rate, sentAt, clock.ticks())
+    else if (isRateLimitError(answer.left)) rate = decreaseRate(rate, sentAt, clock.ticks())
+    const pause = E.isLeft(answer) && 'retryAfter' in answer.left ? (answer.left.retryAfter ?? 0) : 0
+    if (pause <= maxWait) pausedUntil = Math.max(pausedUntil, clock.ticks() + pause)
   }
 
-  const turn = async (): Promise<void> => {
-    const mine = Math.max(clock.ticks(), closedUntil, next)
-    next = mine + pace.interval
-    await clock.wait(mine - clock.ticks())()
+  const waitForTurn = async (): Promise<void> => {
+    const start = Math.max(clock.ticks(), pausedUntil, nextStart)
+    nextStart = start + rate.interval
+    await clock.wait(start - clock.ticks())()
   }
 
-  const through =
+  const run =
     <A>(request: TaskEither<ApiError, A>): TaskEither<ApiError, A> =>
     async () => {
-      await turn()
-      const answer = await budget.schedule(async () => {
-        const sent = clock.ticks()
-        if (sent < closedUntil) return undefined
-        pace = recordSend(pace, sent)
-        const result = await request()
-        learn(sent, result)
-        return result
+      await waitForTurn()
+      const scheduled = await limiter.schedule(async () => {
+        const sentAt = clock.ticks()
+        // A pause began while the request waited in the limiter: it waits again.
+        if (sentAt < pausedUntil) return undefined
+        rate = recordSend(rate, sentAt)
+        const answer = await request()
+        learnRate(sentAt, answer)
+        return answer
       })()
-      if (E.isLeft(answer)) return answer
-      return answer.right ?? through(request)()
+      if (E.isLeft(scheduled)) return scheduled
+      return scheduled.right ?? run(request)()
     }
 
-  return { run: through }
+  return { run }
 }

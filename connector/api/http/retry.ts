@@ -94,7 +94,7 @@ const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
       return idempotent && passing ? 'fault' : 'final'
     }
     case 'Token':
-    case 'Budget':
+    case 'RateLimiter':
       return error.cause._tag === 'Transient' ? (isRateLimitError(error) ? 'limit' : 'fault') : 'final'
     case 'Decode':
     case 'Application':

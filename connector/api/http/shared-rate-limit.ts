@@ -75,7 +75,7 @@ type ConnectedLimiter = ReturnType<typeof connectLimiter>
 /** One budget for many processes, kept in Redis, which is connected to when the first request is about to leave. */
 export const createSharedLimiter = (limit: RateLimit, shared: SharedLimiterOptions): RateLimiter => {
   const lost = (error: unknown): ApiError => ({
-    _tag: 'Budget',
+    _tag: 'RateLimiter',
     cause: transientFailure(
       `rate_limit.redis_url: Redis at ${new URL(shared.redis_url).host} cannot be asked (${connectionProblem(error as Error)}). Start it, or take redis_url out of the config.`,
     ),

@@ -12,89 +12,99 @@ import {
   increaseRate,
   initialRate,
   minInterval,
+  type RateLimit,
   recordSend,
 } from '../../../connector/api/http/rate-limit'
+import { defined } from '../../../connector/cdk/defined'
 import { createFakeClock } from '../../support/clock'
 
-const immediateLimiter = {
+/** Lets every request leave at once. */
+const unlimitedLimiter = {
   schedule:
     <A>(job: Task<A>) =>
     async () =>
       E.right(await job()),
 }
 
-/** A service that takes `limit` requests in each window; a window begins with the first request after the last. */
-const windowedService = (limit: number, length: number, tells: boolean) => {
-  let begin = Number.NEGATIVE_INFINITY
-  let taken = 0
+const rateLimitError = (retryAfter?: number): ApiError => ({
+  _tag: 'Http',
+  status: 429,
+  message: '',
+  ...defined({ retryAfter }),
+})
+
+/** A service that accepts `limit` requests in each window; a window begins with the first request after the previous one. */
+const windowedService = (limit: number, length: number, sendsRetryAfter: boolean) => {
+  let start = Number.NEGATIVE_INFINITY
+  let accepted = 0
   return (now: number) => {
-    if (now >= begin + length) {
-      begin = now
-      taken = 0
+    if (now >= start + length) {
+      start = now
+      accepted = 0
     }
-    if (taken++ < limit) return undefined
-    return { _tag: 'Http' as const, status: 429, message: '', ...(tells ? { retryAfter: begin + length - now } : {}) }
+    if (accepted++ < limit) return undefined
+    return rateLimitError(sendsRetryAfter ? start + length - now : undefined)
   }
 }
 
-/** A service that takes a request every `every` milliseconds, and `burst` at once after a rest. */
-const tokenBucketService = (every: number, burst: number) => {
+/** A service that accepts a request every `interval` milliseconds, and `burst` at once after a pause. */
+const tokenBucketService = (interval: number, burst: number) => {
   let tokens = burst
   let last = 0
   return (now: number) => {
-    tokens = Math.min(burst, tokens + (now - last) / every)
+    tokens = Math.min(burst, tokens + (now - last) / interval)
     last = now
-    if (tokens < 1) return { _tag: 'Http' as const, status: 429, message: '' }
+    if (tokens < 1) return rateLimitError()
     tokens--
     return undefined
   }
 }
 
-/** Sends `count` requests one after another, each taking `latency`, and again, after the waits of the retry policy, what was refused. */
+/** Sends `count` requests one after another, each taking `latency`; a refused one again after the delays of the retry policy. */
 const runRequests = async (service: ReturnType<typeof windowedService>, count: number, latency: number) => {
   const { clock, pass } = createFakeClock()
-  const { run } = createThrottle(immediateLimiter, clock, 600_000)
-  let good = 0
-  let bad = 0
-  let inARow = 0
-  while (good < count) {
+  const { run } = createThrottle(unlimitedLimiter, clock, 600_000)
+  let accepted = 0
+  let refused = 0
+  let refusedInARow = 0
+  while (accepted < count) {
     const answer = await run(async () => {
       const error = service(clock.ticks())
       pass(latency)
       return error === undefined ? E.right(1) : E.left(error)
     })()
     if (E.isRight(answer)) {
-      good++
-      inARow = 0
+      accepted++
+      refusedInARow = 0
     } else {
-      bad++
-      pass(Math.min(60_000, 375 * 2 ** inARow++))
+      refused++
+      pass(Math.min(60_000, 375 * 2 ** refusedInARow++))
     }
   }
-  return { perSecond: good / (clock.ticks() / 1000), share: bad / (good + bad) }
+  return { perSecond: accepted / (clock.ticks() / 1000), refusedShare: refused / (accepted + refused) }
 }
 
-describe('without a configured limit the rate is found, and kept near', () => {
+describe('without a configured rate the client finds the rate of the service and stays near it', () => {
   test.each([
     ['10 a second, strictly', tokenBucketService(100, 1), 10],
     ['10 a second, with bursts', tokenBucketService(100, 20), 10],
     ['1 a second', tokenBucketService(1000, 5), 1],
     ['50 a second', tokenBucketService(20, 10), 50],
     ['60 a minute', windowedService(60, 60_000, false), 1],
-    ['600 a minute, telling when to come back', windowedService(600, 60_000, true), 10],
+    ['600 a minute, with Retry-After', windowedService(600, 60_000, true), 10],
   ])('%s', async (_, service, limit) => {
-    const { perSecond, share } = await runRequests(service, 2000, 5)
+    const { perSecond, refusedShare } = await runRequests(service, 2000, 5)
     expect(perSecond).toBeGreaterThan(limit * 0.8)
-    expect(share).toBeLessThan(0.1)
+    expect(refusedShare).toBeLessThan(0.1)
   })
 
-  test('where there is no limit nothing waits', async () => {
-    const { perSecond, share } = await runRequests(() => undefined, 1000, 5)
+  test('nothing waits where the service has no limit', async () => {
+    const { perSecond, refusedShare } = await runRequests(() => undefined, 1000, 5)
     expect(perSecond).toBeCloseTo(200)
-    expect(share).toBe(0)
+    expect(refusedShare).toBe(0)
   })
 
-  test('a limit that is lifted is noticed', async () => {
+  test('the rate rises after the service lifts its limit', async () => {
     const first = tokenBucketService(1000, 1)
     const second = tokenBucketService(10, 1)
     let count = 0
@@ -103,44 +113,47 @@ describe('without a configured limit the rate is found, and kept near', () => {
   })
 })
 
-test('several refusals of requests sent together lower the rate once', () => {
+test('refusals of requests sent together lower the rate once', () => {
   const sent = [0, 10, 20, 30].reduce(recordSend, initialRate(0))
   const once = decreaseRate(sent, 10, 40)
   expect(once.interval).toBeGreaterThan(10)
   expect(decreaseRate(once, 20, 41)).toBe(once)
   expect(decreaseRate(once, 50, 60)).toBe(once)
-  const open = increaseRate(once, 60, 70)
-  expect(decreaseRate(open, 80, 90).interval).toBeGreaterThan(open.interval)
+  const accepted = increaseRate(once, 60, 70)
+  expect(decreaseRate(accepted, 80, 90).interval).toBeGreaterThan(accepted.interval)
 })
 
-test('the rate found comes back after fifty answers, and goes on', () => {
+test('a lowered rate is back after fifty answers and goes on to rise', () => {
   const sent = [0, 10, 20, 30].reduce(recordSend, initialRate(0))
   const lowered = decreaseRate(sent, 30, 40)
-  const answered = (pace: AdaptiveRate) => increaseRate(pace, 40, 50)
-  const later = Array.from({ length: 51 }).reduce(answered, lowered)
+  const accept = (rate: AdaptiveRate) => increaseRate(rate, 40, 50)
+  const later = Array.from({ length: 51 }).reduce(accept, lowered)
   expect(lowered.interval).toBeCloseTo(10 / 0.8)
   expect(later.interval).toBeCloseTo(10)
-  expect(answered(later).interval).toBeLessThan(later.interval)
+  expect(accept(later).interval).toBeLessThan(later.interval)
 })
 
-const rateLimitError = (retryAfter?: number): ApiError => ({
-  _tag: 'Http',
-  status: 429,
-  message: '',
-  ...(retryAfter === undefined ? {} : { retryAfter }),
-})
-const unlimitedLimiter = {
-  schedule:
-    <A>(job: Task<A>) =>
-    async () =>
-      E.right(await job()),
-}
-
-/** The most of `times` that any stretch of `length` holds, its ends included. */
+/** The highest number of `times` in any stretch of `length`, its ends included. */
 const maxInWindow = (times: ReadonlyArray<number>, length: number): number =>
   Math.max(...times.map((from) => times.filter((time) => time >= from && time <= from + length).length))
 
-describe('a configured limit', () => {
+const gaps = (times: ReadonlyArray<number>): ReadonlyArray<number> =>
+  times.slice(1).map((time, index) => time - (times[index] ?? 0))
+
+const sleep = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
+
+const startLimiter = (limit: RateLimit) => {
+  const limiter = createLocalLimiter(limit)
+  onTestFinished(limiter.close)
+  return limiter
+}
+
+const useFakeTime = () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+}
+
+describe('a configured rate', () => {
   test('is never exceeded in any minute, even where one request is slow on its way and the next is fast', () => {
     fc.assert(
       fc.property(
@@ -157,25 +170,22 @@ describe('a configured limit', () => {
     )
   })
 
-  test('is nearly used up', () => {
+  test('is used up to nine tenths at least', () => {
     for (const perMinute of [1, 2, 3, 10, 60, 600, 6000])
       expect(60_000 / minInterval(perMinute)).toBeGreaterThan(perMinute * 0.9)
   })
 
-  test('holds for all that share the budget', async () => {
-    const budget = createLocalLimiter({ requests_per_minute: 1500, max_concurrency: 4 })
-    onTestFinished(budget.close)
-    const { run } = createThrottle(budget, systemClock(new AbortController().signal), 1000)
-    const left: number[] = []
-    await Promise.all(Array.from({ length: 10 }, () => run(async () => E.right(left.push(performance.now())))()))
-    expect(left).toHaveLength(10)
-    const last = (left.at(-1) ?? 0) - (left[0] ?? 0)
-    expect(last).toBeGreaterThan(8 * minInterval(1500))
+  test('holds for all requests of the client together', async () => {
+    const limiter = startLimiter({ requests_per_minute: 1500, max_concurrency: 4 })
+    const { run } = createThrottle(limiter, systemClock(new AbortController().signal), 1000)
+    const sendTimes: number[] = []
+    await Promise.all(Array.from({ length: 10 }, () => run(async () => E.right(sendTimes.push(performance.now())))()))
+    expect(sendTimes).toHaveLength(10)
+    expect(Math.min(...gaps(sendTimes))).toBeGreaterThanOrEqual(minInterval(1500))
   })
 
   test('is never exceeded in any minute, however requests come and whatever they take', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-    onTestFinished(() => void vi.useRealTimers())
+    useFakeTime()
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 300 }),
@@ -183,79 +193,136 @@ describe('a configured limit', () => {
         fc.array(
           fc.record({
             after: fc.oneof(fc.constant(0), fc.nat(3), fc.integer({ min: 0, max: 90_000 })),
-            takes: fc.oneof(fc.constant(0), fc.nat(50), fc.integer({ min: 0, max: 70_000 })),
+            duration: fc.oneof(fc.constant(0), fc.nat(50), fc.integer({ min: 0, max: 70_000 })),
           }),
           { minLength: 20, maxLength: 60 },
         ),
         async (requests_per_minute, max_concurrency, requests) => {
-          const budget = createLocalLimiter({ requests_per_minute, max_concurrency })
-          const left: number[] = []
-          const wait = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
+          const limiter = createLocalLimiter({ requests_per_minute, max_concurrency })
+          const sendTimes: number[] = []
           let underWay = 0
-          const send = async (takes: number) => {
+          const send = async (duration: number) => {
             underWay += 1
             expect(underWay).toBeLessThanOrEqual(max_concurrency)
-            left.push(performance.now())
-            await wait(takes)
+            sendTimes.push(performance.now())
+            await sleep(duration)
             underWay -= 1
           }
           const all = requests.reduce<{ readonly at: number; readonly sent: ReadonlyArray<Promise<unknown>> }>(
-            ({ at, sent }, { after, takes }) => ({
+            ({ at, sent }, { after, duration }) => ({
               at: at + after,
-              sent: [...sent, wait(at + after).then(budget.schedule(() => send(takes)))],
+              sent: [...sent, sleep(at + after).then(limiter.schedule(() => send(duration)))],
             }),
             { at: 0, sent: [] },
           ).sent
           await vi.runAllTimersAsync()
           await Promise.all(all)
-          await budget.close()
-          expect(left).toHaveLength(requests.length)
-          expect(maxInWindow(left, 60_000)).toBeLessThanOrEqual(requests_per_minute)
+          await limiter.close()
+          expect(sendTimes).toHaveLength(requests.length)
+          expect(maxInWindow(sendTimes, 60_000)).toBeLessThanOrEqual(requests_per_minute)
         },
       ),
       { seed: 20261121, numRuns: 60 },
     )
   })
 
-  test('no more are under way than allowed', async () => {
-    const budget = createLocalLimiter({ max_concurrency: 3 })
-    onTestFinished(budget.close)
-    let now = 0
-    let peak = 0
-    const job = async () => {
-      peak = Math.max(peak, ++now)
-      await new Promise((resolve) => setTimeout(resolve, 5))
-      now--
-    }
-    await Promise.all(Array.from({ length: 12 }, () => budget.schedule(job)()))
-    expect(peak).toBe(3)
+  test.each([
+    ['back', -3_600_000],
+    ['forward', 3_600_000],
+  ])('holds, and delays nothing, where the wall clock is set %s by an hour', async (_, correction) => {
+    useFakeTime()
+    const limiter = startLimiter({ requests_per_minute: 60, max_concurrency: 2 })
+    const start = performance.now()
+    const sendTimes: number[] = []
+    const all = Array.from({ length: 6 }, () => limiter.schedule(async () => sendTimes.push(performance.now()))())
+    await vi.advanceTimersByTimeAsync(2500)
+    vi.setSystemTime(Date.now() + correction)
+    await vi.runAllTimersAsync()
+    await Promise.all(all)
+    expect(sendTimes).toHaveLength(6)
+    expect(Math.min(...gaps(sendTimes))).toBeGreaterThanOrEqual(minInterval(60))
+    expect(performance.now() - start).toBeLessThan(6 * minInterval(60))
+  })
+
+  test('holds after the process stood still while many requests waited', async () => {
+    const limiter = startLimiter({ requests_per_minute: 1200, max_concurrency: 8 })
+    const sendTimes: number[] = []
+    const all = Array.from({ length: 8 }, () => limiter.schedule(async () => sendTimes.push(performance.now()))())
+    await all[1]
+    const stillUntil = performance.now() + 300
+    while (performance.now() < stillUntil);
+    await Promise.all(all)
+    expect(sendTimes).toHaveLength(8)
+    expect(Math.min(...gaps(sendTimes))).toBeGreaterThanOrEqual(minInterval(1200))
   })
 })
 
-describe('a closed budget', () => {
-  test('answers what waits, and what comes later', async () => {
-    const budget = createLocalLimiter({ requests_per_minute: 1, max_concurrency: 1 })
-    expect(await budget.schedule(async () => 1)()).toEqual(E.right(1))
-    const waiting = budget.schedule(async () => 2)()
-    await budget.close()
-    for (const answer of [await waiting, await budget.schedule(async () => 3)()])
+describe('max_concurrency', () => {
+  test.each([[undefined], [60_000]])(
+    'is the most that is ever under way, and is reached (requests_per_minute: %s)',
+    async (requests_per_minute) => {
+      const limiter = startLimiter({ max_concurrency: 3, ...defined({ requests_per_minute }) })
+      let underWay = 0
+      let peak = 0
+      const job = async () => {
+        peak = Math.max(peak, ++underWay)
+        await sleep(30)
+        underWay--
+      }
+      await Promise.all(Array.from({ length: 12 }, () => limiter.schedule(job)()))
+      expect(peak).toBe(3)
+    },
+  )
+
+  test('lets the first to come go first, and the next after a job that failed', async () => {
+    const limiter = startLimiter({ max_concurrency: 1 })
+    const order: number[] = []
+    const failed = limiter.schedule(() => Promise.reject(new Error('broken')))()
+    const all = [1, 2, 3].map((name) => limiter.schedule(async () => order.push(name))())
+    await expect(failed).rejects.toThrow('broken')
+    await Promise.all(all)
+    expect(order).toEqual([1, 2, 3])
+  })
+})
+
+describe('a closed limiter', () => {
+  test.each([
+    ['its rate', { requests_per_minute: 1, max_concurrency: 2 }],
+    ['room', { max_concurrency: 1 }],
+  ])('refuses what waits for %s, and what comes later', async (_, limit) => {
+    const limiter = createLocalLimiter(limit)
+    let hasStarted = false
+    let finish = (_: string): void => expect.unreachable()
+    const first = limiter.schedule(() => {
+      hasStarted = true
+      return new Promise<string>((resolve) => {
+        finish = resolve
+      })
+    })()
+    await expect.poll(() => hasStarted).toBe(true)
+    const waiting = [limiter.schedule(async () => 2)(), limiter.schedule(async () => 2)()]
+    await sleep(20)
+    await limiter.close()
+    for (const answer of [...(await Promise.all(waiting)), await limiter.schedule(async () => 3)()])
       expect(answer).toMatchObject({ left: { _tag: 'Network', code: 'ABORTED' } })
+    finish('answered')
+    expect(await first).toEqual(E.right('answered'))
   })
 })
 
 describe('Retry-After', () => {
-  test('holds back every request, not only the one refused', async () => {
+  test('delays every request, not only the refused one', async () => {
     const { clock, waits } = createFakeClock()
     const { run } = createThrottle(unlimitedLimiter, clock, 600_000)
-    const left: number[] = []
+    const sendTimes: number[] = []
     await run(async () => E.left(rateLimitError(30_000)))()
-    await run(async () => E.right(left.push(clock.ticks())))()
+    await run(async () => E.right(sendTimes.push(clock.ticks())))()
     expect(waits[0]).toBe(30_000)
-    expect(left).toHaveLength(1)
+    expect(sendTimes).toHaveLength(1)
     expect(clock.ticks()).toBeGreaterThanOrEqual(30_000)
   })
 
-  test('also one whose turn had come already', async () => {
+  test('delays also a request that already waited in the limiter', async () => {
     const { clock } = createFakeClock()
     const { run } = createThrottle(
       {
@@ -268,18 +335,18 @@ describe('Retry-After', () => {
       600_000,
     )
     let meanwhile = async () => undefined as unknown
-    const left: number[] = []
+    const sendTimes: number[] = []
     const refused = run(async () => E.left(rateLimitError(30_000)))
     meanwhile = async () => {
       meanwhile = async () => undefined
       await refused()
     }
-    await run(async () => E.right(left.push(clock.ticks())))()
-    expect(left).toHaveLength(1)
+    await run(async () => E.right(sendTimes.push(clock.ticks())))()
+    expect(sendTimes).toHaveLength(1)
     expect(clock.ticks()).toBeGreaterThanOrEqual(30_000)
   })
 
-  test('longer than anybody may wait holds back nobody', async () => {
+  test('delays nothing where it is longer than the longest allowed wait', async () => {
     const { clock, waits } = createFakeClock()
     const { run } = createThrottle(unlimitedLimiter, clock, 600_000)
     await run(async () => E.left(rateLimitError(601_000)))()

@@ -89,7 +89,7 @@ test.each<[string, ApiError, boolean, boolean]>([
   ['a wrong application secret', token(configFailure('')), false, false],
   ['an answer too large', { _tag: 'TooLarge', bytes: 2, limit: 1 }, false, false],
   ['a wait too long', { _tag: 'Wait', wait: 2, limit: 1 }, false, false],
-  ['a budget out of reach', { _tag: 'Budget', cause: transientFailure('') }, true, true],
+  ['a budget out of reach', { _tag: 'RateLimiter', cause: transientFailure('') }, true, true],
 ])('%s', (_, error, idempotent, other) => {
   const policy = createRetryPolicy(patience, () => 0)
   expect(O.isSome(policy(always)(error, []))).toBe(idempotent)

@@ -42,7 +42,7 @@ test('Redis out of reach is said by name, without its password, and nothing wait
   for (const answer of answers)
     expect(answer).toEqual(
       E.left({
-        _tag: 'Budget',
+        _tag: 'RateLimiter',
         cause: {
           _tag: 'Transient',
           message: `rate_limit.redis_url: Redis at 127.0.0.1:${port} cannot be asked (ECONNREFUSED). Start it, or take redis_url out of the config.`,
@@ -125,7 +125,7 @@ describe.skipIf(missingRedis !== undefined)('with a real Redis', () => {
     await redis.stop()
     finish()
     expect(await underWay).toEqual(E.right('done'))
-    expect(await waiting).toMatchObject({ left: { _tag: 'Budget', cause: { _tag: 'Transient' } } })
+    expect(await waiting).toMatchObject({ left: { _tag: 'RateLimiter', cause: { _tag: 'Transient' } } })
     await startRedis(redis.port)
     await expect.poll(() => budget.schedule(async () => 'again')(), { timeout: 10_000 }).toEqual(E.right('again'))
   })
