@@ -1,7 +1,6 @@
 import http from 'node:http'
 import https from 'node:https'
 import type { Readable } from 'node:stream'
-import type * as Axios from 'axios'
 import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import { defined } from '../../cdk'
@@ -12,25 +11,6 @@ import type { Clock } from './clock'
 import type { HttpRequest } from './request'
 import type { ResponseHeaders } from './retry'
 import { isLoopback } from './url'
-
-/** Globals that axios looks at as it is loaded, for a way over the wire that is not ours. */
-const hiddenGlobals = ['fetch', 'Request', 'Response', 'FormData', 'Headers']
-
-/** Node loads all of its fetch, four megabytes and twenty milliseconds, for whoever looks at one of them. */
-const loadWithoutFetch = <A>(load: () => A): A => {
-  const hidden = hiddenGlobals.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const)
-  for (const [name] of hidden)
-    Object.defineProperty(globalThis, name, { value: undefined, configurable: true, writable: true })
-  try {
-    return load()
-  } finally {
-    for (const [name, descriptor] of hidden)
-      if (descriptor !== undefined) Object.defineProperty(globalThis, name, descriptor)
-  }
-}
-
-/** The HTTP library. */
-export const { default: axios, AxiosHeaders } = loadWithoutFetch((): typeof Axios => require('axios'))
 
 /** An answer of any status; `millis`: from sending to the last byte. */
 export type HttpResponse = {
@@ -97,9 +77,11 @@ export const createTransport = (
     httpAgent: withConnectTimeout(connectSeconds, 'connect')(new http.Agent(agentOptions)),
     httpsAgent: withConnectTimeout(connectSeconds, 'secureConnect')(new https.Agent(agentOptions)),
   }
-  // Its core merges configurations and transforms bodies, of which there is nothing here, for half the price of a request.
-  const carry = axios.getAdapter('http')
-  const headers = AxiosHeaders.from({
+  // Loaded with the first client: a command that sends no request starts without it.
+  const axios: typeof import('axios') = require('axios')
+  // The adapter alone: axios's core merges configurations and transforms bodies, which we do not use, at half the cost of a request.
+  const sendRequest = axios.getAdapter('http')
+  const headers = axios.AxiosHeaders.from({
     Accept: 'application/json',
     'Accept-Encoding': 'gzip, deflate, br',
     'User-Agent': 'feedback-connector',
@@ -130,11 +112,11 @@ export const createTransport = (
         stop.addEventListener('abort', abort)
         if (stop.aborted) abort()
         try {
-          const answer = await carry({
+          const answer = await sendRequest({
             ...common,
             method,
             url: url.href,
-            headers: AxiosHeaders.concat(headers, added),
+            headers: axios.AxiosHeaders.concat(headers, added),
             ...defined({ data: body }),
             ...(isLoopback(url.hostname) ? { proxy: false } : {}),
             signal: late.signal,
