@@ -1,5 +1,5 @@
 /** The room cdk. */
-export { takeUntilAbort, takeUntilSignal } from './abort'
+export { takeUntilAbort } from './abort'
 export { type ConfiguredStream, decodeDestinationCatalog } from './airbyte/catalog'
 export { decodeAirbyte } from './airbyte/decode'
 export {

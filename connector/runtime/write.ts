@@ -6,7 +6,7 @@ import {
   type OpenSink,
   openDeadLetterFile,
   redactFailure,
-  takeUntilSignal,
+  takeUntilAbort,
   type WriteResult,
   writeToSinks,
 } from '../cdk'
@@ -47,7 +47,7 @@ export const runWrite = async (
   setHeapGrowth(200)
   try {
     const written = await writeToSinks({
-      input: (halt) => arrivals(takeUntilSignal(halt, io.stdin)),
+      input: (halt) => arrivals(takeUntilAbort(halt, io.stdin)),
       sinks: await openSinks(wired),
       policy: { onReject: rejectAction(config), maxPercent: config.max_rejects_percent },
       batch: { count: batch_size, bytes: maxBatchBytes, millis: max_batch_age_seconds * 1000 },

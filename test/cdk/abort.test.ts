@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { awaitUntilAbort, takeUntilAbort } from '../../connector/cdk/abort'
+import { awaitUntilAbort, createConditionVariable, takeUntilAbort } from '../../connector/cdk/abort'
 
 async function* endless() {
   for (let i = 0; ; i += 1) yield i
@@ -27,4 +27,32 @@ it('passes value and failure on, and takes its listener off', async () => {
   await expect(awaitUntilAbort(stop.signal, Promise.reject(new Error('no')))).rejects.toThrow('no')
   stop.abort()
   expect(await awaitUntilAbort(stop.signal, Promise.resolve(1))).toBeUndefined()
+})
+
+it('asks for no item after the signal', async () => {
+  let asked = 0
+  const counting = (async function* () {
+    for (;;) {
+      asked += 1
+      yield asked
+    }
+  })()
+  for await (const _ of takeUntilAbort(AbortSignal.abort(), counting)) throw new Error('an item after the signal')
+  expect(asked).toBe(0)
+})
+
+it('waits for a condition until it holds, and checks it again only where it is notified', async () => {
+  const { notify, waitFor } = createConditionVariable()
+  let checks = 0
+  const reached = waitFor(() => {
+    checks += 1
+    return checks > 2
+  })
+  expect(checks).toBe(1)
+  notify()
+  await Promise.resolve()
+  expect(checks).toBe(2)
+  notify()
+  await reached
+  expect(checks).toBe(3)
 })

@@ -1,191 +1,200 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
-import { CommandError } from '../command'
+import * as TE from 'fp-ts/TaskEither'
 import { configFailure, type Failure } from '../failure'
 import type { InputStream } from '../sink'
 import type { DeadLetter, DeadLetters } from './dead-letters'
 import type { DestinationStats, InputMessage } from './input'
 import { hasOnlyRejections, type RecordCounts, type RejectPolicy, rejectionFailure, zeroCounts } from './reject-policy'
 
-/** A record on its way; `outcome` is set once it is known. */
-export type PendingRecord = { readonly inlet: string; readonly bytes: number; outcome?: 'accepted' | 'rejected' }
+/** What is known of a record. The record's text is kept only while it is pending: it may wait long behind others after that. */
+type RecordStatus =
+  | { readonly _tag: 'Pending'; readonly json: () => Uint8Array }
+  | { readonly _tag: 'Accepted' }
+  | { readonly _tag: 'Rejected' }
+
+/** A record in the queue. */
+export type PendingRecord = {
+  readonly stream: InputStream
+  /** Counted from 1 within its stream. */
+  readonly ordinal: number
+  /** How much memory it holds. */
+  readonly bytes: number
+  status: RecordStatus
+}
 
 type PendingState = Extract<InputMessage, { _tag: 'State' }>
 
-/** Records and states in the order they came in. */
-export type AckQueue = {
-  readonly addRecord: (inlet: string, bytes: number) => PendingRecord
-  readonly addState: (state: PendingState) => void
-  /** The lines of the states before which nothing is open any more, each once. */
-  readonly takeDueLines: () => ReadonlyArray<string>
-  /** What is not acknowledged yet: how many, and how long their records are together. */
-  readonly pendingSize: () => { readonly count: number; readonly bytes: number }
+export type Rejection = Pick<DeadLetter, 'key' | 'reason' | 'batch'>
+
+/** Why no further state can be emitted: the dead-letter file cannot be written, or the output threw `error`. */
+export type AckError =
+  | { readonly _tag: 'DeadLetters'; readonly failure: Failure }
+  | { readonly _tag: 'Output'; readonly error: unknown }
+
+export type AckQueueOptions = {
+  readonly policy: RejectPolicy
+  readonly deadLetters: DeadLetters
+  readonly now: () => number
+  /** Takes the line of a state. Called for one state at a time, in order. */
+  readonly emit: (line: string) => Promise<void>
+  /** Called once at most; nothing is emitted after it. */
+  readonly onError: (error: AckError) => void
 }
 
-const zeroStats: DestinationStats = { accepted: 0, rejected: 0 }
+/** The records and states of a run in the order they came in, until each state is emitted. */
+export type AckQueue = {
+  readonly openStream: (stream: InputStream) => void
+  readonly addRecord: (
+    stream: InputStream,
+    record: Pick<Extract<InputMessage, { _tag: 'Record' }>, 'bytes' | 'json'>,
+  ) => PendingRecord
+  readonly addState: (state: PendingState) => void
+  readonly accept: (record: PendingRecord) => void
+  /** Writes the dead letter. Returns the failure if the policy ends the run; the record then stays pending, so that no state covers it. */
+  readonly reject: (record: PendingRecord, rejection: Rejection) => O.Option<Failure>
+  /** Starts to emit every state that is due, unless a stream has only rejections. */
+  readonly acknowledge: () => void
+  /** Resolves once all dead letters are on disk and all states that `acknowledge` started are emitted, or `onError` was called. */
+  readonly flush: () => Promise<void>
+  /** The entries that are not acknowledged yet, and the bytes of the records among them. */
+  readonly pendingSize: () => { readonly count: number; readonly bytes: number }
+  readonly countsOf: (streamId: string) => RecordCounts
+}
 
-/** Answers states in order, each once every record before it has an outcome, with the counts since the state before it. */
-export const createAckQueue = (): AckQueue => {
+type StreamCounters = {
+  readonly total: { -readonly [K in keyof RecordCounts]: RecordCounts[K] }
+  /** Records before the head of the queue that no state has counted. */
+  uncounted: { accepted: number; rejected: number }
+}
+
+const acceptedStatus: RecordStatus = { _tag: 'Accepted' }
+const rejectedStatus: RecordStatus = { _tag: 'Rejected' }
+
+/**
+ * A state is due once every record before it is accepted or rejected. It is emitted after all states before it and after the dead
+ * letters before it are on disk, with the numbers of records since the last state of its stream.
+ */
+export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQueueOptions): AckQueue => {
+  const counters = new Map<string, StreamCounters>()
   let entries: Array<PendingRecord | PendingState> = []
   let head = 0
-  let bytes = 0
-  const counts = new Map<string, { accepted: number; rejected: number }>()
+  let pendingBytes = 0
+  let dueLines: Array<string> = []
+  let isBroken = false
+  let emission: Promise<void> = Promise.resolve()
 
-  const count = ({ inlet, outcome }: PendingRecord): void => {
-    const counted = counts.get(inlet) ?? { ...zeroStats }
-    counted[outcome ?? 'rejected'] += 1
-    counts.set(inlet, counted)
+  const countersOf = (streamId: string): StreamCounters => {
+    const known = counters.get(streamId)
+    if (known !== undefined) return known
+    const created = { total: { ...zeroCounts }, uncounted: { accepted: 0, rejected: 0 } }
+    counters.set(streamId, created)
+    return created
   }
-  const taken = (inlets: ReadonlyArray<string>): DestinationStats => {
-    const sum = inlets
-      .map((inlet) => counts.get(inlet) ?? zeroStats)
-      .reduce((a, b) => ({ accepted: a.accepted + b.accepted, rejected: a.rejected + b.rejected }), zeroStats)
-    for (const inlet of inlets) counts.delete(inlet)
+
+  /** The records that a state counts: those of its stream, or of all streams if it names none. */
+  const takeCounts = ({ inlet }: PendingState): DestinationStats => {
+    const sum = { accepted: 0, rejected: 0 }
+    for (const counted of inlet === undefined ? counters.values() : [countersOf(inlet)]) {
+      sum.accepted += counted.uncounted.accepted
+      sum.rejected += counted.uncounted.rejected
+      counted.uncounted = { accepted: 0, rejected: 0 }
+    }
     return sum
   }
-  const due = (): ReadonlyArray<string> => {
-    const lines: Array<string> = []
+
+  /** Moves the head past every entry that no pending record holds back. */
+  const advanceHead = (): void => {
     for (let entry = entries[head]; entry !== undefined; entry = entries[++head])
-      if ('answer' in entry)
-        lines.push(entry.answer(taken(entry.inlet === undefined ? [...counts.keys()] : [entry.inlet])))
-      else if (entry.outcome === undefined) break
+      if ('answer' in entry) dueLines.push(entry.answer(takeCounts(entry)))
+      else if (entry.status._tag === 'Pending') break
       else {
-        count(entry)
-        bytes -= entry.bytes
+        countersOf(entry.stream.id).uncounted[entry.status._tag === 'Accepted' ? 'accepted' : 'rejected'] += 1
+        pendingBytes -= entry.bytes
       }
     if (head > 1024 && head * 2 > entries.length) {
       entries = entries.slice(head)
       head = 0
     }
-    return lines
   }
 
-  return {
-    addRecord: (inlet, length) => {
-      const receipt: PendingRecord = { inlet, bytes: length }
-      entries.push(receipt)
-      bytes += length
-      return receipt
-    },
-    addState: (state) => {
-      entries.push(state)
-    },
-    takeDueLines: due,
-    pendingSize: () => ({ count: entries.length - head, bytes }),
-  }
-}
+  const emitLines = (lines: ReadonlyArray<string>): TE.TaskEither<AckError, void> =>
+    pipe(
+      TE.tryCatch(() => deadLetters.flush(), toDeadLetterError),
+      TE.flatMap(() =>
+        TE.tryCatch(async () => {
+          for (const line of lines) await emit(line)
+        }, toOutputError),
+      ),
+    )
 
-/** A record that came in; `nth` of its stream. */
-export type TrackedRecord = {
-  readonly stream: InputStream
-  readonly ordinal: number
-  /** The record as it came. */
-  readonly json: () => Uint8Array
-  readonly pending: PendingRecord
-}
-
-export type Rejection = Pick<DeadLetter, 'key' | 'reason' | 'batch'>
-
-/** What became of each record, and which states may be answered. */
-export type DeliveryTracker = {
-  readonly openStream: (inlet: InputStream) => void
-  readonly addRecord: (
-    inlet: InputStream,
-    record: Pick<Extract<InputMessage, { _tag: 'Record' }>, 'bytes' | 'json'>,
-  ) => TrackedRecord
-  readonly accept: (account: TrackedRecord) => void
-  /** Answers why the run may not go on, if so; the record then stays open. */
-  readonly reject: (account: TrackedRecord, rejection: Rejection) => O.Option<Failure>
-  readonly addState: (state: Extract<InputMessage, { _tag: 'State' }>) => void
-  /** Begins to answer the states that are due. */
-  readonly acknowledge: () => void
-  /** Settles once all that was begun is on disk and answered. */
-  readonly flush: () => Promise<void>
-  readonly pendingSize: () => { readonly count: number; readonly bytes: number }
-  readonly countsOf: (inlet: string) => RecordCounts
-}
-
-export type DeliveryTrackerOptions = {
-  readonly policy: RejectPolicy
-  readonly deadLetters: DeadLetters
-  readonly now: () => number
-  readonly acknowledge: (line: string) => Promise<void>
-  /** Nothing more can be answered. */
-  readonly onOutputError: (error: unknown) => void
-}
-
-/** A state is answered once the dead letters before it are on disk, and none while a stream has nothing but rejected records. */
-export const createDeliveryTracker = ({
-  policy,
-  deadLetters,
-  now,
-  acknowledge,
-  onOutputError,
-}: DeliveryTrackerOptions): DeliveryTracker => {
-  const received = createAckQueue()
-  const tallies = new Map<string, { -readonly [K in keyof RecordCounts]: RecordCounts[K] }>()
-  let held: Array<string> = []
-  let answering: Promise<void> = Promise.resolve()
-
-  const tally = (inlet: string): RecordCounts => tallies.get(inlet) ?? zeroCounts
-  const count = ({ id }: InputStream, what: keyof RecordCounts): RecordCounts => {
-    const counted = tallies.get(id) ?? { ...zeroCounts }
-    counted[what] += 1
-    tallies.set(id, counted)
-    return counted
-  }
-  const send = async (lines: ReadonlyArray<string>): Promise<void> => {
-    await deadLetters.flush().catch((error: unknown) => {
-      throw new CommandError(deadLetterFailure(error))
+  const startEmission = (lines: ReadonlyArray<string>): void => {
+    emission = emission.then(async () => {
+      if (isBroken) return
+      const emitted = await emitLines(lines)()
+      if (E.isRight(emitted)) return
+      isBroken = true
+      onError(emitted.left)
     })
-    for (const line of lines) await acknowledge(line)
-  }
-  const begin = (lines: ReadonlyArray<string>): void => {
-    answering = answering.then(() => send(lines))
-    answering.catch(onOutputError)
   }
 
   return {
     openStream: ({ id }) => {
-      tallies.set(id, { ...tally(id) })
+      countersOf(id)
     },
-    addRecord: (inlet, { json, bytes }) => ({
-      stream: inlet,
-      json,
-      ordinal: count(inlet, 'received').received,
-      pending: received.addRecord(inlet.id, bytes),
-    }),
-    accept: ({ stream, pending }) => {
-      pending.outcome = 'accepted'
-      count(stream, 'accepted')
+    addRecord: (stream, { json, bytes }) => {
+      const { total } = countersOf(stream.id)
+      total.received += 1
+      const record: PendingRecord = { stream, ordinal: total.received, bytes, status: { _tag: 'Pending', json } }
+      entries.push(record)
+      pendingBytes += bytes
+      return record
     },
-    reject: ({ stream, ordinal, json, pending }, rejection) => {
-      deadLetters.add({ stream: stream.name, object: stream.objectName, ...rejection, when: now(), record: json() })
-      const failure = rejectionFailure(
-        policy,
-        stream.name,
-        { nth: ordinal, reason: rejection.reason },
-        count(stream, 'rejected'),
-      )
-      if (O.isNone(failure)) pending.outcome = 'rejected'
+    addState: (state) => {
+      entries.push(state)
+    },
+    accept: (record) => {
+      record.status = acceptedStatus
+      countersOf(record.stream.id).total.accepted += 1
+    },
+    reject: (record, rejection) => {
+      const { stream, ordinal, status } = record
+      if (status._tag !== 'Pending') return O.none
+      const { total } = countersOf(stream.id)
+      total.rejected += 1
+      deadLetters.add({
+        stream: stream.name,
+        object: stream.objectName,
+        ...rejection,
+        when: now(),
+        record: status.json(),
+      })
+      const failure = rejectionFailure(policy, stream.name, { nth: ordinal, reason: rejection.reason }, total)
+      if (O.isNone(failure)) record.status = rejectedStatus
       return failure
     },
-    addState: received.addState,
     acknowledge: () => {
-      held.push(...received.takeDueLines())
-      if (held.length === 0 || [...tallies.values()].some(hasOnlyRejections)) return
-      begin(held)
-      held = []
+      advanceHead()
+      if (dueLines.length === 0) return
+      for (const { total } of counters.values()) if (hasOnlyRejections(total)) return
+      startEmission(dueLines)
+      dueLines = []
     },
     flush: () => {
-      begin([])
-      return answering
+      startEmission([])
+      return emission
     },
-    pendingSize: received.pendingSize,
-    countsOf: tally,
+    pendingSize: () => ({ count: entries.length - head, bytes: pendingBytes }),
+    countsOf: (streamId) => counters.get(streamId)?.total ?? zeroCounts,
   }
 }
 
-const deadLetterFailure = (error: unknown): Failure =>
-  configFailure(
+const toOutputError = (error: unknown): AckError => ({ _tag: 'Output', error })
+
+const toDeadLetterError = (error: unknown): AckError => ({
+  _tag: 'DeadLetters',
+  failure: configFailure(
     `The dead-letter file cannot be written: ${error instanceof Error ? error.message : String(error)}. Make room, or choose another dead_letter_path.`,
-  )
+  ),
+})

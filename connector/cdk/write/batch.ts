@@ -2,32 +2,33 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { type Failure, unexpectedFailure } from '../failure'
 import type { OpenSink } from '../sink'
+import type { PendingRecord } from './acknowledge'
 import { deliverBatch, type FinalVerdict } from './delivery'
 
-/** Something that waits to be sent; `at`: since when, milliseconds. */
-export type BatchItem = { readonly key: string; readonly bytes: number; readonly at: number }
+/** Something to send; `queuedAt`: since when it waits, milliseconds. */
+export type BatchItem = { readonly key: string; readonly bytes: number; readonly queuedAt: number }
 
 /** When a batch is full. */
 export type BatchSize = { readonly count: number; readonly bytes: number }
 
 /**
- * The next batch and what stays. An item waits while its key is in `busy`, in the batch or before it in the pool, so that the
- * items of one key are sent one after the other. Unless `ripe`, only a full batch leaves; none at all is an empty one.
+ * The next batch of a queue, and the rest of the queue. An item stays in the queue while an item of its key is in flight, in the batch or before
+ * it in the queue, so that the items of one key are sent one after the other. Without `flush` the batch is empty unless it is full.
  */
-export const takeBatch = <W extends BatchItem>(
-  pool: ReadonlyArray<W>,
+export const takeBatch = <Item extends BatchItem>(
+  queue: ReadonlyArray<Item>,
   size: BatchSize,
-  busy: ReadonlySet<string>,
-  ripe: boolean,
-): { readonly batch: ReadonlyArray<W>; readonly rest: ReadonlyArray<W> } => {
-  const batch: Array<W> = []
-  const rest: Array<W> = []
-  const seen = new Set<string>()
+  keysInFlight: ReadonlySet<string>,
+  flush: boolean,
+): { readonly batch: ReadonlyArray<Item>; readonly rest: ReadonlyArray<Item> } => {
+  const batch: Array<Item> = []
+  const rest: Array<Item> = []
+  const keys = new Set<string>()
   let bytes = 0
   let full = false
-  for (const item of pool) {
-    const blocked = full || busy.has(item.key) || seen.has(item.key)
-    if (!full) seen.add(item.key)
+  for (const item of queue) {
+    const blocked = full || keysInFlight.has(item.key) || keys.has(item.key)
+    if (!full) keys.add(item.key)
     if (blocked) rest.push(item)
     else if (batch.length > 0 && bytes + item.bytes > size.bytes) {
       full = true
@@ -38,51 +39,55 @@ export const takeBatch = <W extends BatchItem>(
       full = batch.length >= size.count || bytes >= size.bytes
     }
   }
-  return full || ripe ? { batch, rest } : { batch: [], rest: pool }
+  return full || flush ? { batch, rest } : { batch: [], rest: queue }
 }
 
-/** A record made ready, on its way to its sink. */
+/** A prepared item on its way to its sink. */
 export type QueuedItem = BatchItem & {
+  readonly objectName: string
   readonly item: unknown
-  readonly onVerdict: (verdict: FinalVerdict, batch: number) => void
+  /** The record it was made of; undefined if the sink itself asked for it at the end of the input. */
+  readonly record: PendingRecord | undefined
 }
 
-/** Slots that all sinks of a run share, so that they share its budget of requests. */
-export type BatchSlots = {
+/** The slots for batches in flight. All sinks of a run share them, since they share its budget of requests. */
+type BatchSlots = {
   readonly acquire: () => boolean
   readonly release: () => void
+  /** Counted from 1. */
   readonly nextBatchNumber: () => number
 }
 
-export type BatcherOptions = {
+type BatcherOptions = {
   readonly sink: Pick<OpenSink<unknown>, 'write' | 'isReachable'>
   readonly size: BatchSize
-  /** How long a record may wait for its batch to fill, milliseconds. */
+  /** How long an item may wait for its batch to fill, milliseconds. */
   readonly maxAge: number
   readonly slots: BatchSlots
   readonly now: () => number
-  /** Calls back after so many milliseconds; answers how to call it off. */
+  /** Calls back after so many milliseconds; returns a function that cancels it. */
   readonly setTimer: (millis: number, callback: () => void) => () => void
-  /** Those that must be empty before this one sends: what they hold may be referred to by what this one holds. */
+  /** Batchers that must be empty before this one sends: its items may refer to theirs. */
   readonly predecessors: ReadonlyArray<Batcher>
-  /** Something was settled, or failed. */
-  readonly onChange: (failure?: Failure) => void
+  readonly onVerdict: (item: QueuedItem, verdict: FinalVerdict, batchNumber: number) => void
+  /** A batch is delivered, or failed. Called after its verdicts. */
+  readonly onDelivery: (failure?: Failure) => void
 }
 
-/** What waits for one sink and what is on its way to it. */
+/** Collects the items of one sink and sends them in batches. */
 export type Batcher = {
-  readonly add: (parcel: QueuedItem) => void
-  /** Sends what can be sent now; with `rest`, batches that are not full too. */
-  readonly sendReady: (rest?: boolean) => void
-  /** Sends what waits now without waiting for full batches. */
-  readonly sendWaiting: () => void
+  readonly add: (item: QueuedItem) => void
+  /** Sends every batch that is full or has waited long enough, as far as there are slots. */
+  readonly sendReady: () => void
+  /** Sends all items that wait now, in batches that need not be full. */
+  readonly flush: () => void
   readonly isEmpty: () => boolean
   readonly isSending: () => boolean
   /** Sends nothing more. */
   readonly stop: () => void
 }
 
-export const createBatcher = ({
+const createBatcher = ({
   sink,
   size,
   maxAge,
@@ -90,124 +95,140 @@ export const createBatcher = ({
   now,
   setTimer,
   predecessors,
-  onChange,
+  onVerdict,
+  onDelivery,
 }: BatcherOptions): Batcher => {
-  let pool: Array<QueuedItem> = []
-  let bytes = 0
-  let count = size.count
-  let resting = false
-  let hurried = false
+  let queue: Array<QueuedItem> = []
+  let queuedBytes = 0
+  let maxCount = size.count
+  let flushing = false
   let stopped = false
-  let underway = 0
-  let callOff: (() => void) | undefined
-  const busy = new Set<string>()
-  const send = deliverBatch(sink)
+  let batchesInFlight = 0
+  let cancelTimer: (() => void) | undefined
+  const keysInFlight = new Set<string>()
+  const deliverItems = deliverBatch(sink)
 
-  const deliver = async (batch: ReadonlyArray<QueuedItem>): Promise<void> => {
-    const number = slots.nextBatchNumber()
-    const result = await send(batch.map(({ item }) => item))().catch((error: unknown) =>
+  const send = async (batch: ReadonlyArray<QueuedItem>): Promise<void> => {
+    const batchNumber = slots.nextBatchNumber()
+    const result = await deliverItems(batch.map(({ item }) => item))().catch((error: unknown) =>
       E.left(unexpectedFailure(error)),
     )
-    for (const { key } of batch) busy.delete(key)
-    underway -= 1
+    for (const { key } of batch) keysInFlight.delete(key)
+    batchesInFlight -= 1
     slots.release()
-    if (E.isLeft(result)) return onChange(result.left)
+    if (E.isLeft(result)) return onDelivery(result.left)
     const { verdicts, maxItems } = result.right
-    if (O.isSome(maxItems)) count = Math.min(count, maxItems.value)
-    batch.forEach(({ onVerdict }, index) => {
+    if (O.isSome(maxItems)) maxCount = Math.min(maxCount, maxItems.value)
+    batch.forEach((item, index) => {
       const verdict = verdicts[index]
-      if (verdict !== undefined) onVerdict(verdict, number)
+      if (verdict !== undefined) onVerdict(item, verdict, batchNumber)
     })
-    onChange()
+    onDelivery()
   }
 
-  const isRipe = (): boolean => resting || hurried || now() - (pool[0]?.at ?? now()) >= maxAge
-  const next = (): ReadonlyArray<QueuedItem> => {
-    const { batch, rest } = takeBatch(pool, { ...size, count }, busy, isRipe())
-    pool = [...rest]
-    bytes = pool.reduce((sum, parcel) => sum + parcel.bytes, 0)
-    hurried = hurried && pool.length > 0
+  const isFull = (): boolean => queue.length >= maxCount || queuedBytes >= size.bytes
+  const mayBePartial = (): boolean => flushing || now() - (queue[0]?.queuedAt ?? now()) >= maxAge
+
+  const dequeueBatch = (): ReadonlyArray<QueuedItem> => {
+    const { batch, rest } = takeBatch(queue, { ...size, count: maxCount }, keysInFlight, mayBePartial())
+    queue = [...rest]
+    queuedBytes = queue.reduce((sum, { bytes }) => sum + bytes, 0)
+    flushing = flushing && queue.length > 0
     return batch
   }
-  const isFull = (): boolean => pool.length >= count || bytes >= size.bytes
-  const mayLaunch = (): boolean => !stopped && pool.length > 0 && (isFull() || isRipe())
 
-  const isTurn = (): boolean => {
-    const ahead = predecessors.filter((box) => !box.isEmpty())
-    for (const box of ahead) box.sendWaiting()
-    return ahead.length === 0
+  const arePredecessorsEmpty = (): boolean => {
+    const busy = predecessors.filter((batcher) => !batcher.isEmpty())
+    for (const batcher of busy) batcher.flush()
+    return busy.length === 0
   }
 
-  const launch = (): boolean => {
-    if (!mayLaunch() || !isTurn() || !slots.acquire()) return false
-    const batch = next()
+  /** Returns whether a batch was sent. */
+  const sendNext = (): boolean => {
+    if (stopped || queue.length === 0 || !(isFull() || mayBePartial())) return false
+    if (!arePredecessorsEmpty() || !slots.acquire()) return false
+    const batch = dequeueBatch()
     if (batch.length === 0) {
       slots.release()
       return false
     }
-    for (const { key } of batch) busy.add(key)
-    underway += 1
-    void deliver(batch)
+    for (const { key } of batch) keysInFlight.add(key)
+    batchesInFlight += 1
+    void send(batch)
     return true
   }
 
-  const pump: Batcher['sendReady'] = (rest = false) => {
-    resting = resting || rest
-    // Asked for each record, most of which only join those that wait for the alarm.
-    if (callOff !== undefined && !resting && !hurried && !isFull()) return
-    while (launch());
-    const oldest = pool[0]
-    if (stopped || resting || callOff !== undefined || oldest === undefined) return
-    const wait = oldest.at + maxAge - now()
-    // One that is ripe already only waits for a slot or for its key, and either comes with a change.
+  const startTimer = (): void => {
+    const oldest = queue[0]
+    if (stopped || flushing || cancelTimer !== undefined || oldest === undefined) return
+    const wait = oldest.queuedAt + maxAge - now()
+    // An item that has waited long enough needs no timer: it waits for a slot or for its key, and is sent with the next delivery.
     if (wait > 0)
-      callOff = setTimer(wait, () => {
-        callOff = undefined
-        pump()
+      cancelTimer = setTimer(wait, () => {
+        cancelTimer = undefined
+        sendReady()
       })
   }
 
+  const sendReady = (): void => {
+    // The common case, once a record: the item joins others that already have a timer.
+    if (cancelTimer !== undefined && !flushing && !isFull()) return
+    while (sendNext());
+    startTimer()
+  }
+
   return {
-    add: (parcel) => {
-      pool.push(parcel)
-      bytes += parcel.bytes
+    add: (item) => {
+      queue.push(item)
+      queuedBytes += item.bytes
     },
-    sendReady: pump,
-    sendWaiting: () => {
-      if (hurried || pool.length === 0) return
-      hurried = true
-      pump()
+    sendReady,
+    flush: () => {
+      if (flushing || queue.length === 0) return
+      flushing = true
+      sendReady()
     },
-    isEmpty: () => pool.length === 0 && underway === 0,
-    isSending: () => underway > 0,
+    isEmpty: () => queue.length === 0 && batchesInFlight === 0,
+    isSending: () => batchesInFlight > 0,
     stop: () => {
       stopped = true
-      pool = []
-      callOff?.()
+      queue = []
+      cancelTimer?.()
     },
   }
 }
 
-/** An outbox for each sink, which share the slots of a run; a sink may refer to what those before it hold. */
-export const createBatchers = (
-  {
-    sinks,
-    batch: { count, bytes, millis },
-    inFlight,
-    now,
-    setTimer,
-  }: {
-    readonly sinks: ReadonlyMap<string, OpenSink<unknown>>
-    readonly batch: BatchSize & { readonly millis: number }
-    readonly inFlight: number
-  } & Pick<BatcherOptions, 'now' | 'setTimer'>,
-  changed: BatcherOptions['onChange'],
-): ReadonlyMap<string, Batcher> => {
+export type BatchersOptions = {
+  /** By their names; items of a sink may refer to items of those before it, which are sent first. */
+  readonly sinks: ReadonlyMap<string, OpenSink<unknown>>
+  /** When a batch leaves: full by count or bytes, or after so many milliseconds. */
+  readonly batch: BatchSize & { readonly millis: number }
+  /** The most batches in flight at a time. */
+  readonly inFlight: number
+} & Pick<BatcherOptions, 'now' | 'setTimer' | 'onVerdict' | 'onDelivery'>
+
+/** A batcher for each sink, by the sink's name. */
+export const createBatchers = ({
+  sinks,
+  batch: { count, bytes, millis },
+  inFlight,
+  ...options
+}: BatchersOptions): ReadonlyMap<string, Batcher> => {
+  const slots = createBatchSlots(inFlight)
+  const batchers = new Map<string, Batcher>()
+  for (const [name, sink] of sinks) {
+    const predecessors = [...batchers.values()]
+    batchers.set(name, createBatcher({ ...options, sink, size: { count, bytes }, maxAge: millis, slots, predecessors }))
+  }
+  return batchers
+}
+
+const createBatchSlots = (limit: number): BatchSlots => {
   let taken = 0
   let batches = 0
-  const slots: BatchSlots = {
+  return {
     acquire: () => {
-      if (taken >= inFlight) return false
+      if (taken >= limit) return false
       taken += 1
       return true
     },
@@ -219,20 +240,4 @@ export const createBatchers = (
       return batches
     },
   }
-  const boxes = new Map<string, Batcher>()
-  for (const [name, sink] of sinks)
-    boxes.set(
-      name,
-      createBatcher({
-        sink,
-        size: { count, bytes },
-        maxAge: millis,
-        slots,
-        now,
-        setTimer,
-        predecessors: [...boxes.values()],
-        onChange: changed,
-      }),
-    )
-  return boxes
 }

@@ -1,169 +1,160 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import { CommandError } from '../command'
+import { createConditionVariable } from '../abort'
 import { configFailure, type Failure, systemFailure, unexpectedFailure } from '../failure'
-import type { OpenSink } from '../sink'
-import { createDeliveryTracker, type DeliveryTracker, type TrackedRecord } from './acknowledge'
-import { createBatchers } from './batch'
+import { createAckQueue, type PendingRecord, type Rejection } from './acknowledge'
+import { type BatchersOptions, createBatchers } from './batch'
 import type { DeadLetters } from './dead-letters'
-import type { FinalVerdict } from './delivery'
 import { createSinkRoutes, type InputFeed, type InputMessage, type SinkRoute } from './input'
 import type { RecordCounts, RejectPolicy } from './reject-policy'
 
-export type WriteRun = {
-  /** What comes in; it is to end once `halt` is aborted. */
+export type WriteRun = Pick<BatchersOptions, 'sinks' | 'batch' | 'inFlight' | 'now' | 'setTimer'> & {
+  /** The messages to write; ends once `halt` is aborted. */
   readonly input: (halt: AbortSignal) => InputFeed
-  /** By their names; records of a sink may refer to records of those before it, which are sent first. */
-  readonly sinks: ReadonlyMap<string, OpenSink<unknown>>
   readonly policy: RejectPolicy
-  /** When a batch leaves: full by count or bytes, or after so many milliseconds. */
-  readonly batch: { readonly count: number; readonly bytes: number; readonly millis: number }
-  /** Batches under way at a time. */
-  readonly inFlight: number
   readonly deadLetters: DeadLetters
   /** Takes the line of a state whose records are all acknowledged. */
   readonly acknowledge: (line: string) => Promise<void>
   readonly log: (level: 'info' | 'warn', message: string) => void
-  readonly now: () => number
-  /** Calls back after so many milliseconds; answers how to call it off. */
-  readonly setTimer: (millis: number, callback: () => void) => () => void
-  /** Once aborted, nothing more is read or sent; what is under way is waited for. */
+  /** Once aborted, nothing more is read or sent; batches in flight are waited for. */
   readonly stop: AbortSignal
 }
 
-/** How a run ended; without failures and not stopped, every record was written or put aside. */
+/** How a run ended; without failures and not stopped, every record was written or is a dead letter. */
 export type WriteResult = {
   readonly failures: ReadonlyArray<Failure>
-  /** Per stream. */
   readonly countsByStream: ReadonlyMap<string, RecordCounts>
 }
 
-/** How much may be read ahead of what is acknowledged: batches beyond those under way, and bytes. */
+/** How much may be read ahead of what is acknowledged: batches beyond those in flight, and bytes. */
 const readAheadLimit = { batches: 2, bytes: 64_000_000 }
 
 /**
- * Sends what comes in to its sinks and answers each state, in order, once every record before it was accepted or put aside.
- * Reads on only while there is room, so that a slow service slows its caller down. Rejects where `answer` does.
+ * Sends the records of the input to their sinks, and emits each state, in order, once every record before it is accepted or a dead letter.
+ * Reads on only while there is room, so that a slow service slows its caller down. Rejects if `acknowledge` does.
  */
 export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   const halt = new AbortController()
   const failures: Array<Failure> = []
-  const sources = createSinkRoutes(run.sinks)
-  let wake: () => void = () => undefined
-  let unanswerable: O.Option<unknown> = O.none
+  const routes = createSinkRoutes(run.sinks)
+  const progress = createConditionVariable()
+  let outputError: O.Option<unknown> = O.none
 
   const end = (): void => {
     halt.abort()
-    for (const box of boxes.values()) box.stop()
-    wake()
+    for (const batcher of batchers.values()) batcher.stop()
+    progress.notify()
   }
-  /** The first failure ends the run; what follows from that, such as other batches that fail for the same reason, is not told. */
+  /** The first failure ends the run. Later ones, such as those of other batches in flight, mostly have the same cause and are left out. */
   const fail = (failure: Failure): void => {
     if (!halt.signal.aborted) failures.push(failure)
     end()
   }
-  const books: DeliveryTracker = createDeliveryTracker({
+  const queue = createAckQueue({
     ...run,
-    onOutputError: (error) => {
-      if (error instanceof CommandError) return fail(error.failure)
-      unanswerable = O.some(error)
+    emit: run.acknowledge,
+    onError: (problem) => {
+      if (problem._tag === 'DeadLetters') return fail(problem.failure)
+      outputError = O.some(problem.error)
       end()
     },
   })
-  const boxes = createBatchers(run, (failure) => {
-    if (failure !== undefined) fail(failure)
-    for (const box of boxes.values()) box.sendReady()
-    books.acknowledge()
-    wake()
-  })
-
-  const reject = (account: TrackedRecord, key: string | null, reason: string, batch: number | null): void => {
-    const failure = books.reject(account, { key, reason, batch })
+  const reject = (record: PendingRecord, rejection: Rejection): void => {
+    const failure = queue.reject(record, rejection)
     if (O.isSome(failure)) fail(failure.value)
   }
-  const take = ({ stream, prepare }: SinkRoute, record: Extract<InputMessage, { _tag: 'Record' }>): void => {
-    const account = books.addRecord(stream, record)
-    const prepared = prepare(record.columns)
+  const batchers = createBatchers({
+    ...run,
+    onVerdict: ({ record, key, objectName }, verdict, batch) => {
+      if (record === undefined) {
+        if (verdict._tag === 'Rejected') failures.push(configFailure(`${objectName}: ${key}: ${verdict.reason}.`))
+      } else if (verdict._tag === 'Accepted') queue.accept(record)
+      else reject(record, { key, reason: verdict.reason, batch })
+    },
+    onDelivery: (failure) => {
+      if (failure !== undefined) fail(failure)
+      for (const batcher of batchers.values()) batcher.sendReady()
+      queue.acknowledge()
+      progress.notify()
+    },
+  })
+
+  const addRecord = ({ stream, prepare }: SinkRoute, message: Extract<InputMessage, { _tag: 'Record' }>): void => {
+    const record = queue.addRecord(stream, message)
+    const prepared = prepare(message.columns)
     if (E.isLeft(prepared)) {
-      reject(account, null, prepared.left, null)
-      books.acknowledge()
+      reject(record, { key: null, reason: prepared.left, batch: null })
+      queue.acknowledge()
       return
     }
     const { key, item } = prepared.right
-    const settled = (verdict: FinalVerdict, batch: number): void =>
-      verdict._tag === 'Accepted' ? books.accept(account) : reject(account, key, verdict.reason, batch)
-    const box = boxes.get(stream.objectName)
-    box?.add({ key, item, bytes: record.bytes, at: run.now(), onVerdict: settled })
-    box?.sendReady()
+    const { objectName } = stream
+    const batcher = batchers.get(objectName)
+    batcher?.add({ key, item, objectName, record, bytes: message.bytes, queuedAt: run.now() })
+    batcher?.sendReady()
   }
 
-  const step = (arrival: InputMessage): void => {
-    switch (arrival._tag) {
+  const processMessage = (message: InputMessage): void => {
+    switch (message._tag) {
       case 'Opened': {
-        const opened = sources.open(arrival.inlet)
+        const opened = routes.open(message.inlet)
         if (E.isLeft(opened)) fail(opened.left)
-        books.openStream(arrival.inlet)
+        queue.openStream(message.inlet)
         break
       }
       case 'Record': {
-        const source = sources.find(arrival.inlet)
-        if (source === undefined) fail(systemFailure(`The stream ${arrival.inlet} was not opened.`))
-        else take(source, arrival)
+        const route = routes.find(message.inlet)
+        if (route === undefined) fail(systemFailure(`The stream ${message.inlet} was not opened.`))
+        else addRecord(route, message)
         break
       }
       case 'State':
-        books.addState(arrival)
-        books.acknowledge()
+        queue.addState(message)
+        queue.acknowledge()
         break
       case 'Completed':
       case 'Broken':
-        sources.recordEnding(arrival)
+        routes.recordEnding(message)
         break
       case 'Skipped':
-        run.log('warn', arrival.message)
+        run.log('warn', message.message)
     }
   }
 
-  const until = async (done: () => boolean): Promise<void> => {
-    while (!done())
-      await new Promise<void>((resolve) => {
-        wake = resolve
-      })
-  }
   const isFull = (): boolean => {
-    const { count, bytes } = books.pendingSize()
+    const { count, bytes } = queue.pendingSize()
     return count >= run.batch.count * (run.inFlight + readAheadLimit.batches) || bytes >= readAheadLimit.bytes
   }
-  /** Where all room is taken by what waits for fuller batches, waiting is over. */
-  const mayReadOn = (): boolean => {
-    if (halt.signal.aborted || !isFull()) return true
-    if (![...boxes.values()].some((box) => box.isSending())) for (const box of boxes.values()) box.sendWaiting()
-    return false
+  const flushBatchers = (): void => {
+    for (const batcher of batchers.values()) batcher.flush()
   }
-  const isIdle = (): boolean => [...boxes.values()].every((box) => box.isEmpty())
+  const waitForRoom = (): Promise<void> =>
+    progress.waitFor(() => {
+      if (halt.signal.aborted || !isFull()) return true
+      // All room is taken by items that wait for fuller batches, which cannot come.
+      if (![...batchers.values()].some((batcher) => batcher.isSending())) flushBatchers()
+      return false
+    })
+  const waitForDelivery = (): Promise<void> =>
+    progress.waitFor(() => [...batchers.values()].every((batcher) => batcher.isEmpty()))
   const sendAll = async (): Promise<void> => {
-    for (const box of boxes.values()) box.sendReady(true)
-    await until(isIdle)
+    flushBatchers()
+    await waitForDelivery()
   }
-  /** What the input as a whole calls for; its rejections are no record's, so they only fail the run. */
-  const finish = async (): Promise<void> => {
-    for (const [name, sink] of run.sinks) {
-      const rest = sink.finish(sources.isWhole(name))
-      if (E.isLeft(rest)) {
-        failures.push(rest.left)
+
+  /** Sends the items that the sinks ask for after the whole input. They are no records, so their rejections only fail the run. */
+  const sendFinalItems = async (): Promise<void> => {
+    for (const [objectName, sink] of run.sinks) {
+      const final = sink.finish(routes.isWhole(objectName))
+      if (E.isLeft(final)) {
+        failures.push(final.left)
         continue
       }
-      for (const { level, message } of rest.right.notes) run.log(level === 'info' ? 'info' : 'warn', message)
-      for (const { key, item } of rest.right.items)
-        boxes.get(name)?.add({
-          key,
-          item,
-          bytes: JSON.stringify(item).length,
-          at: run.now(),
-          onVerdict: (verdict) => {
-            if (verdict._tag === 'Rejected') failures.push(configFailure(`${name}: ${key}: ${verdict.reason}.`))
-          },
-        })
+      for (const { level, message } of final.right.notes) run.log(level === 'info' ? 'info' : 'warn', message)
+      for (const { key, item } of final.right.items) {
+        const bytes = JSON.stringify(item).length
+        batchers.get(objectName)?.add({ key, item, objectName, record: undefined, bytes, queuedAt: run.now() })
+      }
     }
     await sendAll()
   }
@@ -171,12 +162,12 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   if (run.stop.aborted) halt.abort()
   run.stop.addEventListener('abort', end, { once: true })
   try {
-    for await (const told of run.input(halt.signal)) {
-      if (E.isLeft(told)) fail(told.left)
-      for (const arrival of E.isLeft(told) ? [] : told.right) {
+    for await (const messages of run.input(halt.signal)) {
+      if (E.isLeft(messages)) fail(messages.left)
+      for (const message of E.isLeft(messages) ? [] : messages.right) {
         if (halt.signal.aborted) break
-        step(arrival)
-        if (!mayReadOn()) await until(mayReadOn)
+        processMessage(message)
+        if (isFull()) await waitForRoom()
       }
       if (halt.signal.aborted) break
     }
@@ -185,13 +176,13 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   }
   if (!halt.signal.aborted) await sendAll()
   if (!halt.signal.aborted) {
-    failures.push(...sources.failures(run.policy, books.countsOf))
-    if (failures.length === 0) await finish()
+    failures.push(...routes.failures(run.policy, queue.countsOf))
+    if (failures.length === 0) await sendFinalItems()
   }
-  await until(isIdle)
-  books.acknowledge()
-  await books.flush().catch(() => undefined)
+  await waitForDelivery()
+  queue.acknowledge()
+  await queue.flush()
   run.stop.removeEventListener('abort', end)
-  if (O.isSome(unanswerable)) throw unanswerable.value
-  return { failures, countsByStream: new Map(sources.streamIds().map((id) => [id, books.countsOf(id)])) }
+  if (O.isSome(outputError)) throw outputError.value
+  return { failures, countsByStream: new Map(routes.streamIds().map((id) => [id, queue.countsOf(id)])) }
 }

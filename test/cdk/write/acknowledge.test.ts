@@ -1,76 +1,188 @@
 import fc from 'fast-check'
+import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { createAckQueue, type PendingRecord } from '../../../connector/cdk/write/acknowledge'
+import { defined } from '../../../connector/cdk/defined'
+import { configFailure } from '../../../connector/cdk/failure'
+import {
+  type AckError,
+  type AckQueue,
+  type AckQueueOptions,
+  createAckQueue,
+  type PendingRecord,
+} from '../../../connector/cdk/write/acknowledge'
+import { noDeadLetters } from '../../../connector/cdk/write/dead-letters'
 
 const seed = 20261121
+
+const streamOf = (id: string) => ({
+  id,
+  name: id,
+  objectName: 'things',
+  key: [],
+  columns: O.none,
+  isDeletion: false,
+})
 const state = (name: string, inlet?: string) => ({
   _tag: 'State' as const,
-  ...(inlet === undefined ? {} : { inlet }),
+  ...defined({ inlet }),
   answer: ({ accepted, rejected }: { accepted: number; rejected: number }) => `${name} ${accepted}+${rejected}`,
 })
+const rejection = { key: null, reason: 'wrong', batch: null }
 
-describe('receipts', () => {
-  it('answers a state only after every record before it, whatever its stream', () => {
-    const books = createAckQueue()
-    const a = books.addRecord('a', 1)
-    const b = books.addRecord('b', 1)
-    books.addState(state('s1', 'a'))
-    const c = books.addRecord('a', 1)
-    books.addState(state('s2', 'a'))
-    c.outcome = 'accepted'
-    expect(books.takeDueLines()).toEqual([])
-    a.outcome = 'rejected'
-    expect(books.takeDueLines()).toEqual([])
-    b.outcome = 'accepted'
-    expect(books.takeDueLines()).toEqual(['s1 0+1', 's2 1+0'])
-    expect(books.pendingSize()).toEqual({ count: 0, bytes: 0 })
+/** A queue whose policy allows any number of rejections, with the lines it emitted (or tried to) and the errors it reported. */
+const createTestQueue = ({ emit = async () => undefined, ...more }: Partial<AckQueueOptions> = {}) => {
+  const lines: Array<string> = []
+  const errors: Array<AckError> = []
+  const queue = createAckQueue({
+    policy: { onReject: 'continue', maxPercent: 100 },
+    deadLetters: noDeadLetters,
+    now: () => 0,
+    emit: async (line) => {
+      lines.push(line)
+      await emit(line)
+    },
+    onError: (error) => errors.push(error),
+    ...more,
+  })
+  const add = (id: string, bytes = 1): PendingRecord =>
+    queue.addRecord(streamOf(id), { bytes, json: () => Buffer.from('{}') })
+  const emitted = async (): Promise<ReadonlyArray<string>> => {
+    queue.acknowledge()
+    await queue.flush()
+    return lines
+  }
+  return { queue, errors, add, emitted }
+}
+
+const complete = (queue: AckQueue, record: PendingRecord, isGood: boolean): void => {
+  if (isGood) queue.accept(record)
+  else queue.reject(record, rejection)
+}
+
+describe('the acknowledgement queue', () => {
+  it('emits a state only after every record before it, whatever its stream', async () => {
+    const { queue, add, emitted } = createTestQueue()
+    const a = add('a')
+    const b = add('b')
+    queue.addState(state('s1', 'a'))
+    const c = add('a')
+    queue.addState(state('s2', 'a'))
+    queue.accept(c)
+    expect(await emitted()).toEqual([])
+    queue.reject(a, rejection)
+    expect(await emitted()).toEqual([])
+    queue.accept(b)
+    expect(await emitted()).toEqual(['s1 0+1', 's2 1+0'])
+    expect(queue.pendingSize()).toEqual({ count: 0, bytes: 0 })
   })
 
-  it('counts all streams for a state that names none', () => {
-    const books = createAckQueue()
-    for (const inlet of ['a', 'b', 'b']) books.addRecord(inlet, 1).outcome = 'accepted'
-    books.addState(state('all'))
-    expect(books.takeDueLines()).toEqual(['all 3+0'])
+  it('counts all streams for a state that names none', async () => {
+    const { queue, add, emitted } = createTestQueue()
+    for (const id of ['a', 'b', 'b']) queue.accept(add(id))
+    queue.addState(state('all'))
+    expect(await emitted()).toEqual(['all 3+0'])
   })
 
-  it('answers in order, each state once, and the counts add up, in whatever order records settle', () => {
-    fc.assert(
-      fc.property(
+  it('emits in order, each state once, and the counts add up, in whatever order records get their outcomes', async () => {
+    await fc.assert(
+      fc.asyncProperty(
         fc.array(fc.constantFrom('a', 'b', 'state a', 'state b'), { maxLength: 80 }),
         fc.infiniteStream(fc.tuple(fc.nat(), fc.boolean())),
-        (events, chances) => {
-          const books = createAckQueue()
+        async (events, chances) => {
+          const { queue, add, emitted } = createTestQueue()
           const open: Array<PendingRecord> = []
-          const answers: Array<string> = []
           const sent = new Map<string, number>()
-          events.forEach((event, index) => {
-            if (event.startsWith('state')) books.addState(state(`${index} ${event.slice(6)}`, event.slice(6)))
-            else {
-              open.push(books.addRecord(event, 3))
-              sent.set(event, (sent.get(event) ?? 0) + 1)
-            }
-          })
-          for (const inlet of ['a', 'b']) books.addState(state(`end ${inlet}`, inlet))
-          while (open.length > 0) {
-            const [nth, good] = chances.next().value ?? [0, true]
-            const [receipt] = open.splice(nth % open.length, 1)
-            if (receipt !== undefined) receipt.outcome = good ? 'accepted' : 'rejected'
-            answers.push(...books.takeDueLines())
+          const addCounted = (id: string): PendingRecord => {
+            sent.set(id, (sent.get(id) ?? 0) + 1)
+            return add(id, 3)
           }
-          answers.push(...books.takeDueLines())
+          // A stream that has only rejections holds all states back.
+          for (const id of ['a', 'b']) queue.accept(addCounted(id))
+          events.forEach((event, index) => {
+            if (event.startsWith('state')) queue.addState(state(`${index} ${event.slice(6)}`, event.slice(6)))
+            else open.push(addCounted(event))
+          })
+          for (const id of ['a', 'b']) queue.addState(state(`end ${id}`, id))
+          while (open.length > 0) {
+            const [nth, isGood] = chances.next().value ?? [0, true]
+            const [record] = open.splice(nth % open.length, 1)
+            if (record !== undefined) complete(queue, record, isGood)
+            queue.acknowledge()
+          }
+          const lines = await emitted()
           const states = events.flatMap((event, index) =>
             event.startsWith('state') ? [`${index} ${event.slice(6)}`] : [],
           )
-          expect(answers.map((line) => line.split(' ').slice(0, 2).join(' '))).toEqual([...states, 'end a', 'end b'])
-          for (const inlet of ['a', 'b']) {
-            const counted = answers
-              .filter((line) => line.split(' ')[1] === inlet)
+          expect(lines.map((line) => line.split(' ').slice(0, 2).join(' '))).toEqual([...states, 'end a', 'end b'])
+          expect(queue.pendingSize()).toEqual({ count: 0, bytes: 0 })
+          for (const id of ['a', 'b']) {
+            const counts = lines
+              .filter((line) => line.split(' ')[1] === id)
               .flatMap((line) => line.split(' ')[2]?.split('+').map(Number) ?? [])
-            expect(counted.reduce((sum, count) => sum + count, 0)).toBe(sent.get(inlet) ?? 0)
+            expect(counts.reduce((sum, count) => sum + count, 0)).toBe(sent.get(id))
           }
         },
       ),
       { seed, numRuns: 200 },
     )
+  })
+
+  it('holds states back while a stream has only rejections, and emits them after its first accepted record', async () => {
+    const { queue, add, emitted } = createTestQueue()
+    queue.reject(add('a'), rejection)
+    queue.accept(add('b'))
+    queue.addState(state('s', 'b'))
+    expect(await emitted()).toEqual([])
+    queue.accept(add('a'))
+    expect(await emitted()).toEqual(['s 1+0'])
+  })
+
+  it('keeps a record pending whose rejection ends the run, so that no state covers it', async () => {
+    const { queue, add, emitted } = createTestQueue({ policy: { onReject: 'fail', maxPercent: 100 } })
+    queue.accept(add('a'))
+    expect(queue.reject(add('a', 7), rejection)).toMatchObject(
+      O.some({ _tag: 'Config', message: expect.stringContaining('a: record 2 was rejected: wrong') }),
+    )
+    queue.addState(state('s', 'a'))
+    expect(await emitted()).toEqual([])
+    expect(queue.pendingSize()).toEqual({ count: 2, bytes: 7 })
+    expect(queue.countsOf('a')).toEqual({ received: 2, accepted: 1, rejected: 1 })
+  })
+
+  it('keeps no text of a record that has its outcome, though another record before it is pending', () => {
+    const { queue, add } = createTestQueue()
+    add('a')
+    const [b, c] = [add('b'), add('b')]
+    queue.accept(b)
+    queue.reject(c, rejection)
+    expect([b.status, c.status]).toEqual([{ _tag: 'Accepted' }, { _tag: 'Rejected' }])
+  })
+
+  it.each<[string, Partial<AckQueueOptions>, AckError, ReadonlyArray<string>]>([
+    [
+      'the dead letters cannot be written',
+      { deadLetters: { add: () => undefined, flush: () => Promise.reject(new Error('ENOSPC')) } },
+      {
+        _tag: 'DeadLetters',
+        failure: configFailure(
+          'The dead-letter file cannot be written: ENOSPC. Make room, or choose another dead_letter_path.',
+        ),
+      },
+      [],
+    ],
+    [
+      'the output is broken',
+      { emit: () => Promise.reject(new Error('EPIPE')) },
+      { _tag: 'Output', error: new Error('EPIPE') },
+      ['s 1+0'],
+    ],
+  ])('reports one error and emits nothing more if %s', async (_, options, error, lines) => {
+    const { queue, add, errors, emitted } = createTestQueue(options)
+    for (const name of ['s', 't']) {
+      queue.accept(add('a'))
+      queue.addState(state(name, 'a'))
+      expect(await emitted()).toEqual(lines)
+    }
+    expect(errors).toEqual([error])
   })
 })
