@@ -1,14 +1,14 @@
 import * as t from 'io-ts'
 import { DeletedReview } from '../api'
-import { defineStream } from '../cdk'
+import { defined, defineStream } from '../cdk'
 import { type CutRecord, createCutter, createDeletedReviewFetcher } from '../export'
 import { createExportReader } from './export-reader'
 import { UnknownAttributes } from './record'
 
-/** What leaves for a deletion. */
+/** A record of `deleted_reviews`. */
 export const DeletedReviewRecord = t.intersection([DeletedReview, UnknownAttributes], 'DeletedReviewRecord')
 
-/** Operation 7, which can be narrowed by source alone. */
+/** Operation 7, export deleted reviews; of the filters it takes the sources alone. */
 export const deletionExportReader = createExportReader({
   name: 'export deleted reviews',
   fetch: ({ api, onUnknown }) =>
@@ -22,9 +22,9 @@ export const deletionExportReader = createExportReader({
         undeclared: onUnknown,
       }),
     ),
-  filters: ({ filters: { sources } }) => (sources === undefined ? {} : { sources }),
+  filters: ({ filters: { sources } }) => defined({ sources }),
   hasMentionTime: false,
-  toItem: () => (cut) => cut,
+  toItem: () => (record) => record,
 })
 
 /** The deletions themselves. */
@@ -34,5 +34,5 @@ export const deletedReviewsStream = defineStream({
   primaryKey: ['id'],
   cursor: 'modifiedTime',
   reader: deletionExportReader,
-  project: (cut: CutRecord) => [cut],
+  project: (record: CutRecord) => [record],
 })

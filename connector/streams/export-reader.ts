@@ -27,6 +27,7 @@ import {
   scan,
   scanScope,
 } from '../export'
+import type { CompleteScan } from './entity-index'
 import {
   completeExportState,
   decodeExportState,
@@ -37,88 +38,95 @@ import {
 } from './export-state'
 import { partitionWindows } from './partition'
 import { selectAttributes } from './record'
-import type { CompleteScan, SourceEnv } from './source'
-import { collectPageWarnings, scanWarnings } from './warnings'
+import type { SourceEnv } from './source-env'
+import { collectPageWarnings, stateWarnings } from './warnings'
 
-/** What tells the two exports apart. */
+/** An export operation, and how its records become the items of its streams. */
 export type ExportDefinition<Item> = {
   readonly name: string
-  /** `streams`: those that it is read for. */
-  readonly fetch: (source: SourceEnv, streams: ReadonlyArray<string>) => FetchPage
+  /** Fetches a page for the streams of these names. */
+  readonly fetch: (source: SourceEnv, streamNames: ReadonlyArray<string>) => FetchPage
   readonly filters: (source: SourceEnv) => ScanFilters
   readonly hasMentionTime: boolean
-  /** What the streams' projections are given of a record. */
-  readonly toItem: (source: SourceEnv) => (cut: CutRecord) => Item
-  /** All that changed since a time has been read. */
-  readonly onScanEnd?: (source: SourceEnv, scanned: CompleteScan) => void
+  /** The item that the projections of the streams get for a record. */
+  readonly toItem: (source: SourceEnv) => (record: CutRecord) => Item
+  /** Called when a scan of everything since its start has ended. */
+  readonly onScanEnd?: (source: SourceEnv, completeScan: CompleteScan) => void
 }
 
-/** One selected stream in a scan it may share: what it still wants of each page. */
+/** A selected stream in a scan that it may share with others. */
 type SharedStreamProgress<Item> = {
-  readonly demand: StreamRequest<Item>
-  readonly standing: ExportStreamState
-  readonly isWanted: (cut: CutRecord) => boolean
+  readonly request: StreamRequest<Item>
+  readonly state: ExportStreamState
+  /** Whether the record lies after the stream's cursor and has not been sent before. */
+  readonly isNew: (record: CutRecord) => boolean
   readonly selectAttributes: (row: Row) => Row
 }
 
-/** Reads an export once for all the streams that want something of it; each gets what lies after its own cursor. */
+/** Reads an export once for all selected streams that are made of it; each gets the records after its own cursor. */
 export const createExportReader = <Item>(operation: ExportDefinition<Item>): Reader<SourceEnv, Item> => ({
   name: operation.name,
-  read: (source) => (demands) => {
-    const { left: failed, right: legs } = RA.separate(demands.map((demand) => toStreamProgress(source, demand)))
-    const told = feedOf<Failure, ReaderEvent>(...failed.map((reading) => E.right(reading)))
-    return legs.length === 0 ? told : concatFeed(() => readSharedScan(operation, source, legs))(told)
+  read: (source) => (requests) => {
+    const { left: failures, right: streams } = RA.separate(requests.map((request) => startStream(source, request)))
+    return pipe(
+      feedOf<Failure, ReaderEvent>(...failures.map((event) => E.right(event))),
+      concatFeed(() => (streams.length === 0 ? feedOf() : readSharedScan(operation, source, streams))),
+    )
   },
 })
 
-/** A stream whose state cannot be read fails alone. */
-const toStreamProgress = <Item>(
+/** A stream whose state cannot be decoded fails alone. */
+const startStream = <Item>(
   source: SourceEnv,
-  demand: StreamRequest<Item>,
+  request: StreamRequest<Item>,
 ): E.Either<ReaderEvent, SharedStreamProgress<Item>> =>
   pipe(
-    decodeExportState(demand.stream, demand.state),
+    decodeExportState(request.stream, request.state),
     E.bimap(
-      (failure) => ({ _tag: 'Failed', stream: demand.stream, failure }),
-      (held) =>
-        newStreamProgress(
+      (failure) => ({ _tag: 'Failed', stream: request.stream, failure }),
+      (state) =>
+        toStreamProgress(
           source,
-          demand,
-          demand.syncMode === 'full_refresh' ? { ...emptyExportState, resumeToken: held.resumeToken } : held,
+          request,
+          request.syncMode === 'full_refresh' ? { ...emptyExportState, resumeToken: state.resumeToken } : state,
         ),
     ),
   )
 
-const newStreamProgress = <Item>(
+const toStreamProgress = <Item>(
   source: SourceEnv,
-  demand: StreamRequest<Item>,
-  standing: ExportStreamState,
+  request: StreamRequest<Item>,
+  state: ExportStreamState,
 ): SharedStreamProgress<Item> => {
-  const from = filterFrom(source.startDate, standing.cursor, source.lookback + standing.slack)
-  const sent = matchesSentRow(standing.sentRows)
+  const from = filterFrom(source.startDate, state.cursor, source.lookback + state.slack)
+  const wasSent = matchesSentRow(state.sentRows)
   return {
-    demand,
-    standing,
-    isWanted: (cut) => cut.modifiedTime >= from && !sent(cut),
-    selectAttributes: selectAttributes(demand.attributes),
+    request,
+    state,
+    isNew: (record) => record.modifiedTime >= from && !wasSent(record),
+    selectAttributes: selectAttributes(request.attributes),
   }
 }
 
 const readSharedScan = <Item>(
   operation: ExportDefinition<Item>,
   source: SourceEnv,
-  legs: ReadonlyArray<SharedStreamProgress<Item>>,
+  streams: ReadonlyArray<SharedStreamProgress<Item>>,
 ): Feed<Failure, ReaderEvent> => {
   const digest = digestFilters(operation.filters(source))
-  const streams = legs.map(({ demand }) => demand.stream)
-  const noticed = collectPageWarnings(operation.fetch(source, streams))
-  const start = toScanStart(operation, source, legs)
+  const pages = collectPageWarnings(
+    operation.fetch(
+      source,
+      streams.map(({ request }) => request.stream),
+    ),
+  )
+  const start = toScanStart(operation, source, streams)
   const toItem = operation.toItem(source)
-  let ended: ScanItem['completion']
-  const readings = pipe(
+  let completion: ScanItem['completion']
+  const events = pipe(
     scan({
       operation: operation.name,
-      fetch: noticed.fetch,
+      fetch: pages.fetch,
       now: source.now,
       concurrency: source.concurrency,
       limit: source.pageSize,
@@ -126,97 +134,104 @@ const readSharedScan = <Item>(
       hasMentionTime: operation.hasMentionTime,
     })(start),
     flatMapFeed(function* (item): Iterable<ReaderEvent> {
-      ended = item.completion
-      if (item.completion !== undefined && O.isNone(start.resumeToken) && start.windows === undefined)
-        operation.onScanEnd?.(source, toCompleteScan(start, digest, item.completion))
-      for (const message of noticed.drain()) yield { _tag: 'Note', level: 'warn', message }
+      completion = item.completion
+      if (completion !== undefined && O.isNone(start.resumeToken) && start.windows === undefined)
+        operation.onScanEnd?.(source, toCompleteScan(start, digest, completion))
+      for (const message of pages.drain()) yield { _tag: 'Note', level: 'warn', message }
       for (const note of item.notes) yield { _tag: 'Note', ...note }
-      for (const leg of legs) yield* scanWarnings(leg, digest, item)
-      yield* rowsOf(legs, item.rows, toItem)
-      for (const leg of legs) yield toCheckpoint(source, digest, leg, item)
+      if (completion !== undefined)
+        for (const { request, state } of streams) yield* stateWarnings(request.stream, state, digest, completion)
+      yield* rowEvents(streams, item.rows, toItem)
+      for (const stream of streams) yield toCheckpoint(source, digest, stream, item)
     }),
   )
-  const later = (): ReadonlyArray<SharedStreamProgress<Item>> =>
-    legs.map((leg) =>
-      newStreamProgress(
+  const afterScan = (): ReadonlyArray<SharedStreamProgress<Item>> =>
+    streams.map(({ request, state }) =>
+      toStreamProgress(
         source,
-        leg.demand,
-        ended === undefined ? leg.standing : completeExportState(leg.standing, source, ended),
+        request,
+        completion === undefined ? state : completeExportState(state, source, completion),
       ),
     )
-  // A scan that was resumed ends as of its old signpost: what changed since then is read at once, by one of its own.
-  return O.isNone(start.resumeToken) ? readings : concatFeed(() => readSharedScan(operation, source, later()))(readings)
+  // A resumed scan is complete only up to its old cutoff: a second scan reads at once what has changed since then.
+  return O.isNone(start.resumeToken) ? events : concatFeed(() => readSharedScan(operation, source, afterScan()))(events)
 }
 
-/** A whole scan, whoever wanted it. */
+/** A scan that was read to its end, independent of the streams that it was read for. */
 const toCompleteScan = (
   { from: { startDate, cursor, lookback } }: ScanStart,
   digest: string,
-  last: NonNullable<ScanItem['completion']>,
+  completion: NonNullable<ScanItem['completion']>,
 ): CompleteScan => ({
   from: filterFrom(startDate, cursor, lookback),
   state: encodeExportState(
-    completeExportState({ ...emptyExportState, cursor }, { startDate, lookback }, last),
+    completeExportState({ ...emptyExportState, cursor }, { startDate, lookback }, completion),
     startDate,
     digest,
   ),
 })
 
+/** One scan for all the streams: from the earliest of their cursors, resumed only if all of them have a resume token for it. */
 const toScanStart = <Item>(
   operation: ExportDefinition<Item>,
   source: SourceEnv,
-  legs: ReadonlyArray<SharedStreamProgress<Item>>,
+  streams: ReadonlyArray<SharedStreamProgress<Item>>,
 ): ScanStart => {
   const { startDate, lookback, partition } = source
   const filters = operation.filters(source)
-  const cursor = legs
-    .map(({ standing }) => O.map((at: number) => at - standing.slack)(standing.cursor))
+  const cursor = streams
+    .map(({ state }) =>
+      pipe(
+        state.cursor,
+        O.map((time) => time - state.slack),
+      ),
+    )
     .reduce(earlierCursor)
   const scope =
     operation.hasMentionTime && O.isSome(partition)
       ? { filters, windows: partitionWindows(partition.value, startDate, source.now(), filters) }
       : { filters }
-  const wanted = { now: source.now(), from: filterFrom(startDate, cursor, lookback), filters: scanScope(scope) }
-  const markers = RA.compact(legs.map(({ standing }) => standing.resumeToken)).filter(isResumable(wanted))
+  const plan = { now: source.now(), from: filterFrom(startDate, cursor, lookback), filters: scanScope(scope) }
+  const tokens = RA.compact(streams.map(({ state }) => state.resumeToken)).filter(isResumable(plan))
   return {
     ...scope,
     from: { startDate, cursor, lookback },
-    resumeToken: markers.length === legs.length ? leastAdvancedToken(markers) : O.none,
+    resumeToken: tokens.length === streams.length ? leastAdvancedToken(tokens) : O.none,
   }
 }
 
 const earlierCursor = (a: O.Option<number>, b: O.Option<number>): O.Option<number> =>
   O.isNone(a) || O.isNone(b) ? O.none : O.some(Math.min(a.value, b.value))
 
-/** So many records at a time go to every stream: what is made of them is gone before the next are looked into. */
-const rowsPerGroup = 64
+/** How many records go to every stream at a time: the rows made of them are consumed before the next are looked into. */
+const recordsPerGroup = 64
 
-function* rowsOf<Item>(
-  legs: ReadonlyArray<SharedStreamProgress<Item>>,
-  page: ReadonlyArray<CutRecord>,
-  toItem: (cut: CutRecord) => Item,
+function* rowEvents<Item>(
+  streams: ReadonlyArray<SharedStreamProgress<Item>>,
+  records: ReadonlyArray<CutRecord>,
+  toItem: (record: CutRecord) => Item,
 ): Iterable<ReaderEvent> {
-  for (let from = 0; from < page.length; from += rowsPerGroup) {
-    const groups = legs.map((leg) => ({ ...leg, rows: [] as Row[] }))
-    for (const cut of page.slice(from, from + rowsPerGroup)) {
-      const item = toItem(cut)
-      for (const { demand, isWanted, selectAttributes: select, rows } of groups)
-        if (isWanted(cut)) for (const row of demand.project(item)) rows.push(select(row))
+  for (let from = 0; from < records.length; from += recordsPerGroup) {
+    const groups = streams.map((stream) => ({ ...stream, rows: [] as Row[] }))
+    for (const record of records.slice(from, from + recordsPerGroup)) {
+      const item = toItem(record)
+      for (const { request, isNew, selectAttributes: select, rows } of groups)
+        if (isNew(record)) for (const row of request.project(item)) rows.push(select(row))
     }
-    for (const { demand, rows } of groups) if (rows.length > 0) yield { _tag: 'Rows', stream: demand.stream, rows }
+    for (const { request, rows } of groups) if (rows.length > 0) yield { _tag: 'Rows', stream: request.stream, rows }
   }
 }
 
 const toCheckpoint = <Item>(
   source: SourceEnv,
   digest: string,
-  leg: SharedStreamProgress<Item>,
+  { request, state }: SharedStreamProgress<Item>,
   { completion, resumeToken }: ScanItem,
 ): ReaderEvent => ({
   _tag: 'Checkpoint',
-  stream: leg.demand.stream,
+  stream: request.stream,
   state:
     completion === undefined
-      ? () => encodeOpenScan(leg.standing, source.startDate, digest, resumeToken())
-      : () => encodeExportState(completeExportState(leg.standing, source, completion), source.startDate, digest),
+      ? () => encodeOpenScan(state, source.startDate, digest, resumeToken())
+      : () => encodeExportState(completeExportState(state, source, completion), source.startDate, digest),
 })

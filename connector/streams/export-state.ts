@@ -14,18 +14,18 @@ import {
   SentRows,
 } from '../export'
 
-/** State of an export stream (design.md, State): the cursor, what was filtered, what was sent, where a scan stands. */
+/** The state of an export stream as JSON (docs/state.md): cursor, slack, digest of the filters, sent rows, resume token. */
 const ExportState = t.intersection([
   t.type({ modifiedTimeFrom: Instant }),
   t.partial({ slack: t.number, filters: t.string, recent: SentRows, scan: t.unknown }),
 ])
 type ExportState = t.TypeOf<typeof ExportState>
 
-/** Where a stream stood; times in milliseconds. */
+/** The state of an export stream, decoded; times in milliseconds. */
 export type ExportStreamState = {
-  /** None: everything from the start date on is wanted. */
+  /** None: everything from the start date on is read. */
   readonly cursor: O.Option<number>
-  /** How much further than the lookback is to be read back. */
+  /** How much further back than the lookback the next run reads. */
   readonly slack: number
   readonly filtersDigest: O.Option<string>
   readonly sentRows: SentRows
@@ -40,17 +40,17 @@ export const emptyExportState: ExportStreamState = {
   resumeToken: O.none,
 }
 
-/** Reads a stream's state; a failure names the stream and the key path. */
+/** Decodes a stream's state; none: an empty one. A failure names the stream and the key path. */
 export const decodeExportState = (stream: string, state: O.Option<unknown>): E.Either<Failure, ExportStreamState> =>
-  // A stream that was looked up until now (lookups.ts) has a state, but none of an export.
+  // A stream that was read from a lookup until now has a state of lookups.ts: it begins anew.
   O.isNone(state) || (t.UnknownRecord.is(state.value) && 'readAt' in state.value)
     ? E.right(emptyExportState)
     : pipe(
         decodeValue(ExportState, state.value),
         E.bimap(
-          (wrong) =>
+          (errors) =>
             configFailure(
-              `The state of ${stream} is wrong: ${wrong.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
+              `The state of ${stream} is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
             ),
           ({ modifiedTimeFrom, slack = 0, filters, recent = [], scan }) => ({
             cursor: O.some(toMillis(modifiedTimeFrom)),
@@ -62,56 +62,53 @@ export const decodeExportState = (stream: string, state: O.Option<unknown>): E.E
         ),
       )
 
-/** Where a stream stands once a scan is complete; times in milliseconds. */
+/** The state after a complete scan; times in milliseconds. */
 export const completeExportState = (
-  standing: ExportStreamState,
+  state: ExportStreamState,
   { startDate, lookback }: { readonly startDate: number; readonly lookback: number },
-  last: NonNullable<ScanItem['completion']>,
+  { newest, certain, recent }: NonNullable<ScanItem['completion']>,
 ): ExportStreamState => {
-  const cursor = nextCursor(standing.cursor, last.newest)
-  const slack = cursorSlack(cursor, nextCursor(standing.cursor, last.certain), lookback)
+  const cursor = nextCursor(state.cursor, newest)
+  const slack = cursorSlack(cursor, nextCursor(state.cursor, certain), lookback)
   return {
-    ...standing,
+    ...state,
     cursor,
     slack,
-    sentRows: last.recent(filterFrom(startDate, cursor, lookback + slack)),
+    sentRows: recent(filterFrom(startDate, cursor, lookback + slack)),
     resumeToken: O.none,
   }
 }
 
-/** The state while a scan is under way: the cursor has not moved. `startDate` in milliseconds. */
+/** The state during a scan, as JSON: the cursor has not moved. `startDate` in milliseconds. */
 export const encodeOpenScan = (
-  standing: ExportStreamState,
+  state: ExportStreamState,
   startDate: number,
   filters: string,
-  scan: ResumeToken,
+  resumeToken: ResumeToken,
 ): ExportState => ({
-  ...encodeExportState(standing, startDate, filters),
-  scan,
+  ...encodeExportState(state, startDate, filters),
+  scan: resumeToken,
 })
 
-/** The state where no scan is under way. */
+/** The state between scans, as JSON. `startDate` in milliseconds. */
 export const encodeExportState = (
   { cursor, slack, sentRows }: ExportStreamState,
   startDate: number,
   filters: string,
 ): ExportState => ({
-  modifiedTimeFrom: toInstant(cursorOrStartDate(cursor, startDate)),
+  modifiedTimeFrom: toInstant(O.getOrElse(() => startDate)(cursor)),
   ...(slack === 0 ? {} : { slack }),
-  filters: filters,
+  filters,
   ...(sentRows.length === 0 ? {} : { recent: sentRows }),
 })
 
-const cursorOrStartDate = (cursor: O.Option<number>, startDate: number): number =>
-  O.isSome(cursor) ? cursor.value : startDate
-
-/** Most rows a state remembers as sent, as in the scan's own states. */
+/** The most sent rows that a merged state remembers: as many as a scan's own state. */
 const maxMergedRows = 1000
 
 /**
- * The one state from which an ordinary connection goes on after a backfill that was shared: per stream the earliest cursor, and
- * what any of the processes has sent since. A stream that one of them has not finished is refused. Streams that are not
- * shared were read whole by each process: there the first state stands for all.
+ * Merges the states of the processes that shared a backfill into one, from which an ordinary connection goes on: per stream
+ * the earliest cursor, and the rows that any process has sent since. A stream that a process has not finished is refused.
+ * Each process reads the whole of a stream that cannot be shared: of these the first state is taken.
  */
 export const mergeStates = (states: ReadonlyArray<SourceState>): E.Either<Failure, SourceState> => {
   const names = [...new Set(states.flatMap((state) => Object.keys(state)))]
@@ -122,11 +119,11 @@ export const mergeStates = (states: ReadonlyArray<SourceState>): E.Either<Failur
         states.some((state) => isExportState(state[name]))
           ? pipe(
               states,
-              E.traverseArrayWithIndex((i, state: SourceState) => requireComplete(name, i, state[name])),
+              E.traverseArrayWithIndex((index, state: SourceState) => requireComplete(name, index, state[name])),
               E.map(mergeExportStates),
             )
           : E.right(states.map((state) => state[name]).find(t.UnknownRecord.is) ?? {}),
-        E.map((one) => [name, one] as const),
+        E.map((merged) => [name, merged] as const),
       ),
     ),
     E.map((entries) => Object.fromEntries(entries)),
@@ -138,13 +135,13 @@ const isExportState = (state: unknown): boolean =>
 
 type CompleteState = Readonly<Record<string, unknown>> & { readonly modifiedTimeFrom: string }
 
-const requireComplete = (name: string, i: number, state: unknown): E.Either<Failure, CompleteState> => {
-  const wrong = (problem: string) => E.left(configFailure(`State ${i + 1}: ${name} ${problem}.`))
-  if (!t.UnknownRecord.is(state)) return wrong('is missing: its process has not read it. Run it to its end first')
-  if (state.scan !== undefined) return wrong('is still being read. Run its process to its end first')
+const requireComplete = (name: string, index: number, state: unknown): E.Either<Failure, CompleteState> => {
+  const refuse = (problem: string) => E.left(configFailure(`State ${index + 1}: ${name} ${problem}.`))
+  if (!t.UnknownRecord.is(state)) return refuse('is missing: its process has not read it. Run it to its end first')
+  if (state.scan !== undefined) return refuse('is still being read. Run its process to its end first')
   return typeof state.modifiedTimeFrom === 'string'
     ? E.right({ ...state, modifiedTimeFrom: state.modifiedTimeFrom })
-    : wrong('has no modifiedTimeFrom: it is no state of this stream')
+    : refuse('has no modifiedTimeFrom: it is no state of this stream')
 }
 
 const mergeExportStates = (states: ReadonlyArray<CompleteState>): unknown => {

@@ -1,9 +1,16 @@
-/** The room streams. */
+/**
+ * The streams of the source, one file a stream or a family of streams, and the readers that feed them.
+ *
+ * In: a `SourceEnv` (the service's client and the parts of the config that concern the streams) and, in each run, the
+ * selected streams with their states (`StreamRequest` of cdk). Out: a feed of `ReaderEvent`s: rows as JSON text,
+ * checkpoints with the state that covers the rows before them, notes, and failures of single streams.
+ */
 export { deletedReviewsStream } from './deleted-reviews'
+export { createEntityIndex } from './entity-index'
 export { mergeStates } from './export-state'
 export { isLookupStream } from './lookups'
 export { type PrivacySettings, privacyActions } from './privacy'
 export { reviewExportOperation } from './reviews'
-export { createEntityIndex, type SourceEnv } from './source'
+export type { SourceEnv } from './source-env'
 export { applyStreamSettings, selectStreams, streams } from './streams'
 export type { DeletedAtColumn } from './tombstones'

@@ -14,17 +14,19 @@ import {
   type Row,
   type Stream,
 } from '../cdk'
-import { selectAttributes } from './record'
-import { encodeRow } from './review-item'
-import type { SourceEnv } from './source'
+import { encodeRow, selectAttributes } from './record'
+import type { SourceEnv } from './source-env'
 
-/** Where a lookup's records stand in its answer, a dotted path, and which attribute is their key (Endpoints 8: not shown). */
+/**
+ * The dotted path of the records in a lookup's answer, and the attribute that is their key. Both are configured, since the
+ * service's specification does not give the fields of a lookup.
+ */
 export type LookupSettings = { readonly recordsPath: string; readonly primaryKey: string }
 export type LookupName = 'sources' | 'categories'
 
 type LookupRecord = Readonly<Record<string, unknown>>
 
-/** The records of an answer, each once; a failure says which setting does not fit it. */
+/** The records of an answer as rows, each once; a failure names the setting that does not fit the answer. */
 export const extractLookupRows = (
   name: LookupName,
   { recordsPath, primaryKey }: LookupSettings,
@@ -35,14 +37,17 @@ export const extractLookupRows = (
     E.chain((records) =>
       pipe(
         records,
-        E.traverseArrayWithIndex((i, record) => toKeyedRow(name, primaryKey, records, i, record)),
+        E.traverseArrayWithIndex((index, record) => toKeyedRow(name, primaryKey, records, index, record)),
       ),
     ),
     E.chain((rows) => uniqueRows(name, primaryKey, rows)),
   )
 
-const settingFailure = <A>(name: LookupName, key: 'records_path' | 'primary_key', what: string): E.Either<Failure, A> =>
-  E.left(configFailure(`lookups.${name}.${key}: ${what}.`))
+const settingFailure = <A>(
+  name: LookupName,
+  key: 'records_path' | 'primary_key',
+  problem: string,
+): E.Either<Failure, A> => E.left(configFailure(`lookups.${name}.${key}: ${problem}.`))
 
 const isRecordList = (value: unknown): value is ReadonlyArray<LookupRecord> =>
   Array.isArray(value) && value.every((record) => t.UnknownRecord.is(record))
@@ -52,22 +57,22 @@ const findRecords = (
   path: string,
   answer: unknown,
 ): E.Either<Failure, ReadonlyArray<LookupRecord>> => {
-  const at = path
+  const records = path
     .split('.')
     .filter((key) => key !== '')
     .reduce<unknown>((value, key) => (t.UnknownRecord.is(value) ? value[key] : undefined), answer)
-  if (isRecordList(at)) return E.right(at)
+  if (isRecordList(records)) return E.right(records)
   const lists = findLists(answer, '', 3)
-  const found =
+  const places =
     lists.length === 0 ? 'nowhere' : `at ${lists.map((list) => list || '"" (the answer itself)').join(', ')}`
   return settingFailure(
     name,
     'records_path',
-    `there is no list of objects at ${path === '' ? 'the top of the answer' : path}. The answer has one ${found}`,
+    `there is no list of objects at ${path === '' ? 'the top of the answer' : path}. The answer has one ${places}`,
   )
 }
 
-/** Where lists of objects stand in an answer, down to so many steps. */
+/** The paths of the lists of objects in an answer, down to `depth` levels. */
 const findLists = (value: unknown, path: string, depth: number): ReadonlyArray<string> => {
   if (isRecordList(value)) return [path]
   if (!t.UnknownRecord.is(value) || depth === 0) return []
@@ -82,45 +87,47 @@ const toKeyedRow = (
   name: LookupName,
   primaryKey: string,
   records: ReadonlyArray<LookupRecord>,
-  i: number,
+  index: number,
   { [primaryKey]: key, ...record }: LookupRecord,
 ): E.Either<Failure, KeyedRow> => {
   if (isKeyValue(key)) return E.right({ key: String(key), row: encodeRow({ [primaryKey]: String(key), record }) })
-  const keys = [...new Set(records.flatMap(Object.keys))].filter((one) => records.every((row) => isKeyValue(row[one])))
+  const keys = [...new Set(records.flatMap(Object.keys))].filter((attribute) =>
+    records.every((other) => isKeyValue(other[attribute])),
+  )
   const advice =
     keys.length === 0 ? 'None of its attributes is one in every record' : `Every record has ${keys.join(', ')}`
   return settingFailure(
     name,
     'primary_key',
-    `record ${i + 1} of ${records.length} has no ${primaryKey} that can be a key. ${advice}`,
+    `record ${index + 1} of ${records.length} has no ${primaryKey} that can be a key. ${advice}`,
   )
 }
 
 const isKeyValue = (value: unknown): boolean => ['string', 'number', 'bigint'].includes(typeof value)
 
-/** A record that is there twice is sent once; two different ones under one key would overwrite each other. */
+/** Drops repeated records, and refuses two different records with one key, since they would overwrite each other. */
 const uniqueRows = (
   name: LookupName,
   primaryKey: string,
   rows: ReadonlyArray<KeyedRow>,
 ): E.Either<Failure, ReadonlyArray<Row>> => {
-  const held = new Map<string, Row>()
+  const byKey = new Map<string, Row>()
   for (const { key, row } of rows) {
-    const other = held.get(key)
+    const other = byKey.get(key)
     if (other !== undefined && !Buffer.from(other.json).equals(row.json))
       return settingFailure(
         name,
         'primary_key',
         `two different records have the same ${primaryKey}. Choose what tells them apart`,
       )
-    held.set(key, row)
+    byKey.set(key, row)
   }
-  return E.right([...held.values()])
+  return E.right([...byKey.values()])
 }
 
 const lookupOperations = { sources: 'lookupSources', categories: 'lookupCategories' } as const
 
-/** A lookup as a stream: full refresh, its key as text and all else in one `record`, since its fields are not shown. */
+/** A lookup as a stream: full refresh, its key as text and all other fields in one `record`, since they are not specified. */
 export const createLookupStream = (name: LookupName, lookup: LookupSettings): Stream<SourceEnv> => ({
   name,
   schema: {
@@ -143,31 +150,31 @@ export const createLookupStream = (name: LookupName, lookup: LookupSettings): St
   projector: () => (row) => [row as Row],
 })
 
-/** Refuses a key that would stand where the rest of the record does; names that differ only in case are one to some destinations. */
+/** Refuses a key called `record`, the name of the other column; some destinations take names that differ in case for one. */
 export const checkLookups = (
   lookups: Partial<Readonly<Record<LookupName, LookupSettings>>>,
 ): E.Either<Failure, Partial<Readonly<Record<LookupName, LookupSettings>>>> => {
-  const taken = (['sources', 'categories'] as const).find(
+  const refused = (['sources', 'categories'] as const).find(
     (name) => lookups[name]?.primaryKey.toLowerCase() === 'record',
   )
-  return taken === undefined
+  return refused === undefined
     ? E.right(lookups)
     : E.left(
         configFailure(
-          `The config is wrong: lookups.${taken}.primary_key must not be record, which holds all else. Choose another attribute.`,
+          `The config is wrong: lookups.${refused}.primary_key must not be record, the name of the column that holds the other fields. Choose another attribute.`,
         ),
       )
 }
 
-/** Whether a stream is read from a lookup; the others of its name are made of reviews. */
+/** Whether a stream is read from a lookup; without a lookup the stream of the same name is made of reviews. */
 export const isLookupStream = ({ reader: { name } }: Stream<SourceEnv>): boolean => name.startsWith('look up ')
 
 const createLookupReader = (name: LookupName, lookup: LookupSettings): Reader<SourceEnv, Row> => ({
   name: `look up ${name}`,
-  read: (source) => (demands) => {
-    const [demand] = demands
-    if (demand === undefined) return feedOf()
-    const select = selectAttributes(demand.attributes)
+  read: (source) => (requests) => {
+    const [request] = requests
+    if (request === undefined) return feedOf()
+    const select = selectAttributes(request.attributes)
     return chainEffect(
       pipe(
         source.api[lookupOperations[name]]({}),
@@ -177,15 +184,15 @@ const createLookupReader = (name: LookupName, lookup: LookupSettings): Reader<So
       (rows) => {
         const readAt = new Date(source.now()).toISOString()
         return feedOf<Failure, ReaderEvent>(
-          E.right({ _tag: 'Rows', stream: demand.stream, rows: rows.map(select) }),
-          E.right({ _tag: 'Checkpoint', stream: demand.stream, state: () => ({ readAt }) }),
+          E.right({ _tag: 'Rows', stream: request.stream, rows: rows.map(select) }),
+          E.right({ _tag: 'Checkpoint', stream: request.stream, state: () => ({ readAt }) }),
         )
       },
     )
   },
 })
 
-/** Where the operation is, is the config's word. */
+/** The config gives the path of the operation, so an answer that it does not exist is a failure of the config. */
 const toLookupFailure = (name: LookupName, error: ApiError): Failure =>
   error._tag === 'Http' && [404, 405].includes(error.status)
     ? configFailure(

@@ -14,10 +14,10 @@ const monthsBetween = (from: number, to: number): ReadonlyArray<number> => {
 }
 
 /**
- * The windows of mention time that a process reads: every `count`th calendar month since the start date, so that the
- * processes agree on them whenever each begins, and share old and new alike. The first is open to the past, the last to the
- * future; they overlap by a millisecond, since neither bound is known to be inclusive. Reviews without a mention time lie in
- * none: the last process sweeps for them.
+ * The windows of mention time that a process reads: every `count`th calendar month since the start date. So the processes
+ * agree on the windows whenever each of them begins, and each gets old and new months. The first window is open to the
+ * past, the last to the future; they overlap by a millisecond, since it is not known whether the bounds are inclusive.
+ * Reviews without a mention time are in no window: the last process reads them in a sweep.
  */
 export const partitionWindows = (
   { index, count }: BackfillPartition,
@@ -28,12 +28,12 @@ export const partitionWindows = (
   const after = filters.mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(filters.mentionTimeAfter)
   const before =
     filters.mentionTimeBefore === undefined ? Number.POSITIVE_INFINITY : toMillis(filters.mentionTimeBefore)
-  const seams = monthsBetween(startDate, now)
-  const windows = Array.from({ length: seams.length + 1 }, (_, n) => ({
-    after: Math.max(after, (seams[n - 1] ?? Number.NEGATIVE_INFINITY) - 1),
-    before: Math.min(before, seams[n] ?? Number.POSITIVE_INFINITY),
+  const monthStarts = monthsBetween(startDate, now)
+  const windows = Array.from({ length: monthStarts.length + 1 }, (_, n) => ({
+    after: Math.max(after, (monthStarts[n - 1] ?? Number.NEGATIVE_INFINITY) - 1),
+    before: Math.min(before, monthStarts[n] ?? Number.POSITIVE_INFINITY),
   }))
-  const own = windows
+  const share = windows
     .filter((window, n) => n % count === index && window.after < window.before)
     .map(
       (window): ScanWindow => ({
@@ -43,5 +43,5 @@ export const partitionWindows = (
       }),
     )
   const unbounded = after === Number.NEGATIVE_INFINITY && before === Number.POSITIVE_INFINITY
-  return index === count - 1 && unbounded ? [...own, { kind: 'sweep' }] : own
+  return index === count - 1 && unbounded ? [...share, { kind: 'sweep' }] : share
 }

@@ -1,16 +1,21 @@
 import { createHmac } from 'node:crypto'
 import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import type * as t from 'io-ts'
 import { Review } from '../api'
 import { configFailure, type Failure, type JsonSchema, type Stream } from '../cdk'
 import { attributePaths, type PrivacyAction } from '../export'
+import type { ReviewEntitySettings } from './entity-index'
 import { CommentRecord } from './feedback/comments'
 import { EntityRating } from './feedback/entity-ratings'
 import { TransparencyReviewRecord } from './feedback/transparency-reviews'
-import type { ResourceName, SourceEnv } from './source'
+import type { ResourceName, SourceEnv } from './source-env'
 
-/** What of the service a path begins with; the deletions hold nothing but key and cursor, of the lookups no field is known. */
+/**
+ * The resources of the service that have attributes to hide. Deletions have nothing but a key and a cursor, and no field of
+ * the lookups is specified.
+ */
 export const privacyResources: Readonly<Record<ResourceName, { readonly codec: t.Any; readonly roots: StreamRoots }>> =
   {
     export: {
@@ -33,7 +38,7 @@ export const privacyResources: Readonly<Record<ResourceName, { readonly codec: t
     entity_ratings: { codec: EntityRating, roots: { entity_ratings: '' } },
   }
 
-/** Where in a resource the records of a stream stand, by stream. */
+/** The path within a resource at which the records of a stream are found, by stream name; empty or with a dot at its end. */
 type StreamRoots = Readonly<Record<string, string>>
 
 const resourceNames = Object.keys(privacyResources) as ReadonlyArray<ResourceName>
@@ -42,16 +47,16 @@ const resourceNames = Object.keys(privacyResources) as ReadonlyArray<ResourceNam
 export const resourcePaths = (resource: ResourceName): ReadonlyArray<string> =>
   [...new Set(attributePaths(privacyResources[resource].codec))].map((path) => `${resource}.${path}`)
 
-/** Every path there is. */
+/** Every path that exists. */
 export const allResourcePaths: ReadonlyArray<string> = resourceNames.flatMap(resourcePaths)
 
-/** Where the records of a stream stand, as the beginning of a path; none where no path leads. */
+/** The path at which the records of a stream are found, such as `export.contents.`; none if it has no attributes to hide. */
 export const streamRoot = (stream: string): O.Option<string> => {
   const resource = resourceNames.find((name) => stream in privacyResources[name].roots)
   return resource === undefined ? O.none : O.some(`${resource}.${privacyResources[resource].roots[stream] ?? ''}`)
 }
 
-/** Paths that streams live by: their keys and cursors. */
+/** The paths of all primary keys and cursors, which streams need. */
 export const keyPaths = (streams: ReadonlyArray<Stream<never>>): ReadonlySet<string> =>
   new Set(
     streams.flatMap(({ name, primaryKey, cursor }) => {
@@ -62,42 +67,45 @@ export const keyPaths = (streams: ReadonlyArray<Stream<never>>): ReadonlySet<str
     }),
   )
 
-/** Whether a path leads to what streams of their own are made of, which cannot become a string. */
+/** Whether other streams are made of the attribute at a path: it cannot become a string. */
 export const holdsChildStream = (path: string): boolean =>
   Object.values(privacyResources.export.roots).some((root) => `export.${root}`.startsWith(`${path}.`))
 
 const knownPaths = new Set(allResourcePaths)
 
-/** What would be right in place of a path that does not exist. */
+/** Advice for a path that does not exist. */
 export const suggestPath = (path: string): string => {
   const [first = '', ...rest] = path.split('.')
-  const root = streamRoot(first)
-  const meant = O.isSome(root) ? root.value + rest.join('.') : `export.${path}`
-  if (knownPaths.has(meant)) return `Write ${meant}`
+  const candidate = pipe(
+    streamRoot(first),
+    O.match(
+      () => `export.${path}`,
+      (prefix) => prefix + rest.join('.'),
+    ),
+  )
+  if (knownPaths.has(candidate)) return `Write ${candidate}`
   if (!(first in privacyResources))
     return `Paths begin with ${Object.keys(privacyResources).join(', ')}, such as export.contents.response`
   const parts = path.split('.')
   const depth = parts.findIndex((_, n) => n > 0 && !knownPaths.has(parts.slice(0, n + 1).join('.')))
   const parent = `${parts.slice(0, depth).join('.')}.`
-  const siblings = allResourcePaths.flatMap((one) =>
-    one.startsWith(parent) && !one.slice(parent.length).includes('.') ? [one.slice(parent.length)] : [],
+  const siblings = allResourcePaths.flatMap((known) =>
+    known.startsWith(parent) && !known.slice(parent.length).includes('.') ? [known.slice(parent.length)] : [],
   )
   return siblings.length === 0
     ? `${parent.slice(0, -1)} holds no attributes`
     : `${parent.slice(0, -1)} holds ${siblings.join(', ')}`
 }
 
-/** What must not leave as it came, by path of the service's resource, such as `export.contents.response`. */
+/** The attributes to drop and to hash, by their path in a resource of the service, such as `export.contents.response`. */
 export type PrivacySettings = {
   readonly drop: ReadonlyArray<string>
   readonly hash: ReadonlyArray<string>
   readonly hashKey: string | undefined
 }
 
-type FromReviews = SourceEnv['entities']['fromReviews']
-
-/** What the ids of entities are taken from, with the setting that does. */
-const entityIdPaths = ({ locations, providers }: FromReviews): ReadonlyMap<string, string> =>
+/** The paths from which the ids of entities are taken, each with the setting that takes them. */
+const entityIdPaths = ({ locations, providers }: ReviewEntitySettings): ReadonlyMap<string, string> =>
   new Map([
     ...(locations ? ['export.location', 'export.location.id'] : []).map(
       (path) => [path, 'entities.from_reviews.locations'] as const,
@@ -107,42 +115,43 @@ const entityIdPaths = ({ locations, providers }: FromReviews): ReadonlyMap<strin
     ),
   ])
 
-/** Refuses paths that do not exist, keys, cursors and what entities are found by, by name. */
+/** Refuses, by name, paths that do not exist, keys, cursors, and attributes by which entities are found in the reviews. */
 export const checkPrivacy = (
   privacy: PrivacySettings,
   streams: ReadonlyArray<Stream<never>>,
-  fromReviews: FromReviews,
+  fromReviews: ReviewEntitySettings,
 ): E.Either<Failure, PrivacySettings> => {
-  const known = new Set(allResourcePaths)
   const keys = keyPaths(streams)
-  const taken = entityIdPaths(fromReviews)
-  const complaint = (key: 'drop' | 'hash', path: string): ReadonlyArray<string> => {
-    if (!known.has(path)) return [`privacy.${key}: there is no ${path}. ${suggestPath(path)}`]
+  const idPaths = entityIdPaths(fromReviews)
+  const findProblems = (key: 'drop' | 'hash', path: string): ReadonlyArray<string> => {
+    if (!knownPaths.has(path)) return [`privacy.${key}: there is no ${path}. ${suggestPath(path)}`]
     if (keys.has(path)) return [`privacy.${key}: ${path} is a key or a cursor, which streams need`]
-    const taker = taken.get(path)
-    if (taker !== undefined)
-      return [`privacy.${key}: ${path} is what ${taker} finds entities by. Keep it, or name the entities in the config`]
+    const setting = idPaths.get(path)
+    if (setting !== undefined)
+      return [
+        `privacy.${key}: ${path} is what ${setting} finds entities by. Keep it, or name the entities in the config`,
+      ]
     return key === 'hash' && holdsChildStream(path)
       ? [`privacy.hash: ${path} holds what other streams are made of. Drop it, or hash its attributes`]
       : []
   }
-  const complaints = [
-    ...privacy.drop.flatMap((path) => complaint('drop', path)),
-    ...privacy.hash.flatMap((path) => complaint('hash', path)),
+  const problems = [
+    ...privacy.drop.flatMap((path) => findProblems('drop', path)),
+    ...privacy.hash.flatMap((path) => findProblems('hash', path)),
     ...(privacy.hash.length > 0 && privacy.hashKey === undefined
       ? ['privacy.hash_key is missing, which hash needs']
       : []),
   ]
-  return complaints.length === 0
+  return problems.length === 0
     ? E.right(privacy)
-    : E.left(configFailure(`The config is wrong: ${complaints.join('; ')}.`))
+    : E.left(configFailure(`The config is wrong: ${problems.join('; ')}.`))
 }
 
-/** What the cutter does, by resource and by path within it; a hash is HMAC-SHA-256 in hex. */
+/** The actions of the cutter, by resource and by path within it; a hash is HMAC-SHA-256 in hex. */
 export const privacyActions = ({ drop, hash, hashKey = '' }: PrivacySettings): SourceEnv['actions'] => {
-  const hashed = (text: string): string => createHmac('sha256', hashKey).update(text).digest('hex')
+  const hashText = (text: string): string => createHmac('sha256', hashKey).update(text).digest('hex')
   const all: ReadonlyArray<readonly [string, PrivacyAction]> = [
-    ...hash.map((path) => [path, hashed] as const),
+    ...hash.map((path) => [path, hashText] as const),
     ...drop.map((path) => [path, 'drop'] as const),
   ]
   const within = (resource: string) =>
@@ -154,7 +163,7 @@ export const privacyActions = ({ drop, hash, hashKey = '' }: PrivacySettings): S
   )
 }
 
-/** The stream with the schema of what then leaves: dropped attributes are gone, hashed ones are strings. */
+/** The stream with the schema of its records after privacy: without dropped attributes, hashed ones as strings. */
 export const applyPrivacyToSchema =
   ({ drop, hash }: PrivacySettings) =>
   <Env>(stream: Stream<Env>): Stream<Env> => {
@@ -175,7 +184,7 @@ const toStringSchema = ({ description }: JsonSchema): JsonSchema => ({
   description: `${description ?? 'Attribute'}; as HMAC-SHA-256 in hex`,
 })
 
-/** Changes the attribute at a path, walking arrays; a stream that leaves it out of its records has nothing to change. */
+/** Changes the attribute at a path, also within arrays; a schema without it stays as it is. */
 const changeAttribute = (
   schema: JsonSchema,
   [key = '', ...rest]: ReadonlyArray<string>,

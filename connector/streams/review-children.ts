@@ -51,15 +51,15 @@ export const ReviewEngagement = t.intersection(
   'ReviewEngagement',
 )
 
-/** An object of a review as a part, without members that it is given or that have streams of their own. */
-type EncodeChild = (object: FieldOffset, without: ReadonlyArray<FieldOffset | undefined>, given: string) => Row
+/** An object of a review as a record: without the `omitted` members, and with the `added` ones at its end. */
+type EncodeChild = (object: FieldOffset, omitted: ReadonlyArray<FieldOffset | undefined>, added: string) => Row
 
-/** A stream of what a review holds; each record carries the version of its review, so that a stale one can be told. */
+/** The child records of a review. Each carries the version of its review, so that those of older versions can be recognised. */
 const projectChildren =
-  (find: (look: ReviewFields, part: EncodeChild) => ReadonlyArray<Row>) =>
+  (encodeChildren: (fields: ReviewFields, encodeChild: EncodeChild) => ReadonlyArray<Row>) =>
   ({ readFields }: ReviewItem): ReadonlyArray<Row> => {
-    const found = readFields()
-    return find(found, (object, without, given) => extractObject(found.json, object, without, given))
+    const fields = readFields()
+    return encodeChildren(fields, (object, omitted, added) => extractObject(fields.json, object, omitted, added))
   }
 
 const noRows: ReadonlyArray<never> = []
@@ -67,21 +67,21 @@ const noRows: ReadonlyArray<never> = []
 type ContentMembers = ReviewFields['contents'][number]['members']
 type ContentChild = ObjectOffsets<{ readonly [name in 'reviewId' | 'reviewModifiedTime' | 'contentId']: 'value' }>
 
-/** A stream of what contents hold in one of their lists. */
-const projectContentChildren = <H extends ContentChild>(
-  listOf: (content: ContentMembers) => { readonly elements: ReadonlyArray<H> } | undefined,
-  keyOf: (held: H['members']) => FieldOffset | undefined,
+/** The child records in one list of each content; an element without a key is left out. */
+const projectContentChildren = <Child extends ContentChild>(
+  listOf: (content: ContentMembers) => { readonly elements: ReadonlyArray<Child> } | undefined,
+  keyOf: (members: Child['members']) => FieldOffset | undefined,
 ) =>
-  projectChildren(({ json, contents, versionMembers }, part) => {
+  projectChildren(({ json, contents, versionMembers }, encodeChild) => {
     const rows: Row[] = []
     for (const { members: content } of contents) {
       const elements = listOf(content)?.elements ?? noRows
       if (elements.length === 0 || content.id === undefined) continue
-      const given = `"contentId":${rawFieldText(json, content.id)},${versionMembers}`
+      const added = `"contentId":${rawFieldText(json, content.id)},${versionMembers}`
       for (const element of elements) {
         const { reviewId, reviewModifiedTime, contentId } = element.members
         if (hasField(json, keyOf(element.members)))
-          rows.push(part(element, [reviewId, reviewModifiedTime, contentId], given))
+          rows.push(encodeChild(element, [reviewId, reviewModifiedTime, contentId], added))
       }
     }
     return rows
@@ -94,10 +94,10 @@ export const reviewContentsStream = defineStream({
   name: 'review_contents',
   codec: ReviewContent,
   primaryKey: ['reviewId', 'id'],
-  project: projectChildren(({ contents, versionMembers }, part) =>
+  project: projectChildren(({ contents, versionMembers }, encodeChild) =>
     contents.map((content) => {
       const { sentiments, liabilities, reviewId, reviewModifiedTime } = content.members
-      return part(content, [sentiments, liabilities, reviewId, reviewModifiedTime], versionMembers)
+      return encodeChild(content, [sentiments, liabilities, reviewId, reviewModifiedTime], versionMembers)
     }),
   ),
 })
@@ -129,9 +129,15 @@ export const reviewTasksStream = defineStream({
   name: 'review_tasks',
   codec: ReviewTask,
   primaryKey: ['reviewId'],
-  project: projectChildren(({ json, members: { taskDetails }, versionMembers }, part) =>
+  project: projectChildren(({ json, members: { taskDetails }, versionMembers }, encodeChild) =>
     hasField(json, taskDetails)
-      ? [part(taskDetails, [taskDetails.members.reviewId, taskDetails.members.reviewModifiedTime], versionMembers)]
+      ? [
+          encodeChild(
+            taskDetails,
+            [taskDetails.members.reviewId, taskDetails.members.reviewModifiedTime],
+            versionMembers,
+          ),
+        ]
       : noRows,
   ),
 })
@@ -141,10 +147,10 @@ export const reviewEngagementsStream = defineStream({
   name: 'review_engagements',
   codec: ReviewEngagement,
   primaryKey: ['reviewId', 'position'],
-  project: projectChildren(({ members: { engagements }, versionMembers }, part) =>
-    (engagements?.elements ?? noRows).map((engagement, place) => {
+  project: projectChildren(({ members: { engagements }, versionMembers }, encodeChild) =>
+    (engagements?.elements ?? noRows).map((engagement, index) => {
       const { position, reviewId, reviewModifiedTime } = engagement.members
-      return part(engagement, [position, reviewId, reviewModifiedTime], `"position":${place},${versionMembers}`)
+      return encodeChild(engagement, [position, reviewId, reviewModifiedTime], `"position":${index},${versionMembers}`)
     }),
   ),
 })

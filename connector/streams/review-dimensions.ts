@@ -5,21 +5,21 @@ import { extractObject, type FieldOffset, fieldText, hasField, type ObjectOffset
 import type { ReviewItem, ReviewMembers } from './review-item'
 import { reviewExportReader } from './reviews'
 
-/** How many things are remembered; one that is forgotten and met again is sent again. */
-const maxPairsAndVersions = 200_000
+/** The most pairs or versions that a filter remembers; a forgotten one is sent again when it occurs again. */
+const maxFilterEntries = 200_000
 
-/** Lets a pair of names pass the first time it is met. */
+/** Accepts each pair of names once. */
 export const createPairFilter = () => {
-  const seen = new Map<string, Set<string>>()
+  const pairs = new Map<string, Set<string>>()
   let size = 0
   return (first: string, second: string): boolean => {
-    const held = seen.get(first)
-    if (held?.has(second) === true) return false
-    if (held === undefined) seen.set(first, new Set([second]))
-    else held.add(second)
+    const seconds = pairs.get(first)
+    if (seconds?.has(second) === true) return false
+    if (seconds === undefined) pairs.set(first, new Set([second]))
+    else seconds.add(second)
     size += 1
-    if (size > maxPairsAndVersions) {
-      seen.clear()
+    if (size > maxFilterEntries) {
+      pairs.clear()
       size = 0
     }
     return true
@@ -27,23 +27,23 @@ export const createPairFilter = () => {
 }
 
 /**
- * Lets a thing pass the first time it is met, and again only with a later time and another text: never an older version
- * after a newer. `time` in milliseconds; `text` is what is compared.
+ * Accepts the first version of each key, and then only versions with a later time and another text: never an older
+ * version after a newer one. `time` in milliseconds.
  */
 export const createVersionFilter = () => {
-  const seen = new Map<string, { time: number; text: string }>()
-  return (key: string, time: number, text: () => string): boolean => {
-    const held = seen.get(key)
-    if (held !== undefined && held.time >= time) return false
-    const now = text()
-    if (held === undefined) {
-      seen.set(key, { time, text: now })
-      if (seen.size > maxPairsAndVersions) seen.delete(seen.keys().next().value ?? '')
+  const versions = new Map<string, { time: number; text: string }>()
+  return (key: string, time: number, readText: () => string): boolean => {
+    const last = versions.get(key)
+    if (last !== undefined && last.time >= time) return false
+    const text = readText()
+    if (last === undefined) {
+      versions.set(key, { time, text })
+      if (versions.size > maxFilterEntries) versions.delete(versions.keys().next().value ?? '')
       return true
     }
-    held.time = time
-    if (held.text === now) return false
-    held.text = now
+    last.time = time
+    if (last.text === text) return false
+    last.text = text
     return true
   }
 }
@@ -78,15 +78,15 @@ export const ReviewCategory = t.type(
 
 type DimensionObject = ObjectOffsets<{ readonly id: 'value'; readonly reviewModifiedTime: 'value' }>
 
-/** What a review names, each once a run and again only where a newer review shows it changed. */
-const createDimensionProjector = (of: (review: ReviewMembers) => DimensionObject | undefined) => () => {
-  const unseen = createVersionFilter()
+/** An object that reviews name: sent once in a run, and again only if a newer review shows that it has changed. */
+const createDimensionProjector = (findObject: (review: ReviewMembers) => DimensionObject | undefined) => () => {
+  const isNewVersion = createVersionFilter()
   return ({ record: { modifiedTime }, readFields }: ReviewItem): ReadonlyArray<Row> => {
     const { json, members, modifiedTimeMember } = readFields()
-    const thing = of(members)
-    if (thing === undefined || !hasField(json, thing.members.id)) return []
-    return unseen(rawFieldText(json, thing.members.id), modifiedTime, () => rawFieldText(json, thing))
-      ? [extractObject(json, thing, [thing.members.reviewModifiedTime], modifiedTimeMember)]
+    const object = findObject(members)
+    if (object === undefined || !hasField(json, object.members.id)) return []
+    return isNewVersion(rawFieldText(json, object.members.id), modifiedTime, () => rawFieldText(json, object))
+      ? [extractObject(json, object, [object.members.reviewModifiedTime], modifiedTimeMember)]
       : []
   }
 }
@@ -123,8 +123,8 @@ export const categoriesStream = defineStream({
   codec: ReviewCategory,
   primaryKey: ['category', 'subCategory'],
   projector: () => {
-    // The names are the key and all there is of it: a newer review cannot show it changed.
-    const unseen = createPairFilter()
+    // A category is nothing but its key, so a newer review cannot show that it has changed.
+    const isNewPair = createPairFilter()
     return ({ readFields }: ReviewItem): ReadonlyArray<Row> => {
       const { json, members, modifiedTimeMember } = readFields()
       const rows: Row[] = []
@@ -133,7 +133,7 @@ export const categoriesStream = defineStream({
           if (!hasField(json, names.category)) continue
           const category = readName(json, names.category)
           const subCategory = readName(json, names.subCategory)
-          if (unseen(category, subCategory))
+          if (isNewPair(category, subCategory))
             rows.push({
               json: Buffer.from(
                 `{"category":${category},"subCategory":${subCategory},${modifiedTimeMember}}`,
@@ -146,7 +146,7 @@ export const categoriesStream = defineStream({
   },
 })
 
-/** A string as JSON text, the same whichever way the service escapes it (latin1, as `rawAt`). */
+/** A string as JSON text (latin1, as `rawFieldText` gives it), the same however the service escapes it. */
 const readName = (json: Uint8Array, at: FieldOffset | undefined): string => {
   if (!hasField(json, at)) return '""'
   const raw = rawFieldText(json, at)

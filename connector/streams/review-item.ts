@@ -1,12 +1,11 @@
-import { printExactJson, type Row } from '../cdk'
 import { type CutRecord, createOffsetReader, hasField, type FieldOffsets as MembersOf, rawFieldText } from '../export'
 
 const namedFields = { id: 'value', reviewModifiedTime: 'value' } as const
-/** A child may bring the names under which it is given its review: ours take their place. */
+/** A child record gets these members from its review; members of the same names that it already has are left out. */
 const reviewKeyFields = { reviewId: 'value', reviewModifiedTime: 'value' } as const
 const contentKeyFields = { ...reviewKeyFields, contentId: 'value' } as const
 
-/** What streams look at inside a review: a cutter must note it. */
+/** The fields of a review that streams read: a cutter must record their offsets. */
 export const reviewFieldTree = {
   modifiedTime: 'value',
   location: namedFields,
@@ -24,43 +23,46 @@ export const reviewFieldTree = {
   engagements: [{ ...reviewKeyFields, position: 'value' }],
 } as const
 
-/** What a review holds, and where: places in the text as it leaves. Every attribute is of its declared type or null. */
+/** The fields of a review as offsets in its output text. Every attribute has its declared type or is null. */
 export type ReviewFields = {
   readonly json: Uint8Array
   readonly members: ReviewMembers
-  /** The contents that have an id: without it a content has no key, and neither has what it holds. */
+  /** The contents that have an id: without one, neither a content nor its children have a key. */
   readonly contents: NonNullable<ReviewMembers['contents']>['elements']
-  /** When the review was modified, as a member of what is made of it. */
+  /** `"reviewModifiedTime":…`, as JSON text in latin1: the member that a child record gets. */
   readonly modifiedTimeMember: string
-  /** Whose part something is, and of which version, as members of it. */
+  /** `"reviewId":…,"reviewModifiedTime":…`: the review and the version that a child record belongs to. */
   readonly versionMembers: string
 }
 export type ReviewMembers = MembersOf<typeof reviewFieldTree>
 
-/** A review of an export page; what it holds is looked for at the first call. */
+/** A review of an export page; `readFields` locates its fields at the first call and keeps them. */
 export type ReviewItem = { readonly record: CutRecord; readonly readFields: () => ReviewFields }
 
 const locateFields = createOffsetReader(reviewFieldTree)
 
-const readReviewFields = (cut: CutRecord): ReviewFields => {
-  const { json } = cut
-  const members = locateFields(cut)
+const readReviewFields = (record: CutRecord): ReviewFields => {
+  const { json } = record
+  const members = locateFields(record)
   const { modifiedTime } = members
   const contents = (members.contents?.elements ?? []).filter(({ members: { id } }) => hasField(json, id))
-  const modified = `"reviewModifiedTime":${modifiedTime === undefined ? 'null' : rawFieldText(json, modifiedTime)}`
-  return { json, members, contents, modifiedTimeMember: modified, versionMembers: `"reviewId":${cut.id},${modified}` }
-}
-
-export const createReviewItem = (cut: CutRecord): ReviewItem => {
-  let look: ReviewFields | undefined
+  const modifiedTimeMember = `"reviewModifiedTime":${modifiedTime === undefined ? 'null' : rawFieldText(json, modifiedTime)}`
   return {
-    record: cut,
-    readFields: () => {
-      look ??= readReviewFields(cut)
-      return look
-    },
+    json,
+    members,
+    contents,
+    modifiedTimeMember,
+    versionMembers: `"reviewId":${record.id},${modifiedTimeMember}`,
   }
 }
 
-/** A value as a row. */
-export const encodeRow = (value: object): Row => ({ json: Buffer.from(printExactJson(value)) })
+export const createReviewItem = (record: CutRecord): ReviewItem => {
+  let fields: ReviewFields | undefined
+  return {
+    record,
+    readFields: () => {
+      fields ??= readReviewFields(record)
+      return fields
+    },
+  }
+}

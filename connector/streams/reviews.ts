@@ -3,15 +3,15 @@ import * as t from 'io-ts'
 import { Review } from '../api'
 import { defined, defineStream } from '../cdk'
 import { createCutter, createReviewFetcher } from '../export'
+import { digestEntitySelection, indexEntities } from './entity-index'
 import { createExportReader, type ExportDefinition } from './export-reader'
 import { UnknownAttributes } from './record'
 import { createReviewItem, type ReviewItem, reviewFieldTree } from './review-item'
-import { digestEntitySelection, indexEntities } from './source'
 
-/** What leaves for a review: its declared attributes, and whatever else it brought. */
+/** A record of `reviews`: the declared attributes of a review, and those that are not declared. */
 export const ReviewRecord = t.intersection([Review, UnknownAttributes], 'ReviewRecord')
 
-/** Operation 6. */
+/** Operation 6, export reviews. */
 export const reviewExportOperation: ExportDefinition<ReviewItem> = {
   name: 'export reviews',
   fetch: (source, streams) => {
@@ -37,21 +37,21 @@ export const reviewExportOperation: ExportDefinition<ReviewItem> = {
   hasMentionTime: true,
   toItem: (source) => {
     if (O.isNone(digestEntitySelection(source))) return createReviewItem
-    return (cut) => {
-      const item = createReviewItem(cut)
+    return (record) => {
+      const item = createReviewItem(record)
       indexEntities(source, item)
       return item
     }
   },
-  onScanEnd: ({ entityIndex }, scanned) => {
-    entityIndex.completeScans.push(scanned)
+  onScanEnd: ({ entityIndex }, completeScan) => {
+    entityIndex.completeScans.push(completeScan)
   },
 }
 
-/** Every stream that is made of reviews reads through it. */
+/** The one reader of all streams that are made of reviews. */
 export const reviewExportReader = createExportReader(reviewExportOperation)
 
-/** The reviews themselves, as they came. */
+/** The reviews themselves. */
 export const reviewsStream = defineStream({
   name: 'reviews',
   codec: ReviewRecord,

@@ -1,8 +1,10 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
+import * as RA from 'fp-ts/ReadonlyArray'
 import { configFailure, type Failure, type Stream } from '../cdk'
 import { deletedReviewsStream } from './deleted-reviews'
+import type { ReviewEntitySettings } from './entity-index'
 import { commentsStream } from './feedback/comments'
 import { entityRatingsStream } from './feedback/entity-ratings'
 import { transparencyReviewsStream } from './feedback/transparency-reviews'
@@ -17,10 +19,13 @@ import {
 } from './review-children'
 import { categoriesStream, locationsStream, providersStream, sourcesStream } from './review-dimensions'
 import { reviewsStream } from './reviews'
-import type { SourceEnv } from './source'
+import type { SourceEnv } from './source-env'
 import { addTombstones, type DeletedAtColumn } from './tombstones'
 
-/** Every stream, in the order in which they are read: deletions before reviews (scan.md, Between runs). */
+/**
+ * Every stream, in the order in which they are read. Deletions come before reviews: a review that is restored between the
+ * two is then read after its deletion, and stays.
+ */
 export const streams: ReadonlyArray<Stream<SourceEnv>> = [
   deletedReviewsStream,
   reviewsStream,
@@ -38,13 +43,13 @@ export const streams: ReadonlyArray<Stream<SourceEnv>> = [
   entityRatingsStream,
 ]
 
-/** What the config has a say in. */
+/** The parts of the config that change the streams. */
 export type StreamSettings = {
   readonly privacy: PrivacySettings
-  readonly fromReviews: SourceEnv['entities']['fromReviews']
-  /** How deletions are marked in `reviews`; none: they are a stream of their own alone. */
+  readonly fromReviews: ReviewEntitySettings
+  /** The column that marks deletions in `reviews`; none: `deleted_reviews` alone tells of them. */
   readonly tombstones: O.Option<DeletedAtColumn>
-  /** The lookups whose operation is known; the others are derived from the reviews. */
+  /** The lookups whose operation is configured; the other dimensions are made of the reviews. */
   readonly lookups: Partial<Readonly<Record<LookupName, LookupSettings>>>
 }
 
@@ -55,7 +60,7 @@ const replaceWithLookup =
     return lookup === undefined ? stream : createLookupStream(stream.name as LookupName, lookup)
   }
 
-/** The streams under these settings; a failure names what the settings must not ask for. */
+/** The streams as the settings change them; a failure names the settings that are not allowed. */
 export const applyStreamSettings = ({
   privacy,
   fromReviews,
@@ -66,23 +71,31 @@ export const applyStreamSettings = ({
     checkPrivacy(privacy, streams, fromReviews),
     E.chain(() => checkLookups(lookups)),
     E.map(() => streams.map(applyPrivacyToSchema(privacy))),
-    E.map((all) => all.map(replaceWithLookup(lookups))),
-    E.map((all) => (O.isSome(tombstones) ? addTombstones(tombstones.value, all) : all)),
+    E.map(RA.map(replaceWithLookup(lookups))),
+    E.map((all) =>
+      pipe(
+        tombstones,
+        O.match(
+          () => all,
+          (column) => addTombstones(column, all),
+        ),
+      ),
+    ),
   )
 
-/** Those of `all` in a comma-separated list of names; all of them without one. */
+/** The streams of a comma-separated list of names; all of them without a list. A failure names those that do not exist. */
 export const selectStreams = (
   all: ReadonlyArray<Stream<SourceEnv>>,
   names: string | undefined,
 ): E.Either<Failure, ReadonlyArray<Stream<SourceEnv>>> => {
   if (names === undefined) return E.right(all)
-  const wanted = names.split(',').map((name) => name.trim())
-  const unknown = wanted.filter((name) => !all.some((stream) => stream.name === name))
+  const selected = names.split(',').map((name) => name.trim())
+  const unknown = selected.filter((name) => !all.some((stream) => stream.name === name))
   return unknown.length > 0
     ? E.left(
         configFailure(
           `--select names ${unknown.join(', ')}, which does not exist. Choose among ${all.map(({ name }) => name).join(', ')}.`,
         ),
       )
-    : E.right(all.filter(({ name }) => wanted.includes(name)))
+    : E.right(all.filter(({ name }) => selected.includes(name)))
 }

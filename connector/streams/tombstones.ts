@@ -23,11 +23,12 @@ import {
 import type { CutRecord } from '../export'
 import { deletionExportReader } from './deleted-reviews'
 import { createExportReader } from './export-reader'
-import { encodeRow, type ReviewItem } from './review-item'
+import { encodeRow } from './record'
+import type { ReviewItem } from './review-item'
 import { reviewExportOperation, reviewExportReader } from './reviews'
-import type { SourceEnv } from './source'
+import type { SourceEnv } from './source-env'
 
-/** How a protocol marks a record as deleted. */
+/** The column in which a protocol marks a record as deleted. */
 export type DeletedAtColumn = '_ab_cdc_deleted_at' | '_sdc_deleted_at'
 
 const deletedAtSchema: JsonSchema = {
@@ -37,61 +38,61 @@ const deletedAtSchema: JsonSchema = {
   description: 'When the review was deleted; null while it lives',
 }
 
-/** Streams whose `reviews` also say which reviews were deleted; all that read reviews share the one reader that does. */
+/** The streams with tombstones in `reviews`; the other streams made of reviews get the same reader, so that one scan feeds them all. */
 export const addTombstones = (
   deletedAt: DeletedAtColumn,
   streams: ReadonlyArray<Stream<SourceEnv>>,
 ): ReadonlyArray<Stream<SourceEnv>> => {
-  const own = streams.find(({ name }) => name === 'reviews')
-  const attributes = Object.keys((own?.schema.properties ?? {}) as object)
+  const reviews = streams.find(({ name }) => name === 'reviews')
+  const attributes = Object.keys((reviews?.schema.properties ?? {}) as object)
   const reader = createTombstoneReader(deletedAt, attributes) as Reader<SourceEnv, unknown>
   return streams.map((stream) => {
     if (stream.reader !== reviewExportReader) return stream
     const properties = { ...(stream.schema.properties as object), [deletedAt]: deletedAtSchema }
-    return stream === own ? { ...stream, reader, schema: { ...stream.schema, properties } } : { ...stream, reader }
+    return stream === reviews ? { ...stream, reader, schema: { ...stream.schema, properties } } : { ...stream, reader }
   })
 }
 
-/** Reviews that were restored: id, and the time of the deletion they have restored, in milliseconds. */
+/** Restored reviews: the id, and the time of the deletion that was undone, in milliseconds. */
 const RestoredReviews = t.readonlyArray(t.tuple([t.string, t.number]))
 type RestoredReviews = t.TypeOf<typeof RestoredReviews>
 
-/** The deletions that no review has restored yet, by id with their time, and the state that covers them. */
+/** The deletions since the last run, less those that a review read so far has undone. */
 type PendingDeletions = {
+  /** Times of the deletions in milliseconds, by review id. */
   readonly deletedTimes: Map<string, number>
-  /** Those that one has, in the order in which they were found; it only grows. */
+  /** The undone ones, in the order in which they were found; this list only grows. */
   readonly restored: Array<RestoredReviews[number]>
+  /** The state of the deletions' export that covers them. */
   readonly state: unknown
 }
 
 /**
- * The review export, then a tombstone for each review that was deleted since the last run and does not live. A first run
- * has nothing to delete. The state of `reviews` keeps that of the deletions under `deletions`, and while a scan is under way
- * what its pages have shown to be restored under `restored`: a resumed scan does not see those reviews again.
+ * Reads the review export, then adds a tombstone for each review that was deleted since the last run and not restored. A
+ * first run has nothing to delete. The state of `reviews` keeps the state of the deletions under `deletions`, and during a
+ * scan the restored reviews of its pages under `restored`: a resumed scan does not read those reviews again.
  */
 const createTombstoneReader = (
   deletedAt: DeletedAtColumn,
   attributes: ReadonlyArray<string>,
 ): Reader<SourceEnv, ReviewItem> => ({
   name: reviewExportOperation.name,
-  read: (source) => (demands) => {
-    const own = demands.find(({ stream }) => stream === 'reviews')
-    if (own === undefined) return reviewExportReader.read(source)(demands)
-    const before = previousDeletionState(own)
-    const fail = (failure: Failure): Feed<Failure, ReaderEvent> =>
-      feedOf<Failure, ReaderEvent>(E.right({ _tag: 'Failed', stream: own.stream, failure }))
+  read: (source) => (requests) => {
+    const reviews = requests.find(({ stream }) => stream === 'reviews')
+    if (reviews === undefined) return reviewExportReader.read(source)(requests)
+    const previous = previousDeletionState(reviews)
     return chainEffect<Failure, Feed<Failure, ReaderEvent>, ReaderEvent>(
       pipe(
-        readDeletions(source, own, before),
+        readDeletions(source, reviews, previous),
         TE.match(
           (failure) =>
             pipe(
-              fail(failure),
-              concatFeed(() => reviewExportReader.read(source)(demands.filter((demand) => demand !== own))),
+              feedOf<Failure, ReaderEvent>(E.right({ _tag: 'Failed', stream: reviews.stream, failure })),
+              concatFeed(() => reviewExportReader.read(source)(requests.filter((request) => request !== reviews))),
             ),
           (deletions) =>
-            readReviewsAndTombstones(source, demands, own, before, deletions, (id, at) =>
-              createTombstone(id, at, deletedAt, attributes),
+            readReviewsAndTombstones(source, requests, reviews, previous, deletions, (id, time) =>
+              createTombstone(id, time, deletedAt, attributes),
             ),
         ),
         TE.fromTask,
@@ -101,56 +102,62 @@ const createTombstoneReader = (
   },
 })
 
-/** The reviews, then what is left of the deletions. */
+/** The reviews, then the tombstones of the deletions that are still pending. */
 const readReviewsAndTombstones = (
   source: SourceEnv,
-  demands: ReadonlyArray<StreamRequest<ReviewItem>>,
-  own: StreamRequest<ReviewItem>,
-  before: O.Option<unknown>,
+  requests: ReadonlyArray<StreamRequest<ReviewItem>>,
+  { stream: reviewStream }: StreamRequest<ReviewItem>,
+  previous: O.Option<unknown>,
   deletions: PendingDeletions,
-  toRow: (id: string, at: number) => Row,
+  toTombstone: (id: string, time: number) => Row,
 ): Feed<Failure, ReaderEvent> => {
   const reviews = createExportReader({
     ...reviewExportOperation,
     toItem: dropRestoredReviews(deletions, reviewExportOperation.toItem),
   })
-  // Built when it is wanted: most checkpoints are never sent, this one's successor below always is.
-  let last = (): object => ({})
+  let lastState = (): object => ({})
   return pipe(
-    reviews.read(source)(demands),
-    flatMapFeed((reading) => {
-      if (reading._tag !== 'Checkpoint' || reading.stream !== own.stream) return [reading]
-      const reached = () => reading.state() as object
-      last = reached
-      // As many as the rows so far have shown: by the time the state is wanted there may be more.
+    reviews.read(source)(requests),
+    flatMapFeed((event) => {
+      if (event._tag !== 'Checkpoint' || event.stream !== reviewStream) return [event]
+      const reviewState = () => event.state() as object
+      lastState = reviewState
+      // The number at this moment: when the state is built, later pages may have added more.
       const count = deletions.restored.length
       const restored = () => (count === 0 ? {} : { restored: deletions.restored.slice(0, count) })
-      const state = () => (O.isNone(before) ? reached() : { ...reached(), deletions: before.value, ...restored() })
-      return [{ ...reading, state }]
+      const state = () =>
+        pipe(
+          previous,
+          O.match(reviewState, (deletionState) => ({ ...reviewState(), deletions: deletionState, ...restored() })),
+        )
+      return [{ ...event, state }]
     }),
     concatFeed(() => {
-      const rows = [...deletions.deletedTimes].map(([id, at]) => toRow(id, at))
+      const rows = [...deletions.deletedTimes].map(([id, time]) => toTombstone(id, time))
       const state = () => {
-        const reached = last()
-        return { ...reached, deletions: deletions.state ?? toDeletionState(reached) }
+        const reviewState = lastState()
+        return { ...reviewState, deletions: deletions.state ?? toDeletionState(reviewState) }
       }
       return feedOf<Failure, ReaderEvent>(
-        E.right({ _tag: 'Rows', stream: own.stream, rows }),
-        E.right({ _tag: 'Checkpoint', stream: own.stream, state }),
+        E.right({ _tag: 'Rows', stream: reviewStream, rows }),
+        E.right({ _tag: 'Checkpoint', stream: reviewStream, state }),
       )
     }),
   )
 }
 
-/** Where the deletions stood; where tombstones were not wanted before, at the cursor of the reviews. */
+/**
+ * The state of the deletions after the last run; if that run had no tombstones, they begin at the cursor of the reviews.
+ * None: nothing is to be deleted.
+ */
 const previousDeletionState = ({ state, syncMode }: StreamRequest<ReviewItem>): O.Option<unknown> => {
   if (O.isNone(state) || syncMode === 'full_refresh' || !t.UnknownRecord.is(state.value)) return O.none
   const { deletions, scan } = state.value
   return scan === undefined || deletions !== undefined ? O.some(deletions ?? toDeletionState(state.value)) : O.none
 }
 
-/** What an interrupted run has found restored. */
-const restoredBefore = ({ state }: StreamRequest<ReviewItem>): RestoredReviews =>
+/** The restored reviews that an interrupted run has already read. */
+const previouslyRestored = ({ state }: StreamRequest<ReviewItem>): RestoredReviews =>
   O.isSome(state) && t.UnknownRecord.is(state.value) && RestoredReviews.is(state.value.restored)
     ? state.value.restored
     : []
@@ -161,26 +168,26 @@ const toDeletionState = ({ modifiedTimeFrom }: { readonly modifiedTimeFrom?: unk
 
 const readDeletions = (
   source: SourceEnv,
-  own: StreamRequest<ReviewItem>,
-  before: O.Option<unknown>,
+  reviews: StreamRequest<ReviewItem>,
+  previous: O.Option<unknown>,
 ): TaskEither<Failure, PendingDeletions> => {
   const deletedTimes = new Map<string, number>()
   const restored: Array<RestoredReviews[number]> = []
-  if (O.isNone(before)) return TE.right({ deletedTimes, restored, state: undefined })
+  if (O.isNone(previous)) return TE.right({ deletedTimes, restored, state: undefined })
   let state: unknown
   const project = ({ id, modifiedTime }: CutRecord) => {
     deletedTimes.set(id, Math.max(modifiedTime, deletedTimes.get(id) ?? 0))
     return []
   }
   return pipe(
-    deletionExportReader.read(source)([{ ...own, state: before, attributes: O.none, project }]),
-    drainFeed((reading) => {
-      if (reading._tag === 'Failed') return TE.left(reading.failure)
-      if (reading._tag === 'Checkpoint') state = reading.state()
+    deletionExportReader.read(source)([{ ...reviews, state: previous, attributes: O.none, project }]),
+    drainFeed((event) => {
+      if (event._tag === 'Failed') return TE.left(event.failure)
+      if (event._tag === 'Checkpoint') state = event.state()
       return TE.right(undefined)
     }),
     TE.map(() => {
-      for (const [id, time] of restoredBefore(own)) {
+      for (const [id, time] of previouslyRestored(reviews)) {
         restored.push([id, time])
         if ((deletedTimes.get(id) ?? Number.POSITIVE_INFINITY) <= time) deletedTimes.delete(id)
       }
@@ -189,23 +196,24 @@ const readDeletions = (
   )
 }
 
-/** A review that was modified after its deletion was restored, and lives. */
+/** Drops the deletion of a review that was modified after it: the review has been restored. */
 const dropRestoredReviews =
-  ({ deletedTimes, restored }: PendingDeletions, item: typeof reviewExportOperation.toItem) =>
+  ({ deletedTimes, restored }: PendingDeletions, createToItem: typeof reviewExportOperation.toItem) =>
   (source: SourceEnv) => {
-    const toItem = item(source)
-    return (cut: CutRecord): ReviewItem => {
-      const deleted = deletedTimes.get(cut.id)
-      if (deleted !== undefined && cut.modifiedTime > deleted) {
-        deletedTimes.delete(cut.id)
-        restored.push([cut.id, deleted])
+    const toItem = createToItem(source)
+    return (record: CutRecord): ReviewItem => {
+      const deletedTime = deletedTimes.get(record.id)
+      if (deletedTime !== undefined && record.modifiedTime > deletedTime) {
+        deletedTimes.delete(record.id)
+        restored.push([record.id, deletedTime])
       }
-      return toItem(cut)
+      return toItem(record)
     }
   }
 
+/** A row with the key, the time of the deletion as cursor and mark, and null in all other attributes. */
 const createTombstone = (id: string, time: number, deletedAt: DeletedAtColumn, attributes: ReadonlyArray<string>) => {
-  const at = toInstant(time)
-  const empty = Object.fromEntries(attributes.map((name) => [name, null]))
-  return encodeRow({ ...empty, id: BigInt(id), modifiedTime: at, [deletedAt]: at })
+  const instant = toInstant(time)
+  const nulls = Object.fromEntries(attributes.map((name) => [name, null]))
+  return encodeRow({ ...nulls, id: BigInt(id), modifiedTime: instant, [deletedAt]: instant })
 }

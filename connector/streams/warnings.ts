@@ -1,16 +1,18 @@
-import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
+import * as RA from 'fp-ts/ReadonlyArray'
+import * as TE from 'fp-ts/TaskEither'
 import { toInstant } from '../api'
-import type { ReaderEvent, StreamRequest } from '../cdk'
-import type { FetchPage, ScanItem } from '../export'
+import type { ReaderEvent } from '../cdk'
+import type { ExportPage, FetchPage, ScanItem } from '../export'
 import type { ExportStreamState } from './export-state'
 
-/** Something that somebody should know, though the run goes on. */
+/** A note that the user should read; the run goes on. */
 export const warningEvent = (message: string): ReaderEvent => ({ _tag: 'Note', level: 'warn', message })
 
 export const filtersChangedWarning = (stream: string): ReaderEvent =>
   warningEvent(
-    `${stream}: feedback_filters have changed since the last run. What they newly let through is read only as far back as feedback_lookback_days; refresh the stream to read it all.`,
+    `${stream}: feedback_filters have changed since the last run. Rows that only the new filters let through are read only as far back as feedback_lookback_days; refresh the stream to read them all.`,
   )
 
 export const cursorAheadWarning = (stream: string): ReaderEvent =>
@@ -21,55 +23,59 @@ export const cursorAheadWarning = (stream: string): ReaderEvent =>
 export const noEntitiesWarning = (stream: string): ReaderEvent =>
   warningEvent(`${stream}: the config names no entities, so there is nothing to read. Set entities.`)
 
-/** Said once, with the last item, when the service's time is known. */
-export const scanWarnings = (
-  { demand, standing }: { readonly demand: Pick<StreamRequest<never>, 'stream'>; readonly standing: ExportStreamState },
-  digest: string,
-  { completion }: ScanItem,
-): ReadonlyArray<ReaderEvent> => {
-  if (completion === undefined) return []
-  const changed = O.isSome(standing.filtersDigest) && standing.filtersDigest.value !== digest
-  const ahead = O.isSome(standing.cursor) && standing.cursor.value > completion.signpost
-  return [
-    ...(changed
-      ? [
-          warningEvent(
-            `${demand.stream}: the filters of the config have changed since the last run. What they newly let through is read only where it changes from now on; refresh the stream to read it all.`,
-          ),
-        ]
-      : []),
-    ...(ahead && O.isSome(standing.cursor)
-      ? [
-          warningEvent(
-            `${demand.stream}: its cursor ${toInstant(standing.cursor.value)} lies ahead of the service's time, so nothing is read until then. If that is a mistake, refresh the stream.`,
-          ),
-        ]
-      : []),
-  ]
-}
+/** What a complete scan shows to be wrong with a stream's state: only then the service's time is known. */
+export const stateWarnings = (
+  stream: string,
+  { cursor, filtersDigest }: ExportStreamState,
+  currentDigest: string,
+  { signpost: cutoff }: NonNullable<ScanItem['completion']>,
+): ReadonlyArray<ReaderEvent> =>
+  RA.compact([
+    pipe(
+      filtersDigest,
+      O.filter((digest) => digest !== currentDigest),
+      O.map(() =>
+        warningEvent(
+          `${stream}: the filters of the config have changed since the last run. Reviews that only the new filters let through are read only if they change from now on; refresh the stream to read them all.`,
+        ),
+      ),
+    ),
+    pipe(
+      cursor,
+      O.filter((time) => time > cutoff),
+      O.map((time) =>
+        warningEvent(
+          `${stream}: its cursor ${toInstant(time)} lies ahead of the service's time, so nothing is read until then. If that is a mistake, refresh the stream.`,
+        ),
+      ),
+    ),
+  ])
 
-/** Passes pages on and keeps what is worth a warning, each once: attributes nobody declared, a filter that was not applied. */
+const pageWarnings = ({ unknownPaths, narrowerFilters = [] }: ExportPage): ReadonlyArray<string> => [
+  ...unknownPaths.map((path) => `The service sent an attribute this version does not know: ${path}.`),
+  ...narrowerFilters.map(
+    (key) => `The service applied a narrower ${key} than was asked for: reviews outside it are not read.`,
+  ),
+]
+
+/** Passes pages on and collects their warnings, each once; `drain` returns those that are new since its last call. */
 export const collectPageWarnings = (
   fetch: FetchPage,
 ): { readonly fetch: FetchPage; readonly drain: () => ReadonlyArray<string> } => {
-  const known = new Set<string>()
-  const fresh: string[] = []
-  const notice = (message: string) => {
-    if (known.has(message)) return
-    known.add(message)
-    fresh.push(message)
-  }
+  const all = new Set<string>()
+  const pending: string[] = []
   return {
-    fetch: (request, turn) => async () => {
-      const answer = await fetch(request, turn)()
-      if (E.isRight(answer)) {
-        for (const path of answer.right.unknownPaths)
-          notice(`The service sent an attribute this version does not know: ${path}.`)
-        for (const key of answer.right.narrowerFilters ?? [])
-          notice(`The service applied a narrower ${key} than was asked for: what it leaves out is not read.`)
-      }
-      return answer
-    },
-    drain: () => fresh.splice(0),
+    fetch: (request, turn) =>
+      pipe(
+        fetch(request, turn),
+        TE.map((page) => {
+          for (const message of pageWarnings(page)) {
+            if (!all.has(message)) pending.push(message)
+            all.add(message)
+          }
+          return page
+        }),
+      ),
+    drain: () => pending.splice(0),
   }
 }

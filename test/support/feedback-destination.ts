@@ -3,7 +3,7 @@ import type { SourceState } from '../../connector/cdk/catalog'
 import type { Message } from '../../connector/cdk/message'
 import { readStreams } from '../../connector/cdk/read'
 import type { Stream } from '../../connector/cdk/stream'
-import type { SourceEnv } from '../../connector/streams/source'
+import type { SourceEnv } from '../../connector/streams/source-env'
 import { parseExact } from './destination'
 
 type SentRecord = {

@@ -4,7 +4,8 @@ import type { SourceState } from '../../connector/cdk/catalog'
 import type { Message, SyncMode } from '../../connector/cdk/message'
 import { type CheckpointInterval, readStreams } from '../../connector/cdk/read'
 import type { Stream } from '../../connector/cdk/stream'
-import { createEntityIndex, type SourceEnv } from '../../connector/streams/source'
+import { createEntityIndex } from '../../connector/streams/entity-index'
+import type { SourceEnv } from '../../connector/streams/source-env'
 import { parseExact } from './destination'
 
 /** A source over any `Api`, with defaults of the config. */

@@ -4,8 +4,8 @@ import * as t from 'io-ts'
 import { Comment, type CommentsResponse, toInstant, toMillis } from '../../api'
 import { defined } from '../../cdk'
 import { UnknownAttributes } from '../record'
-import type { SourceEnv } from '../source'
-import type { FeedbackPage, FeedbackRequest } from './listing'
+import type { SourceEnv } from '../source-env'
+import type { FeedbackPage, FeedbackRequest } from './page'
 import { createFeedbackStream } from './reader'
 import { EntityColumns } from './records'
 
@@ -38,7 +38,7 @@ export const echoedPageSize = ({ feedback: { perPage } }: SourceEnv, echoed: num
   echoed == null || echoed < 1 ? perPage : Math.min(echoed, perPage)
 
 const toFeedbackPage = (source: SourceEnv, { data, servedAt }: CommentsResponse): FeedbackPage => ({
-  listings: data.entities.map(({ id, name, comments, totalPages }) => ({
+  entities: data.entities.map(({ id, name, comments, totalPages }) => ({
     id,
     name,
     rows: comments ?? [],

@@ -2,7 +2,7 @@ import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, toInstant, toMillis } from '../../api'
-import type { EntityListing, FeedbackPage, FeedbackRequest } from './listing'
+import type { EntityFeedback, FeedbackPage, FeedbackRequest } from './page'
 
 type FetchFeedback = (request: FeedbackRequest) => TaskEither<ApiError, FeedbackPage>
 
@@ -10,7 +10,7 @@ const day = 86_400_000
 const maxConsistencyAttempts = 3
 
 /** Whether rows are from far outside the window, milliseconds: cutting it would never come to an end. */
-export const isOutsideWindow = (from: number, to: number, { rows }: Pick<EntityListing, 'rows'>): boolean =>
+export const isOutsideWindow = (from: number, to: number, { rows }: Pick<EntityFeedback, 'rows'>): boolean =>
   rows.some(({ mentionTime }) => {
     const time = toMillis(String(mentionTime))
     return time < from - day || time > to + day
@@ -46,7 +46,10 @@ export const withConsistencyCheck = (fetch: FetchFeedback): FetchFeedback => {
   const habits = new Map<Inconsistency['trait'], boolean>()
   const asked = new Set<string>()
 
-  const ofTime = (request: FeedbackRequest, { window, listings }: FeedbackPage): ReadonlyArray<Inconsistency> => {
+  const ofTime = (
+    request: FeedbackRequest,
+    { window, entities: listings }: FeedbackPage,
+  ): ReadonlyArray<Inconsistency> => {
     const { from, to } = request
     const habit = 'time'
     if (window?.from === from && window.to === to) habits.set(habit, true)
@@ -58,7 +61,10 @@ export const withConsistencyCheck = (fetch: FetchFeedback): FetchFeedback => {
       : []
   }
 
-  const ofEntity = ({ kind, ids }: FeedbackRequest, { listings }: FeedbackPage): ReadonlyArray<Inconsistency> => {
+  const ofEntity = (
+    { kind, ids }: FeedbackRequest,
+    { entities: listings }: FeedbackPage,
+  ): ReadonlyArray<Inconsistency> => {
     const [id = '', ...others] = ids
     if (listings.some((listing) => ids.includes(listing.id))) habits.set('names', true)
     if (others.length > 0 || listings.some((listing) => listing.id === id)) return []

@@ -15,9 +15,10 @@ import {
   type StreamRequest,
 } from '../../cdk'
 import { filterFrom } from '../../export'
+import { digestEntitySelection, findScanSince } from '../entity-index'
 import { decodeExportState } from '../export-state'
 import { reviewExportReader } from '../reviews'
-import { digestEntitySelection, findScanSince, type SourceEnv } from '../source'
+import type { SourceEnv } from '../source-env'
 import { encodeFeedbackState, type FeedbackState, mapPartitions } from './state'
 
 /** Identifier families of operations 1 to 3; one family a request. */
@@ -34,7 +35,7 @@ const parseEntityKey = (key: string): Entity => {
 }
 
 /** The entities to read, each once, and the state of the reviews they were found in. */
-export type EntitySet = { readonly entities: ReadonlyArray<Entity>; readonly reviews: unknown }
+export type EntitySelection = { readonly entities: ReadonlyArray<Entity>; readonly reviews: unknown }
 
 /** Those that the config names. */
 const configuredEntities = ({ entities: { persons, locations, entities } }: SourceEnv): ReadonlyArray<Entity> => [
@@ -57,7 +58,7 @@ export const readWithEntities = (
   source: SourceEnv,
   demand: Pick<StreamRequest<never>, 'stream' | 'syncMode'>,
   state: FeedbackState,
-  read: (found: EntitySet) => Feed<Failure, ReaderEvent>,
+  read: (found: EntitySelection) => Feed<Failure, ReaderEvent>,
 ): Feed<Failure, ReaderEvent> => {
   const named = configuredEntities(source)
   const wanted = digestEntitySelection(source)

@@ -20,11 +20,11 @@ import {
   type StreamRequest,
 } from '../../cdk'
 import { selectAttributes, UnknownAttributes } from '../record'
-import type { SourceEnv } from '../source'
+import type { SourceEnv } from '../source-env'
 import { noEntitiesWarning } from '../warnings'
 import { withConsistencyCheck } from './consistency'
-import { type EntitySet, entityKey, readWithEntities } from './entities'
-import type { FeedbackOperation } from './listing'
+import { type EntitySelection, entityKey, readWithEntities } from './entities'
+import type { FeedbackOperation } from './page'
 import { groupEntities } from './reader'
 import { createRecordBuilder, EntityColumns, type RecordBuilder, toRows } from './records'
 import { decodeFeedbackState, emptyFeedbackState, encodeFeedbackState } from './state'
@@ -63,7 +63,7 @@ const summaryOperation: FeedbackOperation = {
         ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: only })
         : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
       TE.map(({ data, servedAt }) => ({
-        listings: data.entities.map((entity) => ({ id: entity.id, name: entity.name, rows: [entity] })),
+        entities: data.entities.map((entity) => ({ id: entity.id, name: entity.name, rows: [entity] })),
         perPage: Number.POSITIVE_INFINITY,
         ...defined({ servedAt }),
       })),
@@ -110,7 +110,7 @@ const ratingReader: Reader<SourceEnv, Row> = {
 const readSummaries = (
   source: SourceEnv,
   { stream, attributes }: StreamRequest<Row>,
-  found: EntitySet,
+  found: EntitySelection,
 ): Feed<Failure, ReaderEvent> => {
   const { entities, reviews } = found
   const partitions = Object.fromEntries(

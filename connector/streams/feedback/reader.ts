@@ -20,11 +20,11 @@ import {
 } from '../../cdk'
 import { digestFilters } from '../../export'
 import { selectAttributes } from '../record'
-import type { ResourceName, SourceEnv } from '../source'
+import type { ResourceName, SourceEnv } from '../source-env'
 import { cursorAheadWarning, filtersChangedWarning, noEntitiesWarning } from '../warnings'
 import { withConsistencyCheck } from './consistency'
-import { type Entity, type EntitySet, entityKey, readWithEntities } from './entities'
-import type { FeedbackOperation } from './listing'
+import { type Entity, type EntitySelection, entityKey, readWithEntities } from './entities'
+import type { FeedbackOperation } from './page'
 import { createRecordBuilder, type RecordBuilder, toRows } from './records'
 import {
   decodeFeedbackState,
@@ -93,7 +93,7 @@ const readPartitions = (
   source: SourceEnv,
   demand: StreamRequest<Row>,
   before: FeedbackState,
-  found: EntitySet,
+  found: EntitySelection,
 ): Feed<Failure, ReaderEvent> => {
   const { stream } = demand
   const lookback = source.feedback.lookbackDays * day

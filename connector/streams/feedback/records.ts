@@ -5,10 +5,10 @@ import * as t from 'io-ts'
 import { type ApiError, describeAttribute, maskCode, optionalAttributes, toFailure } from '../../api'
 import { enumField, type Failure, printExactJson, type ReaderEvent } from '../../cdk'
 import { type CutPage, createCutter } from '../../export'
-import type { ResourceName, SourceEnv } from '../source'
+import type { ResourceName, SourceEnv } from '../source-env'
 import { warningEvent } from '../warnings'
 import { type Entity, entityKey } from './entities'
-import type { EntityListing } from './listing'
+import type { EntityFeedback } from './page'
 import type { FeedbackDefinition } from './reader'
 import type { PartitionRows, PartitionTracker } from './state'
 import type { EntityResult } from './window'
@@ -27,7 +27,7 @@ export const EntityColumns = t.intersection([
 /** The records of a listing, and the paths of attributes in them that nobody declared. */
 export type RecordBuilder = (
   source: SourceEnv,
-) => (entity: Entity, listing: EntityListing) => E.Either<Failure, Pick<CutPage, 'rows' | 'unknownPaths'>>
+) => (entity: Entity, listing: EntityFeedback) => E.Either<Failure, Pick<CutPage, 'rows' | 'unknownPaths'>>
 
 /** Records of a listing, through the same check as an export: wrong values leave as null, unknown ones as the config has it. */
 export const createRecordBuilder =
@@ -86,15 +86,15 @@ export const toRows = (
     const key = entityKey(entity)
     const nothing: EntityRows = { entity, rows: [], partition: O.none, notes: [] }
     if (said.has(key)) return E.right(nothing)
-    if (E.isLeft(part.listing)) {
+    if (E.isLeft(part.feedback)) {
       said.add(key)
       open.delete(key)
-      return E.right({ ...nothing, notes: [refusalWarning(name, part, part.listing.left)] })
+      return E.right({ ...nothing, notes: [refusalWarning(name, part, part.feedback.left)] })
     }
     const progress = open.get(key) ?? begin(entity)
     if (part.to === undefined) open.delete(key)
     else open.set(key, progress)
-    const listing = part.listing.right
+    const listing = part.feedback.right
     return pipe(
       listing === undefined ? E.right({ rows: [], unknownPaths: [] }) : cut(entity, listing),
       E.map(({ rows, unknownPaths }) => ({

@@ -34,7 +34,7 @@ export const transparencyReviewsStream = createFeedbackStream({
           [`${request.kind}Id`]: request.ids[0] ?? '',
         }),
         TE.map(({ data, servedAt }) => ({
-          listings: data.entities.map(({ id, name, reviews }) => ({ id, name, rows: reviews ?? [] })),
+          entities: data.entities.map(({ id, name, reviews }) => ({ id, name, rows: reviews ?? [] })),
           perPage: echoedPageSize(source, data.filter?.perPage),
           ...echoedWindow(data.filter),
           ...defined({ servedAt }),

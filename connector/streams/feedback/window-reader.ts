@@ -8,7 +8,7 @@ import { type ApiError, toFailure } from '../../api'
 import { type Failure, type Feed, type FeedStep, feedOf, unfoldFeed } from '../../cdk'
 import { chooseCutoff, type RunNote } from '../../export'
 import { otherEntityError } from './consistency'
-import { type AnswerLengths, type FeedbackPage, initialLengths, updateLengths } from './listing'
+import { type FeedbackPage, initialPageSizes, type PageSizes, updatePageSizes } from './page'
 import {
   type EntityResult,
   type FeedbackService,
@@ -63,11 +63,11 @@ export type WindowReaderEnv = FeedbackService & {
   readonly concurrency: number
 }
 
-type PendingWork = {
+type WindowQueue = {
   readonly tasks: ReadonlyArray<FeedbackWindow>
   /** The signpost, once an answer has told the service's time. */
   readonly until: number | undefined
-  readonly lengths: AnswerLengths
+  readonly lengths: PageSizes
   readonly answered: boolean
   /** Entities refused in a row. */
   readonly refused: number
@@ -85,7 +85,7 @@ export const readWindows = (
 ): Feed<Failure, WindowResults> => {
   const ask = prefetchWindows(env)
 
-  const step = (work: PendingWork): TaskEither<ApiError, FeedStep<PendingWork, WindowResults>> => {
+  const step = (work: WindowQueue): TaskEither<ApiError, FeedStep<WindowQueue, WindowResults>> => {
     const [task, ...rest] = work.tasks as readonly [FeedbackWindow, ...ReadonlyArray<FeedbackWindow>]
     // Before the service's time is known, rows later than the signpost come too: they are the next run's.
     const to = task.to ?? work.until ?? env.now() + day
@@ -102,7 +102,7 @@ export const readWindows = (
             const left = splitAll
               ? rest.flatMap((one) => (one.kind === task.kind ? splitIdentifiers(one, 1) : [one]))
               : rest
-            const lengths = { ...updateLengths(work.lengths, page), counted }
+            const lengths = { ...updatePageSizes(work.lengths, page), counted }
             return toStep({ ...learnt, lengths, tasks: [...more, ...left] }, parts, notes)
           }),
         )
@@ -115,10 +115,10 @@ export const readWindows = (
     )
   }
 
-  const begin: PendingWork = { tasks, until: undefined, lengths: initialLengths, answered: false, refused: 0 }
+  const begin: WindowQueue = { tasks, until: undefined, lengths: initialPageSizes, answered: false, refused: 0 }
   return tasks.length === 0
     ? feedOf()
-    : unfoldFeed((work: PendingWork) =>
+    : unfoldFeed((work: WindowQueue) =>
         pipe(
           step(work),
           TE.mapLeft((error) => toFailure(env.operation.name, error)),
@@ -127,9 +127,9 @@ export const readWindows = (
 }
 
 /** Work that is left, what has come of it so far, and what there is to say. */
-type NextWork = readonly [work: PendingWork, parts: ReadonlyArray<EntityResult>, notes: ReadonlyArray<RunNote>]
+type NextWork = readonly [work: WindowQueue, parts: ReadonlyArray<EntityResult>, notes: ReadonlyArray<RunNote>]
 
-const toStep = (...[work, parts, notes]: NextWork): FeedStep<PendingWork, WindowResults> => [
+const toStep = (...[work, parts, notes]: NextWork): FeedStep<WindowQueue, WindowResults> => [
   { parts, cutoff: work.until, notes },
   work.tasks.length === 0 ? O.none : O.some(work),
 ]
@@ -144,7 +144,7 @@ const maxRefusals = (answered: boolean): number => (answered ? 100 : 10)
 
 /** What an error leaves to be done; `work` is what follows the window that was refused. */
 const recoverRefusal = (
-  work: PendingWork,
+  work: WindowQueue,
   task: FeedbackWindow,
   to: number,
   error: ApiError,

@@ -8,18 +8,18 @@ import { drainFeed, type FeedStep, unfoldFeed } from '../../cdk'
 import { ignoredWindowError, isOutsideWindow } from './consistency'
 import type { EntityKind } from './entities'
 import {
-  type AnswerLengths,
   checkCompleteness,
-  type EntityListing,
+  type EntityFeedback,
   type FeedbackOperation,
   type FeedbackPage,
   type FeedbackRequest,
-  findListing,
+  findEntityFeedback,
   isEmptyPage,
   isFullPage,
   isRepeatedPage,
+  type PageSizes,
   splitCount,
-} from './listing'
+} from './page'
 
 /** A window of time to be read for some entities of one kind; milliseconds, `from` at a whole second. */
 export type FeedbackWindow = {
@@ -62,7 +62,7 @@ export const splitIdentifiers = (task: FeedbackWindow, size: number): ReadonlyAr
         ids: task.ids.slice(n * size, (n + 1) * size),
       }))
 
-type ListingRows = EntityListing['rows']
+type FeedbackRows = EntityFeedback['rows']
 type FetchFeedbackPage = (request: FeedbackRequest) => TaskEither<ApiError, FeedbackPage>
 
 const maxReadings = 5
@@ -74,8 +74,8 @@ export const readStablePages = (
   operation: FeedbackOperation,
   fetch: FetchFeedbackPage,
   request: Omit<FeedbackRequest, 'page'>,
-): TaskEither<ApiError, ListingRows> => {
-  const round = (n: number, before: string | undefined): TaskEither<ApiError, ListingRows> =>
+): TaskEither<ApiError, FeedbackRows> => {
+  const round = (n: number, before: string | undefined): TaskEither<ApiError, FeedbackRows> =>
     pipe(
       readAllPages(operation, fetch, request),
       TE.flatMap((rows) => {
@@ -95,16 +95,16 @@ const readAllPages = (
   { key, firstPage }: FeedbackOperation,
   fetch: FetchFeedbackPage,
   request: Omit<FeedbackRequest, 'page'>,
-): TaskEither<ApiError, ReadonlyMap<string, ListingRows[number]>> => {
-  const rows = new Map<string, ListingRows[number]>()
+): TaskEither<ApiError, ReadonlyMap<string, FeedbackRows[number]>> => {
+  const rows = new Map<string, FeedbackRows[number]>()
   let stale = 0
   return pipe(
     firstPage as number,
     unfoldFeed((page: number) =>
       pipe(
         fetch({ ...request, page }),
-        TE.map((answer): FeedStep<number, ListingRows> => {
-          const found = findListing(request.ids[0] ?? '', answer)?.rows ?? []
+        TE.map((answer): FeedStep<number, FeedbackRows> => {
+          const found = findEntityFeedback(request.ids[0] ?? '', answer)?.rows ?? []
           return [found, found.length === 0 ? O.none : O.some(page + 1)]
         }),
       ),
@@ -128,7 +128,7 @@ export type EntityResult = {
   /** The window's end in milliseconds; none: the signpost, and with it the entity is complete. */
   readonly to: number | undefined
   /** None: the service knows nothing of it. */
-  readonly listing: E.Either<ApiError, EntityListing | undefined>
+  readonly feedback: E.Either<ApiError, EntityFeedback | undefined>
 }
 
 export type WindowResolution = {
@@ -146,23 +146,23 @@ export type FeedbackService = {
   readonly fetch: (request: FeedbackRequest) => TaskEither<ApiError, FeedbackPage>
 }
 
-type WindowAnswer = {
+type AnsweredWindow = {
   readonly task: FeedbackWindow
   readonly to: number
   readonly page: FeedbackPage
-  readonly lengths: AnswerLengths
+  readonly lengths: PageSizes
 }
 
 export const toEntityResult = (
   { kind, to }: FeedbackWindow,
   id: string,
-  listing: EntityResult['listing'],
-): EntityResult => ({ kind, id, to, listing })
+  listing: EntityResult['feedback'],
+): EntityResult => ({ kind, id, to, feedback: listing })
 
 /** What an answer settles, and what it leaves to be asked. `to`: the end of the window that was asked for. */
 export const resolveWindow = (
   service: FeedbackService,
-  answered: WindowAnswer,
+  answered: AnsweredWindow,
 ): TaskEither<ApiError, WindowResolution> =>
   answered.task.ids.length === 1 ? resolveSingle(service, answered) : resolveGroup(service, answered)
 
@@ -174,22 +174,22 @@ const lacksExpectedRows = (
   { key }: FeedbackOperation,
   { expectedRows = [], from }: FeedbackWindow,
   to: number,
-  listing: EntityListing | undefined,
+  listing: EntityFeedback | undefined,
 ): boolean => {
   const keys = new Set(listing?.rows.map((row) => String(row[key])))
   return expectedRows.some((row) => row.time > from + edgeMargin && row.time < to - edgeMargin && !keys.has(row.key))
 }
 
-const toExpectedRows = ({ key }: FeedbackOperation, listing: EntityListing | undefined): ReadonlyArray<ExpectedRow> =>
+const toExpectedRows = ({ key }: FeedbackOperation, listing: EntityFeedback | undefined): ReadonlyArray<ExpectedRow> =>
   (listing?.rows ?? []).map((row) => ({ key: String(row[key]), time: toMillis(String(row.mentionTime)) }))
 
 const resolveSingle = (
   service: FeedbackService,
-  { task, to, page, lengths }: WindowAnswer,
+  { task, to, page, lengths }: AnsweredWindow,
 ): TaskEither<ApiError, WindowResolution> => {
   const [id = ''] = task.ids
   const { counted } = lengths
-  const listing = findListing(id, page)
+  const listing = findEntityFeedback(id, page)
   const { attempts = 1 } = task
   const whole = (parts: ReadonlyArray<EntityResult>, still = counted): WindowResolution =>
     attempts < maxWindowAttempts && lacksExpectedRows(service.operation, task, to, listing)
@@ -236,7 +236,7 @@ const resolveSingle = (
 
 const resolveGroup = (
   service: FeedbackService,
-  { task, to, page, lengths }: WindowAnswer,
+  { task, to, page, lengths }: AnsweredWindow,
 ): TaskEither<ApiError, WindowResolution> => {
   const { counted } = lengths
   const alone = (ids: ReadonlyArray<string>): ReadonlyArray<FeedbackWindow> =>
@@ -245,12 +245,12 @@ const resolveGroup = (
       ids: [id],
       expectedRows: toExpectedRows(
         service.operation,
-        page.listings.find((listing) => listing.id === id),
+        page.entities.find((listing) => listing.id === id),
       ),
     }))
-  if (page.listings.some(({ id }) => !task.ids.includes(id)))
+  if (page.entities.some(({ id }) => !task.ids.includes(id)))
     return TE.right({ parts: [], more: alone(task.ids), counted, splitAll: true })
-  const whole = page.listings.filter((listing) => checkCompleteness(lengths, listing, page) === 'whole')
+  const whole = page.entities.filter((listing) => checkCompleteness(lengths, listing, page) === 'whole')
   const known = new Set(whole.map(({ id }) => id))
   const settled: WindowResolution = {
     parts: whole.map((listing) => toEntityResult(task, listing.id, E.right(listing))),

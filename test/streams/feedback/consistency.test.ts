@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
 import { toInstant } from '../../../connector/api/model/scalar'
 import { withConsistencyCheck } from '../../../connector/streams/feedback/consistency'
-import type { FeedbackPage, FeedbackRequest } from '../../../connector/streams/feedback/listing'
+import type { FeedbackPage, FeedbackRequest } from '../../../connector/streams/feedback/page'
 
 const day = 86_400_000
 const january = { from: Date.parse('2026-01-01'), to: Date.parse('2026-02-01') }
@@ -18,7 +18,7 @@ const ask = (id: string, { from, to } = january): FeedbackRequest => ({
   page: 1,
 })
 const page = (id: string, window?: FeedbackPage['window'], at = (window ?? january).from + day): FeedbackPage => ({
-  listings: [{ id, name: 'x', rows: [{ id: 1, mentionTime: toInstant(at) }] }],
+  entities: [{ id, name: 'x', rows: [{ id: 1, mentionTime: toInstant(at) }] }],
   perPage: 100,
   ...(window === undefined ? {} : { window }),
 })

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { createEntityIndex } from '../../../connector/streams/entity-index'
 import { commentsStream } from '../../../connector/streams/feedback/comments'
 import { transparencyReviewsStream } from '../../../connector/streams/feedback/transparency-reviews'
-import { createEntityIndex, type SourceEnv } from '../../../connector/streams/source'
+import type { SourceEnv } from '../../../connector/streams/source-env'
 import { createFeedbackDestination, type RunEnd } from '../../support/feedback-destination'
 import {
   defaultTraits,

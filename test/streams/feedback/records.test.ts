@@ -4,7 +4,7 @@ import type { Api } from '../../../connector/api/api'
 import { commentsStream } from '../../../connector/streams/feedback/comments'
 import { entityRatingsStream } from '../../../connector/streams/feedback/entity-ratings'
 import { transparencyReviewsStream } from '../../../connector/streams/feedback/transparency-reviews'
-import type { SourceEnv } from '../../../connector/streams/source'
+import type { SourceEnv } from '../../../connector/streams/source-env'
 import { readAll, sourceOf } from '../../support/in-process'
 
 const now = Date.parse('2026-03-01T12:00:00Z')

@@ -1,10 +1,11 @@
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { Api } from '../../../connector/api/api'
+import { createEntityIndex } from '../../../connector/streams/entity-index'
 import { commentsStream } from '../../../connector/streams/feedback/comments'
 import { entityRatingsStream } from '../../../connector/streams/feedback/entity-ratings'
 import { transparencyReviewsStream } from '../../../connector/streams/feedback/transparency-reviews'
-import { createEntityIndex, type SourceEnv } from '../../../connector/streams/source'
+import type { SourceEnv } from '../../../connector/streams/source-env'
 import { createFeedbackDestination } from '../../support/feedback-destination'
 import {
   defaultTraits,

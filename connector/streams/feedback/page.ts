@@ -1,6 +1,6 @@
 import type { TaskEither } from 'fp-ts/TaskEither'
 import type { ApiError } from '../../api'
-import type { SourceEnv } from '../source'
+import type { SourceEnv } from '../source-env'
 import type { EntityKind } from './entities'
 
 /** One request for the feedback of some entities within a window of time; times in milliseconds. */
@@ -13,7 +13,7 @@ export type FeedbackRequest = {
 }
 
 /** What an answer lists of one entity. */
-export type EntityListing = {
+export type EntityFeedback = {
   readonly id: string
   readonly name: unknown
   readonly rows: ReadonlyArray<Readonly<Record<string, unknown>>>
@@ -22,7 +22,7 @@ export type EntityListing = {
 }
 
 export type FeedbackPage = {
-  readonly listings: ReadonlyArray<EntityListing>
+  readonly entities: ReadonlyArray<EntityFeedback>
   /** Rows a page holds at most, by the answer's own word; what was asked where it says nothing. Infinity: there are no pages. */
   readonly perPage: number
   /** The window that the answer says it is of, milliseconds, where it says so. */
@@ -42,14 +42,14 @@ export type FeedbackOperation = {
 }
 
 /** The listing of the only entity asked for, whatever the service calls it; none where it lists nothing. */
-export const findListing = (id: string, { listings }: FeedbackPage): EntityListing | undefined => {
+export const findEntityFeedback = (id: string, { entities: listings }: FeedbackPage): EntityFeedback | undefined => {
   const [first] = listings
   const own = listings.find((listing) => listing.id === id)
   return own ?? (first === undefined ? undefined : { ...first, rows: listings.flatMap(({ rows }) => rows) })
 }
 
 /** What the answers so far have taught about how long they can be. */
-export type AnswerLengths = {
+export type PageSizes = {
   /** The most rows ever listed under one entity, and in one answer. */
   readonly longestListing: number
   readonly longestAnswer: number
@@ -57,15 +57,15 @@ export type AnswerLengths = {
   readonly counted: boolean
 }
 
-export const initialLengths: AnswerLengths = { longestListing: 0, longestAnswer: 0, counted: true }
+export const initialPageSizes: PageSizes = { longestListing: 0, longestAnswer: 0, counted: true }
 
-const countListedRows = ({ listings }: FeedbackPage): number =>
+const countRows = ({ entities: listings }: FeedbackPage): number =>
   listings.reduce((rows, listing) => rows + listing.rows.length, 0)
 
-export const updateLengths = (lengths: AnswerLengths, page: FeedbackPage): AnswerLengths => ({
+export const updatePageSizes = (lengths: PageSizes, page: FeedbackPage): PageSizes => ({
   ...lengths,
-  longestListing: Math.max(lengths.longestListing, ...page.listings.map(({ rows }) => rows.length)),
-  longestAnswer: Math.max(lengths.longestAnswer, countListedRows(page)),
+  longestListing: Math.max(lengths.longestListing, ...page.entities.map(({ rows }) => rows.length)),
+  longestAnswer: Math.max(lengths.longestAnswer, countRows(page)),
 })
 
 /** Fewer rows than this are no page cut short by a limit that the service does not tell. */
@@ -76,8 +76,8 @@ const minFullRows = 10
  * told cuts it, and one of several pages by the answer's own count has more: those are in doubt until the next page is empty.
  */
 export const checkCompleteness = (
-  lengths: AnswerLengths,
-  listing: EntityListing | undefined,
+  lengths: PageSizes,
+  listing: EntityFeedback | undefined,
   { perPage }: Pick<FeedbackPage, 'perPage'>,
 ): 'whole' | 'doubtful' | 'more' => {
   if (listing === undefined || perPage === Number.POSITIVE_INFINITY) return 'whole'
@@ -89,8 +89,8 @@ export const checkCompleteness = (
 }
 
 /** Whether an answer for many may be one page over all of them: as long as a page may be, or as any answer before. */
-export const isFullPage = (lengths: AnswerLengths, page: FeedbackPage): boolean => {
-  const rows = countListedRows(page)
+export const isFullPage = (lengths: PageSizes, page: FeedbackPage): boolean => {
+  const rows = countRows(page)
   if (page.perPage === Number.POSITIVE_INFINITY) return false
   return rows === page.perPage || (rows >= minFullRows && rows >= lengths.longestAnswer)
 }
@@ -99,13 +99,13 @@ export const isFullPage = (lengths: AnswerLengths, page: FeedbackPage): boolean 
 const maxSplitParts = 4
 
 /** How many windows to cut a listing's into: by its own count of pages, else in two. */
-export const splitCount = ({ counted }: AnswerLengths, listing: EntityListing | undefined): number =>
+export const splitCount = ({ counted }: PageSizes, listing: EntityFeedback | undefined): number =>
   counted ? Math.min(maxSplitParts, Math.max(2, listing?.pages ?? 0)) : 2
 
-export const isEmptyPage = (page: FeedbackPage): boolean => countListedRows(page) === 0
+export const isEmptyPage = (page: FeedbackPage): boolean => countRows(page) === 0
 
 /** Whether a page beyond the first holds nothing but rows of the first, as where a service repeats its last page. */
 export const isRepeatedPage = (key: string, first: FeedbackPage, next: FeedbackPage): boolean => {
-  const known = new Set(first.listings.flatMap(({ id, rows }) => rows.map((row) => `${id} ${row[key]}`)))
-  return next.listings.every(({ id, rows }) => rows.every((row) => known.has(`${id} ${row[key]}`)))
+  const known = new Set(first.entities.flatMap(({ id, rows }) => rows.map((row) => `${id} ${row[key]}`)))
+  return next.entities.every(({ id, rows }) => rows.every((row) => known.has(`${id} ${row[key]}`)))
 }
