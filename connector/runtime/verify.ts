@@ -2,7 +2,7 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { DeletedReview, toFailure, toInstant } from '../api'
-import { concatFeed, type Failure, type Feed, flatMapFeed, unfoldFeed } from '../cdk'
+import { concatFeed, defined, type Failure, type Feed, flatMapFeed, unfoldFeed } from '../cdk'
 import { createCutter, createDeletedReviewFetcher, type FetchPage, type ScanFilters, scan } from '../export'
 import type { ServiceReview, ServiceReviews } from '../snapshot'
 import { reviewExportOperation, type SourceEnv } from '../streams'
@@ -35,9 +35,7 @@ export const createReviewService = (source: SourceEnv): ServiceReviews => {
         order: source.order,
         hasMentionTime: true,
       })({ from: { startDate, cursor: O.none, lookback }, filters, resumeToken: O.none }),
-      flatMapFeed(({ rows, completion }) => [
-        { rows, ...(completion === undefined ? {} : { signpost: completion.signpost }) },
-      ]),
+      flatMapFeed(({ rows, completion }) => [{ rows, ...defined({ cutoff: completion?.signpost }) }]),
     ),
     changesSince: ({ changed, deleted }) =>
       pipe(

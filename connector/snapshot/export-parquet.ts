@@ -2,8 +2,8 @@ import { existsSync, readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CommandError, configFailure } from '../cdk'
+import type { Snapshot } from './store/database'
 import { quoteIdentifier, quoteLiteral } from './store/database'
-import type { Snapshot } from './store/open'
 import { listStreamTables, type Table } from './store/tables'
 
 /** How a partition's folder is named, by the length of its time. */

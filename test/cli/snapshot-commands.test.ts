@@ -100,7 +100,7 @@ describe('feedback snapshot', () => {
     if (E.isLeft(opened)) throw new Error(opened.left.message)
     await opened.right.run(`UPDATE _meta SET value = '99' WHERE name = 'format'`)
     opened.right.close()
-    expect((await runCommand(verifyCommand, ['--db', newer])).stderr).toContain('format 99; this build knows')
+    expect((await runCommand(verifyCommand, ['--db', newer])).stderr).toContain('format 99; this version supports')
   })
 
   it('says what is wrong with the catalog', async () => {

@@ -1,4 +1,4 @@
-import type { Snapshot } from '../../connector/snapshot/store/open'
+import type { Snapshot } from '../../connector/snapshot/store/database'
 import { reviewSentimentsStream } from '../../connector/streams/review-children'
 import { reviewsStream } from '../../connector/streams/reviews'
 import { streamMessages, writeMessages } from './snapshot-messages'

@@ -2,7 +2,8 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import type { Message, StreamInfo, SyncMode } from '../../connector/cdk/message'
 import { createSnapshotWriter, type SnapshotWriterOptions } from '../../connector/snapshot/load/writer'
-import { openSnapshot, type Snapshot } from '../../connector/snapshot/store/open'
+import type { Snapshot } from '../../connector/snapshot/store/database'
+import { openSnapshot } from '../../connector/snapshot/store/open'
 
 export const openMemorySnapshot = async (): Promise<Snapshot> => {
   const opened = await openSnapshot(':memory:')()

@@ -1,17 +1,13 @@
-import * as E from 'fp-ts/Either'
-import { CommandError, parseJson, systemFailure } from '../../cdk'
 import { type Database, quoteIdentifier } from '../store/database'
 import { type CursorRange, cursorSql, saveStreamState, updateLoad, updateRowCounts } from '../store/metadata'
 import {
-  deletionsStream,
+  deletionsTableName,
   findReviewReference,
   findTombstoneColumn,
   type ReviewReference,
-  reviewsStream,
+  reviewsTableName,
   type Table,
 } from '../store/tables'
-import { evolveTable, findUndeclaredColumns } from './evolve'
-import { insertRows } from './insert'
 import {
   applyDeletionsSql,
   keepNewestSql,
@@ -25,8 +21,8 @@ import {
 import type { Load } from './stream-load'
 
 /**
- * As rows come in DuckDB gets little memory, since it would fill what it has with pages of the file. What it cannot do
- * without grows with the tables: measured, 64 MB for each million rows do.
+ * Limits DuckDB's memory while rows are inserted, since it would fill all it may use with pages of the file. What it needs grows
+ * with the tables: 64 MB for each million rows is enough, as measured.
  */
 export const limitLoadMemory = async (db: Database): Promise<void> => {
   await db.run('DROP TABLE IF EXISTS temp._lost; DROP TABLE IF EXISTS temp._gone; DROP TABLE IF EXISTS temp._version')
@@ -34,121 +30,106 @@ export const limitLoadMemory = async (db: Database): Promise<void> => {
   await db.run(`SET memory_limit = '${56 + Math.ceil(rows / 15_625)}MB'`)
 }
 
-/** Joining a batch with large tables wants more, for a moment. */
+/** Joining a batch with large tables needs more memory for a short time. */
 export const raiseMergeMemory = (db: Database): Promise<void> => db.run(`SET memory_limit = '2GB'`)
 
-type LoadBatch = { readonly load: Load; readonly after: number }
+/** A load with rows in the open transaction; these are the rows above `lastRowId`. */
+type LoadBatch = { readonly load: Load; readonly lastRowId: number }
 
-/** Hands a load's rows to DuckDB, within the transaction. */
-export const insertBatch = async (db: Database, load: Load): Promise<void> => {
-  if (load.batch.count() === 0) return
-  load.after ??= Number(await db.scalar(`SELECT coalesce(max(rowid), -1) FROM ${quoteIdentifier(load.stream)}`))
-  const taken = load.batch.take()
-  const { records } = load
-  try {
-    const more = await findUndeclaredColumns(db, load.table, taken.lines)
-    if (more.length > 0) load.table = await evolveTable(db, load.table, more)
-    await insertRows(db, load.table, load.target.generation, taken)
-  } catch (error) {
-    throw findInvalidRecord({ stream: load.stream, records }, taken.lines.toString()) ?? error
-  }
-}
-
-/** Which record it is that is not JSON, counted from the start of the load; undefined if that is not what went wrong. */
-const findInvalidRecord = (
-  { stream, records }: Pick<Load, 'stream' | 'records'>,
-  lines: string,
-): CommandError | undefined => {
-  const all = lines.split('\n')
-  for (const [i, line] of all.entries()) {
-    const parsed = parseJson(line)
-    if (E.isLeft(parsed))
-      return new CommandError(
-        systemFailure(`Record ${records - all.length + i + 1} of the stream ${stream} ${parsed.left}.`),
-      )
-  }
-  return undefined
-}
-
-/** What follows from the rows the transaction has brought, and the states that cover them; the last thing before it is committed. */
+/** Merges the rows that the open transaction has inserted, saves the states that cover them, and commits it. */
 export const commitLoads = async (
   db: Database,
   loads: ReadonlyArray<Load>,
   tables: ReadonlyArray<Table>,
   now: number,
 ): Promise<void> => {
-  const about = tables.map(findReviewReference).filter((each) => each !== undefined)
-  const written = loads.flatMap((load) => (load.after === undefined ? [] : [{ load, after: load.after }]))
-  const spans = new Map<string, CursorRange>()
-  for (const { load, after } of written) spans.set(load.stream, await readCursorRange(db, load, after))
-  for (const each of written) await mergeLoad(db, each, about)
-  await removeOldChildren(db, written, about)
+  const references = tables.map(findReviewReference).filter((reference) => reference !== undefined)
+  const batches = loads.flatMap((load) => (load.lastRowId === undefined ? [] : [{ load, lastRowId: load.lastRowId }]))
+  const ranges = new Map<string, CursorRange>()
+  for (const { load, lastRowId } of batches) ranges.set(load.stream, await readCursorRange(db, load, lastRowId))
+  for (const batch of batches) await mergeBatch(db, batch, references)
+  await removeOldChildren(db, batches, references)
   for (const load of loads) {
-    if (load.activated) await activateGeneration(db, load, about, now)
-    if (load.status === 'complete' && load.target.minimumGeneration > 0) await finishRefresh(db, load, about, now)
+    if (load.activatesGeneration) await activateGeneration(db, load, references, now)
+    if (load.status === 'complete' && load.target.minimumGeneration > 0) await finishRefresh(db, load, references, now)
     if (load.state !== undefined) await saveStreamState(db, load.stream, load.state, now)
-    await updateLoad(db, load, spans.get(load.stream) ?? emptyRange, now)
+    await updateLoad(db, load, ranges.get(load.stream) ?? emptyRange, now)
   }
   await updateRowCounts(db, [
-    ...new Set([...loads.map(({ stream }) => stream), ...about.map(({ table }) => table.name)]),
+    ...new Set([...loads.map(({ stream }) => stream), ...references.map(({ table }) => table.name)]),
   ])
+  await db.run('COMMIT')
 }
 
 const emptyRange: CursorRange = { from: undefined, to: undefined, type: 'VARCHAR' }
 
-const readCursorRange = async (db: Database, { cursor, stream }: Load, after: number): Promise<CursorRange> => {
+const readCursorRange = async (db: Database, { cursor, stream }: Load, lastRowId: number): Promise<CursorRange> => {
   if (cursor === undefined) return emptyRange
-  const [least, greatest] = ['min', 'max'].map((of) => cursorSql(cursor, `${of}(${quoteIdentifier(cursor.name)})`))
+  const [least, greatest] = ['min', 'max'].map((aggregate) =>
+    cursorSql(cursor, `${aggregate}(${quoteIdentifier(cursor.name)})`),
+  )
   const [row] = await db.query(
-    `SELECT ${least} AS least, ${greatest} AS greatest FROM ${quoteIdentifier(stream)} WHERE rowid > ${after}`,
+    `SELECT ${least} AS least, ${greatest} AS greatest FROM ${quoteIdentifier(stream)} WHERE rowid > ${lastRowId}`,
   )
   return { from: row?.least?.toString(), to: row?.greatest?.toString(), type: cursor.type }
 }
 
-/** Deletions go first through what they delete, and only then into one row for each key: an event we hold already is told by its row. */
-const mergeLoad = async (
+/** Applies deletions before merging their rows by key, since a known deletion is recognised by its row. */
+const mergeBatch = async (
   db: Database,
-  { load, after }: LoadBatch,
-  about: ReadonlyArray<ReviewReference>,
+  { load, lastRowId }: LoadBatch,
+  references: ReadonlyArray<ReviewReference>,
 ): Promise<void> => {
   const { table, target } = load
   const self = findReviewReference(table)
-  if (table.name === deletionsStream && self !== undefined) {
-    await db.run(newDeletionsSql(self, after))
-    for (const each of about) if (each.table.name !== deletionsStream) await db.run(applyDeletionsSql(each))
+  if (table.name === deletionsTableName && self !== undefined) {
+    await db.run(newDeletionsSql(self, lastRowId))
+    await applyDeletions(db, references, [deletionsTableName])
   }
   if (target.key.length === 0) return
-  await db.run(keepNewestSql(table, after, target.key, target.cursor))
+  await db.run(keepNewestSql(table, lastRowId, target.key, target.cursor))
   const tombstone = findTombstoneColumn(table)
-  if (table.name !== reviewsStream || self === undefined || tombstone === undefined) return
-  await db.run(tombstoneDeletionsSql(self, tombstone, after))
-  for (const each of about) if (each.table.name !== deletionsStream) await db.run(applyDeletionsSql(each))
+  if (table.name !== reviewsTableName || self === undefined || tombstone === undefined) return
+  await db.run(tombstoneDeletionsSql(self, tombstone, lastRowId))
+  await applyDeletions(db, references, [deletionsTableName])
+}
+
+/** Applies the deletions in `_gone` to every table that refers to reviews, except these. */
+const applyDeletions = async (
+  db: Database,
+  references: ReadonlyArray<ReviewReference>,
+  exceptions: ReadonlyArray<string>,
+): Promise<void> => {
+  for (const reference of references)
+    if (!exceptions.includes(reference.table.name)) await db.run(applyDeletionsSql(reference))
 }
 
 const removeOldChildren = async (
   db: Database,
-  written: ReadonlyArray<LoadBatch>,
-  about: ReadonlyArray<ReviewReference>,
+  batches: ReadonlyArray<LoadBatch>,
+  references: ReadonlyArray<ReviewReference>,
 ): Promise<void> => {
-  const children = about.filter(({ table }) => table.name !== reviewsStream && table.name !== deletionsStream)
-  const batches = written.flatMap(({ load, after }) => {
+  const children = references.filter(
+    ({ table }) => table.name !== reviewsTableName && table.name !== deletionsTableName,
+  )
+  const reviewBatches = batches.flatMap(({ load, lastRowId }) => {
     const self = findReviewReference(load.table)
-    return self === undefined || load.stream === deletionsStream ? [] : [{ ...self, after }]
+    return self === undefined || load.stream === deletionsTableName ? [] : [{ ...self, lastRowId }]
   })
-  if (children.length === 0 || batches.length === 0) return
-  const parents = about.filter(({ table }) => table.name === reviewsStream)
-  await db.run(newestVersionsSql([...parents, ...children], batches))
+  if (children.length === 0 || reviewBatches.length === 0) return
+  const parents = references.filter(({ table }) => table.name === reviewsTableName)
+  await db.run(newestVersionsSql([...parents, ...children], reviewBatches))
   for (const child of children) await db.run(removeOldVersionsSql(child))
 }
 
 const activateGeneration = async (
   db: Database,
   load: Load,
-  about: ReadonlyArray<ReviewReference>,
+  references: ReadonlyArray<ReviewReference>,
   now: number,
 ): Promise<void> => {
   const { generation } = load.target
-  await finishRefresh(db, { ...load, target: { ...load.target, minimumGeneration: generation } }, about, now)
+  await finishRefresh(db, { ...load, target: { ...load.target, minimumGeneration: generation } }, references, now)
   await db.run('UPDATE _streams SET generation = $generation::BIGINT WHERE stream = $stream', {
     generation,
     stream: load.stream,
@@ -158,15 +139,13 @@ const activateGeneration = async (
 const finishRefresh = async (
   db: Database,
   { table, target }: Load,
-  about: ReadonlyArray<ReviewReference>,
+  references: ReadonlyArray<ReviewReference>,
   now: number,
 ): Promise<void> => {
   const self = findReviewReference(table)
-  if (table.name === reviewsStream && self !== undefined) {
+  if (table.name === reviewsTableName && self !== undefined) {
     await db.run(refreshDeletionsSql(self, target.minimumGeneration))
-    for (const each of about)
-      if (each.table.name !== reviewsStream && each.table.name !== deletionsStream)
-        await db.run(applyDeletionsSql(each))
+    await applyDeletions(db, references, [reviewsTableName, deletionsTableName])
   }
   await db.run(removeOldGenerationsSql(table, target.minimumGeneration, now))
   await db.run('UPDATE _streams SET refreshing = false WHERE stream = $stream', { stream: table.name })

@@ -1,15 +1,83 @@
+import { isUtf8 } from 'node:buffer'
 import { BIGINT, BLOB, blobValue, LIST, listValue, VARCHAR } from '@duckdb/node-api'
-import { type Column, fingerprintSql, metaColumns } from '../store/columns'
+import type { Row } from '../../cdk'
+import { airbyteColumns, type Column, fingerprintSql } from '../store/columns'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import type { Table } from '../store/tables'
-import type { RowBatch } from './batch'
 
-/** Appends records as typed rows, in their order. A value that does not fit its column becomes null and is named in `_airbyte_meta`. */
+const surrogatePattern =
+  /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\./g
+
+/** JSON allows half of a surrogate pair as an escape and DuckDB does not: a lone half becomes U+FFFD, as do bytes that are not UTF-8. */
+export const replaceLoneSurrogates = (json: Buffer): Buffer =>
+  isUtf8(json) && !json.includes('\\ud') && !json.includes('\\uD')
+    ? json
+    : Buffer.from(
+        json
+          .toString()
+          .replace(surrogatePattern, (found, lone: string | undefined) => (lone === undefined ? found : '\\ufffd')),
+      )
+
+const newlineByte = 0x0a
+
+/**
+ * Collects records for one insert, copied into one buffer, a line each: DuckDB takes one text faster than a list, and the buffers
+ * of the pages that the records came in can be freed.
+ */
+export type RowBatch = {
+  /** `at`: when the record was read, in milliseconds since 1970. */
+  readonly add: (row: Row, at: number) => void
+  readonly count: () => number
+  /** Empties the batch and returns what was in it. */
+  readonly take: () => RowLines
+}
+
+export type RowLines = {
+  /** One record a line; UTF-8 without lone surrogates. Valid until the next `take`. */
+  readonly lines: Buffer
+  readonly at: ReadonlyArray<number>
+  /** Each record's changes as JSON without the brackets; null for a record without changes. */
+  readonly changes: ReadonlyArray<string | null>
+}
+
+export const createRowBatch = (): RowBatch => {
+  let bytes = Buffer.allocUnsafe(65_536)
+  let otherBytes = Buffer.allocUnsafe(0)
+  let used = 0
+  let at: Array<number> = []
+  let changes: Array<string | null> = []
+  return {
+    add: (row, time) => {
+      const needed = used + row.json.length + 1
+      if (needed > bytes.length) {
+        const larger = Buffer.allocUnsafe(Math.max(needed, bytes.length * 2))
+        bytes.copy(larger, 0, 0, used)
+        bytes = larger
+      }
+      if (used > 0) bytes[used++] = newlineByte
+      bytes.set(row.json, used)
+      used += row.json.length
+      at.push(time)
+      changes.push(row.changes?.map((change) => JSON.stringify(change)).join(',') || null)
+    },
+    count: () => at.length,
+    take: () => {
+      const rows = { lines: replaceLoneSurrogates(bytes.subarray(0, used)), at, changes }
+      ;[bytes, otherBytes] = [otherBytes, bytes]
+      used = 0
+      at = []
+      changes = []
+      return rows
+    },
+  }
+}
+
+/** Inserts records as typed rows, in their order. A value that does not fit its column becomes null and is named in `_airbyte_meta`. */
 export const insertRows = async (
   db: Database,
   table: Table,
   generation: number,
-  { lines, at, changes }: ReturnType<RowBatch['take']>,
+  { lines, at, changes }: RowLines,
 ): Promise<void> => {
   const first = at[0] ?? 0
   await db.runPrepared(
@@ -24,20 +92,20 @@ export const insertRows = async (
   )
 }
 
-/** Lists that are shorter than the lines are filled with nulls. `_typed` is the record as the columns want it, `_text` the same attributes as they came. */
+/** `unnest` fills lists that are shorter than the lines with nulls. `_typed` is the record in the columns' types, `_text` the same attributes as text. */
 const insertSql = ({ name, columns }: Table, generation: number): string => {
-  const checked = columns.filter(({ type }) => type !== 'VARCHAR' && type !== 'JSON')
-  const own = [fingerprintSql(columns), 'make_timestamptz(_at * 1000)', '_meta', String(generation)]
+  const nonTextColumns = columns.filter(({ type }) => type !== 'VARCHAR' && type !== 'JSON')
+  const airbyteValues = [fingerprintSql(columns), 'make_timestamptz(_at * 1000)', '_meta', String(generation)]
   const names = columns.map((column) => quoteIdentifier(column.name))
   const values = columns.map((column) => `${valueSql(column)} AS ${quoteIdentifier(column.name)}`)
-  const meta = `'{"changes":[' || concat_ws(',', ${['_changes', ...checked.map(changeSql)].join(', ')}) || ']}' AS _meta`
+  const meta = `'{"changes":[' || concat_ws(',', ${['_changes', ...nonTextColumns.map(changeSql)].join(', ')}) || ']}' AS _meta`
   return `
-    INSERT INTO ${quoteIdentifier(name)} (${[...names, ...metaColumns.map(([column]) => column)].join(', ')})
-    SELECT ${[...names, ...own].join(', ')}
+    INSERT INTO ${quoteIdentifier(name)} (${[...names, ...airbyteColumns.map(([column]) => column)].join(', ')})
+    SELECT ${[...names, ...airbyteValues].join(', ')}
     FROM (
       SELECT ${[...values, '_at', meta].join(', ')}
       FROM (
-        SELECT ${fromJsonSql(columns, ({ type }) => type)} AS _typed, ${fromJsonSql(checked, () => 'VARCHAR')} AS _text, _at, _changes
+        SELECT ${fromJsonSql(columns, ({ type }) => type)} AS _typed, ${fromJsonSql(nonTextColumns, () => 'VARCHAR')} AS _text, _at, _changes
         FROM (
           SELECT _json, coalesce(_listed, $first::BIGINT) AS _at, _changes
           FROM (SELECT unnest(string_split(decode($lines::BLOB), chr(10))) AS _json, unnest($at::BIGINT[]) AS _listed, unnest($changes::VARCHAR[]) AS _changes))))`
@@ -51,12 +119,13 @@ const fromJsonSql = (columns: ReadonlyArray<Column>, type: (column: Column) => s
 const typedSql = ({ name }: Column): string => `_typed.${quoteIdentifier(name)}`
 const textSql = ({ name }: Column): string => `_text.${quoteIdentifier(name)}`
 
-/** DuckDB rounds 1.5 to an integer; an integer column takes 5.0, but no fraction. */
+/** An integer column takes 5.0 but no fraction; DuckDB alone would round 1.5 to an integer. */
 const valueSql = (column: Column): string =>
   column.type === 'BIGINT'
     ? `CASE WHEN contains(${textSql(column)}, '.') AND ${typedSql(column)} <> TRY_CAST(${textSql(column)} AS DOUBLE) THEN NULL ELSE ${typedSql(column)} END`
     : typedSql(column)
 
+/** The entry in `_airbyte_meta` for a value that became null; null if the value fits. */
 const changeSql = (column: Column): string => {
   const change = { field: column.name, change: 'NULLED', reason: 'DESTINATION_TYPECAST_ERROR' }
   return `CASE WHEN ${textSql(column)} IS NOT NULL AND (${valueSql(column)}) IS NULL THEN ${quoteLiteral(JSON.stringify(change))} END`

@@ -2,12 +2,12 @@ import { quoteIdentifier } from '../store/database'
 import { archiveSql } from '../store/history'
 import { findTombstoneColumn, type ReviewReference, type Table } from '../store/tables'
 
-// In all of these a rowid above `after` tells the rows that the transaction under way has brought.
+// In all of these, rows with a rowid above `lastRowId` are those that the open transaction has inserted.
 
-/** Leaves one row for each key of the batch: of the newest generation the newest cursor, and of equals the later one. */
+/** Keeps one row for each key of the batch: the newest generation, then the newest cursor, then the row that came last. */
 export const keepNewestSql = (
   table: Table,
-  after: number,
+  lastRowId: number,
   key: ReadonlyArray<string>,
   cursor: string | undefined,
 ): string => {
@@ -25,66 +25,66 @@ export const keepNewestSql = (
     SELECT row, row_number() OVER best AS place, first_value(_airbyte_raw_id) OVER best AS winner,
       ${tombstone === undefined || cursor === undefined ? 'NULL' : `first_value(CASE WHEN ${quoteIdentifier(tombstone)} IS NOT NULL THEN ${quoteIdentifier(cursor)} END) OVER best`} AS ended
     FROM (SELECT *, rowid AS row FROM ${name})
-    SEMI JOIN (SELECT ${keys} FROM ${name} WHERE rowid > ${after}) USING (${keys})
+    SEMI JOIN (SELECT ${keys} FROM ${name} WHERE rowid > ${lastRowId}) USING (${keys})
     WINDOW best AS (PARTITION BY ${keys} ORDER BY ${newest}))
   WHERE place > 1;
   ${archiveSql(table, `${name} AS t JOIN _lost ON t.rowid = _lost.row`, 't._airbyte_raw_id <> winner', '_lost.ended')}
   DELETE FROM ${name} WHERE rowid IN (SELECT row FROM _lost)`
 }
 
-/** Into `_gone`: the deletions of the batch that we did not hold yet. One held already has been applied, and its review may have come back since. */
-export const newDeletionsSql = ({ table, id, time }: ReviewReference, after: number): string => `
+/** Into `_gone`: the deletions of the batch that the table did not have. Known deletions have been applied, and their reviews may have come back since. */
+export const newDeletionsSql = ({ table, id, time }: ReviewReference, lastRowId: number): string => `
   CREATE OR REPLACE TEMP TABLE _gone AS
   SELECT new.${quoteIdentifier(id)} AS id, max(new.${quoteIdentifier(time)}) AS time
   FROM ${quoteIdentifier(table.name)} AS new
-  WHERE new.rowid > ${after} AND NOT EXISTS (
-    SELECT 1 FROM ${quoteIdentifier(table.name)} AS held
-    WHERE held.rowid <= ${after} AND held.${quoteIdentifier(id)} = new.${quoteIdentifier(id)} AND held.${quoteIdentifier(time)} >= new.${quoteIdentifier(time)})
+  WHERE new.rowid > ${lastRowId} AND NOT EXISTS (
+    SELECT 1 FROM ${quoteIdentifier(table.name)} AS known
+    WHERE known.rowid <= ${lastRowId} AND known.${quoteIdentifier(id)} = new.${quoteIdentifier(id)} AND known.${quoteIdentifier(time)} >= new.${quoteIdentifier(time)})
   GROUP BY 1`
 
 /** Into `_gone`: the reviews that the batch's tombstones delete. */
 export const tombstoneDeletionsSql = (
   { table, id, time }: ReviewReference,
   tombstone: string,
-  after: number,
+  lastRowId: number,
 ): string => `
   CREATE OR REPLACE TEMP TABLE _gone AS
   SELECT ${quoteIdentifier(id)} AS id, max(${quoteIdentifier(time)}) AS time
   FROM ${quoteIdentifier(table.name)}
-  WHERE rowid > ${after} AND ${quoteIdentifier(tombstone)} IS NOT NULL
+  WHERE rowid > ${lastRowId} AND ${quoteIdentifier(tombstone)} IS NOT NULL
   GROUP BY 1`
 
-/** Into `_gone`: the reviews that a finished refresh did not meet again. */
-export const refreshDeletionsSql = ({ table, id, time }: ReviewReference, minimum: number): string => `
+/** Into `_gone`: the reviews that a finished full refresh did not read again. */
+export const refreshDeletionsSql = ({ table, id, time }: ReviewReference, minimumGeneration: number): string => `
   CREATE OR REPLACE TEMP TABLE _gone AS
   SELECT ${quoteIdentifier(id)} AS id, max(${quoteIdentifier(time)}) AS time
   FROM ${quoteIdentifier(table.name)}
-  WHERE _airbyte_generation_id < ${minimum}
+  WHERE _airbyte_generation_id < ${minimumGeneration}
   GROUP BY 1`
 
-/** Removes what `_gone` deletes: the later event wins, so a version newer than its deletion stays. */
+/** Removes the rows that `_gone` deletes. The later event wins: a version that is newer than the deletion stays. */
 export const applyDeletionsSql = ({ table, id, time }: ReviewReference): string =>
   removeRowsSql(table, '_gone', `t.${quoteIdentifier(id)} = _gone.id AND t.${quoteIdentifier(time)} <= _gone.time`)
 
-const removeRowsSql = (table: Table, by: '_gone' | '_version', where: string): string => `
-  ${archiveSql(table, `${quoteIdentifier(table.name)} AS t, ${by}`, where, `${by}.time`)}
-  DELETE FROM ${quoteIdentifier(table.name)} AS t USING ${by} WHERE ${where}`
+const removeRowsSql = (table: Table, events: '_gone' | '_version', where: string): string => `
+  ${archiveSql(table, `${quoteIdentifier(table.name)} AS t, ${events}`, where, `${events}.time`)}
+  DELETE FROM ${quoteIdentifier(table.name)} AS t USING ${events} WHERE ${where}`
 
-/** Into `_version`: the newest version known of each review that the batches touch, from whichever table knows it. */
+/** Into `_version`: the newest version of each review that the batches name, from all tables that refer to reviews. */
 export const newestVersionsSql = (
   tables: ReadonlyArray<ReviewReference>,
-  batches: ReadonlyArray<ReviewReference & { readonly after: number }>,
+  batches: ReadonlyArray<ReviewReference & { readonly lastRowId: number }>,
 ): string => {
   const rows = ({ table, id, time }: ReviewReference) =>
     `SELECT ${quoteIdentifier(id)} AS id, ${quoteIdentifier(time)} AS time FROM ${quoteIdentifier(table.name)}`
   return `
   CREATE OR REPLACE TEMP TABLE _version AS
   SELECT id, max(time) AS time FROM (${tables.map(rows).join(' UNION ALL ')})
-  WHERE id IN (${batches.map(({ table, id, after }) => `SELECT ${quoteIdentifier(id)} FROM ${quoteIdentifier(table.name)} WHERE rowid > ${after}`).join(' UNION ')})
+  WHERE id IN (${batches.map(({ table, id, lastRowId }) => `SELECT ${quoteIdentifier(id)} FROM ${quoteIdentifier(table.name)} WHERE rowid > ${lastRowId}`).join(' UNION ')})
   GROUP BY 1`
 }
 
-/** Removes the children that an older version of their review left behind. */
+/** Removes the rows that belong to an older version of their review. */
 export const removeOldVersionsSql = ({ table, id, time }: ReviewReference): string =>
   removeRowsSql(
     table,
@@ -92,7 +92,7 @@ export const removeOldVersionsSql = ({ table, id, time }: ReviewReference): stri
     `t.${quoteIdentifier(id)} = _version.id AND t.${quoteIdentifier(time)} < _version.time`,
   )
 
-/** Removes what a finished refresh did not meet again. `now`: milliseconds since 1970, when it ended for all we know. */
-export const removeOldGenerationsSql = (table: Table, minimum: number, now: number): string => `
-  ${archiveSql(table, `${quoteIdentifier(table.name)} AS t`, `t._airbyte_generation_id < ${minimum}`, `make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)`)}
-  DELETE FROM ${quoteIdentifier(table.name)} WHERE _airbyte_generation_id < ${minimum}`
+/** Removes the rows that a finished full refresh did not read again. `now`: milliseconds since 1970, taken as the time they ended. */
+export const removeOldGenerationsSql = (table: Table, minimumGeneration: number, now: number): string => `
+  ${archiveSql(table, `${quoteIdentifier(table.name)} AS t`, `t._airbyte_generation_id < ${minimumGeneration}`, `make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)`)}
+  DELETE FROM ${quoteIdentifier(table.name)} WHERE _airbyte_generation_id < ${minimumGeneration}`

@@ -1,139 +1,136 @@
+import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import { CommandError, configFailure, type StreamInfo } from '../../cdk'
+import { CommandError, configFailure, parseJson, type StreamInfo, systemFailure } from '../../cdk'
 import { type Column, columnsFromSchema } from '../store/columns'
-import type { Database } from '../store/database'
+import { type Database, quoteIdentifier } from '../store/database'
 import { createHistoryTable } from '../store/history'
-import { declareStream, insertLoad, type LoadStatus, readStreamMetadata } from '../store/metadata'
-import { ensureTable, type Table } from '../store/tables'
-import { createRowBatch, type RowBatch } from './batch'
+import { declareStream, insertLoad, type LoadStatus, readStreamMetadata, type StreamMetadata } from '../store/metadata'
+import type { Table } from '../store/tables'
+import { ensureTable, evolveTable, findUndeclaredColumns } from './evolve'
+import { createRowBatch, insertRows, type RowBatch } from './insert'
 
-/** What a configured catalog asks of the destination; without one, a full refresh replaces and an incremental read merges. */
+/** How a configured catalog wants a stream written. Without one, a full refresh replaces the rows and an incremental read merges. */
 export type LoadOptions = {
   readonly mode?: 'append' | 'overwrite' | 'append_dedup'
   readonly generation?: number
   readonly minimum?: number
 }
 
-/** What the snapshot remembers of a stream between runs. */
-export type StreamMetadata = {
-  readonly generation: number
-  /** A full refresh has begun and not finished. */
-  readonly refreshing: boolean
-  readonly hasState: boolean
-}
-
 export type LoadTarget = {
-  /** By primary key; without one, every record is a row. */
+  /** The primary key to merge by; if empty, every record is a row. */
   readonly key: ReadonlyArray<string>
   readonly cursor: string | undefined
   readonly generation: number
-  /** Once the stream has finished, rows of older generations go. */
+  /** Rows of older generations are removed once the stream is complete; 0: none are. */
   readonly minimumGeneration: number
-  /** A full refresh that starts anew, so that the state of before no longer counts. */
+  /** A full refresh starts from the beginning, so the saved state is deleted. */
   readonly resetsState: boolean
 }
 
 /**
- * A generation only grows: rows of a smaller one would lose against those the table has. A full refresh that was cut off goes on in its generation if the file holds a state to go on from; every other one begins a
- * new generation, and the rows of the one before stay until it has finished.
+ * Chooses where a stream's rows go. A generation only grows, since rows of a smaller one would lose against those of the table. An
+ * interrupted full refresh continues in its generation if the file has a state to continue from; every other one begins a new
+ * generation, and the rows of the previous one stay until it is complete.
  */
 export const chooseLoadTarget = (
   info: StreamInfo,
-  wish: LoadOptions,
-  standing: StreamMetadata | undefined,
+  options: LoadOptions,
+  metadata: StreamMetadata | undefined,
 ): LoadTarget => {
-  const mode = wish.mode ?? (info.syncMode === 'full_refresh' ? 'overwrite' : 'append_dedup')
-  const replaces = wish.minimum === undefined ? mode === 'overwrite' : wish.minimum > 0
-  const resumes = standing?.refreshing === true && standing.hasState
-  const held = standing?.generation ?? 0
-  const next = replaces && !resumes ? held + 1 : held
-  const generation = wish.generation === undefined ? next : Math.max(wish.generation, held)
+  const mode = options.mode ?? (info.syncMode === 'full_refresh' ? 'overwrite' : 'append_dedup')
+  const replaces = options.minimum === undefined ? mode === 'overwrite' : options.minimum > 0
+  const resumes = metadata?.refreshing === true && metadata.hasState
+  const current = metadata?.generation ?? 0
+  const next = replaces && !resumes ? current + 1 : current
+  const generation = options.generation === undefined ? next : Math.max(options.generation, current)
   return {
     key: mode === 'append' ? [] : info.primaryKey,
     cursor: O.toUndefined(info.cursor),
     generation,
-    minimumGeneration: wish.minimum ?? (replaces ? generation : 0),
-    resetsState: replaces && (wish.generation === undefined ? !resumes : generation > held),
+    minimumGeneration: options.minimum ?? (replaces ? generation : 0),
+    resetsState: replaces && (options.generation === undefined ? !resumes : generation > current),
   }
 }
 
-/** One stream in one run: its row in `_loads`, and what has come for it and is not committed yet. */
+/** One stream in one run: its row in `_loads`, and what was received for it and is not committed yet. */
 export type Load = {
   readonly id: number
   readonly stream: string
-  /** As text, to tell whether a stream that starts again has changed. */
+  /** As text, to see whether a stream that is declared again has changed. */
   schema: string
   table: Table
   target: LoadTarget
-  /** Rows of older versions go with the next commit. */
-  activated: boolean
+  /** The next commit removes the rows of older generations. */
+  activatesGeneration: boolean
   readonly cursor: Column | undefined
-  readonly started: number
-  /** When its last message came; milliseconds. */
-  readonly ended?: number
+  /** Milliseconds since 1970. */
+  readonly startedAt: number
+  endedAt: number | undefined
   status: LoadStatus
   records: number
-  /** Undefined where the source does not count. */
+  /** Undefined if the source does not count its records. */
   sourceRecords: number | undefined
-  /** Not handed to DuckDB yet. */
+  /** Records that are not inserted yet. */
   readonly batch: RowBatch
-  /** The last row of before this transaction, if the transaction has brought rows; those it brought come after it. */
-  after: number | undefined
-  /** The text of a state that covers the rows before it; undefined if none has come since the last commit. */
+  /** The table's last rowid before the open transaction inserted rows; undefined if it has inserted none. */
+  lastRowId: number | undefined
+  /** The text of the last state received since the last commit; it covers the rows received before it. */
   state: string | undefined
-  /** Whether its books have changed since the last commit. */
-  dirty: boolean
+  /** Whether anything was received since the last commit. */
+  hasChanges: boolean
 }
 
-/** Readies table and books for a stream that starts. */
+/** Prepares a stream's table and its rows in the metadata tables. Rejects with `CommandError` if the stream cannot be written. */
 export const openLoad = (
   db: Database,
   run: number,
   info: StreamInfo,
-  { wish, history }: { readonly wish: LoadOptions; readonly history: boolean },
+  { options, history }: { readonly options: LoadOptions; readonly history: boolean },
   now: number,
 ): Promise<Load> =>
   db.transaction(async () => {
-    if (info.name.startsWith('_')) return rejectStream(info, 'names that begin with _ are for tables of our own')
-    const twins = findDuplicateNames(columnsFromSchema(info.schema).map(({ name }) => name))
-    if (twins !== undefined)
-      return rejectStream(info, `its attributes ${twins.join(' and ')} differ only in case, which columns cannot`)
-    const standing = await readStreamMetadata(db, info.name)
-    if ((wish.minimum ?? 0) > 0 && (wish.generation ?? 0) < (standing?.generation ?? 0))
+    if (info.name.startsWith('_')) return rejectStream(info, 'names that begin with _ are reserved for metadata tables')
+    const duplicates = findDuplicateNames(columnsFromSchema(info.schema).map(({ name }) => name))
+    if (duplicates !== undefined)
+      return rejectStream(info, `its attributes ${duplicates.join(' and ')} differ only in case, which columns cannot`)
+    const metadata = await readStreamMetadata(db, info.name)
+    if ((options.minimum ?? 0) > 0 && (options.generation ?? 0) < (metadata?.generation ?? 0))
       return rejectStream(
         info,
-        `its refresh has the generation ${wish.generation} and the file is at ${standing?.generation} by now, so another connection has written it`,
+        `its refresh has the generation ${options.generation}, but the file already has generation ${metadata?.generation}, so another connection has written it`,
         'Give each connection a file of its own with --db.',
       )
-    const target = chooseLoadTarget(info, wish, standing)
+    const target = chooseLoadTarget(info, options, metadata)
     const ensured = await ensureTable(db, info.name, info.schema)
     if (history) await createHistoryTable(db, ensured)
     const table = { ...ensured, history: ensured.history || history }
-    const columnOf = (name: string) => table.columns.find((column) => column.name === name)
-    const missing = [...target.key, target.cursor].find((name) => name !== undefined && columnOf(name) === undefined)
-    if (missing !== undefined) return rejectStream(info, `its key or cursor ${missing} is no attribute of its schema`)
+    const findColumn = (name: string) => table.columns.find((column) => column.name === name)
+    const missing = [...target.key, target.cursor].find((name) => name !== undefined && findColumn(name) === undefined)
+    if (missing !== undefined)
+      return rejectStream(info, `its key or cursor ${missing} is not an attribute of its schema`)
     await declareStream(db, info, target)
-    const cursor = target.cursor === undefined ? undefined : columnOf(target.cursor)
+    const cursor = target.cursor === undefined ? undefined : findColumn(target.cursor)
     return {
       id: await insertLoad(db, run, info, target.generation, now),
       stream: info.name,
       schema: JSON.stringify(info.schema),
       table,
-      target: target,
-      activated: false,
+      target,
+      activatesGeneration: false,
       cursor,
-      started: now,
+      startedAt: now,
+      endedAt: undefined,
       status: 'running',
       records: 0,
       sourceRecords: undefined,
       batch: createRowBatch(),
-      after: undefined,
+      lastRowId: undefined,
       state: undefined,
-      dirty: false,
+      hasChanges: false,
     }
   })
 
-/** Takes on a schema that changed while the stream was under way: a tap says it again when it learns more. */
+/** Applies a schema that changed while the stream was read: a tap may declare its stream again. */
 export const updateLoadSchema = (db: Database, load: Load, info: StreamInfo): Promise<void> =>
   db.transaction(async () => {
     load.table = { ...(await ensureTable(db, info.name, info.schema)), history: load.table.history }
@@ -144,12 +141,43 @@ export const updateLoadSchema = (db: Database, load: Load, info: StreamInfo): Pr
     })
   })
 
-/** Two names that a database takes for one. */
+/** Inserts a load's records into its table, within the open transaction. */
+export const insertBatch = async (db: Database, load: Load): Promise<void> => {
+  if (load.batch.count() === 0) return
+  load.lastRowId ??= Number(await db.scalar(`SELECT coalesce(max(rowid), -1) FROM ${quoteIdentifier(load.stream)}`))
+  const rows = load.batch.take()
+  const { records } = load
+  try {
+    const undeclared = await findUndeclaredColumns(db, load.table, rows.lines)
+    if (undeclared.length > 0) load.table = await evolveTable(db, load.table, undeclared)
+    await insertRows(db, load.table, load.target.generation, rows)
+  } catch (error) {
+    throw findInvalidRecord({ stream: load.stream, records }, rows.lines.toString()) ?? error
+  }
+}
+
+/** The failure for the first record that is not JSON, by its number in the load; undefined if all of them are JSON. */
+const findInvalidRecord = (
+  { stream, records }: Pick<Load, 'stream' | 'records'>,
+  lines: string,
+): CommandError | undefined => {
+  const all = lines.split('\n')
+  for (const [i, line] of all.entries()) {
+    const parsed = parseJson(line)
+    if (E.isLeft(parsed))
+      return new CommandError(
+        systemFailure(`Record ${records - all.length + i + 1} of the stream ${stream} ${parsed.left}.`),
+      )
+  }
+  return undefined
+}
+
+/** Names that are the same for a database. */
 const findDuplicateNames = (names: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
   const same = (name: string) => names.filter((other) => other.toLowerCase() === name.toLowerCase())
   return names.map(same).find((group) => group.length > 1)
 }
 
-const rejectStream = ({ name }: StreamInfo, why: string, remedy = 'Correct the catalog.'): never => {
-  throw new CommandError(configFailure(`Stream ${name} cannot be written: ${why}. ${remedy}`))
+const rejectStream = ({ name }: StreamInfo, reason: string, remedy = 'Correct the catalog.'): never => {
+  throw new CommandError(configFailure(`Stream ${name} cannot be written: ${reason}. ${remedy}`))
 }

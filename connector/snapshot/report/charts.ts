@@ -7,7 +7,7 @@ export type ChartOption = ComposeOption<BarSeriesOption | LineSeriesOption | Gri
 
 use([BarChart, LineChart, GridComponent, SVGRenderer])
 
-/** A chart as SVG text that stands by itself. The build bundles this file with its library, of which nothing is installed with us. */
+/** A chart as SVG text that needs nothing else. The build bundles this file with the chart library, which is not a dependency of the package. */
 export const renderChart = (option: ChartOption, width: number, height: number): string => {
   const chart = init(null, null, { renderer: 'svg', ssr: true, width, height })
   chart.setOption({ animation: false, ...option })
@@ -16,5 +16,5 @@ export const renderChart = (option: ChartOption, width: number, height: number):
   return svg.replaceAll(interactionMarkup, '')
 }
 
-/** What only a page that moves needs; some of it is numbered through, so that no two drawings would be the same. */
+/** Markup that only interactive charts need. Parts of it carry running numbers, so two drawings of the same data would differ. */
 const interactionMarkup = /<(style|defs) ?>.*?<\/\1>\s*| (?:class|clip-path|pointer-events|ecmeta_\w+)="[^"]*"/gs

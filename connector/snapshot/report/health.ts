@@ -1,6 +1,6 @@
 import { columnsFromSchema } from '../store/columns'
+import type { Snapshot } from '../store/database'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
-import type { Snapshot } from '../store/open'
 import { cellToNumber, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
 import { readSnapshotStreams, type SnapshotStream } from '../verify/check'
 import { type CheckResult, verifySnapshot } from '../verify/verify'
@@ -16,7 +16,6 @@ import {
   renderSection,
   renderTable,
 } from './html'
-import type { Report } from './report'
 
 export type DataHealth = {
   readonly streams: ReadonlyArray<StreamHealth>
@@ -28,7 +27,7 @@ export type DataHealth = {
 export type StreamHealth = {
   readonly stream: string
   readonly rows: number
-  /** The greatest cursor that came, as _loads shows it. */
+  /** The greatest cursor received, as `_loads` keeps it. */
   readonly newest: string | null
   readonly completed: string | null
   readonly status: string | null
@@ -39,10 +38,10 @@ export type RunStatistics = {
   readonly seconds: number | null
   readonly records: number
   readonly streams: number
-  /** The names of those that are not complete. */
+  /** The names of the streams that are not complete. */
   readonly incomplete: ReadonlyArray<string>
 }
-/** An attribute that no schema declares; the times say when its rows were read. */
+/** An attribute that no schema declares; `first` and `last`: when its rows were read. */
 export type UndeclaredAttribute = {
   readonly stream: string
   readonly attribute: string
@@ -55,11 +54,11 @@ const maxRuns = 12
 
 export const readDataHealth = async (snapshot: Snapshot): Promise<DataHealth> => {
   const { db } = snapshot
-  const context = await readSnapshotStreams(db)
+  const streams = await readSnapshotStreams(db)
   const undeclared: Array<UndeclaredAttribute> = []
-  for (const stream of context) undeclared.push(...(await readUndeclaredAttributes(db, stream)))
+  for (const stream of streams) undeclared.push(...(await readUndeclaredAttributes(db, stream)))
   return {
-    streams: await readStreamHealth(db, context),
+    streams: await readStreamHealth(db, streams),
     runs: await readRuns(db),
     checks: await verifySnapshot(snapshot),
     undeclared,
@@ -68,13 +67,13 @@ export const readDataHealth = async (snapshot: Snapshot): Promise<DataHealth> =>
 
 const readStreamHealth = async (
   db: Database,
-  context: ReadonlyArray<SnapshotStream>,
+  snapshotStreams: ReadonlyArray<SnapshotStream>,
 ): Promise<ReadonlyArray<StreamHealth>> => {
   const loads = await db.query(`
     SELECT stream, max(cursor_to) AS newest, max(ended) FILTER (status = 'complete') AS completed, arg_max(status, load) AS status
     FROM _loads GROUP BY stream`)
   const streams: Array<StreamHealth> = []
-  for (const { name, columns } of context) {
+  for (const { name, columns } of snapshotStreams) {
     const load = loads.find(({ stream }) => stream === name)
     streams.push({
       stream: name,
@@ -108,18 +107,18 @@ const readUndeclaredAttributes = async (
 ): Promise<ReadonlyArray<UndeclaredAttribute>> => {
   const declared = new Set(columnsFromSchema(schema).map((column) => column.name))
   const times = 'min(_airbyte_extracted_at) AS first, max(_airbyte_extracted_at) AS last'
-  const parts = columns
+  const queries = columns
     .filter((column) => !declared.has(column.name))
     .map(
       (column) =>
         `SELECT ${quoteLiteral(column.name)} AS attribute, count(${quoteIdentifier(column.name)}) AS rows, ${times} FROM ${quoteIdentifier(name)} WHERE ${quoteIdentifier(column.name)} IS NOT NULL`,
     )
   if (columns.some((column) => column.name === 'unknown_attributes' && column.type === 'JSON'))
-    parts.push(
+    queries.push(
       `SELECT attribute, count(*) AS rows, ${times} FROM (SELECT unnest(json_keys(unknown_attributes)) AS attribute, _airbyte_extracted_at FROM ${quoteIdentifier(name)}) GROUP BY attribute`,
     )
-  if (parts.length === 0) return []
-  return (await db.query(`${parts.join(' UNION ALL ')} ORDER BY attribute`)).map((row) => ({
+  if (queries.length === 0) return []
+  return (await db.query(`${queries.join(' UNION ALL ')} ORDER BY attribute`)).map((row) => ({
     stream: name,
     attribute: String(row.attribute),
     rows: cellToNumber(row.rows),
@@ -128,22 +127,22 @@ const readUndeclaredAttributes = async (
   }))
 }
 
-/** Whether the numbers above may be trusted: how fresh, how complete, how checked. */
-export const renderHealth = ({ health, madeAt }: Report): Html =>
+/** Whether the report's numbers can be trusted: how recent and complete the data is, and what the checks found. */
+export const renderHealth = ({ health, madeAt }: { readonly health: DataHealth; readonly madeAt: string }): Html =>
   renderSection(
     'Health of the data',
-    renderFreshness(health, madeAt),
+    renderStreams(health, madeAt),
     renderRuns(health),
     renderChecks(health),
-    renderDrift(health),
+    renderUndeclaredAttributes(health),
   )
 
-const renderFreshness = ({ streams: found }: DataHealth, madeAt: string): Html =>
+const renderStreams = ({ streams }: DataHealth, madeAt: string): Html =>
   html`<h3>Freshness</h3>${
-    found.length === 0
+    streams.length === 0
       ? renderNotice('Nothing was loaded into this file yet.')
       : renderTable(
-          'Each stream, its newest record and its last complete load',
+          'Each stream with its newest record and its last complete load',
           [
             { title: 'Stream', cell: ({ stream }) => stream },
             { title: 'Rows', kind: 'n', cell: ({ rows }) => formatCount(rows) },
@@ -156,15 +155,15 @@ const renderFreshness = ({ streams: found }: DataHealth, madeAt: string): Html =
             { title: 'Age', kind: 'n', cell: ({ completed }) => formatAge(completed, madeAt) },
             { title: 'Last load', cell: ({ status }) => renderVerdict(status === 'complete', status ?? 'none') },
           ],
-          found,
+          streams,
         )
   }`
 
-const renderRuns = ({ runs: found }: DataHealth): Html | undefined =>
-  found.length === 0
+const renderRuns = ({ runs }: DataHealth): Html | undefined =>
+  runs.length === 0
     ? undefined
     : html`<h3>Loads</h3>${renderTable(
-        found.length === 1 ? 'One run' : `The last ${formatCount(found.length)} runs, newest first`,
+        runs.length === 1 ? 'One run' : `The last ${formatCount(runs.length)} runs, newest first`,
         [
           { title: 'Run', kind: 'n', cell: ({ run }) => String(run) },
           { title: 'Started', kind: 't', cell: ({ started }) => formatMinute(started) },
@@ -179,21 +178,21 @@ const renderRuns = ({ runs: found }: DataHealth): Html | undefined =>
                 : renderVerdict(false, `incomplete: ${incomplete.join(', ')}`),
           },
         ],
-        found,
+        runs,
       )}`
 
-const renderChecks = ({ checks: found }: DataHealth): Html => {
-  const failed = found.filter(({ ok }) => !ok).length
+const renderChecks = ({ checks }: DataHealth): Html => {
+  const failed = checks.filter(({ ok }) => !ok).length
   return html`<h3>Checks</h3>${renderTable(
     failed === 0
-      ? `All ${formatCount(found.length)} checks of feedback verify hold`
-      : `${formatCount(failed)} of ${formatPlural(found.length, 'check')} of feedback verify failed`,
+      ? `All ${formatCount(checks.length)} checks of feedback verify hold`
+      : `${formatCount(failed)} of ${formatPlural(checks.length, 'check')} of feedback verify failed`,
     [
-      { title: 'Check, and what must hold', cell: renderCheckName },
+      { title: 'Check and what must hold', cell: renderCheckName },
       { title: 'Found', kind: 'n', cell: ({ failures }) => (failures === 0 ? '' : formatCount(failures)) },
       { title: 'Result', cell: renderOutcome },
     ],
-    found,
+    checks,
   )}`
 }
 
@@ -213,12 +212,12 @@ const renderOutcome = ({ ok, failures, sql }: CheckResult): Html => {
     : html`<span class="quiet">${sql === undefined ? 'nothing to check' : 'note'}</span>`
 }
 
-const renderDrift = ({ undeclared }: DataHealth): Html =>
-  html`<h3>Drift</h3>${
+const renderUndeclaredAttributes = ({ undeclared }: DataHealth): Html =>
+  html`<h3>Undeclared attributes</h3>${
     undeclared.length === 0
-      ? renderNotice('No attribute came that no schema declares.')
+      ? renderNotice('Every attribute received is declared by its schema.')
       : renderTable(
-          'Attributes that came without being declared; they are kept',
+          'Attributes that no schema declares; their values are kept',
           [
             { title: 'Stream', cell: ({ stream }) => stream },
             { title: 'Attribute', cell: ({ attribute }) => attribute },
@@ -230,5 +229,4 @@ const renderDrift = ({ undeclared }: DataHealth): Html =>
         )
   }`
 
-const renderVerdict = (good: boolean, words: string): Html =>
-  html`<span class="${good ? 'good' : 'bad'}">${words}</span>`
+const renderVerdict = (good: boolean, text: string): Html => html`<span class="${good ? 'good' : 'bad'}">${text}</span>`

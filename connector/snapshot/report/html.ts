@@ -1,14 +1,14 @@
 import { renderChart } from './charts'
 import type { Figure } from './figures'
 
-/** Text that is HTML already: made by `html` or by the chart library, never from data. */
+/** HTML text, made by `html` or by the chart library, never from data. */
 export class Html {
   constructor(readonly text: string) {}
 }
 
 type HtmlPart = Html | string | number | null | undefined | ReadonlyArray<HtmlPart>
 
-/** A template of HTML: what is put in is escaped, unless it is HTML; lists follow one another, null and undefined are nothing. */
+/** A template for HTML: escapes every part that is not `Html`, joins lists, and leaves out null and undefined. */
 export const html = (texts: TemplateStringsArray, ...parts: ReadonlyArray<HtmlPart>): Html =>
   new Html(texts.map((text, i) => (i === 0 ? text : `${toHtmlText(parts[i - 1])}${text}`)).join(''))
 
@@ -34,13 +34,13 @@ export const formatCount = (count: number): string => count.toLocaleString('en')
 export const formatPlural = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`
 
-export const formatShare = (part: number, of: number): string =>
-  of === 0 ? '–' : `${((100 * part) / of).toFixed(0)} %`
+export const formatShare = (part: number, total: number): string =>
+  total === 0 ? '–' : `${((100 * part) / total).toFixed(0)} %`
 
-/** A rating to two places; a dash where there is none. */
+/** A rating with two decimals; a dash for none. */
 export const formatRating = (mean: number | null): string => (mean === null ? '–' : mean.toFixed(2))
 
-/** A length of time in the unit people would say it in. */
+/** A duration in the unit that suits its length; a dash for none. */
 export const formatDuration = (seconds: number | null): string => {
   if (seconds === null) return '–'
   if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`
@@ -52,39 +52,39 @@ export const formatDuration = (seconds: number | null): string => {
 
 export const formatHours = (count: number | null): string => formatDuration(count === null ? null : count * 3600)
 
-/** `2026-11-21 04:51` of a time in ISO 8601; a dash where there is none. */
+/** A time in ISO 8601 as `2026-11-21 04:51`; a dash for none. */
 export const formatMinute = (time: string | null): string => (time === null ? '–' : time.slice(0, 16).replace('T', ' '))
 
 export const formatDay = (time: string | null): string => (time === null ? '–' : time.slice(0, 10))
 
-/** How long before `now` a time was. */
+/** The duration from a time to `now`. */
 export const formatAge = (time: string | null, now: string): string =>
   time === null ? '–' : formatDuration((Date.parse(now) - Date.parse(time)) / 1000)
 
-/** The two widths that a chart is drawn for, in pixels: a phone or half a sheet of paper, and half of a screen. */
+/** The two widths in pixels that each chart is drawn in: for a phone or half a sheet of paper, and for half a screen. */
 const chartWidths = { narrow: 348, wide: 500 } as const
 
-/** A chart with its heading; `words` tell it to those who do not see it. */
+/** A chart with its heading; `description` is for readers who cannot see it. */
 export const renderFigure = (
   title: string | undefined,
-  words: string,
+  description: string,
   { height, option }: Figure,
-  more: { readonly above?: Html; readonly below?: string } = {},
+  { above, below }: { readonly above?: Html; readonly below?: string } = {},
 ): Html =>
-  html`<figure>${title === undefined ? undefined : html`<h3>${title}</h3>`}${more.above}<div role="img" aria-label="${words}">${Object.entries(
+  html`<figure>${title === undefined ? undefined : html`<h3>${title}</h3>`}${above}<div role="img" aria-label="${description}">${Object.entries(
     chartWidths,
   ).map(
     ([name, width]) => html`<div class="${name}">${new Html(renderChart(option(width), width, height))}</div>`,
-  )}</div>${more.below === undefined ? undefined : html`<figcaption>${more.below}</figcaption>`}</figure>`
+  )}</div>${below === undefined ? undefined : html`<figcaption>${below}</figcaption>`}</figure>`
 
-/** `name` is the CSS variable of the colour too. */
+/** Each name is also the name of the CSS variable with its colour. */
 export const renderLegend = (names: ReadonlyArray<string>): Html =>
   html`<ul class="legend">${names.map((name) => html`<li><i style="background:var(--${name})"></i>${name}</li>`)}</ul>`
 
 export type TableColumn<Row> = {
   readonly title: string
   readonly cell: (row: Row) => Html | string
-  /** `n` for numbers, to the right; `t` for text that stays in one line; `name` for one that wants room on paper; `spare` where a phone can do without. */
+  /** CSS classes: `n` for numbers, aligned right; `t` for text on one line; `name` for text that is wide on paper; `spare` for a column that a phone does not show. */
   readonly kind?: string
 }
 
@@ -102,4 +102,4 @@ export const renderTable = <Row>(
 export const renderSection = (title: string, ...content: ReadonlyArray<Html | undefined>): Html =>
   html`<section><h2>${title}</h2>${content}</section>`
 
-export const renderNotice = (words: string): Html => html`<p class="quiet">${words}</p>`
+export const renderNotice = (text: string): Html => html`<p class="quiet">${text}</p>`

@@ -1,6 +1,6 @@
-import type { Database, RowValues } from '../store/database'
-import { cellToNumber, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
-import { plotLiabilities } from './figures'
+import type { Database } from '../store/database'
+import { cellToNumber, cellToTextOrNull, cellToTimeOrNull, type RowValues } from '../store/values'
+import { barChartAxes, barChartHeight, barSeries, type Figure, labelText, shortCategoryName } from './figures'
 import {
   formatCount,
   formatDay,
@@ -14,16 +14,16 @@ import {
   renderTable,
 } from './html'
 
-/** The worst first. `other`: a severity that the service does not document. */
+/** The highest first. `other`: a severity that the service does not document. */
 export const severities = ['high', 'medium', 'low', 'other'] as const
 export type Severity = (typeof severities)[number]
 export type SeverityCounts = Readonly<Record<Severity, number>>
 
 export type LiabilityStatistics = {
   readonly total: SeverityCounts
-  /** By category, the most first; null: the liability names none. */
+  /** By category, the category with the most first; null: the liability has no category. */
   readonly categories: ReadonlyArray<{ readonly category: string | null; readonly counts: SeverityCounts }>
-  /** The longest open of the worst severity there is. */
+  /** Those of the highest severity present, the oldest first. */
   readonly oldest: ReadonlyArray<OpenLiability>
 }
 export type OpenLiability = {
@@ -44,35 +44,35 @@ const severitySql = `CASE
 
 const toSeverity = (text: unknown): Severity => severities.find((name) => name === text) ?? 'other'
 
-/** Asks the view open_liabilities; no justification leaves it, as that quotes patients. */
+/** Reads the view open_liabilities, without the justifications, since these quote patients. */
 export const readLiabilityStatistics = async (db: Database): Promise<LiabilityStatistics> => {
   const counts = severities.map((name) => `count(*) FILTER (grade = '${name}') AS ${name}`).join(', ')
-  const graded = `(SELECT *, ${severitySql} AS grade FROM open_liabilities)`
-  const [total] = await db.query(`SELECT ${counts} FROM ${graded}`)
+  const gradedSql = `(SELECT *, ${severitySql} AS grade FROM open_liabilities)`
+  const [total] = await db.query(`SELECT ${counts} FROM ${gradedSql}`)
   const categories = await db.query(
-    `SELECT nullif(trim(category), '') AS kind, ${counts} FROM ${graded} GROUP BY 1 ORDER BY count(*) DESC, high DESC, kind`,
+    `SELECT nullif(trim(category), '') AS category, ${counts} FROM ${gradedSql} GROUP BY 1 ORDER BY count(*) DESC, high DESC, category`,
   )
   const oldest = await db.query(`
-    SELECT grade, liability_id::VARCHAR AS id, review_id::VARCHAR AS review, nullif(trim(category), '') AS kind, location_name,
+    SELECT grade, liability_id::VARCHAR AS id, review_id::VARCHAR AS review, nullif(trim(category), '') AS category, location_name,
       mention_time, task_status
-    FROM ${graded} ORDER BY list_position([${severities.map((name) => `'${name}'`).join(', ')}], grade), mention_time, id LIMIT ${maxLiabilities}`)
-  const worst = oldest[0]?.grade
-  const bySeverity = (row: RowValues | undefined): SeverityCounts => ({
+    FROM ${gradedSql} ORDER BY list_position([${severities.map((name) => `'${name}'`).join(', ')}], grade), mention_time, id LIMIT ${maxLiabilities}`)
+  const highest = oldest[0]?.grade
+  const toSeverityCounts = (row: RowValues | undefined): SeverityCounts => ({
     high: cellToNumber(row?.high),
     medium: cellToNumber(row?.medium),
     low: cellToNumber(row?.low),
     other: cellToNumber(row?.other),
   })
   return {
-    total: bySeverity(total),
-    categories: categories.map((row) => ({ category: cellToTextOrNull(row.kind), counts: bySeverity(row) })),
+    total: toSeverityCounts(total),
+    categories: categories.map((row) => ({ category: cellToTextOrNull(row.category), counts: toSeverityCounts(row) })),
     oldest: oldest
-      .filter(({ grade }) => grade === worst)
+      .filter(({ grade }) => grade === highest)
       .map((row) => ({
         severity: toSeverity(row.grade),
         liabilityId: cellToTextOrNull(row.id),
         reviewId: String(row.review),
-        category: cellToTextOrNull(row.kind),
+        category: cellToTextOrNull(row.category),
         location: cellToTextOrNull(row.location_name),
         mentioned: cellToTimeOrNull(row.mention_time),
         task: cellToTextOrNull(row.task_status),
@@ -80,19 +80,43 @@ export const readLiabilityStatistics = async (db: Database): Promise<LiabilitySt
   }
 }
 
+/** Open liabilities by category, each bar divided by severity. */
+const plotLiabilities = ({ categories }: LiabilityStatistics): Figure => ({
+  height: barChartHeight(categories.length),
+  option: (width) => {
+    const max = Math.max(...categories.map(({ counts }) => severities.reduce((sum, name) => sum + counts[name], 0)))
+    return {
+      ...barChartAxes(
+        categories.map(({ category }) => shortCategoryName(category)),
+        8,
+        max,
+      ),
+      series: severities.map((severity) => ({
+        ...barSeries,
+        stack: 'all',
+        itemStyle: { color: `var(--${severity})` },
+        data: categories.map(({ counts }) => ({
+          value: counts[severity],
+          label: { show: (counts[severity] / max) * width > 40 },
+        })),
+        label: { ...labelText, color: `var(--on-${severity})` },
+      })),
+    }
+  },
+})
+
 export const renderLiabilities = (liabilities: LiabilityStatistics | null): Html => {
   const title = 'Open liabilities'
   if (liabilities === null) return renderSection(title, renderNotice('This file does not hold the stream reviews.'))
   const { total, categories, oldest } = liabilities
   const present = severities.filter((name) => total[name] > 0)
-  if (present.length === 0)
-    return renderSection(title, renderNotice('None of the reviews holds one whose task is open.'))
+  if (present.length === 0) return renderSection(title, renderNotice('No review has an open liability.'))
   const sum = present.reduce((count, name) => count + total[name], 0)
-  const words = present.map((name) => `${formatCount(total[name])} ${name}`).join(', ')
-  const worst = oldest[0]?.severity ?? ''
+  const counts = present.map((name) => `${formatCount(total[name])} ${name}`).join(', ')
+  const highest = oldest[0]?.severity ?? ''
   return renderSection(
     title,
-    html`<p class="quiet">${formatPlural(sum, 'liability', 'liabilities')} in reviews whose task is not completed, or that have no task: ${words}.</p>`,
+    html`<p class="quiet">${formatPlural(sum, 'liability', 'liabilities')} in reviews whose task is not completed, or that have no task: ${counts}.</p>`,
     html`<div class="pair">${renderFigure(
       'By category and severity',
       categories
@@ -104,7 +128,7 @@ export const renderLiabilities = (liabilities: LiabilityStatistics | null): Html
       plotLiabilities(liabilities),
       { above: renderLegend(present) },
     )}<div><h3>Longest open</h3>${renderTable(
-      `Of ${worst} severity, the oldest first`,
+      `Of ${highest} severity, the oldest first`,
       [
         { title: 'Mentioned', kind: 't', cell: ({ mentioned }) => formatDay(mentioned) },
         {

@@ -13,23 +13,24 @@ import {
 } from './html'
 import type { ReviewStatistics } from './reviews'
 
-/** How many ratings at the mean of all reviews each location is taken to have before its own count. */
+/** The weight of the prior: as many ratings, at the mean of all reviews, are added to each location's own. */
 export const priorRatings = 10
 
 export type RatingEstimate = { readonly mean: number; readonly low: number; readonly high: number }
 
 /**
- * The Bayesian mean of `count` ratings with the mean `mean`, and its 95 % interval within 0 to 5: normal ratings of a known
- * `deviation`, and `priorRatings` of them at `overall` beforehand. So few ratings stay near all the others', with a wide interval.
+ * The Bayesian mean of `count` ratings with the mean `mean`, and its 95 % interval within 0 to 5, for normally distributed ratings
+ * with a known `deviation` and a prior of `priorRatings` ratings at `overall`. The estimate from few ratings stays near the mean of
+ * all locations and has a wide interval.
  */
 export const estimateRating = (
   { count, mean }: { readonly count: number; readonly mean: number },
   all: { readonly overall: number; readonly deviation: number },
 ): RatingEstimate => {
   const weight = priorRatings + count
-  const middle = (priorRatings * all.overall + count * mean) / weight
-  const reach = (1.96 * all.deviation) / Math.sqrt(weight)
-  return { mean: middle, low: Math.max(0, middle - reach), high: Math.min(5, middle + reach) }
+  const estimate = (priorRatings * all.overall + count * mean) / weight
+  const margin = (1.96 * all.deviation) / Math.sqrt(weight)
+  return { mean: estimate, low: Math.max(0, estimate - margin), high: Math.min(5, estimate + margin) }
 }
 
 export type LocationStatistics = {
@@ -38,13 +39,13 @@ export type LocationStatistics = {
   readonly reviews: number
   readonly rated: number
   readonly meanRating: number | null
-  /** Null: none of its reviews carries a rating. */
+  /** Null: none of its reviews has a rating. */
   readonly estimate: RatingEstimate | null
   readonly openLiabilities: number
   readonly medianHours: number | null
 }
 
-/** Every location that a review names, by the lower end of its estimate: many good ratings stand before a few. */
+/** Every location of the reviews, ordered by the lower end of its estimate, so that many good ratings rank before a few. */
 export const readLocationStatistics = async (
   db: Database,
   { meanRating, deviation }: ReviewStatistics,
@@ -74,7 +75,7 @@ export const readLocationStatistics = async (
   return locations.toSorted((a, b) => (b.estimate?.low ?? -1) - (a.estimate?.low ?? -1))
 }
 
-/** Of more than these, the first half and the last half of them are shown. */
+/** If there are more, the page shows as many, half of them the best and half the last. */
 const maxLocations = 50
 
 type RankedLocation = LocationStatistics & { readonly rank: number }
@@ -82,7 +83,7 @@ type RankedLocation = LocationStatistics & { readonly rank: number }
 export const renderLocations = (locations: ReadonlyArray<LocationStatistics> | null): Html => {
   const title = 'Locations'
   if (locations === null) return renderSection(title, renderNotice('This file does not hold the stream reviews.'))
-  if (locations.length === 0) return renderSection(title, renderNotice('No review names a location.'))
+  if (locations.length === 0) return renderSection(title, renderNotice('No review has a location.'))
   const ranked = locations.map((location, i) => ({ ...location, rank: i + 1 }))
   const half = maxLocations / 2
   const parts =
@@ -96,12 +97,12 @@ export const renderLocations = (locations: ReadonlyArray<LocationStatistics> | n
   return renderSection(
     title,
     html`<p class="quiet">The estimate is a Bayesian mean: each location starts with ${priorRatings} ratings at the mean of all reviews, so that a few ratings
-say little. Beside it its 95 % credible interval; locations are ranked by its lower end.</p>`,
+change it little. Locations are ranked by the lower end of the 95 % credible interval beside it.</p>`,
     ...parts.map(({ name, rows }) => renderTable(name, locationColumns(scale), rows)),
   )
 }
 
-/** The ratings that all intervals fit between, in halves. */
+/** The range of ratings that holds all intervals, in steps of a half. */
 type RatingScale = { readonly from: number; readonly to: number }
 
 const chooseRatingScale = (estimates: ReadonlyArray<RatingEstimate>): RatingScale => ({
@@ -129,6 +130,6 @@ const locationColumns = (scale: RatingScale): ReadonlyArray<TableColumn<RankedLo
 const formatInterval = ({ low, high }: RatingEstimate): string => `${formatRating(low)}–${formatRating(high)}`
 
 const renderIntervalBar = ({ mean, low, high }: RatingEstimate, { from, to }: RatingScale): Html => {
-  const at = (value: number) => ((value - from) / (to - from)) * 100
-  return html`<div class="range"><i style="left:${at(low).toFixed(1)}%;right:${(100 - at(high)).toFixed(1)}%"></i><b style="left:${at(mean).toFixed(1)}%"></b></div>`
+  const position = (value: number) => ((value - from) / (to - from)) * 100
+  return html`<div class="range"><i style="left:${position(low).toFixed(1)}%;right:${(100 - position(high)).toFixed(1)}%"></i><b style="left:${position(mean).toFixed(1)}%"></b></div>`
 }

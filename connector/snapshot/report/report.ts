@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
-import type { Snapshot } from '../store/open'
+import { defined } from '../../cdk'
+import type { Snapshot } from '../store/database'
 import { listStreamTables } from '../store/tables'
 import { createTemporaryViews } from '../store/views'
 import { type DataHealth, readDataHealth, renderHealth } from './health'
@@ -22,20 +23,20 @@ import { type ReviewStatistics, readReviewStatistics, renderRatings, renderRevie
 import { readSentimentStatistics, renderSentiments, type SentimentStatistics } from './sentiments'
 import { pageStyle } from './style'
 
-/** What the report tells, as plain data; times in ISO 8601, UTC. Null: the file has no stream that could tell it. */
+/** The report's numbers as plain data; times in ISO 8601, UTC. Null: the file does not have the streams for that section. */
 export type Report = {
   readonly file: string
   readonly madeAt: string
   readonly reviews: ReviewStatistics | null
   readonly sentiments: SentimentStatistics | null
-  /** The best first. */
+  /** Ranked, the best first. */
   readonly locations: ReadonlyArray<LocationStatistics> | null
   readonly liabilities: LiabilityStatistics | null
   readonly responses: ResponseStatistics | null
   readonly health: DataHealth
 }
 
-/** Asks a snapshot for all that its report tells; changes nothing. `now`: milliseconds since 1970. */
+/** Reads the report's numbers from a snapshot, without changing it. `now`: milliseconds since 1970. */
 export const readReport = async (snapshot: Snapshot, now: number): Promise<Report> => {
   const { db } = snapshot
   const tables = await listStreamTables(db)
@@ -54,8 +55,8 @@ export const readReport = async (snapshot: Snapshot, now: number): Promise<Repor
 
 type KeyFigure = { readonly name: string; readonly value: string; readonly note: string; readonly bad?: true }
 
-/** The few numbers that most readers come for. */
-export const renderKeyFigures = (report: Report): Html =>
+/** The numbers at the top of the page. */
+const renderKeyFigures = (report: Report): Html =>
   html`<dl class="key">${listKeyFigures(report).map(
     ({ name, value, note, bad }) =>
       html`<div><dt>${name}</dt><dd class="${bad === true ? 'bad' : ''}">${value}</dd><dd>${note}</dd></div>`,
@@ -95,12 +96,12 @@ const listKeyFigures = ({ reviews, liabilities, responses, health, madeAt }: Rep
     name: 'Checks',
     value: failed === 0 ? 'all hold' : `${formatCount(failed)} failed`,
     note: `of ${formatPlural(health.checks.length, 'check')}`,
-    ...(failed === 0 ? {} : { bad: true }),
+    ...defined({ bad: failed === 0 ? undefined : (true as const) }),
   })
   return figures
 }
 
-/** The report as one HTML page that needs nothing else, and forbids the browser to fetch anything. */
+/** The report as one HTML page that needs no other file and forbids the browser to fetch anything. */
 export const renderReport = (report: Report): string =>
   html`${new Html('<!doctype html>')}
 <html lang="en">

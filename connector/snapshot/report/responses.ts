@@ -21,20 +21,19 @@ import {
   renderNotice,
   renderSection,
 } from './html'
-import type { Report } from './report'
-import { describeLine, plotAnswerShares } from './reviews'
+import { describeLine, plotAnswerShares, type ReviewStatistics } from './reviews'
 
 export type ResponseStatistics = {
   readonly answered: number
   readonly medianHours: number | null
-  /** Nine of ten answers came within it. */
+  /** Nine of ten answers came within this time. */
   readonly ninthDecileHours: number | null
   readonly buckets: ReadonlyArray<{ readonly label: string; readonly count: number }>
-  /** Answers that are older than what they answer, or whose review has no time: in no other number than `answered`. */
+  /** Answers that are older than their review, or whose review has no time; only `answered` counts them. */
   readonly unclear: number
 }
 
-/** Up to so many hours; the last without end. */
+/** Each bucket's upper bound in hours; the last bucket has none. */
 const responseBuckets: ReadonlyArray<readonly [label: string, hours: number]> = [
   ['< 1 h', 1],
   ['1–4 h', 4],
@@ -45,11 +44,11 @@ const responseBuckets: ReadonlyArray<readonly [label: string, hours: number]> = 
   ['> 4 w', Number.POSITIVE_INFINITY],
 ]
 
-/** Asks the view response_times: from a review to its first answer. */
+/** Reads the view response_times: the time from a review to its first answer. */
 export const readResponseStatistics = async (db: Database): Promise<ResponseStatistics> => {
   const counts = responseBuckets.map(([, hours], i) => {
-    const below = Number.isFinite(hours) ? `AND hours < ${hours}` : ''
-    return `count(*) FILTER (hours >= ${responseBuckets[i - 1]?.[1] ?? 0} ${below}) AS bucket_${i}`
+    const bound = Number.isFinite(hours) ? `AND hours < ${hours}` : ''
+    return `count(*) FILTER (hours >= ${responseBuckets[i - 1]?.[1] ?? 0} ${bound}) AS bucket_${i}`
   })
   const [row] = await db.query(`
     SELECT count(*) AS answered, median(hours) FILTER (hours >= 0) AS median,
@@ -64,7 +63,7 @@ export const readResponseStatistics = async (db: Database): Promise<ResponseStat
   }
 }
 
-export const plotResponseTimes = ({ buckets }: ResponseStatistics): Figure => ({
+const plotResponseTimes = ({ buckets }: ResponseStatistics): Figure => ({
   height: 200,
   option: () => ({
     grid: { left: 8, right: 8, top: 24, bottom: 4, ...axisBounds },
@@ -87,13 +86,19 @@ export const plotResponseTimes = ({ buckets }: ResponseStatistics): Figure => ({
   }),
 })
 
-export const renderResponses = ({ responses, reviews }: Report): Html => {
+export const renderResponses = ({
+  responses,
+  reviews,
+}: {
+  readonly responses: ResponseStatistics | null
+  readonly reviews: ReviewStatistics | null
+}): Html => {
   const title = 'Response times'
   if (responses === null || reviews === null)
     return renderSection(title, renderNotice('This file does not hold the stream reviews.'))
   const { answered, medianHours, ninthDecileHours, buckets, unclear } = responses
   if (answered === 0) return renderSection(title, renderNotice('No review has an answer.'))
-  const odd =
+  const unclearNote =
     unclear === 0
       ? ''
       : ` ${formatPlural(unclear, 'answer')} older than the review, or to one without a time, ${unclear === 1 ? 'is' : 'are'} left out.`
@@ -104,14 +109,14 @@ export const renderResponses = ({ responses, reviews }: Report): Html => {
       `${buckets.map(({ label, count }) => `${label}: ${formatCount(count)}`).join('; ')}.`,
       plotResponseTimes(responses),
       {
-        below: `${formatPlural(answered, 'review')} answered, ${formatShare(answered, reviews.reviews)} of all; half of them within ${formatHours(medianHours)}, nine of ten within ${formatHours(ninthDecileHours)}.${odd}`,
+        below: `${formatPlural(answered, 'review')} answered, ${formatShare(answered, reviews.reviews)} of all; half of them within ${formatHours(medianHours)}, nine of ten within ${formatHours(ninthDecileHours)}.${unclearNote}`,
       },
     )}${renderFigure(
       'Reviews with an answer',
       describeLine(reviews, (point) => formatShare(point.answered, point.reviews)),
       plotAnswerShares(reviews),
       {
-        below: `By ${reviews.period} of mention; late answers still raise the last ones.`,
+        below: `By ${reviews.period} of mention; answers that come later still raise the last values.`,
       },
     )}</div>`,
   )

@@ -4,11 +4,14 @@ import type { ChartOption } from './charts'
 import {
   accentColor,
   axisBounds,
+  barChartAxes,
+  barChartHeight,
+  barSeries,
   baselineStyle,
   type Figure,
   hiddenAxis,
+  inkColor,
   labelText,
-  plotRatingDistribution,
   staticSeries,
 } from './figures'
 import {
@@ -27,21 +30,21 @@ export type ChartPeriod = 'day' | 'week' | 'month' | 'quarter' | 'year'
 
 export type ReviewStatistics = {
   readonly reviews: number
-  /** Those that carry a rating; 0 means none. */
+  /** Reviews with a rating; the service sends 0 for none. */
   readonly rated: number
   readonly meanRating: number | null
   /** The standard deviation of the ratings; null for fewer than two. */
   readonly deviation: number | null
   readonly lastMention: string | null
-  /** How many have a rating that rounds to 1, 2, 3, 4 and 5. */
+  /** How many ratings round to 1, 2, 3, 4 and 5. */
   readonly ratings: ReadonlyArray<number>
   readonly period: ChartPeriod
-  /** Without a gap, oldest first; `start` as 2026-11-21. */
+  /** Every period from the first to the last, oldest first. */
   readonly points: ReadonlyArray<PeriodStatistics>
-  /** Those without a mention time, which are in no point. */
+  /** Reviews without a mention time, which are in no period. */
   readonly undated: number
 }
-/** The reviews mentioned in a period; `meanRating` is null where none of them is rated. */
+/** The reviews mentioned in a period; `start` as 2026-11-21, `meanRating` null if none of them is rated. */
 export type PeriodStatistics = {
   readonly start: string
   readonly reviews: number
@@ -49,7 +52,7 @@ export type PeriodStatistics = {
   readonly meanRating: number | null
 }
 
-/** The longest span of days that a chart shows by each period. */
+/** The number of days up to which a chart uses each period. */
 const maxDaysByPeriod: ReadonlyArray<readonly [ChartPeriod, number]> = [
   ['day', 45],
   ['week', 300],
@@ -57,11 +60,11 @@ const maxDaysByPeriod: ReadonlyArray<readonly [ChartPeriod, number]> = [
   ['quarter', 4_500],
 ]
 
-const choosePeriod = (days: number): ChartPeriod => maxDaysByPeriod.find(([, most]) => days <= most)?.[0] ?? 'year'
+const choosePeriod = (days: number): ChartPeriod => maxDaysByPeriod.find(([, max]) => days <= max)?.[0] ?? 'year'
 
-/** Asks the views reviews_current and response_times. */
+/** Reads the views reviews_current and response_times. */
 export const readReviewStatistics = async (db: Database): Promise<ReviewStatistics> => {
-  const [sums] = await db.query(`
+  const [totals] = await db.query(`
     SELECT count(*) AS reviews, count(rating) AS rated, avg(rating) AS mean, stddev_samp(rating) AS deviation,
       max(mention_time) AS last, date_diff('day', min(mention_time), max(mention_time)) AS days,
       count(*) - count(mention_time) AS undated
@@ -69,21 +72,21 @@ export const readReviewStatistics = async (db: Database): Promise<ReviewStatisti
   const ratings = await db.query(
     `SELECT least(5, greatest(1, round(rating)))::INT AS rating, count(*) AS reviews FROM reviews_current WHERE rating IS NOT NULL GROUP BY 1`,
   )
-  const period = choosePeriod(cellToNumber(sums?.days))
+  const period = choosePeriod(cellToNumber(totals?.days))
   const points = await db.query(`
-    WITH found AS (
+    WITH periods AS (
       SELECT date_trunc('${period}', mention_time)::DATE AS start, count(*) AS reviews, avg(rating) AS mean,
         count(*) FILTER (review_id IN (SELECT review_id FROM response_times)) AS answered
       FROM reviews_current WHERE mention_time IS NOT NULL GROUP BY 1)
     SELECT strftime(start, '%Y-%m-%d') AS start, coalesce(reviews, 0) AS reviews, coalesce(answered, 0) AS answered, mean
-    FROM (SELECT unnest(generate_series(min(start), max(start), INTERVAL 1 ${period}))::DATE AS start FROM found)
-    LEFT JOIN found USING (start) ORDER BY start`)
+    FROM (SELECT unnest(generate_series(min(start), max(start), INTERVAL 1 ${period}))::DATE AS start FROM periods)
+    LEFT JOIN periods USING (start) ORDER BY start`)
   return {
-    reviews: cellToNumber(sums?.reviews),
-    rated: cellToNumber(sums?.rated),
-    meanRating: cellToNumberOrNull(sums?.mean),
-    deviation: cellToNumberOrNull(sums?.deviation),
-    lastMention: cellToTimeOrNull(sums?.last),
+    reviews: cellToNumber(totals?.reviews),
+    rated: cellToNumber(totals?.rated),
+    meanRating: cellToNumberOrNull(totals?.mean),
+    deviation: cellToNumberOrNull(totals?.deviation),
+    lastMention: cellToTimeOrNull(totals?.last),
     ratings: [1, 2, 3, 4, 5].map((rating) => cellToNumber(ratings.find((row) => row.rating === rating)?.reviews)),
     period,
     points: points.map(({ start, reviews, answered, mean }) => ({
@@ -92,7 +95,7 @@ export const readReviewStatistics = async (db: Database): Promise<ReviewStatisti
       answered: cellToNumber(answered),
       meanRating: cellToNumberOrNull(mean),
     })),
-    undated: cellToNumber(sums?.undated),
+    undated: cellToNumber(totals?.undated),
   }
 }
 
@@ -110,7 +113,7 @@ const lineChartHeight = 200
 const chartGrid = { left: 8, right: 30, top: 12, bottom: 4, ...axisBounds }
 const valueAxis = { type: 'value', axisLabel: labelText, splitNumber: 4, splitLine: baselineStyle } as const
 
-/** An axis that names as many periods as it has room for, the last one always. */
+/** An axis with as many labels as fit; the last period always has one. */
 const createTimeAxis = ({ period, points }: ReviewStatistics, width: number): NonNullable<ChartOption['xAxis']> => {
   const step = Math.ceil(points.length / Math.max(1, Math.floor(width / 85)))
   return {
@@ -122,7 +125,7 @@ const createTimeAxis = ({ period, points }: ReviewStatistics, width: number): No
   }
 }
 
-export const plotReviewCounts = (reviews: ReviewStatistics): Figure => ({
+const plotReviewCounts = (reviews: ReviewStatistics): Figure => ({
   height: lineChartHeight,
   option: (width) => ({
     grid: chartGrid,
@@ -140,7 +143,7 @@ export const plotReviewCounts = (reviews: ReviewStatistics): Figure => ({
 })
 
 type ValueScale = {
-  readonly min: number | ((found: { readonly min: number }) => number)
+  readonly min: number | ((extent: { readonly min: number }) => number)
   readonly max?: number
   readonly axisLabel?: typeof labelText & { readonly formatter: string }
 }
@@ -164,7 +167,7 @@ const plotLine = (reviews: ReviewStatistics, scale: ValueScale, data: ReadonlyAr
   }),
 })
 
-export const plotMeanRatings = (reviews: ReviewStatistics): Figure =>
+const plotMeanRatings = (reviews: ReviewStatistics): Figure =>
   plotLine(
     reviews,
     { min: ({ min }) => (min < 1 ? 0 : 1), max: 5 },
@@ -178,7 +181,7 @@ export const plotAnswerShares = (reviews: ReviewStatistics): Figure =>
     reviews.points.map((point) => (point.reviews === 0 ? '-' : (100 * point.answered) / point.reviews)),
   )
 
-/** What a reader who does not see a line is told of it: where it starts and ends. */
+/** A line in words, for readers who cannot see it: its first and its last value. */
 export const describeLine = (
   { points, period }: ReviewStatistics,
   value: (point: PeriodStatistics) => string,
@@ -189,12 +192,27 @@ export const describeLine = (
     : `${value(first)} in ${formatPeriod(period, first)}, ${value(last)} in ${formatPeriod(period, last)}.`
 }
 
+const plotRatingDistribution = ({ ratings, rated }: ReviewStatistics): Figure => ({
+  height: barChartHeight(ratings.length),
+  option: () => ({
+    ...barChartAxes(['5', '4', '3', '2', '1'], 100),
+    series: {
+      ...barSeries,
+      itemStyle: { color: accentColor },
+      data: ratings
+        .toReversed()
+        .map((value) => ({ value, label: { formatter: `${formatCount(value)}  ${formatShare(value, rated)}` } })),
+      label: { ...labelText, show: true, position: 'right', color: inkColor },
+    },
+  }),
+})
+
 export const renderReviews = (reviews: ReviewStatistics | null): Html => {
   const title = 'Reviews over time'
   if (reviews === null) return renderSection(title, renderNotice('This file does not hold the stream reviews.'))
   return renderSection(
     title,
-    reviews.reviews === 0 ? renderNotice('This file holds no reviews yet.') : renderTimeline(reviews),
+    reviews.reviews === 0 ? renderNotice('This file has no reviews yet.') : renderTimeline(reviews),
   )
 }
 
@@ -202,12 +220,14 @@ export const renderRatings = (reviews: ReviewStatistics | null): Html => {
   const title = 'Ratings'
   if (reviews === null) return renderSection(title, renderNotice('This file does not hold the stream reviews.'))
   const { ratings: counts, rated, reviews: all, meanRating } = reviews
-  if (rated === 0) return renderSection(title, renderNotice('No review carries a rating.'))
-  const words = counts.map((count, i) => `${i + 1}: ${formatCount(count)}, ${formatShare(count, rated)}`).toReversed()
+  if (rated === 0) return renderSection(title, renderNotice('No review has a rating.'))
+  const descriptions = counts
+    .map((count, i) => `${i + 1}: ${formatCount(count)}, ${formatShare(count, rated)}`)
+    .toReversed()
   return renderSection(
     title,
-    renderFigure(undefined, `${words.join('; ')}.`, plotRatingDistribution(reviews), {
-      below: `To the nearest whole rating; the mean is ${formatRating(meanRating)}. ${formatPlural(all - rated, 'review carries', 'reviews carry')} no rating.`,
+    renderFigure(undefined, `${descriptions.join('; ')}.`, plotRatingDistribution(reviews), {
+      below: `To the nearest whole rating; the mean is ${formatRating(meanRating)}. ${formatPlural(all - rated, 'review has', 'reviews have')} no rating.`,
     }),
   )
 }
@@ -217,16 +237,16 @@ const renderTimeline = (reviews: ReviewStatistics): Html => {
   const [first, last] = [points[0], points.at(-1)]
   if (first === undefined || last === undefined) return renderNotice('No review has a mention time.')
   const span = `${formatPeriod(period, first)} to ${formatPeriod(period, last)}`
-  const most = points.reduce((a, b) => (b.reviews > a.reviews ? b : a))
-  const without =
+  const peak = points.reduce((a, b) => (b.reviews > a.reviews ? b : a))
+  const undatedNote =
     undated === 0
       ? ''
       : ` ${formatPlural(undated, 'review')} without a mention time ${undated === 1 ? 'is' : 'are'} left out.`
   return html`<div class="pair">${renderFigure(
     `Reviews by ${period}`,
-    `Reviews by ${period}, ${span}; most in ${formatPeriod(period, most)}: ${formatCount(most.reviews)}.`,
+    `Reviews by ${period}, ${span}; most in ${formatPeriod(period, peak)}: ${formatCount(peak.reviews)}.`,
     plotReviewCounts(reviews),
-    { below: `By the time of mention. The first and the last ${period} may be incomplete.${without}` },
+    { below: `By the time of mention. The first and the last ${period} may be incomplete.${undatedNote}` },
   )}${
     reviews.rated === 0
       ? undefined
@@ -235,7 +255,7 @@ const renderTimeline = (reviews: ReviewStatistics): Html => {
           describeLine(reviews, ({ meanRating }) => formatRating(meanRating)),
           plotMeanRatings(reviews),
           {
-            below: 'Of the reviews that carry a rating; a gap where there is none.',
+            below: 'Of the reviews with a rating; a gap where there is none.',
           },
         )
   }</div>`

@@ -1,4 +1,4 @@
-/** The whole look of the page: one column on a phone, two from 1,000 px and on paper; each chart is there at both widths. */
+/** The page's style sheet: one column on a phone, two from 1,000 px and on paper. Each chart is in the page in both widths, and one is shown. */
 export const pageStyle = `
 :root {
   color-scheme: light dark;

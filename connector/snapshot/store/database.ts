@@ -11,17 +11,17 @@ import * as TE from 'fp-ts/TaskEither'
 import { configFailure, defined, type Failure, systemFailure, transientFailure } from '../../cdk'
 import { type CellValue, type RowValues, toRowValues } from './values'
 
-/** Why DuckDB did not open a file, told to the one who named it. */
+/** The reason why DuckDB did not open a file, in words for the user who gave its path. */
 export const databaseOpenFailure = (path: string, error: unknown): Failure => {
   const detail = error instanceof Error ? error.message : String(error)
   const holder = /held in (.*?) \(PID (\d+)\)/.exec(detail)
   if (holder !== null)
     return transientFailure(
-      `${path} is in use by process ${holder[2]} (${holder[1]}). Wait until it has ended, or stop it, and try again.`,
+      `${path} is in use by process ${holder[2]} (${holder[1]}). Wait until it ends, or stop it, and try again.`,
       detail,
     )
   if (/set lock on file/.test(detail))
-    return transientFailure(`${path} is in use by another process. Wait until it has ended and try again.`, detail)
+    return transientFailure(`${path} is in use by another process. Wait until it ends and try again.`, detail)
   if (/does not exist|No such file/.test(detail))
     return configFailure(`${path}: no such file or folder. Check the path given with --db.`, detail)
   if (/Is a directory/.test(detail)) return configFailure(`${path} is a folder. Give the path of a file.`, detail)
@@ -29,7 +29,7 @@ export const databaseOpenFailure = (path: string, error: unknown): Failure => {
     return configFailure(`${path}: permission denied. Check who may read and write it.`, detail)
   if (/not a valid DuckDB database|launch in-memory database/.test(detail))
     return configFailure(
-      `${path} exists and is not a DuckDB file. It is left as it is; give another path with --db.`,
+      `${path} exists and is not a DuckDB file. It was not changed; give another path with --db.`,
       detail,
     )
   if (/newer version|version number/.test(detail))
@@ -37,32 +37,31 @@ export const databaseOpenFailure = (path: string, error: unknown): Failure => {
   return systemFailure(`${path} cannot be opened: ${detail}`, detail)
 }
 
-/** More would be of tables that have changed since. */
+/** More than this would mostly be statements for tables whose columns have changed since. */
 const maxPreparedStatements = 64
 
-/** Statements that are prepared once; they hold the file open until they are forgotten. */
-export const createStatementCache = (connection: DuckDBConnection) => {
+/** Prepares each statement once. Prepared statements keep the file open until `clear` is called. */
+const createStatementCache = (connection: DuckDBConnection) => {
   const statements = new Map<string, DuckDBPreparedStatement>()
-  const forget = () => {
+  const clear = () => {
     for (const statement of statements.values()) statement.destroySync()
     statements.clear()
   }
   const run: Database['run'] = async (sql, values, types) => {
-    const held = statements.get(sql)
-    if (held === undefined && statements.size >= maxPreparedStatements) forget()
-    const statement = held ?? (await connection.prepare(sql))
+    const cached = statements.get(sql)
+    if (cached === undefined && statements.size >= maxPreparedStatements) clear()
+    const statement = cached ?? (await connection.prepare(sql))
     statements.set(sql, statement)
     if (values !== undefined) statement.bind(values, types)
     await statement.run()
     statement.clearBindings()
   }
-  return { run, forget }
+  return { run, clear }
 }
 
 export type { DuckDBAppender, DuckDBValue } from '@duckdb/node-api'
-export type { CellValue, RowValues } from './values'
 
-/** An answer that comes chunk by chunk (2,048 rows): each row's values in the order of `names` and `types`. */
+/** A result read chunk by chunk (2,048 rows each); a row's values are in the order of `names` and `types`. */
 export type QueryResult = {
   readonly names: ReadonlyArray<string>
   readonly types: ReadonlyArray<DuckDBType>
@@ -70,51 +69,54 @@ export type QueryResult = {
 }
 export type QueryParameters = Record<string, DuckDBValue> | DuckDBValue[]
 
-/** One connection to one DuckDB file; its methods reject with DuckDB's own error. */
+/** One connection to one DuckDB file; its methods reject with DuckDB's own errors. */
 export type Database = {
   readonly path: string
-  /** Runs one or more statements; only a single one may have values. `types`: where they cannot be told from the values. */
+  /** Runs one or more statements; only a single statement may have `values`. `types`: for values whose type DuckDB cannot infer. */
   readonly run: (sql: string, values?: QueryParameters, types?: Readonly<Record<string, DuckDBType>>) => Promise<void>
-  /** The same for a single statement that comes often: it is prepared once. */
+  /** The same for a single statement that runs often: it is prepared once. */
   readonly runPrepared: Database['run']
   readonly query: (sql: string, values?: QueryParameters) => Promise<ReadonlyArray<RowValues>>
-  /** The first column of the first row, undefined if there is no row. */
+  /** The first column of the first row; undefined if there is no row. */
   readonly scalar: (sql: string, values?: QueryParameters) => Promise<CellValue | undefined>
-  /** The rows as DuckDB has them, for answers too long to hold; run nothing else on the connection meanwhile. */
+  /** The rows as DuckDB's own values, for results too large for memory. Run nothing else on the connection until it is read. */
   readonly stream: (sql: string, values?: QueryParameters) => Promise<QueryResult>
-  /** Appends through DuckDB's appender, the fastest way in; the caller gives each row's values in the table's column order. */
+  /** Appends rows through DuckDB's appender, the fastest way; `fill` gives each row's values in the table's column order. */
   readonly append: (table: string, fill: (appender: DuckDBAppender) => void) => Promise<void>
-  /** All of `body` or nothing of it. Transactions do not nest. */
+  /** Commits what `body` does, or rolls it back if `body` rejects. Transactions do not nest. */
   readonly transaction: <A>(body: () => Promise<A>) => Promise<A>
-  /** Another connection to the same file, for statements side by side; close it before this one. */
+  /** Another connection to the same file, for concurrent statements. Close it before this one. */
   readonly connect: () => Promise<Database>
-  /** Tells of work on this connection that the caller does not wait for now. */
+  /** Registers work on this connection that the caller does not await now. */
   readonly trackWork: (work: Promise<void>) => void
-  /** Settles once that work has; only then may the connection be closed. */
+  /** Resolves once the registered work has ended; only then may the connection be closed. */
   readonly waitForWork: () => Promise<void>
   readonly close: () => void
 }
 
+/** A DuckDB file that holds our metadata tables beside the tables of its streams. */
+export type Snapshot = { readonly db: Database }
+
 export type DatabaseOptions = {
-  /** Default: read and write, and made if it is missing. */
+  /** By default the file is read and written, and created if it is missing. */
   readonly readOnly?: boolean
-  /** What DuckDB may use beside our own heap, such as '160MB'. */
+  /** What DuckDB may use in addition to the JavaScript heap, such as '160MB'. */
   readonly memoryLimit?: string
   readonly threads?: number
-  /** For tables written in small pieces: a group that is full goes straight to the file, not through the log. DuckDB's own is 122,880. */
+  /** A full group goes straight to the file instead of through the log, so small groups suit small writes. DuckDB's default is 122,880. */
   readonly rowGroupSize?: number
 }
 
-/** Opens a DuckDB file, or `:memory:`; times are UTC, and nothing is fetched from the network. */
+/** Opens a DuckDB file, or `:memory:`. The session's time zone is UTC, and DuckDB downloads no extension. */
 export const openDatabase = (path: string, options: DatabaseOptions = {}): TaskEither<Failure, Database> =>
   TE.tryCatch(
     async () => {
-      const { rowGroupSize, ...rest } = options
+      const { rowGroupSize, ...settings } = options
       if (rowGroupSize === undefined)
-        return openConnection(path, await DuckDBInstance.create(path, instanceSettings(rest)))
+        return openConnection(path, await DuckDBInstance.create(path, instanceSettings(settings)))
       const instance = await DuckDBInstance.create(':memory:', {
-        ...instanceSettings(rest),
-        ...(path === ':memory:' ? {} : { temp_directory: `${path}.tmp` }),
+        ...instanceSettings(settings),
+        ...defined({ temp_directory: path === ':memory:' ? undefined : `${path}.tmp` }),
       })
       return openConnection(
         path,
@@ -126,9 +128,11 @@ export const openDatabase = (path: string, options: DatabaseOptions = {}): TaskE
   )
 
 const instanceSettings = ({ readOnly, memoryLimit, threads }: DatabaseOptions): Record<string, string> => ({
-  ...(readOnly === true ? { access_mode: 'READ_ONLY' } : {}),
-  ...defined({ memory_limit: memoryLimit }),
-  ...(threads === undefined ? {} : { threads: String(threads) }),
+  ...defined({
+    access_mode: readOnly === true ? 'READ_ONLY' : undefined,
+    memory_limit: memoryLimit,
+    threads: threads?.toString(),
+  }),
   autoinstall_known_extensions: 'false',
   autoload_known_extensions: 'false',
 })
@@ -151,18 +155,18 @@ const connectInstance = async (
   const connection = await instance.connect()
   await connection.run(`SET TimeZone = 'UTC'`)
   if (attach !== undefined) await connection.run(attach)
-  const often = createStatementCache(connection)
-  let last: Promise<void> = Promise.resolve()
+  const prepared = createStatementCache(connection)
+  let pendingWork: Promise<void> = Promise.resolve()
   return {
     ...createConnectionMethods(path, connection),
-    runPrepared: often.run,
+    runPrepared: prepared.run,
     trackWork: (work) => {
-      last = work.catch(() => undefined)
+      pendingWork = work.catch(() => undefined)
     },
-    waitForWork: () => last,
+    waitForWork: () => pendingWork,
     connect: () => connectInstance(path, instance, attach && 'USE file', () => undefined),
     close: () => {
-      often.forget()
+      prepared.clear()
       connection.closeSync()
       release()
     },
@@ -198,9 +202,9 @@ const createConnectionMethods = (
     transaction: async (body) => {
       await connection.run('BEGIN')
       try {
-        const answer = await body()
+        const result = await body()
         await connection.run('COMMIT')
-        return answer
+        return result
       } catch (error) {
         await connection.run('ROLLBACK').catch(() => undefined)
         throw error
@@ -209,8 +213,8 @@ const createConnectionMethods = (
   }
 }
 
-/** A name as SQL writes it. */
+/** A table's or column's name in SQL, quoted. */
 export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/** A text as SQL writes it. */
+/** A string literal in SQL, quoted. */
 export const quoteLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`

@@ -1,11 +1,8 @@
-import { metaColumns } from './columns'
+import { airbyteColumns } from './columns'
 import { type Database, quoteIdentifier } from './database'
-import { findTombstoneColumn, type Table } from './tables'
+import { findTombstoneColumn, historyTableName, type Table } from './tables'
 
-/** Where the versions of a stream go that its own table no longer has. */
-export const historyTableName = (stream: string): string => `_history_${stream}`
-
-/** From now on every version of the stream's rows is kept. */
+/** Creates the stream's history table; from then on every version of its rows is kept. */
 export const createHistoryTable = async (db: Database, { name }: Table): Promise<void> => {
   await db.run(
     `CREATE TABLE IF NOT EXISTS ${quoteIdentifier(historyTableName(name))} AS FROM ${quoteIdentifier(name)} LIMIT 0`,
@@ -14,8 +11,9 @@ export const createHistoryTable = async (db: Database, { name }: Table): Promise
 }
 
 /**
- * What must run before rows are deleted: copies those that `where` picks into the history, if one is kept. `source`: the table
- * as `t`, joined with what tells when they ended. A row that stands there already is not copied again, a tombstone never.
+ * SQL to run before rows are deleted: copies the rows that `where` selects into the history table, if there is one. `source`:
+ * the table as `t`, joined with the tables that `ended` (the time at which a row ended) and `where` need. A row that the history
+ * already has is not copied again, and a tombstone is never copied.
  */
 export const archiveSql = (table: Table, source: string, where: string, ended: string): string => {
   if (!table.history) return ''
@@ -25,23 +23,23 @@ export const archiveSql = (table: Table, source: string, where: string, ended: s
   SELECT DISTINCT ON (t._airbyte_raw_id) t.*, ${ended} AS _ended
   FROM ${source}
   WHERE ${where}${tombstone === undefined ? '' : ` AND t.${quoteIdentifier(tombstone)} IS NULL`} AND NOT EXISTS (
-    SELECT 1 FROM ${quoteIdentifier(historyTableName(table.name))} AS old WHERE old._airbyte_raw_id = t._airbyte_raw_id);`
+    SELECT 1 FROM ${quoteIdentifier(historyTableName(table.name))} AS archived WHERE archived._airbyte_raw_id = t._airbyte_raw_id);`
 }
 
-/** Every version of a stream's rows, from when to when it was the one: until the next version of its key, or until it was deleted. */
+/** Every version of a stream's rows with `valid_from` and `valid_to`: until the next version of its key, or until it was deleted. */
 export const versionsViewSql = (
   { name, columns }: Table,
   key: ReadonlyArray<string>,
   cursor: string | undefined,
 ): string => {
-  const own = [...columns.map((column) => column.name), ...metaColumns.map(([column]) => column)]
+  const columnList = [...columns.map((column) => column.name), ...airbyteColumns.map(([column]) => column)]
     .map(quoteIdentifier)
     .join(', ')
   const from = cursor === undefined ? '_airbyte_extracted_at' : quoteIdentifier(cursor)
   return `
-  SELECT ${own}, ${from} AS valid_from,
+  SELECT ${columnList}, ${from} AS valid_from,
     least(_ended, lead(${from}) OVER (PARTITION BY ${key.map(quoteIdentifier).join(', ')} ORDER BY ${from}, _airbyte_extracted_at)) AS valid_to
   FROM (
-    SELECT ${own}, NULL::TIMESTAMPTZ AS _ended FROM ${quoteIdentifier(name)}
-    UNION ALL SELECT ${own}, _ended FROM ${quoteIdentifier(historyTableName(name))})`
+    SELECT ${columnList}, NULL::TIMESTAMPTZ AS _ended FROM ${quoteIdentifier(name)}
+    UNION ALL SELECT ${columnList}, _ended FROM ${quoteIdentifier(historyTableName(name))})`
 }

@@ -1,2 +1,7 @@
-/** The room snapshot/store. */
-export { type CellValue, type Database, openDatabase, quoteIdentifier, quoteLiteral, type RowValues } from './database'
+/**
+ * A DuckDB file: opening it, running SQL on it, and the values it returns. Snapshots and the sandbox keep their data in one.
+ * Takes a path; returns a `Database` whose methods reject with DuckDB's own errors, or a `Failure` that tells the user why the
+ * file does not open.
+ */
+export { type Database, openDatabase, quoteIdentifier, quoteLiteral } from './database'
+export type { CellValue, RowValues } from './values'

@@ -1,16 +1,14 @@
 import type { SourceState, StreamInfo } from '../../cdk'
-import type { LoadTarget, StreamMetadata } from '../load/stream-load'
 import type { Column, ColumnType } from './columns'
-import { type Database, quoteIdentifier, quoteLiteral } from './database'
-import type { Snapshot } from './open'
+import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
 
-/** Raised when an older build could no longer read what this one writes. */
+/** Increase it when older versions of this package could no longer read what this one writes. */
 export const snapshotFormat = 1
 
 /**
- * The tables of our own. `_streams`: how each stream was declared, the generation it stands at, the rows it has. `_loads`: one
- * row for each stream and run; `records` counts what came, `source_records` what the source says it sent, `rows` the table
- * after it, cursor_from and cursor_to the least and greatest cursor that came.
+ * The metadata tables. `_streams`: each stream's declaration, its current generation and its number of rows. `_loads`: one row
+ * for each stream and run; `records` counts the records received, `source_records` those the source says it sent, `rows` those
+ * of the table afterwards; cursor_from and cursor_to are the least and the greatest cursor received.
  */
 export const metadataTablesSql = `
   CREATE TABLE _meta (name VARCHAR, value VARCHAR);
@@ -25,7 +23,15 @@ export const metadataTablesSql = `
 
 export type LoadStatus = 'running' | 'complete' | 'incomplete'
 
-/** What the file remembers of a stream; undefined for one it has not met. */
+/** What the snapshot remembers of a stream between runs. */
+export type StreamMetadata = {
+  readonly generation: number
+  /** A full refresh has begun and not finished. */
+  readonly refreshing: boolean
+  readonly hasState: boolean
+}
+
+/** Undefined for a stream that was never loaded into the file. */
 export const readStreamMetadata = async (db: Database, stream: string): Promise<StreamMetadata | undefined> => {
   const [row] = await db.query(
     `SELECT generation, refreshing, EXISTS (SELECT 1 FROM _state WHERE stream = $stream) AS has_state
@@ -37,7 +43,17 @@ export const readStreamMetadata = async (db: Database, stream: string): Promise<
   )
 }
 
-export const declareStream = async (db: Database, info: StreamInfo, target: LoadTarget): Promise<void> => {
+/** Writes the stream's row in `_streams`. `resetsState`: deletes its saved state too. */
+export const declareStream = async (
+  db: Database,
+  info: StreamInfo,
+  target: {
+    readonly cursor: string | undefined
+    readonly generation: number
+    readonly minimumGeneration: number
+    readonly resetsState: boolean
+  },
+): Promise<void> => {
   await db.run('DELETE FROM _streams WHERE stream = $stream', { stream: info.name })
   await db.run(
     `INSERT INTO _streams (stream, schema, primary_key, cursor, generation, refreshing, rows) SELECT
@@ -53,11 +69,11 @@ export const declareStream = async (db: Database, info: StreamInfo, target: Load
   if (target.resetsState) await db.run('DELETE FROM _state WHERE stream = $stream', { stream: info.name })
 }
 
-/** A cursor as `_loads` shows it: times in UTC with milliseconds, anything else as DuckDB prints it. */
+/** A cursor as `_loads` keeps it: times in UTC with milliseconds, other values as DuckDB prints them. */
 export const cursorSql = (column: Column, value: string): string =>
   column.type === 'TIMESTAMPTZ' ? `strftime(${value}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ')` : `${value}::VARCHAR`
 
-/** A new row in `_loads`; answers its number. */
+/** Adds a row to `_loads` and returns its number. */
 export const insertLoad = async (
   db: Database,
   run: number,
@@ -75,14 +91,14 @@ export const insertLoad = async (
   return load
 }
 
-/** The least and the greatest cursor of some records; `type`: how such texts compare. */
+/** The least and the greatest cursor of some records, as text; `type`: the type to compare them as. */
 export type CursorRange = {
   readonly from: string | undefined
   readonly to: string | undefined
   readonly type: ColumnType
 }
 
-/** Brings a load's row up to what has just been written. */
+/** Updates a load's row in `_loads` after a batch. */
 export const updateLoad = async (
   db: Database,
   load: {
@@ -99,7 +115,7 @@ export const updateLoad = async (
     `UPDATE _loads SET
        records = $records::BIGINT, source_records = $source::BIGINT, status = $status,
        rows = (SELECT count(*) FROM ${quoteIdentifier(load.stream)}),
-       cursor_from = ${extremeSql('<', 'cursor_from', '$from', type)}, cursor_to = ${extremeSql('>', 'cursor_to', '$to', type)},
+       cursor_from = ${widenRangeSql('<', 'cursor_from', '$from', type)}, cursor_to = ${widenRangeSql('>', 'cursor_to', '$to', type)},
        ended = CASE WHEN $status = 'running' THEN NULL ELSE make_timestamptz($now::BIGINT * 1000) END,
        seconds = CASE WHEN $status = 'running' THEN NULL ELSE $now::BIGINT / 1000 - epoch(started) END
      WHERE load = ${load.id}`,
@@ -114,10 +130,10 @@ export const updateLoad = async (
   )
 }
 
-const extremeSql = (than: '<' | '>', held: string, found: string, type: ColumnType): string =>
-  `CASE WHEN ${held} IS NULL OR ${found}::${type} ${than} ${held}::${type} THEN ${found}::VARCHAR ELSE ${held} END`
+const widenRangeSql = (operator: '<' | '>', saved: string, value: string, type: ColumnType): string =>
+  `CASE WHEN ${saved} IS NULL OR ${value}::${type} ${operator} ${saved}::${type} THEN ${value}::VARCHAR ELSE ${saved} END`
 
-/** So that `verify` can tell whether a row has come or gone by another way than a load. */
+/** Saves each table's number of rows, so that `verify` can tell whether rows were added or removed by anything but a load. */
 export const updateRowCounts = async (db: Database, streams: ReadonlyArray<string>): Promise<void> => {
   for (const stream of streams)
     await db.run(
@@ -128,7 +144,7 @@ export const updateRowCounts = async (db: Database, streams: ReadonlyArray<strin
     )
 }
 
-/** A run that was killed leaves its loads running; the next one closes them. */
+/** A killed run leaves its loads at status `running`; the next run marks them incomplete. */
 export const closeAbandonedLoads = (db: Database): Promise<void> =>
   db.run(`UPDATE _loads SET status = 'incomplete' WHERE status = 'running'`)
 
@@ -143,18 +159,18 @@ export const saveStreamState = async (db: Database, stream: string, text: string
 
 export type StreamStateText = { readonly stream: string; readonly state: string }
 
-/** Each stream's state as JSON text, by the stream's name. */
+/** Each stream's state as JSON text, in the order of the streams' names. */
 export const listStateTexts = async ({ db }: Snapshot): Promise<ReadonlyArray<StreamStateText>> =>
   (await db.query('SELECT stream, state FROM _state ORDER BY stream')).map(({ stream, state }) => ({
     stream: String(stream),
     state: String(state),
   }))
 
-/** The states that cover the file's rows, for a run that goes on from here. */
+/** The states that cover the file's rows; the next run continues from them. */
 export const readSnapshotState = async (snapshot: Snapshot): Promise<SourceState> =>
   Object.fromEntries((await listStateTexts(snapshot)).map(({ stream, state }) => [stream, JSON.parse(state)]))
 
-/** Puts these states in place of those of the same streams; the others stay. `now`: milliseconds since 1970. */
+/** Replaces the states of these streams; those of other streams stay. `now`: milliseconds since 1970. */
 export const importState = ({ db }: Snapshot, state: SourceState, now: number): Promise<void> =>
   db.transaction(async () => {
     for (const [stream, value] of Object.entries(state)) await saveStreamState(db, stream, JSON.stringify(value), now)

@@ -4,13 +4,10 @@ import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { configFailure, type Failure } from '../../cdk'
-import { type Database, type DatabaseOptions, databaseOpenFailure, openDatabase } from './database'
+import { type Database, type DatabaseOptions, databaseOpenFailure, openDatabase, type Snapshot } from './database'
 import { metadataTablesSql, snapshotFormat } from './metadata'
 
-/** A DuckDB file that holds our tables beside those of its streams. */
-export type Snapshot = { readonly db: Database }
-
-/** `write` makes the file if it is missing; `change` and `read` want it to be there. */
+/** `write` creates the file if it is missing; `change` and `read` need an existing file. */
 export type SnapshotAccess = 'write' | 'change' | 'read'
 
 const accessOptions: Readonly<Record<SnapshotAccess, DatabaseOptions>> = {
@@ -19,10 +16,10 @@ const accessOptions: Readonly<Record<SnapshotAccess, DatabaseOptions>> = {
   read: { memoryLimit: '1GB', readOnly: true },
 }
 
-/** Opens a snapshot; a file that is something else is refused and left as it is. */
+/** Opens a snapshot. Refuses any other file, and does not change it. */
 export const openSnapshot = (path: string, access: SnapshotAccess = 'write'): TaskEither<Failure, Snapshot> =>
   access !== 'write' && !existsSync(path)
-    ? TE.left(configFailure(`${path}: no such file. Check the path given with --db; feedback sync makes one.`))
+    ? TE.left(configFailure(`${path}: no such file. Check the path given with --db; feedback sync creates one.`))
     : pipe(
         openDatabase(path, accessOptions[access]),
         TE.flatMap((db) =>
@@ -31,9 +28,9 @@ export const openSnapshot = (path: string, access: SnapshotAccess = 'write'): Ta
               () => prepareTables(db),
               (error) => databaseOpenFailure(path, error),
             ),
-            TE.flatMapEither((verdict) => {
-              if (E.isLeft(verdict)) db.close()
-              return verdict
+            TE.flatMapEither((prepared) => {
+              if (E.isLeft(prepared)) db.close()
+              return prepared
             }),
           ),
         ),
@@ -47,20 +44,20 @@ const prepareTables = async (db: Database): Promise<E.Either<Failure, Snapshot>>
   else if (!tables.includes('_meta') || !tables.includes('_loads'))
     return E.left(
       configFailure(
-        `${db.path} is a DuckDB file, but not a snapshot: it holds the tables ${tables.slice(0, 5).join(', ')} and no _loads. It is left as it is; give another path with --db.`,
+        `${db.path} is a DuckDB file, but not a snapshot: it holds the tables ${tables.slice(0, 5).join(', ')} and no _loads. It was not changed; give another path with --db.`,
       ),
     )
-  const found = Number(await db.scalar(`SELECT value FROM _meta WHERE name = 'format'`))
-  return found > snapshotFormat
+  const format = Number(await db.scalar(`SELECT value FROM _meta WHERE name = 'format'`))
+  return format > snapshotFormat
     ? E.left(
         configFailure(
-          `${db.path} has the snapshot format ${found}; this build knows ${snapshotFormat}. Upgrade feedback-connector.`,
+          `${db.path} has the snapshot format ${format}; this version supports ${snapshotFormat}. Upgrade feedback-connector.`,
         ),
       )
     : E.right({ db })
 }
 
-/** Waits for what is under way, whoever has stopped waiting for it. */
+/** Closes the file once the work on its connection has ended, even if its caller no longer awaits it. */
 export const closeSnapshot = async ({ db }: Snapshot): Promise<void> => {
   await db.waitForWork()
   db.close()

@@ -1,68 +1,55 @@
-import type { JsonSchema } from '../../cdk'
-import { evolveTable } from '../load/evolve'
-import { type Column, type ColumnType, columnsFromSchema, metaColumns } from './columns'
+import { airbyteColumns, type Column, type ColumnType } from './columns'
 import { type Database, quoteIdentifier, quoteLiteral } from './database'
-import { historyTableName } from './history'
 
-/** A stream's table as it stands; `columns` without our own. */
+/** A stream's table as it is in the file; `columns` without those of `airbyteColumns`. */
 export type Table = {
   readonly name: string
   readonly columns: ReadonlyArray<Column>
-  /** Whether versions it no longer has are kept in a table of their own. */
+  /** Whether old versions of its rows are kept in a history table. */
   readonly history: boolean
 }
 
-/** Every stream's table that a file holds; `attached`: the name of another file than the one that was opened. */
+/** The name of the table that keeps the versions which the stream's own table no longer has. */
+export const historyTableName = (stream: string): string => `_history_${stream}`
+
+/** Every stream's table in a file. `attached`: the name of an attached file, in place of the one that was opened. */
 export const listStreamTables = async (db: Database, attached?: string): Promise<ReadonlyArray<Table>> => {
-  const own = new Set<string>(metaColumns.map(([column]) => column))
-  const place = attached === undefined ? 'current_database()' : quoteLiteral(attached)
+  const airbyteNames = new Set<string>(airbyteColumns.map(([column]) => column))
+  const databaseSql = attached === undefined ? 'current_database()' : quoteLiteral(attached)
   const tables = new Map<string, Array<Column>>()
   for (const row of await db.query(`
     SELECT table_name, column_name, data_type FROM duckdb_columns()
-    WHERE database_name = ${place}
+    WHERE database_name = ${databaseSql}
       AND table_name IN (SELECT stream FROM ${attached === undefined ? '' : `${quoteIdentifier(attached)}.`}_streams) ORDER BY table_name, column_index`)) {
     const columns = tables.get(String(row.table_name)) ?? []
     tables.set(String(row.table_name), columns)
-    if (!own.has(String(row.column_name)))
+    if (!airbyteNames.has(String(row.column_name)))
       columns.push({ name: String(row.column_name), type: toColumnType(String(row.data_type)) })
   }
   const histories = await db.query(
-    `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = ${place} AND starts_with(table_name, ${quoteLiteral(historyTableName(''))})`,
+    `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = ${databaseSql} AND starts_with(table_name, ${quoteLiteral(historyTableName(''))})`,
   )
-  const kept = new Set(histories.map(({ name }) => String(name)))
-  return [...tables].map(([name, columns]) => ({ name, columns, history: kept.has(historyTableName(name)) }))
+  const historyNames = new Set(histories.map(({ name }) => String(name)))
+  return [...tables].map(([name, columns]) => ({ name, columns, history: historyNames.has(historyTableName(name)) }))
 }
 
 const toColumnType = (type: string): ColumnType =>
   (type === 'TIMESTAMP WITH TIME ZONE' ? 'TIMESTAMPTZ' : type) as ColumnType
 
-/** Makes the stream's table, or brings it to the schema it has by now. */
-export const ensureTable = async (db: Database, name: string, schema: JsonSchema): Promise<Table> => {
-  const declared = columnsFromSchema(schema)
-  const held = (await listStreamTables(db)).find((table) => table.name === name)
-  if (held === undefined) {
-    const all = [...declared.map(({ name, type }) => [name, type] as const), ...metaColumns]
-    await db.run(
-      `CREATE TABLE ${quoteIdentifier(name)} (${all.map(([column, type]) => `${quoteIdentifier(column)} ${type}`).join(', ')})`,
-    )
-    return { name, columns: declared, history: false }
-  }
-  return evolveTable(db, held, declared)
-}
-
-/** The stream whose rows the deletions and the children refer to. */
-export const reviewsStream = 'reviews'
-export const deletionsStream = 'deleted_reviews'
+/** The stream that deletions and children refer to. */
+export const reviewsTableName = 'reviews'
+export const deletionsTableName = 'deleted_reviews'
 const tombstoneColumnNames = ['_ab_cdc_deleted_at', '_sdc_deleted_at']
 
 const hasTypedColumn = ({ columns }: Table, name: string, type: string): boolean =>
   columns.some((column) => column.name === name && column.type === type)
 
-/** How a table names the review and the version of it that a row belongs to; undefined for a table about something else. */
+/** The columns of a table that hold the id of a row's review and the modified time of the review's version. */
 export type ReviewReference = { readonly table: Table; readonly id: string; readonly time: string }
 
+/** The reference of a table to reviews; undefined for a table that refers to none. */
 export const findReviewReference = (table: Table): ReviewReference | undefined => {
-  if (table.name === reviewsStream || table.name === deletionsStream)
+  if (table.name === reviewsTableName || table.name === deletionsTableName)
     return hasTypedColumn(table, 'id', 'BIGINT') && hasTypedColumn(table, 'modifiedTime', 'TIMESTAMPTZ')
       ? { table, id: 'id', time: 'modifiedTime' }
       : undefined
@@ -71,6 +58,6 @@ export const findReviewReference = (table: Table): ReviewReference | undefined =
     : undefined
 }
 
-/** The column that is set in a tombstone only. */
+/** The column that is set in tombstones only. */
 export const findTombstoneColumn = ({ columns }: Pick<Table, 'columns'>): string | undefined =>
   columns.map(({ name }) => name).find((name) => tombstoneColumnNames.includes(name))

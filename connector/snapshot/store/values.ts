@@ -17,7 +17,7 @@ import {
   type JS,
 } from '@duckdb/node-api'
 
-/** A value as `query` gives it: integers as a number where that is exact, else as a bigint; JSON as its text. */
+/** A value as `query` returns it: an integer as a number where that is exact and as a bigint otherwise, JSON as its text. */
 export type CellValue = JS
 export type RowValues = Readonly<Record<string, CellValue>>
 
@@ -33,8 +33,8 @@ const toCellValue = (value: CellValue): CellValue => {
 }
 
 /**
- * A value of DuckDB's as JSON on one line: JSON columns as the values they hold, numbers in full, times in ISO 8601 (with `Z`
- * where they have a zone), bytes in hexadecimal, whatever JSON has no word for as DuckDB writes it.
+ * A DuckDB value as JSON on one line: JSON columns as the values they hold, numbers with all digits, times in ISO 8601 (with `Z`
+ * where they have a zone), bytes in hexadecimal, any other type as the text that DuckDB prints.
  */
 export const encodeJsonValue = (value: DuckDBValue, type: DuckDBType): string => {
   if (value === null) return 'null'
@@ -44,7 +44,7 @@ export const encodeJsonValue = (value: DuckDBValue, type: DuckDBType): string =>
   return encodeNestedValue(value, type) ?? JSON.stringify(encodeScalarText(value))
 }
 
-/** The same for people: texts without quotes, nothing for null. */
+/** The same as text for people: strings without quotes, an empty text for null. */
 export const encodeTextValue = (value: DuckDBValue, type: DuckDBType): string => {
   if (value === null) return ''
   if (typeof value !== 'object') return String(value)
@@ -95,7 +95,7 @@ const readMicros = (value: ObjectValue): bigint | undefined => {
   return value instanceof DuckDBTimestampNanosecondsValue ? value.nanos / 1000n : undefined
 }
 
-/** With milliseconds, or microseconds where there are any. */
+/** ISO 8601 with milliseconds, or with microseconds if there are any. */
 const formatMicros = (micros: bigint): string => {
   const rest = ((micros % 1000n) + 1000n) % 1000n
   const date = new Date(Number((micros - rest) / 1000n))
@@ -109,6 +109,6 @@ export const cellToNumberOrNull = (cell: CellValue | undefined): number | null =
 export const cellToTextOrNull = (cell: CellValue | undefined): string | null =>
   cell === null || cell === undefined ? null : String(cell)
 
-/** A time in ISO 8601, UTC; null for one that no calendar of ours can write, such as `infinity`. */
+/** A time in ISO 8601, UTC; null for one that has no calendar date, such as `infinity`. */
 export const cellToTimeOrNull = (cell: CellValue | undefined): string | null =>
   cell instanceof Date && !Number.isNaN(cell.getTime()) ? cell.toISOString() : null

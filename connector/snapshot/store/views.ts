@@ -1,8 +1,8 @@
 import { type Database, quoteIdentifier, quoteLiteral } from './database'
 import { versionsViewSql } from './history'
-import { listStreamTables, reviewsStream, type Table } from './tables'
+import { listStreamTables, reviewsTableName, type Table } from './tables'
 
-/** The views for people: the versions of each stream whose history is kept, and those over `reviews`, where an attribute the table does not have is null. */
+/** Creates the views for people: the versions of each stream with a history, and those over `reviews`, where an attribute that the table does not have is null. */
 export const createViews = async (db: Database): Promise<void> => {
   const tables = await listStreamTables(db)
   for (const stream of await db.query('SELECT stream, primary_key, cursor FROM _streams')) {
@@ -18,15 +18,15 @@ export const createViews = async (db: Database): Promise<void> => {
       await db.run(`CREATE OR REPLACE VIEW ${quoteIdentifier(name)} AS ${sql}`)
 }
 
-/** Those over `reviews` as this build defines them, for as long as the connection lasts; a file that is read only takes them too. False: the file has no reviews. */
+/** Creates the views over `reviews` for this connection only, as this version of the package defines them; works on read-only files too. Returns false if the file has no reviews. */
 export const createTemporaryViews = async (db: Database): Promise<boolean> => {
-  const found = Object.entries(reviewViews(await listStreamTables(db)))
-  for (const [name, sql] of found) await db.run(`CREATE OR REPLACE TEMP VIEW ${quoteIdentifier(name)} AS ${sql}`)
-  return found.length > 0
+  const views = Object.entries(reviewViews(await listStreamTables(db)))
+  for (const [name, sql] of views) await db.run(`CREATE OR REPLACE TEMP VIEW ${quoteIdentifier(name)} AS ${sql}`)
+  return views.length > 0
 }
 
 const reviewViews = (tables: ReadonlyArray<Table>): Readonly<Record<string, string>> => {
-  const reviews = tables.find(({ name }) => name === reviewsStream)
+  const reviews = tables.find(({ name }) => name === reviewsTableName)
   return reviews !== undefined && ['id', 'modifiedTime'].every((name) => hasColumn(reviews, name))
     ? reviewViewSql(reviews)
     : {}
@@ -36,22 +36,24 @@ const hasColumn = ({ columns }: Table, name: string): boolean => columns.some((c
 
 const reviewViewSql = (reviews: Table): Readonly<Record<string, string>> => {
   const column = (name: string, type: string) =>
-    reviews.columns.some((each) => each.name === name && each.type === type) ? quoteIdentifier(name) : `NULL::${type}`
-  const inside = (name: string, path: string) => `${column(name, 'JSON')}->>${quoteLiteral(`$.${path}`)}`
+    reviews.columns.some((other) => other.name === name && other.type === type)
+      ? quoteIdentifier(name)
+      : `NULL::${type}`
+  const member = (name: string, path: string) => `${column(name, 'JSON')}->>${quoteLiteral(`$.${path}`)}`
   const list = (name: string, shape: object) =>
     `from_json(${column(name, 'JSON')}, ${quoteLiteral(JSON.stringify([shape]))})`
   return {
     reviews_current: `
       SELECT id AS review_id, ${column('mentionTime', 'TIMESTAMPTZ')} AS mention_time, "modifiedTime" AS modified_time,
         nullif(${column('rating', 'DOUBLE')}, 0) AS rating, ${column('reviewScore', 'DOUBLE')} AS review_score,
-        TRY_CAST(${inside('location', 'id')} AS BIGINT) AS location_id, ${inside('location', 'name')} AS location_name,
-        TRY_CAST(${inside('provider', 'id')} AS BIGINT) AS provider_id, ${inside('provider', 'name')} AS provider_name,
-        ${inside('provider', 'npi')} AS provider_npi,
-        TRY_CAST(${inside('source', 'id')} AS BIGINT) AS source_id, ${inside('source', 'name')} AS source_name,
+        TRY_CAST(${member('location', 'id')} AS BIGINT) AS location_id, ${member('location', 'name')} AS location_name,
+        TRY_CAST(${member('provider', 'id')} AS BIGINT) AS provider_id, ${member('provider', 'name')} AS provider_name,
+        ${member('provider', 'npi')} AS provider_npi,
+        TRY_CAST(${member('source', 'id')} AS BIGINT) AS source_id, ${member('source', 'name')} AS source_name,
         array_to_string(json_extract_string(${column('contents', 'JSON')}, '$[*].response'), chr(10)) AS text,
-        ${inside('taskDetails', 'status')} AS task_status, ${inside('taskDetails', 'ownerName')} AS task_owner,
+        ${member('taskDetails', 'status')} AS task_status, ${member('taskDetails', 'ownerName')} AS task_owner,
         nullif(${column('visitRecordId', 'VARCHAR')}, '') AS visit_record_id
-      FROM ${reviewsStream}`,
+      FROM ${reviewsTableName}`,
     review_daily: `
       SELECT mention_time::DATE AS day, source_name, count(*) AS reviews, count(rating) AS rated,
         round(avg(rating), 2) AS average_rating, round(avg(review_score), 2) AS average_score,
@@ -64,7 +66,7 @@ const reviewViewSql = (reviews: Table): Readonly<Record<string, string>> => {
         mention_time, task_status, task_owner
       FROM (
         SELECT id, content.id AS content_id, unnest(content.liabilities) AS liability
-        FROM (SELECT id, unnest(${list('contents', { id: 'BIGINT', liabilities: [liabilityShape] })}) AS content FROM ${reviewsStream})
+        FROM (SELECT id, unnest(${list('contents', { id: 'BIGINT', liabilities: [liabilityShape] })}) AS content FROM ${reviewsTableName})
       ) AS found JOIN reviews_current ON review_id = id
       WHERE coalesce(task_status, 'pending') <> 'completed'`,
     response_times: `
@@ -72,7 +74,7 @@ const reviewViewSql = (reviews: Table): Readonly<Record<string, string>> => {
         round(epoch(first_response_time - mention_time) / 3600, 1) AS hours
       FROM (
         SELECT id, min(answer."engagementTime") AS first_response_time
-        FROM (SELECT id, unnest(${list('engagements', { engagementTime: 'TIMESTAMPTZ' })}) AS answer FROM ${reviewsStream})
+        FROM (SELECT id, unnest(${list('engagements', { engagementTime: 'TIMESTAMPTZ' })}) AS answer FROM ${reviewsTableName})
         GROUP BY id HAVING first_response_time IS NOT NULL
       ) JOIN reviews_current ON review_id = id`,
     location_scorecard: `
@@ -95,6 +97,6 @@ const liabilityShape = {
   justification: 'VARCHAR',
 }
 
-/** The bounds of a 95 % interval around the mean rating, as far as ratings go; none for a single one. */
+/** The bounds of a 95 % interval of the mean rating, clipped to 0 to 5; null for a single rating. */
 const ratingBoundSql = (sign: '-' | '+'): string =>
   `round(least(5, greatest(0, avg(rating) ${sign} 1.96 * stddev_samp(rating) / sqrt(count(rating)))), 2)`

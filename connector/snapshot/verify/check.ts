@@ -62,7 +62,7 @@ export const unionSql = (parts: ReadonlyArray<string>): string | undefined =>
   parts.length === 0 ? undefined : parts.join('\n  UNION ALL ')
 
 /** The stream's name in front of what is wrong with it. */
-export const findingSql = (stream: string, words: string): string =>
+export const failureTextSql = (stream: string, words: string): string =>
   `${quoteLiteral(`${stream}: `)} || ${words} AS what`
 
 /** The row's key as people write it: `id 5`. */

@@ -1,7 +1,7 @@
 import { quoteIdentifier } from '../store/database'
 import {
   type Check,
-  findingSql,
+  failureTextSql,
   hasColumns,
   keyTextSql,
   type SnapshotStream,
@@ -37,7 +37,7 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
             stream.columns.some(({ name, type }) => name === column && type === 'JSON')
               ? paths.map(
                   (path) => `
-      SELECT ${findingSql(stream.name, `${keyTextSql(stream.key)} || ' has a rating ' || value`)}
+      SELECT ${failureTextSql(stream.name, `${keyTextSql(stream.key)} || ' has a rating ' || value`)}
       FROM (SELECT *, unnest(${numbersAtPathSql(column, path)}) AS value FROM ${quoteIdentifier(stream.name)}) WHERE NOT value BETWEEN 0 AND 5`,
                 )
               : [],
@@ -54,7 +54,7 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
           .filter((stream) => hasColumns(stream, 'entityName'))
           .map(
             ({ name }) => `
-      SELECT DISTINCT ${findingSql(name, entityTextSql)} FROM ${quoteIdentifier(name)} WHERE coalesce("entityName", '') = ''`,
+      SELECT DISTINCT ${failureTextSql(name, entityTextSql)} FROM ${quoteIdentifier(name)} WHERE coalesce("entityName", '') = ''`,
           ),
       ),
     },
@@ -71,7 +71,7 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
                 .filter((stream) => stream !== ratings)
                 .map(
                   ({ name }) => `
-      SELECT DISTINCT ${findingSql(name, entityTextSql)} FROM ${quoteIdentifier(name)} ANTI JOIN entity_ratings USING ("entityType", "entityId")`,
+      SELECT DISTINCT ${failureTextSql(name, entityTextSql)} FROM ${quoteIdentifier(name)} ANTI JOIN entity_ratings USING ("entityType", "entityId")`,
                 ),
             ),
     },
@@ -84,7 +84,7 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
         comments === undefined || ratings === undefined || !hasColumns(ratings, 'totalCommentCount')
           ? undefined
           : `
-      SELECT ${findingSql('entity_ratings', `${entityTextSql} || ' counts ' || "totalCommentCount" || ' comments, none is here'`)}
+      SELECT ${failureTextSql('entity_ratings', `${entityTextSql} || ' counts ' || "totalCommentCount" || ' comments, none is here'`)}
       FROM entity_ratings ANTI JOIN comments USING ("entityType", "entityId") WHERE "totalCommentCount" > 0`,
     },
   ]

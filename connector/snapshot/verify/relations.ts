@@ -1,8 +1,8 @@
 import { quoteIdentifier, quoteLiteral } from '../store/database'
-import { deletionsStream, findTombstoneColumn, reviewsStream } from '../store/tables'
+import { deletionsTableName, findTombstoneColumn, reviewsTableName } from '../store/tables'
 import {
   type Check,
-  findingSql,
+  failureTextSql,
   hasColumns,
   keyTextSql,
   type SnapshotStream,
@@ -24,14 +24,14 @@ const lookupStreamsByAttribute = [
 /** What holds between reviews, their deletions, their children and what they name. */
 export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => {
   const find = (name: string) => streams.find((stream) => stream.name === name && hasColumns(stream, 'id'))
-  const reviews = find(reviewsStream)
+  const reviews = find(reviewsTableName)
   const children = streams.filter((stream) => hasColumns(stream, 'reviewId', 'reviewModifiedTime'))
   const about = reviews === undefined ? [] : children
   return [
     {
       name: 'deletions are applied',
       explain: 'No review is alive that was there before its deletion came, and is no newer than it.',
-      sql: reviews !== undefined && find(deletionsStream) !== undefined ? unappliedDeletionsSql() : undefined,
+      sql: reviews !== undefined && find(deletionsTableName) !== undefined ? unappliedDeletionsSql() : undefined,
     },
     {
       name: 'tombstones are applied',
@@ -44,9 +44,9 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
       sql: unionSql(
         about.map(
           ({ name, key }) => `
-      SELECT ${findingSql(name, keyTextSql(key))} FROM ${quoteIdentifier(name)} AS child
-      WHERE NOT EXISTS (SELECT 1 FROM ${reviewsStream} AS review WHERE review.id = child."reviewId")
-        AND child."reviewModifiedTime" <= ${lastCursorSql(reviewsStream)}`,
+      SELECT ${failureTextSql(name, keyTextSql(key))} FROM ${quoteIdentifier(name)} AS child
+      WHERE NOT EXISTS (SELECT 1 FROM ${reviewsTableName} AS review WHERE review.id = child."reviewId")
+        AND child."reviewModifiedTime" <= ${lastCursorSql(reviewsTableName)}`,
         ),
       ),
     },
@@ -56,7 +56,7 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
       sql: unionSql(
         about.map(
           ({ name, key }) => `
-      SELECT ${findingSql(name, keyTextSql(key, 'child.'))} FROM ${quoteIdentifier(name)} AS child JOIN ${reviewsStream} AS review ON review.id = child."reviewId"
+      SELECT ${failureTextSql(name, keyTextSql(key, 'child.'))} FROM ${quoteIdentifier(name)} AS child JOIN ${reviewsTableName} AS review ON review.id = child."reviewId"
       WHERE child."reviewModifiedTime" < review."modifiedTime"`,
         ),
       ),
@@ -71,8 +71,8 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
           find(list) !== undefined
             ? [
                 `
-      SELECT DISTINCT ${findingSql(list, `'id ' || id || ' is missing'`)}
-      FROM (SELECT TRY_CAST(${quoteIdentifier(attribute)}->>'$.id' AS BIGINT) AS id, "modifiedTime" AS time FROM ${reviewsStream})
+      SELECT DISTINCT ${failureTextSql(list, `'id ' || id || ' is missing'`)}
+      FROM (SELECT TRY_CAST(${quoteIdentifier(attribute)}->>'$.id' AS BIGINT) AS id, "modifiedTime" AS time FROM ${reviewsTableName})
       WHERE id NOT IN (SELECT id FROM ${quoteIdentifier(list)} WHERE id IS NOT NULL) AND time <= ${lastCursorSql(list)}`,
               ]
             : [],
@@ -83,8 +83,8 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
 }
 
 const unappliedDeletionsSql = (): string => `
-      SELECT ${findingSql(reviewsStream, `'id ' || review.id || ' was deleted at ' || gone."modifiedTime"`)}
-      FROM ${reviewsStream} AS review JOIN ${deletionsStream} AS gone ON gone.id = review.id
+      SELECT ${failureTextSql(reviewsTableName, `'id ' || review.id || ' was deleted at ' || gone."modifiedTime"`)}
+      FROM ${reviewsTableName} AS review JOIN ${deletionsTableName} AS gone ON gone.id = review.id
       WHERE review."modifiedTime" <= gone."modifiedTime" AND review._airbyte_extracted_at < gone._airbyte_extracted_at`
 
 const tombstonesSql = (reviews: SnapshotStream): string | undefined => {
@@ -92,5 +92,5 @@ const tombstonesSql = (reviews: SnapshotStream): string | undefined => {
   return tombstone === undefined
     ? undefined
     : `
-      SELECT ${findingSql(reviewsStream, `'id ' || id`)} FROM ${reviewsStream} WHERE ${quoteIdentifier(tombstone)} IS NOT NULL`
+      SELECT ${failureTextSql(reviewsTableName, `'id ' || id`)} FROM ${reviewsTableName} WHERE ${quoteIdentifier(tombstone)} IS NOT NULL`
 }

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../../cdk'
 import { type Column, columnsFromSchema, fingerprintSql } from '../store/columns'
 import { quoteIdentifier, quoteLiteral } from '../store/database'
-import { type Check, findingSql, hasColumns, keyTextSql, type SnapshotStreams, unionSql } from './check'
+import { type Check, failureTextSql, hasColumns, keyTextSql, type SnapshotStreams, unionSql } from './check'
 
 /** What holds for the rows of any stream. */
 export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
@@ -15,7 +15,7 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
         all.flatMap(({ name, schema }) =>
           columnsFromSchema(schema).map(
             (column) => `
-      SELECT ${findingSql(name, `${quoteLiteral(`${column.name} is `)} || coalesce(max(data_type), 'missing') || ${quoteLiteral(`, not ${column.type}`)}`)}
+      SELECT ${failureTextSql(name, `${quoteLiteral(`${column.name} is `)} || coalesce(max(data_type), 'missing') || ${quoteLiteral(`, not ${column.type}`)}`)}
       FROM duckdb_columns() WHERE database_name = current_database() AND table_name = ${quoteLiteral(name)} AND column_name = ${quoteLiteral(column.name)}
       HAVING coalesce(max(data_type), '') <> ${quoteLiteral(column.type === 'TIMESTAMPTZ' ? 'TIMESTAMP WITH TIME ZONE' : column.type)}`,
           ),
@@ -40,7 +40,7 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       sql: unionSql(
         keyed.map(
           ({ name, key }) => `
-      SELECT ${findingSql(name, keyTextSql(key))} FROM ${quoteIdentifier(name)} WHERE ${key.map((column) => `${quoteIdentifier(column)} IS NULL`).join(' OR ')}`,
+      SELECT ${failureTextSql(name, keyTextSql(key))} FROM ${quoteIdentifier(name)} WHERE ${key.map((column) => `${quoteIdentifier(column)} IS NULL`).join(' OR ')}`,
         ),
       ),
     },
@@ -50,7 +50,7 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       sql: unionSql(
         keyed.map(
           ({ name, key }) => `
-      SELECT ${findingSql(name, `${keyTextSql(key)} || ' has ' || count(*) || ' rows'`)}
+      SELECT ${failureTextSql(name, `${keyTextSql(key)} || ' has ' || count(*) || ' rows'`)}
       FROM ${quoteIdentifier(name)} GROUP BY ${key.map(quoteIdentifier).join(', ')} HAVING count(*) > 1`,
         ),
       ),
@@ -62,7 +62,7 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       sql: unionSql(
         streams.map(
           (stream) => `
-      SELECT ${findingSql(stream.name, stream.key.length === 0 ? '_airbyte_raw_id::VARCHAR' : keyTextSql(stream.key))}
+      SELECT ${failureTextSql(stream.name, stream.key.length === 0 ? '_airbyte_raw_id::VARCHAR' : keyTextSql(stream.key))}
       FROM ${quoteIdentifier(stream.name)} WHERE _airbyte_raw_id IS DISTINCT FROM ${fingerprintSql(stream.columns)}`,
         ),
       ),
@@ -77,7 +77,7 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
           const exact = (value: string) => (type === 'TIMESTAMPTZ' ? `date_trunc('millisecond', ${value})` : value)
           return [
             `
-      SELECT ${findingSql(name, `${keyTextSql(key)} || ${quoteLiteral(` has ${cursor} `)} || coalesce(${quoteIdentifier(cursor)}::VARCHAR, 'null')`)}
+      SELECT ${failureTextSql(name, `${keyTextSql(key)} || ${quoteLiteral(` has ${cursor} `)} || coalesce(${quoteIdentifier(cursor)}::VARCHAR, 'null')`)}
       FROM ${quoteIdentifier(name)}, (
         SELECT min(cursor_from::${type}) AS first, max(cursor_to::${type}) AS last FROM _loads WHERE stream = ${quoteLiteral(name)})
       WHERE ${quoteIdentifier(cursor)} IS NULL OR ${quoteIdentifier(cursor)} < ${exact('first')} OR ${exact(quoteIdentifier(cursor))} > last`,
@@ -94,7 +94,7 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
             .filter((column) => column.type === 'DOUBLE' && ['rating', 'reviewScore', 'score'].includes(column.name))
             .map(
               (column) => `
-      SELECT ${findingSql(name, `${keyTextSql(key)} || ${quoteLiteral(` has ${column.name} `)} || ${quoteIdentifier(column.name)}`)}
+      SELECT ${failureTextSql(name, `${keyTextSql(key)} || ${quoteLiteral(` has ${column.name} `)} || ${quoteIdentifier(column.name)}`)}
       FROM ${quoteIdentifier(name)} WHERE NOT ${quoteIdentifier(column.name)} BETWEEN 0 AND 5`,
             ),
         ),
@@ -122,6 +122,6 @@ const unknownAttributesSql = (stream: string, columns: ReadonlyArray<Column>): R
   columns.some(({ name, type }) => name === 'unknown_attributes' && type === 'JSON')
     ? [
         `
-      SELECT DISTINCT ${findingSql(stream, 'name')} FROM (SELECT unnest(json_keys(unknown_attributes)) AS name FROM ${quoteIdentifier(stream)})`,
+      SELECT DISTINCT ${failureTextSql(stream, 'name')} FROM (SELECT unnest(json_keys(unknown_attributes)) AS name FROM ${quoteIdentifier(stream)})`,
       ]
     : []

@@ -1,10 +1,20 @@
 import { BIGINT, LIST, listValue } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import * as TE from 'fp-ts/TaskEither'
-import { CommandError, configFailure, drainFeed, type Failure, type Feed } from '../../cdk'
-import type { Database } from '../store/database'
-import type { Snapshot } from '../store/open'
-import { deletionsStream, listStreamTables, reviewsStream } from '../store/tables'
+import {
+  CommandError,
+  configFailure,
+  drainFeed,
+  encodeAirbyte,
+  type Failure,
+  type Feed,
+  formatStateFile,
+  joinText,
+  type Message,
+  type StreamInfo,
+} from '../../cdk'
+import type { Database, Snapshot } from '../store/database'
+import { deletionsTableName, listStreamTables, reviewsTableName } from '../store/tables'
 import { type Check, type CheckResult, runCheck } from './check'
 
 /** A review as the service has it: no more than is needed to tell whether ours is the same. */
@@ -22,7 +32,7 @@ export type ServiceReviews = {
   /** How far each run reads back behind its cursor, in milliseconds: what is as new as that may still come by itself. */
   readonly lookback: number
   /** Every review as of a signpost, which the last item names, by a scan that loses none. */
-  readonly reviews: Feed<Failure, { readonly rows: ReadonlyArray<ServiceReview>; readonly signpost?: number }>
+  readonly reviews: Feed<Failure, { readonly rows: ReadonlyArray<ServiceReview>; readonly cutoff?: number }>
   /** What has changed or was deleted after a time, read quickly: to tell what moves from what is wrong. */
   readonly changesSince: (time: {
     readonly changed: number
@@ -41,9 +51,9 @@ export const compareReviews = async (
   { db }: Snapshot,
   service: ServiceReviews,
 ): Promise<ReadonlyArray<CheckResult>> => {
-  if (!(await listStreamTables(db)).some(({ name }) => name === reviewsStream))
+  if (!(await listStreamTables(db)).some(({ name }) => name === reviewsTableName))
     throw new CommandError(
-      configFailure(`${db.path} has no ${reviewsStream} to compare with the service. Sync them first.`),
+      configFailure(`${db.path} has no ${reviewsTableName} to compare with the service. Sync them first.`),
     )
   await db.run(
     'CREATE OR REPLACE TEMP TABLE _service (id BIGINT, time TIMESTAMPTZ); CREATE OR REPLACE TEMP TABLE _moving (id BIGINT, time TIMESTAMPTZ)',
@@ -51,11 +61,11 @@ export const compareReviews = async (
   let signpost = service.startDate
   await consumeFeed(service.reviews, async (item) => {
     await insertServiceReviews(db, '_service', item.rows)
-    signpost = item.signpost ?? signpost
+    signpost = item.cutoff ?? signpost
   })
-  const cursor = await readReviewCursor(db, reviewsStream, service.startDate)
-  const deleted = await readReviewCursor(db, deletionsStream, service.startDate)
-  await consumeFeed(service.changesSince({ changed: signpost, deleted }), (rows) =>
+  const cursor = await readReviewCursor(db, reviewsTableName, service.startDate)
+  const deleted = await readReviewCursor(db, deletionsTableName, service.startDate)
+  await consumeFeed(service.changesSince({ changed: signpost, deleted: deleted }), (rows) =>
     insertServiceReviews(db, '_moving', rows),
   )
   await db.run(comparisonSql(service.startDate, cursor - service.lookback))
@@ -103,7 +113,7 @@ const comparisonSql = (startDate: number, settled: number): string => `
       WHEN r.id IS NULL THEN 'missing' WHEN s.id IS NULL THEN 'extra' ELSE 'stale' END AS verdict
   FROM (SELECT id, max(time) AS time FROM _service GROUP BY id) AS s
   FULL JOIN (
-    SELECT id, date_trunc('millisecond', max("modifiedTime")) AS time FROM ${reviewsStream}
+    SELECT id, date_trunc('millisecond', max("modifiedTime")) AS time FROM ${reviewsTableName}
     WHERE "modifiedTime" >= make_timestamptz(${Math.trunc(startDate)}::BIGINT * 1000) GROUP BY id) AS r ON r.id = s.id`
 
 const verdictSql = (verdict: string): string => `
@@ -135,3 +145,56 @@ export const serviceChecks: ReadonlyArray<Check> = [
     sql: verdictSql('later'),
   },
 ]
+
+export type Repair = {
+  /** Airbyte states from which the next run reads again what is missing or stale; none if nothing is. */
+  readonly state: string | undefined
+  /** Airbyte lines that delete what the service does not have; none if there is nothing. */
+  readonly messages: string | undefined
+}
+
+/** What heals the differences that `compareWith` has left in `_compared`. `now`: milliseconds since 1970, of the deletions. */
+export const planRepair = async ({ db }: Snapshot, deleted: StreamInfo, now: number): Promise<Repair> => {
+  const earliest = await db.scalar(`SELECT epoch_ms(min(theirs)) FROM _compared WHERE verdict IN ('missing', 'stale')`)
+  const gone = await db.query(
+    `SELECT id::VARCHAR AS id FROM _compared WHERE verdict = 'extra' OR (verdict = 'stale' AND ours > theirs) ORDER BY _compared.id`,
+  )
+  return {
+    state: earliest === null || earliest === undefined ? undefined : await rewindStates({ db }, Number(earliest)),
+    messages:
+      gone.length === 0
+        ? undefined
+        : encodeDeletions(
+            gone.map(({ id }) => String(id)),
+            deleted,
+            now,
+          ),
+  }
+}
+
+/** The states of every stream that is read by the reviews' times, set back, without what a run would pass over. */
+const rewindStates = async ({ db }: Snapshot, from: number): Promise<string> => {
+  const streams = await db.query(`
+    SELECT stream, json_merge_patch(state, json_object('modifiedTimeFrom', strftime(make_timestamptz(${Math.trunc(from)}::BIGINT * 1000)::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ'), 'recent', NULL, 'scan', NULL)) AS state
+    FROM _state JOIN _streams USING (stream)
+    WHERE stream <> '${deletionsTableName}' AND cursor IN ('modifiedTime', 'reviewModifiedTime') ORDER BY stream`)
+  return formatStateFile(streams.map(({ stream, state }) => ({ stream: String(stream), state: String(state) })))
+}
+
+const encodeDeletions = (ids: ReadonlyArray<string>, stream: StreamInfo, now: number): string => {
+  const modifiedTime = new Date(now).toISOString()
+  const said: ReadonlyArray<Message> = [
+    { _tag: 'Started', stream },
+    {
+      _tag: 'Records',
+      stream: stream.name,
+      at: now,
+      rows: ids.map((id) => ({ json: Buffer.from(`{"id":${id},"modifiedTime":"${modifiedTime}"}`) })),
+    },
+    { _tag: 'Finished', stream: stream.name },
+  ]
+  return said
+    .flatMap(encodeAirbyte(() => now))
+    .map(joinText)
+    .join('')
+}

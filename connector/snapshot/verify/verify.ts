@@ -1,10 +1,9 @@
-import type { Snapshot } from '../store/open'
+import type { Snapshot } from '../store/database'
 import { type Check, type CheckResult, readSnapshotStreams, runCheck } from './check'
 import { feedbackChecks } from './feedback'
-import { loadChecks } from './loads'
+import { loadChecks, stateChecks } from './loads'
 import { relationChecks } from './relations'
 import { rowChecks } from './rows'
-import { stateChecks } from './states'
 
 export type { CheckResult } from './check'
 

@@ -1,6 +1,6 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import type { Snapshot } from '../../../connector/snapshot/store/open'
+import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import {
   createStreamInfo,

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { afterAll, expect, it } from 'vitest'
+import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { readSnapshotState } from '../../../connector/snapshot/store/metadata'
-import { openSnapshot, type Snapshot } from '../../../connector/snapshot/store/open'
+import { openSnapshot } from '../../../connector/snapshot/store/open'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 
 const folder = mkdtempSync(join(tmpdir(), 'killed-'))

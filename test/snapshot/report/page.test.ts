@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { html } from '../../../connector/snapshot/report/html'
 import { readReport, renderReport } from '../../../connector/snapshot/report/report'
-import type { Snapshot } from '../../../connector/snapshot/store/open'
+import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { fillReviews } from '../../support/report-reviews'
 import {
   deletedReviewsInfo,

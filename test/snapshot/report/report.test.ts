@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readReport } from '../../../connector/snapshot/report/report'
-import type { Snapshot } from '../../../connector/snapshot/store/open'
+import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { reviewsStream as declared } from '../../../connector/streams/reviews'
 import {
   checkpointMessage,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Snapshot } from '../../../connector/snapshot/store/open'
+import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { feedbackChecks } from '../../../connector/snapshot/verify/feedback'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import {
