@@ -7,89 +7,92 @@ import type { Failure } from './failure'
 import type { LogLevel } from './message'
 import { type JsonSchema, toJsonSchema } from './schema'
 
-/** What can be done with an object of the service, in Airbyte's words. */
+/** What a sink can do with an object of the service, in Airbyte's words. */
 export type SinkOperation = 'append' | 'update' | 'soft_delete'
 
-/** A stream that comes in, as its sink must know it before its first record. */
+/** An incoming stream: what its sink needs to know before the first record. */
 export type InputStream = {
-  /** Namespace and name, which together are unique. */
+  /** Unique: the namespace and the name. */
   readonly id: string
   readonly name: string
   /** The name of the sink. */
   readonly objectName: string
-  /** The paths of its primary key; none: it has no key. */
+  /** The paths of its primary key; empty if it has none. */
   readonly key: ReadonlyArray<ReadonlyArray<string>>
-  /** The top-level attributes it declares; none: it does not say. */
+  /** The top-level columns that its schema declares; none if it declares nothing. */
   readonly columns: Option<ReadonlySet<string>>
-  /** Whether each of its records says that something is to go. */
+  /** Whether each of its records means that an object is to be deleted. */
   readonly isDeletion: boolean
 }
 
-/** A record that came in. */
+/** An incoming record, parsed: its columns by their names. */
 export type InputRecord = Readonly<Record<string, unknown>>
 
-/** A record made ready to be sent. Items of one key never share a batch, and are sent in the order they came. */
+/** What a sink sends for a record. Items of one key never share a batch and are sent in the order they came. */
 export type PreparedItem<Item> = { readonly item: Item; readonly key: string }
 
 export type RecordVerdict =
   | { readonly _tag: 'Accepted' }
   /** `reason` quotes no value of the record. */
   | { readonly _tag: 'Rejected'; readonly reason: string }
-  /** The answer does not tell. */
+  /** The answer does not name the record. */
   | { readonly _tag: 'Unknown' }
 
-/** What an answer says of a batch. */
+/** The answer to a batch. */
 export type BatchAnswer =
   /** One verdict for each item, in their order. */
   | { readonly _tag: 'Verdicts'; readonly verdicts: ReadonlyArray<RecordVerdict> }
-  /** Nothing that could be told apart by item: a smaller batch may pass. `tooLarge`: for its size alone. */
+  /** The service refuses the batch without saying which item is wrong; a smaller batch may pass. `tooLarge`: because of its size alone. */
   | { readonly _tag: 'Refused'; readonly reason: string; readonly tooLarge: boolean }
-  /** None, though sent time and again: the service fails (`failure`), or it fails on an item (`reason`). */
+  /** No usable answer, after all retries: either the service fails (`failure`), or it fails on one of the items (`reason`). */
   | { readonly _tag: 'Unanswered'; readonly reason: string; readonly failure: Failure }
 
 export type SinkNote = { readonly level: LogLevel; readonly message: string }
 
-/** What a whole input calls for beyond its records. */
+/** What a sink sends at the end of the input, beyond its records. */
 export type FinalItems<Item> = {
   readonly items: ReadonlyArray<PreparedItem<Item>>
   readonly notes: ReadonlyArray<SinkNote>
 }
 
-/** A sink during a run. */
+/** A sink in use during one run. */
 export type OpenSink<Item> = {
-  /** How each record of a stream is made ready; a Left says what is wrong with it, by key path. */
+  /** The function that turns a stream's records into items; its Left says what is wrong with the record, by key path. */
   readonly prepare: (
-    inlet: InputStream,
+    stream: InputStream,
   ) => E.Either<Failure, (record: InputRecord) => E.Either<string, PreparedItem<Item>>>
-  /** Sends a batch; with less patience where the service is suspected to fail on one of these items. A Left ends the run: nothing is known of them, and they may be sent again. */
-  readonly write: (items: ReadonlyArray<Item>, suspected: boolean) => TaskEither<Failure, BatchAnswer>
-  /** Whether the service answers at all, now. */
+  /**
+   * Sends a batch. `isSuspect`: the service failed on a batch with these items, so fewer attempts are enough.
+   * A Left ends the run: the outcome of the items is not known, and the next run may send them again.
+   */
+  readonly write: (items: ReadonlyArray<Item>, isSuspect: boolean) => TaskEither<Failure, BatchAnswer>
+  /** Asks the service whether it answers at all. */
   readonly isReachable: Task<boolean>
-  /** Called once, after the last record. `whole`: the input held everything there is. */
-  readonly finish: (whole: boolean) => E.Either<Failure, FinalItems<Item>>
+  /** Called once, after the last record. `isWhole`: the input held all records there are, not only changes. */
+  readonly finish: (isWhole: boolean) => E.Either<Failure, FinalItems<Item>>
 }
 
-/** An object of the service that can be written to, its item type forgotten. `Env`: what it writes with. */
+/** An object of the service that can be written to. `Env`: what it needs to write, such as a client. */
 export type Sink<Env> = {
   readonly name: string
   readonly schema: JsonSchema
   readonly matchingKeys: ReadonlyArray<string>
   readonly operations: ReadonlyArray<SinkOperation>
-  /** Anew for each run. */
+  /** Called once a run. */
   readonly open: (env: Env) => TaskEither<Failure, OpenSink<unknown>>
 }
 
-/** Checks the matching keys against the codec's own type, then forgets it. */
-export const defineSink = <Env, A>(declared: {
+/** Declares a sink; the compiler checks the matching keys against the type of the codec. */
+export const defineSink = <Env, A>(sink: {
   readonly name: string
   readonly codec: t.Type<A, unknown>
   readonly matchingKeys: ReadonlyArray<keyof A & string>
   readonly operations: ReadonlyArray<SinkOperation>
   readonly open: (env: Env) => TaskEither<Failure, OpenSink<A>>
 }): Sink<Env> => ({
-  name: declared.name,
-  schema: toJsonSchema(declared.codec),
-  matchingKeys: declared.matchingKeys,
-  operations: declared.operations,
-  open: declared.open as (env: Env) => TaskEither<Failure, OpenSink<unknown>>,
+  name: sink.name,
+  schema: toJsonSchema(sink.codec),
+  matchingKeys: sink.matchingKeys,
+  operations: sink.operations,
+  open: sink.open as (env: Env) => TaskEither<Failure, OpenSink<unknown>>,
 })

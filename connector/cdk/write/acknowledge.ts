@@ -170,7 +170,7 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
         when: now(),
         record: status.json(),
       })
-      const failure = rejectionFailure(policy, stream.name, { nth: ordinal, reason: rejection.reason }, total)
+      const failure = rejectionFailure(policy, stream.name, { ordinal, reason: rejection.reason }, total)
       if (O.isNone(failure)) record.status = rejectedStatus
       return failure
     },

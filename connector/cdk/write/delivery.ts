@@ -4,17 +4,17 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import type { Failure } from '../failure'
 import type { BatchAnswer, OpenSink, RecordVerdict } from '../sink'
 
-/** A verdict that stands. */
+/** A verdict that does not change any more. */
 export type FinalVerdict = Exclude<RecordVerdict, { _tag: 'Unknown' }>
 
 export type DeliveryResult = {
   /** One for each item, in their order. */
   readonly verdicts: ReadonlyArray<FinalVerdict>
-  /** The most items that a batch should have from now on, where that was found out. */
+  /** The most items that a batch should have from now on, if that was found out. */
   readonly maxItems: O.Option<number>
 }
 
-/** An item that the service fails on alone; rejected if the service takes others, else the service is at fault. */
+/** An item that the service fails on alone. It is rejected if the service accepts others; if not, the service is at fault. */
 type SuspectVerdict = { readonly _tag: 'Suspect'; readonly reason: string; readonly failure: Failure }
 
 type DeliveryAttempt = {
@@ -22,21 +22,21 @@ type DeliveryAttempt = {
   readonly maxItems: O.Option<number>
 }
 
-/** A batch on its way to its verdicts. */
+/** What the attempts of one batch share. */
 type DeliveryContext<Item> = Pick<OpenSink<Item>, 'write' | 'isReachable'> & {
-  /** How often the service took any item, of whatever batch. */
-  readonly acceptedBatches: () => number
-  /** The same when this batch had failed as a whole, time and again. */
-  acceptedAtFailure: number
+  /** The number of answers that accepted any item, of this batch or of others. */
+  readonly acceptCount: () => number
+  /** The same when the service last failed on the whole batch. */
+  acceptCountAtFailure: number
   suspectCount: number
 }
 
-/** How many items may fail alone with none taken meanwhile: then it is the service that fails. */
+/** So many suspects, while the service accepts nothing, mean that the service fails and not its items. */
 const maxSuspects = 8
 
 /**
- * Sends a batch until each of its items has a verdict: one that is refused as a whole, or that the service fails on time and again
- * while it is there, is halved until the bad item stands alone; items of which the answer does not tell are sent once more, then rejected.
+ * Sends a batch until each of its items has a verdict. A batch that the service refuses as a whole, or fails on repeatedly while it
+ * is reachable, is halved until the bad item is alone. Items that the answer does not name are sent once more, then rejected.
  */
 export const deliverBatch = <Item>({
   write,
@@ -44,78 +44,81 @@ export const deliverBatch = <Item>({
 }: Pick<OpenSink<Item>, 'write' | 'isReachable'>): ((
   items: ReadonlyArray<Item>,
 ) => TaskEither<Failure, DeliveryResult>) => {
-  let taken = 0
-  const counted: OpenSink<Item>['write'] = (items, suspected) => async () => {
-    const answer = await write(items, suspected)()
-    if (E.isRight(answer) && hasAccepted(answer.right)) taken += 1
+  let acceptCount = 0
+  const writeAndCount: OpenSink<Item>['write'] = (items, isSuspect) => async () => {
+    const answer = await write(items, isSuspect)()
+    if (E.isRight(answer) && acceptsAny(answer.right)) acceptCount += 1
     return answer
   }
   return (items) => async () => {
-    const trial: DeliveryContext<Item> = {
-      write: counted,
+    const context: DeliveryContext<Item> = {
+      write: writeAndCount,
       isReachable,
-      acceptedBatches: () => taken,
-      acceptedAtFailure: 0,
+      acceptCount: () => acceptCount,
+      acceptCountAtFailure: 0,
       suspectCount: 0,
     }
-    const tried = await attemptDelivery(trial, 2, false)(items)()
-    return E.isLeft(tried) ? tried : retrySuspects(trial, items, tried.right)()
+    const attempt = await attemptDelivery(context, 2, false)(items)()
+    return E.isLeft(attempt) ? attempt : resendSuspects(context, items, attempt.right)()
   }
 }
 
-/** Whether the service has taken anything since the batch had failed: then it is there, and it was not before that. */
-const acceptsOthers = ({ acceptedBatches, acceptedAtFailure }: DeliveryContext<never>): boolean =>
-  acceptedBatches() > acceptedAtFailure
+/** Whether the service has accepted anything since it failed on the batch. What it accepted before does not count: it may have become unreachable since. */
+const acceptsOthers = ({ acceptCount, acceptCountAtFailure }: DeliveryContext<never>): boolean =>
+  acceptCount() > acceptCountAtFailure
 
-const hasAccepted = (answer: BatchAnswer): boolean =>
+const acceptsAny = (answer: BatchAnswer): boolean =>
   answer._tag === 'Verdicts' && answer.verdicts.some(({ _tag }) => _tag === 'Accepted')
 
-const isSuspect = (verdict: FinalVerdict | SuspectVerdict): verdict is SuspectVerdict => verdict._tag === 'Suspect'
+const isSuspectVerdict = (verdict: FinalVerdict | SuspectVerdict): verdict is SuspectVerdict =>
+  verdict._tag === 'Suspect'
 
-/** Suspects are sent once more now that the service takes others: it may only have been away for a while. */
-const retrySuspects =
+/** Sends suspects once more now that the service accepts others: it may have failed on them because it was away for a while. */
+const resendSuspects =
   <Item>(
-    trial: DeliveryContext<Item>,
+    context: DeliveryContext<Item>,
     items: ReadonlyArray<Item>,
     { verdicts, maxItems }: DeliveryAttempt,
   ): TaskEither<Failure, DeliveryResult> =>
   async () => {
-    const finals: Array<FinalVerdict> = []
+    const finalVerdicts: Array<FinalVerdict> = []
     for (const [index, verdict] of verdicts.entries()) {
-      if (!isSuspect(verdict)) {
-        finals.push(verdict)
+      if (!isSuspectVerdict(verdict)) {
+        finalVerdicts.push(verdict)
         continue
       }
-      if (!acceptsOthers(trial)) return E.left(verdict.failure)
-      const again = await attemptDelivery(trial, 1, true)(items.slice(index, index + 1))()
-      if (E.isLeft(again)) return again
-      const last = again.right.verdicts[0] ?? missingVerdict
-      finals.push(isSuspect(last) ? { _tag: 'Rejected', reason: last.reason } : last)
+      if (!acceptsOthers(context)) return E.left(verdict.failure)
+      const attempt = await attemptDelivery(context, 1, true)(items.slice(index, index + 1))()
+      if (E.isLeft(attempt)) return attempt
+      const last = attempt.right.verdicts[0] ?? missingVerdict
+      finalVerdicts.push(isSuspectVerdict(last) ? { _tag: 'Rejected', reason: last.reason } : last)
     }
-    return E.right({ verdicts: finals, maxItems })
+    return E.right({ verdicts: finalVerdicts, maxItems })
   }
 
+/** `attempts`: how often an item may be sent whose verdict stays unknown; `isSuspect`: the service failed on a batch with these items. */
 const attemptDelivery =
-  <Item>(trial: DeliveryContext<Item>, tries: number, suspected: boolean) =>
+  <Item>(context: DeliveryContext<Item>, attempts: number, isSuspect: boolean) =>
   (items: ReadonlyArray<Item>): TaskEither<Failure, DeliveryAttempt> =>
   async () => {
-    const answer = await trial.write(items, suspected)()
+    const answer = await context.write(items, isSuspect)()
     if (E.isLeft(answer)) return answer
-    const said = answer.right
-    switch (said._tag) {
+    switch (answer.right._tag) {
       case 'Verdicts':
-        return resendUnknown(trial, items, said.verdicts, tries - 1, suspected)()
-      case 'Refused':
+        return resendUnknown(context, items, answer.right.verdicts, attempts - 1, isSuspect)()
+      case 'Refused': {
+        const { reason, tooLarge } = answer.right
         return items.length <= 1
-          ? E.right(repeatVerdict(items, { _tag: 'Rejected', reason: said.reason }))
-          : deliverHalves(attemptDelivery(trial, tries, suspected), items, said.tooLarge)()
+          ? E.right(repeatVerdict(items, { _tag: 'Rejected', reason }))
+          : deliverHalves(attemptDelivery(context, attempts, isSuspect), items, tooLarge)()
+      }
       case 'Unanswered': {
-        const { reason, failure } = said
-        if (!suspected) trial.acceptedAtFailure = trial.acceptedBatches()
-        if (!suspected && !(await trial.isReachable())) return E.left(failure)
-        if (items.length > 1) return deliverHalves(attemptDelivery(trial, tries, true), items, false)()
-        trial.suspectCount += 1
-        if (trial.suspectCount >= maxSuspects && !acceptsOthers(trial)) return E.left(failure)
+        const { reason, failure } = answer.right
+        if (!isSuspect) context.acceptCountAtFailure = context.acceptCount()
+        if (!isSuspect && !(await context.isReachable())) return E.left(failure)
+        if (items.length > 1) return deliverHalves(attemptDelivery(context, attempts, true), items, false)()
+        context.suspectCount += 1
+        if (context.suspectCount >= maxSuspects && !acceptsOthers(context)) return E.left(failure)
         return E.right(repeatVerdict(items, { _tag: 'Suspect', reason, failure }))
       }
     }
@@ -126,47 +129,47 @@ const repeatVerdict = (items: ReadonlyArray<unknown>, verdict: FinalVerdict | Su
   maxItems: O.none,
 })
 
-/** Where both halves pass without a bad item, it was the size that was refused. */
+/** If every item of both halves is accepted, the service refused the batch for its size. */
 const deliverHalves =
   <Item>(
-    settleHalf: (items: ReadonlyArray<Item>) => TaskEither<Failure, DeliveryAttempt>,
+    deliverHalf: (items: ReadonlyArray<Item>) => TaskEither<Failure, DeliveryAttempt>,
     items: ReadonlyArray<Item>,
     tooLarge: boolean,
   ): TaskEither<Failure, DeliveryAttempt> =>
   async () => {
     const half = Math.ceil(items.length / 2)
-    const first = await settleHalf(items.slice(0, half))()
+    const first = await deliverHalf(items.slice(0, half))()
     if (E.isLeft(first)) return first
-    const second = await settleHalf(items.slice(half))()
+    const second = await deliverHalf(items.slice(half))()
     if (E.isLeft(second)) return second
     const verdicts = [...first.right.verdicts, ...second.right.verdicts]
-    const known = [first.right.maxItems, second.right.maxItems].flatMap((most) => (O.isSome(most) ? [most.value] : []))
-    const sized = tooLarge || verdicts.every(({ _tag }) => _tag === 'Accepted')
-    const found = sized ? [...known, half] : known
-    return E.right({ verdicts, maxItems: found.length === 0 ? O.none : O.some(Math.min(...found)) })
+    const limits = [first.right.maxItems, second.right.maxItems].flatMap((max) => (O.isSome(max) ? [max.value] : []))
+    if (tooLarge || verdicts.every(({ _tag }) => _tag === 'Accepted')) limits.push(half)
+    return E.right({ verdicts, maxItems: limits.length === 0 ? O.none : O.some(Math.min(...limits)) })
   }
 
 const missingVerdict: FinalVerdict = { _tag: 'Rejected', reason: 'no outcome: the answer does not name it' }
 
+/** Sends the items without a verdict again, if any attempt is left, and puts their verdicts in place. */
 const resendUnknown =
   <Item>(
-    trial: DeliveryContext<Item>,
+    context: DeliveryContext<Item>,
     items: ReadonlyArray<Item>,
     verdicts: ReadonlyArray<RecordVerdict>,
-    tries: number,
-    suspected: boolean,
+    attemptsLeft: number,
+    isSuspect: boolean,
   ): TaskEither<Failure, DeliveryAttempt> =>
   async () => {
     const unknown = items.filter((_, index) => isUnknown(verdicts[index]))
-    const again =
-      unknown.length === 0 || tries === 0
+    const attempt =
+      unknown.length === 0 || attemptsLeft === 0
         ? E.right(repeatVerdict(unknown, missingVerdict))
-        : await attemptDelivery(trial, tries, suspected)(unknown)()
-    if (E.isLeft(again)) return again
-    const finals = [...again.right.verdicts]
+        : await attemptDelivery(context, attemptsLeft, isSuspect)(unknown)()
+    if (E.isLeft(attempt)) return attempt
+    const found = [...attempt.right.verdicts]
     return E.right({
-      verdicts: verdicts.map((verdict) => (isUnknown(verdict) ? (finals.shift() ?? missingVerdict) : verdict)),
-      maxItems: again.right.maxItems,
+      verdicts: verdicts.map((verdict) => (isUnknown(verdict) ? (found.shift() ?? missingVerdict) : verdict)),
+      maxItems: attempt.right.maxItems,
     })
   }
 

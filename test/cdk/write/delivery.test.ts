@@ -7,37 +7,38 @@ import { type Failure, transientFailure } from '../../../connector/cdk/failure'
 import type { BatchAnswer, OpenSink } from '../../../connector/cdk/sink'
 import { deliverBatch } from '../../../connector/cdk/write/delivery'
 
+type TestSink = Pick<OpenSink<number>, 'write' | 'isReachable'>
+
 const seed = 20261121
-const accept: BatchAnswer['_tag'] = 'Verdicts'
-const all = (items: ReadonlyArray<number>): BatchAnswer => ({
-  _tag: accept,
-  verdicts: items.map(() => ({ _tag: 'Accepted' })),
+const accepted = { _tag: 'Accepted' } as const
+const acceptAll = (items: ReadonlyArray<number>): BatchAnswer => ({
+  _tag: 'Verdicts',
+  verdicts: items.map(() => accepted),
 })
 
-/** A service that refuses a whole batch for one bad item, or for its size. */
-const service = (isBad: (item: number) => boolean, most = Number.POSITIVE_INFINITY) => {
-  const batches: Array<ReadonlyArray<number>> = []
-  const write = (items: ReadonlyArray<number>): TE.TaskEither<Failure, BatchAnswer> => {
-    batches.push(items)
-    if (items.length > most) return TE.right({ _tag: 'Refused', reason: 'too many', tooLarge: true })
-    return TE.right(items.some(isBad) ? { _tag: 'Refused', reason: 'bad', tooLarge: false } : all(items))
+/** A service that refuses a whole batch for one bad item, or for having more than `maxItems`. */
+const refuseBatches =
+  (isBad: (item: number) => boolean, maxItems = Number.POSITIVE_INFINITY): TestSink['write'] =>
+  (items) => {
+    if (items.length > maxItems) return TE.right({ _tag: 'Refused', reason: 'too many', tooLarge: true })
+    return TE.right(items.some(isBad) ? { _tag: 'Refused', reason: 'bad', tooLarge: false } : acceptAll(items))
   }
-  return { batches, write }
-}
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
-const there = async () => true
-const run = async (write: OpenSink<number>['write'], items: ReadonlyArray<number>) => {
-  const result = await deliverBatch({ write, isReachable: there })(items)()
+const deliver = async (write: TestSink['write'], items: ReadonlyArray<number>) => {
+  const result = await deliverBatch({ write, isReachable: async () => true })(items)()
   if (E.isLeft(result)) throw new Error(result.left.message)
   return result.right
 }
 
-describe('settle', () => {
-  it('halves a refused batch until exactly the bad items stand alone', () =>
+describe('delivering a batch', () => {
+  it('halves a refused batch until exactly the bad items are rejected', () =>
     fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 60 }), fc.uniqueArray(fc.nat(59)), async (length, bad) => {
         const items = range(length)
-        const { verdicts } = await run(service((item) => bad.includes(item)).write, items)
+        const { verdicts } = await deliver(
+          refuseBatches((item) => bad.includes(item)),
+          items,
+        )
         expect(verdicts.map(({ _tag }) => _tag)).toEqual(
           items.map((item) => (bad.includes(item) ? 'Rejected' : 'Accepted')),
         )
@@ -45,30 +46,35 @@ describe('settle', () => {
       { seed, numRuns: 100 },
     ))
 
-  it('remembers the size where the size alone was refused', async () => {
-    const { maxItems, verdicts } = await run(service(() => false, 30).write, range(100))
+  it('finds the size that passes if a batch is refused for its size', async () => {
+    const { maxItems, verdicts } = await deliver(
+      refuseBatches(() => false, 30),
+      range(100),
+    )
     expect(maxItems).toEqual(O.some(25))
+    expect(verdicts).toHaveLength(100)
     expect(verdicts.every(({ _tag }) => _tag === 'Accepted')).toBe(true)
   })
 
-  it('takes a 400 whose halves all pass for one of size, and one with a bad item for none', async () => {
-    const many = (items: ReadonlyArray<number>): TE.TaskEither<Failure, BatchAnswer> =>
-      TE.right(items.length > 10 ? { _tag: 'Refused', reason: '400', tooLarge: false } : all(items))
-    expect((await run(many, range(20))).maxItems).toEqual(O.some(10))
-    expect((await run(service((item) => item === 7).write, range(8))).maxItems).toEqual(O.none)
+  it('takes a 400 for one of size if both halves pass, and not if an item is bad', async () => {
+    const refuseMoreThanTen = (items: ReadonlyArray<number>): TE.TaskEither<Failure, BatchAnswer> =>
+      TE.right(items.length > 10 ? { _tag: 'Refused', reason: '400', tooLarge: false } : acceptAll(items))
+    expect((await deliver(refuseMoreThanTen, range(20))).maxItems).toEqual(O.some(10))
+    const refuseSeven = refuseBatches((item) => item === 7)
+    expect((await deliver(refuseSeven, range(8))).maxItems).toEqual(O.none)
   })
 
-  it('sends once more what the answer does not tell, then rejects it', async () => {
+  it('sends items once more that the answer does not name, then rejects them', async () => {
     const batches: Array<ReadonlyArray<number>> = []
     const write = (items: ReadonlyArray<number>): TE.TaskEither<Failure, BatchAnswer> => {
       batches.push(items)
-      const silent = (item: number) => item === 1 || (item === 3 && batches.length === 1)
+      const isUnnamed = (item: number) => item === 1 || (item === 3 && batches.length === 1)
       return TE.right({
         _tag: 'Verdicts',
-        verdicts: items.map((item) => (silent(item) ? { _tag: 'Unknown' } : { _tag: 'Accepted' })),
+        verdicts: items.map((item) => (isUnnamed(item) ? { _tag: 'Unknown' } : accepted)),
       })
     }
-    const { verdicts } = await run(write, range(4))
+    const { verdicts } = await deliver(write, range(4))
     expect(batches).toEqual([
       [0, 1, 2, 3],
       [1, 3],
@@ -81,71 +87,68 @@ describe('settle', () => {
     const failure = transientFailure('gone')
     const write = (items: ReadonlyArray<number>): TE.TaskEither<Failure, BatchAnswer> =>
       items.length > 1 ? TE.right({ _tag: 'Refused', reason: 'x', tooLarge: false }) : TE.left(failure)
-    expect(await deliverBatch({ write, isReachable: there })(range(4))()).toEqual(E.left(failure))
+    expect(await deliverBatch({ write, isReachable: async () => true })(range(4))()).toEqual(E.left(failure))
   })
 })
 
-describe('a service that fails on a batch time and again', () => {
-  type Settling = Pick<OpenSink<number>, 'write' | 'isReachable'>
-  const accepted = { _tag: 'Accepted' }
+describe('a service that repeatedly fails on a batch', () => {
   const rejected = { _tag: 'Rejected', reason: 'fails on it' }
   const failure = transientFailure('it answered 500')
-  /** Fails on the items that are `bad`; `sent`: each batch, and whether less patience was asked for. */
-  const failing = (isBad: (item: number) => boolean) => {
+  const unanswered: BatchAnswer = { _tag: 'Unanswered', reason: 'fails on it', failure }
+
+  /** Fails on the items that `isBad`; `sent`: each batch, and whether it was sent as suspect. */
+  const failOn = (isBad: (item: number) => boolean) => {
     const sent: Array<readonly [ReadonlyArray<number>, boolean]> = []
-    const write: OpenSink<number>['write'] = (items, suspected) => {
-      sent.push([items, suspected])
-      return TE.right(items.some(isBad) ? { _tag: 'Unanswered', reason: 'fails on it', failure } : all(items))
+    const write: TestSink['write'] = (items, isSuspect) => {
+      sent.push([items, isSuspect])
+      return TE.right(items.some(isBad) ? unanswered : acceptAll(items))
     }
     return { sent, write }
   }
-  const settled = async (isBad: (item: number) => boolean, items: ReadonlyArray<number>, answers: boolean) => {
-    const { sent, write } = failing(isBad)
-    const result = await deliverBatch({ write, isReachable: async () => answers })(items)()
-    return { sent, result: E.isLeft(result) ? result.left : rejectedOf(result.right.verdicts) }
-  }
-  const rejectedOf = (verdicts: ReadonlyArray<{ readonly _tag: string }>) =>
-    verdicts.flatMap(({ _tag }, index) => (_tag === 'Rejected' ? [index] : []))
 
   it.each<[string, ReadonlyArray<number>, number, boolean, unknown]>([
-    ['one bad item is rejected, the others pass', [37], 100, true, [37]],
-    ['the first', [0], 100, true, [0]],
-    ['the last of a few', [4], 5, true, [4]],
-    ['several', [3, 50, 51, 99], 100, true, [3, 50, 51, 99]],
-    ['nothing is halved where the service answers nothing else either', [37], 100, false, failure],
-    ['none is rejected where none passes, whatever is answered to an empty batch', range(100), 100, true, failure],
-    ['nor where the only item there is fails', [0], 1, true, failure],
-  ])('%s', async (_, bad, count, answers, said) => {
-    const { result, sent } = await settled((item) => bad.includes(item), range(count), answers)
-    expect(result).toEqual(said)
-    expect(sent.length).toBeLessThanOrEqual(answers ? 64 : 1)
-    expect(sent.map(([, suspected]) => suspected)).toEqual(sent.map((_, index) => index > 0))
+    ['one bad item is rejected, the others are accepted', [37], 100, true, [37]],
+    ['the first item is rejected alone', [0], 100, true, [0]],
+    ['the last of a few items is rejected alone', [4], 5, true, [4]],
+    ['several bad items are rejected', [3, 50, 51, 99], 100, true, [3, 50, 51, 99]],
+    ['nothing is halved if the service is not reachable', [37], 100, false, failure],
+    ['no item is rejected if none is accepted, though the service is reachable', range(100), 100, true, failure],
+    ['a single item is not rejected if nothing else is accepted', [0], 1, true, failure],
+  ])('%s', async (_, bad, count, isReachable, expected) => {
+    const { sent, write } = failOn((item) => bad.includes(item))
+    const result = await deliverBatch({ write, isReachable: async () => isReachable })(range(count))()
+    const outcome = E.isLeft(result)
+      ? result.left
+      : result.right.verdicts.flatMap(({ _tag }, index) => (_tag === 'Rejected' ? [index] : []))
+    expect(outcome).toEqual(expected)
+    expect(sent.length).toBeLessThanOrEqual(isReachable ? 64 : 1)
+    expect(sent.map(([, isSuspect]) => isSuspect)).toEqual(sent.map((_, index) => index > 0))
   })
 
-  it('rejects an item alone in its batch where another batch passes meanwhile', async () => {
-    const { write } = failing((item) => item === 7)
-    const sink: Settling = { write, isReachable: async () => E.isRight(await settleOne([1])()) }
-    const settleOne = deliverBatch(sink)
-    expect(await settleOne([7])()).toEqual(E.right({ verdicts: [rejected], maxItems: O.none }))
+  it('rejects the only item of a batch if another batch is accepted meanwhile', async () => {
+    const { write } = failOn((item) => item === 7)
+    const sink: TestSink = { write, isReachable: async () => E.isRight(await deliverItems([1])()) }
+    const deliverItems = deliverBatch(sink)
+    expect(await deliverItems([7])()).toEqual(E.right({ verdicts: [rejected], maxItems: O.none }))
   })
 
-  it('takes nothing that passed before a batch had failed for a sign that the service is there', async () => {
-    const { write } = failing((item) => item >= 7)
-    const settleOne = deliverBatch<number>({
-      write: (items, suspected) => async () => {
-        if (items.includes(7) && !suspected) await settleOne([1])()
-        return write(items, suspected)()
+  it('fails though another batch was accepted before the failure, since that does not show that it is still there', async () => {
+    const { write } = failOn((item) => item >= 7)
+    const deliverItems = deliverBatch<number>({
+      write: (items, isSuspect) => async () => {
+        if (items.includes(7) && !isSuspect) await deliverItems([1])()
+        return write(items, isSuspect)()
       },
       isReachable: async () => true,
     })
-    expect(await settleOne([7, 8])()).toEqual(E.left(failure))
+    expect(await deliverItems([7, 8])()).toEqual(E.left(failure))
   })
 
-  it('takes an item that failed only while the service was away', async () => {
+  it('accepts an item that failed only while the service was away', async () => {
     let away = true
-    const write: Settling['write'] = (items, suspected) => {
-      if (suspected && items.includes(2)) away = false
-      return TE.right(away || items.includes(3) ? { _tag: 'Unanswered', reason: 'fails on it', failure } : all(items))
+    const write: TestSink['write'] = (items, isSuspect) => {
+      if (isSuspect && items.includes(2)) away = false
+      return TE.right(away || items.includes(3) ? unanswered : acceptAll(items))
     }
     const result = await deliverBatch({ write, isReachable: async () => true })(range(4))()
     expect(E.isRight(result) && result.right.verdicts).toEqual([accepted, accepted, accepted, rejected])

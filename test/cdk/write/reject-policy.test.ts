@@ -2,39 +2,41 @@ import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { type RejectPolicy, rejectionFailure, streamRejectionFailure } from '../../../connector/cdk/write/reject-policy'
 
-const go: RejectPolicy = { onReject: 'continue', maxPercent: 10 }
-const tally = (received: number, rejected: number, accepted = received - rejected) => ({ received, accepted, rejected })
-const one = { nth: 7, reason: 'email is missing' }
+const tenPercent: RejectPolicy = { onReject: 'continue', maxPercent: 10 }
+const countsOf = (received: number, rejected: number) => ({ received, accepted: received - rejected, rejected })
+const rejection = { ordinal: 7, reason: 'email is missing' }
 
-describe('reject policy', () => {
-  it.each<[string, RejectPolicy, ReturnType<typeof tally>, boolean]>([
-    ['bears a few', go, tally(1000, 100), true],
-    ['does not bear more than the share', go, tally(1000, 101), false],
-    ['says nothing before the 100th record', go, tally(99, 50), true],
-    ['says so at the 100th', go, tally(100, 11), false],
-    ['bears none where the first is to fail', { ...go, onReject: 'fail' }, tally(1, 1), false],
-    ['bears every one at 100 percent', { ...go, maxPercent: 100 }, tally(500, 400), true],
-    ['bears none at 0 percent from the 100th on', { ...go, maxPercent: 0 }, tally(100, 1), false],
-  ])('%s', (_, policy, counts, goes) => {
-    expect(O.isNone(rejectionFailure(policy, 'visit_records', one, counts))).toBe(goes)
+describe('the reject policy', () => {
+  it.each<[string, RejectPolicy, ReturnType<typeof countsOf>, boolean]>([
+    ['continues at the maximal percentage', tenPercent, countsOf(1000, 100), true],
+    ['ends above the maximal percentage', tenPercent, countsOf(1000, 101), false],
+    ['continues before the 100th record, whatever the percentage', tenPercent, countsOf(99, 50), true],
+    ['ends above the percentage from the 100th record on', tenPercent, countsOf(100, 11), false],
+    ['ends at the first rejection under on_reject fail', { ...tenPercent, onReject: 'fail' }, countsOf(1, 1), false],
+    ['continues always at 100 percent', { ...tenPercent, maxPercent: 100 }, countsOf(500, 400), true],
+    ['ends at 0 percent from the 100th record on', { ...tenPercent, maxPercent: 0 }, countsOf(100, 1), false],
+  ])('%s', (_, policy, counts, continues) => {
+    expect(O.isNone(rejectionFailure(policy, 'visit_records', rejection, counts))).toBe(continues)
   })
 
-  it('names the record, the reason and the remedy', () => {
-    const verdict = rejectionFailure({ ...go, onReject: 'fail' }, 'visit_records', one, tally(9, 1))
-    expect(verdict).toMatchObject({
+  it('fails with the record, the reason and the remedy', () => {
+    const failure = rejectionFailure({ ...tenPercent, onReject: 'fail' }, 'visit_records', rejection, countsOf(9, 1))
+    expect(failure).toMatchObject({
       value: {
         _tag: 'Config',
         message: expect.stringMatching(/visit_records: record 7 .*email is missing.*on_reject/),
       },
     })
   })
+})
 
+describe('at its end a stream', () => {
   it.each([
-    ['a stream rejected whole, however small', { ...go, maxPercent: 100 }, tally(3, 3), false],
-    ['an empty stream', go, tally(0, 0), true],
-    ['a small stream with one good record', go, tally(3, 2), true],
-    ['a large one beyond the share', go, tally(200, 21), false],
-  ])('judges at its end %s', (_, policy, counts, ends) => {
-    expect(O.isNone(streamRejectionFailure(policy, 's', counts))).toBe(ends)
+    ['fails if all its records were rejected, however few', { ...tenPercent, maxPercent: 100 }, countsOf(3, 3), false],
+    ['passes if it is empty', tenPercent, countsOf(0, 0), true],
+    ['passes if it is small and has an accepted record', tenPercent, countsOf(3, 2), true],
+    ['fails if it is large and above the percentage', tenPercent, countsOf(200, 21), false],
+  ])('%s', (_, policy, counts, passes) => {
+    expect(O.isNone(streamRejectionFailure(policy, 's', counts))).toBe(passes)
   })
 })
