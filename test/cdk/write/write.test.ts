@@ -9,7 +9,7 @@ import { type WriteResult, type WriteRun, writeToSinks } from '../../../connecto
 
 type Thing = { readonly id: string; readonly bad?: string }
 
-const inlet = (id: string, object = 'things') => ({
+const streamOf = (id: string, object = 'things') => ({
   id,
   name: id,
   objectName: object,
@@ -17,7 +17,7 @@ const inlet = (id: string, object = 'things') => ({
   columns: O.none,
   isDeletion: false,
 })
-const opened = (id = 'visits', object?: string): InputMessage => ({ _tag: 'Opened', inlet: inlet(id, object) })
+const opened = (id = 'visits', object?: string): InputMessage => ({ _tag: 'Opened', inlet: streamOf(id, object) })
 const record = (thing: Thing, to = 'visits'): InputMessage => ({
   _tag: 'Record',
   inlet: to,
@@ -40,7 +40,7 @@ const acceptAll = (items: ReadonlyArray<unknown>): BatchAnswer => ({
   verdicts: items.map(() => accepted),
 })
 
-/** A sink that refuses records with `bad` before they are sent. */
+/** A sink that rejects records with `bad` before they are sent. */
 const sink = (
   send: (items: ReadonlyArray<Thing>) => Promise<E.Either<Failure, BatchAnswer>>,
   finish: OpenSink<unknown>['finish'] = () => E.right({ items: [], notes: [] }),
@@ -55,8 +55,8 @@ const sink = (
   finish,
 })
 
-/** A sink that accepts everything, and what came to it. */
-const taking = () => {
+/** A sink that accepts everything, and the ids of each batch. */
+const createAcceptingSink = () => {
   const batches: Array<ReadonlyArray<string>> = []
   return {
     batches,
@@ -67,14 +67,14 @@ const taking = () => {
   }
 }
 
-const running = (arrivals: Iterable<InputMessage> | AsyncIterable<InputMessage>, more: Partial<WriteRun> = {}) => {
-  const answers: Array<string> = []
+const startRun = (messages: Iterable<InputMessage> | AsyncIterable<InputMessage>, more: Partial<WriteRun> = {}) => {
+  const lines: Array<string> = []
   const letters: Array<DeadLetter> = []
   const done: Promise<WriteResult> = writeToSinks({
     input: async function* () {
-      for await (const arrival of arrivals) yield E.right([arrival])
+      for await (const message of messages) yield E.right([message])
     },
-    sinks: new Map([['things', taking().sink]]),
+    sinks: new Map([['things', createAcceptingSink().sink]]),
     policy: { onReject: 'continue', maxPercent: 10 },
     batch: { count: 10, bytes: 1000, millis: 60_000 },
     inFlight: 3,
@@ -85,7 +85,7 @@ const running = (arrivals: Iterable<InputMessage> | AsyncIterable<InputMessage>,
       flush: async () => undefined,
     },
     acknowledge: async (line) => {
-      answers.push(line)
+      lines.push(line)
     },
     log: () => undefined,
     now: () => 0,
@@ -93,54 +93,54 @@ const running = (arrivals: Iterable<InputMessage> | AsyncIterable<InputMessage>,
     stop: new AbortController().signal,
     ...more,
   })
-  return { done, answers, letters }
+  return { done, lines, letters }
 }
 
-const into = (one: OpenSink<unknown>) => ({ sinks: new Map([['things', one]]) })
+const sinksOf = (one: OpenSink<unknown>) => ({ sinks: new Map([['things', one]]) })
 
-describe('write', () => {
-  it('sends full batches, the rest at the end, and answers each state', async () => {
-    const { batches, sink } = taking()
-    const { done, answers } = running([opened(), ...things(25), state('s'), completed()], into(sink))
+describe('writeToSinks', () => {
+  it('sends full batches, the rest at the end, and emits each state', async () => {
+    const { batches, sink } = createAcceptingSink()
+    const { done, lines } = startRun([opened(), ...things(25), state('s'), completed()], sinksOf(sink))
     expect((await done).failures).toEqual([])
     expect(batches.map(({ length }) => length)).toEqual([10, 10, 5])
-    expect(answers).toEqual(['s 25+0'])
+    expect(lines).toEqual(['s 25+0'])
   })
 
-  it('answers a state only once every batch before it is acknowledged, in order', async () => {
+  it('emits states in order, each only after every batch before it is acknowledged', async () => {
     const waiting: Array<() => void> = []
-    const slow = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
-    const { done, answers } = running(
+    const slowSink = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
+    const { done, lines } = startRun(
       [opened(), ...things(10), state('first'), ...things(10, 10), state('second'), completed()],
-      into(slow),
+      sinksOf(slowSink),
     )
-    const turn = () => new Promise((resolve) => setImmediate(resolve))
-    while (waiting.length < 2) await turn()
+    const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+    while (waiting.length < 2) await nextTurn()
     waiting[1]?.()
-    for (let n = 0; n < 5; n += 1) await turn()
-    expect(answers).toEqual([])
+    for (let n = 0; n < 5; n += 1) await nextTurn()
+    expect(lines).toEqual([])
     waiting[0]?.()
     await done
-    expect(answers).toEqual(['first 10+0', 'second 10+0'])
+    expect(lines).toEqual(['first 10+0', 'second 10+0'])
   })
 
-  it('keeps the order of each key and never has one key in two batches at a time', async () => {
-    const flying = new Set<string>()
-    const seen: Array<string> = []
-    const watching = sink(async (items) => {
+  it('keeps the order of each key and never has a key in two batches at a time', async () => {
+    const keysInFlight = new Set<string>()
+    const written: Array<string> = []
+    const checkingSink = sink(async (items) => {
       for (const { id } of items) {
-        expect(flying).not.toContain(id.split('/')[0])
-        flying.add(id.split('/')[0] ?? '')
+        expect(keysInFlight).not.toContain(id.split('/')[0])
+        keysInFlight.add(id.split('/')[0] ?? '')
       }
       await new Promise((resolve) => setImmediate(resolve))
       for (const { id } of items) {
-        flying.delete(id.split('/')[0] ?? '')
-        seen.push(id)
+        keysInFlight.delete(id.split('/')[0] ?? '')
+        written.push(id)
       }
       return E.right(acceptAll(items))
     })
     const keyed: OpenSink<unknown> = {
-      ...watching,
+      ...checkingSink,
       prepare: () =>
         E.right((columns) => {
           const item = columns as Thing
@@ -148,10 +148,10 @@ describe('write', () => {
         }),
     }
     const versions = Array.from({ length: 60 }, (_, n) => record({ id: `${n % 7}/${n}` }))
-    const { done } = running([opened(), ...versions, completed()], into(keyed))
+    const { done } = startRun([opened(), ...versions, completed()], sinksOf(keyed))
     expect((await done).countsByStream.get('visits')).toEqual({ received: 60, accepted: 60, rejected: 0 })
     for (let key = 0; key < 7; key += 1) {
-      const order = seen.filter((id) => id.startsWith(`${key}/`)).map((id) => Number(id.split('/')[1]))
+      const order = written.filter((id) => id.startsWith(`${key}/`)).map((id) => Number(id.split('/')[1]))
       expect(order).toEqual([...order].sort((a, b) => a - b))
     }
   })
@@ -159,8 +159,8 @@ describe('write', () => {
   it('reads no further than its window while the service is slow', async () => {
     let read = 0
     const waiting: Array<() => void> = []
-    const slow = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
-    const { done } = running(
+    const slowSink = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
+    const { done } = startRun(
       (async function* () {
         yield opened()
         for (const thing of things(1000)) {
@@ -169,10 +169,10 @@ describe('write', () => {
         }
         yield completed()
       })(),
-      into(slow),
+      sinksOf(slowSink),
     )
-    const turn = () => new Promise((resolve) => setImmediate(resolve))
-    for (let n = 0; n < 200; n += 1) await turn()
+    const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+    for (let n = 0; n < 200; n += 1) await nextTurn()
     expect(waiting).toHaveLength(3)
     expect(read).toBeLessThanOrEqual(51)
     let ended = false
@@ -181,26 +181,26 @@ describe('write', () => {
     })
     while (!ended) {
       waiting.shift()?.()
-      await turn()
+      await nextTurn()
     }
     expect(read).toBe(1000)
   })
 
-  it('puts rejected records aside, counts them and goes on', async () => {
-    const refusing = sink(async (items) =>
+  it('writes rejected records to the dead letters, counts them and continues', async () => {
+    const rejectingSink = sink(async (items) =>
       E.right({
         _tag: 'Verdicts',
         verdicts: items.map(({ id }): RecordVerdict => (id === '3' ? { _tag: 'Rejected', reason: 'Error' } : accepted)),
       }),
     )
-    const { done, answers, letters } = running(
+    const { done, lines, letters } = startRun(
       [opened(), ...things(20), record({ id: 'x', bad: 'email is missing' }), state('s'), completed()],
-      into(refusing),
+      sinksOf(rejectingSink),
     )
     const { failures, countsByStream } = await done
     expect(failures).toEqual([])
     expect(countsByStream.get('visits')).toEqual({ received: 21, accepted: 19, rejected: 2 })
-    expect(answers).toEqual(['s 19+2'])
+    expect(lines).toEqual(['s 19+2'])
     expect(letters.map(({ key, reason, batch }) => [key, reason, batch])).toEqual(
       expect.arrayContaining([
         ['3', 'Error', 1],
@@ -209,9 +209,9 @@ describe('write', () => {
     )
   })
 
-  it('has a dead letter on disk before the state that covers it is answered', async () => {
+  it('has a dead letter on disk before the state that covers it is emitted', async () => {
     const order: Array<string> = []
-    await running([opened(), ...things(1), record({ id: 'x', bad: 'wrong' }), state('s'), completed()], {
+    await startRun([opened(), ...things(1), record({ id: 'x', bad: 'wrong' }), state('s'), completed()], {
       deadLetters: {
         add: () => {
           order.push('add')
@@ -229,8 +229,8 @@ describe('write', () => {
     expect(order.indexOf('flush')).toBeLessThan(order.indexOf('answer'))
   })
 
-  it('ends at the first rejected record where that is asked for, and answers no state behind it', async () => {
-    const { done, answers } = running(
+  it('ends at the first rejected record under on_reject fail, and emits no state after it', async () => {
+    const { done, lines } = startRun(
       [
         opened(),
         ...things(10),
@@ -246,37 +246,37 @@ describe('write', () => {
     expect(failures).toMatchObject([
       { _tag: 'Config', message: expect.stringContaining('record 11 was rejected: wrong') },
     ])
-    expect(answers).toEqual(['before 10+0'])
+    expect(lines).toEqual(['before 10+0'])
   })
 
-  it('never ends well where a whole stream was rejected, and answers none of its states', async () => {
+  it('fails if all records of a stream were rejected, and emits none of its states', async () => {
     const all = Array.from({ length: 5 }, (_, n) => record({ id: String(n), bad: 'wrong' }))
-    const { done, answers } = running([opened(), ...all, state('s'), completed()], {
+    const { done, lines } = startRun([opened(), ...all, state('s'), completed()], {
       policy: { onReject: 'continue', maxPercent: 100 },
     })
     expect((await done).failures).toMatchObject([{ message: expect.stringContaining('all 5 records were rejected') }])
-    expect(answers).toEqual([])
+    expect(lines).toEqual([])
   })
 
-  it('does not stop reading while it holds such states back', async () => {
+  it('reads on while it holds such states back', async () => {
     const all = Array.from({ length: 500 }, (_, n) => record({ id: String(n), bad: 'wrong' }))
-    const { done, answers } = running([opened(), ...all, state('s'), record({ id: 'good' }), state('t'), completed()], {
+    const { done, lines } = startRun([opened(), ...all, state('s'), record({ id: 'good' }), state('t'), completed()], {
       policy: { onReject: 'continue', maxPercent: 100 },
     })
     expect((await done).failures).toEqual([])
-    expect(answers).toEqual(['s 0+500', 't 1+0'])
+    expect(lines).toEqual(['s 0+500', 't 1+0'])
   })
 
-  it('says which stream was not complete; what its states cover is answered', async () => {
-    const { done, answers } = running([opened(), ...things(3), state('s'), { _tag: 'Broken', inlet: 'visits' }])
+  it('names the stream that was not complete, and emits the states whose records are written', async () => {
+    const { done, lines } = startRun([opened(), ...things(3), state('s'), { _tag: 'Broken', inlet: 'visits' }])
     expect((await done).failures).toMatchObject([{ _tag: 'Transient', message: expect.stringContaining('visits') }])
-    expect(answers).toEqual(['s 3+0'])
+    expect(lines).toEqual(['s 3+0'])
   })
 
   it('ends with the failure of a batch and reads no further', async () => {
     let read = 0
     const broken = sink(async () => E.left(transientFailure('gone')))
-    const { done, answers } = running(
+    const { done, lines } = startRun(
       (async function* () {
         yield opened()
         for (const thing of things(100)) {
@@ -287,28 +287,30 @@ describe('write', () => {
         yield state('s')
         yield completed()
       })(),
-      into(broken),
+      sinksOf(broken),
     )
     expect((await done).failures).toEqual([transientFailure('gone')])
-    expect(answers).toEqual([])
+    expect(lines).toEqual([])
     expect(read).toBeLessThan(20)
   })
 
-  it('ends although nothing more comes in', async () => {
+  it('ends with the failure of a batch though the input has no next message', async () => {
     const broken = sink(async () => E.left(transientFailure('gone')))
-    const halting: WriteRun['input'] = async function* (halt) {
+    const endlessInput: WriteRun['input'] = async function* (halt) {
       yield E.right([opened(), ...things(10)])
       await new Promise((resolve) => halt.addEventListener('abort', resolve))
     }
-    expect((await running([], { ...into(broken), input: halting }).done).failures).toEqual([transientFailure('gone')])
+    expect((await startRun([], { ...sinksOf(broken), input: endlessInput }).done).failures).toEqual([
+      transientFailure('gone'),
+    ])
   })
 
-  it('sends a batch that does not fill after a while', async () => {
-    const { batches, sink } = taking()
-    const alarms: Array<() => void> = []
+  it('sends a batch that is not full once its items are old enough', async () => {
+    const { batches, sink } = createAcceptingSink()
+    const timers: Array<() => void> = []
     let now = 0
     let go: () => void = () => undefined
-    const { done, answers } = running(
+    const { done, lines } = startRun(
       (async function* () {
         yield opened()
         yield* things(2)
@@ -319,56 +321,53 @@ describe('write', () => {
         yield completed()
       })(),
       {
-        ...into(sink),
+        ...sinksOf(sink),
         now: () => now,
         setTimer: (_, callback) => {
-          alarms.push(callback)
+          timers.push(callback)
           return () => undefined
         },
       },
     )
-    const turn = () => new Promise((resolve) => setImmediate(resolve))
-    for (let n = 0; n < 5; n += 1) await turn()
+    const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+    for (let n = 0; n < 5; n += 1) await nextTurn()
     expect(batches).toEqual([])
     now = 60_000
-    for (const alarm of alarms) alarm()
-    for (let n = 0; n < 5; n += 1) await turn()
+    for (const timer of timers) timer()
+    for (let n = 0; n < 5; n += 1) await nextTurn()
     expect(batches).toEqual([['0', '1']])
-    expect(answers).toEqual(['s 2+0'])
+    expect(lines).toEqual(['s 2+0'])
     go()
     await done
   })
 
-  it('stops when told to: waits for what is under way, sends nothing more, answers what that covers', async () => {
+  it('waits for the batches in flight after a stop, sends nothing more, and emits the states they cover', async () => {
     const stop = new AbortController()
     const waiting: Array<() => void> = []
-    const slow = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
-    const { done, answers } = running(
-      [opened(), ...things(10), state('s'), ...things(5, 10), state('t'), completed()],
-      {
-        ...into(slow),
-        stop: stop.signal,
-        inFlight: 1,
-      },
-    )
-    const turn = () => new Promise((resolve) => setImmediate(resolve))
-    while (waiting.length < 1) await turn()
+    const slowSink = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
+    const { done, lines } = startRun([opened(), ...things(10), state('s'), ...things(5, 10), state('t'), completed()], {
+      ...sinksOf(slowSink),
+      stop: stop.signal,
+      inFlight: 1,
+    })
+    const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+    while (waiting.length < 1) await nextTurn()
     stop.abort()
     waiting[0]?.()
     expect((await done).failures).toEqual([])
-    expect(answers).toEqual(['s 10+0'])
+    expect(lines).toEqual(['s 10+0'])
     expect(waiting).toHaveLength(1)
   })
 
-  it('sends records of an earlier sink before those that may refer to them', async () => {
+  it('sends records of an earlier sink before the records that may refer to them', async () => {
     const order: Array<string> = []
-    const noting = (name: string) =>
+    const recordingSink = (name: string) =>
       sink(async (items) => {
         order.push(...items.map(({ id }) => `${name} ${id}`))
         await new Promise((resolve) => setImmediate(resolve))
         return E.right(acceptAll(items))
       })
-    const { done } = running(
+    const { done } = startRun(
       [
         opened('visits', 'visits'),
         opened('places', 'places'),
@@ -379,8 +378,8 @@ describe('write', () => {
       ],
       {
         sinks: new Map([
-          ['places', noting('place')],
-          ['visits', noting('visit')],
+          ['places', recordingSink('place')],
+          ['visits', recordingSink('visit')],
         ]),
       },
     )
@@ -389,37 +388,39 @@ describe('write', () => {
     expect(order).toHaveLength(11)
   })
 
-  it('sends what the whole input calls for, and only then', async () => {
-    const wholes: Array<boolean> = []
+  it('sends the final items of a sink only after a complete input', async () => {
+    const finishCalls: Array<boolean> = []
     const sent: Array<string> = []
-    const finishing = () =>
+    const createFinalSink = () =>
       sink(
         async (items) => {
           sent.push(...items.map(({ id }) => id))
           return E.right(acceptAll(items))
         },
         (whole) => {
-          wholes.push(whole)
+          finishCalls.push(whole)
           return E.right({ items: whole ? [{ item: { id: 'gone' }, key: 'gone' }] : [], notes: [] })
         },
       )
-    const { countsByStream } = await running([opened(), ...things(1), completed('visits', true)], into(finishing()))
-      .done
-    await running([opened(), ...things(1), completed('visits', false)], into(finishing())).done
-    await running([opened(), ...things(1), { _tag: 'Broken', inlet: 'visits' }], into(finishing())).done
-    expect(wholes).toEqual([true, false])
+    const { countsByStream } = await startRun(
+      [opened(), ...things(1), completed('visits', true)],
+      sinksOf(createFinalSink()),
+    ).done
+    await startRun([opened(), ...things(1), completed('visits', false)], sinksOf(createFinalSink())).done
+    await startRun([opened(), ...things(1), { _tag: 'Broken', inlet: 'visits' }], sinksOf(createFinalSink())).done
+    expect(finishCalls).toEqual([true, false])
     expect(sent).toEqual(['0', 'gone', '0', '0'])
     expect(countsByStream.get('visits')).toEqual({ received: 1, accepted: 1, rejected: 0 })
   })
 
-  it('refuses a stream that goes nowhere by name', async () => {
-    const { failures } = await running([opened('patients', 'patients'), completed('patients')]).done
+  it('fails for a stream whose object does not exist, and names both', async () => {
+    const { failures } = await startRun([opened('patients', 'patients'), completed('patients')]).done
     expect(failures).toMatchObject([{ _tag: 'Config', message: expect.stringMatching(/patients.*things/) }])
   })
 
-  it('rejects where its output is broken', async () => {
+  it('rejects if its output is broken', async () => {
     const broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
-    const { done } = running([opened(), ...things(1), state('s'), completed()], {
+    const { done } = startRun([opened(), ...things(1), state('s'), completed()], {
       acknowledge: () => Promise.reject(broken),
     })
     await expect(done).rejects.toBe(broken)
