@@ -34,8 +34,8 @@ export const createReviewService = (source: SourceEnv): ServiceReviews => {
         limit: pageSize,
         order: source.order,
         hasMentionTime: true,
-      })({ from: { startDate, cursor: O.none, lookback }, filters, resumeToken: O.none }),
-      flatMapFeed(({ rows, completion }) => [{ rows, ...defined({ cutoff: completion?.signpost }) }]),
+      })({ origin: { startDate, cursor: O.none, lookback }, filters, resumeToken: O.none }),
+      flatMapFeed(({ rows, completion }) => [{ rows, ...defined({ cutoff: completion?.cutoff }) }]),
     ),
     changesSince: ({ changed, deleted }) =>
       pipe(

@@ -159,7 +159,7 @@ const readSharedScan = <Item>(
 
 /** A scan that was read to its end, independent of the streams that it was read for. */
 const toCompleteScan = (
-  { from: { startDate, cursor, lookback } }: ScanStart,
+  { origin: { startDate, cursor, lookback } }: ScanStart,
   digest: string,
   completion: NonNullable<ScanItem['completion']>,
 ): CompleteScan => ({
@@ -195,7 +195,7 @@ const toScanStart = <Item>(
   const tokens = RA.compact(streams.map(({ state }) => state.resumeToken)).filter(isResumable(plan))
   return {
     ...scope,
-    from: { startDate, cursor, lookback },
+    origin: { startDate, cursor, lookback },
     resumeToken: tokens.length === streams.length ? leastAdvancedToken(tokens) : O.none,
   }
 }

@@ -66,15 +66,15 @@ export const decodeExportState = (stream: string, state: O.Option<unknown>): E.E
 export const completeExportState = (
   state: ExportStreamState,
   { startDate, lookback }: { readonly startDate: number; readonly lookback: number },
-  { newest, certain, recent }: NonNullable<ScanItem['completion']>,
+  { newestRowTime, certainTime, sentRowsSince }: NonNullable<ScanItem['completion']>,
 ): ExportStreamState => {
-  const cursor = nextCursor(state.cursor, newest)
-  const slack = cursorSlack(cursor, nextCursor(state.cursor, certain), lookback)
+  const cursor = nextCursor(state.cursor, newestRowTime)
+  const slack = cursorSlack(cursor, nextCursor(state.cursor, certainTime), lookback)
   return {
     ...state,
     cursor,
     slack,
-    sentRows: recent(filterFrom(startDate, cursor, lookback + slack)),
+    sentRows: sentRowsSince(filterFrom(startDate, cursor, lookback + slack)),
     resumeToken: O.none,
   }
 }

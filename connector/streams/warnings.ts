@@ -28,7 +28,7 @@ export const stateWarnings = (
   stream: string,
   { cursor, filtersDigest }: ExportStreamState,
   currentDigest: string,
-  { signpost: cutoff }: NonNullable<ScanItem['completion']>,
+  { cutoff }: NonNullable<ScanItem['completion']>,
 ): ReadonlyArray<ReaderEvent> =>
   RA.compact([
     pipe(

@@ -77,7 +77,7 @@ export const runStream = async (
     },
     settings.rules ?? allScanRules,
   )({
-    from: { startDate, cursor: anchor, lookback },
+    origin: { startDate, cursor: anchor, lookback },
     filters,
     resumeToken: O.filter(isResumable(wanted))(decodeResumeToken(state.scan)),
   })
@@ -106,13 +106,15 @@ export const runStream = async (
     if (!over || settings.crash?.stateKept) {
       if (item.completion === undefined) current = { ...current, scan: JSON.parse(JSON.stringify(item.resumeToken())) }
       else {
-        const next = nextCursor(cursor, item.completion.newest)
+        const next = nextCursor(cursor, item.completion.newestRowTime)
         const slack =
-          settings.slack === false ? 0 : cursorSlack(next, nextCursor(cursor, item.completion.certain), lookback)
+          settings.slack === false ? 0 : cursorSlack(next, nextCursor(cursor, item.completion.certainTime), lookback)
         current = {
           cursor: O.toUndefined(next),
           slack,
-          recent: JSON.parse(JSON.stringify(item.completion.recent(filterFrom(startDate, next, lookback + slack)))),
+          recent: JSON.parse(
+            JSON.stringify(item.completion.sentRowsSince(filterFrom(startDate, next, lookback + slack))),
+          ),
           scan: undefined,
         }
       }

@@ -4,26 +4,26 @@ import type { LogLevel } from '../../cdk'
 
 const second = 1000
 
-/** The second a time lies in; milliseconds. */
+/** The start of the second that a time lies in; milliseconds. */
 export const floorToSecond = (time: number): number => Math.floor(time / second) * second
 
 /**
- * The `modifiedTimeFrom` of a run, in milliseconds: `lookback` behind the cursor, not before the start date, and one
- * second earlier, so that a service that means `>` and one that means `>=` serve the same rows.
+ * The `modifiedTimeFrom` of a run, milliseconds: `lookback` before the cursor but not before the start date, and one second
+ * earlier, so that a service that compares with `>` serves the same rows as one that compares with `>=`.
  */
 export const filterFrom = (startDate: number, cursor: O.Option<number>, lookback: number): number =>
   floorToSecond(O.isNone(cursor) ? startDate : Math.max(startDate, cursor.value - lookback)) - second
 
-/** The cursor after a complete scan that `reached` so far: never backwards, unchanged where nothing was read. */
+/** The cursor after a complete scan whose newest row has the time `reached`: never earlier than before, the same if nothing was read. */
 export const nextCursor = (cursor: O.Option<number>, reached: O.Option<number>): O.Option<number> => {
   if (O.isNone(cursor)) return reached
   return O.isNone(reached) ? cursor : O.some(Math.max(cursor.value, reached.value))
 }
 
 /**
- * How much further than `lookback` the next run must read back, milliseconds: a row that changed while a long pass was under
- * way may have taken the cursor past others that changed behind it, where the rows' clock is not the one in `Date`. A tenth
- * of the lookback makes up for short passes.
+ * How much further than `lookback` the next run must read back, milliseconds. A row that changes during a long pass can move the
+ * cursor past other rows that changed behind the reader, where `Date` is ahead of the clock that stamps rows. Up to a tenth of the
+ * lookback the lookback itself suffices.
  */
 export const cursorSlack = (cursor: O.Option<number>, certain: O.Option<number>, lookback: number): number => {
   const slack = O.isSome(cursor) && O.isSome(certain) ? Math.max(0, cursor.value - certain.value) : 0
@@ -36,17 +36,17 @@ export const warningNote = (message: string): RunNote => ({ level: 'warn', messa
 export const infoNote = (message: string): RunNote => ({ level: 'info', message })
 
 const cutoffMargin = 5_000
-const cutoffMarginWithoutClock = 300_000
+const cutoffMarginWithoutDate = 300_000
 const maxClockSkew = 60_000
 
-/** The time a run reads up to, from the first answer's clock (milliseconds); the local clock only where there is none. */
+/** The time up to which a run reads: from the `Date` of the first answer (milliseconds), from the local clock only without one. */
 export const chooseCutoff = (
   servedAt: number | undefined,
   now: number,
 ): readonly [time: number, notes: readonly RunNote[]] => {
   if (servedAt === undefined)
     return [
-      now - cutoffMarginWithoutClock,
+      now - cutoffMarginWithoutDate,
       [
         warningNote(
           'The service does not tell its time (no Date header): changes of the last 5 minutes are left for the next run.',

@@ -1,35 +1,35 @@
-/** A row as it stood at one time. */
+/** A row in one version: an id and the time of its last change, milliseconds. */
 export type RowVersion = { readonly id: string; readonly modifiedTime: number }
 
-/** A row that was read: its place among the rows of its pass, and the page it came with. */
+/** A row that was read: its position among the rows of its pass, and the number of the page that brought it. */
 export type HistoryRow = RowVersion & { readonly position: number; readonly page: number }
 
-/** A few rows of a pass with their places, enough to find them again after a restart. */
-export type SampledRows = ReadonlyArray<readonly [id: string, modifiedTime: number, place: number]>
+/** Some rows of a pass with their positions: enough to find the place again after a restart. */
+export type SampledRows = ReadonlyArray<readonly [id: string, modifiedTime: number, position: number]>
 
-/** The rows of the last 32 pages and where each stood in the order of the pass. Changed in place: it is large. */
+/** The rows of the last 32 pages and the position of each in its pass. Changed in place, because it is large. */
 export type RowHistory = {
-  /** What is remembered of this id, of whichever pass. */
+  /** The last row read with this id, in any pass. */
   readonly findRow: (id: string) => HistoryRow | undefined
-  /** Where the row stood, if what is remembered of it is this version and this pass has read it. */
-  readonly positionOf: (row: RowVersion, entry: HistoryRow | undefined) => number | undefined
-  /** Whether these are, row for row, those of the last page of this pass. */
+  /** The position of `row`, if `found` (what `findRow` gives for its id) is the same version and was read in this pass. */
+  readonly findPosition: (row: RowVersion, found: HistoryRow | undefined) => number | undefined
+  /** Whether these are, row for row, the rows of the last page of this pass. */
   readonly isLastPage: (rows: ReadonlyArray<RowVersion>) => boolean
-  /** The place of the last row of this pass, -1 before the first. */
+  /** The highest position in this pass, -1 before its first row. */
   readonly lastPosition: () => number
-  readonly addPage: (rows: ReadonlyArray<RowVersion>, places: ReadonlyArray<number>) => void
-  /** Another pass begins: places start anew, what was sent is still known. */
+  readonly addPage: (rows: ReadonlyArray<RowVersion>, positions: ReadonlyArray<number>) => void
+  /** A new pass begins: positions start again at 0, rows of earlier passes stay known as read. */
   readonly startPass: () => void
-  /** Seven rows of each page and all of the last `tail`, as a copy. */
-  readonly sampleRows: (tail: number) => SampledRows
+  /** A copy of every row among the last `overlap` positions and, of older pages of this pass, of about seven rows each. */
+  readonly sampleRows: (overlap: number) => SampledRows
 }
 
 const maxHistoryPages = 32
 
-/** A page in columns: thirty thousand rows as objects would be most of what the collector has to look after. */
+/** The rows of a page in columns: 30,000 rows as objects would be most of what the garbage collector has to visit. */
 type PageColumns = {
   readonly page: number
-  /** The number of its first row among all rows read. */
+  /** The number of its first row, counted over all rows read. */
   readonly firstRow: number
   readonly ids: ReadonlyArray<string>
   readonly times: Float64Array
@@ -43,85 +43,86 @@ const historyRowAt = ({ page, ids, times, positions }: PageColumns, i: number): 
   page,
 })
 
-/** Every so many rows of a page are a part of the trail. */
+/** The distance between two sampled rows of a page. */
 const sampleStep = ({ ids }: PageColumns): number => Math.max(1, Math.floor(ids.length / 7))
 
-export const createRowHistory = (trail: SampledRows): RowHistory => {
-  /** The number of the last row of this id. */
-  const byId = new Map<string, number>()
+/** `samples`: the rows that a resume token holds of the pass that goes on. */
+export const createRowHistory = (samples: SampledRows): RowHistory => {
+  /** For each id the number of its last row. */
+  const rowNumbers = new Map<string, number>()
   const pages: PageColumns[] = []
-  let count = 0
-  let since = 0
-  let read = 0
-  let end = -1
+  let pageCount = 0
+  let passStart = 0
+  let rowCount = 0
+  let lastPosition = -1
 
-  const add: RowHistory['addPage'] = (rows, places) => {
+  const addPage: RowHistory['addPage'] = (rows, positions) => {
     const columns: PageColumns = {
-      page: count,
-      firstRow: read,
+      page: pageCount,
+      firstRow: rowCount,
       ids: rows.map(({ id }) => id),
       times: new Float64Array(rows.length),
-      positions: Float64Array.from(places),
+      positions: Float64Array.from(positions),
     }
     rows.forEach(({ id, modifiedTime }, i) => {
       columns.times[i] = modifiedTime
-      byId.set(id, read + i)
-      end = Math.max(end, columns.positions[i] ?? end)
+      rowNumbers.set(id, rowCount + i)
+      lastPosition = Math.max(lastPosition, columns.positions[i] ?? lastPosition)
     })
-    count += 1
-    read += rows.length
+    pageCount += 1
+    rowCount += rows.length
     pages.push(columns)
-    if (pages.length > maxHistoryPages) forget(pages.shift())
+    if (pages.length > maxHistoryPages) dropPage(pages.shift())
   }
-  const forget = (columns: PageColumns | undefined): void =>
+  const dropPage = (columns: PageColumns | undefined): void =>
     columns?.ids.forEach((id, i) => {
-      if (byId.get(id) === columns.firstRow + i) byId.delete(id)
+      if (rowNumbers.get(id) === columns.firstRow + i) rowNumbers.delete(id)
     })
-  const last = (id: string): HistoryRow | undefined => {
-    const number = byId.get(id)
+  const findRow = (id: string): HistoryRow | undefined => {
+    const number = rowNumbers.get(id)
     if (number === undefined) return undefined
     const columns = pages.findLast(({ firstRow }) => firstRow <= number)
     return columns && historyRowAt(columns, number - columns.firstRow)
   }
 
-  if (trail.length > 0)
-    add(
-      trail.map(([id, modifiedTime]) => ({ id, modifiedTime })),
-      trail.map(([, , place]) => place),
+  if (samples.length > 0)
+    addPage(
+      samples.map(([id, modifiedTime]) => ({ id, modifiedTime })),
+      samples.map(([, , position]) => position),
     )
 
   return {
-    findRow: last,
-    positionOf: ({ modifiedTime }, entry) =>
-      entry?.modifiedTime === modifiedTime && entry.page >= since ? entry.position : undefined,
+    findRow,
+    findPosition: ({ modifiedTime }, found) =>
+      found?.modifiedTime === modifiedTime && found.page >= passStart ? found.position : undefined,
     isLastPage: (rows) => {
       const columns = pages.at(-1)
       return (
         columns !== undefined &&
-        count > since &&
+        pageCount > passStart &&
         columns.ids.length === rows.length &&
         columns.ids.every((id, i) => rows[i]?.id === id && rows[i]?.modifiedTime === columns.times[i])
       )
     },
-    lastPosition: () => end,
-    addPage: add,
+    lastPosition: () => lastPosition,
+    addPage,
     startPass: () => {
-      since = count
-      end = -1
+      passStart = pageCount
+      lastPosition = -1
     },
-    sampleRows: (tail) => {
+    sampleRows: (overlap) => {
       const rows: Array<SampledRows[number]> = []
-      const take = (columns: PageColumns, i: number): void => {
-        const { firstRow, ids, times, positions } = columns
+      const addSample = ({ firstRow, ids, times, positions }: PageColumns, i: number): void => {
         const id = ids[i] ?? ''
-        if (byId.get(id) === firstRow + i) rows.push([id, times[i] ?? Number.NaN, positions[i] ?? Number.NaN])
+        if (rowNumbers.get(id) === firstRow + i) rows.push([id, times[i] ?? Number.NaN, positions[i] ?? Number.NaN])
       }
       pages.forEach((columns, n) => {
-        if (columns.page < since) return
+        if (columns.page < passStart) return
         const step = sampleStep(columns)
-        const whole = n >= pages.length - 4
-        for (let i = 0; i < columns.ids.length; i += whole ? 1 : step)
-          if (i % step === 0 || (columns.positions[i] ?? end) > end - tail) take(columns, i)
+        // Only the last four pages can hold rows of the overlap.
+        const isRecent = n >= pages.length - 4
+        for (let i = 0; i < columns.ids.length; i += isRecent ? 1 : step)
+          if (i % step === 0 || (columns.positions[i] ?? lastPosition) > lastPosition - overlap) addSample(columns, i)
       })
       return rows.sort(([, , a], [, , b]) => a - b)
     },
@@ -129,27 +130,27 @@ export const createRowHistory = (trail: SampledRows): RowHistory => {
 }
 
 /**
- * Places for the rows of a page: the known keep theirs, rows after the last known follow `end`, rows before one stand
- * between their neighbours. `start`: the place of the first row where none is known.
+ * The positions of a page's rows. Known rows keep theirs, rows behind the last known one follow `lastPosition`, and rows
+ * in front of a known one stand between their neighbours. `start`: the position of the first row if none is known.
  */
 export const assignPositions = (
   known: ReadonlyArray<number | undefined>,
-  end: number,
+  lastPosition: number,
   start: number,
 ): ReadonlyArray<number> => {
-  const places: number[] = []
-  const lastKnown = known.findLastIndex((place) => place !== undefined)
-  const firstKnown = known.findIndex((place) => place !== undefined)
-  known.forEach((place, i) => {
-    if (place !== undefined) places.push(place)
-    else if (lastKnown < 0) places.push(start + i)
-    else if (i > lastKnown) places.push(end + i - lastKnown)
-    else if (i < firstKnown) places.push((known[firstKnown] ?? 0) - (firstKnown - i))
+  const positions: number[] = []
+  const lastKnown = known.findLastIndex((position) => position !== undefined)
+  const firstKnown = known.findIndex((position) => position !== undefined)
+  known.forEach((position, i) => {
+    if (position !== undefined) positions.push(position)
+    else if (lastKnown < 0) positions.push(start + i)
+    else if (i > lastKnown) positions.push(lastPosition + i - lastKnown)
+    else if (i < firstKnown) positions.push((known[firstKnown] ?? 0) - (firstKnown - i))
     else {
-      const next = known.slice(i).find((other) => other !== undefined) ?? end
-      const before = places[i - 1] ?? next
-      places.push(before + (next - before) / 2)
+      const next = known.slice(i).find((other) => other !== undefined) ?? lastPosition
+      const previous = positions[i - 1] ?? next
+      positions.push(previous + (next - previous) / 2)
     }
   })
-  return places
+  return positions
 }

@@ -1,199 +1,234 @@
 import type { RowVersion } from './history'
 
-/** The safeguards of a pass; only a test takes one away. */
+/** The safeguards of a pass. Only tests switch one off, to show that rows are lost without it. */
 export type ScanRules = { readonly overlap: boolean; readonly witness: boolean; readonly halving: boolean }
 
 export const allScanRules: ScanRules = { overlap: true, witness: true, halving: true }
 
-/** Where a pass over one window stands. */
+/** How far a pass over one window has come. A rewind is a page thrown away in favour of one at a lower offset. */
 export type Pass = {
-  /** The `modifiedTimeFrom` it asks with; milliseconds. */
+  /** The `modifiedTimeFrom` of its requests; milliseconds. */
   readonly from: number
-  /** Of the page to be asked for next. */
+  /** Of the next page to ask for. */
   readonly offset: number
-  /** How often the overlap has been doubled. */
-  readonly growth: number
-  /** Pages with a witness since the overlap changed. */
-  readonly good: number
-  /** Pages without a witness: in a row, and all in all. */
-  readonly lost: number
-  readonly losses: number
-  readonly pages: number
-  /** Pages in a row as long as any: the next one is worth asking for ahead. */
-  readonly full: number
-  /** Pages in a row without a new row up to the signpost. */
-  readonly barren: number
-  /** Short pages in a row whose new rows are all too late to matter. */
-  readonly late: number
-  /** The page asked for stands behind what seems to be the end. */
-  readonly confirming: boolean
-  /** Rows read before that were missing there, and whether they were found missing twice. */
-  readonly gap: number
-  readonly doubted: boolean
-  /** How often in a row the very rows of the page before came at a further offset. */
-  readonly repeats: number
-  /** The offset of an empty page from which we stepped back. */
-  readonly emptyAt: number | undefined
+  /** How many times the overlap has been doubled. */
+  readonly overlapDoublings: number
+  /** Pages with enough witnesses since the overlap changed. */
+  readonly pagesSinceOverlapChange: number
+  readonly rewindsInARow: number
+  readonly rewinds: number
+  /** Pages accepted so far. */
+  readonly pageCount: number
+  /** Pages in a row that are as long as the longest: the next one is worth a prefetch. */
+  readonly fullPagesInARow: number
+  /** Pages in a row without a new row up to the cutoff. */
+  readonly pagesWithoutNewRows: number
+  /** Short pages in a row whose new rows are all late: the next run reads these again. */
+  readonly latePages: number
+  /** The page asked for lies behind what seems to be the last row. */
+  readonly isConfirmingEnd: boolean
+  /** Rows that were read before and are missing at what seems to be the end. */
+  readonly missingRows: number
+  /** The end has been asked for again because rows were missing there. */
+  readonly hasRecheckedEnd: boolean
+  /** How many times in a row a further offset brought exactly the rows of the page before. */
+  readonly repeatedPages: number
+  /** The offset of the empty page that caused the last rewind. */
+  readonly emptyOffset: number | undefined
 }
 
 export const newPass = (from: number): Pass => ({
   from,
   offset: 0,
-  growth: 0,
-  good: 0,
-  lost: 0,
-  losses: 0,
-  pages: 0,
-  full: 0,
-  barren: 0,
-  late: 0,
-  confirming: false,
-  gap: 0,
-  doubted: false,
-  repeats: 0,
-  emptyAt: undefined,
+  overlapDoublings: 0,
+  pagesSinceOverlapChange: 0,
+  rewindsInARow: 0,
+  rewinds: 0,
+  pageCount: 0,
+  fullPagesInARow: 0,
+  pagesWithoutNewRows: 0,
+  latePages: 0,
+  isConfirmingEnd: false,
+  missingRows: 0,
+  hasRecheckedEnd: false,
+  repeatedPages: 0,
+  emptyOffset: undefined,
 })
 
-/** Rows that two successive pages share: 10 or a fiftieth of the longest page, more after a loss, at most half a page. */
-export const overlapSize = (longest: number, growth: number): number =>
-  Math.min(Math.floor(longest / 2), Math.max(10, Math.floor(longest / 50)) * 2 ** growth)
+/** Rows that two successive pages share: 10 or a fiftieth of the longest page, doubled after each rewind, at most half a page. */
+export const overlapSize = (longestPage: number, doublings: number): number =>
+  Math.min(Math.floor(longestPage / 2), Math.max(10, Math.floor(longestPage / 50)) * 2 ** doublings)
 
-/** A page, held against what the pass has read before. */
+/** A page, compared with what the pass has read before. */
 export type PageEvidence = {
   readonly rows: ReadonlyArray<RowVersion>
-  /** Where each row stood, if this pass has read it before, unchanged. */
+  /** For each row its position, if this pass has already read the row in this version: the row is a witness. */
   readonly knownPositions: ReadonlyArray<number | undefined>
-  /** Rows up to the signpost that were not sent before. */
+  /** Rows up to the cutoff that were not sent before. */
   readonly newRows: ReadonlyArray<RowVersion>
-  /** The longest page so far, this one included. */
+  /** The length of the longest page so far, this one included. */
   readonly longestPage: number
   readonly overlap: number
-  /** The window is a part cut so that a page may hold all of it. */
-  readonly isPartWindow: boolean
-  /** A pass that cannot be certified any more: what looks new on its last page may be old, and keeps it there for ever. */
-  readonly isUncertifiable: boolean
-  /** These are the rows of the page before, though the offset is another. */
+  /** The window is a part of the export, cut so that one page may hold all of it. */
+  readonly isNarrowWindow: boolean
+  /** A sweep that can no longer be certified. Rows of its last page may look new again and again, and must not keep it from ending. */
+  readonly isUncertifiedSweep: boolean
+  /** The page has exactly the rows of the page before, though its offset is another. */
   readonly isRepeatedPage: boolean
-  /** By the answer's own word a page may hold more rows than came (Scrolling rule), and none so long was full before. */
-  readonly isBelowLimit: boolean
-  /** How many rows lie between the last row of this page and the last row read. */
+  /** The page is shorter than the limit that its echo tells, and no full page had this length. */
+  readonly isBelowEchoedLimit: boolean
+  /** How many rows that this pass has read stand behind the last row of the page. */
   readonly distanceToEnd: number
-  /** The cursor, if the scan ended now; rows later than this are the next run's anyway. */
+  /** Milliseconds. The next run reads rows that are later than this again, so a pass need not wait for them. */
   readonly certainTime: number
 }
 
 export type PageVerdict =
-  /** The page does not join on to what was read: thrown away, another is asked for. */
-  | { readonly _tag: 'Back'; readonly pass: Pass }
+  /** The page does not join the rows read so far: it is thrown away and `pass` asks for another. */
+  | { readonly _tag: 'Rewind'; readonly pass: Pass }
   | { readonly _tag: 'Next'; readonly pass: Pass }
-  /** Every row of the window that nobody touched has been served; `unmoved`: by a service that does not turn its pages. */
-  | { readonly _tag: 'Done'; readonly unmoved?: true }
-  /** That can no longer be shown; `pass` goes on all the same, none if there is nothing more. */
-  | { readonly _tag: 'Broken'; readonly why: string; readonly pass: Pass | undefined; readonly unmoved?: true }
+  /** The pass is over and nothing spoke against it. `isOffsetIgnored`: the service answers every offset with the same page. */
+  | { readonly _tag: 'Done'; readonly isOffsetIgnored?: true }
+  /** The pass can no longer be certified. `pass` goes on anyway; none if there is nothing more to ask for. */
+  | {
+      readonly _tag: 'Uncertified'
+      readonly reason: string
+      readonly pass: Pass | undefined
+      readonly isOffsetIgnored?: true
+    }
 
-/** So many rows come in their old order by chance once in 720 times; one alone would prove no order. */
+/** Six rows come in their old order by chance once in 720 times (6!). A single row always does, so it proves no order. */
 const minWitnesses = 6
 const maxPagesWithoutNewRows = 100
-/** Rows that arrive before the ones read could shift a page back on its predecessor once, but hardly so often by just its length. */
+/** Rows inserted in front can shift a page by exactly its length, so that it comes again. Three times in a row is no chance. */
 const maxPageRepeats = 3
 const maxLatePages = 4
-const maxOverlapGrowth = 10
+const maxOverlapDoublings = 10
 
-/** What to make of a page. */
+/** Decides whether a page joins the rows read so far, and what the pass does next. */
 export const certifyPage =
   (rules: ScanRules) =>
-  (before: Pass, seen: PageEvidence): PageVerdict => {
-    const pass = { ...before, repeats: seen.isRepeatedPage ? before.repeats + 1 : 0 }
-    if (pass.repeats >= maxPageRepeats)
-      return seen.isBelowLimit && seen.knownPositions[0] === 0
-        ? { _tag: 'Done', unmoved: true }
-        : { _tag: 'Broken', why: 'the same rows come at further offsets', pass: undefined, unmoved: true }
-    const sight = rules.overlap ? seen : { ...seen, overlap: 0 }
-    const { rows, newRows, overlap } = sight
-    const known = sight.knownPositions.filter((place) => place !== undefined)
-    const late = newRows.length > 0 && newRows.every(({ modifiedTime }) => modifiedTime > sight.certainTime)
+  (before: Pass, given: PageEvidence): PageVerdict => {
+    const pass = { ...before, repeatedPages: given.isRepeatedPage ? before.repeatedPages + 1 : 0 }
+    if (pass.repeatedPages >= maxPageRepeats) return repeatedPageVerdict(given)
+    const evidence = rules.overlap ? given : { ...given, overlap: 0 }
+    const { rows, newRows, overlap } = evidence
     if (rows.length === 0 && pass.offset === 0) return { _tag: 'Done' }
-    if (pass.offset === 0 && pass.emptyAt === rows.length && (newRows.length === 0 || late)) return { _tag: 'Done' }
-    const tooOften = pass.losses >= 10 + pass.pages / 10
-    const inverted = known.some((place, i) => place < (known[i - 1] ?? place))
-    if (pass.confirming) {
-      const inPlace = known.length === 0 || (!inverted && sight.distanceToEnd === 0)
-      const over = rows.length < sight.longestPage && (pass.gap === 0 || (rows.length === 0 && pass.doubted))
-      if (inPlace && over && (newRows.length === 0 || (late && pass.late >= maxLatePages))) return { _tag: 'Done' }
-      if (!inPlace || known.length === 0)
-        return tooOften
-          ? toBrokenVerdict('the end cannot be made out', advancePass(pass, sight))
-          : { _tag: 'Back', pass: resumePass(pass, overlap, late) }
-    }
-    if (
-      rules.witness &&
-      rules.overlap &&
-      pass.offset > 0 &&
-      known.length < Math.max(1, Math.min(minWitnesses, overlap))
-    ) {
-      if (tooOften) return toBrokenVerdict('the pages no longer join', advancePass(pass, sight))
+    // The page at this offset was empty and the page at offset 0 has as many rows: these are all rows.
+    const isWholeSet = pass.offset === 0 && pass.emptyOffset === rows.length
+    if (isWholeSet && (newRows.length === 0 || areNewRowsLate(evidence))) return { _tag: 'Done' }
+
+    const witnesses = evidence.knownPositions.filter((position) => position !== undefined)
+    const isInverted = witnesses.some((position, i) => position < (witnesses[i - 1] ?? position))
+    const endVerdict = pass.isConfirmingEnd ? checkEnd(pass, evidence, witnesses.length, isInverted) : undefined
+    if (endVerdict !== undefined) return endVerdict
+    const needsWitness = rules.witness && rules.overlap && pass.offset > 0
+    if (needsWitness && witnesses.length < Math.max(1, Math.min(minWitnesses, overlap))) {
+      if (hasTooManyRewinds(pass)) return uncertifiedVerdict('the pages no longer join', pass, evidence)
       if (overlap === 0 && rows.length > 0)
-        return toBrokenVerdict('the pages are too short to overlap', advancePass(pass, sight))
-      return { _tag: 'Back', pass: rewindPass(pass, sight) }
+        return uncertifiedVerdict('the pages are too short to overlap', pass, evidence)
+      return { _tag: 'Rewind', pass: rewindPass(pass, evidence) }
     }
-    if (inverted) return toBrokenVerdict('the order of the rows changes from page to page', advancePass(pass, sight))
-    return advancePass(pass, sight)
+    return isInverted
+      ? uncertifiedVerdict('the order of the rows changes from page to page', pass, evidence)
+      : advancePass(pass, evidence)
   }
 
-const toBrokenVerdict = (why: string, onward: PageVerdict): PageVerdict => ({
-  _tag: 'Broken',
-  why,
-  pass: onward._tag === 'Done' ? undefined : onward.pass,
-})
+/** Fewer rows than a page may hold, the same at every offset, are all rows there are. */
+const repeatedPageVerdict = ({ isBelowEchoedLimit, knownPositions }: PageEvidence): PageVerdict =>
+  isBelowEchoedLimit && knownPositions[0] === 0
+    ? { _tag: 'Done', isOffsetIgnored: true }
+    : {
+        _tag: 'Uncertified',
+        reason: 'the same rows come at further offsets',
+        pass: undefined,
+        isOffsetIgnored: true,
+      }
 
+/** Decides on the page behind what seemed to be the last row; `undefined`: treat it as any other page. */
+const checkEnd = (
+  pass: Pass,
+  evidence: PageEvidence,
+  witnessCount: number,
+  isInverted: boolean,
+): PageVerdict | undefined => {
+  const { rows, newRows, longestPage, distanceToEnd, overlap } = evidence
+  const isLate = areNewRowsLate(evidence)
+  const isInPlace = witnessCount === 0 || (!isInverted && distanceToEnd === 0)
+  const isEnd = rows.length < longestPage && (pass.missingRows === 0 || (rows.length === 0 && pass.hasRecheckedEnd))
+  if (isInPlace && isEnd && (newRows.length === 0 || (isLate && pass.latePages >= maxLatePages)))
+    return { _tag: 'Done' }
+  if (isInPlace && witnessCount > 0) return undefined
+  return hasTooManyRewinds(pass)
+    ? uncertifiedVerdict('the last row cannot be determined', pass, evidence)
+    : { _tag: 'Rewind', pass: rewindFromEnd(pass, overlap, isLate) }
+}
+
+const areNewRowsLate = ({ newRows, certainTime }: PageEvidence): boolean =>
+  newRows.length > 0 && newRows.every(({ modifiedTime }) => modifiedTime > certainTime)
+
+const hasTooManyRewinds = ({ rewinds, pageCount }: Pass): boolean => rewinds >= 10 + pageCount / 10
+
+/** Accepts the page all the same, so that its rows are sent before the window is read in another way. */
+const uncertifiedVerdict = (reason: string, pass: Pass, evidence: PageEvidence): PageVerdict => {
+  const next = advancePass(pass, evidence)
+  return { _tag: 'Uncertified', reason, pass: next._tag === 'Done' ? undefined : next.pass }
+}
+
+/** Goes back half a page, twice as far with each rewind in a row, and doubles the overlap. */
 const rewindPass = (pass: Pass, { rows, longestPage }: PageEvidence): Pass => ({
   ...pass,
-  offset: Math.max(0, pass.offset - Math.max(1, Math.floor(longestPage / 2)) * 2 ** pass.lost),
-  growth: Math.min(maxOverlapGrowth, pass.growth + 1),
-  good: 0,
-  lost: pass.lost + 1,
-  losses: pass.losses + 1,
-  full: 0,
-  confirming: false,
-  emptyAt: rows.length === 0 ? pass.offset : undefined,
+  offset: Math.max(0, pass.offset - Math.max(1, Math.floor(longestPage / 2)) * 2 ** pass.rewindsInARow),
+  overlapDoublings: Math.min(maxOverlapDoublings, pass.overlapDoublings + 1),
+  pagesSinceOverlapChange: 0,
+  rewindsInARow: pass.rewindsInARow + 1,
+  rewinds: pass.rewinds + 1,
+  fullPagesInARow: 0,
+  isConfirmingEnd: false,
+  emptyOffset: rows.length === 0 ? pass.offset : undefined,
 })
 
-/** It was not the end: reads on where it was taken for it. */
-const resumePass = (pass: Pass, overlap: number, late: boolean): Pass => ({
+/** It was not the end: goes back by one overlap and reads on. */
+const rewindFromEnd = (pass: Pass, overlap: number, isLate: boolean): Pass => ({
   ...pass,
   offset: Math.max(0, pass.offset - overlap),
-  losses: pass.losses + (late ? 0 : 1),
-  doubted: pass.gap > 0,
-  late: pass.late + (late ? 1 : 0),
-  confirming: false,
+  rewinds: pass.rewinds + (isLate ? 0 : 1),
+  hasRecheckedEnd: pass.missingRows > 0,
+  latePages: pass.latePages + (isLate ? 1 : 0),
+  isConfirmingEnd: false,
 })
 
-const advancePass = (
-  pass: Pass,
-  { rows, newRows, longestPage, overlap, distanceToEnd, certainTime, isPartWindow, isUncertifiable }: PageEvidence,
-): PageVerdict => {
-  const short = rows.length < longestPage
-  const late = short && newRows.length > 0 && newRows.every(({ modifiedTime }) => modifiedTime > certainTime)
-  const calm = pass.good >= 15
-  const taken: Pass = {
+/** Accepts the page and chooses the next offset. A short page without new rows may be the last, so the page behind it must confirm that. */
+const advancePass = (pass: Pass, evidence: PageEvidence): Exclude<PageVerdict, { readonly _tag: 'Rewind' }> => {
+  const { rows, newRows, longestPage, overlap, distanceToEnd, isNarrowWindow, isUncertifiedSweep } = evidence
+  const isShort = rows.length < longestPage
+  const isLate = isShort && areNewRowsLate(evidence)
+  const isStable = pass.pagesSinceOverlapChange >= 15
+  const accepted: Pass = {
     ...pass,
-    growth: calm ? Math.max(0, pass.growth - 1) : pass.growth,
-    good: calm ? 0 : pass.good + 1,
-    lost: 0,
-    pages: pass.pages + 1,
-    full: short ? 0 : pass.full + 1,
-    barren: newRows.length === 0 ? pass.barren + 1 : 0,
-    late: late ? pass.late + 1 : short ? pass.late : 0,
-    confirming: false,
-    doubted: pass.doubted && newRows.length === 0,
-    emptyAt: undefined,
+    overlapDoublings: isStable ? Math.max(0, pass.overlapDoublings - 1) : pass.overlapDoublings,
+    pagesSinceOverlapChange: isStable ? 0 : pass.pagesSinceOverlapChange + 1,
+    rewindsInARow: 0,
+    pageCount: pass.pageCount + 1,
+    fullPagesInARow: isShort ? 0 : pass.fullPagesInARow + 1,
+    pagesWithoutNewRows: newRows.length === 0 ? pass.pagesWithoutNewRows + 1 : 0,
+    latePages: isLate ? pass.latePages + 1 : isShort ? pass.latePages : 0,
+    isConfirmingEnd: false,
+    hasRecheckedEnd: pass.hasRecheckedEnd && newRows.length === 0,
+    emptyOffset: undefined,
   }
-  const beyond = pass.offset + rows.length
-  if (late && taken.late >= maxLatePages) return { _tag: 'Done' }
-  if (short && (newRows.length === 0 || isUncertifiable || (isPartWindow && pass.offset === 0)))
-    return { _tag: 'Next', pass: { ...taken, offset: beyond, confirming: true, gap: distanceToEnd } }
-  const next: Pass = { ...taken, offset: Math.max(0, beyond - overlap + distanceToEnd) }
-  return taken.barren >= maxPagesWithoutNewRows
-    ? { _tag: 'Broken', why: `${maxPagesWithoutNewRows} pages brought nothing but later changes`, pass: undefined }
-    : { _tag: 'Next', pass: next }
+  const endOffset = pass.offset + rows.length
+  if (isLate && accepted.latePages >= maxLatePages) return { _tag: 'Done' }
+  if (isShort && (newRows.length === 0 || isUncertifiedSweep || (isNarrowWindow && pass.offset === 0)))
+    return {
+      _tag: 'Next',
+      pass: { ...accepted, offset: endOffset, isConfirmingEnd: true, missingRows: distanceToEnd },
+    }
+  return accepted.pagesWithoutNewRows >= maxPagesWithoutNewRows
+    ? {
+        _tag: 'Uncertified',
+        reason: `${maxPagesWithoutNewRows} pages in a row brought nothing but later changes`,
+        pass: undefined,
+      }
+    : { _tag: 'Next', pass: { ...accepted, offset: Math.max(0, endOffset - overlap + distanceToEnd) } }
 }

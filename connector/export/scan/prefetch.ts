@@ -7,62 +7,67 @@ import { type ScanFilters, wholeWindow, windowFilters } from './window'
 
 export type PageRequest = Parameters<FetchPage>[0]
 
-/** Fetches pages before they are wanted. */
+/** Sends requests for pages before they are needed. */
 export type Prefetcher = {
   /**
-   * Asks for the pages that will be taken next if all goes well, and forgets those it was told before. No more of them than
-   * twice what keeps us busy while an answer is on its way: others would only lie here and fill the memory.
+   * Requests the pages that are probably needed next, and drops the pending ones that are not among them. Requests at most as many
+   * as are needed to never wait: twice the time of an answer over the time that a page is worked on. More would only take memory.
    */
   readonly prefetchPages: (requests: ReadonlyArray<PageRequest>) => void
-  /** The page, which is cut only now: what lies here are the bytes of answers alone. */
+  /** The page of a request, whether prefetched or not. Only now is it cut: until then a prefetched answer is nothing but its bytes. */
   readonly takePage: (request: PageRequest) => TaskEither<ApiError, ExportPage>
 }
 
-/** So many pages are not measured: until our code is compiled, one keeps us busy far longer than any later one. */
+/** The first pages are not measured: until our code is compiled, each takes far longer than any later one. */
 const warmUpPages = 4
 
-type PendingPage = { readonly page: Promise<Either<ApiError, ExportPage>>; readonly request: () => void }
+type PendingPage = { readonly page: Promise<Either<ApiError, ExportPage>>; readonly startCut: () => void }
 
 /** `now`: milliseconds. */
-export const createPrefetcher = (fetch: FetchPage, now: () => number): Prefetcher => {
-  const underWay = new Map<string, PendingPage>()
-  /** About the least of late, since at times we do other things as well: what an answer takes, and what we do with a page. */
-  let taking: number | undefined
-  let busy: number | undefined
-  let since: number | undefined
-  let taken = 0
+export const createPrefetcher = (fetchPage: FetchPage, now: () => number): Prefetcher => {
+  const pending = new Map<string, PendingPage>()
+  /** Milliseconds from a request to its answer, and from taking a page to asking for the next. Decaying minima: a busy event loop inflates single measurements. */
+  let answerTime: number | undefined
+  let workTime: number | undefined
+  let workStart: number | undefined
+  let takenPages = 0
 
-  const ask = (request: PageRequest): PendingPage => {
-    const known = underWay.get(requestKey(request))
-    if (known !== undefined) return known
-    const asked = now()
-    let wanted = () => {}
-    const turn = new Promise<void>((resolve) => {
-      wanted = resolve
+  const requestPage = (request: PageRequest): PendingPage => {
+    const key = requestKey(request)
+    const earlier = pending.get(key)
+    if (earlier !== undefined) return earlier
+    const sentAt = now()
+    let startCut = () => {}
+    const isTaken = new Promise<void>((resolve) => {
+      startCut = resolve
     })
-    const page = fetch(request, async () => {
-      taking = decayMinimum(taking, now() - asked)
-      await turn
-      since = now()
+    const page = fetchPage(request, async () => {
+      answerTime = decayMinimum(answerTime, now() - sentAt)
+      await isTaken
+      workStart = now()
     })()
     page.catch(() => undefined)
-    underWay.set(requestKey(request), { page, request: wanted })
-    return { page, request: wanted }
+    const started = { page, startCut }
+    pending.set(key, started)
+    return started
   }
   return {
     prefetchPages: (requests) => {
-      const wanted = new Set(requests.map(requestKey))
-      for (const key of underWay.keys()) if (!wanted.has(key)) underWay.delete(key)
-      const depth = busy === undefined || busy === 0 ? requests.length : Math.ceil((2 * (taking ?? busy)) / busy)
-      requests.slice(0, Math.max(1, depth)).forEach(ask)
+      const keys = new Set(requests.map(requestKey))
+      for (const key of pending.keys()) if (!keys.has(key)) pending.delete(key)
+      const depth =
+        workTime === undefined || workTime === 0
+          ? requests.length
+          : Math.ceil((2 * (answerTime ?? workTime)) / workTime)
+      requests.slice(0, Math.max(1, depth)).forEach(requestPage)
     },
     takePage: (request) => async () => {
-      if (since !== undefined && taken > warmUpPages) busy = decayMinimum(busy, now() - since)
-      taken += 1
-      since = undefined
-      const { page, request: wanted } = ask(request)
-      wanted()
-      underWay.delete(requestKey(request))
+      if (workStart !== undefined && takenPages > warmUpPages) workTime = decayMinimum(workTime, now() - workStart)
+      takenPages += 1
+      workStart = undefined
+      const { page, startCut } = requestPage(request)
+      startCut()
+      pending.delete(requestKey(request))
       return page
     },
   }
@@ -70,11 +75,11 @@ export const createPrefetcher = (fetch: FetchPage, now: () => number): Prefetche
 
 const requestKey = (request: PageRequest): string => JSON.stringify(request)
 
-/** A minimum that forgets: it follows what is more by a sixteenth. */
-const decayMinimum = (held: number | undefined, time: number): number =>
-  held === undefined || time < held ? time : held + (time - held) / 16
+/** A minimum that forgets: it moves a sixteenth of the way towards a larger value. */
+const decayMinimum = (minimum: number | undefined, value: number): number =>
+  minimum === undefined || value < minimum ? value : minimum + (value - minimum) / 16
 
-/** The page to be asked for next. */
+/** The next page to ask for. */
 export const nextPageRequest = (filters: ScanFilters, { pass, windows, limit }: ScanState): PageRequest => ({
   modifiedTimeFrom: toInstant(pass.from),
   ...windowFilters(filters, windows[0] ?? wholeWindow),
@@ -82,7 +87,7 @@ export const nextPageRequest = (filters: ScanFilters, { pass, windows, limit }: 
   limit,
 })
 
-/** The pages that come next if all goes well, where several may be under way; `before`: the state before the last page. */
+/** The pages that a pass without surprises asks for next, `concurrency` at most. `before`: the state before the last page. */
 export const requestsAhead = (
   concurrency: number,
   filters: ScanFilters,
@@ -91,23 +96,24 @@ export const requestsAhead = (
 ): ReadonlyArray<PageRequest> => {
   if (concurrency === 1 || state.windows.length === 0) return []
   const next = nextPageRequest(filters, state)
-  return offsetsAhead(concurrency, before, state).map((step) => ({ ...next, offset: next.offset + step }))
+  return offsetsAhead(concurrency, before, state).map((distance) => ({ ...next, offset: next.offset + distance }))
 }
 
 /**
- * How many rows behind the next page they begin, itself the first. While pages are full, each joins on to the one before;
- * behind the first that is short, the page that should be the last comes with its confirmation.
+ * Distances in rows from the next page's offset, the first being 0. While pages are full, each page overlaps the one before. After
+ * the first short page, the probable last page is asked for together with the page behind it that confirms the end.
  */
 const offsetsAhead = (concurrency: number, before: ScanState, state: ScanState): ReadonlyArray<number> => {
   const { pass, longestPage, limit, isSorted } = state
   const overlap = windowOverlap(state)
-  if (isSorted || pass.confirming) return [0]
-  if (pass.full === 0 && areAllPagesFull(before) && pass.pages > before.pass.pages) return [0, overlap]
-  const sure = pass.full > 1 || (pass.full === 1 && longestPage >= limit)
-  return sure && longestPage > overlap
+  if (isSorted || pass.isConfirmingEnd) return [0]
+  if (pass.fullPagesInARow === 0 && areAllPagesFull(before) && pass.pageCount > before.pass.pageCount)
+    return [0, overlap]
+  const isFullPageLikely = pass.fullPagesInARow > 1 || (pass.fullPagesInARow === 1 && longestPage >= limit)
+  return isFullPageLikely && longestPage > overlap
     ? Array.from({ length: concurrency }, (_, i) => i * (longestPage - overlap))
     : [0]
 }
 
-/** Every page so far was full. */
-const areAllPagesFull = ({ pass }: ScanState): boolean => pass.pages > 0 && pass.full === pass.pages
+/** Whether every page so far was full. */
+const areAllPagesFull = ({ pass }: ScanState): boolean => pass.pageCount > 0 && pass.fullPagesInARow === pass.pageCount

@@ -1,4 +1,5 @@
 import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
 import type { Failure } from '../../cdk'
 import type { CutRecord, ExportPage } from '../export-page'
 import { chooseCutoff, type RunNote, warningNote } from './cutoff'
@@ -16,111 +17,116 @@ import {
 } from './state'
 import { readMentionTime } from './window'
 
-/** What came of a page. */
+/** What a page leads to: the state after it, and the rows of it that leave. */
 export type PageResult = {
   readonly state: ScanState
   readonly rows: ReadonlyArray<CutRecord>
   readonly notes: ReadonlyArray<RunNote>
 }
 
-/** Judges the page that `state` asked for. Changes `memory`. */
+/**
+ * Processes the page that `before` asked for: measures it, compares it with the history, lets `certifyPage` decide whether it joins
+ * the rows read so far, and lets `advanceScan` choose what comes next. Adds the page to `history` unless it is thrown away.
+ */
 export const processPage =
-  (subject: ScanContext, memory: RowHistory) =>
+  (context: ScanContext, history: RowHistory) =>
   (before: ScanState, page: ExportPage, now: number): E.Either<Failure, PageResult> => {
-    const [state, notes] = applyPage(subject, before, page, now)
+    const [state, notes] = measurePage(context, before, page, now)
     const { rows } = page
-    const met = rows.map(({ id }) => memory.findRow(id))
-    const isFresh = newRowFilter(state)
-    const fresh = rows.filter((row, i) => isFresh(row, met[i]))
-    const known = rows.map((row, i) => memory.positionOf(row, met[i]))
-    const end = memory.lastPosition()
-    const places = assignPositions(known, end, state.pass.offset === 0 ? 0 : end + 1)
-    const verdict = certifyPage(subject.rules)(state.pass, {
+    const foundRows = rows.map(({ id }) => history.findRow(id))
+    const isNew = newRowFilter(state)
+    const newRows = rows.filter((row, i) => isNew(row, foundRows[i]))
+    const knownPositions = rows.map((row, i) => history.findPosition(row, foundRows[i]))
+    const lastPosition = history.lastPosition()
+    const positions = assignPositions(knownPositions, lastPosition, state.pass.offset === 0 ? 0 : lastPosition + 1)
+    const isSweep = state.windows[0]?.kind === 'sweep'
+    const verdict = certifyPage(context.rules)(state.pass, {
       rows,
-      knownPositions: known,
-      newRows: fresh,
+      knownPositions,
+      newRows,
       longestPage: state.longestPage,
       overlap: windowOverlap(state),
-      isPartWindow: isNarrowWindow(state),
-      isRepeatedPage: state.pass.offset > 0 && rows.length > 0 && memory.isLastPage(rows),
-      isBelowLimit:
+      isNarrowWindow: isNarrowWindow(state),
+      isUncertifiedSweep: state.isUncertified && isSweep,
+      isRepeatedPage: state.pass.offset > 0 && rows.length > 0 && history.isLastPage(rows),
+      isBelowEchoedLimit:
         page.filter.limit != null && rows.length < page.filter.limit && rows.length !== state.longestFullPage,
-      isUncertifiable: state.isUncertifiable && state.windows[0]?.kind === 'sweep',
-      distanceToEnd: keepsOrder(state) ? Math.max(0, Math.round(end - (places[places.length - 1] ?? end))) : 0,
-      certainTime: Math.min(state.cutoff ?? 0, state.rowClock ?? Number.NEGATIVE_INFINITY),
+      distanceToEnd: keepsOrder(state)
+        ? Math.max(0, Math.round(lastPosition - (positions[positions.length - 1] ?? lastPosition)))
+        : 0,
+      certainTime: Math.min(state.cutoff ?? 0, state.rowClockAtStart ?? Number.NEGATIVE_INFINITY),
     })
-    if (verdict._tag === 'Back') return E.right({ state: { ...state, pass: verdict.pass }, rows: [], notes })
+    if (verdict._tag === 'Rewind') return E.right({ state: { ...state, pass: verdict.pass }, rows: [], notes })
 
-    memory.addPage(rows, places)
-    const sweeping = state.windows[0]?.kind === 'sweep'
-    const emitted = sweeping ? fresh.filter((row) => readMentionTime(row) === undefined) : fresh
+    history.addPage(rows, positions)
+    const sentRows = isSweep ? newRows.filter((row) => readMentionTime(row) === undefined) : newRows
     if (state.exactRounds !== undefined)
-      for (const { id, modifiedTime } of fresh) state.exactRounds.versions.set(id, modifiedTime)
-    const kept: ScanState = {
+      for (const { id, modifiedTime } of newRows) state.exactRounds.versions.set(id, modifiedTime)
+    const accepted: ScanState = {
       ...state,
       pageCount: state.pageCount + 1,
       sentRows: collectSentRows(
         state.sentRows,
-        sweeping ? emitted : rows.filter(isUpToCutoff(state)),
-        nextFilterFrom(subject.from, state),
+        isSweep ? sentRows : rows.filter(isUpToCutoff(state)),
+        nextFilterFrom(context.origin, state),
       ),
-      rowsWithoutMention: state.rowsWithoutMention + (sweeping ? emitted.length : 0),
-      exactRounds: state.exactRounds && { ...state.exactRounds, newRows: state.exactRounds.newRows + fresh.length },
+      rowsWithoutMention: state.rowsWithoutMention + (isSweep ? sentRows.length : 0),
+      exactRounds: state.exactRounds && { ...state.exactRounds, newRows: state.exactRounds.newRows + newRows.length },
     }
-    return E.map(([next, more]: readonly [ScanState, ReadonlyArray<RunNote>]) => ({
-      state: next,
-      rows: emitted,
-      notes: [...notes, ...more],
-    }))(advanceScan(subject, memory, kept, page, verdict))
+    return pipe(
+      advanceScan(context, history, accepted, page, verdict),
+      E.map(([next, moreNotes]) => ({ state: next, rows: sentRows, notes: [...notes, ...moreNotes] })),
+    )
   }
 
-/** Nothing speaks against an order yet. */
-const keepsOrder = ({ windows, isUncertifiable }: ScanState): boolean =>
-  windows[0]?.kind !== 'exact' && !isUncertifiable
+/** Whether the service may still keep an order: nothing has contradicted it. */
+const keepsOrder = ({ windows, isUncertified }: ScanState): boolean => windows[0]?.kind !== 'exact' && !isUncertified
 
-/** The window under way is not all that was asked for. */
+/** Whether the current window is only a part of what was asked for. */
 const isNarrowWindow = ({ windows }: ScanState): boolean =>
   windows[0]?.kind === 'part' && Object.keys(windows[0]).length > 1
 
-/** The first page sets the signpost; every page tells how far the rows' own clock had come. */
-const applyPage = (
-  subject: ScanContext,
+/** What a page tells even if it is thrown away: the cutoff (the first page), the length of pages, and how far the clock that stamps rows is. */
+const measurePage = (
+  context: ScanContext,
   state: ScanState,
   page: ExportPage,
   now: number,
 ): readonly [ScanState, ReadonlyArray<RunNote>] => {
-  const [post, notes] = state.cutoff === undefined ? chooseCutoff(page.servedAt, now) : [state.cutoff, []]
-  const newest = page.rows.reduce((time, row) => Math.max(time, row.modifiedTime), Number.NEGATIVE_INFINITY)
-  const reached = newest - Math.max(0, now - state.startedAt)
-  const { cursor } = subject.from
-  const early = state.cutoff === undefined && cursor._tag === 'Some' && cursor.value > post + 300_000
+  const [cutoff, notes] = state.cutoff === undefined ? chooseCutoff(page.servedAt, now) : [state.cutoff, []]
+  const newestTime = page.rows.reduce((time, row) => Math.max(time, row.modifiedTime), Number.NEGATIVE_INFINITY)
+  const rowClock = newestTime - Math.max(0, now - state.startedAt)
+  const { cursor } = context.origin
+  const isCursorInFuture = state.cutoff === undefined && cursor._tag === 'Some' && cursor.value > cutoff + 300_000
   return [
     {
       ...state,
-      cutoff: post,
+      cutoff,
       longestPage: longestPageLength(state, page),
       longestFullPage:
         page.rows.length >= state.limit ? Math.max(state.longestFullPage, page.rows.length) : state.longestFullPage,
-      rowClock: Number.isFinite(reached) ? Math.max(state.rowClock ?? reached, reached) : state.rowClock,
+      rowClockAtStart: Number.isFinite(rowClock)
+        ? Math.max(state.rowClockAtStart ?? rowClock, rowClock)
+        : state.rowClockAtStart,
       newestRowTime: page.rows.reduce(
         (time, { modifiedTime }) =>
-          modifiedTime <= post && !(time !== undefined && time > modifiedTime) ? modifiedTime : time,
+          modifiedTime <= cutoff && !(time !== undefined && time > modifiedTime) ? modifiedTime : time,
         state.newestRowTime,
       ),
       exactRounds: state.exactRounds ?? (state.windows[0]?.kind === 'exact' ? firstExactRound() : undefined),
     },
-    early
+    isCursorInFuture
       ? [
           ...notes,
           warningNote(
-            `${subject.operation}: the cursor in the state (${new Date(cursor.value).toISOString()}) lies in the future. It is kept, and nothing newer can be read before then; set it back if that is a mistake.`,
+            `${context.operation}: the cursor in the state (${new Date(cursor.value).toISOString()}) lies in the future. It is kept, and no newer row is read before that time; set it back if it is a mistake.`,
           ),
         ]
       : notes,
   ]
 }
 
-/** The longest page so far; a page that is full by the limit its echo tells shows what the service clamps ours to now. */
+/** The length of the longest page so far. A page that is full by the limit of its echo replaces it: the service may lower the limit at any time. */
 const longestPageLength = ({ longestPage }: ScanState, { rows, filter }: ExportPage): number =>
   filter.limit != null && filter.limit > 0 && rows.length >= filter.limit
     ? rows.length
@@ -128,12 +134,17 @@ const longestPageLength = ({ longestPage }: ScanState, { rows, filter }: ExportP
 
 const firstExactRound = (): ExactRounds => ({ round: 1, emptyRounds: 0, newRows: 0, versions: new Map() })
 
-/** Up to the signpost, and neither this version nor a later one sent already, as far as that is remembered. */
-const newRowFilter = (state: ScanState): ((row: CutRecord, met: RowVersion | undefined) => boolean) => {
-  const due = isUpToCutoff(state)
-  return (row, met) => {
-    if (!due(row)) return false
-    const sent = state.exactRounds === undefined ? met?.modifiedTime : state.exactRounds.versions.get(row.id)
-    return sent === undefined || sent < row.modifiedTime || (state.cutoff !== undefined && sent > state.cutoff)
+/**
+ * Whether a row is to be sent: it is up to the cutoff, and as far as the history goes neither this version nor a later one was sent.
+ * (A version after the cutoff was read but not sent.)
+ */
+const newRowFilter = (state: ScanState): ((row: CutRecord, found: RowVersion | undefined) => boolean) => {
+  const isDue = isUpToCutoff(state)
+  return (row, found) => {
+    if (!isDue(row)) return false
+    const sentTime = state.exactRounds === undefined ? found?.modifiedTime : state.exactRounds.versions.get(row.id)
+    return (
+      sentTime === undefined || sentTime < row.modifiedTime || (state.cutoff !== undefined && sentTime > state.cutoff)
+    )
   }
 }

@@ -10,28 +10,20 @@ import { createRowHistory } from './history'
 import { allScanRules, type ScanRules } from './pass'
 import { createPrefetcher, nextPageRequest, type PageRequest, requestsAhead } from './prefetch'
 import { processPage } from './process-page'
-import type { ResumeToken } from './resume-token'
+import { fromResumeToken, type ResumeToken, sampleRows, toResumeToken } from './resume-token'
 import { type SentRows, sentRowsSince } from './sent-rows'
-import {
-  certainTime,
-  fromResumeToken,
-  newScanState,
-  type ScanOrigin,
-  type ScanState,
-  sampleRows,
-  toResumeToken,
-} from './state'
+import { certainTime, newScanState, type ScanOrigin, type ScanState } from './state'
 import { type ScanFilters, type ScanScope, type ScanWindow, wholeWindow } from './window'
 
 export type ScanEnv = {
-  /** As it is called in messages. */
+  /** The name of the operation in messages. */
   readonly operation: string
   readonly fetch: FetchPage
-  /** Milliseconds since 1970, by the clock here. */
+  /** Milliseconds since 1970, by the local clock. */
   readonly now: () => number
-  /** Pages under way at a time. */
+  /** The most requests at a time. */
   readonly concurrency: number
-  /** Rows asked for a page. */
+  /** Rows asked for in each request. */
   readonly limit: number
   /** What the operator knows of the service's order. */
   readonly order: 'unspecified' | 'modified_time'
@@ -40,108 +32,122 @@ export type ScanEnv = {
 }
 
 export type ScanStart = {
-  readonly from: ScanOrigin
+  readonly origin: ScanOrigin
   readonly filters: ScanFilters
-  /** The windows to read in place of everything: a share of a backfill. */
+  /** The windows to read instead of everything: a share of a backfill. */
   readonly windows?: ReadonlyArray<ScanWindow>
-  /** Where to go on, if `isResumable` says so. */
+  /** Where to go on; the caller has checked it with `isResumable`. */
   readonly resumeToken: O.Option<ResumeToken>
-  /** The signpost of the run if another scan has set it; milliseconds. */
+  /** The cutoff of the run if another scan has chosen it; milliseconds. */
   readonly cutoff?: number
 }
 
 /** What a page brought. */
 export type ScanItem = {
-  /** Up to the signpost; what `recent` of the last run holds is still among them. Their bytes last until the next item is asked for. */
+  /** Rows up to the cutoff, those that the last run has already sent included. Their bytes last until the next item is asked for. */
   readonly rows: ReadonlyArray<CutRecord>
-  /** Where to go on once these rows are safe: a value of the moment they were read, whenever it is called. */
+  /** Where to go on once these rows are stored. Gives the same token whenever it is called. */
   readonly resumeToken: () => ResumeToken
   readonly notes: ReadonlyArray<RunNote>
-  /** In the order of modifiedTime only: a cursor that covers all rows so far; milliseconds. */
+  /** Only in the order of modifiedTime: a cursor that covers all rows so far; milliseconds. */
   readonly safeCursor?: number
-  /** On the final item, which has no rows: the export is complete up to here. */
+  /** Only on the last item, which has no rows: the export is complete up to the cutoff. */
   readonly completion?: {
-    /** For `nextCursor`: the newest modifiedTime read up to the signpost; none where nothing was. */
-    readonly newest: O.Option<number>
-    /** The time up to which nothing can have been missed, by whichever clock rows are stamped; not later than `newest`. */
-    readonly certain: O.Option<number>
-    readonly signpost: number
-    /** The rows that the filter `from` (milliseconds) will serve again. */
-    readonly recent: (from: number) => SentRows
+    /** The newest modifiedTime read up to the cutoff, for `nextCursor`; none if nothing was read. */
+    readonly newestRowTime: O.Option<number>
+    /** The time up to which nothing can have been missed, whichever clock stamps the rows. */
+    readonly certainTime: O.Option<number>
+    readonly cutoff: number
+    /** The rows that the next run's filter `from` (milliseconds) serves again. */
+    readonly sentRowsSince: (from: number) => SentRows
   }
 }
 
 /**
- * Reads an export as it stood at the signpost, without loss though the service promises no order and changes meanwhile.
- * Its failure means: nothing is certain, leave the cursor where it was.
+ * Reads an export as it was at the cutoff, without loss although the service promises no order and changes meanwhile: asks for a
+ * page, processes it, asks for the next, until no window is left (docs/lossless-export.md). After a failure nothing is certain:
+ * the cursor must stay where it was.
  */
 export const scan =
   (env: ScanEnv, rules: ScanRules = allScanRules) =>
   (start: ScanStart): Feed<Failure, ScanItem> => {
-    const resumed = O.toUndefined(start.resumeToken)
-    const memory = createRowHistory(resumed?.trail ?? [])
-    const ahead = createPrefetcher(env.fetch, env.now)
-    const judged = processPage({ ...env, ...start, rules }, memory)
+    const token = O.toUndefined(start.resumeToken)
+    const history = createRowHistory(token?.trail ?? [])
+    const prefetcher = createPrefetcher(env.fetch, env.now)
+    const applyPage = processPage({ ...env, ...start, rules }, history)
+    let releasePage: ExportPage['release']
 
-    const item = (state: ScanState, rows: ReadonlyArray<CutRecord>, notes: ReadonlyArray<RunNote>): ScanItem => {
-      // Of this moment: by the time a marker is wanted the next page may have changed the memory, though none of its rows left.
-      const trail = sampleRows(state, memory)
+    const toItem = (state: ScanState, rows: ReadonlyArray<CutRecord>, notes: ReadonlyArray<RunNote>): ScanItem => {
+      // Copied now: when the token is asked for, the next page may have changed the history although none of its rows has left.
+      const samples = sampleRows(state, history)
       return {
         rows,
         notes,
-        resumeToken: once(() => toResumeToken(state, trail, scanScope(start), start.from)),
+        resumeToken: once(() => toResumeToken(state, samples, scanScope(start), start.origin)),
         ...(state.isSorted && state.pass.from > state.from ? { safeCursor: state.pass.from } : {}),
       }
     }
 
-    /** What an offset behind the last row is answered with is not shown: a refusal of the offset alone is an empty page. */
-    const beyondTheEnd = async (asked: PageRequest, error: ApiError): Promise<E.Either<ApiError, ExportPage>> => {
-      if (error._tag !== 'Http' || error.status !== 400 || asked.offset === 0) return E.left(error)
-      const first = await env.fetch({ ...asked, offset: 0, limit: 1 })()
-      return E.isLeft(first) ? E.left(error) : E.right({ ...first.right, rows: [], filter: {} })
-    }
-
-    let done: ExportPage['release']
     const step = (state: ScanState): TE.TaskEither<Failure, FeedStep<ScanState, ScanItem>> =>
       state.windows.length === 0
-        ? TE.right([{ ...item(state, [], []), completion: completionOf(state) }, O.none])
+        ? TE.right([{ ...toItem(state, [], []), completion: toCompletion(state) }, O.none])
         : async () => {
-            // Whoever asks for the next item has done with the one before.
-            done?.()
-            const wanted = nextPageRequest(start.filters, state)
-            const asked = await ahead.takePage(wanted)()
-            const answer = E.isLeft(asked) ? await beyondTheEnd(wanted, asked.left) : asked
-            done = E.isRight(answer) ? answer.right.release : undefined
-            if (E.isRight(answer))
-              return pipe(
-                judged(state, answer.right, env.now()),
-                E.map((after) => {
-                  ahead.prefetchPages(requestsAhead(env.concurrency, start.filters, state, after.state))
-                  return [item(after.state, after.rows, after.notes), O.some(after.state)] as const
-                }),
-              )
-            const limit = Math.floor(state.limit / 2)
-            if (answer.left._tag !== 'TooLarge' || limit < 1) return E.left(toFailure(env.operation, answer.left))
-            const smaller = { ...state, limit, longestPage: Math.min(state.longestPage, limit) }
-            const note = infoNote(`${env.operation}: a page is too large; asking for ${limit} rows at a time.`)
-            return E.right([item(smaller, [], [note]), O.some(smaller)])
+            // Whoever asks for the next item no longer reads the bytes of the one before.
+            releasePage?.()
+            const request = nextPageRequest(start.filters, state)
+            const answer = await takePage(env.fetch, request, prefetcher.takePage(request))
+            releasePage = E.isRight(answer) ? answer.right.release : undefined
+            if (E.isLeft(answer)) return shrinkPages(state, answer.left)
+            return pipe(
+              applyPage(state, answer.right, env.now()),
+              E.map((result) => {
+                prefetcher.prefetchPages(requestsAhead(env.concurrency, start.filters, state, result.state))
+                return [toItem(result.state, result.rows, result.notes), O.some(result.state)] as const
+              }),
+            )
           }
 
+    /** Halves the limit after an answer that is too large; any other error ends the scan. */
+    const shrinkPages = (state: ScanState, error: ApiError): E.Either<Failure, FeedStep<ScanState, ScanItem>> => {
+      const limit = Math.floor(state.limit / 2)
+      if (error._tag !== 'TooLarge' || limit < 1) return E.left(toFailure(env.operation, error))
+      const smaller = { ...state, limit, longestPage: Math.min(state.longestPage, limit) }
+      const note = infoNote(`${env.operation}: a page is too large; asking for ${limit} rows at a time.`)
+      return E.right([toItem(smaller, [], [note]), O.some(smaller)])
+    }
+
     return unfoldFeed(step)(
-      resumed === undefined
+      token === undefined
         ? newScanState({
-            ...env,
-            ...start,
+            origin: start.origin,
             now: env.now(),
-            sorted: env.order === 'modified_time' && start.windows === undefined,
-            signpost: start.cutoff,
+            limit: env.limit,
+            isSorted: env.order === 'modified_time' && start.windows === undefined,
+            cutoff: start.cutoff,
             windows: start.windows ?? [wholeWindow],
           })
-        : fromResumeToken(resumed),
+        : fromResumeToken(token),
     )
   }
 
-/** Many streams may ask for the same marker. */
+/**
+ * The answer to a request. The specification does not say how the service answers an offset behind the last row: if it refuses
+ * (400) this offset but not offset 0, the page counts as empty.
+ */
+const takePage = async (
+  fetchPage: FetchPage,
+  request: PageRequest,
+  page: TE.TaskEither<ApiError, ExportPage>,
+): Promise<E.Either<ApiError, ExportPage>> => {
+  const answer = await page()
+  if (E.isRight(answer)) return answer
+  const error = answer.left
+  if (error._tag !== 'Http' || error.status !== 400 || request.offset === 0) return answer
+  const first = await fetchPage({ ...request, offset: 0, limit: 1 })()
+  return E.isLeft(first) ? answer : E.right({ ...first.right, rows: [], filter: {} })
+}
+
+/** Several streams may ask for the same token. */
 const once = <A>(make: () => A): (() => A) => {
   let made: A | undefined
   return () => {
@@ -150,13 +156,13 @@ const once = <A>(make: () => A): (() => A) => {
   }
 }
 
-/** What a marker of this scan is good for. */
+/** What a resume token of this scan is valid for. */
 export const scanScope = ({ filters, windows }: Pick<ScanStart, 'filters' | 'windows'>): ScanScope =>
   windows === undefined ? filters : { ...filters, windows }
 
-const completionOf = (state: ScanState): NonNullable<ScanItem['completion']> => ({
-  newest: O.fromNullable(state.newestRowTime),
-  certain: certainTime(state),
-  signpost: state.cutoff ?? 0,
-  recent: (from) => sentRowsSince(state.sentRows, from),
+const toCompletion = (state: ScanState): NonNullable<ScanItem['completion']> => ({
+  newestRowTime: O.fromNullable(state.newestRowTime),
+  certainTime: certainTime(state),
+  cutoff: state.cutoff ?? 0,
+  sentRowsSince: (from) => sentRowsSince(state.sentRows, from),
 })

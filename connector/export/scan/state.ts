@@ -1,62 +1,77 @@
 import * as O from 'fp-ts/Option'
-import { toInstant, toMillis } from '../../api'
-import { defined } from '../../cdk'
 import { filterFrom, nextCursor } from './cutoff'
-import type { RowHistory, RowVersion, SampledRows } from './history'
+import type { RowVersion } from './history'
 import { newPass, overlapSize, type Pass, type ScanRules } from './pass'
-import { digestFilters, type ResumeToken } from './resume-token'
-import { emptyCollector, restoreCollector, type SentRowCollector, sentRowsSince } from './sent-rows'
-import type { ScanFilters, ScanScope, ScanWindow } from './window'
+import { emptyCollector, type SentRowCollector } from './sent-rows'
+import type { ScanFilters, ScanWindow } from './window'
 
 /** Where a run reads from; milliseconds. */
 export type ScanOrigin = { readonly startDate: number; readonly cursor: O.Option<number>; readonly lookback: number }
 
-/** A part that is read until nothing new comes: all its rows by id. Changed in place. */
+/** What a scan reads and how: the same for all its pages. */
+export type ScanContext = {
+  /** The name of the operation in messages. */
+  readonly operation: string
+  readonly hasMentionTime: boolean
+  readonly filters: ScanFilters
+  readonly origin: ScanOrigin
+  readonly rules: ScanRules
+}
+
+/** The rounds over an `exact` window, which is read until nothing new comes. */
 export type ExactRounds = {
   readonly round: number
   /** Rounds in a row that brought nothing new. */
   readonly emptyRounds: number
+  /** New rows in this round. */
   readonly newRows: number
+  /** The modifiedTime of every row of the window, by id. Changed in place. */
   readonly versions: Map<string, number>
 }
 
-/** Where a scan stands; times in milliseconds. */
+/** How far a scan has come; times in milliseconds. */
 export type ScanState = {
+  /** None before the first page. */
   readonly cutoff: number | undefined
+  /** The `modifiedTimeFrom` of the scan. */
   readonly from: number
   readonly startedAt: number
+  /** Pages accepted so far. */
   readonly pageCount: number
+  /** Still to be read; the first is being read. */
   readonly windows: ReadonlyArray<ScanWindow>
   readonly pass: Pass
   readonly longestPage: number
-  /** The longest page that held all the rows it was asked for. */
+  /** The length of the longest page that had as many rows as were asked for. */
   readonly longestFullPage: number
+  /** Rows asked for in each request. */
   readonly limit: number
-  /** The service is still believed to serve in the order of modifiedTime. */
+  /** The operator says that the service sorts by modifiedTime, and no page contradicts it. */
   readonly isSorted: boolean
-  /** The pass under way cannot be certified any more. */
-  readonly isUncertifiable: boolean
-  /** Reviews without a mention time that a sweep has met. */
+  /** The current pass can no longer be certified. */
+  readonly isUncertified: boolean
+  /** Reviews without a mention time that the sweep has found. */
   readonly rowsWithoutMention: number
-  /** A time that the clock which stamps rows had certainly reached when the scan began. */
-  readonly rowClock: number | undefined
-  /** The newest modifiedTime met that is not later than the signpost. */
+  /** The clock that stamps rows was certainly not behind this time when the scan began. */
+  readonly rowClockAtStart: number | undefined
+  /** The newest modifiedTime read that is not later than the cutoff. */
   readonly newestRowTime: number | undefined
   readonly sentRows: SentRowCollector
+  /** Present while the current window is an `exact` one. */
   readonly exactRounds: ExactRounds | undefined
 }
 
 export const newScanState = (start: {
-  readonly from: ScanOrigin
+  readonly origin: ScanOrigin
   readonly now: number
   readonly limit: number
-  readonly sorted: boolean
-  readonly signpost: number | undefined
+  readonly isSorted: boolean
+  readonly cutoff: number | undefined
   readonly windows: ReadonlyArray<ScanWindow>
 }): ScanState => {
-  const from = filterFrom(start.from.startDate, start.from.cursor, start.from.lookback)
+  const from = filterFrom(start.origin.startDate, start.origin.cursor, start.origin.lookback)
   return {
-    cutoff: start.signpost,
+    cutoff: start.cutoff,
     from,
     startedAt: start.now,
     pageCount: 0,
@@ -65,90 +80,30 @@ export const newScanState = (start: {
     longestPage: 0,
     longestFullPage: 0,
     limit: start.limit,
-    isSorted: start.sorted,
-    isUncertifiable: false,
+    isSorted: start.isSorted,
+    isUncertified: false,
     rowsWithoutMention: 0,
-    rowClock: undefined,
+    rowClockAtStart: undefined,
     newestRowTime: undefined,
     sentRows: emptyCollector,
     exactRounds: undefined,
   }
 }
 
-/** The time up to which nothing can have been missed if the scan ended now, by whichever clock rows are stamped. */
-export const certainTime = ({ cutoff, rowClock }: ScanState): O.Option<number> =>
-  rowClock === undefined || cutoff === undefined ? O.none : O.some(Math.min(cutoff, rowClock))
+/** If the scan ended now: the time up to which it has missed nothing, whichever clock stamps the rows. */
+export const certainTime = ({ cutoff, rowClockAtStart }: ScanState): O.Option<number> =>
+  rowClockAtStart === undefined || cutoff === undefined ? O.none : O.some(Math.min(cutoff, rowClockAtStart))
 
-/** Does the row belong to this run? Later changes are the next one's. */
+/** Whether a row belongs to this run. Later changes are left to the next one. */
 export const isUpToCutoff =
   ({ cutoff }: ScanState) =>
   ({ modifiedTime }: RowVersion): boolean =>
     cutoff !== undefined && modifiedTime <= cutoff
 
-/** What the next run's filter would be if the scan ended now. */
-export const nextFilterFrom = (from: ScanOrigin, state: ScanState): number =>
-  filterFrom(from.startDate, nextCursor(from.cursor, certainTime(state)), from.lookback)
+/** If the scan ended now: the `modifiedTimeFrom` of the next run, milliseconds. */
+export const nextFilterFrom = (origin: ScanOrigin, state: ScanState): number =>
+  filterFrom(origin.startDate, nextCursor(origin.cursor, certainTime(state)), origin.lookback)
 
-/** Rows that two successive pages of the window under way share. */
+/** Rows that two successive pages of the current window share: three quarters of a page where no order is kept. */
 export const windowOverlap = ({ longestPage, pass, windows }: ScanState): number =>
-  windows[0]?.kind === 'exact' ? Math.floor((longestPage * 3) / 4) : overlapSize(longestPage, pass.growth)
-
-/** What a marker keeps of the memory. Taken when the state is: the next page changes the memory. */
-export const sampleRows = (state: ScanState, memory: RowHistory): SampledRows =>
-  state.exactRounds === undefined ? memory.sampleRows(windowOverlap(state)) : []
-
-export const toResumeToken = (
-  state: ScanState,
-  trail: SampledRows,
-  filters: ScanScope,
-  from: ScanOrigin,
-): ResumeToken => {
-  const { emptyAt, repeats: _, ...pass } = state.exactRounds === undefined ? state.pass : newPass(state.pass.from)
-  const { horizon } = state.sentRows
-  return {
-    from: toInstant(state.from),
-    filters: digestFilters(filters),
-    begun: toInstant(state.startedAt),
-    taken: state.pageCount,
-    windows: state.windows,
-    pass: { ...pass, from: toInstant(pass.from), ...defined({ emptyAt }) },
-    trail: trail.map(([...row]) => row),
-    longest: state.longestPage,
-    limit: state.limit,
-    sorted: state.isSorted,
-    flawed: state.isUncertifiable,
-    unmentioned: state.rowsWithoutMention,
-    recent: sentRowsSince(state.sentRows, nextFilterFrom(from, state)),
-    ...(state.cutoff === undefined ? {} : { signpost: toInstant(state.cutoff) }),
-    ...defined({ reached: state.rowClock, newest: state.newestRowTime }),
-    ...(Number.isFinite(horizon) ? { horizon } : {}),
-  }
-}
-
-export const fromResumeToken = (marker: ResumeToken): ScanState => ({
-  cutoff: marker.signpost === undefined ? undefined : toMillis(marker.signpost),
-  from: toMillis(marker.from),
-  startedAt: toMillis(marker.begun),
-  pageCount: marker.taken,
-  windows: marker.windows,
-  pass: { ...marker.pass, from: toMillis(marker.pass.from), emptyAt: marker.pass.emptyAt, repeats: 0 },
-  longestPage: marker.longest,
-  longestFullPage: 0,
-  limit: marker.limit,
-  isSorted: marker.sorted,
-  isUncertifiable: marker.flawed,
-  rowsWithoutMention: marker.unmentioned,
-  rowClock: marker.reached,
-  newestRowTime: marker.newest,
-  sentRows: restoreCollector(marker.horizon ?? Number.NEGATIVE_INFINITY, marker.recent),
-  exactRounds: undefined,
-})
-
-/** What a scan is about; the same for all its pages. */
-export type ScanContext = {
-  readonly operation: string
-  readonly hasMentionTime: boolean
-  readonly filters: ScanFilters
-  readonly from: ScanOrigin
-  readonly rules: ScanRules
-}
+  windows[0]?.kind === 'exact' ? Math.floor((longestPage * 3) / 4) : overlapSize(longestPage, pass.overlapDoublings)

@@ -77,7 +77,7 @@ describe('a service that does not heed offset ends the stream soon, with its cur
     expect(errors).toMatchObject([
       {
         failure_type: 'config_error',
-        message: expect.stringMatching(/does not heed offset.*ask the service's operator/),
+        message: expect.stringMatching(/ignores offset.*ask the service's operator/),
       },
     ])
     expect(statuses.at(-1)).toBe('INCOMPLETE')

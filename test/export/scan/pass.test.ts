@@ -12,7 +12,7 @@ const row = (id: number): { id: string; modifiedTime: number } => ({ id: String(
 const rows = (from: number, to: number): ReturnType<typeof row>[] =>
   Array.from({ length: to - from }, (_, i) => row(from + i))
 
-/** A page of rows, those below `read` known in their order. */
+/** A page with the rows from `from` up to `to`; the pass has read those below `read`, in this order. */
 const evidence = (from: number, to: number, read: number, more: Partial<PageEvidence> = {}): PageEvidence => {
   const page = rows(from, to)
   return {
@@ -21,72 +21,77 @@ const evidence = (from: number, to: number, read: number, more: Partial<PageEvid
     newRows: page.filter((_, i) => from + i >= read),
     longestPage: 50,
     overlap: 10,
-    isPartWindow: false,
-    isUncertifiable: false,
+    isNarrowWindow: false,
+    isUncertifiedSweep: false,
     isRepeatedPage: false,
-    isBelowLimit: false,
+    isBelowEchoedLimit: false,
     distanceToEnd: 0,
     certainTime: 1000,
     ...more,
   }
 }
-const pass = (more: Partial<Pass>): Pass => ({ ...newPass(0), pages: 1, ...more })
+const pass = (more: Partial<Pass>): Pass => ({ ...newPass(0), pageCount: 1, ...more })
 const verdict = certifyPage(allScanRules)
 
 describe('a pass', () => {
-  test('goes on where a full page joins on, ten rows back', () => {
+  test('goes on ten rows before the end of a full page that joins the rows read', () => {
     expect(verdict(pass({ offset: 40 }), evidence(40, 90, 50))).toMatchObject({ _tag: 'Next', pass: { offset: 80 } })
   })
 
-  test('steps back further each time no page joins on, with a larger overlap', () => {
+  test('rewinds twice as far each time a page does not join, with a larger overlap', () => {
     const once = verdict(pass({ offset: 400 }), evidence(500, 550, 450))
-    expect(once).toMatchObject({ _tag: 'Back', pass: { offset: 375, growth: 1, lost: 1, losses: 1 } })
-    const twice = verdict(pass({ offset: 375, lost: 1, losses: 1 }), evidence(500, 550, 450))
-    expect(twice).toMatchObject({ _tag: 'Back', pass: { offset: 325, lost: 2, losses: 2 } })
+    expect(once).toMatchObject({
+      _tag: 'Rewind',
+      pass: { offset: 375, overlapDoublings: 1, rewindsInARow: 1, rewinds: 1 },
+    })
+    const twice = verdict(pass({ offset: 375, rewindsInARow: 1, rewinds: 1 }), evidence(500, 550, 450))
+    expect(twice).toMatchObject({ _tag: 'Rewind', pass: { offset: 325, rewindsInARow: 2, rewinds: 2 } })
   })
 
-  test('is broken after ten losses, by a changed order, or by 100 pages of later changes', () => {
-    expect(verdict(pass({ offset: 400, losses: 11 }), evidence(500, 550, 450))._tag).toBe('Broken')
+  test('cannot be certified after too many rewinds, in a changed order, or after 100 pages of later changes', () => {
+    expect(verdict(pass({ offset: 400, rewinds: 11 }), evidence(500, 550, 450))._tag).toBe('Uncertified')
     const known = [...rows(40, 50).map((_, i) => 49 - i), ...rows(50, 90).map(() => undefined)]
-    expect(verdict(pass({ offset: 40 }), evidence(40, 90, 50, { knownPositions: known }))._tag).toBe('Broken')
-    expect(verdict(pass({ offset: 40, barren: 99 }), evidence(40, 90, 50, { newRows: [] }))._tag).toBe('Broken')
+    expect(verdict(pass({ offset: 40 }), evidence(40, 90, 50, { knownPositions: known }))._tag).toBe('Uncertified')
+    expect(verdict(pass({ offset: 40, pagesWithoutNewRows: 99 }), evidence(40, 90, 50, { newRows: [] }))._tag).toBe(
+      'Uncertified',
+    )
   })
 
   test('is not over at a short page that brings new rows', () => {
     expect(verdict(pass({ offset: 40 }), evidence(40, 60, 50))).toMatchObject({
       _tag: 'Next',
-      pass: { offset: 50, confirming: false },
+      pass: { offset: 50, isConfirmingEnd: false },
     })
   })
 
-  test('is over where a short page brings none and nothing stands behind it', () => {
-    const candidate = verdict(pass({ offset: 50 }), evidence(50, 60, 60))
-    expect(candidate).toMatchObject({ _tag: 'Next', pass: { offset: 60, confirming: true } })
-    const confirming = pass({ offset: 60, confirming: true })
+  test('is over when a short page brings no new rows and the page behind it confirms the end', () => {
+    const seemingEnd = verdict(pass({ offset: 50 }), evidence(50, 60, 60))
+    expect(seemingEnd).toMatchObject({ _tag: 'Next', pass: { offset: 60, isConfirmingEnd: true } })
+    const confirming = pass({ offset: 60, isConfirmingEnd: true })
     expect(verdict(confirming, evidence(60, 60, 60))._tag).toBe('Done')
-    expect(verdict(confirming, evidence(60, 62, 60))).toMatchObject({ _tag: 'Back', pass: { offset: 50 } })
+    expect(verdict(confirming, evidence(60, 62, 60))).toMatchObject({ _tag: 'Rewind', pass: { offset: 50 } })
   })
 
-  test('is over at once where the export is empty', () => {
+  test('is over at once if the export is empty', () => {
     expect(verdict(newPass(0), evidence(0, 0, 0))._tag).toBe('Done')
   })
 
-  test('asks once more where rows read before are missing at the end', () => {
-    const confirming = pass({ offset: 60, confirming: true, gap: 3 })
-    expect(verdict(confirming, evidence(60, 60, 60))._tag).toBe('Back')
-    expect(verdict({ ...confirming, doubted: true }, evidence(60, 60, 60))._tag).toBe('Done')
+  test('asks for the end once more if rows that were read before are missing there', () => {
+    const confirming = pass({ offset: 60, isConfirmingEnd: true, missingRows: 3 })
+    expect(verdict(confirming, evidence(60, 60, 60))._tag).toBe('Rewind')
+    expect(verdict({ ...confirming, hasRecheckedEnd: true }, evidence(60, 60, 60))._tag).toBe('Done')
   })
 
-  test('over a part that a page may hold is over where one does', () => {
-    expect(verdict(newPass(0), evidence(0, 30, 0, { isPartWindow: true }))).toMatchObject({
-      pass: { offset: 30, confirming: true },
+  test('over a narrow window confirms the end as soon as one page is short', () => {
+    expect(verdict(newPass(0), evidence(0, 30, 0, { isNarrowWindow: true }))).toMatchObject({
+      pass: { offset: 30, isConfirmingEnd: true },
     })
   })
 })
 
-test('a pass that cannot be certified leaves a short page, though its rows look new', () => {
-  expect(verdict(pass({ offset: 40 }), evidence(40, 60, 50, { isUncertifiable: true }))).toMatchObject({
-    pass: { offset: 60, confirming: true },
+test('an uncertified sweep treats a short page as the end although its rows look new', () => {
+  expect(verdict(pass({ offset: 40 }), evidence(40, 60, 50, { isUncertifiedSweep: true }))).toMatchObject({
+    pass: { offset: 60, isConfirmingEnd: true },
   })
 })
 
@@ -99,6 +104,6 @@ test.each([
   [1000, 0, 20],
   [1000, 1, 40],
   [1000, 9, 500],
-])('pages of %i rows, after %i losses, overlap by %i', (longest, growth, rows) => {
-  expect(overlapSize(longest, growth)).toBe(rows)
+])('pages of %i rows, with the overlap doubled %i times, overlap by %i rows', (longestPage, doublings, rows) => {
+  expect(overlapSize(longestPage, doublings)).toBe(rows)
 })

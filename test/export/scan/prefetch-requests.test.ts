@@ -20,7 +20,7 @@ const logOf = async (rows: number, concurrency: number): Promise<ReadonlyArray<s
     order: 'unspecified',
     hasMentionTime: true,
   })({
-    from: { startDate: Date.UTC(2025, 0, 1), cursor: O.none, lookback: 600_000 },
+    origin: { startDate: Date.UTC(2025, 0, 1), cursor: O.none, lookback: 600_000 },
     filters: {},
     resumeToken: O.none,
   })

@@ -33,7 +33,7 @@ const collect = async (
     hasMentionTime: true,
     ...env,
   })({
-    from: { startDate: Date.UTC(2025, 0, 1), cursor: O.none, lookback: 600_000 },
+    origin: { startDate: Date.UTC(2025, 0, 1), cursor: O.none, lookback: 600_000 },
     filters: {},
     resumeToken: O.none,
     ...start,

@@ -8,7 +8,7 @@ const sample = { mentionTimes: [at, at + 10_000, at + 20_000], cutoff: at + 30_0
 const parts = (windows: ReadonlyArray<ScanWindow>): ReadonlyArray<ScanWindow> =>
   windows.filter(({ kind }) => kind !== 'sweep')
 
-/** Whether a service serves a mention time for a window; whether bounds are inclusive is not known. */
+/** Whether a service serves a review with this mention time for a window; its bounds may be inclusive or not. */
 const serves =
   (inclusive: boolean, time: number) =>
   ({ mentionTimeAfter, mentionTimeBefore }: ScanWindow): boolean => {
@@ -18,7 +18,7 @@ const serves =
   }
 
 describe('a window that could not be certified', () => {
-  test('is cut at the median of its mention times, open at its outer ends, and swept for reviews without one', () => {
+  test('is split at the median of its mention times, open at its outer ends, with a sweep for reviews without one', () => {
     expect(splitWindow({}, wholeWindow, sample)).toEqual([
       { kind: 'part', mentionTimeBefore: '2026-01-01T00:00:10.000Z' },
       { kind: 'part', mentionTimeAfter: '2026-01-01T00:00:09.999Z' },
@@ -35,7 +35,7 @@ describe('a window that could not be certified', () => {
     })
   })
 
-  test('is cut again and again without losing a time, until a millisecond is left', () => {
+  test('loses no mention time however often it is split, down to a millisecond', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: at, max: at + 5000 }), { minLength: 1, maxLength: 30 }),
@@ -54,7 +54,7 @@ describe('a window that could not be certified', () => {
     )
   })
 
-  test('of one millisecond is cut by source, and of one source is read the exact way', () => {
+  test('of one millisecond is split by source, and of one source becomes an exact window', () => {
     const instant: ScanWindow = {
       kind: 'part',
       mentionTimeAfter: toInstant(at - 1),
@@ -69,19 +69,19 @@ describe('a window that could not be certified', () => {
     ])
   })
 
-  test('of an export without mention times is cut by the sources asked for at once', () => {
+  test('of an export without mention times is split by the sources asked for', () => {
     const deletions = { ...sample, mentionTimes: undefined }
     expect(splitWindow({ sources: [7, 8] }, wholeWindow, deletions).map(({ sources }) => sources)).toEqual([[7], [8]])
     expect(splitWindow({ sources: [7] }, wholeWindow, deletions)).toEqual([{ kind: 'exact' }])
     expect(splitWindow({}, wholeWindow, deletions)).toEqual([{ kind: 'exact' }])
   })
 
-  test('is not cut by mention time where the service does not heed the bounds', () => {
+  test('is not split by mention time if the service ignores the bounds', () => {
     const bounded: ScanWindow = { kind: 'part', mentionTimeBefore: toInstant(at) }
     expect(splitWindow({}, bounded, sample)).toEqual([{ ...bounded, kind: 'exact' }])
   })
 
-  test('of which no mention time is known is cut in the middle', () => {
+  test('is split in the middle if no mention time of it is known', () => {
     const halves = parts(splitWindow({}, wholeWindow, { ...sample, mentionTimes: [] }))
     expect(halves.length).toBe(2)
     expect(halves.map(({ kind }) => kind)).toEqual(['part', 'part'])
