@@ -8,8 +8,8 @@ export type TableHash = { readonly table: string; readonly rows: number; readonl
 export type ContentHash = { readonly hash: string; readonly tables: ReadonlyArray<TableHash> }
 
 /**
- * What the streams' tables and the states hold, whatever the order of rows: the same messages into a new file give the same
- * hash, whenever and however often. When they were loaded (`_loads`) does not count.
+ * The hash of the streams' tables and the states, independent of the order of rows: the same messages written into a new file give
+ * the same hash each time. The times of the loads (`_loads`) do not count.
  */
 export const hashContent = async ({ db }: Snapshot): Promise<ContentHash> => {
   const tables: Array<TableHash> = []
@@ -27,7 +27,7 @@ export const hashContent = async ({ db }: Snapshot): Promise<ContentHash> => {
   return { hash: md5(tables.map(({ table, rows, hash }) => `${table} ${rows} ${hash}\n`).join('')), tables }
 }
 
-/** The sums of both halves of each row's hash: like the rows themselves, they have no order, and doubles do not cancel out. Of unsigned integers DuckDB makes a rounded sum, which depends on the order. */
+/** Sums both halves of the rows' hashes: a sum does not depend on the order of rows, and equal rows do not cancel out. The cast to HUGEINT is needed since DuckDB's sum of unsigned integers is rounded and so depends on the order. */
 const rowHashSql = ({ name, columns }: Table): string => `
   SELECT count(*) AS rows, sum(md5_number_lower(row)::HUGEINT)::VARCHAR AS low, sum(md5_number_upper(row)::HUGEINT)::VARCHAR AS high
   FROM (SELECT concat_ws('|', ${fingerprintSql(columns)}, epoch_us(_airbyte_extracted_at), _airbyte_meta, _airbyte_generation_id) AS row FROM ${quoteIdentifier(name)})`

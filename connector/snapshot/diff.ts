@@ -8,48 +8,48 @@ export type ValueDifference = ColumnDifference & { readonly key: string }
 
 export type StreamDifference = {
   readonly stream: string
-  /** Rows there; null where there is no such table. */
+  /** The number of rows in each file; null if the file does not have the table. */
   readonly a: number | null
   readonly b: number | null
-  /** By type; null where there is no such column. */
+  /** Columns whose types differ; null if a file does not have the column. */
   readonly columns: ReadonlyArray<ColumnDifference>
-  /** Rows by key; without a key, by all their values. */
+  /** Rows are matched by key, or by all their values if the stream has no key. */
   readonly onlyA: number
   readonly onlyB: number
   readonly changed: number
-  /** The first rows that differ, value by value. */
+  /** The values that differ in the first rows that differ. */
   readonly values: ReadonlyArray<ValueDifference>
 }
 
 export const isIdentical = ({ a, b, columns, onlyA, onlyB, changed }: StreamDifference): boolean =>
   a !== null && b !== null && columns.length + onlyA + onlyB + changed === 0
 
-/** What the other file is called while it is attached: no file's own name, which DuckDB would refuse to give twice. */
+/** The name under which the other file is attached. DuckDB derives a name from each file's path and refuses to use one twice. */
 const attachedName = '__compared'
 
-/** How many rows of a stream are shown value by value. */
-const maxShownRows = 5
+/** How many rows of a stream are compared value by value. */
+const maxComparedRows = 5
 
-/** What differs between a snapshot (a) and the one at `path` (b), stream by stream. Our own columns (`_airbyte_…`) do not count. */
+/** The differences between a snapshot (a) and the one at `path` (b), stream by stream. The columns `_airbyte_…` do not count. */
 export const diffSnapshots = async ({ db }: Snapshot, path: string): Promise<ReadonlyArray<StreamDifference>> => {
   await db.run(`ATTACH ${quoteLiteral(path)} AS ${attachedName} (READ_ONLY)`)
   const a = new Map((await listStreamTables(db)).map((table) => [table.name, table]))
   const b = new Map((await listStreamTables(db, attachedName)).map((table) => [table.name, table]))
   const differences: Array<StreamDifference> = []
   for (const stream of [...new Set([...a.keys(), ...b.keys()])].sort()) {
-    const [inA, inB] = [a.get(stream), b.get(stream)]
-    const counted = {
+    const [tableA, tableB] = [a.get(stream), b.get(stream)]
+    const counts = {
       stream,
-      a: inA === undefined ? null : Number(await db.scalar(`SELECT count(*) FROM ${quoteIdentifier(stream)}`)),
+      a: tableA === undefined ? null : Number(await db.scalar(`SELECT count(*) FROM ${quoteIdentifier(stream)}`)),
       b:
-        inB === undefined
+        tableB === undefined
           ? null
           : Number(await db.scalar(`SELECT count(*) FROM ${attachedName}.${quoteIdentifier(stream)}`)),
     }
     differences.push(
-      inA === undefined || inB === undefined
-        ? { ...counted, columns: [], onlyA: counted.a ?? 0, onlyB: counted.b ?? 0, changed: 0, values: [] }
-        : { ...counted, ...(await compareTables(db, inA, inB)) },
+      tableA === undefined || tableB === undefined
+        ? { ...counts, columns: [], onlyA: counts.a ?? 0, onlyB: counts.b ?? 0, changed: 0, values: [] }
+        : { ...counts, ...(await compareTables(db, tableA, tableB)) },
     )
   }
   await db.run(`DETACH ${attachedName}`)
@@ -68,24 +68,24 @@ const compareTables = async (
     a.name,
     common.map(({ name }) => name),
   )
-  const side = (place: string) =>
-    `(SELECT ${[...key.map(quoteIdentifier), `${fingerprintSql(common)} AS _print`].join(', ')}, true AS _there FROM ${place})`
-  const same = (key.length === 0 ? ['_print'] : key).map(sameValueSql).join(' AND ')
-  const both = `${side(quoteIdentifier(a.name))} AS a FULL JOIN ${side(`${attachedName}.${quoteIdentifier(a.name)}`)} AS b ON ${same}`
-  const [found] = await db.query(`
-    SELECT count(*) FILTER (b._there IS NULL) AS only_a, count(*) FILTER (a._there IS NULL) AS only_b,
-      count(*) FILTER (a._print <> b._print) AS changed
-    FROM ${both}`)
-  const changed = Number(found?.changed)
+  const rowsSql = (table: string) =>
+    `(SELECT ${[...key.map(quoteIdentifier), `${fingerprintSql(common)} AS _fingerprint`].join(', ')}, true AS _present FROM ${table})`
+  const matchSql = (key.length === 0 ? ['_fingerprint'] : key).map(sameValueSql).join(' AND ')
+  const joinSql = `${rowsSql(quoteIdentifier(a.name))} AS a FULL JOIN ${rowsSql(`${attachedName}.${quoteIdentifier(a.name)}`)} AS b ON ${matchSql}`
+  const [counts] = await db.query(`
+    SELECT count(*) FILTER (b._present IS NULL) AS only_a, count(*) FILTER (a._present IS NULL) AS only_b,
+      count(*) FILTER (a._fingerprint <> b._fingerprint) AS changed
+    FROM ${joinSql}`)
+  const changed = Number(counts?.changed)
   if (changed > 0)
     await db.run(`
       CREATE OR REPLACE TEMP TABLE _changed AS
-      SELECT ${key.map((name) => `a.${quoteIdentifier(name)}`).join(', ')} FROM ${both}
-      WHERE a._print <> b._print ORDER BY ALL LIMIT ${maxShownRows}`)
+      SELECT ${key.map((name) => `a.${quoteIdentifier(name)}`).join(', ')} FROM ${joinSql}
+      WHERE a._fingerprint <> b._fingerprint ORDER BY ALL LIMIT ${maxComparedRows}`)
   return {
     columns,
-    onlyA: Number(found?.only_a),
-    onlyB: Number(found?.only_b),
+    onlyA: Number(counts?.only_a),
+    onlyB: Number(counts?.only_b),
     changed,
     values:
       changed === 0
@@ -109,7 +109,7 @@ const columnDifferences = (a: Table, b: Table): ReadonlyArray<ColumnDifference> 
     .filter((column) => column.a !== column.b)
 }
 
-/** The stream's key, if both sides have all of it. */
+/** The stream's primary key, if both files have all its columns; otherwise an empty list. */
 const readSharedKey = async (
   db: Database,
   stream: string,
@@ -120,25 +120,25 @@ const readSharedKey = async (
   return names.every((name) => common.includes(name)) ? names : []
 }
 
-/** The values that differ in the rows of `_changed`. */
+/** The values that differ in the rows whose keys are in `_changed`. */
 const readValueDifferences = async (
   db: Database,
   stream: string,
   key: ReadonlyArray<string>,
   columns: ReadonlyArray<string>,
 ): Promise<ReadonlyArray<ValueDifference>> => {
-  const text = key
+  const keyText = key
     .map((name) => `${quoteLiteral(`${name} `)} || coalesce(c.${quoteIdentifier(name)}::VARCHAR, 'null')`)
     .join(` || ' ' || `)
-  const inside = (side: string) =>
+  const onKeySql = (side: string) =>
     `ON ${key.map((name) => `c.${quoteIdentifier(name)} IS NOT DISTINCT FROM ${side}.${quoteIdentifier(name)}`).join(' AND ')}`
-  const differing = columns.map(
+  const queries = columns.map(
     (name) => `
-      SELECT ${text} AS key, ${quoteLiteral(name)} AS "column", a.${quoteIdentifier(name)}::VARCHAR AS a, b.${quoteIdentifier(name)}::VARCHAR AS b, c.rowid AS place
-      FROM _changed AS c JOIN ${quoteIdentifier(stream)} AS a ${inside('a')} JOIN ${attachedName}.${quoteIdentifier(stream)} AS b ${inside('b')}
+      SELECT ${keyText} AS key, ${quoteLiteral(name)} AS "column", a.${quoteIdentifier(name)}::VARCHAR AS a, b.${quoteIdentifier(name)}::VARCHAR AS b, c.rowid AS row
+      FROM _changed AS c JOIN ${quoteIdentifier(stream)} AS a ${onKeySql('a')} JOIN ${attachedName}.${quoteIdentifier(stream)} AS b ${onKeySql('b')}
       WHERE a.${quoteIdentifier(name)} IS DISTINCT FROM b.${quoteIdentifier(name)}`,
   )
-  return (await db.query(`SELECT * FROM (${differing.join(' UNION ALL ')}) ORDER BY place, "column"`)).map((row) => ({
+  return (await db.query(`SELECT * FROM (${queries.join(' UNION ALL ')}) ORDER BY row, "column"`)).map((row) => ({
     key: String(row.key),
     column: String(row.column),
     a: row.a === null ? null : String(row.a),

@@ -6,15 +6,15 @@ import type { Snapshot } from './store/database'
 import { quoteIdentifier, quoteLiteral } from './store/database'
 import { listStreamTables, type Table } from './store/tables'
 
-/** How a partition's folder is named, by the length of its time. */
+/** The format of a partition's folder name. */
 export const partitionFormats = { year: '%Y', month: '%Y-%m', day: '%Y-%m-%d' } as const
 export type ParquetPartition = keyof typeof partitionFormats
 
 export type ParquetExport = { readonly stream: string; readonly rows: number; readonly folder: string }
 
 /**
- * Writes each stream's table as Parquet (zstd) into its own folder under `folder`, which must be empty or not there; with a
- * partition, into Hive folders such as `month=2026-01`, by mention time or, where a stream has none, its cursor, in UTC.
+ * Writes each stream's table as Parquet (zstd) into its own folder under `folder`, which must be empty or missing. With a
+ * partition, writes Hive folders such as `month=2026-01`, by mention time or, if a stream has none, by its cursor, in UTC.
  */
 export const exportParquet = async (
   { db }: Snapshot,
@@ -22,32 +22,34 @@ export const exportParquet = async (
   partition: ParquetPartition | undefined,
 ): Promise<ReadonlyArray<ParquetExport>> => {
   if (existsSync(folder) && readdirSync(folder).length > 0)
-    throw new CommandError(configFailure(`${folder} is not empty. Give a new folder: an export writes over nothing.`))
-  const exported: Array<ParquetExport> = []
+    throw new CommandError(
+      configFailure(`${folder} is not empty. Give a new folder: an export does not overwrite files.`),
+    )
+  const results: Array<ParquetExport> = []
   for (const table of await listStreamTables(db)) {
-    const place = join(folder, table.name)
-    await mkdir(place, { recursive: true })
+    const tableFolder = join(folder, table.name)
+    await mkdir(tableFolder, { recursive: true })
     const time = partition === undefined ? undefined : await findTimeColumn(db, table)
     const rows = `SELECT * REPLACE (_airbyte_raw_id::VARCHAR AS _airbyte_raw_id)`
-    const how = 'FORMAT parquet, COMPRESSION zstd'
+    const format = 'FORMAT parquet, COMPRESSION zstd'
     await db.run(
       partition === undefined || time === undefined
-        ? `COPY (${rows} FROM ${quoteIdentifier(table.name)}) TO ${quoteLiteral(join(place, 'data_0.parquet'))} (${how})`
+        ? `COPY (${rows} FROM ${quoteIdentifier(table.name)}) TO ${quoteLiteral(join(tableFolder, 'data_0.parquet'))} (${format})`
         : `COPY (${rows}, strftime(${quoteIdentifier(time)}::TIMESTAMP, '${partitionFormats[partition]}') AS ${partition} FROM ${quoteIdentifier(table.name)})
-           TO ${quoteLiteral(place)} (${how}, PARTITION_BY (${partition}), OVERWRITE_OR_IGNORE)`,
+           TO ${quoteLiteral(tableFolder)} (${format}, PARTITION_BY (${partition}), OVERWRITE_OR_IGNORE)`,
     )
-    exported.push({
+    results.push({
       stream: table.name,
       rows: Number(await db.scalar(`SELECT count(*) FROM ${quoteIdentifier(table.name)}`)),
-      folder: place,
+      folder: tableFolder,
     })
   }
-  return exported
+  return results
 }
 
 const findTimeColumn = async ({ scalar }: Snapshot['db'], { name, columns }: Table): Promise<string | undefined> => {
   const cursor = await scalar('SELECT cursor FROM _streams WHERE stream = $name', { name })
-  return ['mentionTime', String(cursor)].find((wanted) =>
-    columns.some((column) => column.name === wanted && column.type === 'TIMESTAMPTZ'),
+  return ['mentionTime', String(cursor)].find((candidate) =>
+    columns.some((column) => column.name === candidate && column.type === 'TIMESTAMPTZ'),
   )
 }

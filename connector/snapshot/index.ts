@@ -1,4 +1,8 @@
-/** The room snapshot. */
+/**
+ * The snapshot: a DuckDB file with one table for each stream, the saved states, and a row for each load. Messages of a run go in
+ * (`createSnapshotWriter`); out come states for the next run, the results of `verify`, differences, hashes, Parquet files and the
+ * report. Knows nothing of the service: what it compares with the service comes in as a `ServiceReviews`.
+ */
 export { hashContent } from './content-hash'
 export { diffSnapshots, isIdentical, type StreamDifference } from './diff'
 export { exportParquet, type ParquetPartition, partitionFormats } from './export-parquet'
@@ -10,5 +14,6 @@ export type { DuckDBValue, Snapshot } from './store/database'
 export { importState, listStateTexts, readSnapshotState } from './store/metadata'
 export { closeSnapshot, openSnapshot, type SnapshotAccess } from './store/open'
 export { encodeJsonValue, encodeTextValue } from './store/values'
+export type { CheckResult } from './verify/check'
 export { compareReviews, planRepair, type ServiceReview, type ServiceReviews } from './verify/service'
-export { type CheckResult, verifySnapshot } from './verify/verify'
+export { verifySnapshot } from './verify/verify'

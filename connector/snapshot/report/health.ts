@@ -2,8 +2,8 @@ import { columnsFromSchema } from '../store/columns'
 import type { Snapshot } from '../store/database'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { cellToNumber, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
-import { readSnapshotStreams, type SnapshotStream } from '../verify/check'
-import { type CheckResult, verifySnapshot } from '../verify/verify'
+import { type CheckResult, readSnapshotStreams, type SnapshotStream } from '../verify/check'
+import { verifySnapshot } from '../verify/verify'
 import {
   formatAge,
   formatCount,

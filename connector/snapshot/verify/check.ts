@@ -4,43 +4,43 @@ import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { listStreamTables } from '../store/tables'
 
 /**
- * A question to the file whose answer should be empty: `sql` gives one row, with one text column `what`, for each thing that
- * is wrong. No `sql`: there is nothing to ask of this file.
+ * A check of the file: `sql` returns one row, with one text column `what`, for each failure. Without `sql` the file has nothing
+ * to check.
  */
 export type Check = {
   readonly name: string
-  /** What must hold, and what to do where it does not. */
+  /** What must hold, and what to do if it does not. */
   readonly explain: string
   readonly sql: string | undefined
-  /** Worth knowing, but nothing is wrong. */
+  /** Failures are worth knowing, but nothing is wrong. */
   readonly note?: true
 }
 
 export type CheckResult = Check & {
   readonly ok: boolean
   readonly failures: number
-  /** The first few, in alphabetical order; ids and times, no text of a review. */
+  /** The first failures in alphabetical order: ids and times, never the text of a review. */
   readonly examples: ReadonlyArray<string>
 }
 
 const maxExamples = 5
 
-/** Asks one question. */
-export const runCheck = async (db: Database, check: Check, shown = maxExamples): Promise<CheckResult> => {
+/** Runs one check. `limit`: how many examples to return. */
+export const runCheck = async (db: Database, check: Check, limit = maxExamples): Promise<CheckResult> => {
   if (check.sql === undefined) return { ...check, ok: true, failures: 0, examples: [] }
-  const [answer] = await db.query(`SELECT count(*) AS failures, min(what, ${shown}) AS examples FROM (${check.sql})`)
-  const failures = Number(answer?.failures)
-  const examples = Array.isArray(answer?.examples) ? answer.examples.map(String) : []
+  const [row] = await db.query(`SELECT count(*) AS failures, min(what, ${limit}) AS examples FROM (${check.sql})`)
+  const failures = Number(row?.failures)
+  const examples = Array.isArray(row?.examples) ? row.examples.map(String) : []
   return { ...check, ok: failures === 0 || check.note === true, failures, examples }
 }
 
-/** A stream as the file declares it, and its table as it stands. */
+/** A stream as the file declares it, with its table's columns. */
 export type SnapshotStream = {
   readonly name: string
   readonly schema: JsonSchema
   readonly key: ReadonlyArray<string>
   readonly cursor: string | undefined
-  /** None: the table is gone. */
+  /** Empty if the table is missing. */
   readonly columns: ReadonlyArray<Column>
 }
 
@@ -57,18 +57,18 @@ export const readSnapshotStreams = async (db: Database): Promise<SnapshotStreams
   }))
 }
 
-/** The answers of all that have something to ask; undefined if none has. */
-export const unionSql = (parts: ReadonlyArray<string>): string | undefined =>
-  parts.length === 0 ? undefined : parts.join('\n  UNION ALL ')
+/** All rows of these queries; undefined for no query. */
+export const unionSql = (queries: ReadonlyArray<string>): string | undefined =>
+  queries.length === 0 ? undefined : queries.join('\n  UNION ALL ')
 
-/** The stream's name in front of what is wrong with it. */
-export const failureTextSql = (stream: string, words: string): string =>
-  `${quoteLiteral(`${stream}: `)} || ${words} AS what`
+/** The column `what`: the stream's name and a text, given in SQL. */
+export const failureTextSql = (stream: string, text: string): string =>
+  `${quoteLiteral(`${stream}: `)} || ${text} AS what`
 
-/** The row's key as people write it: `id 5`. */
-export const keyTextSql = (key: ReadonlyArray<string>, of = ''): string =>
+/** The row's key as text for people, such as `id 5`. `prefix`: the table's alias with a dot. */
+export const keyTextSql = (key: ReadonlyArray<string>, prefix = ''): string =>
   key
-    .map((name) => `${quoteLiteral(`${name} `)} || coalesce(${of}${quoteIdentifier(name)}::VARCHAR, 'null')`)
+    .map((name) => `${quoteLiteral(`${name} `)} || coalesce(${prefix}${quoteIdentifier(name)}::VARCHAR, 'null')`)
     .join(` || ' ' || `)
 
 export const hasColumns = (stream: SnapshotStream, ...names: ReadonlyArray<string>): boolean =>

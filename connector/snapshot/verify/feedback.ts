@@ -12,17 +12,17 @@ import {
 const isEntityStream = (stream: SnapshotStream): boolean => hasColumns(stream, 'entityType', 'entityId')
 const entityTextSql = `'entity ' || "entityType" || ' ' || "entityId"`
 
-/** Where ratings stand in an attribute that holds them (Resources, Rating and OverallRating). */
+/** The JSON paths of the ratings in each attribute that has ratings. */
 const ratingPaths = [
   ['overallRating', ['$.value', '$.questionRatings[*].value']],
   ['ratings', ['$[*].value', '$[*].questionRatings[*].value']],
 ] as const
 
-/** The numbers at a path, one or many; what privacy has hashed is none. */
+/** The list of numbers at a path. A value that `privacy` has hashed is not a number and becomes null. */
 const numbersAtPathSql = (column: string, path: string): string =>
   `list_transform(${path.includes('*') ? `json_extract(${quoteIdentifier(column)}, '${path}')` : `[json_extract(${quoteIdentifier(column)}, '${path}')]`}, lambda value: TRY_CAST(value AS DOUBLE))`
 
-/** What holds for the feedback under persons, locations and roll-up entities. */
+/** The checks of the feedback on persons, locations and roll-up entities. */
 export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
   const streams = all.filter(isEntityStream)
   const find = (name: string) => streams.find((stream) => stream.name === name)
@@ -48,7 +48,7 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'entities have names',
       explain:
-        'The service names every entity; one without a name may be none: look at its id under entities in the config.',
+        'The service has a name for every entity. An entity without one may not exist: check its id under entities in the config.',
       sql: unionSql(
         streams
           .filter((stream) => hasColumns(stream, 'entityName'))
@@ -61,7 +61,7 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'entities with feedback have ratings',
       explain:
-        'Entities whose comments or public reviews are here stand in entity_ratings too, unless the config no longer asks for them.',
+        'Every entity with comments or public reviews has a row in entity_ratings, unless the config no longer lists the entity.',
       note: true,
       sql:
         ratings === undefined
@@ -78,7 +78,7 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'entities with ratings have comments',
       explain:
-        'Entities of which the service counts comments have some here, unless they are older than start_date or too short for feedback_filters.',
+        'Every entity for which the service counts comments has comments here, unless they are older than start_date or feedback_filters leaves them out.',
       note: true,
       sql:
         comments === undefined || ratings === undefined || !hasColumns(ratings, 'totalCommentCount')

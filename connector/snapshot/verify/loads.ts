@@ -1,11 +1,12 @@
 import { quoteIdentifier, quoteLiteral } from '../store/database'
 import { type Check, failureTextSql, type SnapshotStreams, unionSql } from './check'
 
-/** What the books say of the loads, against each other and against the tables. */
+/** The checks of the loads, against each other and against the tables. */
 export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
   {
-    name: 'loads ended',
-    explain: "Every stream's last load is complete. Run feedback sync again: it goes on from the state in the file.",
+    name: 'loads are complete',
+    explain:
+      "Every stream's last load is complete. If not, run feedback sync again: it continues from the state in the file.",
     sql: `
       SELECT stream || ': load ' || load || ' of ' || strftime(started::TIMESTAMP, '%Y-%m-%d %H:%M') || ' is ' || status AS what
       FROM _loads WHERE status = 'running' OR (load IN (SELECT max(load) FROM _loads GROUP BY stream) AND status <> 'complete')`,
@@ -13,14 +14,14 @@ export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
   {
     name: "the source's counts",
     explain:
-      'As many records came as the source says it sent. Some were lost on the way: read the stream again in full.',
+      'Each load received as many records as the source says it sent. If not, some were lost: read the stream again in full.',
     sql: `
       SELECT stream || ': load ' || load || ' has ' || records || ' records, the source counts ' || source_records AS what
       FROM _loads WHERE status = 'complete' AND source_records <> records`,
   },
   {
     name: 'row counts',
-    explain: 'Each table has the rows it had after the last load; otherwise rows were added or removed by hand.',
+    explain: 'Each table has as many rows as after the last load. If not, rows were added or removed by hand.',
     sql: unionSql(
       streams
         .filter(({ columns }) => columns.length > 0)
@@ -38,21 +39,21 @@ const savedCursorSql = (stream: string) =>
 const isCompleteSql = (stream: string) =>
   `(SELECT arg_max(status, load) = 'complete' FROM _loads WHERE stream = ${quoteLiteral(stream)})`
 
-/** How long before it was read a change may be later than the state of its run: the margin of the clock (scan.md, S). */
-const clockMargin = '5 minutes 5 seconds'
+/** A row may be later than the saved state if it changed at most this long before it was read, since the service's clock may run behind by as much. */
+const clockTolerance = '5 minutes 5 seconds'
 
-/** What a saved state promises: all rows up to its time are here, and the next run starts there. */
+/** The checks of the saved states: all rows up to a state's time are here, and the next run starts from it. */
 export const stateChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => {
-  const timed = streams.flatMap(({ name, cursor, columns }) =>
+  const timedStreams = streams.flatMap(({ name, cursor, columns }) =>
     cursor !== undefined && columns.some((column) => column.name === cursor && column.type === 'TIMESTAMPTZ')
       ? [{ name, cursor }]
       : [],
   )
   return [
     {
-      name: 'states are there',
+      name: 'states exist',
       explain:
-        'Every stream read incrementally, by its cursor, has a state; without one the next run reads it from the start.',
+        'Every stream that is read incrementally by its cursor has a state. Without one, the next run reads it from the beginning.',
       sql: `
       SELECT stream || ': no state' AS what FROM _loads JOIN _streams USING (stream)
       WHERE cursor IS NOT NULL AND status = 'complete' AND sync_mode = 'incremental' AND stream NOT IN (SELECT stream FROM _state) GROUP BY stream`,
@@ -60,9 +61,9 @@ export const stateChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'states are not ahead',
       explain:
-        'No state is later than the newest record that came: the next run would pass over what lies between. Import an earlier state.',
+        'No state is later than the newest record received. If one is, the next run skips the changes in between: import an earlier state.',
       sql: unionSql(
-        timed
+        timedStreams
           .filter(({ cursor }) => cursor === 'modifiedTime')
           .map(
             ({ name }) => `
@@ -75,14 +76,14 @@ export const stateChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'states are not behind',
       explain:
-        "No row of a complete stream is later than the stream's state, but for changes made as it was read: rows and state were not saved together.",
+        "No row of a complete stream is later than the stream's state, except for changes made while it was read. If one is, rows and state were not saved together.",
       sql: unionSql(
-        timed.map(
+        timedStreams.map(
           ({ name, cursor }) => `
       SELECT ${quoteLiteral(`${name}: state at `)} || state || ', newest row at ' || newest AS what
       FROM (SELECT ${savedCursorSql(name)} AS state, (
         SELECT max(${quoteIdentifier(cursor)}) FROM ${quoteIdentifier(name)}
-        WHERE ${quoteIdentifier(cursor)} < _airbyte_extracted_at - INTERVAL '${clockMargin}') AS newest)
+        WHERE ${quoteIdentifier(cursor)} < _airbyte_extracted_at - INTERVAL '${clockTolerance}') AS newest)
       WHERE state < date_trunc('millisecond', newest) AND ${isCompleteSql(name)}`,
         ),
       ),

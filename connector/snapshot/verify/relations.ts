@@ -10,39 +10,39 @@ import {
   unionSql,
 } from './check'
 
-/** How far a stream has been read; what is later than that may be missing there. */
+/** The newest cursor that a stream's loads received; later rows may be missing. */
 const lastCursorSql = (stream: string) =>
   `(SELECT max(cursor_to::TIMESTAMPTZ) FROM _loads WHERE stream = ${quoteLiteral(stream)})`
 
-/** The stream that lists each distinct thing a review names. */
+/** The stream that lists the distinct values of a review's attribute. */
 const lookupStreamsByAttribute = [
   ['location', 'locations'],
   ['provider', 'providers'],
   ['source', 'sources'],
 ] as const
 
-/** What holds between reviews, their deletions, their children and what they name. */
+/** The checks between reviews, their deletions, their children and their lookups. */
 export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => {
   const find = (name: string) => streams.find((stream) => stream.name === name && hasColumns(stream, 'id'))
   const reviews = find(reviewsTableName)
   const children = streams.filter((stream) => hasColumns(stream, 'reviewId', 'reviewModifiedTime'))
-  const about = reviews === undefined ? [] : children
+  const reviewChildren = reviews === undefined ? [] : children
   return [
     {
       name: 'deletions are applied',
-      explain: 'No review is alive that was there before its deletion came, and is no newer than it.',
+      explain: 'No review is in the file that was read before its deletion and is not newer than it.',
       sql: reviews !== undefined && find(deletionsTableName) !== undefined ? unappliedDeletionsSql() : undefined,
     },
     {
       name: 'tombstones are applied',
-      explain: 'No tombstone stands among the reviews.',
+      explain: 'No tombstone is among the reviews.',
       sql: reviews === undefined ? undefined : tombstonesSql(reviews),
     },
     {
       name: 'children have their review',
-      explain: 'Every row with a reviewId has its review, as far as reviews have been read.',
+      explain: 'Every row with a reviewId has its review, up to the time to which reviews were read.',
       sql: unionSql(
-        about.map(
+        reviewChildren.map(
           ({ name, key }) => `
       SELECT ${failureTextSql(name, keyTextSql(key))} FROM ${quoteIdentifier(name)} AS child
       WHERE NOT EXISTS (SELECT 1 FROM ${reviewsTableName} AS review WHERE review.id = child."reviewId")
@@ -51,10 +51,10 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
       ),
     },
     {
-      name: "children are of their review's version",
-      explain: 'No row with a reviewId is left over from an older version of its review.',
+      name: "children match their review's version",
+      explain: 'No row with a reviewId belongs to an older version of its review.',
       sql: unionSql(
-        about.map(
+        reviewChildren.map(
           ({ name, key }) => `
       SELECT ${failureTextSql(name, keyTextSql(key, 'child.'))} FROM ${quoteIdentifier(name)} AS child JOIN ${reviewsTableName} AS review ON review.id = child."reviewId"
       WHERE child."reviewModifiedTime" < review."modifiedTime"`,
@@ -62,9 +62,9 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
       ),
     },
     {
-      name: 'what reviews name is listed',
+      name: 'lookups are complete',
       explain:
-        'The location, provider and source of each review stand in their own tables, as far as these have been read.',
+        'The location, provider and source of each review are in their own tables, up to the time to which these were read.',
       sql: unionSql(
         lookupStreamsByAttribute.flatMap(([attribute, list]) =>
           reviews?.columns.some(({ name, type }) => name === attribute && type === 'JSON') === true &&
@@ -83,9 +83,9 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
 }
 
 const unappliedDeletionsSql = (): string => `
-      SELECT ${failureTextSql(reviewsTableName, `'id ' || review.id || ' was deleted at ' || gone."modifiedTime"`)}
-      FROM ${reviewsTableName} AS review JOIN ${deletionsTableName} AS gone ON gone.id = review.id
-      WHERE review."modifiedTime" <= gone."modifiedTime" AND review._airbyte_extracted_at < gone._airbyte_extracted_at`
+      SELECT ${failureTextSql(reviewsTableName, `'id ' || review.id || ' was deleted at ' || deletion."modifiedTime"`)}
+      FROM ${reviewsTableName} AS review JOIN ${deletionsTableName} AS deletion ON deletion.id = review.id
+      WHERE review."modifiedTime" <= deletion."modifiedTime" AND review._airbyte_extracted_at < deletion._airbyte_extracted_at`
 
 const tombstonesSql = (reviews: SnapshotStream): string | undefined => {
   const tombstone = findTombstoneColumn(reviews)

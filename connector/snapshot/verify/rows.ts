@@ -3,14 +3,14 @@ import { type Column, columnsFromSchema, fingerprintSql } from '../store/columns
 import { quoteIdentifier, quoteLiteral } from '../store/database'
 import { type Check, failureTextSql, hasColumns, keyTextSql, type SnapshotStreams, unionSql } from './check'
 
-/** What holds for the rows of any stream. */
+/** The checks of the rows of any stream. */
 export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
   const streams = all.filter(({ columns }) => columns.length > 0)
-  const keyed = streams.filter((stream) => stream.key.length > 0 && hasColumns(stream, ...stream.key))
+  const keyedStreams = streams.filter((stream) => stream.key.length > 0 && hasColumns(stream, ...stream.key))
   return [
     {
       name: 'column types',
-      explain: 'Every declared attribute has its column, of the type its schema asks for.',
+      explain: 'Every declared attribute has a column of the type that its schema needs.',
       sql: unionSql(
         all.flatMap(({ name, schema }) =>
           columnsFromSchema(schema).map(
@@ -23,9 +23,9 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       ),
     },
     {
-      name: 'attributes nobody declared',
+      name: 'undeclared attributes',
       explain:
-        'What came without being declared is kept; ask for a new version of the connector, or declare it in the catalog.',
+        'Attributes that no schema declares are kept. Ask for a new version of the connector, or declare them in the catalog.',
       note: true,
       sql: unionSql(
         streams.flatMap(({ name, schema, columns }) => [
@@ -35,10 +35,10 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       ),
     },
     {
-      name: 'keys are there',
+      name: 'keys are not null',
       explain: 'No attribute of a primary key is null.',
       sql: unionSql(
-        keyed.map(
+        keyedStreams.map(
           ({ name, key }) => `
       SELECT ${failureTextSql(name, keyTextSql(key))} FROM ${quoteIdentifier(name)} WHERE ${key.map((column) => `${quoteIdentifier(column)} IS NULL`).join(' OR ')}`,
         ),
@@ -46,9 +46,9 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
     },
     {
       name: 'keys are unique',
-      explain: 'Each primary key has one row.',
+      explain: 'Each primary key has one row only.',
       sql: unionSql(
-        keyed.map(
+        keyedStreams.map(
           ({ name, key }) => `
       SELECT ${failureTextSql(name, `${keyTextSql(key)} || ' has ' || count(*) || ' rows'`)}
       FROM ${quoteIdentifier(name)} GROUP BY ${key.map(quoteIdentifier).join(', ')} HAVING count(*) > 1`,
@@ -56,9 +56,9 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       ),
     },
     {
-      name: 'values as they came',
+      name: 'values are unchanged',
       explain:
-        'Each row still has the fingerprint it was written with (_airbyte_raw_id); otherwise a value was changed since.',
+        'Each row still has the fingerprint it was written with (_airbyte_raw_id). If not, a value was changed afterwards.',
       sql: unionSql(
         streams.map(
           (stream) => `
@@ -68,26 +68,27 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       ),
     },
     {
-      name: 'cursors inside their run',
-      explain: 'No cursor is null, earlier than the first or later than the last that a load brought.',
+      name: 'cursors are within their loads',
+      explain: 'No cursor is null, earlier than the first or later than the last one that a load received.',
       sql: unionSql(
         streams.flatMap(({ name, key, cursor, columns }) => {
           const type = columns.find((column) => column.name === cursor)?.type
           if (cursor === undefined || type === undefined) return []
-          const exact = (value: string) => (type === 'TIMESTAMPTZ' ? `date_trunc('millisecond', ${value})` : value)
+          const toMillisecondsSql = (value: string) =>
+            type === 'TIMESTAMPTZ' ? `date_trunc('millisecond', ${value})` : value
           return [
             `
       SELECT ${failureTextSql(name, `${keyTextSql(key)} || ${quoteLiteral(` has ${cursor} `)} || coalesce(${quoteIdentifier(cursor)}::VARCHAR, 'null')`)}
       FROM ${quoteIdentifier(name)}, (
         SELECT min(cursor_from::${type}) AS first, max(cursor_to::${type}) AS last FROM _loads WHERE stream = ${quoteLiteral(name)})
-      WHERE ${quoteIdentifier(cursor)} IS NULL OR ${quoteIdentifier(cursor)} < ${exact('first')} OR ${exact(quoteIdentifier(cursor))} > last`,
+      WHERE ${quoteIdentifier(cursor)} IS NULL OR ${quoteIdentifier(cursor)} < ${toMillisecondsSql('first')} OR ${toMillisecondsSql(quoteIdentifier(cursor))} > last`,
           ]
         }),
       ),
     },
     {
       name: 'ratings',
-      explain: 'rating, reviewScore and the score of a sentiment are from 0 to 5.',
+      explain: 'Each rating, reviewScore and score of a sentiment is from 0 to 5.',
       sql: unionSql(
         streams.flatMap(({ name, key, columns }) =>
           columns
@@ -117,7 +118,7 @@ const undeclaredColumnsSql = (
     )
 }
 
-/** What our own source has collected. */
+/** The attributes that our own source collects in `unknown_attributes`. */
 const unknownAttributesSql = (stream: string, columns: ReadonlyArray<Column>): ReadonlyArray<string> =>
   columns.some(({ name, type }) => name === 'unknown_attributes' && type === 'JSON')
     ? [

@@ -17,35 +17,35 @@ import type { Database, Snapshot } from '../store/database'
 import { deletionsTableName, listStreamTables, reviewsTableName } from '../store/tables'
 import { type Check, type CheckResult, runCheck } from './check'
 
-/** A review as the service has it: no more than is needed to tell whether ours is the same. */
+/** A review of the service, with what is needed to compare it with the snapshot's. */
 export type ServiceReview = {
-  /** The digits of the id. */
+  /** The id in digits. */
   readonly id: string
   /** Milliseconds since 1970. */
   readonly modifiedTime: number
 }
 
-/** The service as `verify` asks it. Times in milliseconds since 1970. */
+/** What `verify` reads from the service; the caller implements it. Times in milliseconds since 1970. */
 export type ServiceReviews = {
-  /** What is older is not read. */
+  /** Older reviews are not read. */
   readonly startDate: number
-  /** How far each run reads back behind its cursor, in milliseconds: what is as new as that may still come by itself. */
+  /** How far before its cursor each run starts to read, in milliseconds; the next run may still bring reviews as new as that. */
   readonly lookback: number
-  /** Every review as of a signpost, which the last item names, by a scan that loses none. */
+  /** Every review up to a cutoff, which the last item gives, from a scan that misses none. */
   readonly reviews: Feed<Failure, { readonly rows: ReadonlyArray<ServiceReview>; readonly cutoff?: number }>
-  /** What has changed or was deleted after a time, read quickly: to tell what moves from what is wrong. */
+  /** Reviews changed or deleted after these times, read in one pass: differences in these are not failures. */
   readonly changesSince: (time: {
     readonly changed: number
     readonly deleted: number
   }) => Feed<Failure, ReadonlyArray<ServiceReview>>
 }
 
-/** As many as anybody will read. */
-const maxShownDifferences = 10_000
+/** How many differences a result lists. */
+const maxDifferences = 10_000
 
 /**
- * Puts the service's ids and times beside ours, in the temporary tables `_service` and `_moving` and the view `_compared`,
- * and asks what differs. Rejects with `Stopped` where the service cannot be read whole.
+ * Compares the service's reviews with the snapshot's by id and modified time. Leaves the temporary tables `_service` and
+ * `_moving` and the view `_compared`. Rejects with `CommandError` if the service cannot be read completely.
  */
 export const compareReviews = async (
   { db }: Snapshot,
@@ -58,25 +58,25 @@ export const compareReviews = async (
   await db.run(
     'CREATE OR REPLACE TEMP TABLE _service (id BIGINT, time TIMESTAMPTZ); CREATE OR REPLACE TEMP TABLE _moving (id BIGINT, time TIMESTAMPTZ)',
   )
-  let signpost = service.startDate
+  let cutoff = service.startDate
   await consumeFeed(service.reviews, async (item) => {
     await insertServiceReviews(db, '_service', item.rows)
-    signpost = item.cutoff ?? signpost
+    cutoff = item.cutoff ?? cutoff
   })
   const cursor = await readReviewCursor(db, reviewsTableName, service.startDate)
-  const deleted = await readReviewCursor(db, deletionsTableName, service.startDate)
-  await consumeFeed(service.changesSince({ changed: signpost, deleted: deleted }), (rows) =>
+  const deletedCursor = await readReviewCursor(db, deletionsTableName, service.startDate)
+  await consumeFeed(service.changesSince({ changed: cutoff, deleted: deletedCursor }), (rows) =>
     insertServiceReviews(db, '_moving', rows),
   )
   await db.run(comparisonSql(service.startDate, cursor - service.lookback))
   const results: Array<CheckResult> = []
-  for (const check of serviceChecks) results.push(await runCheck(db, check, maxShownDifferences))
+  for (const check of serviceChecks) results.push(await runCheck(db, check, maxDifferences))
   return results
 }
 
-const consumeFeed = async <A>(feed: Feed<Failure, A>, sink: (item: A) => Promise<void>): Promise<void> => {
-  const done = await drainFeed((item: A) => TE.rightTask<Failure, void>(() => sink(item)))(feed)()
-  if (E.isLeft(done)) throw new CommandError(done.left)
+const consumeFeed = async <A>(feed: Feed<Failure, A>, process: (item: A) => Promise<void>): Promise<void> => {
+  const result = await drainFeed((item: A) => TE.rightTask<Failure, void>(() => process(item)))(feed)()
+  if (E.isLeft(result)) throw new CommandError(result.left)
 }
 
 const insertServiceReviews = (
@@ -103,13 +103,13 @@ const readReviewCursor = async (db: Database, stream: string, startDate: number)
     )) ?? startDate,
   )
 
-/** What comes of itself with the next run is `later`: as new as the lookback behind the cursor, or moving just now. */
-const comparisonSql = (startDate: number, settled: number): string => `
+/** The verdict `later` is for reviews that the next run brings: changed after `stableBefore`, or while the service was read. */
+const comparisonSql = (startDate: number, stableBefore: number): string => `
   CREATE OR REPLACE TEMP VIEW _compared AS
   SELECT coalesce(s.id, r.id) AS id, r.time AS ours, s.time AS theirs, CASE
       WHEN r.time = s.time THEN 'same'
       WHEN coalesce(s.id, r.id) IN (SELECT id FROM _moving) THEN 'later'
-      WHEN s.time > make_timestamptz(${Math.trunc(settled)}::BIGINT * 1000) AND coalesce(r.time < s.time, true) THEN 'later'
+      WHEN s.time > make_timestamptz(${Math.trunc(stableBefore)}::BIGINT * 1000) AND coalesce(r.time < s.time, true) THEN 'later'
       WHEN r.id IS NULL THEN 'missing' WHEN s.id IS NULL THEN 'extra' ELSE 'stale' END AS verdict
   FROM (SELECT id, max(time) AS time FROM _service GROUP BY id) AS s
   FULL JOIN (
@@ -121,58 +121,58 @@ const verdictSql = (verdict: string): string => `
 
 const repairHint = 'Repair it: feedback verify --config FILE --repair FOLDER.'
 
-/** What is asked of `_compared`. */
+/** The checks of `_compared`. */
 export const serviceChecks: ReadonlyArray<Check> = [
   {
-    name: "the service's reviews are here",
-    explain: `Every review the service has is here, as far as the state has come. ${repairHint}`,
+    name: 'no review is missing',
+    explain: `Every review of the service is in the file, up to the saved state. ${repairHint}`,
     sql: verdictSql('missing'),
   },
   {
-    name: "in the service's version",
-    explain: `Each review is of the time the service gives it. ${repairHint}`,
+    name: 'no review is stale',
+    explain: `Each review has the modified time that the service gives. ${repairHint}`,
     sql: verdictSql('stale'),
   },
   {
-    name: 'and no others',
-    explain: `Every review here is one the service has. ${repairHint}`,
+    name: 'no review is extra',
+    explain: `The service has every review of the file. ${repairHint}`,
     sql: verdictSql('extra'),
   },
   {
     name: 'not read yet',
-    explain: 'What the next run brings: too new for the state, or changing just now.',
+    explain: 'Reviews that the next run brings: newer than the saved state, or changed while the service was read.',
     note: true,
     sql: verdictSql('later'),
   },
 ]
 
 export type Repair = {
-  /** Airbyte states from which the next run reads again what is missing or stale; none if nothing is. */
+  /** Airbyte states from which the next run reads missing and stale reviews again; undefined if there are none. */
   readonly state: string | undefined
-  /** Airbyte lines that delete what the service does not have; none if there is nothing. */
+  /** Airbyte messages, a line each, that delete the reviews which the service does not have; undefined if there are none. */
   readonly messages: string | undefined
 }
 
-/** What heals the differences that `compareWith` has left in `_compared`. `now`: milliseconds since 1970, of the deletions. */
-export const planRepair = async ({ db }: Snapshot, deleted: StreamInfo, now: number): Promise<Repair> => {
+/** Plans the repair of the differences in `_compared`; call `compareReviews` first. `now`: the time of the deletions, in milliseconds since 1970. */
+export const planRepair = async ({ db }: Snapshot, deletedReviews: StreamInfo, now: number): Promise<Repair> => {
   const earliest = await db.scalar(`SELECT epoch_ms(min(theirs)) FROM _compared WHERE verdict IN ('missing', 'stale')`)
-  const gone = await db.query(
+  const extra = await db.query(
     `SELECT id::VARCHAR AS id FROM _compared WHERE verdict = 'extra' OR (verdict = 'stale' AND ours > theirs) ORDER BY _compared.id`,
   )
   return {
     state: earliest === null || earliest === undefined ? undefined : await rewindStates({ db }, Number(earliest)),
     messages:
-      gone.length === 0
+      extra.length === 0
         ? undefined
         : encodeDeletions(
-            gone.map(({ id }) => String(id)),
-            deleted,
+            extra.map(({ id }) => String(id)),
+            deletedReviews,
             now,
           ),
   }
 }
 
-/** The states of every stream that is read by the reviews' times, set back, without what a run would pass over. */
+/** The states of every stream whose cursor is a review's modified time, set back to `from` and without their progress in a scan. */
 const rewindStates = async ({ db }: Snapshot, from: number): Promise<string> => {
   const streams = await db.query(`
     SELECT stream, json_merge_patch(state, json_object('modifiedTimeFrom', strftime(make_timestamptz(${Math.trunc(from)}::BIGINT * 1000)::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ'), 'recent', NULL, 'scan', NULL)) AS state
@@ -183,7 +183,7 @@ const rewindStates = async ({ db }: Snapshot, from: number): Promise<string> => 
 
 const encodeDeletions = (ids: ReadonlyArray<string>, stream: StreamInfo, now: number): string => {
   const modifiedTime = new Date(now).toISOString()
-  const said: ReadonlyArray<Message> = [
+  const messages: ReadonlyArray<Message> = [
     { _tag: 'Started', stream },
     {
       _tag: 'Records',
@@ -193,7 +193,7 @@ const encodeDeletions = (ids: ReadonlyArray<string>, stream: StreamInfo, now: nu
     },
     { _tag: 'Finished', stream: stream.name },
   ]
-  return said
+  return messages
     .flatMap(encodeAirbyte(() => now))
     .map(joinText)
     .join('')

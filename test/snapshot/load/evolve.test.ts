@@ -90,7 +90,7 @@ describe('a schema that changes', () => {
     await load(snapshot, before, record(1, first))
     await load(snapshot, after, record(2, second))
     expect(await readRows(snapshot)).toEqual({ types, values })
-    expect((await verifySnapshot(snapshot)).filter(({ ok, name }) => !ok && name !== 'states are there')).toEqual([])
+    expect((await verifySnapshot(snapshot)).filter(({ ok, name }) => !ok && name !== 'states exist')).toEqual([])
     snapshot.db.close()
   })
 
@@ -148,7 +148,7 @@ describe('a schema that changes', () => {
     ])
     const results = await verifySnapshot(snapshot)
     expect(results.filter(({ ok }) => !ok)).toEqual([])
-    expect(results.find(({ name }) => name === 'attributes nobody declared')).toMatchObject({
+    expect(results.find(({ name }) => name === 'undeclared attributes')).toMatchObject({
       examples: ['things: value'],
     })
     snapshot.db.close()

@@ -146,7 +146,7 @@ describe('the views', () => {
     expect(await hidden.db.query('SELECT review_id, rating, location_id, mention_time FROM reviews_current')).toEqual([
       { review_id: 1, rating: null, location_id: null, mention_time: null },
     ])
-    expect((await verifySnapshot(hidden)).filter(({ ok, name }) => !ok && name !== 'states are there')).toEqual([])
+    expect((await verifySnapshot(hidden)).filter(({ ok, name }) => !ok && name !== 'states exist')).toEqual([])
     hidden.db.close()
   })
 

@@ -92,29 +92,29 @@ const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string
   [
     'key null',
     'UPDATE review_contents SET id = NULL WHERE reviewId = 2 AND id = 1',
-    'keys are there',
+    'keys are not null',
     'review_contents: reviewId 2 id null',
   ],
   [
     'time moved back',
     `UPDATE reviews SET modifiedTime = '2020-01-01' WHERE id = 1`,
-    'cursors inside their run',
+    'cursors are within their loads',
     'reviews: id 1 has modifiedTime 2020-01-01 00:00:00+00',
   ],
   [
     'time moved ahead',
     `UPDATE reviews SET modifiedTime = '2030-01-01' WHERE id = 1`,
-    'cursors inside their run',
+    'cursors are within their loads',
     'reviews: id 1 has modifiedTime 2030-01-01 00:00:00+00',
   ],
   [
     'time moved within the run',
     `UPDATE reviews SET modifiedTime = '${timeAtMinute(2)}' WHERE id = 1`,
-    'values as they came',
+    'values are unchanged',
     'reviews: id 1',
   ],
-  ['text changed', `UPDATE reviews SET text = 'bad' WHERE id = 3`, 'values as they came', 'reviews: id 3'],
-  ['attribute emptied', `UPDATE reviews SET rating = NULL WHERE id = 3`, 'values as they came', 'reviews: id 3'],
+  ['text changed', `UPDATE reviews SET text = 'bad' WHERE id = 3`, 'values are unchanged', 'reviews: id 3'],
+  ['attribute emptied', `UPDATE reviews SET rating = NULL WHERE id = 3`, 'values are unchanged', 'reviews: id 3'],
   [
     'deletion undone',
     `INSERT INTO reviews SELECT * REPLACE (4 AS id, '${timeAtMinute(1)}' AS modifiedTime, _airbyte_extracted_at - INTERVAL 1 DAY AS _airbyte_extracted_at) FROM reviews WHERE id = 2`,
@@ -142,7 +142,7 @@ const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string
   [
     'child of an older version',
     `UPDATE review_contents SET reviewModifiedTime = '${timeAtMinute(3)}' WHERE reviewId = 2 AND id = 1`,
-    "children are of their review's version",
+    "children match their review's version",
     'review_contents: reviewId 2 id 1',
   ],
   [
@@ -154,7 +154,7 @@ const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string
   [
     'location of a review missing',
     'DELETE FROM locations WHERE id = 0',
-    'what reviews name is listed',
+    'lookups are complete',
     'locations: id 0 is missing',
   ],
   ['rating out of 0..5', 'UPDATE reviews SET rating = 5.5 WHERE id = 1', 'ratings', 'reviews: id 1 has rating 5.5'],
@@ -170,11 +170,11 @@ const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string
     'states are not behind',
     'reviews: state at 2026-01-01 00:04:00+00, newest row at 2026-01-01 00:05:00+00',
   ],
-  ['state lost', `DELETE FROM _state WHERE stream = 'locations'`, 'states are there', 'locations: no state'],
+  ['state lost', `DELETE FROM _state WHERE stream = 'locations'`, 'states exist', 'locations: no state'],
   [
     'load without end',
     `UPDATE _loads SET ended = NULL, status = 'running' WHERE stream = 'locations'`,
-    'loads ended',
+    'loads are complete',
     'locations: load 4 of 2026-01-02 00:00 is running',
   ],
   [
@@ -204,7 +204,7 @@ describe('verify', () => {
     expect(await listFailures(snapshot)).toEqual({})
     const idle = (await verifySnapshot(snapshot)).filter(({ sql }) => sql === undefined)
     expect(idle.map(({ name }) => name)).toEqual([
-      'attributes nobody declared',
+      'undeclared attributes',
       ...feedbackChecks([]).map(({ name }) => name),
     ])
   })
