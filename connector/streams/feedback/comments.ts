@@ -11,7 +11,7 @@ import { EntityColumns } from './records'
 
 export const CommentRecord = t.intersection([EntityColumns, Comment, UnknownAttributes], 'CommentRecord')
 
-/** The filters of operations 2 and 3 as the config has them; the pair of dates takes precedence over days. */
+/** The configured filters, with the window of a request; the service prefers the pair of dates to `days`. */
 export const toCommentFilters = (
   { feedback }: SourceEnv,
   { from, to, page }: Pick<FeedbackRequest, 'from' | 'to' | 'page'>,
@@ -24,7 +24,7 @@ export const toCommentFilters = (
   perPage: feedback.perPage,
 })
 
-/** The window that an echo tells, milliseconds; in which of its attributes is not quite shown. */
+/** The window that an answer echoes, milliseconds. The specification leaves open in which of two places it is. */
 export const echoedWindow = (
   echo: Readonly<Record<string, unknown>> | null | undefined,
 ): Pick<FeedbackPage, 'window'> => {
@@ -33,7 +33,7 @@ export const echoedWindow = (
   return from === undefined || to === undefined || Number.isNaN(from + to) ? {} : { window: { from, to } }
 }
 
-/** The page size that the answer echoes, which may be less than was asked for. */
+/** The page size that an answer echoes, which may be smaller than the requested one. */
 export const echoedPageSize = ({ feedback: { perPage } }: SourceEnv, echoed: number | null | undefined): number =>
   echoed == null || echoed < 1 ? perPage : Math.min(echoed, perPage)
 
@@ -42,14 +42,14 @@ const toFeedbackPage = (source: SourceEnv, { data, servedAt }: CommentsResponse)
     id,
     name,
     rows: comments ?? [],
-    ...(totalPages == null ? {} : { pages: totalPages }),
+    ...defined({ pages: totalPages ?? undefined }),
   })),
   perPage: echoedPageSize(source, data.filter?.perPage),
   ...echoedWindow(data.filter),
   ...defined({ servedAt }),
 })
 
-/** Operation 2 for one entity, operation 3 for many (Endpoints). */
+/** Comments by entity: operation 2 for one entity, operation 3 for many. */
 export const commentsStream = createFeedbackStream({
   name: 'comments',
   list: 'comments',
@@ -61,10 +61,10 @@ export const commentsStream = createFeedbackStream({
     firstPage: 1,
     createFetch: (source) => (request) => {
       const filters = toCommentFilters(source, request)
-      const [only = ''] = request.ids
+      const [id = '', ...others] = request.ids
       return pipe(
-        request.ids.length === 1
-          ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: only })
+        others.length === 0
+          ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: id })
           : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
         TE.map((answer) => toFeedbackPage(source, answer)),
       )

@@ -9,7 +9,7 @@ type FetchFeedback = (request: FeedbackRequest) => TaskEither<ApiError, Feedback
 const day = 86_400_000
 const maxConsistencyAttempts = 3
 
-/** Whether rows are from far outside the window, milliseconds: cutting it would never come to an end. */
+/** Whether rows lie more than a day outside the window (milliseconds): then splitting the window would never end. */
 export const isOutsideWindow = (from: number, to: number, { rows }: Pick<EntityFeedback, 'rows'>): boolean =>
   rows.some(({ mentionTime }) => {
     const time = toMillis(String(mentionTime))
@@ -19,78 +19,77 @@ export const isOutsideWindow = (from: number, to: number, { rows }: Pick<EntityF
 export const ignoredWindowError: ApiError = {
   _tag: 'Decode',
   path: '$.data.entities',
-  message: 'the service does not heed fromDate and toDate: rows from other times come with them',
+  message: 'the service ignores fromDate and toDate: the answer has rows of other times',
 }
 
-/** The answer is about somebody else. */
 export const otherEntityError: ApiError = {
   _tag: 'Decode',
   path: '$.data.entities.id',
-  message: 'the answer is about another than was asked for',
+  message: 'the answer is about another entity than the requested one',
 }
 
 const otherWindowError = ({ from, to }: FeedbackRequest): ApiError => ({
   _tag: 'Decode',
   path: '$.data.filter',
-  message: `not the time from ${toInstant(from)} to ${toInstant(to)} that was asked for`,
+  message: `the answer is not of the requested window from ${toInstant(from)} to ${toInstant(to)}`,
 })
 
-/** A sign that an answer may not be to the request: what in the service's habits it goes against. */
-type Inconsistency = { readonly trait: 'time' | 'names' | 'members'; readonly error: ApiError }
+/** What a service may or may not do: echo the requested window, list an entity by its id, list a roll-up as itself. */
+type Trait = 'echoes window' | 'keeps ids' | 'keeps roll-up ids'
+
+/** A sign that an answer belongs to another request, and the trait of the service that it contradicts. */
+type Inconsistency = { readonly trait: Trait; readonly error: ApiError }
 
 /**
- * Holds each answer against its request and asks twice more where it seems to be another's. Nobody promises that the echo is
- * exact, or that an entity is called as it was asked for: a habit that the service has shown must be kept; one that it never had is let be.
+ * Checks each answer against its request, and requests it up to twice more if it seems to belong to another one. The
+ * specification does not promise that the echo is exact, or that an answer has the requested ids; so traits are learned. A
+ * trait that an answer has shown is required from then on. One that no answer has shown by the last attempt is not required.
  */
 export const withConsistencyCheck = (fetch: FetchFeedback): FetchFeedback => {
-  const habits = new Map<Inconsistency['trait'], boolean>()
-  const asked = new Set<string>()
+  /** The learned traits: true if an answer has shown it, false if it is not required. */
+  const traits = new Map<Trait, boolean>()
+  const requestedIds = new Set<string>()
 
-  const ofTime = (
-    request: FeedbackRequest,
-    { window, entities: listings }: FeedbackPage,
-  ): ReadonlyArray<Inconsistency> => {
+  const checkWindow = (request: FeedbackRequest, { window, entities }: FeedbackPage): ReadonlyArray<Inconsistency> => {
     const { from, to } = request
-    const habit = 'time'
-    if (window?.from === from && window.to === to) habits.set(habit, true)
-    // A service may narrow what it is asked.
+    const trait = 'echoes window'
+    if (window?.from === from && window.to === to) traits.set(trait, true)
+    // A narrower window is allowed.
     if (window !== undefined && (window.from < from || window.to > to))
-      return [{ trait: habit, error: otherWindowError(request) }]
-    return habits.get(habit) === true && listings.some((listing) => isOutsideWindow(from, to, listing))
-      ? [{ trait: habit, error: ignoredWindowError }]
+      return [{ trait, error: otherWindowError(request) }]
+    return traits.get(trait) === true && entities.some((feedback) => isOutsideWindow(from, to, feedback))
+      ? [{ trait, error: ignoredWindowError }]
       : []
   }
 
-  const ofEntity = (
-    { kind, ids }: FeedbackRequest,
-    { entities: listings }: FeedbackPage,
-  ): ReadonlyArray<Inconsistency> => {
+  const checkEntity = ({ kind, ids }: FeedbackRequest, { entities }: FeedbackPage): ReadonlyArray<Inconsistency> => {
     const [id = '', ...others] = ids
-    if (listings.some((listing) => ids.includes(listing.id))) habits.set('names', true)
-    if (others.length > 0 || listings.some((listing) => listing.id === id)) return []
-    // What is listed of a roll-up may be what it is made of, and that may have been asked for too.
-    return listings.length === 1 && listings.some((listing) => asked.has(listing.id))
-      ? [{ trait: kind === 'entity' ? 'members' : 'names', error: otherEntityError }]
+    if (entities.some((feedback) => ids.includes(feedback.id))) traits.set('keeps ids', true)
+    if (others.length > 0 || entities.some((feedback) => feedback.id === id)) return []
+    // An answer about a roll-up may list its members, and these may have been requested too.
+    return entities.length === 1 && entities.some((feedback) => requestedIds.has(feedback.id))
+      ? [{ trait: kind === 'entity' ? 'keeps roll-up ids' : 'keeps ids', error: otherEntityError }]
       : []
   }
 
-  const attempt = (request: FeedbackRequest, tries: number): TaskEither<ApiError, FeedbackPage> =>
+  const fetchConsistent = (request: FeedbackRequest, attempt: number): TaskEither<ApiError, FeedbackPage> =>
     pipe(
       fetch(request),
       TE.flatMap((page) => {
-        const signs = [...ofTime(request, page), ...ofEntity(request, page)]
-        const doubts = signs.filter(({ trait }) => habits.get(trait) !== false)
-        if (doubts.length === 0) return TE.right(page)
-        if (tries < maxConsistencyAttempts) return attempt(request, tries + 1)
-        const broken = doubts.find(({ trait }) => habits.get(trait) === true)
-        if (broken !== undefined) return TE.left(broken.error)
-        for (const { trait } of doubts) habits.set(trait, false)
+        const inconsistencies = [...checkWindow(request, page), ...checkEntity(request, page)].filter(
+          ({ trait }) => traits.get(trait) !== false,
+        )
+        if (inconsistencies.length === 0) return TE.right(page)
+        if (attempt < maxConsistencyAttempts) return fetchConsistent(request, attempt + 1)
+        const required = inconsistencies.find(({ trait }) => traits.get(trait) === true)
+        if (required !== undefined) return TE.left(required.error)
+        for (const { trait } of inconsistencies) traits.set(trait, false)
         return TE.right(page)
       }),
     )
 
   return (request) => {
-    for (const id of request.ids) asked.add(id)
-    return attempt(request, 1)
+    for (const id of request.ids) requestedIds.add(id)
+    return fetchConsistent(request, 1)
   }
 }

@@ -21,10 +21,10 @@ import { reviewExportReader } from '../reviews'
 import type { SourceEnv } from '../source-env'
 import { encodeFeedbackState, type FeedbackState, mapPartitions } from './state'
 
-/** Identifier families of operations 1 to 3; one family a request. */
+/** The identifier families of operations 1 to 3; a request has identifiers of one family. */
 export type EntityKind = 'person' | 'location' | 'entity'
 
-/** Somebody or something whose feedback is read; `seen`: found in the reviews, not named in the config. */
+/** A person, location or roll-up whose feedback is read; `isFromReviews`: found in the reviews, not named in the config. */
 export type Entity = { readonly kind: EntityKind; readonly id: string; readonly isFromReviews: boolean }
 
 export const entityKey = ({ kind, id }: Pick<Entity, 'kind' | 'id'>): string => `${kind}:${id}`
@@ -34,124 +34,133 @@ const parseEntityKey = (key: string): Entity => {
   return { kind: key.slice(0, colon) as EntityKind, id: key.slice(colon + 1), isFromReviews: true }
 }
 
-/** The entities to read, each once, and the state of the reviews they were found in. */
+/** The entities to read, each once, and the state of the reviews in which they were found. */
 export type EntitySelection = { readonly entities: ReadonlyArray<Entity>; readonly reviews: unknown }
 
-/** Those that the config names. */
 const configuredEntities = ({ entities: { persons, locations, entities } }: SourceEnv): ReadonlyArray<Entity> => [
   ...persons.map((id): Entity => ({ kind: 'person', id, isFromReviews: false })),
   ...locations.map((id): Entity => ({ kind: 'location', id, isFromReviews: false })),
   ...entities.map((id): Entity => ({ kind: 'entity', id, isFromReviews: false })),
 ]
 
-/** One that is both named and seen stays when its name is taken out of the config. */
+/** Each entity once. One that is both configured and found in reviews counts as found, so that it stays when the config no longer names it. */
 const uniqueEntities = (entities: ReadonlyArray<Entity>): ReadonlyArray<Entity> => [
   ...new Map(entities.map((entity) => [entityKey(entity), entity])).values(),
 ]
 
 /**
- * What is read of the entities that the config names, those found in earlier runs, and those in the reviews of this one: as a
- * stream of the run has read these, or read here where none has read far enough back. A search that is cut short goes on
- * where `state` has it.
+ * Calls `read` with the configured entities, those found in earlier runs, and those in the reviews of this run. The reviews
+ * are searched here, unless a stream of this run has already read them from far enough back. An interrupted search resumes
+ * from `state`.
  */
 export const readWithEntities = (
   source: SourceEnv,
-  demand: Pick<StreamRequest<never>, 'stream' | 'syncMode'>,
+  request: Pick<StreamRequest<never>, 'stream' | 'syncMode'>,
   state: FeedbackState,
-  read: (found: EntitySelection) => Feed<Failure, ReaderEvent>,
+  read: (selection: EntitySelection) => Feed<Failure, ReaderEvent>,
+): Feed<Failure, ReaderEvent> =>
+  pipe(
+    digestEntitySelection(source),
+    O.match(
+      () => read({ entities: uniqueEntities(configuredEntities(source)), reviews: undefined }),
+      (digest) => readWithReviewEntities(source, request, state, digest, read),
+    ),
+  )
+
+const readWithReviewEntities = (
+  source: SourceEnv,
+  { stream, syncMode }: Pick<StreamRequest<never>, 'stream' | 'syncMode'>,
+  state: FeedbackState,
+  digest: string,
+  read: (selection: EntitySelection) => Feed<Failure, ReaderEvent>,
 ): Feed<Failure, ReaderEvent> => {
-  const named = configuredEntities(source)
-  const wanted = digestEntitySelection(source)
-  if (O.isNone(wanted)) return read({ entities: uniqueEntities(named), reviews: undefined })
-  // The entities of another wish are not those of this one.
-  const before = previousReviewState(state.reviews, wanted.value)
-  if (before !== undefined)
-    for (const [key, { seen }] of Object.entries(state.partitions)) if (seen === true) source.entityIndex.keys.add(key)
-  const asFound = (after: unknown): Feed<Failure, ReaderEvent> => {
-    const reviews = { ...reviewCursorState(after), of: wanted.value }
-    source.entityIndex.completeScans.push({
-      from: filterFrom(source.startDate, O.none, source.lookback),
-      state: reviews,
-    })
-    return read({ entities: uniqueEntities([...named, ...[...source.entityIndex.keys].map(parseEntityKey)]), reviews })
+  const { keys, completeScans } = source.entityIndex
+  const previous = previousReviewState(state.reviews, digest)
+  // Entities found for another selection do not belong to this one.
+  const partitions =
+    previous === undefined
+      ? mapPartitions(state.partitions, ({ seen: _, ...partition }) => partition)
+      : state.partitions
+  for (const [key, { seen }] of Object.entries(partitions)) if (seen === true) keys.add(key)
+
+  const readSelection = (reviewState: unknown): Feed<Failure, ReaderEvent> => {
+    const reviews = { ...reviewCursorState(reviewState), of: digest }
+    completeScans.push({ from: filterFrom(source.startDate, O.none, source.lookback), state: reviews })
+    const entities = uniqueEntities([...configuredEntities(source), ...[...keys].map(parseEntityKey)])
+    return read({ entities, reviews })
   }
-  const own = before === undefined ? mapPartitions(state.partitions, ({ seen: _, ...one }) => one) : state.partitions
-  const underWay: EncodeSearchState = () => {
-    const count = source.entityIndex.keys.size
-    return (reviews) => {
-      const found = [...source.entityIndex.keys]
-        .slice(0, count)
-        .map((key) => [key, { ...own[key], seen: true }] as const)
+
+  const encodeSearchState: EncodeSearchState = () => {
+    const count = keys.size
+    return (reviewState) => {
+      const found = [...keys].slice(0, count).map((key) => [key, { ...partitions[key], seen: true }] as const)
       return encodeFeedbackState(O.getOrElse(() => source.startDate)(state.fromDate), {
         ...state,
-        partitions: { ...own, ...Object.fromEntries(found) },
-        reviews: { ...reviewCursorState(reviews), of: wanted.value },
-        refreshing: demand.syncMode === 'full_refresh',
+        partitions: { ...partitions, ...Object.fromEntries(found) },
+        reviews: { ...reviewCursorState(reviewState), of: digest },
+        refreshing: syncMode === 'full_refresh',
       })
     }
   }
+
   return chainEffect(
-    pipe(TE.fromEither(decodeExportState('entities', O.fromNullable(before))), TE.mapLeft(toSearchFailure)),
+    pipe(TE.fromEither(decodeExportState('entities', O.fromNullable(previous))), TE.mapLeft(toSearchFailure)),
     ({ cursor, slack }) =>
       pipe(
         findScanSince(source, cursor, slack),
         O.match(
-          () => searchReviews(source, demand.stream, before, underWay, asFound),
-          (scanned) => asFound(scanned.state),
+          () => searchReviews(source, stream, previous, encodeSearchState, readSelection),
+          (scan) => readSelection(scan.state),
         ),
       ),
   )
 }
 
-/** Called where a search stands, answers how that is written down: of all that was found up to there. */
-type EncodeSearchState = () => (reviews: unknown) => unknown
+/** Takes the entities found at the time of the call; the returned function encodes them with a state of the reviews. */
+type EncodeSearchState = () => (reviewState: unknown) => unknown
 
-const previousReviewState = (reviews: unknown, wanted: string): unknown =>
-  t.UnknownRecord.is(reviews) && reviews.of === wanted ? reviews : undefined
+/** The state of the reviews after the last search, if that was for the same selection of entities. */
+const previousReviewState = (reviews: unknown, digest: string): unknown =>
+  t.UnknownRecord.is(reviews) && reviews.of === digest ? reviews : undefined
 
 const toSearchFailure = (failure: Failure): Failure => ({
   ...failure,
   message: `entities.from_reviews: ${failure.message}`,
 })
 
-/** What of a state of the reviews is needed to find entities: no row is sent, so none has to be remembered. */
+/** A state of the reviews without the sent rows: a search sends none. */
 const reviewCursorState = (state: unknown): object => {
   const { modifiedTimeFrom, slack, filters, scan } = t.UnknownRecord.is(state) ? state : {}
-  return {
-    modifiedTimeFrom,
-    ...defined({ slack }),
-    filters,
-    ...defined({ scan }),
-  }
+  return { modifiedTimeFrom, ...defined({ slack }), filters, ...defined({ scan }) }
 }
 
-/** Reads what of the reviews is new since they were last read for this, saying on the way where it stands; then what was found. */
+/** Searches the reviews that are new since the last search, with a checkpoint for each of the scan, then calls `readSelection`. */
 const searchReviews = (
   source: SourceEnv,
   stream: string,
-  before: unknown,
-  underWay: EncodeSearchState,
-  asFound: (after: unknown) => Feed<Failure, ReaderEvent>,
+  previous: unknown,
+  encodeSearchState: EncodeSearchState,
+  readSelection: (reviewState: unknown) => Feed<Failure, ReaderEvent>,
 ): Feed<Failure, ReaderEvent> => {
-  let last: () => unknown = () => before
+  let lastState: () => unknown = () => previous
   return pipe(
     reviewExportReader.read(source)([
       {
         stream: 'entities',
         syncMode: 'incremental',
-        state: O.fromNullable(before),
+        state: O.fromNullable(previous),
         attributes: O.none,
         project: () => [],
       },
     ]),
-    flatMapFeedEither((reading): E.Either<Failure, ReadonlyArray<ReaderEvent>> => {
-      if (reading._tag === 'Failed') return E.left(reading.failure)
-      if (reading._tag !== 'Checkpoint') return E.right([])
-      last = reading.state
-      const write = underWay()
-      return E.right([{ _tag: 'Checkpoint', stream, state: () => write(reading.state()) }])
+    flatMapFeedEither((event): E.Either<Failure, ReadonlyArray<ReaderEvent>> => {
+      if (event._tag === 'Failed') return E.left(event.failure)
+      if (event._tag !== 'Checkpoint') return E.right([])
+      lastState = event.state
+      const encodeState = encodeSearchState()
+      return E.right([{ _tag: 'Checkpoint', stream, state: () => encodeState(event.state()) }])
     }),
     mapFeedFailure(toSearchFailure),
-    concatFeed(() => asFound(last())),
+    concatFeed(() => readSelection(lastState())),
   )
 }

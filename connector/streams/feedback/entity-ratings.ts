@@ -25,15 +25,15 @@ import { noEntitiesWarning } from '../warnings'
 import { withConsistencyCheck } from './consistency'
 import { type EntitySelection, entityKey, readWithEntities } from './entities'
 import type { FeedbackOperation } from './page'
-import { groupEntities } from './reader'
 import { createRecordBuilder, EntityColumns, type RecordBuilder, toRows } from './records'
 import { decodeFeedbackState, emptyFeedbackState, encodeFeedbackState } from './state'
+import { groupEntities } from './window'
 import { readWindows, type WindowResults } from './window-reader'
 
 const [, Summary] = EntitySummary.types
 const { name: _name, ...summaryProps } = Summary.props
 
-/** What is known of an entity as a whole (Resources, EntitySummary). */
+/** A record of `entity_ratings`: the service's summary of an entity. */
 export const EntityRating = t.intersection(
   [
     EntityColumns,
@@ -48,7 +48,7 @@ export const EntityRating = t.intersection(
   'EntityRating',
 )
 
-/** Operation 2 for one entity, operation 3 for many, without their comments. */
+/** The summaries of operation 2 for one entity, and of operation 3 for many, without the comments. */
 const summaryOperation: FeedbackOperation = {
   name: 'retrieve summaries',
   maxIdentifiers: 50,
@@ -57,10 +57,10 @@ const summaryOperation: FeedbackOperation = {
   createFetch: (source) => (request) => {
     const { thresholds, days } = source.feedback
     const filters = { ...thresholds, days, showComments: false, showRatings: true, page: 1, perPage: 1 }
-    const [only = ''] = request.ids
+    const [id = '', ...others] = request.ids
     return pipe(
-      request.ids.length === 1
-        ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: only })
+      others.length === 0
+        ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: id })
         : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
       TE.map(({ data, servedAt }) => ({
         entities: data.entities.map((entity) => ({ id: entity.id, name: entity.name, rows: [entity] })),
@@ -72,7 +72,7 @@ const summaryOperation: FeedbackOperation = {
 }
 
 const buildRatingRecords: RecordBuilder = (source) => {
-  const cut = createRecordBuilder({
+  const buildRecords = createRecordBuilder({
     resource: 'entity_ratings',
     name: summaryOperation.name,
     list: 'entities',
@@ -80,7 +80,7 @@ const buildRatingRecords: RecordBuilder = (source) => {
     primaryKey: '',
     cursor: '',
   })(source)
-  return (entity, listing) => cut(entity, { ...listing, rows: listing.rows.map(toSummary) })
+  return (entity, feedback) => buildRecords(entity, { ...feedback, rows: feedback.rows.map(toSummary) })
 }
 
 const toSummary = ({
@@ -98,11 +98,11 @@ const toSummary = ({
 
 const ratingReader: Reader<SourceEnv, Row> = {
   name: summaryOperation.name,
-  read: (source) => (demands) => {
-    const [demand] = demands
-    if (demand === undefined) return feedOf()
-    return chainEffect(TE.fromEither(decodeFeedbackState(demand.stream, demand.state)), (state) =>
-      readWithEntities(source, demand, state, (found) => readSummaries(source, demand, found)),
+  read: (source) => (requests) => {
+    const [request] = requests
+    if (request === undefined) return feedOf()
+    return chainEffect(TE.fromEither(decodeFeedbackState(request.stream, request.state)), (state) =>
+      readWithEntities(source, request, state, (selection) => readSummaries(source, request, selection)),
     )
   },
 }
@@ -110,31 +110,34 @@ const ratingReader: Reader<SourceEnv, Row> = {
 const readSummaries = (
   source: SourceEnv,
   { stream, attributes }: StreamRequest<Row>,
-  found: EntitySelection,
+  { entities, reviews }: EntitySelection,
 ): Feed<Failure, ReaderEvent> => {
-  const { entities, reviews } = found
   const partitions = Object.fromEntries(
-    entities.flatMap((one) => (one.isFromReviews ? [[entityKey(one), { seen: true }]] : [])),
+    entities.flatMap((entity) => (entity.isFromReviews ? [[entityKey(entity), { seen: true }]] : [])),
   )
-  const last: ReaderEvent = {
+  const lastCheckpoint: ReaderEvent = {
     _tag: 'Checkpoint',
     stream,
     state: () => encodeFeedbackState(source.now(), { ...emptyFeedbackState, partitions, reviews }),
   }
-  if (entities.length === 0) return feedOf<Failure, ReaderEvent>(E.right(noEntitiesWarning(stream)), E.right(last))
+  if (entities.length === 0)
+    return feedOf<Failure, ReaderEvent>(E.right(noEntitiesWarning(stream)), E.right(lastCheckpoint))
   const select = selectAttributes(attributes)
-  const take = toRows({ name: summaryOperation.name, records: buildRatingRecords }, source, entities, () => (rows) => ({
-    rows,
-    partition: O.none,
-  }))
-  const toReadings = ({ parts, cutoff, notes }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
+  const resultToRows = toRows(
+    { name: summaryOperation.name, records: buildRatingRecords },
+    source,
+    entities,
+    // A summary has no cursor: all of it is sent, and the entity has no state.
+    () => (rows) => ({ rows, partition: O.none }),
+  )
+  const toEvents = ({ results, cutoff, notes }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
     pipe(
-      parts,
-      E.traverseArray((part) => take(part, cutoff)),
-      E.map((taken) => [
+      results,
+      E.traverseArray((result) => resultToRows(result, cutoff)),
+      E.map((entityRows) => [
         ...notes.map((note): ReaderEvent => ({ _tag: 'Note', ...note })),
-        ...taken.flatMap((one) => one.notes),
-        { _tag: 'Rows', stream, rows: taken.flatMap((one) => one.rows.map(select)) },
+        ...entityRows.flatMap((each) => each.notes),
+        { _tag: 'Rows', stream, rows: entityRows.flatMap((each) => each.rows.map(select)) },
       ]),
     )
   return pipe(
@@ -147,8 +150,8 @@ const readSummaries = (
       },
       groupEntities(summaryOperation, entities, () => 0),
     ),
-    flatMapFeedEither(toReadings),
-    concatFeed(() => feedOf<Failure, ReaderEvent>(E.right(last))),
+    flatMapFeedEither(toEvents),
+    concatFeed(() => feedOf<Failure, ReaderEvent>(E.right(lastCheckpoint))),
   )
 }
 

@@ -28,6 +28,7 @@ import type { FeedbackOperation } from './page'
 import { createRecordBuilder, type RecordBuilder, toRows } from './records'
 import {
   decodeFeedbackState,
+  type EntityPartition,
   type EntityPartitions,
   emptyFeedbackState,
   encodeFeedbackState,
@@ -36,44 +37,54 @@ import {
   partitionCursor,
   trackPartition,
 } from './state'
-import type { FeedbackWindow } from './window'
+import { groupEntities } from './window'
 import { readWindows, type WindowResults } from './window-reader'
 
 const day = 86_400_000
 
-/** An operation, and how what it lists becomes records. */
-export type FeedbackDefinition = FeedbackOperation & { readonly records: RecordBuilder }
+/** An operation, and how its feedback becomes records. */
+type FeedbackDefinition = FeedbackOperation & { readonly records: RecordBuilder }
 
-/** Reads feedback under entities: each entity is a partition with a cursor of its own. */
-export const createFeedbackReader = (feedback: FeedbackDefinition): Reader<SourceEnv, Row> => ({
+/** Reads feedback by entity: each entity is a partition with a cursor of its own. */
+const createFeedbackReader = (feedback: FeedbackDefinition): Reader<SourceEnv, Row> => ({
   name: feedback.name,
-  read: (source) => (demands) => {
-    const [demand] = demands
-    if (demand === undefined) return feedOf()
-    return chainEffect(TE.fromEither(decodeFeedbackState(demand.stream, demand.state)), (held) => {
-      const state = demand.syncMode === 'full_refresh' && !held.refreshing ? resetFeedbackState(held) : held
-      const filters = digestFeedbackFilters(source)
-      const feed = readWithEntities(source, demand, state, (found) => {
-        const idle = isCursorAhead(source, state) ? cursorAheadWarning(demand.stream) : noEntitiesWarning(demand.stream)
-        return found.entities.length === 0 || isCursorAhead(source, state)
-          ? feedOf<Failure, ReaderEvent>(E.right(idle), E.right(unchangedCheckpoint(demand.stream, source, state)))
-          : readPartitions(feedback, source, demand, state, found)
-      })
-      return state.filters === undefined || state.filters === filters
-        ? feed
-        : concatFeed(() => feed)(feedOf<Failure, ReaderEvent>(E.right(filtersChangedWarning(demand.stream))))
+  read: (source) => (requests) => {
+    const [request] = requests
+    if (request === undefined) return feedOf()
+    const { stream, syncMode } = request
+    return chainEffect(TE.fromEither(decodeFeedbackState(stream, request.state)), (decoded) => {
+      const state = syncMode === 'full_refresh' && !decoded.refreshing ? resetFeedbackState(decoded) : decoded
+      const warnings =
+        state.filters === undefined || state.filters === digestFeedbackFilters(source)
+          ? []
+          : [filtersChangedWarning(stream)]
+      return pipe(
+        feedOf<Failure, ReaderEvent>(...warnings.map((warning) => E.right(warning))),
+        concatFeed(() =>
+          readWithEntities(source, request, state, (selection) => {
+            const isAhead = isCursorAhead(source, state)
+            return selection.entities.length === 0 || isAhead
+              ? feedOf<Failure, ReaderEvent>(
+                  E.right(isAhead ? cursorAheadWarning(stream) : noEntitiesWarning(stream)),
+                  E.right(unchangedCheckpoint(stream, source, state)),
+                )
+              : readPartitions(feedback, source, request, state, selection)
+          }),
+        ),
+      )
     })
   },
 })
 
-/** What of the config's filters decides which rows there are. */
+/** A digest of the configured filters that decide which rows there are. */
 const digestFeedbackFilters = ({ feedback: { thresholds, additionalFields } }: SourceEnv): string =>
   digestFilters({ ...thresholds, ...defined({ additionalFields }) })
 
-/** By the clock here, which may be off by a day: a cursor beyond that is of no use to any entity, a new one neither. */
+/** Whether the cursor is more than a day ahead of the clock here, which may be wrong by that much: then nothing can be read. */
 const isCursorAhead = ({ now }: SourceEnv, { fromDate }: FeedbackState): boolean =>
   O.isSome(fromDate) && fromDate.value > now() + day
 
+/** The state at the start of a full refresh: it keeps the entities found in the reviews, but no cursor. */
 const resetFeedbackState = ({ partitions, reviews }: FeedbackState): FeedbackState => ({
   ...emptyFeedbackState,
   partitions: Object.fromEntries(
@@ -91,52 +102,52 @@ const unchangedCheckpoint = (stream: string, { startDate }: SourceEnv, state: Fe
 const readPartitions = (
   feedback: FeedbackDefinition,
   source: SourceEnv,
-  demand: StreamRequest<Row>,
-  before: FeedbackState,
-  found: EntitySelection,
+  { stream, syncMode, attributes }: StreamRequest<Row>,
+  previous: FeedbackState,
+  { entities, reviews }: EntitySelection,
 ): Feed<Failure, ReaderEvent> => {
-  const { stream } = demand
   const lookback = source.feedback.lookbackDays * day
-  const begun: EntityPartitions = Object.fromEntries(
-    found.entities.map((entity) => {
-      const { seen: _, ...standing } = before.partitions[entityKey(entity)] ?? {}
-      return [entityKey(entity), { ...standing, ...reviewFlag(entity) }]
+  const initialPartitions: EntityPartitions = Object.fromEntries(
+    entities.map((entity) => {
+      const { seen: _, ...partition } = previous.partitions[entityKey(entity)] ?? {}
+      return [entityKey(entity), { ...partition, ...seenMember(entity) }]
     }),
   )
-  const take = toRows(feedback, source, found.entities, (entity) => {
-    const standing = begun[entityKey(entity)] ?? {}
-    return trackPartition(partitionCursor(standing), standing.digest ?? '', lookback)
+  const initialPartition = (entity: Entity): EntityPartition => initialPartitions[entityKey(entity)] ?? {}
+  const resultToRows = toRows(feedback, source, entities, (entity) => {
+    const partition = initialPartition(entity)
+    return trackPartition(partitionCursor(partition), partition.digest ?? '', lookback)
   })
-  // A state must not see what came after it: it is built of the first so many entries.
-  const log: Array<readonly [key: string, partition: EntityPartitions[string]]> = []
-  const checkpoint = (finished: boolean): ReaderEvent => {
+  // A checkpoint is built later from the entries that the log has now: it must not include any that follow.
+  const log: Array<readonly [key: string, partition: EntityPartition]> = []
+  const createCheckpoint = (isLast: boolean): ReaderEvent => {
     const count = log.length
     return {
       _tag: 'Checkpoint',
       stream,
       state: () =>
-        encodeFeedbackState(O.getOrElse(() => source.startDate)(before.fromDate), {
+        encodeFeedbackState(O.getOrElse(() => source.startDate)(previous.fromDate), {
           filters: digestFeedbackFilters(source),
-          partitions: { ...begun, ...Object.fromEntries(log.slice(0, count)) },
-          reviews: found.reviews,
-          refreshing: !finished && demand.syncMode === 'full_refresh',
+          partitions: { ...initialPartitions, ...Object.fromEntries(log.slice(0, count)) },
+          reviews,
+          refreshing: !isLast && syncMode === 'full_refresh',
         }),
     }
   }
-  const select = selectAttributes(demand.attributes)
-  const toReadings = ({ parts, cutoff, notes }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
+  const select = selectAttributes(attributes)
+  const toEvents = ({ results, cutoff, notes }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
     pipe(
-      parts,
-      E.traverseArray((part) => take(part, cutoff)),
-      E.map((taken) => {
-        for (const { entity, partition: standing } of taken)
-          if (O.isSome(standing)) log.push([entityKey(entity), { ...standing.value, ...reviewFlag(entity) }])
-        const rows = taken.flatMap((one) => one.rows.map(select))
+      results,
+      E.traverseArray((result) => resultToRows(result, cutoff)),
+      E.map((entityRows) => {
+        for (const { entity, partition } of entityRows)
+          if (O.isSome(partition)) log.push([entityKey(entity), { ...partition.value, ...seenMember(entity) }])
+        const rows = entityRows.flatMap((each) => each.rows.map(select))
         return [
           ...notes.map((note): ReaderEvent => ({ _tag: 'Note', ...note })),
-          ...taken.flatMap((one) => one.notes),
+          ...entityRows.flatMap((each) => each.notes),
           ...(rows.length === 0 ? [] : [{ _tag: 'Rows', stream, rows } as const]),
-          checkpoint(false),
+          createCheckpoint(false),
         ]
       }),
     )
@@ -149,45 +160,22 @@ const readPartitions = (
         now: source.now,
         concurrency: source.concurrency,
       },
-      groupEntities(feedback, found.entities, (entity) =>
-        nextWindowFrom(partitionCursor(begun[entityKey(entity)] ?? {}), source.startDate, lookback),
+      groupEntities(feedback, entities, (entity) =>
+        nextWindowFrom(partitionCursor(initialPartition(entity)), source.startDate, lookback),
       ),
     ),
-    flatMapFeedEither(toReadings),
-    concatFeed(() => feedOf<Failure, ReaderEvent>(E.right(checkpoint(true)))),
+    flatMapFeedEither(toEvents),
+    concatFeed(() => feedOf<Failure, ReaderEvent>(E.right(createCheckpoint(true)))),
   )
 }
 
-const reviewFlag = ({ isFromReviews }: Entity): { readonly seen?: true } => (isFromReviews ? { seen: true } : {})
+/** How a partition's state marks an entity that was found in the reviews. */
+const seenMember = ({ isFromReviews }: Entity): Pick<EntityPartition, 'seen'> => (isFromReviews ? { seen: true } : {})
 
-/** Entities of one kind whose windows begin at the same time are asked for together. */
-export const groupEntities = (
-  { maxIdentifiers }: FeedbackOperation,
-  entities: ReadonlyArray<Entity>,
-  fromOf: (entity: Entity) => number,
-): ReadonlyArray<FeedbackWindow> => {
-  const groups = new Map<string, { readonly kind: Entity['kind']; readonly from: number; readonly ids: string[] }>()
-  for (const entity of entities) {
-    const from = fromOf(entity)
-    const key = `${entity.kind} ${from}`
-    const group = groups.get(key) ?? { kind: entity.kind, from, ids: [] }
-    group.ids.push(entity.id)
-    groups.set(key, group)
-  }
-  return [...groups.values()].flatMap(({ kind, from, ids }) =>
-    Array.from({ length: Math.ceil(ids.length / maxIdentifiers) }, (_, n) => ({
-      kind,
-      from,
-      to: undefined,
-      ids: ids.slice(n * maxIdentifiers, (n + 1) * maxIdentifiers),
-    })),
-  )
-}
-
-/** Under whom it was found, and when it was said. */
+/** The attributes that every record of feedback has: its entity, and the mention time as cursor. */
 type EntityRecord = { readonly entityType: unknown; readonly entityId: unknown; readonly mentionTime: unknown }
 
-/** A stream of what an operation lists under entities; `key` tells the rows of one apart, `list` is what they are called in messages. */
+/** A stream of an operation's feedback. `key` identifies a row of an entity; `list` is the name of the rows in messages. */
 export const createFeedbackStream = <A extends EntityRecord>({
   name,
   list,

@@ -9,11 +9,10 @@ import type { ResourceName, SourceEnv } from '../source-env'
 import { warningEvent } from '../warnings'
 import { type Entity, entityKey } from './entities'
 import type { EntityFeedback } from './page'
-import type { FeedbackDefinition } from './reader'
 import type { PartitionRows, PartitionTracker } from './state'
 import type { EntityResult } from './window'
 
-/** Whose record it is: under which identifier it was asked for. */
+/** The entity of a record, under the identifier that it was requested by. */
 export const EntityColumns = t.intersection([
   t.type({
     entityType: describeAttribute('Identifier family it was asked for by: person, location or entity')(
@@ -24,33 +23,34 @@ export const EntityColumns = t.intersection([
   optionalAttributes({ entityName: describeAttribute('Display name of the entity')(t.string) }),
 ])
 
-/** The records of a listing, and the paths of attributes in them that nobody declared. */
+/** Makes records of an entity's feedback; also returns the paths of undeclared attributes. */
 export type RecordBuilder = (
   source: SourceEnv,
-) => (entity: Entity, listing: EntityFeedback) => E.Either<Failure, Pick<CutPage, 'rows' | 'unknownPaths'>>
+) => (entity: Entity, feedback: EntityFeedback) => E.Either<Failure, Pick<CutPage, 'rows' | 'unknownPaths'>>
 
-/** Records of a listing, through the same check as an export: wrong values leave as null, unknown ones as the config has it. */
+/** Records checked as those of an export: wrong values become null, undeclared attributes are treated as configured. */
 export const createRecordBuilder =
   (declared: {
     readonly resource: ResourceName
-    /** The operation, as it is called in messages. */
+    /** The operation's name in messages. */
     readonly name: string
-    /** The records, as they are called in messages. */
+    /** The name of the records in messages. */
     readonly list: string
     readonly codec: t.Any
     readonly primaryKey: string
     readonly cursor: string
   }): RecordBuilder =>
   (source) => {
-    const cut = createCutter({
+    const cutPage = createCutter({
       ...declared,
       undeclared: source.onUnknown,
       actions: source.actions[declared.resource] ?? {},
     })
     return ({ kind, id }, { name, rows }) => {
-      const own = toEntityColumns(kind, id, name)
+      const columns = toEntityColumns(kind, id, name)
+      const page = { [declared.list]: rows.map((row) => ({ ...columns, ...row, ...columns })) }
       return pipe(
-        cut(Buffer.from(printExactJson({ [declared.list]: rows.map((row) => ({ ...own, ...row, ...own })) }))),
+        cutPage(Buffer.from(printExactJson(page))),
         E.mapLeft((error) => toFailure(declared.name, error)),
       )
     }
@@ -62,47 +62,47 @@ const toEntityColumns = (entityType: Entity['kind'], entityId: string, name: unk
   ...(typeof name === 'string' ? { entityName: name } : {}),
 })
 
-/** What a part of an entity brought. */
+/** The rows of an entity's window, the entity's state after it, and what to warn of. */
 export type EntityRows = PartitionRows & { readonly entity: Entity; readonly notes: ReadonlyArray<ReaderEvent> }
 
-/** Turns parts into rows. An entity that is refused stays where it stood; what is worth a warning is said once. */
+/** Turns entity results into rows. A refused entity gives none and keeps its state; each warning is given once. */
 export const toRows = (
-  { name, records }: Pick<FeedbackDefinition, 'name' | 'records'>,
+  { name, records }: { readonly name: string; readonly records: RecordBuilder },
   source: SourceEnv,
   entities: ReadonlyArray<Entity>,
-  begin: (entity: Entity) => PartitionTracker,
+  createTracker: (entity: Entity) => PartitionTracker,
 ) => {
   const byKey = new Map(entities.map((entity) => [entityKey(entity), entity]))
-  const open = new Map<string, PartitionTracker>()
-  const said = new Set<string>()
-  const once = (message: string): ReadonlyArray<ReaderEvent> => {
-    if (said.has(message)) return []
-    said.add(message)
-    return [warningEvent(message)]
+  /** Of the entities that have windows left. */
+  const trackers = new Map<string, PartitionTracker>()
+  const refusedKeys = new Set<string>()
+  const warnedPaths = new Set<string>()
+  const warnOnce = (path: string): ReadonlyArray<ReaderEvent> => {
+    if (warnedPaths.has(path)) return []
+    warnedPaths.add(path)
+    return [warningEvent(`The service sent an attribute this version does not know: ${path}.`)]
   }
-  const cut = records(source)
-  return (part: EntityResult, until: number | undefined): E.Either<Failure, EntityRows> => {
-    const entity = byKey.get(entityKey(part)) as Entity
-    const key = entityKey(entity)
-    const nothing: EntityRows = { entity, rows: [], partition: O.none, notes: [] }
-    if (said.has(key)) return E.right(nothing)
-    if (E.isLeft(part.feedback)) {
-      said.add(key)
-      open.delete(key)
-      return E.right({ ...nothing, notes: [refusalWarning(name, part, part.feedback.left)] })
+  const buildRecords = records(source)
+  return (result: EntityResult, cutoff: number | undefined): E.Either<Failure, EntityRows> => {
+    const key = entityKey(result)
+    const entity = byKey.get(key) as Entity
+    const noRows: EntityRows = { entity, rows: [], partition: O.none, notes: [] }
+    if (refusedKeys.has(key)) return E.right(noRows)
+    if (E.isLeft(result.feedback)) {
+      refusedKeys.add(key)
+      trackers.delete(key)
+      return E.right({ ...noRows, notes: [refusalWarning(name, result, result.feedback.left)] })
     }
-    const progress = open.get(key) ?? begin(entity)
-    if (part.to === undefined) open.delete(key)
-    else open.set(key, progress)
-    const listing = part.feedback.right
+    const trackRows = trackers.get(key) ?? createTracker(entity)
+    if (result.to === undefined) trackers.delete(key)
+    else trackers.set(key, trackRows)
+    const feedback = result.feedback.right
     return pipe(
-      listing === undefined ? E.right({ rows: [], unknownPaths: [] }) : cut(entity, listing),
+      feedback === undefined ? E.right({ rows: [], unknownPaths: [] }) : buildRecords(entity, feedback),
       E.map(({ rows, unknownPaths }) => ({
         entity,
-        ...progress(rows, part.to, until ?? Number.POSITIVE_INFINITY),
-        notes: unknownPaths.flatMap((path) =>
-          once(`The service sent an attribute this version does not know: ${path}.`),
-        ),
+        ...trackRows(rows, result.to, cutoff ?? Number.POSITIVE_INFINITY),
+        notes: unknownPaths.flatMap(warnOnce),
       })),
     )
   }
@@ -117,5 +117,5 @@ const refusalReason = (error: ApiError): string =>
 
 const refusalWarning = (operation: string, { kind, id }: EntityResult, error: ApiError): ReaderEvent =>
   warningEvent(
-    `${operation}: the service refuses ${kind} ${id} (${refusalReason(error)}). It stays as it is and is asked for again in the next run; if it no longer exists, take it out of entities.`,
+    `${operation}: the service refuses ${kind} ${id} (${refusalReason(error)}). Its state does not change and the next run asks for it again; if it no longer exists, remove it from entities.`,
   )

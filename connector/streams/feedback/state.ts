@@ -8,14 +8,14 @@ import { configFailure, decodeValue, defined, type Failure } from '../../cdk'
 import { type CutRecord, floorToSecond } from '../../export'
 
 /**
- * Where one entity stands: its own cursor where it is not the stream's, a digest of what its next window will serve again
- * (empty: not known), whether it was found in the reviews. Without a digest it has never been read.
+ * The state of one entity: its own cursor if that differs from the stream's, a digest of the rows that its next window has
+ * again (empty: not known), and whether it was found in the reviews. Without a digest it has never been read.
  */
 const EntityPartition = t.partial({ fromDate: Instant, digest: t.string, seen: t.boolean })
 export type EntityPartition = t.TypeOf<typeof EntityPartition>
 export type EntityPartitions = Readonly<Record<string, EntityPartition>>
 
-/** State of a transparency stream (design.md, State). `reviews`: where the reviews stood that entities were found in. */
+/** The state of a feedback stream as JSON (docs/state.md). `reviews`: the state of the reviews in which entities were found. */
 const FeedbackStateCodec = t.intersection([
   t.type({ fromDate: Instant }),
   t.partial({
@@ -28,9 +28,9 @@ const FeedbackStateCodec = t.intersection([
 
 export type FeedbackState = {
   readonly fromDate: O.Option<number>
-  /** A digest of the filters it was read with, where it says so. */
+  /** A digest of the filters of the last run; undefined in the states of old versions. */
   readonly filters: string | undefined
-  /** By key; each with its own cursor if it has one. */
+  /** By entity key; each partition that has been read has its cursor. */
   readonly partitions: EntityPartitions
   readonly reviews: unknown
   /** A full refresh is under way. */
@@ -45,28 +45,30 @@ export const emptyFeedbackState: FeedbackState = {
   refreshing: false,
 }
 
-/** Reads a stream's state; a failure names the stream and the key path. */
+/** Decodes a stream's state; none: an empty one. A failure names the stream and the key path. */
 export const decodeFeedbackState = (stream: string, state: O.Option<unknown>): E.Either<Failure, FeedbackState> =>
   O.isNone(state)
     ? E.right(emptyFeedbackState)
     : pipe(
         decodeValue(FeedbackStateCodec, state.value),
         E.bimap(
-          (wrong) =>
+          (errors) =>
             configFailure(
-              `The state of ${stream} is wrong: ${wrong.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
+              `The state of ${stream} is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
             ),
           ({ fromDate, filters, partitions = {}, reviews, refreshing = false }) => ({
             fromDate: O.some(toMillis(fromDate)),
             filters,
-            partitions: mapPartitions(partitions, (one) => (one.digest === undefined ? one : { fromDate, ...one })),
+            partitions: mapPartitions(partitions, (partition) =>
+              partition.digest === undefined ? partition : { fromDate, ...partition },
+            ),
             reviews,
             refreshing,
           }),
         ),
       )
 
-/** Each partition changed. */
+/** The partitions with `f` applied to each. */
 export const mapPartitions = (
   partitions: EntityPartitions,
   f: (partition: EntityPartition) => EntityPartition,
@@ -76,12 +78,12 @@ export const mapPartitions = (
 export const partitionCursor = ({ fromDate, digest }: EntityPartition): O.Option<number> =>
   digest === undefined || fromDate === undefined ? O.none : O.some(toMillis(fromDate))
 
-/** The state as it is printed; the cursor that most partitions share is said once. `start` in milliseconds: what it is without any. */
+/** The state as JSON: the most common cursor once, and only other cursors in their partitions. `defaultFrom`: the cursor, in milliseconds, if no partition has one. */
 export const encodeFeedbackState = (
-  start: number,
+  defaultFrom: number,
   { filters, partitions, reviews, refreshing }: Omit<FeedbackState, 'fromDate'>,
 ): t.TypeOf<typeof FeedbackStateCodec> => {
-  const shared = mostCommonFromDate(Object.values(partitions)) ?? toInstant(start)
+  const shared = mostCommonFromDate(Object.values(partitions)) ?? toInstant(defaultFrom)
   return {
     fromDate: shared,
     ...defined({ filters }),
@@ -89,7 +91,7 @@ export const encodeFeedbackState = (
       fromDate === undefined || fromDate === shared ? rest : { fromDate, ...rest },
     ),
     ...defined({ reviews }),
-    ...(refreshing ? { refreshing } : {}),
+    ...defined({ refreshing: refreshing || undefined }),
   }
 }
 
@@ -100,8 +102,8 @@ const mostCommonFromDate = (partitions: ReadonlyArray<EntityPartition>): string 
   return [...counts].reduce<readonly [string | undefined, number]>((a, b) => (b[1] > a[1] ? b : a), [undefined, 0])[0]
 }
 
-/** 64 bits and a little of what rows were, whatever their order. */
-export const digestRows = (rows: ReadonlyMap<string, string>): string =>
+/** A digest (66 bits) of the hashes of rows by id, independent of their order. */
+const digestRows = (rows: ReadonlyMap<string, string>): string =>
   createHash('sha256')
     .update(
       [...rows]
@@ -112,56 +114,58 @@ export const digestRows = (rows: ReadonlyMap<string, string>): string =>
     .digest('base64url')
     .slice(0, 11)
 
-export const hashRow = (text: Uint8Array): string => createHash('sha256').update(text).digest('base64url').slice(0, 11)
+const hashRow = (text: Uint8Array): string => createHash('sha256').update(text).digest('base64url').slice(0, 11)
 
 const second = 1000
 
-/** The `fromDate` of an entity's next reading in milliseconds; a second early, so that `>` and `>=` serve the same rows. */
+/** The start of an entity's next window, milliseconds: a second early, so that `>` and `>=` serve the same rows. */
 export const nextWindowFrom = (cursor: O.Option<number>, startDate: number, lookback: number): number =>
   floorToSecond(O.isNone(cursor) ? startDate : cursor.value - lookback) - second
 
-/** What of a window leaves, and where the entity stands after it, if that can be said. */
+/** The rows of a window to send, and the entity's state after it; none while rows are held back. */
 export type PartitionRows = { readonly rows: ReadonlyArray<CutRecord>; readonly partition: O.Option<EntityPartition> }
 
 /**
- * One entity while its windows come in, in the order of time. Rows up to the cursor were sent before: they are held until all of
- * them are there, and leave only where their digest is not the one that was kept. `lookback` in milliseconds.
+ * Tracks one entity while its windows arrive, in order of time. Rows up to the cursor were sent by an earlier run: they are
+ * held back until all of them are there, and sent again only if their digest differs from `digest`, that of the state.
+ * `lookback` in milliseconds.
  */
 export const trackPartition = (cursor: O.Option<number>, digest: string, lookback: number) => {
   const ids = new Set<string>()
-  const old = new Map<string, string>()
-  const next = new Map<string, string>()
-  let held: CutRecord[] = []
-  let comparing = O.isSome(cursor)
-  const sentUpTo = O.isSome(cursor) ? cursor.value : Number.NEGATIVE_INFINITY
+  /** Hashes by id: of the rows that `digest` covers, and of those that the next state's digest covers. */
+  const oldHashes = new Map<string, string>()
+  const nextHashes = new Map<string, string>()
+  let heldRecords: CutRecord[] = []
+  let isComparing = O.isSome(cursor)
+  const sentUpTo = O.getOrElse(() => Number.NEGATIVE_INFINITY)(cursor)
 
-  const isNew = (cut: CutRecord, until: number): boolean => {
-    if (cut.modifiedTime > until || ids.has(cut.id)) return false
-    ids.add(cut.id)
-    const hash = hashRow(cut.json)
-    if (cut.modifiedTime >= floorToSecond(until - lookback)) next.set(cut.id, hash)
-    if (cut.modifiedTime > sentUpTo) return true
-    if (cut.modifiedTime >= floorToSecond(sentUpTo - lookback)) old.set(cut.id, hash)
-    held.push(cut)
+  const isNew = (record: CutRecord, cutoff: number): boolean => {
+    if (record.modifiedTime > cutoff || ids.has(record.id)) return false
+    ids.add(record.id)
+    const hash = hashRow(record.json)
+    if (record.modifiedTime >= floorToSecond(cutoff - lookback)) nextHashes.set(record.id, hash)
+    if (record.modifiedTime > sentUpTo) return true
+    if (record.modifiedTime >= floorToSecond(sentUpTo - lookback)) oldHashes.set(record.id, hash)
+    heldRecords.push(record)
     return false
   }
 
-  /** `to`: where the window ends, none if it is the last; `until`: the run's signpost. Milliseconds. */
-  return (cuts: ReadonlyArray<CutRecord>, to: number | undefined, until: number): PartitionRows => {
-    const fresh = cuts.filter((cut) => isNew(cut, until))
-    const compared = comparing && (to === undefined || to > sentUpTo)
-    const again = compared && digestRows(old) !== digest ? held : []
-    if (compared) {
-      comparing = false
-      held = []
+  /** `to`: the end of the window, none if it is the last one; `cutoff`: the run's. Milliseconds. */
+  return (records: ReadonlyArray<CutRecord>, to: number | undefined, cutoff: number): PartitionRows => {
+    const newRecords = records.filter((record) => isNew(record, cutoff))
+    const hasAllOld = isComparing && (to === undefined || to > sentUpTo)
+    const changedRecords = hasAllOld && digestRows(oldHashes) !== digest ? heldRecords : []
+    if (hasAllOld) {
+      isComparing = false
+      heldRecords = []
     }
     // Windows overlap by a millisecond.
-    const reached = to === undefined ? until : Math.max(sentUpTo, to - 1)
+    const nextCursor = to === undefined ? cutoff : Math.max(sentUpTo, to - 1)
     return {
-      rows: [...again, ...fresh],
-      partition: comparing
+      rows: [...changedRecords, ...newRecords],
+      partition: isComparing
         ? O.none
-        : O.some({ fromDate: toInstant(reached), digest: to === undefined ? digestRows(next) : '' }),
+        : O.some({ fromDate: toInstant(nextCursor), digest: to === undefined ? digestRows(nextHashes) : '' }),
     }
   }
 }

@@ -15,7 +15,7 @@ export const TransparencyReviewRecord = t.intersection(
 
 const day = 86_400_000
 
-/** Operation 1: one identifier a request, pages from 0; its answer does not say how many there are. */
+/** Public reviews by entity, operation 1: one identifier a request, pages from 0; an answer does not give their number. */
 export const transparencyReviewsStream = createFeedbackStream({
   name: 'transparency_reviews',
   list: 'reviews',
@@ -29,7 +29,7 @@ export const transparencyReviewsStream = createFeedbackStream({
       pipe(
         source.api.retrieveReviews({
           ...toCommentFilters(source, request),
-          // That fromDate and toDate take precedence over days, 365 by default, is only said of comments.
+          // The specification gives fromDate and toDate precedence over days (365 by default) for comments only.
           days: Math.max(1, Math.ceil((source.now() - request.from) / day) + 1),
           [`${request.kind}Id`]: request.ids[0] ?? '',
         }),

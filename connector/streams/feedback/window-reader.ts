@@ -11,159 +11,177 @@ import { otherEntityError } from './consistency'
 import { type FeedbackPage, initialPageSizes, type PageSizes, updatePageSizes } from './page'
 import {
   type EntityResult,
-  type FeedbackService,
   type FeedbackWindow,
   isSplittable,
-  resolveWindow,
   splitFeedbackWindow,
   splitIdentifiers,
   toEntityResult,
 } from './window'
+import { type FeedbackService, resolveWindow } from './window-resolution'
 
-/** Asks for the first page of a window, and for those of the windows that will follow if all goes well; `until`: where the last ones end. */
-export const prefetchWindows = ({ operation, fetch }: FeedbackService) => {
-  const underWay = new Map<FeedbackWindow, Promise<Either<ApiError, FeedbackPage>>>()
-  const ask = (task: FeedbackWindow, to: number): Promise<Either<ApiError, FeedbackPage>> => {
-    const { kind, ids, from } = task
-    const asked = underWay.get(task) ?? fetch({ kind, ids, from, to, page: operation.firstPage })()
-    underWay.set(task, asked)
-    asked.catch(() => undefined)
-    return asked
+/** Fetches the first page of a window, and begins to fetch those of the windows after it; `cutoff`: the end of the last ones. */
+const prefetchWindows = ({ operation, fetch }: FeedbackService) => {
+  const pending = new Map<FeedbackWindow, Promise<Either<ApiError, FeedbackPage>>>()
+  const fetchFirstPage = (window: FeedbackWindow, to: number): Promise<Either<ApiError, FeedbackPage>> => {
+    const { kind, ids, from } = window
+    const page = pending.get(window) ?? fetch({ kind, ids, from, to, page: operation.firstPage })()
+    pending.set(window, page)
+    page.catch(() => undefined)
+    return page
   }
   return (
-    task: FeedbackWindow,
+    window: FeedbackWindow,
     to: number,
     following: ReadonlyArray<FeedbackWindow>,
-    until: number | undefined,
+    cutoff: number | undefined,
   ): TaskEither<ApiError, FeedbackPage> =>
     async () => {
-      const wanted = new Set([task, ...following])
-      for (const other of underWay.keys()) if (!wanted.has(other)) underWay.delete(other)
-      const answer = ask(task, to)
-      for (const next of following) {
-        const end = next.to ?? until
-        if (end !== undefined && next.from < end) ask(next, end)
+      const next = new Set([window, ...following])
+      for (const other of pending.keys()) if (!next.has(other)) pending.delete(other)
+      const firstPage = fetchFirstPage(window, to)
+      for (const other of following) {
+        const end = other.to ?? cutoff
+        if (end !== undefined && other.from < end) fetchFirstPage(other, end)
       }
-      const page = await answer
-      underWay.delete(task)
+      const page = await firstPage
+      pending.delete(window)
       return page
     }
 }
 
+/** What one step of reading windows brought. */
 export type WindowResults = {
-  readonly parts: ReadonlyArray<EntityResult>
-  /** The time that the run reads up to, once an answer has told it; milliseconds. */
+  readonly results: ReadonlyArray<EntityResult>
+  /** The time that the run reads up to, milliseconds; none until an answer has given the service's time. */
   readonly cutoff: number | undefined
   readonly notes: ReadonlyArray<RunNote>
 }
 
-export type WindowReaderEnv = FeedbackService & {
+type WindowReaderEnv = FeedbackService & {
   readonly now: () => number
-  /** Requests under way at a time. */
+  /** The most requests in flight. */
   readonly concurrency: number
 }
 
+/** The windows that are still to be read, and what the answers so far have shown. */
 type WindowQueue = {
-  readonly tasks: ReadonlyArray<FeedbackWindow>
-  /** The signpost, once an answer has told the service's time. */
-  readonly until: number | undefined
-  readonly lengths: PageSizes
-  readonly answered: boolean
-  /** Entities refused in a row. */
-  readonly refused: number
+  readonly windows: ReadonlyArray<FeedbackWindow>
+  /** None until an answer has given the service's time. */
+  readonly cutoff: number | undefined
+  readonly sizes: PageSizes
+  readonly hasAnswer: boolean
+  /** How many entities in a row the service has refused. */
+  readonly refusals: number
 }
 
 const day = 86_400_000
 
 /**
- * Reads every window without loss though pages shift while they are read: one is cut until it comes whole in one page, judged by
- * the page size that the answer echoes; only a window of one second is paged. An entity's windows come in the order of time.
+ * Reads every window without loss, though rows move between pages meanwhile. A window is split until it fits one page, by the
+ * page size that the answer echoes; only a window of one second is read page by page. The windows of an entity come in order
+ * of time.
  */
 export const readWindows = (
   env: WindowReaderEnv,
-  tasks: ReadonlyArray<FeedbackWindow>,
+  windows: ReadonlyArray<FeedbackWindow>,
 ): Feed<Failure, WindowResults> => {
-  const ask = prefetchWindows(env)
+  const fetchWindow = prefetchWindows(env)
 
-  const step = (work: WindowQueue): TaskEither<ApiError, FeedStep<WindowQueue, WindowResults>> => {
-    const [task, ...rest] = work.tasks as readonly [FeedbackWindow, ...ReadonlyArray<FeedbackWindow>]
-    // Before the service's time is known, rows later than the signpost come too: they are the next run's.
-    const to = task.to ?? work.until ?? env.now() + day
-    if (task.from >= to) return TE.right(toStep({ ...work, tasks: rest }, [], [futureCursorNote(env, task)]))
+  const readNext = (queue: WindowQueue): TaskEither<ApiError, QueueStep> => {
+    const [window, ...rest] = queue.windows as readonly [FeedbackWindow, ...ReadonlyArray<FeedbackWindow>]
+    // Until the service's time is known, rows later than the cutoff come too: they are left for the next run.
+    const to = window.to ?? queue.cutoff ?? env.now() + day
+    if (window.from >= to)
+      return TE.right([
+        { ...queue, windows: rest },
+        { results: [], notes: [futureCursorNote(env, window)] },
+      ])
+    const following = queue.cutoff === undefined ? [] : rest.slice(0, env.concurrency - 1)
     return pipe(
-      ask(task, to, work.until === undefined ? [] : rest.slice(0, env.concurrency - 1), work.until),
+      fetchWindow(window, to, following, queue.cutoff),
       TE.flatMap((page) => {
-        const [until, notes] = work.until === undefined ? chooseCutoff(page.servedAt, env.now()) : [work.until, []]
-        const learnt = { ...work, until, answered: true, refused: 0 }
-        if (task.to === undefined && until > to) return TE.right(toStep(learnt, [], notes))
+        const [cutoff, notes] = queue.cutoff === undefined ? chooseCutoff(page.servedAt, env.now()) : [queue.cutoff, []]
+        const answered = { ...queue, cutoff, hasAnswer: true, refusals: 0 }
+        if (window.to === undefined && cutoff > to)
+          return TE.right<ApiError, QueueStep>([answered, { results: [], notes }])
         return pipe(
-          resolveWindow(env, { task, to: task.to ?? until, page, lengths: work.lengths }),
-          TE.map(({ parts, more, counted, splitAll }) => {
-            const left = splitAll
-              ? rest.flatMap((one) => (one.kind === task.kind ? splitIdentifiers(one, 1) : [one]))
+          resolveWindow(env, { window, to: window.to ?? cutoff, page, sizes: queue.sizes }),
+          TE.map(({ results, remaining, trustsPageCounts, splitAll }): QueueStep => {
+            const others = splitAll
+              ? rest.flatMap((other) => (other.kind === window.kind ? splitIdentifiers(other, 1) : [other]))
               : rest
-            const lengths = { ...updatePageSizes(work.lengths, page), counted }
-            return toStep({ ...learnt, lengths, tasks: [...more, ...left] }, parts, notes)
+            const sizes = { ...updatePageSizes(queue.sizes, page), trustsPageCounts }
+            return [
+              { ...answered, sizes, windows: [...remaining, ...others] },
+              { results, notes },
+            ]
           }),
         )
       }),
-      TE.orElse((error) =>
-        TE.fromEither(
-          E.map((next: NextWork) => toStep(...next))(recoverRefusal({ ...work, tasks: rest }, task, to, error)),
-        ),
-      ),
+      TE.orElse((error) => TE.fromEither(recoverRefusal({ ...queue, windows: rest }, window, to, error))),
     )
   }
 
-  const begin: WindowQueue = { tasks, until: undefined, lengths: initialPageSizes, answered: false, refused: 0 }
-  return tasks.length === 0
+  return windows.length === 0
     ? feedOf()
-    : unfoldFeed((work: WindowQueue) =>
+    : unfoldFeed((queue: WindowQueue) =>
         pipe(
-          step(work),
-          TE.mapLeft((error) => toFailure(env.operation.name, error)),
+          readNext(queue),
+          TE.bimap(
+            (error) => toFailure(env.operation.name, error),
+            ([next, output]): FeedStep<WindowQueue, WindowResults> => [
+              { ...output, cutoff: next.cutoff },
+              next.windows.length === 0 ? O.none : O.some(next),
+            ],
+          ),
         ),
-      )(begin)
+      )({ windows, cutoff: undefined, sizes: initialPageSizes, hasAnswer: false, refusals: 0 })
 }
 
-/** Work that is left, what has come of it so far, and what there is to say. */
-type NextWork = readonly [work: WindowQueue, parts: ReadonlyArray<EntityResult>, notes: ReadonlyArray<RunNote>]
-
-const toStep = (...[work, parts, notes]: NextWork): FeedStep<WindowQueue, WindowResults> => [
-  { parts, cutoff: work.until, notes },
-  work.tasks.length === 0 ? O.none : O.some(work),
-]
+/** The queue after a step, and what the step brought. */
+type QueueStep = readonly [queue: WindowQueue, output: Omit<WindowResults, 'cutoff'>]
 
 const futureCursorNote = ({ operation }: WindowReaderEnv, { ids: [id] }: FeedbackWindow): RunNote => ({
   level: 'warn',
   message: `${operation.name}: the cursor of ${id} lies ahead of the service's time, so nothing is read until then. If that is a mistake, refresh the stream.`,
 })
 
-/** How many entities in a row may be refused, with and without any answer so far, until it is the service that is out of order. */
-const maxRefusals = (answered: boolean): number => (answered ? 100 : 10)
+/** How many entities in a row may be refused before the service itself is taken to be at fault. */
+const maxRefusals = (hasAnswer: boolean): number => (hasAnswer ? 100 : 10)
 
-/** What an error leaves to be done; `work` is what follows the window that was refused. */
+/** The step after an error: smaller requests, or the entity's refusal as its result. `queue`: the windows after the refused one. */
 const recoverRefusal = (
-  work: WindowQueue,
-  task: FeedbackWindow,
+  queue: WindowQueue,
+  window: FeedbackWindow,
   to: number,
   error: ApiError,
-): E.Either<ApiError, NextWork> => {
-  const { tasks: rest, answered, refused } = work
-  const many = task.ids.length > 1
-  const half = Math.ceil(task.ids.length / 2)
-  if (many && error._tag === 'Http' && error.status === 413)
-    return E.right([{ ...work, tasks: [task, ...rest].flatMap((one) => splitIdentifiers(one, half)) }, [], []])
-  if (many && (error._tag === 'TooLarge' || concernsEntity(error)))
-    return E.right([{ ...work, tasks: [...splitIdentifiers(task, half), ...rest] }, [], []])
-  if (error._tag === 'TooLarge' && isSplittable(task, to))
-    return E.right([{ ...work, tasks: [...splitFeedbackWindow(task, to, 2), ...rest] }, [], []])
-  const tolerable = refused + 1 < maxRefusals(answered) && (answered || rest.length > 0)
-  return concernsEntity(error) && tolerable
-    ? E.right([{ ...work, refused: refused + 1 }, task.ids.map((id) => toEntityResult(task, id, E.left(error))), []])
+): E.Either<ApiError, QueueStep> => {
+  const { windows, hasAnswer, refusals } = queue
+  const replaceWindows = (next: ReadonlyArray<FeedbackWindow>): E.Either<ApiError, QueueStep> =>
+    E.right([
+      { ...queue, windows: next },
+      { results: [], notes: [] },
+    ])
+  const hasMany = window.ids.length > 1
+  const half = Math.ceil(window.ids.length / 2)
+  if (hasMany && error._tag === 'Http' && error.status === 413)
+    return replaceWindows([window, ...windows].flatMap((each) => splitIdentifiers(each, half)))
+  if (hasMany && (error._tag === 'TooLarge' || concernsEntity(error)))
+    return replaceWindows([...splitIdentifiers(window, half), ...windows])
+  if (error._tag === 'TooLarge' && isSplittable(window, to))
+    return replaceWindows([...splitFeedbackWindow(window, to, 2), ...windows])
+  const isTolerable = refusals + 1 < maxRefusals(hasAnswer) && (hasAnswer || windows.length > 0)
+  return concernsEntity(error) && isTolerable
+    ? E.right([
+        { ...queue, refusals: refusals + 1 },
+        { results: window.ids.map((id) => toEntityResult(window, id, E.left(error))), notes: [] },
+      ])
     : E.left(error)
 }
 
-/** Errors that may be about an entity and not about the service: those inside a 200, whose codes are not shown, a 404, an answer about another. */
+/**
+ * Whether an error may be about an entity and not about the service: an error inside a 200, whose codes are not specified, a
+ * 404, or an answer about another entity.
+ */
 const concernsEntity = (error: ApiError): boolean =>
   error._tag === 'Application' || (error._tag === 'Http' && error.status === 404) || error === otherEntityError

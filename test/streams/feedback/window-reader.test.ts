@@ -110,7 +110,7 @@ describe('a service out of order', () => {
     const service = people([], { appliesWindow: false })
     for (let n = 0; n < 200; n += 1) service.add('person 1', start - n * day)
     const { failures } = await readAll(sourceAt(service, ['1']), [commentsStream])
-    expect(failures.comments).toContain('does not heed fromDate and toDate')
+    expect(failures.comments).toContain('ignores fromDate and toDate')
     expect(service.requests.length).toBeLessThan(20)
   })
 
