@@ -17,16 +17,16 @@ import {
 } from '../sinks'
 import { createClient, type ServiceClient } from './client'
 
-/** A destination at its service. */
+/** A config made ready to write: the client of its service and what the sinks need. */
 export type ConfiguredDestination = Pick<ServiceClient, 'onWait' | 'close'> & { readonly target: SinkTarget }
 
-/** The largest answer that is taken, in MB: an answer names each record of a batch, and no more. */
+/** The largest answer that is accepted, in MB: an answer holds no more than an outcome for each record of a batch. */
 const maxResponseMb = 64
 
-/** How often a batch that goes unanswered is sent; and how often its halves, where the service may fail on one of its items. */
-const sendAttempts = { patient: 6, suspected: 2 }
+/** How often an unanswered batch is sent; `suspect`: the parts of a batch that the service failed on. */
+const sendAttempts = { normal: 6, suspect: 2 }
 
-/** A config as a destination; fails where an address may not be used, or the ledger cannot be. */
+/** Fails if the address is not allowed or the ledger cannot be read or written. `warn` takes messages for people. */
 export const openDestination = (
   config: DestinationConfig,
   warn: (message: string) => void,
@@ -34,16 +34,16 @@ export const openDestination = (
 ): TE.TaskEither<Failure, ConfiguredDestination> =>
   pipe(
     TE.fromEither(createClient({ ...config, max_response_mb: maxResponseMb }, options)),
-    TE.bindTo('connected'),
+    TE.bindTo('client'),
     TE.bind('ledger', () => openConfiguredLedger(config)),
-    TE.map(({ connected, ledger }) => {
+    TE.map(({ client, ledger }) => {
       const stop = new AbortController()
       return {
-        target: createTarget(config, connected, (options.clock ?? systemClock)(stop.signal), ledger, warn),
-        onWait: connected.onWait,
+        target: createTarget(config, client, (options.clock ?? systemClock)(stop.signal), ledger, warn),
+        onWait: client.onWait,
         close: () => {
           stop.abort()
-          return connected.close()
+          return client.close()
         },
       }
     }),
@@ -65,13 +65,13 @@ const createTarget = (
   ledger: O.Option<LocationLedger>,
   warn: (message: string) => void,
 ): SinkTarget => ({
-  // `resend` is the only one to send again: the client may not for visits, and would multiply the attempts for locations.
+  // Only `resend` repeats requests: the client does not repeat visits, and would multiply the attempts for locations.
   api: config.dry_run ? dryRunApi : createApi((route) => send({ ...route, idempotent: false })),
-  resend: (suspected) =>
+  resend: (isSuspect) =>
     resendUnanswered(
       resendPolicy(
         {
-          maxAttempts: suspected ? sendAttempts.suspected : sendAttempts.patient,
+          maxAttempts: isSuspect ? sendAttempts.suspect : sendAttempts.normal,
           maxWait: config.timeouts.max_wait_seconds * 1000,
         },
         clock.random,
@@ -87,14 +87,14 @@ const createTarget = (
   warn,
 })
 
-/** Rejected records are put aside where there is a file for them; else the first one ends the run, unless the config says otherwise. */
+/** What a rejection does unless the config says it: the run continues if there is a file for dead letters, and ends if not. */
 export const rejectAction = ({ on_reject, dead_letter_path }: DestinationConfig): 'continue' | 'fail' =>
   on_reject ?? (dead_letter_path === undefined ? 'fail' : 'continue')
 
-type OperationProbe = { readonly name: keyof SinkTarget['mapping']; readonly ask: TaskEither<ApiError, unknown> }
+type ObjectName = keyof SinkTarget['mapping']
 
-/** The operations that the config speaks of; both where it speaks of none. */
-const listUsedOperations = ({ mapping, reconcile }: DestinationConfig): ReadonlyArray<OperationProbe['name']> => {
+/** The objects that the config configures; both if it configures none. */
+const listUsedObjects = ({ mapping, reconcile }: DestinationConfig): ReadonlyArray<ObjectName> => {
   const names = (['visit_records', 'locations'] as const).filter(
     (name) =>
       Object.values(mapping[name]).some((column) => column !== undefined) ||
@@ -103,26 +103,26 @@ const listUsedOperations = ({ mapping, reconcile }: DestinationConfig): Readonly
   return names.length === 0 ? ['visit_records', 'locations'] : names
 }
 
-/** Sends an empty array to each operation used, since the service offers no better probe. Any answer but 401 and 403 means that permission was not denied. */
+/** Sends an empty array for each object used, since the service has no better way to check. Any answer but 401 and 403 means that permission is not denied. */
 export const checkDestination =
   (config: DestinationConfig, { api }: Pick<SinkTarget, 'api'>): TaskEither<Failure, string> =>
   async () => {
-    const probes: Readonly<Record<OperationProbe['name'], TaskEither<ApiError, unknown>>> = {
+    const requests: Readonly<Record<ObjectName, TaskEither<ApiError, unknown>>> = {
       visit_records: api.createVisitRecords([]),
       locations: api.syncLocations([]),
     }
-    const said: Array<string> = []
-    for (const name of listUsedOperations(config)) {
-      const answer = await probes[name]()
+    const results: Array<string> = []
+    for (const name of listUsedObjects(config)) {
+      const answer = await requests[name]()
       if (E.isLeft(answer) && isPermissionDenied(answer.left)) return E.left(toFailure(name, answer.left))
-      said.push(`${name}: permission not denied${E.isLeft(answer) ? formatRemark(answer.left) : ''}`)
+      results.push(`${name}: permission not denied${E.isLeft(answer) ? formatStatus(answer.left) : ''}`)
     }
-    return E.right(`${said.join('; ')}.`)
+    return E.right(`${results.join('; ')}.`)
   }
 
-/** A refusal, or no answer at all. */
+/** Whether the service denies permission, or does not answer at all. */
 const isPermissionDenied = (error: ApiError): boolean =>
   error._tag === 'Http' ? [401, 403].includes(error.status) : error._tag !== 'Decode' && error._tag !== 'Application'
 
-const formatRemark = (error: ApiError): string =>
+const formatStatus = (error: ApiError): string =>
   error._tag === 'Http' ? ` (it answered ${error.status}${error.status === 404 ? ': check base_url' : ''})` : ''

@@ -26,29 +26,31 @@ const scheduleCallback = (millis: number, callback: () => void): (() => void) =>
 }
 
 const openSinks = async ({ target }: ConfiguredDestination): Promise<ReadonlyMap<string, OpenSink<unknown>>> => {
-  const open = new Map<string, OpenSink<unknown>>()
-  for (const sink of sinks) open.set(sink.name, await runOrThrow(sink.open(target)))
-  return open
+  const openByName = new Map<string, OpenSink<unknown>>()
+  for (const sink of sinks) openByName.set(sink.name, await runOrThrow(sink.open(target)))
+  return openByName
 }
 
-/** Writes what `arrivals` makes of stdin and prints each state that is answered; a dry run sends and answers nothing. */
+/** Writes the records of stdin, as `decode` reads them, and prints each acknowledged state. A dry run sends and prints nothing. */
 export const runWrite = async (
   io: CommandIo,
   config: DestinationConfig,
-  arrivals: (input: AsyncIterable<Uint8Array>) => InputFeed,
-  plainly: WriteLog,
+  decode: (input: AsyncIterable<Uint8Array>) => InputFeed,
+  writeLog: WriteLog,
   options: ClientOptions = {},
 ): Promise<WriteResult> => {
-  const log: WriteLog = (level, message) => plainly(level, io.redactText(message))
-  const wired = await runOrThrow(openDestination(config, (message) => log('warn', message), options))
+  const log: WriteLog = (level, message) => writeLog(level, io.redactText(message))
+  const destination = await runOrThrow(openDestination(config, (message) => log('warn', message), options))
   const { dry_run, dead_letter_path, batch_size, max_batch_age_seconds, rate_limit } = config
-  const quiet = wired.onWait((time) => log('info', `The service makes us wait until ${new Date(time).toISOString()}.`))
-  // More than a read may have: what is under way is short-lived, and would be looked through again and again.
+  const unsubscribe = destination.onWait((time) =>
+    log('info', `The service makes us wait until ${new Date(time).toISOString()}.`),
+  )
+  // More than a read has: the batches in flight are short-lived, and a small heap would be collected over and over.
   setHeapGrowth(200)
   try {
-    const written = await writeToSinks({
-      input: (halt) => arrivals(takeUntilAbort(halt, io.stdin)),
-      sinks: await openSinks(wired),
+    const result = await writeToSinks({
+      input: (halt) => decode(takeUntilAbort(halt, io.stdin)),
+      sinks: await openSinks(destination),
       policy: { onReject: rejectAction(config), maxPercent: config.max_rejects_percent },
       batch: { count: batch_size, bytes: maxBatchBytes, millis: max_batch_age_seconds * 1000 },
       inFlight: rate_limit.max_concurrency,
@@ -59,14 +61,14 @@ export const runWrite = async (
       setTimer: scheduleCallback,
       stop: io.stop,
     })
-    for (const [stream, { received, accepted, rejected }] of written.countsByStream)
+    for (const [stream, { received, accepted, rejected }] of result.countsByStream)
       log(
         'info',
         `${stream}: ${received} received, ${accepted} ${dry_run ? 'would be sent' : 'accepted'}, ${rejected} rejected.`,
       )
-    return { ...written, failures: written.failures.map((failure) => redactFailure(io.redactText, failure)) }
+    return { ...result, failures: result.failures.map((failure) => redactFailure(io.redactText, failure)) }
   } finally {
-    quiet()
-    await wired.close()
+    unsubscribe()
+    await destination.close()
   }
 }

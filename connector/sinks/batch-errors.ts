@@ -13,7 +13,7 @@ import {
 } from '../api'
 import type { BatchAnswer, Failure } from '../cdk'
 
-/** Whether it may be that no answer came though the request arrived: a client that does not resend has left it at that. */
+/** Whether the request may have been processed without a usable answer. Only requests that may be sent twice are sent again after it. */
 export const isUnanswered = (error: ApiError): boolean => {
   switch (error._tag) {
     case 'Network':
@@ -28,23 +28,23 @@ export const isUnanswered = (error: ApiError): boolean => {
   }
 }
 
-/** For requests that mean the same when they arrive twice: those that went unanswered are sent again, as reads are. */
-export const resendPolicy = (patience: RetryLimits, random: () => number): RetryPolicy => {
-  const policy = createRetryPolicy(patience, random)(true)
-  return (error, tried) => (isUnanswered(error) ? policy(error, tried) : O.none)
+/** Retries unanswered requests, which must have the same effect if they arrive twice. */
+export const resendPolicy = (limits: RetryLimits, random: () => number): RetryPolicy => {
+  const policy = createRetryPolicy(limits, random)(true)
+  return (error, attempts) => (isUnanswered(error) ? policy(error, attempts) : O.none)
 }
 
-/** Sends again what went unanswered; `wait` in milliseconds. */
+/** Runs a request again as the policy says; `wait` takes milliseconds. */
 export const resendUnanswered =
   (policy: RetryPolicy, wait: (millis: number) => TaskEither<never, void>) =>
-  <A>(effect: TaskEither<ApiError, A>): TaskEither<ApiError, A> =>
-    retryRequest(policy, ({ delay }) => wait(delay))(effect)
+  <A>(request: TaskEither<ApiError, A>): TaskEither<ApiError, A> =>
+    retryRequest(policy, ({ delay }) => wait(delay))(request)
 
-/** Statuses that speak of the request rather than of us or of the service: a smaller batch may pass. */
+/** Statuses that mean a wrong request, not missing permission or a failing service: a smaller batch may pass. */
 const isBatchStatus = (status: number): boolean =>
   status >= 400 && status < 500 && ![401, 403, 404, 405, 407, 408, 429].includes(status)
 
-/** An error of a whole batch: an answer about the batch, or none at all, or the end of the run. */
+/** What an error means for the batch that was sent; a Left ends the run. */
 export const toBatchAnswer = (operation: string, error: ApiError): E.Either<Failure, BatchAnswer> => {
   const failure = toFailure(operation, error)
   if (error._tag === 'Http' && isBatchStatus(error.status))
@@ -58,7 +58,7 @@ export const toBatchAnswer = (operation: string, error: ApiError): E.Either<Fail
     : E.left(failure)
 }
 
-/** A body that says nothing leaves a message that only repeats the status. */
+/** Without a message from the service, the error's own message is only its status. */
 const rejectionReason = ({ status, message }: Extract<ApiError, { _tag: 'Http' }>): string =>
   message === `the service answered ${status}` ? message : `the service answered ${status}: ${message}`
 
@@ -73,11 +73,11 @@ const unansweredReason = (error: ApiError): string => {
   }
 }
 
-/** Whether anything is answered to an empty batch that does not say that the service is out of order. */
+/** Whether the service answers, even with a refusal, and does not report its own failure. `request`: sends an empty batch. */
 export const isServiceAnswering =
-  (ask: TaskEither<ApiError, unknown>): Task<boolean> =>
+  (request: TaskEither<ApiError, unknown>): Task<boolean> =>
   async () => {
-    const answer = await ask()
+    const answer = await request()
     return (
       E.isRight(answer) ||
       answer.left._tag === 'Decode' ||

@@ -2,17 +2,17 @@ import * as E from 'fp-ts/Either'
 import { toInstant, toMillis } from '../api'
 import { parseExactJson } from '../cdk'
 
-/** A value of a column as an attribute wants it; a Left says what would be right and quotes nothing. */
+/** Turns a column's value into an attribute's; the Left says what is allowed and quotes no value. */
 export type ValueConverter = (value: unknown) => E.Either<string, unknown>
 
 const isNumber = (value: unknown): value is number | bigint =>
   typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))
 
-/** Warehouses keep codes and numbers of people as numbers too. */
+/** Numbers become text: warehouses may hold codes and identifiers as numbers. */
 export const convertText: ValueConverter = (value) =>
   typeof value === 'string' ? E.right(value) : isNumber(value) ? E.right(String(value)) : E.left('must be a text')
 
-/** CSV files hold everything as text. */
+/** Takes text too: CSV files have no other type. */
 export const convertInteger: ValueConverter = (value) => {
   const number = typeof value === 'string' && /^\s*-?\d+(\.0+)?\s*$/.test(value) ? Number(value) : value
   return Number.isSafeInteger(number) ? E.right(number) : E.left('must be an integer')
@@ -34,13 +34,13 @@ const booleanWords: Readonly<Record<string, boolean>> = {
 export const convertBoolean: ValueConverter = (value) => {
   if (typeof value === 'boolean') return E.right(value)
   const word = typeof value === 'string' || typeof value === 'number' ? String(value).trim().toLowerCase() : ''
-  const meant = Object.hasOwn(booleanWords, word) ? booleanWords[word] : undefined
-  return meant === undefined ? E.left('must be true or false') : E.right(meant)
+  const converted = Object.hasOwn(booleanWords, word) ? booleanWords[word] : undefined
+  return converted === undefined ? E.left('must be true or false') : E.right(converted)
 }
 
 const serviceTimePattern = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d\.\d{3}Z$/
 
-/** A time in any usual form of ISO 8601, in UTC where it names no zone, as the service writes it. */
+/** Takes the usual forms of ISO 8601, in UTC if they have no zone; gives the service's form, such as 2026-01-31T09:30:00.000Z. */
 export const convertTime: ValueConverter = (value) => {
   if (typeof value === 'string' && serviceTimePattern.test(value) && !Number.isNaN(toMillis(value)))
     return E.right(value)
@@ -53,10 +53,10 @@ export const convertTime: ValueConverter = (value) => {
 }
 
 const structureConverter =
-  (what: string, is: (value: unknown) => boolean): ValueConverter =>
+  (name: string, is: (value: unknown) => boolean): ValueConverter =>
   (value) => {
-    const meant = typeof value === 'string' ? parseOrUndefined(value) : value
-    return is(meant) ? E.right(meant) : E.left(`must be ${what}, or its JSON text`)
+    const structure = typeof value === 'string' ? parseOrUndefined(value) : value
+    return is(structure) ? E.right(structure) : E.left(`must be ${name}, or its JSON text`)
   }
 
 const parseOrUndefined = (text: string): unknown => {

@@ -6,7 +6,7 @@ import * as t from 'io-ts'
 import type { Location } from '../api'
 import { configFailure, type Failure } from '../cdk'
 
-/** A location by what it is matched by. */
+/** The attributes that identify a location. */
 export type LocationKey = { readonly code: string; readonly codeType: string | null }
 
 export const toLocationKey = ({ code, codeType }: Pick<Location, 'code' | 'codeType'>): LocationKey => ({
@@ -14,55 +14,54 @@ export const toLocationKey = ({ code, codeType }: Pick<Location, 'code' | 'codeT
   codeType: codeType ?? null,
 })
 
-/** The same for the same location, and for no other. */
+/** A text that is unique for each location. */
 export const formatLocationKey = ({ code, codeType }: LocationKey): string =>
   codeType === null ? code : JSON.stringify([code, codeType])
 
-/** The same for people to read. */
+/** A text for messages. */
 export const formatLocation = ({ code, codeType }: LocationKey): string =>
   codeType === null ? code : `${code} (${codeType})`
 
-/** A complete list against what was accepted before. */
+/** What changes if a complete list replaces the locations accepted before. */
 export type ReconcilePlan = {
   readonly creates: ReadonlyArray<LocationKey>
   readonly updates: ReadonlyArray<LocationKey>
-  /** Accepted before and still active, but no longer on the list. */
+  /** Active before, and not on the list. */
   readonly deactivations: ReadonlyArray<LocationKey>
 }
 
-/** `active`: accepted before and active since; `listed`: what the list says of each place, whether it is to be active. Both by `keyOf`. */
+/** `active`: the locations that are active at the service; `listed`: those of the list. Both by `formatLocationKey`. */
 export const planReconcile = (
   active: ReadonlyMap<string, LocationKey>,
   listed: ReadonlyMap<string, LocationKey & { readonly active: boolean }>,
 ): ReconcilePlan => {
-  const wanted = [...listed].filter(([, place]) => place.active)
-  const known = (key: string): boolean => active.has(key)
+  const listedActive = [...listed].filter(([, location]) => location.active)
   return {
-    creates: wanted.filter(([key]) => !known(key)).map(([, place]) => toLocationKey(place)),
-    updates: wanted.filter(([key]) => known(key)).map(([, place]) => toLocationKey(place)),
-    deactivations: [...active].filter(([key]) => !listed.has(key)).map(([, place]) => place),
+    creates: listedActive.filter(([key]) => !active.has(key)).map(([, location]) => toLocationKey(location)),
+    updates: listedActive.filter(([key]) => active.has(key)).map(([, location]) => toLocationKey(location)),
+    deactivations: [...active].filter(([key]) => !listed.has(key)).map(([, location]) => location),
   }
 }
 
-/** Refuses a plan that deactivates more than `maxPercent` of the `active` locations, as a list that was cut off would. */
+/** Fails for a plan that deactivates more than `maxPercent` of the active locations: its list may be cut off. */
 export const checkDeactivations = (
   { deactivations }: ReconcilePlan,
-  active: number,
+  activeCount: number,
   maxPercent: number,
 ): E.Either<Failure, void> =>
-  deactivations.length * 100 <= maxPercent * active
+  deactivations.length * 100 <= maxPercent * activeCount
     ? E.right(undefined)
     : E.left(
         configFailure(
-          `locations: ${deactivations.length} of ${active} locations are no longer on the list, more than max_deactivations_percent (${maxPercent}); none is deactivated. See that the list is complete, or raise it for this run.`,
+          `locations: ${deactivations.length} of ${activeCount} locations are no longer on the list, more than max_deactivations_percent (${maxPercent}); none is deactivated. Check that the list is complete, or raise the percentage for this run.`,
         ),
       )
 
-/** The locations this destination had accepted, kept in a file from run to run. */
+/** The locations that the service accepted from this destination, kept in a file from run to run. */
 export type LocationLedger = {
-  /** Those that are active, by `keyOf`, as the run began. */
+  /** The active ones at the start of the run, by `formatLocationKey`. */
   readonly active: ReadonlyMap<string, LocationKey>
-  /** Settles once it is on disk. */
+  /** Resolves once the entries are on disk. */
   readonly append: (entries: ReadonlyArray<LedgerEntry>) => Promise<void>
 }
 
@@ -81,24 +80,24 @@ const parseLine = (line: string): unknown => {
   }
 }
 
-/** The text of a ledger: JSON lines, first the service it is of, then each entry; the later goes over the earlier. A last line that was cut off does not count. */
+/** Reads JSON lines: a header with the address of the service, then entries, of which the last for a location counts. Ignores an incomplete last line. */
 export const decodeLedger = (
   path: string,
   baseUrl: string,
   text: string,
 ): E.Either<Failure, ReadonlyMap<string, LocationKey>> => {
   if (text === '') return E.right(new Map())
-  const [head, ...entries] = text.split('\n').slice(0, -1).map(parseLine)
-  if (!LedgerHeader.is(head)) return ledgerFailure(path, 'is no ledger of this destination. Name another file')
-  if (head.base_url !== baseUrl)
+  const [header, ...entries] = text.split('\n').slice(0, -1).map(parseLine)
+  if (!LedgerHeader.is(header)) return ledgerFailure(path, 'is no ledger of this destination. Name another file')
+  if (header.base_url !== baseUrl)
     return ledgerFailure(
       path,
-      `is the ledger of ${head.base_url}, not of ${baseUrl}. Name a file of its own for each service`,
+      `is the ledger of ${header.base_url}, not of ${baseUrl}. Use another file for each service`,
     )
   const active = new Map<string, LocationKey>()
   for (const [index, entry] of entries.entries()) {
     if (!LedgerEntry.is(entry))
-      return ledgerFailure(path, `is damaged at line ${index + 2}. Mend that line or take it out`)
+      return ledgerFailure(path, `is damaged at line ${index + 2}. Correct or delete that line`)
     const { code, codeType } = entry
     if (entry.active) active.set(formatLocationKey(entry), { code, codeType })
     else active.delete(formatLocationKey(entry))
@@ -111,7 +110,7 @@ const formatLine = (value: unknown): string => `${JSON.stringify(value)}\n`
 const ledgerFileFailure = (path: string, verb: string, error: unknown): E.Either<Failure, never> =>
   ledgerFailure(path, `cannot be ${verb} (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`)
 
-/** A ledger that is only looked at; one that is missing is empty. */
+/** Reads a ledger and never writes it; a missing file is an empty ledger. */
 export const readLedger =
   (path: string, baseUrl: string): TaskEither<Failure, LocationLedger> =>
   async () => {
@@ -120,24 +119,24 @@ export const readLedger =
     )
     return pipe(
       text,
-      E.flatMap((read) => decodeLedger(path, baseUrl, read)),
+      E.flatMap((content) => decodeLedger(path, baseUrl, content)),
       E.map((active) => ({ active, append: async () => undefined })),
     )
   }
 
-/** Opens a ledger, made if it is missing, and writes it anew without what no longer counts. */
+/** Opens a ledger, creates it if it is missing, and rewrites it with its active locations only. */
 export const openLedger =
   (path: string, baseUrl: string): TaskEither<Failure, LocationLedger> =>
   async () => {
-    const found = await readLedger(path, baseUrl)()
-    if (E.isLeft(found)) return found
-    const { active } = found.right
-    const entries = [...active.values()].map((place) => formatLine({ ...place, active: true }))
+    const ledger = await readLedger(path, baseUrl)()
+    if (E.isLeft(ledger)) return ledger
+    const { active } = ledger.right
+    const lines = [...active.values()].map((location) => formatLine({ ...location, active: true }))
     try {
-      await writeFile(`${path}.new`, [formatLine({ base_url: baseUrl }), ...entries].join(''), { flush: true })
+      await writeFile(`${path}.new`, [formatLine({ base_url: baseUrl }), ...lines].join(''), { flush: true })
       await rename(`${path}.new`, path)
     } catch (error) {
       return ledgerFileFailure(path, 'written', error)
     }
-    return E.right({ active, append: (noted) => appendFile(path, noted.map(formatLine).join(''), { flush: true }) })
+    return E.right({ active, append: (entries) => appendFile(path, entries.map(formatLine).join(''), { flush: true }) })
   }

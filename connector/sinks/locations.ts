@@ -7,6 +7,7 @@ import { Location, type LocationSyncResult } from '../api'
 import {
   type BatchAnswer,
   configFailure,
+  defined,
   defineSink,
   type Failure,
   type FinalItems,
@@ -21,6 +22,7 @@ import {
   formatLocation,
   formatLocationKey,
   type LocationKey,
+  type LocationLedger,
   planReconcile,
   type ReconcilePlan,
   toLocationKey,
@@ -34,7 +36,7 @@ const rejectedVerdict: RecordVerdict = {
   reason: 'the service could not process it (nonSyncableList)',
 }
 
-/** Whether an item of nonSyncableList, whose form is not shown, means this location: by its code, and its type where both name one. */
+/** Whether an item of nonSyncableList means this location: by its code, and by its type if both have one. The item's form is not specified. */
 const matchesItem =
   (item: unknown) =>
   ({ code, codeType }: Location): boolean => {
@@ -43,25 +45,25 @@ const matchesItem =
     return typeof item.codeType !== 'string' || codeType == null || item.codeType === codeType
   }
 
-/** What a result says of these locations, which must differ in code and type. Failures that cannot be told apart leave the batch refused. */
+/** The answer to locations that differ in code and type. If failures cannot be assigned to locations, the batch counts as refused. */
 export const toLocationAnswer = (items: ReadonlyArray<Location>, result: LocationSyncResult): BatchAnswer => {
-  const named = result.nonSyncableList ?? []
-  const success = /^success$/i.test(result.status)
-  const failed = result.failedRequests ?? (named.length > 0 || success ? named.length : items.length)
-  if (failed === 0 && named.length === 0) return { _tag: 'Verdicts', verdicts: items.map(() => acceptedVerdict) }
+  const failedItems = result.nonSyncableList ?? []
+  const isSuccess = /^success$/i.test(result.status)
+  const failedCount = result.failedRequests ?? (failedItems.length > 0 || isSuccess ? failedItems.length : items.length)
+  if (failedCount === 0 && failedItems.length === 0)
+    return { _tag: 'Verdicts', verdicts: items.map(() => acceptedVerdict) }
   const verdicts = items.map((item) =>
-    named.some((one) => matchesItem(one)(item)) ? rejectedVerdict : acceptedVerdict,
+    failedItems.some((failed) => matchesItem(failed)(item)) ? rejectedVerdict : acceptedVerdict,
   )
-  const told = verdicts.filter((verdict) => verdict === rejectedVerdict).length
-  const clear = told === failed && named.every((one) => items.some(matchesItem(one)))
-  return clear
+  const rejectedCount = verdicts.filter((verdict) => verdict === rejectedVerdict).length
+  return rejectedCount === failedCount && failedItems.every((failed) => items.some(matchesItem(failed)))
     ? { _tag: 'Verdicts', verdicts }
     : { _tag: 'Refused', reason: `the service reports ${result.status} and does not tell which`, tooLarge: false }
 }
 
 const sinkName = 'locations'
 
-/** Operation 5: one sync creates, updates and deactivates. Sent again, locations are what they were. */
+/** Operation 5: one request creates, updates and deactivates. It may be sent again, since that changes nothing. */
 export const locationSink = defineSink<SinkTarget, Location>({
   name: sinkName,
   codec: Location,
@@ -71,52 +73,53 @@ export const locationSink = defineSink<SinkTarget, Location>({
     TE.fromIO(() => {
       const list: LocationList = { listed: new Map(), unreadable: 0 }
       return {
-        prepare: (inlet) =>
+        prepare: (stream) =>
           pipe(
-            checkMapping(inlet, sinkName, Location, target.mapping[sinkName]),
-            E.map(() => createPreparer(target, list, inlet.isDeletion)),
+            checkMapping(stream, sinkName, Location, target.mapping[sinkName]),
+            E.map(() => createPreparer(target, list, stream.isDeletion)),
           ),
-        write: (items, suspected) => sendLocations(target, items, suspected),
+        write: (items, isSuspect) => sendLocations(target, items, isSuspect),
         isReachable: isServiceAnswering(target.api.syncLocations([])),
-        finish: (whole) => reconcileLocations(target, list, whole),
+        finish: (isWhole) => reconcileLocations(target, list, isWhole),
       }
     }),
 })
 
-/** What the input lists, whatever becomes of its records. */
+/** The locations of the input, rejected ones included; `unreadable`: the number of records without a readable code. */
 type LocationList = { readonly listed: Map<string, LocationKey & { readonly active: boolean }>; unreadable: number }
 
 const KeyColumns = t.partial({ code: t.string, codeType: t.string })
 
-const createPreparer = ({ mapping, ledger }: SinkTarget, list: LocationList, deletes: boolean) => {
-  const toMapped = createRecordMapper(Location, mapping[sinkName])
-  const toKey = createRecordMapper(KeyColumns, mapping[sinkName])
-  const enlist = (location: Location): void => {
-    const place = toLocationKey(location)
-    if (O.isSome(ledger)) list.listed.set(formatLocationKey(place), { ...place, active: location.active === true })
+const createPreparer = ({ mapping, ledger }: SinkTarget, list: LocationList, isDeletion: boolean) => {
+  const mapLocation = createRecordMapper(Location, mapping[sinkName])
+  const mapKey = createRecordMapper(KeyColumns, mapping[sinkName])
+  const addToList = (location: Location): void => {
+    const key = toLocationKey(location)
+    if (O.isSome(ledger)) list.listed.set(formatLocationKey(key), { ...key, active: location.active === true })
   }
-  /** A location is listed by its code, be the rest of its record wrong. */
-  const enlistByCode = (columns: InputRecord): void => {
-    const key = toKey(columns)
+  /** A location whose record is wrong is on the list too, if its code can be read. */
+  const addKeyToList = (columns: InputRecord): void => {
+    const key = mapKey(columns)
     if (E.isLeft(key) || key.right.code === undefined) list.unreadable += 1
-    else enlist({ ...key.right, active: true })
+    else addToList({ ...key.right, active: true })
   }
-  const judged = (columns: InputRecord): E.Either<string, PreparedItem<Location>> =>
+  const toItem = (columns: InputRecord): E.Either<string, PreparedItem<Location>> =>
     pipe(
-      toMapped(columns),
+      mapLocation(columns),
       E.filterOrElse(
         ({ code }) => code != null,
         () => 'code is missing',
       ),
-      E.map((mapped) => {
-        const item = { ...mapped, active: deletes || isTombstoneRecord(columns) ? false : (mapped.active ?? true) }
-        enlist(item)
+      E.map((location) => {
+        const active = isDeletion || isTombstoneRecord(columns) ? false : (location.active ?? true)
+        const item = { ...location, active }
+        addToList(item)
         return { item, key: formatLocationKey(toLocationKey(item)) }
       }),
     )
   return (columns: InputRecord): E.Either<string, PreparedItem<Location>> => {
-    const prepared = judged(columns)
-    if (E.isLeft(prepared)) enlistByCode(columns)
+    const prepared = toItem(columns)
+    if (E.isLeft(prepared)) addKeyToList(columns)
     return prepared
   }
 }
@@ -124,10 +127,10 @@ const createPreparer = ({ mapping, ledger }: SinkTarget, list: LocationList, del
 const sendLocations = (
   { api, ledger, resend }: SinkTarget,
   items: ReadonlyArray<Location>,
-  suspected: boolean,
+  isSuspect: boolean,
 ): TE.TaskEither<Failure, BatchAnswer> =>
   pipe(
-    resend(suspected)(api.syncLocations(items)),
+    resend(isSuspect)(api.syncLocations(items)),
     TE.map((result) => toLocationAnswer(items, result)),
     TE.orElse((error) => TE.fromEither(toBatchAnswer('sync locations', error))),
     TE.chainFirst((answer) =>
@@ -136,7 +139,7 @@ const sendLocations = (
   )
 
 const appendToLedger = (
-  note: (entries: ReadonlyArray<LocationKey & { readonly active: boolean }>) => Promise<void>,
+  append: LocationLedger['append'],
   items: ReadonlyArray<Location>,
   answer: BatchAnswer,
 ): TE.TaskEither<Failure, void> => {
@@ -145,7 +148,7 @@ const appendToLedger = (
   return accepted.length === 0
     ? TE.right(undefined)
     : TE.tryCatch(
-        () => note(accepted.map((item) => ({ ...toLocationKey(item), active: item.active === true }))),
+        () => append(accepted.map((item) => ({ ...toLocationKey(item), active: item.active === true }))),
         (error) =>
           configFailure(
             `reconcile.ledger_path cannot be written: ${error instanceof Error ? error.message : String(error)}. Make room, or name another file.`,
@@ -153,55 +156,50 @@ const appendToLedger = (
       )
 }
 
-const emptyRest: FinalItems<Location> = { items: [], notes: [] }
-const restWithNote = (level: SinkNote['level'], message: string): E.Either<Failure, FinalItems<Location>> =>
-  E.right({ ...emptyRest, notes: [{ level, message }] })
+const noItems: FinalItems<Location> = { items: [], notes: [] }
+const warnOnly = (message: string): E.Either<Failure, FinalItems<Location>> =>
+  E.right({ items: [], notes: [{ level: 'warn', message }] })
 
-/** Deactivates what the ledger has and a complete list has not. */
+/** Deactivates the locations of the ledger that are not on a complete list. */
 const reconcileLocations = (
   { ledger, maxDeactivationsPercent, dryRun }: SinkTarget,
   list: LocationList,
-  whole: boolean,
-) => {
-  if (O.isNone(ledger)) return E.right(emptyRest)
-  if (!whole)
-    return restWithNote(
-      'warn',
-      'locations: the input was no complete list, so nothing is deactivated that it does not name.',
-    )
+  isWhole: boolean,
+): E.Either<Failure, FinalItems<Location>> => {
+  if (O.isNone(ledger)) return E.right(noItems)
+  if (!isWhole)
+    return warnOnly('locations: the input was no complete list, so no location is deactivated for not being on it.')
   if (list.unreadable > 0)
-    return restWithNote(
-      'warn',
-      `locations: ${list.unreadable} records have no code that can be read and may be of any location, so nothing is deactivated that the list does not name.`,
+    return warnOnly(
+      `locations: ${list.unreadable} records have no readable code and may be of any location, so no location is deactivated for not being on the list.`,
     )
   const { active } = ledger.value
-  const made = planReconcile(active, list.listed)
+  const plan = planReconcile(active, list.listed)
   return pipe(
-    checkDeactivations(made, active.size, maxDeactivationsPercent),
+    checkDeactivations(plan, active.size, maxDeactivationsPercent),
     E.map(() => ({
-      items: made.deactivations.map((place) => ({ item: toDeactivation(place), key: formatLocationKey(place) })),
-      notes: formatPlan(made, dryRun),
+      items: plan.deactivations.map((key) => ({ item: toDeactivation(key), key: formatLocationKey(key) })),
+      notes: formatPlan(plan, dryRun),
     })),
   )
 }
 
 const toDeactivation = ({ code, codeType }: LocationKey): Location => ({
   code,
-  ...(codeType === null ? {} : { codeType }),
+  ...defined({ codeType: codeType ?? undefined }),
   active: false,
 })
 
-/** `whole`: each location, and not only those that are to go. */
-const formatPlan = ({ creates, updates, deactivations }: ReconcilePlan, whole: boolean): ReadonlyArray<SinkNote> => {
-  const each = (verb: string, places: ReadonlyArray<LocationKey>): ReadonlyArray<SinkNote> =>
-    places.map((place) => ({ level: 'info', message: `locations: ${verb} ${formatLocation(place)}` }))
-  const count = (places: ReadonlyArray<LocationKey>, what: string) => `${places.length} ${what}`
+/** `listAll`: lists every change, not only deactivations. */
+const formatPlan = ({ creates, updates, deactivations }: ReconcilePlan, listAll: boolean): ReadonlyArray<SinkNote> => {
+  const list = (verb: string, locations: ReadonlyArray<LocationKey>): ReadonlyArray<SinkNote> =>
+    locations.map((location) => ({ level: 'info', message: `locations: ${verb} ${formatLocation(location)}` }))
   return [
     {
       level: 'info',
-      message: `locations: ${count(creates, 'created')}, ${count(updates, 'updated')}, ${count(deactivations, 'to deactivate')}.`,
+      message: `locations: ${creates.length} created, ${updates.length} updated, ${deactivations.length} to deactivate.`,
     },
-    ...(whole ? [...each('create', creates), ...each('update', updates)] : []),
-    ...each('deactivate', deactivations),
+    ...(listAll ? [...list('create', creates), ...list('update', updates)] : []),
+    ...list('deactivate', deactivations),
   ]
 }

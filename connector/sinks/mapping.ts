@@ -15,9 +15,9 @@ import type { ColumnMapping } from './target'
 
 const tombstoneColumns = ['_ab_cdc_deleted_at', '_sdc_deleted_at']
 
-/** Whether a record says that its row was deleted (Airbyte's change data capture; Singer's soft deletes). */
+/** Whether a record says that its row was deleted (Airbyte's change data capture or Singer's soft deletes). */
 export const isTombstoneRecord = (columns: InputRecord): boolean =>
-  tombstoneColumns.some((mark) => columns[mark] !== undefined && columns[mark] !== null && columns[mark] !== '')
+  tombstoneColumns.some((name) => columns[name] !== undefined && columns[name] !== null && columns[name] !== '')
 
 const convertersByType: Readonly<Record<string, ValueConverter>> = {
   string: convertText,
@@ -27,36 +27,36 @@ const convertersByType: Readonly<Record<string, ValueConverter>> = {
   object: convertObject,
 }
 
-/** The attributes of a codec and what each makes of a column's value. */
+/** The attributes of a codec, each with its converter. */
 const listAttributes = (
   codec: t.Any,
-  special: Readonly<Record<string, ValueConverter>>,
+  specialConverters: Readonly<Record<string, ValueConverter>>,
 ): ReadonlyArray<readonly [string, ValueConverter]> => {
   const { properties } = toJsonSchema(codec)
   return Object.entries((properties ?? {}) as Readonly<Record<string, JsonSchema>>).map(([attribute, { type }]) => {
-    const named = [type].flat().find((name) => name !== 'null')
-    return [attribute, special[attribute] ?? convertersByType[String(named)] ?? E.right]
+    const typeName = [type].flat().find((name) => name !== 'null')
+    return [attribute, specialConverters[attribute] ?? convertersByType[String(typeName)] ?? E.right]
   })
 }
 
 const isBlank = (value: unknown): boolean =>
   value === null || value === undefined || (typeof value === 'string' && value.trim() === '')
 
-/** Where a record has what an attribute is made of. */
+/** An attribute and where a record has its value. */
 type AttributeColumn = {
   readonly attribute: string
   readonly convert: ValueConverter
   readonly valueIn: (columns: InputRecord) => unknown
 }
 
-/** The name that a column goes by: compared without case where that finds one, since databases fold names. */
+/** The name of a column in this record; compared without case if there is no exact match, since databases change the case of names. */
 const findColumnName = (columns: InputRecord, column: string): string | undefined => {
   if (Object.hasOwn(columns, column)) return column
-  const folded = column.toLowerCase()
-  return Object.keys(columns).find((key) => key.toLowerCase() === folded)
+  const lowerCase = column.toLowerCase()
+  return Object.keys(columns).find((key) => key.toLowerCase() === lowerCase)
 }
 
-/** The value of a column; a dotted name goes into objects. */
+/** The value of a column; a dotted name is a path into objects. */
 const readColumn = (columns: InputRecord, column: string): unknown => {
   const name = findColumnName(columns, column)
   if (name !== undefined) return columns[name]
@@ -65,7 +65,7 @@ const readColumn = (columns: InputRecord, column: string): unknown => {
   return t.UnknownRecord.is(inner) ? readColumn(inner, rest.join('.')) : undefined
 }
 
-/** How many forms of record are remembered. */
+/** How many sets of column names are cached. */
 const maxColumnSets = 1000
 
 const hasSameNames = (names: ReadonlyArray<string>, others: ReadonlyArray<string>): boolean => {
@@ -73,16 +73,16 @@ const hasSameNames = (names: ReadonlyArray<string>, others: ReadonlyArray<string
   return names.length === others.length
 }
 
-/** Finds where the attributes are, once for all records that have the same columns, as those of one stream mostly do. */
+/** Finds the columns of the attributes, once for all records with the same column names: mostly once a stream. */
 const createColumnFinder = (
   attributes: ReadonlyArray<readonly [attribute: string, convert: ValueConverter]>,
   mapping: ColumnMapping,
 ): ((columns: InputRecord) => ReadonlyArray<AttributeColumn>) => {
-  const forms = new Map<string, ReadonlyArray<AttributeColumn>>()
-  let last: ReadonlyArray<string> = []
-  let places: ReadonlyArray<AttributeColumn> = []
+  const cache = new Map<string, ReadonlyArray<AttributeColumn>>()
+  let lastNames: ReadonlyArray<string> = []
+  let lastFound: ReadonlyArray<AttributeColumn> = []
 
-  const placesIn = (columns: InputRecord): ReadonlyArray<AttributeColumn> =>
+  const findColumns = (columns: InputRecord): ReadonlyArray<AttributeColumn> =>
     attributes.flatMap(([attribute, convert]) => {
       const column = mapping[attribute] ?? attribute
       const name = findColumnName(columns, column)
@@ -93,42 +93,42 @@ const createColumnFinder = (
     })
   return (columns) => {
     const names = Object.keys(columns)
-    if (hasSameNames(names, last)) return places
-    const form = JSON.stringify(names)
-    if (forms.size >= maxColumnSets) forms.clear()
-    last = names
-    places = forms.get(form) ?? placesIn(columns)
-    forms.set(form, places)
-    return places
+    if (hasSameNames(names, lastNames)) return lastFound
+    const cacheKey = JSON.stringify(names)
+    if (cache.size >= maxColumnSets) cache.clear()
+    lastNames = names
+    lastFound = cache.get(cacheKey) ?? findColumns(columns)
+    cache.set(cacheKey, lastFound)
+    return lastFound
   }
 }
 
-/** How columns become a value of `codec`: blank ones are left out, all others are made what their attribute is. A Left names every wrong attribute and its column. */
+/** Turns columns into a value of `codec`: leaves blank columns out and converts the others. The Left names every wrong attribute and its column. */
 export const createRecordMapper = <A>(
   codec: t.Type<A, unknown>,
   mapping: ColumnMapping,
-  special: Readonly<Record<string, ValueConverter>> = {},
+  specialConverters: Readonly<Record<string, ValueConverter>> = {},
 ) => {
-  const find = createColumnFinder(listAttributes(codec, special), mapping)
+  const findColumns = createColumnFinder(listAttributes(codec, specialConverters), mapping)
   return (columns: InputRecord): E.Either<string, A> => {
-    const wrong: Array<string> = []
+    const problems: Array<string> = []
     const value: Record<string, unknown> = {}
-    for (const { attribute, convert, valueIn } of find(columns)) {
-      const given = valueIn(columns)
-      if (isBlank(given)) continue
-      if (convert === convertText && typeof given === 'string') {
-        value[attribute] = given
+    for (const { attribute, convert, valueIn } of findColumns(columns)) {
+      const original = valueIn(columns)
+      if (isBlank(original)) continue
+      if (convert === convertText && typeof original === 'string') {
+        value[attribute] = original
         continue
       }
-      const converted = convert(given)
+      const converted = convert(original)
       if (E.isRight(converted)) value[attribute] = converted.right
-      else wrong.push(`${attribute}${formatColumn(mapping, attribute)} ${converted.left}`)
+      else problems.push(`${attribute}${formatColumn(mapping, attribute)} ${converted.left}`)
     }
-    // What is right already needs no decoding, which is slower and tells what is wrong.
-    if (wrong.length === 0 && codec.is(value)) return E.right(value)
+    // `is` is faster than decoding, which is needed only to say what is wrong.
+    if (problems.length === 0 && codec.is(value)) return E.right(value)
     const decoded = decodeValue(codec, value)
-    if (E.isLeft(decoded)) wrong.push(...decoded.left.map(({ path, problem }) => `${path} ${problem}`))
-    return wrong.length === 0 && E.isRight(decoded) ? decoded : E.left(wrong.join('; '))
+    if (E.isLeft(decoded)) problems.push(...decoded.left.map(({ path, problem }) => `${path} ${problem}`))
+    return problems.length === 0 && E.isRight(decoded) ? decoded : E.left(problems.join('; '))
   }
 }
 
@@ -137,20 +137,19 @@ const formatColumn = (mapping: ColumnMapping, attribute: string): string => {
   return column === undefined ? '' : ` (column ${column})`
 }
 
-/** Fails where a mapping names a column that the stream does not have. */
+/** Fails if a mapping names a column that the stream does not have. */
 export const checkMapping = (
-  inlet: InputStream,
+  { name: streamName, columns }: InputStream,
   object: string,
   codec: t.Any,
   mapping: ColumnMapping,
 ): E.Either<Failure, void> => {
-  const { columns } = inlet
   if (O.isNone(columns)) return E.right(undefined)
   const known = new Set([...columns.value].map((name) => name.toLowerCase()))
   const missing = listAttributes(codec, {}).flatMap(([attribute]) => {
     const column = mapping[attribute]
-    const head = column?.split('.')[0]?.toLowerCase() ?? ''
-    return column === undefined || known.has(column.toLowerCase()) || known.has(head)
+    const topLevel = column?.split('.')[0]?.toLowerCase() ?? ''
+    return column === undefined || known.has(column.toLowerCase()) || known.has(topLevel)
       ? []
       : [`mapping.${object}.${attribute} names the column ${column}`]
   })
@@ -158,7 +157,7 @@ export const checkMapping = (
     ? E.right(undefined)
     : E.left(
         configFailure(
-          `${missing.join('; ')}, which the stream ${inlet.name} does not have. It has ${[...columns.value].join(', ')}.`,
+          `${missing.join('; ')}, which the stream ${streamName} does not have. It has ${[...columns.value].join(', ')}.`,
         ),
       )
 }

@@ -3,5 +3,5 @@ import { locationSink } from './locations'
 import type { SinkTarget } from './target'
 import { visitRecordSink } from './visit-records'
 
-/** Every object that can be written to; visits refer to locations, which are sent first. */
+/** Every object that can be written to. Locations come first, since visits refer to them. */
 export const sinks: ReadonlyArray<Sink<SinkTarget>> = [locationSink, visitRecordSink]

@@ -20,7 +20,7 @@ import type { SinkTarget } from './target'
 
 const dayMillis = 86_400_000
 
-/** Attributes without which the service takes no visit (Visit record). */
+/** The service rejects a visit without these attributes. */
 const requiredAttributes = ['email', 'locationCode', 'npi'] as const
 
 const omitAttributes = (visit: VisitRecord, ...attributes: ReadonlyArray<keyof VisitRecord>): VisitRecord => {
@@ -29,7 +29,7 @@ const omitAttributes = (visit: VisitRecord, ...attributes: ReadonlyArray<keyof V
   return rest
 }
 
-/** A full name is not to be populated beside its parts; the parts win where they are complete. */
+/** The service takes a full name or its parts, not both; the parts are preferred if first and last name are there. */
 const chooseNameForm = (visit: VisitRecord): VisitRecord => {
   const { name, firstName, middleName, lastName } = visit
   if (name == null || (firstName == null && middleName == null && lastName == null)) return visit
@@ -38,7 +38,7 @@ const chooseNameForm = (visit: VisitRecord): VisitRecord => {
     : omitAttributes(visit, 'firstName', 'middleName', 'lastName')
 }
 
-/** medicalRecordId takes precedence where both ids are given. */
+/** Sends medicalRecordId alone if both ids are given: it takes precedence at the service. */
 const choosePatientId = (visit: VisitRecord): VisitRecord =>
   visit.customerUniqueId == null || visit.medicalRecordId == null ? visit : omitAttributes(visit, 'customerUniqueId')
 
@@ -47,12 +47,12 @@ const formatMissing = (visit: VisitRecord, isNamed: boolean): string =>
     .map((attribute) => `${attribute} is missing`)
     .join('; ')
 
-/** A visit, its time in UTC, as the service wants it; a Left says by attribute why it is not sent. Times in milliseconds. */
+/** A visit in the form that the service takes; the Left names each attribute that is wrong. `now` and `maxAge` in milliseconds. */
 export const normalizeVisit = (
-  mapped: VisitRecord,
+  mappedVisit: VisitRecord,
   { now, maxAge }: { readonly now: number; readonly maxAge: number },
 ): E.Either<string, VisitRecord> => {
-  const visit = choosePatientId(chooseNameForm(mapped))
+  const visit = choosePatientId(chooseNameForm(mappedVisit))
   const isNamed = visit.name != null || visit.firstName != null || visit.lastName != null
   if (!isNamed || requiredAttributes.some((attribute) => visit[attribute] == null))
     return E.left(formatMissing(visit, isNamed))
@@ -61,12 +61,12 @@ export const normalizeVisit = (
     : E.right(visit)
 }
 
-/** The languages that need no mapping at the service (Visit record, languageValue). */
+/** The languages that need no mapping at the service (attribute languageValue). */
 const builtInLanguages = new Set(['en', 'es', 'de', 'fr', 'pt', 'zh', 'ko', 'vi', 'hi'])
 
 export const isBuiltInLanguage = (language: string): boolean => builtInLanguages.has(language)
 
-/** What platforms add to a record and change with every run. */
+/** Columns that platforms add to a record; their values change with every run. */
 const platformColumn = /^_(airbyte|ab|sdc)_/
 
 const hashValue = (value: unknown): string =>
@@ -87,8 +87,8 @@ const valueAtPath = (columns: InputRecord, path: ReadonlyArray<string>): unknown
   path.reduce((value: unknown, name) => (t.UnknownRecord.is(value) ? value[name] : undefined), columns)
 
 /**
- * An id for a visit that brings none, the same for the same visit in every run: of its stream and primary key, or of the whole
- * record where that has no key.
+ * An id for a visit without one, the same for the same visit in every run: a hash of its stream and primary key, or of the whole
+ * record if that has no key.
  */
 export const deriveVisitId = ({ id, key }: Pick<InputStream, 'id' | 'key'>, columns: InputRecord): string => {
   const values = key.map((path) => valueAtPath(columns, path))
@@ -112,20 +112,20 @@ const toVerdict = (outcome: string | undefined): RecordVerdict => {
   }
 }
 
-/** A result that names none of so many visits, and whose status reports no success, is an application error (Errors, status 200). */
+/** Turns a result that names no visit, and whose status reports no success, into an application error: the service reports some errors with HTTP status 200. */
 export const failOnErrorStatus =
-  (sent: number) =>
+  (visitCount: number) =>
   (result: VisitRecordResult): E.Either<ApiError, VisitRecordResult> => {
     const { code, message } = result.status ?? {}
     const isSuccess = code == null || /^2\d\d$/.test(String(code)) || /^success$/i.test(message ?? '')
-    return sent === 0 || isSuccess || Object.keys(result.records).length > 0
+    return visitCount === 0 || isSuccess || Object.keys(result.records).length > 0
       ? E.right(result)
       : E.left({ _tag: 'Application', code: String(code), message: message ?? '' })
   }
 
 const normalizeId = (id: string): string => id.trim().toLowerCase()
 
-/** Outcomes by ids in which neither case nor blanks around them count; undefined where that makes two ids one. */
+/** Outcomes by ids compared without case and surrounding blanks; undefined if two ids become equal. */
 const outcomesByNormalizedId = (
   ids: ReadonlyArray<string>,
   records: VisitRecordResult['records'],
@@ -135,28 +135,27 @@ const outcomesByNormalizedId = (
   return isOneToOne ? outcomes : undefined
 }
 
-/** What a result says of the visits with these ids. Outcomes under names that nobody sent leave open whose they are, unless one visit stands alone. */
+/** The answer to visits with these ids. An outcome under an id that was not sent may be of any visit, unless the batch has only one. */
 export const toVisitAnswer = (ids: ReadonlyArray<string>, { records }: VisitRecordResult): BatchAnswer => {
-  const exact = ids.map((id) => toVerdict(Object.hasOwn(records, id) ? records[id] : undefined))
-  if (!exact.includes(unknownVerdict)) return { _tag: 'Verdicts', verdicts: exact }
-  const [alone, ...others] = Object.values(records)
-  if (ids.length === 1 && alone !== undefined && others.length === 0)
-    return { _tag: 'Verdicts', verdicts: [toVerdict(alone)] }
+  const exactVerdicts = ids.map((id) => toVerdict(Object.hasOwn(records, id) ? records[id] : undefined))
+  if (!exactVerdicts.includes(unknownVerdict)) return { _tag: 'Verdicts', verdicts: exactVerdicts }
+  const [onlyOutcome, ...others] = Object.values(records)
+  if (ids.length === 1 && onlyOutcome !== undefined && others.length === 0)
+    return { _tag: 'Verdicts', verdicts: [toVerdict(onlyOutcome)] }
   const outcomes = outcomesByNormalizedId(ids, records)
-  const verdicts = outcomes === undefined ? exact : ids.map((id) => toVerdict(outcomes.get(normalizeId(id))))
-  const named = verdicts.filter((verdict) => verdict !== unknownVerdict).length
-  return named < Object.keys(records).length
+  const verdicts = outcomes === undefined ? exactVerdicts : ids.map((id) => toVerdict(outcomes.get(normalizeId(id))))
+  const namedCount = verdicts.filter((verdict) => verdict !== unknownVerdict).length
+  return namedCount < Object.keys(records).length
     ? { _tag: 'Refused', reason: 'the answer names visits that were not sent', tooLarge: false }
     : { _tag: 'Verdicts', verdicts }
 }
 
 const sinkName = 'visit_records'
 
-/** A visit that has its id. */
 type VisitWithId = VisitRecord & { readonly visitRecordId: string }
 const hasVisitId = (visit: VisitRecord): visit is VisitWithId => visit.visitRecordId != null
 
-/** Operation 4. A visit may be sent again when no answer came, since its id lets it count once. */
+/** Operation 4. A visit may be sent again if no answer came: the service counts an id once. */
 export const visitRecordSink = defineSink<SinkTarget, VisitRecord>({
   name: sinkName,
   codec: VisitRecord,
@@ -164,15 +163,15 @@ export const visitRecordSink = defineSink<SinkTarget, VisitRecord>({
   operations: ['append'],
   open: (target) =>
     TE.right({
-      prepare: (inlet) =>
+      prepare: (stream) =>
         pipe(
-          checkMapping(inlet, sinkName, VisitRecord, target.mapping[sinkName]),
-          E.map(() => createPreparer(target, inlet)),
+          checkMapping(stream, sinkName, VisitRecord, target.mapping[sinkName]),
+          E.map(() => createPreparer(target, stream)),
         ),
       isReachable: isServiceAnswering(target.api.createVisitRecords([])),
-      write: (visits, suspected) =>
+      write: (visits, isSuspect) =>
         pipe(
-          target.resend(suspected)(
+          target.resend(isSuspect)(
             pipe(target.api.createVisitRecords(visits), TE.chainEitherK(failOnErrorStatus(visits.length))),
           ),
           TE.map((result) =>
@@ -187,23 +186,23 @@ export const visitRecordSink = defineSink<SinkTarget, VisitRecord>({
     }),
 })
 
-const createPreparer = ({ mapping, now, maxVisitAge, warn }: SinkTarget, inlet: InputStream) => {
-  const toMapped = createRecordMapper(VisitRecord, mapping[sinkName], { visitTime: convertTime })
-  const strange = new Set<string>()
-  const heed = (language: string): void => {
-    if (isBuiltInLanguage(language) || strange.has(language) || strange.size >= 20) return
-    strange.add(language)
-    warn(`${inlet.name}: the language ${language} needs a mapping at the service; its visits are sent as they are.`)
+const createPreparer = ({ mapping, now, maxVisitAge, warn }: SinkTarget, stream: InputStream) => {
+  const mapVisit = createRecordMapper(VisitRecord, mapping[sinkName], { visitTime: convertTime })
+  const otherLanguages = new Set<string>()
+  const warnOnce = (language: string): void => {
+    if (isBuiltInLanguage(language) || otherLanguages.has(language) || otherLanguages.size >= 20) return
+    otherLanguages.add(language)
+    warn(`${stream.name}: the language ${language} needs a mapping at the service; its visits are sent as they are.`)
   }
   return (columns: InputRecord): E.Either<string, PreparedItem<VisitWithId>> => {
     if (isTombstoneRecord(columns)) return deletionRefusal
-    const mapped = toMapped(columns)
-    const made = E.isLeft(mapped) ? mapped : normalizeVisit(mapped.right, { now: now(), maxAge: maxVisitAge })
-    if (E.isLeft(made)) return made
-    const visit = made.right
-    if (visit.languageValue != null) heed(visit.languageValue)
+    const mapped = mapVisit(columns)
+    const normalized = E.isLeft(mapped) ? mapped : normalizeVisit(mapped.right, { now: now(), maxAge: maxVisitAge })
+    if (E.isLeft(normalized)) return normalized
+    const visit = normalized.right
+    if (visit.languageValue != null) warnOnce(visit.languageValue)
     if (hasVisitId(visit)) return E.right({ item: visit, key: visit.visitRecordId })
-    const key = deriveVisitId(inlet, columns)
+    const key = deriveVisitId(stream, columns)
     return E.right({ item: { ...visit, visitRecordId: key }, key })
   }
 }
