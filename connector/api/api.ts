@@ -1,29 +1,29 @@
 import type { TaskEither } from 'fp-ts/TaskEither'
 import type { ApiError } from './error'
-import type { Route } from './route'
+import type { Route, SendRequest } from './route'
 import * as routes from './routes'
 
 type Input<R> = R extends Route<infer I, infer _> ? I : never
 type Output<R> = R extends Route<infer _, infer O> ? O : never
 
-/** The service: one function per operation. The HTTP client is one of these; the sandbox is another. */
+/** The service: one function per operation. The HTTP client is one, the sandbox another. */
 export type Api = {
   readonly [K in keyof typeof routes]: (
     input: Input<(typeof routes)[K]>,
   ) => TaskEither<ApiError, Output<(typeof routes)[K]>>
 }
 
-/** Carries one request to the service and brings its answer. */
-export type SendRequest = <I, O>(route: Route<I, O>) => (input: I) => TaskEither<ApiError, O>
-
-/** Where the lookups are, if not where routes.ts has them (Endpoints 8: not shown). */
+/** Method and path of the lookups where they differ from those in routes.ts; the service's specification gives neither. */
 export type LookupRoutes = Partial<Record<'sources' | 'categories', Pick<Route<unknown, unknown>, 'method' | 'path'>>>
 
-/** A lookup at another place; a POST carries its empty request as JSON. */
-export const moveLookup = <I, O>(route: Route<I, O>, at: LookupRoutes[keyof LookupRoutes]): Route<I, O> =>
-  at === undefined ? route : { ...route, ...at, encoding: at.method === 'GET' ? 'query' : 'json' }
+/** A lookup with another method and path; a POST sends its empty input as JSON. */
+export const moveLookup = <I, O>(
+  route: Route<I, O>,
+  target: Pick<Route<unknown, unknown>, 'method' | 'path'> | undefined,
+): Route<I, O> =>
+  target === undefined ? route : { ...route, ...target, encoding: target.method === 'GET' ? 'query' : 'json' }
 
-/** The `Api` behind `send`, one line per operation. */
+/** The `Api` whose requests go through `send`. */
 export const createApi = (send: SendRequest, lookups: LookupRoutes = {}): Api => ({
   retrieveReviews: send(routes.retrieveReviews),
   retrieveComments: send(routes.retrieveComments),

@@ -1,41 +1,38 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as t from 'io-ts'
-import { parseExactJson, printExactJson, readMembersAt, stringAt } from '../cdk'
+import { defined, parseExactJson, printExactJson, readMembersAt, stringAt } from '../cdk'
 import { type ApiError, applicationError, isSuccessStatus } from './error'
 import { Instant, Int64 } from './model/scalar'
 import { EnvelopeStatus } from './model/transparency'
 import { VisitRecordResult } from './model/visit-record'
-import { jsonResponse, type RawResponse, type ResponseCodec, toDecodeError } from './route'
+import { decodeWith, jsonResponse, parseBody, type RawResponse, type ResponseCodec } from './route'
 
 const ErrorBody = t.type({
   status: t.intersection([t.partial({ code: t.unknown, message: t.unknown }), t.UnknownRecord]),
 })
 
-/** What the documented error body says, where an answer is one (Errors). */
-const decodeErrorBody = ({ body }: RawResponse): E.Either<unknown, ApiError> =>
+/** The application error in a body that is the documented error body. */
+const decodeErrorBody = ({ body }: RawResponse): E.Either<ApiError, ApiError> =>
   pipe(
-    E.tryCatch(
-      () => parseExactJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')),
-      () => 'not JSON',
-    ),
-    E.flatMap(ErrorBody.decode),
+    parseBody(body),
+    E.flatMap(decodeWith(ErrorBody)),
     E.map(({ status }) => applicationError(status)),
   )
 
-/** An answer that is not what was asked for but the documented error body is an application error inside a 200 (Errors). */
-export const withApplicationError = <A>(body: ResponseCodec<A>): ResponseCodec<A> => ({
-  ...body,
-  decode: (answer) =>
+/** Decodes as `response` does; where that fails and the body is the documented error body, gives the application error in it. */
+export const withApplicationError = <A>(response: ResponseCodec<A>): ResponseCodec<A> => ({
+  ...response,
+  decode: (raw) =>
     pipe(
-      body.decode(answer),
-      E.mapLeft((error) => E.getOrElse(() => error)(decodeErrorBody(answer))),
+      response.decode(raw),
+      E.mapLeft((error) => E.getOrElse(() => error)(decodeErrorBody(raw))),
     ),
 })
 
 const parsedVisitRecords = jsonResponse(VisitRecordResult)
 
-/** The outcomes in an answer to operation 4; undefined where it is not as it should be. */
+/** The outcomes in a response of `createVisitRecords`, read from its bytes; undefined where they are not as expected. */
 const extractOutcomes = (body: Buffer): VisitRecordResult | undefined => {
   const members = readMembersAt(body, { start: 0, end: body.length })
   const outcomes = readMembersAt(body, members?.get('records'))
@@ -57,15 +54,16 @@ const extractOutcomes = (body: Buffer): VisitRecordResult | undefined => {
 }
 
 /**
- * The answer to operation 4. Its names are other ones in every answer, for which the engine's parser makes a form of object
- * each time, ten times as slow as walking the bytes; only what is wrong with an answer is left for the parser to say.
+ * The response of `createVisitRecords`. Its keys are ids, different in every response, and V8's parser builds a new object
+ * shape for each, which is ten times as slow as reading the bytes. The parser decodes only what the reader of bytes rejects,
+ * so that the error messages are its own.
  */
 export const visitRecordResponse: ResponseCodec<VisitRecordResult> = {
   ...parsedVisitRecords,
-  decode: (answer) => {
-    const { buffer, byteOffset, byteLength } = answer.body
+  decode: (response) => {
+    const { buffer, byteOffset, byteLength } = response.body
     const result = E.tryCatch(() => extractOutcomes(Buffer.from(buffer, byteOffset, byteLength)), String)
-    return E.isRight(result) && result.right !== undefined ? E.right(result.right) : parsedVisitRecords.decode(answer)
+    return E.isRight(result) && result.right !== undefined ? E.right(result.right) : parsedVisitRecords.decode(response)
   },
 }
 
@@ -89,7 +87,10 @@ const envelopeCodec = <Entity extends t.Mixed>(entity: Entity) =>
 
 const nullableList = <Row extends t.Mixed>(row: Row) => t.union([t.readonlyArray(row), t.null, t.undefined])
 
-/** What an answer must hold to be understood: ids, keys and cursors; `Comment` and others say what else may come. */
+/** When the service began to answer, by its clock, where known; milliseconds since 1970. Not part of the body. */
+type ServerTime = { readonly servedAt?: number }
+
+/** Requires only what a reader needs: ids, times and cursors. model/entity.ts describes the rest. */
 const ReviewsResponse = envelopeCodec(
   t.intersection([
     t.type({ id: t.string }),
@@ -99,7 +100,7 @@ const ReviewsResponse = envelopeCodec(
     t.UnknownRecord,
   ]),
 )
-/** Answer of operation 1. */
+/** Response of `retrieveReviews`. */
 export type ReviewsResponse = t.TypeOf<typeof ReviewsResponse> & ServerTime
 
 const CommentsResponse = envelopeCodec(
@@ -112,45 +113,26 @@ const CommentsResponse = envelopeCodec(
     t.UnknownRecord,
   ]),
 )
-/** Answer of operations 2 and 3. */
+/** Response of `retrieveComments` and `retrieveCommentsByForm`. */
 export type CommentsResponse = t.TypeOf<typeof CommentsResponse> & ServerTime
-
-/** The service's clock when it began to answer, milliseconds, where it is known; not part of the answer's body. */
-type ServerTime = { readonly servedAt?: number }
 
 const StatusEnvelope = t.partial({
   status: t.union([EnvelopeStatus, t.null]),
   data: t.union([t.UnknownRecord, t.null]),
 })
 
-/** The codes are not shown: a list of entities and a message that is null or "success", in any case, is success. */
+/** The status codes are not documented, so success is a list of entities with a message that is null or "success", in any case. */
 const isSuccessEnvelope = ({ status, data }: t.TypeOf<typeof StatusEnvelope>): boolean =>
   Array.isArray(data?.entities) && isSuccessStatus(status)
 
-const decodeWith = <A>(codec: t.Type<A, unknown>, value: unknown): E.Either<ApiError, A> =>
-  E.mapLeft(toDecodeError)(codec.decode(value))
+const toSuccessEnvelope = (envelope: t.TypeOf<typeof StatusEnvelope>): E.Either<ApiError, unknown> => {
+  if (isSuccessEnvelope(envelope)) return E.right({ ...envelope, status: envelope.status ?? {} })
+  if (envelope.status === undefined || envelope.status === null)
+    return E.left({ _tag: 'Decode', path: '$.status', message: 'expected a status' })
+  return E.left(applicationError(envelope.status))
+}
 
-const decodeEnvelope = <A>(codec: t.Type<A, unknown>, body: Uint8Array): E.Either<ApiError, A> =>
-  pipe(
-    E.tryCatch(
-      () => parseExactJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')),
-      (): ApiError => ({ _tag: 'Decode', path: '$', message: 'not JSON' }),
-    ),
-    E.chain((value) =>
-      pipe(
-        decodeWith(StatusEnvelope, value),
-        E.chain((outcome): E.Either<ApiError, unknown> => {
-          if (isSuccessEnvelope(outcome)) return E.right({ ...outcome, status: outcome.status ?? {} })
-          if (outcome.status === undefined || outcome.status === null)
-            return E.left({ _tag: 'Decode', path: '$.status', message: 'expected a status' })
-          return E.left(applicationError(outcome.status))
-        }),
-      ),
-    ),
-    E.chain((value) => decodeWith(codec, value)),
-  )
-
-/** An answer of operations 1 to 3; `entity` describes its entities. */
+/** A response of the transparency operations; `entity` and `filter` describe its parts. */
 const envelopeResponse = <A>(
   codec: t.Type<A, unknown>,
   entity: t.Any,
@@ -162,8 +144,11 @@ const envelopeResponse = <A>(
   }),
   decode: ({ body, servedAt }) =>
     pipe(
-      decodeEnvelope(codec, body),
-      E.map((answer): A & ServerTime => Object.assign({}, answer, servedAt === undefined ? {} : { servedAt })),
+      parseBody(body),
+      E.flatMap(decodeWith(StatusEnvelope)),
+      E.flatMap(toSuccessEnvelope),
+      E.flatMap(decodeWith(codec)),
+      E.map((value): A & ServerTime => ({ ...value, ...defined({ servedAt }) })),
     ),
   encode: (value) => ({ body: Buffer.from(printExactJson(codec.encode(value))) }),
 })
@@ -175,12 +160,12 @@ export const commentsResponse = (entity: t.Any, filter: t.Any): ResponseCodec<Co
 
 const StatusBody = t.type({ status: EnvelopeStatus })
 
-/** An answer of a lookup, whose form is not shown; a status in it whose message is not success is an error, as elsewhere. */
+/** A response of a lookup, whose form is not documented; a status in it whose message is not "success" is an error, as elsewhere. */
 export const lookupResponse: ResponseCodec<unknown> = {
   ...jsonResponse(t.unknown),
-  decode: (answer) =>
+  decode: (response) =>
     pipe(
-      jsonResponse(t.unknown).decode(answer),
+      jsonResponse(t.unknown).decode(response),
       E.filterOrElse(
         (value) => !StatusBody.is(value) || isSuccessStatus(value.status),
         (value) => applicationError(StatusBody.is(value) ? value.status : undefined),

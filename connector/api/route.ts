@@ -1,62 +1,73 @@
 import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { annotationsOf, parseExactJson, printExactJson } from '../cdk'
 import type { ApiError } from './error'
 
-/** An answer as it came: the body's bytes, and the service's clock when it began to answer, where known (milliseconds). */
+/** A response before it is decoded. */
 export type RawResponse = {
   readonly body: Uint8Array
+  /** The service's clock when it began to answer, where known; milliseconds since 1970. */
   readonly servedAt?: number
-  /** Nobody looks at the body any more: another answer may take its place. */
+  /** Call it when `body` is no longer read: its memory is used again. */
   readonly release?: () => void
 }
 
-/** How an answer's bytes become a value, and back: the sandbox writes what the client reads. */
+/** How the bytes of a response become a value, and back: the sandbox writes what the client reads. */
 export type ResponseCodec<O> = {
+  /** Describes the value, or the records in the response, for the API description. */
   readonly codec: t.Any
-  readonly decode: (answer: RawResponse) => E.Either<ApiError, O>
+  readonly decode: (response: RawResponse) => E.Either<ApiError, O>
   readonly encode: (value: O) => RawResponse
 }
 
-/** An operation of the service as a value; client, server and description are read off it. */
+/** An operation of the service as a value; client, sandbox and API description are derived from it. */
 export type Route<I, O> = {
-  /** As it is called in messages. */
+  /** Its name in messages. */
   readonly name: string
   readonly method: 'GET' | 'POST'
   readonly path: string
-  /** The header that carries the token; none for the exchange that issues it (Authentication 3). */
+  /** The header that carries the token; none for the operation that issues it. */
   readonly tokenHeader: 'accessToken' | 'Access-Token' | undefined
-  /** Where the request goes: a JSON body, a form body or the query; arrays as repeated keys in the last two. */
+  /** Where the input goes: a JSON body, a form body or the query; a list is a repeated key in the last two. */
   readonly encoding: 'json' | 'form' | 'query'
   readonly request: t.Type<I, unknown>
   readonly response: ResponseCodec<O>
-  /** May it be asked again when no answer came? */
+  /** Whether it may be sent again when no response came. */
   readonly idempotent: boolean
 }
 
+/** Sends a request to the service and decodes the response. */
+export type SendRequest = <I, O>(route: Route<I, O>) => (input: I) => TaskEither<ApiError, O>
+
 export const defineRoute = <I, O>(value: Route<I, O>): Route<I, O> => value
 
-/** A JSON answer, decoded; failures name the key path and never the value. */
+/** The JSON value of a body; integers keep all their digits. */
+export const parseBody = (body: Uint8Array): E.Either<ApiError, unknown> =>
+  E.tryCatch(
+    () => parseExactJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')),
+    () => ({ _tag: 'Decode', path: '$', message: 'not JSON' }),
+  )
+
+/** Decodes with a codec; a failure names the key path and never the value. */
+export const decodeWith =
+  <A>(codec: t.Type<A, unknown>) =>
+  (value: unknown): E.Either<ApiError, A> =>
+    E.mapLeft(toDecodeError)(codec.decode(value))
+
+/** A JSON response. */
 export const jsonResponse = <A>(codec: t.Type<A, unknown>): ResponseCodec<A> => ({
   codec,
-  decode: ({ body }) => {
-    const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
-    let value: unknown
-    try {
-      value = parseExactJson(text)
-    } catch {
-      return E.left({ _tag: 'Decode', path: '$', message: 'not JSON' })
-    }
-    return E.mapLeft(toDecodeError)(codec.decode(value))
-  },
+  decode: ({ body }) => pipe(parseBody(body), E.flatMap(decodeWith(codec))),
   encode: (value) => ({ body: Buffer.from(printExactJson(codec.encode(value))) }),
 })
 
-/** A JSON answer left as bytes, for `cut` to walk; `codec` describes its records. */
+/** A JSON response left as bytes, since the export reads them record by record; `codec` describes a record. */
 export const bytesResponse = (codec: t.Any): ResponseCodec<RawResponse> => ({
   codec,
   decode: E.right,
-  encode: (answer) => answer,
+  encode: (response) => response,
 })
 
 const isComposite = (codec: t.Decoder<unknown, unknown> | undefined): boolean =>
@@ -65,8 +76,10 @@ const isComposite = (codec: t.Decoder<unknown, unknown> | undefined): boolean =>
 /** The key path of the first error and what was expected there. */
 export const toDecodeError = (errors: t.Errors): Extract<ApiError, { _tag: 'Decode' }> => {
   const context = errors[0]?.context ?? []
-  // The members of an intersection or a union are steps of the codec and not of the value.
-  const path = context.filter(({ key }, n) => key !== '' && !isComposite(context[n - 1]?.type)).map(({ key }) => key)
+  // The parts of an intersection or a union are steps of the codec, not of the value.
+  const path = context
+    .filter(({ key }, index) => key !== '' && !isComposite(context[index - 1]?.type))
+    .map(({ key }) => key)
   const expected = context[context.length - 1]?.type
   return {
     _tag: 'Decode',

@@ -14,7 +14,7 @@ import { CommentsFilter, CommentsForm, CommentsQuery, ReviewsFilter, ReviewsRequ
 import { VisitRecord } from './model/visit-record'
 import { bytesResponse, defineRoute, jsonResponse } from './route'
 
-/** Operation 1: reviews and summary of one person, location or roll-up entity. */
+/** Reviews and summary of one person, location or roll-up entity. */
 export const retrieveReviews = defineRoute({
   name: 'retrieve reviews',
   method: 'POST',
@@ -26,7 +26,7 @@ export const retrieveReviews = defineRoute({
   idempotent: true,
 })
 
-/** Operation 2: comments and summary of one person, location or roll-up entity. */
+/** Comments and summary of one person, location or roll-up entity. */
 export const retrieveComments = defineRoute({
   name: 'retrieve comments',
   method: 'GET',
@@ -38,7 +38,7 @@ export const retrieveComments = defineRoute({
   idempotent: true,
 })
 
-/** Operation 3: the same for many. The service also takes the form's keys in the query, but never both. */
+/** Comments and summaries of many entities. The service also accepts the form's keys in the query, but not in both at once. */
 export const retrieveCommentsByForm = defineRoute({
   name: 'retrieve comments by form',
   method: 'POST',
@@ -50,7 +50,7 @@ export const retrieveCommentsByForm = defineRoute({
   idempotent: true,
 })
 
-/** Operation 4: visits, reported one by one. Sent twice, only a record with a visitRecordId counts once. */
+/** Records visits; the response has an outcome per visit. Only a visit with a visitRecordId counts once when it is sent twice. */
 export const createVisitRecords = defineRoute({
   name: 'create visit records',
   method: 'POST',
@@ -62,7 +62,7 @@ export const createVisitRecords = defineRoute({
   idempotent: false,
 })
 
-/** Operation 5: locations to create, update and deactivate; sent twice, they are what they were. */
+/** Creates, updates and deactivates locations; sending the same locations again changes nothing. */
 export const syncLocations = defineRoute({
   name: 'sync locations',
   method: 'POST',
@@ -74,7 +74,7 @@ export const syncLocations = defineRoute({
   idempotent: true,
 })
 
-/** Operation 6: reviews that arrived or changed after a time. The answer is left as bytes. */
+/** Reviews that arrived or changed after a time; the response is left as bytes. */
 export const exportReviews = defineRoute({
   name: 'export reviews',
   method: 'POST',
@@ -86,7 +86,7 @@ export const exportReviews = defineRoute({
   idempotent: true,
 })
 
-/** Operation 7: reviews that were deleted after a time. The answer is left as bytes. */
+/** Reviews that were deleted after a time; the response is left as bytes. */
 export const exportDeletedReviews = defineRoute({
   name: 'export deleted reviews',
   method: 'POST',
@@ -98,11 +98,11 @@ export const exportDeletedReviews = defineRoute({
   idempotent: true,
 })
 
-const lookupRoute = (what: string) =>
+const lookupRoute = (subject: string) =>
   defineRoute({
-    name: `look up ${what}`,
+    name: `look up ${subject}`,
     method: 'GET',
-    path: `/api/reputation/v1/lookup/${what}`,
+    path: `/api/reputation/v1/lookup/${subject}`,
     tokenHeader: 'accessToken',
     encoding: 'query',
     request: t.type({}),
@@ -110,13 +110,16 @@ const lookupRoute = (what: string) =>
     idempotent: true,
   })
 
-/** Operation 8, sources. Its method, path and payload are not shown: these are the sandbox's, a config may name others. */
+/**
+ * The review sources. The service's specification gives no method, path or payload for lookups: these are the sandbox's, and a
+ * config may name others.
+ */
 export const lookupSources = lookupRoute('sources')
 
-/** Operation 8, categories of analysed data. */
+/** The categories of text analytics; method and path as for `lookupSources`. */
 export const lookupCategories = lookupRoute('categories')
 
-/** A token for an application's id and secret (Authentication 2); what is not shown of it is as the config's defaults have it. */
+/** A token for an application's id and secret; where the service's specification is silent it follows the defaults of the config. */
 export const issueToken = defineRoute({
   name: 'issue a token',
   method: 'POST',

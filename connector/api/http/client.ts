@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { unescape } from 'node:querystring'
 import { createRedactor } from '../../cdk'
-import type { SendRequest } from '../api'
+import type { SendRequest } from '../route'
 import { type Clock, systemClock } from './clock'
 import { createLocalLimiter, createThrottle, limiterSettings, type RateLimit, type RateLimiter } from './rate-limit'
 import { createSend, type RequestObserver } from './send'

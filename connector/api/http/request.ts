@@ -9,6 +9,9 @@ export type HttpRequest = {
   readonly body?: Buffer
 }
 
+/** Response headers by lower-case name. */
+export type ResponseHeaders = Readonly<Record<string, string | undefined>>
+
 /** Arrays as repeated keys; what is null or undefined is not sent. */
 const encodePairs = (value: unknown): URLSearchParams =>
   new URLSearchParams(

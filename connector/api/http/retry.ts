@@ -4,9 +4,7 @@ import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, isTlsCode } from '../error'
-
-/** Headers by lower-case name. */
-export type ResponseHeaders = Readonly<Record<string, string | undefined>>
+import type { ResponseHeaders } from './request'
 
 const parseSeconds = (text: string | undefined): number | undefined => {
   const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text)

@@ -8,8 +8,7 @@ import type { ApiError } from '../error'
 import { receiveBody } from './body'
 import { createBufferPool } from './buffers'
 import type { Clock } from './clock'
-import type { HttpRequest } from './request'
-import type { ResponseHeaders } from './retry'
+import type { HttpRequest, ResponseHeaders } from './request'
 import { isLoopback } from './url'
 
 /** An answer of any status; `millis`: from sending to the last byte. */

@@ -3,13 +3,8 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { expect, test } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
-import {
-  createRetryPolicy,
-  type FailedAttempt,
-  parseRetryAfter,
-  type ResponseHeaders,
-  retryRequest,
-} from '../../../connector/api/http/retry'
+import type { ResponseHeaders } from '../../../connector/api/http/request'
+import { createRetryPolicy, type FailedAttempt, parseRetryAfter, retryRequest } from '../../../connector/api/http/retry'
 import { configFailure, transientFailure } from '../../../connector/cdk/failure'
 
 const nowMillis = Date.parse('2026-01-01T00:00:00Z')
