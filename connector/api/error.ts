@@ -10,7 +10,7 @@ const maxMessageLength = 200
 const attributeNames = (codec: t.Any): ReadonlyArray<string> =>
   Object.keys((toJsonSchema(codec).properties ?? {}) as Readonly<Record<string, JsonSchema>>)
 
-/** Words that speak of requests and of nobody's life. */
+/** Words about requests, none of which can be about a person. */
 const knownWordList = `
 a access accesstoken account active after again allowed already an and another any api application are array at attempts
 authorization available bad batch be been before between body boolean but by call calls cannot characters client code comment
@@ -41,12 +41,12 @@ const knownWords = new Set([
 const isKnownWord = (word: string): boolean => knownWords.has(word.toLowerCase()) || /^\d{1,4}$/.test(word)
 
 /**
- * What the service says, as it may be repeated: one short line of words about requests. An error may quote anything that is said
- * of people, and no rule knows a name when it sees one; so every other word is masked, and so is all that `hidden` holds.
+ * A message of the service as one line of at most 200 characters in which all words but those about requests are masked, and so
+ * are the texts in `hidden`. A message may quote a record, and no rule recognises every name.
  */
 export const maskMessage = (text: string, hidden: ReadonlyArray<string> = []): string =>
   createRedactor(hidden)(text.slice(0, 10_000).replace(/[\p{C}\s]+/gu, ' '))
-    // Seven digits may be a telephone number, or a birthday.
+    // Seven digits may be a telephone number or a date of birth.
     .replace(/\d(?:[\s().+/-]*\d){6,}/g, '***')
     .replace(/[\p{L}\p{M}\p{N}_]+/gu, (word) => (isKnownWord(word) ? word : '***'))
     .replace(/\*\*\*(?:[^\p{L}\p{N}]*\*\*\*)+/gu, '***')
@@ -55,24 +55,24 @@ export const maskMessage = (text: string, hidden: ReadonlyArray<string> = []): s
 
 /** What can go wrong with one request. `message` never quotes a secret or a record. */
 export type ApiError =
-  /** No answer, or not a whole one: connection, TLS, time-out, cut short. */
+  /** No complete response: no connection, TLS, time-out, cut short. */
   | { readonly _tag: 'Network'; readonly code: string; readonly message: string }
-  /** An answer with an error status; `retryAfter` in milliseconds, where the service said so. */
+  /** A response with an error status; `retryAfter` in milliseconds, where the service gave it. */
   | { readonly _tag: 'Http'; readonly status: number; readonly message: string; readonly retryAfter?: number }
-  /** A 200 that is not what was asked for: not JSON, an envelope, key or cursor broken, another request's echo. With a `remedy` it is the config's to mend. */
+  /** A response with status 200 that cannot be used: not JSON, a broken envelope, key or cursor, the echo of another request. With a `remedy` a change of the config helps. */
   | { readonly _tag: 'Decode'; readonly path: string; readonly message: string; readonly remedy?: string }
-  /** A 200 that carries an application error (Errors, status 200). */
+  /** A response with status 200 that reports an application error. */
   | { readonly _tag: 'Application'; readonly code: string; readonly message: string }
-  /** An answer longer than `max_response_mb`. */
+  /** A response longer than `max_response_mb`. */
   | { readonly _tag: 'TooLarge'; readonly bytes: number; readonly limit: number }
-  /** No token could be had; `cause` says whose turn it is, `code` why no answer came. `retryAfter` in milliseconds, where its issuer said so. */
+  /** No token; `cause` says who must act, `code` why no response came, `retryAfter` (milliseconds) how long the issuer asks to wait. */
   | { readonly _tag: 'Token'; readonly cause: Failure; readonly code?: string; readonly retryAfter?: number }
-  /** A wait longer than `max_wait_seconds` was asked for; milliseconds. */
+  /** The service asks to wait longer than `max_wait_seconds`; milliseconds. */
   | { readonly _tag: 'Wait'; readonly wait: number; readonly limit: number }
-  /** The budget that many processes share could not be asked; `cause` says why. */
+  /** The rate limit that several processes share cannot be reached; `cause` says why. */
   | { readonly _tag: 'RateLimiter'; readonly cause: Failure }
 
-/** What an error says to the person who must act, with the operation it happened in. */
+/** The failure that an error of `operation` means for the person who must act. */
 export const toFailure = (operation: string, error: ApiError): Failure => {
   switch (error._tag) {
     case 'Network':
@@ -102,28 +102,28 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
   }
 }
 
-/** Whether a status says that all is well: its message is null or "success", in any case. */
+/** Whether the status in a body means success: its message is missing, null or "success", in any case. */
 export const isSuccessStatus = (status: unknown): boolean =>
   String(statusMember(status, 'message') ?? 'success').toLowerCase() === 'success'
 
-/** A status that says what went wrong; `unsaid`: its message where it has none. */
-export const applicationError = (status: unknown, unsaid = ''): ApiError => ({
+/** The error that the status in a body reports; `fallback` is its message where it has none. */
+export const applicationError = (status: unknown, fallback = ''): ApiError => ({
   _tag: 'Application',
   code: String(statusMember(status, 'code') ?? 'none'),
-  message: String(statusMember(status, 'message') ?? unsaid),
+  message: String(statusMember(status, 'message') ?? fallback),
 })
 
 const statusMember = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 
-/** A code is a word or a number; the list of them is not shown (Errors), and a sentence may say things of people. */
+/** The code where it is a word or a number; anything else could be a sentence about a person, since the codes are not documented. */
 export const maskCode = (code: string): string => (/^[\w.:-]{1,40}$/.test(code) ? code : 'not readable')
 
-/** Whether a network code means that no secure connection could be agreed on. */
+/** Whether a network code means that TLS failed. */
 export const isTlsCode = (code: string): boolean =>
   /^(CERT_|ERR_TLS_|ERR_SSL_|EPROTO$|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(code)
 
-/** Whether a network code means that nobody was reached at that address; a network that is down looks the same. */
+/** Whether a network code means that no host answers at the address; a network that is down gives the same codes. */
 export const isUnreachableCode = (code: string): boolean =>
   ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ECONNTIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'].includes(code)
 
@@ -148,8 +148,8 @@ const httpFailure = (operation: string, error: ApiError & { _tag: 'Http' }): Fai
   if (error.status >= 300 && error.status < 400)
     return configFailure(`${operation}: ${error.message} (${error.status}).`)
   const remedy = remedies[error.status]
-  const passing = error.status === 408 || error.status === 413 || error.status === 429 || error.status >= 500
-  return passing
+  const isTransient = error.status === 408 || error.status === 413 || error.status === 429 || error.status >= 500
+  return isTransient
     ? transientFailure(`${operation}: the service answered ${error.status}. Run again later.`, error.message)
     : configFailure(
         `${operation}: ${remedy ?? `The service answered ${error.status}. Check base_url`} (${error.status}).`,

@@ -1,18 +1,18 @@
 import { finished, type Readable } from 'node:stream'
 import type { BufferPool } from './buffers'
 
-/** Room for an answer that does not say how long it is. */
+/** Bytes reserved for a response without a Content-Length. */
 const defaultSize = 1 << 16
 
-/** The bytes of an answer; `release`: nobody looks at them any more. */
+/** The bytes of a response; call `release` when they are no longer read. */
 export type BodyBuffer = { readonly bytes: Buffer; readonly release: () => void }
 
-/** A byte order mark, which a JSON text should not begin with and its reader may pass over (RFC 8259, 8.1). */
+/** A JSON text should not begin with a byte order mark, and a parser may ignore it (RFC 8259, section 8.1). */
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * The bytes of an answer in one buffer, without a byte order mark and the pieces they came in; none once there are more than `limit`.
- * `announced`: its Content-Length, which is not that of an answer that came compressed. Rejects where the stream breaks.
+ * The bytes of a response in one buffer, without a byte order mark; undefined where there are more than `limit`. `announced` is the
+ * Content-Length, which differs from the number of bytes where the response came compressed. Rejects where the stream breaks.
  */
 export const receiveBody = (
   stream: Readable,
@@ -23,10 +23,10 @@ export const receiveBody = (
   new Promise((resolve, reject) => {
     let bytes: Buffer = acquire(Math.min(announced || defaultSize, limit))
     let end = 0
-    const add = (piece: Buffer): void => {
-      const needed = end + piece.length
+    const append = (chunk: Buffer): void => {
+      const needed = end + chunk.length
       if (needed > limit) {
-        stream.off('data', add).destroy()
+        stream.off('data', append).destroy()
         resolve(undefined)
         return
       }
@@ -36,17 +36,13 @@ export const receiveBody = (
         release(bytes)
         bytes = larger
       }
-      bytes.set(piece, end)
+      bytes.set(chunk, end)
       end = needed
     }
     finished(stream, { writable: false }, (error) => {
-      const whole = bytes
-      const start =
-        end >= byteOrderMark.length && byteOrderMark.equals(whole.subarray(0, byteOrderMark.length))
-          ? byteOrderMark.length
-          : 0
+      const hasMark = end >= byteOrderMark.length && byteOrderMark.equals(bytes.subarray(0, byteOrderMark.length))
       if (error) reject(error)
-      else resolve({ bytes: whole.subarray(start, end), release: () => release(whole) })
+      else resolve({ bytes: bytes.subarray(hasMark ? byteOrderMark.length : 0, end), release: () => release(bytes) })
     })
-    stream.on('data', add)
+    stream.on('data', append)
   })

@@ -1,18 +1,18 @@
 /**
- * Buffers that are used again: pages are megabytes, which the collector sees late, and the kernel clears each new one.
- * One that is not given back is only lost to the collector.
+ * Buffers that are used again. Responses are megabytes long, the garbage collector frees such buffers late, and the kernel
+ * clears each new one. A buffer that is not released is garbage-collected.
  */
 export type BufferPool = {
-  /** A buffer of at least so many bytes, holding anything. */
+  /** A buffer of at least `size` bytes with any content. */
   readonly acquire: (size: number) => Buffer
-  /** The buffer, once nobody looks at it any more. */
+  /** Gives back a buffer that is no longer read. */
   readonly release: (buffer: Buffer) => void
 }
 
-/** Smaller ones are not worth keeping. */
+/** Smaller buffers are not kept; bytes. */
 const minSize = 1 << 18
 
-/** More pages than are ever under way at once. */
+/** More than the responses that are ever in memory at once. */
 const maxBuffers = 16
 
 export const createBufferPool = (): BufferPool => {
@@ -20,15 +20,15 @@ export const createBufferPool = (): BufferPool => {
   return {
     acquire: (size) => {
       if (size < minSize) return Buffer.allocUnsafeSlow(size)
-      const place = free.findIndex(({ length }) => length >= size)
-      const [found] = place < 0 ? [] : free.splice(place, 1)
-      // Somewhat more, since pages are never quite as long as the last one.
+      const index = free.findIndex(({ length }) => length >= size)
+      const [found] = index < 0 ? [] : free.splice(index, 1)
+      // A tenth more, since the next response may be a little longer.
       return found ?? Buffer.allocUnsafeSlow(Math.ceil((size * 1.1) / minSize) * minSize)
     },
     release: (buffer) => {
       if (buffer.length < minSize) return
       free.push(buffer)
-      // Those in use of late are of the sizes that are asked for.
+      // The oldest goes: its size is the least likely to be asked for again.
       if (free.length > maxBuffers) free.shift()
     },
   }

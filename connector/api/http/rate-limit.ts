@@ -165,19 +165,16 @@ const createSpacing = (interval: number): RateLimiter => {
     store._nextRequest = Date.now() + Math.max(0, Math.ceil(nextStart - performance.now() + timerError))
     return register(...args)
   }
-  const start = async (): Promise<void> => {
-    nextStart = performance.now() + interval
-  }
 
   return {
-    schedule: (job) =>
-      pipe(
-        TE.tryCatch(
-          () => limiter.schedule(start),
-          () => clientClosedError,
-        ),
-        TE.flatMapTask(() => job),
-      ),
+    schedule: (job) => () =>
+      new Promise((resolve, reject) => {
+        const start = async (): Promise<void> => {
+          job().then(E.right).then(resolve, reject)
+          nextStart = performance.now() + interval
+        }
+        limiter.schedule(start).catch(() => resolve(E.left(clientClosedError)))
+      }),
     close: () => limiter.stop(),
   }
 }

@@ -1,7 +1,7 @@
 import { printExactJson } from '../../cdk'
 import type { Route } from '../route'
 
-/** A request as it goes over the wire. */
+/** A request with its URL, headers and body. */
 export type HttpRequest = {
   readonly method: 'GET' | 'POST'
   readonly url: URL
@@ -12,11 +12,11 @@ export type HttpRequest = {
 /** Response headers by lower-case name. */
 export type ResponseHeaders = Readonly<Record<string, string | undefined>>
 
-/** Arrays as repeated keys; what is null or undefined is not sent. */
+/** A list as repeated keys; a null or undefined value is left out. */
 const encodePairs = (value: unknown): URLSearchParams =>
   new URLSearchParams(
-    Object.entries(Object(value) as Record<string, unknown>).flatMap(([key, field]) =>
-      (Array.isArray(field) ? field : [field])
+    Object.entries(Object(value) as Record<string, unknown>).flatMap(([key, member]) =>
+      (Array.isArray(member) ? member : [member])
         .filter((item) => item !== undefined && item !== null)
         .map((item): [string, string] => [key, String(item)]),
     ),
@@ -32,7 +32,7 @@ export const encodeForm = (value: unknown): Required<Pick<HttpRequest, 'headers'
   body: Buffer.from(encodePairs(value).toString()),
 })
 
-/** The request of an operation; its path is appended to the path of `baseUrl`, whose host it can never leave. */
+/** The request of an operation. Its path is appended to that of `baseUrl`, so that it can name no other host. */
 export const encodeRequest =
   (baseUrl: URL) =>
   <I, O>(route: Route<I, O>) =>

@@ -11,7 +11,7 @@ const parseSeconds = (text: string | undefined): number | undefined => {
   return Number.isFinite(value) && value >= 0 ? value * 1000 : undefined
 }
 
-/** A reset is told as seconds from now, or as a point in time (Unix seconds or milliseconds): told apart by size. */
+/** A reset is seconds from now, Unix seconds or Unix milliseconds; the size of the number tells which. */
 const parseReset = (text: string | undefined, now: number): number | undefined => {
   const value = parseSeconds(text)
   if (value === undefined) return undefined
@@ -24,43 +24,43 @@ const parseRateLimit = (text: string | undefined): number | undefined =>
   parseSeconds(/(?:^|[;,\s])(?:t|reset)\s*=\s*"?(\d+(?:\.\d+)?)/i.exec(text ?? '')?.[1])
 
 /**
- * How long the service asks to be left alone, in milliseconds: Retry-After as seconds or as a date, held against the
- * answer's own Date so that our clock may be wrong; else, for a 429, what the RateLimit headers tell of the reset.
+ * How long the service asks to wait, in milliseconds: Retry-After as seconds or as a date, which counts from the Date of the
+ * same response so that our clock may be wrong. A 429 without it: the time to the reset in the RateLimit headers.
  */
 export const parseRetryAfter = (status: number, headers: ResponseHeaders, now: number): number | undefined => {
-  const served = Date.parse(headers.date ?? '')
-  const theirs = Number.isNaN(served) ? now : served
-  const given = headers['retry-after']
-  const asSeconds = parseSeconds(given)
+  const date = Date.parse(headers.date ?? '')
+  const serviceNow = Number.isNaN(date) ? now : date
+  const retryAfter = headers['retry-after'] ?? ''
+  const asSeconds = parseSeconds(retryAfter)
   if (asSeconds !== undefined) return asSeconds
-  const asDate = /[a-z]/i.test(given ?? '') ? Date.parse(given ?? '') : Number.NaN
-  if (!Number.isNaN(asDate)) return Math.max(0, asDate - theirs)
+  const asDate = /[a-z]/i.test(retryAfter) ? Date.parse(retryAfter) : Number.NaN
+  if (!Number.isNaN(asDate)) return Math.max(0, asDate - serviceNow)
   if (status !== 429) return undefined
   return (
     parseRateLimit(headers.ratelimit) ??
-    parseReset(headers['ratelimit-reset'], theirs) ??
-    parseReset(headers['x-ratelimit-reset'], theirs) ??
-    parseReset(headers['x-rate-limit-reset'], theirs)
+    parseReset(headers['ratelimit-reset'], serviceNow) ??
+    parseReset(headers['x-ratelimit-reset'], serviceNow) ??
+    parseReset(headers['x-rate-limit-reset'], serviceNow)
   )
 }
 
-/** An earlier try of the same request: how it failed, and how long we waited after it. */
+/** An earlier attempt of the same request: how it failed, and the milliseconds waited after it. */
 export type FailedAttempt = { readonly error: ApiError; readonly delay: number }
 
-/** After how many milliseconds a request that failed is sent again, if at all. */
-export type RetryPolicy = (error: ApiError, tried: ReadonlyArray<FailedAttempt>) => Option<number>
+/** After how many milliseconds a failed request is sent again; none: never. */
+export type RetryPolicy = (error: ApiError, earlier: ReadonlyArray<FailedAttempt>) => Option<number>
 
 export type RetryLimits = {
-  /** How often a request is sent that meets faults; answers 429 do not count. */
+  /** How often a request that meets faults is sent; a 429 does not count. */
   readonly maxAttempts: number
-  /** The longest that one request waits in all, milliseconds. */
+  /** The longest that one request waits in total; milliseconds. */
   readonly maxWait: number
 }
 
 const firstDelay = 500
 const maxDelay = 60_000
 
-/** Failures that come before a request has left, so that even one that is not idempotent may be sent again. */
+/** Codes of failures before the request was sent, so that it may be sent again even if it is not idempotent. */
 const connectErrorCodes = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -70,17 +70,17 @@ const connectErrorCodes = new Set([
   'ENETUNREACH',
 ])
 
-/** Whether a request may have arrived though no answer came. */
+/** Whether the service may have received a request to which no response came. */
 export const mayHaveArrived = ({ code }: Extract<ApiError, { _tag: 'Network' }>): boolean =>
   !connectErrorCodes.has(code)
 
-/** The service, or the issuer of tokens, asks to wait. */
+/** Whether the service or the issuer of tokens asks to wait. */
 export const isRateLimitError = (error: ApiError): boolean =>
   (error._tag === 'Http' && error.status === 429) || (error._tag === 'Token' && error.retryAfter !== undefined)
 
-type RetryClass = 'limit' | 'fault' | 'answer' | 'final'
+type RetryClass = 'limit' | 'fault' | 'response' | 'final'
 
-/** What a failure calls for: patience; a second try of the network or the service; of its answer; or none. */
+/** Which rule applies to an error: that of a rate limit, of a fault of network or service, of an unusable response, or no retry. */
 const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
   switch (error._tag) {
     case 'Network':
@@ -88,15 +88,15 @@ const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
       return idempotent || connectErrorCodes.has(error.code) ? 'fault' : 'final'
     case 'Http': {
       if (error.status === 429) return 'limit'
-      const passing = error.status === 408 || (error.status >= 500 && error.status !== 501)
-      return idempotent && passing ? 'fault' : 'final'
+      const isTransient = error.status === 408 || (error.status >= 500 && error.status !== 501)
+      return idempotent && isTransient ? 'fault' : 'final'
     }
     case 'Token':
     case 'RateLimiter':
       return error.cause._tag === 'Transient' ? (isRateLimitError(error) ? 'limit' : 'fault') : 'final'
     case 'Decode':
     case 'Application':
-      return idempotent ? 'answer' : 'final'
+      return idempotent ? 'response' : 'final'
     case 'TooLarge':
     case 'Wait':
       return 'final'
@@ -104,40 +104,45 @@ const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
 }
 
 /**
- * Faults of the network, 408 and 5xx are tried `attempts` times in all if the request is idempotent, or never left; answers
- * that make no sense three times; 429 until `maxWait` is used up. Waits double from 0.5 to 60 s, with jitter; what the
- * service asks to wait comes on top, so it is a floor.
+ * A request that meets network faults, 408 or 5xx is sent `maxAttempts` times if it is idempotent or was never sent; one with
+ * unusable responses three times; one answered 429 until `maxWait` is used up. Delays double from 0.5 to 60 s, with jitter, and
+ * come on top of what the service asks to wait.
  */
 export const createRetryPolicy =
   ({ maxAttempts, maxWait }: RetryLimits, random: () => number) =>
   (idempotent: boolean): RetryPolicy => {
-    const most = { limit: Number.POSITIVE_INFINITY, fault: maxAttempts, answer: Math.min(maxAttempts, 3), final: 0 }
-    return (error, tried) => {
-      const which = classifyError(error, idempotent)
-      const kin = tried.filter((past) => classifyError(past.error, idempotent) === which).length
-      const asked = 'retryAfter' in error ? (error.retryAfter ?? 0) : 0
-      const delay = asked + Math.min(maxDelay, firstDelay * 2 ** kin) * (0.5 + random() / 2)
-      const waited = tried.reduce((sum, past) => sum + past.delay, 0)
-      return kin + 1 < most[which] && waited + delay <= maxWait ? O.some(delay) : O.none
+    const attempts = {
+      limit: Number.POSITIVE_INFINITY,
+      fault: maxAttempts,
+      response: Math.min(maxAttempts, 3),
+      final: 0,
+    }
+    return (error, earlier) => {
+      const retryClass = classifyError(error, idempotent)
+      const sameClass = earlier.filter((attempt) => classifyError(attempt.error, idempotent) === retryClass).length
+      const retryAfter = 'retryAfter' in error ? (error.retryAfter ?? 0) : 0
+      const delay = retryAfter + Math.min(maxDelay, firstDelay * 2 ** sameClass) * (0.5 + random() / 2)
+      const waited = earlier.reduce((sum, attempt) => sum + attempt.delay, 0)
+      return sameClass + 1 < attempts[retryClass] && waited + delay <= maxWait ? O.some(delay) : O.none
     }
   }
 
-/** Runs `effect` until it succeeds or `policy` gives up; `pause` does the waiting. */
+/** Runs `effect` until it succeeds or `policy` gives up; `wait` waits before the next attempt. */
 export const retryRequest =
-  (policy: RetryPolicy, pause: (tried: FailedAttempt) => TaskEither<never, void>) =>
+  (policy: RetryPolicy, wait: (failed: FailedAttempt) => TaskEither<never, void>) =>
   <A>(effect: TaskEither<ApiError, A>): TaskEither<ApiError, A> => {
-    const attempt = (tried: ReadonlyArray<FailedAttempt>): TaskEither<ApiError, A> =>
+    const attempt = (earlier: ReadonlyArray<FailedAttempt>): TaskEither<ApiError, A> =>
       pipe(
         effect,
         TE.orElse((error) =>
           pipe(
-            policy(error, tried),
+            policy(error, earlier),
             O.match(
               () => TE.left(error),
               (delay) =>
                 pipe(
-                  pause({ error, delay }),
-                  TE.chainW(() => attempt([...tried, { error, delay }])),
+                  wait({ error, delay }),
+                  TE.flatMap(() => attempt([...earlier, { error, delay }])),
                 ),
             ),
           ),

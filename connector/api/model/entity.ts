@@ -1,7 +1,7 @@
 import * as t from 'io-ts'
 import { describeAttribute, Instant, Int64, optionalAttributes } from './scalar'
 
-/** One person's rating, or the mean of many (Resources, Rating and QuestionRating). */
+/** One person's rating, or the mean of many. */
 export const Rating = optionalAttributes({
   name: describeAttribute('What was rated')(t.string),
   value: describeAttribute('The rating, 0 to 5')(t.number),
@@ -9,7 +9,7 @@ export const Rating = optionalAttributes({
 })
 export type Rating = t.TypeOf<typeof Rating>
 
-/** The ratings of an entity, overall or of one category, with how they are spread (Resources, OverallRating). */
+/** The ratings of an entity, overall or of one category, with their distribution. */
 export const OverallRating = optionalAttributes({
   name: describeAttribute('What was rated')(t.string),
   value: describeAttribute('Mean rating, 0 to 5')(t.number),
@@ -26,7 +26,7 @@ export const OverallRating = optionalAttributes({
 })
 export type OverallRating = t.TypeOf<typeof OverallRating>
 
-/** What was answered to a reviewer (Resources, AnnotationResponse). */
+/** The public answer to a reviewer. */
 export const AnnotationResponse = optionalAttributes({
   responseText: describeAttribute('The answer')(t.string),
   respondedBy: describeAttribute('Who answered, a name')(t.string),
@@ -46,7 +46,7 @@ const commonAttributes = {
 
 const mentionTime = describeAttribute('When it was written')(Instant)
 
-/** Comment (Resources): what operations 2 and 3 list under each entity. */
+/** A comment, as `retrieveComments` and `retrieveCommentsByForm` list it under its entity. */
 export const Comment = t.intersection(
   [
     t.type({ id: describeAttribute('Comment id')(Int64), mentionTime }),
@@ -60,7 +60,7 @@ export const Comment = t.intersection(
 )
 export type Comment = t.TypeOf<typeof Comment>
 
-/** Review (transparency, Resources): what operation 1 lists under each entity. */
+/** A review, as `retrieveReviews` lists it under its entity. */
 export const TransparencyReview = t.intersection(
   [
     t.type({ documentId: describeAttribute('Document id')(Int64), mentionTime }),
@@ -79,7 +79,7 @@ export const TransparencyReview = t.intersection(
 )
 export type TransparencyReview = t.TypeOf<typeof TransparencyReview>
 
-/** What is known of a person, location or roll-up entity (Resources, EntitySummary). */
+/** Summary of a person, location or roll-up entity. */
 export const EntitySummary = t.intersection(
   [
     t.type({ id: describeAttribute('Entity id')(t.string) }),
@@ -99,7 +99,7 @@ export const EntitySummary = t.intersection(
 )
 export type EntitySummary = t.TypeOf<typeof EntitySummary>
 
-/** An entity of operation 1. */
+/** An entity in the response of `retrieveReviews`. */
 export const ReviewsEntity = t.intersection(
   [
     EntitySummary,
@@ -108,7 +108,7 @@ export const ReviewsEntity = t.intersection(
   'ReviewsEntity',
 )
 
-/** An entity of operations 2 and 3. */
+/** An entity in the response of `retrieveComments` and `retrieveCommentsByForm`. */
 export const CommentsEntity = t.intersection(
   [
     EntitySummary,

@@ -1,7 +1,7 @@
 import * as t from 'io-ts'
 import { describeAttribute, Integer, optionalAttributes } from './scalar'
 
-/** Location (sync request element, Resources); which attributes are required is not shown. */
+/** A location in the body of `syncLocations`; the service's specification does not say which attributes are required. */
 export const Location = optionalAttributes({
   code: describeAttribute('Location code or identifier')(t.string),
   codeType: describeAttribute('Type of the code')(t.string),
@@ -33,7 +33,7 @@ export const Location = optionalAttributes({
 })
 export type Location = t.TypeOf<typeof Location>
 
-/** Location sync result (Resources); the attributes of the items of `nonSyncableList` are not shown. */
+/** Response of `syncLocations`; the attributes of the items of `nonSyncableList` are not documented. */
 export const LocationSyncResult = t.intersection(
   [
     t.type({ status: describeAttribute('SUCCESS or PARTIAL_SUCCESS')(t.string) }),

@@ -2,15 +2,13 @@ import * as t from 'io-ts'
 import { annotate } from '../../cdk'
 import { describeAttribute, Instant, Int64, Integer, optionalAttributes } from './scalar'
 
-const instantText = t.string
-
-/** Body of operation 6, Export reviews. Times as yyyy-MM-dd'T'HH:mm:ss.SSS'Z'. */
+/** Body of `exportReviews`. Times as yyyy-MM-dd'T'HH:mm:ss.SSS'Z'. */
 export const ExportRequest = t.intersection([
-  t.type({ modifiedTimeFrom: instantText }),
+  t.type({ modifiedTimeFrom: t.string }),
   t.partial({
     sources: t.readonlyArray(Integer),
-    mentionTimeAfter: instantText,
-    mentionTimeBefore: instantText,
+    mentionTimeAfter: t.string,
+    mentionTimeBefore: t.string,
     offset: Integer,
     limit: Integer,
     additionalFields: t.readonlyArray(t.string),
@@ -18,14 +16,14 @@ export const ExportRequest = t.intersection([
 ])
 export type ExportRequest = t.TypeOf<typeof ExportRequest>
 
-/** Body of operation 7, Export deleted reviews. */
+/** Body of `exportDeletedReviews`. Times as in ExportRequest. */
 export const DeletedExportRequest = t.intersection([
-  t.type({ modifiedTimeFrom: instantText }),
+  t.type({ modifiedTimeFrom: t.string }),
   t.partial({ sources: t.readonlyArray(Integer), offset: Integer, limit: Integer }),
 ])
 export type DeletedExportRequest = t.TypeOf<typeof DeletedExportRequest>
 
-/** Echo of the applied filter (Exported review, Export filter echo); what was not asked comes with its default, or not at all. */
+/** The filter that an export applied; what the request left out is its default or missing. */
 export const ExportFilter = t.partial({
   clientId: annotate({ type: ['string', 'number', 'null'] })(t.union([t.string, t.number, t.null])),
   sources: t.union([t.readonlyArray(Int64), t.null]),
@@ -94,7 +92,7 @@ export const Engagement = optionalAttributes({
   engagementTime: describeAttribute('When it was sent')(Instant),
 })
 
-/** Exported review (Resources, Exported review): identity and version always there, all else nullable. */
+/** An exported review: id and modification time are always there, everything else may be null or missing. */
 export const Review = t.intersection(
   [
     t.type({
@@ -135,7 +133,7 @@ export const Review = t.intersection(
 )
 export type Review = t.TypeOf<typeof Review>
 
-/** Deleted review (Resources, Deleted review): its id and the time it was deleted. */
+/** An entry of the deleted-reviews export: the id of a review and when it was deleted. */
 export const DeletedReview = t.type(
   {
     id: describeAttribute('Id of the exported review that was deleted')(Int64),

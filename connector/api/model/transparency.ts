@@ -4,7 +4,7 @@ import { BooleanText, Instant, Integer, IntegerText, NumberText, optionalAttribu
 
 const NullableInstant = t.union([Instant, t.null])
 
-/** Body of operation 1, Retrieve reviews; at least one of the three identifiers. */
+/** Body of `retrieveReviews`; at least one of the three identifiers. */
 export const ReviewsRequest = t.partial(
   {
     personId: t.string,
@@ -43,21 +43,21 @@ const commentFilters = {
   additionalFields: TextList,
 }
 
-/** Query of operation 2, Retrieve comments; at least one of the three identifiers. */
+/** Query of `retrieveComments`; at least one of the three identifiers. */
 export const CommentsQuery = t.partial(
   { personId: t.string, locationId: t.string, entityId: t.string, ...commentFilters },
   'CommentsQuery',
 )
 export type CommentsQuery = t.TypeOf<typeof CommentsQuery>
 
-/** Form of operation 3: the same filters for many identifiers. */
+/** Form of `retrieveCommentsByForm`: the same filters for many identifiers. */
 export const CommentsForm = t.partial(
   { personId: TextList, locationId: TextList, entityId: TextList, ...commentFilters },
   'CommentsForm',
 )
 export type CommentsForm = t.TypeOf<typeof CommentsForm>
 
-/** Outcome in the body of a transparency answer; other keys may come with it. */
+/** The status in the body of a transparency response; it may have other keys. */
 export const EnvelopeStatus = t.intersection(
   [
     t.partial({ code: annotate({ type: ['integer', 'string'] })(t.union([t.number, t.string])) }),
@@ -79,7 +79,7 @@ const commonEcho = optionalAttributes({
   period: Period,
 })
 
-/** Echo of the filter of operation 1. */
+/** The filter that `retrieveReviews` applied. */
 export const ReviewsFilter = t.intersection(
   [
     commonEcho,
@@ -96,7 +96,7 @@ export const ReviewsFilter = t.intersection(
 )
 export type ReviewsFilter = t.TypeOf<typeof ReviewsFilter>
 
-/** Echo of the filter of operations 2 and 3. */
+/** The filter that `retrieveComments` and `retrieveCommentsByForm` applied. */
 export const CommentsFilter = t.intersection(
   [commonEcho, optionalAttributes({ page: Integer, showComments: t.boolean, configVersion: t.string })],
   'CommentsFilter',

@@ -2,7 +2,7 @@ import * as t from 'io-ts'
 import { annotate } from '../../cdk'
 import { describeAttribute, Integer, optionalAttributes } from './scalar'
 
-/** Visit record (Resources). The service reports a record without a required attribute as Error, so the type lets it pass. */
+/** A visit in the body of `createVisitRecords`. All attributes are optional here, since the service reports a record without a required one as Error. */
 export const VisitRecord = annotate({ required: ['email', 'locationCode', 'npi'] })(
   optionalAttributes({
     name: describeAttribute('Full name; not with firstName, middleName and lastName')(t.string),
@@ -27,7 +27,7 @@ export const VisitRecord = annotate({ required: ['email', 'locationCode', 'npi']
 )
 export type VisitRecord = t.TypeOf<typeof VisitRecord>
 
-/** Outcome of operation 4: `records` has the visitRecordIds as keys. */
+/** Response of `createVisitRecords`: `records` has the visitRecordIds as keys. */
 export const VisitRecordResult = t.intersection(
   [
     t.type({

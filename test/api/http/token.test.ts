@@ -14,7 +14,7 @@ const createTokens = async (reply: Reply, token_request: TokenExchange['token_re
   const issuer = await startServer(reply)
   const time = createFakeClock()
   const wire = createTransport(
-    { connectSeconds: 1, responseSeconds: 0.3, maxResponseBytes: 1000 },
+    { connectSeconds: 1, responseSeconds: 1, maxResponseBytes: 1000 },
     time.clock,
     (text) => text,
     new AbortController().signal,
