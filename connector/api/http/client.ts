@@ -10,7 +10,7 @@ import { createExchangeTokenSource, createStaticTokenSource } from './token'
 import type { TokenExchange } from './token-exchange'
 import { createTransport } from './transport'
 
-/** The parts of a config that the client lives by, under the config's own names. */
+/** The parts of a config that the client needs, under the keys of the config. */
 export type ClientConfig = {
   readonly base_url: URL
   readonly credentials:
@@ -26,18 +26,18 @@ export type ClientConfig = {
 }
 
 export type ClientOptions = RequestObserver & {
-  /** How often a request that meets faults is sent; 6 unless told. */
+  /** How often a request that meets faults is sent; 6 by default. */
   readonly attempts?: number
   readonly clock?: (stop: AbortSignal) => Clock
 }
 
 export type HttpClient = {
   readonly send: SendRequest
-  /** Gives up what is under way; nothing keeps the process alive afterwards. */
+  /** Aborts the requests under way; afterwards nothing of the client keeps the process alive. */
   readonly close: () => Promise<void>
 }
 
-/** What no output may hold. */
+/** The texts that no output may hold. */
 export const clientSecrets = ({ credentials, rate_limit }: Pick<ClientConfig, 'credentials' | 'rate_limit'>) => [
   credentials.auth_type === 'access_token' ? credentials.access_token.trim() : credentials.application_secret,
   ...(rate_limit.redis_url === undefined
@@ -45,7 +45,7 @@ export const clientSecrets = ({ credentials, rate_limit }: Pick<ClientConfig, 'c
     : [rate_limit.redis_url, unescape(new URL(rate_limit.redis_url).password)]),
 ]
 
-/** A job is an exchange of a token at most, and a request; in Redis it counts from when its turn is given to it. */
+/** A job takes at most a token exchange and a request. In Redis its time begins when it gets its turn, which may be before it starts. */
 const createLimiter = ({ base_url, credentials, rate_limit, timeouts }: ClientConfig): RateLimiter =>
   rate_limit.redis_url === undefined
     ? createLocalLimiter(rate_limit)
@@ -56,7 +56,7 @@ const createLimiter = ({ base_url, credentials, rate_limit, timeouts }: ClientCo
           2000 * timeouts.response_seconds + 10_000 + rate_limit.max_concurrency * limiterSettings(rate_limit).minTime,
       })
 
-/** The client of one service, with one budget and one token for all its operations. */
+/** The client of one service, with one rate limit and one token for all operations. */
 export const createHttpClient = (config: ClientConfig, options: ClientOptions = {}): HttpClient => {
   const { credentials, timeouts } = config
   const { attempts = 6, clock: makeClock = systemClock, ...observer } = options
@@ -64,7 +64,7 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
   setMaxListeners(0, stop.signal)
   const clock = makeClock(stop.signal)
   const secrets = clientSecrets(config)
-  const wire = createTransport(
+  const transport = createTransport(
     {
       connectSeconds: timeouts.connect_seconds,
       responseSeconds: timeouts.response_seconds,
@@ -74,19 +74,19 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
     createRedactor(secrets),
     stop.signal,
   )
-  const patience = { maxAttempts: attempts, maxWait: timeouts.max_wait_seconds * 1000 }
-  const budget = createLimiter(config)
+  const retryLimits = { maxAttempts: attempts, maxWait: timeouts.max_wait_seconds * 1000 }
+  const limiter = createLimiter(config)
   const token =
     credentials.auth_type === 'access_token'
       ? createStaticTokenSource(credentials.access_token)
-      : createExchangeTokenSource(credentials, wire.exchange, clock)
+      : createExchangeTokenSource(credentials, transport.exchange, clock)
   return {
     send: createSend({
       baseUrl: config.base_url,
       token,
-      throttle: createThrottle(budget, clock, patience.maxWait),
-      transport: wire,
-      retryLimits: patience,
+      throttle: createThrottle(limiter, clock, retryLimits.maxWait),
+      transport,
+      retryLimits,
       clock,
       secrets,
       observer,
@@ -94,8 +94,8 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
     close: async () => {
       if (stop.signal.aborted) return
       stop.abort()
-      wire.close()
-      await budget.close()
+      transport.close()
+      await limiter.close()
     },
   }
 }

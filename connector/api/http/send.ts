@@ -21,7 +21,7 @@ import {
 import type { TokenSource } from './token'
 import type { HttpResponse, Transport } from './transport'
 
-/** Every text inside a value. */
+/** Every string inside a value. */
 export const collectTexts = (value: unknown): ReadonlyArray<string> =>
   typeof value === 'string'
     ? [value]
@@ -29,7 +29,7 @@ export const collectTexts = (value: unknown): ReadonlyArray<string> =>
       ? Object.values(value).flatMap(collectTexts)
       : []
 
-/** What the documented error body says (Errors). */
+/** The masked message of the documented error body; empty where the body is another one. */
 const readErrorMessage = (body: Buffer, hidden: ReadonlyArray<string>): string => {
   try {
     const { status } = JSON.parse(body.subarray(0, 100_000).toString('utf8'))
@@ -40,7 +40,7 @@ const readErrorMessage = (body: Buffer, hidden: ReadonlyArray<string>): string =
   }
 }
 
-/** An answer with an error status, or a redirect, as an error; `hidden`: secrets, and the texts we sent, which it may echo. */
+/** The error of a response with an error status or a redirect. `hidden`: secrets and the texts of the request, which the body may repeat. */
 export const toHttpError = (
   { status, headers, body }: HttpResponse,
   url: URL,
@@ -52,14 +52,13 @@ export const toHttpError = (
     const host = URL.canParse(target, url.href) ? new URL(target, url).origin : 'another address'
     return { _tag: 'Http', status, message: `base_url redirects to ${host}. Configure the address it redirects to` }
   }
-  const wait = parseRetryAfter(status, headers, now)
   const message = readErrorMessage(body, hidden) || `the service answered ${status}`
-  return { _tag: 'Http', status, message, ...defined({ retryAfter: wait }) }
+  return { _tag: 'Http', status, message, ...defined({ retryAfter: parseRetryAfter(status, headers, now) }) }
 }
 
-/** What a run may want to tell about its requests. */
+/** Called as requests are sent. */
 export type RequestObserver = {
-  /** An answer came; `millis` from sending to its last byte. */
+  /** A response came; `millis` from sending to its last byte. */
   readonly onRequest?: (request: {
     readonly operation: string
     readonly status: number
@@ -67,7 +66,7 @@ export type RequestObserver = {
   }) => void
   /** A request will be sent again after `delay` milliseconds. */
   readonly onRetry?: (retry: { readonly operation: string; readonly error: ApiError; readonly delay: number }) => void
-  /** The service makes us wait; `until` in milliseconds since 1970. */
+  /** The service asks to wait; `until` in milliseconds since 1970. */
   readonly onWait?: (until: number) => void
 }
 
@@ -78,34 +77,33 @@ export type SendOptions = {
   readonly transport: Transport
   readonly retryLimits: RetryLimits
   readonly clock: Clock
-  /** Never to be seen in an error. */
+  /** Texts that no error may hold. */
   readonly secrets: ReadonlyArray<string>
   readonly observer: RequestObserver
 }
 
-/** The service's clock when it began to answer: its Date less the time the answer took; unknown for a cached answer. */
+/** The service's clock when it began to answer: the Date of the response minus its duration; unknown for a cached response. */
 const serverTime = ({ headers, millis }: HttpResponse): number | undefined => {
   const date = Date.parse(headers.date ?? '')
   return Number.isNaN(date) || Number(headers.age ?? 0) > 0 ? undefined : date - Math.ceil(millis)
 }
 
 const toRawResponse = (response: HttpResponse): RawResponse => {
-  const at = serverTime(response)
   const { body, release } = response
-  return { body, ...defined({ release, servedAt: at }) }
+  return { body, ...defined({ release, servedAt: serverTime(response) }) }
 }
 
 /**
- * Whether an answer may mean that the token expired: a 401 on the transparency operations (Authentication 4); what the
- * others answer then is not shown, so there any refusal does: a 401, and a 400 or 403 of a token that is no longer new.
+ * Whether an error may mean that the token expired. The transparency operations (header Access-Token) answer 401 then; what
+ * the others answer is not documented, so for them it may be 400, 401 or 403.
  */
 const isTokenExpiry = (header: string, error: ApiError): boolean =>
   error._tag === 'Http' && (header === 'Access-Token' ? error.status === 401 : [400, 401, 403].includes(error.status))
 
-/** A 401 speaks of the token alone, whatever its age. */
+/** How old a token must be for the error to mean that it expired, milliseconds; a 401 is always about the token. */
 const minTokenAge = (error: ApiError): number => (error._tag === 'Http' && error.status === 401 ? 0 : 60_000)
 
-/** The service asked for more patience than we may have. */
+/** Turns an error that asks for a wait beyond `limit` into one that says so. */
 const limitWait =
   (limit: number) =>
   (error: ApiError): ApiError =>
@@ -113,26 +111,26 @@ const limitWait =
       ? { _tag: 'Wait', wait: error.retryAfter, limit }
       : error
 
-/** An application error may repeat what we sent. */
+/** An application error may repeat texts of the request. */
 const maskApplicationError =
   (hidden: () => ReadonlyArray<string>) =>
   (error: ApiError): ApiError =>
     error._tag === 'Application' ? { ...error, message: maskMessage(error.message, hidden()) } : error
 
-/** `Send` over HTTP: each try waits for the budget, is signed then, and is sent again as the policy has it. */
-export const createSend = (deps: SendOptions): SendRequest => {
-  const { baseUrl, token, throttle, transport, retryLimits, clock, secrets, observer } = deps
+/** SendRequest over HTTP. Each attempt waits for the throttle and then gets its token; the retry policy says whether another follows. */
+export const createSend = (options: SendOptions): SendRequest => {
+  const { baseUrl, token, throttle, transport, retryLimits, clock, secrets, observer } = options
   const policy = createRetryPolicy(retryLimits, clock.random)
 
   return <I, O>(route: Route<I, O>) => {
-    const pause = ({ error, delay }: FailedAttempt): TaskEither<never, void> =>
+    const waitForRetry = ({ error, delay }: FailedAttempt): TaskEither<never, void> =>
       TE.fromTask(() => {
         observer.onRetry?.({ operation: route.name, error, delay })
         if (isRateLimitError(error)) observer.onWait?.(clock.now() + delay)
         return clock.wait(delay)()
       })
 
-    /** `hidden`: what an error may not repeat. */
+    /** `hidden`: texts that no error may repeat. */
     const exchange = (request: HttpRequest, hidden: () => ReadonlyArray<string>): TaskEither<ApiError, O> =>
       pipe(
         transport.exchange(request),
@@ -147,10 +145,10 @@ export const createSend = (deps: SendOptions): SendRequest => {
 
     return (input: I) => {
       const request = encodeRequest(baseUrl)(route)(input)
-      const sent = () => collectTexts(route.request.encode(input)).filter((text) => text.length > 2)
+      const sentTexts = () => collectTexts(route.request.encode(input)).filter((text) => text.length > 2)
 
-      /** None: the token was refused, and a fresh one can be had. */
-      const signed = (header: string, renewable: boolean): TaskEither<ApiError, Option<O>> =>
+      /** None where the token expired and another can be had. */
+      const exchangeWithToken = (header: string, mayRenew: boolean): TaskEither<ApiError, Option<O>> =>
         pipe(
           token.getToken,
           TE.chain((value) =>
@@ -158,11 +156,11 @@ export const createSend = (deps: SendOptions): SendRequest => {
               exchange({ ...request, headers: { ...request.headers, [header]: value } }, () => [
                 ...secrets,
                 value,
-                ...sent(),
+                ...sentTexts(),
               ]),
               TE.map(O.some),
               TE.orElse((error) =>
-                renewable && isTokenExpiry(header, error) && token.invalidate(value, minTokenAge(error))
+                mayRenew && isTokenExpiry(header, error) && token.invalidate(value, minTokenAge(error))
                   ? TE.right(O.none)
                   : TE.left(error),
               ),
@@ -170,13 +168,13 @@ export const createSend = (deps: SendOptions): SendRequest => {
           ),
         )
 
-      const attempt = (renewable: boolean): TaskEither<ApiError, O> => {
+      const attempt = (mayRenew: boolean): TaskEither<ApiError, O> => {
         const header = route.tokenHeader
-        if (header === undefined) return throttle.run(exchange(request, sent))
+        if (header === undefined) return throttle.run(exchange(request, sentTexts))
         return pipe(
           TE.Do,
           TE.chainW(() => (token.isReady() ? TE.right('') : throttle.run(token.getToken))),
-          TE.chain(() => throttle.run(signed(header, renewable))),
+          TE.chain(() => throttle.run(exchangeWithToken(header, mayRenew))),
           TE.chain(O.match(() => attempt(false), TE.right)),
         )
       }
@@ -184,7 +182,7 @@ export const createSend = (deps: SendOptions): SendRequest => {
       return pipe(
         attempt(true),
         TE.mapLeft(limitWait(retryLimits.maxWait)),
-        retryRequest(policy(route.idempotent), pause),
+        retryRequest(policy(route.idempotent), waitForRetry),
       )
     }
   }

@@ -7,13 +7,13 @@ import { clientClosedError, limiterSettings, type RateLimit, type RateLimiter } 
 
 export type SharedLimiterOptions = {
   readonly redis_url: string
-  /** Names the budget in Redis: the service and the application whose limit it is. */
+  /** The key of the limit in Redis: one for each service and application. */
   readonly id: string
-  /** Longer than any job can take, milliseconds: a process that was killed gives its slots back after that. */
+  /** Longer than any job can take; milliseconds. The slots of a killed process are free again after this time. */
   readonly expiration: number
 }
 
-/** The id of the budget of an application at a service; tells neither to who reads Redis. */
+/** The id for the limit of an application at a service; a hash, so that Redis holds neither. */
 export const sharedLimiterId = (baseUrl: URL, application: string): string =>
   `feedback-${createHash('sha256').update(`${baseUrl.href}\n${application}`).digest('hex').slice(0, 32)}`
 
@@ -27,17 +27,20 @@ const connectionProblem = ({ name, message, code }: NodeJS.ErrnoException): stri
 
 type RedisScripts = { __scriptFn__: (name: string) => (keys: number, ...rest: ReadonlyArray<unknown>) => unknown }
 
-/** Bottleneck stamps by the clock of each process, and who lags behind another would wait for the difference: Redis tells the time. */
+/**
+ * Makes Bottleneck take the time from Redis. It takes that of each process, and one whose clock is behind another's would wait
+ * for the difference.
+ */
 const useRedisClock = async (
   client: { readonly time: () => Promise<ReadonlyArray<number>> },
   scripts: RedisScripts,
 ) => {
   const [seconds = 0, micros = 0] = await client.time()
-  const ahead = Number(seconds) * 1000 + Number(micros) / 1000 - performance.now()
+  const offset = Number(seconds) * 1000 + Number(micros) / 1000 - performance.now()
   const scriptFn = scripts.__scriptFn__.bind(scripts)
   scripts.__scriptFn__ = (name) => {
     const script = scriptFn(name)
-    return (keys, ...rest) => script(keys, ...rest.with(keys, Math.round(performance.now() + ahead)))
+    return (keys, ...rest) => script(keys, ...rest.with(keys, Math.round(performance.now() + offset)))
   }
 }
 
@@ -61,7 +64,7 @@ const connectLimiter = async (limit: RateLimit, { redis_url, id }: SharedLimiter
       heartbeatInterval: 1000,
     })
     await limiter.ready()
-    // What the first process wrote stays in Redis; ours is the newer configuration.
+    // Redis keeps the settings of the first process; the configuration of the last one counts.
     await limiter.updateSettings(limiterSettings(limit))
     return { limiter, connection }
   } catch (error) {
@@ -72,30 +75,32 @@ const connectLimiter = async (limit: RateLimit, { redis_url, id }: SharedLimiter
 
 type ConnectedLimiter = ReturnType<typeof connectLimiter>
 
-/** One budget for many processes, kept in Redis, which is connected to when the first request is about to leave. */
+/** One limit for several processes, kept in Redis. It connects with the first request. */
 export const createSharedLimiter = (limit: RateLimit, shared: SharedLimiterOptions): RateLimiter => {
-  const lost = (error: unknown): ApiError => ({
+  const toLimiterError = (error: unknown): ApiError => ({
     _tag: 'RateLimiter',
     cause: transientFailure(
       `rate_limit.redis_url: Redis at ${new URL(shared.redis_url).host} cannot be asked (${connectionProblem(error as Error)}). Start it, or take redis_url out of the config.`,
     ),
   })
   const waiting = new Set<(error: ApiError) => void>()
-  let connected: ConnectedLimiter | undefined
-  let stopped = false
+  let current: ConnectedLimiter | undefined
+  let isClosed = false
 
-  /** Bottleneck does not find back to a Redis that was restarted or has forgotten us: the next request connects anew. */
-  const giveUp = (connection: typeof connected, error: unknown): void => {
-    if (connection !== connected) return
-    connected = undefined
-    connection?.then((one) => one.connection.disconnect(false)).catch(() => undefined)
-    for (const fail of waiting) fail(lost(error))
+  /** Bottleneck does not recover when Redis restarts or forgets the client, so the next request opens a new connection. */
+  const disconnect = (connecting: typeof current, error: unknown): void => {
+    if (connecting !== current) return
+    current = undefined
+    connecting?.then(({ connection }) => connection.disconnect(false)).catch(() => undefined)
+    for (const fail of waiting) fail(toLimiterError(error))
   }
 
   const open = (): ConnectedLimiter => {
-    const connection = connectLimiter(limit, shared)
-    connection.then(({ limiter }) => limiter.on('error', (error) => giveUp(connection, error))).catch(() => undefined)
-    return connection
+    const connecting = connectLimiter(limit, shared)
+    connecting
+      .then(({ limiter }) => limiter.on('error', (error) => disconnect(connecting, error)))
+      .catch(() => undefined)
+    return connecting
   }
 
   return {
@@ -103,24 +108,24 @@ export const createSharedLimiter = (limit: RateLimit, shared: SharedLimiterOptio
       new Promise((resolve, reject) => {
         const fail = (error: ApiError) => {
           waiting.delete(fail)
-          resolve(E.left(stopped ? clientClosedError : error))
+          resolve(E.left(isClosed ? clientClosedError : error))
         }
         const run = async () => {
-          // Given up while it waited: Bottleneck cannot be told, so its turn passes unused.
+          // It failed while it waited; Bottleneck cannot drop a single job, so its turn is not used.
           if (!waiting.delete(fail)) return
           await job().then(E.right).then(resolve, reject)
         }
-        if (stopped) return fail(clientClosedError)
+        if (isClosed) return fail(clientClosedError)
         waiting.add(fail)
-        connected ??= open()
-        const connection = connected
-        connection
+        current ??= open()
+        const connecting = current
+        connecting
           .then(({ limiter }) => limiter.schedule({ expiration: shared.expiration }, run))
-          .catch((error) => giveUp(connection, error))
+          .catch((error) => disconnect(connecting, error))
       }),
     close: async () => {
-      stopped = true
-      giveUp(connected, clientClosedError)
+      isClosed = true
+      disconnect(current, clientClosedError)
     },
   }
 }

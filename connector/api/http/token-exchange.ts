@@ -6,13 +6,13 @@ import { encodeForm, encodeJson, type HttpRequest } from './request'
 import { parseRetryAfter } from './retry'
 import type { HttpResponse } from './transport'
 
-/** The token cannot be had before somebody mends the config. */
+/** No token before the config is corrected. */
 export const tokenConfigError = (message: string): ApiError => ({ _tag: 'Token', cause: configFailure(message) })
 
-/** Whether it can be sent at all: printable ASCII, and not nothing. */
+/** Whether a header can carry the token: printable ASCII, and not empty. */
 export const isHeaderValue = (token: string): boolean => /^[\x20-\x7e]+$/.test(token)
 
-/** How a token is issued is not shown (Authentication 6), so all of it is configured. */
+/** How a token is issued; all of it is configured, since the service's specification does not give it. */
 export type TokenExchange = {
   readonly application_id: string
   readonly application_secret: string
@@ -21,14 +21,14 @@ export type TokenExchange = {
     readonly encoding?: 'json' | 'form' | 'basic'
     readonly id_field?: string
     readonly secret_field?: string
-    /** A name, or a path of names joined by dots. */
+    /** A name, or names joined by dots. */
     readonly token_field?: string
-    /** Holds seconds. A token without it is kept until it is refused. */
+    /** The field with the lifetime in seconds. A token without it is used until the service refuses it. */
     readonly expires_in_field?: string
   }
 }
 
-/** A token with the ticks at which it came and the milliseconds it lives. */
+/** `issuedAt` in ticks of the clock, `lifetime` in milliseconds. */
 export type AccessToken = { readonly token: string; readonly issuedAt: number; readonly lifetime: number }
 
 const memberAt = (path: string, value: unknown): unknown =>
@@ -48,7 +48,7 @@ const parseTokenBody = (body: Buffer): unknown => {
   }
 }
 
-/** What asks for a token. */
+/** The request for a token. */
 export const encodeTokenRequest = ({
   application_id,
   application_secret,
@@ -57,12 +57,12 @@ export const encodeTokenRequest = ({
 }: TokenExchange): HttpRequest => {
   const { encoding = 'json', id_field = 'applicationId', secret_field = 'applicationSecret' } = token_request
   const target = { method: 'POST' as const, url: new URL(token_url) }
-  const pair = { [id_field]: application_id, [secret_field]: application_secret }
+  const credentials = { [id_field]: application_id, [secret_field]: application_secret }
   switch (encoding) {
     case 'json':
-      return { ...target, ...encodeJson(pair) }
+      return { ...target, ...encodeJson(credentials) }
     case 'form':
-      return { ...target, ...encodeForm(pair) }
+      return { ...target, ...encodeForm(credentials) }
     case 'basic': {
       const basic = Buffer.from(`${application_id}:${application_secret}`).toString('base64')
       const { headers, body } = encodeForm({})
@@ -71,7 +71,7 @@ export const encodeTokenRequest = ({
   }
 }
 
-/** No answer came from `token_url`; a certificate that is not trusted is the config's. */
+/** The error of an exchange without a response; a certificate that is not trusted is an error of the config. */
 export const toTokenError = (
   { token_url }: TokenExchange,
   { code, message }: ApiError & { readonly _tag: 'Network' },
@@ -91,18 +91,17 @@ export const toTokenError = (
       }
 }
 
-/** The token in an answer of `token_url`, or who has to act. */
+/** The token in a response of `token_url`, or an error that says who must act. */
 export const decodeToken =
   ({ token_url, token_request = {} }: TokenExchange, clock: Pick<Clock, 'now' | 'ticks'>) =>
   ({ status, headers, body }: HttpResponse): E.Either<ApiError, AccessToken> => {
     const { token_field = 'accessToken', expires_in_field = 'expiresIn' } = token_request
     const { origin } = new URL(token_url)
     if (status === 408 || status === 429 || status >= 500) {
-      const wait = parseRetryAfter(status, headers, clock.now())
       return E.left({
         _tag: 'Token',
         cause: transientFailure(`credentials.token_url (${origin}) answered ${status}. Run again later.`),
-        ...defined({ retryAfter: wait }),
+        ...defined({ retryAfter: parseRetryAfter(status, headers, clock.now()) }),
       })
     }
     if (status >= 300 && status < 400)
@@ -115,15 +114,15 @@ export const decodeToken =
           `credentials.token_url (${origin}) refused the application (${status}). Check credentials.application_id, credentials.application_secret, credentials.token_url and credentials.token_request.`,
         ),
       )
-    const answer = parseTokenBody(body)
-    const token = memberAt(token_field, answer)
+    const value = parseTokenBody(body)
+    const token = memberAt(token_field, value)
     if (typeof token !== 'string' || !isHeaderValue(token.trim()))
       return E.left(
         tokenConfigError(
           `credentials.token_url (${origin}) answered ${status} without a token at "${token_field}". Check credentials.token_url and credentials.token_request.token_field.`,
         ),
       )
-    const seconds = Number(memberAt(expires_in_field, answer))
+    const seconds = Number(memberAt(expires_in_field, value))
     const lifetime = seconds > 0 ? seconds * 1000 : Number.POSITIVE_INFINITY
     return E.right({ token: token.trim(), issuedAt: clock.ticks(), lifetime })
   }

@@ -20,15 +20,15 @@ import type { HttpResponse } from './transport'
 
 /** Where access tokens come from. */
 export type TokenSource = {
-  /** Whether `get` would answer without asking anybody. */
+  /** Whether `getToken` gives a token without a request. */
   readonly isReady: () => boolean
-  /** The token to sign a request with, now. */
+  /** The token that a request carries now. */
   readonly getToken: TaskEither<ApiError, string>
-  /** The service refused `token`: forgets it, and says whether another try would be signed with a fresh one. */
+  /** The service refused `token`: forgets it if it is at least `minAge` milliseconds old; true where `getToken` now gives another one. */
   readonly invalidate: (token: string, minAge: number) => boolean
 }
 
-/** A token that somebody else issued and renews. */
+/** The configured token, which the user renews. */
 export const createStaticTokenSource = (token: string): TokenSource => ({
   isReady: () => true,
   getToken: isHeaderValue(token.trim())
@@ -41,22 +41,26 @@ export const createStaticTokenSource = (token: string): TokenSource => ({
   invalidate: () => false,
 })
 
+/** The share of its lifetime that is left when a token is renewed; at most a minute is left. */
+const renewalReserve = 0.25
+
 /**
- * Tokens in exchange for the application's id and secret: kept while they live by a clock that only runs forward, renewed
- * a little before they expire, by one exchange at a time however many ask.
+ * Tokens in exchange for the application's id and secret. A token is used while it is valid by a clock that only runs forward and
+ * is renewed a little before it expires, with one exchange at a time for all requests that wait for it.
  */
 export const createExchangeTokenSource = (
   exchange: TokenExchange,
   send: (request: HttpRequest) => TaskEither<ApiError, HttpResponse>,
   clock: Pick<Clock, 'now' | 'ticks'>,
 ): TokenSource => {
-  let held: Option<AccessToken> = O.none
-  let underWay: Promise<E.Either<ApiError, string>> | undefined
+  let current: Option<AccessToken> = O.none
+  let renewal: Promise<E.Either<ApiError, string>> | undefined
 
-  const living = (share: number): Option<string> =>
+  /** The current token while more of its lifetime is left than `reserve`, a share of it, at most a minute. */
+  const validToken = (reserve: number): Option<string> =>
     pipe(
-      held,
-      O.filter(({ issuedAt, lifetime }) => clock.ticks() - issuedAt < lifetime - Math.min(60_000, lifetime * share)),
+      current,
+      O.filter(({ issuedAt, lifetime }) => clock.ticks() - issuedAt < lifetime - Math.min(60_000, lifetime * reserve)),
       O.map(({ token }) => token),
     )
 
@@ -65,37 +69,37 @@ export const createExchangeTokenSource = (
     TE.chain(() => send(encodeTokenRequest(exchange))),
     TE.mapLeft((error) => (error._tag === 'Network' ? toTokenError(exchange, error) : error)),
     TE.chainEitherK(decodeToken(exchange, clock)),
-    TE.map((fresh) => {
-      held = O.some(fresh)
-      return fresh.token
+    TE.map((issued) => {
+      current = O.some(issued)
+      return issued.token
     }),
     TE.orElse((error) =>
       pipe(
-        living(0),
+        validToken(0),
         O.match(() => TE.left(error), TE.right),
       ),
     ),
   )
 
   return {
-    isReady: () => O.isSome(living(0.25)),
+    isReady: () => O.isSome(validToken(renewalReserve)),
     getToken: () =>
       pipe(
-        living(0.25),
+        validToken(renewalReserve),
         O.match(
           () => {
-            underWay ??= renew().finally(() => {
-              underWay = undefined
+            renewal ??= renew().finally(() => {
+              renewal = undefined
             })
-            return underWay
+            return renewal
           },
           (token) => Promise.resolve(E.right(token)),
         ),
       ),
     invalidate: (token, minAge) => {
-      if (O.isNone(held) || held.value.token !== token) return true
-      if (clock.ticks() - held.value.issuedAt < minAge) return false
-      held = O.none
+      if (O.isNone(current) || current.value.token !== token) return true
+      if (clock.ticks() - current.value.issuedAt < minAge) return false
+      current = O.none
       return true
     },
   }

@@ -11,17 +11,17 @@ import type { Clock } from './clock'
 import type { HttpRequest, ResponseHeaders } from './request'
 import { isLoopback } from './url'
 
-/** An answer of any status; `millis`: from sending to the last byte. */
+/** A response of any status; `millis` from sending to its last byte. */
 export type HttpResponse = {
   readonly status: number
   readonly headers: ResponseHeaders
   readonly body: Buffer
-  /** Nobody looks at the body any more: another answer may take its place. */
+  /** Call it when `body` is no longer read: its memory is used again. */
   readonly release?: () => void
   readonly millis: number
 }
 
-/** Carries one request over the wire, once. */
+/** Sends a request once. */
 export type Transport = {
   readonly exchange: (request: HttpRequest) => TaskEither<ApiError, HttpResponse>
   /** Closes every connection. */
@@ -30,16 +30,16 @@ export type Transport = {
 
 export type TransportOptions = {
   readonly connectSeconds: number
-  /** From sending to the last byte of the answer, so that a slow drip does not hold us. */
+  /** From sending to the last byte of the response, so that a service that sends byte by byte does not hold a request forever. */
   readonly responseSeconds: number
   readonly maxResponseBytes: number
 }
 
 const networkError = (code: string, message: string): ApiError => ({ _tag: 'Network', code, message })
 
-/** The agent, giving up a connection that is not made, TLS included, in time. */
+/** Makes the agent give up a connection that is not ready, TLS included, after `seconds`. */
 const withConnectTimeout =
-  (seconds: number, made: 'connect' | 'secureConnect') =>
+  (seconds: number, readyEvent: 'connect' | 'secureConnect') =>
   <A extends http.Agent>(agent: A): A => {
     const connect = agent.createConnection.bind(agent)
     agent.createConnection = (options, callback) => {
@@ -48,27 +48,27 @@ const withConnectTimeout =
         () => socket?.destroy(Object.assign(new Error('no connection in time'), { code: 'ECONNTIMEDOUT' })),
         seconds * 1000,
       )
-      for (const event of [made, 'close']) socket?.once(event, () => clearTimeout(timer))
+      for (const event of [readyEvent, 'close']) socket?.once(event, () => clearTimeout(timer))
       return socket
     }
     return agent
   }
 
-/** Headers that came more than once are joined, as HTTP has it. */
+/** Headers by lower-case name; the values of a header that came more than once are joined by commas. */
 const joinHeaders = (headers: object): ResponseHeaders =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
 
-/** As the client library has it: where the two differ, each sets the socket anew for every request. */
+/** The values that axios uses: where the agent has others, both set the socket's options for every request. */
 const agentOptions = { keepAlive: true, keepAliveMsecs: 60_000 }
 
 /**
- * HTTP with connections kept alive. No redirect is followed, since a token must not leave for another host; every status
- * is an answer. `stop` gives up what is under way. An error of the client library holds the headers, so none leaves this file.
+ * HTTP with connections kept alive. Redirects are not followed, since the token must not go to another host. `stop` aborts the
+ * requests under way. An error of axios holds the headers with the token, so none leaves this file; `redact` masks its message.
  */
 export const createTransport = (
   options: TransportOptions,
   clock: Pick<Clock, 'ticks'>,
-  clean: (text: string) => string,
+  redact: (text: string) => string,
   stop: AbortSignal,
 ): Transport => {
   const { connectSeconds, responseSeconds, maxResponseBytes } = options
@@ -78,62 +78,68 @@ export const createTransport = (
   }
   // Loaded with the first client: a command that sends no request starts without it.
   const axios: typeof import('axios') = require('axios')
-  // The adapter alone: axios's core merges configurations and transforms bodies, which we do not use, at half the cost of a request.
+  // The adapter alone: axios's core merges configurations and transforms bodies, which is half the cost of a request and not needed.
   const sendRequest = axios.getAdapter('http')
-  const headers = axios.AxiosHeaders.from({
+  const commonHeaders = axios.AxiosHeaders.from({
     Accept: 'application/json',
     'Accept-Encoding': 'gzip, deflate, br',
     'User-Agent': 'feedback-connector',
   })
   const buffers = createBufferPool()
-  const common = { ...agents, responseType: 'stream', maxRedirects: 0, validateStatus: null, decompress: true } as const
+  const commonOptions = {
+    ...agents,
+    responseType: 'stream',
+    maxRedirects: 0,
+    validateStatus: null,
+    decompress: true,
+  } as const
 
-  const toError = (error: unknown, late: boolean): ApiError => {
+  const toError = (error: unknown, isLate: boolean): ApiError => {
     if (stop.aborted) return networkError('ABORTED', 'the client was closed')
-    if (late)
+    if (isLate)
       return networkError('ETIMEDOUT', `no complete answer within ${responseSeconds} s (timeouts.response_seconds)`)
     const { code = 'UNKNOWN', message } = error as NodeJS.ErrnoException
     if (message === 'aborted' || code === 'ERR_STREAM_PREMATURE_CLOSE')
       return networkError('ECONNRESET', 'the answer was cut short')
     if (code === 'ECONNTIMEDOUT')
       return networkError(code, `no connection within ${connectSeconds} s (timeouts.connect_seconds)`)
-    return networkError(code, clean(message))
+    return networkError(code, redact(message))
   }
 
   return {
     exchange:
-      ({ method, url, headers: added, body }) =>
+      ({ method, url, headers: requestHeaders, body }) =>
       async () => {
-        const started = clock.ticks()
-        const late = new AbortController()
-        const timer = setTimeout(() => late.abort(), responseSeconds * 1000)
-        const abort = () => late.abort()
+        const sentAt = clock.ticks()
+        const controller = new AbortController()
+        const abort = () => controller.abort()
+        const timer = setTimeout(abort, responseSeconds * 1000)
         stop.addEventListener('abort', abort)
         if (stop.aborted) abort()
         try {
-          const answer = await sendRequest({
-            ...common,
+          const response = await sendRequest({
+            ...commonOptions,
             method,
             url: url.href,
-            headers: axios.AxiosHeaders.concat(headers, added),
+            headers: axios.AxiosHeaders.concat(commonHeaders, requestHeaders),
             ...defined({ data: body }),
             ...(isLoopback(url.hostname) ? { proxy: false } : {}),
-            signal: late.signal,
+            signal: controller.signal,
           })
-          const received = joinHeaders(answer.headers)
-          const announced = Number(received['content-length'] ?? 0)
-          const read = await receiveBody(answer.data as Readable, announced, maxResponseBytes, buffers)
-          return read === undefined
+          const responseHeaders = joinHeaders(response.headers)
+          const announced = Number(responseHeaders['content-length'] ?? 0)
+          const content = await receiveBody(response.data as Readable, announced, maxResponseBytes, buffers)
+          return content === undefined
             ? E.left({ _tag: 'TooLarge', bytes: maxResponseBytes + 1, limit: maxResponseBytes })
             : E.right({
-                status: answer.status,
-                headers: received,
-                body: read.bytes,
-                release: read.release,
-                millis: clock.ticks() - started,
+                status: response.status,
+                headers: responseHeaders,
+                body: content.bytes,
+                release: content.release,
+                millis: clock.ticks() - sentAt,
               })
         } catch (error) {
-          return E.left(toError(error, late.signal.aborted))
+          return E.left(toError(error, controller.signal.aborted))
         } finally {
           clearTimeout(timer)
           stop.removeEventListener('abort', abort)
