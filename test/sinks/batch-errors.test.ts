@@ -9,7 +9,7 @@ const policy = resendPolicy({ maxAttempts: 3, maxWait: 60_000 }, () => 0.5)
 const network = (code: string): ApiError => ({ _tag: 'Network', code, message: '' })
 const http = (status: number): ApiError => ({ _tag: 'Http', status, message: '' })
 
-describe('resending', () => {
+describe('the resend policy', () => {
   it.each<[ApiError, boolean]>([
     [network('ECONNRESET'), true],
     [network('ETIMEDOUT'), true],
@@ -25,23 +25,23 @@ describe('resending', () => {
     [{ _tag: 'Decode', path: '$', message: 'not JSON' }, true],
     [{ _tag: 'Application', code: 'E1', message: '' }, true],
     [{ _tag: 'TooLarge', bytes: 2, limit: 1 }, false],
-  ])('after %j: %s', (error, again) => {
-    expect(O.isSome(policy(error, []))).toBe(again)
+  ])('retries after %j: %s', (error, isRetried) => {
+    expect(O.isSome(policy(error, []))).toBe(isRetried)
   })
 
-  it('sends so often and no more, then leaves the error as it is', async () => {
-    let sent = 0
+  it('sends a request as often as the policy allows, then returns its error', async () => {
+    let sentCount = 0
     const waits: Array<number> = []
-    const effect: TE.TaskEither<ApiError, never> = async () => {
-      sent += 1
+    const request: TE.TaskEither<ApiError, never> = async () => {
+      sentCount += 1
       return E.left(http(502))
     }
-    const again = resendUnanswered(policy, (millis) => {
+    const resend = resendUnanswered(policy, (millis) => {
       waits.push(millis)
       return TE.right(undefined)
     })
-    expect(await again(effect)()).toEqual(E.left(http(502)))
-    expect(sent).toBe(3)
+    expect(await resend(request)()).toEqual(E.left(http(502)))
+    expect(sentCount).toBe(3)
     expect(waits).toEqual([375, 750])
   })
 })

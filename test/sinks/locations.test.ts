@@ -17,32 +17,32 @@ import {
 } from '../../connector/sinks/ledger'
 import { locationSink, toLocationAnswer } from '../../connector/sinks/locations'
 import type { SinkTarget } from '../../connector/sinks/target'
-import { createTestInlet, createTestTarget, openSink, prepareRecord } from '../support/sink-target'
+import { createTestStream, createTestTarget, openSink, prepareRecord } from '../support/sink-target'
 
-const inlet = createTestInlet('locations')
+const stream = createTestStream('locations')
 
 describe('a location', () => {
   it.each<[string, object, object]>([
-    ['active unless it says otherwise', { code: 'W1' }, { code: 'W1', active: true }],
-    ['inactive where it says so, even as text', { code: 1, active: 'false' }, { code: '1', active: false }],
+    ['active unless its record says otherwise', { code: 'W1' }, { code: 'W1', active: true }],
+    ['inactive if its record says so, even as text', { code: 1, active: 'false' }, { code: '1', active: false }],
     [
-      'inactive where its row was deleted',
+      'inactive if its row was deleted',
       { code: 'W1', active: true, _ab_cdc_deleted_at: '2026' },
       { code: 'W1', active: false },
     ],
-    ['active where the mark of deletion is null', { code: 'W1', _sdc_deleted_at: null }, { code: 'W1', active: true }],
+    ['active if the column of deletion is null', { code: 'W1', _sdc_deleted_at: null }, { code: 'W1', active: true }],
     [
-      'JSON text as what it says',
+      'sent with the values that JSON texts hold',
       { code: 'W1', labels: '["a"]', profiles: [{ id: 'x' }] },
       { code: 'W1', active: true, labels: ['a'], profiles: [{ id: 'x' }] },
     ],
   ])('is %s', async (_, record, item) => {
-    expect(prepareRecord(await openSink(locationSink, createTestTarget()), inlet, record)).toEqual(item)
+    expect(prepareRecord(await openSink(locationSink, createTestTarget()), stream, record)).toEqual(item)
   })
 
-  it('is inactive in a stream of deletions', async () => {
-    const open = await openSink(locationSink, createTestTarget())
-    expect(prepareRecord(open, createTestInlet('locations', { isDeletion: true }), { code: 'W1' })).toEqual({
+  it('is inactive if its stream is of deletions', async () => {
+    const sink = await openSink(locationSink, createTestTarget())
+    expect(prepareRecord(sink, createTestStream('locations', { isDeletion: true }), { code: 'W1' })).toEqual({
       code: 'W1',
       active: false,
     })
@@ -52,8 +52,8 @@ describe('a location', () => {
     [{ name: 'Clinic' }, 'code is missing'],
     [{ code: 'W1', active: 'perhaps' }, 'active must be true or false'],
     [{ code: 'W1', profiles: [{ url: 5 }] }, 'profiles.0.url'],
-  ])('is rejected: %j', async (record, reason) => {
-    expect(prepareRecord(await openSink(locationSink, createTestTarget()), inlet, record)).toContain(reason)
+  ])('is rejected with its reason: %j', async (record, reason) => {
+    expect(prepareRecord(await openSink(locationSink, createTestTarget()), stream, record)).toContain(reason)
   })
 })
 
@@ -64,51 +64,67 @@ const items: ReadonlyArray<Location> = [
 ]
 const result = (more: Partial<LocationSyncResult>): LocationSyncResult => ({ status: 'PARTIAL_SUCCESS', ...more })
 
-describe('an answer to locations', () => {
+describe('the answer to locations', () => {
   it.each<[string, LocationSyncResult, string]>([
-    ['success', { status: 'SUCCESS' }, 'aaa'],
-    ['success with counts', { status: 'success', failedRequests: 0, nonSyncableList: [] }, 'aaa'],
-    ['failures by code', result({ nonSyncableList: [{ code: 'B' }], failedRequests: 1 }), 'aar'],
+    ['accepts all on success', { status: 'SUCCESS' }, 'aaa'],
+    ['accepts all on success with counts', { status: 'success', failedRequests: 0, nonSyncableList: [] }, 'aaa'],
+    ['rejects by code', result({ nonSyncableList: [{ code: 'B' }], failedRequests: 1 }), 'aar'],
+    ['rejects by code and type', result({ nonSyncableList: [{ code: 'A', codeType: 'y' }], failedRequests: 1 }), 'ara'],
+    ['rejects by a bare code', result({ nonSyncableList: ['B'], failedRequests: 1 }), 'aar'],
     [
-      'failures by code and type',
-      result({ nonSyncableList: [{ code: 'A', codeType: 'y' }], failedRequests: 1 }),
-      'ara',
+      'refuses if one of two types of a code failed',
+      result({ nonSyncableList: [{ code: 'A' }], failedRequests: 1 }),
+      'refused',
     ],
-    ['a bare code', result({ nonSyncableList: ['B'], failedRequests: 1 }), 'aar'],
-    ['a code of two types, once failed', result({ nonSyncableList: [{ code: 'A' }], failedRequests: 1 }), 'refused'],
-    ['a code of two types, both failed', result({ nonSyncableList: [{ code: 'A' }], failedRequests: 2 }), 'rra'],
-    ['items that match nothing', result({ nonSyncableList: [{ error: 'no' }], failedRequests: 1 }), 'refused'],
-    ['a count without a list', result({ failedRequests: 2 }), 'refused'],
-    ['more failures than the list names', result({ nonSyncableList: [{ code: 'B' }], failedRequests: 2 }), 'refused'],
-    ['a status that nobody knows', { status: 'FAILURE' }, 'refused'],
-    ['failure with success', { status: 'SUCCESS', failedRequests: 1, nonSyncableList: [{ code: 'B' }] }, 'aar'],
-  ])('tells %s', (_, given, said) => {
+    [
+      'rejects both types of a code if both failed',
+      result({ nonSyncableList: [{ code: 'A' }], failedRequests: 2 }),
+      'rra',
+    ],
+    [
+      'refuses if an item matches nothing',
+      result({ nonSyncableList: [{ error: 'no' }], failedRequests: 1 }),
+      'refused',
+    ],
+    ['refuses a count without a list', result({ failedRequests: 2 }), 'refused'],
+    [
+      'refuses more failures than the list names',
+      result({ nonSyncableList: [{ code: 'B' }], failedRequests: 2 }),
+      'refused',
+    ],
+    ['refuses an unknown status', { status: 'FAILURE' }, 'refused'],
+    [
+      'rejects a failure despite the status success',
+      { status: 'SUCCESS', failedRequests: 1, nonSyncableList: [{ code: 'B' }] },
+      'aar',
+    ],
+  ])('%s', (_, given, expected) => {
     const answer = toLocationAnswer(items, given)
     expect(
       answer._tag === 'Verdicts'
         ? answer.verdicts.map(({ _tag }) => (_tag === 'Accepted' ? 'a' : 'r')).join('')
         : answer._tag.toLowerCase(),
-    ).toBe(said)
+    ).toBe(expected)
   })
 })
 
-const place = (code: string, codeType: string | null = null): LocationKey => ({ code, codeType })
-const active = (...places: ReadonlyArray<LocationKey>) => new Map(places.map((one) => [formatLocationKey(one), one]))
-const listed = (...places: ReadonlyArray<LocationKey & { readonly active: boolean }>) =>
-  new Map(places.map((one) => [formatLocationKey(one), one]))
+const keyOf = (code: string, codeType: string | null = null): LocationKey => ({ code, codeType })
+const byKey = <Key extends LocationKey>(...keys: ReadonlyArray<Key>): ReadonlyMap<string, Key> =>
+  new Map(keys.map((key) => [formatLocationKey(key), key]))
+const listed = (code: string, codeType: string | null = null, active = true) => ({ code, codeType, active })
 
-describe('a plan', () => {
-  it.each<[string, ReadonlyMap<string, LocationKey>, ReturnType<typeof listed>, string, string, string]>([
-    ['an empty ledger', active(), listed({ ...place('A'), active: true }), 'A', '', ''],
-    ['a location that stays', active(place('A')), listed({ ...place('A'), active: true }), '', 'A', ''],
-    ['one that is gone', active(place('A'), place('B')), listed({ ...place('A'), active: true }), '', 'A', 'B'],
-    ['one that says it is inactive', active(place('A')), listed({ ...place('A'), active: false }), '', '', ''],
-    ['one of another type', active(place('A', 'x')), listed({ ...place('A', 'y'), active: true }), 'A', '', 'A'],
-    ['an empty list', active(place('A')), listed(), '', '', 'A'],
-  ])('of %s', (_, ledger, list, creates, updates, deactivations) => {
-    const made = planReconcile(ledger, list)
-    const codes = (places: ReadonlyArray<LocationKey>) => places.map(({ code }) => code).join()
-    expect([codes(made.creates), codes(made.updates), codes(made.deactivations)]).toEqual([
+describe('the plan', () => {
+  it.each<[string, ReadonlyArray<LocationKey>, ReadonlyArray<ReturnType<typeof listed>>, string, string, string]>([
+    ['creates the locations of the list for an empty ledger', [], [listed('A')], 'A', '', ''],
+    ['updates a location that is on the list', [keyOf('A')], [listed('A')], '', 'A', ''],
+    ['deactivates a location that is not on the list', [keyOf('A'), keyOf('B')], [listed('A')], '', 'A', 'B'],
+    ['has nothing to do for a location listed as inactive', [keyOf('A')], [listed('A', null, false)], '', '', ''],
+    ['keeps locations of one code and two types apart', [keyOf('A', 'x')], [listed('A', 'y')], 'A', '', 'A'],
+    ['deactivates all for an empty list', [keyOf('A')], [], '', '', 'A'],
+  ])('%s', (_, active, list, creates, updates, deactivations) => {
+    const plan = planReconcile(byKey(...active), byKey(...list))
+    const codesOf = (keys: ReadonlyArray<LocationKey>) => keys.map(({ code }) => code).join()
+    expect([codesOf(plan.creates), codesOf(plan.updates), codesOf(plan.deactivations)]).toEqual([
       creates,
       updates,
       deactivations,
@@ -122,9 +138,11 @@ describe('a plan', () => {
     [1, 9, 10, false],
     [9, 9, 100, true],
     [1, 100, 0, false],
-  ])('that deactivates %i of %i with at most %i percent', (count, all, percent, approved) => {
-    const deactivations = Array.from({ length: count }, (_, n) => place(String(n)))
-    expect(E.isRight(checkDeactivations({ creates: [], updates: [], deactivations }, all, percent))).toBe(approved)
+  ])('may deactivate %i of %i with at most %i percent: %s', (count, activeCount, percent, isAllowed) => {
+    const deactivations = Array.from({ length: count }, (_, n) => keyOf(String(n)))
+    expect(E.isRight(checkDeactivations({ creates: [], updates: [], deactivations }, activeCount, percent))).toBe(
+      isAllowed,
+    )
   })
 })
 
@@ -135,51 +153,55 @@ const text = (...entries: ReadonlyArray<unknown>) =>
 
 describe('a ledger', () => {
   it.each<[string, string, ReadonlyArray<string> | string]>([
-    ['nothing', '', []],
+    ['is empty for an empty file', '', []],
     [
-      'what was accepted last',
-      text({ ...place('A'), active: true }, { ...place('B'), active: true }, { ...place('A'), active: false }),
+      'holds what was accepted last',
+      text({ ...keyOf('A'), active: true }, { ...keyOf('B'), active: true }, { ...keyOf('A'), active: false }),
       ['B'],
     ],
-    ['all but a line that was cut off', `${text({ ...place('A'), active: true })}{"code":"B","co`, ['A']],
-    ['another service', '{"base_url":"https://other.example.com"}\n', 'https://other.example.com'],
-    ['another file', 'id,name\n', 'no ledger'],
-    ['another file of one line without an end', '{"a":1}', 'no ledger'],
-    ['damage', `${text('x')}${JSON.stringify({ ...place('A'), active: true })}\n`, 'line 2'],
-  ])('reads %s', (_, given, said) => {
-    const read = decodeLedger('ledger', url, given)
-    if (E.isLeft(read)) expect(read.left.message).toContain(said)
-    else expect([...read.right.keys()]).toEqual(said)
+    ['ignores an incomplete last line', `${text({ ...keyOf('A'), active: true })}{"code":"B","co`, ['A']],
+    ['is refused for another service', '{"base_url":"https://other.example.com"}\n', 'https://other.example.com'],
+    ['is refused in another file', 'id,name\n', 'no ledger'],
+    ['is refused in another file of one incomplete line', '{"a":1}', 'no ledger'],
+    [
+      'is refused with the line that is damaged',
+      `${text('x')}${JSON.stringify({ ...keyOf('A'), active: true })}\n`,
+      'line 2',
+    ],
+  ])('%s', (_, content, expected) => {
+    const ledger = decodeLedger('ledger', url, content)
+    if (E.isLeft(ledger)) expect(ledger.left.message).toContain(expected)
+    else expect([...ledger.right.keys()]).toEqual(expected)
   })
 
-  it('holds from run to run what was noted', async () => {
+  it('keeps its entries from run to run', async () => {
     const path = join(folder, 'kept')
     const first = await openLedger(path, url)()
     if (E.isLeft(first)) throw new Error(first.left.message)
     await first.right.append([
-      { ...place('A', 'x'), active: true },
-      { ...place('B'), active: true },
+      { ...keyOf('A', 'x'), active: true },
+      { ...keyOf('B'), active: true },
     ])
-    await first.right.append([{ ...place('B'), active: false }])
+    await first.right.append([{ ...keyOf('B'), active: false }])
     const second = await openLedger(path, url)()
-    expect(E.isRight(second) && [...second.right.active.values()]).toEqual([place('A', 'x')])
-    expect(readFileSync(path, 'utf8')).toBe(text({ ...place('A', 'x'), active: true }))
+    expect(E.isRight(second) && [...second.right.active.values()]).toEqual([keyOf('A', 'x')])
+    expect(readFileSync(path, 'utf8')).toBe(text({ ...keyOf('A', 'x'), active: true }))
   })
 
-  it('is neither made nor changed by who only looks at it', async () => {
+  it('is neither created nor changed by reading it', async () => {
     const missing = join(folder, 'missing')
     expect(await readLedger(missing, url)()).toMatchObject(E.right({ active: new Map() }))
     expect(existsSync(missing)).toBe(false)
-    const path = join(folder, 'looked-at')
-    const torn = `${text({ ...place('A'), active: true })}{"code":"B","co`
-    writeFileSync(path, torn)
-    const looked = await readLedger(path, url)()
-    if (E.isRight(looked)) await looked.right.append([{ ...place('C'), active: true }])
-    expect(E.isRight(looked) && [...looked.right.active.keys()]).toEqual(['A'])
-    expect(readFileSync(path, 'utf8')).toBe(torn)
+    const path = join(folder, 'read')
+    const incomplete = `${text({ ...keyOf('A'), active: true })}{"code":"B","co`
+    writeFileSync(path, incomplete)
+    const readAgain = await readLedger(path, url)()
+    if (E.isRight(readAgain)) await readAgain.right.append([{ ...keyOf('C'), active: true }])
+    expect(E.isRight(readAgain) && [...readAgain.right.active.keys()]).toEqual(['A'])
+    expect(readFileSync(path, 'utf8')).toBe(incomplete)
   })
 
-  it('is not made over another file', async () => {
+  it('does not overwrite another file', async () => {
     const path = join(folder, 'list.csv')
     writeFileSync(path, 'code\nA\n')
     expect(await openLedger(path, url)()).toMatchObject(E.left({ _tag: 'Config' }))
@@ -187,19 +209,19 @@ describe('a ledger', () => {
   })
 })
 
-describe('reconciling', () => {
-  const reconciling = async (
-    held: ReadonlyArray<LocationKey>,
+describe('reconciling with a list', () => {
+  const reconcile = async (
+    active: ReadonlyArray<LocationKey>,
     records: ReadonlyArray<unknown>,
-    whole: boolean,
+    isWhole: boolean,
     percent = 50,
   ) => {
-    const noted: Array<string> = []
+    const appended: Array<string> = []
     const target: SinkTarget = createTestTarget({
       ledger: O.some({
-        active: active(...held),
+        active: byKey(...active),
         append: async (entries) => {
-          noted.push(...entries.map(({ code, active }) => `${code} ${active}`))
+          appended.push(...entries.map(({ code, active }) => `${code} ${active}`))
         },
       }),
       maxDeactivationsPercent: percent,
@@ -211,57 +233,59 @@ describe('reconciling', () => {
         },
       },
     })
-    const open = await openSink(locationSink, target)
-    const ready = records.map((record) => prepareRecord(open, inlet, record)).filter((item) => typeof item !== 'string')
-    await open.write(ready, false)()
-    const rest = open.finish(whole)
+    const sink = await openSink(locationSink, target)
+    const items = records
+      .map((record) => prepareRecord(sink, stream, record))
+      .filter((item) => typeof item !== 'string')
+    await sink.write(items, false)()
+    const final = sink.finish(isWhole)
     return {
-      noted,
-      gone: E.isLeft(rest) ? rest.left.message : rest.right.items.map(({ item }) => item),
-      notes: E.isLeft(rest) ? [] : rest.right.notes.map(({ message }) => message),
+      appended,
+      deactivated: E.isLeft(final) ? final.left.message : final.right.items.map(({ item }) => item),
+      notes: E.isLeft(final) ? [] : final.right.notes.map(({ message }) => message),
     }
   }
-  const held = ['A', 'B', 'C'].map((code) => place(code, 'x'))
-  const full = [
+  const active = ['A', 'B', 'C'].map((code) => keyOf(code, 'x'))
+  const list = [
     { code: 'A', codeType: 'x' },
     { code: 'B', codeType: 'x' },
   ]
 
-  it('deactivates what a whole list has no longer, and says what it does', async () => {
-    const { gone, notes, noted } = await reconciling(held, [...full, { code: 'D' }], true)
-    expect(gone).toEqual([{ code: 'C', codeType: 'x', active: false }])
+  it('deactivates what is not on a complete list, and notes what it does', async () => {
+    const { deactivated, notes, appended } = await reconcile(active, [...list, { code: 'D' }], true)
+    expect(deactivated).toEqual([{ code: 'C', codeType: 'x', active: false }])
     expect(notes).toContain('locations: 1 created, 2 updated, 1 to deactivate.')
     expect(notes).toContain('locations: deactivate C (x)')
-    expect(noted).toEqual(['A true', 'B true', 'D true'])
+    expect(appended).toEqual(['A true', 'B true', 'D true'])
   })
 
-  it('deactivates nothing where the list is not whole', async () => {
-    expect(await reconciling(held, full, false)).toMatchObject({
-      gone: [],
+  it('deactivates nothing if the list is not complete', async () => {
+    expect(await reconcile(active, list, false)).toMatchObject({
+      deactivated: [],
       notes: [expect.stringContaining('no complete list')],
     })
   })
 
-  it('keeps a location whose record is wrong or whom the service refuses', async () => {
+  it('deactivates no location whose record is wrong or refused by the service', async () => {
     const wrong = { code: 'C', codeType: 'x', active: 'perhaps' }
-    expect((await reconciling(held, [...full, wrong], true)).gone).toEqual([])
-    const refused = await reconciling(
-      [...held, place('NO')],
-      [...full, { code: 'C', codeType: 'x' }, { code: 'NO' }],
+    expect((await reconcile(active, [...list, wrong], true)).deactivated).toEqual([])
+    const refused = await reconcile(
+      [...active, keyOf('NO')],
+      [...list, { code: 'C', codeType: 'x' }, { code: 'NO' }],
       true,
     )
-    expect(refused.gone).toEqual([])
-    expect(refused.noted).not.toContain('NO true')
+    expect(refused.deactivated).toEqual([])
+    expect(refused.appended).not.toContain('NO true')
   })
 
-  it('deactivates nothing where a record might be of any location', async () => {
-    expect(await reconciling(held, [...full, { name: 'C' }], true)).toMatchObject({
-      gone: [],
+  it('deactivates nothing if a record may be of any location', async () => {
+    expect(await reconcile(active, [...list, { name: 'C' }], true)).toMatchObject({
+      deactivated: [],
       notes: [expect.stringContaining('1 records')],
     })
   })
 
-  it('refuses to deactivate more than its share', async () => {
-    expect((await reconciling(held, [], true, 50)).gone).toContain('max_deactivations_percent (50)')
+  it('fails rather than deactivate more than the maximal percentage', async () => {
+    expect((await reconcile(active, [], true, 50)).deactivated).toContain('max_deactivations_percent (50)')
   })
 })

@@ -4,8 +4,10 @@ import { parseExactJson } from '../../connector/cdk/json/exact'
 import type { InputRecord, InputStream, OpenSink, Sink } from '../../connector/cdk/sink'
 import { dryRunApi, type SinkTarget } from '../../connector/sinks/target'
 
+/** The time of the test target's clock, in milliseconds. */
 export const now = Date.parse('2026-06-15T12:00:00Z')
 
+/** A target that sends nothing, accepts everything and has no mapping. */
 export const createTestTarget = (more: Partial<SinkTarget> = {}): SinkTarget => ({
   api: dryRunApi,
   resend: () => (effect) => effect,
@@ -19,7 +21,8 @@ export const createTestTarget = (more: Partial<SinkTarget> = {}): SinkTarget => 
   ...more,
 })
 
-export const createTestInlet = (object: string, more: Partial<InputStream> = {}): InputStream => ({
+/** A stream of the object's name with the primary key `id`. */
+export const createTestStream = (object: string, more: Partial<InputStream> = {}): InputStream => ({
   id: object,
   name: object,
   objectName: object,
@@ -30,14 +33,14 @@ export const createTestInlet = (object: string, more: Partial<InputStream> = {})
 })
 
 export const openSink = async (sink: Sink<SinkTarget>, target: SinkTarget): Promise<OpenSink<unknown>> => {
-  const open = await sink.open(target)()
-  if (E.isLeft(open)) throw new Error(open.left.message)
-  return open.right
+  const opened = await sink.open(target)()
+  if (E.isLeft(opened)) throw new Error(opened.left.message)
+  return opened.right
 }
 
-/** What a sink makes of a record: its item, or the text of why not. */
-export const prepareRecord = (open: OpenSink<unknown>, inlet: InputStream, record: unknown): unknown => {
-  const prepare = open.prepare(inlet)
+/** The item that a sink makes of a record, given as a value or as JSON text; or the reason why it rejects it. */
+export const prepareRecord = (sink: OpenSink<unknown>, stream: InputStream, record: unknown): unknown => {
+  const prepare = sink.prepare(stream)
   if (E.isLeft(prepare)) return prepare.left.message
   const result = prepare.right(
     parseExactJson(typeof record === 'string' ? record : JSON.stringify(record)) as InputRecord,
