@@ -3,28 +3,28 @@ import { reviewSentimentsStream } from '../../connector/streams/review-children'
 import { reviewsStream } from '../../connector/streams/reviews'
 import { streamMessages, writeMessages } from './snapshot-messages'
 
-/** A text that would run as a script wherever it is not escaped. */
+/** A text that runs as a script where it is not escaped. */
 export const hostileText = `"><script>throw 1</script><img src="https://example.com/x.png" onerror='throw 2'>&amp;`
 
-const day = 86_400_000
-const first = Date.parse('2024-03-05T08:00:00Z')
-const iso = (time: number) => new Date(time).toISOString()
-const pick = <A>(list: ReadonlyArray<A>, i: number): A => list[i % list.length] as A
+const dayMillis = 86_400_000
+const firstMention = Date.parse('2024-03-05T08:00:00Z')
+const toIso = (time: number) => new Date(time).toISOString()
+const pickItem = <A>(list: ReadonlyArray<A>, i: number): A => list[i % list.length] as A
 
 const locations = ['North Clinic', 'South Clinic', 'Riverside Family Practice', 'Harbor Point Urgent Care', hostileText]
 const categories = ['Access', 'Billing', 'Staff', hostileText]
 const severities = ['low', 'medium', 'high']
 
-/** The review of a number: two years of them, of five locations, some answered, some with a liability. */
-const review = (i: number) => {
-  const mentioned = first + Math.round(800 * Math.sqrt(i / 500)) * day
+/** Review number `i` of two years of reviews at five locations, some with an answer, some with a liability. */
+const createReview = (i: number) => {
+  const mentioned = firstMention + Math.round(800 * Math.sqrt(i / 500)) * dayMillis
   const location = i % locations.length
   const level = 1 + (Math.floor(i / 6) % 3)
   return {
     id: 1000 + i,
-    modifiedTime: iso(mentioned + 9 * day),
-    mentionTime: iso(mentioned),
-    rating: pick([5, 4, 5, 1, 4, 0, 5, 3, 2, 5, 1], i * i + location),
+    modifiedTime: toIso(mentioned + 9 * dayMillis),
+    mentionTime: toIso(mentioned),
+    rating: pickItem([5, 4, 5, 1, 4, 0, 5, 3, 2, 5, 1], i * i + location),
     reviewScore: (i % 11) / 2,
     location: { id: location + 1, name: locations[location] },
     source: { id: 1, name: 'Survey' },
@@ -34,8 +34,8 @@ const review = (i: number) => {
         response: hostileText,
         sentiments: [0, 1].map((n) => ({
           id: n,
-          category: pick(categories, i + n),
-          tonality: pick(['positive', 'Negative', 'neutral', 'positive'], i * 3 + n),
+          category: pickItem(categories, i + n),
+          tonality: pickItem(['positive', 'Negative', 'neutral', 'positive'], i * 3 + n),
         })),
         liabilities:
           i % 6 === 0
@@ -43,23 +43,24 @@ const review = (i: number) => {
                 {
                   liabilityId: 1 + i,
                   severity: { level, name: severities[level - 1] },
-                  categoryName: pick(['Negligence', 'Patient Rights', hostileText, 'Negligence'], i / 6),
+                  categoryName: pickItem(['Negligence', 'Patient Rights', hostileText, 'Negligence'], i / 6),
                   justification: 'what a patient said',
                 },
               ]
             : null,
       },
     ],
-    engagements: i % 4 === 0 ? [{ engagement: hostileText, engagementTime: iso(mentioned + (1 + i) * 3_600_000) }] : [],
+    engagements:
+      i % 4 === 0 ? [{ engagement: hostileText, engagementTime: toIso(mentioned + (1 + i) * 3_600_000) }] : [],
     taskDetails: { status: i % 12 === 0 ? 'completed' : 'pending' },
     unknown_attributes: i % 50 === 0 ? { [hostileText]: i } : null,
   }
 }
 
-/** 500 of these reviews and, as the source sends them too, their sentiments. */
+/** Writes 500 of these reviews and, as the source does, their sentiments as a stream. */
 export const fillReviews = async (snapshot: Snapshot): Promise<void> => {
-  const all = Array.from({ length: 500 }, (_, i) => review(i))
-  const sentiments = all.flatMap(({ id, modifiedTime, contents }) =>
+  const reviews = Array.from({ length: 500 }, (_, i) => createReview(i))
+  const sentiments = reviews.flatMap(({ id, modifiedTime, contents }) =>
     contents.flatMap((content) =>
       content.sentiments.map((sentiment) => ({
         reviewId: id,
@@ -71,7 +72,7 @@ export const fillReviews = async (snapshot: Snapshot): Promise<void> => {
   )
   await writeMessages(
     snapshot,
-    streamMessages({ ...reviewsStream, syncMode: 'incremental' }, ...all.map((row) => JSON.stringify(row))),
+    streamMessages({ ...reviewsStream, syncMode: 'incremental' }, ...reviews.map((row) => JSON.stringify(row))),
   )
   await writeMessages(
     snapshot,

@@ -1,15 +1,19 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
+import { defined } from '../../connector/cdk/defined'
 import type { Message, StreamInfo, SyncMode } from '../../connector/cdk/message'
 import { createSnapshotWriter, type SnapshotWriterOptions } from '../../connector/snapshot/load/writer'
 import type { Snapshot } from '../../connector/snapshot/store/database'
-import { openSnapshot } from '../../connector/snapshot/store/open'
+import { openSnapshot, type SnapshotAccess } from '../../connector/snapshot/store/open'
 
-export const openMemorySnapshot = async (): Promise<Snapshot> => {
-  const opened = await openSnapshot(':memory:')()
+/** Throws the failure's message if the file does not open. */
+export const openSnapshotFile = async (path: string, access?: SnapshotAccess): Promise<Snapshot> => {
+  const opened = await openSnapshot(path, access)()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   return opened.right
 }
+
+export const openMemorySnapshot = (): Promise<Snapshot> => openSnapshotFile(':memory:')
 
 export const integerSchema = { type: 'integer' }
 export const instantSchema = { type: 'string', format: 'date-time' }
@@ -49,8 +53,8 @@ export const recordsMessage = (stream: string, ...texts: string[]): Message => (
   at: emittedAt,
   rows: texts.map((text) => ({ json: Buffer.from(text) })),
 })
-export const reviewJson = (id: number, minute: number, text = '') =>
-  JSON.stringify({ id, modifiedTime: timeAtMinute(minute), ...(text === '' ? {} : { text }) })
+export const reviewJson = (id: number, minute: number, text?: string) =>
+  JSON.stringify({ id, modifiedTime: timeAtMinute(minute), ...defined({ text }) })
 export const contentJson = (reviewId: number, minute: number, id: number) =>
   JSON.stringify({ reviewId, reviewModifiedTime: timeAtMinute(minute), id })
 export const startedMessage = (stream: StreamInfo): Message => ({ _tag: 'Started', stream })
@@ -67,9 +71,9 @@ export const writeMessages = async (
   messages: ReadonlyArray<Message>,
   options: Partial<SnapshotWriterOptions> = {},
 ) => {
-  const saver = await createSnapshotWriter(snapshot, { now: () => emittedAt, ...options })
-  for (const message of messages) await saver.write(message)
-  return saver.finish()
+  const writer = await createSnapshotWriter(snapshot, { now: () => emittedAt, ...options })
+  for (const message of messages) await writer.write(message)
+  return writer.finish()
 }
 
 export const streamMessages = (stream: StreamInfo, ...texts: string[]): Message[] => [

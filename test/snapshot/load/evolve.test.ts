@@ -12,10 +12,10 @@ import {
   writeMessages,
 } from '../../support/snapshot-messages'
 
-const number = { type: ['null', 'number'] }
-const string = { type: ['null', 'string'] }
+const numberSchema = { type: ['null', 'number'] }
+const stringSchema = { type: ['null', 'string'] }
 
-const load = async (snapshot: Snapshot, value: unknown, record: string) => {
+const loadRecord = async (snapshot: Snapshot, value: unknown, record: string) => {
   const stream = createStreamInfo(
     'things',
     { id: integerSchema, modifiedTime: instantSchema, value },
@@ -24,9 +24,9 @@ const load = async (snapshot: Snapshot, value: unknown, record: string) => {
   )
   await writeMessages(snapshot, streamMessages(stream, record))
 }
-const record = (id: number, value: string) => `{"id":${id},"modifiedTime":"${timeAtMinute(id)}","value":${value}}`
+const recordJson = (id: number, value: string) => `{"id":${id},"modifiedTime":"${timeAtMinute(id)}","value":${value}}`
 
-/** The columns but id, time and our own, and their values by id. */
+/** The types of the columns whose name begins with `value`, and their values by id. */
 const readRows = async ({ db }: Snapshot) => {
   const columns = await db.query(
     `SELECT column_name AS name, data_type AS type FROM duckdb_columns() WHERE table_name = 'things' AND column_name LIKE 'value%' ORDER BY column_index`,
@@ -40,12 +40,12 @@ const readRows = async ({ db }: Snapshot) => {
 
 describe('a schema that changes', () => {
   const cases: ReadonlyArray<readonly [string, unknown, string, unknown, string, object, ReadonlyArray<unknown>]> = [
-    ['widens an integer to a number', integerSchema, '7', number, '7.5', { value: 'DOUBLE' }, [[7], [7.5]]],
+    ['widens an integer to a number', integerSchema, '7', numberSchema, '7.5', { value: 'DOUBLE' }, [[7], [7.5]]],
     [
       'keeps integers that no double holds beside the numbers',
       integerSchema,
       '9007199254740993',
-      number,
+      numberSchema,
       '7.5',
       { value__bigint: 'BIGINT', value: 'DOUBLE' },
       [
@@ -53,19 +53,19 @@ describe('a schema that changes', () => {
         [null, 7.5],
       ],
     ],
-    ['widens a number to a text', number, '1.5', string, '"x"', { value: 'VARCHAR' }, [['1.5'], ['x']]],
+    ['widens a number to a text', numberSchema, '1.5', stringSchema, '"x"', { value: 'VARCHAR' }, [['1.5'], ['x']]],
     [
-      'widens a time to a text that reads as it came',
+      'widens a time to a text in ISO 8601',
       instantSchema,
       '"2026-01-01T00:00:00.5Z"',
-      string,
+      stringSchema,
       '"x"',
       { value: 'VARCHAR' },
       [['2026-01-01T00:00:00.500000Z'], ['x']],
     ],
     [
       'widens a text to an object',
-      string,
+      stringSchema,
       '"x"',
       { type: 'object' },
       '{"a":1}',
@@ -73,8 +73,8 @@ describe('a schema that changes', () => {
       [['"x"'], ['{"a":1}']],
     ],
     [
-      'keeps texts beside the integers that come now',
-      string,
+      'keeps old texts beside new integers',
+      stringSchema,
       '"x"',
       integerSchema,
       '5',
@@ -85,22 +85,26 @@ describe('a schema that changes', () => {
       ],
     ],
   ]
-  it.each(cases)('%s', async (_how, before, first, after, second, types, values) => {
+  it.each(cases)('%s', async (_name, before, first, after, second, types, values) => {
     const snapshot = await openMemorySnapshot()
-    await load(snapshot, before, record(1, first))
-    await load(snapshot, after, record(2, second))
+    await loadRecord(snapshot, before, recordJson(1, first))
+    await loadRecord(snapshot, after, recordJson(2, second))
     expect(await readRows(snapshot)).toEqual({ types, values })
     expect((await verifySnapshot(snapshot)).filter(({ ok, name }) => !ok && name !== 'states exist')).toEqual([])
     snapshot.db.close()
   })
 
-  it('keeps an attribute that nobody declared', async () => {
+  it('keeps an attribute that is not declared', async () => {
     const snapshot = await openMemorySnapshot()
-    await load(snapshot, string, `{"id":1,"modifiedTime":"${timeAtMinute(1)}","new":{"big":9007199254740993}}`)
+    await loadRecord(
+      snapshot,
+      stringSchema,
+      `{"id":1,"modifiedTime":"${timeAtMinute(1)}","new":{"big":9007199254740993}}`,
+    )
     expect(await snapshot.db.query('SELECT id, "new" FROM things')).toEqual([
       { id: 1, new: '{"big":9007199254740993}' },
     ])
-    await load(snapshot, string, record(2, '"x"'))
+    await loadRecord(snapshot, stringSchema, recordJson(2, '"x"'))
     expect(await snapshot.db.query('SELECT id, value FROM things ORDER BY id')).toEqual([
       { id: 1, value: null },
       { id: 2, value: 'x' },
@@ -108,7 +112,7 @@ describe('a schema that changes', () => {
     snapshot.db.close()
   })
 
-  it('takes records of a stream that declares nothing, and passes over a name that is a column in another case', async () => {
+  it('takes records of a stream that declares no attribute, and ignores a name that differs from a column in case alone', async () => {
     const snapshot = await openMemorySnapshot()
     const stream = { ...createStreamInfo('things', {}, [], ''), cursor: O.none }
     await writeMessages(snapshot, streamMessages(stream, '{}', '{"a":1,"A":2,"_airbyte_meta":3}'))
@@ -129,12 +133,12 @@ describe('a schema that changes', () => {
     snapshot.db.close()
   })
 
-  it('gains a column, and keeps one that is no longer declared', async () => {
+  it('adds a column, and keeps one that is no longer declared', async () => {
     const snapshot = await openMemorySnapshot()
-    await load(snapshot, string, record(1, '"x"'))
+    await loadRecord(snapshot, stringSchema, recordJson(1, '"x"'))
     const stream = createStreamInfo(
       'things',
-      { id: integerSchema, modifiedTime: instantSchema, extra: number },
+      { id: integerSchema, modifiedTime: instantSchema, extra: numberSchema },
       ['id'],
       'modifiedTime',
     )

@@ -3,12 +3,10 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import * as E from 'fp-ts/Either'
 import { afterAll, expect, it } from 'vitest'
-import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { readSnapshotState } from '../../../connector/snapshot/store/metadata'
-import { openSnapshot } from '../../../connector/snapshot/store/open'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
+import { openSnapshotFile } from '../../support/snapshot-messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'killed-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -35,24 +33,24 @@ writeFileSync(
 )
 
 const pageRows = 1_000
-const pages = 160
-const time = (id: number) => new Date(1_700_000_000_000 + id * 1_000).toISOString()
+const pageCount = 160
+const timeOfReview = (id: number) => new Date(1_700_000_000_000 + id * 1_000).toISOString()
 const text = 'words '.repeat(5)
 
-/** One page of the export: its records, then the state that covers them and all before. */
+/** One page: its records, then the state that covers them and all earlier pages. */
 const pageLines = (number: number): string => {
   const ids = Array.from({ length: pageRows }, (_, i) => number * pageRows + i)
   const records = ids.map(
     (id) =>
-      `{"type":"RECORD","record":{"stream":"reviews","data":{"id":${id},"modifiedTime":"${time(id)}","text":"${text}"},"emitted_at":1}}\n`,
+      `{"type":"RECORD","record":{"stream":"reviews","data":{"id":${id},"modifiedTime":"${timeOfReview(id)}","text":"${text}"},"emitted_at":1}}\n`,
   )
-  const state = `{"pages":${number + 1},"modifiedTimeFrom":"${time((number + 1) * pageRows - 1)}"}`
+  const state = `{"pages":${number + 1},"modifiedTimeFrom":"${timeOfReview((number + 1) * pageRows - 1)}"}`
   return `${records.join('')}{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":${state}},"sourceStats":{"recordCount":${pageRows}.0}}}\n`
 }
-const complete = `{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},"status":"COMPLETE"}}}\n`
+const completeLine = `{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},"status":"COMPLETE"}}}\n`
 
-/** Feeds pages from `from` on; kills the process once it has taken `killAfter` of them. */
-const feedMessages = async (db: string, from: number, killAfter = pages): Promise<void> => {
+/** Sends the pages from number `from` on to a process, and kills it once it has taken page `killAfter - 1`. */
+const feedMessages = async (db: string, from: number, killAfter = pageCount): Promise<void> => {
   const child = spawn(
     process.execPath,
     [join(__dirname, '../../../build/bin/feedback.js'), 'snapshot', '--db', db, '--catalog', catalog],
@@ -62,45 +60,40 @@ const feedMessages = async (db: string, from: number, killAfter = pages): Promis
   )
   child.stdin.on('error', () => undefined)
   const closed = once(child, 'close')
-  for (let number = from; number < pages && number < killAfter; number++)
+  for (let number = from; number < pageCount && number < killAfter; number++)
     if (!child.stdin.write(pageLines(number))) await Promise.race([once(child.stdin, 'drain'), closed])
-  if (killAfter < pages) child.kill('SIGKILL')
-  else child.stdin.end(complete)
+  if (killAfter < pageCount) child.kill('SIGKILL')
+  else child.stdin.end(completeLine)
   await closed
 }
 
-const openFile = async (db: string): Promise<Snapshot> => {
-  const opened = await openSnapshot(db)()
-  if (E.isLeft(opened)) throw new Error(opened.left.message)
-  return opened.right
-}
-
+/** The number of pages that the saved state covers, of their rows, and of those rows that are in the file. */
 const readCounts = async (db: string) => {
-  const snapshot = await openFile(db)
+  const snapshot = await openSnapshotFile(db)
   const { reviews } = (await readSnapshotState(snapshot)) as { reviews?: { pages: number } }
   const covered = (reviews?.pages ?? 0) * pageRows
-  const there = Number(
+  const present = Number(
     (await snapshot.db.scalar(`SELECT count(*) FROM duckdb_tables() WHERE table_name = 'reviews'`)) === 0
       ? 0
       : await snapshot.db.scalar(`SELECT count(*) FROM reviews WHERE id < ${covered}`),
   )
   snapshot.db.close()
-  return { pages: reviews?.pages ?? 0, covered, there }
+  return { pages: reviews?.pages ?? 0, covered, present }
 }
 
-it('killed at any point, the file holds a state whose rows are all there, and the next run goes on from it', async () => {
+it('a run killed at any point leaves a state whose rows are all in the file, and the next run continues from it', async () => {
   const db = join(folder, 'killed.duckdb')
-  const reached: number[] = []
+  const savedPages: number[] = []
   for (const killAfter of [2, 70, 100, 140]) {
-    await feedMessages(db, reached.at(-1) ?? 0, killAfter)
-    const { pages: at, covered, there } = await readCounts(db)
-    expect(there).toBe(covered)
-    reached.push(at)
+    await feedMessages(db, savedPages.at(-1) ?? 0, killAfter)
+    const { pages, covered, present } = await readCounts(db)
+    expect(present).toBe(covered)
+    savedPages.push(pages)
   }
-  expect(new Set(reached).size).toBeGreaterThan(2)
-  await feedMessages(db, reached.at(-1) ?? 0)
-  const snapshot = await openFile(db)
+  expect(new Set(savedPages).size).toBeGreaterThan(2)
+  await feedMessages(db, savedPages.at(-1) ?? 0)
+  const snapshot = await openSnapshotFile(db)
   expect((await verifySnapshot(snapshot)).filter(({ ok }) => !ok)).toEqual([])
-  expect(await snapshot.db.scalar('SELECT count(DISTINCT id) FROM reviews')).toBe(pages * pageRows)
+  expect(await snapshot.db.scalar('SELECT count(DISTINCT id) FROM reviews')).toBe(pageCount * pageRows)
   snapshot.db.close()
 })

@@ -24,7 +24,7 @@ type Event =
 
 const id = fc.integer({ min: 1, max: 3 })
 const minute = fc.integer({ min: 1, max: 6 })
-const event: fc.Arbitrary<Event> = fc.oneof(
+const eventArbitrary: fc.Arbitrary<Event> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('review' as const), id, minute }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('deletion' as const), id, minute }) },
   {
@@ -34,75 +34,75 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: 'commit' as const }) },
 )
 
-/** The rules, one event after the other: what `save` must come to, however it batches. */
-const model = (events: ReadonlyArray<Event>) => {
-  const alive = new Map<number, { minute: number; text: number }>()
-  const gone = new Map<number, number>()
+/** Applies the rules to one event after the other: the rows that the writer must leave, whatever its batches. */
+const expectedRows = (events: ReadonlyArray<Event>) => {
+  const reviews = new Map<number, { minute: number; text: number }>()
+  const deletions = new Map<number, number>()
   let children: Array<{ id: number; child: number; minute: number }> = []
-  events.forEach((one, i) => {
-    if (one.kind === 'commit') return
-    if (one.kind === 'deletion') {
-      if ((gone.get(one.id) ?? 0) >= one.minute) return
-      gone.set(one.id, one.minute)
-      if ((alive.get(one.id)?.minute ?? 99) <= one.minute) alive.delete(one.id)
-      children = children.filter(({ id, minute }) => id !== one.id || minute > one.minute)
+  events.forEach((event, i) => {
+    if (event.kind === 'commit') return
+    if (event.kind === 'deletion') {
+      if ((deletions.get(event.id) ?? 0) >= event.minute) return
+      deletions.set(event.id, event.minute)
+      if ((reviews.get(event.id)?.minute ?? 99) <= event.minute) reviews.delete(event.id)
+      children = children.filter(({ id, minute }) => id !== event.id || minute > event.minute)
       return
     }
-    if (one.kind === 'review') {
-      if ((alive.get(one.id)?.minute ?? 0) <= one.minute) alive.set(one.id, { minute: one.minute, text: i })
+    if (event.kind === 'review') {
+      if ((reviews.get(event.id)?.minute ?? 0) <= event.minute) reviews.set(event.id, { minute: event.minute, text: i })
     } else {
-      const held = children.find(({ id, child }) => id === one.id && child === one.child)
-      if ((held?.minute ?? 0) <= one.minute) children = [...children.filter((other) => other !== held), one]
+      const current = children.find(({ id, child }) => id === event.id && child === event.child)
+      if ((current?.minute ?? 0) <= event.minute) children = [...children.filter((other) => other !== current), event]
     }
     const version = Math.max(
-      alive.get(one.id)?.minute ?? 0,
-      ...children.flatMap((each) => (each.id === one.id ? [each.minute] : [])),
+      reviews.get(event.id)?.minute ?? 0,
+      ...children.flatMap((child) => (child.id === event.id ? [child.minute] : [])),
     )
-    children = children.filter((each) => each.id !== one.id || each.minute === version)
+    children = children.filter((child) => child.id !== event.id || child.minute === version)
   })
   return {
-    reviews: [...alive].map(([id, { minute, text }]) => `${id} ${minute} ${text}`).sort(),
-    deleted_reviews: [...gone].map(([id, minute]) => `${id} ${minute}`).sort(),
+    reviews: [...reviews].map(([id, { minute, text }]) => `${id} ${minute} ${text}`).sort(),
+    deleted_reviews: [...deletions].map(([id, minute]) => `${id} ${minute}`).sort(),
     review_contents: children.map(({ id, child, minute }) => `${id} ${child} ${minute}`).sort(),
   }
 }
 
-const message = (one: Event, i: number): Message => {
-  switch (one.kind) {
+const toMessage = (event: Event, i: number): Message => {
+  switch (event.kind) {
     case 'review':
-      return recordsMessage('reviews', reviewJson(one.id, one.minute, String(i)))
+      return recordsMessage('reviews', reviewJson(event.id, event.minute, String(i)))
     case 'deletion':
-      return recordsMessage('deleted_reviews', reviewJson(one.id, one.minute))
+      return recordsMessage('deleted_reviews', reviewJson(event.id, event.minute))
     case 'child':
-      return recordsMessage('review_contents', contentJson(one.id, one.minute, one.child))
+      return recordsMessage('review_contents', contentJson(event.id, event.minute, event.child))
     case 'commit':
       return { _tag: 'Waiting', stream: 'reviews', until: 0 }
   }
 }
 
-const minuteOf = (column: string) => `datediff('minute', TIMESTAMPTZ '${timeAtMinute(0)}', "${column}")`
+const minuteSql = (column: string) => `datediff('minute', TIMESTAMPTZ '${timeAtMinute(0)}', "${column}")`
 
-it('comes to what the rules say, however changes, deletions and children are mixed and batched', () =>
+it('the writer leaves the rows that the rules give, for any order and any batches of changes, deletions and children', () =>
   fc.assert(
-    fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 25 }), async (events) => {
+    fc.asyncProperty(fc.array(eventArbitrary, { minLength: 1, maxLength: 25 }), async (events) => {
       const snapshot = await openMemorySnapshot()
       await writeMessages(snapshot, [
         startedMessage(reviewsInfo()),
         startedMessage(deletedReviewsInfo()),
         startedMessage(reviewContentsInfo()),
-        ...events.map(message),
+        ...events.map(toMessage),
       ])
-      const rowsOf = async (table: string, ...columns: string[]) =>
+      const listRows = async (table: string, ...columns: string[]) =>
         (await snapshot.db.query(`SELECT concat_ws(' ', ${columns.join(', ')}) AS row FROM ${table}`))
           .map(({ row }) => String(row))
           .sort()
-      const found = {
-        reviews: await rowsOf('reviews', 'id', minuteOf('modifiedTime'), 'text'),
-        deleted_reviews: await rowsOf('deleted_reviews', 'id', minuteOf('modifiedTime')),
-        review_contents: await rowsOf('review_contents', '"reviewId"', 'id', minuteOf('reviewModifiedTime')),
+      const rows = {
+        reviews: await listRows('reviews', 'id', minuteSql('modifiedTime'), 'text'),
+        deleted_reviews: await listRows('deleted_reviews', 'id', minuteSql('modifiedTime')),
+        review_contents: await listRows('review_contents', '"reviewId"', 'id', minuteSql('reviewModifiedTime')),
       }
       snapshot.db.close()
-      expect(found).toEqual(model(events))
+      expect(rows).toEqual(expectedRows(events))
     }),
     { seed, numRuns: 25 },
   ))

@@ -20,11 +20,11 @@ import {
   writeMessages,
 } from '../../support/snapshot-messages'
 
-const ids = async ({ db }: Snapshot, table: string, columns = 'id') =>
+const listRows = async ({ db }: Snapshot, table: string, columns = 'id') =>
   (await db.query(`SELECT ${columns} FROM ${table} ORDER BY ALL`)).map((row) => Object.values(row).join(' '))
 
 describe('rows', () => {
-  it('keep integers beyond 2^53, at the top and inside, and attributes nobody declared inside', async () => {
+  it('keep integers beyond 2^53 and nested attributes that are not declared', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(
       snapshot,
@@ -43,7 +43,7 @@ describe('rows', () => {
     ])
   })
 
-  it('name a value that does not fit its column, and keep the rest', async () => {
+  it('name a value that does not fit its column in their metadata, and keep the other values', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(
       snapshot,
@@ -60,7 +60,7 @@ describe('rows', () => {
     })
   })
 
-  it('hold any text and any object as they came', async () => {
+  it('keep every text and every object unchanged', async () => {
     const snapshot = await openMemorySnapshot()
     const stream = createStreamInfo(
       'things',
@@ -68,21 +68,21 @@ describe('rows', () => {
       ['id'],
       'id',
     )
-    const things = fc.sample(
+    const samples = fc.sample(
       fc.record({ text: fc.string({ unit: 'grapheme' }), value: fc.dictionary(fc.string(), fc.jsonValue()) }),
       { seed: 20261121, numRuns: 300 },
     )
     await writeMessages(
       snapshot,
-      streamMessages(stream, ...things.map((thing, id) => JSON.stringify({ id, ...thing }))),
+      streamMessages(stream, ...samples.map((sample, id) => JSON.stringify({ id, ...sample }))),
     )
-    const held = await snapshot.db.query('SELECT text, value FROM things ORDER BY id')
-    expect(held.map(({ text, value }) => ({ text, value: JSON.parse(String(value)) }))).toEqual(
-      JSON.parse(JSON.stringify(things)),
+    const rows = await snapshot.db.query('SELECT text, value FROM things ORDER BY id')
+    expect(rows.map(({ text, value }) => ({ text, value: JSON.parse(String(value)) }))).toEqual(
+      JSON.parse(JSON.stringify(samples)),
     )
   })
 
-  it('take half a surrogate pair, and only that, for U+FFFD', async () => {
+  it('have U+FFFD in place of half a surrogate pair, and of nothing else', async () => {
     const snapshot = await openMemorySnapshot()
     const texts = ['\\ud83d\\ude00', 'a\\ud83d', '\\uDE00b', '\\\\ud83d', '\\ud83d\\ud83d\\ude00', '\\u00e9']
     await writeMessages(
@@ -102,7 +102,7 @@ describe('rows', () => {
     ])
   })
 
-  it('that are not JSON end the run, which says which one it was and quotes nothing', async () => {
+  it('that are not JSON end the run with the number of the record and without its text', async () => {
     const snapshot = await openMemorySnapshot()
     const run = writeMessages(
       snapshot,
@@ -111,7 +111,7 @@ describe('rows', () => {
     await expect(run).rejects.toThrow(/^Record 3 of the stream reviews is not JSON: it breaks at line 1, column 23\.$/)
   })
 
-  it('take no fraction for an integer', async () => {
+  it('have null in place of a fraction in an integer column', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(
       snapshot,
@@ -121,12 +121,12 @@ describe('rows', () => {
         `{"id":6.5,"modifiedTime":"${timeAtMinute(1)}"}`,
       ),
     )
-    expect(await ids(snapshot, 'deleted_reviews', 'coalesce(id, -1)')).toEqual(['-1', '5'])
+    expect(await listRows(snapshot, 'deleted_reviews', 'coalesce(id, -1)')).toEqual(['-1', '5'])
   })
 })
 
 describe('merging', () => {
-  it('keeps the newest version of a key, and the later of equals', async () => {
+  it('keeps the newest version of a key, and the last one of equal versions', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(
       snapshot,
@@ -138,15 +138,15 @@ describe('merging', () => {
         reviewJson(2, 1, 'y'),
       ),
     )
-    expect(await ids(snapshot, 'reviews', 'id, text')).toEqual(['1 b', '2 y'])
+    expect(await listRows(snapshot, 'reviews', 'id, text')).toEqual(['1 b', '2 y'])
     await writeMessages(
       snapshot,
       streamMessages(reviewsInfo(), reviewJson(1, 4, 'older'), reviewJson(2, 1, 'z'), reviewJson(3, 1, 'new')),
     )
-    expect(await ids(snapshot, 'reviews', 'id, text')).toEqual(['1 b', '2 z', '3 new'])
+    expect(await listRows(snapshot, 'reviews', 'id, text')).toEqual(['1 b', '2 z', '3 new'])
   })
 
-  it('goes by every part of a key', async () => {
+  it('compares every part of a key', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(
       snapshot,
@@ -158,35 +158,35 @@ describe('merging', () => {
         contentJson(1, 1, 1),
       ),
     )
-    expect(await ids(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1', '1 2', '2 1'])
+    expect(await listRows(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1', '1 2', '2 1'])
   })
 
-  it('keeps every record where the catalog asks to append', async () => {
+  it('keeps every record if the catalog asks to append', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1), reviewJson(1, 1)), {
       loadOptions: { reviews: { mode: 'append' } },
     })
-    expect(await ids(snapshot, 'reviews')).toEqual(['1', '1'])
+    expect(await listRows(snapshot, 'reviews')).toEqual(['1', '1'])
   })
 })
 
 describe('a full refresh', () => {
-  it('replaces the rows of before once it has finished, not earlier', async () => {
+  it('replaces the old rows once it is complete, not earlier', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1), reviewJson(2, 1)))
     await writeMessages(snapshot, [
       startedMessage(reviewsInfo('full_refresh')),
       recordsMessage('reviews', reviewJson(2, 0, 'again'), reviewJson(3, 1)),
     ])
-    expect(await ids(snapshot, 'reviews')).toEqual(['1', '2', '3'])
+    expect(await listRows(snapshot, 'reviews')).toEqual(['1', '2', '3'])
     await writeMessages(
       snapshot,
       streamMessages(reviewsInfo('full_refresh'), reviewJson(2, 0, 'again'), reviewJson(3, 1)),
     )
-    expect(await ids(snapshot, 'reviews', "id, coalesce(text, '')")).toEqual(['2 again', '3 '])
+    expect(await listRows(snapshot, 'reviews', "id, coalesce(text, '')")).toEqual(['2 again', '3 '])
   })
 
-  it('that was cut off goes on from its state without losing its first part', async () => {
+  it('that was interrupted continues from its state without losing its first part', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1)))
     await writeMessages(snapshot, [
@@ -195,19 +195,19 @@ describe('a full refresh', () => {
       checkpointMessage('reviews', { scan: 1 }, 1),
     ])
     await writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh'), reviewJson(3, 1)))
-    expect(await ids(snapshot, 'reviews')).toEqual(['2', '3'])
+    expect(await listRows(snapshot, 'reviews')).toEqual(['2', '3'])
   })
 
   it('obeys the generations of the catalog', async () => {
     const snapshot = await openMemorySnapshot()
-    const wish = (generation: number, minimum: number) =>
+    const overwrite = (generation: number, minimum: number) =>
       ({ loadOptions: { reviews: { mode: 'overwrite', generation, minimum } } }) as const
-    await writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh'), reviewJson(1, 1)), wish(4, 4))
-    await writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh'), reviewJson(2, 1)), wish(4, 4))
-    expect(await ids(snapshot, 'reviews')).toEqual(['1', '2'])
-    await writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh'), reviewJson(3, 1)), wish(5, 5))
-    expect(await ids(snapshot, 'reviews')).toEqual(['3'])
-    await expect(writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh')), wish(4, 4))).rejects.toThrow(
+    await writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh'), reviewJson(1, 1)), overwrite(4, 4))
+    await writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh'), reviewJson(2, 1)), overwrite(4, 4))
+    expect(await listRows(snapshot, 'reviews')).toEqual(['1', '2'])
+    await writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh'), reviewJson(3, 1)), overwrite(5, 5))
+    expect(await listRows(snapshot, 'reviews')).toEqual(['3'])
+    await expect(writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh')), overwrite(4, 4))).rejects.toThrow(
       /already has generation 5/,
     )
     await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(3, 9, 'newer')), {
@@ -218,46 +218,46 @@ describe('a full refresh', () => {
 })
 
 describe('deletions', () => {
-  const both = (...messages: Message[]) => [
+  const startAll = (...messages: Message[]) => [
     startedMessage(deletedReviewsInfo()),
     startedMessage(reviewsInfo()),
     startedMessage(reviewContentsInfo()),
     ...messages,
   ]
 
-  it('remove the review and its children, but no version newer than they', async () => {
+  it('remove the review and its children, but not a version that is newer than they are', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(
       snapshot,
-      both(
+      startAll(
         recordsMessage('reviews', reviewJson(1, 1), reviewJson(2, 9)),
         recordsMessage('review_contents', contentJson(1, 1, 7), contentJson(2, 9, 8)),
         recordsMessage('deleted_reviews', reviewJson(1, 5), reviewJson(2, 5)),
       ),
     )
-    expect(await ids(snapshot, 'reviews')).toEqual(['2'])
-    expect(await ids(snapshot, 'review_contents')).toEqual(['8'])
-    expect(await ids(snapshot, 'deleted_reviews')).toEqual(['1', '2'])
+    expect(await listRows(snapshot, 'reviews')).toEqual(['2'])
+    expect(await listRows(snapshot, 'review_contents')).toEqual(['8'])
+    expect(await listRows(snapshot, 'deleted_reviews')).toEqual(['1', '2'])
   })
 
-  it('leave a review alive that is sent after them, and are not applied again', async () => {
+  it('keep a review that is sent after them, and are not applied again', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(
       snapshot,
-      both(
+      startAll(
         recordsMessage('reviews', reviewJson(1, 1)),
         recordsMessage('deleted_reviews', reviewJson(1, 5)),
         recordsMessage('reviews', reviewJson(1, 1)),
       ),
     )
-    expect(await ids(snapshot, 'reviews')).toEqual(['1'])
+    expect(await listRows(snapshot, 'reviews')).toEqual(['1'])
     await writeMessages(snapshot, streamMessages(deletedReviewsInfo(), reviewJson(1, 5)))
-    expect(await ids(snapshot, 'reviews')).toEqual(['1'])
+    expect(await listRows(snapshot, 'reviews')).toEqual(['1'])
     await writeMessages(snapshot, streamMessages(deletedReviewsInfo(), reviewJson(1, 6)))
-    expect(await ids(snapshot, 'reviews')).toEqual([])
+    expect(await listRows(snapshot, 'reviews')).toEqual([])
   })
 
-  it('come as tombstones too', async () => {
+  it('can come as tombstones', async () => {
     const snapshot = await openMemorySnapshot()
     const stream = createStreamInfo(
       'reviews',
@@ -274,13 +274,13 @@ describe('deletions', () => {
       snapshot,
       streamMessages(stream, `{"id":1,"modifiedTime":"${timeAtMinute(3)}","_ab_cdc_deleted_at":"${timeAtMinute(3)}"}`),
     )
-    expect(await ids(snapshot, 'reviews')).toEqual(['2'])
-    expect(await ids(snapshot, 'review_contents')).toEqual([])
+    expect(await listRows(snapshot, 'reviews')).toEqual(['2'])
+    expect(await listRows(snapshot, 'review_contents')).toEqual([])
   })
 })
 
 describe('children', () => {
-  it('of an older version of their review go, with the review or without', async () => {
+  it('of an older version of their review are removed, whether a child or the review brings the newer one', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(snapshot, [
       startedMessage(reviewContentsInfo()),
@@ -290,26 +290,26 @@ describe('children', () => {
       startedMessage(reviewContentsInfo()),
       recordsMessage('review_contents', contentJson(1, 2, 1)),
     ])
-    expect(await ids(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1', '2 3'])
+    expect(await listRows(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1', '2 3'])
     await writeMessages(snapshot, [startedMessage(reviewsInfo()), recordsMessage('reviews', reviewJson(2, 5))])
-    expect(await ids(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1'])
+    expect(await listRows(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1'])
     await writeMessages(snapshot, [
       startedMessage(reviewContentsInfo()),
       recordsMessage('review_contents', contentJson(2, 1, 3), contentJson(2, 5, 4)),
     ])
-    expect(await ids(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1', '2 4'])
+    expect(await listRows(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1', '2 4'])
   })
 })
 
-describe('books', () => {
-  it('say how each load went', async () => {
+describe('the metadata tables', () => {
+  it('have the result of each load', async () => {
     const snapshot = await openMemorySnapshot()
-    const saved = await writeMessages(snapshot, [
+    const summaries = await writeMessages(snapshot, [
       ...streamMessages(reviewsInfo(), reviewJson(1, 1), reviewJson(1, 2)),
       startedMessage(deletedReviewsInfo()),
       recordsMessage('deleted_reviews', reviewJson(9, 1)),
     ])
-    expect(saved.map(({ stream, status, records }) => [stream, status, records])).toEqual([
+    expect(summaries.map(({ stream, status, records }) => [stream, status, records])).toEqual([
       ['reviews', 'complete', 2],
       ['deleted_reviews', 'incomplete', 1],
     ])

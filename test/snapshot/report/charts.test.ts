@@ -7,7 +7,7 @@ import manifest from '../../../package.json'
 
 const root = join(__dirname, '..', '..', '..')
 
-it('bundles the charts and their library into one small file that runs where nothing is installed', () => {
+it('the bundle of the charts and their library is one small file that runs without installed packages', () => {
   const folder = mkdtempSync(join(tmpdir(), 'charts-'))
   try {
     execFileSync(process.execPath, [join(root, 'scripts/bundle-charts.mjs'), folder])

@@ -3,35 +3,35 @@ import { describe, expect, it } from 'vitest'
 import { estimateRating } from '../../../connector/snapshot/report/locations'
 
 const rating = fc.double({ min: 1, max: 5, noNaN: true })
-const sample = fc.record({ count: fc.integer({ min: 1, max: 100_000 }), mean: rating })
-const all = fc.record({ overall: rating, deviation: fc.double({ min: 0, max: 2, noNaN: true }) })
-const slack = 1e-9
+const ownRatings = fc.record({ count: fc.integer({ min: 1, max: 100_000 }), mean: rating })
+const allRatings = fc.record({ overall: rating, deviation: fc.double({ min: 0, max: 2, noNaN: true }) })
+const tolerance = 1e-9
 
-describe('the estimate of a location', () => {
-  it('weighs ten ratings at the mean of all against its own', () => {
+describe('estimateRating', () => {
+  it("adds ten ratings at the mean of all reviews to the location's own", () => {
     const { mean, low, high } = estimateRating({ count: 30, mean: 4 }, { overall: 3, deviation: 1 })
     expect(mean).toBeCloseTo(3.75)
     expect(high - mean).toBeCloseTo(1.96 / Math.sqrt(40))
     expect(mean - low).toBeCloseTo(1.96 / Math.sqrt(40))
   })
 
-  it('lies between its own mean and that of all, inside its interval', () =>
+  it("gives a mean between the location's own and that of all reviews, inside its interval", () =>
     fc.assert(
-      fc.property(sample, all, (own, others) => {
-        const { mean, low, high } = estimateRating(own, others)
-        expect(mean).toBeGreaterThanOrEqual(Math.min(own.mean, others.overall) - slack)
-        expect(mean).toBeLessThanOrEqual(Math.max(own.mean, others.overall) + slack)
+      fc.property(ownRatings, allRatings, (own, all) => {
+        const { mean, low, high } = estimateRating(own, all)
+        expect(mean).toBeGreaterThanOrEqual(Math.min(own.mean, all.overall) - tolerance)
+        expect(mean).toBeLessThanOrEqual(Math.max(own.mean, all.overall) + tolerance)
         expect(low).toBeLessThanOrEqual(mean)
         expect(high).toBeGreaterThanOrEqual(mean)
       }),
     ))
 
-  it('comes nearer to its own mean, and surer, with every rating', () =>
+  it("comes nearer to the location's own mean with every rating, within the interval of a single rating", () =>
     fc.assert(
-      fc.property(sample, all, (own, others) => {
-        const [before, after] = [estimateRating(own, others), estimateRating({ ...own, count: own.count + 1 }, others)]
-        expect(Math.abs(after.mean - own.mean)).toBeLessThanOrEqual(Math.abs(before.mean - own.mean) + slack)
-        expect(after.high - after.mean).toBeLessThanOrEqual(1.96 * others.deviation)
+      fc.property(ownRatings, allRatings, (own, all) => {
+        const [before, after] = [estimateRating(own, all), estimateRating({ ...own, count: own.count + 1 }, all)]
+        expect(Math.abs(after.mean - own.mean)).toBeLessThanOrEqual(Math.abs(before.mean - own.mean) + tolerance)
+        expect(after.high - after.mean).toBeLessThanOrEqual(1.96 * all.deviation)
       }),
     ))
 })

@@ -12,7 +12,7 @@ import {
   writeMessages,
 } from '../../support/snapshot-messages'
 
-describe('the page', () => {
+describe('renderReport', () => {
   let snapshot: Snapshot
   beforeAll(async () => {
     snapshot = await openMemorySnapshot()
@@ -20,27 +20,27 @@ describe('the page', () => {
   })
   afterAll(() => snapshot.db.close())
 
-  it('escapes whatever the data holds', async () => {
+  it('escapes all text of the data', async () => {
     const text = renderReport(await readReport(snapshot, emittedAt))
     expect(text.includes('&quot;&gt;&lt;script&gt;throw 1&lt;/script&gt;')).toBe(true)
     expect(text.match(/<(script|img|iframe|object|embed)\b/g)).toBe(null)
     expect(text.includes('what a patient said')).toBe(false)
   })
 
-  it('is the same for the same data', async () => {
-    const made = await readReport(snapshot, emittedAt)
-    const [once, again] = [renderReport(made), renderReport(made)]
-    expect(once === again).toBe(true)
+  it('gives the same page for the same data', async () => {
+    const report = await readReport(snapshot, emittedAt)
+    const [first, second] = [renderReport(report), renderReport(report)]
+    expect(first === second).toBe(true)
   })
 
-  it('names no address to fetch anything from', async () => {
+  it('has no address to fetch anything from', async () => {
     const text = renderReport(await readReport(snapshot, emittedAt))
-    const names = [...text.matchAll(/\b(?:href|src)="([^"]*)"/g)].map(([, address]) => address)
-    expect(names).toEqual(['data:,'])
+    const addresses = [...text.matchAll(/\b(?:href|src)="([^"]*)"/g)].map(([, address]) => address)
+    expect(addresses).toEqual(['data:,'])
     expect(text.match(/url\(|@import/g)).toBe(null)
   })
 
-  it('says in each section which stream is missing', async () => {
+  it('names the missing stream in each section', async () => {
     const empty = await openMemorySnapshot()
     try {
       await writeMessages(empty, [startedMessage(deletedReviewsInfo()), finishedMessage('deleted_reviews')])
@@ -53,7 +53,7 @@ describe('the page', () => {
     }
   })
 
-  it('is made for a file into which nothing was loaded', async () => {
+  it('gives a page for a file without loads', async () => {
     const empty = await openMemorySnapshot()
     try {
       expect(renderReport(await readReport(empty, emittedAt))).toContain('Nothing was loaded into this file yet.')
@@ -64,7 +64,7 @@ describe('the page', () => {
 })
 
 describe('html', () => {
-  it('escapes parts and leaves HTML as it is', () => {
+  it('escapes its parts and keeps HTML unchanged', () => {
     const attack = `<a href='x' onclick="y">&`
     expect(html`<p title="${attack}">${[attack, html`<b>${1}</b>`]}${null}${undefined}</p>`.text).toBe(
       '<p title="&lt;a href=&#39;x&#39; onclick=&quot;y&quot;&gt;&amp;">&lt;a href=&#39;x&#39; onclick=&quot;y&quot;&gt;&amp;<b>1</b></p>',

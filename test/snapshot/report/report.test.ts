@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readReport } from '../../../connector/snapshot/report/report'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
-import { reviewsStream as declared } from '../../../connector/streams/reviews'
+import { reviewsStream } from '../../../connector/streams/reviews'
 import {
   checkpointMessage,
   createStreamInfo,
@@ -17,24 +17,24 @@ import {
   writeMessages,
 } from '../../support/snapshot-messages'
 
-const stream = { ...declared, syncMode: 'incremental' } as const
-const reviewRecord = (id: number, mentioned: string, more: object = {}) =>
-  JSON.stringify({ id, modifiedTime: '2026-01-01T12:00:00.000Z', mentionTime: mentioned, ...more })
+const stream = { ...reviewsStream, syncMode: 'incremental' } as const
+const reviewRecord = (id: number, mentioned: string, attributes: object = {}) =>
+  JSON.stringify({ id, modifiedTime: '2026-01-01T12:00:00.000Z', mentionTime: mentioned, ...attributes })
 const text = { type: ['null', 'string'] }
 
-describe('a report', () => {
+describe('readReport', () => {
   let snapshot: Snapshot
   beforeEach(async () => {
     snapshot = await openMemorySnapshot()
   })
   afterEach(() => snapshot.db.close())
-  const told = async (...texts: string[]) => {
+  const reportOn = async (...texts: string[]) => {
     await writeMessages(snapshot, streamMessages(stream, ...texts))
     return readReport(snapshot, emittedAt)
   }
 
-  it('counts reviews by period, without a gap', async () => {
-    const { reviews } = await told(
+  it('counts reviews by period, with every period from the first to the last', async () => {
+    const { reviews } = await reportOn(
       reviewRecord(1, '2025-01-31T23:59:00.000Z', { rating: 4 }),
       reviewRecord(2, '2025-02-01T00:00:00.000Z', {
         rating: 5,
@@ -60,20 +60,37 @@ describe('a report', () => {
     ['2026-03-20', 'week', 12],
     ['2031-01-01', 'quarter', 21],
     ['2046-01-01', 'year', 21],
-  ])('takes a period that fits: to %s by %s', async (end, period, points) => {
-    const { reviews } = await told(reviewRecord(1, '2026-01-01T10:00:00.000Z'), reviewRecord(2, `${end}T10:00:00.000Z`))
+  ])('up to %s counts by %s', async (end, period, points) => {
+    const { reviews } = await reportOn(
+      reviewRecord(1, '2026-01-01T10:00:00.000Z'),
+      reviewRecord(2, `${end}T10:00:00.000Z`),
+    )
     expect(reviews?.period).toBe(period)
     expect(reviews?.points).toHaveLength(points)
   })
 
-  it('counts tonalities by category, from the contents where there is no stream of them', async () => {
-    const said = (category: string | undefined, tonality: string) => ({ category, tonality })
-    const { sentiments } = await told(
+  it('counts tonalities by category, from the contents if there is no stream of sentiments', async () => {
+    const sentiment = (category: string | undefined, tonality: string) => ({ category, tonality })
+    const { sentiments } = await reportOn(
       reviewRecord(1, '2026-01-01T10:00:00.000Z', {
         contents: [
-          { id: 1, sentiments: [said('Staff', 'positive'), said('Staff', 'NEGATIVE'), said('Access', 'neutral')] },
+          {
+            id: 1,
+            sentiments: [
+              sentiment('Staff', 'positive'),
+              sentiment('Staff', 'NEGATIVE'),
+              sentiment('Access', 'neutral'),
+            ],
+          },
           { id: 2, sentiments: null },
-          { id: 3, sentiments: [said(undefined, 'positive'), said('Access', 'mixed'), said('Staff', 'positive')] },
+          {
+            id: 3,
+            sentiments: [
+              sentiment(undefined, 'positive'),
+              sentiment('Access', 'mixed'),
+              sentiment('Staff', 'positive'),
+            ],
+          },
         ],
       }),
     )
@@ -102,7 +119,7 @@ describe('a report', () => {
           reviewId: 1,
           reviewModifiedTime: '2026-01-01T12:00:00.000Z',
           id: 1,
-          ...said('Billing', 'negative'),
+          ...sentiment('Billing', 'negative'),
         }),
       ),
     )
@@ -111,7 +128,7 @@ describe('a report', () => {
     ])
   })
 
-  it('ranks many good ratings before a few better ones', async () => {
+  it('ranks many good ratings before a few better ratings', async () => {
     const rated = (location: number, count: number, rating: number) =>
       Array.from({ length: count }, (_, i) =>
         reviewRecord(location * 100 + i, '2026-01-01T10:00:00.000Z', {
@@ -119,7 +136,7 @@ describe('a report', () => {
           location: { id: location, name: `L${location}` },
         }),
       )
-    const { locations } = await told(...rated(1, 1, 5), ...rated(2, 40, 4.5), ...rated(3, 40, 1), ...rated(4, 2, 0))
+    const { locations } = await reportOn(...rated(1, 1, 5), ...rated(2, 40, 4.5), ...rated(3, 40, 1), ...rated(4, 2, 0))
     expect(locations?.map(({ name }) => name)).toEqual(['L2', 'L1', 'L3', 'L4'])
     expect(locations?.map(({ reviews, rated: count }) => [reviews, count])).toEqual([
       [40, 40],
@@ -130,36 +147,39 @@ describe('a report', () => {
     expect(locations?.at(-1)).toMatchObject({ meanRating: null, estimate: null })
   })
 
-  it('counts open liabilities by severity and names the oldest of the worst, without what was said', async () => {
+  it('counts open liabilities by severity and lists the oldest of the highest severity, without their justification', async () => {
     const liability = (id: number, level: number | undefined, categoryName?: string) => ({
       liabilityId: id,
       severity: { level },
       categoryName,
-      justification: 'SAID',
+      justification: 'QUOTE',
     })
-    const holding = (id: number, mentioned: string, liabilities: ReadonlyArray<object>, status = 'pending') =>
+    const liableReview = (id: number, mentioned: string, liabilities: ReadonlyArray<object>, status = 'pending') =>
       reviewRecord(id, mentioned, { contents: [{ id: 1, liabilities }], taskDetails: { status } })
-    const made = await told(
-      holding(1, '2026-01-02T10:00:00.000Z', [liability(11, 2, 'Negligence'), liability(12, 1)]),
-      holding(2, '2026-01-01T10:00:00.000Z', [liability(13, 2, 'Negligence'), liability(14, undefined, 'Harassment')]),
-      holding(3, '2026-01-01T10:00:00.000Z', [liability(15, 3, 'Assault')], 'completed'),
+    const report = await reportOn(
+      liableReview(1, '2026-01-02T10:00:00.000Z', [liability(11, 2, 'Negligence'), liability(12, 1)]),
+      liableReview(2, '2026-01-01T10:00:00.000Z', [
+        liability(13, 2, 'Negligence'),
+        liability(14, undefined, 'Harassment'),
+      ]),
+      liableReview(3, '2026-01-01T10:00:00.000Z', [liability(15, 3, 'Assault')], 'completed'),
     )
-    expect(made.liabilities?.total).toEqual({ high: 0, medium: 2, low: 1, other: 1 })
-    expect(made.liabilities?.categories[0]).toEqual({
+    expect(report.liabilities?.total).toEqual({ high: 0, medium: 2, low: 1, other: 1 })
+    expect(report.liabilities?.categories[0]).toEqual({
       category: 'Negligence',
       counts: { high: 0, medium: 2, low: 0, other: 0 },
     })
-    expect(made.liabilities?.oldest.map(({ liabilityId, task }) => [liabilityId, task])).toEqual([
+    expect(report.liabilities?.oldest.map(({ liabilityId, task }) => [liabilityId, task])).toEqual([
       ['13', 'pending'],
       ['11', 'pending'],
     ])
-    expect(JSON.stringify(made)).not.toContain('SAID')
+    expect(JSON.stringify(report)).not.toContain('QUOTE')
   })
 
-  it('sorts answers by how long they took', async () => {
+  it('counts answers by the time they took', async () => {
     const answered = (id: number, ...times: string[]) =>
       reviewRecord(id, '2026-01-01T00:00:00.000Z', { engagements: times.map((engagementTime) => ({ engagementTime })) })
-    const { responses } = await told(
+    const { responses } = await reportOn(
       answered(1, '2026-01-01T04:00:00.000Z', '2026-01-01T00:30:00.000Z'),
       answered(2, '2026-01-01T01:00:00.000Z'),
       answered(3, '2026-02-01T00:00:00.000Z'),
@@ -170,7 +190,7 @@ describe('a report', () => {
     expect(responses?.buckets.map(({ count }) => count)).toEqual([1, 1, 0, 0, 0, 0, 1])
   })
 
-  it('tells what came undeclared, and what verify finds', async () => {
+  it('lists undeclared attributes, failed checks, runs and streams', async () => {
     await writeMessages(
       snapshot,
       streamMessages(stream, reviewRecord(1, '2026-01-01T10:00:00.000Z', { unknown_attributes: { mood: 1 } })),
@@ -200,7 +220,7 @@ describe('a report', () => {
     ])
   })
 
-  it('says null of what no stream could tell', async () => {
+  it('has null for the sections whose streams are missing', async () => {
     await writeMessages(snapshot, [startedMessage(deletedReviewsInfo()), finishedMessage('deleted_reviews')])
     expect(await readReport(snapshot, emittedAt)).toMatchObject({
       reviews: null,

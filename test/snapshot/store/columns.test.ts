@@ -5,7 +5,7 @@ const root = {
   definitions: {
     time: { type: ['null', 'string'], format: 'date-time' },
     'a/b': { $ref: '#/definitions/time' },
-    round: { $ref: '#/definitions/round' },
+    circle: { $ref: '#/definitions/circle' },
   },
 }
 const cases: ReadonlyArray<readonly [schema: object, type: ColumnType]> = [
@@ -25,7 +25,7 @@ const cases: ReadonlyArray<readonly [schema: object, type: ColumnType]> = [
   [{ allOf: [{ type: 'string' }, { format: 'date' }] }, 'DATE'],
   [{ $ref: '#/definitions/time' }, 'TIMESTAMPTZ'],
   [{ $ref: '#/definitions/a~1b' }, 'TIMESTAMPTZ'],
-  [{ $ref: '#/definitions/round' }, 'JSON'],
+  [{ $ref: '#/definitions/circle' }, 'JSON'],
   [{ $ref: '#/definitions/none' }, 'JSON'],
   [{ $ref: 'https://example.com/schema' }, 'JSON'],
   [{ enum: ['a', null, 'b'] }, 'VARCHAR'],
@@ -33,7 +33,7 @@ const cases: ReadonlyArray<readonly [schema: object, type: ColumnType]> = [
   [{ enum: [1, 'a'] }, 'JSON'],
 ]
 
-describe('a column', () => {
+describe('chooseColumnType', () => {
   it.each(cases)('for %j is %s', (schema, type) => {
     expect(chooseColumnType(schema as never, root)).toBe(type)
   })

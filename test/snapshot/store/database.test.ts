@@ -14,20 +14,20 @@ import {
 const folder = mkdtempSync(join(tmpdir(), 'database-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const open = async (path = ':memory:', options?: DatabaseOptions): Promise<Database> => {
+const openFile = async (path = ':memory:', options?: DatabaseOptions): Promise<Database> => {
   const opened = await openDatabase(path, options)()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   return opened.right
 }
 
-const failureOf = async (path: string, options?: DatabaseOptions) => {
+const readFailure = async (path: string, options?: DatabaseOptions) => {
   const opened = await openDatabase(path, options)()
   return E.isLeft(opened) ? opened.left : undefined
 }
 
 describe('query', () => {
-  it('gives integers exactly, as a number where that is possible', async () => {
-    const db = await open()
+  it('returns integers exactly, as a number where that is possible', async () => {
+    const db = await openFile()
     expect(
       await db.query(`SELECT count(*) AS n, 9007199254740993 AS id, [1::BIGINT] AS list, {'a': 2::BIGINT} AS struct`),
     ).toEqual([{ n: 1, id: 9007199254740993n, list: [1], struct: { a: 2 } }])
@@ -37,15 +37,15 @@ describe('query', () => {
   })
 
   it('reads a time without a zone as UTC', async () => {
-    const db = await open()
+    const db = await openFile()
     expect(await db.scalar(`SELECT TIMESTAMPTZ '2026-01-02 03:04:05'`)).toEqual(new Date('2026-01-02T03:04:05Z'))
     db.close()
   })
 })
 
 describe('stream and append', () => {
-  it('carry more rows than one chunk holds', async () => {
-    const db = await open()
+  it('handle more rows than one chunk holds', async () => {
+    const db = await openFile()
     await db.run('CREATE TABLE t (n BIGINT)')
     await db.append('t', (appender) => {
       for (let n = 0n; n < 5000n; n++) {
@@ -62,8 +62,8 @@ describe('stream and append', () => {
 })
 
 describe('transaction', () => {
-  it('keeps nothing of a body that fails', async () => {
-    const db = await open()
+  it('rolls back a body that fails', async () => {
+    const db = await openFile()
     await db.run('CREATE TABLE t (n BIGINT)')
     await expect(
       db.transaction(async () => {
@@ -78,18 +78,18 @@ describe('transaction', () => {
 })
 
 describe('openDatabase', () => {
-  it('says what is wrong with the path and leaves the file as it is', async () => {
+  it('fails with what is wrong with the path, and does not change the file', async () => {
     const text = join(folder, 'notes.txt')
     writeFileSync(text, 'not a database, some notes')
-    expect((await failureOf(text))?.message).toContain('is not a DuckDB file')
+    expect((await readFailure(text))?.message).toContain('is not a DuckDB file')
     expect(readFileSync(text, 'utf8')).toBe('not a database, some notes')
-    expect((await failureOf(folder))?.message).toContain('is a folder')
-    expect((await failureOf(join(folder, 'missing.duckdb'), { readOnly: true }))?._tag).toBe('Config')
-    expect((await failureOf(join(folder, 'missing', 'a.duckdb')))?.message).toContain('no such file or folder')
+    expect((await readFailure(folder))?.message).toContain('is a folder')
+    expect((await readFailure(join(folder, 'missing.duckdb'), { readOnly: true }))?._tag).toBe('Config')
+    expect((await readFailure(join(folder, 'missing', 'a.duckdb')))?.message).toContain('no such file or folder')
   })
 })
 
-it('quotes names and texts', () => {
+it('quoteIdentifier and quoteLiteral double the quotes inside', () => {
   expect(quoteIdentifier('a"b')).toBe('"a""b"')
   expect(quoteLiteral("it's")).toBe("'it''s'")
 })

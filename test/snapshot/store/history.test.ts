@@ -18,26 +18,26 @@ import {
   writeMessages,
 } from '../../support/snapshot-messages'
 
-const versions = async ({ db }: Snapshot, stream: string, columns: string) =>
+const listVersions = async ({ db }: Snapshot, stream: string, columns: string) =>
   (
     await db.query(`
     SELECT concat_ws(' ', ${columns}, strftime(valid_from::TIMESTAMP, '%M'), coalesce(strftime(valid_to::TIMESTAMP, '%M'), 'now')) AS row
     FROM ${stream}_versions ORDER BY ALL`)
   ).map(({ row }) => row)
 
-const history = { history: true }
+const withHistory = { history: true }
 
 describe('history', () => {
-  it('keeps every version of a row, from when to when, whatever the order and the batches they come in', async () => {
+  it('keeps every version of a row with its period, for any order and any batches of versions', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(
       snapshot,
       streamMessages(reviewsInfo(), reviewJson(1, 1, 'a'), reviewJson(2, 1, 'x'), reviewJson(1, 3, 'c')),
-      history,
+      withHistory,
     )
     await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 2, 'b'), reviewJson(1, 3, 'c')))
     await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 2, 'b'), reviewJson(1, 9, 'd')))
-    expect(await versions(snapshot, 'reviews', 'id, text')).toEqual([
+    expect(await listVersions(snapshot, 'reviews', 'id, text')).toEqual([
       '1 a 01 02',
       '1 b 02 03',
       '1 c 03 09',
@@ -52,7 +52,7 @@ describe('history', () => {
     snapshot.db.close()
   })
 
-  it('ends what is deleted and what an older version of its review leaves behind', async () => {
+  it('ends deleted rows, and children of an older version of their review', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(
       snapshot,
@@ -66,10 +66,10 @@ describe('history', () => {
         recordsMessage('review_contents', contentJson(1, 3, 1)),
         recordsMessage('deleted_reviews', reviewJson(2, 5)),
       ],
-      history,
+      withHistory,
     )
-    expect(await versions(snapshot, 'reviews', 'id, text')).toEqual(['1 a 01 03', '1 b 03 now', '2 x 01 05'])
-    expect(await versions(snapshot, 'review_contents', '"reviewId", id')).toEqual([
+    expect(await listVersions(snapshot, 'reviews', 'id, text')).toEqual(['1 a 01 03', '1 b 03 now', '2 x 01 05'])
+    expect(await listVersions(snapshot, 'review_contents', '"reviewId", id')).toEqual([
       '1 1 01 03',
       '1 1 03 now',
       '1 2 01 03',
@@ -78,7 +78,7 @@ describe('history', () => {
     snapshot.db.close()
   })
 
-  it('ends a version by its tombstone, which is no version itself', async () => {
+  it('ends a version at its tombstone, which is not a version itself', async () => {
     const snapshot = await openMemorySnapshot()
     const stream = createStreamInfo(
       'reviews',
@@ -86,18 +86,22 @@ describe('history', () => {
       ['id'],
       'modifiedTime',
     )
-    await writeMessages(snapshot, streamMessages(stream, reviewJson(1, 1, 'a')), history)
+    await writeMessages(snapshot, streamMessages(stream, reviewJson(1, 1, 'a')), withHistory)
     await writeMessages(
       snapshot,
       streamMessages(stream, `{"id":1,"modifiedTime":"${timeAtMinute(4)}","_ab_cdc_deleted_at":"${timeAtMinute(4)}"}`),
     )
-    expect(await versions(snapshot, 'reviews', 'id, text')).toEqual(['1 a 01 04'])
+    expect(await listVersions(snapshot, 'reviews', 'id, text')).toEqual(['1 a 01 04'])
     snapshot.db.close()
   })
 
-  it('ends what a full refresh does not meet again, and follows a schema that changes', async () => {
+  it('ends rows that a full refresh does not read again, and follows a schema that changes', async () => {
     const snapshot = await openMemorySnapshot()
-    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1, '1'), reviewJson(2, 1, '2')), history)
+    await writeMessages(
+      snapshot,
+      streamMessages(reviewsInfo(), reviewJson(1, 1, '1'), reviewJson(2, 1, '2')),
+      withHistory,
+    )
     const changed = createStreamInfo(
       'reviews',
       { ...reviewProperties, text: { type: 'integer' }, more: { type: 'string' } },

@@ -8,11 +8,12 @@ import * as O from 'fp-ts/Option'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openSnapshot } from '../../../connector/snapshot/store/open'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
+import { openSnapshotFile } from '../../support/snapshot-messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'opening-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Another process that opens the file, runs the SQL and then waits until it is killed. */
+/** Starts a process that opens the file, runs the SQL and then waits until it is killed. */
 const holdFile = async (path: string, sql: string) => {
   const script = `
     const { DuckDBInstance } = require('@duckdb/node-api');
@@ -32,34 +33,35 @@ const holdFile = async (path: string, sql: string) => {
 
 const createFile = async (name: string): Promise<string> => {
   const path = join(folder, name)
-  const opened = await openSnapshot(path)()
-  if (E.isLeft(opened)) throw new Error(opened.left.message)
-  opened.right.db.close()
+  const snapshot = await openSnapshotFile(path)
+  snapshot.db.close()
   return path
 }
 
 describe('openSnapshot', () => {
-  it.each(['write', 'change', 'read'] as const)('to %s says which process holds the file', async (access) => {
-    const path = await createFile(`${access}.duckdb`)
-    const child = await holdFile(path, 'CREATE TABLE t (a INTEGER)')
-    const opened = await openSnapshot(path, access)()
-    child.kill('SIGKILL')
-    await once(child, 'close')
-    expect(O.toUndefined(O.fromEither(E.swap(opened)))).toMatchObject({
-      _tag: 'Transient',
-      message: expect.stringContaining(`is in use by process ${child.pid} (`),
-    })
-  })
+  it.each(['write', 'change', 'read'] as const)(
+    'with access %s names the process that holds the file',
+    async (access) => {
+      const path = await createFile(`${access}.duckdb`)
+      const child = await holdFile(path, 'CREATE TABLE t (a INTEGER)')
+      const opened = await openSnapshot(path, access)()
+      child.kill('SIGKILL')
+      await once(child, 'close')
+      expect(O.toUndefined(O.fromEither(E.swap(opened)))).toMatchObject({
+        _tag: 'Transient',
+        message: expect.stringContaining(`is in use by process ${child.pid} (`),
+      })
+    },
+  )
 
-  it('reads what a killed process had committed', async () => {
+  it('reads what a killed process has committed', async () => {
     const path = await createFile('killed.duckdb')
     const child = await holdFile(path, `INSERT INTO _state VALUES ('reviews', '{"a":1}', now())`)
     child.kill('SIGKILL')
     await once(child, 'close')
-    const opened = await openSnapshot(path, 'read')()
-    if (E.isLeft(opened)) throw new Error(opened.left.message)
-    expect(await opened.right.db.scalar('SELECT state FROM _state')).toBe('{"a":1}')
-    expect((await verifySnapshot(opened.right)).filter(({ ok }) => !ok)).toEqual([])
-    opened.right.db.close()
+    const snapshot = await openSnapshotFile(path, 'read')
+    expect(await snapshot.db.scalar('SELECT state FROM _state')).toBe('{"a":1}')
+    expect((await verifySnapshot(snapshot)).filter(({ ok }) => !ok)).toEqual([])
+    snapshot.db.close()
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
-import { reviewsStream as declared } from '../../../connector/streams/reviews'
+import { reviewsStream } from '../../../connector/streams/reviews'
 import {
   createStreamInfo,
   instantSchema,
@@ -12,12 +12,12 @@ import {
   writeMessages,
 } from '../../support/snapshot-messages'
 
-const reviewRecord = (id: number, day: string, more: object) =>
+const reviewRecord = (id: number, day: string, attributes: object) =>
   JSON.stringify({
     id,
     modifiedTime: `2026-01-${day}T12:00:00.000Z`,
     mentionTime: `2026-01-${day}T10:00:00.000Z`,
-    ...more,
+    ...attributes,
   })
 const north = { location: { id: 1, name: 'North' }, source: { id: 7, name: 'Survey' } }
 const liability = {
@@ -26,7 +26,7 @@ const liability = {
   categoryName: 'Negligence',
   justification: 'because',
 }
-const bigLiability = (text: string) => text.replace('9007199254740992', '9007199254740993')
+const useBigLiabilityId = (text: string) => text.replace('9007199254740992', '9007199254740993')
 
 const records = [
   reviewRecord(1, '01', {
@@ -56,18 +56,18 @@ const records = [
     taskDetails: { status: 'completed' },
   }),
   reviewRecord(4, '02', { rating: 1 }),
-].map(bigLiability)
+].map(useBigLiabilityId)
 
 describe('the views', () => {
   let snapshot: Snapshot
   beforeAll(async () => {
     snapshot = await openMemorySnapshot()
-    await writeMessages(snapshot, streamMessages({ ...declared, syncMode: 'incremental' }, ...records))
+    await writeMessages(snapshot, streamMessages({ ...reviewsStream, syncMode: 'incremental' }, ...records))
   })
   afterAll(() => snapshot.db.close())
   const query = (sql: string) => snapshot.db.query(sql)
 
-  it('show each review flat, with none for a rating of 0 and an empty visit record id', async () => {
+  it('show each review in one flat row, with null for a rating of 0 and for an empty visit record id', async () => {
     expect(
       await query(
         'SELECT review_id, rating, location_name, source_id, text, visit_record_id FROM reviews_current ORDER BY 1',
@@ -80,7 +80,7 @@ describe('the views', () => {
     ])
   })
 
-  it('count the days', async () => {
+  it('count the reviews of each day and source', async () => {
     expect(
       await query(
         `SELECT strftime(day, '%d') AS day, source_name, reviews, rated, average_rating, negative FROM review_daily ORDER BY ALL`,
@@ -92,7 +92,7 @@ describe('the views', () => {
     ])
   })
 
-  it('list the liabilities whose task is not completed, ids in full', async () => {
+  it('list the liabilities whose task is not completed, with all digits of their ids', async () => {
     expect(
       await query(
         'SELECT liability_id, review_id, content_id, category, severity_level, location_name FROM open_liabilities',
@@ -109,11 +109,11 @@ describe('the views', () => {
     ])
   })
 
-  it('time the first answer', async () => {
+  it('give the hours to the first answer', async () => {
     expect(await query('SELECT review_id, hours FROM response_times')).toEqual([{ review_id: 2, hours: 3.5 }])
   })
 
-  it('score the locations, with a confidence interval', async () => {
+  it('rate the locations with a confidence interval', async () => {
     expect(await query('SELECT * EXCLUDE last_mention FROM location_scorecard')).toEqual([
       {
         location_id: 1,
@@ -131,15 +131,15 @@ describe('the views', () => {
     ])
   })
 
-  it('are made over hashed and dropped attributes too', async () => {
+  it('have null for hashed and dropped attributes', async () => {
     const hidden = await openMemorySnapshot()
-    const { properties, ...rest } = declared.schema
-    const { rating: _, ...kept } = properties as Record<string, unknown>
-    const schema = { ...rest, properties: { ...kept, mentionTime: { type: 'string' }, location: { type: 'string' } } }
+    const { properties, ...rest } = reviewsStream.schema
+    const { rating: _, ...others } = properties as Record<string, unknown>
+    const schema = { ...rest, properties: { ...others, mentionTime: { type: 'string' }, location: { type: 'string' } } }
     await writeMessages(
       hidden,
       streamMessages(
-        { ...declared, schema, syncMode: 'incremental' },
+        { ...reviewsStream, schema, syncMode: 'incremental' },
         '{"id":1,"modifiedTime":"2026-01-01T00:00:00.000Z","location":"f00","mentionTime":"ba2"}',
       ),
     )
@@ -150,7 +150,7 @@ describe('the views', () => {
     hidden.db.close()
   })
 
-  it('do with the attributes there are', async () => {
+  it('exist for a table with few attributes, with null for the others', async () => {
     const few = await openMemorySnapshot()
     await writeMessages(
       few,

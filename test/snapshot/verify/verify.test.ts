@@ -41,7 +41,7 @@ const locatedReview = (id: number, minute: number) =>
     location: { id: id % 2, name: 'North' },
   })
 
-/** Reviews 1 to 4, of which 4 is deleted; each of the others with two contents. */
+/** Reviews 1 to 4, of which 4 is deleted and each other one has two contents. */
 const buildSnapshot = async (): Promise<Snapshot> => {
   const snapshot = await openMemorySnapshot()
   await writeMessages(snapshot, [
@@ -76,11 +76,11 @@ const listFailures = async (snapshot: Snapshot) =>
     (await verifySnapshot(snapshot)).flatMap(({ name, ok, examples }) => (ok ? [] : [[name, examples]])),
   )
 
-const setState = (stream: string, minute: number) =>
+const setStateSql = (stream: string, minute: number) =>
   `UPDATE _state SET state = '{"modifiedTimeFrom":"${timeAtMinute(minute)}"}' WHERE stream = '${stream}'`
 
-/** How the file is broken, the check that must name it, and what it must say. */
-const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string, says: string]> = [
+/** A mutation of the file, the check that must fail, and an example that it must give. */
+const mutations: ReadonlyArray<readonly [mutation: string, sql: string, check: string, example: string]> = [
   ['row removed', 'DELETE FROM locations WHERE id = 0', 'row counts', 'locations: 1 rows, 2 after the last load'],
   [
     'row added',
@@ -88,7 +88,7 @@ const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string
     'row counts',
     'deleted_reviews: 2 rows, 1 after the last load',
   ],
-  ['key doubled', 'INSERT INTO reviews FROM reviews WHERE id = 2', 'keys are unique', 'reviews: id 2 has 2 rows'],
+  ['key twice', 'INSERT INTO reviews FROM reviews WHERE id = 2', 'keys are unique', 'reviews: id 2 has 2 rows'],
   [
     'key null',
     'UPDATE review_contents SET id = NULL WHERE reviewId = 2 AND id = 1',
@@ -108,13 +108,13 @@ const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string
     'reviews: id 1 has modifiedTime 2030-01-01 00:00:00+00',
   ],
   [
-    'time moved within the run',
+    'time moved within the load',
     `UPDATE reviews SET modifiedTime = '${timeAtMinute(2)}' WHERE id = 1`,
     'values are unchanged',
     'reviews: id 1',
   ],
   ['text changed', `UPDATE reviews SET text = 'bad' WHERE id = 3`, 'values are unchanged', 'reviews: id 3'],
-  ['attribute emptied', `UPDATE reviews SET rating = NULL WHERE id = 3`, 'values are unchanged', 'reviews: id 3'],
+  ['attribute set to null', `UPDATE reviews SET rating = NULL WHERE id = 3`, 'values are unchanged', 'reviews: id 3'],
   [
     'deletion undone',
     `INSERT INTO reviews SELECT * REPLACE (4 AS id, '${timeAtMinute(1)}' AS modifiedTime, _airbyte_extracted_at - INTERVAL 1 DAY AS _airbyte_extracted_at) FROM reviews WHERE id = 2`,
@@ -122,13 +122,13 @@ const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string
     'reviews: id 4 was deleted at 2026-01-01 00:02:00+00',
   ],
   [
-    'live review deleted',
+    'review deleted',
     'DELETE FROM reviews WHERE id = 2',
     'children have their review',
     'review_contents: reviewId 2 id 1',
   ],
   [
-    'tombstone left standing',
+    'tombstone among the reviews',
     'UPDATE reviews SET _ab_cdc_deleted_at = modifiedTime WHERE id = 2',
     'tombstones are applied',
     'reviews: id 2',
@@ -160,25 +160,25 @@ const mutations: ReadonlyArray<readonly [how: string, sql: string, check: string
   ['rating out of 0..5', 'UPDATE reviews SET rating = 5.5 WHERE id = 1', 'ratings', 'reviews: id 1 has rating 5.5'],
   [
     'state ahead of rows',
-    setState('reviews', 9),
+    setStateSql('reviews', 9),
     'states are not ahead',
     'reviews: state at 2026-01-01 00:09:00+00, newest record at 2026-01-01 00:05:00+00',
   ],
   [
     'state behind rows',
-    setState('reviews', 4),
+    setStateSql('reviews', 4),
     'states are not behind',
     'reviews: state at 2026-01-01 00:04:00+00, newest row at 2026-01-01 00:05:00+00',
   ],
   ['state lost', `DELETE FROM _state WHERE stream = 'locations'`, 'states exist', 'locations: no state'],
   [
-    'load without end',
+    'load still running',
     `UPDATE _loads SET ended = NULL, status = 'running' WHERE stream = 'locations'`,
     'loads are complete',
     'locations: load 4 of 2026-01-02 00:00 is running',
   ],
   [
-    "count unlike the source's",
+    'count that differs from the source',
     `UPDATE _loads SET source_records = 7 WHERE stream = 'reviews'`,
     "the source's counts",
     'reviews: load 2 has 4 records, the source counts 7',
@@ -200,26 +200,26 @@ describe('verify', () => {
   })
   afterAll(() => snapshot.db.close())
 
-  it('finds nothing wrong with what was saved', async () => {
+  it('finds nothing wrong with a file that the writer made', async () => {
     expect(await listFailures(snapshot)).toEqual({})
-    const idle = (await verifySnapshot(snapshot)).filter(({ sql }) => sql === undefined)
-    expect(idle.map(({ name }) => name)).toEqual([
+    const inactive = (await verifySnapshot(snapshot)).filter(({ sql }) => sql === undefined)
+    expect(inactive.map(({ name }) => name)).toEqual([
       'undeclared attributes',
       ...feedbackChecks([]).map(({ name }) => name),
     ])
   })
 
-  it.each(mutations)('names a %s', async (_how, sql, check, says) => {
+  it.each(mutations)('finds: %s', async (_mutation, sql, check, example) => {
     await snapshot.db.run('BEGIN')
     try {
       await snapshot.db.run(sql)
-      expect((await listFailures(snapshot))[check]).toContain(says)
+      expect((await listFailures(snapshot))[check]).toContain(example)
     } finally {
       await snapshot.db.run('ROLLBACK')
     }
   })
 
-  it('counts all failures and shows the first few', async () => {
+  it('counts all failures and gives the first examples', async () => {
     await snapshot.db.run('BEGIN')
     await snapshot.db.run('INSERT INTO review_contents SELECT * FROM review_contents')
     const result = (await verifySnapshot(snapshot)).find(({ name }) => name === 'keys are unique')
