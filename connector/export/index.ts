@@ -1,4 +1,9 @@
-/** The room export. */
+/**
+ * Reads an export of the service, reviews or deleted reviews, without loss although it has no fixed order and changes meanwhile.
+ * In: an `Api`, filters, and where to start or go on. Out: pages of `CutRecord`s, each with the resume token that covers it.
+ * `cut/` turns the bytes of an answer into checked records; `scan/` chooses the pages and shows that none is missing
+ * (docs/lossless-export.md).
+ */
 export { extractObject, fieldText, hasField, pickRecordAttributes, rawFieldText } from './cut/extract'
 export { createOffsetReader, type FieldOffset, type FieldOffsets, type ObjectOffsets } from './cut/offsets'
 export { type CutPage, createCutter } from './cut/page'

@@ -6,7 +6,7 @@ const hour = 3_600_000
 
 export const orders: readonly Order[] = ['ascending', 'descending', 'id', 'ties', 'random']
 
-/** Any service that keeps what scan.md assumes: rows become visible within the lookback, most have a mention time. */
+/** Any service for which a scan promises completeness: rows become visible within the lookback and have a mention time. */
 export const anyTraits: fc.Arbitrary<ExportTraits> = fc
   .record({
     order: fc.constantFrom(...orders),
@@ -30,27 +30,27 @@ export const anyTraits: fc.Arbitrary<ExportTraits> = fc
     echo: fc.boolean(),
     shortPages: fc.constantFrom(false, false, false, true),
   })
-  .map((some) => ({ ...stableTraits, ...some }))
-  .map((weather) => ({ ...weather, ...(keepsOrder(weather) ? {} : limitGrowth(weather)) }))
-  .map((weather) => ({ ...weather, ...(weather.shortPages ? limitChanges(weather) : {}) }))
+  .map((traits) => ({ ...stableTraits, ...traits }))
+  .map((traits) => ({ ...traits, ...(keepsOrder(traits) ? {} : limitGrowth(traits)) }))
+  .map((traits) => ({ ...traits, ...(traits.shortPages ? limitChanges(traits) : {}) }))
 
 const keepsOrder = ({ order }: ExportTraits): boolean => order !== 'ties' && order !== 'random'
 
-/** Where no order is kept, a page that is shorter than it could be looks like all there is, and growth outruns any reader. */
+/** Without an order a page that is short for no reason looks like the whole window, and a fast growing set never comes to rest. */
 const limitGrowth = ({ additions, burstEvery }: ExportTraits): Partial<ExportTraits> => ({
   shortPages: false,
   additions: Math.min(additions, 0.5),
   burstEvery: burstEvery * 3,
 })
 
-/** Against the service's own rule that a short page is the last, the end is only found out in calmer weather. */
+/** If pages may be short although more rows follow, against the service's own rule, the end can only be found while little changes. */
 const limitChanges = ({ changes }: ExportTraits): Partial<ExportTraits> => ({
   changes: Math.min(changes, 1),
   attackSize: 0,
   burstEvery: 0,
 })
 
-/** One to four busy runs, some killed after any item, pages one by one or side by side. */
+/** One to four runs while the service is busy, some killed after any item, with pages requested one by one or several at a time. */
 export const anySimulationPlan: fc.Arbitrary<SimulationPlan> = fc.record({
   seed: fc.integer(),
   limit: fc.constant(50),

@@ -9,9 +9,10 @@ import { allScanRules, type ScanRules } from '../../connector/export/scan/pass'
 import { decodeResumeToken, isResumable } from '../../connector/export/scan/resume-token'
 import { type ScanEnv, type ScanItem, scan } from '../../connector/export/scan/scan'
 import { matchesSentRow, type SentRows } from '../../connector/export/scan/sent-rows'
-import { type ExportTraits, type SimulatedExport, seededRandom, simulateExport } from './export-simulation'
+import { type ExportTraits, type SimulatedExport, simulateExport } from './export-simulation'
+import { random } from './random'
 
-/** What a stream's state says between runs. */
+/** The state of a stream between runs. */
 export type StreamState = {
   readonly cursor: number | undefined
   readonly slack: number
@@ -21,7 +22,7 @@ export type StreamState = {
 
 export const noState: StreamState = { cursor: undefined, slack: 0, recent: [], scan: undefined }
 
-/** A table that applies rows and deletions as a snapshot does: per id the later event wins. */
+/** A table to which rows and deletions are applied as in a snapshot: for each id the later event wins. */
 export type TestDestination = {
   readonly rows: Map<string, { readonly modifiedTime: number; readonly version: number }>
   readonly deleted: Map<string, number>
@@ -38,12 +39,12 @@ type RunSettings = {
   readonly startDate: number
   readonly lookback: number
   readonly rules?: ScanRules
-  /** Whether the cursor's slack is kept. */
+  /** Whether the state keeps its slack. */
   readonly slack?: boolean
-  /** Stop after so many items, before or after the state that covers the last of them is kept. */
+  /** Stop after so many items, before or after storing the state that covers the last of them. */
   readonly crash?: { readonly items: number; readonly stateKept: boolean }
-  /** A scan longer than this is taken to be endless. */
-  readonly mostItems?: number
+  /** A scan with more items than this counts as endless. */
+  readonly maxItems?: number
   readonly watch?: (item: ScanItem) => void
 }
 
@@ -54,7 +55,7 @@ export type RunResult = {
   readonly finished: boolean
 }
 
-/** One run of one stream, as a reader would do it. */
+/** One run of one stream, as the stream's reader does it. */
 export const runStream = async (
   stream: 'reviews' | 'deletions',
   settings: RunSettings,
@@ -63,8 +64,8 @@ export const runStream = async (
   const { service, destination, startDate, lookback } = settings
   const cursor = O.fromNullable(state.cursor)
   const filters = {}
-  const anchor = O.map((time: number) => time - state.slack)(cursor)
-  const wanted = { now: service.now(), from: filterFrom(startDate, anchor, lookback), filters }
+  const scanCursor = O.map((time: number) => time - state.slack)(cursor)
+  const plan = { now: service.now(), from: filterFrom(startDate, scanCursor, lookback), filters }
   const feed = scan(
     {
       operation: stream,
@@ -77,11 +78,11 @@ export const runStream = async (
     },
     settings.rules ?? allScanRules,
   )({
-    origin: { startDate, cursor: anchor, lookback },
+    origin: { startDate, cursor: scanCursor, lookback },
     filters,
-    resumeToken: O.filter(isResumable(wanted))(decodeResumeToken(state.scan)),
+    resumeToken: O.filter(isResumable(plan))(decodeResumeToken(state.scan)),
   })
-  const isOld = matchesSentRow(state.recent)
+  const isSentRow = matchesSentRow(state.recent)
   const sent: string[] = []
   let current = state
   let items = 0
@@ -89,21 +90,21 @@ export const runStream = async (
     if (E.isLeft(answer)) return { state: { ...current, scan: undefined }, sent, failure: answer.left, finished: false }
     const item = answer.right
     settings.watch?.(item)
-    for (const row of item.rows.filter((one) => !isOld(one))) {
+    for (const row of item.rows.filter((one) => !isSentRow(one))) {
       sent.push(row.id)
       if (stream === 'reviews') upsert(destination, row.id, row.modifiedTime, row.raw)
       else deleteRow(destination, row.id, row.modifiedTime)
     }
     items += 1
-    if (items > (settings.mostItems ?? 1000))
+    if (items > (settings.maxItems ?? 1000))
       return {
         state: { ...current, scan: undefined },
         sent,
         failure: transientFailure('the scan does not end'),
         finished: false,
       }
-    const over = settings.crash !== undefined && items >= settings.crash.items
-    if (!over || settings.crash?.stateKept) {
+    const isCrash = settings.crash !== undefined && items >= settings.crash.items
+    if (!isCrash || settings.crash?.stateKept) {
       if (item.completion === undefined) current = { ...current, scan: JSON.parse(JSON.stringify(item.resumeToken())) }
       else {
         const next = nextCursor(cursor, item.completion.newestRowTime)
@@ -119,12 +120,12 @@ export const runStream = async (
         }
       }
     }
-    if (over) return { state: current, sent, failure: undefined, finished: item.completion !== undefined }
+    if (isCrash) return { state: current, sent, failure: undefined, finished: item.completion !== undefined }
   }
   return { state: current, sent, failure: undefined, finished: true }
 }
 
-/** Pages whose bytes are overwritten once they are given back, as the next answer would. */
+/** Overwrites the bytes of a page once it is released, as the next answer does. */
 const overwriteReleased =
   (fetch: FetchPage): FetchPage =>
   (request) =>
@@ -144,7 +145,7 @@ const deleteRow = ({ rows, deleted }: TestDestination, id: string, time: number)
   if ((rows.get(id)?.modifiedTime ?? time + 1) <= time) rows.delete(id)
 }
 
-/** Rows in which the destination differs from the service. */
+/** The rows in which the destination differs from the service. */
 export const compareWithTruth = ({ service, destination }: RunSettings): ReadonlyArray<string> => {
   const truth = service.truth()
   return [
@@ -156,18 +157,18 @@ export const compareWithTruth = ({ service, destination }: RunSettings): Readonl
   ]
 }
 
-/** How a service is read over time. */
+/** How a service is read in several runs. */
 export type SimulationPlan = {
   readonly seed: number
   readonly limit: number
   readonly concurrency: number
-  /** The operator knows that the service serves by modifiedTime, where it does. */
+  /** Whether the operator configures the order of modifiedTime, if the service keeps it. */
   readonly sorted: boolean
   readonly runs: number
   readonly crashes: boolean
   readonly rules?: ScanRules
   readonly lookback?: number
-  /** Whether the cursor's slack is kept. */
+  /** Whether the state keeps its slack. */
   readonly slack?: boolean
   readonly watch?: (item: ScanItem, service: SimulatedExport) => void
 }
@@ -175,23 +176,23 @@ export type SimulationPlan = {
 export type SimulationOutcome = {
   readonly differences: ReadonlyArray<string>
   readonly requests: number
-  /** Runs of the busy time that ended in a failure. */
+  /** Runs that failed while the service was busy. */
   readonly failures: number
-  /** What the last, quiet runs failed of; empty if all is well. */
+  /** The failures of the last runs, when nothing changes any more. */
   readonly unfinished: ReadonlyArray<string>
   readonly messages: ReadonlyArray<string>
   readonly warnings: ReadonlyArray<string>
-  /** What a further run over an unchanged service sends. */
+  /** The rows that one more run of an unchanged service sends. */
   readonly repeated: ReadonlyArray<string>
 }
 
 const startDate = Date.UTC(2025, 11, 31)
 const minute = 60_000
 
-/** Busy runs, some of them killed, then a quiet one: what the destination holds against the truth. */
-export const runSimulation = async (weather: ExportTraits, plan: SimulationPlan): Promise<SimulationOutcome> => {
-  const service = simulateExport(weather, plan.seed)
-  const random = seededRandom(plan.seed ^ 0x5555)
+/** Runs a service while it is busy, some runs killed, then while it is quiet, and compares the destination with the truth. */
+export const runSimulation = async (traits: ExportTraits, plan: SimulationPlan): Promise<SimulationOutcome> => {
+  const service = simulateExport(traits, plan.seed)
+  const draw = random(plan.seed ^ 0x5555)
   const destination = emptyDestination()
   const warnings: string[] = []
   const settings = {
@@ -199,7 +200,7 @@ export const runSimulation = async (weather: ExportTraits, plan: SimulationPlan)
     destination,
     limit: plan.limit,
     concurrency: plan.concurrency,
-    order: plan.sorted && weather.order === 'ascending' ? ('modified_time' as const) : ('unspecified' as const),
+    order: plan.sorted && traits.order === 'ascending' ? ('modified_time' as const) : ('unspecified' as const),
     startDate,
     lookback: plan.lookback ?? 10 * minute,
     slack: plan.slack ?? true,
@@ -210,33 +211,33 @@ export const runSimulation = async (weather: ExportTraits, plan: SimulationPlan)
     },
   }
   const crash = (): object =>
-    plan.crashes && random() < 0.6 ? { crash: { items: 1 + Math.floor(random() * 15), stateKept: random() < 0.5 } } : {}
-  const both = async (
+    plan.crashes && draw() < 0.6 ? { crash: { items: 1 + Math.floor(draw() * 15), stateKept: draw() < 0.5 } } : {}
+  const runBoth = async (
     states: readonly [RunResult['state'], RunResult['state']],
-    extra: () => object,
+    crashPlan: () => object,
   ): Promise<readonly [RunResult, RunResult]> => {
-    const deletions = await runStream('deletions', { ...settings, ...extra() }, states[0])
-    const reviews = await runStream('reviews', { ...settings, ...extra() }, states[1])
-    service.sleep(Math.floor(random() * 30 * minute))
+    const deletions = await runStream('deletions', { ...settings, ...crashPlan() }, states[0])
+    const reviews = await runStream('reviews', { ...settings, ...crashPlan() }, states[1])
+    service.sleep(Math.floor(draw() * 30 * minute))
     return [deletions, reviews]
   }
-  const quietly = (): object => ({})
+  const noCrash = (): object => ({})
 
   let states: readonly [RunResult['state'], RunResult['state']] = [noState, noState]
   let failures = 0
   const messages: string[] = []
   for (let i = 0; i < plan.runs; i++) {
-    const done = await both(states, crash)
+    const done = await runBoth(states, crash)
     failures += done.filter(({ failure }) => failure !== undefined).length
     messages.push(...done.flatMap(({ failure }) => (failure === undefined ? [] : [failure.message])))
     states = [done[0].state, done[1].state]
   }
   service.calm()
   service.sleep(4 * 60 * minute)
-  const resumed = await both(states, quietly)
-  const last = await both([resumed[0].state, resumed[1].state], quietly)
+  const quiet = await runBoth(states, noCrash)
+  const last = await runBoth([quiet[0].state, quiet[1].state], noCrash)
   const requests = service.requests()
-  const again = await both([last[0].state, last[1].state], quietly)
+  const repeated = await runBoth([last[0].state, last[1].state], noCrash)
   return {
     differences: compareWithTruth(settings),
     requests,
@@ -244,6 +245,6 @@ export const runSimulation = async (weather: ExportTraits, plan: SimulationPlan)
     failures,
     unfinished: last.flatMap(({ failure }) => (failure === undefined ? [] : [failure.message])),
     warnings,
-    repeated: again.flatMap(({ sent }) => sent),
+    repeated: repeated.flatMap(({ sent }) => sent),
   }
 }

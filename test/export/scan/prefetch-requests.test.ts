@@ -4,15 +4,15 @@ import { describe, expect, it } from 'vitest'
 import { scan } from '../../../connector/export/scan/scan'
 import { simulateExport, stableTraits } from '../../support/export-simulation'
 
-/** What is done with a quiet service of so many rows, 50 a page, in order: pages asked for, and what is read of each. */
+/** Requests and items of a scan of a quiet service, in order: `ask` with an offset, `read` with a number of rows. 50 rows a page. */
 const logOf = async (rows: number, concurrency: number): Promise<ReadonlyArray<string>> => {
   const service = simulateExport({ ...stableTraits, rows }, 1)
   const log: string[] = []
   const feed = scan({
     operation: 'export reviews',
-    fetch: (request, turn) => {
+    fetch: (request, beforeCut) => {
       log.push(`ask ${request.offset}`)
-      return service.reviews(request, turn)
+      return service.reviews(request, beforeCut)
     },
     now: service.now,
     concurrency,
@@ -29,14 +29,14 @@ const logOf = async (rows: number, concurrency: number): Promise<ReadonlyArray<s
 }
 
 describe('the requests of a scan', () => {
-  it('leave one after another where only one may be under way', async () => {
+  it('are sent one after another if only one may be pending', async () => {
     expect(await logOf(120, 1)).toEqual([
       ...['ask 0', 'read 50', 'ask 40', 'read 40', 'ask 80', 'read 30'],
       ...['ask 110', 'read 0', 'ask 120', 'read 0', 'read 0'],
     ])
   })
 
-  it('leave before rows are handed on, each full page making room for one; the last comes with its confirmation', async () => {
+  it('are sent before rows leave, one more with each full page, and the last page together with the one that confirms the end', async () => {
     expect(await logOf(190, 3)).toEqual([
       ...['ask 0', 'ask 40', 'ask 80', 'ask 120', 'read 50'],
       ...['ask 160', 'read 40', 'ask 200', 'read 40', 'ask 240', 'read 40'],
@@ -44,7 +44,7 @@ describe('the requests of a scan', () => {
     ])
   })
 
-  it.each([1, 2, 4, 8])('are those of the rows and the end, and less than %i past it', async (concurrency) => {
+  it.each([1, 2, 4, 8])('are as many as the rows and the end need, and fewer than %i more', async (concurrency) => {
     for (let rows = 400; rows < 441; rows += 1) {
       const asked = (await logOf(rows, concurrency)).filter((line) => line.startsWith('ask'))
       expect(new Set(asked).size).toBe(asked.length)

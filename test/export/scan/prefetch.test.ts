@@ -8,34 +8,34 @@ import { createPrefetcher, type PageRequest } from '../../../connector/export/sc
 const request = (offset: number): PageRequest => ({ modifiedTimeFrom: '2026-01-01T00:00:00.000Z', offset, limit: 10 })
 const from = (offset: number, count: number) => Array.from({ length: count }, (_, i) => request(offset + i))
 const page: ExportPage = { rows: [], filter: {}, unknownPaths: [] }
-const now: Task<void> = async () => undefined
+const noWait: Task<void> = async () => undefined
 
-/** A service whose answers take `taking` milliseconds of a clock of ours, while we are busy `busy` with each page, `cold` with each of the first four. */
+/** Reads pages from a service whose answers take `answerTime` milliseconds. Working on a page takes `workTime`, on each of the first four `coldTime`. */
 const readPages = async ({
-  taking,
-  busy,
+  answerTime,
+  workTime,
   pages,
-  cold = busy,
-}: Record<'taking' | 'busy' | 'pages', number> & { cold?: number }) => {
+  coldTime = workTime,
+}: Record<'answerTime' | 'workTime' | 'pages', number> & { coldTime?: number }) => {
   let clock = 0
-  let underWay = 0
-  let most = 0
-  let waited = 0
-  const asked: number[] = []
+  let pending = 0
+  let mostPending = 0
+  let waitTime = 0
+  const offsets: number[] = []
   const due: Array<{ readonly at: number; readonly answer: () => void }> = []
   const fetch =
-    ({ offset }: PageRequest, turn = now) =>
+    ({ offset }: PageRequest, beforeCut = noWait) =>
     async (): Promise<E.Either<ApiError, ExportPage>> => {
-      asked.push(offset)
-      underWay += 1
-      most = Math.max(most, underWay)
-      await new Promise<void>((answer) => due.push({ at: clock + taking, answer }))
-      underWay -= 1
-      await turn()
+      offsets.push(offset)
+      pending += 1
+      mostPending = Math.max(mostPending, pending)
+      await new Promise<void>((answer) => due.push({ at: clock + answerTime, answer }))
+      pending -= 1
+      await beforeCut()
       return E.right({ ...page, filter: { offset } })
     }
-  /** Lets time pass, and all that is due by then arrive at its time. */
-  const pass = async (until: number): Promise<void> => {
+  /** Advances the clock; each answer that is due by then arrives at its time. */
+  const advanceClock = async (until: number): Promise<void> => {
     for (;;) {
       const [next] = due.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)
       if (next === undefined) break
@@ -46,76 +46,76 @@ const readPages = async ({
     }
     clock = Math.max(clock, until)
   }
-  const ahead = createPrefetcher(fetch, () => clock)
+  const prefetcher = createPrefetcher(fetch, () => clock)
   for (let offset = 0; offset < pages; offset += 1) {
-    let here = false
-    const wanted = ahead
+    let hasArrived = false
+    const taken = prefetcher
       .takePage(request(offset))()
       .finally(() => {
-        here = true
+        hasArrived = true
       })
     await flushEvents()
-    const since = clock
-    while (!here) await pass(Math.min(...due.map(({ at }) => at)))
-    waited += clock - since
-    expect(await wanted).toEqual(E.right({ ...page, filter: { offset } }))
-    ahead.prefetchPages(from(offset + 1, 8))
-    await pass(clock + (offset < 4 ? cold : busy))
+    const waitStart = clock
+    while (!hasArrived) await advanceClock(Math.min(...due.map(({ at }) => at)))
+    waitTime += clock - waitStart
+    expect(await taken).toEqual(E.right({ ...page, filter: { offset } }))
+    prefetcher.prefetchPages(from(offset + 1, 8))
+    await advanceClock(clock + (offset < 4 ? coldTime : workTime))
   }
-  return { asked, most, waited }
+  return { offsets, mostPending, waitTime }
 }
 
 const flushEvents = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('pages ahead', () => {
-  it('are as many as may be of a slow service, which is then waited for an eighth of the time', async () => {
-    const { asked, most, waited } = await readPages({ taking: 200, busy: 5, pages: 80 })
-    expect(asked).toEqual([...new Set(asked)])
-    expect(most).toBe(8)
-    expect(waited).toBeLessThan((80 / 8 + 2) * 200)
+describe('prefetched pages', () => {
+  it('are as many as allowed if the service is slow, so that eight at a time cost an eighth of the waiting', async () => {
+    const { offsets, mostPending, waitTime } = await readPages({ answerTime: 200, workTime: 5, pages: 80 })
+    expect(offsets).toEqual([...new Set(offsets)])
+    expect(mostPending).toBe(8)
+    expect(waitTime).toBeLessThan((80 / 8 + 2) * 200)
   })
 
-  it('are not fewer for the first pages being dear', async () => {
-    const { asked } = await readPages({ taking: 200, busy: 40, cold: 400, pages: 5 })
-    expect(Math.max(...asked)).toBe(4 + 8)
+  it('are not fewer because the first pages take long to work on', async () => {
+    const { offsets } = await readPages({ answerTime: 200, workTime: 40, coldTime: 400, pages: 5 })
+    expect(Math.max(...offsets)).toBe(4 + 8)
   })
 
-  it('are so many that a service of some latency keeps us busy, and not many more', async () => {
-    const { asked, waited } = await readPages({ taking: 40, busy: 20, pages: 80 })
-    expect(Math.max(...asked)).toBe(79 + 4)
-    expect(waited).toBeLessThan(3 * 40)
+  it('are just enough to never wait for a service of medium speed', async () => {
+    const { offsets, waitTime } = await readPages({ answerTime: 40, workTime: 20, pages: 80 })
+    expect(Math.max(...offsets)).toBe(79 + 4)
+    expect(waitTime).toBeLessThan(3 * 40)
   })
 
-  it('are only one of a service that is faster than we are', async () => {
-    const { asked, waited } = await readPages({ taking: 5, busy: 20, pages: 40 })
-    expect(Math.max(...asked)).toBe(40)
-    expect(waited).toBeLessThan(3 * 5)
+  it('are only one if the service is faster than the work on a page', async () => {
+    const { offsets, waitTime } = await readPages({ answerTime: 5, workTime: 20, pages: 40 })
+    expect(Math.max(...offsets)).toBe(40)
+    expect(waitTime).toBeLessThan(3 * 5)
   })
 
-  it('are asked for where they are expected, and cut where they are taken', async () => {
+  it('are requested when they are expected, and cut when they are taken', async () => {
     const log: string[] = []
-    const ahead = createPrefetcher(
-      ({ offset }, turn = now) =>
+    const prefetcher = createPrefetcher(
+      ({ offset }, beforeCut = noWait) =>
         async () => {
           log.push(`ask ${offset}`)
-          await turn()
+          await beforeCut()
           log.push(`cut ${offset}`)
           return E.right(page)
         },
       () => 0,
     )
-    ahead.prefetchPages(from(0, 3))
+    prefetcher.prefetchPages(from(0, 3))
     await flushEvents()
     expect(log).toEqual(['ask 0', 'ask 1', 'ask 2'])
-    await ahead.takePage(request(1))()
+    await prefetcher.takePage(request(1))()
     expect(log.slice(3)).toEqual(['cut 1'])
-    await ahead.takePage(request(7))()
+    await prefetcher.takePage(request(7))()
     expect(log.slice(4)).toEqual(['ask 7', 'cut 7'])
   })
 
-  it('are asked for once while they are expected, and forgotten where others are', async () => {
+  it('are requested once while they are expected, and dropped when others are expected', async () => {
     const asked: number[] = []
-    const ahead = createPrefetcher(
+    const prefetcher = createPrefetcher(
       ({ offset }) =>
         async () => {
           asked.push(offset)
@@ -123,10 +123,10 @@ describe('pages ahead', () => {
         },
       () => 0,
     )
-    for (const first of [0, 1, 2]) ahead.prefetchPages(from(first, 4))
+    for (const first of [0, 1, 2]) prefetcher.prefetchPages(from(first, 4))
     expect(asked).toEqual([0, 1, 2, 3, 4, 5])
-    ahead.prefetchPages(from(100, 1))
-    await ahead.takePage(request(3))()
+    prefetcher.prefetchPages(from(100, 1))
+    await prefetcher.takePage(request(3))()
     expect(asked.slice(6)).toEqual([100, 3])
   })
 })
