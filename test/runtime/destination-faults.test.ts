@@ -29,18 +29,18 @@ import {
 const count = 60
 const every = 5
 
-/** A batch that is refused is halved, down to the record that is to blame; where all are, that is told. */
-const refused = (status: number): Expected => ({
+/** A refused batch is halved down to the bad record; if the service refuses every record, the run fails. */
+const halved = (status: number): Expected => ({
   fates: ['completes', 'completes', 'fails'],
   failure: 'Config',
   says: new RegExp(`the service answered ${status}`),
 })
 
 const expected: Readonly<Record<FaultKind, Expected>> = {
-  '400': refused(400),
+  '400': halved(400),
   '401': failsFinally('Config', /token is missing, wrong or expired.*credentials \(401\)/),
   '403': failsFinally('Config', /lacks permission.*\(403\)/),
-  '413': refused(413),
+  '413': halved(413),
   '429': retried(/answered 429|asks to wait/),
   '500': retried(/answered 500/),
   '502': retried(/answered 502/),
@@ -65,18 +65,18 @@ const expected: Readonly<Record<FaultKind, Expected>> = {
 type Line = Readonly<Record<string, unknown>>
 
 type Family = Pick<FaultyWrite, 'operation' | 'config'> & {
-  /** Where this family differs. */
+  /** What differs for this family. */
   readonly expected?: Partial<Record<FaultKind, Expected>>
   readonly stream: string
   readonly key: string
-  /** Records that no other run has sent: `run` is in what they are known by. */
+  /** Records that no other run has sent: their ids contain `run`. */
   readonly rows: (run: number) => ReadonlyArray<Line>
-  /** By what the service knows a record. */
-  readonly known: (row: Line) => string
-  readonly held: (sandbox: Sandbox) => Promise<ReadonlyArray<string>>
+  /** The id of a record at the service. */
+  readonly idOf: (row: Line) => string
+  readonly storedIds: (sandbox: Sandbox) => Promise<ReadonlyArray<string>>
 }
 
-const numbered = <A>(make: (n: number) => A): ReadonlyArray<A> => Array.from({ length: count }, (_, n) => make(n))
+const createRows = <A>(create: (n: number) => A): ReadonlyArray<A> => Array.from({ length: count }, (_, n) => create(n))
 
 const families: Readonly<Record<string, Family>> = {
   visits: {
@@ -84,77 +84,81 @@ const families: Readonly<Record<string, Family>> = {
     stream: 'visit_records',
     key: 'id',
     config: { mapping },
-    rows: (run) => numbered((n) => visitRow(n, { visitRecordId: `visit-${run}-${n}`, clinic: 'W1' })),
-    known: ({ visitRecordId }) => String(visitRecordId),
-    held: async (sandbox) => (await sandbox.truth()).visits.map(({ id }) => id),
+    rows: (run) => createRows((n) => visitRow(n, { visitRecordId: `visit-${run}-${n}`, clinic: 'W1' })),
+    idOf: ({ visitRecordId }) => String(visitRecordId),
+    storedIds: async (sandbox) => (await sandbox.truth()).visits.map(({ id }) => id),
   },
   locations: {
     operation: 'syncLocations',
     stream: 'locations',
     key: 'code',
-    rows: (run) => numbered((n) => locationRow(1000 * (run + 1) + n)),
-    known: ({ code }) => String(code),
-    // What is answered to a token that is not valid is shown of a missing one only: 400 (Authentication 4).
+    rows: (run) => createRows((n) => locationRow(1000 * (run + 1) + n)),
+    idOf: ({ code }) => String(code),
+    // For this operation the service's specification shows only the answer to a missing token, which is 400.
     expected: { revoke: failsFinally('Config', /the service answered 400/) },
-    held: async (sandbox) => (await sandbox.truth()).locations.map(({ code }) => code),
+    storedIds: async (sandbox) => (await sandbox.truth()).locations.map(({ code }) => code),
   },
 }
 
 describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, { operation, config = {}, ...family }) => {
-  const number = Object.keys(families).indexOf(name)
+  const familyNumber = Object.keys(families).indexOf(name)
   let sandbox: Sandbox
-  let writing: FaultyWrite
+  let write: FaultyWrite
   let runs = 0
   beforeAll(async () => {
     sandbox = await startSandbox({ reviews: 10 })
     await sandbox.api.syncLocations([{ code: 'W1', active: true }])()
-    writing = { api: sandbox.api, operation, config, catalog: configuredCatalogOf({ [family.stream]: family.key }) }
+    write = { api: sandbox.api, operation, config, catalog: configuredCatalogOf({ [family.stream]: family.key }) }
   })
   afterAll(() => sandbox.close())
 
   const input = (rows: ReadonlyArray<Line>, from = 0): string =>
     formatLines(formatStream(airbyteFormat, family.stream, family.key, rows, { from, every }))
 
-  const missing = async (rows: ReadonlyArray<Line>): Promise<ReadonlyArray<string>> => {
-    const held = await family.held(sandbox)
-    return rows.map(family.known).filter((id) => held.filter((other) => other === id).length !== 1)
+  const findNotStoredOnce = async (rows: ReadonlyArray<Line>): Promise<ReadonlyArray<string>> => {
+    const storedIds = await family.storedIds(sandbox)
+    return rows.map(family.idOf).filter((id) => storedIds.filter((other) => other === id).length !== 1)
   }
 
-  it('are all written where nothing strikes', async () => {
+  it('are all written without a fault', async () => {
     const rows = family.rows(runs++)
-    const { failures, requests, reached } = await writeWithFault(writing, input(rows))
+    const { failures, requests, reached } = await writeWithFault(write, input(rows))
     expect([failures, requests, reached]).toEqual([[], count / 10, count])
-    expect(await missing(rows)).toEqual([])
+    expect(await findNotStoredOnce(rows)).toEqual([])
   })
 
-  const fate = async (kind: FaultKind, { at, strikes: n }: Cell): Promise<ExpectedFate> => {
+  const runWithFault = async (kind: FaultKind, { at, strikes: n }: Cell): Promise<ExpectedFate> => {
     const { failure, says } = family.expected?.[kind] ?? expected[kind]
     const rows = family.rows(runs++)
     const from = placeOf(at, count / 10)
-    const run = await writeWithFault(writing, input(rows), { fault: faultOf(kind), from, times: faultCounts[n] })
+    const run = await writeWithFault(write, input(rows), { fault: faultOf(kind), from, times: faultCounts[n] })
     const where = `${kind} at the ${at} request, ${faultCounts[n]} times`
     expect(run.faults, where).toBeGreaterThan(0)
-    expect(await missing(rows.slice(0, run.reached)), where).toEqual([])
+    expect(await findNotStoredOnce(rows.slice(0, run.reached)), where).toEqual([])
     if (run.failures.length === 0) {
       expect([run.reached, run.rejected], where).toEqual([count, 0])
-      expect(await missing(rows), where).toEqual([])
+      expect(await findNotStoredOnce(rows), where).toEqual([])
       return 'completes'
     }
     for (const { _tag, message } of run.failures) {
       expect(_tag, `${where}: ${message}`).toBe(failure)
       expect(message, where).toMatch(says ?? /^$/)
     }
-    const next = await writeWithFault(writing, input(rows, run.reached))
+    const next = await writeWithFault(write, input(rows, run.reached))
     expect([next.failures, next.reached], where).toEqual([[], count])
-    expect(await missing(rows), where).toEqual([])
+    expect(await findNotStoredOnce(rows), where).toEqual([])
     return 'fails'
   }
 
-  it.each(cellsOf(number))('struck by %s are all written once', { timeout: 120_000 }, async (kind, cells) => {
-    for (const cell of cells) {
-      const foreseen = (family.expected?.[kind] ?? expected[kind]).fates[cell.strikes]
-      const became = await fate(kind, cell)
-      if (foreseen !== 'either') expect(became, `${kind} at the ${cell.at} request`).toBe(foreseen)
-    }
-  })
+  it.each(cellsOf(familyNumber))(
+    'are all written once despite the fault %s',
+    { timeout: 120_000 },
+    async (kind, cells) => {
+      for (const cell of cells) {
+        const expectedFate = (family.expected?.[kind] ?? expected[kind]).fates[cell.strikes]
+        const fate = await runWithFault(kind, cell)
+        if (expectedFate !== 'either') expect(fate, `${kind} at the ${cell.at} request`).toBe(expectedFate)
+      }
+    },
+  )
 })

@@ -12,27 +12,27 @@ import { formatLines, mapping, singerFormat, visitRow } from '../support/destina
 import { sendJson, startServer } from '../support/listen'
 
 setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
+const collectGarbage = runInNewContext('gc') as () => void
 
-/** What lives on the heap, in MB. */
-const alive = (): number => {
-  collect()
+/** What is on the heap after a garbage collection, in MB. */
+const measureHeap = (): number => {
+  collectGarbage()
   return process.memoryUsage().heapUsed / 1e6
 }
 
-const chunk = 100
+const chunkSize = 100
 
-/** So many visits in pieces of 100, each with its state; `taken` is told how many were taken so far before each is given. */
-async function* visits(count: number, taken: (before: number) => void): AsyncIterable<Uint8Array> {
+/** So many visits in chunks of 100, each followed by a state; `onRead` gets the number of visits read before each chunk. */
+async function* visits(count: number, onRead: (visitsRead: number) => void): AsyncIterable<Uint8Array> {
   yield Buffer.from(formatLines(singerFormat.open('visit_records', 'id')))
-  for (let from = 0; from < count; from += chunk) {
-    taken(from)
-    const rows = Array.from({ length: chunk }, (_, n) => singerFormat.record('visit_records', visitRow(from + n)))
-    yield Buffer.from(formatLines([...rows, singerFormat.state('visit_records', from + chunk)]))
+  for (let from = 0; from < count; from += chunkSize) {
+    onRead(from)
+    const rows = Array.from({ length: chunkSize }, (_, n) => singerFormat.record('visit_records', visitRow(from + n)))
+    yield Buffer.from(formatLines([...rows, singerFormat.state('visit_records', from + chunkSize)]))
   }
 }
 
-const writing = (url: string, stdin: CommandIo['stdin'], more: object) => {
+const startWrite = (url: string, stdin: CommandIo['stdin'], more: object) => {
   const credentials = { auth_type: 'access_token', access_token: 'a-token' }
   const config = decodeDestinationConfig({ base_url: url, credentials, mapping, ...more })
   if (E.isLeft(config)) throw new Error(config.left.message)
@@ -43,40 +43,40 @@ const writing = (url: string, stdin: CommandIo['stdin'], more: object) => {
   return { done: runWrite(io, config.right.config, decodeSinger(parseExactJson), () => undefined), out }
 }
 
-describe('memory', () => {
-  it('holds nothing of visits that are through, however many', async () => {
-    const marks = new Map<number, number>()
-    const stdin = visits(60_000, (before) => {
-      if (before === 20_000 || before === 59_900) marks.set(before, alive())
+describe('the memory of a write', () => {
+  it('holds nothing of acknowledged visits, however many', async () => {
+    const heapSizes = new Map<number, number>()
+    const stdin = visits(60_000, (visitsRead) => {
+      if (visitsRead === 20_000 || visitsRead === 59_900) heapSizes.set(visitsRead, measureHeap())
     })
-    const { failures, countsByStream } = await writing('http://127.0.0.1:9', stdin, { dry_run: true }).done
+    const { failures, countsByStream } = await startWrite('http://127.0.0.1:9', stdin, { dry_run: true }).done
     expect([failures, countsByStream.get('visit_records')?.accepted]).toEqual([[], 60_000])
-    expect((marks.get(59_900) ?? Number.NaN) - (marks.get(20_000) ?? 0)).toBeLessThan(1)
+    expect((heapSizes.get(59_900) ?? Number.NaN) - (heapSizes.get(20_000) ?? Number.NaN)).toBeLessThan(1)
   })
 
-  it('is kept from filling by a slow service: no more is read than the batches under way and the next', async () => {
-    const held: Array<() => void> = []
-    let slow = true
+  it('does not grow with a slow service: no more is read than the batches in flight and the next ones', async () => {
+    const heldReplies: Array<() => void> = []
+    let isSlow = true
     const service = await startServer(({ body }, response) => {
       const ids = (JSON.parse(body) as ReadonlyArray<{ readonly visitRecordId: string }>).map(
         (one) => one.visitRecordId,
       )
       const reply = () => sendJson(response, 200, { records: Object.fromEntries(ids.map((id) => [id, 'Success'])) })
-      if (slow) held.push(reply)
+      if (isSlow) heldReplies.push(reply)
       else reply()
     })
-    let taken = 0
-    const stdin = visits(5000, (before) => {
-      taken = before
+    let visitsRead = 0
+    const stdin = visits(5000, (count) => {
+      visitsRead = count
     })
-    const { done, out } = writing(service.url, stdin, { rate_limit: { max_concurrency: 3 } })
-    const turn = () => new Promise((resolve) => setImmediate(resolve))
-    while (held.length < 3) await turn()
-    for (let n = 0; n < 200; n += 1) await turn()
-    expect([held.length, taken]).toEqual([3, 4 * chunk])
+    const { done, out } = startWrite(service.url, stdin, { rate_limit: { max_concurrency: 3 } })
+    const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+    while (heldReplies.length < 3) await nextTurn()
+    for (let n = 0; n < 200; n += 1) await nextTurn()
+    expect([heldReplies.length, visitsRead]).toEqual([3, 4 * chunkSize])
     expect(out).toEqual([])
-    slow = false
-    for (const reply of held) reply()
+    isSlow = false
+    for (const reply of heldReplies) reply()
     expect((await done).countsByStream.get('visit_records')?.accepted).toBe(5000)
     expect(out).toHaveLength(50)
   })

@@ -14,9 +14,9 @@ import { createFastClock, type ScheduledFault, serveWithFault } from './source-f
 
 export type FaultyWriteResult = {
   readonly failures: ReadonlyArray<Failure>
-  /** What was said of each record that the service did not take. */
+  /** The number of rejected records. */
   readonly rejected: number
-  /** The `at` of the last state that was answered; 0 where none was. */
+  /** The `at` of the last state that was printed; 0 if none was. */
   readonly reached: number
   readonly requests: number
   readonly faults: number
@@ -29,15 +29,15 @@ export type FaultyWrite = {
   readonly config?: object
 }
 
-/** One run of `write` on the lines of `stdin`, against `api` served anew with a fault. */
+/** One run of `write` with the lines of `stdin`, against a new server of `api` with a fault. */
 export const writeWithFault = async (
   { api, operation, catalog, config: more = {} }: FaultyWrite,
   stdin: string,
-  strike?: Omit<ScheduledFault, 'operation'>,
+  fault?: Omit<ScheduledFault, 'operation'>,
 ): Promise<FaultyWriteResult> => {
   const now = Date.now()
-  const served = await serveWithFault(api, strike && { ...strike, operation }, now)
-  const config = decodeDestinationConfig({ ...served.settings, batch_size: 10, ...more })
+  const server = await serveWithFault(api, fault && { ...fault, operation }, now)
+  const config = decodeDestinationConfig({ ...server.settings, batch_size: 10, ...more })
   const configured = decodeDestinationCatalog(catalog)
   if (E.isLeft(config)) throw new Error(config.left.message)
   if (E.isLeft(configured)) throw new Error(configured.left.message)
@@ -47,9 +47,9 @@ export const writeWithFault = async (
   })
   const { timeouts } = config.right.config
   try {
-    const written = await runWrite(
+    const result = await runWrite(
       io,
-      { ...config.right.config, timeouts: { ...timeouts, response_seconds: served.seconds } },
+      { ...config.right.config, timeouts: { ...timeouts, response_seconds: server.seconds } },
       decodeAirbyte(configured.right, parseExactJson),
       () => undefined,
       { clock: createFastClock(now) },
@@ -64,13 +64,13 @@ export const writeWithFault = async (
       .map((line) => JSON.parse(line))
       .filter(({ type }) => type === 'STATE')
     return {
-      failures: written.failures,
-      rejected: [...written.countsByStream.values()].reduce((sum, { rejected }) => sum + rejected, 0),
+      failures: result.failures,
+      rejected: [...result.countsByStream.values()].reduce((sum, { rejected }) => sum + rejected, 0),
       reached: states.at(-1)?.state.stream.stream_state.at ?? 0,
-      requests: served.requests(operation),
-      faults: served.faults(),
+      requests: server.requests(operation),
+      faults: server.faults(),
     }
   } finally {
-    await served.close()
+    await server.close()
   }
 }

@@ -1,6 +1,8 @@
+import { defined } from '../../connector/cdk/defined'
+
 type Line = Readonly<Record<string, unknown>>
 
-/** Airbyte or Singer messages, one by one. */
+/** The messages of a protocol: those before a stream, a record, a state and those after the stream. */
 export type MessageFormat = {
   readonly open: (stream: string, key: string) => ReadonlyArray<Line>
   readonly record: (stream: string, data: Line) => Line
@@ -34,30 +36,30 @@ export const singerFormat: MessageFormat = {
   close: () => [],
 }
 
-/** Records of a stream from the one after `from` on, a state after every `every`, and its end. */
+/** A stream's messages: the records from index `from` on, a state after every `every` records, and the end of the stream. */
 export const formatStream = (
-  face: MessageFormat,
+  format: MessageFormat,
   stream: string,
   key: string,
   records: ReadonlyArray<Line>,
   { from = 0, every = 250 }: { readonly from?: number; readonly every?: number } = {},
 ): ReadonlyArray<Line> => [
-  ...face.open(stream, key),
+  ...format.open(stream, key),
   ...records
     .slice(from)
     .flatMap((data, index) =>
       (from + index + 1) % every === 0
-        ? [face.record(stream, data), face.state(stream, from + index + 1)]
-        : [face.record(stream, data)],
+        ? [format.record(stream, data), format.state(stream, from + index + 1)]
+        : [format.record(stream, data)],
     ),
-  face.state(stream, records.length),
-  ...face.close(stream),
+  format.state(stream, records.length),
+  ...format.close(stream),
 ]
 
 export const formatLines = (lines: ReadonlyArray<Line>): string =>
   lines.map((line) => `${JSON.stringify(line)}\n`).join('')
 
-/** A configured catalog of these streams. */
+/** A configured catalog of streams by their primary keys. */
 export const configuredCatalogOf = (keys: Readonly<Record<string, string>>, more: Line = {}): unknown => ({
   streams: Object.entries(keys).map(([name, key]) => ({
     stream: { name, json_schema: {}, supported_sync_modes: ['full_refresh'] },
@@ -78,10 +80,10 @@ export const mapping = {
   },
 }
 
-/** A visit as a warehouse has it; some bring their id, others only their key. */
+/** A visit as a warehouse holds it; those with an even number have their id, the others only their key. */
 export const visitRow = (id: number, more: Line = {}): Line => ({
   id,
-  ...(id % 2 === 0 ? { visitRecordId: `visit-${id}` } : {}),
+  ...defined({ visitRecordId: id % 2 === 0 ? `visit-${id}` : undefined }),
   given_name: 'Ada',
   family_name: `Byron ${id}`,
   mail: `ada${id}@example.com`,
