@@ -80,7 +80,7 @@ export const createSharedLimiter = (limit: RateLimit, shared: SharedLimiterOptio
   const toLimiterError = (error: unknown): ApiError => ({
     _tag: 'RateLimiter',
     cause: transientFailure(
-      `rate_limit.redis_url: Redis at ${new URL(shared.redis_url).host} cannot be asked (${connectionProblem(error as Error)}). Start it, or take redis_url out of the config.`,
+      `rate_limit.redis_url: Redis at ${new URL(shared.redis_url).host} cannot be reached (${connectionProblem(error as Error)}). Start it, or take redis_url out of the config.`,
     ),
   })
   const waiting = new Set<(error: ApiError) => void>()

@@ -21,7 +21,7 @@ export const checkUrl = (name: string, url: string, allowHttp: boolean): E.Eithe
   return allowHttp || isLoopback(parsed.hostname)
     ? E.right(parsed)
     : invalid(
-        `is http, which would send the token readable to everyone between. Use https://${parsed.host}, or set allow_http to true for a service inside your own network.`,
+        `is http, which sends the token unencrypted. Use https://${parsed.host}, or set allow_http to true for a service inside your own network.`,
       )
 }
 

@@ -5,43 +5,45 @@ import { createBufferPool } from '../../../connector/api/http/buffers'
 
 const mega = 1 << 20
 const byteOrderMark = [0xef, 0xbb, 0xbf]
-const streamOf = async (...pieces: number[][]) =>
-  (await receiveBody(Readable.from(pieces.map((piece) => Buffer.from(piece))), 0, 100, createBufferPool()))?.bytes
+const receiveChunks = async (...chunks: number[][]) =>
+  (await receiveBody(Readable.from(chunks.map((chunk) => Buffer.from(chunk))), 0, 100, createBufferPool()))?.bytes
 
-describe('bodyOf', () => {
-  it('passes over a byte order mark, in one piece or many', async () => {
-    expect(await streamOf([...byteOrderMark, 123, 125])).toEqual(Buffer.from('{}'))
-    expect(await streamOf(byteOrderMark.slice(0, 1), byteOrderMark.slice(1), [123, 125])).toEqual(Buffer.from('{}'))
-    expect(await streamOf(byteOrderMark)).toHaveLength(0)
-    expect(await streamOf([123, ...byteOrderMark])).toEqual(Buffer.from([123, ...byteOrderMark]))
+describe('a received body', () => {
+  it('leaves out a byte order mark at its start, in one chunk or several', async () => {
+    expect(await receiveChunks([...byteOrderMark, 123, 125])).toEqual(Buffer.from('{}'))
+    expect(await receiveChunks(byteOrderMark.slice(0, 1), byteOrderMark.slice(1), [123, 125])).toEqual(
+      Buffer.from('{}'),
+    )
+    expect(await receiveChunks(byteOrderMark)).toHaveLength(0)
+    expect(await receiveChunks([123, ...byteOrderMark])).toEqual(Buffer.from([123, ...byteOrderMark]))
   })
 
-  it('takes no more room than was announced', async () => {
+  it('takes no more memory than was announced', async () => {
     const body = await receiveBody(Readable.from([Buffer.alloc(2400)]), 2400, mega, createBufferPool())
     expect(body?.bytes.buffer.byteLength).toBe(2400)
   })
 
-  it('holds no more than it may', async () => {
+  it('is refused beyond the limit, in one chunk or several', async () => {
     expect(await receiveBody(Readable.from([Buffer.alloc(101)]), 0, 100, createBufferPool())).toBeUndefined()
     expect(
       await receiveBody(Readable.from([Buffer.alloc(60), Buffer.alloc(41)]), 0, 100, createBufferPool()),
     ).toBeUndefined()
   })
 
-  const pieces = [Buffer.alloc(mega, 1), Buffer.alloc(mega, 2), Buffer.alloc(7, 3)]
-  const whole = Buffer.concat(pieces)
+  const chunks = [Buffer.alloc(mega, 1), Buffer.alloc(mega, 2), Buffer.alloc(7, 3)]
+  const whole = Buffer.concat(chunks)
 
-  it('comes whole, whatever length was announced, and its buffer serves the next once released', async () => {
+  it('is whole whatever length was announced, and its released buffer is used again', async () => {
     const buffers = createBufferPool()
     for (const announced of [0, whole.length, 5 * mega, 3]) {
-      const body = await receiveBody(Readable.from(pieces), announced, 10 * mega, buffers)
+      const body = await receiveBody(Readable.from(chunks), announced, 10 * mega, buffers)
       expect(body?.bytes.equals(whole)).toBe(true)
       body?.release()
       expect(buffers.acquire(2 * mega).buffer).toBe(body?.bytes.buffer)
     }
   })
 
-  it('breaks with its stream', async () => {
+  it('fails when its stream breaks', async () => {
     const broken = new PassThrough()
     broken.write(Buffer.alloc(7))
     setImmediate(() => broken.destroy(new Error('reset')))
@@ -53,10 +55,10 @@ describe('bodyOf', () => {
     })
   })
 
-  it('is none beyond the limit, and its stream is not read on', async () => {
-    const long = Readable.from(pieces)
+  it('stops its stream at the limit, and may be as long as the limit', async () => {
+    const long = Readable.from(chunks)
     expect(await receiveBody(long, 0, 2 * mega, createBufferPool())).toBeUndefined()
     expect(long.destroyed).toBe(true)
-    expect(await receiveBody(Readable.from(pieces), 0, whole.length, createBufferPool())).toBeDefined()
+    expect(await receiveBody(Readable.from(chunks), 0, whole.length, createBufferPool())).toBeDefined()
   })
 })

@@ -45,7 +45,7 @@ test('Redis out of reach is said by name, without its password, and nothing wait
         _tag: 'RateLimiter',
         cause: {
           _tag: 'Transient',
-          message: `rate_limit.redis_url: Redis at 127.0.0.1:${port} cannot be asked (ECONNREFUSED). Start it, or take redis_url out of the config.`,
+          message: `rate_limit.redis_url: Redis at 127.0.0.1:${port} cannot be reached (ECONNREFUSED). Start it, or take redis_url out of the config.`,
         },
       }),
     )

@@ -12,7 +12,7 @@ test.each([
   ['http://127.1.2.3', false],
   ['http://[::1]:80', false],
   ['http://feedback.internal', true],
-])('%o is fine', (url, allowHttp) => {
+])('%o is accepted (allow_http: %s)', (url, allowHttp) => {
   expect(E.isRight(checkUrl('base_url', url, allowHttp))).toBe(true)
 })
 
@@ -27,17 +27,17 @@ test.each([
   ['file:///etc/passwd', /^base_url starts with file:/],
   ['https://ann:hunter2@feedback.example.com', /^base_url holds a user name or a password/],
   ['https://feedback.example.com/#part', /^base_url ends in "#part"/],
-])('%o is refused, with what to do', (url, message) => {
+])('%o is refused with a message that says what to do', (url, message) => {
   const result = checkUrl('base_url', url, false)
   expect(result).toMatchObject({ left: { _tag: 'Config', message: expect.stringMatching(message) } })
   expect(JSON.stringify(result)).not.toContain('hunter2')
 })
 
-test('allow_http allows no other scheme', () => {
+test('allow_http allows http and no other scheme', () => {
   expect(E.isLeft(checkUrl('token_url', 'ftp://feedback.internal', true))).toBe(true)
 })
 
-test('a Redis URL is one, and is never repeated', () => {
+test('a Redis URL starts with redis: or rediss:, and no message repeats it', () => {
   for (const url of ['redis://127.0.0.1:6379', 'rediss://:hunter2@cache.internal:6380/1'])
     expect(checkRedisUrl(url)).toEqual(E.right(url))
   for (const url of ['hunter2@cache', 'http://:hunter2@cache'])
