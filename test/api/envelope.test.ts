@@ -5,12 +5,12 @@ import { visitRecordResponse } from '../../connector/api/envelope'
 import { VisitRecordResult } from '../../connector/api/model/visit-record'
 import { jsonResponse } from '../../connector/api/route'
 
-const parsedCodec = jsonResponse(VisitRecordResult)
+const parsedResponse = jsonResponse(VisitRecordResult)
 const decodeBoth = (text: string) =>
-  [visitRecordResponse, parsedCodec].map(({ decode }) => decode({ body: Buffer.from(text) }))
+  [visitRecordResponse, parsedResponse].map(({ decode }) => decode({ body: Buffer.from(text) }))
 
 const word = fc.oneof(fc.constantFrom('Success', 'Error'), fc.string(), fc.constant('\u00e9"\\'))
-const answer = fc.record(
+const responseBody = fc.record(
   {
     records: fc.oneof({ weight: 5, arbitrary: fc.dictionary(word, word) }, fc.jsonValue() as fc.Arbitrary<object>),
     status: fc.oneof(fc.record({ code: fc.oneof(fc.integer(), fc.string()), message: word }), fc.jsonValue()),
@@ -19,30 +19,30 @@ const answer = fc.record(
   { requiredKeys: [] },
 )
 
-describe('outcomes, walked', () => {
-  it('are those that a parser finds, and what is wrong is said in its words', () => {
+describe('visit outcomes read from bytes', () => {
+  it('are those that a parser finds, and errors have its words', () => {
     fc.assert(
-      fc.property(answer, fc.constantFrom(undefined, 1, 2), (value, indent) => {
-        const [walked, parsed] = decodeBoth(JSON.stringify(value, null, indent))
-        expect(walked).toEqual(parsed)
+      fc.property(responseBody, fc.constantFrom(undefined, 1, 2), (value, indent) => {
+        const [extracted, parsed] = decodeBoth(JSON.stringify(value, null, indent))
+        expect(extracted).toEqual(parsed)
       }),
       { seed: 20261121, numRuns: 500 },
     )
   })
 
-  it('are none where the answer was cut short', () => {
+  it('are an error where the body is cut short, at any byte', () => {
     const text = JSON.stringify({ records: { a: 'Success', b: 'Error' }, status: { code: 200, message: 'Success' } })
     for (let end = 0; end < text.length; end += 1)
       expect(decodeBoth(text.slice(0, end)).map(E.isLeft)).toEqual([true, true])
   })
 
   it.each([
-    ['an id that objects have', '{"records":{"__proto__":"Error","constructor":"Success"}}'],
+    ['an id that every object has as a property', '{"records":{"__proto__":"Error","constructor":"Success"}}'],
     ['a code beyond 2^53', '{"records":{},"status":{"code":"1","message":null},"n":9007199254740993}'],
     ['text before it', 'x{"records":{}}'],
     ['an outcome that is no text', '{"records":{"a":true}}'],
-  ])('agree on %s', (_, text) => {
-    const [walked, parsed] = decodeBoth(text)
-    expect(walked).toEqual(parsed)
+  ])('equal those of a parser for %s', (_, text) => {
+    const [extracted, parsed] = decodeBoth(text)
+    expect(extracted).toEqual(parsed)
   })
 })

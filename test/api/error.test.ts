@@ -13,16 +13,16 @@ it.each([
   ['no such user rosalind.quickwater@example.org', 'no *** user ***'],
   ['call +1 415 555 2671, born 1950, id 9007199254740993', 'call +*** 1950, id ***'],
   ['Anna\nMüller-Lüdenscheidt\u0000 (Anna)', '***)'],
-])('%j is repeated as %j', (text, told) => {
-  expect(maskMessage(text)).toBe(told)
+])('the message %j is masked to %j', (text, masked) => {
+  expect(maskMessage(text)).toBe(masked)
 })
 
-it('is a short line whatever it is made of', () => {
+it('a masked message has at most 200 characters', () => {
   expect(maskMessage('the limit '.repeat(100_000)).length).toBeLessThanOrEqual(200)
   expect(maskMessage('x '.repeat(100_000))).toBe('***')
 })
 
-it('masks a secret that is made of plain words', () => {
+it('a secret made of known words is masked', () => {
   expect(maskMessage('the token secret value is invalid', ['secret value'])).toBe('the token *** is invalid')
 })
 
@@ -33,7 +33,7 @@ test.each<[string, ApiError, 'Config' | 'Transient', RegExp]>([
   ['an unknown host', network('ENOTFOUND'), 'Transient', /\(ENOTFOUND\)\. Check base_url/],
   ['a reset', network('ECONNRESET'), 'Transient', /\(ECONNRESET\)\. Run again later/],
   ['a certificate', network('SELF_SIGNED_CERT_IN_CHAIN'), 'Config', /NODE_EXTRA_CA_CERTS/],
-  ['http where https is spoken', network('EPROTO'), 'Config', /base_url/],
+  ['http where the config says https', network('EPROTO'), 'Config', /base_url/],
   ['a redirect', { ...http(301), message: 'base_url redirects to https://x' } as ApiError, 'Config', /redirects.*301/],
   ['400', http(400), 'Config', /filters/],
   ['401', http(401), 'Config', /credentials/],
@@ -46,8 +46,8 @@ test.each<[string, ApiError, 'Config' | 'Transient', RegExp]>([
   ['a wait too long', { _tag: 'Wait', wait: 900_000, limit: 600_000 }, 'Transient', /900 s.*max_wait_seconds \(600\)/],
   ['too large', { _tag: 'TooLarge', bytes: 65e6, limit: 64e6 }, 'Transient', /64 MB.*max_response_mb/],
   ['no token', { _tag: 'Token', cause: configFailure('check it') }, 'Config', /^check it$/],
-  ['no budget', { _tag: 'RateLimiter', cause: transientFailure('start it') }, 'Transient', /^start it$/],
-])('%s: who has to act, and what to do', (_, error, tag, message) => {
+  ['no shared limit', { _tag: 'RateLimiter', cause: transientFailure('start it') }, 'Transient', /^start it$/],
+])('the failure for %s says who must act and what to do', (_, error, tag, message) => {
   const failure = toFailure('export reviews', error)
   expect(failure._tag).toBe(tag)
   expect(failure.message).toMatch(message)

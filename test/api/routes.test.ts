@@ -4,8 +4,8 @@ import { type Api, createApi, type LookupRoutes } from '../../connector/api/api'
 import { createHttpClient } from '../../connector/api/http/client'
 import { sendJson, startServer } from '../support/listen'
 
-/** The `Api` of a bare server that gives one answer to everything. */
-const against = async (body: unknown, lookups?: LookupRoutes, status = 200) => {
+/** The `Api` of a server that answers every request with `body`. */
+const startApi = async (body: unknown, lookups?: LookupRoutes, status = 200) => {
   const { url, seen } = await startServer((_, response) => sendJson(response, status, body))
   const { send, close } = createHttpClient(
     {
@@ -21,10 +21,10 @@ const against = async (body: unknown, lookups?: LookupRoutes, status = 200) => {
   return { api: createApi(send, lookups), seen }
 }
 
-const headersOf = (rawHeaders: ReadonlyArray<string>): ReadonlyMap<string, string> =>
+const parseHeaders = (rawHeaders: ReadonlyArray<string>): ReadonlyMap<string, string> =>
   new Map(rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? '']] : [])))
 
-type Literal = {
+type Exchange = {
   readonly call: (api: Api) => Promise<E.Either<unknown, unknown>>
   readonly request: string
   readonly header?: string
@@ -33,8 +33,8 @@ type Literal = {
   readonly answer: unknown
 }
 
-// Each request and answer is written from the specification, sections Endpoints and Resources.
-const literals: Record<string, Literal> = {
+// Each request and response is written from the service's specification.
+const exchanges: Record<string, Exchange> = {
   '1. Retrieve reviews': {
     call: (api) =>
       api.retrieveReviews({
@@ -243,23 +243,23 @@ const literals: Record<string, Literal> = {
 
 const lookups: LookupRoutes = { sources: { method: 'POST', path: '/api/lookups/source' } }
 
-describe('an operation goes over the wire as the specification has it', () => {
-  test.each(Object.entries(literals))('%s', async (name, literal) => {
-    const { api, seen } = await against(literal.answer, lookups)
-    // Answers of operations 1 to 3 also carry the time at which they were served, which is not in their body.
+describe('an operation sends and reads what the specification of the service says', () => {
+  test.each(Object.entries(exchanges))('%s', async (name, exchange) => {
+    const { api, seen } = await startApi(exchange.answer, lookups)
+    // Responses of operations 1 to 3 also have the time at which they were served, which is not in their body.
     const served = name.includes('Retrieve') ? { servedAt: expect.any(Number) } : undefined
-    const expected = served === undefined ? literal.answer : { ...Object(literal.answer), ...served }
-    expect(await literal.call(api)).toEqual(E.right(expected))
-    const [asked] = seen
-    expect(`${asked?.method} ${asked?.url}`).toBe(literal.request)
-    const headers = headersOf(asked?.rawHeaders ?? [])
+    const expected = served === undefined ? exchange.answer : { ...Object(exchange.answer), ...served }
+    expect(await exchange.call(api)).toEqual(E.right(expected))
+    const [received] = seen
+    expect(`${received?.method} ${received?.url}`).toBe(exchange.request)
+    const headers = parseHeaders(received?.rawHeaders ?? [])
     expect([headers.get('accessToken'), headers.get('Access-Token')]).toEqual([
-      literal.header === 'accessToken' ? 'T0ken' : undefined,
-      literal.header === 'Access-Token' ? 'T0ken' : undefined,
+      exchange.header === 'accessToken' ? 'T0ken' : undefined,
+      exchange.header === 'Access-Token' ? 'T0ken' : undefined,
     ])
-    expect(headers.get('Content-Type')).toBe(literal.contentType)
-    const body = asked?.body ?? ''
-    expect(literal.contentType === 'application/json' ? JSON.parse(body) : body).toEqual(literal.body ?? '')
+    expect(headers.get('Content-Type')).toBe(exchange.contentType)
+    const body = received?.body ?? ''
+    expect(exchange.contentType === 'application/json' ? JSON.parse(body) : body).toEqual(exchange.body ?? '')
   })
 
   test.each([
@@ -295,41 +295,41 @@ describe('an operation goes over the wire as the specification has it', () => {
   ])('%s', async (_, call, url, body) => {
     const text =
       '{"reviews":[{"id":9007199254740993,"modifiedTime":"2026-01-02T00:00:00.000Z"}],"filter":{"limit":1000}}'
-    const { api, seen } = await against(text)
+    const { api, seen } = await startApi(text)
     const page = await call(api)
     expect(E.isRight(page) && Buffer.from(page.right.body).toString()).toBe(text)
     expect(`${seen[0]?.method} ${seen[0]?.url}`).toBe(`POST ${url}`)
     expect(JSON.parse(seen[0]?.body ?? '')).toEqual(body)
-    const headers = headersOf(seen[0]?.rawHeaders ?? [])
+    const headers = parseHeaders(seen[0]?.rawHeaders ?? [])
     expect([headers.get('accessToken'), headers.get('Content-Type')]).toEqual(['T0ken', 'application/json'])
   })
 })
 
-describe('a transparency answer', () => {
-  const ask = async (body: unknown) => {
-    const { api } = await against(body)
+describe('a transparency response', () => {
+  const retrieve = async (body: unknown) => {
+    const { api } = await startApi(body)
     return api.retrieveComments({ personId: '1' })()
   }
 
   test('keeps comment ids beyond 2^53', async () => {
-    const answered = await ask(
+    const response = await retrieve(
       '{"status":{"message":"success"},"data":{"entities":[{"id":"1","comments":[{"id":9007199254740993,"mentionTime":"2026-01-02T00:00:00Z"}]}]}}',
     )
-    expect(E.isRight(answered) && answered.right.data.entities[0]?.comments?.[0]?.id).toBe(9007199254740993n)
+    expect(E.isRight(response) && response.right.data.entities[0]?.comments?.[0]?.id).toBe(9007199254740993n)
   })
 
   test.each([
     ['no message', { status: { code: 1, message: null }, data: { entities: [] } }],
     ['no status', { data: { entities: [] } }],
     ['Success', { status: { message: 'Success' }, data: { entities: [] } }],
-  ])('is a success with %s', async (_, body) => expect(E.isRight(await ask(body))).toBe(true))
+  ])('is a success with %s', async (_, body) => expect(E.isRight(await retrieve(body))).toBe(true))
 
   test.each([
     ['another message', { status: { code: 7, message: 'No such entity' }, data: { entities: [] } }, '7'],
     ['no data', { status: { code: 'E1', message: 'success' }, data: null }, 'E1'],
     ['no code', { status: { message: 'failed' } }, 'none'],
   ])('is an application error with %s', async (_, body, code) =>
-    expect(await ask(body)).toEqual(E.left(expect.objectContaining({ _tag: 'Application', code }))),
+    expect(await retrieve(body)).toEqual(E.left(expect.objectContaining({ _tag: 'Application', code }))),
   )
 
   test.each([
@@ -337,12 +337,12 @@ describe('a transparency answer', () => {
     ['no JSON', '<html>'],
     ['an entity without id', { status: {}, data: { entities: [{ name: 'x' }] } }],
     ['a comment without time', { status: {}, data: { entities: [{ id: '1', comments: [{ id: 1 }] }] } }],
-  ])('is not understood with %s', async (_, body) =>
-    expect(await ask(body)).toEqual(E.left(expect.objectContaining({ _tag: 'Decode' }))),
+  ])('cannot be decoded with %s', async (_, body) =>
+    expect(await retrieve(body)).toEqual(E.left(expect.objectContaining({ _tag: 'Decode' }))),
   )
 
-  test('is an error with an error status and the documented body', async () => {
-    const { api } = await against({ status: { code: 403, message: 'no permission', type: 'ERROR' } }, {}, 403)
+  test('is an error with its message where it has an error status and the documented body', async () => {
+    const { api } = await startApi({ status: { code: 403, message: 'no permission', type: 'ERROR' } }, {}, 403)
     expect(await api.retrieveComments({ personId: '1' })()).toEqual(
       E.left({ _tag: 'Http', status: 403, message: 'no permission' }),
     )

@@ -1,6 +1,6 @@
 import type { Clock } from '../../connector/api/http/clock'
 
-/** A clock that jumps: every wait is over at once and moves the time; `waits` tells what was asked for. */
+/** A clock whose waits are over at once and move its time; `waits` lists them, `pass` moves the time too. */
 export const createFakeClock = (start = Date.parse('2026-01-01T00:00:00Z'), random = () => 0) => {
   const waits: number[] = []
   let ticks = 0

@@ -2,7 +2,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** A request as a bare server saw it; header names and values as they came. */
+/** A request as the server received it; `rawHeaders` has names and values as they came. */
 export type ReceivedRequest = {
   readonly method: string
   readonly url: string
@@ -13,26 +13,29 @@ export type ReceivedRequest = {
 
 export type Reply = (seen: ReceivedRequest, response: http.ServerResponse, count: number) => void
 
-/** A real server on a free port of this machine, closed when the test ends; one that runs beside others hands in its own `ended`. */
-export const startServer = async (reply: Reply, ended: (close: () => void) => void = onTestFinished) => {
+/**
+ * A server on a free port of this machine that `reply` answers for. It is closed when the test ends; a test that runs
+ * concurrently passes its own `onEnd`.
+ */
+export const startServer = async (reply: Reply, onEnd: (close: () => void) => void = onTestFinished) => {
   const seen: ReceivedRequest[] = []
   const server = http.createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
-      const one = {
+      const received = {
         method: request.method ?? '',
         url: request.url ?? '',
         headers: request.headers,
         rawHeaders: request.rawHeaders,
         body: Buffer.concat(chunks).toString('utf8'),
       }
-      seen.push(one)
-      reply(one, response, seen.length)
+      seen.push(received)
+      reply(received, response, seen.length)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  ended(() => {
+  onEnd(() => {
     server.closeAllConnections()
     server.close()
   })

@@ -6,11 +6,12 @@ import * as t from 'io-ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ClientConfig, type ClientOptions, createHttpClient } from '../../../connector/api/http/client'
 import { bytesResponse, defineRoute, jsonResponse, type Route } from '../../../connector/api/route'
+import { defined } from '../../../connector/cdk/defined'
 import { createFakeClock } from '../../support/clock'
 import { type Reply, sendJson, startServer } from '../../support/listen'
 
 const AskInput = t.partial({ text: t.string, ids: t.readonlyArray(t.string), page: t.number, none: t.null })
-const ask = defineRoute({
+const askRoute = defineRoute({
   name: 'ask',
   method: 'POST',
   path: '/api/ask',
@@ -20,8 +21,8 @@ const ask = defineRoute({
   response: jsonResponse(t.type({ ok: t.boolean })),
   idempotent: true,
 })
-const tellRoute: typeof ask = { ...ask, name: 'tell', idempotent: false }
-const lookRoute: typeof ask = { ...ask, tokenHeader: 'Access-Token' }
+const tellRoute: typeof askRoute = { ...askRoute, name: 'tell', idempotent: false }
+const transparencyRoute: typeof askRoute = { ...askRoute, tokenHeader: 'Access-Token' }
 
 const secret = 's3cr3t/Token+Value='
 
@@ -62,9 +63,9 @@ describe('a request', () => {
     ['json', 'POST', '/root/api/ask', '{"text":"a b","ids":["1","2"],"page":0,"none":null}', 'application/json'],
     ['form', 'POST', '/root/api/ask', 'text=a+b&ids=1&ids=2&page=0', 'application/x-www-form-urlencoded'],
     ['query', 'GET', '/root/api/ask?text=a+b&ids=1&ids=2&page=0', '', undefined],
-  ])('as %s', async (send, method, url, body, type) => {
+  ])('is sent as %s in a %s', async (encoding, method, url, body, type) => {
     const service = await startServer((_, response) => sendJson(response, 200, { ok: true }))
-    const result = await startClient(`${service.url}/root/`).send({ ...ask, encoding: send, method })({
+    const result = await startClient(`${service.url}/root/`).send({ ...askRoute, encoding, method })({
       text: 'a b',
       ids: ['1', '2'],
       page: 0,
@@ -76,16 +77,19 @@ describe('a request', () => {
     expect(service.seen[0]?.headers['accept-encoding']).toBe('gzip, deflate, br')
   })
 
-  test.each(['accessToken', 'Access-Token'] as const)('carries the token as %s, written so', async (token) => {
-    const service = await startServer((_, response) => sendJson(response, 200, { ok: true }))
-    await startClient(service.url).send({ ...ask, tokenHeader: token })({})()
-    const { rawHeaders = [] } = service.seen[0] ?? {}
-    expect(rawHeaders[rawHeaders.indexOf(token) + 1]).toBe(secret)
-  })
+  test.each(['accessToken', 'Access-Token'] as const)(
+    'carries the token in the header %s, with that capitalisation',
+    async (tokenHeader) => {
+      const service = await startServer((_, response) => sendJson(response, 200, { ok: true }))
+      await startClient(service.url).send({ ...askRoute, tokenHeader })({})()
+      const { rawHeaders = [] } = service.seen[0] ?? {}
+      expect(rawHeaders[rawHeaders.indexOf(tokenHeader) + 1]).toBe(secret)
+    },
+  )
 
-  test('cannot leave its host by its path', async () => {
+  test('goes to the host of base_url whatever its path', async () => {
     const service = await startServer((_, response) => sendJson(response, 200, { ok: true }))
-    await startClient(service.url).send({ ...ask, path: '//elsewhere.example/api' })({})()
+    await startClient(service.url).send({ ...askRoute, path: '//elsewhere.example/api' })({})()
     expect(service.seen).toMatchObject([{ url: '//elsewhere.example/api' }])
   })
 
@@ -93,49 +97,49 @@ describe('a request', () => {
     ['gzip', gzipSync],
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
-  ])('understands %s', async (encoding, compress) => {
+  ])('may be answered with %s compression', async (encoding, compress) => {
     const service = await startServer((_, response) =>
       sendJson(response, 200, compress(Buffer.from('{"ok":true}')), { 'Content-Encoding': encoding }),
     )
-    expect(await startClient(service.url).send(ask)({})()).toEqual(E.right({ ok: true }))
+    expect(await startClient(service.url).send(askRoute)({})()).toEqual(E.right({ ok: true }))
   })
 
-  test('reuses the connection', async () => {
+  test('reuses the connection of the one before', async () => {
     const service = await startServer((_, response) => sendJson(response, 200, { ok: true }))
     const connections = new Set<number | undefined>()
     service.server.on('request', ({ socket }) => connections.add(socket.remotePort))
     const { send } = startClient(service.url)
-    for (let i = 0; i < 3; i++) await send(ask)({})()
+    for (let i = 0; i < 3; i++) await send(askRoute)({})()
     expect(connections.size).toBe(1)
   })
 
-  test('tells how long it took', async () => {
+  test('is reported with its status and duration', async () => {
     const service = await startServer((_, response) => sendJson(response, 200, { ok: true }))
-    const told: unknown[] = []
-    await startClient(service.url, {}, { onRequest: (one) => told.push(one) }).send(ask)({})()
-    expect(told).toEqual([{ operation: 'ask', status: 200, millis: expect.any(Number) }])
+    const observed: unknown[] = []
+    await startClient(service.url, {}, { onRequest: (request) => observed.push(request) }).send(askRoute)({})()
+    expect(observed).toEqual([{ operation: 'ask', status: 200, millis: expect.any(Number) }])
   })
 })
 
-describe('the time of serving', () => {
-  const whole = { ...ask, response: bytesResponse(t.unknown) }
+describe('the time at which the service began to answer', () => {
+  const bytesRoute = { ...askRoute, response: bytesResponse(t.unknown) }
   test.each([
     [{ Date: 'Thu, 01 Jan 2026 10:00:00 GMT' }, Date.parse('2026-01-01T10:00:00Z') - 700],
     [{ Date: 'Thu, 01 Jan 2026 10:00:00 GMT', Age: '0' }, Date.parse('2026-01-01T10:00:00Z') - 700],
     [{ Date: 'Thu, 01 Jan 2026 10:00:00 GMT', Age: '3' }, undefined],
     [{ Date: 'yesterday' }, undefined],
-  ])('of %o', async (headers, at) => {
+  ])('with the headers %o is %s', async (headers, servedAt) => {
     const service = await startServer((_, response) => {
       time.pass(700)
       sendJson(response, 200, {}, headers)
     })
     const time = startClient(service.url)
-    expect(await time.send(whole)({})()).toMatchObject(E.right(at === undefined ? {} : { servedAt: at }))
+    expect(await time.send(bytesRoute)({})()).toMatchObject(E.right(defined({ servedAt })))
   })
 })
 
-describe('a refusal', () => {
-  test('says what the error body says, on one line, without what we sent', async () => {
+describe('a request fails', () => {
+  test('with the message of the error body, on one line, without the texts of the request', async () => {
     const service = await startServer((_, response) =>
       sendJson(response, 403, {
         status: {
@@ -144,26 +148,26 @@ describe('a refusal', () => {
         },
       }),
     )
-    const error = leftOf(await startClient(service.url).send(ask)({ text: 'Ann Smith' })())
+    const error = leftOf(await startClient(service.url).send(askRoute)({ text: 'Ann Smith' })())
     expect(error).toEqual({ _tag: 'Http', status: 403, message: '***> may not read: *** (code 7)' })
     expect(service.seen).toHaveLength(1)
   })
 
-  test('that is no error body says the status only', async () => {
+  test('with the status where the response has no error body', async () => {
     const service = await startServer((_, response) => sendJson(response, 404, `<html>${secret}</html>`))
-    expect(leftOf(await startClient(service.url).send(ask)({})())).toEqual({
+    expect(leftOf(await startClient(service.url).send(askRoute)({})())).toEqual({
       _tag: 'Http',
       status: 404,
       message: 'the service answered 404',
     })
   })
 
-  test('a redirect is not followed', async () => {
+  test('on a redirect, which is not followed', async () => {
     const elsewhere = await startServer((_, response) => sendJson(response, 200, { ok: true }))
     const service = await startServer((_, response) =>
       sendJson(response, 307, '', { Location: `${elsewhere.url}/api/ask` }),
     )
-    expect(leftOf(await startClient(service.url).send(ask)({})())).toEqual({
+    expect(leftOf(await startClient(service.url).send(askRoute)({})())).toEqual({
       _tag: 'Http',
       status: 307,
       message: `base_url redirects to ${elsewhere.url}. Configure the address it redirects to`,
@@ -171,9 +175,9 @@ describe('a refusal', () => {
     expect(elsewhere.seen).toEqual([])
   })
 
-  test('an answer over the limit is refused by name', async () => {
+  test('on a response longer than max_response_mb, without a second attempt', async () => {
     const service = await startServer((_, response) => sendJson(response, 200, `"${'x'.repeat(1_000_000)}"`))
-    expect(leftOf(await startClient(service.url).send(ask)({})())).toEqual({
+    expect(leftOf(await startClient(service.url).send(askRoute)({})())).toEqual({
       _tag: 'TooLarge',
       bytes: 1_000_001,
       limit: 1_000_000,
@@ -181,15 +185,15 @@ describe('a refusal', () => {
     expect(service.seen).toHaveLength(1)
   })
 
-  test('so is one that is small only while compressed', async () => {
+  test('on a response longer than max_response_mb once it is decompressed', async () => {
     const bomb = gzipSync(Buffer.alloc(5_000_000))
     const service = await startServer((_, response) => sendJson(response, 200, bomb, { 'Content-Encoding': 'gzip' }))
-    expect(leftOf(await startClient(service.url).send(ask)({})())).toMatchObject({ _tag: 'TooLarge' })
+    expect(leftOf(await startClient(service.url).send(askRoute)({})())).toMatchObject({ _tag: 'TooLarge' })
   })
 })
 
-describe('faults', () => {
-  test('5xx, resets and cut answers are tried again', async () => {
+describe('a request that meets faults', () => {
+  test('is sent again after 5xx, resets and responses cut short', async () => {
     const service = await startServer((_, response, count) => {
       if (count === 1) return sendJson(response, 503)
       if (count === 2) return response.destroy()
@@ -202,11 +206,11 @@ describe('faults', () => {
       sendJson(response, 200, { ok: true })
     })
     const { send, waits } = startClient(service.url)
-    expect(await send(ask)({})()).toEqual(E.right({ ok: true }))
+    expect(await send(askRoute)({})()).toEqual(E.right({ ok: true }))
     expect(waits).toEqual([250, 500, 1000, 250])
   })
 
-  test('an operation that is not idempotent is not sent again', async () => {
+  test('is not sent again where it is not idempotent and may have arrived', async () => {
     for (const reply of [503, 0]) {
       const service = await startServer((_, response) => (reply === 0 ? response.destroy() : sendJson(response, reply)))
       expect(leftOf(await startClient(service.url).send(tellRoute)({})())).toMatchObject(
@@ -216,7 +220,7 @@ describe('faults', () => {
     }
   })
 
-  test('unless it never left', async () => {
+  test('is sent again where it is not idempotent but was never sent', async () => {
     const closed = await startServer(() => undefined)
     closed.server.close()
     const { send, waits } = startClient(closed.url)
@@ -224,91 +228,91 @@ describe('faults', () => {
     expect(waits).toHaveLength(5)
   })
 
-  test('a 429 is waited out, by everyone', async () => {
+  test('is sent again after the wait that a 429 asks for', async () => {
     const service = await startServer((_, response, count) =>
       count === 1 ? sendJson(response, 429, {}, { 'Retry-After': '30' }) : sendJson(response, 200, { ok: true }),
     )
     const until: number[] = []
-    const { send, waits, clock } = startClient(service.url, {}, { onWait: (at) => until.push(at) })
+    const { send, waits, clock } = startClient(service.url, {}, { onWait: (time) => until.push(time) })
     const start = clock.now()
     expect(await send(tellRoute)({})()).toEqual(E.right({ ok: true }))
     expect(until).toEqual([start + 30_250])
     expect(waits[0]).toBe(30_250)
   })
 
-  test('a wait beyond max_wait_seconds fails by name', async () => {
+  test('fails where the service asks to wait longer than max_wait_seconds', async () => {
     const service = await startServer((_, response) => sendJson(response, 429, {}, { 'Retry-After': '601' }))
     const { send, waits } = startClient(service.url)
-    expect(leftOf(await send(ask)({})())).toEqual({ _tag: 'Wait', wait: 601_000, limit: 600_000 })
+    expect(leftOf(await send(askRoute)({})())).toEqual({ _tag: 'Wait', wait: 601_000, limit: 600_000 })
     expect(waits).toEqual([])
   })
 
-  test('endless 429 end when the patience does', async () => {
+  test('fails after repeated 429 before it has waited longer than max_wait_seconds', async () => {
     const service = await startServer((_, response) => sendJson(response, 429, {}, { 'Retry-After': '100' }))
     const { send, clock } = startClient(service.url)
     const start = clock.ticks()
-    expect(leftOf(await send(ask)({})())).toMatchObject({ _tag: 'Http', status: 429 })
+    expect(leftOf(await send(askRoute)({})())).toMatchObject({ _tag: 'Http', status: 429 })
     expect(service.seen).toHaveLength(6)
     expect(clock.ticks() - start).toBeLessThanOrEqual(600_000)
   })
 })
 
-describe('no error holds a secret', () => {
+describe('an error holds no secret', () => {
   const hidden = [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64'), 't0k3n']
   test.each<[string, Reply]>([
-    ['cut short', (_, response) => response.destroy()],
+    ['a response cut short', (_, response) => response.destroy()],
     [
-      'a status that echoes',
+      'an error body that repeats the request',
       (seen, response) => sendJson(response, 400, { status: { message: JSON.stringify(seen) } }),
     ],
     [
-      'a redirect that echoes',
+      'a redirect to an address with the token',
       (seen, response) => sendJson(response, 302, '', { Location: `/${seen.headers.accesstoken}` }),
     ],
-    ['too large', (_, response) => sendJson(response, 200, 'x'.repeat(1_000_001))],
-    ['compressed wrongly', (_, response) => sendJson(response, 200, 'x', { 'Content-Encoding': 'gzip' })],
-    ['no HTTP', (_, response) => void response.socket?.end('hello')],
+    ['a response too large', (_, response) => sendJson(response, 200, 'x'.repeat(1_000_001))],
+    ['a broken compression', (_, response) => sendJson(response, 200, 'x', { 'Content-Encoding': 'gzip' })],
+    ['something other than HTTP', (_, response) => void response.socket?.end('hello')],
     ['headers too large', (_, response) => sendJson(response, 200, {}, { 'X-Large': 'x'.repeat(100_000) })],
-  ])('%s', async (_, reply) => {
+  ])('where the service answers with %s', async (_, reply) => {
     const service = await startServer((seen, response, count) =>
       seen.url === '/token' ? sendJson(response, 200, { accessToken: 't0k3n' }) : reply(seen, response, count),
     )
     const { send } = startClient(service.url, { credentials: applicationCredentials(`${service.url}/token`) })
-    const error = inspect(leftOf(await send(ask)({})()), { depth: 9, showHidden: true })
+    const error = inspect(leftOf(await send(askRoute)({})()), { depth: 9, showHidden: true })
     for (const text of hidden) expect(error).not.toContain(text)
   })
 })
 
-describe('time', () => {
-  const impatient = { timeouts: { connect_seconds: 0.2, response_seconds: 0.2, max_wait_seconds: 1 } }
+describe('a request gives up', () => {
+  const shortTimeouts = { timeouts: { connect_seconds: 0.2, response_seconds: 0.2, max_wait_seconds: 1 } }
 
-  test('a service that never answers is given up', async () => {
+  test('where the service never answers', async () => {
     const service = await startServer(() => undefined)
-    expect(leftOf(await startClient(service.url, impatient, { attempts: 1 }).send(ask)({})())).toEqual({
+    expect(leftOf(await startClient(service.url, shortTimeouts, { attempts: 1 }).send(askRoute)({})())).toEqual({
       _tag: 'Network',
       code: 'ETIMEDOUT',
       message: 'no complete answer within 0.2 s (timeouts.response_seconds)',
     })
   })
 
-  test('so is one that drips', async () => {
+  test('where the response comes byte by byte for longer than the time-out', async () => {
     const service = await startServer((_, response) => {
-      const drip = setInterval(() => response.write(' '), 20)
-      response.on('close', () => clearInterval(drip))
+      const timer = setInterval(() => response.write(' '), 20)
+      response.on('close', () => clearInterval(timer))
     })
-    expect(leftOf(await startClient(service.url, impatient, { attempts: 1 }).send(ask)({})())).toMatchObject({
+    expect(leftOf(await startClient(service.url, shortTimeouts, { attempts: 1 }).send(askRoute)({})())).toMatchObject({
       code: 'ETIMEDOUT',
     })
   })
 
-  test('and one that takes the connection but never shakes hands', async () => {
-    const mute = net.createServer(() => undefined)
-    await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void mute.close())
-    const { port } = mute.address() as net.AddressInfo
-    const late = { timeouts: { ...impatient.timeouts, response_seconds: 5 } }
-    const { send, close } = startClient(`https://127.0.0.1:${port}`, late, { attempts: 1 })
-    expect(leftOf(await send(ask)({})())).toEqual({
+  test('where the service accepts the connection but does not speak TLS', async () => {
+    const silent = net.createServer(() => undefined)
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void silent.close())
+    const { port } = silent.address() as net.AddressInfo
+    const longResponse = { timeouts: { ...shortTimeouts.timeouts, response_seconds: 5 } }
+    const { send, close } = startClient(`https://127.0.0.1:${port}`, longResponse, { attempts: 1 })
+    expect(leftOf(await send(askRoute)({})())).toEqual({
       _tag: 'Network',
       code: 'ECONNTIMEDOUT',
       message: 'no connection within 0.2 s (timeouts.connect_seconds)',
@@ -316,15 +320,15 @@ describe('time', () => {
     await close()
   })
 
-  test('a closed client gives up what is under way', async () => {
+  test('when the client is closed, and so does a later one', async () => {
     const { send, close } = startClient((await startServer(() => void close())).url)
-    expect(leftOf(await send(ask)({})())).toMatchObject({ _tag: 'Network', code: 'ABORTED' })
-    expect(leftOf(await send(ask)({})())).toMatchObject({ _tag: 'Network', code: 'ABORTED' })
+    expect(leftOf(await send(askRoute)({})())).toMatchObject({ _tag: 'Network', code: 'ABORTED' })
+    expect(leftOf(await send(askRoute)({})())).toMatchObject({ _tag: 'Network', code: 'ABORTED' })
   })
 })
 
-describe('a token that expired', () => {
-  const service = (refusal: number) =>
+describe('a token is renewed', () => {
+  const startService = (refusal: number) =>
     startServer(({ url, headers }, response) => {
       if (url === '/token') return sendJson(response, 200, { accessToken: `t${++issued}` })
       const token = headers.accesstoken ?? headers['access-token']
@@ -333,17 +337,17 @@ describe('a token that expired', () => {
   let issued = 0
 
   test.each([
-    ['a 401 on a transparency operation, at any age', lookRoute, 401, 0, true],
-    ['a 400 there means what it says', lookRoute, 400, 120_000, false],
-    ['a 400 elsewhere', ask, 400, 120_000, true],
-    ['a 401 elsewhere', ask, 401, 120_000, true],
-    ['a 403 elsewhere', ask, 403, 120_000, true],
-    ['a 401 elsewhere, at any age', ask, 401, 0, true],
-    ['not of a token that is new', ask, 403, 1000, false],
-    ['even where the operation is not idempotent', tellRoute, 401, 120_000, true],
+    ['after a 401 of a transparency operation, at any age', transparencyRoute, 401, 0, true],
+    ['not after a 400 of a transparency operation', transparencyRoute, 400, 120_000, false],
+    ['after a 400 of another operation', askRoute, 400, 120_000, true],
+    ['after a 401 of another operation', askRoute, 401, 120_000, true],
+    ['after a 403 of another operation', askRoute, 403, 120_000, true],
+    ['after a 401 of another operation, at any age', askRoute, 401, 0, true],
+    ['not after a 403 of another operation while it is new', askRoute, 403, 1000, false],
+    ['after a 401 of an operation that is not idempotent, which is sent again', tellRoute, 401, 120_000, true],
   ])('%s', async (_, operation, status, age, renewed) => {
     issued = 0
-    const { url, seen } = await service(status)
+    const { url, seen } = await startService(status)
     const { send, pass } = startClient(url, { credentials: applicationCredentials(`${url}/token`) })
     const first = send({ ...operation, path: '/token', response: jsonResponse(t.unknown) })({})
     await first()

@@ -14,7 +14,7 @@ import { freePort, missingRedis, startRedis } from '../../support/redis'
 
 const build = join(__dirname, '../../../build')
 
-const spawnSpender = (...args: ReadonlyArray<string | number>) =>
+const spawnClient = (...args: ReadonlyArray<string | number>) =>
   spawn(process.execPath, [join(__dirname, '../../support/redis-client.mjs'), build, ...args.map(String)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -23,22 +23,22 @@ const createTestLimiter = (
   limit: RateLimit,
   shared: Omit<SharedLimiterOptions, 'id' | 'expiration'> & Partial<SharedLimiterOptions>,
 ) => {
-  const budget = createSharedLimiter(limit, { id: 'one', expiration: 1000, ...shared })
-  onTestFinished(budget.close)
-  return budget
+  const limiter = createSharedLimiter(limit, { id: 'one', expiration: 1000, ...shared })
+  onTestFinished(limiter.close)
+  return limiter
 }
 
-test('a budget is named by service and application, telling neither', () => {
+test('the id of a limit differs by service and application and names neither', () => {
   const id = sharedLimiterId(new URL('https://feedback.example/a'), 'my-app')
   expect(id).toMatch(/^feedback-[0-9a-f]{32}$/)
   expect(sharedLimiterId(new URL('https://feedback.example/a'), 'other')).not.toBe(id)
   expect(sharedLimiterId(new URL('https://feedback.example/b'), 'my-app')).not.toBe(id)
 })
 
-test('Redis out of reach is said by name, without its password, and nothing waits for it', async () => {
+test('requests fail at once where Redis is out of reach, with a message that has its host but not its password', async () => {
   const port = await freePort()
-  const budget = createTestLimiter({ max_concurrency: 1 }, { redis_url: `redis://:r3dis-pass@127.0.0.1:${port}` })
-  const answers = [await budget.schedule(async () => 1)(), await budget.schedule(async () => 1)()]
+  const limiter = createTestLimiter({ max_concurrency: 1 }, { redis_url: `redis://:r3dis-pass@127.0.0.1:${port}` })
+  const answers = [await limiter.schedule(async () => 1)(), await limiter.schedule(async () => 1)()]
   for (const answer of answers)
     expect(answer).toEqual(
       E.left({
@@ -51,10 +51,10 @@ test('Redis out of reach is said by name, without its password, and nothing wait
     )
 })
 
-if (missingRedis !== undefined) console.warn(`Tests of the shared budget are skipped: ${missingRedis}.`)
+if (missingRedis !== undefined) console.warn(`Tests of the shared limit are skipped: ${missingRedis}.`)
 
-describe.skipIf(missingRedis !== undefined)('with a real Redis', () => {
-  test('four processes together keep the limit', async () => {
+describe.skipIf(missingRedis !== undefined)('a limit in a real Redis', () => {
+  test('holds for four processes together', async () => {
     const { url } = await startRedis()
     const times: number[] = []
     const service = await startServer((_, response) => {
@@ -62,17 +62,17 @@ describe.skipIf(missingRedis !== undefined)('with a real Redis', () => {
       sendJson(response, 200)
     })
     const ended = await Promise.all(
-      Array.from({ length: 4 }, () => once(spawnSpender(url, 'four', 900, 6, service.url), 'exit')),
+      Array.from({ length: 4 }, () => once(spawnClient(url, 'four', 900, 6, service.url), 'exit')),
     )
     expect(ended).toEqual(ended.map(() => [0, null]))
     expect(times).toHaveLength(24)
-    // 23 times 68 ms; four budgets of their own would be done in 5 times 68 ms.
+    // 23 intervals of 68 ms; with a limit of its own each process would need 5 intervals.
     expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(1000)
   })
 
-  test('a process that is killed gives its slots back', async () => {
+  test('frees the slots of a killed process', async () => {
     const { url } = await startRedis()
-    const killed = spawnSpender(url, 'killed', 60_000, 'forever')
+    const killed = spawnClient(url, 'killed', 60_000, 'forever')
     let started = ''
     await new Promise<void>((resolve) =>
       killed.stdout.on('data', (text) => {
@@ -82,26 +82,26 @@ describe.skipIf(missingRedis !== undefined)('with a real Redis', () => {
     )
     killed.kill('SIGKILL')
     await once(killed, 'exit')
-    const budget = createTestLimiter({ max_concurrency: 4 }, { redis_url: url, id: 'killed' })
-    expect(await budget.schedule(async () => 1)()).toEqual(E.right(1))
+    const limiter = createTestLimiter({ max_concurrency: 4 }, { redis_url: url, id: 'killed' })
+    expect(await limiter.schedule(async () => 1)()).toEqual(E.right(1))
   })
 
-  test('the configuration of who comes last holds', async () => {
+  test('follows the configuration of the process that came last', async () => {
     const { url: redis_url } = await startRedis()
     expect(await createTestLimiter({ max_concurrency: 1 }, { redis_url }).schedule(async () => 1)()).toEqual(E.right(1))
-    const budget = createTestLimiter({ max_concurrency: 3 }, { redis_url })
-    let now = 0
+    const limiter = createTestLimiter({ max_concurrency: 3 }, { redis_url })
+    let underWay = 0
     let peak = 0
     const job = async () => {
-      peak = Math.max(peak, ++now)
+      peak = Math.max(peak, ++underWay)
       await new Promise((resolve) => setTimeout(resolve, 20))
-      now--
+      underWay--
     }
-    await Promise.all(Array.from({ length: 9 }, () => budget.schedule(job)()))
+    await Promise.all(Array.from({ length: 9 }, () => limiter.schedule(job)()))
     expect(peak).toBe(3)
   })
 
-  test('a process whose clock is an hour ahead holds up nobody', async () => {
+  test('delays no process where the clock of another is an hour ahead', async () => {
     const { url: redis_url } = await startRedis()
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
     onTestFinished(() => void vi.useRealTimers())
@@ -110,38 +110,38 @@ describe.skipIf(missingRedis !== undefined)('with a real Redis', () => {
     expect(await createTestLimiter({ max_concurrency: 1 }, { redis_url }).schedule(async () => 2)()).toEqual(E.right(2))
   })
 
-  test('Redis dies: what is under way ends well, what waits is told, and a new Redis is found', async () => {
+  test('survives the death of Redis: what is under way succeeds, what waits fails, and a new Redis is used', async () => {
     const redis = await startRedis()
-    const budget = createTestLimiter({ max_concurrency: 1 }, { redis_url: redis.url })
+    const limiter = createTestLimiter({ max_concurrency: 1 }, { redis_url: redis.url })
     let finish = () => undefined as unknown
-    const underWay = budget.schedule(
+    const underWay = limiter.schedule(
       () =>
         new Promise<string>((resolve) => {
           finish = () => resolve('done')
         }),
     )()
     await expect.poll(() => finish.toString()).toContain('done')
-    const waiting = budget.schedule(async () => 'never')()
+    const waiting = limiter.schedule(async () => 'never')()
     await redis.stop()
     finish()
     expect(await underWay).toEqual(E.right('done'))
     expect(await waiting).toMatchObject({ left: { _tag: 'RateLimiter', cause: { _tag: 'Transient' } } })
     await startRedis(redis.port)
-    await expect.poll(() => budget.schedule(async () => 'again')(), { timeout: 10_000 }).toEqual(E.right('again'))
+    await expect.poll(() => limiter.schedule(async () => 'again')(), { timeout: 10_000 }).toEqual(E.right('again'))
   })
 
-  test('a closed budget answers what waits', async () => {
+  test('refuses what waits and what comes later once it is closed', async () => {
     const { url: redis_url } = await startRedis()
-    const budget = createTestLimiter({ max_concurrency: 1 }, { redis_url, expiration: 60_000 })
-    let begun = false
-    void budget.schedule(() => {
-      begun = true
+    const limiter = createTestLimiter({ max_concurrency: 1 }, { redis_url, expiration: 60_000 })
+    let hasStarted = false
+    void limiter.schedule(() => {
+      hasStarted = true
       return new Promise(() => undefined)
     })()
-    await expect.poll(() => begun).toBe(true)
-    const waiting = budget.schedule(async () => 1)()
-    await budget.close()
-    for (const answer of [await waiting, await budget.schedule(async () => 1)()])
+    await expect.poll(() => hasStarted).toBe(true)
+    const waiting = limiter.schedule(async () => 1)()
+    await limiter.close()
+    for (const answer of [await waiting, await limiter.schedule(async () => 1)()])
       expect(answer).toMatchObject({ left: { _tag: 'Network', code: 'ABORTED' } })
   })
 })

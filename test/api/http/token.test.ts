@@ -13,16 +13,16 @@ const secret = 'p&s=w/ord'
 const createTokens = async (reply: Reply, token_request: TokenExchange['token_request'] = {}) => {
   const issuer = await startServer(reply)
   const time = createFakeClock()
-  const wire = createTransport(
+  const transport = createTransport(
     { connectSeconds: 1, responseSeconds: 1, maxResponseBytes: 1000 },
     time.clock,
     (text) => text,
     new AbortController().signal,
   )
-  onTestFinished(wire.close)
+  onTestFinished(transport.close)
   const source = createExchangeTokenSource(
     { application_id: 'my app', application_secret: secret, token_url: `${issuer.url}/oauth/token?x=1`, token_request },
-    wire.exchange,
+    transport.exchange,
     time.clock,
   )
   return { source, issuer, ...time }
@@ -39,14 +39,14 @@ const cause = (result: E.Either<ApiError, string>) =>
     ),
   )
 
-test('a static token is itself, without the line end of the file it came from', async () => {
+test('a configured token is used as it is, without the line end of the file it came from', async () => {
   const source = createStaticTokenSource('abc\n')
   expect(await source.getToken()).toEqual(E.right('abc'))
   expect(source.isReady()).toBe(true)
   expect(source.invalidate('abc', 0)).toBe(false)
 })
 
-test('a token that no header can carry is refused by name', async () => {
+test('a configured token that no header can carry is refused with a message that names the config key', async () => {
   for (const token of ['', 'a\nb', 'ä'])
     expect(cause(await createStaticTokenSource(token).getToken()).cause.message).toMatch(/^credentials\.access_token/)
 })
@@ -67,15 +67,18 @@ test.each([
     '',
     `Basic ${Buffer.from(`my app:${secret}`).toString('base64')}`,
   ],
-] as const)('asks by %s', async (_, request, type, body, authorization) => {
-  const { source, issuer } = await createTokens(sendToken, request)
-  expect(await source.getToken()).toEqual(E.right('t1'))
-  expect(issuer.seen).toMatchObject([{ method: 'POST', url: '/oauth/token?x=1', body }])
-  expect(issuer.seen[0]?.headers['content-type']).toBe(type)
-  expect(issuer.seen[0]?.headers.authorization).toBe(authorization)
-})
+] as const)(
+  'a token request encoded as %s has the configured fields',
+  async (_, request, type, body, authorization) => {
+    const { source, issuer } = await createTokens(sendToken, request)
+    expect(await source.getToken()).toEqual(E.right('t1'))
+    expect(issuer.seen).toMatchObject([{ method: 'POST', url: '/oauth/token?x=1', body }])
+    expect(issuer.seen[0]?.headers['content-type']).toBe(type)
+    expect(issuer.seen[0]?.headers.authorization).toBe(authorization)
+  },
+)
 
-test('the field may be a path', async () => {
+test('token_field may be a path', async () => {
   const { source } = await createTokens(
     (_, response) => sendJson(response, 200, { data: { auth: { token: 'deep' } } }),
     {
@@ -85,7 +88,7 @@ test('the field may be a path', async () => {
   expect(await source.getToken()).toEqual(E.right('deep'))
 })
 
-test('is kept until a little before it expires', async () => {
+test('a token is used until a minute before it expires', async () => {
   const { source, issuer, pass } = await createTokens(sendToken)
   expect(source.isReady()).toBe(false)
   await source.getToken()
@@ -99,7 +102,7 @@ test('is kept until a little before it expires', async () => {
 })
 
 test.each([[{}], [{ expiresIn: 'soon' }], [{ expiresIn: 0 }], [{ expiresIn: null }]])(
-  'without a life span (%o) it is kept until refused',
+  'a token without a lifetime (%o) is used until the service refuses it',
   async (rest) => {
     const { source, pass } = await createTokens((_, response, count) =>
       sendJson(response, 200, { accessToken: `t${count}`, ...rest }),
@@ -112,34 +115,34 @@ test.each([[{}], [{ expiresIn: 'soon' }], [{ expiresIn: 0 }], [{ expiresIn: null
   },
 )
 
-test('a wrong wall clock does no harm', async () => {
+test('a token does not expire by the wall clock', async () => {
   const issuer = await startServer(sendToken)
   const { clock } = createFakeClock()
-  const wire = createTransport(
+  const transport = createTransport(
     { connectSeconds: 1, responseSeconds: 1, maxResponseBytes: 1000 },
     clock,
     (text) => text,
     new AbortController().signal,
   )
-  onTestFinished(wire.close)
+  onTestFinished(transport.close)
   let wall = 0
   const source = createExchangeTokenSource(
     { application_id: 'a', application_secret: 'b', token_url: issuer.url },
-    wire.exchange,
+    transport.exchange,
     { ...clock, now: () => wall },
   )
   await source.getToken()
   for (wall of [1e15, -1e15]) expect(await source.getToken()).toEqual(E.right('t1'))
 })
 
-test('many who ask at once make one exchange', async () => {
+test('many requests that wait for a token make one exchange', async () => {
   const { source, issuer } = await createTokens(sendToken)
   const all = await Promise.all(Array.from({ length: 20 }, () => source.getToken()))
   expect(all).toEqual(all.map(() => E.right('t1')))
   expect(issuer.seen).toHaveLength(1)
 })
 
-test('a refusal of an older token does not spoil a newer one', async () => {
+test('a refusal of an older token keeps the newer one', async () => {
   const { source } = await createTokens(sendToken)
   await source.getToken()
   expect(source.invalidate('t1', 0)).toBe(true)
@@ -148,7 +151,7 @@ test('a refusal of an older token does not spoil a newer one', async () => {
   expect(await source.getToken()).toEqual(E.right('t2'))
 })
 
-test('a refusal of a token that is new is taken at its word', async () => {
+test('a refusal does not invalidate a token younger than the given age', async () => {
   const { source, pass } = await createTokens(sendToken)
   await source.getToken()
   pass(59_000)
@@ -157,7 +160,7 @@ test('a refusal of a token that is new is taken at its word', async () => {
   expect(source.invalidate('t1', 60_000)).toBe(true)
 })
 
-test('while the issuer is down, a token that still lives does', async () => {
+test('a token is used to its end while the issuer is down', async () => {
   const { source, pass } = await createTokens((seen, response, count) =>
     count === 1 ? sendToken(seen, response, count) : sendJson(response, 503),
   )
@@ -168,7 +171,7 @@ test('while the issuer is down, a token that still lives does', async () => {
   expect(cause(await source.getToken()).cause._tag).toBe('Transient')
 })
 
-test('a failed exchange is not remembered', async () => {
+test('a failed exchange is tried again by the next request', async () => {
   const { source } = await createTokens((seen, response, count) =>
     count === 1 ? sendJson(response, 500) : sendToken(seen, response, count),
   )
@@ -188,9 +191,9 @@ test.each<[string, Reply, 'Config' | 'Transient', RegExp]>([
   ['no JSON', (_, response) => sendJson(response, 200, '<html>'), 'Config', /without a token at "accessToken"/],
   ['no token', (_, response) => sendJson(response, 200, { accessToken: '' }), 'Config', /token_request\.token_field/],
   ['a fault', (_, response) => sendJson(response, 500), 'Transient', /answered 500/],
-  ['no answer', (_, response) => response.destroy(), 'Transient', /did not answer \(ECONNRESET\)/],
-  ['silence', () => undefined, 'Transient', /did not answer \(ETIMEDOUT\)/],
-])('%s says who has to act, and no secret', async (_, reply, tag, message) => {
+  ['a closed connection', (_, response) => response.destroy(), 'Transient', /did not answer \(ECONNRESET\)/],
+  ['no answer in time', () => undefined, 'Transient', /did not answer \(ETIMEDOUT\)/],
+])('an exchange that ends in %s fails with who must act, and without a secret', async (_, reply, tag, message) => {
   const { source } = await createTokens(reply)
   const error = cause(await source.getToken())
   expect(error.cause._tag).toBe(tag)
@@ -198,7 +201,7 @@ test.each<[string, Reply, 'Config' | 'Transient', RegExp]>([
   expect(JSON.stringify(error)).not.toContain(secret)
 })
 
-test('a limit says how long to wait', async () => {
+test('a 429 of the issuer says how long to wait', async () => {
   const { source } = await createTokens((_, response) => sendJson(response, 429, {}, { 'Retry-After': '9' }))
   expect(cause(await source.getToken()).retryAfter).toBe(9000)
 })
