@@ -1,0 +1,48 @@
+import { mkdtempSync, readFileSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { type DeadLetter, openDeadLetterFile } from '../../../connector/cdk/write/dead-letters'
+
+const letterOf = (record: string, more: Partial<DeadLetter> = {}): DeadLetter => ({
+  stream: 's',
+  object: 'things',
+  key: 'k',
+  reason: 'wrong',
+  when: 0,
+  batch: 1,
+  record: Buffer.from(record),
+  ...more,
+})
+const textOf = (record: string, key = '"k"', batch = '1') =>
+  `{"stream":"s","object":"things","key":${key},"reason":"wrong","batch":${batch},"when":"1970-01-01T00:00:00.000Z","record":${record}}\n`
+
+describe('the dead-letter file', () => {
+  it('holds each record as it came, in order, after what it held before', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
+    const letters = openDeadLetterFile(path)
+    letters.add(letterOf('{"n":9007199254740993, "a":"é"}'))
+    letters.add(letterOf('{}', { key: null, batch: null }))
+    await letters.flush()
+    const first = textOf('{"n":9007199254740993, "a":"é"}') + textOf('{}', 'null', 'null')
+    expect(readFileSync(path, 'utf8')).toBe(first)
+    const again = openDeadLetterFile(path)
+    again.add(letterOf('[]'))
+    await Promise.all([again.flush(), again.flush()])
+    expect(readFileSync(path, 'utf8')).toBe(first + textOf('[]'))
+  })
+
+  it('may be read by its owner only', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
+    const letters = openDeadLetterFile(path)
+    letters.add(letterOf('{}'))
+    await letters.flush()
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+  })
+
+  it('rejects if it cannot be written', async () => {
+    const letters = openDeadLetterFile(join(tmpdir(), 'no-such-folder', 'rejected.jsonl'))
+    letters.add(letterOf('{}'))
+    await expect(letters.flush()).rejects.toThrow('ENOENT')
+  })
+})
