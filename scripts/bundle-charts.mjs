@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'rolldown'
 
-// The charts' library weighs 62 MB installed and 0.5 MB as far as we use it; so it is no dependency, but part of one file.
+// The chart library is 62 MB installed, of which 0.5 MB is used: it is bundled into one file and is not a dependency.
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const text = (path) => readFileSync(join(root, 'node_modules', path), 'utf8').trim()
 const licences = ['echarts/NOTICE', 'echarts/LICENSE', 'zrender/LICENSE', 'tslib/LICENSE.txt'].map(text)

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { fingerprintSql } from './store/columns'
-import type { Snapshot } from './store/database'
-import { quoteIdentifier } from './store/database'
+import { quoteIdentifier, type Snapshot } from './store/database'
 import { listStreamTables, type Table } from './store/tables'
 
 export type TableHash = { readonly table: string; readonly rows: number; readonly hash: string }

@@ -1,6 +1,5 @@
 import { fingerprintSql } from './store/columns'
-import type { Snapshot } from './store/database'
-import { type Database, quoteIdentifier, quoteLiteral } from './store/database'
+import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
 import { listStreamTables, type Table } from './store/tables'
 
 export type ColumnDifference = { readonly column: string; readonly a: string | null; readonly b: string | null }

@@ -2,8 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CommandError, configFailure } from '../cdk'
-import type { Snapshot } from './store/database'
-import { quoteIdentifier, quoteLiteral } from './store/database'
+import { quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
 import { listStreamTables, type Table } from './store/tables'
 
 /** The format of a partition's folder name. */

@@ -7,18 +7,18 @@ import type { Readable, Writable } from 'node:stream'
 type Fields = Readonly<Record<string, unknown>>
 type Event = { readonly method: string; readonly params: Fields }
 
-/** One page of a browser without a window, over the DevTools protocol. */
+/** One page of a headless browser, driven by the DevTools protocol. */
 export type Tab = {
   readonly send: (method: string, params?: Fields) => Promise<Fields>
-  /** Loads an address; settles once the page has loaded. */
+  /** Loads an address; resolves once the page has loaded. */
   readonly open: (url: string) => Promise<void>
   readonly evaluate: (expression: string) => Promise<unknown>
-  /** Everything the browser has told of the page so far. */
+  /** All events of the page so far. */
   readonly events: ReadonlyArray<Event>
 }
 export type Browser = { readonly tab: () => Promise<Tab>; readonly close: () => Promise<void> }
 
-/** Whether Debian's chromium is here; without it the tests skip. */
+/** Whether the command `chromium` exists; the tests are skipped without it. */
 export const hasChromium = (): boolean => {
   try {
     execFileSync('chromium', ['--version', '--no-sandbox'], { stdio: 'ignore' })
@@ -31,54 +31,54 @@ export const hasChromium = (): boolean => {
 const flags =
   '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars --remote-debugging-pipe'
 
-/** Starts Chromium with a profile of its own, talking through two pipes; no port is opened. */
+/** Starts Chromium with a temporary profile. Messages go through two pipes, so no port is opened. */
 export const startChromium = async (): Promise<Browser> => {
   const profile = mkdtempSync(join(tmpdir(), 'chromium-'))
   const child = spawn('chromium', [...flags.split(' '), `--user-data-dir=${profile}`, 'about:blank'], {
     stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
   })
-  const link = connect(child)
+  const connection = createConnection(child)
   return {
     tab: async () => {
-      const { targetId } = await link.send('Target.createTarget', { url: 'about:blank' })
-      const { sessionId } = await link.send('Target.attachToTarget', { targetId, flatten: true })
+      const { targetId } = await connection.send('Target.createTarget', { url: 'about:blank' })
+      const { sessionId } = await connection.send('Target.attachToTarget', { targetId, flatten: true })
       const session = String(sessionId)
-      const send: Tab['send'] = (method, params) => link.send(method, params, session)
+      const send: Tab['send'] = (method, params) => connection.send(method, params, session)
       for (const domain of ['Page', 'Runtime', 'Network', 'Log']) await send(`${domain}.enable`)
       return {
         send,
         open: async (url) => {
-          const loaded = link.once('Page.loadEventFired', session)
+          const load = connection.once('Page.loadEventFired', session)
           await send('Page.navigate', { url })
-          await loaded
+          await load
         },
         evaluate: async (expression) => {
           const { result, exceptionDetails } = await send('Runtime.evaluate', { expression, returnByValue: true })
           if (exceptionDetails !== undefined) throw new Error(JSON.stringify(exceptionDetails))
           return (result as Fields).value
         },
-        events: link.eventsOf(session),
+        events: connection.eventsOf(session),
       }
     },
     close: async () => {
-      const ended = new Promise((resolve) => child.once('exit', resolve))
-      link.send('Browser.close').catch(() => undefined)
-      await ended
+      const exit = new Promise((resolve) => child.once('exit', resolve))
+      connection.send('Browser.close').catch(() => undefined)
+      await exit
       rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
     },
   }
 }
 
-/** Messages are JSON texts, each ended by a zero byte. */
-const connect = (child: ChildProcess) => {
+/** Sends and receives messages; each is JSON text followed by a zero byte. */
+const createConnection = (child: ChildProcess) => {
   const [, , , input, output] = child.stdio as unknown as [null, null, null, Writable, Readable]
-  const waiting = new Map<number, { resolve: (answer: Fields) => void; reject: (error: Error) => void }>()
+  const pendingCalls = new Map<number, { resolve: (result: Fields) => void; reject: (error: Error) => void }>()
   const events = new Map<string, Array<Event>>()
   const listeners = new Set<(session: string, event: Event) => void>()
   const eventsOf = (session: string): Array<Event> => {
-    const found = events.get(session) ?? []
-    events.set(session, found)
-    return found
+    const sessionEvents = events.get(session) ?? []
+    events.set(session, sessionEvents)
+    return sessionEvents
   }
   const receive = (text: string): void => {
     const { id, error, result, method, params, sessionId = '' } = JSON.parse(text)
@@ -87,33 +87,33 @@ const connect = (child: ChildProcess) => {
       for (const listener of listeners) listener(sessionId, { method, params })
       return
     }
-    if (error === undefined) waiting.get(id)?.resolve(result)
-    else waiting.get(id)?.reject(new Error(`${error.message}`))
-    waiting.delete(id)
+    if (error === undefined) pendingCalls.get(id)?.resolve(result)
+    else pendingCalls.get(id)?.reject(new Error(`${error.message}`))
+    pendingCalls.delete(id)
   }
-  let rest = ''
+  let incomplete = ''
   output.setEncoding('utf8').on('data', (chunk: string) => {
-    const texts = (rest + chunk).split('\0')
-    rest = texts.pop() ?? ''
+    const texts = (incomplete + chunk).split('\0')
+    incomplete = texts.pop() ?? ''
     texts.forEach(receive)
   })
   child.once('exit', (status) => {
-    for (const { reject } of waiting.values()) reject(new Error(`chromium has ended (${status})`))
+    for (const { reject } of pendingCalls.values()) reject(new Error(`chromium has ended (${status})`))
   })
   input.on('error', () => undefined)
-  let last = 0
+  let lastId = 0
   return {
     eventsOf,
     send: (method: string, params: Fields = {}, sessionId?: string): Promise<Fields> =>
       new Promise((resolve, reject) => {
-        last += 1
-        waiting.set(last, { resolve, reject })
-        input.write(`${JSON.stringify({ id: last, method, params, sessionId })}\0`)
+        lastId += 1
+        pendingCalls.set(lastId, { resolve, reject })
+        input.write(`${JSON.stringify({ id: lastId, method, params, sessionId })}\0`)
       }),
     once: (method: string, session: string): Promise<void> =>
       new Promise((resolve) => {
-        const listener = (from: string, event: Event): void => {
-          if (from !== session || event.method !== method) return
+        const listener = (eventSession: string, event: Event): void => {
+          if (eventSession !== session || event.method !== method) return
           listeners.delete(listener)
           resolve()
         }

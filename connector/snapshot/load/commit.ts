@@ -36,7 +36,7 @@ export const raiseMergeMemory = (db: Database): Promise<void> => db.run(`SET mem
 /** A load with rows in the open transaction; these are the rows above `lastRowId`. */
 type LoadBatch = { readonly load: Load; readonly lastRowId: number }
 
-/** Merges the rows that the open transaction has inserted, saves the states that cover them, and commits it. */
+/** Merges the rows that the open transaction has inserted, saves the states that cover them, and commits the transaction. */
 export const commitLoads = async (
   db: Database,
   loads: ReadonlyArray<Load>,

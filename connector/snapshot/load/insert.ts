@@ -9,7 +9,7 @@ const surrogatePattern =
   /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\./g
 
 /** JSON allows half of a surrogate pair as an escape and DuckDB does not: a lone half becomes U+FFFD, as do bytes that are not UTF-8. */
-export const replaceLoneSurrogates = (json: Buffer): Buffer =>
+const replaceLoneSurrogates = (json: Buffer): Buffer =>
   isUtf8(json) && !json.includes('\\ud') && !json.includes('\\uD')
     ? json
     : Buffer.from(

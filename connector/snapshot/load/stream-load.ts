@@ -32,11 +32,7 @@ export type LoadTarget = {
  * interrupted full refresh continues in its generation if the file has a state to continue from; every other one begins a new
  * generation, and the rows of the previous one stay until it is complete.
  */
-export const chooseLoadTarget = (
-  info: StreamInfo,
-  options: LoadOptions,
-  metadata: StreamMetadata | undefined,
-): LoadTarget => {
+const chooseLoadTarget = (info: StreamInfo, options: LoadOptions, metadata: StreamMetadata | undefined): LoadTarget => {
   const mode = options.mode ?? (info.syncMode === 'full_refresh' ? 'overwrite' : 'append_dedup')
   const replaces = options.minimum === undefined ? mode === 'overwrite' : options.minimum > 0
   const resumes = metadata?.refreshing === true && metadata.hasState

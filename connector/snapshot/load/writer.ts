@@ -16,7 +16,7 @@ import type { LoadMessage, TableVersion } from './decode-airbyte'
 import { insertBatch, type Load, type LoadOptions, openLoad, updateLoadSchema } from './stream-load'
 
 /** The reason why DuckDB did not write. Its own message may quote a record after `Input:`; that part is left out. */
-export const databaseWriteFailure = (path: string, error: unknown): Failure => {
+const databaseWriteFailure = (path: string, error: unknown): Failure => {
   const detail = (error instanceof Error ? error.message : String(error)).replace(/Input:[\s\S]*/, '')
   if (/No space left|disk quota|File too large/i.test(detail))
     return transientFailure(
@@ -52,7 +52,7 @@ export type SnapshotWriter = {
 
 /** What is inserted at once: more costs memory, less costs time. */
 const maxInsertBytes = 500_000
-/** A transaction is committed at the first of these limits: large enough for its cost, small enough that a killed run loses little. */
+/** A transaction is committed at the first of these limits. Larger ones cost less for each row; smaller ones lose less when a run is killed. */
 const maxCommitRows = 65_536
 const maxCommitBytes = 100_000_000
 const maxCommitMillis = 5_000

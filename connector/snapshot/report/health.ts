@@ -1,6 +1,5 @@
 import { columnsFromSchema } from '../store/columns'
-import type { Snapshot } from '../store/database'
-import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
+import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from '../store/database'
 import { cellToNumber, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
 import { type CheckResult, readSnapshotStreams, type SnapshotStream } from '../verify/check'
 import { verifySnapshot } from '../verify/verify'
@@ -167,7 +166,7 @@ const renderRuns = ({ runs }: DataHealth): Html | undefined =>
         [
           { title: 'Run', kind: 'n', cell: ({ run }) => String(run) },
           { title: 'Started', kind: 't', cell: ({ started }) => formatMinute(started) },
-          { title: 'Took', kind: 'n spare', cell: ({ seconds }) => formatDuration(seconds) },
+          { title: 'Duration', kind: 'n spare', cell: ({ seconds }) => formatDuration(seconds) },
           { title: 'Streams', kind: 'n spare', cell: (run) => formatCount(run.streams) },
           { title: 'Records', kind: 'n', cell: ({ records }) => formatCount(records) },
           {

@@ -14,7 +14,7 @@ import {
 import type { ReviewStatistics } from './reviews'
 
 /** The weight of the prior: as many ratings, at the mean of all reviews, are added to each location's own. */
-export const priorRatings = 10
+const priorRatings = 10
 
 export type RatingEstimate = { readonly mean: number; readonly low: number; readonly high: number }
 

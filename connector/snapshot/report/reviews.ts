@@ -107,7 +107,7 @@ const periodFormats: Readonly<Record<ChartPeriod, (start: string) => string>> = 
   year: (start) => start.slice(0, 4),
 }
 
-export const formatPeriod = (period: ChartPeriod, { start }: PeriodStatistics): string => periodFormats[period](start)
+const formatPeriod = (period: ChartPeriod, { start }: PeriodStatistics): string => periodFormats[period](start)
 
 const lineChartHeight = 200
 const chartGrid = { left: 8, right: 30, top: 12, bottom: 4, ...axisBounds }
@@ -188,7 +188,7 @@ export const describeLine = (
 ): string => {
   const [first, last] = [points[0], points.at(-1)]
   return first === undefined || last === undefined
-    ? 'Nothing.'
+    ? 'No data.'
     : `${value(first)} in ${formatPeriod(period, first)}, ${value(last)} in ${formatPeriod(period, last)}.`
 }
 

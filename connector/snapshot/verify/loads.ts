@@ -39,7 +39,7 @@ const savedCursorSql = (stream: string) =>
 const isCompleteSql = (stream: string) =>
   `(SELECT arg_max(status, load) = 'complete' FROM _loads WHERE stream = ${quoteLiteral(stream)})`
 
-/** A row may be later than the saved state if it changed at most this long before it was read, since the service's clock may run behind by as much. */
+/** A saved state may lie this long before the time at which its last rows were read: a scan's cutoff allows for differences between clocks. */
 const clockTolerance = '5 minutes 5 seconds'
 
 /** The checks of the saved states: all rows up to a state's time are here, and the next run starts from it. */
