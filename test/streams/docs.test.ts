@@ -1,13 +1,13 @@
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { startSandbox } from '../../connector/sandbox/start'
 import { streams } from '../../connector/streams/streams'
-import { readAll, sourceOf } from '../support/in-process'
-import { streamDoc } from '../support/streams-doc'
+import { createSourceEnv, locationsFromReviews, readAll } from '../support/in-process'
+import { formatStreamDoc } from '../support/streams-doc'
 
-const shared =
+const sharedCosts =
   'nothing of its own: every selection of streams that are made of reviews costs the requests of `reviews` alone'
 
-const prose: Readonly<Record<string, { readonly what: string; readonly costs: string }>> = {
+const descriptions: Readonly<Record<string, { readonly what: string; readonly costs: string }>> = {
   deleted_reviews: {
     what: 'Reviews that were deleted, by the id they were exported under (operation 7).',
     costs: 'a request a page of deletions since the cursor',
@@ -16,21 +16,21 @@ const prose: Readonly<Record<string, { readonly what: string; readonly costs: st
     what: 'Reviews that arrived or changed, each with its contents, sentiments, liabilities, task and engagements (operation 6).',
     costs: 'a request a page of reviews since the cursor, less the rows that pages share',
   },
-  locations: { what: 'Locations that reviews name.', costs: shared },
-  providers: { what: 'Providers (physicians) that reviews name.', costs: shared },
+  locations: { what: 'Locations that reviews name.', costs: sharedCosts },
+  providers: { what: 'Providers (physicians) that reviews name.', costs: sharedCosts },
   sources: {
     what: 'Sources that reviews came from. With `lookups.sources` in the config it is what that operation answers instead: full refresh, its configured key as text and all else in one object `record`.',
-    costs: `${shared}; one request if it is looked up`,
+    costs: `${sharedCosts}; one request if it is looked up`,
   },
   categories: {
     what: 'Categories and sub-categories of the sentiments in reviews. With `lookups.categories` in the config as `sources`.',
-    costs: `${shared}; one request if it is looked up`,
+    costs: `${sharedCosts}; one request if it is looked up`,
   },
-  review_contents: { what: 'Questions and responses of reviews, a row each.', costs: shared },
-  review_sentiments: { what: 'Sentiments found in the responses, a row each.', costs: shared },
-  review_liabilities: { what: 'Liabilities found in the responses, a row each.', costs: shared },
-  review_tasks: { what: 'Closing-the-loop tasks of reviews.', costs: shared },
-  review_engagements: { what: 'Messages sent to reviewers, in their order.', costs: shared },
+  review_contents: { what: 'Questions and responses of reviews, a row each.', costs: sharedCosts },
+  review_sentiments: { what: 'Sentiments found in the responses, a row each.', costs: sharedCosts },
+  review_liabilities: { what: 'Liabilities found in the responses, a row each.', costs: sharedCosts },
+  review_tasks: { what: 'Closing-the-loop tasks of reviews.', costs: sharedCosts },
+  review_engagements: { what: 'Messages sent to reviewers, in their order.', costs: sharedCosts },
   comments: {
     what: 'Comments under persons, locations and roll-up entities, with the answers given to them (operations 2 and 3).',
     costs:
@@ -77,27 +77,22 @@ deletions here: a comment that was taken away stays in the warehouse until the s
 it('docs/streams.md shows every stream with its attributes and an example', async () => {
   const until = Date.parse('2026-01-01T00:00:00Z')
   const sandbox = await startSandbox({ reviews: 200, until, now: () => until + 3_600_000 })
-  const entities = {
-    persons: [],
-    locations: [],
-    entities: [],
-    fromReviews: { locations: true, providers: 'none' },
-  } as const
-  const { records } = await readAll(sourceOf(sandbox.api, { now: () => until + 3_600_000, entities }), streams)
-  await sandbox.close()
+  onTestFinished(() => sandbox.close())
+  const source = createSourceEnv(sandbox.api, { now: () => until + 3_600_000, entities: locationsFromReviews })
+  const { records } = await readAll(source, streams)
   const pages = streams.map((stream) => {
-    const words = prose[stream.name]
-    if (words === undefined) throw new Error(`docs/streams.md does not say what ${stream.name} is`)
-    return streamDoc(stream as never, words, shortest(records[stream.name] ?? []))
+    const description = descriptions[stream.name]
+    if (description === undefined) throw new Error(`docs/streams.md does not say what ${stream.name} is`)
+    return formatStreamDoc(stream as never, description, shortestExample(records[stream.name] ?? []))
   })
   await expect(`${intro}${pages.join('\n')}`).toMatchFileSnapshot('../../docs/streams.md')
 })
 
-/** An example that fills its line but not the page: the shortest record that has most attributes. */
-const shortest = (records: ReadonlyArray<Record<string, unknown>>): unknown => {
-  const size = (record: Record<string, unknown>) => Object.keys(record).length
-  const most = Math.max(0, ...records.map(size))
-  const text = (record: Record<string, unknown>) =>
+/** The shortest of the records that have the most attributes. */
+const shortestExample = (records: ReadonlyArray<Record<string, unknown>>): unknown => {
+  const countAttributes = (record: Record<string, unknown>) => Object.keys(record).length
+  const most = Math.max(0, ...records.map(countAttributes))
+  const textLength = (record: Record<string, unknown>) =>
     JSON.stringify(record, (_, value) => (typeof value === 'bigint' ? 0 : value)).length
-  return records.filter((record) => size(record) === most).sort((a, b) => text(a) - text(b))[0]
+  return records.filter((record) => countAttributes(record) === most).sort((a, b) => textLength(a) - textLength(b))[0]
 }

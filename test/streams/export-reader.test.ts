@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import { reviewsStream } from '../../connector/streams/reviews'
 import { streams } from '../../connector/streams/streams'
-import { readAll, sourceOf } from '../support/in-process'
+import { createSourceEnv, readAll } from '../support/in-process'
 
-const named = (...names: string[]) => streams.filter(({ name }) => names.includes(name))
-const parts = streams.filter(({ reader, name }) => name !== 'deleted_reviews' && reader === named('reviews')[0]?.reader)
+const selectStreams = (...names: string[]) => streams.filter(({ name }) => names.includes(name))
+const reviewStreams = streams.filter(({ reader }) => reader === reviewsStream.reader)
 
-describe('the reviews export', () => {
+describe('the export of reviews', () => {
   let sandbox: Sandbox
   let clock = Date.now()
   beforeAll(async () => {
@@ -15,9 +16,9 @@ describe('the reviews export', () => {
   afterAll(() => sandbox.close())
 
   const read = (selected: typeof streams, state = {}) =>
-    readAll(sourceOf(counting(sandbox), { pageSize: 100, now: () => clock }), selected, state)
+    readAll(createSourceEnv(countRequests(sandbox), { pageSize: 100, now: () => clock }), selected, state)
   let requests = 0
-  const counting = ({ api }: Sandbox) => ({
+  const countRequests = ({ api }: Sandbox) => ({
     ...api,
     exportReviews: (request: Parameters<typeof api.exportReviews>[0]) => {
       requests += 1
@@ -25,45 +26,45 @@ describe('the reviews export', () => {
     },
   })
 
-  it('is read once for all the streams that are made of it', async () => {
+  it('is read once for all streams that are made of it', async () => {
     requests = 0
-    await read(named('reviews'))
-    const alone = requests
+    await read(selectStreams('reviews'))
+    const requestsOfReviews = requests
     requests = 0
-    const { records } = await read(parts)
-    expect(parts.length).toBe(10)
-    expect(requests).toBe(alone)
-    for (const { name } of parts) expect(records[name]?.length, name).toBeGreaterThan(0)
+    const { records } = await read(reviewStreams)
+    expect(reviewStreams.length).toBe(10)
+    expect(requests).toBe(requestsOfReviews)
+    for (const { name } of reviewStreams) expect(records[name]?.length, name).toBeGreaterThan(0)
   })
 
-  it('gives each stream what lies after its own cursor', async () => {
-    const first = await read(named('reviews'))
+  it('gives each stream the records after its own cursor', async () => {
+    const first = await read(selectStreams('reviews'))
     clock += 3_600_000
     await sandbox.churn({ change: 20 })
     clock += 3_600_000
-    const { records } = await read(named('reviews', 'review_contents'), first.state)
+    const { records } = await read(selectStreams('reviews', 'review_contents'), first.state)
     expect(records.reviews).toHaveLength(20)
     expect(records.review_contents?.length).toBeGreaterThan(300)
   })
 
-  it('sends nothing on a quiet second run, whatever is selected', async () => {
+  it('has no records in a second run if nothing has changed', async () => {
     const first = await read(streams)
     const second = await read(streams, first.state)
     expect(Object.values(second.records).flat()).toEqual([])
     expect(second.failures).toEqual({})
   })
 
-  it('sends things once, and agrees with the truth in every part', async () => {
-    const { records } = await read(parts)
+  it('gives locations once, and every content and sentiment of the reviews', async () => {
+    const { records } = await read(reviewStreams)
     const reviews = records.reviews as ReadonlyArray<{
       readonly id: unknown
       readonly location?: { readonly id?: unknown }
       readonly contents?: ReadonlyArray<{ readonly id?: unknown; readonly sentiments?: ReadonlyArray<unknown> }>
     }>
-    const distinct = new Set(
+    const locationIds = new Set(
       reviews.flatMap(({ location }) => (location?.id === undefined ? [] : [String(location.id)])),
     )
-    expect(records.locations?.map(({ id }) => String(id)).sort()).toEqual([...distinct].sort())
+    expect(records.locations?.map(({ id }) => String(id)).sort()).toEqual([...locationIds].sort())
     const contents = reviews.flatMap(({ id, contents = [] }) => contents.map((content) => `${id} ${content.id}`))
     expect(records.review_contents?.map(({ reviewId, id }) => `${reviewId} ${id}`)).toEqual(contents)
     const sentiments = reviews.flatMap(({ contents = [] }) => contents.flatMap((content) => content.sentiments ?? []))

@@ -6,7 +6,7 @@ import { partitionWindows } from '../../connector/streams/partition'
 const start = Date.parse('2024-01-15T00:00:00Z')
 const now = Date.parse('2024-04-10T00:00:00Z')
 
-/** Whether a service would serve a review of this mention time, be its bounds inclusive or not. */
+/** Whether a service with inclusive or exclusive bounds serves a review of this mention time for a window. */
 const serves =
   (time: number, inclusive: boolean) => (window: { mentionTimeAfter?: string; mentionTimeBefore?: string }) => {
     const after = window.mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(window.mentionTimeAfter)
@@ -16,7 +16,7 @@ const serves =
   }
 
 describe('partitionWindows', () => {
-  it('gives every count-th month, open at both ends, and the sweep to the last process', () => {
+  it('gives each process every count-th month, open at both ends, and the sweep to the last process', () => {
     expect([0, 1].map((index) => partitionWindows({ index, count: 2 }, start, now, {}))).toEqual([
       [
         { kind: 'part', mentionTimeBefore: '2024-02-01T00:00:00.000Z' },
@@ -38,7 +38,7 @@ describe('partitionWindows', () => {
     ])
   })
 
-  it('keeps within the mention times of the config, and sweeps for nothing then', () => {
+  it('stays within the configured mention times, and then needs no sweep', () => {
     const filters = { mentionTimeAfter: '2024-02-10T00:00:00.000Z', mentionTimeBefore: '2024-02-20T00:00:00.000Z' }
     expect([0, 1].map((index) => partitionWindows({ index, count: 2 }, start, now, filters))).toEqual([
       [],
@@ -46,7 +46,7 @@ describe('partitionWindows', () => {
     ])
   })
 
-  it('leaves no time out, though the processes begin in different months', () => {
+  it('leaves no time out, also if the processes begin in different months', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 9 }),
@@ -54,9 +54,9 @@ describe('partitionWindows', () => {
         fc.boolean(),
         fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 9, maxLength: 9 }),
         (count, time, inclusive, delays) => {
-          const begun = delays.map((days) => now + days * 86_400_000)
+          const startTimes = delays.map((days) => now + days * 86_400_000)
           const windows = Array.from({ length: count }, (_, index) =>
-            partitionWindows({ index, count }, start, begun[index] ?? now, {}),
+            partitionWindows({ index, count }, start, startTimes[index] ?? now, {}),
           ).flat()
           expect(windows.filter(({ kind }) => kind === 'part').some(serves(time, inclusive))).toBe(true)
         },

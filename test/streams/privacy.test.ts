@@ -4,16 +4,16 @@ import * as O from 'fp-ts/Option'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonSchema } from '../../connector/cdk/schema'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import type { ReviewEntitySettings } from '../../connector/streams/entity-index'
 import { checkPrivacy, type PrivacySettings, privacyActions } from '../../connector/streams/privacy'
 import { applyStreamSettings, streams } from '../../connector/streams/streams'
 import { printExact } from '../support/destination'
-import { readAll, sourceOf } from '../support/in-process'
+import { createSourceEnv, locationsFromReviews, readAll, selectEntities } from '../support/in-process'
 
 const none: PrivacySettings = { drop: [], hash: [], hashKey: undefined }
-const nobody = { locations: false, providers: 'none' } as const
-type FromReviews = Parameters<typeof checkPrivacy>[2]
+const noReviewEntities: ReviewEntitySettings = { locations: false, providers: 'none' }
 
-const refused = (privacy: PrivacySettings, fromReviews: FromReviews = nobody): string => {
+const refusalOf = (privacy: PrivacySettings, fromReviews: ReviewEntitySettings = noReviewEntities): string => {
   const result = checkPrivacy(privacy, streams as never, fromReviews)
   return E.isLeft(result) ? result.left.message : 'nothing is refused'
 }
@@ -31,12 +31,12 @@ describe('checkPrivacy', () => {
       'there is no contents.response. Write export.contents.response',
     ],
     [
-      'a path of a stream of parts',
+      'a path of a child stream',
       { ...none, drop: ['review_tasks.ownerEmail'] },
       'there is no review_tasks.ownerEmail. Write export.taskDetails.ownerEmail',
     ],
     [
-      'a path of nothing that is known',
+      'a path of a stream that has nothing to hide',
       { ...none, drop: ['deleted_reviews.id'] },
       'Paths begin with export, comments, transparency_reviews, entity_ratings',
     ],
@@ -46,7 +46,7 @@ describe('checkPrivacy', () => {
       'there is no comments.response.text. comments.response holds responseText, respondedBy, respondedTime',
     ],
     [
-      'what lies below a plain attribute',
+      'a path below a plain attribute',
       { ...none, drop: ['comments.comment.text'] },
       'comments.comment holds no attributes',
     ],
@@ -61,13 +61,17 @@ describe('checkPrivacy', () => {
       'is a key or a cursor',
     ],
     ['the entity of a rating', { ...none, drop: ['entity_ratings.entityType'] }, 'is a key or a cursor'],
-    ['a hash of what streams are made of', { ...none, hash: ['export.contents'], hashKey: 'k' }, 'hash its attributes'],
+    [
+      'a hash of an attribute that child streams are made of',
+      { ...none, hash: ['export.contents'], hashKey: 'k' },
+      'hash its attributes',
+    ],
     ['a hash without its key', { ...none, hash: ['export.visitRecordId'] }, 'privacy.hash_key is missing'],
   ])('refuses %s', (_, privacy, expected) => {
-    expect(refused(privacy)).toContain(expected)
+    expect(refusalOf(privacy)).toContain(expected)
   })
 
-  it.each<[string, PrivacySettings, FromReviews, string]>([
+  it.each<[string, PrivacySettings, ReviewEntitySettings, string]>([
     [
       'the npi that persons are found by',
       { ...none, hash: ['export.provider.npi'], hashKey: 'k' },
@@ -87,11 +91,11 @@ describe('checkPrivacy', () => {
       'privacy.drop: export.location is what entities.from_reviews.locations finds entities by',
     ],
   ])('refuses %s', (_, privacy, fromReviews, expected) => {
-    expect(refused(privacy, fromReviews)).toContain(expected)
-    expect(refused(privacy)).toBe('nothing is refused')
+    expect(refusalOf(privacy, fromReviews)).toContain(expected)
+    expect(refusalOf(privacy)).toBe('nothing is refused')
   })
 
-  it('lets the rest pass', () => {
+  it('accepts all other paths', () => {
     const privacy = {
       drop: ['export.contents.response', 'export.location', 'comments.comment', 'transparency_reviews.comment'],
       hash: ['export.taskDetails.ownerEmail', 'entity_ratings.entityName', 'export.provider.npi'],
@@ -137,22 +141,22 @@ describe('privacy', () => {
 
   const read = (actions = {}) =>
     readAll(
-      sourceOf(sandbox.api, {
+      createSourceEnv(sandbox.api, {
         actions,
-        entities: { persons: [], locations: [], entities: [], fromReviews: { locations: true, providers: 'none' } },
+        entities: locationsFromReviews,
         feedback: { thresholds: {}, perPage: 100, days: 3650, lookbackDays: 3650 },
       }),
       streams,
     )
 
-  it('says in every schema what then leaves', () => {
-    const shaped = applyStreamSettings({ privacy, fromReviews: nobody, tombstones: O.none, lookups: {} })
-    if (E.isLeft(shaped)) throw new Error(shaped.left.message)
+  it('removes dropped attributes from every schema, and makes hashed ones strings', () => {
+    const result = applyStreamSettings({ privacy, fromReviews: noReviewEntities, tombstones: O.none, lookups: {} })
+    if (E.isLeft(result)) throw new Error(result.left.message)
     const attribute = (stream: string, ...path: ReadonlyArray<string>) =>
       path.reduce<JsonSchema | undefined>(
         (schema, key) =>
           ((schema?.items as JsonSchema) ?? schema)?.properties?.[key as never] as JsonSchema | undefined,
-        shaped.right.find(({ name }) => name === stream)?.schema,
+        result.right.find(({ name }) => name === stream)?.schema,
       )
     expect(attribute('review_contents', 'response')).toBeUndefined()
     expect(attribute('review_contents', 'question')).toBeDefined()
@@ -171,44 +175,46 @@ describe('privacy', () => {
     expect(attribute('entity_ratings', 'overallRating', 'name')?.description).not.toContain('HMAC')
   })
 
-  it('leaves nothing of it in any record, note or state', async () => {
-    const open = await read()
-    const closed = await read(privacyActions(privacy))
-    expect(closed.failures).toEqual({})
-    const hidden = [
-      ...(open.records.review_contents ?? []).map(({ response }) => response),
-      ...(open.records.review_tasks ?? []).map(({ ownerEmail }) => ownerEmail),
-      ...(open.records.comments ?? []).flatMap(({ comment, entityName }) => [comment, entityName]),
-      ...(open.records.comments ?? []).map(({ response }) => (response as { responseText?: unknown })?.responseText),
-      ...(open.records.transparency_reviews ?? []).map(({ surveyKey }) => surveyKey),
-      ...(open.records.entity_ratings ?? []).map(({ reviewSummary }) => reviewSummary),
+  it('leaves no hidden text in any record, note or state', async () => {
+    const original = await read()
+    const hidden = await read(privacyActions(privacy))
+    expect(hidden.failures).toEqual({})
+    const secrets = [
+      ...(original.records.review_contents ?? []).map(({ response }) => response),
+      ...(original.records.review_tasks ?? []).map(({ ownerEmail }) => ownerEmail),
+      ...(original.records.comments ?? []).flatMap(({ comment, entityName }) => [comment, entityName]),
+      ...(original.records.comments ?? []).map(
+        ({ response }) => (response as { responseText?: unknown })?.responseText,
+      ),
+      ...(original.records.transparency_reviews ?? []).map(({ surveyKey }) => surveyKey),
+      ...(original.records.entity_ratings ?? []).map(({ reviewSummary }) => reviewSummary),
     ].filter((text): text is string => typeof text === 'string' && text.length > 12)
-    expect(hidden.length).toBeGreaterThan(400)
-    const text = printExact([closed.records, closed.logs, closed.state])
-    const leaks = [...new Set(hidden)].filter((secret) => text.includes(JSON.stringify(secret).slice(1, -1)))
+    expect(secrets.length).toBeGreaterThan(400)
+    const text = printExact([hidden.records, hidden.logs, hidden.state])
+    const leaks = [...new Set(secrets)].filter((secret) => text.includes(JSON.stringify(secret).slice(1, -1)))
     expect(leaks).toEqual([])
-    expect(closed.records.providers).toEqual([])
-    expect(closed.records.locations?.map(({ name }) => name)).toEqual(
-      open.records.locations?.map(({ name }) => hmac(name)),
+    expect(hidden.records.providers).toEqual([])
+    expect(hidden.records.locations?.map(({ name }) => name)).toEqual(
+      original.records.locations?.map(({ name }) => hmac(name)),
     )
-    expect(closed.records.review_tasks?.[0]).toMatchObject({
-      ownerEmail: hmac(open.records.review_tasks?.[0]?.ownerEmail),
+    expect(hidden.records.review_tasks?.[0]).toMatchObject({
+      ownerEmail: hmac(original.records.review_tasks?.[0]?.ownerEmail),
     })
     for (const stream of ['comments', 'transparency_reviews', 'entity_ratings'])
       expect(
-        closed.records[stream]?.map(({ entityName }) => entityName),
+        hidden.records[stream]?.map(({ entityName }) => entityName),
         stream,
-      ).toEqual(open.records[stream]?.map(({ entityName }) => hmac(entityName)))
+      ).toEqual(original.records[stream]?.map(({ entityName }) => hmac(entityName)))
     const ratingOf = ({ overallRating }: Record<string, unknown>) => (overallRating as { value?: unknown }).value
-    expect(closed.records.comments?.map(ratingOf)).toEqual(open.records.comments?.map((row) => hmac(ratingOf(row))))
+    expect(hidden.records.comments?.map(ratingOf)).toEqual(original.records.comments?.map((row) => hmac(ratingOf(row))))
   })
 
-  it('keeps a state from which nobody can tell what was withheld', async () => {
+  it('keeps a state that does not depend on what was dropped', async () => {
     const rows = [1, 2].map((n) => ({ id: n, mentionTime: '2026-01-01T00:00:00Z', comment: `words ${n}`, source: 'a' }))
     const stateFor = async (comment: string) => {
       const entity = { id: '7', name: 'Seven', totalPages: 1, comments: rows.map((row) => ({ ...row, comment })) }
       const { state } = await readAll(
-        sourceOf(
+        createSourceEnv(
           {
             retrieveComments: () => async () =>
               E.right({
@@ -220,7 +226,7 @@ describe('privacy', () => {
           {
             now: () => Date.parse('2026-01-02T00:00:00Z'),
             actions: privacyActions({ ...none, drop: ['comments.comment'] }),
-            entities: { persons: ['7'], locations: [], entities: [], fromReviews: nobody },
+            entities: selectEntities({ persons: ['7'] }),
           },
         ),
         streams.filter(({ name }) => name === 'comments'),

@@ -19,23 +19,25 @@ const review = `{"id":${big},"modifiedTime":"2026-01-02T03:04:05.678Z","location
 
 const cutReviews = createCutter({ ...reviewOptions, fields: reviewFieldTree })
 
-const cuts = (...texts: ReadonlyArray<string>): ReadonlyArray<CutRecord> => {
-  const answer = cutReviews(reviewPage(...texts))
-  if (E.isLeft(answer)) throw new Error(JSON.stringify(answer.left))
-  return answer.right.rows
+const cutRecords = (...texts: ReadonlyArray<string>): ReadonlyArray<CutRecord> => {
+  const page = cutReviews(reviewPage(...texts))
+  if (E.isLeft(page)) throw new Error(JSON.stringify(page.left))
+  return page.right.rows
 }
 
 const streamOf = (name: string): Stream<never> => streams.find((stream) => stream.name === name) as Stream<never>
 
-const rows = (name: string, ...texts: ReadonlyArray<string>): ReadonlyArray<string> => {
+const projectRows = (name: string, ...texts: ReadonlyArray<string>): ReadonlyArray<string> => {
   const project = streamOf(name).projector()
-  return cuts(...texts).flatMap((cut) => project(createReviewItem(cut)).map(({ json }) => Buffer.from(json).toString()))
+  return cutRecords(...texts).flatMap((record) =>
+    project(createReviewItem(record)).map(({ json }) => Buffer.from(json).toString()),
+  )
 }
 
 const time = '"2026-01-02T03:04:05.678Z"'
 const version = `"reviewId":${big},"reviewModifiedTime":${time}`
 
-describe('what a review holds', () => {
+describe('the records made of a review', () => {
   it.each([
     ['review_contents', [`{"id":11,"response":"a }, \\"b\\"",${version}}`]],
     [
@@ -52,14 +54,16 @@ describe('what a review holds', () => {
     ['providers', []],
     ['sources', []],
     ['categories', [`{"category":"Café","subCategory":"","reviewModifiedTime":${time}}`]],
-  ])('%s', (name, expected) => {
-    expect(rows(name, review)).toEqual(expected)
+  ])('of %s have its text, and a key', (name, expected) => {
+    expect(projectRows(name, review)).toEqual(expected)
   })
 
-  it('sends a thing again only where a newer review shows it changed', () => {
-    const at = (id: number, second: number, name: string) =>
+  it('of a location are repeated only if a newer review shows a change', () => {
+    const reviewOf = (id: number, second: number, name: string) =>
       `{"id":${id},"modifiedTime":"2026-01-02T03:04:0${second}.000Z","location":{"id":7,"name":"${name}"}}`
-    expect(rows('locations', at(1, 5, 'b'), at(2, 6, 'b'), at(3, 4, 'a'), at(4, 7, 'c'))).toEqual([
+    expect(
+      projectRows('locations', reviewOf(1, 5, 'b'), reviewOf(2, 6, 'b'), reviewOf(3, 4, 'a'), reviewOf(4, 7, 'c')),
+    ).toEqual([
       '{"id":7,"name":"b","reviewModifiedTime":"2026-01-02T03:04:05.000Z"}',
       '{"id":7,"name":"c","reviewModifiedTime":"2026-01-02T03:04:07.000Z"}',
     ])

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { createPairFilter } from '../../connector/streams/review-dimensions'
 
-describe('distinctPairs', () => {
-  it('lets each pair pass once', () => {
-    const unseen = createPairFilter()
+describe('createPairFilter', () => {
+  it('accepts each pair once', () => {
+    const isNewPair = createPairFilter()
     const pairs = [
       ['a', 'b'],
       ['a', ''],
@@ -12,13 +12,13 @@ describe('distinctPairs', () => {
       ['ab', ''],
       ['a', ''],
     ] as const
-    expect(pairs.map(([first, second]) => unseen(first, second))).toEqual([true, true, true, false, true, false])
+    expect(pairs.map(([first, second]) => isNewPair(first, second))).toEqual([true, true, true, false, true, false])
   })
 
-  it('forgets those of long ago', () => {
-    const unseen = createPairFilter()
-    for (let i = 0; i <= 200_000; i++) unseen(`${i % 100}`, `${i}`)
-    expect(unseen('0', '0')).toBe(true)
-    expect(unseen('0', '0')).toBe(false)
+  it('forgets its pairs after 200,000, and accepts them again', () => {
+    const isNewPair = createPairFilter()
+    for (let i = 0; i <= 200_000; i++) isNewPair(`${i % 100}`, `${i}`)
+    expect(isNewPair('0', '0')).toBe(true)
+    expect(isNewPair('0', '0')).toBe(false)
   })
 })

@@ -1,12 +1,12 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { startSandbox } from '../../connector/sandbox/start'
 import { mergeStates } from '../../connector/streams/export-state'
 import { streams } from '../../connector/streams/streams'
-import { readAll, sourceOf } from '../support/in-process'
+import { createSourceEnv, readAll } from '../support/in-process'
 
-it('is read whole by eight processes while it changes, and one connection goes on from their merged state', async () => {
+it('eight processes read a changing service without loss, and one connection continues from their merged state', async () => {
   let clock = Date.now()
   const sandbox = await startSandbox({
     reviews: 300,
@@ -18,32 +18,33 @@ it('is read whole by eight processes while it changes, and one connection goes o
       return clock
     },
   })
+  onTestFinished(() => sandbox.close())
   const count = 8
   const selected = streams.filter(({ name }) => name === 'reviews' || name === 'deleted_reviews')
   const startDate = Date.now() - 400 * 86_400_000
   const source = (index?: number) =>
-    sourceOf(sandbox.api, {
+    createSourceEnv(sandbox.api, {
       pageSize: 50,
       startDate,
       now: () => clock,
       partition: index === undefined ? O.none : O.some({ index, count }),
     })
-  const shares = []
-  for (let index = 0; index < count; index += 1) shares.push(await readAll(source(index), selected))
-  expect(shares.flatMap(({ failures }) => Object.values(failures))).toEqual([])
-  for (const { records } of shares) expect(records.reviews?.length).toBeLessThan(200)
+  const outcomes = []
+  for (let index = 0; index < count; index += 1) outcomes.push(await readAll(source(index), selected))
+  expect(outcomes.flatMap(({ failures }) => Object.values(failures))).toEqual([])
+  for (const { records } of outcomes) expect(records.reviews?.length).toBeLessThan(200)
   sandbox.setChurn({})
   clock += 3_600_000
-  const merged = mergeStates(shares.map(({ state }) => state))
-  const last = await readAll(source(), selected, E.isRight(merged) ? merged.right : {})
-  const runs = [...shares, last]
-  const gone = new Set(runs.flatMap(({ records }) => records.deleted_reviews ?? []).map(({ id }) => String(id)))
-  const held = new Map<string, string>()
+  const merged = mergeStates(outcomes.map(({ state }) => state))
+  if (E.isLeft(merged)) throw new Error(merged.left.message)
+  const last = await readAll(source(), selected, merged.right)
+  const runs = [...outcomes, last]
+  const deletedIds = new Set(runs.flatMap(({ records }) => records.deleted_reviews ?? []).map(({ id }) => String(id)))
+  const destination = new Map<string, string>()
   for (const row of runs.flatMap(({ records }) => records.reviews ?? [])) {
     const [id, time] = [String(row.id), String(row.modifiedTime)]
-    if (!gone.has(id) && time >= (held.get(id) ?? '')) held.set(id, time)
+    if (!deletedIds.has(id) && time >= (destination.get(id) ?? '')) destination.set(id, time)
   }
   const truth = (await sandbox.truth()).reviews.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`)
-  expect([...held].map((entry) => entry.join(' ')).sort()).toEqual(truth.sort())
-  await sandbox.close()
+  expect([...destination].map((entry) => entry.join(' ')).sort()).toEqual(truth.sort())
 })

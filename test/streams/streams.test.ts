@@ -4,7 +4,7 @@ import { describeAirbyteStream } from '../../connector/cdk/airbyte/encode'
 import type { JsonSchema } from '../../connector/cdk/schema'
 import { streams } from '../../connector/streams/streams'
 
-type Described = {
+type AttributeSchema = {
   readonly type?: unknown
   readonly description?: unknown
   readonly properties?: Record<string, JsonSchema>
@@ -13,13 +13,13 @@ type Described = {
 describe.each(streams.map((stream) => [stream.name, stream] as const))('%s', (name, stream) => {
   const properties = (stream.schema.properties ?? {}) as Record<string, JsonSchema>
 
-  it('is described in catalog/ as the codec says', async () => {
+  it('has the schema in catalog/ that follows from its codec', async () => {
     await expect(`${JSON.stringify(describeAirbyteStream(stream), null, 2)}\n`).toMatchFileSnapshot(
       `../../catalog/${name}.json`,
     )
   })
 
-  it('has scalar keys that are never null, and its cursor among its attributes', () => {
+  it('has required keys and cursor, each a string or an integer', () => {
     const cursor = O.isSome(stream.cursor) ? [stream.cursor.value] : []
     expect(stream.primaryKey.length).toBeGreaterThan(0)
     for (const key of [...stream.primaryKey, ...cursor])
@@ -27,16 +27,16 @@ describe.each(streams.map((stream) => [stream.name, stream] as const))('%s', (na
     expect(stream.schema.required).toEqual(expect.arrayContaining([...stream.primaryKey, ...cursor]))
   })
 
-  it('says type and meaning of every attribute, in names that Singer targets can hold', () => {
-    const walk = ({ type, properties }: Described, path: string): void => {
+  it('gives type and meaning of every attribute, under names that Singer targets accept', () => {
+    const walk = ({ type, properties }: AttributeSchema, path: string): void => {
       expect(type, path).toBeDefined()
       for (const [key, inner] of Object.entries(properties ?? {})) walk(inner, `${path}.${key}`)
     }
     walk(stream.schema, name)
     for (const [key, { description }] of Object.entries(properties))
       expect(description, key).toEqual(expect.any(String))
-    const folded = Object.keys(properties).map((key) => key.toLowerCase())
-    expect(new Set(folded).size).toBe(folded.length)
+    const lowerCaseNames = Object.keys(properties).map((key) => key.toLowerCase())
+    expect(new Set(lowerCaseNames).size).toBe(lowerCaseNames.length)
     expect(name).toMatch(/^[a-z_]+$/)
     expect(JSON.stringify(stream.schema)).not.toMatch(/"(anyOf|allOf|oneOf|\$ref)":/)
   })

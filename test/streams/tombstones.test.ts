@@ -1,72 +1,69 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { readStreams } from '../../connector/cdk/read'
 import { applyStreamSettings } from '../../connector/streams/streams'
-import { exportApi } from '../support/export-api'
-import { readAll, sourceOf } from '../support/in-process'
+import { createExportApi } from '../support/export-api'
+import {
+  copyState,
+  createSourceEnv,
+  everyCheckpoint,
+  lastCheckpointOnly,
+  readAll,
+  readMessages,
+} from '../support/in-process'
 
 const privacy = { drop: [], hash: [], hashKey: undefined }
-const all = applyStreamSettings({
+const allStreams = applyStreamSettings({
   privacy,
   fromReviews: { locations: false, providers: 'none' },
   tombstones: O.some('_ab_cdc_deleted_at'),
   lookups: {},
 })
-const streams = E.isRight(all) ? all.right.filter(({ name }) => name === 'reviews' || name === 'locations') : []
+const streams = E.isRight(allStreams)
+  ? allStreams.right.filter(({ name }) => name === 'reviews' || name === 'locations')
+  : []
 
-const minute = (n: number) => new Date(Date.parse('2026-01-01T00:00:00Z') + n * 60_000).toISOString()
+const instantAt = (minutes: number) => new Date(Date.parse('2026-01-01T00:00:00Z') + minutes * 60_000).toISOString()
 
-const everyState = { records: 1, millis: 0 }
-const lastStateOnly = { records: 1e9, millis: 1e9 }
-
-const service = (cadence = everyState) => {
-  let clock = Date.parse(minute(1000))
-  const { held, api } = exportApi(() => clock)
-  const source = sourceOf(api, { now: () => clock, pageSize: 40 })
-  held.reviews = [1, 2, 3, 4].map((id) => ({ id, modifiedTime: minute(id) }))
+const createService = (checkpointInterval = everyCheckpoint) => {
+  let clock = Date.parse(instantAt(1000))
+  const { data, api } = createExportApi(() => clock)
+  const source = createSourceEnv(api, { now: () => clock, pageSize: 40 })
+  data.reviews = [1, 2, 3, 4].map((id) => ({ id, modifiedTime: instantAt(id) }))
   return {
-    held,
-    read: (state?: object) => readAll(source, streams, state as Record<string, unknown>, 'incremental', cadence),
-    /** A run that is killed once it has read a page of reviews and said its state. */
+    data,
+    read: (state?: object) =>
+      readAll(source, streams, state as Record<string, unknown>, 'incremental', checkpointInterval),
+    /** A run that is killed after the first checkpoint of each stream, when it has read a page of reviews. */
     readPage: async (state: object) => {
-      const messages = readStreams({
-        streams,
-        env: source,
-        catalog: streams.map(({ name }) => ({ name, syncMode: 'incremental', attributes: O.none })),
-        state: state as Record<string, unknown>,
-        now: source.now,
-        checkpointInterval: cadence,
-        stop: new AbortController().signal,
-        onWait: () => () => undefined,
-      })
+      const messages = readMessages(source, streams, { state: state as Record<string, unknown>, checkpointInterval })
       const ids: number[] = []
       const states: Record<string, unknown> = {}
       for await (const message of messages) {
         if (message._tag === 'Records' && message.stream === 'reviews')
           ids.push(...message.rows.map(({ json }) => JSON.parse(Buffer.from(json).toString()).id))
-        if (message._tag === 'Checkpoint') states[message.stream] = JSON.parse(JSON.stringify(message.state))
-        if (Object.keys(states).length === streams.length) return { ids, state: states }
+        if (message._tag === 'Checkpoint') states[message.stream] = message.state
+        if (Object.keys(states).length === streams.length) return { ids, state: copyState(states) }
       }
       throw new Error('no page')
     },
-    /** Later; answers the minute it then is. */
-    wait: (minutes: number) => {
+    /** Advances the clock; returns a time one minute before it. */
+    advanceClock: (minutes: number) => {
       clock += minutes * 60_000
       return new Date(clock - 60_000).toISOString()
     },
-    remove: (id: number, at: string) => {
-      held.reviews = held.reviews.filter((row) => row.id !== id)
-      held.deleted.push({ id, modifiedTime: at })
+    deleteReview: (id: number, time: string) => {
+      data.reviews = data.reviews.filter((row) => row.id !== id)
+      data.deleted.push({ id, modifiedTime: time })
     },
   }
 }
 
-const tombstones = ({ records }: Awaited<ReturnType<typeof readAll>>) =>
+const tombstonesOf = ({ records }: Awaited<ReturnType<typeof readAll>>) =>
   (records.reviews ?? []).filter(({ _ab_cdc_deleted_at }) => _ab_cdc_deleted_at !== undefined)
 
 describe('tombstones', () => {
-  it('are declared in discover and share the one reader', () => {
+  it('are a declared column of reviews, and all streams made of reviews share one reader', () => {
     const [reviews, locations] = streams
     expect(reviews?.schema.properties).toHaveProperty('_ab_cdc_deleted_at')
     expect(locations?.schema.properties).not.toHaveProperty('_ab_cdc_deleted_at')
@@ -74,80 +71,80 @@ describe('tombstones', () => {
   })
 
   it.each([
-    ['every state is sent', everyState],
-    ['the last state alone is sent', lastStateOnly],
+    ['every checkpoint', everyCheckpoint],
+    ['the last checkpoint only', lastCheckpointOnly],
   ])(
-    'leave for what was deleted since the last run, after the reviews, once, the rest null: %s',
-    async (_, cadence) => {
-      const { held, read, wait, remove } = service(cadence)
-      held.deleted = [{ id: 9, modifiedTime: minute(-60) }]
+    'follow the reviews, one for each review deleted since the last run, with null attributes: %s',
+    async (_, checkpointInterval) => {
+      const { data, read, advanceClock, deleteReview } = createService(checkpointInterval)
+      data.deleted = [{ id: 9, modifiedTime: instantAt(-60) }]
       const first = await read()
-      expect(tombstones(first)).toEqual([])
+      expect(tombstonesOf(first)).toEqual([])
       expect(first.records.reviews).toHaveLength(4)
-      const at = wait(60)
-      remove(2, at)
-      held.reviews.push({ id: 5, modifiedTime: at })
+      const time = advanceClock(60)
+      deleteReview(2, time)
+      data.reviews.push({ id: 5, modifiedTime: time })
       const second = await read(first.state)
       expect(second.records.reviews?.map(({ id }) => id)).toEqual([5, 2])
-      expect(tombstones(second)).toEqual([
-        expect.objectContaining({ id: 2, modifiedTime: at, _ab_cdc_deleted_at: at, rating: null, contents: null }),
+      expect(tombstonesOf(second)).toEqual([
+        expect.objectContaining({ id: 2, modifiedTime: time, _ab_cdc_deleted_at: time, rating: null, contents: null }),
       ])
-      wait(60)
+      advanceClock(60)
       expect((await read(second.state)).records.reviews).toEqual([])
     },
   )
 
-  it('do not leave for a review that was restored after its deletion', async () => {
-    const { held, read, wait, remove } = service()
+  it('are not sent for a review that was restored after its deletion', async () => {
+    const { data, read, advanceClock, deleteReview } = createService()
     const first = await read()
-    remove(3, wait(60))
-    held.reviews.push({ id: 3, modifiedTime: wait(5) })
+    deleteReview(3, advanceClock(60))
+    data.reviews.push({ id: 3, modifiedTime: advanceClock(5) })
     const second = await read(first.state)
-    expect(tombstones(second)).toEqual([])
+    expect(tombstonesOf(second)).toEqual([])
     expect(second.records.reviews?.map(({ id }) => id)).toEqual([3])
-    remove(3, wait(60))
+    deleteReview(3, advanceClock(60))
     const third = await read(second.state)
-    expect(tombstones(third).map(({ id }) => id)).toEqual([3])
+    expect(tombstonesOf(third).map(({ id }) => id)).toEqual([3])
     expect(third.records.reviews).toHaveLength(1)
   })
 
-  it('do not leave for a review that was restored, and read before the run was cut short', async () => {
-    const { held, read, readPage, wait, remove } = service()
-    held.reviews = Array.from({ length: 60 }, (_, n) => ({ id: n + 1, modifiedTime: minute(n) }))
+  it('are not sent for a restored review that a killed run has read', async () => {
+    const { data, read, readPage, advanceClock, deleteReview } = createService()
+    data.reviews = Array.from({ length: 60 }, (_, n) => ({ id: n + 1, modifiedTime: instantAt(n) }))
     const first = await read()
-    remove(3, wait(60))
-    const restored = { id: 3, modifiedTime: wait(5) }
-    const at = wait(60)
-    held.reviews = [restored, ...held.reviews.map(({ id }) => ({ id, modifiedTime: at }))]
-    remove(50, wait(5))
-    wait(60)
+    deleteReview(3, advanceClock(60))
+    const restored = { id: 3, modifiedTime: advanceClock(5) }
+    const time = advanceClock(60)
+    data.reviews = [restored, ...data.reviews.map(({ id }) => ({ id, modifiedTime: time }))]
+    deleteReview(50, advanceClock(5))
+    advanceClock(60)
     const page = await readPage(first.state)
     expect(page.ids).toContain(3)
     const resumed = await read(page.state)
     expect(resumed.records.reviews?.map(({ id }) => id)).not.toContain(3)
-    expect(tombstones(resumed).map(({ id }) => id)).toEqual([50])
+    expect(tombstonesOf(resumed).map(({ id }) => id)).toEqual([50])
   })
 
-  it('leave for a review that was restored, read before the run was cut short, and deleted again', async () => {
-    const { held, read, readPage, wait, remove } = service()
-    held.reviews = Array.from({ length: 60 }, (_, n) => ({ id: n + 1, modifiedTime: minute(n) }))
+  it('are sent for a restored review that a killed run has read, if it is deleted again', async () => {
+    const { data, read, readPage, advanceClock, deleteReview } = createService()
+    data.reviews = Array.from({ length: 60 }, (_, n) => ({ id: n + 1, modifiedTime: instantAt(n) }))
     const first = await read()
-    remove(3, wait(60))
-    const restored = { id: 3, modifiedTime: wait(5) }
-    const at = wait(60)
-    held.reviews = [restored, ...held.reviews.map(({ id }) => ({ id, modifiedTime: at }))]
-    wait(60)
+    deleteReview(3, advanceClock(60))
+    const restored = { id: 3, modifiedTime: advanceClock(5) }
+    const time = advanceClock(60)
+    data.reviews = [restored, ...data.reviews.map(({ id }) => ({ id, modifiedTime: time }))]
+    advanceClock(60)
     const page = await readPage(first.state)
-    remove(3, wait(60))
-    wait(60)
-    expect(tombstones(await read(page.state)).map(({ id }) => id)).toEqual([3])
+    deleteReview(3, advanceClock(60))
+    advanceClock(60)
+    expect(tombstonesOf(await read(page.state)).map(({ id }) => id)).toEqual([3])
   })
 
-  it('begin at the cursor of the reviews where they were not wanted before', async () => {
-    const { read, wait, remove } = service()
+  it('begin at the cursor of the reviews if the last run had none', async () => {
+    const { read, advanceClock, deleteReview } = createService()
     const first = await read()
     const { deletions: _, ...reviews } = first.state.reviews as Record<string, unknown>
-    remove(1, wait(60))
-    expect(tombstones(await read({ ...first.state, reviews })).map(({ id }) => id)).toEqual([1])
+    deleteReview(1, advanceClock(60))
+    expect(tombstonesOf(await read({ ...first.state, reviews })).map(({ id }) => id)).toEqual([1])
   })
 })

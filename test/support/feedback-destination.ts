@@ -1,10 +1,9 @@
-import * as O from 'fp-ts/Option'
 import type { SourceState } from '../../connector/cdk/catalog'
 import type { Message } from '../../connector/cdk/message'
-import { readStreams } from '../../connector/cdk/read'
 import type { Stream } from '../../connector/cdk/stream'
 import type { SourceEnv } from '../../connector/streams/source-env'
 import { parseExact } from './destination'
+import { copyState, readMessages } from './in-process'
 
 type SentRecord = {
   readonly entityType: string
@@ -15,40 +14,30 @@ type SentRecord = {
   readonly response?: { readonly responseText?: string } | null
 }
 
-/** How a run ends before its time: killed, or asked to stop, after so many messages. */
+/** How a run ends early: killed, or asked to stop, after so many messages. */
 export type RunEnd = { readonly after: number; readonly how: 'kill' | 'stop' }
 
-/** A destination that dedups by key, fed by runs that may be cut short; holds what a platform would after each. */
+/** A destination that upserts by key, fed by runs that may end early; it keeps the state as a platform would after each. */
 export const createFeedbackDestination = () => {
   const rows = new Map<string, string>()
   let state: SourceState = {}
   return {
     rows,
     state: () => state,
-    /** One run; answers how many records it sent and what went wrong. */
+    /** Makes one run; returns how many records it sent, its failures and all its messages. */
     run: async (
       stream: Stream<SourceEnv>,
       source: SourceEnv,
       end?: RunEnd,
-      cadence = { records: 7, millis: 5_000 },
+      checkpointInterval = { records: 7, millis: 5_000 },
     ) => {
       const stop = new AbortController()
       const messages: Message[] = []
       let records = 0
       const failures: string[] = []
-      const logs: string[] = []
-      for await (const message of readStreams({
-        streams: [stream],
-        env: source,
-        catalog: [{ name: stream.name, syncMode: 'incremental', attributes: O.none }],
-        state,
-        now: source.now,
-        checkpointInterval: cadence,
-        stop: stop.signal,
-        onWait: () => () => undefined,
-      })) {
+      for await (const message of readMessages(source, [stream], { state, checkpointInterval, stop: stop.signal })) {
         messages.push(message)
-        // A consumer is slow now and then: the reader runs ahead of what has been taken.
+        // A slow consumer: the reader runs ahead of the messages that have been consumed.
         if (messages.length % 3 === 0) await new Promise((resolve) => setImmediate(resolve))
         if (message._tag === 'Records')
           for (const { json } of message.rows) {
@@ -59,15 +48,14 @@ export const createFeedbackDestination = () => {
               `${row.source} ${row.response?.responseText ?? null}`,
             )
           }
-        if (message._tag === 'Checkpoint') state = JSON.parse(JSON.stringify({ [message.stream]: message.state }))
+        if (message._tag === 'Checkpoint') state = copyState({ [message.stream]: message.state })
         if (message._tag === 'Failed') failures.push(message.failure.message)
-        if (message._tag === 'Log') logs.push(message.message)
         if (end !== undefined && messages.length >= end.after) {
           if (end.how === 'kill') break
           stop.abort()
         }
       }
-      return { records, failures, logs, messages }
+      return { records, failures, messages }
     },
   }
 }

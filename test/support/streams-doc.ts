@@ -4,23 +4,23 @@ import type { Stream } from '../../connector/cdk/stream'
 import { printExact } from './destination'
 
 const typeOf = ({ type, format, items }: JsonSchema): string => {
-  const name = [type].flat().find((one) => one !== 'null') ?? 'any'
+  const name = [type].flat().find((name) => name !== 'null') ?? 'any'
   if (name === 'array') return `array of ${typeOf((items as JsonSchema | undefined) ?? {})}`
   return format === 'date-time' ? 'date-time' : String(name)
 }
 
-/** An attribute and, below it, what it holds; each with type and meaning. */
-const attributes = (schema: JsonSchema, path = ''): ReadonlyArray<string> =>
+/** A table row for each attribute, followed by those of the attributes within it: path, type and meaning. */
+const attributeRows = (schema: JsonSchema, path = ''): ReadonlyArray<string> =>
   Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).flatMap(([key, attribute]) => {
     const inner = (attribute.items as JsonSchema | undefined) ?? attribute
     return [
       `| \`${path}${key}\` | ${typeOf(attribute)} | ${String(attribute.description ?? '').replaceAll('|', '\\|')} |`,
-      ...attributes(inner, `${path}${key}${attribute.items === undefined ? '' : '[]'}.`),
+      ...attributeRows(inner, `${path}${key}${attribute.items === undefined ? '' : '[]'}.`),
     ]
   })
 
-/** A stream as docs/streams.md shows it. */
-export const streamDoc = (
+/** The section of docs/streams.md about a stream. */
+export const formatStreamDoc = (
   { name, schema, primaryKey, cursor, syncModes }: Stream<never>,
   { what, costs }: { readonly what: string; readonly costs: string },
   example: unknown,
@@ -37,7 +37,7 @@ export const streamDoc = (
     '',
     '| attribute | type | meaning |',
     '| --- | --- | --- |',
-    ...attributes(schema),
+    ...attributeRows(schema),
     ...(example === undefined ? [] : ['', '```json', printExact(example), '```']),
     '',
   ].join('\n')

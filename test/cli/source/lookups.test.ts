@@ -5,8 +5,8 @@ import { reportAirbyteFailure } from '../../../connector/cli/programs'
 import { tapCommand } from '../../../connector/cli/singer-tap'
 import { streams } from '../../../connector/streams/streams'
 import { messages } from '../../support/destination'
-import { exportApi } from '../../support/export-api'
-import { readAll, sourceOf } from '../../support/in-process'
+import { createExportApi } from '../../support/export-api'
+import { createSourceEnv, readAll } from '../../support/in-process'
 import { type ReceivedRequest, sendJson, startServer } from '../../support/listen'
 import { writeTempFile } from '../../support/program'
 import { runCommand } from '../../support/run-command'
@@ -205,11 +205,11 @@ describe('a lookup whose operation the config names', () => {
 
 it('a stream that was looked up before is made of reviews from their start', async () => {
   const now = () => Date.parse('2024-03-01T00:00:00Z')
-  const { held, api } = exportApi(now)
+  const { data, api } = createExportApi(now)
   const review = { id: 1, modifiedTime: '2024-02-01T00:00:00.000Z', source: { id: 3, name: 'Web' } }
-  held.reviews = [review]
+  data.reviews = [review]
   const { failures, records } = await readAll(
-    sourceOf(api, { now }),
+    createSourceEnv(api, { now }),
     streams.filter(({ name }) => name === 'sources'),
     { sources: { readAt: '2024-02-20T00:00:00.000Z' } },
   )

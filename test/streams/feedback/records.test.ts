@@ -5,12 +5,12 @@ import { commentsStream } from '../../../connector/streams/feedback/comments'
 import { entityRatingsStream } from '../../../connector/streams/feedback/entity-ratings'
 import { transparencyReviewsStream } from '../../../connector/streams/feedback/transparency-reviews'
 import type { SourceEnv } from '../../../connector/streams/source-env'
-import { readAll, sourceOf } from '../../support/in-process'
+import { createSourceEnv, readAll, selectEntities } from '../../support/in-process'
 
 const now = Date.parse('2026-03-01T12:00:00Z')
-const said = { mentionTime: '2026-02-01T10:00:00+02:00', source: 5, tone: null, overallRating: { value: 'good' } }
-const comment = { ...said, id: 2n ** 62n + 1n, wordCount: 'many', mood: 'sunny', entityName: 'Mine' }
-const review = { ...said, documentId: 3, comment: { commentId: 1, wordCount: 2.5 }, mood: 'sunny' }
+const common = { mentionTime: '2026-02-01T10:00:00+02:00', source: 5, tone: null, overallRating: { value: 'good' } }
+const comment = { ...common, id: 2n ** 62n + 1n, wordCount: 'many', mood: 'sunny', entityName: 'Mine' }
+const review = { ...common, documentId: 3, comment: { commentId: 1, wordCount: 2.5 }, mood: 'sunny' }
 const entity = {
   id: '7',
   name: 'Seven',
@@ -28,27 +28,32 @@ const api = {
 
 const read = (onUnknown: SourceEnv['onUnknown']) =>
   readAll(
-    sourceOf(api, {
+    createSourceEnv(api, {
       now: () => now,
       onUnknown,
       startDate: Date.parse('2026-01-01T00:00:00Z'),
-      entities: { persons: ['7'], locations: [], entities: [], fromReviews: { locations: false, providers: 'none' } },
+      entities: selectEntities({ persons: ['7'] }),
     }),
     [commentsStream, transparencyReviewsStream, entityRatingsStream],
   )
 
-describe('what feedback becomes', () => {
-  it('is named after its entity, its ids exact, its times in UTC, wrong values null and told', async () => {
+describe('a record of feedback', () => {
+  it('has its entity, exact ids, times in UTC, and null with a change for each wrong value', async () => {
     const { records, messages, failures } = await read('keep')
     expect(failures).toEqual({})
-    const own = { entityType: 'person', entityId: '7', entityName: 'Seven' }
-    const common = { ...own, mentionTime: '2026-02-01T08:00:00.000Z', source: null, overallRating: { value: null } }
+    const columns = { entityType: 'person', entityId: '7', entityName: 'Seven' }
+    const expected = {
+      ...columns,
+      mentionTime: '2026-02-01T08:00:00.000Z',
+      source: null,
+      overallRating: { value: null },
+    }
     expect(records.comments).toEqual([
-      { ...common, id: 2n ** 62n + 1n, tone: null, wordCount: null, unknown_attributes: { mood: 'sunny' } },
+      { ...expected, id: 2n ** 62n + 1n, tone: null, wordCount: null, unknown_attributes: { mood: 'sunny' } },
     ])
     expect(records.transparency_reviews).toEqual([
       {
-        ...common,
+        ...expected,
         documentId: 3,
         tone: null,
         comment: { commentId: 1, wordCount: null },
@@ -57,25 +62,25 @@ describe('what feedback becomes', () => {
     ])
     expect(records.entity_ratings).toEqual([
       {
-        ...own,
+        ...columns,
         totalCommentCount: null,
         VendorSealOfIntegrity: '[1,{"b":2}]',
         unknown_attributes: { mood: 'sunny' },
       },
     ])
-    const changed = messages.flatMap((message) =>
+    const changedFields = messages.flatMap((message) =>
       message._tag === 'Records'
         ? message.rows.map(({ changes = [] }) => changes.map(({ field }) => field).sort())
         : [],
     )
-    expect(changed).toEqual([
+    expect(changedFields).toEqual([
       ['overallRating.value', 'source', 'wordCount'],
       ['comment.wordCount', 'overallRating.value', 'source'],
       ['totalCommentCount'],
     ])
   })
 
-  it('tells each attribute that nobody declared once', async () => {
+  it('is followed by one warning for each undeclared attribute', async () => {
     const { logs } = await read('keep')
     expect(logs.filter((line) => line.includes('mood'))).toEqual([
       expect.stringContaining('comments.mood'),
@@ -84,7 +89,7 @@ describe('what feedback becomes', () => {
     ])
   })
 
-  it('leaves them out, or ends the stream, as the config has it', async () => {
+  it('has no undeclared attributes, or is not sent at all, as configured', async () => {
     const dropped = await read('drop')
     for (const rows of Object.values(dropped.records)) expect(rows[0]).not.toHaveProperty('unknown_attributes')
     const failed = await read('fail')
