@@ -121,7 +121,9 @@ const StatusEnvelope = t.partial({
   data: t.union([t.UnknownRecord, t.null]),
 })
 
-/** The status codes are not documented, so success is a list of entities with a message that is null or "success", in any case. */
+/**
+ * The status codes are not documented, so success is a list of entities with a message that is null or "success", in any case.
+ */
 const isSuccessEnvelope = ({ status, data }: t.TypeOf<typeof StatusEnvelope>): boolean =>
   Array.isArray(data?.entities) && isSuccessStatus(status)
 
@@ -160,7 +162,10 @@ export const commentsResponse = (entity: t.Any, filter: t.Any): ResponseCodec<Co
 
 const StatusBody = t.type({ status: EnvelopeStatus })
 
-/** A response of a lookup, whose form is not documented; a status in it whose message is not "success" is an error, as elsewhere. */
+/**
+ * A response of a lookup, whose form is not documented; a status in it whose message is not "success" is an error, as
+ * elsewhere.
+ */
 export const lookupResponse: ResponseCodec<unknown> = {
   ...jsonResponse(t.unknown),
   decode: (response) =>

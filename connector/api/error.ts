@@ -59,13 +59,19 @@ export type ApiError =
   | { readonly _tag: 'Network'; readonly code: string; readonly message: string }
   /** A response with an error status; `retryAfter` in milliseconds, where the service gave it. */
   | { readonly _tag: 'Http'; readonly status: number; readonly message: string; readonly retryAfter?: number }
-  /** A response with status 200 that cannot be used: not JSON, a broken envelope, key or cursor, the echo of another request. With a `remedy` a change of the config helps. */
+  /**
+   * A response with status 200 that cannot be used: not JSON, a broken envelope, key or cursor, the echo of another request.
+   * With a `remedy` a change of the config helps.
+   */
   | { readonly _tag: 'Decode'; readonly path: string; readonly message: string; readonly remedy?: string }
   /** A response with status 200 that reports an application error. */
   | { readonly _tag: 'Application'; readonly code: string; readonly message: string }
   /** A response longer than `max_response_mb`. */
   | { readonly _tag: 'TooLarge'; readonly bytes: number; readonly limit: number }
-  /** No token; `cause` says who must act, `code` why no response came, `retryAfter` (milliseconds) how long the issuer asks to wait. */
+  /**
+   * No token; `cause` says who must act, `code` why no response came, `retryAfter` (milliseconds) how long the issuer asks to
+   * wait.
+   */
   | { readonly _tag: 'Token'; readonly cause: Failure; readonly code?: string; readonly retryAfter?: number }
   /** The service asks to wait longer than `max_wait_seconds`; milliseconds. */
   | { readonly _tag: 'Wait'; readonly wait: number; readonly limit: number }
@@ -116,7 +122,10 @@ export const applicationError = (status: unknown, fallback = ''): ApiError => ({
 const statusMember = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 
-/** The code where it is a word or a number; anything else could be a sentence about a person, since the codes are not documented. */
+/**
+ * The code where it is a word or a number; anything else could be a sentence about a person, since the codes are not
+ * documented.
+ */
 export const maskCode = (code: string): string => (/^[\w.:-]{1,40}$/.test(code) ? code : 'not readable')
 
 /** Whether a network code means that TLS failed. */

@@ -119,7 +119,10 @@ export const lookupSources = lookupRoute('sources')
 /** The categories of text analytics; method and path as for `lookupSources`. */
 export const lookupCategories = lookupRoute('categories')
 
-/** A token for an application's id and secret; where the service's specification is silent it follows the defaults of the config. */
+/**
+ * A token for an application's id and secret; where the service's specification is silent it follows the defaults of the
+ * config.
+ */
 export const issueToken = defineRoute({
   name: 'issue a token',
   method: 'POST',

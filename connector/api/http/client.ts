@@ -45,7 +45,10 @@ export const clientSecrets = ({ credentials, rate_limit }: Pick<ClientConfig, 'c
     : [rate_limit.redis_url, unescape(new URL(rate_limit.redis_url).password)]),
 ]
 
-/** A job takes at most a token exchange and a request. In Redis its time begins when it gets its turn, which may be before it starts. */
+/**
+ * A job takes at most a token exchange and a request. In Redis its time begins when it gets its turn, which may be before it
+ * starts.
+ */
 const createLimiter = ({ base_url, credentials, rate_limit, timeouts }: ClientConfig): RateLimiter =>
   rate_limit.redis_url === undefined
     ? createLocalLimiter(rate_limit)

@@ -7,7 +7,10 @@ import type { ApiError } from '../error'
 import type { Clock } from './clock'
 import { isRateLimitError } from './retry'
 
-/** The request rate learnt from answers with status 429, where none is configured. Times are milliseconds of a clock that only runs forward. */
+/**
+ * The request rate learnt from answers with status 429, where none is configured. Times are milliseconds of a clock that only
+ * runs forward.
+ */
 export type AdaptiveRate = {
   /** Between two requests; 0 while no limit was met. */
   readonly interval: number
@@ -65,7 +68,10 @@ export const increaseRate = (rate: AdaptiveRate, sentAt: number, now: number): A
   }
 }
 
-/** Multiplicative decrease, once for all requests under way: to four fifths of the planned rate, or of the actual rate where that was lower. */
+/**
+ * Multiplicative decrease, once for all requests under way: to four fifths of the planned rate, or of the actual rate where
+ * that was lower.
+ */
 export const decreaseRate = (rate: AdaptiveRate, sentAt: number, now: number): AdaptiveRate => {
   if (sentAt < rate.loweredAt || rate.isBlocked) return rate
   const { sendTimes } = rate
@@ -119,7 +125,7 @@ const createGate = (maxConcurrency: number): RateLimiter => {
     underWay += 1
     return Promise.resolve(true)
   }
-  /** A place passes straight to the next that waits, so `underWay` changes only where nobody does. */
+  /** A place passes straight to the next that waits, so `underWay` changes only where none waits. */
   const leave = (): void => {
     const next = waiting.shift()
     if (next === undefined) underWay -= 1
@@ -150,9 +156,9 @@ type BottleneckStore = { _nextRequest: number; __register__: (...args: ReadonlyA
 const timerError = 2
 
 /**
- * Starts one job after another, at least `interval` milliseconds apart. Bottleneck alone counts by the wall clock, from when a
- * job was due: a clock set back by an hour would hold every request for an hour, and after the process stood still two could
- * leave at once. So it is told the time of the next job, counted by a clock that only runs forward from when the last one started.
+ * Starts jobs at least `interval` milliseconds apart. By itself Bottleneck counts by the wall clock, from when a job was due: a
+ * clock set back by an hour would hold every request for an hour, and after the process stood still two jobs could start at once.
+ * So this sets the time of Bottleneck's next job, by a clock that only runs forward, counted from when the last one started.
  */
 const createSpacing = (interval: number): RateLimiter => {
   // Loaded here, since most runs configure no rate.

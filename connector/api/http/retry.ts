@@ -80,7 +80,9 @@ export const isRateLimitError = (error: ApiError): boolean =>
 
 type RetryClass = 'limit' | 'fault' | 'response' | 'final'
 
-/** Which rule applies to an error: that of a rate limit, of a fault of network or service, of an unusable response, or no retry. */
+/**
+ * Which rule applies to an error: that of a rate limit, of a fault of network or service, of an unusable response, or no retry.
+ */
 const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
   switch (error._tag) {
     case 'Network':

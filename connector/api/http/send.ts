@@ -40,7 +40,10 @@ const readErrorMessage = (body: Buffer, hidden: ReadonlyArray<string>): string =
   }
 }
 
-/** The error of a response with an error status or a redirect. `hidden`: secrets and the texts of the request, which the body may repeat. */
+/**
+ * The error of a response with an error status or a redirect. `hidden`: secrets and the texts of the request, which the body
+ * may repeat.
+ */
 export const toHttpError = (
   { status, headers, body }: HttpResponse,
   url: URL,
@@ -117,7 +120,10 @@ const maskApplicationError =
   (error: ApiError): ApiError =>
     error._tag === 'Application' ? { ...error, message: maskMessage(error.message, hidden()) } : error
 
-/** SendRequest over HTTP. Each attempt waits for the throttle and then gets its token; the retry policy says whether another follows. */
+/**
+ * SendRequest over HTTP. Each attempt waits for the throttle and then gets its token; the retry policy says whether another
+ * follows.
+ */
 export const createSend = (options: SendOptions): SendRequest => {
   const { baseUrl, token, throttle, transport, retryLimits, clock, secrets, observer } = options
   const policy = createRetryPolicy(retryLimits, clock.random)
@@ -134,7 +140,7 @@ export const createSend = (options: SendOptions): SendRequest => {
     const exchange = (request: HttpRequest, hidden: () => ReadonlyArray<string>): TaskEither<ApiError, O> =>
       pipe(
         transport.exchange(request),
-        TE.chainEitherK((response) => {
+        TE.flatMapEither((response) => {
           const { status, millis } = response
           observer.onRequest?.({ operation: route.name, status, millis })
           return status >= 200 && status < 300
@@ -151,7 +157,7 @@ export const createSend = (options: SendOptions): SendRequest => {
       const exchangeWithToken = (header: string, mayRenew: boolean): TaskEither<ApiError, Option<O>> =>
         pipe(
           token.getToken,
-          TE.chain((value) =>
+          TE.flatMap((value) =>
             pipe(
               exchange({ ...request, headers: { ...request.headers, [header]: value } }, () => [
                 ...secrets,
@@ -173,9 +179,9 @@ export const createSend = (options: SendOptions): SendRequest => {
         if (header === undefined) return throttle.run(exchange(request, sentTexts))
         return pipe(
           TE.Do,
-          TE.chainW(() => (token.isReady() ? TE.right('') : throttle.run(token.getToken))),
-          TE.chain(() => throttle.run(exchangeWithToken(header, mayRenew))),
-          TE.chain(O.match(() => attempt(false), TE.right)),
+          TE.flatMap(() => (token.isReady() ? TE.right('') : throttle.run(token.getToken))),
+          TE.flatMap(() => throttle.run(exchangeWithToken(header, mayRenew))),
+          TE.flatMap(O.match(() => attempt(false), TE.right)),
         )
       }
 

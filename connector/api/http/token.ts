@@ -24,7 +24,10 @@ export type TokenSource = {
   readonly isReady: () => boolean
   /** The token that a request carries now. */
   readonly getToken: TaskEither<ApiError, string>
-  /** The service refused `token`: forgets it if it is at least `minAge` milliseconds old; true where `getToken` now gives another one. */
+  /**
+   * The service refused `token`: forgets it if it is at least `minAge` milliseconds old; true where `getToken` now gives
+   * another one.
+   */
   readonly invalidate: (token: string, minAge: number) => boolean
 }
 
@@ -41,7 +44,7 @@ export const createStaticTokenSource = (token: string): TokenSource => ({
   invalidate: () => false,
 })
 
-/** The share of its lifetime that is left when a token is renewed; at most a minute is left. */
+/** A token is renewed when this share of its lifetime, and at most a minute, is left. */
 const renewalReserve = 0.25
 
 /**
@@ -56,7 +59,7 @@ export const createExchangeTokenSource = (
   let current: Option<AccessToken> = O.none
   let renewal: Promise<E.Either<ApiError, string>> | undefined
 
-  /** The current token while more of its lifetime is left than `reserve`, a share of it, at most a minute. */
+  /** The current token while more than the share `reserve` of its lifetime, or more than a minute, is left. */
   const validToken = (reserve: number): Option<string> =>
     pipe(
       current,
@@ -66,9 +69,9 @@ export const createExchangeTokenSource = (
 
   const renew: TaskEither<ApiError, string> = pipe(
     TE.Do,
-    TE.chain(() => send(encodeTokenRequest(exchange))),
+    TE.flatMap(() => send(encodeTokenRequest(exchange))),
     TE.mapLeft((error) => (error._tag === 'Network' ? toTokenError(exchange, error) : error)),
-    TE.chainEitherK(decodeToken(exchange, clock)),
+    TE.flatMapEither(decodeToken(exchange, clock)),
     TE.map((issued) => {
       current = O.some(issued)
       return issued.token

@@ -8,7 +8,10 @@ export const isLoopback = (hostname: string): boolean =>
   hostname === '[::1]' ||
   /^127\.\d+\.\d+\.\d+$/.test(hostname)
 
-/** The URL of the config key `name`. It must be https, unless its host is this machine or `allow_http` is set, and without user name and password. */
+/**
+ * The URL of the config key `name`. It must be https, unless its host is this machine or `allow_http` is set, and without user
+ * name and password.
+ */
 export const checkUrl = (name: string, url: string, allowHttp: boolean): E.Either<Failure, URL> => {
   const parsed = URL.canParse(url.trim()) ? new URL(url.trim()) : undefined
   const invalid = (problem: string) => E.left(configFailure(`${name} ${problem}`))

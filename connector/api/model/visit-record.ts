@@ -2,7 +2,10 @@ import * as t from 'io-ts'
 import { annotate } from '../../cdk'
 import { describeAttribute, Integer, optionalAttributes } from './scalar'
 
-/** A visit in the body of `createVisitRecords`. All attributes are optional here, since the service reports a record without a required one as Error. */
+/**
+ * A visit in the body of `createVisitRecords`. All attributes are optional here, since the service reports a record without a
+ * required one as Error.
+ */
 export const VisitRecord = annotate({ required: ['email', 'locationCode', 'npi'] })(
   optionalAttributes({
     name: describeAttribute('Full name; not with firstName, middleName and lastName')(t.string),
