@@ -1,25 +1,25 @@
 import { parseArgs } from 'node:util'
+import * as E from 'fp-ts/Either'
+import type { TaskEither } from 'fp-ts/TaskEither'
 import { defined } from './defined'
 import { configFailure, type Failure } from './failure'
 import type { OutputText } from './lines'
 
-/** What a command may touch of the outside; main.ts makes the real one. */
+/** What a command may use of the process that it runs in. */
 export type CommandIo = {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly pid: number
   readonly stdin: AsyncIterable<Uint8Array>
-  /** Writes to stdout; settles once there is room again, so that a slow reader slows us down. */
+  /** Writes to stdout; resolves once there is room again, so that a slow reader slows the run down. */
   readonly print: (text: OutputText) => Promise<void>
-  /** One line to stderr. */
+  /** Writes one line to stderr. */
   readonly printWarning: (line: string) => void
-  /** Overwrites one progress line on stderr; does nothing where stderr is no terminal. */
+  /** Overwrites one progress line on stderr; does nothing where stderr is not a terminal. */
   readonly printProgress: (line: string) => void
-  /** From now on these texts leave stderr and the failures of a run as `***`. */
+  /** From now on, `***` replaces these texts on stderr and in the failures of a run. */
   readonly addSecrets: (secrets: ReadonlyArray<string>) => void
-  /** A text as it may be seen: for words that are printed on stdout. */
+  /** Replaces the secrets in a text that is printed on stdout. */
   readonly redactText: (text: string) => string
-  /** Whether stdout is a terminal that wants colours (NO_COLOR is obeyed). */
-  readonly hasColours: boolean
   /** Aborted by SIGTERM or SIGINT. */
   readonly stop: AbortSignal
 }
@@ -34,26 +34,51 @@ export type CommandOption = {
   readonly required?: boolean
 }
 
-export type ParsedOptions = {
-  readonly options: Readonly<Record<string, string | boolean | ReadonlyArray<string | boolean> | undefined>>
+export type CommandOptions = Readonly<Record<string, CommandOption>>
+
+type OptionValue<O extends CommandOption> = O extends { readonly type: 'boolean' }
+  ? boolean
+  : O extends { readonly multiple: true }
+    ? ReadonlyArray<string>
+    : O extends { readonly required: true }
+      ? string
+      : string | undefined
+
+/** The options and operands of a command line. A boolean option that is left out is false, a multiple one is an empty list. */
+export type ParsedOptions<Os extends CommandOptions> = {
+  readonly options: { readonly [K in keyof Os]: OptionValue<Os[K]> }
   readonly positionals: ReadonlyArray<string>
 }
 
-/** A verb as a value; its help is read off it. `run` answers the exit status. */
-export type Command = {
+/** What a command says of itself; its help is made from it. */
+export type CommandDescription = {
+  /** The verb; empty for the only command of a program. */
   readonly name: string
   readonly summary: string
-  /** What stands after the options in the usage line, such as "SQL". */
+  /** What follows the options in the usage line, such as "SQL". */
   readonly operands?: string
-  readonly options: Readonly<Record<string, CommandOption>>
+  readonly options: CommandOptions
   readonly examples?: ReadonlyArray<string>
   readonly notes?: string
-  readonly run: (io: CommandIo, given: ParsedOptions) => Promise<number>
 }
 
-export const defineCommand = (value: Command): Command => value
+export type Command = CommandDescription & {
+  /** Parses `args` and runs the command; returns the exit status. `program`: its name, for messages about a wrong option. */
+  readonly run: (io: CommandIo, program: string, args: ReadonlyArray<string>) => Promise<number>
+}
 
-/** A failure on its way to the edge, where promises are all there is; main.ts prints it and exits with `status`. */
+/** A command whose `run` receives its options with the types that their declaration gives them. */
+export const defineCommand = <const Os extends CommandOptions>(
+  declaration: Omit<CommandDescription, 'options'> & {
+    readonly options: Os
+    readonly run: (io: CommandIo, parsed: ParsedOptions<Os>) => Promise<number>
+  },
+): Command => ({
+  ...declaration,
+  run: async (io, program, args) => declaration.run(io, parseOptions(program, declaration, args)),
+})
+
+/** A failure thrown where code is plain async; main.ts reports it and exits with `status`. */
 export class CommandError extends Error {
   constructor(
     readonly failure: Failure,
@@ -63,10 +88,19 @@ export class CommandError extends Error {
   }
 }
 
-/** The command line is wrong. */
+/** The value, or its failure thrown as a `CommandError`. */
+export const getOrThrow = <A>(result: E.Either<Failure, A>): A => {
+  if (E.isLeft(result)) throw new CommandError(result.left)
+  return result.right
+}
+
+/** The value of an effect, or its failure thrown as a `CommandError`. */
+export const runOrThrow = async <A>(effect: TaskEither<Failure, A>): Promise<A> => getOrThrow(await effect())
+
+/** The command line is wrong: exit status 2. */
 export const usageError = (message: string): CommandError => new CommandError(configFailure(message), 2)
 
-/** For a verb whose exit status 1 is an answer: what keeps it from answering is 2. */
+/** For a command whose exit status 1 is an answer: a failure that prevents the answer exits with 2. */
 export const withTroubleStatus = async (answer: () => Promise<number>): Promise<number> => {
   try {
     return await answer()
@@ -75,48 +109,57 @@ export const withTroubleStatus = async (answer: () => Promise<number>): Promise<
   }
 }
 
-const usageName = (program: string, { name }: Command): string => (name === '' ? program : `${program} ${name}`)
+const usageName = (program: string, name: string): string => (name === '' ? program : `${program} ${name}`)
 
-/** The options of `args`, or a `Stopped` that names the wrong one. */
-export const parseOptions = (program: string, verb: Command, args: ReadonlyArray<string>): ParsedOptions => {
+/** The options of `args`; throws a `CommandError` that names the wrong one. */
+export const parseOptions = <Os extends CommandOptions>(
+  program: string,
+  { name, options, operands }: Pick<CommandDescription, 'name' | 'operands'> & { readonly options: Os },
+  args: ReadonlyArray<string>,
+): ParsedOptions<Os> => {
+  const entries = Object.entries(options)
   try {
-    const options = Object.fromEntries(
-      Object.entries(verb.options).map(([name, { type, short, multiple }]) => [
-        name,
-        { type, ...defined({ short, multiple }) },
-      ]),
-    )
     const { values, positionals } = parseArgs({
       args: [...args],
-      options,
-      allowPositionals: verb.operands !== undefined,
+      options: Object.fromEntries(
+        entries.map(([key, { type, short, multiple }]) => [key, { type, ...defined({ short, multiple }) }]),
+      ),
+      allowPositionals: operands !== undefined,
     })
-    for (const [name, { required }] of Object.entries(verb.options))
-      if (required === true && values[name] === undefined) throw new Error(`--${name} is missing`)
-    return { options: { ...values }, positionals }
+    for (const [key, { required }] of entries)
+      if (required === true && values[key] === undefined) throw new Error(`--${key} is missing`)
+    const missing = ({ type, multiple }: CommandOption) =>
+      type === 'boolean' ? false : multiple === true ? [] : undefined
+    return {
+      // The declaration and parseArgs agree on the types, which TypeScript cannot see through Object.entries.
+      options: Object.fromEntries(
+        entries.map(([key, option]) => [key, values[key] ?? missing(option)]),
+      ) as ParsedOptions<Os>['options'],
+      positionals,
+    }
   } catch (error) {
-    throw usageError(
-      `${usageName(program, verb)}: ${(error as Error).message}. See ${usageName(program, verb)} --help.`,
-    )
+    const usage = usageName(program, name)
+    throw usageError(`${usage}: ${(error as Error).message}. See ${usage} --help.`)
   }
 }
 
-/** The help of one verb. */
-export const formatHelp = (program: string, verb: Command): string => {
-  const flags = Object.entries(verb.options).map(([name, { value, help, required }]) => [
-    `--${name}${value === undefined ? '' : ` ${value}`}`,
-    `${help}${required === true ? ' (required)' : ''}`,
-  ])
-  const width = Math.max(0, ...flags.map(([flag = '']) => flag.length))
+/** The help of one command. */
+export const formatHelp = (program: string, command: CommandDescription): string => {
+  const { name, summary, operands, notes, examples } = command
+  const options = Object.entries(command.options).map(([key, { value, help, required }]) => ({
+    usage: `--${key}${value === undefined ? '' : ` ${value}`}`,
+    text: `${help}${required === true ? ' (required)' : ''}`,
+  }))
+  const width = Math.max(0, ...options.map(({ usage }) => usage.length))
   return [
-    `Usage: ${usageName(program, verb)} [options]${verb.operands === undefined ? '' : ` ${verb.operands}`}`,
+    `Usage: ${usageName(program, name)} [options]${operands === undefined ? '' : ` ${operands}`}`,
     '',
-    verb.summary,
-    ...(flags.length === 0
+    summary,
+    ...(options.length === 0
       ? []
-      : ['', 'Options:', ...flags.map(([flag = '', text]) => `  ${flag.padEnd(width)}  ${text}`)]),
-    ...(verb.notes === undefined ? [] : ['', verb.notes]),
-    ...(verb.examples === undefined ? [] : ['', 'Examples:', ...verb.examples.map((line) => `  ${line}`)]),
+      : ['', 'Options:', ...options.map(({ usage, text }) => `  ${usage.padEnd(width)}  ${text}`)]),
+    ...(notes === undefined ? [] : ['', notes]),
+    ...(examples === undefined ? [] : ['', 'Examples:', ...examples.map((line) => `  ${line}`)]),
     '',
   ].join('\n')
 }

@@ -19,10 +19,12 @@ export {
   CommandError,
   type CommandIo,
   type CommandOption,
+  type CommandOptions,
   defineCommand,
   formatHelp,
+  getOrThrow,
   type ParsedOptions,
-  parseOptions,
+  runOrThrow,
   usageError,
   withTroubleStatus,
 } from './command'
@@ -42,7 +44,7 @@ export {
   textField,
   timeField,
 } from './config-fields'
-export { defined } from './defined'
+export { defined, mapDefined } from './defined'
 export { configFailure, type Failure, systemFailure, transientFailure, unexpectedFailure } from './failure'
 export {
   chainEffect,

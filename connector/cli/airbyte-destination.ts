@@ -1,8 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import { type ClientOptions, toFailure } from '../api'
 import {
-  CommandError,
   type ConfiguredStream,
   configFailure,
   connectionStatusLine,
@@ -13,69 +11,45 @@ import {
   destinationSpecLine,
   errorTraceLine,
   type Failure,
+  getOrThrow,
   jsonLine,
   parseExactJson,
   readJsonFile,
-} from '../cdk'
-import {
-  addFilePath,
-  configOption,
-  destinationDocumentationUrl,
-  destinationSpec,
-  getOrThrow,
-  loadDestinationConfig,
   runOrThrow,
-} from '../config'
-import {
-  awaitOrTimeOut,
-  checkAttempts,
-  checkDestination,
-  checkTimeoutFailure,
-  openDestination,
-  runWrite,
-  type WriteLog,
-  withCheckTimeouts,
-} from '../runtime'
+} from '../cdk'
+import { addFilePath, loadConfig } from '../config'
+import { checkDestinationConfig, destinationFormat, runWrite, type WriteLog } from '../runtime'
 import { sinks } from '../sinks'
-import { dryRunOption } from './options'
+import { configOption, configuredCatalogOption, dryRunOption } from './options'
 
 export const destinationSpecCommand = defineCommand({
   name: 'spec',
-  summary: 'Prints the configuration this destination understands.',
+  summary: 'Prints the form of the configuration.',
   options: {},
   run: async (io) => {
-    await io.print(destinationSpecLine(destinationSpec, destinationDocumentationUrl))
+    await io.print(destinationSpecLine(destinationFormat.spec, destinationFormat.documentationUrl))
     return 0
   },
 })
 
 export const destinationCheckCommand = defineCommand({
   name: 'check',
-  summary: 'Says whether the configuration works: address, token, permission by operation.',
+  summary: 'Says whether the configuration works: address, token, permission for each operation.',
   options: { config: configOption },
   run: async (io, { options }) => {
-    let last: Failure | undefined
-    const onRetry: ClientOptions['onRetry'] = ({ operation, error }) => {
-      last = toFailure(operation, error)
-    }
-    const config = withCheckTimeouts({ ...(await loadDestinationConfig(io, String(options.config))), dry_run: false })
-    const wired = await runOrThrow(openDestination(config, io.printWarning, { attempts: checkAttempts, onRetry }))
-    const outcome = await awaitOrTimeOut<E.Either<Failure, string>>(checkDestination(config, wired.target)(), () =>
-      E.left(checkTimeoutFailure('an empty array', last)),
-    )
-    await wired.close()
-    if (E.isLeft(outcome)) throw new CommandError(outcome.left)
-    await io.print(connectionStatusLine('SUCCEEDED', io.redactText(outcome.right)))
+    const config = await loadConfig(io, destinationFormat, [options.config])
+    const result = await runOrThrow(checkDestinationConfig(config, io.printWarning))
+    await io.print(connectionStatusLine('SUCCEEDED', io.redactText(result)))
     return 0
   },
 })
 
 export const destinationDiscoverCommand = defineCommand({
   name: 'discover',
-  summary: 'Prints the objects that can be written to: operations, schemas, matching keys.',
+  summary: 'Prints the objects that can be written: operations, schemas, matching keys.',
   options: { config: configOption },
   run: async (io, { options }) => {
-    await loadDestinationConfig(io, String(options.config))
+    await loadConfig(io, destinationFormat, [options.config])
     await io.print(destinationCatalogLine(sinks))
     return 0
   },
@@ -85,36 +59,32 @@ const airbyteLevels = { info: 'INFO', warn: 'WARN' } as const
 
 export const destinationWriteCommand = defineCommand({
   name: 'write',
-  summary: 'Writes the records on stdin and answers each state once all before it is acknowledged.',
-  options: {
-    config: configOption,
-    catalog: { type: 'string', value: 'FILE', help: 'The configured catalog, JSON', required: true },
-    'dry-run': dryRunOption,
-  },
+  summary:
+    'Writes the records on stdin and prints each state once the service has acknowledged every record before it.',
+  options: { config: configOption, catalog: configuredCatalogOption, 'dry-run': dryRunOption },
   examples: [
     'destination-feedback write --config config.json --catalog catalog.json < messages.jsonl',
     'destination-feedback write --config config.json --catalog catalog.json --dry-run < messages.jsonl',
   ],
   notes:
-    'Exit status: 0 every stream is complete and written or put aside, 1 one is not (what the states printed cover is).',
+    'Exit status: 0 every stream is complete and each record is written or a dead letter, 1 a stream is not complete (the records before the printed states are).',
   run: async (io, { options }) => {
-    const path = String(options.catalog)
-    const config = await loadDestinationConfig(io, String(options.config))
-    const configured = getOrThrow(
+    const config = await loadConfig(io, destinationFormat, [options.config])
+    const streams = getOrThrow(
       pipe(
-        decodeDestinationCatalog(await runOrThrow(readJsonFile('catalog', path))),
+        decodeDestinationCatalog(await runOrThrow(readJsonFile('catalog', options.catalog))),
         E.flatMap(checkOperations),
-        E.mapLeft(addFilePath(path)),
+        E.mapLeft(addFilePath(options.catalog)),
       ),
     )
     const log: WriteLog = (level, message) => {
-      // A broken output shows itself where a state or the end is printed.
+      // Ignored here: a broken stdout fails again when a state or the end is printed.
       io.print(jsonLine({ type: 'LOG', log: { level: airbyteLevels[level], message } })).catch(() => undefined)
     }
     const { failures } = await runWrite(
       io,
-      { ...config, dry_run: config.dry_run || options['dry-run'] === true },
-      decodeAirbyte(configured, parseExactJson),
+      { ...config, dry_run: config.dry_run || options['dry-run'] },
+      decodeAirbyte(streams, parseExactJson),
       log,
     )
     for (const failure of failures) await io.print(errorTraceLine(Date.now, failure))
@@ -122,7 +92,7 @@ export const destinationWriteCommand = defineCommand({
   },
 })
 
-/** Appending is all that any object takes; what else is asked of one must be among its operations. */
+/** Every object can be appended to; any other operation must be one that the object offers. */
 const checkOperations = (
   streams: ReadonlyArray<ConfiguredStream>,
 ): E.Either<Failure, ReadonlyArray<ConfiguredStream>> => {
@@ -137,4 +107,11 @@ const checkOperations = (
           `The stream ${wrong.name} asks for ${wrong.operation}, which ${wrong.objectName} does not offer. Choose append.`,
         ),
       )
+}
+
+export const airbyteDestinationCommands = {
+  spec: destinationSpecCommand,
+  check: destinationCheckCommand,
+  discover: destinationDiscoverCommand,
+  write: destinationWriteCommand,
 }

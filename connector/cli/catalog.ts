@@ -1,23 +1,18 @@
-import { defineCommand, selectAllStreams } from '../cdk'
-import { configOption, getOrThrow, loadSourceConfig } from '../config'
+import { defineCommand, getOrThrow, selectAllStreams } from '../cdk'
+import { loadConfig, sourceFormat } from '../config'
 import { buildStreams } from '../runtime'
 import { selectStreams } from '../streams'
-
-export const selectOption = {
-  type: 'string',
-  value: 'A,B',
-  help: 'Only these streams; all of them if left out',
-} as const
+import { configOption, selectOption } from './options'
+import { formatJson } from './table'
 
 export const catalogCommand = defineCommand({
   name: 'catalog',
-  summary: 'Prints a configured catalog, which source-feedback read wants.',
+  summary: 'Prints a configured catalog, as source-feedback read expects it.',
   options: { config: configOption, select: selectOption },
   examples: ['feedback catalog --config config.json --select reviews > catalog.json'],
   run: async (io, { options }) => {
-    const all = getOrThrow(buildStreams(await loadSourceConfig(io, String(options.config))))
-    const selected = getOrThrow(selectStreams(all, options.select === undefined ? undefined : String(options.select)))
-    await io.print(`${JSON.stringify(selectAllStreams(selected), null, 2)}\n`)
+    const streams = getOrThrow(buildStreams(await loadConfig(io, sourceFormat, [options.config])))
+    await io.print(formatJson(selectAllStreams(getOrThrow(selectStreams(streams, options.select)))))
     return 0
   },
 })

@@ -2,18 +2,19 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { CommandError, type CommandIo, defineCommand, systemFailure, usageError } from '../cdk'
-import { decodeSourceConfig, getOrThrow, runOrThrow } from '../config'
-import { type ConfiguredSource, checkSource, createSource, formatOutcomes, syncSnapshot } from '../runtime'
+import { CommandError, type CommandIo, defineCommand, getOrThrow, runOrThrow, systemFailure, usageError } from '../cdk'
+import { sourceFormat } from '../config'
+import { type ConfiguredSource, checkSource, createSource, syncSnapshot } from '../runtime'
 import { type Sandbox, startSandbox } from '../sandbox'
-import { openSnapshot, readReport, renderReport, verifySnapshot } from '../snapshot'
+import { readReport, renderReport, verifySnapshot } from '../snapshot'
 import { streams } from '../streams'
-import { useSnapshot } from './snapshot'
+import { useSnapshot } from './snapshot-file'
+import { formatLoadSummaries } from './table'
 
-/** The demo's own file, in the folder it is run in; replaced at each run. */
+/** The only file that the demo leaves in the current folder; replaced by each run. */
 const snapshotPath = 'feedback-demo.duckdb'
 
-/** Of public reviews and comments; many small pages would be most of what there is to wait for. */
+/** Rows in a page of public reviews and comments: with small pages, most of the time would go into requests for them. */
 const feedbackPageSize = 500
 
 const exampleQueries = [
@@ -24,23 +25,23 @@ const exampleQueries = [
 
 export const demoCommand = defineCommand({
   name: 'demo',
-  summary: 'Shows the connector at work on a service of its own: sync, change, sync again, verify.',
+  summary: 'Shows the connector at work with a sandbox of its own: sync, change, sync again, verify.',
   options: {
-    reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; 10000 unless told' },
+    reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; default 10000' },
   },
   examples: ['feedback demo', 'feedback demo --reviews 2000'],
-  notes: `Writes ${snapshotPath} and nothing else into this folder; what stood there is replaced. The report goes into a fresh folder of the system's temporary files; the last line names it. Exit status: 0, or 1 if a check failed.`,
+  notes: `Writes only ${snapshotPath} into this folder, over an older one. The report goes into a new folder among the system's temporary files; the last line names it. Exit status: 0, or 1 if a check failed.`,
   run: async (io, { options }) => {
-    const begun = Date.now()
+    const startedAt = Date.now()
     const reviews = Number(options.reviews ?? 10_000)
     if (!Number.isInteger(reviews) || reviews < 1)
-      throw usageError(`--reviews must be a whole number from 1 on, not ${options.reviews}.`)
+      throw usageError(`--reviews must be a whole number of at least 1, not ${options.reviews}.`)
     io.printProgress('Starting a service on this machine…')
     const sandbox = await startSandbox({ reviews, limits: { maxPerPage: feedbackPageSize } })
     try {
       const ok = await runSteps(io, sandbox)
       await io.print(
-        `\nDone in ${((Date.now() - begun) / 1000).toFixed(0)} s. ${ok ? 'Try next:' : 'Something is wrong, see above.'}\n`,
+        `\nDone in ${((Date.now() - startedAt) / 1000).toFixed(0)} s. ${ok ? 'Try next:' : 'Something is wrong, see above.'}\n`,
       )
       if (ok)
         for (const sql of exampleQueries)
@@ -53,7 +54,7 @@ export const demoCommand = defineCommand({
   },
 })
 
-/** Outside the folder the demo runs in, where it leaves its one file and nothing else. */
+/** Writes the report into a temporary folder; returns its path. */
 const writeReport = async (): Promise<string> => {
   const out = join(await mkdtemp(join(tmpdir(), 'feedback-demo-')), 'report.html')
   await writeFile(
@@ -64,26 +65,26 @@ const writeReport = async (): Promise<string> => {
 }
 
 const runSteps = async (io: CommandIo, sandbox: Sandbox): Promise<boolean> => {
-  const wired = getOrThrow(createSource(toDemoConfig(sandbox)))
+  const configured = getOrThrow(createSource(toDemoConfig(sandbox)))
   try {
     await io.print(
       `A service with ${(await sandbox.truth()).reviews.length.toLocaleString('en')} reviews listens at ${sandbox.url}.\n`,
     )
-    for (const warning of await runOrThrow(checkSource(wired))) io.printWarning(warning)
+    for (const warning of await runOrThrow(checkSource(configured))) io.printWarning(warning)
     await io.print('check     address, token and permissions are good\n')
     await io.print(`discover  ${streams.map(({ name }) => name).join(', ')}\n`)
     for (const name of [snapshotPath, `${snapshotPath}.wal`]) await rm(name, { force: true })
-    const first = await syncAndVerify(io, wired, 'The first sync reads everything into', sandbox)
+    const first = await syncAndVerify(io, configured, 'The first sync reads everything into', sandbox)
     await sandbox.churn({ change: 300, delete: 100, add: 200 })
     await io.print('\nThe service changes: 300 reviews are modified, 100 deleted, 200 arrive.\n')
     await waitForQuiet(io)
-    return (await syncAndVerify(io, wired, 'The second sync reads what is new into', sandbox)) && first
+    return (await syncAndVerify(io, configured, 'The second sync reads what is new into', sandbox)) && first
   } finally {
-    await wired.close()
+    await configured.close()
   }
 }
 
-/** A run leaves what changed in its last 5 seconds for the next one, so the demo lets the changes grow older than that. */
+/** A sync leaves the changes of the last 5 seconds to the next one, so the demo waits until its changes are older. */
 const waitForQuiet = async (io: CommandIo): Promise<void> => {
   for (let left = 6; left > 0 && !io.stop.aborted; left -= 1) {
     io.printProgress(`A sync leaves the last 5 seconds for the next one; waiting ${left} s…`)
@@ -91,38 +92,39 @@ const waitForQuiet = async (io: CommandIo): Promise<void> => {
   }
 }
 
-/** One sync and one look at the outcome; a person reads the words, so they say what was compared with what. */
+/** One sync, and the checks of the file it wrote; returns whether both succeeded. */
 const syncAndVerify = async (
   io: CommandIo,
-  wired: ConfiguredSource,
+  configured: ConfiguredSource,
   title: string,
   sandbox: Sandbox,
 ): Promise<boolean> => {
   await io.print(`\n${title} ${snapshotPath}:\n\n`)
-  const { ending, outcomes } = await syncSnapshot(io, wired, { path: snapshotPath, streams, syncMode: 'incremental' })
+  const { outcome, summaries } = await syncSnapshot(io, configured, {
+    path: snapshotPath,
+    streams,
+    syncMode: 'incremental',
+  })
   io.printProgress('')
-  await io.print(formatOutcomes(outcomes))
+  await io.print(formatLoadSummaries(summaries))
   if (io.stop.aborted) throw new CommandError(systemFailure('The demo was stopped.'))
-  const snapshot = await runOrThrow(openSnapshot(snapshotPath, 'read'))
-  try {
+  return useSnapshot(snapshotPath, 'read', async (snapshot) => {
     const results = await verifySnapshot(snapshot)
     const failed = results.filter(({ ok }) => !ok)
     for (const { name, explain, examples } of failed)
       io.printWarning(`verify: ${name} fails. ${explain} ${examples.join('; ')}`)
-    const held = Number(await snapshot.db.scalar('SELECT count(*) FROM reviews'))
-    const there = (await sandbox.truth()).reviews.length
+    const loadedReviews = Number(await snapshot.db.scalar('SELECT count(*) FROM reviews'))
+    const serviceReviews = (await sandbox.truth()).reviews.length
     await io.print(
-      `\nverify    ${results.length - failed.length} of ${results.length} checks hold; ${held.toLocaleString('en')} reviews in the file, ${there.toLocaleString('en')} in the service\n`,
+      `\nverify    ${results.length - failed.length} of ${results.length} checks hold; ${loadedReviews.toLocaleString('en')} reviews in the file, ${serviceReviews.toLocaleString('en')} in the service\n`,
     )
-    return ending === 'complete' && failed.length === 0
-  } finally {
-    snapshot.db.close()
-  }
+    return outcome === 'complete' && failed.length === 0
+  })
 }
 
 const toDemoConfig = ({ url, applicationId, applicationSecret, tokenUrl }: Sandbox) =>
   getOrThrow(
-    decodeSourceConfig({
+    sourceFormat.decode({
       base_url: url,
       credentials: {
         auth_type: 'application',

@@ -1,30 +1,35 @@
 import { defineCommand, usageError, withTroubleStatus } from '../cdk'
-import { diffSnapshots as difference, isIdentical, type StreamDifference } from '../snapshot'
-import { useSnapshot } from './snapshot'
-import { formatTable } from './table'
+import { diffSnapshots, isIdentical, type StreamDifference } from '../snapshot'
+import { useSnapshot } from './snapshot-file'
+import { formatJson, formatTable, shortenText } from './table'
+
+const maxValueWidth = 80
 
 export const diffCommand = defineCommand({
   name: 'diff',
-  summary: 'Tells what differs between two snapshots.',
+  summary: 'Shows the differences between two snapshots.',
   operands: 'A.duckdb B.duckdb',
   options: { json: { type: 'boolean', help: 'Print the differences as JSON' } },
   examples: ['feedback diff yesterday.duckdb today.duckdb'],
   notes:
-    'Per stream: rows, columns and their types, and the first values that differ. Exit status: 0 they are the same, 1 they differ, 2 they could not be compared.',
+    'For each stream: rows, columns and their types, and the first values that differ. Exit status: 0 they are the same, 1 they differ, 2 they could not be compared.',
   run: async (io, { options, positionals }) => {
-    const [a, b, ...more] = positionals
-    if (a === undefined || b === undefined || more.length > 0)
-      throw usageError('feedback diff wants two files. See feedback diff --help.')
+    const [a, b, ...others] = positionals
+    if (a === undefined || b === undefined || others.length > 0)
+      throw usageError('feedback diff needs two files. See feedback diff --help.')
     return withTroubleStatus(async () => {
+      // Opening B first reports a missing or foreign file by its own name.
       await useSnapshot(b, 'read', async () => undefined)
-      const streams = await useSnapshot(a, 'read', (snapshot) => difference(snapshot, b))
-      await io.print(options.json === true ? `${JSON.stringify(streams, null, 2)}\n` : formatDifferences(streams))
+      const streams = await useSnapshot(a, 'read', (snapshot) => diffSnapshots(snapshot, b))
+      await io.print(options.json ? formatJson(streams) : formatDifferences(streams))
       return streams.every(isIdentical) ? 0 : 1
     })
   },
 })
 
 const formatCount = (rows: number | null): string => (rows === null ? 'none' : rows.toLocaleString('en'))
+
+const formatValue = (value: string | null): string => (value === null ? 'null' : shortenText(value, maxValueWidth))
 
 const formatDifferences = (streams: ReadonlyArray<StreamDifference>): string => {
   const table = formatTable(
@@ -50,8 +55,3 @@ const formatDifferences = (streams: ReadonlyArray<StreamDifference>): string => 
     `\n${verdict}\n`,
   ].join('')
 }
-
-const maxValueWidth = 80
-
-const formatValue = (value: string | null): string =>
-  value === null ? 'null' : value.length > maxValueWidth ? `${value.slice(0, maxValueWidth - 1)}…` : value

@@ -1,4 +1,53 @@
+import type { CommandOption } from '../cdk'
+
+export const configOption = {
+  type: 'string',
+  value: 'FILE',
+  help: 'The configuration, JSON',
+  required: true,
+} as const satisfies CommandOption
+
+/** The catalog that a platform gives to `read` and `write`. */
+export const configuredCatalogOption = {
+  type: 'string',
+  value: 'FILE',
+  help: 'The configured catalog, JSON',
+  required: true,
+} as const satisfies CommandOption
+
+export const selectOption = {
+  type: 'string',
+  value: 'A,B',
+  help: 'Only these streams; all of them if left out',
+} as const satisfies CommandOption
+
 export const dryRunOption = {
   type: 'boolean',
   help: 'Check and plan everything, send nothing and answer no state',
-} as const
+} as const satisfies CommandOption
+
+/** A snapshot that must exist. */
+export const dbOption = {
+  type: 'string',
+  value: 'FILE',
+  help: 'The DuckDB file',
+  required: true,
+} as const satisfies CommandOption
+
+/** A snapshot that is written. */
+export const outputDbOption = {
+  ...dbOption,
+  help: 'The DuckDB file; created if it is missing',
+} as const satisfies CommandOption
+
+export const historyOption = {
+  type: 'boolean',
+  help: 'From now on, keep every version of a row, with valid_from and valid_to: the views NAME_versions',
+} as const satisfies CommandOption
+
+/** The catalog of captured messages. */
+export const inputCatalogOption = {
+  type: 'string',
+  value: 'FILE',
+  help: "The run's configured catalog; without it only our own streams are known, and Singer messages need none",
+} as const satisfies CommandOption

@@ -1,15 +1,16 @@
 import { defineCommand, usageError } from '../cdk'
 import { hashContent } from '../snapshot'
-import { catalogOption, dbOption, historyOption, ingestMessages, loadExpectedStreams, useSnapshot } from './snapshot'
-import { formatTable } from './table'
+import { historyOption, inputCatalogOption, outputDbOption } from './options'
+import { ingestMessages, loadExpectedStreams, useSnapshot } from './snapshot-file'
+import { formatJson, formatTable } from './table'
 
 export const replayCommand = defineCommand({
   name: 'replay',
-  summary: 'Writes captured messages into DuckDB again and prints a hash of what the tables hold.',
+  summary: 'Writes captured messages into DuckDB again and prints a hash of the content of the tables.',
   operands: 'FILE…',
   options: {
-    db: { ...dbOption, help: 'The DuckDB file; made if it is missing' },
-    catalog: catalogOption,
+    db: outputDbOption,
+    catalog: inputCatalogOption,
     history: historyOption,
     json: { type: 'boolean', help: 'Print the hashes as JSON' },
   },
@@ -18,25 +19,19 @@ export const replayCommand = defineCommand({
     'feedback replay run.jsonl --db b.duckdb --catalog catalog.json',
   ],
   notes:
-    'The same messages into a new file give the same hash each time. Exit status: 0 all streams are complete, 1 one is not.',
+    'The same messages written into a new file always give the same hash. Exit status: 0 all streams are complete, 1 a stream is not complete.',
   run: async (io, { options, positionals }) => {
     if (positionals.length === 0)
-      throw usageError('feedback replay wants the file of captured messages. See feedback replay --help.')
-    const expected = await loadExpectedStreams(options.catalog?.toString())
-    return useSnapshot(String(options.db), 'write', async (snapshot) => {
-      const outcomes = await ingestMessages(io, snapshot, {
-        files: positionals,
-        expected,
-        history: options.history === true,
-      })
+      throw usageError('feedback replay needs a file of captured messages. See feedback replay --help.')
+    const expected = await loadExpectedStreams(options.catalog)
+    return useSnapshot(options.db, 'write', async (snapshot) => {
+      const summaries = await ingestMessages(io, snapshot, { files: positionals, expected, history: options.history })
       const content = await hashContent(snapshot)
       const rows = content.tables.map(({ table, rows, hash }) => [table, rows.toLocaleString('en'), hash])
       await io.print(
-        options.json === true
-          ? `${JSON.stringify(content, null, 2)}\n`
-          : `${formatTable(['table', 'rows', 'hash'], rows)}\n${content.hash}\n`,
+        options.json ? formatJson(content) : `${formatTable(['table', 'rows', 'hash'], rows)}\n${content.hash}\n`,
       )
-      return outcomes.every(({ status }) => status === 'complete') ? 0 : 1
+      return summaries.every(({ status }) => status === 'complete') ? 0 : 1
     })
   },
 })

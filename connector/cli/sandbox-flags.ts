@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import type { CommandOption } from '../cdk'
+import { type CommandOption, defined } from '../cdk'
 import {
   exportOrders,
   faultKinds,
@@ -11,7 +11,7 @@ import {
   type SandboxOptions,
 } from '../sandbox'
 
-/** An option of the command line: what it says, and what it means; a text it cannot read is answered by what would be right. */
+/** An option of the command line. `read` returns the sandbox options that a text means, or a description of a right text. */
 type SandboxFlag = {
   readonly value: string
   readonly help: string
@@ -19,16 +19,16 @@ type SandboxFlag = {
 }
 
 const readWholeNumber =
-  (least: number, most: number, meant: (value: number) => SandboxOptions): SandboxFlag['read'] =>
+  (min: number, max: number, toOptions: (value: number) => SandboxOptions): SandboxFlag['read'] =>
   (text) =>
-    /^\d{1,12}$/.test(text) && Number(text) >= least && Number(text) <= most
-      ? E.right(meant(Number(text)))
-      : E.left(`a whole number from ${least} to ${most}`)
+    /^\d{1,12}$/.test(text) && Number(text) >= min && Number(text) <= max
+      ? E.right(toOptions(Number(text)))
+      : E.left(`a whole number from ${min} to ${max}`)
 
 const readPattern =
-  (pattern: RegExp, right: string, meant: (parts: RegExpExecArray) => SandboxOptions): SandboxFlag['read'] =>
+  (pattern: RegExp, expected: string, toOptions: (parts: RegExpExecArray) => SandboxOptions): SandboxFlag['read'] =>
   (text) =>
-    pipe(pattern.exec(text), E.fromNullable(right), E.map(meant))
+    pipe(pattern.exec(text), E.fromNullable(expected), E.map(toOptions))
 
 const readOperationNames = (text: string): E.Either<string, ReadonlyArray<OperationName>> => {
   const names = text.split(',')
@@ -37,27 +37,27 @@ const readOperationNames = (text: string): E.Either<string, ReadonlyArray<Operat
     : E.left(`names among ${operationNames.join(', ')}`)
 }
 
-/** In the order of the help: the data first. */
+/** The options in the order of the help. */
 export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   port: {
     value: 'N',
-    help: 'port to listen on; 0, the default, takes any that is free',
+    help: 'Port to listen on; 0, the default, means any free port',
     read: readWholeNumber(0, 65_535, (port) => ({ port })),
   },
-  host: { value: 'NAME', help: 'address to listen on, default 127.0.0.1', read: (host) => E.right({ host }) },
+  host: { value: 'NAME', help: 'Address to listen on, default 127.0.0.1', read: (host) => E.right({ host }) },
   reviews: {
     value: 'N',
-    help: 'how many reviews there are at the start, default 1000',
+    help: 'Number of reviews at the start, default 1000',
     read: readWholeNumber(0, 5_000_000, (reviews) => ({ reviews })),
   },
   seed: {
     value: 'N',
-    help: 'the same seed gives the same data and the same faults, default 7',
+    help: 'The same seed gives the same data and the same faults, default 7',
     read: readWholeNumber(0, 1_000_000, (seed) => ({ seed })),
   },
   until: {
     value: 'TIME',
-    help: 'the newest time in the data, default a minute ago; give it for data that is the same every day',
+    help: 'Newest time in the data, default a minute ago; set it to get the same data every day',
     read: (text) =>
       Number.isNaN(Date.parse(text))
         ? E.left('an ISO 8601 time such as 2026-01-01T00:00:00Z')
@@ -65,37 +65,37 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   years: {
     value: 'N',
-    help: 'over how many years the reviews are spread, default 3',
+    help: 'Number of years that the reviews cover, default 3',
     read: readWholeNumber(1, 50, (years) => ({ years })),
   },
   locations: {
     value: 'N',
-    help: 'how many locations there are, default 40',
+    help: 'Number of locations, default 40',
     read: readWholeNumber(1, 10_000, (locations) => ({ locations })),
   },
   providers: {
     value: 'N',
-    help: 'how many providers there are, default 200',
+    help: 'Number of providers, default 200',
     read: readWholeNumber(1, 100_000, (providers) => ({ providers })),
   },
   batch: {
     value: 'N',
-    help: 'how many successive reviews a bulk change gives one modifiedTime, default 40',
+    help: 'Number of successive reviews with the same modifiedTime after a bulk change, default 40',
     read: readWholeNumber(1, 1_000_000, (batch) => ({ batch })),
   },
   db: {
     value: 'FILE',
-    help: 'keeps the data in this file; if it holds data already, that is served and the options above mean nothing',
+    help: 'Keeps the data in this file; data that it already holds is served, and the options above have no effect',
     read: (db) => E.right({ db }),
   },
   from: {
     value: 'FILE',
-    help: 'serves a snapshot made by feedback snapshot or feedback sync instead of made-up reviews',
+    help: 'Serves a snapshot made by feedback snapshot or feedback sync instead of generated reviews',
     read: (from) => E.right({ from }),
   },
   order: {
     value: 'ORDER',
-    help: `order of the exports: ${exportOrders.join(', ')}; ties is a new random order among equal times at every request`,
+    help: `Order of the exports: ${exportOrders.join(', ')}; ties is a new random order among equal times for every request`,
     read: (text) =>
       pipe(
         exportOrders.find((order) => order === text),
@@ -105,7 +105,7 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   churn: {
     value: 'COUNTS',
-    help: 'what happens after every page of reviews, such as change=3,delete=1,add=1,restore=1',
+    help: 'Changes after every page of reviews, such as change=3,delete=1,add=1,restore=1',
     read: readPattern(
       /^(?:change|delete|add|restore)=\d{1,6}(?:,(?:change|delete|add|restore)=\d{1,6})*$/,
       'counts such as change=3,delete=1,add=1',
@@ -121,7 +121,7 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   fail: {
     value: 'N=KIND,…',
-    help: 'the Nth request of the two exports, counted together, fails once',
+    help: 'The Nth request to the two exports, counted together, fails once',
     read: (text) =>
       pipe(
         parseFaultList(text),
@@ -133,37 +133,33 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   latency: {
     value: 'MS[-MS]',
-    help: 'milliseconds before every answer, or between two numbers',
-    read: readPattern(
-      /^(\d{1,6})(?:-(\d{1,6}))?$/,
-      'milliseconds such as 200 or 50-400',
-      ([, least, most = least]) => ({
-        latency: { minMs: Number(least), maxMs: Math.max(Number(least), Number(most)) },
-      }),
-    ),
+    help: 'Delay of every answer in milliseconds, or its range',
+    read: readPattern(/^(\d{1,6})(?:-(\d{1,6}))?$/, 'milliseconds such as 200 or 50-400', ([, min, max = min]) => ({
+      latency: { minMs: Number(min), maxMs: Math.max(Number(min), Number(max)) },
+    })),
   },
   'rate-limit': {
     value: 'N[/SECONDS]',
-    help: 'requests in any minute, or in so many seconds; one more is answered 429 with Retry-After',
+    help: 'Most requests in a minute, or in SECONDS; more are answered 429 with Retry-After',
     read: readPattern(/^(\d{1,6})(?:\/(\d{1,6}))?$/, 'a number such as 60 or 10/5', ([, requests, seconds = 60]) => ({
       rate: { requests: Number(requests), seconds: Number(seconds) },
     })),
   },
   'clock-skew': {
     value: 'SECONDS',
-    help: 'how far the Date header is ahead of the clock that stamps changes; may be negative',
+    help: 'How far the Date header is ahead of the clock for modification times; may be negative',
     read: readPattern(/^-?\d{1,8}$/, 'seconds such as 90 or -3600', ([seconds]) => ({
       clockSkew: Number(seconds) * 1000,
     })),
   },
   'token-ttl': {
     value: 'SECONDS',
-    help: 'how long an exchanged token lives, default 3600',
+    help: 'Lifetime of an exchanged token, default 3600',
     read: readWholeNumber(1, 1_000_000_000, (tokenLifetime) => ({ tokenLifetime })),
   },
   deny: {
     value: 'OPERATIONS',
-    help: 'what the tokens of the application may not call (403)',
+    help: 'Operations that the tokens of the application may not call (403)',
     read: (text) =>
       pipe(
         readOperationNames(text),
@@ -172,7 +168,7 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   grant: {
     value: 'TOKEN=OPERATIONS',
-    help: 'a further token, and all it may call',
+    help: 'Another token, and the operations that it may call',
     read: (text) => {
       const [token = '', names = ''] = text.split('=')
       return token === ''
@@ -185,43 +181,49 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
   },
   'max-ids': {
     value: 'N',
-    help: 'most identifiers in one request for comments, default 50; more are answered 413',
+    help: 'Most identifiers in one request for comments, default 50; more are answered 413',
     read: readWholeNumber(1, 100_000, (identifiers) => ({ limits: { maxIdentifiers: identifiers } })),
   },
   'max-per-page': {
     value: 'N',
-    help: 'most rows in a page of operations 1 to 3, default 100; the filter echo tells what was applied',
+    help: 'Most rows in a page of operations 1 to 3, default 100; the filter echo has the applied limit',
     read: readWholeNumber(1, 100_000, (perPage) => ({ limits: { maxPerPage: perPage } })),
   },
 }
 
-/** The flags as the command line wants them. */
-export const sandboxFlagOptions: Readonly<Record<string, CommandOption>> = Object.fromEntries(
-  Object.entries(sandboxFlags).map(([name, { value, help }]) => [name, { type: 'string', value, help }]),
-)
+/** The options as a command declares them. */
+export const sandboxFlagOptions: Readonly<Record<string, CommandOption & { readonly type: 'string' }>> =
+  Object.fromEntries(
+    Object.entries(sandboxFlags).map(([name, { value, help }]) => [name, { type: 'string', value, help }]),
+  )
 
+/** Both options of two flags: limits and faults are combined, any other key occurs once. */
 const mergeOptions = (a: SandboxOptions, b: SandboxOptions): SandboxOptions => ({
   ...a,
   ...b,
-  ...(a.limits === undefined && b.limits === undefined ? {} : { limits: { ...a.limits, ...b.limits } }),
-  ...(a.faults === undefined && b.faults === undefined ? {} : { faults: [...(a.faults ?? []), ...(b.faults ?? [])] }),
+  ...defined({
+    limits: a.limits === undefined ? b.limits : { ...a.limits, ...b.limits },
+    faults: a.faults === undefined ? b.faults : [...a.faults, ...(b.faults ?? [])],
+  }),
 })
 
-/** What the given options mean together; or which is wrong, and what would be right. */
-export const readSandboxFlags = (given: Readonly<Record<string, unknown>>): E.Either<string, SandboxOptions> =>
-  Object.entries(sandboxFlags).reduce<E.Either<string, SandboxOptions>>((sum, [name, flag]) => {
-    const text = given[name]
-    if (E.isLeft(sum) || typeof text !== 'string') return sum
+/** The sandbox options that all flags mean together; or the first wrong flag, and what would be right. */
+export const readSandboxFlags = (
+  texts: Readonly<Record<string, string | undefined>>,
+): E.Either<string, SandboxOptions> =>
+  Object.entries(sandboxFlags).reduce<E.Either<string, SandboxOptions>>((merged, [name, flag]) => {
+    const text = texts[name]
+    if (E.isLeft(merged) || text === undefined) return merged
     return pipe(
       flag.read(text),
       E.bimap(
-        (right) => `--${name} is wrong: give ${right}`,
-        (options) => mergeOptions(sum.right, options),
+        (expected) => `--${name} is wrong: give ${expected}`,
+        (options) => mergeOptions(merged.right, options),
       ),
     )
   }, E.right({}))
 
-/** For the help: every kind of fault. */
+/** A line of the help for each kind of fault. */
 export const faultHelp: ReadonlyArray<string> = Object.entries(faultKinds).map(
   ([kind, meaning]) => `  ${kind.padEnd(12)}${meaning}`,
 )

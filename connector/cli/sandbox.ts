@@ -1,25 +1,24 @@
 import { readFile } from 'node:fs/promises'
 import * as E from 'fp-ts/Either'
-import { type CommandError, defineCommand, type ParsedOptions, usageError } from '../cdk'
+import { type CommandError, type CommandOptions, defineCommand, usageError } from '../cdk'
 import { decodeFaultPlan, type FaultRule, operationNames, startSandbox } from '../sandbox'
 import { faultHelp, readSandboxFlags, sandboxFlagOptions } from './sandbox-flags'
 
 const sandboxUsageError = (what: string): CommandError =>
   usageError(`feedback sandbox: ${what}. See feedback sandbox --help.`)
 
-/** The rules of the file that `--faults` names. */
-const loadFaultPlan = async ({ options }: ParsedOptions): Promise<ReadonlyArray<FaultRule>> => {
-  const { faults } = options
-  if (typeof faults !== 'string') return []
-  const text = await readFile(faults, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw sandboxUsageError(`--faults: ${faults} cannot be read (${error.code})`)
+/** The rules in the file of `--faults`. */
+const loadFaultPlan = async (path: string | undefined): Promise<ReadonlyArray<FaultRule>> => {
+  if (path === undefined) return []
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw sandboxUsageError(`--faults: ${path} cannot be read (${error.code})`)
   })
   const json = E.tryCatch(
     () => JSON.parse(text) as unknown,
     () => 'it is not JSON',
   )
   const rules = E.isLeft(json) ? json : decodeFaultPlan(json.right)
-  if (E.isLeft(rules)) throw sandboxUsageError(`--faults: ${faults}: ${rules.left}`)
+  if (E.isLeft(rules)) throw sandboxUsageError(`--faults: ${path}: ${rules.left}`)
   return rules.right
 }
 
@@ -31,32 +30,33 @@ const waitForStop = (signal: AbortSignal): Promise<void> =>
 
 export const sandboxCommand = defineCommand({
   name: 'sandbox',
-  summary: 'Serves a Feedback Data Service of made-up reviews on this machine',
+  summary: 'Serves a Feedback Data Service with generated reviews on this machine.',
   options: {
     ...sandboxFlagOptions,
-    faults: { type: 'string', value: 'FILE', help: 'a plan of faults, see below' },
-  },
+    faults: { type: 'string', value: 'FILE', help: 'A plan of faults, see below' },
+  } satisfies CommandOptions,
   notes: [
-    'When it listens it prints one line of JSON: url, access_token, application_id, application_secret, token_url.',
+    'When it listens, it prints one line of JSON: url, access_token, application_id, application_secret, token_url.',
     'It runs until it is stopped (Ctrl-C).',
     '',
-    'All operations are there: reviews, comments by query and by form, visit records, location sync, both exports, the',
-    'lookups and the token exchange. Locations that are synced are served; visits may bring a review when reviews arrive;',
+    'It offers all operations: reviews, comments by query and by form, visit records, location sync, both exports, the',
+    'lookups and the token exchange. It serves the locations that are synced; visits may add a review when reviews arrive;',
     'a location whose code begins with NOSYNC cannot be synced.',
     '',
     'Beside the service:',
     '  GET  /openapi.json       its description; GET /docs: a page to try it in a browser',
-    '  GET  /__sandbox/log      what was asked and answered',
-    '  GET  /__sandbox/stats    how often',
-    '  GET  /__sandbox/truth    what there is: ids and times',
-    '  POST /__sandbox/churn    lets reviews change now, such as {"change": 3, "delete": 1, "add": 1}',
+    '  GET  /__sandbox/log      the requests and their answers',
+    '  GET  /__sandbox/stats    their numbers',
+    '  GET  /__sandbox/truth    ids and times of everything it holds',
+    '  POST /__sandbox/churn    changes reviews now, such as {"change": 3, "delete": 1, "add": 1}',
     '',
     'A plan of faults is a list of rules such as',
     '  [{"kind": "429", "operation": "exports", "requests": [3, 5], "retry_after": 2},',
     '   {"kind": "503", "share": 0.05}, {"kind": "clamp", "limit": 200, "from": 10, "to": 20}]',
-    `Operations are called ${operationNames.join(', ')}; exports stands for both exports.`,
-    "`requests` counts the requests of the rule's operations (default all) from 1; or `share` of those `from` … `to`, at most",
-    '`times`. The first rule that strikes wins. The kinds, with `retry_after`, `retry_after_date`, `delay_ms`, `limit`:',
+    `The operations are ${operationNames.join(', ')}; exports stands for both exports.`,
+    "`requests` are numbers of requests of the rule's operations (default all), from 1; or `share` is the part of those `from` … `to`",
+    'that fail, at most `times`. The first rule that matches a request is used. The kinds, with `retry_after`, `retry_after_date`,',
+    '`delay_ms`, `limit`:',
     ...faultHelp,
   ].join('\n'),
   examples: [
@@ -64,10 +64,10 @@ export const sandboxCommand = defineCommand({
     'feedback sandbox --order ties --churn change=3,delete=1,add=1 --fail 2=429,4=cutjson',
     'feedback sandbox --grant guest=exportReviews --rate-limit 60 --latency 50-200',
   ],
-  run: async (io, given) => {
-    const options = readSandboxFlags(given.options)
+  run: async (io, parsed) => {
+    const options = readSandboxFlags(parsed.options)
     if (E.isLeft(options)) throw sandboxUsageError(options.left)
-    const faults = [...(options.right.faults ?? []), ...(await loadFaultPlan(given))]
+    const faults = [...(options.right.faults ?? []), ...(await loadFaultPlan(parsed.options.faults))]
     const running = await startSandbox({ ...options.right, faults })
     await io.print(
       `${JSON.stringify({

@@ -1,28 +1,91 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as t from 'io-ts'
-import { type CommandIo, formatJsonLog, formatPlainLog, type JsonSchema, type SingerLogEntry } from '../cdk'
+import {
+  CommandError,
+  type CommandIo,
+  type CommandOptions,
+  configFailure,
+  type Failure,
+  failureLogEntries,
+  formatJsonLog,
+  formatPlainLog,
+  type JsonSchema,
+  type SingerLogEntry,
+} from '../cdk'
+import { formatJson } from './table'
 
-/** The version of this package, which package.json alone knows. */
-export const readPackageVersion = (): string => {
+/** A tap or a target, as it describes itself. */
+export type SingerProgram = {
+  readonly name: string
+  readonly description: string
+  readonly capabilities: ReadonlyArray<string>
+  readonly spec: JsonSchema
+  /** The prefix of the variables that `--config ENV` stands for. */
+  readonly variablePrefix: string
+}
+
+/** The options of every Singer program, beside its own. */
+export const singerOptions = {
+  about: { type: 'boolean', help: 'Print name, version, capabilities and settings' },
+  format: { type: 'string', value: 'FORMAT', help: 'The format of --about: text, json or markdown' },
+  version: { type: 'boolean', help: 'Print the version' },
+} as const satisfies CommandOptions
+
+/** The option for the configuration of a Singer program. */
+export const singerConfigOption = <const Prefix extends string>(variablePrefix: Prefix) =>
+  ({
+    type: 'string',
+    value: 'FILE|ENV',
+    multiple: true,
+    help: `The configuration, JSON; ENV: ${variablePrefix}_…`,
+  }) as const
+
+export const singerConfigNotes =
+  'A later --config is merged over the earlier ones, for example --config config.json --config ENV.'
+
+/** The paths of `--config`, of which there must be one. */
+export const requireConfigPaths = (paths: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (paths.length === 0) throw new CommandError(configFailure('--config is missing: give a file, or ENV.'))
+  return paths
+}
+
+/** The version in package.json. */
+const readPackageVersion = (): string => {
   const manifest: { readonly version: string } = JSON.parse(
     readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8'),
   )
   return manifest.version
 }
 
-/** A tap or a target, as it presents itself. */
-export type SingerProgram = {
-  readonly name: string
-  readonly description: string
-  readonly capabilities: ReadonlyArray<string>
-  readonly spec: JsonSchema
-  /** Of the variables that `--config ENV` stands for. */
-  readonly variablePrefix: string
+/** Prints what `--version` or `--about` asks for; false if neither is given. */
+export const printDescription = async (
+  io: CommandIo,
+  program: SingerProgram,
+  {
+    about,
+    format = 'text',
+    version,
+  }: { readonly about: boolean; readonly format: string | undefined; readonly version: boolean },
+): Promise<boolean> => {
+  if (version) {
+    await io.print(`${program.name} ${readPackageVersion()}\n`)
+    return true
+  }
+  if (!about) return false
+  if (!['text', 'json', 'markdown'].includes(format))
+    throw new CommandError(configFailure('--format is wrong. Give text, json or markdown.'))
+  const packageVersion = readPackageVersion()
+  await io.print(
+    format === 'json'
+      ? formatJson(describeProgram(program, packageVersion))
+      : formatProgramMarkdown(program, packageVersion),
+  )
+  return true
 }
 
-/** What `--about` tells, in the Meltano SDK's words. */
-export const describeProgram = ({ name, description, capabilities, spec }: SingerProgram, version: string) => ({
+/** What `--about --format json` prints, with the keys of the Meltano SDK. */
+const describeProgram = ({ name, description, capabilities, spec }: SingerProgram, version: string) => ({
   name,
   description,
   version,
@@ -30,8 +93,8 @@ export const describeProgram = ({ name, description, capabilities, spec }: Singe
   settings: spec,
 })
 
-/** The same for people. */
-export const formatProgramMarkdown = (
+/** What `--about` prints for a person. */
+const formatProgramMarkdown = (
   { name, description, capabilities, spec, variablePrefix }: SingerProgram,
   version: string,
 ): string => {
@@ -51,9 +114,9 @@ export const formatProgramMarkdown = (
     '| Setting | Required | Default | Description |',
     '| --- | --- | --- | --- |',
     ...properties.map(([key, setting]) => {
-      const { description: says = '', default: usual } = t.UnknownRecord.is(setting) ? setting : {}
-      const shown = usual === undefined ? '' : `\`${JSON.stringify(usual)}\``
-      return `| ${key} | ${required.includes(key) ? 'yes' : ''} | ${shown} | ${says} |`
+      const { description: text = '', default: defaultValue } = t.UnknownRecord.is(setting) ? setting : {}
+      const shownDefault = defaultValue === undefined ? '' : `\`${JSON.stringify(defaultValue)}\``
+      return `| ${key} | ${required.includes(key) ? 'yes' : ''} | ${shownDefault} | ${text} |`
     }),
     '',
     `Each can be given as an environment variable with \`--config ENV\`: \`${variablePrefix}_\` and the setting in upper case.`,
@@ -63,14 +126,24 @@ export const formatProgramMarkdown = (
 
 export type SingerLogger = (entry: SingerLogEntry) => void
 
-/** Logs on stderr: `LEVEL message`, or JSON lines where Meltano asks for them by setting SINGER_SDK_LOG_CONFIG. */
+/** Logs on stderr: `LEVEL message`, or JSON lines if Meltano asks for them by SINGER_SDK_LOG_CONFIG. */
 export const createSingerLogger = (io: CommandIo, app: string): SingerLogger => {
   const format = io.env.SINGER_SDK_LOG_CONFIG === undefined ? formatPlainLog : formatJsonLog(app, io.pid, Date.now)
   return (entry) => io.printWarning(format(entry))
 }
 
-/** The same outside, whose warnings are log lines too. */
+/** The same `io`, with its warnings as log lines. */
 export const withLoggedWarnings = (io: CommandIo, log: SingerLogger): CommandIo => ({
   ...io,
   printWarning: (message) => log({ level: 'warn', message }),
 })
+
+/** Logs the failure of a whole run, for which Singer has no message; returns the exit status. */
+export const reportSingerFailure = async (
+  io: CommandIo,
+  failure: Failure,
+  { program }: { readonly program: string },
+): Promise<number> => {
+  failureLogEntries(failure).forEach(createSingerLogger(io, program))
+  return 1
+}

@@ -1,18 +1,18 @@
-import { defineCommand } from '../cdk'
-import { configOption, getOrThrow, loadSourceConfig } from '../config'
-import { createSource, formatOutcomes, syncSnapshot } from '../runtime'
+import { defineCommand, getOrThrow } from '../cdk'
+import { loadConfig, sourceFormat } from '../config'
+import { createSource, syncSnapshot } from '../runtime'
 import { selectStreams } from '../streams'
-import { selectOption } from './catalog'
-import { historyOption } from './snapshot'
+import { configOption, historyOption, outputDbOption, selectOption } from './options'
+import { formatJson, formatLoadSummaries } from './table'
 
 export const syncCommand = defineCommand({
   name: 'sync',
-  summary: 'Reads what is new into a DuckDB file, from where the file stands.',
+  summary: 'Reads what is new into a DuckDB file, from the states that the file holds.',
   options: {
     config: configOption,
-    db: { type: 'string', value: 'FILE', help: 'The DuckDB file; made if it is missing', required: true },
+    db: outputDbOption,
     select: selectOption,
-    'full-refresh': { type: 'boolean', help: 'Read everything again and replace what is there' },
+    'full-refresh': { type: 'boolean', help: 'Read everything again and replace what is in the file' },
     history: historyOption,
     json: { type: 'boolean', help: 'Print the outcome as JSON' },
   },
@@ -22,21 +22,18 @@ export const syncCommand = defineCommand({
     'feedback sync --config config.json --db reviews.duckdb --history',
   ],
   notes:
-    'Exit status: 0 all streams are complete, 1 one is not (what was read is kept, the next run goes on from there).',
+    'Exit status: 0 all streams are complete, 1 a stream is not complete (what was read is kept, and the next run continues from there).',
   run: async (io, { options }) => {
-    const config = await loadSourceConfig(io, String(options.config))
-    const wired = getOrThrow(createSource(config))
-    const selected = getOrThrow(
-      selectStreams(wired.streams, options.select === undefined ? undefined : String(options.select)),
-    )
-    const { ending, outcomes } = await syncSnapshot(io, wired, {
-      path: String(options.db),
-      streams: selected,
-      history: options.history === true,
-      syncMode: options['full-refresh'] === true ? 'full_refresh' : 'incremental',
+    const config = await loadConfig(io, sourceFormat, [options.config])
+    const configured = getOrThrow(createSource(config))
+    const { outcome, summaries } = await syncSnapshot(io, configured, {
+      path: options.db,
+      streams: getOrThrow(selectStreams(configured.streams, options.select)),
+      history: options.history,
+      syncMode: options['full-refresh'] ? 'full_refresh' : 'incremental',
     })
-    await wired.close()
-    await io.print(options.json === true ? `${JSON.stringify(outcomes, null, 2)}\n` : formatOutcomes(outcomes))
-    return ending === 'complete' ? 0 : 1
+    await configured.close()
+    await io.print(options.json ? formatJson(summaries) : formatLoadSummaries(summaries))
+    return outcome === 'complete' ? 0 : 1
   },
 })

@@ -1,18 +1,27 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CommandError, type CommandIo, configFailure, defineCommand, usageError, withTroubleStatus } from '../cdk'
-import { configOption, getOrThrow, loadSourceConfig } from '../config'
+import {
+  CommandError,
+  type CommandIo,
+  configFailure,
+  defineCommand,
+  getOrThrow,
+  usageError,
+  withTroubleStatus,
+} from '../cdk'
+import { loadConfig, sourceFormat } from '../config'
 import { createReviewService, createSource } from '../runtime'
 import { type CheckResult, compareReviews, planRepair, type Snapshot, verifySnapshot } from '../snapshot'
 import { deletedReviewsStream } from '../streams'
-import { dbOption, useSnapshot } from './snapshot'
-import { formatTable } from './table'
+import { configOption, dbOption } from './options'
+import { useSnapshot } from './snapshot-file'
+import { formatJson, formatTable } from './table'
 
-/** More are for programs, which read --json. */
+/** More examples are for programs, which read --json. */
 const maxExamples = 5
 
-/** What verify prints for people: a table, and what failed below it; `explain`: every check with its SQL. */
-export const formatVerifyReport = (results: ReadonlyArray<CheckResult>, explain: boolean): string => {
+/** What verify prints for a person: a table, then the checks that found something; with `explain`, every check and its SQL. */
+const formatVerifyReport = (results: ReadonlyArray<CheckResult>, explain: boolean): string => {
   const failed = results.filter(({ ok }) => !ok)
   const table = formatTable(
     ['check', 'result', 'found'],
@@ -22,7 +31,7 @@ export const formatVerifyReport = (results: ReadonlyArray<CheckResult>, explain:
       result.failures === 0 ? '' : result.failures.toLocaleString('en'),
     ]),
   )
-  const told = (explain ? results : results.filter(({ failures }) => failures > 0)).map(
+  const details = (explain ? results : results.filter(({ failures }) => failures > 0)).map(
     ({ name, explain: meaning, sql, failures, examples }) =>
       [
         `\n${name}: ${meaning}\n`,
@@ -32,7 +41,7 @@ export const formatVerifyReport = (results: ReadonlyArray<CheckResult>, explain:
       ].join(''),
   )
   const verdict = failed.length === 0 ? 'All checks passed.' : `${failed.length} of ${results.length} checks failed.`
-  return `${table}${told.join('')}\n${verdict}\n`
+  return `${table}${details.join('')}\n${verdict}\n`
 }
 
 const formatResult = ({ ok, failures, sql }: CheckResult): string => {
@@ -42,17 +51,21 @@ const formatResult = ({ ok, failures, sql }: CheckResult): string => {
 
 export const verifyCommand = defineCommand({
   name: 'verify',
-  summary: 'Checks that a snapshot is whole and says what is wrong with it.',
+  summary: 'Checks that a snapshot is complete and consistent, and says what is wrong with it.',
   options: {
     db: dbOption,
     config: {
       ...configOption,
       required: false,
-      help: 'Also hold the reviews against the service of this configuration',
+      help: 'Also compare the reviews with the service of this configuration',
     },
-    repair: { type: 'string', value: 'FOLDER', help: 'With --config: write into FOLDER what heals the differences' },
+    repair: {
+      type: 'string',
+      value: 'FOLDER',
+      help: 'With --config: write files into FOLDER that repair the differences',
+    },
     json: { type: 'boolean', help: 'Print the results as JSON' },
-    explain: { type: 'boolean', help: 'Say what each check means, and its SQL' },
+    explain: { type: 'boolean', help: 'Print what each check means, and its SQL' },
   },
   examples: [
     'feedback verify --db reviews.duckdb',
@@ -60,20 +73,15 @@ export const verifyCommand = defineCommand({
     'feedback verify --db reviews.duckdb --config config.json --repair repair/',
   ],
   notes:
-    'With --config the ids and times of all reviews are read from the service, by a scan that loses none. Exit status: 0 all is well, 1 a check failed, 2 the file or the service could not be read.',
-  run: (io, { options }) => {
-    const [config, repair] = [options.config?.toString(), options.repair?.toString()]
+    'With --config, the ids and times of all reviews are read from the service by a scan that loses none. Exit status: 0 all checks passed, 1 a check failed, 2 the file or the service could not be read.',
+  run: async (io, { options: { db, config, repair, json, explain } }) => {
     if (repair !== undefined && config === undefined)
-      throw usageError('feedback verify --repair wants --config too: only the service knows what is right.')
+      throw usageError('feedback verify --repair needs --config too: only the service knows what is right.')
     return withTroubleStatus(() =>
-      useSnapshot(String(options.db), 'read', async (snapshot) => {
+      useSnapshot(db, 'read', async (snapshot) => {
         const own = await verifySnapshot(snapshot)
         const results = config === undefined ? own : [...own, ...(await compareWithService(io, snapshot, config))]
-        await io.print(
-          options.json === true
-            ? `${JSON.stringify(results, null, 2)}\n`
-            : formatVerifyReport(results, options.explain === true),
-        )
+        await io.print(json ? formatJson(results) : formatVerifyReport(results, explain))
         if (repair !== undefined && config !== undefined) await writeRepair(io, snapshot, repair, config)
         return results.every(({ ok }) => ok) ? 0 : 1
       }),
@@ -86,15 +94,15 @@ const compareWithService = async (
   snapshot: Snapshot,
   path: string,
 ): Promise<ReadonlyArray<CheckResult>> => {
-  const wired = getOrThrow(createSource(await loadSourceConfig(io, path)))
+  const configured = getOrThrow(createSource(await loadConfig(io, sourceFormat, [path])))
   try {
-    return await compareReviews(snapshot, createReviewService(wired.source))
+    return await compareReviews(snapshot, createReviewService(configured.source))
   } finally {
-    await wired.close()
+    await configured.close()
   }
 }
 
-/** Writes the files that heal, and says how to use them. */
+/** Writes the files that repair the snapshot, and prints the commands that use them. */
 const writeRepair = async (io: CommandIo, snapshot: Snapshot, folder: string, config: string): Promise<void> => {
   const { path } = snapshot.db
   const { name, schema, primaryKey, cursor } = deletedReviewsStream

@@ -138,5 +138,6 @@ export const limitFields = {
   ),
 }
 
-const ConnectionConfig = t.type({ ...serviceFields, ...limitFields })
-export type ConnectionConfig = t.TypeOf<typeof ConnectionConfig>
+const ConnectionCodec = t.type({ ...serviceFields, ...limitFields })
+/** The part of a configuration that says where the service is, who we are and how much it is asked. */
+export type ConnectionConfig = t.TypeOf<typeof ConnectionCodec>

@@ -1,6 +1,5 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import {
   type Catalog,
@@ -11,74 +10,49 @@ import {
   decodeSourceCatalog,
   type Failure,
   findSecrets,
-  type JsonSchema,
+  getOrThrow,
   mergeConfigs,
   readConfigFromEnvironment,
   readJsonFile,
   readStateFile,
+  runOrThrow,
   type SourceState,
 } from '../cdk'
-import { type DestinationConfig, decodeDestinationConfig, destinationSpec } from './destination'
-import { decodeSourceConfig, type SourceConfig, sourceSpec } from './source'
+import type { ConfigFormat } from './format'
 
-export const configOption = { type: 'string', value: 'FILE', help: 'The configuration, JSON', required: true } as const
-
-/** The value, or the failure on its way to the edge. */
-export const getOrThrow = <A>(result: E.Either<Failure, A>): A => {
-  if (E.isLeft(result)) throw new CommandError(result.left)
-  return result.right
-}
-
-/** The value of an effect, or its failure on its way to the edge. */
-export const runOrThrow = async <A>(effect: TaskEither<Failure, A>): Promise<A> => getOrThrow(await effect())
-
-/** The failure names the file it is about. */
+/** The failure, its message preceded by the path of the file that is wrong. */
 export const addFilePath =
   (path: string) =>
   ({ _tag, message }: Failure): Failure => ({ _tag, message: `${path}: ${message}` })
 
-/** The configuration in a file, or in variables `FEEDBACK_…` where the path is ENV; keys that mean nothing are named on stderr. */
-export const loadSourceConfig = (io: CommandIo, path: string): Promise<SourceConfig> =>
-  loadSourceConfigs(io, [path], 'FEEDBACK')
-
-/** Several configurations, the later over the earlier. `prefix`: of the variables that ENV stands for. */
-export const loadSourceConfigs = (io: CommandIo, paths: ReadonlyArray<string>, prefix: string): Promise<SourceConfig> =>
-  loadMergedConfig(io, paths, prefix, sourceSpec, decodeSourceConfig)
-
-/** The same for the destination. */
-export const loadDestinationConfigs = (
+/**
+ * The configuration in these files, each merged over those before it. The path ENV stands for the variables whose names start
+ * with `prefix` and an underscore. Secrets in it are hidden from now on; a key that has no effect is named on stderr.
+ */
+export const loadConfig = async <A>(
   io: CommandIo,
+  { spec, decode }: ConfigFormat<A>,
   paths: ReadonlyArray<string>,
-  prefix: string,
-): Promise<DestinationConfig> => loadMergedConfig(io, paths, prefix, destinationSpec, decodeDestinationConfig)
-
-/** The destination's configuration in a file, or in variables `FEEDBACK_…` where the path is ENV. */
-export const loadDestinationConfig = (io: CommandIo, path: string): Promise<DestinationConfig> =>
-  loadDestinationConfigs(io, [path], 'FEEDBACK')
-
-const loadMergedConfig = async <A>(
-  io: CommandIo,
-  paths: ReadonlyArray<string>,
-  prefix: string,
-  spec: JsonSchema,
-  read: (value: unknown) => E.Either<Failure, { readonly config: A; readonly unknownKeys: ReadonlyArray<string> }>,
+  prefix = 'FEEDBACK',
 ): Promise<A> => {
-  const given: unknown[] = []
+  const values: unknown[] = []
   for (const path of paths)
-    given.push(
+    values.push(
       path === 'ENV' ? readConfigFromEnvironment(spec, prefix)(io.env) : await runOrThrow(readJsonFile('config', path)),
     )
-  io.addSecrets(given.flatMap((one) => findSecrets(spec, one)))
-  const named = paths.join(', ')
-  const { config, unknownKeys } = getOrThrow(pipe(read(given.reduce(overlayConfig)), E.mapLeft(addFilePath(named))))
-  for (const key of unknownKeys) io.printWarning(`${named}: ${key} is no key of the config and has no effect.`)
+  io.addSecrets(values.flatMap((value) => findSecrets(spec, value)))
+  const pathList = paths.join(', ')
+  const { config, unknownKeys } = getOrThrow(
+    pipe(decode(values.reduce(mergeIfObjects)), E.mapLeft(addFilePath(pathList))),
+  )
+  for (const key of unknownKeys) io.printWarning(`${pathList}: ${key} is no key of the config and has no effect.`)
   return config
 }
 
-const overlayConfig = (under: unknown, given: unknown): unknown =>
-  t.UnknownRecord.is(under) && t.UnknownRecord.is(given) ? mergeConfigs(under, given) : given
+const mergeIfObjects = (under: unknown, over: unknown): unknown =>
+  t.UnknownRecord.is(under) && t.UnknownRecord.is(over) ? mergeConfigs(under, over) : over
 
-/** A configured catalog in a file. */
+/** The configured catalog in a file. */
 export const loadAirbyteCatalog = async (path: string): Promise<Catalog> => {
   const catalog = getOrThrow(
     pipe(decodeSourceCatalog(await runOrThrow(readJsonFile('catalog', path))), E.mapLeft(addFilePath(path))),
@@ -88,7 +62,7 @@ export const loadAirbyteCatalog = async (path: string): Promise<Catalog> => {
   return catalog
 }
 
-/** The state in a file; no file is no state. */
+/** The state in a file; empty without a file. */
 export const loadAirbyteState = async (path: string | undefined): Promise<SourceState> =>
   path === undefined
     ? {}

@@ -4,7 +4,6 @@ import {
   enumField,
   fieldWithDefault,
   integerField,
-  type JsonSchema,
   listField,
   numberField,
   optionalField,
@@ -13,10 +12,9 @@ import {
   sectionField,
   textField,
   timeField,
-  toJsonSchema,
 } from '../cdk'
 import { limitFields, secretKeywords, serviceFields } from './connection'
-import { createConfigDecoder } from './decoder'
+import { type ConfigFormat, createConfigFormat } from './format'
 
 const lookupFields = orderFields({
   method: describeField('Method', 'GET or POST', { examples: ['GET'] })(
@@ -31,8 +29,7 @@ const lookupFields = orderFields({
   primary_key: describeField('Primary key', 'The attribute that tells records apart', { examples: ['id'] })(textField),
 })
 
-/** The source's configuration (design.md, Config). */
-export const SourceConfig = orderFields({
+const SourceCodec = orderFields({
   ...serviceFields,
   start_date: describeField('Start date', 'Reviews that arrived or changed after this time are read', {
     examples: ['2024-01-01T00:00:00Z'],
@@ -191,17 +188,10 @@ export const SourceConfig = orderFields({
     examples: ['/data/reviews.duckdb'],
   })(optionalField(textField)),
 })
-export type SourceConfig = t.TypeOf<typeof SourceConfig>
+/** The configuration of the source, with every default filled in. */
+export type SourceConfig = t.TypeOf<typeof SourceCodec>
 
-/** The form that platforms draw: spec/source.json. */
-export const sourceSpec: JsonSchema = {
-  $schema: 'http://json-schema.org/draft-07/schema#',
-  title: 'Feedback Data Service',
-  ...toJsonSchema(SourceConfig),
-}
-
-/** A configuration and the keys in it that mean nothing to us; a failure names every wrong key path. */
-export const decodeSourceConfig = createConfigDecoder(SourceConfig, sourceSpec)
-
-/** Where the documentation of the source stands. */
-export const sourceDocumentationUrl = 'https://docs.airbyte.com/integrations/sources/feedback'
+export const sourceFormat: ConfigFormat<SourceConfig> = createConfigFormat(
+  SourceCodec,
+  'https://docs.airbyte.com/integrations/sources/feedback',
+)

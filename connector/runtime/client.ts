@@ -11,16 +11,16 @@ import {
 import { defined, type Failure } from '../cdk'
 import type { ConnectionConfig } from '../config'
 
-/** A client at its service. */
+/** A client that is connected to its service. */
 export type ServiceClient = {
   readonly send: HttpClient['send']
-  /** Calls back with the time, in milliseconds since 1970, until which the service makes us wait. */
+  /** Calls `listener` with the time until which the service makes us wait, in milliseconds since 1970; returns how to stop that. */
   readonly onWait: (listener: (until: number) => void) => () => void
-  /** Gives up what is under way and frees its connections. */
+  /** Aborts the requests under way and closes the connections. */
   readonly close: () => Promise<void>
 }
 
-/** What both configurations say of the service, as a client; fails where an address may not be used. */
+/** The client that a configuration describes; fails if one of its addresses is not allowed. */
 export const createClient = (
   config: ConnectionConfig & Pick<ClientConfig, 'max_response_mb'>,
   options: ClientOptions = {},
@@ -49,10 +49,7 @@ const openClient = (
     {
       ...config,
       base_url: base,
-      rate_limit: {
-        max_concurrency,
-        ...defined({ requests_per_minute, redis_url }),
-      },
+      rate_limit: { max_concurrency, ...defined({ requests_per_minute, redis_url }) },
     },
     {
       ...options,

@@ -1,14 +1,15 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 
-/** Room for the young objects of a page or two, of all that V8 gives them (bytes). */
+/** Enough for the young objects of one or two pages, in bytes. */
 const youngHeapBytes = 4 << 20
 
-/** Lets the old part of the heap grow by so much of what lives in it, rather than to several times that, before it is cleaned up. */
+/** Lets the old part of the heap grow by this percentage of its live objects before a collection; V8 lets it grow to several times that. */
 export const setHeapGrowth = (percent: number): void => setFlagsFromString(`--heap-growing-percent=${percent}`)
 
 /**
- * Keeps the heap of a run near what it needs. V8 lets it grow to several times that before it cleans up, and the young part
- * to 48 MB, which makes a run no faster. To be asked now and then, until the young part is large enough.
+ * Keeps the heap of a run near what it needs. V8 would let it grow to several times that before a collection, and its young part
+ * to 48 MB, which makes a run no faster. The returned function stops the growth of the young part once it is large enough:
+ * call it after each message.
  */
 export const limitHeap = (): (() => void) => {
   setHeapGrowth(150)

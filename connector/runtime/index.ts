@@ -1,16 +1,13 @@
-/** The room runtime. */
-export {
-  awaitOrTimeOut,
-  checkAttempts,
-  checkSource,
-  checkTimeoutFailure,
-  type SourceCheck,
-  startSourceCheck,
-  withCheckTimeouts,
-} from './check'
-export { checkDestination, openDestination } from './destination'
-export { type MessageConsumer, type ReadOutcome, runRead } from './read'
+/**
+ * Connects a configuration with the service and the streams, and runs the result. In goes a configuration (config) with what
+ * the command line adds; out come messages for a consumer (`readSource`, `syncSnapshot`), records accepted by the service
+ * (`runWrite`), or the findings of a check. What the room needs DuckDB for is loaded when it is used.
+ */
+export { checkDestinationConfig, checkSourceConfig } from './check'
+export { destinationFormat } from './destination-format'
+export { type MessageConsumer, type ReadOutcome, readSource } from './read'
 export { buildStreams, type ConfiguredSource, createSource } from './source'
-export { formatOutcomes, syncSnapshot } from './sync'
+export { checkSource } from './source-check'
+export { openSnapshotCopy, syncSnapshot } from './sync'
 export { createReviewService } from './verify'
 export { runWrite, type WriteLog } from './write'

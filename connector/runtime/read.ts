@@ -11,43 +11,43 @@ import type { SourceEnv } from '../streams'
 import { limitHeap } from './heap'
 import type { ConfiguredSource } from './source'
 
-/** Takes each message in turn; the run waits for it. */
+/** Receives each message of a run; the run goes on when it resolves. */
 export type MessageConsumer = (message: Message) => Promise<void>
 
-/** How a run ended: every stream finished, one failed, or a signal stopped it. */
+/** How a run ended: every stream finished, at least one failed, or a signal stopped the run. */
 export type ReadOutcome = 'complete' | 'failed' | 'stopped'
 
-/** A state at least every so many records or milliseconds: a killed run loses no more than that. */
-const checkpointCadence = { records: 5_000, millis: 30_000 }
+/** The most records or milliseconds between two states of a stream: a killed run loses no more than that. */
+const checkpointInterval = { records: 5_000, millis: 30_000 }
 
-/** Reads what `catalog` selects, in this order of streams, and hands each message to each consumer. */
-export const runRead = async (
+/** Reads the streams that `catalog` selects, in the order of `order`, and passes each message to each consumer. */
+export const readSource = async (
   io: CommandIo,
-  wired: ConfiguredSource,
+  configured: ConfiguredSource,
   {
     catalog,
     state,
-    order = wired.streams,
+    order = configured.streams,
   }: { readonly catalog: Catalog; readonly state: SourceState; readonly order?: ReadonlyArray<Stream<SourceEnv>> },
   consumers: ReadonlyArray<MessageConsumer>,
 ): Promise<ReadOutcome> => {
   let failed = false
-  const { source, onWait } = wired
-  const keepSmall = limitHeap()
+  const { source, onWait } = configured
+  const limitYoungHeap = limitHeap()
   for await (const message of readStreams({
     streams: order,
     env: source,
     catalog,
     state,
     now: Date.now,
-    checkpointInterval: checkpointCadence,
+    checkpointInterval,
     stop: io.stop,
     onWait,
   })) {
-    keepSmall()
+    limitYoungHeap()
     failed = failed || message._tag === 'Failed'
-    const told = redactMessage(io.redactText, message)
-    for (const consume of consumers) await consume(told)
+    const redacted = redactMessage(io.redactText, message)
+    for (const consume of consumers) await consume(redacted)
   }
   return io.stop.aborted ? 'stopped' : failed ? 'failed' : 'complete'
 }

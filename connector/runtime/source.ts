@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import { type ClientOptions, createApi, toMillis } from '../api'
-import { configFailure, defined, type Failure, type Stream } from '../cdk'
+import { configFailure, defined, type Failure, mapDefined, type Stream } from '../cdk'
 import type { SourceConfig } from '../config'
 import {
   applyStreamSettings,
@@ -14,14 +14,14 @@ import {
 } from '../streams'
 import { createClient, type ServiceClient } from './client'
 
-/** A source at its service. */
+/** A source that is connected to its service. */
 export type ConfiguredSource = Pick<ServiceClient, 'onWait' | 'close'> & {
-  /** The streams as the config shapes them, in the order in which they are read. */
+  /** The streams with the settings of the config, in the order in which they are read. */
   readonly streams: ReadonlyArray<Stream<SourceEnv>>
   readonly source: SourceEnv
 }
 
-/** The streams as a config shapes them; `deletedAt`: how the protocol marks a deletion. */
+/** The streams with the settings of a config; `deletedAt`: the column in which the protocol marks a deletion. */
 export const buildStreams = (
   config: SourceConfig,
   deletedAt: DeletedAtColumn = '_ab_cdc_deleted_at',
@@ -30,10 +30,10 @@ export const buildStreams = (
     privacy: toPrivacy(config),
     fromReviews: config.entities.from_reviews,
     tombstones: config.deletes === 'tombstones' ? O.some(deletedAt) : O.none,
-    lookups: {
-      ...(config.lookups.sources === undefined ? {} : { sources: toLookupOptions(config.lookups.sources) }),
-      ...(config.lookups.categories === undefined ? {} : { categories: toLookupOptions(config.lookups.categories) }),
-    },
+    lookups: defined({
+      sources: mapDefined(config.lookups.sources, toLookupOptions),
+      categories: mapDefined(config.lookups.categories, toLookupOptions),
+    }),
   })
 
 const toLookupOptions = ({
@@ -55,7 +55,7 @@ const toPrivacy = ({ privacy: { drop, hash, hash_key } }: SourceConfig): Privacy
 
 export type SourceOptions = ClientOptions & { readonly deletedAt?: DeletedAtColumn }
 
-/** A config as a source; fails where an address may not be used, or an attribute not be hidden. */
+/** The source that a config describes; fails if an address is not allowed, an attribute cannot be hidden, or two keys contradict each other. */
 export const createSource = (config: SourceConfig, options: SourceOptions = {}): E.Either<Failure, ConfiguredSource> =>
   pipe(
     E.Do,
@@ -70,7 +70,7 @@ export const createSource = (config: SourceConfig, options: SourceOptions = {}):
     })),
   )
 
-/** What keys must not say together. */
+/** Fails where the values of two keys contradict each other. */
 const checkCombinations = ({
   partition,
   mention_time_after: after,
@@ -90,18 +90,16 @@ const checkCombinations = ({
 }
 
 const toSource = (config: SourceConfig, { send }: ServiceClient): SourceEnv => ({
-  api: createApi(send, {
-    ...defined({ sources: config.lookups.sources, categories: config.lookups.categories }),
-  }),
+  api: createApi(send, defined({ sources: config.lookups.sources, categories: config.lookups.categories })),
   now: Date.now,
   startDate: toMillis(config.start_date),
   lookback: config.lookback_minutes * 60_000,
   filters: {
-    ...defined({ sources: config.sources }),
-    ...(config.mention_time_after === undefined ? {} : { mentionTimeAfter: formatInstant(config.mention_time_after) }),
-    ...(config.mention_time_before === undefined
-      ? {}
-      : { mentionTimeBefore: formatInstant(config.mention_time_before) }),
+    ...defined({
+      sources: config.sources,
+      mentionTimeAfter: mapDefined(config.mention_time_after, formatInstant),
+      mentionTimeBefore: mapDefined(config.mention_time_before, formatInstant),
+    }),
     additionalFields: config.additional_fields,
   },
   partition: O.fromNullable(config.partition),
@@ -122,17 +120,15 @@ const toSource = (config: SourceConfig, { send }: ServiceClient): SourceEnv => (
 
 const formatInstant = (time: string): string => new Date(toMillis(time)).toISOString()
 
-const toFeedback = ({ feedback_filters: given, feedback_lookback_days }: SourceConfig): SourceEnv['feedback'] => ({
-  thresholds: {
-    ...defined({
-      minThreshold: given.min_threshold,
-      minSurveyCount: given.min_survey_count,
-      minRatingCount: given.min_rating_count,
-      minWordCount: given.min_word_count,
-    }),
-  },
-  ...defined({ additionalFields: given.additional_fields }),
-  perPage: given.per_page,
-  days: given.days,
+const toFeedback = ({ feedback_filters: filters, feedback_lookback_days }: SourceConfig): SourceEnv['feedback'] => ({
+  thresholds: defined({
+    minThreshold: filters.min_threshold,
+    minSurveyCount: filters.min_survey_count,
+    minRatingCount: filters.min_rating_count,
+    minWordCount: filters.min_word_count,
+  }),
+  ...defined({ additionalFields: filters.additional_fields }),
+  perPage: filters.per_page,
+  days: filters.days,
   lookbackDays: feedback_lookback_days,
 })

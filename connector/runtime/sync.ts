@@ -1,12 +1,15 @@
 import * as O from 'fp-ts/Option'
-import type { CommandIo, Stream, SyncMode } from '../cdk'
-import { runOrThrow } from '../config'
-import { closeSnapshot, createSnapshotWriter, type LoadSummary, openSnapshot, readSnapshotState } from '../snapshot'
+import { type CommandIo, runOrThrow, type Stream, type SyncMode } from '../cdk'
+import type { LoadSummary } from '../snapshot'
 import type { SourceEnv } from '../streams'
-import { type MessageConsumer, type ReadOutcome, runRead } from './read'
+import { type MessageConsumer, type ReadOutcome, readSource } from './read'
 import type { ConfiguredSource } from './source'
 
+/** Loaded only when a file is opened: it brings DuckDB, which doubles the time that a command takes to start. */
+const loadSnapshotRoom = () => import('../snapshot/index.js')
+
 export type SyncOptions = {
+  /** The DuckDB file; created if it is missing. */
   readonly path: string
   readonly streams: ReadonlyArray<Stream<SourceEnv>>
   readonly syncMode: SyncMode
@@ -14,40 +17,42 @@ export type SyncOptions = {
   readonly history?: boolean
 }
 
-/** Reads what is new into a DuckDB file, from where the file stands; warnings and failures go to stderr as they come. */
+/** Reads what is new into a DuckDB file, from the states that the file holds. Reports progress, warnings and failures on stderr. */
 export const syncSnapshot = async (
   io: CommandIo,
-  wired: ConfiguredSource,
+  configured: ConfiguredSource,
   { path, streams, syncMode, history = false }: SyncOptions,
-): Promise<{ readonly ending: ReadOutcome; readonly outcomes: ReadonlyArray<LoadSummary> }> => {
+): Promise<{ readonly outcome: ReadOutcome; readonly summaries: ReadonlyArray<LoadSummary> }> => {
+  const { closeSnapshot, createSnapshotWriter, openSnapshot, readSnapshotState } = await loadSnapshotRoom()
   const snapshot = await runOrThrow(openSnapshot(path))
   try {
     const state = await readSnapshotState(snapshot)
-    const saver = await createSnapshotWriter(snapshot, { now: Date.now, history })
+    const writer = await createSnapshotWriter(snapshot, { now: Date.now, history })
     const catalog = streams.map(({ name }) => ({ name, syncMode, attributes: O.none }))
-    const ending = await runRead(io, wired, { catalog, state }, [saver.write, createProgressReporter(io)])
-    return { ending, outcomes: await saver.finish() }
+    const outcome = await readSource(io, configured, { catalog, state }, [writer.write, createProgressReporter(io)])
+    return { outcome, summaries: await writer.finish() }
   } finally {
     await closeSnapshot(snapshot)
   }
 }
 
-/** Also writes what a run says into a DuckDB file: the config's `snapshot_path`. */
+/** Writes the messages of a run also into a DuckDB file: the config's `snapshot_path`. */
 export const openSnapshotCopy = async (
   path: string,
 ): Promise<{ readonly write: MessageConsumer; readonly finish: () => Promise<void> }> => {
+  const { createSnapshotWriter, openSnapshot } = await loadSnapshotRoom()
   const snapshot = await runOrThrow(openSnapshot(path))
-  const saver = await createSnapshotWriter(snapshot, { now: Date.now })
+  const writer = await createSnapshotWriter(snapshot, { now: Date.now })
   return {
-    write: saver.write,
+    write: writer.write,
     finish: async () => {
-      await saver.finish()
+      await writer.finish()
       snapshot.db.close()
     },
   }
 }
 
-/** What a person wants to hear while a run goes on. */
+/** Reports to a person while a run goes on. */
 const createProgressReporter = (io: CommandIo): MessageConsumer => {
   const counts = new Map<string, number>()
   return async (message) => {
@@ -70,23 +75,4 @@ const createProgressReporter = (io: CommandIo): MessageConsumer => {
         return
     }
   }
-}
-
-/** What came, per stream, for people. */
-export const formatOutcomes = (outcomes: ReadonlyArray<LoadSummary>): string => {
-  const rows = outcomes.map(({ stream, status, records, seconds }) => [
-    stream,
-    status,
-    records.toLocaleString('en'),
-    seconds.toFixed(1),
-    seconds === 0 ? '' : Math.round(records / seconds).toLocaleString('en'),
-  ])
-  const head = ['stream', 'status', 'records', 'seconds', 'records/s']
-  const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)))
-  return [head, ...rows]
-    .map(
-      (row) =>
-        `${row.map((cell, i) => (i < 2 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join('  ')}\n`,
-    )
-    .join('')
 }

@@ -7,7 +7,7 @@ import { createCutter, createDeletedReviewFetcher, type FetchPage, type ScanFilt
 import type { ServiceReview, ServiceReviews } from '../snapshot'
 import { reviewExportOperation, type SourceEnv } from '../streams'
 
-/** The ids and times of the service's reviews, for `feedback verify` to hold ours against. */
+/** Reads the ids and times of the service's reviews, for `feedback verify` to compare with those in a snapshot. */
 export const createReviewService = (source: SourceEnv): ServiceReviews => {
   const { api, startDate, lookback, pageSize } = source
   const fetch = reviewExportOperation.fetch(source, [])
@@ -45,7 +45,7 @@ export const createReviewService = (source: SourceEnv): ServiceReviews => {
   }
 }
 
-/** One pass over the pages; a row that moves meanwhile may be missed. */
+/** One pass over the pages; it may miss a row that moves to another page during the pass. */
 const fetchPages = (
   fetch: FetchPage,
   operation: string,

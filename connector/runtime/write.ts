@@ -6,11 +6,12 @@ import {
   type OpenSink,
   openDeadLetterFile,
   redactFailure,
+  runOrThrow,
   takeUntilAbort,
   type WriteResult,
   writeToSinks,
 } from '../cdk'
-import { type DestinationConfig, runOrThrow } from '../config'
+import type { DestinationConfig } from '../config'
 import { sinks } from '../sinks'
 import { type ConfiguredDestination, openDestination, rejectAction } from './destination'
 import { setHeapGrowth } from './heap'

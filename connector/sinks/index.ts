@@ -4,5 +4,7 @@
  */
 export { resendPolicy, resendUnanswered } from './batch-errors'
 export { type LocationLedger, openLedger, readLedger } from './ledger'
+export { locationSink } from './locations'
 export { sinks } from './registry'
 export { dryRunApi, type SinkTarget } from './target'
+export { visitRecordSink } from './visit-records'

@@ -5,8 +5,8 @@ import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
 import { DeletedReview, Review } from '../../connector/api/model/review'
 import { annotate, toJsonSchema } from '../../connector/cdk/schema'
-import { DestinationConfig } from '../../connector/config/destination'
-import { SourceConfig } from '../../connector/config/source'
+import { sourceFormat } from '../../connector/config/source'
+import { destinationFormat } from '../../connector/runtime/destination-format'
 import { valueFor } from '../support/arbitrary'
 
 const validator = (codec: t.Any) => {
@@ -44,8 +44,8 @@ describe('toJsonSchema', () => {
   it.each([
     ['Review', Review as t.Mixed],
     ['DeletedReview', DeletedReview as t.Mixed],
-    ['SourceConfig', SourceConfig as t.Mixed],
-    ['DestinationConfig', DestinationConfig as t.Mixed],
+    ['SourceConfig', sourceFormat.codec as t.Mixed],
+    ['DestinationConfig', destinationFormat.codec as t.Mixed],
   ])('accepts exactly what the codec %s accepts', (_, codec) => {
     const validate = validator(codec)
     let accepted = 0

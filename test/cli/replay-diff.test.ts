@@ -77,7 +77,7 @@ describe('feedback replay', () => {
   })
 
   it('says what it wants', async () => {
-    expect((await runCommand(replayCommand, ['--db', path('x.duckdb')])).stderr).toContain('wants the file')
+    expect((await runCommand(replayCommand, ['--db', path('x.duckdb')])).stderr).toContain('needs a file')
     expect((await runCommand(replayCommand, args('x.duckdb', path('none.jsonl')))).stderr).toContain(
       'none.jsonl cannot be read (ENOENT)',
     )
@@ -185,7 +185,7 @@ describe('feedback diff', () => {
   })
 
   it('wants two snapshots', async () => {
-    expect((await runCommand(diffCommand, [path('a.duckdb')])).stderr).toContain('wants two files')
+    expect((await runCommand(diffCommand, [path('a.duckdb')])).stderr).toContain('needs two files')
     expect((await runCommand(diffCommand, [path('a.duckdb'), path('none.duckdb')])).stderr).toContain('no such file')
   })
 })

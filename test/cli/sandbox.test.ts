@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { CommandError, type CommandIo, formatHelp, parseOptions } from '../../connector/cdk/command'
+import { CommandError, formatHelp } from '../../connector/cdk/command'
 import { sandboxCommand } from '../../connector/cli/sandbox'
 import { readSandboxFlags, sandboxFlags } from '../../connector/cli/sandbox-flags'
 import { faultKinds } from '../../connector/sandbox/faults/plan'
 import { operationNames } from '../../connector/sandbox/operations/operation'
+import { createTestIo, toInput } from '../support/command-io'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandbox-verb-'))
 
@@ -18,19 +19,8 @@ const listening = async (...args: ReadonlyArray<string>) => {
   const line = new Promise<string>((resolve) => {
     print = resolve
   })
-  const io: CommandIo = {
-    env: {},
-    pid: 1,
-    stdin: (async function* () {})(),
-    print: async (chunk) => print(String(chunk)),
-    printWarning: () => undefined,
-    printProgress: () => undefined,
-    addSecrets: () => undefined,
-    redactText: (text) => text,
-    hasColours: false,
-    stop: stop.signal,
-  }
-  const ended = sandboxCommand.run(io, parseOptions('feedback', sandboxCommand, args))
+  const io = createTestIo(toInput(''), async (text) => print(String(text)), { stop: stop.signal })
+  const ended = sandboxCommand.run(io, 'feedback', args)
   onTestFinished(async () => {
     stop.abort()
     await ended.catch(() => undefined)

@@ -232,8 +232,8 @@ describe('feedback state', () => {
   })
 
   it('says what it wants', async () => {
-    expect((await runCommand(stateCommand, ['--db', db])).stderr).toContain('wants one of export, import')
-    expect((await runCommand(stateCommand, ['toString', '--db', db])).stderr).toContain('wants one of export, import')
+    expect((await runCommand(stateCommand, ['--db', db])).stderr).toContain('needs one of export, import')
+    expect((await runCommand(stateCommand, ['toString', '--db', db])).stderr).toContain('needs one of export, import')
     expect((await runCommand(stateCommand, ['import', '--db', db])).stderr).toContain('--state is missing')
   })
 })

@@ -117,6 +117,6 @@ describe('feedback verify --config', () => {
       'nothing to repair',
     )
     expect(existsSync(none)).toBe(false)
-    expect((await runCommand(verifyCommand, ['--db', db, '--repair', none])).stderr).toContain('wants --config')
+    expect((await runCommand(verifyCommand, ['--db', db, '--repair', none])).stderr).toContain('needs --config')
   })
 })

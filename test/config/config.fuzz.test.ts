@@ -8,8 +8,8 @@ import type { Failure } from '../../connector/cdk/failure'
 import { readJsonFile } from '../../connector/cdk/load'
 import { findSecrets } from '../../connector/cdk/redact'
 import type { JsonSchema } from '../../connector/cdk/schema'
-import { decodeDestinationConfig, destinationSpec } from '../../connector/config/destination'
-import { decodeSourceConfig, sourceSpec } from '../../connector/config/source'
+import { sourceFormat } from '../../connector/config/source'
+import { destinationFormat } from '../../connector/runtime/destination-format'
 import { valueFor } from '../support/arbitrary'
 
 const seed = 20261121
@@ -17,8 +17,8 @@ const seed = 20261121
 type Reader = readonly [string, JsonSchema, (value: unknown) => E.Either<Failure, unknown>]
 
 describe.each<Reader>([
-  ['source', sourceSpec, decodeSourceConfig],
-  ['destination', destinationSpec, decodeDestinationConfig],
+  ['source', sourceFormat.spec, sourceFormat.decode],
+  ['destination', destinationFormat.spec, destinationFormat.decode],
 ])('the reader of the configuration of the %s', (_, spec, read) => {
   it(`reads or refuses whatever it is given, by key and without a secret (seed ${seed})`, () => {
     const any = fc.oneof({ weight: 3, arbitrary: valueFor(spec, 3) }, fc.jsonValue(), fc.anything())

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { decodeDestinationConfig, destinationSpec } from '../../connector/config/destination'
-import { decodeSourceConfig, sourceSpec } from '../../connector/config/source'
+import { sourceFormat } from '../../connector/config/source'
+import { destinationFormat } from '../../connector/runtime/destination-format'
 
 const right = {
   base_url: 'https://feedback.example.com/tenant',
@@ -9,13 +9,13 @@ const right = {
   start_date: '2024-01-01T00:00:00Z',
 }
 const message = (value: unknown) => {
-  const result = decodeSourceConfig(value)
+  const result = sourceFormat.decode(value)
   return E.isLeft(result) ? result.left.message : ''
 }
 
 describe('readConfig', () => {
   it('fills in every default', () => {
-    expect(decodeSourceConfig(right)).toMatchObject(
+    expect(sourceFormat.decode(right)).toMatchObject(
       E.right({
         unknownKeys: [],
         config: {
@@ -41,7 +41,7 @@ describe('readConfig', () => {
       token_url: 'https://x.example/token',
       token_request: { encoding: 'basic' },
     }
-    expect(decodeSourceConfig({ ...right, credentials })).toMatchObject(
+    expect(sourceFormat.decode({ ...right, credentials })).toMatchObject(
       E.right({
         config: {
           credentials: {
@@ -53,7 +53,7 @@ describe('readConfig', () => {
   })
 
   it('takes null, which forms send for an empty field, as left out', () => {
-    expect(E.isRight(decodeSourceConfig({ ...right, sources: null, rate_limit: { requests_per_minute: null } }))).toBe(
+    expect(E.isRight(sourceFormat.decode({ ...right, sources: null, rate_limit: { requests_per_minute: null } }))).toBe(
       true,
     )
   })
@@ -88,7 +88,7 @@ describe('readConfig', () => {
   })
 
   it('names keys that mean nothing, at any depth', () => {
-    const result = decodeSourceConfig({ ...right, pagesize: 1, rate_limit: { per_minute: 3 } })
+    const result = sourceFormat.decode({ ...right, pagesize: 1, rate_limit: { per_minute: 3 } })
     expect(E.isRight(result) && result.right.unknownKeys).toEqual(['pagesize', 'rate_limit.per_minute'])
   })
 })
@@ -97,7 +97,7 @@ describe('readDestinationConfig', () => {
   const { start_date: _, ...given } = right
 
   it('fills in every default', () => {
-    expect(decodeDestinationConfig(given)).toMatchObject(
+    expect(destinationFormat.decode(given)).toMatchObject(
       E.right({
         unknownKeys: [],
         config: {
@@ -116,16 +116,16 @@ describe('readDestinationConfig', () => {
   })
 
   it('names attributes that do not exist, and values that are wrong', () => {
-    const unknown = decodeDestinationConfig({ ...given, mapping: { visit_records: { mail: 'x' } } })
+    const unknown = destinationFormat.decode({ ...given, mapping: { visit_records: { mail: 'x' } } })
     expect(E.isRight(unknown) && unknown.right.unknownKeys).toEqual(['mapping.visit_records.mail'])
-    const wrong = decodeDestinationConfig({ ...given, mapping: { visit_records: { email: 5 } }, on_reject: 'stop' })
+    const wrong = destinationFormat.decode({ ...given, mapping: { visit_records: { email: 5 } }, on_reject: 'stop' })
     expect(E.isLeft(wrong) && wrong.left.message).toMatch(/mapping\.visit_records\.email.*on_reject must be one of/)
   })
 })
 
 describe.each([
-  ['source', sourceSpec],
-  ['destination', destinationSpec],
+  ['source', sourceFormat.spec],
+  ['destination', destinationFormat.spec],
 ])('spec/%s.json', (name, spec) => {
   it('is what the codec says', async () => {
     await expect(`${JSON.stringify(spec, null, 2)}\n`).toMatchFileSnapshot(`../../spec/${name}.json`)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { sourceSpec } from '../../connector/config/source'
+import { sourceFormat } from '../../connector/config/source'
 import { keyPaths, privacyResources, resourcePaths } from '../../connector/streams/privacy'
 import { streams } from '../../connector/streams/streams'
 import { settingsTable } from '../support/config-doc'
@@ -18,7 +18,7 @@ One JSON object, the same for \`source-feedback\`, \`tap-feedback\` and \`feedba
 [spec/source.json](../spec/source.json) and held by a test. A wrong value is answered by its key path; a key that means
 nothing is named in a warning.
 
-${settingsTable(sourceSpec)}
+${settingsTable(sourceFormat.spec)}
 
 Of \`partition\`, \`lookups.sources\` and \`lookups.categories\` either all required keys are given or none.
 

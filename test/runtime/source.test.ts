@@ -1,10 +1,10 @@
 import * as E from 'fp-ts/Either'
 import { expect, it } from 'vitest'
-import { decodeSourceConfig } from '../../connector/config/source'
+import { sourceFormat } from '../../connector/config/source'
 import { createSource } from '../../connector/runtime/source'
 
 const describeSource = (more: object): string => {
-  const read = decodeSourceConfig({
+  const read = sourceFormat.decode({
     base_url: 'http://127.0.0.1:9',
     credentials: { auth_type: 'access_token', access_token: 'not-for-anybody' },
     start_date: '2024-01-01T00:00:00Z',

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { CommandIo } from '../../connector/cdk/command'
 import { parseExactJson } from '../../connector/cdk/json/exact'
 import { decodeSinger } from '../../connector/cdk/singer/decode'
-import { decodeDestinationConfig } from '../../connector/config/destination'
+import { destinationFormat } from '../../connector/runtime/destination-format'
 import { runWrite } from '../../connector/runtime/write'
 import { createTestIo } from '../support/command-io'
 import { formatLines, mapping, singerFormat, visitRow } from '../support/destination-input'
@@ -34,7 +34,7 @@ async function* visits(count: number, onRead: (visitsRead: number) => void): Asy
 
 const startWrite = (url: string, stdin: CommandIo['stdin'], more: object) => {
   const credentials = { auth_type: 'access_token', access_token: 'a-token' }
-  const config = decodeDestinationConfig({ base_url: url, credentials, mapping, ...more })
+  const config = destinationFormat.decode({ base_url: url, credentials, mapping, ...more })
   if (E.isLeft(config)) throw new Error(config.left.message)
   const out: string[] = []
   const io = createTestIo(stdin, async (text) => {

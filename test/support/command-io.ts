@@ -14,7 +14,6 @@ export const createTestIo = (
   printProgress: () => undefined,
   addSecrets: () => undefined,
   redactText: (text) => text,
-  hasColours: false,
   stop: new AbortController().signal,
   ...more,
 })

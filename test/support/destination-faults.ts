@@ -6,7 +6,7 @@ import { CommandError } from '../../connector/cdk/command'
 import type { Failure } from '../../connector/cdk/failure'
 import { parseExactJson } from '../../connector/cdk/json/exact'
 import { joinText } from '../../connector/cdk/lines'
-import { decodeDestinationConfig } from '../../connector/config/destination'
+import { destinationFormat } from '../../connector/runtime/destination-format'
 import { runWrite } from '../../connector/runtime/write'
 import type { OperationName } from '../../connector/sandbox/operations/operation'
 import { createTestIo, toInput } from './command-io'
@@ -37,7 +37,7 @@ export const writeWithFault = async (
 ): Promise<FaultyWriteResult> => {
   const now = Date.now()
   const server = await serveWithFault(api, fault && { ...fault, operation }, now)
-  const config = decodeDestinationConfig({ ...server.settings, batch_size: 10, ...more })
+  const config = destinationFormat.decode({ ...server.settings, batch_size: 10, ...more })
   const configured = decodeDestinationCatalog(catalog)
   if (E.isLeft(config)) throw new Error(config.left.message)
   if (E.isLeft(configured)) throw new Error(configured.left.message)

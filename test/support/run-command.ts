@@ -1,6 +1,6 @@
-import { type Command, CommandError, type CommandIo, parseOptions } from '../../connector/cdk/command'
-import type { Failure } from '../../connector/cdk/failure'
+import { type Command, CommandError, type CommandIo } from '../../connector/cdk/command'
 import { joinText } from '../../connector/cdk/lines'
+import type { ReportFailure } from '../../connector/cli/programs'
 import { createTestIo, toInput } from './command-io'
 
 export type Outcome = { readonly status: number; readonly stdout: string; readonly stderr: string }
@@ -8,22 +8,29 @@ export type Outcome = { readonly status: number; readonly stdout: string; readon
 export type RunOptions = {
   readonly stdin?: string
   readonly env?: CommandIo['env']
-  /** How a program tells a failure; on stderr unless given. */
-  readonly fail?: (io: CommandIo, verb: string, failure: Failure) => Promise<number>
+  /** How the program reports a failure; on stderr unless given. */
+  readonly fail?: ReportFailure
+  /** The program that the command belongs to; feedback unless given. */
+  readonly program?: string
 }
 
-const reportToStderr: Required<RunOptions>['fail'] = async (io, _verb, failure) => {
+const reportToStderr: ReportFailure = async (io, failure) => {
   io.printWarning(failure.message)
   return 1
 }
 
-/** Runs a verb in this process; a failure on its way to the edge counts as printed there. */
+/** Runs a command in this process and reports its failure as the program does. */
 export const runCommand = async (
-  verb: Command,
+  command: Command,
   args: ReadonlyArray<string>,
   given: string | RunOptions = '',
 ): Promise<Outcome> => {
-  const { stdin = '', env = {}, fail = reportToStderr } = typeof given === 'string' ? { stdin: given } : given
+  const {
+    stdin = '',
+    env = {},
+    fail = reportToStderr,
+    program = 'feedback',
+  } = typeof given === 'string' ? { stdin: given } : given
   const out: Array<string> = []
   const err: Array<string> = []
   const io = createTestIo(
@@ -35,11 +42,11 @@ export const runCommand = async (
   )
   const run = async () => {
     try {
-      return await verb.run(io, parseOptions('feedback', verb, args))
+      return await command.run(io, program, args)
     } catch (error) {
       if (!(error instanceof CommandError)) throw error
-      const told = await fail(io, verb.name, error.failure)
-      return told === 0 ? 0 : Math.max(told, error.status)
+      const status = await fail(io, error.failure, { program, verb: command.name })
+      return status === 0 ? 0 : Math.max(status, error.status)
     }
   }
   const status = await run()

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/Either'
 import type { Api } from '../../connector/api/api'
 import { systemClock } from '../../connector/api/http/clock'
 import type { SourceState } from '../../connector/cdk/catalog'
-import { decodeSourceConfig } from '../../connector/config/source'
+import { sourceFormat } from '../../connector/config/source'
 import { createSource } from '../../connector/runtime/source'
 import type { Fault, FaultRule } from '../../connector/sandbox/faults/plan'
 import { createTokenRegistry, type OperationName } from '../../connector/sandbox/operations/operation'
@@ -125,7 +125,7 @@ export const readWithFault = async (
   state: SourceState = {},
 ): Promise<FaultyRun> => {
   const served = await serveWithFault(api, strike && { ...strike, operation }, now)
-  const config = decodeSourceConfig({ ...served.settings, start_date: '2010-01-01T00:00:00Z', page_size: 20, ...more })
+  const config = sourceFormat.decode({ ...served.settings, start_date: '2010-01-01T00:00:00Z', page_size: 20, ...more })
   if (E.isLeft(config)) throw new Error(config.left.message)
   const { timeouts } = config.right.config
   const wired = createSource(

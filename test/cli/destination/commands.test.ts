@@ -8,7 +8,8 @@ import {
   destinationSpecCommand,
   destinationWriteCommand,
 } from '../../../connector/cli/airbyte-destination'
-import { reportAirbyteFailure, reportTargetFailure as targetFail } from '../../../connector/cli/programs'
+import { reportAirbyteFailure } from '../../../connector/cli/programs'
+import { reportSingerFailure } from '../../../connector/cli/singer-program'
 import { targetCommand } from '../../../connector/cli/singer-target'
 import { decodeFaultPlan } from '../../../connector/sandbox/faults/plan'
 import type { Sandbox, SandboxOptions } from '../../../connector/sandbox/start'
@@ -321,7 +322,7 @@ describe('target-feedback', () => {
   })
 
   const targeting = (args: ReadonlyArray<string>, stdin = '', env = {}): Promise<Outcome> =>
-    runCommand(targetCommand, args, { stdin, env, fail: targetFail })
+    runCommand(targetCommand, args, { stdin, env, fail: reportSingerFailure, program: 'target-feedback' })
 
   it('writes Singer messages and prints the value of each state, nothing else', async () => {
     const sandbox = await startSandbox()

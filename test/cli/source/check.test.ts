@@ -19,7 +19,7 @@ const settings = (base_url: string, more: object = {}) => ({
 const checking = async (config: object) => {
   const failures: Array<Failure> = []
   const ran = await runCommand(sourceCheckCommand, ['--config', writeTempFile(config)], {
-    fail: async (_io, _verb, failure) => {
+    fail: async (_io, failure) => {
       failures.push(failure)
       return 1
     },
@@ -164,7 +164,7 @@ describe('check says whose turn it is where', () => {
           page(seen, ({ offset }) => (offset > 0 ? [] : [review(1, '2024-05-01T00:00:00.000Z')])),
         ),
       'Config',
-      /export reviews: the service does not heed modifiedTimeFrom: .* future/,
+      /export reviews: the service ignores modifiedTimeFrom: .* future/,
     ],
     [
       'older rows come than were asked for',
@@ -177,7 +177,7 @@ describe('check says whose turn it is where', () => {
           ),
         ),
       'Config',
-      /does not heed modifiedTimeFrom: .* before start_date/,
+      /ignores modifiedTimeFrom: .* before start_date/,
     ],
     [
       'the offset is not heeded',
@@ -190,7 +190,7 @@ describe('check says whose turn it is where', () => {
           ),
         ),
       'Config',
-      /does not heed offset/,
+      /ignores offset/,
     ],
     ['no answer comes', () => undefined, 'Transient', /no complete answer|did not answer \(ETIMEDOUT\)/],
     ['an answer drips', (_, to) => void to.writeHead(200).write('{'), 'Transient', /did not answer \(ETIMEDOUT\)/],

@@ -1,0 +1,237 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import * as O from 'fp-ts/Option'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
+import { type ApiError, DeletedReview, isUnreachableCode, Review, toFailure, toInstant } from '../api'
+import { configFailure, drainFeed, type Failure, type Stream, transientFailure } from '../cdk'
+import {
+  chooseCutoff,
+  createCutter,
+  createDeletedReviewFetcher,
+  createReviewFetcher,
+  type ExportPage,
+  type FetchPage,
+} from '../export'
+import { isLookupStream, type SourceEnv } from '../streams'
+import type { ConfiguredSource } from './source'
+
+/** The failure for an error: a wait that is too long for a check may be short enough for a run. */
+const toCheckFailure = (operation: string, error: ApiError): Failure =>
+  error._tag === 'Wait'
+    ? transientFailure(
+        `${operation}: the service limits our rate and asks to wait ${Math.ceil(error.wait / 1000)} s, longer than a check may last. Check again then.`,
+      )
+    : toFailure(operation, error)
+
+/** A request of one operation, with the operation's name in messages; its result are warnings. */
+type OperationCheck = readonly [name: string, check: TaskEither<Failure, ReadonlyArray<string>>]
+
+/** The operations beside the exports that the config uses: comments and reviews if it names an entity, and the lookups. */
+const listOperationChecks = (
+  source: SourceEnv,
+  streams: ReadonlyArray<Stream<SourceEnv>>,
+): ReadonlyArray<OperationCheck> => [
+  ...feedbackOperationChecks(source),
+  ...streams.filter(isLookupStream).map((stream): OperationCheck => [stream.reader.name, checkLookup(source, stream)]),
+]
+
+/** The parameter of a request for the first entity that the config names. */
+const firstEntity = ({ entities: { persons, locations, entities } }: SourceEnv) => {
+  const [personId] = persons
+  const [locationId] = locations
+  const [entityId] = entities
+  if (personId !== undefined) return { personId }
+  if (locationId !== undefined) return { locationId }
+  return entityId === undefined ? undefined : { entityId }
+}
+
+const feedbackOperationChecks = (source: SourceEnv): ReadonlyArray<OperationCheck> => {
+  const entity = firstEntity(source)
+  if (entity === undefined) return []
+  const request = { ...entity, days: 1, perPage: 1 }
+  const [id] = Object.values(entity)
+  const toCheck = (name: string, answer: TaskEither<ApiError, unknown>): OperationCheck => [
+    name,
+    pipe(
+      answer,
+      TE.match(
+        (error): E.Either<Failure, ReadonlyArray<string>> =>
+          isEntityError(error)
+            ? E.right([`${name}: the service refuses ${id}, the first of entities. See that it exists.`])
+            : E.left(toCheckFailure(name, error)),
+        () => E.right([]),
+      ),
+    ),
+  ]
+  return [
+    toCheck('retrieve comments', source.api.retrieveComments({ ...request, page: 1, showComments: false })),
+    toCheck('retrieve reviews', source.api.retrieveReviews({ ...request, page: 0, showReviews: false })),
+  ]
+}
+
+/** Whether the service does not know the entity; a run still reads the others. */
+const isEntityError = (error: ApiError): boolean =>
+  error._tag === 'Application' || (error._tag === 'Http' && error.status === 404)
+
+const checkLookup = (source: SourceEnv, { name, reader, projector }: Stream<SourceEnv>): OperationCheck[1] =>
+  pipe(
+    reader.read(source)([
+      { stream: name, syncMode: 'full_refresh', state: O.none, attributes: O.none, project: projector() },
+    ]),
+    drainFeed(() => TE.right(undefined)),
+    TE.map(() => []),
+  )
+
+/** A failure, or warnings. */
+type CheckOutcome = E.Either<Failure, ReadonlyArray<string>>
+
+type ExportCheck = readonly [name: string, fetch: FetchPage]
+
+/** A check that is running. */
+type SourceCheck = {
+  readonly outcome: Promise<CheckOutcome>
+  /** The operations that have not answered completely yet. */
+  readonly unansweredOperations: () => ReadonlyArray<string>
+}
+
+const exportShape = { list: 'reviews', primaryKey: 'id', cursor: 'modifiedTime', undeclared: 'drop' } as const
+
+const listExportChecks = ({ api }: SourceEnv): readonly [ExportCheck, ...ReadonlyArray<ExportCheck>] => [
+  ['export reviews', createReviewFetcher(api, createCutter({ codec: Review, ...exportShape }))],
+  ['export deleted reviews', createDeletedReviewFetcher(api, createCutter({ codec: DeletedReview, ...exportShape }))],
+]
+
+type CheckedSource = Pick<ConfiguredSource, 'source' | 'streams'>
+
+/** Asks each operation for a few rows and returns warnings. A failure says which operation is refused and what to do. */
+export const checkSource =
+  (configured: CheckedSource): TaskEither<Failure, ReadonlyArray<string>> =>
+  () =>
+    startSourceCheck(configured).outcome
+
+/** The same for a caller that stops waiting. If the first operation finds no service, the others are not asked. */
+export const startSourceCheck = ({ source, streams }: CheckedSource): SourceCheck => {
+  const [[firstName, fetchFirst], ...otherExports] = listExportChecks(source)
+  const otherOperations = listOperationChecks(source, streams)
+  const unanswered = new Set([firstName, ...[...otherExports, ...otherOperations].map(([name]) => name)])
+  const markAnswered = async (name: string, check: Promise<CheckOutcome>): Promise<CheckOutcome> => {
+    const outcome = await check
+    unanswered.delete(name)
+    return outcome
+  }
+  const run = async (): Promise<CheckOutcome> => {
+    const first = await fetchSample(fetchFirst, source, source.startDate)()
+    if (E.isLeft(first) && !isOperationError(first.left)) return E.left(toConnectionFailure(firstName, first.left))
+    return mergeOutcomes(
+      await Promise.all([
+        markAnswered(firstName, checkExportOperation(firstName, fetchFirst, source, first)),
+        ...otherExports.map(async ([name, fetch]) =>
+          markAnswered(
+            name,
+            checkExportOperation(name, fetch, source, await fetchSample(fetch, source, source.startDate)()),
+          ),
+        ),
+        ...otherOperations.map(([name, check]) => markAnswered(name, check())),
+      ]),
+    )
+  }
+  return { outcome: run(), unansweredOperations: () => [...unanswered] }
+}
+
+const fetchSample = (
+  fetch: FetchPage,
+  { filters }: SourceEnv,
+  from: number,
+  offset = 0,
+): TaskEither<ApiError, ExportPage> => fetch({ ...filters, modifiedTimeFrom: toInstant(from), offset, limit: 10 })
+
+/** Whether an error concerns one operation only, so that the others are worth asking. */
+const isOperationError = (error: ApiError): boolean =>
+  error._tag === 'Application' || (error._tag === 'Http' && error.status >= 400 && ![401, 429].includes(error.status))
+
+/** The failure of the first request of all: the address is the most likely cause. */
+const toConnectionFailure = (operation: string, error: ApiError): Failure => {
+  const failure = toCheckFailure(operation, error)
+  const code = error._tag === 'Network' || error._tag === 'Token' ? error.code : undefined
+  if (code !== undefined && isUnreachableCode(code)) return { ...failure, _tag: 'Config' }
+  return error._tag === 'Decode' && error.remedy === undefined
+    ? configFailure(
+        `${operation}: what answers at base_url is not the service (at ${error.path}: ${error.message}). Check base_url; a proxy or a login page may stand between.`,
+      )
+    : failure
+}
+
+/** The service's specification does not say how an offset beyond the last row is answered; the same request without an offset has just succeeded. */
+const isBadRequest = (error: ApiError): boolean => error._tag === 'Http' && error.status === 400
+
+/** Far enough ahead that nothing can have changed later; in milliseconds. */
+const oneDay = 86_400_000
+
+/** Checks the first rows, and that the service obeys modifiedTimeFrom and offset: otherwise a run would read everything, or the same rows, again and again. */
+const checkExportOperation = async (
+  operation: string,
+  fetch: FetchPage,
+  source: SourceEnv,
+  first: E.Either<ApiError, ExportPage>,
+): Promise<CheckOutcome> =>
+  pipe(
+    TE.fromEither(first),
+    TE.flatMap((page) =>
+      pipe(
+        TE.Do,
+        TE.apS('page', TE.right<ApiError, ExportPage>(page)),
+        TE.apS('later', fetchSample(fetch, source, Math.max(source.now(), page.servedAt ?? 0) + oneDay)),
+        TE.apS(
+          'next',
+          page.rows.length === 0
+            ? TE.right(page)
+            : pipe(
+                fetchSample(fetch, source, source.startDate, page.rows.length),
+                TE.orElse((error) => (isBadRequest(error) ? TE.right({ ...page, rows: [] }) : TE.left(error))),
+              ),
+        ),
+      ),
+    ),
+    TE.mapLeft((error) => toCheckFailure(operation, error)),
+    TE.flatMapEither(({ page, later, next }) => {
+      const ignoredParameter = (problem: string) =>
+        E.left(
+          configFailure(
+            `${operation}: the service ${problem}. No run could be sure to have read everything; ask its operator.`,
+          ),
+        )
+      if (later.rows.length > 0)
+        return ignoredParameter(
+          'ignores modifiedTimeFrom: it answers rows though the time asked for lies in the future',
+        )
+      if (page.rows.some(({ modifiedTime }) => modifiedTime < source.startDate - 1000))
+        return ignoredParameter('ignores modifiedTimeFrom: it answers rows from before start_date')
+      if (next.rows.length > 0 && next.rows.every(({ id }, i) => id === page.rows[i]?.id))
+        return ignoredParameter('ignores offset: it answers the same rows at another one')
+      return E.right([
+        ...chooseCutoff(page.servedAt, source.now())[1].map(({ message }) => message),
+        ...(page.narrowerFilters ?? []).map(
+          (key) => `${operation}: the service applies a narrower ${key} than the config asks.`,
+        ),
+      ])
+    }),
+  )()
+
+/** One outcome of all: failures that a change of the config can fix win over others; each warning is given once. */
+const mergeOutcomes = (outcomes: ReadonlyArray<CheckOutcome>): CheckOutcome => {
+  const failures = outcomes.flatMap((outcome) => (E.isLeft(outcome) ? [outcome.left] : []))
+  const configFailures = failures.filter(({ _tag }) => _tag === 'Config')
+  const [reported, createFailure] =
+    configFailures.length > 0 ? [configFailures, configFailure] : [failures, transientFailure]
+  if (reported.length > 0) {
+    const details = reported.flatMap(({ detail }) => (detail === undefined ? [] : [detail]))
+    return E.left(
+      createFailure(
+        reported.map(({ message }) => message).join(' '),
+        details.length === 0 ? undefined : details.join('; '),
+      ),
+    )
+  }
+  return E.right([...new Set(outcomes.flatMap((outcome) => (E.isRight(outcome) ? outcome.right : [])))])
+}
