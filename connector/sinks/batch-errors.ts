@@ -65,11 +65,11 @@ const rejectionReason = ({ status, message }: Extract<ApiError, { _tag: 'Http' }
 const unansweredReason = (error: ApiError): string => {
   switch (error._tag) {
     case 'Http':
-      return `the service answers ${error.status} to it time and again, and takes others`
+      return `the service repeatedly answers ${error.status} to it, and accepts others`
     case 'Network':
-      return `the service does not answer to it (${error.code}), and takes others`
+      return `the service does not answer to it (${error.code}), and accepts others`
     default:
-      return 'the service answers something else to it time and again, and takes others'
+      return 'the service repeatedly answers something else to it, and accepts others'
   }
 }
 

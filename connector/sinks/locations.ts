@@ -58,7 +58,7 @@ export const toLocationAnswer = (items: ReadonlyArray<Location>, result: Locatio
   const rejectedCount = verdicts.filter((verdict) => verdict === rejectedVerdict).length
   return rejectedCount === failedCount && failedItems.every((failed) => items.some(matchesItem(failed)))
     ? { _tag: 'Verdicts', verdicts }
-    : { _tag: 'Refused', reason: `the service reports ${result.status} and does not tell which`, tooLarge: false }
+    : { _tag: 'Refused', reason: `the service reports ${result.status} and does not say which`, tooLarge: false }
 }
 
 const sinkName = 'locations'
