@@ -97,9 +97,9 @@ export const openLoad = (
         'Give each connection a file of its own with --db.',
       )
     const target = chooseLoadTarget(info, options, metadata)
-    const ensured = await ensureTable(db, info.name, info.schema)
-    if (history) await createHistoryTable(db, ensured)
-    const table = { ...ensured, history: ensured.history || history }
+    const currentTable = await ensureTable(db, info.name, info.schema)
+    if (history) await createHistoryTable(db, currentTable)
+    const table = { ...currentTable, history: currentTable.history || history }
     const findColumn = (name: string) => table.columns.find((column) => column.name === name)
     const missing = [...target.key, target.cursor].find((name) => name !== undefined && findColumn(name) === undefined)
     if (missing !== undefined)
@@ -170,8 +170,8 @@ const findInvalidRecord = (
 
 /** Names that are the same for a database. */
 const findDuplicateNames = (names: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
-  const same = (name: string) => names.filter((other) => other.toLowerCase() === name.toLowerCase())
-  return names.map(same).find((group) => group.length > 1)
+  const findSame = (name: string) => names.filter((other) => other.toLowerCase() === name.toLowerCase())
+  return names.map(findSame).find((group) => group.length > 1)
 }
 
 const rejectStream = ({ name }: StreamInfo, reason: string, remedy = 'Correct the catalog.'): never => {

@@ -88,14 +88,14 @@ export const createSnapshotWriter = async (
 
   const commit = async (): Promise<void> => {
     await pendingInsert
-    const changed = [...loads.values()].filter((load) => load.hasChanges)
-    if (changed.length > 0) {
+    const changedLoads = [...loads.values()].filter((load) => load.hasChanges)
+    if (changedLoads.length > 0) {
       await insert()
       await raiseMergeMemory(db)
-      await commitLoads(db, changed, tables, now())
+      await commitLoads(db, changedLoads, tables, now())
       await limitLoadMemory(db)
     }
-    for (const load of changed) {
+    for (const load of changedLoads) {
       load.lastRowId = undefined
       load.state = undefined
       load.hasChanges = false

@@ -52,11 +52,11 @@ export const readSentimentStatistics = async (
     neutral: cellToNumber(row.neutral),
     positive: cellToNumber(row.positive),
   }))
-  const counted = all.filter((category) => countSentiments(category) > 0)
+  const categories = all.filter((category) => countSentiments(category) > 0)
   return {
-    categories: counted.slice(0, maxCategories),
-    others: Math.max(0, counted.length - maxCategories),
-    othersTotal: sum(counted.slice(maxCategories).map(countSentiments)),
+    categories: categories.slice(0, maxCategories),
+    others: Math.max(0, categories.length - maxCategories),
+    othersTotal: sum(categories.slice(maxCategories).map(countSentiments)),
     unclear: sum(rows.map((row) => cellToNumber(row.total))) - sum(all.map(countSentiments)),
   }
 }
@@ -123,7 +123,7 @@ export const renderSentiments = (sentiments: SentimentStatistics | null): Html =
       : ` ${formatPlural(others, 'smaller category', 'smaller categories')} with ${formatPlural(othersTotal, 'sentiment')} ${others === 1 ? 'is' : 'are'} left out.`,
     unclear === 0
       ? ''
-      : ` ${formatPlural(unclear, 'sentiment')} of unknown tonality ${unclear === 1 ? 'is' : 'are'} not counted.`,
+      : ` ${formatPlural(unclear, 'sentiment')} of unknown tonality ${unclear === 1 ? 'is' : 'are'} not categories.`,
   ].join('')
   return renderSection(
     title,

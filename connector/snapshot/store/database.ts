@@ -155,18 +155,18 @@ const connectInstance = async (
   const connection = await instance.connect()
   await connection.run(`SET TimeZone = 'UTC'`)
   if (attach !== undefined) await connection.run(attach)
-  const prepared = createStatementCache(connection)
+  const statementCache = createStatementCache(connection)
   let pendingWork: Promise<void> = Promise.resolve()
   return {
     ...createConnectionMethods(path, connection),
-    runPrepared: prepared.run,
+    runPrepared: statementCache.run,
     trackWork: (work) => {
       pendingWork = work.catch(() => undefined)
     },
     waitForWork: () => pendingWork,
     connect: () => connectInstance(path, instance, attach && 'USE file', () => undefined),
     close: () => {
-      prepared.clear()
+      statementCache.clear()
       connection.closeSync()
       release()
     },

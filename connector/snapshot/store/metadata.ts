@@ -31,7 +31,7 @@ export type StreamMetadata = {
   readonly hasState: boolean
 }
 
-/** Undefined for a stream that was never loaded into the file. */
+/** What the file remembers of a stream; undefined for one that was never loaded. */
 export const readStreamMetadata = async (db: Database, stream: string): Promise<StreamMetadata | undefined> => {
   const [row] = await db.query(
     `SELECT generation, refreshing, EXISTS (SELECT 1 FROM _state WHERE stream = $stream) AS has_state

@@ -28,9 +28,9 @@ export const openSnapshot = (path: string, access: SnapshotAccess = 'write'): Ta
               () => prepareTables(db),
               (error) => databaseOpenFailure(path, error),
             ),
-            TE.flatMapEither((prepared) => {
-              if (E.isLeft(prepared)) db.close()
-              return prepared
+            TE.flatMapEither((result) => {
+              if (E.isLeft(result)) db.close()
+              return result
             }),
           ),
         ),
