@@ -1,12 +1,15 @@
-import type { Option } from 'fp-ts/Option'
-import type { SyncMode } from './message'
+import * as O from 'fp-ts/Option'
+import type { StreamInfo, SyncMode } from './message'
+import { declaredColumns, type JsonSchema } from './schema'
+import type { InputStream, SinkOperation } from './sink'
+import type { Stream } from './stream'
 
 /** One stream as the caller asks for it. */
 export type StreamSelection = {
   readonly name: string
   readonly syncMode: SyncMode
-  /** The top-level attributes wanted; none: all of them. */
-  readonly attributes: Option<ReadonlySet<string>>
+  /** The top-level attributes to send; none: all of them. */
+  readonly attributes: O.Option<ReadonlySet<string>>
 }
 
 /** What a caller asks for, in the caller's order. */
@@ -14,3 +17,116 @@ export type Catalog = ReadonlyArray<StreamSelection>
 
 /** Each stream's last state by its name, as it was printed. */
 export type SourceState = Readonly<Record<string, unknown>>
+
+/** What a platform may ask a destination to do with a stream. */
+export type DestinationSyncMode = 'append' | 'overwrite' | 'append_dedup' | 'overwrite_dedup' | SinkOperation
+
+/** A stream of a configured catalog. What the platform left out or set to null is undefined or empty: each program has its own default. */
+export type ConfiguredStream = {
+  readonly name: string
+  readonly namespace: string | undefined
+  readonly schema: JsonSchema
+  readonly syncMode: SyncMode | undefined
+  readonly destinationSyncMode: DestinationSyncMode | undefined
+  /** `destination_object_name`: the object of the destination that takes the stream. */
+  readonly objectName: string | undefined
+  /** The paths of its key attributes: as the user chose them, else as the source defines them. */
+  readonly primaryKey: ReadonlyArray<ReadonlyArray<string>>
+  /** The path of its cursor: as the user chose it, else the source's default. */
+  readonly cursor: ReadonlyArray<string>
+  readonly generation: number | undefined
+  readonly minimumGeneration: number | undefined
+}
+
+/** One of our own streams, as if a catalog had configured it. */
+export const toConfiguredStream = <Env>(
+  { name, schema, primaryKey, cursor }: Stream<Env>,
+  syncMode: SyncMode,
+): ConfiguredStream => ({
+  name,
+  namespace: undefined,
+  schema,
+  syncMode,
+  destinationSyncMode: undefined,
+  objectName: undefined,
+  primaryKey: primaryKey.map((attribute) => [attribute]),
+  cursor: O.isSome(cursor) ? [cursor.value] : [],
+  generation: undefined,
+  minimumGeneration: undefined,
+})
+
+export type ConfiguredCatalog = ReadonlyArray<ConfiguredStream>
+
+/** How a message names its stream. */
+export type StreamDescriptor = { readonly name: string; readonly namespace?: string | null | undefined }
+
+/** The stream that a descriptor means, under the name that its messages are to have; undefined: the catalog does not have it. */
+export type FindStream = (descriptor: StreamDescriptor) => StreamInfo | undefined
+
+/** What a source reads for a configured catalog. */
+export const toSelections = (catalog: ConfiguredCatalog): Catalog =>
+  catalog.map(({ name, syncMode = 'full_refresh' }) => ({ name, syncMode, attributes: O.none }))
+
+/** Namespace and name as one text. */
+const streamIdOf = ({ name, namespace }: StreamDescriptor): string => (namespace ? `${namespace}.${name}` : name)
+
+/** A configured stream as a destination must know it. */
+export const toInputStream = (configured: ConfiguredStream): InputStream => ({
+  id: streamIdOf(configured),
+  name: configured.name,
+  objectName: configured.objectName ?? configured.name,
+  key: configured.primaryKey,
+  columns: declaredColumns(configured.schema),
+  isDeletion: configured.destinationSyncMode === 'soft_delete',
+})
+
+const toStreamInfo = (
+  { schema, primaryKey, cursor, syncMode }: ConfiguredStream,
+  name: string,
+  defaultMode: SyncMode,
+): StreamInfo => ({
+  name,
+  schema,
+  primaryKey: primaryKey.map((path) => path.join('.')),
+  cursor: cursor.length === 0 ? O.none : O.some(cursor.join('.')),
+  syncMode: syncMode ?? defaultMode,
+})
+
+/**
+ * Names each stream as its `InputStream.id`. A client that leaves out the namespace means the only stream of that name. A stream
+ * without a sync mode is not taken for a full refresh, so that nothing is deleted because of it.
+ */
+export const findStreamById = (catalog: ConfiguredCatalog): FindStream => {
+  const infos = catalog.map((configured) => toStreamInfo(configured, streamIdOf(configured), 'incremental'))
+  const byId = new Map(infos.map((info) => [info.name, info]))
+  const uniqueByName = new Map(
+    catalog.flatMap(({ name }, i) => {
+      const info = infos[i]
+      return info !== undefined && countNamesakes(catalog, name) === 1 ? [[name, info]] : []
+    }),
+  )
+  return (descriptor) => byId.get(streamIdOf(descriptor)) ?? uniqueByName.get(descriptor.name)
+}
+
+const countNamesakes = (catalog: ConfiguredCatalog, name: string): number =>
+  catalog.filter((configured) => configured.name === name).length
+
+/** The streams by the names of their tables: the stream's name, or `namespace.name` where two namespaces have the same name. */
+export const indexByTable = (catalog: ConfiguredCatalog): ReadonlyMap<string, ConfiguredStream> =>
+  new Map(
+    catalog.map((configured) => [
+      countNamesakes(catalog, configured.name) > 1 ? streamIdOf(configured) : configured.name,
+      configured,
+    ]),
+  )
+
+/** Names each stream as its table. */
+export const findStreamByTable = (catalog: ConfiguredCatalog): FindStream => {
+  const infos = new Map(
+    [...indexByTable(catalog)].map(([table, configured]) => [table, toStreamInfo(configured, table, 'full_refresh')]),
+  )
+  return (descriptor) => {
+    const id = streamIdOf(descriptor)
+    return infos.get(descriptor.namespace && infos.has(id) ? id : descriptor.name)
+  }
+}

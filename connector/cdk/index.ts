@@ -1,19 +1,21 @@
 /** The room cdk. */
 export { takeUntilAbort } from './abort'
-export { type ConfiguredStream, decodeDestinationCatalog } from './airbyte/catalog'
-export { decodeAirbyte } from './airbyte/decode'
+export { decodeConfiguredCatalog, selectAllStreams, sourceCatalogLine } from './airbyte/catalog'
+export { connectionStatusLine, encodeAirbyte, errorTraceLine } from './airbyte/encode'
+export { destinationCatalogLine, destinationSpecLine, sourceSpecLine } from './airbyte/spec'
+export { decodeAirbyteState, formatStateFile } from './airbyte/state'
 export {
-  connectionStatusLine,
-  encodeAirbyte,
-  errorTraceLine,
-  formatStateFile,
-  selectAllStreams,
-  sourceCatalogLine,
-  sourceSpecLine,
-} from './airbyte/encode'
-export { destinationCatalogLine, destinationSpecLine } from './airbyte/spec'
-export { decodeAirbyteState, decodeSourceCatalog } from './airbyte/state'
-export type { Catalog, SourceState } from './catalog'
+  type Catalog,
+  type ConfiguredCatalog,
+  type ConfiguredStream,
+  findStreamById,
+  findStreamByTable,
+  indexByTable,
+  type SourceState,
+  toConfiguredStream,
+  toInputStream,
+  toSelections,
+} from './catalog'
 export {
   type Command,
   CommandError,
@@ -60,23 +62,23 @@ export {
 } from './feed'
 export { decodeValue, parseJson } from './json/decode'
 export { JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
-export { type JsonSpan, numberAt, readMembersAt, readObjectMembers, stringAt, valueAt } from './json/scanner'
+export { readMembersAt, stringAt } from './json/scanner'
 export { joinText, jsonLine, splitLines } from './lines'
 export { mergeConfigs, readConfigFromEnvironment, readJsonFile, readStateFile } from './load'
-export type { LogLevel, Message, RecordChange, Row, StreamInfo, SyncMode } from './message'
+export type { InputRecord, LogLevel, Message, RecordChange, Row, StreamInfo, SyncMode } from './message'
+export { decodeInput, decodeMixedInput, type LogEntry, type Protocol, type ProtocolOutput } from './protocol'
+export { protocols } from './protocols'
 export { readStreams } from './read'
 export { createRedactor, findSecrets, redactFailure, redactMessage } from './redact'
 export { annotate, annotationsOf, type JsonSchema, toJsonSchema } from './schema'
 export { decodeSingerCatalog, describeSingerStream, formatSingerCatalog, type SingerSelection } from './singer/catalog'
-export { decodeSinger } from './singer/decode'
-export { encodeSinger, failureLogEntries } from './singer/encode'
-export { formatJsonLog, formatPlainLog, metricLogEntry, type SingerLogEntry } from './singer/log'
+export { failureLogEntries } from './singer/encode'
+export { formatJsonLog, formatPlainLog, metricLogEntry } from './singer/log'
 export { decodeSingerState, type SingerState } from './singer/state'
 export {
   type BatchAnswer,
   defineSink,
   type FinalItems,
-  type InputRecord,
   type InputStream,
   type OpenSink,
   type PreparedItem,
@@ -87,5 +89,4 @@ export {
 export { createStdoutWriter } from './stdout'
 export { defineStream, type Reader, type ReaderEvent, type Stream, type StreamRequest } from './stream'
 export { noDeadLetters, openDeadLetterFile } from './write/dead-letters'
-export type { InputFeed } from './write/input'
 export { type WriteResult, writeToSinks } from './write/write'

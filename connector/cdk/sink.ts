@@ -4,7 +4,7 @@ import type { Task } from 'fp-ts/Task'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import type * as t from 'io-ts'
 import type { Failure } from './failure'
-import type { LogLevel } from './message'
+import type { InputRecord, LogLevel } from './message'
 import { type JsonSchema, toJsonSchema } from './schema'
 
 /** What a sink can do with an object of the service, in Airbyte's words. */
@@ -24,9 +24,6 @@ export type InputStream = {
   /** Whether each of its records means that an object is to be deleted. */
   readonly isDeletion: boolean
 }
-
-/** An incoming record, parsed: its columns by their names. */
-export type InputRecord = Readonly<Record<string, unknown>>
 
 /** What a sink sends for a record. Items of one key never share a batch and are sent in the order they came. */
 export type PreparedItem<Item> = { readonly item: Item; readonly key: string }

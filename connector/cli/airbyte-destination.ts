@@ -1,24 +1,23 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import {
+  type ConfiguredCatalog,
   type ConfiguredStream,
   configFailure,
   connectionStatusLine,
-  decodeAirbyte,
-  decodeDestinationCatalog,
+  decodeConfiguredCatalog,
   defineCommand,
   destinationCatalogLine,
   destinationSpecLine,
-  errorTraceLine,
   type Failure,
   getOrThrow,
-  jsonLine,
-  parseExactJson,
+  protocols,
   readJsonFile,
   runOrThrow,
+  toInputStream,
 } from '../cdk'
 import { addFilePath, loadConfig } from '../config'
-import { checkDestinationConfig, destinationFormat, runWrite, type WriteLog } from '../runtime'
+import { checkDestinationConfig, destinationFormat, runWrite } from '../runtime'
 import { sinks } from '../sinks'
 import { configOption, configuredCatalogOption, dryRunOption } from './options'
 
@@ -55,8 +54,6 @@ export const destinationDiscoverCommand = defineCommand({
   },
 })
 
-const airbyteLevels = { info: 'INFO', warn: 'WARN' } as const
-
 export const destinationWriteCommand = defineCommand({
   name: 'write',
   summary:
@@ -70,41 +67,38 @@ export const destinationWriteCommand = defineCommand({
     'Exit status: 0 every stream is complete and each record is written or a dead letter, 1 a stream is not complete (the records before the printed states are).',
   run: async (io, { options }) => {
     const config = await loadConfig(io, destinationFormat, [options.config])
-    const streams = getOrThrow(
+    const catalog = getOrThrow(
       pipe(
-        decodeDestinationCatalog(await runOrThrow(readJsonFile('catalog', options.catalog))),
+        decodeConfiguredCatalog('destination')(await runOrThrow(readJsonFile('catalog', options.catalog))),
         E.flatMap(checkOperations),
         E.mapLeft(addFilePath(options.catalog)),
       ),
     )
-    const log: WriteLog = (level, message) => {
-      // Ignored here: a broken stdout fails again when a state or the end is printed.
-      io.print(jsonLine({ type: 'LOG', log: { level: airbyteLevels[level], message } })).catch(() => undefined)
-    }
     const { failures } = await runWrite(
       io,
       { ...config, dry_run: config.dry_run || options['dry-run'] },
-      decodeAirbyte(streams, parseExactJson),
-      log,
+      { protocol: protocols.airbyte, catalog },
     )
-    for (const failure of failures) await io.print(errorTraceLine(Date.now, failure))
     return failures.length === 0 ? 0 : 1
   },
 })
 
+/** The operation that a stream asks for, where it asks for one other than to append. */
+const requestedOperation = ({ destinationSyncMode: mode }: ConfiguredStream) =>
+  mode === 'update' || mode === 'soft_delete' ? mode : undefined
+
 /** Every object can be appended to; any other operation must be one that the object offers. */
-const checkOperations = (
-  streams: ReadonlyArray<ConfiguredStream>,
-): E.Either<Failure, ReadonlyArray<ConfiguredStream>> => {
-  const wrong = streams.find(({ objectName, operation }) => {
-    const sink = sinks.find(({ name }) => name === objectName)
+const checkOperations = (catalog: ConfiguredCatalog): E.Either<Failure, ConfiguredCatalog> => {
+  const wrong = catalog.find((stream) => {
+    const sink = sinks.find(({ name }) => name === toInputStream(stream).objectName)
+    const operation = requestedOperation(stream)
     return sink !== undefined && operation !== undefined && !sink.operations.includes(operation)
   })
   return wrong === undefined
-    ? E.right(streams)
+    ? E.right(catalog)
     : E.left(
         configFailure(
-          `The stream ${wrong.name} asks for ${wrong.operation}, which ${wrong.objectName} does not offer. Choose append.`,
+          `The stream ${wrong.name} asks for ${wrong.destinationSyncMode}, which ${toInputStream(wrong).objectName} does not offer. Choose append.`,
         ),
       )
 }

@@ -1,7 +1,7 @@
 import { defineCommand, usageError } from '../cdk'
 import { hashContent } from '../snapshot'
 import { historyOption, inputCatalogOption, outputDbOption } from './options'
-import { ingestMessages, loadExpectedStreams, useSnapshot } from './snapshot-file'
+import { ingestMessages, loadInputCatalog, useSnapshot } from './snapshot-file'
 import { formatJson, formatTable } from './table'
 
 export const replayCommand = defineCommand({
@@ -23,9 +23,9 @@ export const replayCommand = defineCommand({
   run: async (io, { options, positionals }) => {
     if (positionals.length === 0)
       throw usageError('feedback replay needs a file of captured messages. See feedback replay --help.')
-    const expected = await loadExpectedStreams(options.catalog)
+    const catalog = await loadInputCatalog(options.catalog)
     return useSnapshot(options.db, 'write', async (snapshot) => {
-      const summaries = await ingestMessages(io, snapshot, { files: positionals, expected, history: options.history })
+      const summaries = await ingestMessages(io, snapshot, { files: positionals, catalog, history: options.history })
       const content = await hashContent(snapshot)
       const rows = content.tables.map(({ table, rows, hash }) => [table, rows.toLocaleString('en'), hash])
       await io.print(

@@ -11,7 +11,7 @@ import {
   formatJsonLog,
   formatPlainLog,
   type JsonSchema,
-  type SingerLogEntry,
+  type LogEntry,
 } from '../cdk'
 import { formatJson } from './table'
 
@@ -124,7 +124,7 @@ const formatProgramMarkdown = (
   ].join('\n')
 }
 
-export type SingerLogger = (entry: SingerLogEntry) => void
+export type SingerLogger = (entry: LogEntry) => void
 
 /** Logs on stderr: `LEVEL message`, or JSON lines if Meltano asks for them by SINGER_SDK_LOG_CONFIG. */
 export const createSingerLogger = (io: CommandIo, app: string): SingerLogger => {

@@ -9,15 +9,16 @@ import {
   decodeSingerState,
   defineCommand,
   describeSingerStream,
-  encodeSinger,
   formatSingerCatalog,
   getOrThrow,
+  type LogEntry,
   type Message,
   metricLogEntry,
+  type ProtocolOutput,
+  protocols,
   readJsonFile,
   readStateFile,
   runOrThrow,
-  type SingerLogEntry,
   type SingerSelection,
   type SingerState,
 } from '../cdk'
@@ -76,17 +77,16 @@ const readAsSinger = async (
   io: CommandIo,
   { configured, selection: { catalog, schemas }, state, log }: TapRun,
 ): Promise<ReadOutcome> => {
-  const encoder = encodeSinger(schemas, state, Date.now)
-  let encoderState = encoder.initialState
-  const print: MessageConsumer = async (message) => {
-    const [nextState, { lines, log: entries }] = encoder.encodeMessage(encoderState, message)
-    encoderState = nextState
+  const encoder = protocols.singer.createEncoder({ now: Date.now, schemas, givenState: state.value })
+  const print = async ({ lines, log: entries }: ProtocolOutput): Promise<void> => {
     entries.forEach(log)
     for (const text of lines) await io.print(text)
   }
   const order = rotateStreams(configured.streams, state.currentlySyncing)
-  const outcome = await readSource(io, configured, { catalog, state: state.bookmarks, order }, [print])
-  await io.print(encoder.finalLine(encoderState))
+  const outcome = await readSource(io, configured, { catalog, state: state.bookmarks, order }, [
+    (message) => print(encoder.encode(message)),
+  ])
+  await print(encoder.end())
   return outcome
 }
 
@@ -102,12 +102,10 @@ const readFirstRecords = async (
   for (const selectedStream of catalog) {
     const enough = new AbortController()
     const stop = AbortSignal.any([io.stop, enough.signal])
-    const encoder = encodeSinger(schemas, state, Date.now)
-    let encoderState = encoder.initialState
+    const encoder = protocols.singer.createEncoder({ now: Date.now, schemas, givenState: state.value })
     const print: MessageConsumer = async (message) => {
       if (message._tag === 'Checkpoint' || enough.signal.aborted) return
-      const [nextState, { lines, log: entries }] = encoder.encodeMessage(encoderState, keepFirstRow(message))
-      encoderState = nextState
+      const { lines, log: entries } = encoder.encode(keepFirstRow(message))
       entries.forEach(log)
       for (const text of lines) await io.print(text)
       if (message._tag === 'Records') enough.abort()
@@ -144,7 +142,7 @@ const loadSingerState = async (path: string | undefined): Promise<SingerState> =
 
 const nestedDeselectionWarnings = ({
   nestedDeselections: [first, ...others],
-}: SingerSelection): ReadonlyArray<SingerLogEntry> =>
+}: SingerSelection): ReadonlyArray<LogEntry> =>
   first === undefined
     ? []
     : [

@@ -1,4 +1,4 @@
-import { decodeSinger, defineCommand, failureLogEntries, parseExactJson } from '../cdk'
+import { defineCommand, protocols } from '../cdk'
 import { loadConfig } from '../config'
 import { destinationFormat, runWrite } from '../runtime'
 import { dryRunOption } from './options'
@@ -39,10 +39,8 @@ export const targetCommand = defineCommand({
     const { failures } = await runWrite(
       io,
       { ...config, dry_run: config.dry_run || options['dry-run'] },
-      decodeSinger(parseExactJson),
-      (level, message) => log({ level, message }),
+      { protocol: protocols.singer, catalog: [], log },
     )
-    for (const failure of failures) failureLogEntries(failure).forEach(log)
     return failures.length === 0 ? 0 : 1
   },
 })

@@ -6,23 +6,29 @@ import { pipe } from 'fp-ts/function'
 import {
   CommandError,
   type CommandIo,
+  type ConfiguredCatalog,
   configFailure,
+  decodeConfiguredCatalog,
+  decodeMixedInput,
+  type Failure,
+  findStreamByTable,
   getOrThrow,
+  indexByTable,
+  protocols,
   readJsonFile,
   runOrThrow,
   takeUntilAbort,
+  toConfiguredStream,
 } from '../cdk'
 import { addFilePath } from '../config'
 import {
   closeSnapshot,
   createSnapshotWriter,
-  decodeExpectedStreams,
-  decodeInput,
-  type ExpectedStreams,
   type LoadSummary,
   openSnapshot,
   type Snapshot,
   type SnapshotAccess,
+  toLoadOptions,
 } from '../snapshot'
 import { streams } from '../streams'
 
@@ -40,25 +46,34 @@ export const useSnapshot = async <A>(
   }
 }
 
-/** The streams of the configured catalog in a file; undefined without a file. */
-export const loadExpectedStreams = async (path: string | undefined): Promise<ExpectedStreams | undefined> =>
+/** The configured catalog in a file; undefined without a file. */
+export const loadInputCatalog = async (path: string | undefined): Promise<ConfiguredCatalog | undefined> =>
   path === undefined
     ? undefined
     : getOrThrow(
-        pipe(decodeExpectedStreams(await runOrThrow(readJsonFile('catalog', path))), E.mapLeft(addFilePath(path))),
+        pipe(
+          decodeConfiguredCatalog('snapshot')(await runOrThrow(readJsonFile('catalog', path))),
+          E.mapLeft(addFilePath(path)),
+        ),
       )
 
-const ownStreams: ExpectedStreams = new Map(
-  streams.map(({ name, schema, primaryKey, cursor }) => [
-    name,
-    { info: { name, schema, primaryKey, cursor, syncMode: 'incremental' }, loadOptions: {} },
-  ]),
-)
+/** Without a catalog our own streams are known; their records are merged into their tables. */
+const ownCatalog: ConfiguredCatalog = streams.map((stream) => toConfiguredStream(stream, 'incremental'))
+
+const undeclaredStreamFailure = (stream: string): Failure =>
+  configFailure(
+    `Airbyte records do not say their schema, and ${stream} is no stream of ours: give the configured catalog of the run with --catalog.`,
+  )
+
+const unconfiguredStreamFailure = (stream: string): Failure =>
+  configFailure(
+    `The input has the stream ${stream}, which the catalog does not have. Give the catalog of that run with --catalog.`,
+  )
 
 export type IngestOptions = {
   /** Each file is a run of its own; without a file, stdin is one run. */
   readonly files: ReadonlyArray<string>
-  readonly expected: ExpectedStreams | undefined
+  readonly catalog: ConfiguredCatalog | undefined
   readonly history: boolean
 }
 
@@ -66,11 +81,18 @@ export type IngestOptions = {
 export const ingestMessages = async (
   io: CommandIo,
   snapshot: Snapshot,
-  { files, expected, history }: IngestOptions,
+  { files, catalog, history }: IngestOptions,
 ): Promise<ReadonlyArray<LoadSummary>> => {
   const loadOptions = Object.fromEntries(
-    [...(expected ?? [])].map(([stream, { loadOptions }]) => [stream, loadOptions]),
+    [...indexByTable(catalog ?? [])].map(([table, configured]) => [table, toLoadOptions(configured)]),
   )
+  const decode = decodeMixedInput(Object.values(protocols), {
+    purpose: 'store',
+    now: Date.now,
+    findStream: findStreamByTable(catalog ?? ownCatalog),
+    acceptsCatalog: catalog === undefined,
+    missingStreamFailure: catalog === undefined ? undeclaredStreamFailure : unconfiguredStreamFailure,
+  })
   const summaries: Array<LoadSummary> = []
   const counts = new Map<string, number>()
   const inputs =
@@ -81,16 +103,17 @@ export const ingestMessages = async (
     let hasMessages = false
     const writer = await createSnapshotWriter(snapshot, { now: Date.now, loadOptions, history })
     const input = decompressBytes(takeUntilAbort(io.stop, bytes))
-    for await (const message of decodeInput(input, { now: Date.now, expected, own: ownStreams })) {
-      if (message._tag === 'Log') io.printWarning(message.message)
-      else hasMessages = true
-      if (message._tag === 'Records') {
-        const count = (counts.get(message.stream) ?? 0) + message.rows.length
-        counts.set(message.stream, count)
-        io.printProgress(`${message.stream}: ${count.toLocaleString('en')} records`)
+    for await (const decoded of decode(input))
+      for (const message of getOrThrow(decoded)) {
+        if (message._tag === 'Log') io.printWarning(message.message)
+        else hasMessages = true
+        if (message._tag === 'Records') {
+          const count = (counts.get(message.stream) ?? 0) + message.rows.length
+          counts.set(message.stream, count)
+          io.printProgress(`${message.stream}: ${count.toLocaleString('en')} records`)
+        }
+        await writer.write(message)
       }
-      await writer.write(message)
-    }
     summaries.push(...(await writer.finish()))
     if (!hasMessages && !io.stop.aborted)
       throw new CommandError(

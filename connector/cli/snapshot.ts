@@ -1,7 +1,7 @@
 import { type CommandIo, defineCommand, usageError } from '../cdk'
 import { exportParquet, type ParquetPartition, partitionFormats } from '../snapshot'
 import { historyOption, inputCatalogOption, outputDbOption } from './options'
-import { ingestMessages, loadExpectedStreams, useSnapshot } from './snapshot-file'
+import { ingestMessages, loadInputCatalog, useSnapshot } from './snapshot-file'
 import { formatJson, formatLoadSummaries, formatTable } from './table'
 
 export const snapshotCommand = defineCommand({
@@ -30,9 +30,9 @@ export const snapshotCommand = defineCommand({
     'Messages come from the files, each a run of its own, or from stdin; gzip is unpacked. Exit status: 0 all streams are complete, 1 a stream is not complete (what its states cover is kept).',
   run: async (io, { options, positionals }) => {
     if (options.export !== undefined) return exportSnapshot(io, { ...options, format: options.export }, positionals)
-    const expected = await loadExpectedStreams(options.catalog)
+    const catalog = await loadInputCatalog(options.catalog)
     return useSnapshot(options.db, 'write', async (snapshot) => {
-      const summaries = await ingestMessages(io, snapshot, { files: positionals, expected, history: options.history })
+      const summaries = await ingestMessages(io, snapshot, { files: positionals, catalog, history: options.history })
       if (options.json) await io.print(formatJson(summaries))
       else io.printWarning(formatLoadSummaries(summaries).trimEnd())
       return summaries.every(({ status }) => status === 'complete') ? 0 : 1

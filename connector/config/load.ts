@@ -7,7 +7,7 @@ import {
   type CommandIo,
   configFailure,
   decodeAirbyteState,
-  decodeSourceCatalog,
+  decodeConfiguredCatalog,
   type Failure,
   findSecrets,
   getOrThrow,
@@ -17,6 +17,7 @@ import {
   readStateFile,
   runOrThrow,
   type SourceState,
+  toSelections,
 } from '../cdk'
 import type { ConfigFormat } from './format'
 
@@ -55,7 +56,10 @@ const mergeIfObjects = (under: unknown, over: unknown): unknown =>
 /** The configured catalog in a file. */
 export const loadAirbyteCatalog = async (path: string): Promise<Catalog> => {
   const catalog = getOrThrow(
-    pipe(decodeSourceCatalog(await runOrThrow(readJsonFile('catalog', path))), E.mapLeft(addFilePath(path))),
+    pipe(
+      decodeConfiguredCatalog('source')(await runOrThrow(readJsonFile('catalog', path))),
+      E.bimap(addFilePath(path), toSelections),
+    ),
   )
   if (catalog.length === 0)
     throw new CommandError(configFailure(`${path}: The catalog selects no stream. Choose at least one.`))

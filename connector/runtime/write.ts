@@ -1,13 +1,20 @@
 import type { ClientOptions } from '../api'
 import {
   type CommandIo,
-  type InputFeed,
+  type ConfiguredCatalog,
+  decodeInput,
+  findStreamById,
+  type LogEntry,
+  type LogLevel,
+  type Message,
   noDeadLetters,
   type OpenSink,
   openDeadLetterFile,
+  type Protocol,
   redactFailure,
   runOrThrow,
   takeUntilAbort,
+  toInputStream,
   type WriteResult,
   writeToSinks,
 } from '../cdk'
@@ -19,7 +26,12 @@ import { setHeapGrowth } from './heap'
 /** The most bytes of records in one batch. */
 const maxBatchBytes = 1_000_000
 
-export type WriteLog = (level: 'info' | 'warn', message: string) => void
+/** The program that is written for: its protocol, the streams it configured, and where entries of the log go. */
+export type WriteCaller = {
+  readonly protocol: Protocol
+  readonly catalog: ConfiguredCatalog
+  readonly log?: (entry: LogEntry) => void
+}
 
 const scheduleCallback = (millis: number, callback: () => void): (() => void) => {
   const timer = setTimeout(callback, millis)
@@ -32,15 +44,24 @@ const openSinks = async ({ target }: ConfiguredDestination): Promise<ReadonlyMap
   return openByName
 }
 
-/** Writes the records of stdin, as `decode` reads them, and prints each acknowledged state. A dry run sends and prints nothing. */
+/** Writes the records of stdin and prints each acknowledged state and, at the end, each failure. A dry run sends nothing and prints no state. */
 export const runWrite = async (
   io: CommandIo,
   config: DestinationConfig,
-  decode: (input: AsyncIterable<Uint8Array>) => InputFeed,
-  writeLog: WriteLog,
+  { protocol, catalog, log: writeLogEntry = () => undefined }: WriteCaller,
   options: ClientOptions = {},
 ): Promise<WriteResult> => {
-  const log: WriteLog = (level, message) => writeLog(level, io.redactText(message))
+  const encoder = protocol.createEncoder({ now: Date.now })
+  const emit = async (message: Message): Promise<void> => {
+    const { lines, log: entries } = encoder.encode(message)
+    entries.forEach(writeLogEntry)
+    for (const text of lines) await io.print(text)
+  }
+  const log = (level: LogLevel, message: string): void => {
+    // A broken output shows itself where a state or a failure is printed.
+    emit({ _tag: 'Log', level, message: io.redactText(message) }).catch(() => undefined)
+  }
+  const decode = decodeInput(protocol, { purpose: 'deliver', now: Date.now, findStream: findStreamById(catalog) })
   const destination = await runOrThrow(openDestination(config, (message) => log('warn', message), options))
   const { dry_run, dead_letter_path, batch_size, max_batch_age_seconds, rate_limit } = config
   const unsubscribe = destination.onWait((time) =>
@@ -51,12 +72,13 @@ export const runWrite = async (
   try {
     const result = await writeToSinks({
       input: (halt) => decode(takeUntilAbort(halt, io.stdin)),
+      streams: catalog.map(toInputStream),
       sinks: await openSinks(destination),
       policy: { onReject: rejectAction(config), maxPercent: config.max_rejects_percent },
       batch: { count: batch_size, bytes: maxBatchBytes, millis: max_batch_age_seconds * 1000 },
       inFlight: rate_limit.max_concurrency,
       deadLetters: dead_letter_path === undefined || dry_run ? noDeadLetters : openDeadLetterFile(dead_letter_path),
-      acknowledge: dry_run ? async () => undefined : io.print,
+      emit: dry_run ? async () => undefined : emit,
       log,
       now: Date.now,
       setTimer: scheduleCallback,
@@ -67,7 +89,9 @@ export const runWrite = async (
         'info',
         `${stream}: ${received} received, ${accepted} ${dry_run ? 'would be sent' : 'accepted'}, ${rejected} rejected.`,
       )
-    return { ...result, failures: result.failures.map((failure) => redactFailure(io.redactText, failure)) }
+    const failures = result.failures.map((failure) => redactFailure(io.redactText, failure))
+    for (const failure of failures) await emit({ _tag: 'Failed', failure })
+    return { ...result, failures }
   } finally {
     unsubscribe()
     await destination.close()

@@ -74,6 +74,9 @@ const brief = (messages: ReadonlyArray<Message>) =>
         return `${message.stream} failed ${message.failure._tag}`
       case 'Waiting':
         return `${message.stream} waits until ${message.until}`
+      case 'SharedCheckpoint':
+      case 'TableVersion':
+        return `${message._tag}, which only decoders send`
       default:
         return `${message.stream} ${message._tag.toLowerCase()}`
     }

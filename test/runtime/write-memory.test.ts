@@ -3,8 +3,7 @@ import { runInNewContext } from 'node:vm'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import type { CommandIo } from '../../connector/cdk/command'
-import { parseExactJson } from '../../connector/cdk/json/exact'
-import { decodeSinger } from '../../connector/cdk/singer/decode'
+import { protocols } from '../../connector/cdk/protocols'
 import { destinationFormat } from '../../connector/runtime/destination-format'
 import { runWrite } from '../../connector/runtime/write'
 import { createTestIo } from '../support/command-io'
@@ -40,7 +39,7 @@ const startWrite = (url: string, stdin: CommandIo['stdin'], more: object) => {
   const io = createTestIo(stdin, async (text) => {
     out.push(String(text))
   })
-  return { done: runWrite(io, config.right.config, decodeSinger(parseExactJson), () => undefined), out }
+  return { done: runWrite(io, config.right.config, { protocol: protocols.singer, catalog: [] }), out }
 }
 
 describe('the memory of a write', () => {

@@ -1,6 +1,6 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { describeAirbyteStream } from '../../connector/cdk/airbyte/encode'
+import { describeAirbyteStream } from '../../connector/cdk/airbyte/catalog'
 import type { JsonSchema } from '../../connector/cdk/schema'
 import { streams } from '../../connector/streams/streams'
 

@@ -1,11 +1,10 @@
 import * as E from 'fp-ts/Either'
 import type { Api } from '../../connector/api/api'
-import { decodeDestinationCatalog } from '../../connector/cdk/airbyte/catalog'
-import { decodeAirbyte } from '../../connector/cdk/airbyte/decode'
+import { decodeConfiguredCatalog } from '../../connector/cdk/airbyte/catalog'
 import { CommandError } from '../../connector/cdk/command'
 import type { Failure } from '../../connector/cdk/failure'
-import { parseExactJson } from '../../connector/cdk/json/exact'
 import { joinText } from '../../connector/cdk/lines'
+import { protocols } from '../../connector/cdk/protocols'
 import { destinationFormat } from '../../connector/runtime/destination-format'
 import { runWrite } from '../../connector/runtime/write'
 import type { OperationName } from '../../connector/sandbox/operations/operation'
@@ -38,7 +37,7 @@ export const writeWithFault = async (
   const now = Date.now()
   const server = await serveWithFault(api, fault && { ...fault, operation }, now)
   const config = destinationFormat.decode({ ...server.settings, batch_size: 10, ...more })
-  const configured = decodeDestinationCatalog(catalog)
+  const configured = decodeConfiguredCatalog('destination')(catalog)
   if (E.isLeft(config)) throw new Error(config.left.message)
   if (E.isLeft(configured)) throw new Error(configured.left.message)
   const out: string[] = []
@@ -50,8 +49,7 @@ export const writeWithFault = async (
     const result = await runWrite(
       io,
       { ...config.right.config, timeouts: { ...timeouts, response_seconds: server.seconds } },
-      decodeAirbyte(configured.right, parseExactJson),
-      () => undefined,
+      { protocol: protocols.airbyte, catalog: configured.right },
       { clock: createFastClock(now) },
     ).catch((error: unknown) => {
       if (error instanceof CommandError) return { failures: [error.failure], countsByStream: new Map() }

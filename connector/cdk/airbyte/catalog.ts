@@ -1,73 +1,151 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
+import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
+import type { ConfiguredCatalog, ConfiguredStream, DestinationSyncMode } from '../catalog'
 import { configFailure, type Failure } from '../failure'
 import { decodeValue } from '../json/decode'
-import { annotate, declaredColumns } from '../schema'
-import type { InputStream, SinkOperation } from '../sink'
+import { jsonLine } from '../lines'
+import { annotate } from '../schema'
+import type { Stream } from '../stream'
 
-/** A stream of a configured catalog, as a destination reads it. */
-export type ConfiguredStream = InputStream & {
-  readonly namespace: string | undefined
-  /** Whether each run brings everything there is. */
-  readonly isFullRefresh: boolean
-  /** Where the platform asks for one operation rather than to append. */
-  readonly operation: SinkOperation | undefined
-}
-
-const StreamName = annotate({ examples: ['visit_records'] })(t.string)
 const nullish = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])
-const KeyPaths = nullish(annotate({ type: 'array' })(t.readonlyArray(t.readonlyArray(t.string))))
+const listOf = <C extends t.Mixed>(codec: C) => annotate({ type: 'array' })(t.readonlyArray(codec))
+const SyncModes = annotate({ enum: ['full_refresh', 'incremental'] })(
+  t.keyof({ full_refresh: null, incremental: null }),
+)
+const KeyPath = t.readonlyArray(t.string)
+const KeyPaths = t.readonlyArray(KeyPath)
 
-const destinationModes = { append: null, overwrite: null, append_dedup: null, update: null, soft_delete: null }
+const modesCodec = (modes: ReadonlyArray<DestinationSyncMode>) =>
+  annotate({ enum: modes })(t.keyof(Object.fromEntries(modes.map((mode) => [mode, null]))))
 
-const ConfiguredStreamCodec = t.type({
-  stream: t.type({
-    name: StreamName,
-    namespace: nullish(t.string),
-    json_schema: t.unknown,
-    source_defined_primary_key: KeyPaths,
-  }),
-  sync_mode: nullish(t.string),
-  destination_sync_mode: nullish(annotate({ enum: Object.keys(destinationModes) })(t.keyof(destinationModes))),
-  destination_object_name: nullish(t.string),
-  primary_key: KeyPaths,
-})
+/** What is read of a configured stream once its role's codec has accepted it. */
+type RawStream = {
+  readonly stream: { readonly name: string } & Readonly<Record<string, unknown>>
+} & Readonly<Record<string, unknown>>
 
-const ConfiguredCatalogCodec = t.type({ streams: annotate({ type: 'array' })(t.readonlyArray(ConfiguredStreamCodec)) })
-
-/** Namespace and name, as one. */
-export const streamIdOf = (namespace: string | null | undefined, name: string): string =>
-  namespace === null || namespace === undefined || namespace === '' ? name : `${namespace}.${name}`
-
-/** A configured catalog; a failure names the key path. The object of a stream is its destination_object_name, else its name. */
-export const decodeDestinationCatalog = (value: unknown): E.Either<Failure, ReadonlyArray<ConfiguredStream>> =>
-  pipe(
-    decodeValue(ConfiguredCatalogCodec, value),
-    E.bimap(
-      (wrong) =>
-        configFailure(
-          `The catalog is wrong: ${wrong.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
-        ),
-      ({ streams }) => streams.map(toConfiguredStream),
-    ),
+const streamCodec = <C extends t.Mixed>(exampleName: string, members: C) =>
+  annotate({ type: 'object' })(
+    t.intersection([t.type({ name: annotate({ examples: [exampleName] })(t.string) }), members, t.UnknownRecord]),
   )
 
-const toConfiguredStream = ({
-  stream,
-  sync_mode,
-  destination_sync_mode,
-  destination_object_name,
-  primary_key,
-}: t.TypeOf<typeof ConfiguredStreamCodec>): ConfiguredStream => ({
-  id: streamIdOf(stream.namespace, stream.name),
+const discoveredMembers = t.intersection([
+  t.type({ json_schema: annotate({ type: 'object' })(t.UnknownRecord) }),
+  t.partial({
+    namespace: nullish(t.string),
+    source_defined_primary_key: nullish(KeyPaths),
+    default_cursor_field: nullish(KeyPath),
+  }),
+])
+
+/** The members that each program looks at, and so checks; what another program reads may be missing or unknown to it. */
+const roleCodecs = {
+  source: t.intersection([
+    t.type({ stream: streamCodec('reviews', t.UnknownRecord) }),
+    t.partial({ sync_mode: nullish(SyncModes) }),
+    t.UnknownRecord,
+  ]),
+  destination: t.intersection([
+    t.type({
+      stream: streamCodec(
+        'visit_records',
+        t.partial({
+          namespace: nullish(t.string),
+          source_defined_primary_key: nullish(annotate({ type: 'array' })(KeyPaths)),
+        }),
+      ),
+    }),
+    t.partial({
+      sync_mode: nullish(t.string),
+      destination_sync_mode: nullish(modesCodec(['append', 'overwrite', 'append_dedup', 'update', 'soft_delete'])),
+      destination_object_name: nullish(t.string),
+      primary_key: nullish(annotate({ type: 'array' })(KeyPaths)),
+    }),
+    t.UnknownRecord,
+  ]),
+  snapshot: t.intersection([
+    t.type({ stream: streamCodec('reviews', discoveredMembers) }),
+    t.partial({
+      sync_mode: nullish(SyncModes),
+      destination_sync_mode: nullish(modesCodec(['append', 'overwrite', 'append_dedup', 'overwrite_dedup'])),
+      primary_key: nullish(KeyPaths),
+      cursor_field: nullish(KeyPath),
+      generation_id: nullish(t.number),
+      minimum_generation_id: nullish(t.number),
+    }),
+    t.UnknownRecord,
+  ]),
+} satisfies Record<string, t.Mixed>
+
+/** A configured catalog as a platform writes it; a failure names the key path. `role`: the program that reads it, which checks the members it uses. */
+export const decodeConfiguredCatalog =
+  (role: keyof typeof roleCodecs) =>
+  (value: unknown): E.Either<Failure, ConfiguredCatalog> =>
+    pipe(
+      decodeValue(t.type({ streams: listOf(roleCodecs[role] as t.Mixed as t.Type<RawStream, unknown>) }), value),
+      E.bimap(
+        (issues) =>
+          configFailure(
+            `The catalog is wrong: ${issues.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
+          ),
+        ({ streams }) => streams.map(readConfiguredStream),
+      ),
+    )
+
+const textIn = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+const numberIn = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
+const nonEmpty = <A>(codec: t.Type<ReadonlyArray<A>, unknown>, value: unknown): ReadonlyArray<A> | undefined =>
+  codec.is(value) && value.length > 0 ? value : undefined
+
+const readConfiguredStream = ({ stream, ...settings }: RawStream): ConfiguredStream => ({
   name: stream.name,
-  namespace: stream.namespace ?? undefined,
-  objectName: destination_object_name || stream.name,
-  key: (primary_key?.length ? primary_key : stream.source_defined_primary_key) ?? [],
-  columns: declaredColumns(stream.json_schema),
-  isDeletion: destination_sync_mode === 'soft_delete',
-  isFullRefresh: sync_mode === 'full_refresh',
-  operation:
-    destination_sync_mode === 'update' || destination_sync_mode === 'soft_delete' ? destination_sync_mode : undefined,
+  namespace: textIn(stream.namespace),
+  schema: t.UnknownRecord.is(stream.json_schema) ? stream.json_schema : {},
+  syncMode: SyncModes.is(settings.sync_mode) ? settings.sync_mode : undefined,
+  destinationSyncMode: textIn(settings.destination_sync_mode) as DestinationSyncMode | undefined,
+  objectName: textIn(settings.destination_object_name),
+  primaryKey: nonEmpty(KeyPaths, settings.primary_key) ?? nonEmpty(KeyPaths, stream.source_defined_primary_key) ?? [],
+  cursor: nonEmpty(KeyPath, settings.cursor_field) ?? nonEmpty(KeyPath, stream.default_cursor_field) ?? [],
+  generation: numberIn(settings.generation_id),
+  minimumGeneration: numberIn(settings.minimum_generation_id),
+})
+
+const DiscoveredCatalog = t.type({ streams: t.readonlyArray(streamCodec('reviews', discoveredMembers)) })
+
+/** What `discover` prints; a stream that has a cursor is taken for incremental. Undefined if the value is no catalog. */
+export const decodeDiscoveredCatalog = (value: unknown): ConfiguredCatalog | undefined =>
+  DiscoveredCatalog.is(value)
+    ? value.streams
+        .map((stream) => readConfiguredStream({ stream }))
+        .map((configured) => ({
+          ...configured,
+          syncMode: configured.cursor.length > 0 ? 'incremental' : 'full_refresh',
+        }))
+    : undefined
+
+/** A stream as `discover` and a configured catalog show it. */
+export const describeAirbyteStream = <Env>({ name, schema, primaryKey, cursor, syncModes }: Stream<Env>) => ({
+  name,
+  json_schema: { $schema: 'http://json-schema.org/draft-07/schema#', ...schema },
+  supported_sync_modes: syncModes,
+  source_defined_cursor: true,
+  ...(O.isSome(cursor) ? { default_cursor_field: [cursor.value] } : {}),
+  source_defined_primary_key: primaryKey.map((key) => [key]),
+  is_resumable: O.isSome(cursor),
+})
+
+/** What `discover` prints. */
+export const sourceCatalogLine = <Env>(streams: ReadonlyArray<Stream<Env>>): string =>
+  jsonLine({ type: 'CATALOG', catalog: { streams: streams.map(describeAirbyteStream) } })
+
+/** The configured catalog that selects all of `streams`. */
+export const selectAllStreams = <Env>(streams: ReadonlyArray<Stream<Env>>) => ({
+  streams: streams.map((stream) => ({
+    stream: describeAirbyteStream(stream),
+    sync_mode: O.isSome(stream.cursor) ? 'incremental' : 'full_refresh',
+    destination_sync_mode: O.isSome(stream.cursor) ? 'append_dedup' : 'overwrite',
+    cursor_field: O.isSome(stream.cursor) ? [stream.cursor.value] : [],
+    primary_key: stream.primaryKey.map((key) => [key]),
+  })),
 })

@@ -1,129 +1,195 @@
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
-import { configFailure, type Failure } from '../failure'
-import { type JsonSpan, readMembersAt, readObjectMembers } from '../json/scanner'
+import { findStreamByTable, type StreamDescriptor } from '../catalog'
+import { configFailure, transientFailure } from '../failure'
+import { JsonText } from '../json/exact'
+import { type JsonSpan, numberAt, readMembersAt, stringAt, valueAt } from '../json/scanner'
+import type { CheckpointMessage, Message, RecordChange, Row, StreamInfo } from '../message'
 import {
-  type DestinationStats,
-  decodeLines,
-  extractMember,
-  type InputFeed,
-  type InputLine,
-  type InputMessage,
-  type ParseJson,
-  type ProtocolMessage,
-} from '../write/input'
-import { type ConfiguredStream, streamIdOf } from './catalog'
+  type DecodedLine,
+  type DecodeOptions,
+  isWholeJson,
+  type LineDecoder,
+  type MessageLine,
+  parseRecord,
+  readMessageLine,
+  rejectLine,
+  skipLine,
+} from '../protocol'
+import { decodeDiscoveredCatalog } from './catalog'
 
-type DecodedLine = E.Either<Failure, InputMessage>
+const Descriptor = t.intersection([
+  t.type({ name: t.string }),
+  t.partial({ namespace: t.union([t.string, t.null, t.undefined]) }),
+])
+const StatusTrace = t.type({ stream_status: t.type({ stream_descriptor: Descriptor, status: t.string }) })
+const ErrorTrace = t.type({ error: t.type({ message: t.string }) })
+const GlobalState = t.type({
+  stream_states: t.readonlyArray(t.type({ stream_descriptor: Descriptor, stream_state: t.UnknownRecord })),
+})
+const RecordMeta = t.type({ changes: t.readonlyArray(t.type({ field: t.string, change: t.string, reason: t.string })) })
+const LogBody = t.type({ level: t.string, message: t.string })
 
-const OptionalNamespace = t.partial({ namespace: t.union([t.string, t.null]) })
-const StreamDescriptor = t.intersection([t.type({ name: t.string }), OptionalNamespace])
-const StatusTrace = t.type({ stream_status: t.type({ stream_descriptor: StreamDescriptor, status: t.string }) })
-const RecordBody = t.intersection([t.type({ stream: t.string, data: t.UnknownRecord }), OptionalNamespace])
-const StreamStateBody = t.type({ stream: t.type({ stream_descriptor: StreamDescriptor }) })
+const noMessages: DecodedLine = E.right([])
 
-const skipLine = ({ number }: InputLine, why: string): DecodedLine =>
-  E.right({ _tag: 'Skipped', message: `Line ${number} of the input ${why} and is passed over.` })
+/**
+ * RECORD, STATE, TRACE, LOG and CATALOG lines as messages. A stream that no trace has started starts with its first record or
+ * state. Lines that are no messages are skipped, since sources print other text too.
+ */
+export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
+  const { purpose, missingStreamFailure = defaultMissingStreamFailure } = options
+  let { findStream = () => undefined } = options
+  const started = new Set<string>()
 
-/** Airbyte messages as what they mean to a destination. What is no message is passed over; a record of no configured stream is not. */
-export const decodeAirbyte = (configured: ReadonlyArray<ConfiguredStream>, parse: ParseJson) =>
-  async function* (input: AsyncIterable<Uint8Array>): InputFeed {
-    const find = createStreamLookup(configured)
-    const open = new Map(configured.map((one) => [one.id, one]))
-    yield E.right(
-      configured.map(({ id, name, objectName, key, columns, isDeletion }) => ({
-        _tag: 'Opened',
-        inlet: { id, name, objectName, key, columns, isDeletion },
-      })),
-    )
-    const meaning = (message: ProtocolMessage | undefined, line: InputLine): DecodedLine | undefined => {
-      if (message === undefined) return skipLine(line, 'is no message')
-      if (message.type === 'RECORD') return decodeRecord(find, message, line)
-      if (message.type === 'STATE') return decodeState(find, message, line)
-      const ended = message.type === 'TRACE' ? decodeStreamStatus(find, message) : undefined
-      if (ended === undefined) return undefined
-      const { inlet, complete } = ended
-      open.delete(inlet.id)
-      return E.right(
-        complete
-          ? { _tag: 'Completed', inlet: inlet.id, whole: inlet.isFullRefresh }
-          : { _tag: 'Broken', inlet: inlet.id },
-      )
-    }
-    for await (const told of decodeLines(input, parse, meaning)) {
-      yield told
-      if (E.isLeft(told)) return
-    }
-    yield E.right([...open.keys()].map((inlet) => ({ _tag: 'Broken', inlet })))
+  const start = (info: StreamInfo): ReadonlyArray<Message> => {
+    if (started.has(info.name)) return []
+    started.add(info.name)
+    return [{ _tag: 'Started', stream: info }]
+  }
+  const missing = ({ name }: StreamDescriptor): DecodedLine => E.left(missingStreamFailure(name))
+
+  const decodeRecord = (line: MessageLine): DecodedLine => {
+    const { bytes, members } = line
+    const name = stringAt(bytes, members.get('record.stream'))
+    const data = members.get('record.data')
+    if (name === undefined || data === undefined) return rejectLine(options, line, 'is a RECORD without stream or data')
+    const descriptor = { name, namespace: stringAt(bytes, members.get('record.namespace')) }
+    const info = findStream(descriptor)
+    if (info === undefined) return missing(descriptor)
+    const at = numberAt(bytes, members.get('record.emitted_at'))
+    const row = toRow(line, data)
+    return E.isLeft(row)
+      ? row.left
+      : E.right([
+          ...start(info),
+          { _tag: 'Records', stream: info.name, rows: [row.right], at: Number.isFinite(at) ? Math.trunc(at) : 0 },
+        ])
   }
 
-type FindStream = (namespace: string | null | undefined, name: string) => ConfiguredStream | undefined
-
-/** Some clients leave the namespace out of their records: then the name has to do. */
-const createStreamLookup = (configured: ReadonlyArray<ConfiguredStream>): FindStream => {
-  const byId = new Map(configured.map((one) => [one.id, one]))
-  const byName = (name: string) => configured.filter((one) => one.name === name)
-  const alone = new Map(configured.filter(({ name }) => byName(name).length === 1).map((one) => [one.name, one]))
-  return (namespace, name) => byId.get(streamIdOf(namespace, name)) ?? alone.get(name)
-}
-
-const decodeRecord = (find: FindStream, { record: said }: ProtocolMessage, line: InputLine): DecodedLine => {
-  if (!RecordBody.is(said))
-    return E.left(
-      configFailure(`Line ${line.number} of the input is a RECORD without stream or data. Its source is at fault.`),
-    )
-  const inlet = find(said.namespace, said.stream)
-  return inlet === undefined
-    ? E.left(
-        configFailure(
-          `The input has a record of the stream ${said.stream}, which the catalog does not have. Add it to the catalog.`,
-        ),
+  const toRow = (line: MessageLine, data: JsonSpan): E.Either<DecodedLine, Row> => {
+    const { bytes, members } = line
+    const json = bytes.subarray(data.start, data.end)
+    if (purpose === 'store') {
+      const meta = members.has('record.meta') ? valueAt(bytes, members.get('record.meta')) : undefined
+      return E.right(
+        RecordMeta.is(meta) && meta.changes.length > 0
+          ? { json, changes: meta.changes as ReadonlyArray<RecordChange> }
+          : { json },
       )
-    : E.right({
-        _tag: 'Record',
-        inlet: inlet.id,
-        columns: said.data,
-        bytes: line.bytes.length,
-        json: () => extractMember(line, 'record', 'record.data'),
-      })
+    }
+    const value = parseRecord(json)
+    if (E.isRight(value)) return E.right({ json, value: value.right })
+    return E.left(
+      value.left === 'not JSON'
+        ? skipLine(line, 'is no message')
+        : rejectLine(options, line, 'is a RECORD without stream or data'),
+    )
+  }
+
+  const decodeState = (line: MessageLine): DecodedLine => {
+    const { bytes, members } = line
+    const body = readMembersAt(bytes, members.get('state'))
+    if (body === undefined) return skipLine(line, 'is a STATE without a state')
+    const received = purpose === 'deliver' ? { received: bytes } : {}
+    const single = readMembersAt(bytes, body.get('stream'))
+    const descriptor = valueAt(bytes, single?.get('stream_descriptor'))
+    const info = Descriptor.is(descriptor) ? findStream(descriptor) : undefined
+    const value = single?.get('stream_state')
+    const state = new JsonText(value === undefined ? 'null' : bytes.toString('utf8', value.start, value.end))
+    const count = numberAt(bytes, readMembersAt(bytes, body.get('sourceStats'))?.get('recordCount'))
+    if (info !== undefined && (value !== undefined || purpose === 'deliver'))
+      return E.right([...start(info), { _tag: 'Checkpoint', stream: info.name, state, count, ...received }])
+    if (single !== undefined && purpose === 'store')
+      return Descriptor.is(descriptor) && value !== undefined
+        ? missing(descriptor)
+        : skipLine(line, 'is a STATE without stream or state')
+    const global = valueAt(bytes, body.get('global') ?? body.get('global_'))
+    return decodeGlobalState(line, GlobalState.is(global) ? global : undefined, received)
+  }
+
+  /** A destination prints back a state of any form; a snapshot needs to know whose it is. */
+  const decodeGlobalState = (
+    line: MessageLine,
+    global: t.TypeOf<typeof GlobalState> | undefined,
+    received: Pick<CheckpointMessage, 'received'>,
+  ): DecodedLine => {
+    if (global === undefined && purpose === 'store') return skipLine(line, 'is a STATE that names no stream')
+    const found = (global?.stream_states ?? []).map(({ stream_descriptor, stream_state }) => ({
+      descriptor: stream_descriptor,
+      info: findStream(stream_descriptor),
+      state: stream_state,
+    }))
+    const unknown = found.find(({ info }) => info === undefined)
+    if (unknown !== undefined && purpose === 'store') return missing(unknown.descriptor)
+    const known = found.flatMap(({ info, state }) => (info === undefined ? [] : [{ info, state }]))
+    return E.right([
+      ...known.flatMap(({ info }) => start(info)),
+      {
+        _tag: 'SharedCheckpoint',
+        states: known.map(({ info, state }) => ({ stream: info.name, state })),
+        ...received,
+      },
+    ])
+  }
+
+  const decodeTrace = ({ bytes, members }: MessageLine): DecodedLine => {
+    const trace = valueAt(bytes, members.get('trace'))
+    if (ErrorTrace.is(trace)) return E.right([{ _tag: 'Log', level: 'error', message: trace.error.message }])
+    if (!StatusTrace.is(trace)) return noMessages
+    const { status, stream_descriptor } = trace.stream_status
+    const info = findStream(stream_descriptor)
+    switch (status) {
+      case 'STARTED':
+        return info === undefined ? noMessages : E.right(start(info))
+      case 'COMPLETE': {
+        if (info === undefined) return purpose === 'store' ? missing(stream_descriptor) : noMessages
+        const extent = info.syncMode === 'full_refresh' ? 'everything' : 'changes'
+        return E.right([...start(info), { _tag: 'Finished', stream: info.name, extent }])
+      }
+      case 'INCOMPLETE': {
+        const stream = info?.name ?? stream_descriptor.name
+        return E.right([
+          { _tag: 'Failed', stream, failure: transientFailure(`The source did not complete ${stream}.`) },
+        ])
+      }
+      default:
+        return noMessages
+    }
+  }
+
+  const decodeLog = ({ bytes, members }: MessageLine): DecodedLine => {
+    const log = valueAt(bytes, members.get('log'))
+    return LogBody.is(log) && ['ERROR', 'FATAL'].includes(log.level)
+      ? E.right([{ _tag: 'Log', level: 'error', message: log.message }])
+      : noMessages
+  }
+
+  const takeCatalog = ({ bytes, members }: MessageLine): DecodedLine => {
+    if (options.acceptsCatalog === true)
+      findStream = findStreamByTable(decodeDiscoveredCatalog(valueAt(bytes, members.get('catalog'))) ?? [])
+    return noMessages
+  }
+
+  const decoders = new Map([
+    ['RECORD', decodeRecord],
+    ['STATE', decodeState],
+    ['TRACE', decodeTrace],
+    ['LOG', decodeLog],
+    ['CATALOG', takeCatalog],
+  ])
+  return {
+    decode: (line) => {
+      const message = readMessageLine(line)
+      if (message === undefined) return skipLine(line, 'is no message')
+      const isRecord = message.type === 'RECORD'
+      if (purpose === 'deliver' && !isRecord && !isWholeJson(line)) return skipLine(line, 'is no message')
+      return decoders.get(message.type)?.(message) ?? noMessages
+    },
+    end: () => [],
+  }
 }
 
-const decodeState = (find: FindStream, { state: said }: ProtocolMessage, line: InputLine): DecodedLine => {
-  const { bytes } = line
-  const span = readObjectMembers(bytes, 'state')?.get('state')
-  const inside = readMembersAt(bytes, span)
-  if (span === undefined || inside === undefined) return skipLine(line, 'is a STATE without a state')
-  const { name, namespace } = StreamStateBody.is(said) ? said.stream.stream_descriptor : {}
-  const inlet = name === undefined ? undefined : find(namespace, name)
-  return E.right({
-    _tag: 'State',
-    ...(inlet === undefined ? {} : { inlet: inlet.id }),
-    answer: (stats) => `${addDestinationStats(bytes, span, inside.get('destinationStats'), stats)}\n`,
-  })
-}
-
-/** The line as it came with `destinationStats`, whose counts are doubles and must be printed as such. */
-const addDestinationStats = (
-  bytes: Buffer,
-  state: JsonSpan,
-  given: JsonSpan | undefined,
-  { accepted, rejected }: DestinationStats,
-): string => {
-  const stats = `{"recordCount":${accepted.toFixed(1)},"rejectedRecordCount":${rejected.toFixed(1)}}`
-  const text = (from: number, to?: number) => bytes.toString('utf8', from, to)
-  if (given !== undefined) return text(0, given.start) + stats + text(given.end)
-  const before = text(0, state.end - 1).trimEnd()
-  return `${before}${before.endsWith('{') ? '' : ','}"destinationStats":${stats}}${text(state.end)}`
-}
-
-const decodeStreamStatus = (
-  find: FindStream,
-  { trace }: ProtocolMessage,
-): { readonly inlet: ConfiguredStream; readonly complete: boolean } | undefined => {
-  if (!StatusTrace.is(trace)) return undefined
-  const { stream_descriptor, status } = trace.stream_status
-  const inlet = find(stream_descriptor.namespace, stream_descriptor.name)
-  return inlet === undefined || (status !== 'COMPLETE' && status !== 'INCOMPLETE')
-    ? undefined
-    : { inlet, complete: status === 'COMPLETE' }
-}
+const defaultMissingStreamFailure = (stream: string) =>
+  configFailure(
+    `The input has a record of the stream ${stream}, which the catalog does not have. Add it to the catalog.`,
+  )

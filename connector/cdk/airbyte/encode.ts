@@ -1,53 +1,26 @@
-import * as O from 'fp-ts/Option'
 import { defined } from '../defined'
 import type { Failure } from '../failure'
+import { printJsonText } from '../json/exact'
+import { readMembersAt, readObjectMembers } from '../json/scanner'
 import { jsonLine, type OutputText, wrapRows } from '../lines'
-import type { LogLevel, Message } from '../message'
-import type { JsonSchema } from '../schema'
-import type { Stream } from '../stream'
-
-/** Airbyte protocol version spoken (airbyte_protocol.yaml). */
-const protocolVersion = '0.18.0'
-
-/** What `spec` prints. */
-export const sourceSpecLine = (connectionSpecification: JsonSchema, documentationUrl: string): string =>
-  jsonLine({
-    type: 'SPEC',
-    spec: { documentationUrl, connectionSpecification, supportsIncremental: true, protocol_version: protocolVersion },
-  })
+import type { LogLevel, Message, StateCounts } from '../message'
+import type { EncodeOptions, MessageEncoder } from '../protocol'
 
 /** What `check` prints: a config problem is FAILED; anything else is a trace. */
 export const connectionStatusLine = (status: 'SUCCEEDED' | 'FAILED', message?: string): string =>
   jsonLine({ type: 'CONNECTION_STATUS', connectionStatus: { status, ...defined({ message }) } })
 
-/** A stream as `discover` and a configured catalog show it. */
-export const describeAirbyteStream = <Env>({ name, schema, primaryKey, cursor, syncModes }: Stream<Env>) => ({
-  name,
-  json_schema: { $schema: 'http://json-schema.org/draft-07/schema#', ...schema },
-  supported_sync_modes: syncModes,
-  source_defined_cursor: true,
-  ...(O.isSome(cursor) ? { default_cursor_field: [cursor.value] } : {}),
-  source_defined_primary_key: primaryKey.map((key) => [key]),
-  is_resumable: O.isSome(cursor),
-})
-
-/** What `discover` prints. */
-export const sourceCatalogLine = <Env>(streams: ReadonlyArray<Stream<Env>>): string =>
-  jsonLine({ type: 'CATALOG', catalog: { streams: streams.map(describeAirbyteStream) } })
-
-/** The configured catalog that `read` wants, with all of `streams` selected. */
-export const selectAllStreams = <Env>(streams: ReadonlyArray<Stream<Env>>) => ({
-  streams: streams.map((stream) => ({
-    stream: describeAirbyteStream(stream),
-    sync_mode: O.isSome(stream.cursor) ? 'incremental' : 'full_refresh',
-    destination_sync_mode: O.isSome(stream.cursor) ? 'append_dedup' : 'overwrite',
-    cursor_field: O.isSome(stream.cursor) ? [stream.cursor.value] : [],
-    primary_key: stream.primaryKey.map((key) => [key]),
-  })),
-})
-
 const failureTypes = { Config: 'config_error', Transient: 'transient_error', System: 'system_error' } as const
 const airbyteLogLevels: Record<LogLevel, string> = { error: 'ERROR', warn: 'WARN', info: 'INFO', debug: 'DEBUG' }
+
+/** Prints messages as lines on stdout; it remembers nothing. */
+export const createAirbyteEncoder = ({ now }: EncodeOptions): MessageEncoder => {
+  const encode = encodeAirbyte(now)
+  return {
+    encode: (message) => ({ lines: encode(message), log: [] }),
+    end: () => ({ lines: [], log: [] }),
+  }
+}
 
 /** Each message as lines on stdout. `now`: milliseconds, stamped on traces. */
 export const encodeAirbyte =
@@ -81,7 +54,13 @@ export const encodeAirbyte =
           ),
         ]
       case 'Checkpoint':
-        return [streamStateLine(message.stream, message.state, message.count)]
+        return message.received === undefined
+          ? [streamStateLine(message.stream, message.state, message.count)]
+          : [addDestinationStats(message.received, message.counts)]
+      case 'SharedCheckpoint':
+        return message.received === undefined
+          ? message.states.map(({ stream, state }) => streamStateLine(stream, state, Number.NaN))
+          : [addDestinationStats(message.received, message.counts)]
       case 'Finished':
         return [status(message.stream, 'COMPLETE')]
       case 'Failed':
@@ -98,21 +77,29 @@ export const encodeAirbyte =
         ]
       case 'Log':
         return [jsonLine({ type: 'LOG', log: { level: airbyteLogLevels[message.level], message: message.message } })]
+      case 'TableVersion':
+        return []
     }
   }
 
-/** `recordCount` is a double, and must be printed as one. */
+/** `recordCount` is a double and must be printed as one; NaN: it is not known. */
 const streamStateLine = (name: string, state: unknown, count: number): string =>
-  `{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":${JSON.stringify({ name })},"stream_state":${JSON.stringify(state)}},"sourceStats":{"recordCount":${count.toFixed(1)}}}}\n`
+  `{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":${JSON.stringify({ name })},"stream_state":${printJsonText(state)}}${Number.isNaN(count) ? '' : `,"sourceStats":{"recordCount":${count.toFixed(1)}}`}}}\n`
 
-/** A state file as `read --state` takes it: a JSON array of state messages, one a line. `state`: JSON text, which is kept as it is. */
-export const formatStateFile = (states: ReadonlyArray<{ readonly stream: string; readonly state: string }>): string => {
-  const messages = states.map(
-    ({ stream, state }) =>
-      `{"type":"STREAM","stream":{"stream_descriptor":${JSON.stringify({ name: stream })},"stream_state":${state}}}`,
-  )
-  return messages.length === 0 ? '[]\n' : `[\n${messages.join(',\n')}\n]\n`
+/** A STATE line as it came, with `destinationStats`, whose counts are doubles and must be printed as such. */
+const addDestinationStats = (received: Uint8Array, { accepted, rejected }: StateCounts = noCounts): string => {
+  const line = Buffer.from(received.buffer, received.byteOffset, received.byteLength)
+  const stats = `{"recordCount":${accepted.toFixed(1)},"rejectedRecordCount":${rejected.toFixed(1)}}`
+  const text = (from: number, to?: number) => line.toString('utf8', from, to)
+  const state = readObjectMembers(line, 'state')?.get('state')
+  if (state === undefined) return `${text(0)}\n`
+  const given = readMembersAt(line, state)?.get('destinationStats')
+  if (given !== undefined) return `${text(0, given.start)}${stats}${text(given.end)}\n`
+  const before = text(0, state.end - 1).trimEnd()
+  return `${before}${before.endsWith('{') ? '' : ','}"destinationStats":${stats}${text(state.end - 1)}\n`
 }
+
+const noCounts: StateCounts = { accepted: 0, rejected: 0 }
 
 /** A failure as a trace, for the whole run or one stream. */
 export const errorTraceLine = (now: () => number, { _tag, message, detail }: Failure, stream?: string): string =>

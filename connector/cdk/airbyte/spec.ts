@@ -2,6 +2,16 @@ import { jsonLine } from '../lines'
 import type { JsonSchema } from '../schema'
 import type { Sink } from '../sink'
 
+/** Airbyte protocol version spoken (airbyte_protocol.yaml). */
+const protocolVersion = '0.18.0'
+
+/** What a source's `spec` prints. */
+export const sourceSpecLine = (connectionSpecification: JsonSchema, documentationUrl: string): string =>
+  jsonLine({
+    type: 'SPEC',
+    spec: { documentationUrl, connectionSpecification, supportsIncremental: true, protocol_version: protocolVersion },
+  })
+
 /** What platforms may ask a destination to do with a stream. */
 const destinationSyncModes = ['append', 'append_dedup', 'overwrite', 'update', 'soft_delete']
 
@@ -14,7 +24,7 @@ export const destinationSpecLine = (connectionSpecification: JsonSchema, documen
       connectionSpecification,
       supportsIncremental: true,
       supported_destination_sync_modes: destinationSyncModes,
-      protocol_version: '0.18.0',
+      protocol_version: protocolVersion,
     },
   })
 

@@ -3,10 +3,9 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
 import * as t from 'io-ts'
-import type { Catalog, SourceState } from '../catalog'
+import type { SourceState } from '../catalog'
 import { configFailure, type Failure } from '../failure'
 import { decodeValue } from '../json/decode'
-import { annotate } from '../schema'
 
 /** The value of a Singer state: bare, printed as a STATE line, or wrapped the way `meltano state get` prints it. */
 export const findSingerState = (given: unknown): O.Option<Readonly<Record<string, unknown>>> => {
@@ -26,43 +25,6 @@ export const bookmarksOf = (value: Readonly<Record<string, unknown>>): SourceSta
         ),
       )
     : {}
-
-const StreamName = annotate({ examples: ['reviews'] })(t.string)
-const ConfiguredCatalog = t.type({
-  streams: annotate({ type: 'array' })(
-    t.readonlyArray(
-      t.intersection([
-        t.type({
-          stream: annotate({ type: 'object' })(t.intersection([t.type({ name: StreamName }), t.UnknownRecord])),
-        }),
-        t.partial({
-          sync_mode: t.union([
-            annotate({ enum: ['full_refresh', 'incremental'] })(t.keyof({ full_refresh: null, incremental: null })),
-            t.null,
-          ]),
-        }),
-      ]),
-    ),
-  ),
-})
-
-/** A configured catalog as the platform writes it; a failure names the key path. */
-export const decodeSourceCatalog = (value: unknown): E.Either<Failure, Catalog> =>
-  pipe(
-    decodeValue(ConfiguredCatalog, value),
-    E.bimap(
-      (wrong) =>
-        configFailure(
-          `The catalog is wrong: ${wrong.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
-        ),
-      ({ streams }) =>
-        streams.map(({ stream, sync_mode }) => ({
-          name: stream.name,
-          syncMode: sync_mode ?? ('full_refresh' as const),
-          attributes: O.none,
-        })),
-    ),
-  )
 
 const StreamDescriptor = t.type({ name: t.string })
 const StreamState = t.type({ stream_descriptor: StreamDescriptor })
@@ -128,4 +90,13 @@ const decodeStateItem = (value: unknown): E.Either<Failure, SourceState> => {
       }),
     ),
   )
+}
+
+/** A state file as `read --state` takes it: a JSON array of state messages, one a line. `state`: JSON text, which is kept as it is. */
+export const formatStateFile = (states: ReadonlyArray<{ readonly stream: string; readonly state: string }>): string => {
+  const messages = states.map(
+    ({ stream, state }) =>
+      `{"type":"STREAM","stream":{"stream_descriptor":${JSON.stringify({ name: stream })},"stream_state":${state}}}`,
+  )
+  return messages.length === 0 ? '[]\n' : `[\n${messages.join(',\n')}\n]\n`
 }

@@ -1,120 +1,164 @@
 import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
-import { configFailure, type Failure } from '../failure'
-import { declaredColumns } from '../schema'
+import { JsonText } from '../json/exact'
+import { numberAt, readMembersAt, stringAt, valueAt } from '../json/scanner'
+import type { Message } from '../message'
 import {
-  decodeLines,
-  extractMember,
-  type InputFeed,
-  type InputLine,
-  type InputMessage,
-  type ParseJson,
-  type ProtocolMessage,
-} from '../write/input'
+  type DecodedLine,
+  type DecodeOptions,
+  isWholeJson,
+  type LineDecoder,
+  type MessageLine,
+  parseRecord,
+  readMessageLine,
+  refuseLine,
+  rejectLine,
+  skipLine,
+} from '../protocol'
 
-type DecodedLine = E.Either<Failure, InputMessage>
-
-/** How a stream stands: `covered` once a STATE or ACTIVATE_VERSION came after its last record. */
-type StreamCoverage = { readonly incremental: boolean; covered: boolean }
-
-const PropertyNames = t.union([t.readonlyArray(t.string), t.null])
-const SchemaLine = t.intersection([
-  t.type({ stream: t.string, schema: t.UnknownRecord }),
-  t.partial({ key_properties: PropertyNames, bookmark_properties: PropertyNames }),
-])
-const RecordLine = t.type({ stream: t.string, record: t.UnknownRecord })
-const InterruptedState = t.type({ currently_syncing: t.string })
-
-const invalidLine = ({ number }: InputLine, what: string): DecodedLine =>
-  E.left(
-    configFailure(`Line ${number} of the input ${what}. The tap is at fault, or something else writes to its output.`),
-  )
-
-/**
- * Singer messages as what they mean to a target. Singer does not say that a stream is complete: at the end of the input all are;
- * and one was whole if its SCHEMA names no bookmark, a STATE came after its last record and the last one names no stream
- * `currently_syncing`.
- */
-export const decodeSinger = (parse: ParseJson) =>
-  async function* (input: AsyncIterable<Uint8Array>): InputFeed {
-    const streams = new Map<string, StreamCoverage>()
-    let syncing = false
-    const state = (value: unknown, line: InputLine): DecodedLine => {
-      if (value === undefined) return invalidLine(line, 'is a STATE without a value')
-      syncing = InterruptedState.is(value)
-      for (const standing of streams.values()) standing.covered = true
-      return E.right({ _tag: 'State', answer: () => `${extractMember(line, '', 'value').toString('utf8')}\n` })
-    }
-    const activate = (stream: unknown): void => {
-      const standing = streams.get(String(stream))
-      if (standing !== undefined) standing.covered = true
-    }
-    const meaning = (message: ProtocolMessage | undefined, line: InputLine): DecodedLine | undefined => {
-      switch (message?.type) {
-        case undefined:
-          return invalidLine(line, 'is no Singer message')
-        case 'SCHEMA':
-          return decodeSchema(streams, message, line)
-        case 'RECORD':
-          return decodeRecord(streams, message, line)
-        case 'STATE':
-          return state(message?.value, line)
-        case 'ACTIVATE_VERSION':
-          activate(message?.stream)
-          return undefined
-        default:
-          return invalidLine(line, `has the type ${message?.type}, which a target does not take`)
-      }
-    }
-    for await (const told of decodeLines(input, parse, meaning)) {
-      yield told
-      if (E.isLeft(told)) return
-    }
-    yield E.right(
-      [...streams].map(([inlet, { incremental, covered }]) => ({
-        _tag: 'Completed',
-        inlet,
-        whole: covered && !incremental && !syncing,
-      })),
-    )
-  }
-
-const decodeSchema = (
-  streams: Map<string, StreamCoverage>,
-  message: ProtocolMessage | undefined,
-  line: InputLine,
-): DecodedLine => {
-  if (!SchemaLine.is(message))
-    return invalidLine(line, 'is a SCHEMA that lacks stream or schema, or names its keys wrongly')
-  const { stream } = message
-  streams.set(stream, { incremental: (message.bookmark_properties ?? []).length > 0, covered: false })
-  return E.right({
-    _tag: 'Opened',
-    inlet: {
-      id: stream,
-      name: stream,
-      objectName: stream,
-      key: (message.key_properties ?? []).map((name) => [name]),
-      columns: declaredColumns(message.schema),
-      isDeletion: false,
-    },
-  })
+/** A stream that a SCHEMA has declared. */
+type DeclaredStream = {
+  /** Its SCHEMA names a bookmark, so that a run brings only what changed. */
+  readonly incremental: boolean
+  /** Whether a STATE or ACTIVATE_VERSION came after its last record. */
+  covered: boolean
+  /** The text of its last bookmark. */
+  bookmark?: string
+  /** The table version of its last record. */
+  version?: number
 }
 
-const decodeRecord = (
-  streams: ReadonlyMap<string, StreamCoverage>,
-  message: ProtocolMessage | undefined,
-  line: InputLine,
-): DecodedLine => {
-  if (!RecordLine.is(message)) return invalidLine(line, 'is a RECORD without stream or record')
-  const standing = streams.get(message.stream)
-  if (standing === undefined) return invalidLine(line, `is a RECORD of ${message.stream} before its SCHEMA`)
-  standing.covered = false
-  return E.right({
-    _tag: 'Record',
-    inlet: message.stream,
-    columns: message.record,
-    bytes: line.bytes.length,
-    json: () => extractMember(line, '', 'record'),
-  })
+const PropertyNames = t.union([t.readonlyArray(t.string), t.null, t.undefined])
+const SchemaBody = t.type({
+  schema: t.UnknownRecord,
+  key_properties: PropertyNames,
+  bookmark_properties: PropertyNames,
+})
+
+const noMessages: DecodedLine = E.right([])
+
+/**
+ * SCHEMA, RECORD, STATE and ACTIVATE_VERSION lines as messages. Singer does not say that a stream is complete: at the end of
+ * the input all are, unless the last STATE names one as `currently_syncing`. A stream brought everything if its SCHEMA names
+ * no bookmark and a STATE came after its last record.
+ */
+export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
+  const { purpose, now } = options
+  const streams = new Map<string, DeclaredStream>()
+  let isSyncing = false
+
+  const decodeSchema = (line: MessageLine): DecodedLine => {
+    const { bytes, members } = line
+    const stream = stringAt(bytes, members.get('stream'))
+    const body = {
+      schema: valueAt(bytes, members.get('schema')),
+      key_properties: valueAt(bytes, members.get('key_properties')),
+      bookmark_properties: valueAt(bytes, members.get('bookmark_properties')),
+    }
+    if (stream === undefined || !SchemaBody.is(body))
+      return refuseLine(line, 'is a SCHEMA that lacks stream or schema, or whose keys are no list of names')
+    const { schema, key_properties, bookmark_properties } = body
+    const cursor = O.fromNullable(bookmark_properties?.[0])
+    streams.set(stream, { ...streams.get(stream), incremental: O.isSome(cursor), covered: false })
+    return E.right([
+      {
+        _tag: 'Started',
+        stream: { name: stream, schema, primaryKey: key_properties ?? [], cursor, syncMode: 'incremental' },
+      },
+    ])
+  }
+
+  const decodeRecord = (line: MessageLine): DecodedLine => {
+    const { bytes, members } = line
+    const stream = stringAt(bytes, members.get('stream'))
+    const data = members.get('record')
+    if (stream === undefined || data === undefined)
+      return rejectLine(options, line, 'is a RECORD without stream or record')
+    const declared = streams.get(stream)
+    if (declared === undefined) return refuseLine(line, `is a RECORD of ${stream} before its SCHEMA`)
+    const json = bytes.subarray(data.start, data.end)
+    const value = purpose === 'deliver' ? parseRecord(json) : E.right(undefined)
+    if (E.isLeft(value))
+      return refuseLine(
+        line,
+        value.left === 'not JSON' ? 'is no Singer message' : 'is a RECORD without stream or record',
+      )
+    declared.covered = false
+    const extractedAt = Date.parse(stringAt(bytes, members.get('time_extracted')) ?? '')
+    const at = Math.trunc(Number.isNaN(extractedAt) ? now() : extractedAt)
+    const rows = [value.right === undefined ? { json } : { json, value: value.right }]
+    const version = numberAt(bytes, members.get('version'))
+    const changesVersion = Number.isSafeInteger(version) && declared.version !== version
+    if (changesVersion) declared.version = version
+    return E.right([
+      ...(changesVersion ? [{ _tag: 'TableVersion', stream, version, active: false } as const] : []),
+      { _tag: 'Records', stream, rows, at },
+    ])
+  }
+
+  const decodeState = (line: MessageLine): DecodedLine => {
+    const { bytes, members } = line
+    const value = members.get('value')
+    if (value === undefined) return rejectLine(options, line, 'is a STATE without a value')
+    const state = readMembersAt(bytes, value)
+    isSyncing = typeof valueAt(bytes, state?.get('currently_syncing')) === 'string'
+    for (const declared of streams.values()) declared.covered = true
+    const states = [...(readMembersAt(bytes, state?.get('bookmarks')) ?? [])].flatMap(([stream, span]) => {
+      const text = bytes.toString('utf8', span.start, span.end)
+      const declared = streams.get(stream)
+      if (declared === undefined || declared.bookmark === text) return []
+      declared.bookmark = text
+      return [{ stream, state: new JsonText(text) }]
+    })
+    if (purpose === 'deliver')
+      return E.right([{ _tag: 'SharedCheckpoint', states, received: bytes.subarray(value.start, value.end) }])
+    return states.length === 0 ? noMessages : E.right([{ _tag: 'SharedCheckpoint', states }])
+  }
+
+  const refuseBatch = (line: MessageLine): DecodedLine =>
+    refuseLine(
+      line,
+      `is a BATCH of the stream ${stringAt(line.bytes, line.members.get('stream'))}, whose files are not read: take batch_config out of the tap's config, so that it sends records`,
+    )
+
+  const decodeActivation = (line: MessageLine): DecodedLine => {
+    const { bytes, members } = line
+    const stream = stringAt(bytes, members.get('stream'))
+    const version = numberAt(bytes, members.get('version'))
+    const declared = stream === undefined ? undefined : streams.get(stream)
+    if (declared !== undefined) declared.covered = true
+    if (stream === undefined || declared === undefined || !Number.isSafeInteger(version))
+      return purpose === 'deliver' ? noMessages : skipLine(line, 'is an ACTIVATE_VERSION of no known stream or version')
+    return E.right([{ _tag: 'TableVersion', stream, version, active: true }])
+  }
+
+  const decoders = new Map([
+    ['SCHEMA', decodeSchema],
+    ['RECORD', decodeRecord],
+    ['STATE', decodeState],
+    ['BATCH', refuseBatch],
+    ['ACTIVATE_VERSION', decodeActivation],
+  ])
+  return {
+    decode: (line) => {
+      const message = readMessageLine(line)
+      const isChecked = purpose === 'store' || message?.type === 'RECORD'
+      if (message === undefined || !(isChecked || isWholeJson(line)))
+        return purpose === 'deliver' ? refuseLine(line, 'is no Singer message') : skipLine(line, 'is no message')
+      const decode = decoders.get(message.type)
+      if (decode !== undefined) return decode(message)
+      return purpose === 'deliver'
+        ? refuseLine(line, `has the type ${message.type}, which a target does not take`)
+        : noMessages
+    },
+    end: () =>
+      [...streams].map(
+        ([stream, { incremental, covered }]): Message => ({
+          _tag: 'Finished',
+          stream,
+          extent: isSyncing ? 'unknown' : covered && !incremental ? 'everything' : 'changes',
+        }),
+      ),
+  }
 }

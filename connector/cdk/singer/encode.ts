@@ -1,10 +1,11 @@
 import type { SourceState } from '../catalog'
 import type { Failure } from '../failure'
-import { jsonLine, type OutputText, wrapRows } from '../lines'
+import { jsonLine, wrapRows } from '../lines'
 import type { Message, Row } from '../message'
+import { type EncodeOptions, emptyOutput, type LogEntry, type MessageEncoder, type ProtocolOutput } from '../protocol'
 import type { JsonSchema } from '../schema'
 import { toSingerSchema } from './catalog'
-import { metricLogEntry, type SingerLogEntry } from './log'
+import { metricLogEntry } from './log'
 import { replaceBookmarks, type SingerState } from './state'
 
 type OpenStream = {
@@ -24,17 +25,12 @@ export type SingerEncoderState = {
   readonly nulledFields: ReadonlySet<string>
 }
 
-/** Lines for stdout, and what goes to the log. */
-export type SingerOutput = { readonly lines: ReadonlyArray<OutputText>; readonly log: ReadonlyArray<SingerLogEntry> }
-
 export type SingerEncoder = {
   readonly initialState: SingerEncoderState
-  readonly encodeMessage: (book: SingerEncoderState, message: Message) => readonly [SingerEncoderState, SingerOutput]
+  readonly encodeMessage: (book: SingerEncoderState, message: Message) => readonly [SingerEncoderState, ProtocolOutput]
   /** The last line of a run: a STATE, however it ended. */
   readonly finalLine: (book: SingerEncoderState) => string
 }
-
-const noOutput: SingerOutput = { lines: [], log: [] }
 
 /**
  * The Singer face. `schemas`: what the caller's catalog says of a stream, over our own. `given`: carried forward in every
@@ -51,7 +47,7 @@ export const encodeSinger = (
     book: SingerEncoderState,
     name: string,
     status: 'succeeded' | 'failed',
-  ): readonly [SingerEncoderState, ReadonlyArray<SingerLogEntry>] => {
+  ): readonly [SingerEncoderState, ReadonlyArray<LogEntry>] => {
     const {
       startedAt = now(),
       uncountedRecords = 0,
@@ -90,7 +86,7 @@ export const encodeSinger = (
         return [next, { lines: book.openStreams.length === 0 ? [schemaLine, stateLine(next)] : [schemaLine], log: [] }]
       }
       case 'Running':
-        return [book, noOutput]
+        return [book, emptyOutput]
       case 'Records': {
         const { stream, rows, at } = message
         const [nulled, log] = findNulledFields(book.nulledFields, stream, rows)
@@ -106,7 +102,8 @@ export const encodeSinger = (
         return [next, { lines: [lines], log }]
       }
       case 'Checkpoint': {
-        const { stream, state } = message
+        const { stream, state, received } = message
+        if (received !== undefined) return [book, { lines: [`${Buffer.from(received)}\n`], log: [] }]
         const { uncountedRecords = 0 } = book.openStreams.find(({ name }) => name === stream) ?? {}
         const next = change({ ...book, bookmarks: { ...book.bookmarks, [stream]: state } }, stream, (open) => ({
           ...open,
@@ -121,6 +118,12 @@ export const encodeSinger = (
               uncountedRecords === 0 ? [] : [metricLogEntry('counter', 'record_count', uncountedRecords, { stream })],
           },
         ]
+      }
+      case 'SharedCheckpoint': {
+        if (message.received !== undefined) return [book, { lines: [`${Buffer.from(message.received)}\n`], log: [] }]
+        const states = Object.fromEntries(message.states.map(({ stream, state }) => [stream, state]))
+        const next = { ...book, bookmarks: { ...book.bookmarks, ...states } }
+        return [next, { lines: [stateLine(next)], log: [] }]
       }
       case 'Finished': {
         const [next, log] = close(book, message.stream, 'succeeded')
@@ -138,6 +141,8 @@ export const encodeSinger = (
       }
       case 'Log':
         return [book, { lines: [], log: [{ level: message.level, message: message.message }] }]
+      case 'TableVersion':
+        return [book, emptyOutput]
     }
   }
   return {
@@ -147,8 +152,22 @@ export const encodeSinger = (
   }
 }
 
+/** Prints messages as lines on stdout and entries of the log; at the end the last STATE. */
+export const createSingerEncoder = ({ now, schemas = new Map(), givenState = {} }: EncodeOptions): MessageEncoder => {
+  const { initialState, encodeMessage, finalLine } = encodeSinger(schemas, { value: givenState }, now)
+  let state = initialState
+  return {
+    encode: (message) => {
+      const [next, output] = encodeMessage(state, message)
+      state = next
+      return output
+    },
+    end: () => ({ lines: [finalLine(state)], log: [] }),
+  }
+}
+
 /** Why something ended, for the log: what to do first, then what helps us. */
-export const failureLogEntries = ({ message, detail }: Failure, stream?: string): ReadonlyArray<SingerLogEntry> => {
+export const failureLogEntries = ({ message, detail }: Failure, stream?: string): ReadonlyArray<LogEntry> => {
   const where = stream === undefined ? {} : { stream }
   return [
     { level: 'error', message: stream === undefined ? message : `${stream}: ${message}`, ...where },
@@ -161,7 +180,7 @@ const findNulledFields = (
   known: ReadonlySet<string>,
   stream: string,
   rows: ReadonlyArray<Row>,
-): readonly [ReadonlySet<string>, ReadonlyArray<SingerLogEntry>] => {
+): readonly [ReadonlySet<string>, ReadonlyArray<LogEntry>] => {
   const fields = rows.flatMap(({ changes = [] }) => changes.map(({ field }) => `${stream}.${field}`))
   const fresh = [...new Set(fields)].filter((field) => !known.has(field))
   return [

@@ -1,22 +1,16 @@
 import type { LogLevel } from '../message'
-
-/** What a tap or target logs, to stderr. */
-export type SingerLogEntry = {
-  readonly level: LogLevel
-  readonly message: string
-  readonly stream?: string
-}
+import type { LogEntry } from '../protocol'
 
 const singerLogLevels: Record<LogLevel, string> = { error: 'ERROR', warn: 'WARNING', info: 'INFO', debug: 'DEBUG' }
 
 /** `LEVEL message`, one line. */
-export const formatPlainLog = ({ level, message }: SingerLogEntry): string =>
+export const formatPlainLog = ({ level, message }: LogEntry): string =>
   `${singerLogLevels[level]} ${message.replaceAll('\n', '\\n')}`
 
 /** The Meltano SDK's structured form, of which Meltano reads level, stream and message. `now`: milliseconds. */
 export const formatJsonLog =
   (app: string, pid: number, now: () => number) =>
-  ({ level, message, stream }: SingerLogEntry): string =>
+  ({ level, message, stream }: LogEntry): string =>
     JSON.stringify({
       level: singerLogLevels[level].toLowerCase(),
       pid,
@@ -34,7 +28,7 @@ export const metricLogEntry = (
   name: 'record_count' | 'http_request_duration' | 'sync_duration',
   value: number,
   tags: Readonly<Record<string, string | number>>,
-): SingerLogEntry => ({
+): LogEntry => ({
   level: 'info',
   message: `METRIC: ${JSON.stringify({ type, metric: name, value, tags })}`,
   ...(typeof tags.stream === 'string' ? { stream: tags.stream } : {}),

@@ -3,9 +3,9 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { configFailure, type Failure } from '../failure'
+import type { CheckpointMessage, StateCounts } from '../message'
 import type { InputStream } from '../sink'
 import type { DeadLetter, DeadLetters } from './dead-letters'
-import type { DestinationStats, InputMessage } from './input'
 import { hasOnlyRejections, type RecordCounts, type RejectPolicy, rejectionFailure, zeroCounts } from './reject-policy'
 
 /** What is known of a record. The record's text is kept only while it is pending: it may wait long behind others after that. */
@@ -24,8 +24,6 @@ export type PendingRecord = {
   status: RecordStatus
 }
 
-type PendingState = Extract<InputMessage, { _tag: 'State' }>
-
 export type Rejection = Pick<DeadLetter, 'key' | 'reason' | 'batch'>
 
 /** Why no further state can be emitted: the dead-letter file cannot be written, or the output threw `error`. */
@@ -37,8 +35,8 @@ export type AckQueueOptions = {
   readonly policy: RejectPolicy
   readonly deadLetters: DeadLetters
   readonly now: () => number
-  /** Takes the line of a state. Called for one state at a time, in order. */
-  readonly emit: (line: string) => Promise<void>
+  /** Takes a state with its counts. Called for one state at a time, in order. */
+  readonly emit: (checkpoint: CheckpointMessage) => Promise<void>
   /** Called once at most; nothing is emitted after it. */
   readonly onError: (error: AckError) => void
 }
@@ -48,9 +46,9 @@ export type AckQueue = {
   readonly openStream: (stream: InputStream) => void
   readonly addRecord: (
     stream: InputStream,
-    record: Pick<Extract<InputMessage, { _tag: 'Record' }>, 'bytes' | 'json'>,
+    record: { readonly bytes: number; readonly json: () => Uint8Array },
   ) => PendingRecord
-  readonly addState: (state: PendingState) => void
+  readonly addState: (state: CheckpointMessage) => void
   readonly accept: (record: PendingRecord) => void
   /** Writes the dead letter. Returns the failure if the policy ends the run; the record then stays pending, so that no state covers it. */
   readonly reject: (record: PendingRecord, rejection: Rejection) => O.Option<Failure>
@@ -78,10 +76,10 @@ const rejectedStatus: RecordStatus = { _tag: 'Rejected' }
  */
 export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQueueOptions): AckQueue => {
   const counters = new Map<string, StreamCounters>()
-  let entries: Array<PendingRecord | PendingState> = []
+  let entries: Array<PendingRecord | CheckpointMessage> = []
   let head = 0
   let pendingBytes = 0
-  let dueLines: Array<string> = []
+  let dueStates: Array<CheckpointMessage> = []
   let isBroken = false
   let emission: Promise<void> = Promise.resolve()
 
@@ -93,10 +91,10 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
     return created
   }
 
-  /** The records that a state counts: those of its stream, or of all streams if it names none. */
-  const takeCounts = ({ inlet }: PendingState): DestinationStats => {
+  /** The records that a state counts: those of its stream, or of all streams if it is shared. */
+  const takeCounts = (state: CheckpointMessage): StateCounts => {
     const sum = { accepted: 0, rejected: 0 }
-    for (const counted of inlet === undefined ? counters.values() : [countersOf(inlet)]) {
+    for (const counted of state._tag === 'Checkpoint' ? [countersOf(state.stream)] : counters.values()) {
       sum.accepted += counted.uncounted.accepted
       sum.rejected += counted.uncounted.rejected
       counted.uncounted = { accepted: 0, rejected: 0 }
@@ -107,7 +105,7 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
   /** Moves the head past every entry that no pending record holds back. */
   const advanceHead = (): void => {
     for (let entry = entries[head]; entry !== undefined; entry = entries[++head])
-      if ('answer' in entry) dueLines.push(entry.answer(takeCounts(entry)))
+      if ('_tag' in entry) dueStates.push({ ...entry, counts: takeCounts(entry) })
       else if (entry.status._tag === 'Pending') break
       else {
         countersOf(entry.stream.id).uncounted[entry.status._tag === 'Accepted' ? 'accepted' : 'rejected'] += 1
@@ -119,20 +117,20 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
     }
   }
 
-  const emitLines = (lines: ReadonlyArray<string>): TE.TaskEither<AckError, void> =>
+  const emitStates = (states: ReadonlyArray<CheckpointMessage>): TE.TaskEither<AckError, void> =>
     pipe(
       TE.tryCatch(() => deadLetters.flush(), toDeadLetterError),
       TE.flatMap(() =>
         TE.tryCatch(async () => {
-          for (const line of lines) await emit(line)
+          for (const state of states) await emit(state)
         }, toOutputError),
       ),
     )
 
-  const startEmission = (lines: ReadonlyArray<string>): void => {
+  const startEmission = (states: ReadonlyArray<CheckpointMessage>): void => {
     emission = emission.then(async () => {
       if (isBroken) return
-      const emitted = await emitLines(lines)()
+      const emitted = await emitStates(states)()
       if (E.isRight(emitted)) return
       isBroken = true
       onError(emitted.left)
@@ -176,10 +174,10 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
     },
     acknowledge: () => {
       advanceHead()
-      if (dueLines.length === 0) return
+      if (dueStates.length === 0) return
       for (const { total } of counters.values()) if (hasOnlyRejections(total)) return
-      startEmission(dueLines)
-      dueLines = []
+      startEmission(dueStates)
+      dueStates = []
     },
     flush: () => {
       startEmission([])

@@ -1,20 +1,25 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { createConditionVariable } from '../abort'
-import { configFailure, type Failure, systemFailure, unexpectedFailure } from '../failure'
+import { configFailure, type Failure, systemFailure, transientFailure, unexpectedFailure } from '../failure'
+import type { CheckpointMessage, InputRecord, Message, Row, StreamInfo } from '../message'
+import type { MessageFeed } from '../protocol'
+import { declaredColumns } from '../schema'
+import type { InputStream, OpenSink, PreparedItem } from '../sink'
 import { createAckQueue, type PendingRecord, type Rejection } from './acknowledge'
 import { type BatchersOptions, createBatchers } from './batch'
 import type { DeadLetters } from './dead-letters'
-import { createSinkRoutes, type InputFeed, type InputMessage, type SinkRoute } from './input'
-import type { RecordCounts, RejectPolicy } from './reject-policy'
+import { type RecordCounts, type RejectPolicy, streamRejectionFailure } from './reject-policy'
 
 export type WriteRun = Pick<BatchersOptions, 'sinks' | 'batch' | 'inFlight' | 'now' | 'setTimer'> & {
   /** The messages to write; ends once `halt` is aborted. */
-  readonly input: (halt: AbortSignal) => InputFeed
+  readonly input: (halt: AbortSignal) => MessageFeed
+  /** The streams of the caller's catalog; others are opened as the input declares them. */
+  readonly streams: ReadonlyArray<InputStream>
   readonly policy: RejectPolicy
   readonly deadLetters: DeadLetters
-  /** Takes the line of a state whose records are all acknowledged. */
-  readonly acknowledge: (line: string) => Promise<void>
+  /** Prints a state whose records are all acknowledged, with their counts. */
+  readonly emit: (checkpoint: CheckpointMessage) => Promise<void>
   readonly log: (level: 'info' | 'warn', message: string) => void
   /** Once aborted, nothing more is read or sent; batches in flight are waited for. */
   readonly stop: AbortSignal
@@ -29,9 +34,22 @@ export type WriteResult = {
 /** How much may be read ahead of what is acknowledged: batches beyond those in flight, and bytes. */
 const readAheadLimit = { batches: 2, bytes: 64_000_000 }
 
+/** What a record holds of memory beside its text. */
+const recordOverheadBytes = 64
+
+/** A stream of an input that declares its streams itself. */
+const toDeclaredStream = ({ name, schema, primaryKey }: StreamInfo): InputStream => ({
+  id: name,
+  name,
+  objectName: name,
+  key: primaryKey.map((attribute) => [attribute]),
+  columns: declaredColumns(schema),
+  isDeletion: false,
+})
+
 /**
  * Sends the records of the input to their sinks, and emits each state, in order, once every record before it is accepted or a dead letter.
- * Reads on only while there is room, so that a slow service slows its caller down. Rejects if `acknowledge` does.
+ * Reads on only while there is room, so that a slow service slows its caller down. Rejects if `emit` does.
  */
 export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   const halt = new AbortController()
@@ -52,7 +70,6 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   }
   const queue = createAckQueue({
     ...run,
-    emit: run.acknowledge,
     onError: (problem) => {
       if (problem._tag === 'DeadLetters') return fail(problem.failure)
       outputError = O.some(problem.error)
@@ -79,9 +96,10 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
     },
   })
 
-  const addRecord = ({ stream, prepare }: SinkRoute, message: Extract<InputMessage, { _tag: 'Record' }>): void => {
-    const record = queue.addRecord(stream, message)
-    const prepared = prepare(message.columns)
+  const addRecord = ({ stream, prepare }: SinkRoute, { json, value = {} }: Row): void => {
+    const bytes = json.length + recordOverheadBytes
+    const record = queue.addRecord(stream, { bytes, json: () => json })
+    const prepared = prepare(value)
     if (E.isLeft(prepared)) {
       reject(record, { key: null, reason: prepared.left, batch: null })
       queue.acknowledge()
@@ -90,34 +108,37 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
     const { key, item } = prepared.right
     const { objectName } = stream
     const batcher = batchers.get(objectName)
-    batcher?.add({ key, item, objectName, record, bytes: message.bytes, queuedAt: run.now() })
+    batcher?.add({ key, item, objectName, record, bytes, queuedAt: run.now() })
     batcher?.sendReady()
   }
+  const openStream = (stream: InputStream): void => {
+    const opened = routes.open(stream)
+    if (E.isLeft(opened)) fail(opened.left)
+    queue.openStream(stream)
+  }
+  const configuredIds = new Set(run.streams.map(({ id }) => id))
 
-  const processMessage = (message: InputMessage): void => {
+  /** Processes a message other than Records. */
+  const processMessage = (message: Message): void => {
     switch (message._tag) {
-      case 'Opened': {
-        const opened = routes.open(message.inlet)
-        if (E.isLeft(opened)) fail(opened.left)
-        queue.openStream(message.inlet)
+      case 'Started':
+        if (!configuredIds.has(message.stream.name)) openStream(toDeclaredStream(message.stream))
         break
-      }
-      case 'Record': {
-        const route = routes.find(message.inlet)
-        if (route === undefined) fail(systemFailure(`The stream ${message.inlet} was not opened.`))
-        else addRecord(route, message)
-        break
-      }
-      case 'State':
+      case 'Checkpoint':
+      case 'SharedCheckpoint':
         queue.addState(message)
         queue.acknowledge()
         break
-      case 'Completed':
-      case 'Broken':
-        routes.recordEnding(message)
+      case 'Finished':
+        routes.recordEnding(message.stream, message.extent === 'everything' ? 'whole' : 'complete')
         break
-      case 'Skipped':
-        run.log('warn', message.message)
+      case 'Failed':
+        if (message.stream === undefined) fail(message.failure)
+        else routes.recordEnding(message.stream, 'broken')
+        break
+      case 'Log':
+        // The source has logged its own errors.
+        if (message.level === 'warn') run.log('warn', message.message)
     }
   }
 
@@ -135,6 +156,16 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
       if (![...batchers.values()].some((batcher) => batcher.isSending())) flushBatchers()
       return false
     })
+  /** Row by row, since a page may be longer than the room there is. */
+  const addRows = async ({ stream, rows }: Extract<Message, { _tag: 'Records' }>): Promise<void> => {
+    const route = routes.find(stream)
+    if (route === undefined) return fail(systemFailure(`The stream ${stream} was not opened.`))
+    for (const row of rows) {
+      if (halt.signal.aborted) return
+      addRecord(route, row)
+      if (isFull()) await waitForRoom()
+    }
+  }
   const waitForDelivery = (): Promise<void> =>
     progress.waitFor(() => [...batchers.values()].every((batcher) => batcher.isEmpty()))
   const sendAll = async (): Promise<void> => {
@@ -161,13 +192,14 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
 
   if (run.stop.aborted) halt.abort()
   run.stop.addEventListener('abort', end, { once: true })
+  run.streams.forEach(openStream)
   try {
     for await (const messages of run.input(halt.signal)) {
       if (E.isLeft(messages)) fail(messages.left)
       for (const message of E.isLeft(messages) ? [] : messages.right) {
         if (halt.signal.aborted) break
-        processMessage(message)
-        if (isFull()) await waitForRoom()
+        if (message._tag === 'Records') await addRows(message)
+        else processMessage(message)
       }
       if (halt.signal.aborted) break
     }
@@ -186,3 +218,69 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   if (O.isSome(outputError)) throw outputError.value
   return { failures, countsByStream: new Map(routes.streamIds().map((id) => [id, queue.countsOf(id)])) }
 }
+
+/** A stream of the input and how its records are prepared for its sink. */
+type SinkRoute = {
+  readonly stream: InputStream
+  readonly prepare: (record: InputRecord) => E.Either<string, PreparedItem<unknown>>
+}
+
+type StreamEnding = 'whole' | 'complete' | 'broken'
+
+/** The streams of the input, and how each ended. */
+type SinkRoutes = {
+  readonly open: (stream: InputStream) => E.Either<Failure, SinkRoute>
+  readonly find: (id: string) => SinkRoute | undefined
+  readonly recordEnding: (stream: string, ending: StreamEnding) => void
+  /** Whether all streams of an object brought everything there is. */
+  readonly isWhole: (object: string) => boolean
+  /** Why streams did not end well; none if all did. A stream without an ending is incomplete. */
+  readonly failures: (policy: RejectPolicy, countsOf: (id: string) => RecordCounts) => ReadonlyArray<Failure>
+  readonly streamIds: () => ReadonlyArray<string>
+}
+
+const createSinkRoutes = (sinks: ReadonlyMap<string, OpenSink<unknown>>): SinkRoutes => {
+  const routes = new Map<string, SinkRoute>()
+  const endings = new Map<string, StreamEnding>()
+  return {
+    open: (stream) => {
+      const route = openRoute(sinks, stream)
+      if (E.isRight(route)) routes.set(stream.id, route.right)
+      return route
+    },
+    find: (id) => routes.get(id),
+    recordEnding: (stream, ending) => {
+      endings.set(stream, ending)
+    },
+    isWhole: (object) => {
+      const feeding = [...routes.values()].filter(({ stream }) => stream.objectName === object)
+      return feeding.length > 0 && feeding.every(({ stream }) => endings.get(stream.id) === 'whole')
+    },
+    failures: (policy, countsOf) =>
+      [...routes.values()].flatMap(({ stream: { id, name } }) => {
+        const rejection = streamRejectionFailure(policy, name, countsOf(id))
+        const rejections = O.isSome(rejection) ? [rejection.value] : []
+        return (endings.get(id) ?? 'broken') === 'broken' ? [...rejections, incompleteStreamFailure(name)] : rejections
+      }),
+    streamIds: () => [...routes.keys()],
+  }
+}
+
+const openRoute = (
+  sinks: ReadonlyMap<string, OpenSink<unknown>>,
+  stream: InputStream,
+): E.Either<Failure, SinkRoute> => {
+  const sink = sinks.get(stream.objectName)
+  return sink === undefined
+    ? E.left(
+        configFailure(
+          `The stream ${stream.name} goes to the object ${stream.objectName}, which does not exist. Name it ${[...sinks.keys()].join(' or ')}.`,
+        ),
+      )
+    : E.map((prepare: SinkRoute['prepare']): SinkRoute => ({ stream: stream, prepare }))(sink.prepare(stream))
+}
+
+const incompleteStreamFailure = (stream: string): Failure =>
+  transientFailure(
+    `${stream}: the input ended before the stream was complete. What its states cover is written; run again to go on from there.`,
+  )

@@ -1,6 +1,14 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import { CommandError, configFailure, parseJson, type StreamInfo, systemFailure } from '../../cdk'
+import {
+  CommandError,
+  type ConfiguredStream,
+  configFailure,
+  defined,
+  parseJson,
+  type StreamInfo,
+  systemFailure,
+} from '../../cdk'
 import { type Column, columnsFromSchema } from '../store/columns'
 import { type Database, quoteIdentifier } from '../store/database'
 import { createHistoryTable } from '../store/history'
@@ -15,6 +23,19 @@ export type LoadOptions = {
   readonly generation?: number
   readonly minimum?: number
 }
+
+/** How a configured stream is to be written. A generation of 0 or less is none. */
+export const toLoadOptions = ({
+  destinationSyncMode: mode,
+  generation = 0,
+  minimumGeneration: minimum = 0,
+}: ConfiguredStream): LoadOptions => ({
+  ...defined({ mode: mode === 'overwrite' || mode === 'overwrite_dedup' ? 'overwrite' : toAppendMode(mode) }),
+  ...(generation > 0 ? { generation, minimum } : {}),
+})
+
+const toAppendMode = (mode: ConfiguredStream['destinationSyncMode']): 'append' | 'append_dedup' | undefined =>
+  mode === 'append' || mode === 'append_dedup' ? mode : undefined
 
 export type LoadTarget = {
   /** The primary key to merge by; if empty, every record is a row. */

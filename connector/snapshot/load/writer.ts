@@ -2,6 +2,7 @@ import {
   CommandError,
   configFailure,
   type Failure,
+  type Message,
   printJsonText,
   type Row,
   systemFailure,
@@ -12,7 +13,6 @@ import { closeAbandonedLoads, type LoadStatus } from '../store/metadata'
 import { deletionsTableName, listStreamTables } from '../store/tables'
 import { createViews } from '../store/views'
 import { commitLoads, limitLoadMemory, raiseMergeMemory } from './commit'
-import type { LoadMessage, TableVersion } from './decode-airbyte'
 import { insertBatch, type Load, type LoadOptions, openLoad, updateLoadSchema } from './stream-load'
 
 /** The reason why DuckDB did not write. Its own message may quote a record after `Input:`; that part is left out. */
@@ -45,7 +45,7 @@ export type LoadSummary = {
 
 export type SnapshotWriter = {
   /** Writes one message; resolves once the next one may follow. Rejects with `CommandError`. */
-  readonly write: (message: LoadMessage) => Promise<void>
+  readonly write: (message: Message) => Promise<void>
   /** Commits what is left. Marks each stream that has not finished as incomplete. */
   readonly finish: () => Promise<ReadonlyArray<LoadSummary>>
 }
@@ -128,6 +128,14 @@ export const createSnapshotWriter = async (
     }
   }
 
+  /** `count`: NaN where the source does not count its records. */
+  const keepState = async (stream: string, state: unknown, count: number): Promise<void> => {
+    const load = findLoad(stream)
+    load.state = printJsonText(state)
+    if (Number.isFinite(count)) load.sourceRecords = (load.sourceRecords ?? 0) + count
+    if (now() - transaction.since >= maxCommitMillis) await commit()
+  }
+
   const endLoad = async (load: Load, status: LoadStatus): Promise<void> => {
     if (load.status !== 'running') return
     load.status = status
@@ -136,7 +144,11 @@ export const createSnapshotWriter = async (
     await commit()
   }
 
-  const changeVersion = async ({ stream, version, active }: TableVersion): Promise<void> => {
+  const changeVersion = async ({
+    stream,
+    version,
+    active,
+  }: Extract<Message, { _tag: 'TableVersion' }>): Promise<void> => {
     const load = findLoad(stream)
     if (version < load.target.generation) return
     if (version > load.target.generation) {
@@ -150,7 +162,7 @@ export const createSnapshotWriter = async (
     load.activatesGeneration = false
   }
 
-  const writeMessage = async (message: LoadMessage): Promise<void> => {
+  const writeMessage = async (message: Message): Promise<void> => {
     switch (message._tag) {
       case 'Started': {
         const { name, schema } = message.stream
@@ -166,15 +178,15 @@ export const createSnapshotWriter = async (
       }
       case 'Records':
         return addRows(message.stream, message.rows, message.at)
-      case 'Checkpoint': {
-        const load = findLoad(message.stream)
-        load.state = printJsonText(message.state)
-        if (Number.isFinite(message.count)) load.sourceRecords = (load.sourceRecords ?? 0) + message.count
-        if (now() - transaction.since >= maxCommitMillis) await commit()
+      case 'Checkpoint':
+        return keepState(message.stream, message.state, message.count)
+      case 'SharedCheckpoint': {
+        for (const { stream, state } of message.states) await keepState(stream, state, Number.NaN)
         return
       }
       case 'Finished':
-        return endLoad(findLoad(message.stream), 'complete')
+        // A source that may have been cut short has not completed the stream: `finish` marks it as incomplete.
+        return message.extent === 'unknown' ? undefined : endLoad(findLoad(message.stream), 'complete')
       case 'Failed': {
         const failedLoads = message.stream === undefined ? [...loads.values()] : [loads.get(message.stream)]
         for (const load of failedLoads) if (load !== undefined) await endLoad(load, 'incomplete')
@@ -182,7 +194,7 @@ export const createSnapshotWriter = async (
       }
       case 'Waiting':
         return commit()
-      case 'Version':
+      case 'TableVersion':
         return changeVersion(message)
       case 'Running':
       case 'Log':

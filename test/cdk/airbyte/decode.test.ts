@@ -1,8 +1,9 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { type ConfiguredStream, decodeDestinationCatalog } from '../../../connector/cdk/airbyte/catalog'
-import { decodeAirbyte } from '../../../connector/cdk/airbyte/decode'
-import { meant } from '../../support/decoded-input'
+import { decodeConfiguredCatalog } from '../../../connector/cdk/airbyte/catalog'
+import type { ConfiguredCatalog } from '../../../connector/cdk/catalog'
+import { protocols } from '../../../connector/cdk/protocols'
+import { summarizeInput } from '../../support/decoded-input'
 
 const stream = (name: string, more: object = {}, stream: object = {}) => ({
   stream: { name, json_schema: {}, supported_sync_modes: ['full_refresh'], ...stream },
@@ -10,8 +11,8 @@ const stream = (name: string, more: object = {}, stream: object = {}) => ({
   destination_sync_mode: 'append',
   ...more,
 })
-const configured = (...streams: ReadonlyArray<unknown>): ReadonlyArray<ConfiguredStream> => {
-  const result = decodeDestinationCatalog({ streams })
+const configured = (...streams: ReadonlyArray<unknown>): ConfiguredCatalog => {
+  const result = decodeConfiguredCatalog('destination')({ streams })
   if (E.isLeft(result)) throw new Error(result.left.message)
   return result.right
 }
@@ -29,80 +30,46 @@ const record = (name: string, data: unknown, more: object = {}) => ({
 })
 const visits = configured(stream('visit_records', { primary_key: [['id']] }))
 
-describe('a configured catalog', () => {
-  it.each([
-    ['its own name', stream('visit_records'), 'visit_records'],
-    ['destination_object_name', stream('patients', { destination_object_name: 'visit_records' }), 'visit_records'],
-    ['its own name where that is null', stream('locations', { destination_object_name: null }), 'locations'],
-  ])('sends a stream to %s', (_, one, object) => {
-    expect(configured(one)[0]?.objectName).toBe(object)
-  })
-
-  it('takes the key of the stream where the caller chose none', () => {
-    const keys = [{ primary_key: [['a', 'b']] }, {}, { primary_key: [] }, { primary_key: null }]
-    expect(keys.map((more) => configured(stream('x', more, { source_defined_primary_key: [['id']] }))[0]?.key)).toEqual(
-      [[['a', 'b']], [['id']], [['id']], [['id']]],
-    )
-  })
-
-  it.each([
-    ['append', undefined, false],
-    ['append_dedup', undefined, false],
-    ['overwrite', undefined, false],
-    ['update', 'update', false],
-    ['soft_delete', 'soft_delete', true],
-    [null, undefined, false],
-  ])('knows what %s asks for', (mode, asks, deletes) => {
-    expect(configured(stream('locations', { destination_sync_mode: mode }))[0]).toMatchObject({
-      operation: asks,
-      isDeletion: deletes,
-    })
-  })
-
-  it('names the key path that is wrong', () => {
-    expect(decodeDestinationCatalog({ streams: [stream('x'), { stream: {} }] })).toMatchObject({
-      left: { _tag: 'Config', message: expect.stringContaining('streams.1.stream.name') },
-    })
-  })
-})
-
-describe('airbyteArrivals', () => {
+describe('Airbyte lines for a destination', () => {
   it('takes records as they came, states and statuses', async () => {
     const lines = [
       '{"type":"RECORD","record":{"stream":"visit_records","data":{"id":9007199254740993, "x":"\\u00e9"},"emitted_at":1}}',
       { type: 'STATE', state: { type: 'STREAM', stream: { stream_descriptor: { name: 'visit_records' } } } },
       status('visit_records', 'COMPLETE'),
     ]
-    expect(await meant(decodeAirbyte(visits, JSON.parse), lines)).toEqual([
-      ['opened', 'visit_records', 'visit_records', [['id']], false],
+    expect(await summarizeInput(protocols.airbyte, visits, lines)).toEqual([
+      ['started', 'visit_records', ['id']],
       ['visit_records', '{"id":9007199254740993, "x":"\\u00e9"}'],
       ['state', 'visit_records', expect.any(String)],
-      ['completed', 'visit_records', true],
+      ['finished', 'visit_records', 'everything'],
     ])
   })
 
   it.each([
     [
       'adds its counts and leaves the rest as it came',
+      'visit_records',
       '{"type": "STATE", "state": {"type":"STREAM","stream":{"stream_descriptor":{"name":"visit_records"},"stream_state":{"n":12345678901234567890}},"sourceStats":{"recordCount":1.0} }, "x":1}',
       '{"type": "STATE", "state": {"type":"STREAM","stream":{"stream_descriptor":{"name":"visit_records"},"stream_state":{"n":12345678901234567890}},"sourceStats":{"recordCount":1.0},"destinationStats":{"recordCount":1.0,"rejectedRecordCount":0.0}}, "x":1}\n',
     ],
     [
       'replaces counts that are there',
+      undefined,
       '{"type":"STATE","state":{"destinationStats":{"recordCount":7.0},"data":{}}}',
       '{"type":"STATE","state":{"destinationStats":{"recordCount":1.0,"rejectedRecordCount":0.0},"data":{}}}\n',
     ],
     [
       'takes an empty state',
+      undefined,
       '{"type":"STATE","state":{}}',
       '{"type":"STATE","state":{"destinationStats":{"recordCount":1.0,"rejectedRecordCount":0.0}}}\n',
     ],
-  ])('answers a state: %s', async (_, line, answer) => {
-    const [, said] = await meant(decodeAirbyte(visits, JSON.parse), [line])
-    expect((said as ReadonlyArray<unknown>)[2]).toBe(answer)
+  ])('answers a state: %s', async (_, stream, line, answer) => {
+    const items = await summarizeInput(protocols.airbyte, visits, [line])
+    expect(items.filter((item) => Array.isArray(item) && item[0] === 'state')).toEqual([['state', stream, answer]])
   })
 
-  it('passes over what is no message, nulls and unknown types', async () => {
+  it('skips what is no message, nulls and unknown types', async () => {
     const lines = [
       'nonsense',
       '',
@@ -111,30 +78,50 @@ describe('airbyteArrivals', () => {
       { type: 'NEW', record: null },
     ]
     expect(
-      await meant(decodeAirbyte(visits, JSON.parse), [
+      await summarizeInput(protocols.airbyte, visits, [
         ...lines,
         record('visit_records', { a: 1 }, { meta: null, namespace: null }),
       ]),
     ).toEqual([
-      expect.anything(),
-      ['skipped', expect.stringContaining('Line 1')],
-      ['skipped', expect.stringContaining('Line 3')],
+      ['log', 'warn', expect.stringContaining('Line 1')],
+      ['log', 'warn', expect.stringContaining('Line 3')],
+      ['started', 'visit_records', ['id']],
       ['visit_records', '{"a":1}'],
-      ['broken', 'visit_records'],
     ])
   })
 
   it('fails on a record of a stream that is not configured', async () => {
-    expect((await meant(decodeAirbyte(visits, JSON.parse), [record('others', {})])).at(1)).toContain('others')
+    expect(await summarizeInput(protocols.airbyte, visits, [record('others', {})])).toEqual([
+      expect.stringContaining('stream others'),
+    ])
   })
 
   it.each([
-    ['nothing', [], ['broken', 'visit_records']],
-    ['an incomplete one', [status('visit_records', 'INCOMPLETE')], ['broken', 'visit_records']],
-    ['one that only started', [status('visit_records', 'STARTED')], ['broken', 'visit_records']],
-    ['one that completed', [status('visit_records', 'COMPLETE')], ['completed', 'visit_records', true]],
-  ])('tells at the end of the input how a stream ended: %s', async (_, lines, said) => {
-    expect((await meant(decodeAirbyte(visits, JSON.parse), lines)).slice(1)).toEqual([said])
+    ['nothing', [], undefined],
+    ['an incomplete one', [status('visit_records', 'INCOMPLETE')], ['failed', 'visit_records']],
+    ['one that only started', [status('visit_records', 'STARTED')], ['started', 'visit_records', ['id']]],
+    ['one that completed', [status('visit_records', 'COMPLETE')], ['finished', 'visit_records', 'everything']],
+  ])('say how a stream ended: %s', async (_, lines, last) => {
+    expect((await summarizeInput(protocols.airbyte, visits, lines)).at(-1)).toEqual(last)
+  })
+
+  it.each([
+    ['two lines that were joined', `${JSON.stringify(record('visit_records', {}))}{"type":"STATE","state":{}}`],
+    ['a record that is no JSON', '{"type":"RECORD","record":{"stream":"visit_records","data":{"a":tru}}}'],
+    ['a state that is no JSON', '{"type":"STATE","state":{"data":{"a":tru}}}'],
+  ])('skip %s', async (_, line) => {
+    expect(await summarizeInput(protocols.airbyte, visits, [line])).toEqual([
+      ['log', 'warn', 'Line 1 of the input is no message and is skipped.'],
+    ])
+  })
+
+  it.each([
+    ['data that is no object', '{"type":"RECORD","record":{"stream":"visit_records","data":[1]}}'],
+    ['no stream', '{"type":"RECORD","record":{"data":{}}}'],
+  ])('fail on a record with %s', async (_, line) => {
+    expect(await summarizeInput(protocols.airbyte, visits, [line])).toEqual([
+      expect.stringContaining('Line 1 of the input is a RECORD without stream or data'),
+    ])
   })
 
   it('tells namespaces apart, and takes the name alone where only one stream has it', async () => {
@@ -144,12 +131,11 @@ describe('airbyteArrivals', () => {
       stream('b', {}, { namespace: 'x' }),
     )
     const lines = [record('a', {}, { namespace: 'y' }), record('b', {}), status('a', 'COMPLETE', { namespace: 'x' })]
-    expect((await meant(decodeAirbyte(two, JSON.parse), lines)).slice(3)).toEqual([
+    const items = await summarizeInput(protocols.airbyte, two, lines)
+    expect(items.filter((item) => Array.isArray(item) && item[0] !== 'started')).toEqual([
       ['y.a', '{}'],
       ['x.b', '{}'],
-      ['completed', 'x.a', true],
-      ['broken', 'y.a'],
-      ['broken', 'x.b'],
+      ['finished', 'x.a', 'everything'],
     ])
   })
 })

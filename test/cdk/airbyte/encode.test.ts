@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { encodeAirbyte, errorTraceLine } from '../../../connector/cdk/airbyte/encode'
-import { decodeAirbyteState, decodeSourceCatalog } from '../../../connector/cdk/airbyte/state'
+import { decodeAirbyteState } from '../../../connector/cdk/airbyte/state'
 import { configFailure, systemFailure, transientFailure } from '../../../connector/cdk/failure'
 import { joinText } from '../../../connector/cdk/lines'
 import type { Message } from '../../../connector/cdk/message'
@@ -116,33 +116,5 @@ describe('readState', () => {
     ['a nameless stream', [{ type: 'STREAM', stream: { stream_state: {} } }]],
   ])('refuses %s', (_, value) => {
     expect(decodeAirbyteState(value)).toMatchObject({ _tag: 'Left', left: { _tag: 'Config' } })
-  })
-})
-
-describe('readCatalog', () => {
-  it('reads names and sync modes', () => {
-    const catalog = {
-      streams: [
-        { stream: { name: 'a', json_schema: {} }, sync_mode: 'incremental', destination_sync_mode: 'append' },
-        { stream: { name: 'b' } },
-      ],
-    }
-    expect(decodeSourceCatalog(catalog)).toMatchObject(
-      E.right([
-        { name: 'a', syncMode: 'incremental' },
-        { name: 'b', syncMode: 'full_refresh' },
-      ]),
-    )
-  })
-
-  it.each<[string, unknown, string]>([
-    ['no streams', {}, 'streams is missing'],
-    ['no stream', { streams: [{}] }, 'streams.0.stream is missing'],
-    ['a nameless stream', { streams: [{ stream: {} }] }, 'streams.0.stream.name is missing'],
-    ['an odd mode', { streams: [{ stream: { name: 'a' }, sync_mode: 'x' }] }, 'streams.0.sync_mode'],
-    ['no object', [], 'it is an array'],
-  ])('refuses %s by key path', (_, value, message) => {
-    const result = decodeSourceCatalog(value)
-    expect(E.isLeft(result) && result.left.message).toContain(message)
   })
 })

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { decodeAirbyteState, decodeSourceCatalog } from '../../../connector/cdk/airbyte/state'
+import { decodeConfiguredCatalog } from '../../../connector/cdk/airbyte/catalog'
+import { decodeAirbyteState } from '../../../connector/cdk/airbyte/state'
 import { parseJson } from '../../../connector/cdk/json/decode'
 import { decodeSingerState as readSingerState } from '../../../connector/cdk/singer/state'
 
@@ -42,7 +43,7 @@ const value = fc.letrec((tie) => ({
 describe(`states and catalogs of any form (seed ${seed})`, () => {
   it.each<[string, (value: unknown) => E.Either<{ readonly _tag: string; readonly message: string }, unknown>]>([
     ['state', decodeAirbyteState],
-    ['catalog', decodeSourceCatalog],
+    ['catalog', decodeConfiguredCatalog('source')],
     ['Singer state', readSingerState],
   ])('a %s is read or refused by what is wrong, and changes nothing else', (_, read) => {
     fc.assert(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { decodeSinger } from '../../../connector/cdk/singer/decode'
-import { meant } from '../../support/decoded-input'
+import { protocols } from '../../../connector/cdk/protocols'
+import { summarizeInput } from '../../support/decoded-input'
 
 const schema = (more: object = {}) => ({
   type: 'SCHEMA',
@@ -12,34 +12,34 @@ const schema = (more: object = {}) => ({
 const record = { type: 'RECORD', stream: 'locations', record: { code: 'W1' } }
 const state = (value: unknown = { bookmarks: {} }) => ({ type: 'STATE', value })
 
-describe('singerArrivals', () => {
-  it('takes records as they came and answers the value of a state', async () => {
+describe('Singer lines for a destination', () => {
+  it('are records as they came, and states whose value is printed back', async () => {
     const lines = [
       schema(),
       '{"type":"RECORD","stream":"locations","record":{"code":"W1", "n":9007199254740993}}',
       '{"type":"STATE","value":{"a": 12345678901234567890}}',
     ]
-    expect(await meant(decodeSinger(JSON.parse), lines)).toEqual([
-      ['opened', 'locations', 'locations', [['code']], false],
+    expect(await summarizeInput(protocols.singer, [], lines)).toEqual([
+      ['started', 'locations', ['code']],
       ['locations', '{"code":"W1", "n":9007199254740993}'],
       ['state', undefined, '{"a": 12345678901234567890}\n'],
-      ['completed', 'locations', true],
+      ['finished', 'locations', 'everything'],
     ])
   })
 
-  it.each<[string, ReadonlyArray<unknown>, boolean]>([
-    ['a STATE after its last record', [schema(), record, state()], true],
+  it.each<[string, ReadonlyArray<unknown>, string]>([
+    ['a STATE after its last record', [schema(), record, state()], 'everything'],
     [
       'a table that was activated',
       [schema(), record, { type: 'ACTIVATE_VERSION', stream: 'locations', version: 1 }],
-      true,
+      'everything',
     ],
-    ['no STATE after its last record, as a tap that was killed leaves it', [schema(), state(), record], false],
-    ['a bookmark: only what changed', [schema({ bookmark_properties: ['updated'] }), record, state()], false],
-    ['a stream that is still being synced', [schema(), record, state({ currently_syncing: 'locations' })], false],
-    ['nobody being synced', [schema(), record, state({ currently_syncing: null })], true],
-  ])('takes for everything there is: %s', async (_, lines, whole) => {
-    expect((await meant(decodeSinger(JSON.parse), lines)).at(-1)).toEqual(['completed', 'locations', whole])
+    ['no STATE after its last record, as a tap that was killed leaves it', [schema(), state(), record], 'changes'],
+    ['a bookmark: only what changed', [schema({ bookmark_properties: ['updated'] }), record, state()], 'changes'],
+    ['a stream that is still being synced', [schema(), record, state({ currently_syncing: 'locations' })], 'unknown'],
+    ['nobody being synced', [schema(), record, state({ currently_syncing: null })], 'everything'],
+  ])('say what the records of a stream are after %s', async (_, lines, extent) => {
+    expect((await summarizeInput(protocols.singer, [], lines)).at(-1)).toEqual(['finished', 'locations', extent])
   })
 
   it.each([
@@ -50,7 +50,7 @@ describe('singerArrivals', () => {
     ['a RECORD without a record', [schema(), { type: 'RECORD', stream: 'locations', record: null }], 'RECORD'],
     ['a STATE without a value', [{ type: 'STATE' }], 'STATE'],
   ])('fails on %s', async (_, lines, named) => {
-    const said = await meant(decodeSinger(JSON.parse), lines)
+    const said = await summarizeInput(protocols.singer, [], lines)
     expect(said.some((one) => typeof one === 'string' && one.includes(named))).toBe(true)
   })
 })

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { defined } from '../../../connector/cdk/defined'
 import { configFailure } from '../../../connector/cdk/failure'
+import type { CheckpointMessage } from '../../../connector/cdk/message'
 import {
   type AckError,
   type AckQueue,
@@ -22,11 +22,17 @@ const streamOf = (id: string) => ({
   columns: O.none,
   isDeletion: false,
 })
-const state = (name: string, inlet?: string) => ({
-  _tag: 'State' as const,
-  ...defined({ inlet }),
-  answer: ({ accepted, rejected }: { accepted: number; rejected: number }) => `${name} ${accepted}+${rejected}`,
+const state = (name: string, stream: string): CheckpointMessage => ({
+  _tag: 'Checkpoint',
+  stream,
+  state: name,
+  count: 0,
 })
+const sharedState: CheckpointMessage = { _tag: 'SharedCheckpoint', states: [] }
+const printState = (checkpoint: CheckpointMessage): string => {
+  const name = checkpoint._tag === 'Checkpoint' ? checkpoint.state : 'all'
+  return `${name} ${checkpoint.counts?.accepted}+${checkpoint.counts?.rejected}`
+}
 const rejection = { key: null, reason: 'wrong', batch: null }
 
 /** A queue whose policy allows any number of rejections, with the lines it emitted (or tried to) and the errors it reported. */
@@ -37,9 +43,9 @@ const createTestQueue = ({ emit = async () => undefined, ...more }: Partial<AckQ
     policy: { onReject: 'continue', maxPercent: 100 },
     deadLetters: noDeadLetters,
     now: () => 0,
-    emit: async (line) => {
-      lines.push(line)
-      await emit(line)
+    emit: async (checkpoint) => {
+      lines.push(printState(checkpoint))
+      await emit(checkpoint)
     },
     onError: (error) => errors.push(error),
     ...more,
@@ -76,10 +82,10 @@ describe('the acknowledgement queue', () => {
     expect(queue.pendingSize()).toEqual({ count: 0, bytes: 0 })
   })
 
-  it('counts all streams for a state that names none', async () => {
+  it('counts all streams for a shared state', async () => {
     const { queue, add, emitted } = createTestQueue()
     for (const id of ['a', 'b', 'b']) queue.accept(add(id))
-    queue.addState(state('all'))
+    queue.addState(sharedState)
     expect(await emitted()).toEqual(['all 3+0'])
   })
 

@@ -2,9 +2,9 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { type Failure, transientFailure } from '../../../connector/cdk/failure'
+import type { Message } from '../../../connector/cdk/message'
 import type { BatchAnswer, OpenSink, RecordVerdict } from '../../../connector/cdk/sink'
 import type { DeadLetter } from '../../../connector/cdk/write/dead-letters'
-import type { InputMessage } from '../../../connector/cdk/write/input'
 import { type WriteResult, type WriteRun, writeToSinks } from '../../../connector/cdk/write/write'
 
 type Thing = { readonly id: string; readonly bad?: string }
@@ -17,21 +17,20 @@ const streamOf = (id: string, object = 'things') => ({
   columns: O.none,
   isDeletion: false,
 })
-const opened = (id = 'visits', object?: string): InputMessage => ({ _tag: 'Opened', inlet: streamOf(id, object) })
-const record = (thing: Thing, to = 'visits'): InputMessage => ({
-  _tag: 'Record',
-  inlet: to,
-  columns: thing,
-  bytes: JSON.stringify(thing).length,
-  json: () => Buffer.from(JSON.stringify(thing)),
+const record = (thing: Thing, stream = 'visits'): Message => ({
+  _tag: 'Records',
+  stream,
+  rows: [{ json: Buffer.from(JSON.stringify(thing)), value: thing }],
+  at: 0,
 })
-const state = (name: string, of = 'visits'): InputMessage => ({
-  _tag: 'State',
-  inlet: of,
-  answer: ({ accepted, rejected }) => `${name} ${accepted}+${rejected}`,
+const state = (name: string, stream = 'visits'): Message => ({ _tag: 'Checkpoint', stream, state: name, count: 0 })
+const completed = (stream = 'visits', whole = false): Message => ({
+  _tag: 'Finished',
+  stream,
+  extent: whole ? 'everything' : 'changes',
 })
-const completed = (of = 'visits', whole = false): InputMessage => ({ _tag: 'Completed', inlet: of, whole })
-const things = (count: number, from = 0): ReadonlyArray<InputMessage> =>
+const incomplete: Message = { _tag: 'Failed', stream: 'visits', failure: transientFailure('cut short') }
+const things = (count: number, from = 0): ReadonlyArray<Message> =>
   Array.from({ length: count }, (_, index) => record({ id: String(from + index) }))
 
 const accepted: RecordVerdict = { _tag: 'Accepted' }
@@ -67,13 +66,14 @@ const createAcceptingSink = () => {
   }
 }
 
-const startRun = (messages: Iterable<InputMessage> | AsyncIterable<InputMessage>, more: Partial<WriteRun> = {}) => {
+const startRun = (messages: Iterable<Message> | AsyncIterable<Message>, more: Partial<WriteRun> = {}) => {
   const lines: Array<string> = []
   const letters: Array<DeadLetter> = []
   const done: Promise<WriteResult> = writeToSinks({
     input: async function* () {
       for await (const message of messages) yield E.right([message])
     },
+    streams: [streamOf('visits')],
     sinks: new Map([['things', createAcceptingSink().sink]]),
     policy: { onReject: 'continue', maxPercent: 10 },
     batch: { count: 10, bytes: 1000, millis: 60_000 },
@@ -84,8 +84,9 @@ const startRun = (messages: Iterable<InputMessage> | AsyncIterable<InputMessage>
       },
       flush: async () => undefined,
     },
-    acknowledge: async (line) => {
-      lines.push(line)
+    emit: async (checkpoint) => {
+      const name = checkpoint._tag === 'Checkpoint' ? checkpoint.state : 'shared'
+      lines.push(`${name} ${checkpoint.counts?.accepted}+${checkpoint.counts?.rejected}`)
     },
     log: () => undefined,
     now: () => 0,
@@ -101,7 +102,7 @@ const sinksOf = (one: OpenSink<unknown>) => ({ sinks: new Map([['things', one]])
 describe('writeToSinks', () => {
   it('sends full batches, the rest at the end, and emits each state', async () => {
     const { batches, sink } = createAcceptingSink()
-    const { done, lines } = startRun([opened(), ...things(25), state('s'), completed()], sinksOf(sink))
+    const { done, lines } = startRun([...things(25), state('s'), completed()], sinksOf(sink))
     expect((await done).failures).toEqual([])
     expect(batches.map(({ length }) => length)).toEqual([10, 10, 5])
     expect(lines).toEqual(['s 25+0'])
@@ -111,7 +112,7 @@ describe('writeToSinks', () => {
     const waiting: Array<() => void> = []
     const slowSink = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
     const { done, lines } = startRun(
-      [opened(), ...things(10), state('first'), ...things(10, 10), state('second'), completed()],
+      [...things(10), state('first'), ...things(10, 10), state('second'), completed()],
       sinksOf(slowSink),
     )
     const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
@@ -148,7 +149,7 @@ describe('writeToSinks', () => {
         }),
     }
     const versions = Array.from({ length: 60 }, (_, n) => record({ id: `${n % 7}/${n}` }))
-    const { done } = startRun([opened(), ...versions, completed()], sinksOf(keyed))
+    const { done } = startRun([...versions, completed()], sinksOf(keyed))
     expect((await done).countsByStream.get('visits')).toEqual({ received: 60, accepted: 60, rejected: 0 })
     for (let key = 0; key < 7; key += 1) {
       const order = written.filter((id) => id.startsWith(`${key}/`)).map((id) => Number(id.split('/')[1]))
@@ -162,7 +163,6 @@ describe('writeToSinks', () => {
     const slowSink = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
     const { done } = startRun(
       (async function* () {
-        yield opened()
         for (const thing of things(1000)) {
           read += 1
           yield thing
@@ -194,7 +194,7 @@ describe('writeToSinks', () => {
       }),
     )
     const { done, lines, letters } = startRun(
-      [opened(), ...things(20), record({ id: 'x', bad: 'email is missing' }), state('s'), completed()],
+      [...things(20), record({ id: 'x', bad: 'email is missing' }), state('s'), completed()],
       sinksOf(rejectingSink),
     )
     const { failures, countsByStream } = await done
@@ -211,7 +211,7 @@ describe('writeToSinks', () => {
 
   it('has a dead letter on disk before the state that covers it is emitted', async () => {
     const order: Array<string> = []
-    await startRun([opened(), ...things(1), record({ id: 'x', bad: 'wrong' }), state('s'), completed()], {
+    await startRun([...things(1), record({ id: 'x', bad: 'wrong' }), state('s'), completed()], {
       deadLetters: {
         add: () => {
           order.push('add')
@@ -221,7 +221,7 @@ describe('writeToSinks', () => {
           order.push('flush')
         },
       },
-      acknowledge: async () => {
+      emit: async () => {
         order.push('answer')
       },
     }).done
@@ -231,15 +231,7 @@ describe('writeToSinks', () => {
 
   it('ends at the first rejected record under on_reject fail, and emits no state after it', async () => {
     const { done, lines } = startRun(
-      [
-        opened(),
-        ...things(10),
-        state('before'),
-        record({ id: 'x', bad: 'wrong' }),
-        state('after'),
-        ...things(90),
-        completed(),
-      ],
+      [...things(10), state('before'), record({ id: 'x', bad: 'wrong' }), state('after'), ...things(90), completed()],
       { policy: { onReject: 'fail', maxPercent: 10 } },
     )
     const { failures } = await done
@@ -251,7 +243,7 @@ describe('writeToSinks', () => {
 
   it('fails if all records of a stream were rejected, and emits none of its states', async () => {
     const all = Array.from({ length: 5 }, (_, n) => record({ id: String(n), bad: 'wrong' }))
-    const { done, lines } = startRun([opened(), ...all, state('s'), completed()], {
+    const { done, lines } = startRun([...all, state('s'), completed()], {
       policy: { onReject: 'continue', maxPercent: 100 },
     })
     expect((await done).failures).toMatchObject([{ message: expect.stringContaining('all 5 records were rejected') }])
@@ -260,7 +252,7 @@ describe('writeToSinks', () => {
 
   it('reads on while it holds such states back', async () => {
     const all = Array.from({ length: 500 }, (_, n) => record({ id: String(n), bad: 'wrong' }))
-    const { done, lines } = startRun([opened(), ...all, state('s'), record({ id: 'good' }), state('t'), completed()], {
+    const { done, lines } = startRun([...all, state('s'), record({ id: 'good' }), state('t'), completed()], {
       policy: { onReject: 'continue', maxPercent: 100 },
     })
     expect((await done).failures).toEqual([])
@@ -268,9 +260,39 @@ describe('writeToSinks', () => {
   })
 
   it('names the stream that was not complete, and emits the states whose records are written', async () => {
-    const { done, lines } = startRun([opened(), ...things(3), state('s'), { _tag: 'Broken', inlet: 'visits' }])
+    const { done, lines } = startRun([...things(3), state('s'), incomplete])
     expect((await done).failures).toMatchObject([{ _tag: 'Transient', message: expect.stringContaining('visits') }])
     expect(lines).toEqual(['s 3+0'])
+  })
+
+  it('takes a stream that the input does not end for incomplete', async () => {
+    const { done, lines } = startRun([...things(3), state('s')])
+    expect((await done).failures).toMatchObject([{ _tag: 'Transient', message: expect.stringContaining('visits') }])
+    expect(lines).toEqual(['s 3+0'])
+  })
+
+  it('opens the streams that the input declares, and gives a shared state the counts of all', async () => {
+    const started = (name: string): Message => ({
+      _tag: 'Started',
+      stream: { name, schema: {}, primaryKey: ['id'], cursor: O.none, syncMode: 'incremental' },
+    })
+    const shared: Message = { _tag: 'SharedCheckpoint', states: [] }
+    const { done, lines } = startRun([started('things'), record({ id: '1' }, 'things'), shared, completed('things')], {
+      streams: [],
+    })
+    const { failures, countsByStream } = await done
+    expect(failures).toEqual([])
+    expect([...countsByStream]).toEqual([['things', { received: 1, accepted: 1, rejected: 0 }]])
+    expect(lines).toEqual(['shared 1+0'])
+  })
+
+  it('logs the warnings of the input; the source has logged its own errors', async () => {
+    const entries: Array<string> = []
+    const log = (level: 'error' | 'warn', message: string): Message => ({ _tag: 'Log', level, message })
+    await startRun([log('warn', 'a line is skipped'), log('error', 'the source failed'), completed()], {
+      log: (level, message) => entries.push(`${level} ${message}`),
+    }).done
+    expect(entries).toEqual(['warn a line is skipped'])
   })
 
   it('ends with the failure of a batch and reads no further', async () => {
@@ -278,7 +300,6 @@ describe('writeToSinks', () => {
     const broken = sink(async () => E.left(transientFailure('gone')))
     const { done, lines } = startRun(
       (async function* () {
-        yield opened()
         for (const thing of things(100)) {
           read += 1
           yield thing
@@ -297,7 +318,7 @@ describe('writeToSinks', () => {
   it('ends with the failure of a batch though the input has no next message', async () => {
     const broken = sink(async () => E.left(transientFailure('gone')))
     const endlessInput: WriteRun['input'] = async function* (halt) {
-      yield E.right([opened(), ...things(10)])
+      yield E.right([...things(10)])
       await new Promise((resolve) => halt.addEventListener('abort', resolve))
     }
     expect((await startRun([], { ...sinksOf(broken), input: endlessInput }).done).failures).toEqual([
@@ -312,7 +333,6 @@ describe('writeToSinks', () => {
     let go: () => void = () => undefined
     const { done, lines } = startRun(
       (async function* () {
-        yield opened()
         yield* things(2)
         yield state('s')
         await new Promise<void>((resolve) => {
@@ -345,7 +365,7 @@ describe('writeToSinks', () => {
     const stop = new AbortController()
     const waiting: Array<() => void> = []
     const slowSink = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
-    const { done, lines } = startRun([opened(), ...things(10), state('s'), ...things(5, 10), state('t'), completed()], {
+    const { done, lines } = startRun([...things(10), state('s'), ...things(5, 10), state('t'), completed()], {
       ...sinksOf(slowSink),
       stop: stop.signal,
       inFlight: 1,
@@ -368,15 +388,9 @@ describe('writeToSinks', () => {
         return E.right(acceptAll(items))
       })
     const { done } = startRun(
-      [
-        opened('visits', 'visits'),
-        opened('places', 'places'),
-        record({ id: 'p' }, 'places'),
-        ...things(10),
-        completed('visits'),
-        completed('places'),
-      ],
+      [record({ id: 'p' }, 'places'), ...things(10), completed('visits'), completed('places')],
       {
+        streams: [streamOf('visits', 'visits'), streamOf('places', 'places')],
         sinks: new Map([
           ['places', recordingSink('place')],
           ['visits', recordingSink('visit')],
@@ -402,26 +416,24 @@ describe('writeToSinks', () => {
           return E.right({ items: whole ? [{ item: { id: 'gone' }, key: 'gone' }] : [], notes: [] })
         },
       )
-    const { countsByStream } = await startRun(
-      [opened(), ...things(1), completed('visits', true)],
-      sinksOf(createFinalSink()),
-    ).done
-    await startRun([opened(), ...things(1), completed('visits', false)], sinksOf(createFinalSink())).done
-    await startRun([opened(), ...things(1), { _tag: 'Broken', inlet: 'visits' }], sinksOf(createFinalSink())).done
+    const { countsByStream } = await startRun([...things(1), completed('visits', true)], sinksOf(createFinalSink()))
+      .done
+    await startRun([...things(1), completed('visits', false)], sinksOf(createFinalSink())).done
+    await startRun([...things(1), incomplete], sinksOf(createFinalSink())).done
     expect(finishCalls).toEqual([true, false])
     expect(sent).toEqual(['0', 'gone', '0', '0'])
     expect(countsByStream.get('visits')).toEqual({ received: 1, accepted: 1, rejected: 0 })
   })
 
   it('fails for a stream whose object does not exist, and names both', async () => {
-    const { failures } = await startRun([opened('patients', 'patients'), completed('patients')]).done
+    const { failures } = await startRun([completed('patients')], { streams: [streamOf('patients', 'patients')] }).done
     expect(failures).toMatchObject([{ _tag: 'Config', message: expect.stringMatching(/patients.*things/) }])
   })
 
   it('rejects if its output is broken', async () => {
     const broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
-    const { done } = startRun([opened(), ...things(1), state('s'), completed()], {
-      acknowledge: () => Promise.reject(broken),
+    const { done } = startRun([...things(1), state('s'), completed()], {
+      emit: () => Promise.reject(broken),
     })
     await expect(done).rejects.toBe(broken)
   })

@@ -1,37 +1,23 @@
 import * as fc from 'fast-check'
-import * as O from 'fp-ts/Option'
+import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { CommandError } from '../../connector/cdk/command'
-import type { ExpectedStreams } from '../../connector/snapshot/load/configured-catalog'
-import { decodeInput } from '../../connector/snapshot/load/decode'
-import type { LoadMessage } from '../../connector/snapshot/load/decode-airbyte'
+import { decodeConfiguredCatalog } from '../../connector/cdk/airbyte/catalog'
+import type { Message } from '../../connector/cdk/message'
+import { decodeForSnapshot, inChunks } from '../support/decoded-input'
 
 const seed = 20261121
 
-const expected: ExpectedStreams = new Map([
-  [
-    's',
-    {
-      info: { name: 's', schema: { type: 'object' }, primaryKey: ['id'], cursor: O.none, syncMode: 'incremental' },
-      loadOptions: {},
-    },
+const catalog = decodeConfiguredCatalog('snapshot')({
+  streams: [
+    { stream: { name: 's', json_schema: { type: 'object' } }, sync_mode: 'incremental', primary_key: [['id']] },
   ],
-])
+})
+if (E.isLeft(catalog)) throw new Error(catalog.left.message)
 
-async function* inChunks(bytes: Uint8Array, size: number): AsyncIterable<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
-}
-
-/** The messages of an input, or why it was refused; whatever else is thrown is a crash. */
-const read = async (bytes: Uint8Array, size: number): Promise<ReadonlyArray<LoadMessage> | string> => {
-  const messages: LoadMessage[] = []
-  try {
-    for await (const message of decodeInput(inChunks(bytes, size), { now: () => 7, expected })) messages.push(message)
-  } catch (error) {
-    if (error instanceof CommandError) return error.failure.message
-    throw error
-  }
-  return messages
+/** The messages of an input, or why it was refused; whatever is thrown is a crash. */
+const read = async (bytes: Uint8Array, size: number): Promise<ReadonlyArray<Message> | string> => {
+  const { messages, refused } = await decodeForSnapshot(inChunks(bytes, size), catalog.right)
+  return refused?.message ?? messages
 }
 
 /** Values with what readers stumble over: huge numbers, lone surrogates, keys that repeat, depth. */

@@ -1,15 +1,15 @@
 import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { decodeDestinationCatalog } from '../../../connector/cdk/airbyte/catalog'
-import { decodeAirbyte } from '../../../connector/cdk/airbyte/decode'
-import { parseExactJson } from '../../../connector/cdk/json/exact'
-import { decodeSinger } from '../../../connector/cdk/singer/decode'
-import type { InputFeed, InputMessage } from '../../../connector/cdk/write/input'
+import { decodeConfiguredCatalog } from '../../connector/cdk/airbyte/catalog'
+import type { Message } from '../../connector/cdk/message'
+import type { Protocol } from '../../connector/cdk/protocol'
+import { protocols } from '../../connector/cdk/protocols'
+import { decodeForDestination, printBack } from '../support/decoded-input'
 
 const seed = 20261121
 
-const catalog = decodeDestinationCatalog({
+const catalog = decodeConfiguredCatalog('destination')({
   streams: [
     {
       stream: { name: 's', json_schema: {} },
@@ -22,7 +22,7 @@ const catalog = decodeDestinationCatalog({
 if (E.isLeft(catalog)) throw new Error(catalog.left.message)
 
 type Face = {
-  readonly read: (input: AsyncIterable<Uint8Array>) => InputFeed
+  readonly protocol: Protocol
   readonly before: ReadonlyArray<string>
   readonly record: (data: string, blank: string) => string
   readonly state: (data: string) => string
@@ -32,7 +32,7 @@ const faces: ReadonlyArray<readonly [string, Face]> = [
   [
     'Airbyte',
     {
-      read: decodeAirbyte(catalog.right, parseExactJson),
+      protocol: protocols.airbyte,
       before: [],
       record: (data, blank) =>
         `{"type":${blank}"RECORD","record":{"stream":"s",${blank}"data":${blank}${data},"emitted_at":5}${blank}}`,
@@ -43,7 +43,7 @@ const faces: ReadonlyArray<readonly [string, Face]> = [
   [
     'Singer',
     {
-      read: decodeSinger(parseExactJson),
+      protocol: protocols.singer,
       before: ['{"type":"SCHEMA","stream":"s","schema":{"properties":{}},"key_properties":["id"]}'],
       record: (data, blank) => `{"type":"RECORD",${blank}"stream":"s","record":${blank}${data}${blank}}`,
       state: (data) => `{"type":"STATE","value":${data}}`,
@@ -74,21 +74,14 @@ const damaged = (bytes: Uint8Array, [at, byte, how]: Damage): Uint8Array => {
     : Buffer.concat([bytes.subarray(0, place), ...(how === 'put' ? [Buffer.of(byte)] : []), tail])
 }
 
-async function* inChunks(bytes: Uint8Array, size: number): AsyncIterable<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
-}
+const decodeAll = ({ protocol }: Face, bytes: Uint8Array, size: number) =>
+  decodeForDestination(protocol, catalog.right, bytes, size)
 
-/** What arrives, and why the rest was refused, if it was; whatever is thrown is a crash. */
-const arrive = async ({ read }: Face, bytes: Uint8Array, size: number) => {
-  const all: InputMessage[] = []
-  for await (const told of read(inChunks(bytes, size))) {
-    if (E.isLeft(told)) return { all, refused: told.left }
-    all.push(...told.right)
-  }
-  return { all, refused: undefined }
-}
-const recordsIn = (all: ReadonlyArray<InputMessage>): ReadonlyArray<string> =>
-  all.flatMap((arrival) => (arrival._tag === 'Record' ? [Buffer.from(arrival.json()).toString()] : []))
+const recordsIn = (all: ReadonlyArray<Message>): ReadonlyArray<string> =>
+  all.flatMap((message) =>
+    message._tag === 'Records' ? message.rows.map(({ json }) => Buffer.from(json).toString()) : [],
+  )
+const isState = ({ _tag }: Message): boolean => _tag === 'Checkpoint' || _tag === 'SharedCheckpoint'
 
 describe.each(faces)(`what a destination reads of %s (seed ${seed})`, (_, face) => {
   it('hands each record on byte for byte, and each state, in whatever pieces they come', async () => {
@@ -99,13 +92,15 @@ describe.each(faces)(`what a destination reads of %s (seed ${seed})`, (_, face) 
         fc.integer({ min: 1, max: 5000 }),
         async (records, state, size) => {
           const lines = [...face.before, ...records.map(([text, blank]) => face.record(text, blank)), face.state(state)]
-          const { all, refused } = await arrive(face, Buffer.from(lines.map((line) => `${line}\n`).join('')), size)
-          expect(refused).toBeUndefined()
-          expect(recordsIn(all)).toEqual(records.map(([text]) => text))
-          const [answer] = all.flatMap((one) =>
-            one._tag === 'State' ? [one.answer({ accepted: 1, rejected: 0 })] : [],
+          const { messages, refused } = await decodeAll(
+            face,
+            Buffer.from(lines.map((line) => `${line}\n`).join('')),
+            size,
           )
-          expect(answer).toContain(state)
+          expect(refused).toBeUndefined()
+          expect(recordsIn(messages)).toEqual(records.map(([text]) => text))
+          const states = messages.filter(isState).map((message) => printBack(face.protocol, message))
+          expect(states).toEqual([expect.stringContaining(state)])
         },
       ),
       { seed, numRuns: 300 },
@@ -121,20 +116,18 @@ describe.each(faces)(`what a destination reads of %s (seed ${seed})`, (_, face) 
     await fc.assert(
       fc.asyncProperty(fc.array(line, { maxLength: 4 }), fc.array(damage, { maxLength: 3 }), async (lines, wounds) => {
         const bytes = wounds.reduce(damaged, Buffer.from(`${[...face.before, ...lines].join('\n')}\n`) as Uint8Array)
-        const { all, refused } = await arrive(face, bytes, 1000)
+        const { messages, refused } = await decodeAll(face, bytes, 1000)
         if (refused !== undefined) {
           expect(refused._tag).toBe('Config')
           expect(refused.message).toMatch(/\.$/)
         }
-        for (const arrival of all) {
-          if (arrival._tag === 'Record') {
-            const json = Buffer.from(arrival.json())
-            expect(Buffer.from(bytes).includes(json)).toBe(true)
-            expect(() => JSON.parse(json.toString())).not.toThrow()
-          }
-          if (arrival._tag === 'State')
-            expect(() => JSON.parse(arrival.answer({ accepted: 1, rejected: 0 }))).not.toThrow()
-          if (arrival._tag === 'Skipped') expect(arrival.message).toMatch(/^Line \d+ of the input .{5,60}\.$/)
+        for (const text of recordsIn(messages)) expect(() => JSON.parse(text)).not.toThrow()
+        for (const message of messages) {
+          if (message._tag === 'Records')
+            for (const { json } of message.rows) expect(Buffer.from(bytes).includes(Buffer.from(json))).toBe(true)
+          if (isState(message)) expect(() => JSON.parse(printBack(face.protocol, message))).not.toThrow()
+          if (message._tag === 'Log' && message.level === 'warn')
+            expect(message.message).toMatch(/^Line \d+ of the input .{5,60}\.$/)
         }
       }),
       { seed, numRuns: 1500 },

@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
+import { decodeConfiguredCatalog } from '../../connector/cdk/airbyte/catalog'
 import { encodeAirbyte } from '../../connector/cdk/airbyte/encode'
+import { type ConfiguredCatalog, findStreamByTable } from '../../connector/cdk/catalog'
 import { CommandError } from '../../connector/cdk/command'
 import { printJsonText } from '../../connector/cdk/json/exact'
 import { joinText } from '../../connector/cdk/lines'
 import type { Message } from '../../connector/cdk/message'
-import { decodeExpectedStreams, type ExpectedStreams } from '../../connector/snapshot/load/configured-catalog'
-import { decodeInput } from '../../connector/snapshot/load/decode'
-import type { LoadMessage } from '../../connector/snapshot/load/decode-airbyte'
+import { decodeForSnapshot } from '../support/decoded-input'
 
 const seed = 20261121
 
-const catalog = (extra: object = {}): ExpectedStreams => {
-  const read = decodeExpectedStreams({
+const catalog = (extra: object = {}): ConfiguredCatalog => {
+  const read = decodeConfiguredCatalog('snapshot')({
     streams: [
       {
         stream: {
@@ -42,24 +42,23 @@ async function* chunks(text: string, cuts: ReadonlyArray<number> = []): AsyncIte
 const read = async (
   text: string,
   cuts: ReadonlyArray<number> = [],
-  expected: ExpectedStreams | undefined = catalog(),
-) => {
-  const messages: Array<LoadMessage> = []
-  for await (const message of decodeInput(chunks(text, cuts), { now: () => 7, ...(expected && { expected }) }))
-    messages.push(message)
+  given: ConfiguredCatalog | undefined = catalog(),
+): Promise<ReadonlyArray<Message>> => {
+  const { messages, refused } = await decodeForSnapshot(chunks(text, cuts), given)
+  if (refused !== undefined) throw new CommandError(refused)
   return messages
 }
 
-const records = (messages: ReadonlyArray<LoadMessage>) =>
+const records = (messages: ReadonlyArray<Message>) =>
   messages.flatMap((message) =>
     message._tag === 'Records' ? message.rows.map(({ json }) => Buffer.from(json).toString()) : [],
   )
-const tags = (messages: ReadonlyArray<LoadMessage>) => messages.map(({ _tag }) => _tag)
+const tags = (messages: ReadonlyArray<Message>) => messages.map(({ _tag }) => _tag)
 
 describe('Airbyte lines', () => {
   it('are read back as the messages our own encoder made them from', async () => {
     const said: ReadonlyArray<Message> = [
-      { _tag: 'Started', stream: [...catalog().values()][0]?.info as never },
+      { _tag: 'Started', stream: findStreamByTable(catalog())({ name: 'reviews' }) as never },
       { _tag: 'Records', stream: 'reviews', at: 5, rows: [{ json: Buffer.from('{"id":9007199254740993}') }] },
       {
         _tag: 'Records',
@@ -73,7 +72,7 @@ describe('Airbyte lines', () => {
         ],
       },
       { _tag: 'Checkpoint', stream: 'reviews', state: { recent: [{ id: '1' }] }, count: 2 },
-      { _tag: 'Finished', stream: 'reviews' },
+      { _tag: 'Finished', stream: 'reviews', extent: 'changes' },
     ]
     const lines = said.flatMap(encodeAirbyte(() => 1)).map(joinText)
     const heard = await read(lines.join(''))
@@ -114,25 +113,19 @@ describe('Airbyte lines', () => {
       'hello\n{"type":"RECORD","record":{"stream":"reviews","data":{"id":1},"emitted_at":3}}\n{"type":"RECORD","record":{"stream":"rev',
     )
     expect(messages.flatMap((message) => (message._tag === 'Log' ? [message.message] : []))).toEqual([
-      'Line 1 of the input is no message and is passed over.',
-      'Line 3 of the input is no message and is passed over.',
+      'Line 1 of the input is no message and is skipped.',
+      'Line 3 of the input is no message and is skipped.',
     ])
     expect(records(messages)).toEqual(['{"id":1}'])
   })
 
   it('of a stream outside the catalog, or without a catalog, end the run and say what to do', async () => {
     const line = '{"type":"RECORD","record":{"stream":"other","data":{"id":1},"emitted_at":3}}\n'
-    await expect(read(line)).rejects.toThrow(/stream other, which the catalog does not have/)
-    const none: Array<LoadMessage> = []
-    await expect(
-      (async () => {
-        for await (const message of decodeInput(chunks(line), { now: () => 7 })) none.push(message)
-      })(),
-    ).rejects.toThrow(CommandError)
+    await expect(read(line)).rejects.toThrow(/the stream other, which the catalog does not have/)
+    expect((await decodeForSnapshot(chunks(line), undefined)).refused?._tag).toBe('Config')
   })
 
   it('give the stream its schema where a CATALOG comes among them', async () => {
-    const messages: Array<LoadMessage> = []
     const lines = [
       {
         type: 'CATALOG',
@@ -142,10 +135,8 @@ describe('Airbyte lines', () => {
       },
       { type: 'RECORD', record: { stream: 'other', data: { a: 1 }, emitted_at: 3 } },
     ]
-    for await (const message of decodeInput(chunks(lines.map((line) => JSON.stringify(line)).join('\n')), {
-      now: () => 7,
-    }))
-      messages.push(message)
+    const text = lines.map((line) => JSON.stringify(line)).join('\n')
+    const { messages } = await decodeForSnapshot(chunks(text), undefined)
     expect(messages[0]).toMatchObject({
       _tag: 'Started',
       stream: { name: 'other', primaryKey: ['a', 'b'], syncMode: 'full_refresh' },
@@ -176,7 +167,7 @@ describe('Airbyte lines', () => {
     ])
   })
 
-  it('carry a state for many streams too, whose count is not known', async () => {
+  it('carry a state for many streams too', async () => {
     const messages = await read(
       JSON.stringify({
         type: 'STATE',
@@ -186,7 +177,10 @@ describe('Airbyte lines', () => {
         },
       }),
     )
-    expect(messages).toMatchObject([{ _tag: 'Started' }, { _tag: 'Checkpoint', state: { a: 1 }, count: Number.NaN }])
+    expect(messages).toMatchObject([
+      { _tag: 'Started' },
+      { _tag: 'SharedCheckpoint', states: [{ stream: 'reviews', state: { a: 1 } }] },
+    ])
   })
 })
 
@@ -200,7 +194,7 @@ describe('Singer lines', () => {
 
   it('are schema, records and the bookmarks that changed; the end completes', async () => {
     const messages = await read(schema + state('{"a":1}') + record + state('{"a":1}') + state('{"a":2}'))
-    expect(tags(messages)).toEqual(['Started', 'Checkpoint', 'Records', 'Checkpoint', 'Finished'])
+    expect(tags(messages)).toEqual(['Started', 'SharedCheckpoint', 'Records', 'SharedCheckpoint', 'Finished'])
     expect(messages[0]).toMatchObject({
       stream: { name: 'reviews', primaryKey: ['id'], cursor: { value: 'modifiedTime' } },
     })
@@ -209,29 +203,11 @@ describe('Singer lines', () => {
   })
 
   it('are not complete while the last state names a stream', async () => {
-    expect(tags(await read(schema + record + state('{"a":1}', '"reviews"')))).not.toContain('Finished')
+    const messages = await read(schema + record + state('{"a":1}', '"reviews"'))
+    expect(messages.at(-1)).toEqual({ _tag: 'Finished', stream: 'reviews', extent: 'unknown' })
   })
 
   it('want the schema first', async () => {
-    await expect(read(state('{}') + record)).rejects.toThrow(/comes before its SCHEMA/)
-  })
-})
-
-describe('a configured catalog', () => {
-  it('gives key, cursor, mode and generation', () => {
-    expect(
-      catalog({ generation_id: 3, minimum_generation_id: 3, primary_key: [['id'], ['x']] }).get('reviews'),
-    ).toMatchObject({
-      info: { primaryKey: ['id', 'x'], cursor: { value: 'modifiedTime' }, syncMode: 'incremental' },
-      loadOptions: { mode: 'append_dedup', generation: 3, minimum: 3 },
-    })
-    expect(catalog({ generation_id: 0, minimum_generation_id: 0 }).get('reviews')?.loadOptions).toEqual({
-      mode: 'append_dedup',
-    })
-  })
-
-  it('that is wrong is answered by key path', () => {
-    const wrong = decodeExpectedStreams({ streams: [{ stream: { name: 'reviews' }, sync_mode: 'sometimes' }] })
-    expect(E.isLeft(wrong) && wrong.left.message).toMatch(/streams\.0\.stream\.json_schema.*streams\.0\.sync_mode/)
+    await expect(read(state('{}') + record)).rejects.toThrow(/RECORD of reviews before its SCHEMA/)
   })
 })

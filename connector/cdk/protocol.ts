@@ -1,0 +1,177 @@
+import * as E from 'fp-ts/Either'
+import * as t from 'io-ts'
+import type { FindStream } from './catalog'
+import { configFailure, type Failure } from './failure'
+import type { Feed } from './feed'
+import { parseExactJson } from './json/exact'
+import { type JsonSpan, readObjectMembers, stringAt, valueAt } from './json/scanner'
+import { type OutputText, splitLines } from './lines'
+import type { InputRecord, LogLevel, Message, Row } from './message'
+import type { JsonSchema } from './schema'
+
+/** An entry of the log that a program of Singer writes to stderr. */
+export type LogEntry = { readonly level: LogLevel; readonly message: string; readonly stream?: string }
+
+/** What a message becomes: lines for stdout, and entries for the log. Airbyte logs on stdout, so its log is empty. */
+export type ProtocolOutput = { readonly lines: ReadonlyArray<OutputText>; readonly log: ReadonlyArray<LogEntry> }
+
+export const emptyOutput: ProtocolOutput = { lines: [], log: [] }
+
+/** Prints one run; it remembers what it needs of earlier messages. */
+export type MessageEncoder = {
+  readonly encode: (message: Message) => ProtocolOutput
+  /** The last lines of a source's run, however it ended. */
+  readonly end: () => ProtocolOutput
+}
+
+export type EncodeOptions = {
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** What the caller's catalog declares for a stream, in place of our own schema. */
+  readonly schemas?: ReadonlyMap<string, JsonSchema>
+  /** The state that the run was given; a protocol whose last state replaces all before it carries it forward. */
+  readonly givenState?: Readonly<Record<string, unknown>>
+}
+
+/** A line of an input, its bytes as they came; `number` counts from 1. */
+export type InputLine = { readonly bytes: Buffer; readonly number: number }
+
+/** The messages of one line; a Left ends the input. */
+export type DecodedLine = E.Either<Failure, ReadonlyArray<Message>>
+
+/** Reads one input, line by line; it remembers what it needs of earlier lines. */
+export type LineDecoder = {
+  readonly decode: (line: InputLine) => DecodedLine
+  /** What the end of the input means. */
+  readonly end: () => ReadonlyArray<Message>
+}
+
+export type DecodeOptions = {
+  /**
+   * deliver: for a destination. Records are parsed, states are kept as they came to be printed back, and a wrong line ends the
+   * run. store: for a snapshot. Records stay text, states belong to streams, and a wrong line is skipped with a warning.
+   */
+  readonly purpose: 'deliver' | 'store'
+  /** Milliseconds since 1970, for records that do not say when they were extracted. */
+  readonly now: () => number
+  /** The caller's catalog, for a protocol whose messages do not declare their streams. */
+  readonly findStream?: FindStream
+  /** Whether a catalog that comes in the input replaces the caller's. */
+  readonly acceptsCatalog?: boolean
+  /** Why a stream that the catalog does not have ends the run. */
+  readonly missingStreamFailure?: (stream: string) => Failure
+}
+
+export type Protocol = {
+  readonly name: string
+  /** Whether a line is one of its messages; asked until a line of an input is. */
+  readonly recognizes: (line: Buffer) => boolean
+  readonly createEncoder: (options: EncodeOptions) => MessageEncoder
+  readonly createDecoder: (options: DecodeOptions) => LineDecoder
+}
+
+/** The messages of an input, those of one piece of it together. */
+export type MessageFeed = Feed<Failure, ReadonlyArray<Message>>
+
+/** Decodes all lines of an input with one protocol. Empty lines are ignored. */
+export const decodeInput = (protocol: Protocol, options: DecodeOptions) => decodeMixedInput([protocol], options)
+
+/** Decodes all lines of an input with the protocol that recognizes its first message; the first of `protocols` if none does. */
+export const decodeMixedInput = (protocols: ReadonlyArray<Protocol>, options: DecodeOptions) =>
+  async function* (input: AsyncIterable<Uint8Array>): MessageFeed {
+    const decoders = protocols.map(({ recognizes, createDecoder }) => ({
+      recognizes,
+      decoder: createDecoder(options),
+    }))
+    let chosen: LineDecoder | undefined
+    const [fallback] = decoders
+    const choose = (bytes: Buffer): LineDecoder | undefined => {
+      if (decoders.length === 1) chosen = fallback?.decoder
+      chosen ??= decoders.find(({ recognizes }) => recognizes(bytes))?.decoder
+      return chosen ?? fallback?.decoder
+    }
+    let number = 0
+    for await (const lines of splitLines(input)) {
+      const messages: Array<Message> = []
+      for (const bytes of lines) {
+        number += 1
+        if (bytes.length === 0) continue
+        const decoded = (chosen ?? choose(bytes))?.decode({ bytes, number }) ?? E.right([])
+        if (E.isLeft(decoded)) {
+          yield E.right(groupRecords(messages))
+          yield decoded
+          return
+        }
+        for (const message of decoded.right) messages.push(message)
+      }
+      yield E.right(groupRecords(messages))
+    }
+    yield E.right(chosen?.end() ?? [])
+  }
+
+/** Records of one stream and time that follow one another become one message. */
+const groupRecords = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const grouped: Array<Message> = []
+  let last: (Extract<Message, { _tag: 'Records' }> & { readonly rows: Array<Row> }) | undefined
+  for (const message of messages) {
+    if (message._tag !== 'Records') {
+      last = undefined
+      grouped.push(message)
+    } else if (message.stream === last?.stream && message.at === last.at) {
+      for (const row of message.rows) last.rows.push(row)
+    } else {
+      last = { ...message, rows: [...message.rows] }
+      grouped.push(last)
+    }
+  }
+  return grouped
+}
+
+/** A line that is a JSON object with a `type`; the members of its member `record` stand beside the others as `record.name`. */
+export type MessageLine = InputLine & { readonly type: string; readonly members: ReadonlyMap<string, JsonSpan> }
+
+/** The members of a line that is a message of Airbyte or Singer; undefined if it is none. */
+export const readMessageLine = ({ bytes, number }: InputLine): MessageLine | undefined => {
+  const members = readObjectMembers(bytes, 'record')
+  const type = members && stringAt(bytes, members.get('type'))
+  return members === undefined || type === undefined || !endsAfter(bytes, members)
+    ? undefined
+    : { bytes, number, type, members }
+}
+
+/** Whether only the object's closing brace follows its members: two lines that were joined into one are no message. */
+const endsAfter = (bytes: Buffer, members: ReadonlyMap<string, JsonSpan>): boolean => {
+  let end = 0
+  for (const span of members.values()) end = Math.max(end, span.end)
+  return bytes.toString('latin1', end).trim() === '}'
+}
+
+/** Whether the whole line is JSON: the scanner does not look at what is inside a value. */
+export const isWholeJson = ({ bytes }: InputLine): boolean =>
+  valueAt(bytes, { start: 0, end: bytes.length }) !== undefined
+
+/** A record as a value. */
+export const parseRecord = (json: Buffer): E.Either<'not JSON' | 'not an object', InputRecord> => {
+  try {
+    const value = parseExactJson(json.toString('utf8'))
+    return t.UnknownRecord.is(value) ? E.right(value) : E.left('not an object')
+  } catch {
+    return E.left('not JSON')
+  }
+}
+
+/** A line that is skipped with a warning, and why. */
+export const skipLine = ({ number }: InputLine, problem: string): DecodedLine =>
+  E.right([{ _tag: 'Log', level: 'warn', message: `Line ${number} of the input ${problem} and is skipped.` }])
+
+/** A line that ends the run, and why. */
+export const refuseLine = ({ number }: InputLine, problem: string): DecodedLine =>
+  E.left(
+    configFailure(
+      `Line ${number} of the input ${problem}. The program that wrote it is at fault, or something else writes to its output.`,
+    ),
+  )
+
+/** A wrong line: a destination must not lose a record, a snapshot takes what it can. */
+export const rejectLine = ({ purpose }: DecodeOptions, line: InputLine, problem: string): DecodedLine =>
+  (purpose === 'deliver' ? refuseLine : skipLine)(line, problem)
