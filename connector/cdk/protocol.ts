@@ -165,12 +165,11 @@ export const skipLine = ({ number }: InputLine, problem: string): DecodedLine =>
   E.right([{ _tag: 'Log', level: 'warn', message: `Line ${number} of the input ${problem} and is skipped.` }])
 
 /** A line that ends the run, and why. */
-export const refuseLine = ({ number }: InputLine, problem: string): DecodedLine =>
-  E.left(
-    configFailure(
-      `Line ${number} of the input ${problem}. The program that wrote it is at fault, or something else writes to its output.`,
-    ),
-  )
+export const refuseLine = (
+  { number }: InputLine,
+  problem: string,
+  remedy = 'The program that wrote it is at fault, or something else writes to its output.',
+): DecodedLine => E.left(configFailure(`Line ${number} of the input ${problem}. ${remedy}`))
 
 /** A wrong line: a destination must not lose a record, a snapshot takes what it can. */
 export const rejectLine = ({ purpose }: DecodeOptions, line: InputLine, problem: string): DecodedLine =>

@@ -119,7 +119,8 @@ export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
   const refuseBatch = (line: MessageLine): DecodedLine =>
     refuseLine(
       line,
-      `is a BATCH of the stream ${stringAt(line.bytes, line.members.get('stream'))}, whose files are not read: take batch_config out of the tap's config, so that it sends records`,
+      `is a BATCH of the stream ${stringAt(line.bytes, line.members.get('stream'))}, whose files are not read`,
+      "Take batch_config out of the tap's config, so that it sends records.",
     )
 
   const decodeActivation = (line: MessageLine): DecodedLine => {
