@@ -7,7 +7,7 @@
 export { type Api, createApi, type LookupRoutes, moveLookup } from './api'
 export { CommentsResponse, ReviewsResponse } from './envelope'
 export { type ApiError, applicationError, isSuccessStatus, isUnreachableCode, maskCode, toFailure } from './error'
-export { type BufferPool, createBufferPool } from './http/buffers'
+export { type BufferPool, createBufferPool } from './http/body'
 export { type ClientConfig, type ClientOptions, createHttpClient, type HttpClient } from './http/client'
 export { type Clock, systemClock } from './http/clock'
 export { createRetryPolicy, mayHaveArrived, type RetryLimits, type RetryPolicy, retryRequest } from './http/retry'
