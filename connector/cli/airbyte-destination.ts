@@ -17,9 +17,12 @@ import {
   toInputStream,
 } from '../cdk'
 import { addFilePath, loadConfig } from '../config'
-import { checkDestinationConfig, destinationFormat, runWrite } from '../runtime'
 import { sinks } from '../sinks'
+import { destinationFormat } from './destination-format'
 import { configOption, configuredCatalogOption, dryRunOption } from './options'
+
+/** Loaded when a command runs: `spec` and `--help` do without it. */
+const loadRuntime = () => import('../runtime/index.js')
 
 export const destinationSpecCommand = defineCommand({
   name: 'spec',
@@ -37,6 +40,7 @@ export const destinationCheckCommand = defineCommand({
   options: { config: configOption },
   run: async (io, { options }) => {
     const config = await loadConfig(io, destinationFormat, [options.config])
+    const { checkDestinationConfig } = await loadRuntime()
     const result = await runOrThrow(checkDestinationConfig(config, io.printWarning))
     await io.print(connectionStatusLine('SUCCEEDED', io.redactText(result)))
     return 0
@@ -74,6 +78,7 @@ export const destinationWriteCommand = defineCommand({
         E.mapLeft(addFilePath(options.catalog)),
       ),
     )
+    const { runWrite } = await loadRuntime()
     const { failures } = await runWrite(
       io,
       { ...config, dry_run: config.dry_run || options['dry-run'] },

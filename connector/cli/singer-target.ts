@@ -1,6 +1,7 @@
 import { defineCommand, protocols } from '../cdk'
 import { loadConfig } from '../config'
-import { destinationFormat, runWrite } from '../runtime'
+import { runWrite } from '../runtime'
+import { destinationFormat } from './destination-format'
 import { dryRunOption } from './options'
 import {
   createSingerLogger,

@@ -4,7 +4,6 @@
  * (`runWrite`), or the findings of a check. What the room needs DuckDB for is loaded when it is used.
  */
 export { checkDestinationConfig, checkSourceConfig } from './check'
-export { destinationFormat } from './destination-format'
 export { type MessageConsumer, type ReadOutcome, readSource } from './read'
 export { buildStreams, type ConfiguredSource, createSource } from './source'
 export { checkSource } from './source-check'

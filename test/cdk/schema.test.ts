@@ -5,8 +5,8 @@ import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
 import { DeletedReview, Review } from '../../connector/api/model/review'
 import { annotate, toJsonSchema } from '../../connector/cdk/schema'
+import { destinationFormat } from '../../connector/cli/destination-format'
 import { sourceFormat } from '../../connector/config/source'
-import { destinationFormat } from '../../connector/runtime/destination-format'
 import { valueFor } from '../support/arbitrary'
 
 const validator = (codec: t.Any) => {

@@ -8,8 +8,8 @@ import type { Failure } from '../../connector/cdk/failure'
 import { readJsonFile } from '../../connector/cdk/load'
 import { findSecrets } from '../../connector/cdk/redact'
 import type { JsonSchema } from '../../connector/cdk/schema'
+import { destinationFormat } from '../../connector/cli/destination-format'
 import { sourceFormat } from '../../connector/config/source'
-import { destinationFormat } from '../../connector/runtime/destination-format'
 import { valueFor } from '../support/arbitrary'
 
 const seed = 20261121

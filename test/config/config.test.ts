@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
+import { destinationFormat } from '../../connector/cli/destination-format'
 import { sourceFormat } from '../../connector/config/source'
-import { destinationFormat } from '../../connector/runtime/destination-format'
 
 const right = {
   base_url: 'https://feedback.example.com/tenant',
