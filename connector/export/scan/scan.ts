@@ -51,16 +51,19 @@ export type ScanItem = {
   readonly notes: ReadonlyArray<RunNote>
   /** Only in the order of modifiedTime: a cursor that covers all rows so far; milliseconds. */
   readonly safeCursor?: number
-  /** Only on the last item, which has no rows: the export is complete up to the cutoff. */
-  readonly completion?: {
-    /** The newest modifiedTime read up to the cutoff, for `nextCursor`; none if nothing was read. */
-    readonly newestRowTime: O.Option<number>
-    /** The time up to which nothing can have been missed, whichever clock stamps the rows. */
-    readonly certainTime: O.Option<number>
-    readonly cutoff: number
-    /** The rows that the next run's filter `from` (milliseconds) serves again. */
-    readonly sentRowsSince: (from: number) => SentRows
-  }
+  /** Only on the last item, which has no rows. */
+  readonly completion?: ScanCompletion
+}
+
+/** The export is complete up to the cutoff; times in milliseconds. */
+export type ScanCompletion = {
+  /** The newest modifiedTime read up to the cutoff, for `nextCursor`; none if nothing was read. */
+  readonly newestRowTime: O.Option<number>
+  /** The time up to which nothing can have been missed, whichever clock stamps the rows. */
+  readonly certainTime: O.Option<number>
+  readonly cutoff: number
+  /** The rows that the next run's filter `from` (milliseconds) serves again. */
+  readonly sentRowsSince: (from: number) => SentRows
 }
 
 /**
@@ -160,7 +163,7 @@ const once = <A>(make: () => A): (() => A) => {
 export const scanScope = ({ filters, windows }: Pick<ScanStart, 'filters' | 'windows'>): ScanScope =>
   windows === undefined ? filters : { ...filters, windows }
 
-const toCompletion = (state: ScanState): NonNullable<ScanItem['completion']> => ({
+const toCompletion = (state: ScanState): ScanCompletion => ({
   newestRowTime: O.fromNullable(state.newestRowTime),
   certainTime: certainTime(state),
   cutoff: state.cutoff ?? 0,

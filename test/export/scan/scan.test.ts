@@ -230,6 +230,29 @@ describe('a scan', () => {
     )
   })
 
+  test('reads a part that cannot be split until nothing new comes', async () => {
+    for (let seed = 0; seed < 3; seed++) {
+      const service = simulateExport({ ...stableTraits, rows: 300, order: 'random', clamp: 30 }, seed)
+      const { ids, failure, items } = await collect(service.reviews, { hasMentionTime: false, now: service.now })
+      expect(failure).toBeUndefined()
+      expect(new Set(ids).size).toBe(300)
+      expect(items.flatMap(({ notes }) => notes).map(({ message }) => message)).toContainEqual(
+        expect.stringContaining('300 ids were held in memory'),
+      )
+    }
+  })
+
+  test('ends although rows keep arriving and Date is ahead of the clock that stamps them', async () => {
+    const service = simulateExport(
+      { ...stableTraits, changes: 5, additions: 2, deletions: 0.5, clockSkew: 1_200_000 },
+      1,
+    )
+    const { failure, items } = await collect(service.reviews, { now: service.now })
+    expect(failure).toBeUndefined()
+    expect(items.at(-1)?.completion).toBeDefined()
+    expect(service.requests()).toBeLessThan(30)
+  })
+
   test('fails without moving the cursor if a part cannot be split and never stops moving', async () => {
     const service = simulateExport({ ...stableTraits, rows: 0 }, 1)
     const moving: FetchPage = (request) => {
