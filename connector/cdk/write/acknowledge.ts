@@ -10,7 +10,7 @@ import { hasOnlyRejections, type RecordCounts, type RejectPolicy, rejectionFailu
 
 /** What is known of a record. The record's text is kept only while it is pending: it may wait long behind others after that. */
 type RecordStatus =
-  | { readonly _tag: 'Pending'; readonly json: () => Uint8Array }
+  | { readonly _tag: 'Pending'; readonly json: Uint8Array }
   | { readonly _tag: 'Accepted' }
   | { readonly _tag: 'Rejected' }
 
@@ -44,10 +44,8 @@ export type AckQueueOptions = {
 /** The records and states of a run in the order they came in, until each state is emitted. */
 export type AckQueue = {
   readonly openStream: (stream: InputStream) => void
-  readonly addRecord: (
-    stream: InputStream,
-    record: { readonly bytes: number; readonly json: () => Uint8Array },
-  ) => PendingRecord
+  /** `json`: the record as it came. */
+  readonly addRecord: (stream: InputStream, json: Uint8Array) => PendingRecord
   readonly addState: (state: CheckpointMessage) => void
   readonly accept: (record: PendingRecord) => void
   /** Writes the dead letter. Returns the failure if the policy ends the run; the record then stays pending, so that no state covers it. */
@@ -66,6 +64,9 @@ type StreamCounters = {
   /** Records before the head of the queue that no state has counted. */
   uncounted: { accepted: number; rejected: number }
 }
+
+/** How much memory a record holds beside its text, about. */
+const recordOverheadBytes = 64
 
 const acceptedStatus: RecordStatus = { _tag: 'Accepted' }
 const rejectedStatus: RecordStatus = { _tag: 'Rejected' }
@@ -141,7 +142,8 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
     openStream: ({ id }) => {
       countersOf(id)
     },
-    addRecord: (stream, { json, bytes }) => {
+    addRecord: (stream, json) => {
+      const bytes = json.length + recordOverheadBytes
       const { total } = countersOf(stream.id)
       total.received += 1
       const record: PendingRecord = { stream, ordinal: total.received, bytes, status: { _tag: 'Pending', json } }
@@ -166,7 +168,7 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
         object: stream.objectName,
         ...rejection,
         when: now(),
-        record: status.json(),
+        record: status.json,
       })
       const failure = rejectionFailure(policy, stream.name, { ordinal, reason: rejection.reason }, total)
       if (O.isNone(failure)) record.status = rejectedStatus

@@ -34,9 +34,6 @@ export type WriteResult = {
 /** How much may be read ahead of what is acknowledged: batches beyond those in flight, and bytes. */
 const readAheadLimit = { batches: 2, bytes: 64_000_000 }
 
-/** What a record holds of memory beside its text. */
-const recordOverheadBytes = 64
-
 /** A stream of an input that declares its streams itself. */
 const toDeclaredStream = ({ name, schema, primaryKey }: StreamInfo): InputStream => ({
   id: name,
@@ -97,8 +94,7 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   })
 
   const addRecord = ({ stream, prepare }: SinkRoute, { json, value = {} }: Row): void => {
-    const bytes = json.length + recordOverheadBytes
-    const record = queue.addRecord(stream, { bytes, json: () => json })
+    const record = queue.addRecord(stream, json)
     const prepared = prepare(value)
     if (E.isLeft(prepared)) {
       reject(record, { key: null, reason: prepared.left, batch: null })
@@ -108,7 +104,7 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
     const { key, item } = prepared.right
     const { objectName } = stream
     const batcher = batchers.get(objectName)
-    batcher?.add({ key, item, objectName, record, bytes, queuedAt: run.now() })
+    batcher?.add({ key, item, objectName, record, bytes: record.bytes, queuedAt: run.now() })
     batcher?.sendReady()
   }
   const openStream = (stream: InputStream): void => {
@@ -199,7 +195,10 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
       for (const message of E.isLeft(messages) ? [] : messages.right) {
         if (halt.signal.aborted) break
         if (message._tag === 'Records') await addRows(message)
-        else processMessage(message)
+        else {
+          processMessage(message)
+          if (isFull()) await waitForRoom()
+        }
       }
       if (halt.signal.aborted) break
     }
@@ -277,7 +276,7 @@ const openRoute = (
           `The stream ${stream.name} goes to the object ${stream.objectName}, which does not exist. Name it ${[...sinks.keys()].join(' or ')}.`,
         ),
       )
-    : E.map((prepare: SinkRoute['prepare']): SinkRoute => ({ stream: stream, prepare }))(sink.prepare(stream))
+    : E.map((prepare: SinkRoute['prepare']): SinkRoute => ({ stream, prepare }))(sink.prepare(stream))
 }
 
 const incompleteStreamFailure = (stream: string): Failure =>

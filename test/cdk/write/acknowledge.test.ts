@@ -50,8 +50,7 @@ const createTestQueue = ({ emit = async () => undefined, ...more }: Partial<AckQ
     onError: (error) => errors.push(error),
     ...more,
   })
-  const add = (id: string, bytes = 1): PendingRecord =>
-    queue.addRecord(streamOf(id), { bytes, json: () => Buffer.from('{}') })
+  const add = (id: string): PendingRecord => queue.addRecord(streamOf(id), Buffer.from('{}'))
   const emitted = async (): Promise<ReadonlyArray<string>> => {
     queue.acknowledge()
     await queue.flush()
@@ -100,7 +99,7 @@ describe('the acknowledgement queue', () => {
           const sent = new Map<string, number>()
           const addCounted = (id: string): PendingRecord => {
             sent.set(id, (sent.get(id) ?? 0) + 1)
-            return add(id, 3)
+            return add(id)
           }
           // A stream that has only rejections holds all states back.
           for (const id of ['a', 'b']) queue.accept(addCounted(id))
@@ -146,12 +145,12 @@ describe('the acknowledgement queue', () => {
   it('keeps a record pending whose rejection ends the run, so that no state covers it', async () => {
     const { queue, add, emitted } = createTestQueue({ policy: { onReject: 'fail', maxPercent: 100 } })
     queue.accept(add('a'))
-    expect(queue.reject(add('a', 7), rejection)).toMatchObject(
+    expect(queue.reject(add('a'), rejection)).toMatchObject(
       O.some({ _tag: 'Config', message: expect.stringContaining('a: record 2 was rejected: wrong') }),
     )
     queue.addState(state('s', 'a'))
     expect(await emitted()).toEqual([])
-    expect(queue.pendingSize()).toEqual({ count: 2, bytes: 7 })
+    expect(queue.pendingSize()).toEqual({ count: 2, bytes: '{}'.length + 64 })
     expect(queue.countsOf('a')).toEqual({ received: 2, accepted: 1, rejected: 1 })
   })
 

@@ -24,10 +24,10 @@ const record = (thing: Thing, stream = 'visits'): Message => ({
   at: 0,
 })
 const state = (name: string, stream = 'visits'): Message => ({ _tag: 'Checkpoint', stream, state: name, count: 0 })
-const completed = (stream = 'visits', whole = false): Message => ({
+const streamEnd = (stream = 'visits', isWhole = false): Message => ({
   _tag: 'Finished',
   stream,
-  extent: whole ? 'everything' : 'changes',
+  extent: isWhole ? 'everything' : 'changes',
 })
 const incomplete: Message = { _tag: 'Failed', stream: 'visits', failure: transientFailure('cut short') }
 const things = (count: number, from = 0): ReadonlyArray<Message> =>
@@ -67,7 +67,7 @@ const createAcceptingSink = () => {
 }
 
 const startRun = (messages: Iterable<Message> | AsyncIterable<Message>, more: Partial<WriteRun> = {}) => {
-  const lines: Array<string> = []
+  const emitted: Array<string> = []
   const letters: Array<DeadLetter> = []
   const done: Promise<WriteResult> = writeToSinks({
     input: async function* () {
@@ -86,7 +86,7 @@ const startRun = (messages: Iterable<Message> | AsyncIterable<Message>, more: Pa
     },
     emit: async (checkpoint) => {
       const name = checkpoint._tag === 'Checkpoint' ? checkpoint.state : 'shared'
-      lines.push(`${name} ${checkpoint.counts?.accepted}+${checkpoint.counts?.rejected}`)
+      emitted.push(`${name} ${checkpoint.counts?.accepted}+${checkpoint.counts?.rejected}`)
     },
     log: () => undefined,
     now: () => 0,
@@ -94,7 +94,7 @@ const startRun = (messages: Iterable<Message> | AsyncIterable<Message>, more: Pa
     stop: new AbortController().signal,
     ...more,
   })
-  return { done, lines, letters }
+  return { done, emitted, letters }
 }
 
 const sinksOf = (one: OpenSink<unknown>) => ({ sinks: new Map([['things', one]]) })
@@ -102,27 +102,27 @@ const sinksOf = (one: OpenSink<unknown>) => ({ sinks: new Map([['things', one]])
 describe('writeToSinks', () => {
   it('sends full batches, the rest at the end, and emits each state', async () => {
     const { batches, sink } = createAcceptingSink()
-    const { done, lines } = startRun([...things(25), state('s'), completed()], sinksOf(sink))
+    const { done, emitted } = startRun([...things(25), state('s'), streamEnd()], sinksOf(sink))
     expect((await done).failures).toEqual([])
     expect(batches.map(({ length }) => length)).toEqual([10, 10, 5])
-    expect(lines).toEqual(['s 25+0'])
+    expect(emitted).toEqual(['s 25+0'])
   })
 
   it('emits states in order, each only after every batch before it is acknowledged', async () => {
     const waiting: Array<() => void> = []
     const slowSink = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
-    const { done, lines } = startRun(
-      [...things(10), state('first'), ...things(10, 10), state('second'), completed()],
+    const { done, emitted } = startRun(
+      [...things(10), state('first'), ...things(10, 10), state('second'), streamEnd()],
       sinksOf(slowSink),
     )
     const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
     while (waiting.length < 2) await nextTurn()
     waiting[1]?.()
     for (let n = 0; n < 5; n += 1) await nextTurn()
-    expect(lines).toEqual([])
+    expect(emitted).toEqual([])
     waiting[0]?.()
     await done
-    expect(lines).toEqual(['first 10+0', 'second 10+0'])
+    expect(emitted).toEqual(['first 10+0', 'second 10+0'])
   })
 
   it('keeps the order of each key and never has a key in two batches at a time', async () => {
@@ -149,7 +149,7 @@ describe('writeToSinks', () => {
         }),
     }
     const versions = Array.from({ length: 60 }, (_, n) => record({ id: `${n % 7}/${n}` }))
-    const { done } = startRun([...versions, completed()], sinksOf(keyed))
+    const { done } = startRun([...versions, streamEnd()], sinksOf(keyed))
     expect((await done).countsByStream.get('visits')).toEqual({ received: 60, accepted: 60, rejected: 0 })
     for (let key = 0; key < 7; key += 1) {
       const order = written.filter((id) => id.startsWith(`${key}/`)).map((id) => Number(id.split('/')[1]))
@@ -167,7 +167,7 @@ describe('writeToSinks', () => {
           read += 1
           yield thing
         }
-        yield completed()
+        yield streamEnd()
       })(),
       sinksOf(slowSink),
     )
@@ -186,6 +186,29 @@ describe('writeToSinks', () => {
     expect(read).toBe(1000)
   })
 
+  it('reads no further than its window though only states follow a record that is not acknowledged', async () => {
+    let read = 0
+    const waiting: Array<() => void> = []
+    const slowSink = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
+    const { done, emitted } = startRun(
+      (async function* () {
+        yield* things(1)
+        for (let n = 0; n < 1000; n += 1) {
+          read += 1
+          yield state(`s${n}`)
+        }
+        yield streamEnd()
+      })(),
+      sinksOf(slowSink),
+    )
+    const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+    for (let n = 0; n < 200; n += 1) await nextTurn()
+    expect([waiting.length, read]).toEqual([1, 49])
+    waiting[0]?.()
+    expect((await done).failures).toEqual([])
+    expect(emitted).toHaveLength(1000)
+  })
+
   it('writes rejected records to the dead letters, counts them and continues', async () => {
     const rejectingSink = sink(async (items) =>
       E.right({
@@ -193,14 +216,14 @@ describe('writeToSinks', () => {
         verdicts: items.map(({ id }): RecordVerdict => (id === '3' ? { _tag: 'Rejected', reason: 'Error' } : accepted)),
       }),
     )
-    const { done, lines, letters } = startRun(
-      [...things(20), record({ id: 'x', bad: 'email is missing' }), state('s'), completed()],
+    const { done, emitted, letters } = startRun(
+      [...things(20), record({ id: 'x', bad: 'email is missing' }), state('s'), streamEnd()],
       sinksOf(rejectingSink),
     )
     const { failures, countsByStream } = await done
     expect(failures).toEqual([])
     expect(countsByStream.get('visits')).toEqual({ received: 21, accepted: 19, rejected: 2 })
-    expect(lines).toEqual(['s 19+2'])
+    expect(emitted).toEqual(['s 19+2'])
     expect(letters.map(({ key, reason, batch }) => [key, reason, batch])).toEqual(
       expect.arrayContaining([
         ['3', 'Error', 1],
@@ -211,7 +234,7 @@ describe('writeToSinks', () => {
 
   it('has a dead letter on disk before the state that covers it is emitted', async () => {
     const order: Array<string> = []
-    await startRun([...things(1), record({ id: 'x', bad: 'wrong' }), state('s'), completed()], {
+    await startRun([...things(1), record({ id: 'x', bad: 'wrong' }), state('s'), streamEnd()], {
       deadLetters: {
         add: () => {
           order.push('add')
@@ -230,45 +253,45 @@ describe('writeToSinks', () => {
   })
 
   it('ends at the first rejected record under on_reject fail, and emits no state after it', async () => {
-    const { done, lines } = startRun(
-      [...things(10), state('before'), record({ id: 'x', bad: 'wrong' }), state('after'), ...things(90), completed()],
+    const { done, emitted } = startRun(
+      [...things(10), state('before'), record({ id: 'x', bad: 'wrong' }), state('after'), ...things(90), streamEnd()],
       { policy: { onReject: 'fail', maxPercent: 10 } },
     )
     const { failures } = await done
     expect(failures).toMatchObject([
       { _tag: 'Config', message: expect.stringContaining('record 11 was rejected: wrong') },
     ])
-    expect(lines).toEqual(['before 10+0'])
+    expect(emitted).toEqual(['before 10+0'])
   })
 
   it('fails if all records of a stream were rejected, and emits none of its states', async () => {
     const all = Array.from({ length: 5 }, (_, n) => record({ id: String(n), bad: 'wrong' }))
-    const { done, lines } = startRun([...all, state('s'), completed()], {
+    const { done, emitted } = startRun([...all, state('s'), streamEnd()], {
       policy: { onReject: 'continue', maxPercent: 100 },
     })
     expect((await done).failures).toMatchObject([{ message: expect.stringContaining('all 5 records were rejected') }])
-    expect(lines).toEqual([])
+    expect(emitted).toEqual([])
   })
 
   it('reads on while it holds such states back', async () => {
     const all = Array.from({ length: 500 }, (_, n) => record({ id: String(n), bad: 'wrong' }))
-    const { done, lines } = startRun([...all, state('s'), record({ id: 'good' }), state('t'), completed()], {
+    const { done, emitted } = startRun([...all, state('s'), record({ id: 'good' }), state('t'), streamEnd()], {
       policy: { onReject: 'continue', maxPercent: 100 },
     })
     expect((await done).failures).toEqual([])
-    expect(lines).toEqual(['s 0+500', 't 1+0'])
+    expect(emitted).toEqual(['s 0+500', 't 1+0'])
   })
 
   it('names the stream that was not complete, and emits the states whose records are written', async () => {
-    const { done, lines } = startRun([...things(3), state('s'), incomplete])
+    const { done, emitted } = startRun([...things(3), state('s'), incomplete])
     expect((await done).failures).toMatchObject([{ _tag: 'Transient', message: expect.stringContaining('visits') }])
-    expect(lines).toEqual(['s 3+0'])
+    expect(emitted).toEqual(['s 3+0'])
   })
 
   it('takes a stream that the input does not end for incomplete', async () => {
-    const { done, lines } = startRun([...things(3), state('s')])
+    const { done, emitted } = startRun([...things(3), state('s')])
     expect((await done).failures).toMatchObject([{ _tag: 'Transient', message: expect.stringContaining('visits') }])
-    expect(lines).toEqual(['s 3+0'])
+    expect(emitted).toEqual(['s 3+0'])
   })
 
   it('opens the streams that the input declares, and gives a shared state the counts of all', async () => {
@@ -277,19 +300,22 @@ describe('writeToSinks', () => {
       stream: { name, schema: {}, primaryKey: ['id'], cursor: O.none, syncMode: 'incremental' },
     })
     const shared: Message = { _tag: 'SharedCheckpoint', states: [] }
-    const { done, lines } = startRun([started('things'), record({ id: '1' }, 'things'), shared, completed('things')], {
-      streams: [],
-    })
+    const { done, emitted } = startRun(
+      [started('things'), record({ id: '1' }, 'things'), shared, streamEnd('things')],
+      {
+        streams: [],
+      },
+    )
     const { failures, countsByStream } = await done
     expect(failures).toEqual([])
     expect([...countsByStream]).toEqual([['things', { received: 1, accepted: 1, rejected: 0 }]])
-    expect(lines).toEqual(['shared 1+0'])
+    expect(emitted).toEqual(['shared 1+0'])
   })
 
   it('logs the warnings of the input; the source has logged its own errors', async () => {
     const entries: Array<string> = []
     const log = (level: 'error' | 'warn', message: string): Message => ({ _tag: 'Log', level, message })
-    await startRun([log('warn', 'a line is skipped'), log('error', 'the source failed'), completed()], {
+    await startRun([log('warn', 'a line is skipped'), log('error', 'the source failed'), streamEnd()], {
       log: (level, message) => entries.push(`${level} ${message}`),
     }).done
     expect(entries).toEqual(['warn a line is skipped'])
@@ -298,7 +324,7 @@ describe('writeToSinks', () => {
   it('ends with the failure of a batch and reads no further', async () => {
     let read = 0
     const broken = sink(async () => E.left(transientFailure('gone')))
-    const { done, lines } = startRun(
+    const { done, emitted } = startRun(
       (async function* () {
         for (const thing of things(100)) {
           read += 1
@@ -306,12 +332,12 @@ describe('writeToSinks', () => {
           await new Promise((resolve) => setImmediate(resolve))
         }
         yield state('s')
-        yield completed()
+        yield streamEnd()
       })(),
       sinksOf(broken),
     )
     expect((await done).failures).toEqual([transientFailure('gone')])
-    expect(lines).toEqual([])
+    expect(emitted).toEqual([])
     expect(read).toBeLessThan(20)
   })
 
@@ -331,14 +357,14 @@ describe('writeToSinks', () => {
     const timers: Array<() => void> = []
     let now = 0
     let go: () => void = () => undefined
-    const { done, lines } = startRun(
+    const { done, emitted } = startRun(
       (async function* () {
         yield* things(2)
         yield state('s')
         await new Promise<void>((resolve) => {
           go = resolve
         })
-        yield completed()
+        yield streamEnd()
       })(),
       {
         ...sinksOf(sink),
@@ -356,7 +382,7 @@ describe('writeToSinks', () => {
     for (const timer of timers) timer()
     for (let n = 0; n < 5; n += 1) await nextTurn()
     expect(batches).toEqual([['0', '1']])
-    expect(lines).toEqual(['s 2+0'])
+    expect(emitted).toEqual(['s 2+0'])
     go()
     await done
   })
@@ -365,7 +391,7 @@ describe('writeToSinks', () => {
     const stop = new AbortController()
     const waiting: Array<() => void> = []
     const slowSink = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
-    const { done, lines } = startRun([...things(10), state('s'), ...things(5, 10), state('t'), completed()], {
+    const { done, emitted } = startRun([...things(10), state('s'), ...things(5, 10), state('t'), streamEnd()], {
       ...sinksOf(slowSink),
       stop: stop.signal,
       inFlight: 1,
@@ -375,7 +401,7 @@ describe('writeToSinks', () => {
     stop.abort()
     waiting[0]?.()
     expect((await done).failures).toEqual([])
-    expect(lines).toEqual(['s 10+0'])
+    expect(emitted).toEqual(['s 10+0'])
     expect(waiting).toHaveLength(1)
   })
 
@@ -388,7 +414,7 @@ describe('writeToSinks', () => {
         return E.right(acceptAll(items))
       })
     const { done } = startRun(
-      [record({ id: 'p' }, 'places'), ...things(10), completed('visits'), completed('places')],
+      [record({ id: 'p' }, 'places'), ...things(10), streamEnd('visits'), streamEnd('places')],
       {
         streams: [streamOf('visits', 'visits'), streamOf('places', 'places')],
         sinks: new Map([
@@ -416,9 +442,9 @@ describe('writeToSinks', () => {
           return E.right({ items: whole ? [{ item: { id: 'gone' }, key: 'gone' }] : [], notes: [] })
         },
       )
-    const { countsByStream } = await startRun([...things(1), completed('visits', true)], sinksOf(createFinalSink()))
+    const { countsByStream } = await startRun([...things(1), streamEnd('visits', true)], sinksOf(createFinalSink()))
       .done
-    await startRun([...things(1), completed('visits', false)], sinksOf(createFinalSink())).done
+    await startRun([...things(1), streamEnd('visits', false)], sinksOf(createFinalSink())).done
     await startRun([...things(1), incomplete], sinksOf(createFinalSink())).done
     expect(finishCalls).toEqual([true, false])
     expect(sent).toEqual(['0', 'gone', '0', '0'])
@@ -426,13 +452,13 @@ describe('writeToSinks', () => {
   })
 
   it('fails for a stream whose object does not exist, and names both', async () => {
-    const { failures } = await startRun([completed('patients')], { streams: [streamOf('patients', 'patients')] }).done
+    const { failures } = await startRun([streamEnd('patients')], { streams: [streamOf('patients', 'patients')] }).done
     expect(failures).toMatchObject([{ _tag: 'Config', message: expect.stringMatching(/patients.*things/) }])
   })
 
   it('rejects if its output is broken', async () => {
     const broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
-    const { done } = startRun([...things(1), state('s'), completed()], {
+    const { done } = startRun([...things(1), state('s'), streamEnd()], {
       emit: () => Promise.reject(broken),
     })
     await expect(done).rejects.toBe(broken)
