@@ -44,7 +44,7 @@ export const ReviewEngagement = t.intersection(
   [
     t.type({
       ...reviewKeyProps,
-      position: describeAttribute('Its place among the engagements of the review, from 0')(Int64),
+      position: describeAttribute('Position among the engagements of the review, from 0')(Int64),
     }),
     t.partial(Engagement.props),
   ],

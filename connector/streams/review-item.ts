@@ -1,4 +1,4 @@
-import { type CutRecord, createOffsetReader, hasField, type FieldOffsets as MembersOf, rawFieldText } from '../export'
+import { type CutRecord, createOffsetReader, type FieldOffsets, hasField, rawFieldText } from '../export'
 
 const namedFields = { id: 'value', reviewModifiedTime: 'value' } as const
 /** A child record gets these members from its review; members of the same names that it already has are left out. */
@@ -34,7 +34,7 @@ export type ReviewFields = {
   /** `"reviewId":…,"reviewModifiedTime":…`: the review and the version that a child record belongs to. */
   readonly versionMembers: string
 }
-export type ReviewMembers = MembersOf<typeof reviewFieldTree>
+export type ReviewMembers = FieldOffsets<typeof reviewFieldTree>
 
 /** A review of an export page; `readFields` locates its fields at the first call and keeps them. */
 export type ReviewItem = { readonly record: CutRecord; readonly readFields: () => ReviewFields }

@@ -4,73 +4,73 @@ import { streams } from '../../connector/streams/streams'
 import { createSourceEnv, locationsFromReviews, readAll } from '../support/in-process'
 import { formatStreamDoc } from '../support/streams-doc'
 
-const sharedCosts =
-  'nothing of its own: every selection of streams that are made of reviews costs the requests of `reviews` alone'
+const sharedCosts = 'no requests of its own: all selected streams that are made of reviews share those of `reviews`'
 
 const descriptions: Readonly<Record<string, { readonly what: string; readonly costs: string }>> = {
   deleted_reviews: {
-    what: 'Reviews that were deleted, by the id they were exported under (operation 7).',
-    costs: 'a request a page of deletions since the cursor',
+    what: 'Deletions of reviews, by the id under which the review was exported (operation 7).',
+    costs: 'one request for each page of deletions since the cursor',
   },
   reviews: {
     what: 'Reviews that arrived or changed, each with its contents, sentiments, liabilities, task and engagements (operation 6).',
-    costs: 'a request a page of reviews since the cursor, less the rows that pages share',
+    costs: 'one request for each page of reviews since the cursor; successive pages share some rows',
   },
   locations: { what: 'Locations that reviews name.', costs: sharedCosts },
   providers: { what: 'Providers (physicians) that reviews name.', costs: sharedCosts },
   sources: {
-    what: 'Sources that reviews came from. With `lookups.sources` in the config it is what that operation answers instead: full refresh, its configured key as text and all else in one object `record`.',
-    costs: `${sharedCosts}; one request if it is looked up`,
+    what: 'Sources that reviews came from. With `lookups.sources` in the config, the answer of that operation instead: full refresh, the configured key as text, and all other fields in one object `record`.',
+    costs: `${sharedCosts}; one request with a lookup`,
   },
   categories: {
-    what: 'Categories and sub-categories of the sentiments in reviews. With `lookups.categories` in the config as `sources`.',
-    costs: `${sharedCosts}; one request if it is looked up`,
+    what: 'Categories and sub-categories of the sentiments in reviews. With `lookups.categories` in the config, a lookup as in `sources`.',
+    costs: `${sharedCosts}; one request with a lookup`,
   },
-  review_contents: { what: 'Questions and responses of reviews, a row each.', costs: sharedCosts },
-  review_sentiments: { what: 'Sentiments found in the responses, a row each.', costs: sharedCosts },
-  review_liabilities: { what: 'Liabilities found in the responses, a row each.', costs: sharedCosts },
+  review_contents: { what: 'Questions and responses of reviews, one row for each.', costs: sharedCosts },
+  review_sentiments: { what: 'Sentiments found in the responses, one row for each.', costs: sharedCosts },
+  review_liabilities: { what: 'Liabilities found in the responses, one row for each.', costs: sharedCosts },
   review_tasks: { what: 'Closing-the-loop tasks of reviews.', costs: sharedCosts },
   review_engagements: { what: 'Messages sent to reviewers, in their order.', costs: sharedCosts },
   comments: {
-    what: 'Comments under persons, locations and roll-up entities, with the answers given to them (operations 2 and 3).',
+    what: 'Comments on persons, locations and roll-up entities, with the responses to them (operations 2 and 3).',
     costs:
-      'one request for up to 50 entities whose comments since their cursor, less feedback_lookback_days, fit one page; two more for each time a window must be cut',
+      'one request for up to 50 entities if their comments since feedback_lookback_days before their cursor fit one page; two more each time a window is split',
   },
   transparency_reviews: {
-    what: 'Reviews under persons, locations and roll-up entities as the public sees them (operation 1).',
+    what: 'Reviews of persons, locations and roll-up entities as the public sees them (operation 1).',
     costs:
-      'one request an entity whose reviews since its cursor, less feedback_lookback_days, fit one page; two more a cut',
+      'one request for each entity if its reviews since feedback_lookback_days before its cursor fit one page; two more each time a window is split',
   },
   entity_ratings: {
-    what: 'The summary of each entity: overall rating, ratings by category and how they are spread (operations 2 and 3).',
+    what: 'The summary of each entity: overall rating, ratings by category and their distribution (operations 2 and 3).',
     costs: 'one request for up to 50 entities',
   },
 }
 
 const intro = `# Streams
 
-Every stream that the source reads. This page is made from the codecs and held by a test. Types are those of the JSON
-schemas in [catalog/](../catalog); every attribute but keys and cursor may be null or absent. Times are in UTC.
+Every stream that the source reads. A test generates this page from the codecs. Types are those of the JSON schemas in
+[catalog/](../catalog); every attribute except keys and cursor may be null or absent. Times are in UTC.
 
-A child record carries the \`reviewModifiedTime\` of the version of its review that it was read from. When a review
-changes, parts it no longer has are not sent again, and a warehouse still holds them. This leaves only the current ones:
+A child record has the \`reviewModifiedTime\` of the version of its review that it was read from. When a review changes, the
+children that it no longer has are not sent again, and a warehouse still has them. This query gives only the current ones:
 
 \`\`\`sql
-SELECT part.*
-FROM review_sentiments AS part
-JOIN reviews AS review ON review.id = part.reviewId AND review.modifiedTime = part.reviewModifiedTime
-LEFT JOIN deleted_reviews AS gone ON gone.id = review.id AND gone.modifiedTime >= review.modifiedTime
-WHERE gone.id IS NULL
+SELECT child.*
+FROM review_sentiments AS child
+JOIN reviews AS review ON review.id = child.reviewId AND review.modifiedTime = child.reviewModifiedTime
+LEFT JOIN deleted_reviews AS deletion
+  ON deletion.id = review.id AND deletion.modifiedTime >= review.modifiedTime
+WHERE deletion.id IS NULL
 \`\`\`
 
 \`feedback snapshot\` and \`feedback sync\` do this themselves.
 
-Whose feedback \`comments\`, \`transparency_reviews\` and \`entity_ratings\` read is said by \`entities\` in the config: ids of
-persons, locations and roll-up entities, and with \`entities.from_reviews\` those that reviews name. If no selected stream is
-made of reviews, these are searched once, and later only for what is new. Each entity has a cursor of its own in the state.
-Rows up to \`feedback_lookback_days\` old are read again, since a response comes late and changes no time: where nothing
-changed nothing is sent, else the entity's rows of that window are sent again, by their key. The service tells of no
-deletions here: a comment that was taken away stays in the warehouse until the stream is refreshed.
+\`comments\`, \`transparency_reviews\` and \`entity_ratings\` read the feedback of the \`entities\` in the config: ids of persons,
+locations and roll-up entities, and with \`entities.from_reviews\` those that reviews name. If no selected stream is made of
+reviews, the source searches all reviews once, and later only the new ones. Each entity has a cursor of its own in the state.
+Rows up to \`feedback_lookback_days\` old are read again, since a late response does not change the time of its row. If nothing
+has changed, they are not sent; otherwise the entity's rows of that window are sent again, under their keys. The service does
+not tell of deletions here: a deleted comment stays in the warehouse until the stream is refreshed.
 
 `
 

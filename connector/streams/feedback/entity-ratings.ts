@@ -39,9 +39,9 @@ export const EntityRating = t.intersection(
     EntityColumns,
     t.partial(summaryProps),
     optionalAttributes({
-      VendorSealOfIntegrity: describeAttribute('As it came, as JSON text: its type and content are not shown')(
-        t.string,
-      ),
+      VendorSealOfIntegrity: describeAttribute(
+        'The value as JSON text: the specification gives neither its type nor its content',
+      )(t.string),
     }),
     UnknownAttributes,
   ],

@@ -15,10 +15,10 @@ import type { EntityResult } from './window'
 /** The entity of a record, under the identifier that it was requested by. */
 export const EntityColumns = t.intersection([
   t.type({
-    entityType: describeAttribute('Identifier family it was asked for by: person, location or entity')(
+    entityType: describeAttribute('Identifier family of the entity: person, location or entity (a roll-up)')(
       enumField('person', 'location', 'entity'),
     ),
-    entityId: describeAttribute('The identifier it was asked for by')(t.string),
+    entityId: describeAttribute('The identifier by which the entity was requested')(t.string),
   }),
   optionalAttributes({ entityName: describeAttribute('Display name of the entity')(t.string) }),
 ])
