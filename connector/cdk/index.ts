@@ -2,6 +2,12 @@
 export { takeUntilAbort } from './abort'
 export { decodeConfiguredCatalog, selectAllStreams, sourceCatalogLine } from './airbyte/catalog'
 export { connectionStatusLine, encodeAirbyte, errorTraceLine } from './airbyte/encode'
+export {
+  configOption,
+  configuredCatalogOption,
+  createAirbyteSourceCommands,
+  loadAirbyteState,
+} from './airbyte/source-commands'
 export { destinationCatalogLine, destinationSpecLine, sourceSpecLine } from './airbyte/spec'
 export { decodeAirbyteState, formatStateFile } from './airbyte/state'
 export {
@@ -46,6 +52,7 @@ export {
   textField,
   timeField,
 } from './config-fields'
+export { addFilePath, type ConfigFormat, createConfigFormat, loadConfig } from './config-format'
 export { defined, mapDefined } from './defined'
 export { configFailure, type Failure, systemFailure, transientFailure, unexpectedFailure } from './failure'
 export {
@@ -60,21 +67,43 @@ export {
   mapFeedFailure,
   unfoldFeed,
 } from './feed'
+export { setHeapGrowth } from './heap'
 export { decodeValue, parseJson } from './json/decode'
 export { JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
 export { readMembersAt, stringAt } from './json/scanner'
 export { joinText, jsonLine, splitLines } from './lines'
 export { mergeConfigs, readConfigFromEnvironment, readJsonFile, readStateFile } from './load'
 export type { InputRecord, LogLevel, Message, RecordChange, Row, StreamInfo, SyncMode } from './message'
+export {
+  airbyteConventions,
+  type Program,
+  personConventions,
+  type ReportFailure,
+  reportAirbyteFailure,
+  runProgram,
+  singerConventions,
+} from './program'
 export { decodeInput, decodeMixedInput, type LogEntry, type Protocol, type ProtocolOutput } from './protocol'
 export { protocols } from './protocols'
 export { readStreams } from './read'
 export { createRedactor, findSecrets, redactFailure, redactMessage } from './redact'
+export { runSource, type SourceDeclaration } from './run-source'
 export { annotate, annotationsOf, type JsonSchema, toJsonSchema } from './schema'
 export { decodeSingerCatalog, describeSingerStream, formatSingerCatalog, type SingerSelection } from './singer/catalog'
+export {
+  createSingerLogger,
+  printDescription,
+  requireConfigPaths,
+  type SingerProgram,
+  singerConfigNotes,
+  singerConfigOption,
+  singerOptions,
+  withLoggedWarnings,
+} from './singer/command-line'
 export { failureLogEntries } from './singer/encode'
 export { formatJsonLog, formatPlainLog, metricLogEntry } from './singer/log'
 export { decodeSingerState, type SingerState } from './singer/state'
+export { createTapCommand } from './singer/tap-command'
 export {
   type BatchAnswer,
   defineSink,
@@ -86,7 +115,22 @@ export {
   type Sink,
   type SinkNote,
 } from './sink'
+export {
+  consumeMessages,
+  type MessageConsumer,
+  type OpenSource,
+  type ReadOutcome,
+  type SourceProgram,
+} from './source-program'
 export { createStdoutWriter } from './stdout'
-export { defineStream, type Reader, type ReaderEvent, type Stream, type StreamRequest } from './stream'
+export {
+  defineStream,
+  encodeRow,
+  pickAttributes,
+  type Reader,
+  type ReaderEvent,
+  type Stream,
+  type StreamRequest,
+} from './stream'
 export { noDeadLetters, openDeadLetterFile } from './write/dead-letters'
 export { type WriteResult, writeToSinks } from './write/write'

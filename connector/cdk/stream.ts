@@ -3,6 +3,7 @@ import * as O from 'fp-ts/Option'
 import type * as t from 'io-ts'
 import type { Failure } from './failure'
 import type { Feed } from './feed'
+import { printExactJson } from './json/exact'
 import type { LogLevel, Row, SyncMode } from './message'
 import { type JsonSchema, toJsonSchema } from './schema'
 
@@ -71,3 +72,14 @@ export const defineStream = <Env, Item, A>(
   reader: declared.reader as Reader<Env, unknown>,
   projector: ('projector' in declared ? declared.projector : () => declared.project) as () => Projection<unknown>,
 })
+
+/** An object as the row of a record; a bigint is printed as an integer. */
+export const encodeRow = (value: object): Row => ({ json: Buffer.from(printExactJson(value)) })
+
+/** An object with the selected top-level attributes alone; with all of them if there is no selection. */
+export const pickAttributes =
+  (attributes: Option<ReadonlySet<string>>) =>
+  <A extends object>(value: A): Partial<A> =>
+    O.isNone(attributes)
+      ? value
+      : (Object.fromEntries(Object.entries(value).filter(([name]) => attributes.value.has(name))) as Partial<A>)

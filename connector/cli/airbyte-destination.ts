@@ -1,9 +1,12 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import {
+  addFilePath,
   type ConfiguredCatalog,
   type ConfiguredStream,
   configFailure,
+  configOption,
+  configuredCatalogOption,
   connectionStatusLine,
   decodeConfiguredCatalog,
   defineCommand,
@@ -11,15 +14,15 @@ import {
   destinationSpecLine,
   type Failure,
   getOrThrow,
+  loadConfig,
   protocols,
   readJsonFile,
   runOrThrow,
   toInputStream,
 } from '../cdk'
-import { addFilePath, loadConfig } from '../config'
 import { sinks } from '../sinks'
 import { destinationFormat } from './destination-format'
-import { configOption, configuredCatalogOption, dryRunOption } from './options'
+import { dryRunOption } from './options'
 
 /** Loaded when a command runs: `spec` and `--help` do without it. */
 const loadRuntime = () => import('../runtime/index.js')
@@ -39,7 +42,7 @@ export const destinationCheckCommand = defineCommand({
   summary: 'Says whether the configuration works: address, token, permission for each operation.',
   options: { config: configOption },
   run: async (io, { options }) => {
-    const config = await loadConfig(io, destinationFormat, [options.config])
+    const config = await loadConfig(io, destinationFormat, [options.config], 'FEEDBACK')
     const { checkDestinationConfig } = await loadRuntime()
     const result = await runOrThrow(checkDestinationConfig(config, io.printWarning))
     await io.print(connectionStatusLine('SUCCEEDED', io.redactText(result)))
@@ -52,7 +55,7 @@ export const destinationDiscoverCommand = defineCommand({
   summary: 'Prints the objects that can be written: operations, schemas, matching keys.',
   options: { config: configOption },
   run: async (io, { options }) => {
-    await loadConfig(io, destinationFormat, [options.config])
+    await loadConfig(io, destinationFormat, [options.config], 'FEEDBACK')
     await io.print(destinationCatalogLine(sinks))
     return 0
   },
@@ -70,7 +73,7 @@ export const destinationWriteCommand = defineCommand({
   notes:
     'Exit status: 0 every stream is complete and each record is written or a dead letter, 1 a stream is not complete (the records before the printed states are).',
   run: async (io, { options }) => {
-    const config = await loadConfig(io, destinationFormat, [options.config])
+    const config = await loadConfig(io, destinationFormat, [options.config], 'FEEDBACK')
     const catalog = getOrThrow(
       pipe(
         decodeConfiguredCatalog('destination')(await runOrThrow(readJsonFile('catalog', options.catalog))),

@@ -1,8 +1,8 @@
-import { defineCommand, getOrThrow, selectAllStreams } from '../cdk'
-import { loadConfig, sourceFormat } from '../config'
+import { configOption, defineCommand, getOrThrow, loadConfig, selectAllStreams } from '../cdk'
+import { sourceFormat } from '../config'
 import { buildStreams } from '../runtime'
 import { selectStreams } from '../streams'
-import { configOption, selectOption } from './options'
+import { selectOption } from './options'
 import { formatJson } from './table'
 
 export const catalogCommand = defineCommand({
@@ -11,7 +11,7 @@ export const catalogCommand = defineCommand({
   options: { config: configOption, select: selectOption },
   examples: ['feedback catalog --config config.json --select reviews > catalog.json'],
   run: async (io, { options }) => {
-    const streams = getOrThrow(buildStreams(await loadConfig(io, sourceFormat, [options.config])))
+    const streams = getOrThrow(buildStreams(await loadConfig(io, sourceFormat, [options.config], 'FEEDBACK')))
     await io.print(formatJson(selectAllStreams(getOrThrow(selectStreams(streams, options.select)))))
     return 0
   },

@@ -1,4 +1,5 @@
-import { type ConfigFormat, createDestinationFormat, type DestinationConfig } from '../config'
+import type { ConfigFormat } from '../cdk'
+import { createDestinationFormat, type DestinationConfig } from '../config'
 import { locationSink, visitRecordSink } from '../sinks'
 
 /** The format of the destination's configuration, whose mapping has a key for each attribute of the sinks. */

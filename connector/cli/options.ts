@@ -1,19 +1,6 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { CommandOption } from '../cdk'
-
-export const configOption = {
-  type: 'string',
-  value: 'FILE',
-  help: 'The configuration, JSON',
-  required: true,
-} as const satisfies CommandOption
-
-/** The catalog that a platform gives to `read` and `write`. */
-export const configuredCatalogOption = {
-  type: 'string',
-  value: 'FILE',
-  help: 'The configured catalog, JSON',
-  required: true,
-} as const satisfies CommandOption
 
 export const selectOption = {
   type: 'string',
@@ -51,3 +38,11 @@ export const inputCatalogOption = {
   value: 'FILE',
   help: "The run's configured catalog; without it only our own streams are known, and Singer messages need none",
 } as const satisfies CommandOption
+
+/** The version in package.json. */
+export const readPackageVersion = (): string => {
+  const manifest: { readonly version: string } = JSON.parse(
+    readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8'),
+  )
+  return manifest.version
+}

@@ -1,22 +1,24 @@
-import { defineCommand, protocols } from '../cdk'
-import { loadConfig } from '../config'
-import { runWrite } from '../runtime'
-import { destinationFormat } from './destination-format'
-import { dryRunOption } from './options'
 import {
   createSingerLogger,
+  defineCommand,
+  loadConfig,
   printDescription,
+  protocols,
   requireConfigPaths,
   type SingerProgram,
   singerConfigNotes,
   singerConfigOption,
   singerOptions,
   withLoggedWarnings,
-} from './singer-program'
+} from '../cdk'
+import { runWrite } from '../runtime'
+import { destinationFormat } from './destination-format'
+import { dryRunOption, readPackageVersion } from './options'
 
 const targetProgram: SingerProgram = {
   name: 'target-feedback',
   description: 'Singer target for the Feedback Data Service: visit_records and locations',
+  version: readPackageVersion,
   capabilities: ['about', 'structured-logging'],
   spec: destinationFormat.spec,
   variablePrefix: 'TARGET_FEEDBACK',

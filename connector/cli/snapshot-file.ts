@@ -4,6 +4,7 @@ import { createGunzip } from 'node:zlib'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import {
+  addFilePath,
   CommandError,
   type CommandIo,
   type ConfiguredCatalog,
@@ -20,7 +21,6 @@ import {
   takeUntilAbort,
   toConfiguredStream,
 } from '../cdk'
-import { addFilePath } from '../config'
 import {
   closeSnapshot,
   createSnapshotWriter,

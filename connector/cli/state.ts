@@ -7,11 +7,11 @@ import {
   defineCommand,
   formatStateFile,
   getOrThrow,
+  loadAirbyteState,
   type ParsedOptions,
   type SourceState,
   usageError,
 } from '../cdk'
-import { loadAirbyteState } from '../config'
 import { importState, listStateTexts } from '../snapshot'
 import { mergeStates } from '../streams'
 import { dbOption } from './options'

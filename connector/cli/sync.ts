@@ -1,8 +1,8 @@
-import { defineCommand, getOrThrow } from '../cdk'
-import { loadConfig, sourceFormat } from '../config'
+import { configOption, defineCommand, getOrThrow, loadConfig } from '../cdk'
+import { sourceFormat } from '../config'
 import { createSource, syncSnapshot } from '../runtime'
 import { selectStreams } from '../streams'
-import { configOption, historyOption, outputDbOption, selectOption } from './options'
+import { historyOption, outputDbOption, selectOption } from './options'
 import { formatJson, formatLoadSummaries } from './table'
 
 export const syncCommand = defineCommand({
@@ -24,7 +24,7 @@ export const syncCommand = defineCommand({
   notes:
     'Exit status: 0 all streams are complete, 1 a stream is not complete (what was read is kept, and the next run continues from there).',
   run: async (io, { options }) => {
-    const config = await loadConfig(io, sourceFormat, [options.config])
+    const config = await loadConfig(io, sourceFormat, [options.config], 'FEEDBACK')
     const configured = getOrThrow(createSource(config))
     const { outcome, summaries } = await syncSnapshot(io, configured, {
       path: options.db,

@@ -4,16 +4,18 @@ import {
   CommandError,
   type CommandIo,
   configFailure,
+  configOption,
   defineCommand,
   getOrThrow,
+  loadConfig,
   usageError,
   withTroubleStatus,
 } from '../cdk'
-import { loadConfig, sourceFormat } from '../config'
+import { sourceFormat } from '../config'
 import { createReviewService, createSource } from '../runtime'
 import { type CheckResult, compareReviews, planRepair, type Snapshot, verifySnapshot } from '../snapshot'
 import { deletedReviewsStream } from '../streams'
-import { configOption, dbOption } from './options'
+import { dbOption } from './options'
 import { useSnapshot } from './snapshot-file'
 import { formatJson, formatTable } from './table'
 
@@ -94,9 +96,9 @@ const compareWithService = async (
   snapshot: Snapshot,
   path: string,
 ): Promise<ReadonlyArray<CheckResult>> => {
-  const configured = getOrThrow(createSource(await loadConfig(io, sourceFormat, [path])))
+  const configured = getOrThrow(createSource(await loadConfig(io, sourceFormat, [path], 'FEEDBACK')))
   try {
-    return await compareReviews(snapshot, createReviewService(configured.source))
+    return await compareReviews(snapshot, createReviewService(configured.env))
   } finally {
     await configured.close()
   }

@@ -1,5 +1,7 @@
 import * as t from 'io-ts'
 import {
+  type ConfigFormat,
+  createConfigFormat,
   describeField,
   enumField,
   fieldWithDefault,
@@ -12,7 +14,6 @@ import {
   textField,
 } from '../cdk'
 import { limitFields, serviceFields } from './connection'
-import { type ConfigFormat, createConfigFormat } from './format'
 
 /** JSON schemas of the objects that can be written to the service. */
 export type DestinationObjects = { readonly visit_records: JsonSchema; readonly locations: JsonSchema }
@@ -109,4 +110,7 @@ export type DestinationConfig = t.TypeOf<ReturnType<typeof createDestinationCode
 
 /** The format of the configuration, whose mapping has a key for each attribute of `objects`. */
 export const createDestinationFormat = (objects: DestinationObjects): ConfigFormat<DestinationConfig> =>
-  createConfigFormat(createDestinationCodec(objects), 'https://docs.airbyte.com/integrations/destinations/feedback')
+  createConfigFormat(createDestinationCodec(objects), {
+    title: 'Feedback Data Service',
+    documentationUrl: 'https://docs.airbyte.com/integrations/destinations/feedback',
+  })

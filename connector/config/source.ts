@@ -1,5 +1,7 @@
 import * as t from 'io-ts'
 import {
+  type ConfigFormat,
+  createConfigFormat,
   describeField,
   enumField,
   fieldWithDefault,
@@ -14,7 +16,6 @@ import {
   timeField,
 } from '../cdk'
 import { limitFields, secretKeywords, serviceFields } from './connection'
-import { type ConfigFormat, createConfigFormat } from './format'
 
 const lookupFields = orderFields({
   method: describeField('Method', 'GET or POST', { examples: ['GET'] })(
@@ -191,7 +192,7 @@ const SourceCodec = orderFields({
 /** The configuration of the source, with every default filled in. */
 export type SourceConfig = t.TypeOf<typeof SourceCodec>
 
-export const sourceFormat: ConfigFormat<SourceConfig> = createConfigFormat(
-  SourceCodec,
-  'https://docs.airbyte.com/integrations/sources/feedback',
-)
+export const sourceFormat: ConfigFormat<SourceConfig> = createConfigFormat(SourceCodec, {
+  title: 'Feedback Data Service',
+  documentationUrl: 'https://docs.airbyte.com/integrations/sources/feedback',
+})

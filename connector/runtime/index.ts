@@ -1,10 +1,9 @@
 /**
  * Connects a configuration with the service and the streams, and runs the result. In goes a configuration (config) with what
- * the command line adds; out come messages for a consumer (`readSource`, `syncSnapshot`), records accepted by the service
+ * the command line adds; out come messages for a consumer (`consumeMessages` of the kit, `syncSnapshot`), records accepted by the service
  * (`runWrite`), or the findings of a check. What the room needs DuckDB for is loaded when it is used.
  */
 export { checkDestinationConfig, checkSourceConfig } from './check'
-export { type MessageConsumer, type ReadOutcome, readSource } from './read'
 export { buildStreams, type ConfiguredSource, createSource } from './source'
 export { checkSource } from './source-check'
 export { openSnapshotCopy, syncSnapshot } from './sync'

@@ -102,7 +102,7 @@ const listExportChecks = ({ api }: SourceEnv): readonly [ExportCheck, ...Readonl
   ['export deleted reviews', createDeletedReviewFetcher(api, createCutter({ codec: DeletedReview, ...exportShape }))],
 ]
 
-type CheckedSource = Pick<ConfiguredSource, 'source' | 'streams'>
+type CheckedSource = Pick<ConfiguredSource, 'env' | 'streams'>
 
 /** Asks each operation for a few rows and returns warnings. A failure says which operation is refused and what to do. */
 export const checkSource =
@@ -111,9 +111,9 @@ export const checkSource =
     startSourceCheck(configured).outcome
 
 /** The same for a caller that stops waiting. If the first operation finds no service, the others are not asked. */
-export const startSourceCheck = ({ source, streams }: CheckedSource): SourceCheck => {
-  const [[firstName, fetchFirst], ...otherExports] = listExportChecks(source)
-  const otherOperations = listOperationChecks(source, streams)
+export const startSourceCheck = ({ env, streams }: CheckedSource): SourceCheck => {
+  const [[firstName, fetchFirst], ...otherExports] = listExportChecks(env)
+  const otherOperations = listOperationChecks(env, streams)
   const unanswered = new Set([firstName, ...[...otherExports, ...otherOperations].map(([name]) => name)])
   const markAnswered = async (name: string, check: Promise<CheckOutcome>): Promise<CheckOutcome> => {
     const outcome = await check
@@ -121,16 +121,13 @@ export const startSourceCheck = ({ source, streams }: CheckedSource): SourceChec
     return outcome
   }
   const run = async (): Promise<CheckOutcome> => {
-    const first = await fetchSample(fetchFirst, source, source.startDate)()
+    const first = await fetchSample(fetchFirst, env, env.startDate)()
     if (E.isLeft(first) && !isOperationError(first.left)) return E.left(toConnectionFailure(firstName, first.left))
     return mergeOutcomes(
       await Promise.all([
-        markAnswered(firstName, checkExportOperation(firstName, fetchFirst, source, first)),
+        markAnswered(firstName, checkExportOperation(firstName, fetchFirst, env, first)),
         ...otherExports.map(async ([name, fetch]) =>
-          markAnswered(
-            name,
-            checkExportOperation(name, fetch, source, await fetchSample(fetch, source, source.startDate)()),
-          ),
+          markAnswered(name, checkExportOperation(name, fetch, env, await fetchSample(fetch, env, env.startDate)())),
         ),
         ...otherOperations.map(([name, check]) => markAnswered(name, check())),
       ]),

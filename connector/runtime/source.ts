@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import { type ClientOptions, createApi, toMillis } from '../api'
-import { configFailure, defined, type Failure, mapDefined, type Stream } from '../cdk'
+import { configFailure, defined, type Failure, mapDefined, type OpenSource, type Stream } from '../cdk'
 import type { SourceConfig } from '../config'
 import {
   applyStreamSettings,
@@ -15,11 +15,7 @@ import {
 import { createClient, type ServiceClient } from './client'
 
 /** A source that is connected to its service. */
-export type ConfiguredSource = Pick<ServiceClient, 'onWait' | 'close'> & {
-  /** The streams with the settings of the config, in the order in which they are read. */
-  readonly streams: ReadonlyArray<Stream<SourceEnv>>
-  readonly source: SourceEnv
-}
+export type ConfiguredSource = Required<OpenSource<SourceEnv>>
 
 /** The streams with the settings of a config; `deletedAt`: the column in which the protocol marks a deletion. */
 export const buildStreams = (
@@ -64,7 +60,7 @@ export const createSource = (config: SourceConfig, options: SourceOptions = {}):
     E.bind('connected', () => createClient(config, options)),
     E.map(({ streams, connected }) => ({
       streams,
-      source: toSource(config, connected),
+      env: toSource(config, connected),
       onWait: connected.onWait,
       close: connected.close,
     })),

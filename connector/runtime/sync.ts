@@ -1,8 +1,15 @@
 import * as O from 'fp-ts/Option'
-import { type CommandIo, runOrThrow, type Stream, type SyncMode } from '../cdk'
+import {
+  type CommandIo,
+  consumeMessages,
+  type MessageConsumer,
+  type ReadOutcome,
+  runOrThrow,
+  type Stream,
+  type SyncMode,
+} from '../cdk'
 import type { LoadSummary } from '../snapshot'
 import type { SourceEnv } from '../streams'
-import { type MessageConsumer, type ReadOutcome, readSource } from './read'
 import type { ConfiguredSource } from './source'
 
 /** Loaded only when a file is opened: it brings DuckDB, which doubles the time that a command takes to start. */
@@ -29,7 +36,10 @@ export const syncSnapshot = async (
     const state = await readSnapshotState(snapshot)
     const writer = await createSnapshotWriter(snapshot, { now: Date.now, history })
     const catalog = streams.map(({ name }) => ({ name, syncMode, attributes: O.none }))
-    const outcome = await readSource(io, configured, { catalog, state }, [writer.write, createProgressReporter(io)])
+    const outcome = await consumeMessages(io, configured, { catalog, state }, [
+      writer.write,
+      createProgressReporter(io),
+    ])
     return { outcome, summaries: await writer.finish() }
   } finally {
     await closeSnapshot(snapshot)

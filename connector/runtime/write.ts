@@ -13,6 +13,7 @@ import {
   type Protocol,
   redactFailure,
   runOrThrow,
+  setHeapGrowth,
   takeUntilAbort,
   toInputStream,
   type WriteResult,
@@ -21,7 +22,6 @@ import {
 import type { DestinationConfig } from '../config'
 import { sinks } from '../sinks'
 import { type ConfiguredDestination, openDestination, rejectAction } from './destination'
-import { setHeapGrowth } from './heap'
 
 /** The most bytes of records in one batch. */
 const maxBatchBytes = 1_000_000

@@ -7,6 +7,7 @@ import { type ApiError, toFailure } from '../api'
 import {
   chainEffect,
   configFailure,
+  encodeRow,
   type Failure,
   feedOf,
   type Reader,
@@ -14,7 +15,7 @@ import {
   type Row,
   type Stream,
 } from '../cdk'
-import { encodeRow, selectAttributes } from './record'
+import { selectAttributes } from './record'
 import type { SourceEnv } from './source-env'
 
 /**

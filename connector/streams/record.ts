@@ -1,7 +1,7 @@
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { describeAttribute, optionalAttributes } from '../api'
-import { printExactJson, type Row } from '../cdk'
+import type { Row } from '../cdk'
 import { pickRecordAttributes } from '../export'
 
 /** The member of a record that collects its undeclared attributes. */
@@ -10,9 +10,6 @@ export const UnknownAttributes = optionalAttributes({
     t.UnknownRecord,
   ),
 })
-
-/** A value as a row. */
-export const encodeRow = (value: object): Row => ({ json: Buffer.from(printExactJson(value)) })
 
 /** Leaves only the selected top-level attributes of a row; none selected: all of them. */
 export const selectAttributes = (attributes: O.Option<ReadonlySet<string>>): ((row: Row) => Row) => {

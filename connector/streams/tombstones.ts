@@ -9,6 +9,7 @@ import {
   chainEffect,
   concatFeed,
   drainFeed,
+  encodeRow,
   type Failure,
   type Feed,
   feedOf,
@@ -23,7 +24,6 @@ import {
 import type { CutRecord } from '../export'
 import { deletionExportReader } from './deleted-reviews'
 import { createExportReader } from './export-reader'
-import { encodeRow } from './record'
 import type { ReviewItem } from './review-item'
 import { reviewExportOperation, reviewExportReader } from './reviews'
 import type { SourceEnv } from './source-env'

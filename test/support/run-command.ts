@@ -1,6 +1,6 @@
 import { type Command, CommandError, type CommandIo } from '../../connector/cdk/command'
 import { joinText } from '../../connector/cdk/lines'
-import type { ReportFailure } from '../../connector/cli/programs'
+import type { ReportFailure } from '../../connector/cdk/program'
 import { createTestIo, toInput } from './command-io'
 
 export type Outcome = { readonly status: number; readonly stdout: string; readonly stderr: string }

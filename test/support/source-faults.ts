@@ -133,10 +133,10 @@ export const readWithFault = async (
     { clock: createFastClock(now) },
   )
   if (E.isLeft(wired)) throw new Error(wired.left.message)
-  const { source, streams, close } = wired.right
+  const { env, streams, close } = wired.right
   try {
     const selected = streams.filter(({ name }) => names.includes(name))
-    const outcome = await readAll({ ...source, now: () => now }, selected, state)
+    const outcome = await readAll({ ...env, now: () => now }, selected, state)
     return { ...outcome, requests: served.requests(operation), faults: served.faults() }
   } finally {
     await close()

@@ -2,14 +2,14 @@ import { existsSync, readFileSync } from 'node:fs'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import type { Command } from '../../../connector/cdk/command'
+import { reportAirbyteFailure } from '../../../connector/cdk/program'
+import { reportSingerFailure } from '../../../connector/cdk/singer/command-line'
 import {
   destinationCheckCommand,
   destinationDiscoverCommand,
   destinationSpecCommand,
   destinationWriteCommand,
 } from '../../../connector/cli/airbyte-destination'
-import { reportAirbyteFailure } from '../../../connector/cli/programs'
-import { reportSingerFailure } from '../../../connector/cli/singer-program'
 import { targetCommand } from '../../../connector/cli/singer-target'
 import { decodeFaultPlan } from '../../../connector/sandbox/faults/plan'
 import type { Sandbox, SandboxOptions } from '../../../connector/sandbox/start'

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import { reportAirbyteFailure } from '../../../connector/cdk/program'
 import { sourceCheckCommand, sourceDiscoverCommand, sourceReadCommand } from '../../../connector/cli/airbyte-source'
-import { reportAirbyteFailure } from '../../../connector/cli/programs'
 import { tapCommand } from '../../../connector/cli/singer-tap'
 import { streams } from '../../../connector/streams/streams'
 import { messages } from '../../support/destination'

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { reportAirbyteFailure } from '../../../connector/cdk/program'
 import { sourceReadCommand } from '../../../connector/cli/airbyte-source'
-import { reportAirbyteFailure } from '../../../connector/cli/programs'
 import { tapCommand } from '../../../connector/cli/singer-tap'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { streams } from '../../../connector/streams/streams'

@@ -1,24 +1,16 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import * as t from 'io-ts'
-import {
-  CommandError,
-  type CommandIo,
-  type CommandOptions,
-  configFailure,
-  type Failure,
-  failureLogEntries,
-  formatJsonLog,
-  formatPlainLog,
-  type JsonSchema,
-  type LogEntry,
-} from '../cdk'
-import { formatJson } from './table'
+import { CommandError, type CommandIo, type CommandOptions } from '../command'
+import { configFailure, type Failure } from '../failure'
+import type { LogEntry } from '../protocol'
+import type { JsonSchema } from '../schema'
+import { failureLogEntries } from './encode'
+import { formatJsonLog, formatPlainLog } from './log'
 
 /** A tap or a target, as it describes itself. */
 export type SingerProgram = {
   readonly name: string
   readonly description: string
+  readonly version: () => string
   readonly capabilities: ReadonlyArray<string>
   readonly spec: JsonSchema
   /** The prefix of the variables that `--config ENV` stands for. */
@@ -50,14 +42,6 @@ export const requireConfigPaths = (paths: ReadonlyArray<string>): ReadonlyArray<
   return paths
 }
 
-/** The version in package.json. */
-const readPackageVersion = (): string => {
-  const manifest: { readonly version: string } = JSON.parse(
-    readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8'),
-  )
-  return manifest.version
-}
-
 /** Prints what `--version` or `--about` asks for; false if neither is given. */
 export const printDescription = async (
   io: CommandIo,
@@ -69,41 +53,42 @@ export const printDescription = async (
   }: { readonly about: boolean; readonly format: string | undefined; readonly version: boolean },
 ): Promise<boolean> => {
   if (version) {
-    await io.print(`${program.name} ${readPackageVersion()}\n`)
+    await io.print(`${program.name} ${program.version()}\n`)
     return true
   }
   if (!about) return false
   if (!['text', 'json', 'markdown'].includes(format))
     throw new CommandError(configFailure('--format is wrong. Give text, json or markdown.'))
-  const packageVersion = readPackageVersion()
   await io.print(
-    format === 'json'
-      ? formatJson(describeProgram(program, packageVersion))
-      : formatProgramMarkdown(program, packageVersion),
+    format === 'json' ? `${JSON.stringify(describeProgram(program), null, 2)}\n` : formatProgramMarkdown(program),
   )
   return true
 }
 
 /** What `--about --format json` prints, with the keys of the Meltano SDK. */
-const describeProgram = ({ name, description, capabilities, spec }: SingerProgram, version: string) => ({
+const describeProgram = ({ name, description, version, capabilities, spec }: SingerProgram) => ({
   name,
   description,
-  version,
+  version: version(),
   capabilities,
   settings: spec,
 })
 
 /** What `--about` prints for a person. */
-const formatProgramMarkdown = (
-  { name, description, capabilities, spec, variablePrefix }: SingerProgram,
-  version: string,
-): string => {
+const formatProgramMarkdown = ({
+  name,
+  description,
+  version,
+  capabilities,
+  spec,
+  variablePrefix,
+}: SingerProgram): string => {
   const properties = t.UnknownRecord.is(spec.properties) ? Object.entries(spec.properties) : []
   const required = Array.isArray(spec.required) ? spec.required : []
   return [
     `# ${name}`,
     '',
-    `${description}, version ${version}.`,
+    `${description}, version ${version()}.`,
     '',
     '## Capabilities',
     '',

@@ -1,0 +1,112 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import { type Catalog, type SourceState, toSelections } from '../catalog'
+import { CommandError, type CommandOption, defineCommand, getOrThrow, runOrThrow } from '../command'
+import { addFilePath, loadConfig } from '../config-format'
+import { configFailure } from '../failure'
+import { readJsonFile, readStateFile } from '../load'
+import { consumeMessages, type MessageConsumer, type SourceProgram } from '../source-program'
+import { decodeConfiguredCatalog, sourceCatalogLine } from './catalog'
+import { connectionStatusLine, createAirbyteEncoder } from './encode'
+import { sourceSpecLine } from './spec'
+import { decodeAirbyteState } from './state'
+
+/** The configuration of an Airbyte program. */
+export const configOption = {
+  type: 'string',
+  value: 'FILE',
+  help: 'The configuration, JSON',
+  required: true,
+} as const satisfies CommandOption
+
+/** The catalog that a platform gives to `read` and `write`. */
+export const configuredCatalogOption = {
+  type: 'string',
+  value: 'FILE',
+  help: 'The configured catalog, JSON',
+  required: true,
+} as const satisfies CommandOption
+
+/** The configured catalog in a file. */
+const loadAirbyteCatalog = async (path: string): Promise<Catalog> => {
+  const catalog = getOrThrow(
+    pipe(
+      decodeConfiguredCatalog('source')(await runOrThrow(readJsonFile('catalog', path))),
+      E.bimap(addFilePath(path), toSelections),
+    ),
+  )
+  if (catalog.length === 0)
+    throw new CommandError(configFailure(`${path}: The catalog selects no stream. Choose at least one.`))
+  return catalog
+}
+
+/** The state in a file; empty without a file. */
+export const loadAirbyteState = async (path: string | undefined): Promise<SourceState> =>
+  path === undefined
+    ? {}
+    : getOrThrow(pipe(decodeAirbyteState(await runOrThrow(readStateFile(path))), E.mapLeft(addFilePath(path))))
+
+/** The commands of an Airbyte source. `--config ENV` reads variables whose names start with the source's name. */
+export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<Config, Env>) => {
+  const loadSourceConfig = (io: Parameters<typeof loadConfig>[0], path: string): Promise<Config> =>
+    loadConfig(io, source.format, [path], source.name.toUpperCase())
+  return {
+    spec: defineCommand({
+      name: 'spec',
+      summary: 'Prints the form of the configuration.',
+      options: {},
+      run: async (io) => {
+        await io.print(sourceSpecLine(source.format.spec, source.format.documentationUrl))
+        return 0
+      },
+    }),
+    check: defineCommand({
+      name: 'check',
+      summary: 'Says whether the configuration works: address, token, permission for each operation.',
+      options: { config: configOption },
+      run: async (io, { options }) => {
+        const config = await loadSourceConfig(io, options.config)
+        const warnings = (await source.check(config, io.stop)).map(io.redactText)
+        for (const warning of warnings) io.printWarning(warning)
+        await io.print(connectionStatusLine('SUCCEEDED', warnings.length === 0 ? undefined : warnings.join(' ')))
+        return 0
+      },
+    }),
+    discover: defineCommand({
+      name: 'discover',
+      summary: 'Prints the streams with their schemas, keys and cursors.',
+      options: { config: configOption },
+      run: async (io, { options }) => {
+        const config = await loadSourceConfig(io, options.config)
+        await io.print(sourceCatalogLine(await source.listStreams('airbyte', config)))
+        return 0
+      },
+    }),
+    read: defineCommand({
+      name: 'read',
+      summary: 'Reads the selected streams and prints their records and states.',
+      options: {
+        config: configOption,
+        catalog: configuredCatalogOption,
+        state: { type: 'string', value: 'FILE', help: 'The state to continue from; everything is read if left out' },
+      },
+      examples: [`source-${source.name} read --config config.json --catalog catalog.json --state state.json`],
+      run: async (io, { options }) => {
+        const config = await loadSourceConfig(io, options.config)
+        const catalog = await loadAirbyteCatalog(options.catalog)
+        const state = await loadAirbyteState(options.state)
+        const open = await source.connect('airbyte', config, { stop: io.stop })
+        const encoder = createAirbyteEncoder({ now: Date.now })
+        const print: MessageConsumer = async (message) => {
+          for (const text of encoder.encode(message).lines) await io.print(text)
+        }
+        const copy = await source.openCopy?.(config)
+        const consumers = copy === undefined ? [print] : [print, copy.write]
+        const outcome = await consumeMessages(io, open, { catalog, state }, consumers)
+        await copy?.finish()
+        await open.close?.()
+        return outcome === 'failed' ? 1 : 0
+      },
+    }),
+  }
+}

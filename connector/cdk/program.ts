@@ -1,0 +1,177 @@
+import { connectionStatusLine, errorTraceLine } from './airbyte/encode'
+import { type Command, CommandError, type CommandIo, formatHelp } from './command'
+import { type Failure, unexpectedFailure } from './failure'
+import { createRedactor, redactFailure } from './redact'
+import { reportSingerFailure } from './singer/command-line'
+import { createStdoutWriter } from './stdout'
+
+/** Reports the failure of a whole command to the caller of the program; returns the exit status. */
+export type ReportFailure = (
+  io: CommandIo,
+  failure: Failure,
+  command: { readonly program: string; readonly verb: string },
+) => Promise<number>
+
+/** How the caller of a program expects it to end. */
+type CallerConventions = {
+  readonly reportFailure: ReportFailure
+  /** After a signal, exit with status 143 or 130; other programs die of the signal itself. */
+  readonly exitsOnSignal: boolean
+}
+
+/** `check` answers a wrong config with a status; every other failure is a trace. */
+export const reportAirbyteFailure: ReportFailure = async (io, failure, { verb }) => {
+  io.printWarning(failure.message)
+  if (verb === 'check' && failure._tag === 'Config') {
+    await io.print(connectionStatusLine('FAILED', failure.message))
+    return 0
+  }
+  await io.print(errorTraceLine(Date.now, failure))
+  return 1
+}
+
+const reportToPerson: ReportFailure = async (io, failure) => {
+  io.printWarning(failure.message)
+  if (failure._tag === 'System' && failure.detail !== undefined) io.printWarning(failure.detail)
+  return 1
+}
+
+export const airbyteConventions: CallerConventions = { reportFailure: reportAirbyteFailure, exitsOnSignal: false }
+export const singerConventions: CallerConventions = {
+  reportFailure: reportSingerFailure,
+  exitsOnSignal: true,
+}
+export const personConventions: CallerConventions = { reportFailure: reportToPerson, exitsOnSignal: false }
+
+export type Program = CallerConventions & {
+  readonly summary: string
+  /** By verb, each loaded when it is needed, so that `spec` does not load DuckDB. A program without verbs has one command, named ''. */
+  readonly commands: Readonly<Record<string, () => Promise<Command>>>
+}
+
+/** What a program prints without a verb: its verbs. */
+const formatOverview = async (name: string, { summary, commands }: Program): Promise<string> => {
+  const verbs = await Promise.all(
+    Object.entries(commands).map(async ([verb, load]) => `  ${verb.padEnd(10)}${(await load()).summary}`),
+  )
+  return [
+    `Usage: ${name} VERB [options]`,
+    '',
+    summary,
+    '',
+    'Verbs:',
+    ...verbs,
+    '',
+    `${name} VERB --help prints the options of a verb.`,
+    '',
+  ].join('\n')
+}
+
+const isHelp = (arg: string): boolean => arg === '--help' || arg === '-h'
+
+/** Runs a command of a program and returns the exit status. `crash` rejects with an error that was thrown where nothing awaits it. */
+const runCommand = async (
+  name: string,
+  program: Program,
+  io: CommandIo,
+  args: ReadonlyArray<string>,
+  crash: Promise<never>,
+): Promise<number> => {
+  const { commands, reportFailure } = program
+  const [verb = '', ...commandArgs] = Object.hasOwn(commands, '') ? ['', ...args] : args
+  const load = Object.hasOwn(commands, verb) ? commands[verb] : undefined
+  if (isHelp(verb) || verb === 'help' || (verb === '' && load === undefined)) {
+    await io.print(await formatOverview(name, program))
+    return verb === '' ? 2 : 0
+  }
+  if (load === undefined) {
+    io.printWarning(`${name}: there is no verb "${verb}". Choose among ${Object.keys(commands).join(', ')}.`)
+    return 2
+  }
+  const command = await load()
+  if (commandArgs.some(isHelp)) {
+    await io.print(formatHelp(name, command))
+    return 0
+  }
+  try {
+    return await Promise.race([command.run(io, name, commandArgs), crash])
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EPIPE') throw error
+    const failure = error instanceof CommandError ? error.failure : unexpectedFailure(error)
+    const status = await reportFailure(io, redactFailure(io.redactText, failure), { program: name, verb })
+    return status !== 0 && error instanceof CommandError ? Math.max(status, error.status) : status
+  }
+}
+
+type StopSignal = 'SIGTERM' | 'SIGINT'
+
+/** How long a stopped program waits for a reader of its output that reads nothing, in milliseconds. */
+const stopTimeout = 10_000
+
+/** Runs a program in this process (`host`) and ends it with the exit status, or by the signal that stopped it. */
+export const runProgram = (name: string, program: Program, host: NodeJS.Process): void => {
+  const stop = new AbortController()
+  const stdout = createStdoutWriter(1)
+  const signals: ReadonlyArray<StopSignal> = ['SIGTERM', 'SIGINT']
+  let received: StopSignal | undefined
+  const endBySignal = (signal: StopSignal): void => {
+    for (const each of signals) host.removeAllListeners(each)
+    // A signal does not end the first process of a container.
+    if (host.pid === 1 || program.exitsOnSignal) host.exit(signal === 'SIGTERM' ? 143 : 130)
+    host.kill(host.pid, signal)
+  }
+  for (const signal of signals)
+    host.on(signal, () => {
+      if (received !== undefined) return endBySignal(signal)
+      received = signal
+      stop.abort()
+      setTimeout(() => endBySignal(signal), stopTimeout).unref()
+    })
+  let redactText = createRedactor([])
+  const secrets: string[] = []
+  let hasProgressLine = false
+  const printWarning = (line: string): void => {
+    host.stderr.write(`${hasProgressLine ? '\r\x1b[K' : ''}${redactText(line)}\n`)
+    hasProgressLine = false
+  }
+  const io: CommandIo = {
+    env: host.env,
+    pid: host.pid,
+    stdin: host.stdin,
+    print: stdout.write,
+    printWarning,
+    printProgress: (line) => {
+      if (host.stderr.isTTY !== true) return
+      hasProgressLine = true
+      host.stderr.write(`\r\x1b[K${redactText(line)}`)
+    },
+    addSecrets: (more) => {
+      secrets.push(...more)
+      redactText = createRedactor(secrets)
+    },
+    redactText: (text) => redactText(text),
+    stop: stop.signal,
+  }
+  host.stderr.on('error', () => undefined)
+  const crash = new Promise<never>((_, reject) => host.on('uncaughtException', reject))
+  /** Waits until stderr is written, since an exit drops what a slow reader has not read yet. */
+  const flushStderr = (): Promise<unknown> =>
+    Promise.race([
+      new Promise((resolve) => host.stderr.write('', resolve)),
+      new Promise((resolve) => setTimeout(resolve, stopTimeout).unref()),
+    ])
+  const run = async (): Promise<number> => {
+    const status = await runCommand(name, program, io, host.argv.slice(2), crash)
+    await stdout.flush()
+    return status
+  }
+  run()
+    .catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'EPIPE') printWarning(unexpectedFailure(error).message)
+      return undefined
+    })
+    .then(async (status) => {
+      await flushStderr()
+      return status === undefined || received === undefined ? host.exit(status ?? 1) : endBySignal(received)
+    })
+}

@@ -1,0 +1,58 @@
+import type { TaskEither } from 'fp-ts/TaskEither'
+import type * as t from 'io-ts'
+import { createAirbyteSourceCommands } from './airbyte/source-commands'
+import { runOrThrow } from './command'
+import { createConfigFormat } from './config-format'
+import type { Failure } from './failure'
+import { airbyteConventions, runProgram, singerConventions } from './program'
+import { createTapCommand } from './singer/tap-command'
+import type { SourceProgram } from './source-program'
+import type { Stream } from './stream'
+
+/** A source whose streams need no settings: what it reads, and how it connects. */
+export type SourceDeclaration<Config, Env> = {
+  /** Letters, digits and underscores: its programs are `source-NAME` and `tap-NAME`. */
+  readonly name: string
+  /** What it reads, as in "Airbyte source for WHAT". */
+  readonly subject: string
+  readonly version: string
+  readonly documentationUrl: string
+  /** Fields of `config-fields.ts`; its JSON schema is the form that platforms draw. */
+  readonly config: t.Type<Config, unknown>
+  /** In the order in which they are read. */
+  readonly streams: ReadonlyArray<Stream<Env>>
+  /** What the readers of the streams read from. `stop` is aborted when the run is stopped. */
+  readonly connect: (config: Config, stop: AbortSignal) => Env
+  /** A request that shows whether the config works. */
+  readonly check: (env: Env) => TaskEither<Failure, unknown>
+}
+
+const toSourceProgram = <Config, Env>(source: SourceDeclaration<Config, Env>): SourceProgram<Config, Env> => ({
+  name: source.name,
+  subject: source.subject,
+  version: () => source.version,
+  format: createConfigFormat(source.config, { title: source.subject, documentationUrl: source.documentationUrl }),
+  listStreams: async () => source.streams,
+  connect: async (_protocol, config, { stop }) => ({ streams: source.streams, env: source.connect(config, stop) }),
+  check: async (config, stop) => {
+    await runOrThrow(source.check(source.connect(config, stop)))
+    return []
+  },
+})
+
+const airbyteVerbs = ['spec', 'check', 'discover', 'read']
+
+/** Runs a source in this process: as an Airbyte source if its first argument is a verb of Airbyte's, else as a Singer tap. */
+export const runSource = <Config, Env>(source: SourceDeclaration<Config, Env>, host: NodeJS.Process): void => {
+  const program = toSourceProgram(source)
+  if (airbyteVerbs.includes(host.argv[2] ?? '')) {
+    const commands = createAirbyteSourceCommands(program)
+    const load = Object.fromEntries(Object.entries(commands).map(([verb, command]) => [verb, async () => command]))
+    const summary = `Airbyte source for ${source.subject}`
+    runProgram(`source-${source.name}`, { ...airbyteConventions, summary, commands: load }, host)
+  } else {
+    const command = createTapCommand(program)
+    const summary = `Singer tap for ${source.subject}`
+    runProgram(`tap-${source.name}`, { ...singerConventions, summary, commands: { '': async () => command } }, host)
+  }
+}

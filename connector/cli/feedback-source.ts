@@ -1,0 +1,32 @@
+import { defined, getOrThrow, runOrThrow, type SourceProgram } from '../cdk'
+import { type SourceConfig, sourceFormat } from '../config'
+import type { SourceEnv } from '../streams'
+import { readPackageVersion } from './options'
+
+/** Loaded when a command runs: `spec` and `--help` do without the HTTP client. */
+const loadRuntime = () => import('../runtime/index.js')
+
+/** The columns in which the protocols mark a deleted row. */
+const deletedAtColumns = { airbyte: '_ab_cdc_deleted_at', singer: '_sdc_deleted_at' } as const
+
+/** The Feedback Data Service as the commands of both protocols read it. */
+export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
+  name: 'feedback',
+  subject: 'the Feedback Data Service',
+  version: readPackageVersion,
+  format: sourceFormat,
+  listStreams: async (protocol, config) =>
+    config === undefined
+      ? (await import('../streams/index.js')).streams
+      : getOrThrow((await loadRuntime()).buildStreams(config, deletedAtColumns[protocol])),
+  connect: async (protocol, config, { onRequest }) =>
+    getOrThrow(
+      (await loadRuntime()).createSource(config, {
+        deletedAt: deletedAtColumns[protocol],
+        ...defined({ onRequest }),
+      }),
+    ),
+  check: async (config) => runOrThrow((await loadRuntime()).checkSourceConfig(config)),
+  openCopy: async ({ snapshot_path }) =>
+    snapshot_path === undefined ? undefined : (await loadRuntime()).openSnapshotCopy(snapshot_path),
+}
