@@ -28,11 +28,12 @@ import { hasProtocol, protocolErrors } from '../../support/protocol'
 import { type Outcome, runCommand } from '../../support/run-command'
 import { startSmallSandbox as startSandbox } from '../../support/sandbox'
 
-/** A verb of the destination, in this process. */
+/** Runs a command of the destination in this process. */
 const run = (verb: Command, args: ReadonlyArray<string>, stdin = ''): Promise<Outcome> =>
   runCommand(verb, args, { stdin, fail: reportAirbyteFailure })
 
-const faulty = (kind: string): SandboxOptions => {
+/** A sandbox whose writes all have a fault. */
+const alwaysFaulty = (kind: string): SandboxOptions => {
   const faults = decodeFaultPlan([{ kind, operation: ['createVisitRecords', 'syncLocations'], retry_after: 0 }])
   return E.isRight(faults) ? { faults: faults.right } : {}
 }
@@ -46,25 +47,25 @@ const lines = ({ stdout }: Pick<Outcome, 'stdout'>) =>
     .split('\n')
     .slice(0, -1)
     .map((line) => JSON.parse(line))
-const states = (ran: Pick<Outcome, 'stdout'>) => lines(ran).filter(({ type }) => type === 'STATE')
-const errors = (ran: Pick<Outcome, 'stdout'>) =>
-  lines(ran).flatMap(({ trace }) => (trace?.type === 'ERROR' ? [trace.error] : []))
-const sites = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => locationRow(from + n))
-const visits = (from: number, to: number) =>
+const states = (outcome: Pick<Outcome, 'stdout'>) => lines(outcome).filter(({ type }) => type === 'STATE')
+const errors = (outcome: Pick<Outcome, 'stdout'>) =>
+  lines(outcome).flatMap(({ trace }) => (trace?.type === 'ERROR' ? [trace.error] : []))
+const locationRows = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => locationRow(from + n))
+const visitRows = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, n) => visitRow(from + n, { clinic: 'W1' }))
 
-const writing = (given: object, catalog: unknown, stdin: string, ...more: ReadonlyArray<string>): Promise<Outcome> =>
-  run(destinationWriteCommand, ['--config', writeTempFile(given), '--catalog', writeTempFile(catalog), ...more], stdin)
+const write = (config: object, catalog: unknown, stdin: string, ...more: ReadonlyArray<string>): Promise<Outcome> =>
+  run(destinationWriteCommand, ['--config', writeTempFile(config), '--catalog', writeTempFile(catalog), ...more], stdin)
 
 /** A sandbox that has the location W1. */
-const withClinic = async (options: SandboxOptions = {}): Promise<Sandbox> => {
+const startSandboxWithLocation = async (options: SandboxOptions = {}): Promise<Sandbox> => {
   const sandbox = await startSandbox(options)
   await sandbox.api.syncLocations([{ code: 'W1', active: true }])()
   return sandbox
 }
 
 describe('spec and discover', () => {
-  it('print what the destination takes', async () => {
+  it('print the schema of the config and the objects with their operations', async () => {
     const [specified, discovered] = await Promise.all([
       run(destinationSpecCommand, []),
       run(destinationDiscoverCommand, [
@@ -72,9 +73,9 @@ describe('spec and discover', () => {
         writeTempFile(config({ url: 'https://x.example', accessToken: 'a' })),
       ]),
     ])
-    const [{ spec: said }] = lines(specified)
-    expect(said.connectionSpecification).toEqual(JSON.parse(readFileSync('spec/destination.json', 'utf8')))
-    expect(said.supported_destination_sync_modes).toEqual(
+    const [{ spec }] = lines(specified)
+    expect(spec.connectionSpecification).toEqual(JSON.parse(readFileSync('spec/destination.json', 'utf8')))
+    expect(spec.supported_destination_sync_modes).toEqual(
       expect.arrayContaining(['append', 'append_dedup', 'overwrite']),
     )
     const [{ destination_catalog }] = lines(discovered)
@@ -94,43 +95,43 @@ describe('spec and discover', () => {
 
 describe('check', () => {
   it.each<[string, SandboxOptions, string]>([
-    ['a service that takes an empty array', {}, 'SUCCEEDED'],
-    ['one that refuses an empty array', faulty('400'), 'SUCCEEDED'],
-    ['one that is out of order', faulty('500'), 'SUCCEEDED'],
-    ['one that answers no JSON', faulty('html'), 'SUCCEEDED'],
-    ['a token that is refused', faulty('401'), 'FAILED'],
-    ['a token without permission', { denied: ['syncLocations'] }, 'FAILED'],
-  ])('of %s', async (_, options, status) => {
+    ['succeeds at a service that takes an empty array', {}, 'SUCCEEDED'],
+    ['succeeds at one that refuses an empty array', alwaysFaulty('400'), 'SUCCEEDED'],
+    ['succeeds at one that answers 500', alwaysFaulty('500'), 'SUCCEEDED'],
+    ['succeeds at one that answers no JSON', alwaysFaulty('html'), 'SUCCEEDED'],
+    ['fails for a token that is refused', alwaysFaulty('401'), 'FAILED'],
+    ['fails for a token without permission', { denied: ['syncLocations'] }, 'FAILED'],
+  ])('%s', async (_, options, status) => {
     const sandbox = await startSandbox(options)
-    const ran = await run(destinationCheckCommand, ['--config', writeTempFile(config(sandbox))])
-    const [{ connectionStatus }, ...more] = lines(ran)
-    expect([connectionStatus.status, ran.status, more]).toEqual([status, 0, []])
+    const outcome = await run(destinationCheckCommand, ['--config', writeTempFile(config(sandbox))])
+    const [{ connectionStatus }, ...more] = lines(outcome)
+    expect([connectionStatus.status, outcome.status, more]).toEqual([status, 0, []])
     expect(connectionStatus.message).toContain(status === 'FAILED' ? 'token' : 'permission not denied')
     expect(sandbox.log().every(({ request }) => request === null || JSON.stringify(request) === '[]')).toBe(true)
-    if (hasProtocol) expect(protocolErrors(ran.stdout)).toEqual([])
+    if (hasProtocol) expect(protocolErrors(outcome.stdout)).toEqual([])
   })
 
-  it('asks only for what the config is about', async () => {
+  it('checks only the objects that the config configures', async () => {
     const sandbox = await startSandbox({ denied: ['syncLocations'] })
-    const [said] = lines(await run(destinationCheckCommand, ['--config', writeTempFile(config(sandbox, { mapping }))]))
-    expect(said.connectionStatus).toEqual({
+    const [line] = lines(await run(destinationCheckCommand, ['--config', writeTempFile(config(sandbox, { mapping }))]))
+    expect(line.connectionStatus).toEqual({
       status: 'SUCCEEDED',
       message: 'visit_records: permission not denied.',
     })
   })
 
-  it('is a trace where nobody answers', async () => {
-    const ran = await run(destinationCheckCommand, [
+  it('prints an error trace if the service does not answer', async () => {
+    const outcome = await run(destinationCheckCommand, [
       '--config',
       writeTempFile(config({ url: 'http://127.0.0.1:9', accessToken: 'a' })),
     ])
-    expect(ran.status).toBe(1)
-    expect(errors(ran)).toMatchObject([{ failure_type: 'transient_error' }])
+    expect(outcome.status).toBe(1)
+    expect(errors(outcome)).toMatchObject([{ failure_type: 'transient_error' }])
   })
 })
 
 describe('write', () => {
-  it('sends streams by their object, whatever the mode, and answers in the protocol', async () => {
+  it('sends each stream to its object in any sync mode, and prints states with counts as the protocol asks', async () => {
     const sandbox = await startSandbox({ locations: 1 })
     const catalog = {
       streams: [
@@ -149,55 +150,55 @@ describe('write', () => {
       ],
     }
     const input = [
-      ...formatStream(airbyteFormat, 'sites', 'code', sites(1, 4)),
-      ...formatStream(airbyteFormat, 'visit_records', 'id', visits(0, 10)),
+      ...formatStream(airbyteFormat, 'sites', 'code', locationRows(1, 4)),
+      ...formatStream(airbyteFormat, 'visit_records', 'id', visitRows(0, 10)),
     ]
-    const ran = await writing(config(sandbox, { mapping }), catalog, `not a message\n${formatLines(input)}`)
-    expect([ran.status, ran.stderr]).toEqual([0, ''])
-    expect(states(ran).map(({ state }) => state.destinationStats)).toEqual([
+    const outcome = await write(config(sandbox, { mapping }), catalog, `not a message\n${formatLines(input)}`)
+    expect([outcome.status, outcome.stderr]).toEqual([0, ''])
+    expect(states(outcome).map(({ state }) => state.destinationStats)).toEqual([
       { recordCount: 3, rejectedRecordCount: 0 },
       { recordCount: 10, rejectedRecordCount: 0 },
     ])
-    expect(ran.stdout).toContain('"recordCount":3.0')
-    if (hasProtocol) expect(protocolErrors(ran.stdout)).toEqual([])
+    expect(outcome.stdout).toContain('"recordCount":3.0')
+    if (hasProtocol) expect(protocolErrors(outcome.stdout)).toEqual([])
     const truth = await sandbox.truth()
     expect(truth.visits).toHaveLength(10)
     expect(truth.locations.map(({ active }) => active)).toEqual([true, true, true, true])
   })
 
-  it('is incomplete without COMPLETE: what its states cover is kept, the status says so', async () => {
+  it('fails for a stream without COMPLETE, and keeps the states whose records are written', async () => {
     const sandbox = await startSandbox()
-    const input = formatStream(airbyteFormat, 'locations', 'code', sites(1, 4)).slice(0, -1)
-    const ran = await writing(config(sandbox), configuredCatalogOf({ locations: 'code' }), formatLines(input))
-    expect([ran.status, states(ran).length]).toEqual([1, 1])
-    expect(errors(ran)).toMatchObject([
+    const input = formatStream(airbyteFormat, 'locations', 'code', locationRows(1, 4)).slice(0, -1)
+    const outcome = await write(config(sandbox), configuredCatalogOf({ locations: 'code' }), formatLines(input))
+    expect([outcome.status, states(outcome).length]).toEqual([1, 1])
+    expect(errors(outcome)).toMatchObject([
       { failure_type: 'transient_error', message: expect.stringContaining('locations') },
     ])
   })
 
-  it('does not end green where a mapping makes every record wrong', async () => {
+  it('fails if a mapping makes every record wrong', async () => {
     const sandbox = await startSandbox()
     const deadLetters = freshPath('jsonl')
-    const wrong = { visit_records: { ...mapping.visit_records, email: 'given_name', visitTime: 'family_name' } }
-    const given = config(sandbox, { mapping: wrong, dead_letter_path: deadLetters })
-    const ran = await writing(
-      given,
+    const wrongMapping = { visit_records: { ...mapping.visit_records, email: 'given_name', visitTime: 'family_name' } }
+    const settings = config(sandbox, { mapping: wrongMapping, dead_letter_path: deadLetters })
+    const outcome = await write(
+      settings,
       configuredCatalogOf({ visit_records: 'id' }),
-      formatLines(formatStream(airbyteFormat, 'visit_records', 'id', visits(0, 40))),
+      formatLines(formatStream(airbyteFormat, 'visit_records', 'id', visitRows(0, 40))),
     )
-    expect([ran.status, states(ran)]).toEqual([1, []])
-    expect(errors(ran)).toMatchObject([
+    expect([outcome.status, states(outcome)]).toEqual([1, []])
+    expect(errors(outcome)).toMatchObject([
       { failure_type: 'config_error', message: expect.stringContaining('all 40 records') },
     ])
     expect(readFileSync(deadLetters, 'utf8').split('\n')).toHaveLength(41)
   })
 
-  it('fails at the first rejected record where there is no file for it, and quotes nothing of it', async () => {
-    const sandbox = await withClinic()
-    const rows = [...visits(0, 3), visitRow(3, { clinic: 'W1', mail: 'nobody@' }), ...visits(4, 9)]
-    const given = config(sandbox, { mapping })
-    const first = await writing(
-      given,
+  it('fails at the first rejected record without a dead-letter file, and quotes nothing of it', async () => {
+    const sandbox = await startSandboxWithLocation()
+    const rows = [...visitRows(0, 3), visitRow(3, { clinic: 'W1', mail: 'nobody@' }), ...visitRows(4, 9)]
+    const settings = config(sandbox, { mapping })
+    const first = await write(
+      settings,
       configuredCatalogOf({ visit_records: 'id' }),
       formatLines(formatStream(airbyteFormat, 'visit_records', 'id', rows)),
     )
@@ -208,100 +209,98 @@ describe('write', () => {
     expect(first.stdout + first.stderr).not.toMatch(/nobody|Byron|Ada/)
   })
 
-  it('sends no visit that is too old', async () => {
-    const sandbox = await withClinic()
+  it('rejects a visit that is too old', async () => {
+    const sandbox = await startSandboxWithLocation()
     const old = new Date(Date.now() - 31 * 86_400_000).toISOString()
-    const rows = [...visits(0, 5), visitRow(5, { clinic: 'W1', at: old })]
+    const rows = [...visitRows(0, 5), visitRow(5, { clinic: 'W1', at: old })]
     const deadLetters = freshPath('jsonl')
-    const given = config(sandbox, { mapping, dead_letter_path: deadLetters })
-    const ran = await writing(
-      given,
+    const settings = config(sandbox, { mapping, dead_letter_path: deadLetters })
+    const outcome = await write(
+      settings,
       configuredCatalogOf({ visit_records: 'id' }),
       formatLines(formatStream(airbyteFormat, 'visit_records', 'id', rows)),
     )
-    expect([ran.status, (await sandbox.truth()).visits.length]).toEqual([0, 5])
+    expect([outcome.status, (await sandbox.truth()).visits.length]).toEqual([0, 5])
     expect(readFileSync(deadLetters, 'utf8')).toContain('max_visit_age_days')
   })
 
-  it('refuses what an object does not offer, before anything is sent', async () => {
+  it('fails before anything is sent for an operation that an object does not have', async () => {
     const sandbox = await startSandbox()
     const catalog = configuredCatalogOf({ visit_records: 'id' }, { destination_sync_mode: 'soft_delete' })
-    const ran = await writing(config(sandbox), catalog, '')
-    expect(errors(ran)).toMatchObject([
+    const outcome = await write(config(sandbox), catalog, '')
+    expect(errors(outcome)).toMatchObject([
       { failure_type: 'config_error', message: expect.stringContaining('soft_delete') },
     ])
   })
 
-  it('deactivates what a stream of deletions names', async () => {
+  it('deactivates the locations of a stream of deletions', async () => {
     const sandbox = await startSandbox({ locations: 1 })
-    await writing(
+    await write(
       config(sandbox),
       configuredCatalogOf({ locations: 'code' }),
-      formatLines(formatStream(airbyteFormat, 'locations', 'code', sites(1, 4))),
+      formatLines(formatStream(airbyteFormat, 'locations', 'code', locationRows(1, 4))),
     )
-    const gone = configuredCatalogOf({ locations: 'code' }, { destination_sync_mode: 'soft_delete' })
-    const ran = await writing(
+    const deletions = configuredCatalogOf({ locations: 'code' }, { destination_sync_mode: 'soft_delete' })
+    const outcome = await write(
       config(sandbox),
-      gone,
-      formatLines(formatStream(airbyteFormat, 'locations', 'code', sites(2, 3))),
+      deletions,
+      formatLines(formatStream(airbyteFormat, 'locations', 'code', locationRows(2, 3))),
     )
-    expect(ran.status).toBe(0)
+    expect(outcome.status).toBe(0)
     expect((await sandbox.truth()).locations.flatMap(({ code, active }) => (active ? [] : [code]))).toEqual(['W2'])
   })
 
-  it('follows a master list by its ledger, shows the plan first, and refuses a list that was cut off', async () => {
+  it('deactivates locations that are no longer on a complete list, shows the plan in a dry run, and refuses a list that is cut off', async () => {
     const sandbox = await startSandbox({ locations: 1 })
     const ledger = freshPath('ledger')
-    const given = config(sandbox, { reconcile: { ledger_path: ledger } })
-    const list = (to: number) => formatLines(formatStream(airbyteFormat, 'locations', 'code', sites(1, to)))
+    const settings = config(sandbox, { reconcile: { ledger_path: ledger } })
+    const list = (to: number) => formatLines(formatStream(airbyteFormat, 'locations', 'code', locationRows(1, to)))
     const catalog = configuredCatalogOf({ locations: 'code' })
     const inactive = async () => (await sandbox.truth()).locations.flatMap(({ code, active }) => (active ? [] : [code]))
-    expect((await writing(given, catalog, list(21))).status).toBe(0)
+    expect((await write(settings, catalog, list(21))).status).toBe(0)
 
-    const asked = sandbox.stats().requests.syncLocations
-    const dry = await writing(given, catalog, list(20), '--dry-run')
-    expect([dry.status, states(dry), sandbox.stats().requests.syncLocations]).toEqual([0, [], asked])
+    const requestsBefore = sandbox.stats().requests.syncLocations
+    const dry = await write(settings, catalog, list(20), '--dry-run')
+    expect([dry.status, states(dry), sandbox.stats().requests.syncLocations]).toEqual([0, [], requestsBefore])
     expect(dry.stdout).toContain('locations: 0 created, 19 updated, 1 to deactivate.')
     expect(dry.stdout).toContain('locations: deactivate W20')
     expect(await inactive()).toEqual([])
 
-    const cut = await writing(given, catalog, list(11))
+    const cut = await write(settings, catalog, list(11))
     expect(cut.status).toBe(1)
     expect(errors(cut)).toMatchObject([{ message: expect.stringContaining('10 of 20 locations') }])
     expect(await inactive()).toEqual([])
 
-    expect((await writing(given, catalog, list(20))).status).toBe(0)
+    expect((await write(settings, catalog, list(20))).status).toBe(0)
     expect(await inactive()).toEqual(['W20'])
     expect(readFileSync(ledger, 'utf8')).toContain('{"code":"W20","codeType":null,"active":false}')
   })
 
-  it('sends what an object holds as it came, integers beyond 2^53 too', async () => {
+  it('sends the values of objects unchanged, integers beyond 2^53 too', async () => {
     const sandbox = await startSandbox()
     const row =
       '{"type":"RECORD","record":{"stream":"locations","data":{"code":"W1","additionalAttributes":{"n":9007199254740993}},"emitted_at":1}}'
     const end = formatLines(airbyteFormat.close('locations'))
-    expect((await writing(config(sandbox), configuredCatalogOf({ locations: 'code' }), `${row}\n${end}`)).status).toBe(
-      0,
-    )
+    expect((await write(config(sandbox), configuredCatalogOf({ locations: 'code' }), `${row}\n${end}`)).status).toBe(0)
     const entry = sandbox.log().find(({ operation }) => operation === 'syncLocations')
     expect((entry as { readonly request?: unknown } | undefined)?.request).toEqual([
       { code: 'W1', active: true, additionalAttributes: { n: 9007199254740993n } },
     ])
   })
 
-  it('ends on SIGTERM with states that hold', async () => {
-    const sandbox = await withClinic({ latency: { minMs: 60, maxMs: 60 } })
-    const stdin = formatLines(formatStream(airbyteFormat, 'visit_records', 'id', visits(0, 5000), { every: 100 }))
-    const given = writeTempFile(config(sandbox, { mapping }))
+  it('ends on SIGTERM with states whose records are written', async () => {
+    const sandbox = await startSandboxWithLocation({ latency: { minMs: 60, maxMs: 60 } })
+    const stdin = formatLines(formatStream(airbyteFormat, 'visit_records', 'id', visitRows(0, 5000), { every: 100 }))
+    const configFile = writeTempFile(config(sandbox, { mapping }))
     const running = startProgram(
       'destination-feedback',
-      ['write', '--config', given, '--catalog', writeTempFile(configuredCatalogOf({ visit_records: 'id' }))],
+      ['write', '--config', configFile, '--catalog', writeTempFile(configuredCatalogOf({ visit_records: 'id' }))],
       { stdin },
     )
     running.onOutput(() => running.kill('SIGTERM'))
-    const ran = await running.ended
-    expect(ran.signal).toBe('SIGTERM')
-    const at = states(ran).at(-1)?.state.stream.stream_state.at
+    const outcome = await running.ended
+    expect(outcome.signal).toBe('SIGTERM')
+    const at = states(outcome).at(-1)?.state.stream.stream_state.at
     expect(at).toBeGreaterThan(0)
     expect(at).toBeLessThan(5000)
     expect((await sandbox.truth()).visits.length).toBeGreaterThanOrEqual(at)
@@ -309,58 +308,61 @@ describe('write', () => {
 })
 
 describe('target-feedback', () => {
-  it('tells all of a long plan before it ends, and leaves no ledger where nothing was sent', async () => {
+  it('logs all of a long plan before it ends, and creates no ledger if nothing was sent', async () => {
     const ledger = freshPath('ledger')
-    const given = writeTempFile(
+    const configFile = writeTempFile(
       config({ url: 'http://127.0.0.1:9', accessToken: 'a-token' }, { reconcile: { ledger_path: ledger } }),
     )
-    const stdin = formatLines(formatStream(singerFormat, 'locations', 'code', sites(0, 3000)))
-    const ran = await startProgram('target-feedback', ['--config', given, '--dry-run'], { stdin }).ended
-    expect([ran.status, ran.stdout, existsSync(ledger)]).toEqual([0, '', false])
-    expect(ran.stderr.match(/INFO locations: create W\d+$/gm)).toHaveLength(3000)
-    expect(ran.stderr).toMatch(/INFO locations: 3000 received, 3000 would be sent, 0 rejected\.\n$/)
+    const stdin = formatLines(formatStream(singerFormat, 'locations', 'code', locationRows(0, 3000)))
+    const outcome = await startProgram('target-feedback', ['--config', configFile, '--dry-run'], { stdin }).ended
+    expect([outcome.status, outcome.stdout, existsSync(ledger)]).toEqual([0, '', false])
+    expect(outcome.stderr.match(/INFO locations: create W\d+$/gm)).toHaveLength(3000)
+    expect(outcome.stderr).toMatch(/INFO locations: 3000 received, 3000 would be sent, 0 rejected\.\n$/)
   })
 
-  const targeting = (args: ReadonlyArray<string>, stdin = '', env = {}): Promise<Outcome> =>
+  const runTarget = (args: ReadonlyArray<string>, stdin = '', env = {}): Promise<Outcome> =>
     runCommand(targetCommand, args, { stdin, env, fail: reportSingerFailure, program: 'target-feedback' })
 
   it('writes Singer messages and prints the value of each state, nothing else', async () => {
     const sandbox = await startSandbox()
     const stdin = formatLines([
-      ...formatStream(singerFormat, 'locations', 'code', sites(1, 3)),
-      ...formatStream(singerFormat, 'visit_records', 'id', visits(0, 10)),
+      ...formatStream(singerFormat, 'locations', 'code', locationRows(1, 3)),
+      ...formatStream(singerFormat, 'visit_records', 'id', visitRows(0, 10)),
     ])
-    const ran = await targeting(['--config', writeTempFile(config(sandbox, { mapping }))], stdin)
-    expect(ran.status).toBe(0)
-    expect(lines(ran)).toEqual([{ bookmarks: { locations: { at: 2 } } }, { bookmarks: { visit_records: { at: 10 } } }])
-    expect(ran.stderr).toContain('INFO visit_records: 10 received, 10 accepted, 0 rejected.')
+    const outcome = await runTarget(['--config', writeTempFile(config(sandbox, { mapping }))], stdin)
+    expect(outcome.status).toBe(0)
+    expect(lines(outcome)).toEqual([
+      { bookmarks: { locations: { at: 2 } } },
+      { bookmarks: { visit_records: { at: 10 } } },
+    ])
+    expect(outcome.stderr).toContain('INFO visit_records: 10 received, 10 accepted, 0 rejected.')
     expect((await sandbox.truth()).visits).toHaveLength(10)
   })
 
-  it('takes its config from variables', async () => {
+  it('takes its config from environment variables', async () => {
     const { url, accessToken } = await startSandbox()
     const env = {
       TARGET_FEEDBACK_BASE_URL: url,
       TARGET_FEEDBACK_CREDENTIALS_AUTH_TYPE: 'access_token',
       TARGET_FEEDBACK_CREDENTIALS_ACCESS_TOKEN: accessToken,
     }
-    const ran = await targeting(
+    const outcome = await runTarget(
       ['--config', 'ENV'],
-      formatLines(formatStream(singerFormat, 'locations', 'code', sites(1, 3))),
+      formatLines(formatStream(singerFormat, 'locations', 'code', locationRows(1, 3))),
       env,
     )
-    expect([ran.status, ran.stdout]).toEqual([0, '{"bookmarks":{"locations":{"at":2}}}\n'])
+    expect([outcome.status, outcome.stdout]).toEqual([0, '{"bookmarks":{"locations":{"at":2}}}\n'])
   })
 
-  it('fails plainly on what is no Singer message', async () => {
+  it('fails with the line that is no Singer message', async () => {
     const sandbox = await startSandbox()
-    const ran = await targeting(['--config', writeTempFile(config(sandbox))], 'Traceback (most recent call last)\n')
-    expect([ran.status, ran.stdout]).toEqual([1, ''])
-    expect(ran.stderr).toMatch(/^ERROR Line 1 /)
+    const outcome = await runTarget(['--config', writeTempFile(config(sandbox))], 'Traceback (most recent call last)\n')
+    expect([outcome.status, outcome.stdout]).toEqual([1, ''])
+    expect(outcome.stderr).toMatch(/^ERROR Line 1 /)
   })
 
-  it('tells its settings', async () => {
-    const ran = await targeting(['--about', '--format', 'json'])
-    expect(Object.keys(JSON.parse(ran.stdout).settings.properties)).toContain('dead_letter_path')
+  it('prints its settings', async () => {
+    const outcome = await runTarget(['--about', '--format', 'json'])
+    expect(Object.keys(JSON.parse(outcome.stdout).settings.properties)).toContain('dead_letter_path')
   })
 })
