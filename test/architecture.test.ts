@@ -21,7 +21,7 @@ const bundled: Readonly<Record<string, ReadonlyArray<string>>> = { 'snapshot/rep
 const rooms: Readonly<Record<string, Room>> = {
   cdk: { ours: [], outside: ['lossless-json'] },
   api: { ours: ['cdk'], outside: [...network, 'axios', 'bottleneck', 'ioredis'] },
-  export: { ours: ['api', 'cdk'], outside: [] },
+  export: { ours: ['api', 'cdk', 'cdk/json/scanner'], outside: [] },
   streams: { ours: ['api', 'export', 'cdk'], outside: [] },
   sinks: { ours: ['api', 'cdk'], outside: [] },
   snapshot: { ours: ['cdk'], outside: ['@duckdb/node-api', ...Object.values(bundled).flat()] },

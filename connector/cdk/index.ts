@@ -70,7 +70,7 @@ export {
 export { setHeapGrowth } from './heap'
 export { decodeValue, parseJson } from './json/decode'
 export { JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
-export { readMembersAt, stringAt } from './json/scanner'
+export { readMembersAt, stringAt } from './json/members'
 export { joinText, jsonLine, splitLines } from './lines'
 export { mergeConfigs, readConfigFromEnvironment, readJsonFile, readStateFile } from './load'
 export type { InputRecord, LogLevel, Message, RecordChange, Row, StreamInfo, SyncMode } from './message'

@@ -4,7 +4,7 @@
  * `cut/` turns the bytes of an answer into checked records; `scan/` chooses the pages and shows that none is missing
  * (docs/lossless-export.md).
  */
-export { extractObject, fieldText, hasField, pickRecordAttributes, rawFieldText } from './cut/extract'
+export { createExtractor, fieldText, hasField, pickRecordAttributes, rawFieldText } from './cut/extract'
 export { createOffsetReader, type FieldOffset, type FieldOffsets, type ObjectOffsets } from './cut/offsets'
 export { type CutPage, createCutter } from './cut/page'
 export type { PrivacyAction } from './cut/shape'

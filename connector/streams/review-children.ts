@@ -10,7 +10,7 @@ import {
   TaskDetails,
 } from '../api'
 import { defineStream, type Row } from '../cdk'
-import { extractObject, type FieldOffset, hasField, type ObjectOffsets, rawFieldText } from '../export'
+import { createExtractor, type FieldOffset, hasField, type ObjectOffsets, rawFieldText } from '../export'
 import type { ReviewFields, ReviewItem } from './review-item'
 import { reviewExportReader } from './reviews'
 
@@ -55,11 +55,13 @@ export const ReviewEngagement = t.intersection(
 type EncodeChild = (object: FieldOffset, omitted: ReadonlyArray<FieldOffset | undefined>, added: string) => Row
 
 /** The child records of a review. Each carries the version of its review, so that those of older versions can be recognised. */
-const projectChildren =
-  (encodeChildren: (fields: ReviewFields, encodeChild: EncodeChild) => ReadonlyArray<Row>) =>
-  ({ readFields }: ReviewItem): ReadonlyArray<Row> => {
-    const fields = readFields()
-    return encodeChildren(fields, (object, omitted, added) => extractObject(fields.json, object, omitted, added))
+const createChildProjector =
+  (encodeChildren: (fields: ReviewFields, encodeChild: EncodeChild) => ReadonlyArray<Row>) => () => {
+    const extractObject = createExtractor()
+    return ({ readFields }: ReviewItem): ReadonlyArray<Row> => {
+      const fields = readFields()
+      return encodeChildren(fields, (object, omitted, added) => extractObject(fields.json, object, omitted, added))
+    }
   }
 
 const noRows: ReadonlyArray<never> = []
@@ -68,11 +70,11 @@ type ContentMembers = ReviewFields['contents'][number]['members']
 type ContentChild = ObjectOffsets<{ readonly [name in 'reviewId' | 'reviewModifiedTime' | 'contentId']: 'value' }>
 
 /** The child records in one list of each content; an element without a key is left out. */
-const projectContentChildren = <Child extends ContentChild>(
+const createContentChildProjector = <Child extends ContentChild>(
   listOf: (content: ContentMembers) => { readonly elements: ReadonlyArray<Child> } | undefined,
   keyOf: (members: Child['members']) => FieldOffset | undefined,
 ) =>
-  projectChildren(({ json, contents, versionMembers }, encodeChild) => {
+  createChildProjector(({ json, contents, versionMembers }, encodeChild) => {
     const rows: Row[] = []
     for (const { members: content } of contents) {
       const elements = listOf(content)?.elements ?? noRows
@@ -94,7 +96,7 @@ export const reviewContentsStream = defineStream({
   name: 'review_contents',
   codec: ReviewContent,
   primaryKey: ['reviewId', 'id'],
-  project: projectChildren(({ contents, versionMembers }, encodeChild) =>
+  projector: createChildProjector(({ contents, versionMembers }, encodeChild) =>
     contents.map((content) => {
       const { sentiments, liabilities, reviewId, reviewModifiedTime } = content.members
       return encodeChild(content, [sentiments, liabilities, reviewId, reviewModifiedTime], versionMembers)
@@ -107,7 +109,7 @@ export const reviewSentimentsStream = defineStream({
   name: 'review_sentiments',
   codec: ReviewSentiment,
   primaryKey: ['reviewId', 'contentId', 'id'],
-  project: projectContentChildren(
+  projector: createContentChildProjector(
     ({ sentiments }) => sentiments,
     ({ id }) => id,
   ),
@@ -118,7 +120,7 @@ export const reviewLiabilitiesStream = defineStream({
   name: 'review_liabilities',
   codec: ReviewLiability,
   primaryKey: ['reviewId', 'contentId', 'liabilityId'],
-  project: projectContentChildren(
+  projector: createContentChildProjector(
     ({ liabilities }) => liabilities,
     ({ liabilityId }) => liabilityId,
   ),
@@ -129,7 +131,7 @@ export const reviewTasksStream = defineStream({
   name: 'review_tasks',
   codec: ReviewTask,
   primaryKey: ['reviewId'],
-  project: projectChildren(({ json, members: { taskDetails }, versionMembers }, encodeChild) =>
+  projector: createChildProjector(({ json, members: { taskDetails }, versionMembers }, encodeChild) =>
     hasField(json, taskDetails)
       ? [
           encodeChild(
@@ -147,7 +149,7 @@ export const reviewEngagementsStream = defineStream({
   name: 'review_engagements',
   codec: ReviewEngagement,
   primaryKey: ['reviewId', 'position'],
-  project: projectChildren(({ members: { engagements }, versionMembers }, encodeChild) =>
+  projector: createChildProjector(({ members: { engagements }, versionMembers }, encodeChild) =>
     (engagements?.elements ?? noRows).map((engagement, index) => {
       const { position, reviewId, reviewModifiedTime } = engagement.members
       return encodeChild(engagement, [position, reviewId, reviewModifiedTime], `"position":${index},${versionMembers}`)

@@ -1,7 +1,7 @@
 import * as t from 'io-ts'
 import { describeAttribute, Instant, Int64, optionalAttributes } from '../api'
 import { defineStream, type Row } from '../cdk'
-import { extractObject, type FieldOffset, fieldText, hasField, type ObjectOffsets, rawFieldText } from '../export'
+import { createExtractor, type FieldOffset, fieldText, hasField, type ObjectOffsets, rawFieldText } from '../export'
 import type { ReviewItem, ReviewMembers } from './review-item'
 import { reviewExportReader } from './reviews'
 
@@ -81,6 +81,7 @@ type DimensionObject = ObjectOffsets<{ readonly id: 'value'; readonly reviewModi
 /** An object that reviews name: sent once in a run, and again only if a newer review shows that it has changed. */
 const createDimensionProjector = (findObject: (review: ReviewMembers) => DimensionObject | undefined) => () => {
   const isNewVersion = createVersionFilter()
+  const extractObject = createExtractor()
   return ({ record: { modifiedTime }, readFields }: ReviewItem): ReadonlyArray<Row> => {
     const { json, members, modifiedTimeMember } = readFields()
     const object = findObject(members)

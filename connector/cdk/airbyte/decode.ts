@@ -3,7 +3,7 @@ import * as t from 'io-ts'
 import { findStreamByTable, type StreamDescriptor } from '../catalog'
 import { configFailure, transientFailure } from '../failure'
 import { JsonText } from '../json/exact'
-import { type JsonSpan, numberAt, readMembersAt, stringAt, valueAt } from '../json/scanner'
+import { type JsonSpan, numberAt, readMembersAt, stringAt, valueAt } from '../json/members'
 import type { CheckpointMessage, Message, RecordChange, Row, StreamInfo } from '../message'
 import {
   type DecodedLine,

@@ -1,7 +1,7 @@
 import { defined } from '../defined'
 import type { Failure } from '../failure'
 import { printJsonText } from '../json/exact'
-import { readMembersAt, readObjectMembers } from '../json/scanner'
+import { readMembersAt, readObjectMembers } from '../json/members'
 import { jsonLine, type OutputText, wrapRows } from '../lines'
 import type { LogLevel, Message, StateCounts } from '../message'
 import type { EncodeOptions, MessageEncoder } from '../protocol'

@@ -1,118 +1,274 @@
-/** Where a value stands in a line of JSON, from its first byte to behind its last. */
-export type JsonSpan = { readonly start: number; readonly end: number }
+export const QUOTE = 0x22
+export const COMMA = 0x2c
+export const MINUS = 0x2d
+export const COLON = 0x3a
+export const OPEN_ARRAY = 0x5b
+export const BACKSLASH = 0x5c
+export const CLOSE_ARRAY = 0x5d
+export const OPEN_OBJECT = 0x7b
+export const CLOSE_OBJECT = 0x7d
 
-const quote = 0x22
-const backslash = 0x5c
-const comma = 0x2c
-const colon = 0x3a
-const openBrace = 0x7b
-const closeBrace = 0x7d
-const openBracket = 0x5b
-const closeBracket = 0x5d
-
-const isBlank = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d
-
-const skipSpace = (line: Buffer, from: number): number => {
-  let at = from
-  while (isBlank(line[at])) at += 1
-  return at
-}
-
-/** Behind the string that starts at `from`; -1 if it has no end. */
-const skipString = (line: Buffer, from: number): number => {
-  for (let at = from + 1; at < line.length; at += 1) {
-    const byte = line[at]
-    if (byte === quote) return at + 1
-    if (byte === backslash) at += 1
-  }
-  return -1
-}
-
-/** Behind the value that starts at `from`; -1 if it has no end. Brackets are counted, not matched: DuckDB reads what is inside. */
-const skipValue = (line: Buffer, from: number): number => {
-  let depth = 0
-  let at = from
-  while (at < line.length) {
-    const byte = line[at]
-    if (byte === quote) {
-      at = skipString(line, at)
-      if (at < 0 || depth === 0) return at
-      continue
-    }
-    if (byte === openBrace || byte === openBracket) depth += 1
-    else if (byte === closeBrace || byte === closeBracket) {
-      if (depth === 0) return at
-      depth -= 1
-      if (depth === 0) return at + 1
-    } else if (depth === 0 && (byte === comma || isBlank(byte))) return at
-    at += 1
-  }
-  return depth === 0 ? at : -1
+/** What a reader wants to know of the text besides positions. What is undefined is not looked for. */
+export type JsonObserver = {
+  /** An escape such as \ud83d without the other half of its pair, which UTF-8 cannot express. */
+  readonly onLoneSurrogate?: (from: number, to: number) => void
+  /** An object that `skipValue` passed may hold a key twice. */
+  readonly onDuplicateKey?: () => void
+  /** White space holds a line feed or a carriage return. */
+  readonly onLineBreak?: () => void
 }
 
 /**
- * The members of the object that a line is, each name with the place of its value. Those of the member `inside` stand beside
- * them as `inside.name`, so that a long line is walked once. Undefined if the line is no whole object.
+ * The bytes of a JSON text. The functions below take a scanner and the position (a byte index) of what they read, answer the
+ * position after it and throw a JsonSyntaxError where the text is not JSON. They keep no state.
  */
-export const readObjectMembers = (line: Buffer, inside: string): ReadonlyMap<string, JsonSpan> | undefined => {
-  const members = new Map<string, JsonSpan>()
-  return readObject(line, skipSpace(line, 0), members, '', inside) < 0 ? undefined : members
+export type JsonScanner = {
+  readonly bytes: Buffer
+  /** The same bytes, to read four at a time. */
+  readonly view: DataView
+  readonly onLoneSurrogate: JsonObserver['onLoneSurrogate']
+  readonly onDuplicateKey: JsonObserver['onDuplicateKey']
+  readonly onLineBreak: JsonObserver['onLineBreak']
 }
 
-/** The members of the object at a place; undefined if there is none. */
-export const readMembersAt = (line: Buffer, span: JsonSpan | undefined): ReadonlyMap<string, JsonSpan> | undefined => {
-  const members = new Map<string, JsonSpan>()
-  return span === undefined || readObject(line, span.start, members, '') < 0 ? undefined : members
-}
+/** Spelt out, so that all scanners have one hidden class. */
+export const createScanner = (text: Uint8Array, observer: JsonObserver = {}): JsonScanner => ({
+  bytes: Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength),
+  view: new DataView(text.buffer, text.byteOffset, text.byteLength),
+  onLoneSurrogate: observer.onLoneSurrogate,
+  onDuplicateKey: observer.onDuplicateKey,
+  onLineBreak: observer.onLineBreak,
+})
 
-/** Behind the object that starts at `from`; -1 if there is none, or not all of it. */
-const readObject = (
-  line: Buffer,
-  from: number,
-  members: Map<string, JsonSpan>,
-  prefix: string,
-  inside?: string,
-): number => {
-  if (line[from] !== openBrace) return -1
-  let at = skipSpace(line, from + 1)
-  if (line[at] === closeBrace) return at + 1
-  while (line[at] === quote) {
-    const nameEnd = skipString(line, at)
-    const name = nameEnd < 0 ? undefined : stringAt(line, { start: at, end: nameEnd })
-    const separator = skipSpace(line, nameEnd)
-    if (name === undefined || line[separator] !== colon) return -1
-    const start = skipSpace(line, separator + 1)
-    const end =
-      name === inside && line[start] === openBrace
-        ? readObject(line, start, members, `${name}.`)
-        : skipValue(line, start)
-    if (end <= start) return -1
-    members.set(prefix + name, { start, end })
-    at = skipSpace(line, end)
-    if (line[at] === closeBrace) return at + 1
-    if (line[at] !== comma) return -1
-    at = skipSpace(line, at + 1)
+/** The text is not JSON, or is nested too deep. The message names the position and quotes nothing. */
+export class JsonSyntaxError extends Error {}
+
+/** The text is not JSON from `at` on. */
+export const createSyntaxError = ({ bytes }: JsonScanner, at: number): JsonSyntaxError =>
+  new JsonSyntaxError(
+    at >= bytes.length ? `cut short after ${bytes.length} bytes` : `not JSON at byte ${at} of ${bytes.length}`,
+  )
+
+/** The next byte that is not white space. */
+export const skipSpace = (scanner: JsonScanner, at: number): number =>
+  (scanner.bytes[at] ?? 0) > 0x20 ? at : skipBlanks(scanner, at)
+
+const skipBlanks = (scanner: JsonScanner, at: number): number => {
+  const { bytes } = scanner
+  for (let p = at; ; p++) {
+    const byte = bytes[p] ?? 0xff
+    if (byte > 0x20) return p
+    if (byte === 0x0a || byte === 0x0d) scanner.onLineBreak?.()
+    else if (byte !== 0x20 && byte !== 0x09) throw createSyntaxError(scanner, p)
   }
-  return -1
 }
 
-/** The string at a place; undefined if something else stands there. */
-export const stringAt = (line: Buffer, span: JsonSpan | undefined): string | undefined => {
-  if (span === undefined || line[span.start] !== quote) return undefined
-  const inside = line.toString('utf8', span.start + 1, span.end - 1)
-  const text = inside.includes('\\') ? valueAt(line, span) : inside
-  return typeof text === 'string' ? text : undefined
+/** From the end of a key over the colon to the value. */
+export const skipColon = (scanner: JsonScanner, at: number): number => {
+  const p = skipSpace(scanner, at)
+  if (scanner.bytes[p] !== COLON) throw createSyntaxError(scanner, p)
+  return skipSpace(scanner, p + 1)
 }
 
-/** The number at a place; NaN if something else stands there. */
-export const numberAt = (line: Buffer, span: JsonSpan | undefined): number =>
-  span === undefined ? Number.NaN : Number(line.toString('utf8', span.start, span.end))
+/*
+ * Objects and arrays are read by pairs of functions:
+ *   for (let key = firstMember(scanner, open); bytes[key] === QUOTE; key = nextMember(scanner, end))
+ *   for (let p = firstElement(scanner, open); bytes[p] !== CLOSE_ARRAY; p = nextElement(scanner, end))
+ */
 
-/** The value at a place, integers rounded to 2^53; undefined if it is not JSON. */
-export const valueAt = (line: Buffer, span: JsonSpan | undefined): unknown => {
-  try {
-    return span === undefined ? undefined : JSON.parse(line.toString('utf8', span.start, span.end))
-  } catch {
-    return undefined
+/** From an opening brace to the quote of the first key, or to the closing brace. */
+export const firstMember = (scanner: JsonScanner, open: number): number => {
+  const p = skipSpace(scanner, open + 1)
+  const byte = scanner.bytes[p]
+  if (byte !== QUOTE && byte !== CLOSE_OBJECT) throw createSyntaxError(scanner, p)
+  return p
+}
+
+/** From the end of a value to the quote of the next key, or to the closing brace. */
+export const nextMember = (scanner: JsonScanner, end: number): number => {
+  const { bytes } = scanner
+  const p = skipSpace(scanner, end)
+  if (bytes[p] === CLOSE_OBJECT) return p
+  if (bytes[p] !== COMMA) throw createSyntaxError(scanner, p)
+  const key = skipSpace(scanner, p + 1)
+  if (bytes[key] !== QUOTE) throw createSyntaxError(scanner, key)
+  return key
+}
+
+/** From an opening bracket to the first value, or to the closing bracket. */
+export const firstElement = (scanner: JsonScanner, open: number): number => skipSpace(scanner, open + 1)
+
+/** From the end of a value to the next value, or to the closing bracket. */
+export const nextElement = (scanner: JsonScanner, end: number): number => {
+  const { bytes } = scanner
+  const p = skipSpace(scanner, end)
+  if (bytes[p] === CLOSE_ARRAY) return p
+  if (bytes[p] !== COMMA) throw createSyntaxError(scanner, p)
+  const value = skipSpace(scanner, p + 1)
+  if (bytes[value] === CLOSE_ARRAY) throw createSyntaxError(scanner, value)
+  return value
+}
+
+/** 1 for the bytes that stand for themselves in a string. */
+const plainBytes = new Uint8Array(256).map((_, byte) => (byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 0 : 1))
+
+/**
+ * Of the four bytes of a word those that do not stand for themselves in a string, each by its highest bit; exact up to the
+ * first of them. Flipping bit 1 puts the quote among the control characters.
+ */
+const markSpecialBytes = (word: number): number => {
+  const low = word ^ 0x02020202
+  const slash = word ^ 0x5c5c5c5c
+  return (((low - 0x21212121) & ~low) | ((slash - 0x01010101) & ~slash)) & 0x80808080
+}
+
+/** Which of four bytes the lowest set bit lies in. */
+const firstMarkedByte = (bits: number): number => (31 - Math.clz32(bits & -bits)) >> 3
+
+/** The next quote, backslash or control character; the end of the text if there is none. */
+export const findSpecialByte = ({ bytes, view }: JsonScanner, at: number): number => {
+  const last = bytes.length - 4
+  let p = at
+  while (p <= last) {
+    const found = markSpecialBytes(view.getInt32(p, true))
+    if (found !== 0) return p + firstMarkedByte(found)
+    p += 4
   }
+  while (plainBytes[bytes[p] ?? 0] === 1) p++
+  return p
+}
+
+/** From behind the opening quote of a string to behind its closing one. */
+export const skipString = (scanner: JsonScanner, at: number): number => {
+  const { bytes } = scanner
+  for (let p = at; ; p = skipEscape(scanner, p)) {
+    p = findSpecialByte(scanner, p)
+    if (bytes[p] === QUOTE) return p + 1
+    if (bytes[p] !== BACKSLASH) throw createSyntaxError(scanner, p)
+  }
+}
+
+const skipEscape = (scanner: JsonScanner, at: number): number => {
+  const { bytes } = scanner
+  const letter = bytes[at + 1] ?? 0
+  if (letter !== 0x75) {
+    if ('"\\/bfnrt'.includes(String.fromCharCode(letter))) return at + 2
+    throw createSyntaxError(scanner, at + 1)
+  }
+  const unit = readHex(scanner, at + 2)
+  if (unit < 0xd800 || unit > 0xdfff) return at + 6
+  if (unit < 0xdc00 && bytes[at + 6] === BACKSLASH && bytes[at + 7] === 0x75) {
+    const low = readHex(scanner, at + 8)
+    if (low >= 0xdc00 && low <= 0xdfff) return at + 12
+  }
+  scanner.onLoneSurrogate?.(at, at + 6)
+  return at + 6
+}
+
+const readHex = (scanner: JsonScanner, at: number): number => {
+  const digits = scanner.bytes.toString('latin1', at, Math.min(at + 4, scanner.bytes.length))
+  if (!/^[\da-f]{4}$/i.test(digits)) throw createSyntaxError(scanner, at)
+  return Number.parseInt(digits, 16)
+}
+
+/** The text of a string whose quotes stand at `from` and before `to`. */
+export const decodeString = ({ bytes }: JsonScanner, from: number, to: number): string => {
+  const text = bytes.toString('utf8', from, to)
+  return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1)
+}
+
+const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x30 && byte <= 0x39
+
+export const startsNumber = (byte: number | undefined): boolean => isDigit(byte) || byte === MINUS
+
+const skipDigits = (scanner: JsonScanner, at: number): number => {
+  const { bytes } = scanner
+  if (!isDigit(bytes[at])) throw createSyntaxError(scanner, at)
+  let p = at + 1
+  while (isDigit(bytes[p])) p++
+  return p
+}
+
+/** The sign and the digits of a number before its point and its exponent. */
+export const skipInteger = (scanner: JsonScanner, at: number): number => {
+  const { bytes } = scanner
+  const first = bytes[at] === MINUS ? at + 1 : at
+  return bytes[first] === 0x30 ? first + 1 : skipDigits(scanner, first)
+}
+
+/** The point of a number and the digits behind it, if there is one. */
+export const skipFraction = (scanner: JsonScanner, at: number): number =>
+  scanner.bytes[at] === 0x2e ? skipDigits(scanner, at + 1) : at
+
+/** The exponent of a number, if there is one. */
+export const skipExponent = (scanner: JsonScanner, at: number): number => {
+  const { bytes } = scanner
+  if (bytes[at] !== 0x65 && bytes[at] !== 0x45) return at
+  const sign = bytes[at + 1]
+  return skipDigits(scanner, sign === 0x2b || sign === MINUS ? at + 2 : at + 1)
+}
+
+export const skipNumber = (scanner: JsonScanner, at: number): number =>
+  skipExponent(scanner, skipFraction(scanner, skipInteger(scanner, at)))
+
+const literals = ['true', 'false', 'null'].map((word) => Buffer.from(word))
+
+/** `true`, `false` or `null`. */
+export const skipLiteral = (scanner: JsonScanner, at: number): number => {
+  const found = literals.find((one) => hasBytesAt(scanner.bytes, at, one))
+  if (found === undefined) throw createSyntaxError(scanner, at)
+  return at + found.length
+}
+
+const hasBytesAt = (bytes: Uint8Array, at: number, expected: Uint8Array): boolean => {
+  for (let i = 0; i < expected.length; i++) if (bytes[at + i] !== expected[i]) return false
+  return true
+}
+
+/** Deeper than any answer of a service, and shallow enough for the stack of every reader behind us. */
+export const maxJsonDepth = 500
+
+/** Any value; takes exactly what JSON.parse takes, down to `maxJsonDepth` levels. `depth`: the levels around the value. */
+export const skipValue = (scanner: JsonScanner, at: number, depth = 0): number => {
+  switch (scanner.bytes[at]) {
+    case QUOTE:
+      return skipString(scanner, at + 1)
+    case OPEN_OBJECT:
+      return skipObject(scanner, at, nextDepth(depth))
+    case OPEN_ARRAY:
+      return skipArray(scanner, at, nextDepth(depth))
+    case 0x66:
+    case 0x6e:
+    case 0x74:
+      return skipLiteral(scanner, at)
+    default:
+      return skipNumber(scanner, at)
+  }
+}
+
+const nextDepth = (depth: number): number => {
+  if (depth >= maxJsonDepth) throw new JsonSyntaxError(`nested more than ${maxJsonDepth} levels deep`)
+  return depth + 1
+}
+
+const skipArray = (scanner: JsonScanner, open: number, depth: number): number => {
+  let p = firstElement(scanner, open)
+  while (scanner.bytes[p] !== CLOSE_ARRAY) p = nextElement(scanner, skipValue(scanner, p, depth))
+  return p + 1
+}
+
+const skipObject = (scanner: JsonScanner, open: number, depth: number): number => {
+  const { bytes, onDuplicateKey } = scanner
+  const keys = onDuplicateKey === undefined ? undefined : new Set<string>()
+  let key = firstMember(scanner, open)
+  for (let count = 1; bytes[key] === QUOTE; count++) {
+    const keyEnd = skipString(scanner, key + 1)
+    if (keys !== undefined) {
+      const text = bytes.toString('latin1', key, keyEnd)
+      // The same key may be written with escapes and without.
+      if (keys.add(text).size < count || text.includes('\\')) onDuplicateKey?.()
+    }
+    key = nextMember(scanner, skipValue(scanner, skipColon(scanner, keyEnd), depth))
+  }
+  return key + 1
 }

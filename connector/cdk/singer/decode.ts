@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { JsonText } from '../json/exact'
-import { numberAt, readMembersAt, stringAt, valueAt } from '../json/scanner'
+import { numberAt, readMembersAt, stringAt, valueAt } from '../json/members'
 import type { Message } from '../message'
 import {
   type DecodedLine,

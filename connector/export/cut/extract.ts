@@ -1,137 +1,171 @@
 import type { Row } from '../../cdk'
-import { createCutState } from './edit'
-import type { FieldOffset } from './offsets'
 import {
-  CLOSE_OBJECT,
-  COMMA,
+  createScanner,
   decodeString,
+  firstMember,
+  type JsonScanner,
+  nextMember,
   OPEN_OBJECT,
   QUOTE,
   skipColon,
-  skipSpace,
   skipString,
   skipValue,
-} from './tokens'
+} from '../../cdk/json/scanner'
+import {
+  addEdit,
+  clearEdits,
+  createEditList,
+  type EditList,
+  noRun,
+  removeLastRun,
+  removeRun,
+  renderedLength,
+  renderSpan,
+  renderSpanInto,
+  startRun,
+} from './edit'
+import type { FieldOffset } from './offsets'
 
-/** Is there anything but null at a place? */
-export const hasField = <P extends FieldOffset>(json: Uint8Array, at: P | undefined): at is P =>
-  at !== undefined && json[at.from] !== 0x6e
+/** Whether a field is there and is not null. */
+export const hasField = <P extends FieldOffset>(json: Uint8Array, field: P | undefined): field is P =>
+  field !== undefined && json[field.from] !== 0x6e
 
-/** What stands at a place as its JSON text, a character a byte (latin1). */
+/** The JSON text of a field, one byte a character (latin1). */
 export const rawFieldText = (json: Uint8Array, { from, to }: FieldOffset): string =>
   asBuffer(json).toString('latin1', from, to)
 
-/** What stands at a place: a string decoded, all else as its text. */
+/** A field as text: a string decoded, any other value as its JSON text. */
 export const fieldText = (json: Uint8Array, { from, to }: FieldOffset): string => {
   const text = asBuffer(json).toString('utf8', from, to)
   if (json[from] !== QUOTE) return text
   return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1)
 }
 
-/** Parts are written one behind the other, since a buffer of its own is more work than most of them. */
-const chunkSize = 1 << 16
-let chunk = Buffer.alloc(0)
-let chunkUsed = 0
+const asBuffer = (json: Uint8Array): Buffer =>
+  Buffer.isBuffer(json) ? json : Buffer.from(json.buffer, json.byteOffset, json.byteLength)
 
-/** An object of a record as a row of its own: without some of its members, with `added` ones (latin1, no braces) at its end. */
-export const extractObject = (
+/**
+ * Makes an object inside a record a row of its own: without its `excluded` members, and with the members `added` at its end (their
+ * JSON text without braces, latin1).
+ */
+export type ObjectExtractor = (
   json: Uint8Array,
   object: FieldOffset,
-  without: ReadonlyArray<FieldOffset | undefined>,
+  excluded: ReadonlyArray<FieldOffset | undefined>,
   added: string,
-): Row => {
-  const most = object.to - object.from + added.length + 3
-  if (chunkUsed + most > chunk.length) {
-    chunk = Buffer.allocUnsafeSlow(Math.max(chunkSize, most))
-    chunkUsed = 0
+) => Row
+
+/** Rows are written one behind the other into chunks, since a buffer of its own costs more than most of them. */
+const chunkSize = 1 << 16
+
+/** An extractor with chunks of its own. A chunk is never written to twice, so rows stay valid. */
+export const createExtractor = (): ObjectExtractor => {
+  const edits = createEditList()
+  let scanner = createScanner(Buffer.alloc(0))
+  let chunk = Buffer.alloc(0)
+  let used = 0
+  return (json, object, excluded, added) => {
+    if (scanner.bytes !== json) scanner = createScanner(json)
+    const { bytes } = scanner
+    const { from, to } = object
+    clearEdits(edits, from)
+    if (bytes[from] === OPEN_OBJECT) editObject(edits, scanner, object, excluded, added)
+    else addEdit(edits, from, to, `{${added}}`)
+    const length = renderedLength(edits, from, to, 0)
+    if (used + length > chunk.length) {
+      chunk = Buffer.allocUnsafeSlow(Math.max(chunkSize, length))
+      used = 0
+    }
+    const start = used
+    used = renderSpanInto(edits, bytes, from, to, 0, chunk, start)
+    return new ExtractedRow(chunk, start, used)
   }
-  const start = chunkUsed
-  chunkUsed = writeObject(chunk, start, json, object, without, added)
-  return new ExtractedRow(chunk, start, chunkUsed)
 }
 
-/** A view is larger than all else of a part: it is made when it is asked for. */
+/** A view takes more memory than all other data of a row: it is made when it is asked for. */
 class ExtractedRow implements Row {
-  declare private readonly slab: Buffer
+  declare private readonly chunk: Buffer
   declare private readonly from: number
   declare private readonly to: number
 
-  constructor(slab: Buffer, from: number, to: number) {
-    this.slab = slab
+  constructor(chunk: Buffer, from: number, to: number) {
+    this.chunk = chunk
     this.from = from
     this.to = to
   }
 
   get json(): Uint8Array {
-    return this.slab.subarray(this.from, this.to)
+    return this.chunk.subarray(this.from, this.to)
   }
 }
 
-const writeObject = (
-  out: Buffer,
-  start: number,
-  json: Uint8Array,
-  { from, to }: FieldOffset,
-  without: ReadonlyArray<FieldOffset | undefined>,
+const editObject = (
+  edits: EditList,
+  scanner: JsonScanner,
+  object: FieldOffset,
+  excluded: ReadonlyArray<FieldOffset | undefined>,
   added: string,
-): number => {
-  const isObject = json[from] === OPEN_OBJECT
-  let end = start + 1
-  out[start] = OPEN_OBJECT
-  if (isObject) {
-    let at = from + 1
-    for (let next = nextExcluded(without, at); next !== undefined; next = nextExcluded(without, at)) {
-      end = copyBytes(json, at, next.key, out, end)
-      at = skipCommaAfter(json, next.to)
+): void => {
+  const { bytes } = scanner
+  const close = object.to - 1
+  const first = firstMember(scanner, object.from)
+  let run = noRun
+  // The first key behind the members left out so far, or the brace.
+  let at = first
+  for (let next = nextExcluded(excluded, at); next !== undefined; next = nextExcluded(excluded, at)) {
+    if (run !== noRun && next.key > at) {
+      removeRun(edits, run, at)
+      run = noRun
     }
-    end = copyBytes(json, at, to - 1, out, end)
-    while (isSpaceOrTab(out[end - 1])) end--
+    run = startRun(run, object.from, next.key === first ? -1 : first, next.key)
+    at = nextMember(scanner, next.to)
   }
-  if (end > start + 1 && out[end - 1] !== COMMA) out[end++] = COMMA
-  end += out.write(added, end, 'latin1')
-  out[end++] = CLOSE_OBJECT
-  return end
+  if (run !== noRun && at < close) {
+    removeRun(edits, run, at)
+    run = noRun
+  }
+  // The added members take the place of the last run, behind the comma before it, or follow the last member.
+  const isFirst = first === close || run !== noRun
+  addEdit(edits, skipSpaceBack(bytes, run === noRun ? close : run), close, isFirst ? added : `,${added}`)
 }
 
-const copyBytes = (json: Uint8Array, from: number, to: number, out: Uint8Array, at: number): number => {
-  if (to <= from) return at
-  out.set(json.subarray(from, to), at)
-  return at + to - from
-}
-
-/** The first of a few places that is not before `at`. */
-const nextExcluded = (places: ReadonlyArray<FieldOffset | undefined>, at: number): FieldOffset | undefined => {
+/** The first of a few fields that does not stand before `at`. */
+const nextExcluded = (fields: ReadonlyArray<FieldOffset | undefined>, at: number): FieldOffset | undefined => {
   let first: FieldOffset | undefined
-  for (const place of places)
-    if (place !== undefined && place.key >= at && (first === undefined || place.key < first.key)) first = place
+  for (const field of fields)
+    if (field !== undefined && field.key >= at && (first === undefined || field.key < first.key)) first = field
   return first
 }
 
-const skipCommaAfter = (json: Uint8Array, to: number): number => {
-  let p = to
-  while (isSpaceOrTab(json[p])) p++
-  return json[p] === COMMA ? p + 1 : to
+/** The start of the white space that ends at a position; a record holds no line breaks. */
+const skipSpaceBack = (bytes: Buffer, at: number): number => {
+  let p = at
+  while (bytes[p - 1] === 0x20 || bytes[p - 1] === 0x09) p--
+  return p
 }
 
-const isSpaceOrTab = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09
-
-const asBuffer = (json: Uint8Array): Buffer =>
-  Buffer.isBuffer(json) ? json : Buffer.from(json.buffer, json.byteOffset, json.byteLength)
-
-/** Leaves the wanted top-level attributes of a record, as they came; for the text of an object as it leaves a cutter. */
-export const pickRecordAttributes =
-  (wanted: ReadonlySet<string>) =>
-  (json: Uint8Array): Uint8Array => {
-    const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength)
-    const walk = createCutState(bytes, { undeclared: 'keep', list: '' }, 0, new Set())
-    const members: string[] = []
-    let p = skipSpace(walk, 1)
-    while (bytes[p] === QUOTE) {
-      const end = skipString(walk, p + 1)
-      const next = skipValue(walk, skipColon(walk, end), 0)
-      if (wanted.has(decodeString(walk, p, end))) members.push(bytes.toString('latin1', p, next))
-      p = skipSpace(walk, next)
-      if (bytes[p] === COMMA) p = skipSpace(walk, p + 1)
+/** Leaves only the wanted top-level attributes of a record, as they came; for the text of an object as a cutter leaves it. */
+export const pickRecordAttributes = (wanted: ReadonlySet<string>): ((json: Uint8Array) => Uint8Array) => {
+  const edits = createEditList()
+  return (json) => {
+    const scanner = createScanner(json)
+    const { bytes } = scanner
+    clearEdits(edits, 0)
+    let run = noRun
+    let keptEnd = -1
+    let end = 1
+    let key = firstMember(scanner, 0)
+    while (bytes[key] === QUOTE) {
+      const keyEnd = skipString(scanner, key + 1)
+      end = skipValue(scanner, skipColon(scanner, keyEnd))
+      if (wanted.has(decodeString(scanner, key, keyEnd))) {
+        if (run !== noRun) removeRun(edits, run, key)
+        run = noRun
+        keptEnd = end
+      } else run = startRun(run, 0, keptEnd, key)
+      key = nextMember(scanner, end)
     }
-    return Buffer.from(`{${members.join(',')}}`, 'latin1')
+    if (run !== noRun) removeLastRun(edits, run, keptEnd, end, key)
+    return renderSpan(edits, bytes, 0, bytes.length, 0)
   }
+}

@@ -1,33 +1,31 @@
 import type { BufferPool } from '../../api'
-import type { CutRecord } from '../export-page'
-import type { CutState } from './edit'
-import { type FieldSpec, type FieldTree, isListSpec, type Shape } from './shape'
+import { type FieldSpec, type FieldTree, isListSpec } from './shape'
 
-/** Numbers a note takes: which member it is, where its key, its value and what follows that begin. */
-export const offsetEntrySize = 4
+/** The numbers of an entry: which field it is, and where its key, its value and the text behind its value begin. */
+const entrySize = 4
 
-/** Stands behind the notes of a record: nothing comes after it. */
-export const endOfRecord = 0x7fffffff
+/** The key and the value of the entry that ends a record: greater than any offset. */
+const endOfRecord = 0x7fffffff
 
 /**
- * Where members of the records of a page stand, counted from the first byte of their record as it leaves. In order of
- * place, so that the notes of a member's own members follow its own. Numbers alone, since there are a hundred thousand.
+ * The offsets of the fields of a page's records, counted in bytes from the start of their record as it leaves. They are in order
+ * of place, so that the fields of an object follow it. Numbers alone, since a page has a hundred thousand.
  */
 export type OffsetTable = {
   entries: Int32Array
   length: number
-  /** Where the notes of the record under way begin. */
+  /** Where the entries of the record under way begin. */
   recordStart: number
-  /** Makes room for another note. */
+  /** Makes room for another entry. */
   readonly grow: () => void
-  /** Nobody looks at them any more. */
+  /** The offsets are no longer read. */
   readonly release: () => void
 }
 
-/** Notes in buffers of `pool`, at first with room for so many bytes of them. */
+/** A table that has room for `expected` bytes and acquires more when they do not do. */
 export const createOffsetTable = ({ acquire, release }: BufferPool, expected: number): OffsetTable => {
   let buffer = acquire(expected)
-  const notes: OffsetTable = {
+  const table: OffsetTable = {
     entries: int32View(buffer),
     length: 0,
     recordStart: 0,
@@ -36,64 +34,72 @@ export const createOffsetTable = ({ acquire, release }: BufferPool, expected: nu
       buffer.copy(larger)
       release(buffer)
       buffer = larger
-      notes.entries = int32View(buffer)
+      table.entries = int32View(buffer)
     },
     release: () => {
       release(buffer)
       buffer = Buffer.alloc(0)
     },
   }
-  return notes
+  return table
 }
 
 const int32View = ({ buffer, byteOffset, length }: Buffer): Int32Array =>
-  new Int32Array(buffer, byteOffset, Math.floor(length / (4 * offsetEntrySize)) * offsetEntrySize)
+  new Int32Array(buffer, byteOffset, Math.floor(length / (4 * entrySize)) * entrySize)
 
-/** Notes a member that is wanted, by where its key stands as it leaves and its value as it came; answers the note. */
-export const startFieldOffset = (
-  { offsets, outputShift }: CutState,
-  { fieldIndex }: Shape,
-  key: number,
-  from: number,
-): number => (fieldIndex < 0 || offsets === undefined ? -1 : addEntry(offsets, fieldIndex, key, from + outputShift))
-
-/** Notes where the value ends, as it came. */
-export const endFieldOffset = ({ offsets, outputShift }: CutState, note: number, to: number): void => {
-  if (note >= 0 && offsets !== undefined) offsets.entries[note + 3] = to + outputShift
+/** Where a record has its offsets: its table, and the index of its first entry; undefined if its cutter noted none. */
+export type RecordOffsets = {
+  readonly offsets?: OffsetTable | undefined
+  readonly offsetsStart?: number
 }
 
-const addEntry = (notes: OffsetTable, slot: number, key: number, from: number): number => {
-  const at = notes.length
-  if (at + offsetEntrySize > notes.entries.length) notes.grow()
-  const { entries } = notes
-  entries[at] = slot
+/** Adds the entry of a field and answers its index; -1 if the value is no field (`fieldIndex` is negative) or none are noted. */
+export const startFieldOffset = (
+  table: OffsetTable | undefined,
+  fieldIndex: number,
+  key: number,
+  from: number,
+): number => (fieldIndex < 0 || table === undefined ? -1 : addEntry(table, fieldIndex, key, from))
+
+/** Completes the entry that `startFieldOffset` answered. */
+export const endFieldOffset = (table: OffsetTable | undefined, entry: number, to: number): void => {
+  if (entry >= 0 && table !== undefined) table.entries[entry + 3] = to
+}
+
+const addEntry = (table: OffsetTable, fieldIndex: number, key: number, from: number): number => {
+  const at = table.length
+  if (at + entrySize > table.entries.length) table.grow()
+  const { entries } = table
+  entries[at] = fieldIndex
   entries[at + 1] = key
   entries[at + 2] = from
   entries[at + 3] = from
-  notes.length = at + offsetEntrySize
+  table.length = at + entrySize
   return at
 }
 
-/** The record under way begins. */
-export const startRecordOffsets = (notes: OffsetTable): void => {
-  notes.recordStart = notes.length
+export const startRecordOffsets = (table: OffsetTable): void => {
+  table.recordStart = table.length
 }
 
-/** The record under way has ended. */
-export const endRecordOffsets = (notes: OffsetTable): void => {
-  addEntry(notes, 0, endOfRecord, endOfRecord)
+export const endRecordOffsets = (table: OffsetTable): void => {
+  addEntry(table, 0, endOfRecord, endOfRecord)
 }
 
-/** Takes back the notes of this record on what stands behind a place. */
-export const removeOffsetsAfter = (notes: OffsetTable, place: number): void => {
-  while (notes.length > notes.recordStart && (notes.entries[notes.length - 2] ?? 0) > place)
-    notes.length -= offsetEntrySize
+/** Removes the entries of the record under way, which is cut once more. */
+export const removeRecordOffsets = (table: OffsetTable): void => {
+  table.length = table.recordStart
 }
 
-/** Where a member stands: its key (of an element: itself), its value from the first byte to behind the last. */
+/** Removes the entries of this record whose values begin behind a place. */
+export const removeOffsetsAfter = (table: OffsetTable, place: number): void => {
+  while (table.length > table.recordStart && (table.entries[table.length - 2] ?? 0) > place) table.length -= entrySize
+}
+
+/** Where a field stands: its key (of an element: itself), its value, and the byte behind its value. */
 export type FieldOffset = { readonly key: number; readonly from: number; readonly to: number }
 
-/** An object and the members that were wanted of it; those it lacks are undefined. Null counts as an object without any. */
+/** An object and its fields; those it lacks are undefined. Null counts as an object without any. */
 export type ObjectOffsets<W> = FieldOffset & { readonly members: FieldOffsets<W> }
 
 export type FieldOffsets<W> = { readonly [K in keyof W]: OffsetsOf<W[K]> | undefined }
@@ -108,77 +114,77 @@ type AnyOffset = FieldOffset & { readonly members?: object; readonly elements?: 
 
 type OffsetSlots = Array<AnyOffset | undefined>
 
-/** What is wanted, with members by their number in the notes. */
-type OffsetNode = {
+/** A node of the field tree, its members by their number in the table. */
+type FieldNode = {
   readonly isList: boolean
-  /** Of a list: that of its elements alone. */
-  readonly children: ReadonlyArray<OffsetNode | undefined>
-  readonly toOffsets: (found: OffsetSlots) => object
+  /** Of a list: the node of its elements alone. */
+  readonly children: ReadonlyArray<FieldNode | undefined>
+  readonly toOffsets: (slots: OffsetSlots) => object
 }
 
 /**
- * Reads the places that a cutter noted of a record, in its text as it leaves, until its page is released. The cutter must
- * have been asked for the same members.
+ * Reads the offsets that a cutter noted of a record, in its text as it leaves, until its page is released. The cutter must have
+ * been created with the same fields.
  */
-export const createOffsetReader = <W extends FieldTree>(wanted: W): ((cut: CutRecord) => FieldOffsets<W>) => {
-  const root = toObjectNode(wanted)
+export const createOffsetReader = <W extends FieldTree>(fields: W): ((record: RecordOffsets) => FieldOffsets<W>) => {
+  const root = toObjectNode(fields)
   return ({ offsets, offsetsStart = 0 }) => {
-    if (offsets === undefined) throw new Error('No places were noted')
+    if (offsets === undefined) throw new Error('No offsets were noted: the cutter was created without fields')
     return readFieldOffsets({ entries: offsets.entries, at: offsetsStart }, root, endOfRecord) as FieldOffsets<W>
   }
 }
 
-const toOffsetNode = (want: FieldSpec): OffsetNode | undefined => {
-  if (want === 'value') return undefined
-  return isListSpec(want)
-    ? { isList: true, children: [toObjectNode(want[0])], toOffsets: createNamedGetters([]) }
-    : toObjectNode(want)
+const toFieldNode = (spec: FieldSpec): FieldNode | undefined => {
+  if (spec === 'value') return undefined
+  return isListSpec(spec)
+    ? { isList: true, children: [toObjectNode(spec[0])], toOffsets: createNamedGetters([]) }
+    : toObjectNode(spec)
 }
 
-const toObjectNode = (wanted: FieldTree): OffsetNode => ({
+const toObjectNode = (fields: FieldTree): FieldNode => ({
   isList: false,
-  children: Object.values(wanted).map(toOffsetNode),
-  toOffsets: createNamedGetters(Object.keys(wanted)),
+  children: Object.values(fields).map(toFieldNode),
+  toOffsets: createNamedGetters(Object.keys(fields)),
 })
 
-/** Objects whose attributes are looked up by number: to store them by name takes several times as long. */
-const createNamedGetters = (names: ReadonlyArray<string>): OffsetNode['toOffsets'] => {
-  class Named {
-    declare readonly found: OffsetSlots
-    constructor(found: OffsetSlots) {
-      this.found = found
+/** Objects whose attributes are looked up by number: storing them by name takes several times as long. */
+const createNamedGetters = (names: ReadonlyArray<string>): FieldNode['toOffsets'] => {
+  class NamedOffsets {
+    declare readonly slots: OffsetSlots
+    constructor(slots: OffsetSlots) {
+      this.slots = slots
     }
   }
   names.forEach((name, slot) => {
-    Object.defineProperty(Named.prototype, name, {
-      get(this: Named) {
-        return this.found[slot]
+    Object.defineProperty(NamedOffsets.prototype, name, {
+      get(this: NamedOffsets) {
+        return this.slots[slot]
       },
     })
   })
-  return (found) => new Named(found)
+  return (slots) => new NamedOffsets(slots)
 }
 
 type TableCursor = { readonly entries: Int32Array; at: number }
 
-const readFieldOffsets = (reading: TableCursor, { children, toOffsets }: OffsetNode, end: number): object => {
-  const found: OffsetSlots = new Array(children.length)
+const readFieldOffsets = (cursor: TableCursor, { children, toOffsets }: FieldNode, end: number): object => {
+  const slots: OffsetSlots = new Array(children.length)
   for (;;) {
-    const { entries, at } = reading
+    const { entries, at } = cursor
     const key = entries[at + 1] ?? end
-    if (key >= end) return toOffsets(found)
+    if (key >= end) return toOffsets(slots)
     const slot = entries[at] ?? 0
-    found[slot] = readOffset(reading, children[slot])
+    slots[slot] = readOffset(cursor, children[slot])
   }
 }
 
-const readOffset = (reading: TableCursor, node: OffsetNode | undefined): AnyOffset => {
-  const { entries, at } = reading
+const readOffset = (cursor: TableCursor, node: FieldNode | undefined): AnyOffset => {
+  const { entries, at } = cursor
   const [key, from, to] = [entries[at + 1] ?? 0, entries[at + 2] ?? 0, entries[at + 3] ?? 0]
-  reading.at = at + offsetEntrySize
+  cursor.at = at + entrySize
   if (node === undefined) return { key, from, to }
-  if (!node.isList) return { key, from, to, members: readFieldOffsets(reading, node, to) }
+  if (!node.isList) return { key, from, to, members: readFieldOffsets(cursor, node, to) }
   const elements: AnyOffset[] = []
-  while ((entries[reading.at + 1] ?? to) < to) elements.push(readOffset(reading, node.children[0]))
+  while ((entries[cursor.at + 1] ?? to) < to) elements.push(readOffset(cursor, node.children[0]))
   return { key, from, to, elements }
 }

@@ -3,16 +3,15 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type * as t from 'io-ts'
 import { type ApiError, applicationError, createBufferPool, ExportFilter, isSuccessStatus } from '../../api'
-import type { CutRecord, ExportPage } from '../export-page'
-import { CutError, type CutState, createCutError, createCutState, createOutputBuffer, createSyntaxError } from './edit'
-import { createOffsetTable } from './offsets'
-import { type RecordShape, readRecord, toCutRecord } from './record'
-import { compileShape, type FieldTree, type PrivacyAction } from './shape'
 import {
   CLOSE_ARRAY,
-  CLOSE_OBJECT,
-  COMMA,
+  createSyntaxError,
   decodeString,
+  firstElement,
+  firstMember,
+  JsonSyntaxError,
+  nextElement,
+  nextMember,
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
@@ -20,79 +19,126 @@ import {
   skipSpace,
   skipString,
   skipValue,
-} from './tokens'
+} from '../../cdk/json/scanner'
+import type { CutRecord, ExportPage } from '../export-page'
+import { CutError, type CutState, createCutError, createCutState, type PageOptions } from './cut-state'
+import { createOutputBuffer } from './edit'
+import { createOffsetTable } from './offsets'
+import { type RecordShape, readRecord, toCutRecord } from './record'
+import { compileShape, type FieldTree, type PrivacyAction } from './shape'
 
-/** An answer of an export, cut; `listed`: it named its records, be they none. */
+/** An answer of an export, cut into records; `hasList`: it held the list of records, even an empty one. */
 export type CutPage = Pick<ExportPage, 'rows' | 'filter' | 'unknownPaths' | 'release'> & { readonly hasList: boolean }
 
-/** Walks a whole answer: `list` and `filter` in any order, all else passed over. Throws `Refused`. */
-export const readEnvelope = (walk: CutState, record: RecordShape): E.Either<ApiError, CutPage> => {
-  const { bytes } = walk
-  let rows: ReadonlyArray<CutRecord> | undefined
-  const found: { filter?: unknown; status?: unknown } = {}
-  let p = skipSpace(walk, 0)
-  if (bytes[p] !== OPEN_OBJECT)
-    return expectEnd(walk, skipValue(walk, p, 0), E.left(decodeError('$', 'expected an object')))
-  p = skipSpace(walk, p + 1)
-  for (let more = bytes[p] !== CLOSE_OBJECT; more; ) {
-    if (bytes[p] !== QUOTE) throw createSyntaxError(walk, p)
-    const end = skipString(walk, p + 1)
-    const name = decodeString(walk, p, end)
-    const from = skipColon(walk, end)
-    if (name === walk.list && bytes[from] === OPEN_ARRAY) {
-      if (rows !== undefined) throw createCutError(`$.${name}`, 'there twice')
-      const records: CutRecord[] = []
-      p = readRecords(walk, record, from, records)
-      rows = records
-    } else {
-      p = skipValue(walk, from, 0)
-      if (name === walk.list && bytes[from] !== 0x6e) throw createCutError(`$.${name}`, 'expected an array')
-      if (name === 'filter' || name === 'status') {
-        if (found[name] !== undefined) throw createCutError(`$.${name}`, 'there twice')
-        found[name] = JSON.parse(bytes.toString('utf8', from, p))
-      }
+export type CutOptions = PageOptions & {
+  /** What a record must be; its key and cursor are its top-level attributes of those names. */
+  readonly codec: t.Any
+  readonly primaryKey: string
+  readonly cursor: string
+  /** Top-level attributes that arrive under another name: from that name to the declared one. */
+  readonly aliases?: Readonly<Record<string, string>>
+  /** Privacy by path, such as `contents.response`; elements of arrays have no step in it. */
+  readonly actions?: Readonly<Record<string, PrivacyAction>>
+  /** The fields of a record whose offsets are noted, for `createOffsetReader`. */
+  readonly fields?: FieldTree | undefined
+}
+
+/** Cuts the bytes of an answer into records. The records are views of these bytes. */
+export type Cutter = (body: Uint8Array) => E.Either<ApiError, CutPage>
+
+/**
+ * Compiles a codec into a cutter. It reads the bytes once, as strictly as JSON.parse, and checks every declared attribute: one of
+ * the wrong type leaves as null with its change; a broken envelope, key or cursor is a `Left`. Calls share buffers and nothing else.
+ */
+export const createCutter = (options: CutOptions): Cutter => {
+  const aliases = options.aliases ?? {}
+  const record = { shape: compileShape({ ...options, aliases, actions: options.actions ?? {} }), aliases }
+  const outputPool = createBufferPool()
+  const offsetPool = createBufferPool()
+  return (body) => {
+    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    if (!isUtf8(bytes)) return E.left(decodeError('$', 'not UTF-8'))
+    const output = createOutputBuffer(outputPool, bytes.length)
+    // Somewhat more than the offsets of a page of reviews take.
+    const offsets = options.fields === undefined ? undefined : createOffsetTable(offsetPool, (bytes.length * 3) >> 3)
+    try {
+      return readEnvelope(createCutState(bytes, options, new Set(), output, offsets), record)
+    } catch (error) {
+      if (error instanceof CutError) return E.left(error.error)
+      if (error instanceof JsonSyntaxError) return E.left(decodeError('$', error.message))
+      throw error
     }
-    p = skipSpace(walk, p)
-    more = bytes[p] === COMMA
-    if (more) p = skipSpace(walk, p + 1)
-    else if (bytes[p] !== CLOSE_OBJECT) throw createSyntaxError(walk, p)
   }
-  return expectEnd(walk, p + 1, toCutPage(walk, rows, found.filter ?? undefined, found.status ?? undefined))
-}
-
-const readRecords = (walk: CutState, record: RecordShape, open: number, rows: CutRecord[]): number => {
-  const { bytes } = walk
-  let p = skipSpace(walk, open + 1)
-  if (bytes[p] === CLOSE_ARRAY) return p + 1
-  for (;;) {
-    walk.recordIndex = rows.length
-    const end = readRecord(walk, record, p)
-    rows.push(toCutRecord(walk, record, p, end))
-    p = skipSpace(walk, end)
-    if (bytes[p] === CLOSE_ARRAY) return p + 1
-    if (bytes[p] !== COMMA) throw createSyntaxError(walk, p)
-    p = skipSpace(walk, p + 1)
-  }
-}
-
-const expectEnd = <A>(walk: CutState, at: number, answer: A): A => {
-  const end = skipSpace(walk, at)
-  if (end < walk.bytes.length) throw createSyntaxError(walk, end)
-  return answer
 }
 
 const decodeError = (path: string, message: string): ApiError => ({ _tag: 'Decode', path, message })
 
-/** What an answer means (design.md): no records and no echo, or a status in their place, is never the end of the rows. */
+/** Reads a whole answer: the list and `filter` in any order; any other member is checked to be JSON and ignored. */
+const readEnvelope = (state: CutState, record: RecordShape): E.Either<ApiError, CutPage> => {
+  const { scanner } = state
+  const { bytes } = scanner
+  const { list } = state.options
+  let rows: ReadonlyArray<CutRecord> | undefined
+  const found: { filter?: unknown; status?: unknown } = {}
+  const open = skipSpace(scanner, 0)
+  if (bytes[open] !== OPEN_OBJECT) {
+    expectEnd(state, skipValue(scanner, open))
+    return E.left(decodeError('$', 'expected an object'))
+  }
+  let key = firstMember(scanner, open)
+  while (bytes[key] === QUOTE) {
+    const keyEnd = skipString(scanner, key + 1)
+    const name = decodeString(scanner, key, keyEnd)
+    const from = skipColon(scanner, keyEnd)
+    let end: number
+    if (name === list && bytes[from] === OPEN_ARRAY) {
+      if (rows !== undefined) throw createCutError(`$.${name}`, 'there twice')
+      const records: CutRecord[] = []
+      end = readRecords(state, record, from, records)
+      rows = records
+    } else {
+      end = skipValue(scanner, from)
+      if (name === list && bytes[from] !== 0x6e) throw createCutError(`$.${name}`, 'expected an array')
+      if (name === 'filter' || name === 'status') {
+        if (found[name] !== undefined) throw createCutError(`$.${name}`, 'there twice')
+        found[name] = JSON.parse(bytes.toString('utf8', from, end))
+      }
+    }
+    key = nextMember(scanner, end)
+  }
+  expectEnd(state, key + 1)
+  return toCutPage(state, rows, found.filter ?? undefined, found.status ?? undefined)
+}
+
+/** Adds the records of the list at `open` to `rows` and answers the position after the list. */
+const readRecords = (state: CutState, record: RecordShape, open: number, rows: CutRecord[]): number => {
+  const { scanner } = state
+  let p = firstElement(scanner, open)
+  while (scanner.bytes[p] !== CLOSE_ARRAY) {
+    state.recordIndex = rows.length
+    const end = readRecord(state, record, p)
+    rows.push(toCutRecord(state, record, p, end))
+    p = nextElement(scanner, end)
+  }
+  return p + 1
+}
+
+const expectEnd = ({ scanner }: CutState, at: number): void => {
+  const end = skipSpace(scanner, at)
+  if (end < scanner.bytes.length) throw createSyntaxError(scanner, end)
+}
+
+/** An answer without records and without an echo of the filter, or with an error status in their place, never ends an export. */
 const toCutPage = (
-  walk: CutState,
+  state: CutState,
   rows: ReadonlyArray<CutRecord> | undefined,
   filter: unknown,
   status: unknown,
 ): E.Either<ApiError, CutPage> => {
   if (status !== undefined && (rows === undefined || (rows.length === 0 && !isSuccessStatus(status))))
     return E.left(applicationError(status, 'no message'))
-  if (rows === undefined && filter === undefined) return E.left(decodeError('$', `neither ${walk.list} nor filter`))
+  if (rows === undefined && filter === undefined)
+    return E.left(decodeError('$', `neither ${state.options.list} nor filter`))
   return pipe(
     ExportFilter.decode(filter ?? {}),
     E.bimap(
@@ -104,63 +150,13 @@ const toCutPage = (
       (echo) => ({
         rows: rows ?? [],
         filter: echo,
-        unknownPaths: [...walk.undeclaredPaths],
+        unknownPaths: [...state.undeclaredPaths],
         hasList: rows !== undefined,
         release: () => {
-          walk.output?.release()
-          walk.offsets?.release()
+          state.output?.release()
+          state.offsets?.release()
         },
       }),
     ),
   )
-}
-
-export type CutOptions = {
-  /** What a record must be; its key and cursor are its top-level attributes of those names. */
-  readonly codec: t.Any
-  /** Where records stand in the envelope. */
-  readonly list: string
-  readonly primaryKey: string
-  readonly cursor: string
-  /** Top-level attributes that arrive under another name: from that name to the declared one. */
-  readonly aliases?: Readonly<Record<string, string>>
-  /** What becomes of undeclared top-level attributes: `keep` collects them in `unknown_attributes`. */
-  readonly undeclared: 'keep' | 'drop' | 'fail'
-  /** Privacy, by path, such as `contents.response`; arrays are walked. A hash gets a string decoded, all else as text. */
-  readonly actions?: Readonly<Record<string, PrivacyAction>>
-  /** The members of a record to note the places of, for `outliner`. */
-  readonly fields?: FieldTree | undefined
-}
-
-/** Cuts the bytes of an answer into records. */
-export type Cutter = (body: Uint8Array) => E.Either<ApiError, CutPage>
-
-/**
- * Compiles a codec into a cutter: one walk over the bytes, strict as JSON.parse, that checks every declared attribute.
- * One of the wrong type leaves as null with its change; a broken envelope, key or cursor is a `Left`.
- */
-export const createCutter = (options: CutOptions): Cutter => {
-  const rename = options.aliases ?? {}
-  const record = {
-    shape: compileShape({ ...options, aliases: rename, actions: options.actions ?? {} }),
-    aliases: rename,
-  }
-  const buffers = createBufferPool()
-  const noted = createBufferPool()
-  let serial = 0
-  return (body) => {
-    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-    if (!isUtf8(bytes)) return E.left({ _tag: 'Decode', path: '$', message: 'not UTF-8' })
-    // Somewhat more than the notes of a page of reviews take.
-    const notes = options.fields === undefined ? undefined : createOffsetTable(noted, (bytes.length * 3) >> 3)
-    const walk = createCutState(bytes, options, serial, new Set(), createOutputBuffer(buffers, bytes.length), notes)
-    try {
-      return readEnvelope(walk, record)
-    } catch (error) {
-      if (error instanceof CutError) return E.left(error.error)
-      throw error
-    } finally {
-      serial = walk.objectSerial
-    }
-  }
 }

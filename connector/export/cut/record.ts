@@ -1,100 +1,26 @@
 import type { RecordChange } from '../../cdk'
-import type { CutRecord } from '../export-page'
-import {
-  addEdit,
-  CutError,
-  type CutState,
-  createCutError,
-  createCutState,
-  recordPathOf,
-  renderedLength,
-  renderSpan,
-  renderSpanInto,
-} from './edit'
-import { endRecordOffsets, type OffsetTable, startRecordOffsets } from './offsets'
-import { type Shape, unknownAttributesKey } from './shape'
 import {
   CLOSE_ARRAY,
-  CLOSE_OBJECT,
-  COMMA,
+  createScanner,
   decodeString,
+  firstElement,
+  firstMember,
+  type JsonScanner,
+  nextElement,
+  nextMember,
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
   skipColon,
-  skipLiteral,
-  skipNumber,
-  skipSpace,
   skipString,
-} from './tokens'
+  skipValue,
+} from '../../cdk/json/scanner'
+import type { CutRecord } from '../export-page'
+import { CutError, type CutState, createCutError, createCutState, recordPathOf } from './cut-state'
+import { addEdit, clearEdits, renderedLength, renderSpan, renderSpanInto } from './edit'
+import { endRecordOffsets, type OffsetTable, removeRecordOffsets, startRecordOffsets } from './offsets'
+import { type Shape, unknownAttributesKey } from './shape'
 import { readObject } from './validate'
-
-/**
- * A record that repeats keys, printed anew with the last of each, as JSON.parse reads it; latin1, as `Edit.text`.
- * Of an attribute under both of its names the declared one stays, unless it is null. Only for text already walked.
- */
-export const removeDuplicateKeys = (walk: CutState, at: number, rename: Readonly<Record<string, string>>): string => {
-  const [members] = readMembers(walk, at)
-  for (const [from, to] of Object.entries(rename)) {
-    const declared = members.get(to)
-    if (declared !== undefined && members.has(from)) members.delete(declared === 'null' ? to : from)
-  }
-  return printMembers(members)
-}
-
-type PrintedMembers = Map<string, string>
-
-const printMembers = (members: PrintedMembers): string =>
-  `{${[...members].map(([key, text]) => `${Buffer.from(JSON.stringify(key)).toString('latin1')}:${text}`).join(',')}}`
-
-const readMembers = (walk: CutState, at: number): readonly [PrintedMembers, number] => {
-  const members: PrintedMembers = new Map()
-  let p = skipSpace(walk, at + 1)
-  while (walk.bytes[p] !== CLOSE_OBJECT) {
-    const end = skipString(walk, p + 1)
-    const [text, next] = printValueAt(walk, skipColon(walk, end))
-    members.set(decodeString(walk, p, end), text)
-    p = skipComma(walk, next)
-  }
-  return [members, p + 1]
-}
-
-const printValueAt = (walk: CutState, at: number): readonly [string, number] => {
-  switch (walk.bytes[at]) {
-    case OPEN_OBJECT: {
-      const [members, end] = readMembers(walk, at)
-      return [printMembers(members), end]
-    }
-    case OPEN_ARRAY: {
-      const texts: string[] = []
-      let p = skipSpace(walk, at + 1)
-      while (walk.bytes[p] !== CLOSE_ARRAY) {
-        const [text, next] = printValueAt(walk, p)
-        texts.push(text)
-        p = skipComma(walk, next)
-      }
-      return [`[${texts.join(',')}]`, p + 1]
-    }
-    case QUOTE:
-      return readSpan(walk, at, skipString(walk, at + 1))
-    case 0x66:
-    case 0x6e:
-    case 0x74:
-      return readSpan(walk, at, skipLiteral(walk, at))
-    default:
-      return readSpan(walk, at, skipNumber(walk, at))
-  }
-}
-
-const readSpan = ({ bytes }: CutState, from: number, to: number): readonly [string, number] => [
-  bytes.toString('latin1', from, to),
-  to,
-]
-
-const skipComma = (walk: CutState, at: number): number => {
-  const p = skipSpace(walk, at)
-  return walk.bytes[p] === COMMA ? skipSpace(walk, p + 1) : p
-}
 
 /** A longer record fits no consumer: the platforms take lines of 20 MB. */
 export const maxRecordBytes = 20_000_000
@@ -104,52 +30,50 @@ export type RecordShape = {
   readonly aliases: Readonly<Record<string, string>>
 }
 
-/** The position after the record at `at`. */
-export const readRecord = (walk: CutState, { shape }: RecordShape, at: number): number => {
-  if (walk.edits.length > 0) walk.edits = []
-  if (walk.changes.length > 0) walk.changes = []
-  if (walk.collectedMembers.length > 0) walk.collectedMembers = []
-  walk.outputShift = -at
-  walk.hasDuplicateKeys = false
-  walk.hasLineBreaks = false
-  if (walk.bytes[at] !== OPEN_OBJECT) throw createCutError(recordPathOf(walk), 'expected an object')
-  if (walk.offsets !== undefined) startRecordOffsets(walk.offsets)
-  const end = readObject(walk, shape, at + 1)
-  if (walk.offsets !== undefined) endRecordOffsets(walk.offsets)
+/** Reads the record at `at` into the draft, the edits and the offsets of the page and answers the position after it. */
+export const readRecord = (state: CutState, { shape }: RecordShape, at: number): number => {
+  const { scanner, edits, offsets, draft } = state
+  clearEdits(edits, at)
+  if (draft.changes.length > 0) draft.changes = []
+  if (draft.collectedMembers.length > 0) draft.collectedMembers = []
+  draft.hasDuplicateKeys = false
+  draft.hasLineBreaks = false
+  if (scanner.bytes[at] !== OPEN_OBJECT) throw createCutError(recordPathOf(state), 'expected an object')
+  if (offsets !== undefined) startRecordOffsets(offsets)
+  const end = readObject(state, shape, at)
+  if (offsets !== undefined) endRecordOffsets(offsets)
   return end
 }
 
-/** The record just walked, as it leaves. */
-export const toCutRecord = (walk: CutState, record: RecordShape, from: number, to: number): CutRecord => {
-  const came = { bytes: walk.bytes, from, to }
-  if (walk.hasDuplicateKeys)
-    return recutRecord(walk, record, came, Buffer.from(removeDuplicateKeys(walk, from, record.aliases), 'latin1'))
-  if (walk.hasLineBreaks)
-    return recutRecord(walk, record, came, removeLineBreaks(walk.bytes.toString('latin1', from, to)))
-  const leaves = writeOutput(walk, came)
-  const length = leaves.to - leaves.from
+/** The record just read, as it leaves. */
+export const toCutRecord = (state: CutState, record: RecordShape, from: number, to: number): CutRecord => {
+  const { bytes } = state.scanner
+  const { id, modifiedTime, changes, hasDuplicateKeys, hasLineBreaks } = state.draft
+  const input = { bytes, from, to }
+  if (hasDuplicateKeys)
+    return recutRecord(state, record, input, Buffer.from(printDistinctKeys(bytes, from, record.aliases), 'latin1'))
+  if (hasLineBreaks) return recutRecord(state, record, input, removeLineBreaks(bytes.toString('latin1', from, to)))
+  const output = renderRecord(state, input)
+  const length = output.to - output.from
   if (length > maxRecordBytes)
     throw new CutError({
       _tag: 'Decode',
-      path: recordPathOf(walk),
-      message: `the record ${walk.id} is ${length} bytes long, more than the ${maxRecordBytes} that any destination takes`,
+      path: recordPathOf(state),
+      message: `the record ${id} is ${length} bytes long, more than the ${maxRecordBytes} that any destination takes`,
       remedy: 'leave its largest attribute out with privacy.drop',
     })
-  const { id, modifiedTime, changes, offsets } = walk
-  return new PageRecord(id, modifiedTime, came, leaves, changes.length === 0 ? undefined : changes, offsets)
+  return new PageRecord(id, modifiedTime, input, output, changes.length === 0 ? undefined : changes, state.offsets)
 }
 
-/** A record that is not cut from the text it came in, but from another that says the same. */
-const recutRecord = (walk: CutState, record: RecordShape, came: ByteSpan, bytes: Buffer): CutRecord => {
-  const { offsets } = walk
-  if (offsets !== undefined) offsets.length = offsets.recordStart
-  const again = createCutState(bytes, walk, walk.objectSerial, walk.undeclaredPaths, undefined, offsets)
-  again.recordIndex = walk.recordIndex
+/** A record that is cut from another text than the one it came in; both say the same. */
+const recutRecord = (state: CutState, record: RecordShape, input: ByteSpan, bytes: Buffer): CutRecord => {
+  if (state.offsets !== undefined) removeRecordOffsets(state.offsets)
+  const again = createCutState(bytes, state.options, state.undeclaredPaths, undefined, state.offsets)
+  again.recordIndex = state.recordIndex
   readRecord(again, record, 0)
-  walk.objectSerial = again.objectSerial
-  again.hasDuplicateKeys = false
+  again.draft.hasDuplicateKeys = false
   const { id, modifiedTime, json, changes } = toCutRecord(again, record, 0, bytes.length)
-  return new PageRecord(id, modifiedTime, came, wholeSpan(json), changes, offsets)
+  return new PageRecord(id, modifiedTime, input, wholeSpan(json), changes, state.offsets)
 }
 
 type ByteSpan = { readonly bytes: Buffer; readonly from: number; readonly to: number }
@@ -161,60 +85,109 @@ const wholeSpan = (json: Uint8Array): ByteSpan => ({
 })
 
 /**
- * A record among the bytes of its page. A view of them is larger than all else of it, and pages wait to be looked at: so
- * views are made as they are asked for.
+ * A record among the bytes of its page. A view of them takes more memory than all other data of a record, and pages wait in
+ * memory: so views are made when they are asked for.
  */
 class PageRecord implements CutRecord {
   declare readonly changes?: ReadonlyArray<RecordChange>
-  private readonly page: Buffer
-  private readonly from: number
-  private readonly to: number
-  private readonly out: Buffer
-  private readonly start: number
-  private readonly end: number
+  private readonly inputBytes: Buffer
+  private readonly inputFrom: number
+  private readonly inputTo: number
+  private readonly outputBytes: Buffer
+  private readonly outputFrom: number
+  private readonly outputTo: number
   readonly offsets: OffsetTable | undefined
   readonly offsetsStart: number
 
   constructor(
     readonly id: string,
     readonly modifiedTime: number,
-    came: ByteSpan,
-    leaves: ByteSpan,
+    input: ByteSpan,
+    output: ByteSpan,
     changes: ReadonlyArray<RecordChange> | undefined,
     offsets: OffsetTable | undefined,
   ) {
-    this.page = came.bytes
-    this.from = came.from
-    this.to = came.to
-    this.out = leaves.bytes
-    this.start = leaves.from
-    this.end = leaves.to
+    this.inputBytes = input.bytes
+    this.inputFrom = input.from
+    this.inputTo = input.to
+    this.outputBytes = output.bytes
+    this.outputFrom = output.from
+    this.outputTo = output.to
     this.offsets = offsets
     this.offsetsStart = offsets === undefined ? 0 : offsets.recordStart
     if (changes !== undefined) this.changes = changes
   }
 
   get raw(): Uint8Array {
-    return this.page.subarray(this.from, this.to)
+    return this.inputBytes.subarray(this.inputFrom, this.inputTo)
   }
 
   get json(): Uint8Array {
-    return this.out.subarray(this.start, this.end)
+    return this.outputBytes.subarray(this.outputFrom, this.outputTo)
   }
 }
 
-/** The record's text as it leaves: the text it came in, or one written into the room for such. */
-const writeOutput = (walk: CutState, came: ByteSpan): ByteSpan => {
-  const { from, to } = came
-  if (walk.collectedMembers.length > 0)
-    addEdit(walk, to - 1, to - 1, `,"${unknownAttributesKey}":{${walk.collectedMembers.join(',')}}`)
-  if (walk.edits.length === 0) return came
-  const { output } = walk
-  if (output === undefined) return wholeSpan(renderSpan(walk, from, to, 0))
-  const length = renderedLength(walk, from, to, 0)
-  const start = output.reserve(length)
-  renderSpanInto(walk, from, to, 0, output.bytes(), start)
-  return { bytes: output.bytes(), from: start, to: start + length }
+/** The text of a record as it leaves: the text it came in, or one written into the output buffer. */
+const renderRecord = ({ edits, draft, output }: CutState, input: ByteSpan): ByteSpan => {
+  const { bytes, from, to } = input
+  if (draft.collectedMembers.length > 0)
+    addEdit(edits, to - 1, to - 1, `,"${unknownAttributesKey}":{${draft.collectedMembers.join(',')}}`)
+  if (edits.length === 0) return input
+  if (output === undefined) return wholeSpan(renderSpan(edits, bytes, from, to, 0))
+  const start = output.reserve(renderedLength(edits, from, to, 0))
+  const end = renderSpanInto(edits, bytes, from, to, 0, output.bytes(), start)
+  return { bytes: output.bytes(), from: start, to: end }
 }
 
 const removeLineBreaks = (json: string): Buffer => Buffer.from(json.replace(/[\n\r][\t\n\r ]*/g, ''), 'latin1')
+
+/**
+ * The record at `at`, printed anew with the last of each repeated key, as JSON.parse reads it (latin1). Of an attribute under both
+ * of its names the declared one stays, unless it is null. The text must be JSON.
+ */
+const printDistinctKeys = (bytes: Buffer, at: number, aliases: Readonly<Record<string, string>>): string => {
+  const [members] = readDistinctMembers(createScanner(bytes), at)
+  for (const [from, to] of Object.entries(aliases)) {
+    const declared = members.get(to)
+    if (declared !== undefined && members.has(from)) members.delete(declared === 'null' ? to : from)
+  }
+  return printMembers(members)
+}
+
+type PrintedMembers = Map<string, string>
+
+const printMembers = (members: PrintedMembers): string =>
+  `{${[...members].map(([key, text]) => `${Buffer.from(JSON.stringify(key)).toString('latin1')}:${text}`).join(',')}}`
+
+/** The printed members of the object at `open`, and the position after it. */
+const readDistinctMembers = (scanner: JsonScanner, open: number): readonly [PrintedMembers, number] => {
+  const members: PrintedMembers = new Map()
+  let key = firstMember(scanner, open)
+  while (scanner.bytes[key] === QUOTE) {
+    const keyEnd = skipString(scanner, key + 1)
+    const [text, end] = printDistinctValue(scanner, skipColon(scanner, keyEnd))
+    members.set(decodeString(scanner, key, keyEnd), text)
+    key = nextMember(scanner, end)
+  }
+  return [members, key + 1]
+}
+
+const printDistinctValue = (scanner: JsonScanner, at: number): readonly [string, number] => {
+  const { bytes } = scanner
+  if (bytes[at] === OPEN_OBJECT) {
+    const [members, end] = readDistinctMembers(scanner, at)
+    return [printMembers(members), end]
+  }
+  if (bytes[at] === OPEN_ARRAY) {
+    const texts: string[] = []
+    let p = firstElement(scanner, at)
+    while (bytes[p] !== CLOSE_ARRAY) {
+      const [text, end] = printDistinctValue(scanner, p)
+      texts.push(text)
+      p = nextElement(scanner, end)
+    }
+    return [`[${texts.join(',')}]`, p + 1]
+  }
+  const end = skipValue(scanner, at)
+  return [bytes.toString('latin1', at, end), end]
+}

@@ -1,9 +1,21 @@
 import { toInstant, toMillis } from '../../api'
-import { type CutState, createCutError, recordPathOf, replaceSpan } from './edit'
-import { indexedPathOf, type Shape } from './shape'
-import { decodeString, MINUS, QUOTE, skipNumber, skipString } from './tokens'
+import {
+  decodeString,
+  QUOTE,
+  skipExponent,
+  skipFraction,
+  skipInteger,
+  skipString,
+  startsNumber,
+} from '../../cdk/json/scanner'
+import { type CutState, createCutError, indexedPathOf, recordPathOf } from './cut-state'
+import { replaceSpan } from './edit'
+import type { Shape } from './shape'
 
-/** Milliseconds of the service's own pattern, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'" in quotes, read off its bytes; NaN for all else. */
+/** The position after a value; its complement (~) where the value is none that its place can hold, not even as null. */
+export type ValueEnd = number
+
+/** A time in the service's own pattern, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'" in quotes, as milliseconds since 1970; NaN for anything else. */
 export const parseInstantAt = (bytes: Uint8Array, at: number): number => {
   if (
     bytes[at + 5] !== 0x2d ||
@@ -23,9 +35,9 @@ export const parseInstantAt = (bytes: Uint8Array, at: number): number => {
   const minute = digitPair(bytes, at + 15)
   const second = digitPair(bytes, at + 18)
   const milli = digitPair(bytes, at + 21) * 10 + digitAt(bytes[at + 23])
-  // Date.UTC takes the years before 100 for those of the last century.
-  const dated = year >= 100 && month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth(year, month)
-  return dated && hour <= 23 && minute <= 59 && second <= 59
+  // Date.UTC reads the years before 100 as years of the last century.
+  const isDate = year >= 100 && month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth(year, month)
+  return isDate && hour <= 23 && minute <= 59 && second <= 59
     ? Date.UTC(year, month - 1, day, hour, minute, second, milli)
     : Number.NaN
 }
@@ -42,7 +54,7 @@ const daysInMonth = (year: number, month: number): number => {
 
 const utcPattern = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d(\.\d+)?Z$/
 
-/** A time as it leaves: in UTC with `Z`, as it came where it already is; undefined if it is none. */
+/** A time as it leaves: in UTC with `Z`, unchanged where it is so already; undefined if it is no time. */
 export const toUtc = (time: string): string | undefined => {
   const millis = toMillis(time)
   if (Number.isNaN(millis)) return undefined
@@ -52,26 +64,26 @@ export const toUtc = (time: string): string | undefined => {
   return utcPattern.test(moved) ? moved : undefined
 }
 
-/** What becomes of a value of the wrong type: null where its place may be null, else what holds it is wrong too. */
+/** A value of the wrong type: null takes its place where that may be null, otherwise what holds it is of the wrong type too. */
 export const rejectValue = (
-  walk: CutState,
+  state: CutState,
   shape: Shape,
   from: number,
   to: number,
-  edits: number,
-  changes: number,
-): number => {
-  walk.isInvalid = !shape.nullable
-  if (shape.nullable) {
-    replaceSpan(walk, from, to, 'null', edits)
-    walk.changes.length = changes
-    walk.changes.push({ field: indexedPathOf(shape), change: 'NULLED', reason: 'SOURCE_SERIALIZATION_ERROR' })
-  }
+  firstEdit: number,
+  firstChange: number,
+): ValueEnd => {
+  if (!shape.nullable) return ~to
+  const { changes } = state.draft
+  replaceSpan(state.edits, state.offsets, from, to, 'null', firstEdit)
+  changes.length = firstChange
+  changes.push({ field: indexedPathOf(state, shape), change: 'NULLED', reason: 'SOURCE_SERIALIZATION_ERROR' })
   return to
 }
 
-export const startsNumber = (byte: number | undefined): boolean =>
-  byte !== undefined && ((byte >= 0x30 && byte <= 0x39) || byte === MINUS)
+/** As `rejectValue`, of a value inside which nothing was edited. */
+const rejectScalar = (state: CutState, shape: Shape, from: number, to: number): ValueEnd =>
+  rejectValue(state, shape, from, to, state.edits.length, state.draft.changes.length)
 
 const maxInt64 = 2n ** 63n
 
@@ -79,57 +91,67 @@ const maxInt64 = 2n ** 63n
 const isInt64 = (digits: string): boolean =>
   digits.length <= 18 || (digits.length <= 20 && BigInt(digits) < maxInt64 && BigInt(digits) >= -maxInt64)
 
-/** The position after an integer; one written as 1.0 or 1e3 leaves in digits alone. */
-export const readInteger = (walk: CutState, shape: Shape, from: number): number => {
-  const to = skipNumber(walk, from)
-  if (walk.numberForm === 'plain' && to - from < 19) return to
-  const text = walk.bytes.toString('latin1', from, to)
-  if (walk.numberForm === 'plain') {
-    if (isInt64(text)) return to
-  } else if (Number.isSafeInteger(Number(text))) {
-    replaceSpan(walk, from, to, String(Number(text)), walk.edits.length)
-    return to
+/** Whether a number goes on behind its integer digits, with a fraction or an exponent. */
+const goesOn = (byte: number | undefined): boolean => byte === 0x2e || byte === 0x65 || byte === 0x45
+
+/** An integer; one written as 1.0 or 1e3 leaves as digits alone. */
+export const readInteger = (state: CutState, shape: Shape, from: number): ValueEnd => {
+  const { scanner } = state
+  const { bytes } = scanner
+  const digitsEnd = skipInteger(scanner, from)
+  if (!goesOn(bytes[digitsEnd])) {
+    if (digitsEnd - from < 19 || isInt64(bytes.toString('latin1', from, digitsEnd))) return digitsEnd
+    return rejectScalar(state, shape, from, digitsEnd)
   }
-  return rejectValue(walk, shape, from, to, walk.edits.length, walk.changes.length)
-}
-
-/** The position after a number that a double can hold. */
-export const readDouble = (walk: CutState, shape: Shape, from: number): number => {
-  const to = skipNumber(walk, from)
-  if (walk.numberForm !== 'exponent' && to - from < 300) return to
-  return Number.isFinite(Number(walk.bytes.toString('latin1', from, to)))
-    ? to
-    : rejectValue(walk, shape, from, to, walk.edits.length, walk.changes.length)
-}
-
-/** The position after a time, which leaves in UTC with `Z`. */
-export const readInstant = (walk: CutState, shape: Shape, from: number): number => {
-  if (!Number.isNaN(parseInstantAt(walk.bytes, from))) return from + 26
-  const edits = walk.edits.length
-  const to = skipString(walk, from + 1)
-  const time = decodeString(walk, from, to)
-  const moved = toUtc(time)
-  if (moved === undefined) return rejectValue(walk, shape, from, to, edits, walk.changes.length)
-  if (moved !== time) replaceSpan(walk, from, to, `"${moved}"`, edits)
+  const to = skipExponent(scanner, skipFraction(scanner, digitsEnd))
+  const value = Number(bytes.toString('latin1', from, to))
+  if (!Number.isSafeInteger(value)) return rejectScalar(state, shape, from, to)
+  replaceSpan(state.edits, state.offsets, from, to, String(value), state.edits.length)
   return to
 }
 
-/** The position after a record's key, whose digits go into `walk.id`. */
-export const readPrimaryKey = (walk: CutState, shape: Shape, from: number): number => {
-  const to = startsNumber(walk.bytes[from]) ? skipNumber(walk, from) : from
-  walk.id = walk.bytes.toString('latin1', from, to)
-  if (to === from || walk.numberForm !== 'plain' || walk.id === '-0' || !isInt64(walk.id))
-    throw createCutError(`${recordPathOf(walk)}.${shape.name}`, 'expected an integer of 64 bits')
+/** A number that a double can hold. */
+export const readDouble = (state: CutState, shape: Shape, from: number): ValueEnd => {
+  const { scanner } = state
+  const fractionEnd = skipFraction(scanner, skipInteger(scanner, from))
+  const to = skipExponent(scanner, fractionEnd)
+  if (to === fractionEnd && to - from < 300) return to
+  return Number.isFinite(Number(scanner.bytes.toString('latin1', from, to))) ? to : rejectScalar(state, shape, from, to)
+}
+
+/** A time, which leaves in UTC with `Z`. */
+export const readInstant = (state: CutState, shape: Shape, from: number): ValueEnd => {
+  const { scanner, edits } = state
+  if (!Number.isNaN(parseInstantAt(scanner.bytes, from))) return from + 26
+  const firstEdit = edits.length
+  const to = skipString(scanner, from + 1)
+  const time = decodeString(scanner, from, to)
+  const leaving = toUtc(time)
+  if (leaving === undefined) return rejectValue(state, shape, from, to, firstEdit, state.draft.changes.length)
+  if (leaving !== time) replaceSpan(edits, state.offsets, from, to, `"${leaving}"`, firstEdit)
   return to
 }
 
-/** The position after a record's cursor, which goes into `walk.modifiedTime`. */
-export const readCursor = (walk: CutState, shape: Shape, from: number): number => {
-  walk.modifiedTime = parseInstantAt(walk.bytes, from)
-  if (!Number.isNaN(walk.modifiedTime) && walk.bytes[from] === QUOTE) return from + 26
-  const to = walk.bytes[from] === QUOTE ? readInstant(walk, shape, from) : from
-  if (to === from || walk.isInvalid)
-    throw createCutError(`${recordPathOf(walk)}.${shape.name}`, 'expected an ISO 8601 time')
-  walk.modifiedTime = Date.parse(toUtc(decodeString(walk, from, to)) ?? '')
+/** A record's key, whose digits go into the draft of the record. */
+export const readPrimaryKey = (state: CutState, shape: Shape, from: number): number => {
+  const { scanner, draft } = state
+  const { bytes } = scanner
+  const to = startsNumber(bytes[from]) ? skipInteger(scanner, from) : from
+  draft.id = bytes.toString('latin1', from, to)
+  if (to > from) skipExponent(scanner, skipFraction(scanner, to))
+  if (to === from || goesOn(bytes[to]) || draft.id === '-0' || !isInt64(draft.id))
+    throw createCutError(`${recordPathOf(state)}.${shape.name}`, 'expected an integer of 64 bits')
+  return to
+}
+
+/** A record's cursor, which goes into the draft of the record. */
+export const readCursor = (state: CutState, shape: Shape, from: number): number => {
+  const { scanner, draft } = state
+  const isString = scanner.bytes[from] === QUOTE
+  draft.modifiedTime = parseInstantAt(scanner.bytes, from)
+  if (isString && !Number.isNaN(draft.modifiedTime)) return from + 26
+  const to = isString ? readInstant(state, shape, from) : -1
+  if (to < 0) throw createCutError(`${recordPathOf(state)}.${shape.name}`, 'expected an ISO 8601 time')
+  draft.modifiedTime = Date.parse(toUtc(decodeString(scanner, from, to)) ?? '')
   return to
 }

@@ -1,7 +1,7 @@
 import type * as t from 'io-ts'
 import { annotationsOf } from '../../cdk'
 
-/** What a value must be; `key` and `cursor` are the integer and the instant that no record may lack. */
+/** What a value must be; `key` and `cursor` are the integer and the instant that every record must have. */
 export type ValueKind =
   | 'any'
   | 'string'
@@ -15,114 +15,91 @@ export type ValueKind =
   | 'object'
   | 'array'
 
-/** What privacy does to an attribute; a hash is given strings decoded, all else as its text. */
+/** What privacy does to an attribute: a hash gets a string decoded, any other value as its text. */
 export type PrivacyAction = 'drop' | ((text: string) => string)
 
-/** What to find in an object, by name: a value, an object's own members, or those of an array's elements. */
+/** The fields of an object whose offsets are noted, by name: a value, the fields of an object, or those of an array's elements. */
 export type FieldTree = { readonly [name: string]: FieldSpec }
 export type FieldSpec = 'value' | FieldTree | readonly [FieldTree]
 
-/** A codec as the walk reads it: one node per place, so that a node may remember where the walk stands in it. */
+/** What a codec demands, a node for each place. It does not change: what a page shows of a place is kept with the page. */
 export type Shape = {
   readonly kind: ValueKind
   readonly nullable: boolean
   readonly name: string
   readonly parent: Shape | undefined
-  /** What is to be noted of it; its number among the members that are wanted of its parent, -1 if it is none. */
+  /** Its number among the declared places; -1 if it is not declared. */
+  readonly index: number
+  /** The fields to note inside it; its number among those of its parent, -1 if it is none of them. */
   readonly fieldSpec: FieldSpec | undefined
   readonly fieldIndex: number
-  readonly attributes: Map<string, Attribute>
-  readonly required: Attribute[]
-  element: Shape | undefined
-  /** The index of the element under way. */
-  elementIndex: number
-  /** The attribute that came first in the object before: a guess for the next. */
-  expectedFirst: Attribute | undefined
+  /** Of an object: its attributes by the name they arrive under, and those it may not lack. */
+  readonly attributes: ReadonlyMap<string, Attribute>
+  readonly required: ReadonlyArray<Attribute>
+  /** Of an array: its elements. */
+  readonly element: Shape | undefined
 }
 
-/** An attribute of an object; one that arrives under two names has two of these and one slot. */
+/** An attribute of an object; one that arrives under two names has two of these and one shape. */
 export type Attribute = {
   readonly shape: Shape
-  /** Its key as it comes, in quotes, and the same four bytes at a time, with its last four bytes. */
+  /** Its key as it arrives, in quotes, and the same four bytes at a time, with its last four bytes. */
   readonly keyBytes: Uint8Array
   readonly keyWords: Int32Array
   readonly lastKeyWord: number
   /** Its key as it leaves, in quotes, where that differs. */
   readonly outputKey: string | undefined
   readonly action: PrivacyAction | 'collect' | undefined
-  /** What it is called where it is reported, if nobody declared it. */
-  readonly undeclaredPath: string | undefined
-  /** The serial number of the last object that held it. */
-  readonly presence: { seen: number }
-  /** The attribute that came after it the last time. */
-  expectedNext: Attribute | undefined
 }
 
-/** The attribute whose values stand at `shape`; it arrives under `key`. */
-export const createAttribute = (
-  shape: Shape,
-  { undeclaredPath, action }: Pick<Attribute, 'undeclaredPath' | 'action'>,
-  key = shape.name,
-  slot = { seen: 0 },
-): Attribute => {
-  const token = Buffer.from(JSON.stringify(key))
+/** The attribute whose values have the shape; it arrives under `key`. */
+export const createAttribute = (shape: Shape, action: Attribute['action'], key = shape.name): Attribute => {
+  const keyBytes = Buffer.from(JSON.stringify(key))
   return {
     shape,
-    keyBytes: token,
-    lastKeyWord: token.length < 4 ? 0 : token.readInt32LE(token.length - 4),
-    keyWords: Int32Array.from({ length: token.length >> 2 }, (_, i) => token.readInt32LE(i * 4)),
+    keyBytes,
+    lastKeyWord: keyBytes.length < 4 ? 0 : keyBytes.readInt32LE(keyBytes.length - 4),
+    keyWords: Int32Array.from({ length: keyBytes.length >> 2 }, (_, i) => keyBytes.readInt32LE(i * 4)),
     outputKey: key === shape.name ? undefined : JSON.stringify(shape.name),
     action,
-    undeclaredPath,
-    presence: slot,
-    expectedNext: undefined,
   }
 }
 
-/** A place that may hold anything, unless it is told what. */
-export const createShape = (
-  name: string,
-  parent: Shape | undefined,
-  kind: ValueKind = 'any',
-  nullable = true,
-  wanted?: FieldTree,
-): Shape => ({
-  kind,
-  nullable,
+/** The place of an attribute that is not declared: it may hold anything. */
+export const createUndeclaredShape = (name: string, parent: Shape): Shape => ({
+  kind: 'any',
+  nullable: true,
   name,
   parent,
-  ...(parent === undefined ? { fieldSpec: wanted, fieldIndex: -1 } : fieldSpecOf(parent, name)),
+  index: -1,
+  ...fieldSpecOf(parent, name),
   attributes: new Map(),
   required: [],
   element: undefined,
-  elementIndex: 0,
-  expectedFirst: undefined,
 })
 
 const fieldSpecOf = ({ kind, fieldSpec }: Shape, name: string): Pick<Shape, 'fieldSpec' | 'fieldIndex'> => {
-  const nothing = { fieldSpec: undefined, fieldIndex: -1 }
-  if (fieldSpec === undefined || fieldSpec === 'value') return nothing
-  if (isListSpec(fieldSpec)) return kind === 'array' ? { fieldSpec: fieldSpec[0], fieldIndex: 0 } : nothing
+  const none = { fieldSpec: undefined, fieldIndex: -1 }
+  if (fieldSpec === undefined || fieldSpec === 'value') return none
+  if (isListSpec(fieldSpec)) return kind === 'array' ? { fieldSpec: fieldSpec[0], fieldIndex: 0 } : none
   return Object.hasOwn(fieldSpec, name)
     ? { fieldSpec: fieldSpec[name], fieldIndex: Object.keys(fieldSpec).indexOf(name) }
-    : nothing
+    : none
 }
 
-export const isListSpec = (want: FieldSpec): want is readonly [FieldTree] => Array.isArray(want)
+export const isListSpec = (spec: FieldSpec): spec is readonly [FieldTree] => Array.isArray(spec)
 
 /** The attribute that collects undeclared ones. */
 export const unknownAttributesKey = 'unknown_attributes'
 
-/** Where a shape stands, with the indexes of the elements under way: `contents.0.id`. */
-export const indexedPathOf = (shape: Shape): string => joinPath(shape, ({ elementIndex }) => [String(elementIndex)])
-
-/** Where a shape stands, without indexes: `contents.id`. */
+/** The path of a shape, without indexes: `contents.id`. */
 export const shapePathOf = (shape: Shape): string => joinPath(shape, () => [])
 
-const joinPath = (shape: Shape, index: (array: Shape) => ReadonlyArray<string>): string => {
+/** The names on the way to a shape; of each array what `indexOf` gives for it. */
+export const joinPath = (shape: Shape, indexOf: (array: Shape) => ReadonlyArray<string>): string => {
   const names: string[] = []
   for (let { name, parent } = shape; parent !== undefined; { name, parent } = parent)
-    names.unshift(...(parent.kind === 'array' ? index(parent) : [name]))
+    names.unshift(...(parent.kind === 'array' ? indexOf(parent) : [name]))
   return names.join('.')
 }
 
@@ -132,27 +109,44 @@ export type ShapeOptions = {
   readonly cursor: string
   /** Top-level attributes that arrive under another name: from that name to the declared one. */
   readonly aliases: Readonly<Record<string, string>>
-  /** By path, such as `contents.response`, under either name of what is renamed; arrays are walked. */
+  /** By path, such as `contents.response`; elements of arrays have no step in it, and an alias may stand for its attribute. */
   readonly actions: Readonly<Record<string, PrivacyAction>>
-  /** The members to note the places of. */
+  /** The fields whose offsets are noted. */
   readonly fields?: FieldTree | undefined
 }
 
-/** The table of a record's codec; throws at declaration on a codec it cannot read, and on an action upon key or cursor. */
+/** The shape of a record by its codec. Throws at declaration on a codec it cannot read, and on an action upon key or cursor. */
 export const compileShape = (options: ShapeOptions): Shape => {
-  const root = buildShape({ ...options, actions: resolveAliases(options) }, options.codec, '', undefined)
+  let count = 0
+  const builder: ShapeBuilder = {
+    ...options,
+    actions: resolveAliases(options),
+    nextIndex: () => {
+      count += 1
+      return count - 1
+    },
+  }
+  const root = buildShape(builder, options.codec, '', undefined)
   if (root.kind !== 'object') throw new Error('The codec of a record must be an object')
   for (const [from, to] of Object.entries(options.aliases)) {
     const attribute = root.attributes.get(to)
-    if (attribute !== undefined)
-      root.attributes.set(from, createAttribute(attribute.shape, attribute, from, attribute.presence))
+    if (attribute !== undefined) root.attributes.set(from, createAttribute(attribute.shape, attribute.action, from))
   }
   for (const { shape, action } of root.attributes.values())
     if (action !== undefined && (shape.kind === 'key' || shape.kind === 'cursor'))
       throw new Error(`${shape.name} identifies a record: it can be neither dropped nor hashed`)
-  // What is kept of undeclared attributes leaves under this name, whoever declares it.
+  // Undeclared attributes that are kept leave under this name, even where the codec declares it.
   root.attributes.delete(unknownAttributesKey)
   return root
+}
+
+type ShapeBuilder = ShapeOptions & { readonly nextIndex: () => number }
+
+/** A shape while it is built. */
+type ShapeDraft = Omit<Shape, 'attributes' | 'required' | 'element'> & {
+  readonly attributes: Map<string, Attribute>
+  readonly required: Attribute[]
+  element: Shape | undefined
 }
 
 const resolveAliases = ({ aliases, actions }: ShapeOptions): ShapeOptions['actions'] =>
@@ -172,7 +166,7 @@ const collectPaths = ({ attributes, element }: Shape): ReadonlyArray<string> =>
     ? collectPaths(element)
     : [...attributes.values()].flatMap(({ shape }) => [shapePathOf(shape), ...collectPaths(shape)])
 
-/** The codecs that say their structure; any other needs `annotate({ type })`. */
+/** The codecs whose structure is known; any other needs `annotate({ type })`. */
 type KnownCodec =
   | t.StringType
   | t.NumberType
@@ -189,29 +183,38 @@ type KnownCodec =
   | t.ReadonlyType<t.Any>
   | t.ExactType<t.Any>
 
-const buildShape = (options: ShapeOptions, codec: t.Any, name: string, parent: Shape | undefined): Shape => {
+const buildShape = (builder: ShapeBuilder, codec: t.Any, name: string, parent: Shape | undefined): ShapeDraft => {
   const [bare, nullable] = stripNull(codec)
-  const kind = valueKindOf(options, bare, name, parent)
-  const shape = createShape(name, parent, kind, nullable || bare._tag === 'UnknownType', options.fields)
+  const shape: ShapeDraft = {
+    kind: valueKindOf(builder, bare, name, parent),
+    nullable: nullable || bare._tag === 'UnknownType',
+    name,
+    parent,
+    index: builder.nextIndex(),
+    ...(parent === undefined ? { fieldSpec: builder.fields, fieldIndex: -1 } : fieldSpecOf(parent, name)),
+    attributes: new Map(),
+    required: [],
+    element: undefined,
+  }
   if (bare._tag === 'ArrayType' || bare._tag === 'ReadonlyArrayType')
-    shape.element = buildShape(options, bare.type, '', shape)
-  if (shape.kind === 'object') declareAttributes(options, bare, shape)
+    shape.element = buildShape(builder, bare.type, '', shape)
+  if (shape.kind === 'object') declareAttributes(builder, bare, shape)
   return shape
 }
 
-const declareAttributes = (options: ShapeOptions, codec: KnownCodec, shape: Shape): void => {
+const declareAttributes = (builder: ShapeBuilder, codec: KnownCodec, shape: ShapeDraft): void => {
   switch (codec._tag) {
     case 'InterfaceType':
     case 'PartialType':
       for (const [key, type] of Object.entries(codec.props)) {
-        const own = buildShape(options, type, key, shape)
-        const attribute = createAttribute(own, { undeclaredPath: undefined, action: options.actions[shapePathOf(own)] })
+        const own = buildShape(builder, type, key, shape)
+        const attribute = createAttribute(own, builder.actions[shapePathOf(own)])
         shape.attributes.set(key, attribute)
         if (codec._tag === 'InterfaceType') shape.required.push(attribute)
       }
       return
     case 'IntersectionType':
-      for (const type of codec.types) declareAttributes(options, stripNull(type)[0], shape)
+      for (const type of codec.types) declareAttributes(builder, stripNull(type)[0], shape)
   }
 }
 

@@ -1,245 +1,281 @@
 import {
-  addEdit,
-  CutError,
-  type CutState,
-  createCutError,
-  createSyntaxError,
-  recordPathOf,
-  removeEdits,
-  renderSpan,
-  replaceSpan,
-} from './edit'
-import { endFieldOffset, startFieldOffset } from './offsets'
-import { readCursor, readDouble, readInstant, readInteger, readPrimaryKey, rejectValue, startsNumber } from './scalars'
-import { type Attribute, createAttribute, createShape, type Shape, shapePathOf } from './shape'
-import {
   BACKSLASH,
   CLOSE_ARRAY,
-  CLOSE_OBJECT,
-  COMMA,
   decodeString,
+  firstElement,
+  firstMember,
+  type JsonScanner,
+  nextElement,
+  nextMember,
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
   skipColon,
   skipLiteral,
-  skipSpace,
   skipString,
   skipValue,
-} from './tokens'
+  startsNumber,
+} from '../../cdk/json/scanner'
+import {
+  CutError,
+  type CutState,
+  createCutError,
+  createKey,
+  createPlace,
+  type KeyState,
+  type PlaceState,
+  placeOf,
+  recordPathOf,
+} from './cut-state'
+import { noRun, removeEdits, removeLastRun, removeRun, renderSpan, replaceSpan, startRun } from './edit'
+import { endFieldOffset, startFieldOffset } from './offsets'
+import { readCursor, readDouble, readInstant, readInteger, readPrimaryKey, rejectValue, type ValueEnd } from './scalars'
+import { type Attribute, createAttribute, createUndeclaredShape, type Shape, shapePathOf } from './shape'
 
-/** The attribute whose key stands at `at`, if it is one of those that came next in the objects before. */
-export const guessAttribute = (walk: CutState, at: number, expected: Attribute | undefined): Attribute | undefined => {
+/** An object: each member is checked, and those that are not to leave are left out. */
+export const readObject = (state: CutState, shape: Shape, open: number): ValueEnd => {
+  const { scanner, edits } = state
+  const { bytes } = scanner
+  const place = placeOf(state, shape)
+  state.objectCount += 1
+  const object = state.objectCount
+  let isInvalid = false
+  let previous: KeyState | undefined
+  let run = noRun
+  let keptEnd = -1
+  let end = open + 1
+  let key = firstMember(scanner, open)
+  while (bytes[key] === QUOTE) {
+    let firstEdit = edits.length
+    let keyEnd: number
+    let known = guessKey(scanner, key, previous === undefined ? place.expectedFirst : previous.expectedNext)
+    if (known !== undefined) keyEnd = key + known.keyBytes.length
+    else {
+      keyEnd = skipString(scanner, key + 1)
+      known = findKey(state, place, previous, key, keyEnd)
+    }
+    previous = known
+    if (known.place.lastObject === object) markDuplicateKey(state, known.shape)
+    known.place.lastObject = object
+    if (known.undeclaredPath !== undefined) reportUndeclared(state, known.undeclaredPath)
+    const start = skipColon(scanner, keyEnd)
+    if (known.action === 'drop' || known.action === 'collect') {
+      end = skipValue(scanner, start)
+      if (known.action === 'collect') collectMember(state, key, end, firstEdit)
+      removeEdits(edits, firstEdit)
+      run = startRun(run, open, keptEnd, key)
+    } else {
+      if (run !== noRun) {
+        removeEdits(edits, firstEdit)
+        removeRun(edits, run, key)
+        run = noRun
+        firstEdit = edits.length
+        // Edits inside the key come after that of the run.
+        skipString(scanner, key + 1)
+      }
+      const keyOffset = key + edits.shift
+      if (known.outputKey !== undefined) replaceSpan(edits, state.offsets, key, keyEnd, known.outputKey, firstEdit)
+      end = readMember(state, known, keyOffset, start)
+      if (end < 0) {
+        end = ~end
+        isInvalid = true
+      }
+      keptEnd = end
+    }
+    key = nextMember(scanner, end)
+  }
+  if (run !== noRun) removeLastRun(edits, run, keptEnd, end, key)
+  return isInvalid || isMissingRequired(state, shape, object) ? ~(key + 1) : key + 1
+}
+
+/** The value of an attribute that leaves, its offsets noted and its hash put in its place. */
+const readMember = (state: CutState, attribute: Attribute, keyOffset: number, start: number): ValueEnd => {
+  const { edits, offsets } = state
+  const { shape, action } = attribute
+  const firstEdit = edits.length
+  const entry = startFieldOffset(offsets, shape.fieldIndex, keyOffset, start + edits.shift)
+  const answer = readValue(state, shape, start)
+  const end = answer < 0 ? ~answer : answer
+  if (answer < 0) {
+    if (shape.parent?.parent === undefined)
+      throw createCutError(`${recordPathOf(state)}.${shape.name}`, 'of the wrong type')
+  } else if (typeof action === 'function') hashValue(state, action, start, end, firstEdit)
+  endFieldOffset(offsets, entry, end + edits.shift)
+  return answer
+}
+
+/** A value that is declared. One of the wrong type leaves as null, or makes the value around it invalid. */
+const readValue = (state: CutState, shape: Shape, at: number): ValueEnd => {
+  const { scanner } = state
+  const byte = scanner.bytes[at]
+  switch (shape.kind) {
+    case 'string':
+      if (byte === QUOTE) return skipString(scanner, at + 1)
+      break
+    case 'object':
+    case 'array':
+      if (byte === (shape.kind === 'array' ? OPEN_ARRAY : OPEN_OBJECT)) return readContainer(state, shape, at)
+      break
+    case 'integer':
+      if (startsNumber(byte)) return readInteger(state, shape, at)
+      break
+    case 'number':
+      if (startsNumber(byte)) return readDouble(state, shape, at)
+      break
+    case 'instant':
+      if (byte === QUOTE) return readInstant(state, shape, at)
+      break
+    case 'boolean':
+      if (byte === 0x74 || byte === 0x66) return skipLiteral(scanner, at)
+      break
+    case 'free':
+      if (byte === OPEN_OBJECT) return skipValue(scanner, at)
+      break
+    case 'any':
+      return skipValue(scanner, at)
+    case 'key':
+      return readPrimaryKey(state, shape, at)
+    case 'cursor':
+      return readCursor(state, shape, at)
+  }
+  const firstEdit = state.edits.length
+  const end = skipValue(scanner, at)
+  return byte === 0x6e && shape.nullable
+    ? end
+    : rejectValue(state, shape, at, end, firstEdit, state.draft.changes.length)
+}
+
+const readContainer = (state: CutState, shape: Shape, at: number): ValueEnd => {
+  const firstEdit = state.edits.length
+  const firstChange = state.draft.changes.length
+  const { element } = shape
+  const answer = element === undefined ? readObject(state, shape, at) : readArray(state, shape, element, at)
+  return answer < 0 ? rejectValue(state, shape, at, ~answer, firstEdit, firstChange) : answer
+}
+
+const readArray = (state: CutState, shape: Shape, element: Shape, open: number): ValueEnd => {
+  const { scanner, edits, offsets } = state
+  const place = placeOf(state, shape)
+  let isInvalid = false
+  let p = firstElement(scanner, open)
+  for (let index = 0; scanner.bytes[p] !== CLOSE_ARRAY; index++) {
+    place.elementIndex = index
+    const entry = startFieldOffset(offsets, element.fieldIndex, p + edits.shift, p + edits.shift)
+    let end = readValue(state, element, p)
+    if (end < 0) {
+      end = ~end
+      isInvalid = true
+    }
+    endFieldOffset(offsets, entry, end + edits.shift)
+    p = nextElement(scanner, end)
+  }
+  return isInvalid ? ~(p + 1) : p + 1
+}
+
+/** The first of a few expected keys whose bytes stand at `at`. */
+const guessKey = (scanner: JsonScanner, at: number, expected: KeyState | undefined): KeyState | undefined => {
   let candidate = expected
   for (let i = 0; i < 4 && candidate !== undefined; i++) {
-    if (matchesKey(walk, at, candidate)) return candidate
+    if (matchesKey(scanner, at, candidate)) return candidate
     candidate = candidate.expectedNext
   }
   return undefined
 }
 
-const matchesKey = ({ bytes, view }: CutState, at: number, { keyBytes, keyWords, lastKeyWord }: Attribute): boolean => {
+const matchesKey = (
+  { bytes, view }: JsonScanner,
+  at: number,
+  { keyBytes, keyWords, lastKeyWord }: Attribute,
+): boolean => {
   const end = at + keyBytes.length
   if (end > bytes.length) return false
   for (let i = 0; i < keyWords.length; i++) if (view.getInt32(at + i * 4, true) !== keyWords[i]) return false
   return view.getInt32(end - 4, true) === lastKeyWord
 }
 
-/** Undeclared attributes are forgotten beyond this many, lest names that never end fill the memory. */
-const maxUndeclaredAttributes = 500
+/** The keys of a place are forgotten beyond this many, so that names without end do not fill the memory. */
+const maxKeys = 500
 
-/** The attribute whose key stands between `from` and `to`, remembered as the one that follows `previous`. */
-export const findAttribute = (
-  walk: CutState,
-  shape: Shape,
-  previous: Attribute | undefined,
+/** The key between `from` and `to`, remembered as the one that follows `previous`. */
+const findKey = (
+  state: CutState,
+  place: PlaceState,
+  previous: KeyState | undefined,
   from: number,
   to: number,
-): Attribute => {
-  const name = decodeString(walk, from, to)
-  const attribute = shape.attributes.get(name) ?? addUndeclared(walk, shape, name)
-  // A guess compares bytes as they come, four at a time: it is no use for a key with escapes or of a letter.
-  if (attribute.keyBytes.length < 4 || attribute.keyBytes.includes(BACKSLASH)) return attribute
-  if (previous === undefined) shape.expectedFirst = attribute
-  else previous.expectedNext = attribute
-  return attribute
+): KeyState => {
+  const name = decodeString(state.scanner, from, to)
+  const key = place.keys.get(name) ?? addKey(state, place, name)
+  const { keyBytes } = key
+  // A guess compares bytes as they come, four at a time: it is of no use for a key with escapes or of a single letter.
+  if (keyBytes.length < 4 || keyBytes.includes(BACKSLASH)) return key
+  if (previous === undefined) place.expectedFirst = key
+  else previous.expectedNext = key
+  return key
 }
 
-const addUndeclared = (walk: CutState, shape: Shape, name: string): Attribute => {
-  if (shape.attributes.size >= maxUndeclaredAttributes) removeUndeclared(walk, shape)
-  const own = createShape(name, shape)
-  const unwanted = walk.undeclared === 'keep' ? 'collect' : 'drop'
-  const attribute = createAttribute(own, {
-    undeclaredPath: `${walk.list}.${shapePathOf(own)}`,
-    action: shape.parent === undefined ? unwanted : undefined,
-  })
-  shape.attributes.set(name, attribute)
-  return attribute
-}
-
-const removeUndeclared = (walk: CutState, shape: Shape): void => {
-  // Whether this object repeats one of them is then not known: its record is printed anew.
-  walk.hasDuplicateKeys = true
-  shape.expectedFirst = undefined
-  for (const [name, attribute] of shape.attributes) {
-    attribute.expectedNext = undefined
-    if (attribute.undeclaredPath !== undefined) shape.attributes.delete(name)
+const addKey = (state: CutState, place: PlaceState, name: string): KeyState => {
+  if (place.keys.size >= maxKeys) {
+    // Whether this object repeats an undeclared key is then not known: its record is printed anew.
+    state.draft.hasDuplicateKeys = true
+    place.keys.clear()
+    place.expectedFirst = undefined
   }
+  const declared = place.shape.attributes.get(name)
+  const key =
+    declared === undefined
+      ? createUndeclaredKey(state, place.shape, name)
+      : createKey(declared, placeOf(state, declared.shape), undefined)
+  place.keys.set(name, key)
+  return key
 }
 
-/** The position after a declared value. One of the wrong type leaves as null, or makes what holds it wrong (`walk.wrong`). */
-const readValue = (walk: CutState, shape: Shape, at: number): number => {
-  const byte = walk.bytes[at]
-  switch (shape.kind) {
-    case 'string':
-      if (byte === QUOTE) return skipString(walk, at + 1)
-      break
-    case 'object':
-    case 'array':
-      if (byte === (shape.kind === 'array' ? OPEN_ARRAY : OPEN_OBJECT)) return readContainer(walk, shape, at)
-      break
-    case 'integer':
-      if (startsNumber(byte)) return readInteger(walk, shape, at)
-      break
-    case 'number':
-      if (startsNumber(byte)) return readDouble(walk, shape, at)
-      break
-    case 'instant':
-      if (byte === QUOTE) return readInstant(walk, shape, at)
-      break
-    case 'boolean':
-      if (byte === 0x74 || byte === 0x66) return skipLiteral(walk, at)
-      break
-    case 'free':
-      if (byte === OPEN_OBJECT) return skipValue(walk, at, 0)
-      break
-    case 'any':
-      return skipValue(walk, at, 0)
-    case 'key':
-      return readPrimaryKey(walk, shape, at)
-    case 'cursor':
-      return readCursor(walk, shape, at)
-  }
-  const edits = walk.edits.length
-  const end = skipValue(walk, at, 0)
-  return byte === 0x6e && shape.nullable ? end : rejectValue(walk, shape, at, end, edits, walk.changes.length)
+const createUndeclaredKey = ({ options }: CutState, parent: Shape, name: string): KeyState => {
+  const shape = createUndeclaredShape(name, parent)
+  const topLevelAction = options.undeclared === 'keep' ? 'collect' : 'drop'
+  const attribute = createAttribute(shape, parent.parent === undefined ? topLevelAction : undefined)
+  return createKey(attribute, createPlace(shape), `${options.list}.${shapePathOf(shape)}`)
 }
 
-const readContainer = (walk: CutState, shape: Shape, at: number): number => {
-  const edits = walk.edits.length
-  const changes = walk.changes.length
-  const end =
-    shape.element === undefined ? readObject(walk, shape, at + 1) : readArray(walk, shape, shape.element, at + 1)
-  return walk.isInvalid ? rejectValue(walk, shape, at, end, edits, changes) : end
-}
-
-const readArray = (walk: CutState, shape: Shape, element: Shape, open: number): number => {
-  const { bytes } = walk
-  let bad = false
-  let p = skipSpace(walk, open)
-  if (bytes[p] === CLOSE_ARRAY) return p + 1
-  for (shape.elementIndex = 0; ; shape.elementIndex++) {
-    const note = startFieldOffset(walk, element, p + walk.outputShift, p)
-    p = readValue(walk, element, p)
-    endFieldOffset(walk, note, p)
-    p = skipSpace(walk, p)
-    bad ||= walk.isInvalid
-    walk.isInvalid = false
-    if (bytes[p] === CLOSE_ARRAY) break
-    if (bytes[p] !== COMMA) throw createSyntaxError(walk, p)
-    p = skipSpace(walk, p + 1)
-  }
-  walk.isInvalid = bad
-  return p + 1
-}
-
-/** The position after an object whose members start at `open`: each checked, those that are not to leave cut out. */
-export const readObject = (walk: CutState, shape: Shape, open: number): number => {
-  const { bytes } = walk
-  const serial = (walk.objectSerial + 1) | 0
-  walk.objectSerial = serial
-  let previous: Attribute | undefined
-  let bad = false
-  // A member cut out takes the comma before it along, or, while none has stayed, the one after it.
-  let stayed = false
-  let pending = false
-  let before = open
-  let p = skipSpace(walk, open)
-  for (let more = bytes[p] !== CLOSE_OBJECT; more; ) {
-    const from = p
-    const edits = walk.edits.length
-    if (bytes[p] !== QUOTE) throw createSyntaxError(walk, p)
-    let attribute = guessAttribute(walk, p, previous === undefined ? shape.expectedFirst : previous.expectedNext)
-    if (attribute !== undefined) p += attribute.keyBytes.length
-    else {
-      p = skipString(walk, p + 1)
-      attribute = findAttribute(walk, shape, previous, from, p)
-    }
-    if (attribute.presence.seen === serial) markDuplicateKey(walk, attribute.shape)
-    attribute.presence.seen = serial
-    if (attribute.undeclaredPath !== undefined) reportUndeclared(walk, attribute.undeclaredPath)
-    previous = attribute
-    const { action } = attribute
-    const start = skipColon(walk, p)
-    if (action === 'drop' || action === 'collect') {
-      p = skipValue(walk, start, 0)
-      if (action === 'collect') walk.collectedMembers.push(renderSpan(walk, from, p, edits).toString('latin1'))
-      removeEdits(walk, edits)
-      if (stayed) addEdit(walk, before, p, '')
-      else pending = true
-    } else {
-      if (pending) addEdit(walk, open, from, '', edits)
-      pending = false
-      stayed = true
-      const leaving = from + walk.outputShift
-      if (attribute.outputKey !== undefined) replaceSpan(walk, from, p, attribute.outputKey, edits)
-      const inner = walk.edits.length
-      const note = startFieldOffset(walk, attribute.shape, leaving, start)
-      p = readValue(walk, attribute.shape, start)
-      if (walk.isInvalid) {
-        if (shape.parent === undefined)
-          throw createCutError(`${recordPathOf(walk)}.${attribute.shape.name}`, 'of the wrong type')
-        bad = true
-        walk.isInvalid = false
-      } else if (action !== undefined) hashValue(walk, action, start, p, inner)
-      endFieldOffset(walk, note, p)
-    }
-    before = p
-    p = skipSpace(walk, p)
-    more = bytes[p] === COMMA
-    if (more) p = skipSpace(walk, p + 1)
-    else if (bytes[p] !== CLOSE_OBJECT) throw createSyntaxError(walk, p)
-  }
-  if (pending) addEdit(walk, open, p, '')
-  walk.isInvalid = bad || isMissingRequired(walk, shape, serial)
-  return p + 1
-}
-
-const reportUndeclared = (walk: CutState, path: string): void => {
-  if (walk.undeclared === 'fail') {
+const reportUndeclared = ({ options, undeclaredPaths }: CutState, path: string): void => {
+  if (options.undeclared === 'fail') {
     const remedy = 'set on_unknown_attribute to keep or drop'
     throw new CutError({ _tag: 'Decode', path, message: 'an attribute that is not declared', remedy })
   }
-  walk.undeclaredPaths.add(path)
+  undeclaredPaths.add(path)
 }
 
-const markDuplicateKey = (walk: CutState, shape: Shape): void => {
+const collectMember = ({ draft, edits, scanner }: CutState, key: number, end: number, firstEdit: number): void => {
+  draft.collectedMembers.push(renderSpan(edits, scanner.bytes, key, end, firstEdit).toString('latin1'))
+}
+
+const markDuplicateKey = (state: CutState, shape: Shape): void => {
   if (shape.kind === 'key' || shape.kind === 'cursor')
-    throw createCutError(`${recordPathOf(walk)}.${shape.name}`, 'there twice')
-  walk.hasDuplicateKeys = true
+    throw createCutError(`${recordPathOf(state)}.${shape.name}`, 'there twice')
+  state.draft.hasDuplicateKeys = true
 }
 
-const isMissingRequired = (walk: CutState, shape: Shape, serial: number): boolean => {
-  const missing = shape.required.find(({ presence }) => presence.seen !== serial)
-  if (missing === undefined) return false
-  if (shape.parent === undefined) throw createCutError(`${recordPathOf(walk)}.${missing.shape.name}`, 'missing')
-  return true
+const isMissingRequired = (state: CutState, shape: Shape, object: number): boolean => {
+  for (const attribute of shape.required)
+    if (placeOf(state, attribute.shape).lastObject !== object) {
+      if (shape.parent === undefined) throw createCutError(`${recordPathOf(state)}.${attribute.shape.name}`, 'missing')
+      return true
+    }
+  return false
 }
 
-/** A value leaves as its hash; null, or one that was nulled, says nothing and stays. */
-const hashValue = (walk: CutState, action: (text: string) => string, from: number, to: number, edits: number): void => {
-  const last = walk.edits[walk.edits.length - 1]
-  if (walk.bytes[from] === 0x6e || (last?.from === from && last.to === to && last.text === 'null')) return
-  const text = walk.bytes[from] === QUOTE ? decodeString(walk, from, to) : walk.bytes.toString('utf8', from, to)
-  replaceSpan(walk, from, to, Buffer.from(JSON.stringify(action(text))).toString('latin1'), edits)
+/** A value leaves as its hash; null, or a value that leaves as null, stays. */
+const hashValue = (
+  { scanner, edits, offsets }: CutState,
+  action: (text: string) => string,
+  from: number,
+  to: number,
+  firstEdit: number,
+): void => {
+  const { bytes } = scanner
+  const last = edits.length - 1
+  const isNulled = last >= 0 && edits.from[last] === from && edits.to[last] === to && edits.texts[last] === 'null'
+  if (bytes[from] === 0x6e || isNulled) return
+  const text = bytes[from] === QUOTE ? decodeString(scanner, from, to) : bytes.toString('utf8', from, to)
+  replaceSpan(edits, offsets, from, to, Buffer.from(JSON.stringify(action(text))).toString('latin1'), firstEdit)
 }

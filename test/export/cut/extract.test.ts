@@ -11,7 +11,9 @@ const pickText = (wanted: ReadonlyArray<string>, json: string | Uint8Array): str
 describe('pick', () => {
   it('leaves wanted attributes as they came', () => {
     const json = '{ "id" : 9007199254740993 , "r\\u0061ting":4.50,"contents":[{"id":1}], "größe":"ü" }'
-    expect(pickText(['id', 'rating', 'größe'], json)).toBe('{"id" : 9007199254740993,"r\\u0061ting":4.50,"größe":"ü"}')
+    expect(pickText(['id', 'rating', 'größe'], json)).toBe(
+      '{ "id" : 9007199254740993 , "r\\u0061ting":4.50,"größe":"ü" }',
+    )
     expect(pickText([], json)).toBe('{}')
     expect(pickText(['id'], '{}')).toBe('{}')
   })

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { extractObject, fieldText, hasField, rawFieldText } from '../../../connector/export/cut/extract'
+import { createExtractor, fieldText, hasField, rawFieldText } from '../../../connector/export/cut/extract'
 import { createOffsetReader, type FieldOffset } from '../../../connector/export/cut/offsets'
 import { type CutOptions, createCutter } from '../../../connector/export/cut/page'
 import type { FieldSpec, FieldTree } from '../../../connector/export/cut/shape'
@@ -30,6 +30,8 @@ const cutOne = (members: string): CutRecord => {
   if (row === undefined) throw new Error('no row')
   return row
 }
+
+const extractObject = createExtractor()
 
 const extractContents = (row: CutRecord): ReadonlyArray<string> =>
   (readOffsets(row).contents?.elements ?? []).map((element) =>

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { DeletedReview, Review } from '../../../connector/api/model/review'
-import { createCutter } from '../../../connector/export/cut/page'
-import { attributePaths } from '../../../connector/export/cut/shape'
+import { createCutState } from '../../../connector/export/cut/cut-state'
+import { createOffsetReader } from '../../../connector/export/cut/offsets'
+import { type CutPage, createCutter } from '../../../connector/export/cut/page'
+import { readRecord, toCutRecord } from '../../../connector/export/cut/record'
+import { attributePaths, compileShape } from '../../../connector/export/cut/shape'
 import {
   cutReviews as cut,
   cutText,
@@ -191,6 +194,65 @@ describe('undeclared attributes', () => {
   })
 })
 
+describe('a cutter that is used twice at once', () => {
+  const fields = { contents: [{ id: 'value', response: 'value' }] } as const
+  const readOffsets = createOffsetReader(fields)
+  const first = reviewPage(
+    reviewJson('"mood":1,"contents":[{"id":1,"response":"a"},{"response":"b","id":"x","tone":[]}],"rating":2'),
+    reviewJson('"rating":[],"contents":[{"response":"c"}],"mood":2'),
+  )
+  const second = reviewPage(reviewJson('"contents":[{"response":5},{"id":2,"response":"d"}],"tone":3'))
+  const describePage = (page: CutPage) => ({
+    unknownPaths: page.unknownPaths,
+    rows: page.rows.map((row) => [
+      row.id,
+      Buffer.from(row.json).toString(),
+      row.changes,
+      readOffsets(row).contents?.elements.map(({ members: { id, response } }) => [id, response]),
+    ]),
+  })
+  /** Cuts the page alone, with a cutter of its own. */
+  const cutAlone = (page: Uint8Array, hash: (text: string) => string) =>
+    describePage(expectCut(createCutter({ ...reviewOptions, fields, actions: { 'contents.response': hash } })(page)))
+
+  it('keeps a page apart from another that an action cuts meanwhile', () => {
+    const hash = (text: string): string => `#${text}`
+    const inner: unknown[] = []
+    const cut = createCutter({
+      ...reviewOptions,
+      fields,
+      actions: {
+        'contents.response': (text) => {
+          if (text === 'b') inner.push(describePage(expectCut(cut(second))))
+          return hash(text)
+        },
+      },
+    })
+    expect(describePage(expectCut(cut(first)))).toEqual(cutAlone(first, hash))
+    expect(inner).toEqual([cutAlone(second, hash)])
+  })
+
+  it('keeps two pages apart that are read side by side, and one of them after the other is released', () => {
+    const hash = (text: string): string => `#${text}`
+    const cut = createCutter({ ...reviewOptions, fields, actions: { 'contents.response': hash } })
+    const pages = [first, second].map((page) => expectCut(cut(page)))
+    expect(pages.map(describePage)).toEqual([cutAlone(first, hash), cutAlone(second, hash)])
+    pages[0]?.release?.()
+    expect(pages[1] && describePage(pages[1])).toEqual(cutAlone(second, hash))
+  })
+
+  it('does not change its table', () => {
+    const options = { codec: Review, primaryKey: 'id', cursor: 'modifiedTime', aliases: {}, actions: {} }
+    const shape = compileShape(options)
+    const state = createCutState(Buffer.from(first), reviewOptions, new Set(), undefined, undefined)
+    const record = { shape, aliases: {} }
+    const start = Buffer.from(first).indexOf('{"id"')
+    expect(toCutRecord(state, record, start, readRecord(state, record, start)).id).toBe('1')
+    expect(state.undeclaredPaths).toEqual(new Set(['reviews.mood', 'reviews.contents.tone']))
+    expect(shape).toEqual(compileShape(options))
+  })
+})
+
 describe('privacy', () => {
   const cut = createCutter({
     ...reviewOptions,
@@ -224,6 +286,21 @@ describe('privacy', () => {
       ),
     )
     expect(twice).toBe(reviewJson('"contents":[{"response":"#6"}]'))
+  })
+
+  it('drops what comes first, in front of an attribute under its other name too', () => {
+    const dropping = createCutter({ ...reviewOptions, actions: { visitRecordId: 'drop' }, undeclared: 'drop' })
+    for (const secret of ['"visitRecordId":"secret"', '"mood":"secret"', '"mood":"\\ud83d","visitRecordId":"\\ud83d"'])
+      expect(cutText(dropping, `{${secret},"engagement":[],"id":1,"modifiedTime":"2024-05-01T10:11:12.345Z"}`)).toBe(
+        '{"engagements":[],"id":1,"modifiedTime":"2024-05-01T10:11:12.345Z"}',
+      )
+  })
+
+  it('drops what comes in front of a key that is half a surrogate pair', () => {
+    const dropping = createCutter({ ...reviewOptions, actions: { 'contents.response': 'drop' } })
+    expect(cutText(dropping, reviewJson('"contents":[{"response":"secret","\\ud83d":1,"response":"secret"}]'))).toBe(
+      reviewJson('"contents":[{"\\ufffd":1}]'),
+    )
   })
 
   it('never touches what identifies a record', () => {

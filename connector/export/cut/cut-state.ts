@@ -1,0 +1,163 @@
+import type { ApiError } from '../../api'
+import type { RecordChange } from '../../cdk'
+import { createScanner, type JsonScanner } from '../../cdk/json/scanner'
+import { addEdit, createEditList, type EditList, type OutputBuffer } from './edit'
+import type { OffsetTable } from './offsets'
+import { type Attribute, joinPath, type Shape } from './shape'
+
+/** What a cutter was told about the pages it cuts. */
+export type PageOptions = {
+  /** The name of the list of records in the envelope. */
+  readonly list: string
+  /** What happens to undeclared top-level attributes: `keep` collects them in `unknown_attributes`. */
+  readonly undeclared: 'keep' | 'drop' | 'fail'
+}
+
+/** What a page has shown so far of the values at one place of the table. */
+export type PlaceState = {
+  readonly shape: Shape
+  /** The number of the last object that held it. */
+  lastObject: number
+  /** Of an array: the index of the element under way. */
+  elementIndex: number
+  /** Of an object: its keys, by name, as far as they have come, and the one that came first in the last object. */
+  readonly keys: Map<string, KeyState>
+  expectedFirst: KeyState | undefined
+}
+
+/** A key that has come on this page. An attribute that comes under two names has two of these and one place. */
+export type KeyState = Attribute & {
+  readonly place: PlaceState
+  /** The path under which it is reported, if it is not declared. */
+  readonly undeclaredPath: string | undefined
+  /** The key that came after it the last time. */
+  expectedNext: KeyState | undefined
+}
+
+/** What is known of the record under way. */
+export type RecordDraft = {
+  /** The digits of its primary key. */
+  id: string
+  /** Its cursor, milliseconds since 1970. */
+  modifiedTime: number
+  changes: RecordChange[]
+  /** Undeclared top-level attributes, as the text of members (latin1). */
+  collectedMembers: string[]
+  /** It may hold a key twice: it is printed anew. */
+  hasDuplicateKeys: boolean
+  /** It spans lines: it is cut again without them. */
+  hasLineBreaks: boolean
+}
+
+/** All that one call of a cutter remembers. It is written to as the page is read: a page holds a hundred thousand values. */
+export type CutState = {
+  readonly options: PageOptions
+  readonly scanner: JsonScanner
+  /** The edits of the record under way. */
+  readonly edits: EditList
+  /** Where records are rendered; undefined: each in a buffer of its own. */
+  readonly output: OutputBuffer | undefined
+  /** Where the offsets of members go; undefined: none were asked for. */
+  readonly offsets: OffsetTable | undefined
+  /** Paths of undeclared attributes, over the whole page. */
+  readonly undeclaredPaths: Set<string>
+  /** By the index of their shape, as far as they have come. */
+  readonly places: PlaceState[]
+  readonly draft: RecordDraft
+  /** The index of the record under way in its list. */
+  recordIndex: number
+  /** How many declared objects have been read, so that a place can tell whether this object has held it before. */
+  objectCount: number
+}
+
+/** The state at the start of a text. */
+export const createCutState = (
+  bytes: Buffer,
+  options: PageOptions,
+  undeclaredPaths: Set<string>,
+  output: OutputBuffer | undefined,
+  offsets: OffsetTable | undefined,
+): CutState => {
+  const edits = createEditList()
+  const draft: RecordDraft = {
+    id: '',
+    modifiedTime: 0,
+    changes: [],
+    collectedMembers: [],
+    hasDuplicateKeys: false,
+    hasLineBreaks: false,
+  }
+  const scanner = createScanner(bytes, {
+    // UTF-8 cannot express half a surrogate pair: the replacement character leaves.
+    onLoneSurrogate: (from, to) => addEdit(edits, from, to, '\\ufffd'),
+    onDuplicateKey: () => {
+      draft.hasDuplicateKeys = true
+    },
+    onLineBreak: () => {
+      draft.hasLineBreaks = true
+    },
+  })
+  return {
+    options,
+    scanner,
+    edits,
+    output,
+    offsets,
+    undeclaredPaths,
+    places: [],
+    draft,
+    recordIndex: 0,
+    objectCount: 0,
+  }
+}
+
+/** The state of a declared place, made when the page first comes to it. */
+export const placeOf = (state: CutState, shape: Shape): PlaceState => {
+  const known = state.places[shape.index]
+  if (known !== undefined) return known
+  const place = createPlace(shape)
+  state.places[shape.index] = place
+  return place
+}
+
+/** Spelt out, so that all keys have one hidden class. */
+export const createKey = (
+  { shape, keyBytes, keyWords, lastKeyWord, outputKey, action }: Attribute,
+  place: PlaceState,
+  undeclaredPath: string | undefined,
+): KeyState => ({
+  shape,
+  keyBytes,
+  keyWords,
+  lastKeyWord,
+  outputKey,
+  action,
+  place,
+  undeclaredPath,
+  expectedNext: undefined,
+})
+
+export const createPlace = (shape: Shape): PlaceState => ({
+  shape,
+  lastObject: 0,
+  elementIndex: 0,
+  keys: new Map(),
+  expectedFirst: undefined,
+})
+
+/** The path of the value under way, with the indexes of its elements: `contents.0.id`. */
+export const indexedPathOf = (state: CutState, shape: Shape): string =>
+  joinPath(shape, (array) => [String(placeOf(state, array).elementIndex)])
+
+/** The name of the record under way in messages. */
+export const recordPathOf = ({ options, recordIndex }: CutState): string => `$.${options.list}[${recordIndex}]`
+
+/** Ends the cutting of a page. It is thrown inside the cutter alone, where an `Either` per value would cost more than the value. */
+export class CutError extends Error {
+  constructor(readonly error: ApiError) {
+    super(error._tag)
+  }
+}
+
+export const createCutError = (path: string, message: string): CutError =>
+  new CutError({ _tag: 'Decode', path, message })
