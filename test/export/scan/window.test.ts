@@ -42,11 +42,13 @@ describe('a window that could not be certified', () => {
         fc.boolean(),
         (mentions, inclusive) => {
           const read = (window: ScanWindow, depth: number): ReadonlyArray<number> => {
-            const held = mentions.filter((time) => serves(inclusive, time)(window))
-            if (held.length <= 1) return held
+            const matching = mentions.filter((time) => serves(inclusive, time)(window))
+            if (matching.length <= 1) return matching
             expect(depth).toBeLessThan(100)
-            const halves = parts(splitWindow({}, window, { ...sample, mentionTimes: held.slice(0, 5) }))
-            return halves.some(({ kind }) => kind === 'exact') ? held : halves.flatMap((half) => read(half, depth + 1))
+            const halves = parts(splitWindow({}, window, { ...sample, mentionTimes: matching.slice(0, 5) }))
+            return halves.some(({ kind }) => kind === 'exact')
+              ? matching
+              : halves.flatMap((half) => read(half, depth + 1))
           }
           expect(new Set(read(wholeWindow, 0))).toEqual(new Set(mentions))
         },
