@@ -18,6 +18,8 @@ export type Row = {
   readonly changes?: ReadonlyArray<RecordChange>
   /** The parsed record, where it was decoded for a destination. */
   readonly value?: InputRecord
+  /** The length of the line it came in, which stays in memory with it. */
+  readonly lineLength?: number
 }
 
 export type SyncMode = 'full_refresh' | 'incremental'

@@ -4,7 +4,7 @@ import type { FindStream } from './catalog'
 import { configFailure, type Failure } from './failure'
 import type { Feed } from './feed'
 import { parseExactJson } from './json/exact'
-import { type JsonSpan, readObjectMembers, stringAt, valueAt } from './json/members'
+import { type JsonSpan, readObjectMembers, stringAt } from './json/members'
 import { type OutputText, splitLines } from './lines'
 import type { InputRecord, LogLevel, Message, Row } from './message'
 import type { JsonSchema } from './schema'
@@ -146,19 +146,40 @@ const endsAfter = (bytes: Buffer, members: ReadonlyMap<string, JsonSpan>): boole
   return bytes.toString('latin1', end).trim() === '}'
 }
 
-/** Whether the whole line is JSON: the scanner does not look at what is inside a value. */
-export const isWholeJson = ({ bytes }: InputLine): boolean =>
-  valueAt(bytes, { start: 0, end: bytes.length }) !== undefined
+/** A message as a value; integers beyond 2^53 are bigints. */
+export type ParsedMessage = { readonly type: string } & InputRecord
 
-/** A record as a value. */
-export const parseRecord = (json: Buffer): E.Either<'not JSON' | 'not an object', InputRecord> => {
+/** The message that a line is; undefined if it is none. */
+export const parseMessage = ({ bytes }: InputLine): ParsedMessage | undefined => {
   try {
-    const value = parseExactJson(json.toString('utf8'))
-    return t.UnknownRecord.is(value) ? E.right(value) : E.left('not an object')
+    const value = parseExactJson(bytes.toString('utf8'))
+    return t.UnknownRecord.is(value) && typeof value.type === 'string' ? (value as ParsedMessage) : undefined
   } catch {
-    return E.left('not JSON')
+    return undefined
   }
 }
+
+/** A parsed record whose text is looked up in its line when it is needed, which is only if the record is rejected. */
+class ParsedRow implements Row {
+  constructor(
+    readonly value: InputRecord,
+    private readonly line: Buffer,
+    private readonly path: string,
+  ) {}
+
+  get lineLength(): number {
+    return this.line.length
+  }
+
+  get json(): Uint8Array {
+    const span = readObjectMembers(this.line, 'record')?.get(this.path)
+    return span === undefined ? Buffer.alloc(0) : this.line.subarray(span.start, span.end)
+  }
+}
+
+/** `path`: where the record stands in its line, such as `record.data`. */
+export const createParsedRow = (value: InputRecord, { bytes }: InputLine, path: string): Row =>
+  new ParsedRow(value, bytes, path)
 
 /** A line that is skipped with a warning, and why. */
 export const skipLine = ({ number }: InputLine, problem: string): DecodedLine =>

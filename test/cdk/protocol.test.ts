@@ -3,10 +3,10 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
 import { toConfiguredStream } from '../../connector/cdk/catalog'
-import { JsonText, printJsonText } from '../../connector/cdk/json/exact'
+import { JsonText, parseExactJson, printJsonText } from '../../connector/cdk/json/exact'
 import { joinText } from '../../connector/cdk/lines'
-import type { Message } from '../../connector/cdk/message'
-import { decodeInput, emptyOutput, type Protocol, parseRecord } from '../../connector/cdk/protocol'
+import type { InputRecord, Message } from '../../connector/cdk/message'
+import { decodeInput, emptyOutput, type Protocol } from '../../connector/cdk/protocol'
 import { protocols } from '../../connector/cdk/protocols'
 import { readStreams } from '../../connector/cdk/read'
 import type { OpenSink } from '../../connector/cdk/sink'
@@ -41,7 +41,7 @@ const toyMessage = (line: Buffer): Message => {
   if (head.startsWith('#')) return { _tag: 'Checkpoint', stream, state: new JsonText(body), count: Number.NaN }
   if (head.startsWith('!')) return { _tag: 'Finished', stream, extent: 'changes' }
   const json = line.subarray(line.indexOf('\t') + 1)
-  const value = E.getOrElse(() => ({}))(parseRecord(json))
+  const value = parseExactJson(json.toString()) as InputRecord
   return { _tag: 'Records', stream: head, rows: [{ json, value }], at: 0 }
 }
 

@@ -3,15 +3,17 @@ import * as t from 'io-ts'
 import { findStreamByTable, type StreamDescriptor } from '../catalog'
 import { configFailure, transientFailure } from '../failure'
 import { JsonText } from '../json/exact'
-import { type JsonSpan, numberAt, readMembersAt, stringAt, valueAt } from '../json/members'
+import { numberAt, readMembersAt, stringAt, valueAt } from '../json/members'
 import type { CheckpointMessage, Message, RecordChange, Row, StreamInfo } from '../message'
 import {
+  createParsedRow,
   type DecodedLine,
   type DecodeOptions,
-  isWholeJson,
+  type InputLine,
   type LineDecoder,
   type MessageLine,
-  parseRecord,
+  type ParsedMessage,
+  parseMessage,
   readMessageLine,
   rejectLine,
   skipLine,
@@ -28,6 +30,10 @@ const GlobalState = t.type({
   stream_states: t.readonlyArray(t.type({ stream_descriptor: Descriptor, stream_state: t.UnknownRecord })),
 })
 const RecordMeta = t.type({ changes: t.readonlyArray(t.type({ field: t.string, change: t.string, reason: t.string })) })
+const RecordBody = t.intersection([
+  t.type({ stream: t.string, data: t.UnknownRecord }),
+  t.partial({ namespace: t.union([t.string, t.null]), emitted_at: t.unknown }),
+])
 const LogBody = t.type({ level: t.string, message: t.string })
 
 const noMessages: DecodedLine = E.right([])
@@ -48,41 +54,41 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
   }
   const missing = ({ name }: StreamDescriptor): DecodedLine => E.left(missingStreamFailure(name))
 
+  const toRecords = (descriptor: StreamDescriptor, row: Row, at: number): DecodedLine => {
+    const info = findStream(descriptor)
+    return info === undefined
+      ? missing(descriptor)
+      : E.right([
+          ...start(info),
+          { _tag: 'Records', stream: info.name, rows: [row], at: Number.isFinite(at) ? Math.trunc(at) : 0 },
+        ])
+  }
+
+  /** A record for a destination, which needs its value: to parse the line whole is faster than to scan it first. */
+  const decodeParsedRecord = (line: InputLine, { record }: ParsedMessage): DecodedLine =>
+    RecordBody.is(record)
+      ? toRecords(
+          { name: record.stream, namespace: record.namespace },
+          createParsedRow(record.data, line, 'record.data'),
+          Number(record.emitted_at),
+        )
+      : rejectLine(options, line, 'is a RECORD without stream or data')
+
   const decodeRecord = (line: MessageLine): DecodedLine => {
     const { bytes, members } = line
     const name = stringAt(bytes, members.get('record.stream'))
     const data = members.get('record.data')
     if (name === undefined || data === undefined) return rejectLine(options, line, 'is a RECORD without stream or data')
-    const descriptor = { name, namespace: stringAt(bytes, members.get('record.namespace')) }
-    const info = findStream(descriptor)
-    if (info === undefined) return missing(descriptor)
-    const at = numberAt(bytes, members.get('record.emitted_at'))
-    const row = toRow(line, data)
-    return E.isLeft(row)
-      ? row.left
-      : E.right([
-          ...start(info),
-          { _tag: 'Records', stream: info.name, rows: [row.right], at: Number.isFinite(at) ? Math.trunc(at) : 0 },
-        ])
-  }
-
-  const toRow = (line: MessageLine, data: JsonSpan): E.Either<DecodedLine, Row> => {
-    const { bytes, members } = line
     const json = bytes.subarray(data.start, data.end)
-    if (purpose === 'store') {
-      const meta = members.has('record.meta') ? valueAt(bytes, members.get('record.meta')) : undefined
-      return E.right(
-        RecordMeta.is(meta) && meta.changes.length > 0
-          ? { json, changes: meta.changes as ReadonlyArray<RecordChange> }
-          : { json },
-      )
-    }
-    const value = parseRecord(json)
-    if (E.isRight(value)) return E.right({ json, value: value.right })
-    return E.left(
-      value.left === 'not JSON'
-        ? skipLine(line, 'is no message')
-        : rejectLine(options, line, 'is a RECORD without stream or data'),
+    const meta = members.has('record.meta') ? valueAt(bytes, members.get('record.meta')) : undefined
+    const row =
+      RecordMeta.is(meta) && meta.changes.length > 0
+        ? { json, changes: meta.changes as ReadonlyArray<RecordChange> }
+        : { json }
+    return toRecords(
+      { name, namespace: stringAt(bytes, members.get('record.namespace')) },
+      row,
+      numberAt(bytes, members.get('record.emitted_at')),
     )
   }
 
@@ -179,10 +185,10 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
   ])
   return {
     decode: (line) => {
-      const message = readMessageLine(line)
+      const parsed = purpose === 'deliver' ? parseMessage(line) : undefined
+      if (parsed?.type === 'RECORD') return decodeParsedRecord(line, parsed)
+      const message = purpose === 'deliver' && parsed === undefined ? undefined : readMessageLine(line)
       if (message === undefined) return skipLine(line, 'is no message')
-      const isRecord = message.type === 'RECORD'
-      if (purpose === 'deliver' && !isRecord && !isWholeJson(line)) return skipLine(line, 'is no message')
       return decoders.get(message.type)?.(message) ?? noMessages
     },
     end: () => [],

@@ -3,14 +3,16 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { JsonText } from '../json/exact'
 import { numberAt, readMembersAt, stringAt, valueAt } from '../json/members'
-import type { Message } from '../message'
+import type { Message, Row } from '../message'
 import {
+  createParsedRow,
   type DecodedLine,
   type DecodeOptions,
-  isWholeJson,
+  type InputLine,
   type LineDecoder,
   type MessageLine,
-  parseRecord,
+  type ParsedMessage,
+  parseMessage,
   readMessageLine,
   refuseLine,
   rejectLine,
@@ -69,32 +71,42 @@ export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
     ])
   }
 
+  /** `version`: NaN where the record has none. */
+  const toRecords = (line: InputLine, stream: string, row: Row, extracted: unknown, version: number): DecodedLine => {
+    const declared = streams.get(stream)
+    if (declared === undefined) return refuseLine(line, `is a RECORD of ${stream} before its SCHEMA`)
+    declared.covered = false
+    const extractedAt = typeof extracted === 'string' ? Date.parse(extracted) : Number.NaN
+    const at = Math.trunc(Number.isNaN(extractedAt) ? now() : extractedAt)
+    const records: Message = { _tag: 'Records', stream, rows: [row], at }
+    if (!Number.isSafeInteger(version) || declared.version === version) return E.right([records])
+    declared.version = version
+    return E.right([{ _tag: 'TableVersion', stream, version, active: false }, records])
+  }
+
+  /** A record for a destination, which needs its value: to parse the line whole is faster than to scan it first. */
+  const decodeParsedRecord = (line: InputLine, message: ParsedMessage): DecodedLine => {
+    const { stream, record, time_extracted, version } = message
+    return typeof stream === 'string' && t.UnknownRecord.is(record)
+      ? toRecords(
+          line,
+          stream,
+          createParsedRow(record, line, 'record'),
+          time_extracted,
+          typeof version === 'number' ? version : Number.NaN,
+        )
+      : rejectLine(options, line, 'is a RECORD without stream or record')
+  }
+
   const decodeRecord = (line: MessageLine): DecodedLine => {
     const { bytes, members } = line
     const stream = stringAt(bytes, members.get('stream'))
     const data = members.get('record')
     if (stream === undefined || data === undefined)
       return rejectLine(options, line, 'is a RECORD without stream or record')
-    const declared = streams.get(stream)
-    if (declared === undefined) return refuseLine(line, `is a RECORD of ${stream} before its SCHEMA`)
-    const json = bytes.subarray(data.start, data.end)
-    const value = purpose === 'deliver' ? parseRecord(json) : E.right(undefined)
-    if (E.isLeft(value))
-      return refuseLine(
-        line,
-        value.left === 'not JSON' ? 'is no Singer message' : 'is a RECORD without stream or record',
-      )
-    declared.covered = false
-    const extractedAt = Date.parse(stringAt(bytes, members.get('time_extracted')) ?? '')
-    const at = Math.trunc(Number.isNaN(extractedAt) ? now() : extractedAt)
-    const rows = [value.right === undefined ? { json } : { json, value: value.right }]
-    const version = numberAt(bytes, members.get('version'))
-    const changesVersion = Number.isSafeInteger(version) && declared.version !== version
-    if (changesVersion) declared.version = version
-    return E.right([
-      ...(changesVersion ? [{ _tag: 'TableVersion', stream, version, active: false } as const] : []),
-      { _tag: 'Records', stream, rows, at },
-    ])
+    const row = { json: bytes.subarray(data.start, data.end) }
+    const extracted = stringAt(bytes, members.get('time_extracted'))
+    return toRecords(line, stream, row, extracted, numberAt(bytes, members.get('version')))
   }
 
   const decodeState = (line: MessageLine): DecodedLine => {
@@ -143,9 +155,10 @@ export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
   ])
   return {
     decode: (line) => {
-      const message = readMessageLine(line)
-      const isChecked = purpose === 'store' || message?.type === 'RECORD'
-      if (message === undefined || !(isChecked || isWholeJson(line)))
+      const parsed = purpose === 'deliver' ? parseMessage(line) : undefined
+      if (parsed?.type === 'RECORD') return decodeParsedRecord(line, parsed)
+      const message = purpose === 'deliver' && parsed === undefined ? undefined : readMessageLine(line)
+      if (message === undefined)
         return purpose === 'deliver' ? refuseLine(line, 'is no Singer message') : skipLine(line, 'is no message')
       const decode = decoders.get(message.type)
       if (decode !== undefined) return decode(message)

@@ -3,14 +3,14 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { configFailure, type Failure } from '../failure'
-import type { CheckpointMessage, StateCounts } from '../message'
+import type { CheckpointMessage, Row, StateCounts } from '../message'
 import type { InputStream } from '../sink'
 import type { DeadLetter, DeadLetters } from './dead-letters'
 import { hasOnlyRejections, type RecordCounts, type RejectPolicy, rejectionFailure, zeroCounts } from './reject-policy'
 
 /** What is known of a record. The record's text is kept only while it is pending: it may wait long behind others after that. */
 type RecordStatus =
-  | { readonly _tag: 'Pending'; readonly json: Uint8Array }
+  | { readonly _tag: 'Pending'; readonly row: Row }
   | { readonly _tag: 'Accepted' }
   | { readonly _tag: 'Rejected' }
 
@@ -44,8 +44,7 @@ export type AckQueueOptions = {
 /** The records and states of a run in the order they came in, until each state is emitted. */
 export type AckQueue = {
   readonly openStream: (stream: InputStream) => void
-  /** `json`: the record as it came. */
-  readonly addRecord: (stream: InputStream, json: Uint8Array) => PendingRecord
+  readonly addRecord: (stream: InputStream, row: Row) => PendingRecord
   readonly addState: (state: CheckpointMessage) => void
   readonly accept: (record: PendingRecord) => void
   /** Writes the dead letter. Returns the failure if the policy ends the run; the record then stays pending, so that no state covers it. */
@@ -142,11 +141,11 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
     openStream: ({ id }) => {
       countersOf(id)
     },
-    addRecord: (stream, json) => {
-      const bytes = json.length + recordOverheadBytes
+    addRecord: (stream, row) => {
+      const bytes = row.lineLength ?? row.json.length + recordOverheadBytes
       const { total } = countersOf(stream.id)
       total.received += 1
-      const record: PendingRecord = { stream, ordinal: total.received, bytes, status: { _tag: 'Pending', json } }
+      const record: PendingRecord = { stream, ordinal: total.received, bytes, status: { _tag: 'Pending', row } }
       entries.push(record)
       pendingBytes += bytes
       return record
@@ -168,7 +167,7 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
         object: stream.objectName,
         ...rejection,
         when: now(),
-        record: status.json,
+        record: status.row.json,
       })
       const failure = rejectionFailure(policy, stream.name, { ordinal, reason: rejection.reason }, total)
       if (O.isNone(failure)) record.status = rejectedStatus

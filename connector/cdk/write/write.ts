@@ -93,9 +93,9 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
     },
   })
 
-  const addRecord = ({ stream, prepare }: SinkRoute, { json, value = {} }: Row): void => {
-    const record = queue.addRecord(stream, json)
-    const prepared = prepare(value)
+  const addRecord = ({ stream, prepare }: SinkRoute, row: Row): void => {
+    const record = queue.addRecord(stream, row)
+    const prepared = prepare(row.value ?? {})
     if (E.isLeft(prepared)) {
       reject(record, { key: null, reason: prepared.left, batch: null })
       queue.acknowledge()

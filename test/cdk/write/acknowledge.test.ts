@@ -50,7 +50,7 @@ const createTestQueue = ({ emit = async () => undefined, ...more }: Partial<AckQ
     onError: (error) => errors.push(error),
     ...more,
   })
-  const add = (id: string): PendingRecord => queue.addRecord(streamOf(id), Buffer.from('{}'))
+  const add = (id: string): PendingRecord => queue.addRecord(streamOf(id), { json: Buffer.from('{}') })
   const emitted = async (): Promise<ReadonlyArray<string>> => {
     queue.acknowledge()
     await queue.flush()
