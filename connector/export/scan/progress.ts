@@ -138,7 +138,7 @@ const repeatExactRound = (
       ])
 }
 
-/** The most rows that one request may ask for (Limits): a window without order is best read in one page. */
+/** The most rows that one request may ask for (the service's specification, Limits). A window without order is best read in one page. */
 const maxPageRows = 1000
 
 /** Replaces the current window by smaller ones. Only the first split of the whole export is worth a warning. */
