@@ -70,7 +70,7 @@ const formatOverview = async (name: string, { summary, commands }: Program): Pro
 const isHelp = (arg: string): boolean => arg === '--help' || arg === '-h'
 
 /** Runs a command of a program and returns the exit status. `crash` rejects with an error that was thrown where nothing awaits it. */
-const runCommand = async (
+export const runCommandLine = async (
   name: string,
   program: Program,
   io: CommandIo,
@@ -161,7 +161,7 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
       new Promise((resolve) => setTimeout(resolve, stopTimeout).unref()),
     ])
   const run = async (): Promise<number> => {
-    const status = await runCommand(name, program, io, host.argv.slice(2), crash)
+    const status = await runCommandLine(name, program, io, host.argv.slice(2), crash)
     await stdout.flush()
     return status
   }

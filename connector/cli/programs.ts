@@ -1,57 +1,90 @@
-import { airbyteConventions, type Program, personConventions, singerConventions } from '../cdk'
+import { airbyteConventions, type Program, personConventions, type protocols, singerConventions } from '../cdk'
 
-const loadSource = () => import('./airbyte-source.js')
-const loadDestination = () => import('./airbyte-destination.js')
+const loadAirbyteSource = () => import('./airbyte-source.js')
+const loadAirbyteDestination = () => import('./airbyte-destination.js')
 
-/** What each program runs, and how its caller expects it to end. */
-export const programs = {
-  'source-feedback': {
-    ...airbyteConventions,
-    summary: 'Airbyte source for the Feedback Data Service',
-    commands: {
-      spec: async () => (await loadSource()).sourceSpecCommand,
-      check: async () => (await loadSource()).sourceCheckCommand,
-      discover: async () => (await loadSource()).sourceDiscoverCommand,
-      read: async () => (await loadSource()).sourceReadCommand,
+/** The commands of a source and of a destination, and how both end: a row for each protocol of the kit. */
+const protocolCommands = {
+  airbyte: {
+    conventions: airbyteConventions,
+    source: {
+      spec: async () => (await loadAirbyteSource()).sourceSpecCommand,
+      check: async () => (await loadAirbyteSource()).sourceCheckCommand,
+      discover: async () => (await loadAirbyteSource()).sourceDiscoverCommand,
+      read: async () => (await loadAirbyteSource()).sourceReadCommand,
+    },
+    destination: {
+      spec: async () => (await loadAirbyteDestination()).destinationSpecCommand,
+      check: async () => (await loadAirbyteDestination()).destinationCheckCommand,
+      discover: async () => (await loadAirbyteDestination()).destinationDiscoverCommand,
+      write: async () => (await loadAirbyteDestination()).destinationWriteCommand,
     },
   },
-  'tap-feedback': {
-    ...singerConventions,
-    summary: 'Singer tap for the Feedback Data Service',
-    commands: { '': async () => (await import('./singer-tap.js')).tapCommand },
+  singer: {
+    conventions: singerConventions,
+    source: { '': async () => (await import('./singer-tap.js')).tapCommand },
+    destination: { '': async () => (await import('./singer-target.js')).targetCommand },
   },
+} as const satisfies Readonly<
+  Record<
+    keyof typeof protocols,
+    {
+      readonly conventions: Omit<Program, 'summary' | 'commands'>
+      readonly source: Program['commands']
+      readonly destination: Program['commands']
+    }
+  >
+>
+
+/** The programs that platforms run: what each does with the service, and which protocol it speaks. */
+export const platformPrograms = {
+  'source-feedback': { run: 'source', protocol: 'airbyte', summary: 'Airbyte source for the Feedback Data Service' },
+  'tap-feedback': { run: 'source', protocol: 'singer', summary: 'Singer tap for the Feedback Data Service' },
   'destination-feedback': {
-    ...airbyteConventions,
+    run: 'destination',
+    protocol: 'airbyte',
     summary: 'Airbyte destination for the Feedback Data Service',
-    commands: {
-      spec: async () => (await loadDestination()).destinationSpecCommand,
-      check: async () => (await loadDestination()).destinationCheckCommand,
-      discover: async () => (await loadDestination()).destinationDiscoverCommand,
-      write: async () => (await loadDestination()).destinationWriteCommand,
-    },
   },
-  'target-feedback': {
-    ...singerConventions,
-    summary: 'Singer target for the Feedback Data Service',
-    commands: { '': async () => (await import('./singer-target.js')).targetCommand },
-  },
-  feedback: {
-    ...personConventions,
-    summary: 'The Feedback Data Service on the command line',
-    commands: {
-      sync: async () => (await import('./sync.js')).syncCommand,
-      catalog: async () => (await import('./catalog.js')).catalogCommand,
-      state: async () => (await import('./state.js')).stateCommand,
-      snapshot: async () => (await import('./snapshot.js')).snapshotCommand,
-      verify: async () => (await import('./verify.js')).verifyCommand,
-      replay: async () => (await import('./replay.js')).replayCommand,
-      diff: async () => (await import('./diff.js')).diffCommand,
-      report: async () => (await import('./report.js')).reportCommand,
-      query: async () => (await import('./query.js')).queryCommand,
-      sandbox: async () => (await import('./sandbox.js')).sandboxCommand,
-      demo: async () => (await import('./demo.js')).demoCommand,
-    },
-  },
-} satisfies Record<string, Program>
+  'target-feedback': { run: 'destination', protocol: 'singer', summary: 'Singer target for the Feedback Data Service' },
+} as const satisfies Readonly<Record<string, PlatformProgram>>
 
-export type ProgramName = keyof typeof programs
+type PlatformProgram = {
+  readonly run: 'source' | 'destination'
+  readonly protocol: keyof typeof protocols
+  readonly summary: string
+}
+
+const createPlatformProgram = ({ run, protocol, summary }: PlatformProgram): Program => ({
+  ...protocolCommands[protocol].conventions,
+  summary,
+  commands: protocolCommands[protocol][run],
+})
+
+/** The program for people. */
+const feedbackProgram: Program = {
+  ...personConventions,
+  summary: 'The Feedback Data Service on the command line',
+  commands: {
+    sync: async () => (await import('./sync.js')).syncCommand,
+    catalog: async () => (await import('./catalog.js')).catalogCommand,
+    state: async () => (await import('./state.js')).stateCommand,
+    snapshot: async () => (await import('./snapshot.js')).snapshotCommand,
+    verify: async () => (await import('./verify.js')).verifyCommand,
+    replay: async () => (await import('./replay.js')).replayCommand,
+    diff: async () => (await import('./diff.js')).diffCommand,
+    report: async () => (await import('./report.js')).reportCommand,
+    query: async () => (await import('./query.js')).queryCommand,
+    sandbox: async () => (await import('./sandbox.js')).sandboxCommand,
+    demo: async () => (await import('./demo.js')).demoCommand,
+  },
+}
+
+export type ProgramName = keyof typeof platformPrograms | 'feedback'
+
+export const programs: Readonly<Record<ProgramName, Program>> = {
+  'source-feedback': createPlatformProgram(platformPrograms['source-feedback']),
+  'tap-feedback': createPlatformProgram(platformPrograms['tap-feedback']),
+  'destination-feedback': createPlatformProgram(platformPrograms['destination-feedback']),
+  'target-feedback': createPlatformProgram(platformPrograms['target-feedback']),
+  feedback: feedbackProgram,
+}

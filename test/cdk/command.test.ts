@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { CommandError, defineCommand, formatHelp, parseOptions } from '../../connector/cdk/command'
+import { createTestIo, toInput } from '../support/command-io'
 
-const verb = defineCommand({
+const command = defineCommand({
   name: 'sync',
   summary: 'Reads.',
   options: {
@@ -12,7 +13,7 @@ const verb = defineCommand({
   run: async () => 0,
 })
 
-const failure = (args: ReadonlyArray<string>, of = verb) => {
+const failure = (args: ReadonlyArray<string>, of = command) => {
   try {
     parseOptions('feedback', of, args)
   } catch (error) {
@@ -21,13 +22,13 @@ const failure = (args: ReadonlyArray<string>, of = verb) => {
   return undefined
 }
 
-describe('parse', () => {
-  it('answers options and operands', () => {
-    expect(parseOptions('feedback', verb, ['--config', 'c.json', '--full-refresh'])).toEqual({
+describe('parseOptions', () => {
+  it('returns options and operands', () => {
+    expect(parseOptions('feedback', command, ['--config', 'c.json', '--full-refresh'])).toEqual({
       options: { config: 'c.json', 'full-refresh': true },
       positionals: [],
     })
-    expect(parseOptions('feedback', { ...verb, operands: 'SQL' }, ['--config=c', 'SELECT 1']).positionals).toEqual([
+    expect(parseOptions('feedback', { ...command, operands: 'SQL' }, ['--config=c', 'SELECT 1']).positionals).toEqual([
       'SELECT 1',
     ])
   })
@@ -44,8 +45,8 @@ describe('parse', () => {
   })
 })
 
-it('help shows usage, options and examples', () => {
-  expect(formatHelp('feedback', verb)).toBe(
+it('the help of a command shows usage, options and examples', () => {
+  expect(formatHelp('feedback', command)).toBe(
     [
       'Usage: feedback sync [options]',
       '',
@@ -60,4 +61,37 @@ it('help shows usage, options and examples', () => {
       '',
     ].join('\n'),
   )
+})
+
+describe('defineCommand', () => {
+  it('gives options the values that their declaration promises', async () => {
+    let parsed: unknown
+    const command = defineCommand({
+      name: 'x',
+      summary: 'X.',
+      options: {
+        flag: { type: 'boolean', help: '' },
+        text: { type: 'string', help: '' },
+        needed: { type: 'string', help: '', required: true },
+        list: { type: 'string', help: '', multiple: true },
+      },
+      run: async (_io, { options }) => {
+        // Compiles only where the types follow from the declaration.
+        const { flag, text, needed, list }: Options = options
+        parsed = { flag, text, needed, list }
+        return 0
+      },
+    })
+    type Options = {
+      readonly flag: boolean
+      readonly text: string | undefined
+      readonly needed: string
+      readonly list: ReadonlyArray<string>
+    }
+    const io = createTestIo(toInput(''), async () => undefined)
+    await command.run(io, 'feedback', ['--needed', 'a'])
+    expect(parsed).toEqual({ flag: false, text: undefined, needed: 'a', list: [] })
+    await command.run(io, 'feedback', ['--flag', '--text=b', '--text=c', '--needed=d', '--list=e', '--list=f'])
+    expect(parsed).toEqual({ flag: true, text: 'c', needed: 'd', list: ['e', 'f'] })
+  })
 })
