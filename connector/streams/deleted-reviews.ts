@@ -6,7 +6,7 @@ import { createExportReader } from './export-reader'
 import { UnknownAttributes } from './record'
 
 /** A record of `deleted_reviews`. */
-export const DeletedReviewRecord = t.intersection([DeletedReview, UnknownAttributes], 'DeletedReviewRecord')
+const DeletedReviewRecord = t.intersection([DeletedReview, UnknownAttributes], 'DeletedReviewRecord')
 
 /** Operation 7, export deleted reviews; of the filters it takes the sources alone. */
 export const deletionExportReader = createExportReader({

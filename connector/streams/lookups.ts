@@ -28,7 +28,7 @@ export type LookupName = 'sources' | 'categories'
 type LookupRecord = Readonly<Record<string, unknown>>
 
 /** The records of an answer as rows, each once; a failure names the setting that does not fit the answer. */
-export const extractLookupRows = (
+const extractLookupRows = (
   name: LookupName,
   { recordsPath, primaryKey }: LookupSettings,
   answer: unknown,

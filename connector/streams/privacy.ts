@@ -48,10 +48,10 @@ export const resourcePaths = (resource: ResourceName): ReadonlyArray<string> =>
   [...new Set(attributePaths(privacyResources[resource].codec))].map((path) => `${resource}.${path}`)
 
 /** Every path that exists. */
-export const allResourcePaths: ReadonlyArray<string> = resourceNames.flatMap(resourcePaths)
+const allResourcePaths: ReadonlyArray<string> = resourceNames.flatMap(resourcePaths)
 
 /** The path at which the records of a stream are found, such as `export.contents.`; none if it has no attributes to hide. */
-export const streamRoot = (stream: string): O.Option<string> => {
+const streamRoot = (stream: string): O.Option<string> => {
   const resource = resourceNames.find((name) => stream in privacyResources[name].roots)
   return resource === undefined ? O.none : O.some(`${resource}.${privacyResources[resource].roots[stream] ?? ''}`)
 }
@@ -68,13 +68,13 @@ export const keyPaths = (streams: ReadonlyArray<Stream<never>>): ReadonlySet<str
   )
 
 /** Whether other streams are made of the attribute at a path: it cannot become a string. */
-export const holdsChildStream = (path: string): boolean =>
+const holdsChildStream = (path: string): boolean =>
   Object.values(privacyResources.export.roots).some((root) => `export.${root}`.startsWith(`${path}.`))
 
 const knownPaths = new Set(allResourcePaths)
 
 /** Advice for a path that does not exist. */
-export const suggestPath = (path: string): string => {
+const suggestPath = (path: string): string => {
   const [first = '', ...rest] = path.split('.')
   const candidate = pipe(
     streamRoot(first),

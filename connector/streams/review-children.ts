@@ -21,26 +21,26 @@ const reviewKeyProps = {
 const contentKeyProps = { ...reviewKeyProps, contentId: describeAttribute('Id of the content it was found in')(Int64) }
 
 const { id: _content, sentiments: _sentiments, liabilities: _liabilities, ...contentProps } = ContentCodec.props
-export const ReviewContent = t.intersection(
+const ReviewContent = t.intersection(
   [t.type({ ...reviewKeyProps, id: describeAttribute('Content id')(Int64) }), t.partial(contentProps)],
   'ReviewContent',
 )
 
 const { id: _sentiment, reviewId: _review, ...sentimentProps } = Sentiment.props
-export const ReviewSentiment = t.intersection(
+const ReviewSentiment = t.intersection(
   [t.type({ ...contentKeyProps, id: describeAttribute('Sentiment id')(Int64) }), t.partial(sentimentProps)],
   'ReviewSentiment',
 )
 
 const { liabilityId: _liability, ...liabilityProps } = Liability.props
-export const ReviewLiability = t.intersection(
+const ReviewLiability = t.intersection(
   [t.type({ ...contentKeyProps, liabilityId: describeAttribute('Liability id')(Int64) }), t.partial(liabilityProps)],
   'ReviewLiability',
 )
 
-export const ReviewTask = t.intersection([t.type(reviewKeyProps), t.partial(TaskDetails.props)], 'ReviewTask')
+const ReviewTask = t.intersection([t.type(reviewKeyProps), t.partial(TaskDetails.props)], 'ReviewTask')
 
-export const ReviewEngagement = t.intersection(
+const ReviewEngagement = t.intersection(
   [
     t.type({
       ...reviewKeyProps,

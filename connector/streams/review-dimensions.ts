@@ -30,7 +30,7 @@ export const createPairFilter = () => {
  * Accepts the first version of each key, and then only versions with a later time and another text: never an older
  * version after a newer one. `time` in milliseconds.
  */
-export const createVersionFilter = () => {
+const createVersionFilter = () => {
   const versions = new Map<string, { time: number; text: string }>()
   return (key: string, time: number, readText: () => string): boolean => {
     const last = versions.get(key)
@@ -52,22 +52,16 @@ const reviewModifiedTime = describeAttribute('Last modification of the review it
 const dimensionProps = { reviewModifiedTime, id: describeAttribute('Identifier')(Int64) }
 const displayName = describeAttribute('Display name')(t.string)
 
-export const ReviewLocation = t.intersection(
-  [t.type(dimensionProps), optionalAttributes({ name: displayName })],
-  'Location',
-)
-export const ReviewProvider = t.intersection(
+const ReviewLocation = t.intersection([t.type(dimensionProps), optionalAttributes({ name: displayName })], 'Location')
+const ReviewProvider = t.intersection(
   [
     t.type(dimensionProps),
     optionalAttributes({ name: displayName, npi: describeAttribute('National provider identifier')(t.string) }),
   ],
   'Provider',
 )
-export const ReviewSource = t.intersection(
-  [t.type(dimensionProps), optionalAttributes({ name: displayName })],
-  'ReviewSource',
-)
-export const ReviewCategory = t.type(
+const ReviewSource = t.intersection([t.type(dimensionProps), optionalAttributes({ name: displayName })], 'ReviewSource')
+const ReviewCategory = t.type(
   {
     category: describeAttribute('Category of the feature an opinion is about')(t.string),
     subCategory: describeAttribute('Its sub-category; an empty string where there is none')(t.string),

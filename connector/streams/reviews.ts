@@ -9,7 +9,7 @@ import { UnknownAttributes } from './record'
 import { createReviewItem, type ReviewItem, reviewFieldTree } from './review-item'
 
 /** A record of `reviews`: the declared attributes of a review, and those that are not declared. */
-export const ReviewRecord = t.intersection([Review, UnknownAttributes], 'ReviewRecord')
+const ReviewRecord = t.intersection([Review, UnknownAttributes], 'ReviewRecord')
 
 /** Operation 6, export reviews. */
 export const reviewExportOperation: ExportDefinition<ReviewItem> = {

@@ -44,7 +44,7 @@ export const streams: ReadonlyArray<Stream<SourceEnv>> = [
 ]
 
 /** The parts of the config that change the streams. */
-export type StreamSettings = {
+type StreamSettings = {
   readonly privacy: PrivacySettings
   readonly fromReviews: ReviewEntitySettings
   /** The column that marks deletions in `reviews`; none: `deleted_reviews` alone tells of them. */

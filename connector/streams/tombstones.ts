@@ -115,6 +115,7 @@ const readReviewsAndTombstones = (
     ...reviewExportOperation,
     toItem: dropRestoredReviews(deletions, reviewExportOperation.toItem),
   })
+  // States are built late, since most checkpoints are never sent; the last of them is always needed for the tombstones.
   let lastState = (): object => ({})
   return pipe(
     reviews.read(source)(requests),

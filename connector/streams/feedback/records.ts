@@ -63,7 +63,7 @@ const toEntityColumns = (entityType: Entity['kind'], entityId: string, name: unk
 })
 
 /** The rows of an entity's window, the entity's state after it, and what to warn of. */
-export type EntityRows = PartitionRows & { readonly entity: Entity; readonly notes: ReadonlyArray<ReaderEvent> }
+type EntityRows = PartitionRows & { readonly entity: Entity; readonly notes: ReadonlyArray<ReaderEvent> }
 
 /** Turns entity results into rows. A refused entity gives none and keeps its state; each warning is given once. */
 export const toRows = (

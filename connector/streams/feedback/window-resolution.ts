@@ -42,7 +42,7 @@ type AnsweredWindow = {
   readonly sizes: PageSizes
 }
 
-export type WindowResolution = {
+type WindowResolution = {
   readonly results: ReadonlyArray<EntityResult>
   /** The windows that are still to be read in place of this one. */
   readonly remaining: ReadonlyArray<FeedbackWindow>
