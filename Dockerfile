@@ -7,7 +7,7 @@ COPY . .
 RUN npm run build \
  && npm sbom --omit=dev --sbom-format=cyclonedx >sbom.json \
  && npm prune --omit=dev --ignore-scripts \
- && find node_modules -type f \( -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' -o -name '*.map' \) -delete \
+ && find node_modules build -type f \( -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' -o -name '*.map' \) -delete \
  && rm -rf node_modules/*/es6
 
 FROM node:24-bookworm-slim AS runtime

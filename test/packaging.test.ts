@@ -247,7 +247,10 @@ describe('packaging', () => {
     const needless = files
       .map(({ path }) => path)
       .filter(
-        (path) => !/^(build\/.*\.js|(spec|catalog)\/\w+\.json|package\.json|README\.md|LICENSE|icon\.svg)$/.test(path),
+        (path) =>
+          !/^(build\/.*\.js|build\/cdk\/.*\.d\.ts|(spec|catalog)\/\w+\.json|package\.json|README\.md|LICENSE|icon\.svg)$/.test(
+            path,
+          ),
       )
     expect(needless).toEqual([])
   })
