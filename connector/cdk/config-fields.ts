@@ -3,7 +3,7 @@ import * as t from 'io-ts'
 import { defined } from './defined'
 import { annotate, type JsonSchema, toJsonSchema } from './schema'
 
-/** A codec that is right where `is` says so; `schema` says the same in keywords. */
+/** A codec that accepts what `is` accepts; `schema` expresses the same in keywords. */
 const createField = <A>(name: string, schema: JsonSchema, is: (value: unknown) => value is A): t.Type<A> =>
   annotate(schema)(
     new t.Type<A>(name, is, (value, context) => (is(value) ? t.success(value) : t.failure(value, context)), t.identity),
@@ -36,7 +36,7 @@ export const patternField = (pattern: RegExp, schema: JsonSchema = {}): t.Type<s
 
 const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
 
-/** An ISO 8601 time with its zone, that exists. */
+/** An ISO 8601 time with a zone, of a day that exists. */
 export const timeField: t.Type<string> = createField(
   'time',
   { type: 'string', format: 'date-time', pattern: timePattern.source },
@@ -50,7 +50,7 @@ export const textField: t.Type<string> = createField(
   (value): value is string => typeof value === 'string' && value.length > 0,
 )
 
-/** One of a few words. */
+/** One of these words. */
 export const enumField = <K extends string>(...words: ReadonlyArray<K>): t.Type<K> =>
   createField('word', { type: 'string', enum: words }, (value): value is K =>
     (words as ReadonlyArray<unknown>).includes(value),
@@ -59,7 +59,7 @@ export const enumField = <K extends string>(...words: ReadonlyArray<K>): t.Type<
 export const listField = <A>(codec: t.Type<A, unknown>, schema: JsonSchema = {}): t.Type<ReadonlyArray<A>, unknown> =>
   annotate(schema)(t.readonlyArray(codec as t.Type<A>))
 
-/** A key that may be left out; `schema.ts` does not require it. */
+/** A key that may be left out; the schema does not require it. */
 export const optionalField = <A>(codec: t.Type<A, unknown>): t.Type<A | undefined, unknown> =>
   Object.assign(
     annotate(toJsonSchema(codec))(
@@ -73,7 +73,7 @@ export const optionalField = <A>(codec: t.Type<A, unknown>): t.Type<A | undefine
     { optional: true },
   )
 
-/** A key that means `value` where it is left out; `value` is shown in the schema. */
+/** A key whose default is `value`; the schema shows it. */
 export const fieldWithDefault = <A>(codec: t.Type<A, unknown>, value: A): t.Type<A, unknown> =>
   Object.assign(
     annotate({ ...toJsonSchema(codec), default: codec.encode(value) })(
@@ -87,7 +87,7 @@ export const fieldWithDefault = <A>(codec: t.Type<A, unknown>, value: A): t.Type
     { optional: true },
   )
 
-/** An object whose keys all have defaults: left out, it is all of them. */
+/** An object whose keys all have defaults; if it is left out, it has all of them. */
 export const sectionField = <A>(codec: t.Type<A, unknown>): t.Type<A, unknown> =>
   Object.assign(
     annotate(toJsonSchema(codec))(
@@ -101,7 +101,7 @@ export const sectionField = <A>(codec: t.Type<A, unknown>): t.Type<A, unknown> =
     { optional: true },
   )
 
-/** Alternatives told apart by a constant: the form draws `oneOf`, and errors speak of the alternative that was chosen. */
+/** Alternatives that a constant tells apart. The schema has `oneOf` for forms, and errors are about the alternative that was chosen. */
 export const oneOfField = <M extends Readonly<Record<string, t.Mixed>>>(
   key: string,
   members: M,
@@ -122,7 +122,7 @@ export const oneOfField = <M extends Readonly<Record<string, t.Mixed>>>(
   )
 }
 
-/** How a setting is shown in forms and docs. */
+/** Title and description of a setting in forms and docs. */
 export const describeField = (title: string, description: string, more: JsonSchema = {}) =>
   annotate({ title, description, ...more })
 
@@ -134,7 +134,7 @@ export const orderFields = <P extends t.Props>(props: P): t.TypeC<P> =>
     ) as unknown as P,
   )
 
-/** The keys of `value`, at any depth, that `schema` does not declare: most likely misspelt. */
+/** The keys of `value`, at any depth, that `schema` does not declare; they are probably misspelt. */
 export const findUnknownKeys = (schema: JsonSchema, value: unknown, path = ''): ReadonlyArray<string> => {
   const alternatives = (schema.oneOf as ReadonlyArray<JsonSchema> | undefined) ?? [schema]
   if (!t.UnknownRecord.is(value) || alternatives.every(({ properties }) => properties === undefined)) return []

@@ -1,9 +1,9 @@
-/** Why something ended, sorted by who has to act: the one who configured it, time, or we. */
+/** Why something ended. The tag says what helps: another config, a later run, or a change of the connector. */
 export type Failure = {
   readonly _tag: 'Config' | 'Transient' | 'System'
   /** For the person who must act: what is wrong, where, what to do. Holds no secret and no record. */
   readonly message: string
-  /** For the log and for us. */
+  /** For the log and the maintainers. */
   readonly detail?: string
 }
 
@@ -12,14 +12,14 @@ const createFailure =
   (message: string, detail?: string): Failure =>
     detail === undefined ? { _tag, message } : { _tag, message, detail }
 
-/** The caller's to mend: a config, a catalog, a state, a permission. */
+/** The caller must change something: a config, a catalog, a state, a permission. */
 export const configFailure = createFailure('Config')
-/** The service's or the network's: the same run may succeed later. */
+/** The service or the network failed: the same run may succeed later. */
 export const transientFailure = createFailure('Transient')
-/** Ours. */
+/** The connector is wrong. */
 export const systemFailure = createFailure('System')
 
-/** What an exception that nobody expected becomes; its stack goes into the detail. */
+/** The failure for an unexpected exception; the detail holds its stack. */
 export const unexpectedFailure = (error: unknown): Failure =>
   systemFailure(
     `An unexpected error in the connector: ${error instanceof Error ? error.message : String(error)}. Please report it.`,

@@ -2,13 +2,13 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 
-/** A sequence of effects, pulled one at a time; its first `Left` is its last item. */
+/** A sequence of items, pulled one at a time; the first `Left` is its last item. */
 export type Feed<Err, A> = AsyncIterable<E.Either<Err, A>>
 
-/** What a step of `unfold` answers: an item, and the state to go on from, if any. */
+/** The result of a step of `unfoldFeed`: an item, and the state of the next step, if there is one. */
 export type FeedStep<S, A> = readonly [item: A, next: O.Option<S>]
 
-/** Runs `step` from `seed` until it names no next state; nothing runs before it is pulled. */
+/** Runs `step` from `seed` until a step returns no next state. Each step runs when its item is pulled. */
 export const unfoldFeed = <Err, S, A>(step: (state: S) => TaskEither<Err, FeedStep<S, A>>) =>
   async function* (seed: S): Feed<Err, A> {
     for (let next = O.some(seed); O.isSome(next); ) {
@@ -22,12 +22,12 @@ export const unfoldFeed = <Err, S, A>(step: (state: S) => TaskEither<Err, FeedSt
     }
   }
 
-/** These items and no more. */
+/** A feed of these items. */
 export async function* feedOf<Err, A>(...all: ReadonlyArray<E.Either<Err, A>>): Feed<Err, A> {
   yield* all
 }
 
-/** What an effect's answer leads to; its failure is the only item. */
+/** The feed for an effect's result; if the effect fails, the failure is the only item. */
 export async function* chainEffect<Err, A, B>(
   effect: TaskEither<Err, A>,
   feed: (answer: A) => Feed<Err, B>,
@@ -37,7 +37,7 @@ export async function* chainEffect<Err, A, B>(
   else yield* feed(answer.right)
 }
 
-/** One feed, and where it ended well, what `next` then answers. */
+/** A feed, followed by the feed of `next` if it ended without a failure. */
 export const concatFeed = <Err, A>(next: () => Feed<Err, A>) =>
   async function* (feed: Feed<Err, A>): Feed<Err, A> {
     for await (const item of feed) {
@@ -47,13 +47,13 @@ export const concatFeed = <Err, A>(next: () => Feed<Err, A>) =>
     yield* next()
   }
 
-/** The same items; the failure it may end with, told otherwise. */
+/** The same items, with `f` applied to the failure. */
 export const mapFeedFailure = <Err, Other>(f: (failure: Err) => Other) =>
   async function* <A>(feed: Feed<Err, A>): Feed<Other, A> {
     for await (const item of feed) yield E.mapLeft(f)(item)
   }
 
-/** Each item becomes any number of items, in order. */
+/** Replaces each item by any number of items, in order. */
 export const flatMapFeed = <A, B>(f: (item: A) => Iterable<B>) =>
   async function* <Err>(feed: Feed<Err, A>): Feed<Err, B> {
     for await (const item of feed) {
@@ -62,20 +62,20 @@ export const flatMapFeed = <A, B>(f: (item: A) => Iterable<B>) =>
     }
   }
 
-/** The same where an item may break the feed. */
+/** Replaces each item by any number of items; a Left of `f` ends the feed. */
 export const flatMapFeedEither = <Err, A, B>(f: (item: A) => E.Either<Err, Iterable<B>>) =>
   async function* (feed: Feed<Err, A>): Feed<Err, B> {
     for await (const item of feed) {
-      const made = E.isLeft(item) ? item : f(item.right)
-      if (E.isLeft(made)) {
-        yield made
+      const mapped = E.isLeft(item) ? item : f(item.right)
+      if (E.isLeft(mapped)) {
+        yield mapped
         return
       }
-      for (const b of made.right) yield E.right(b)
+      for (const b of mapped.right) yield E.right(b)
     }
   }
 
-/** Back to one effect: hands each item to `sink`, stopping at the first failure of either. */
+/** Passes each item to `sink`; the effect ends at the first failure of the feed or of `sink`. */
 export const drainFeed =
   <Err, A>(sink: (item: A) => TaskEither<Err, void>) =>
   (feed: Feed<Err, A>): TaskEither<Err, void> =>

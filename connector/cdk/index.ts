@@ -1,4 +1,8 @@
-/** The room cdk. */
+/**
+ * The kit for connectors; it knows no service. In go the streams and sinks that a connector defines, a catalog, states, and the
+ * lines of Airbyte or Singer. Out come the messages of a run: `readStreams` yields them, a protocol encodes them into lines and
+ * decodes lines back into them, and `writeToSinks` sends their records to sinks. A protocol is a folder and a row of `protocols`.
+ */
 export { takeUntilAbort } from './abort'
 export { decodeConfiguredCatalog, selectAllStreams, sourceCatalogLine } from './airbyte/catalog'
 export { connectionStatusLine, encodeAirbyte, errorTraceLine } from './airbyte/encode'

@@ -1,9 +1,9 @@
 import type { Row } from './message'
 
-/** What is printed: a text, or the pieces of a long one, each to be taken before the next is asked for. */
+/** A text to print, or the pieces of a long one; each piece is valid until the next is asked for. */
 export type OutputText = string | Iterable<Uint8Array>
 
-/** The whole of a text, for those who hold it in memory anyway. */
+/** The whole text as a string. */
 export const joinText = (text: OutputText): string =>
   typeof text === 'string' ? text : Buffer.concat([...text]).toString()
 
@@ -11,19 +11,19 @@ export const joinText = (text: OutputText): string =>
 export const jsonLine = (value: unknown): string => `${JSON.stringify(value)}\n`
 
 /**
- * Rows as lines, each between `before` and what `after` gives for it, in pieces: a page is not put together anywhere, and no
- * record is turned into a string. Rows that were changed ask for their own ending.
+ * Rows as lines, each between `before` and what `after` returns for it, in pieces: a page is never copied into one buffer, and
+ * no record becomes a string. `after` is called for each row that has changes, and once for all others.
  */
 export function* wrapRows(rows: ReadonlyArray<Row>, before: string, after: (row: Row) => string): Iterable<Uint8Array> {
   const tail = `${after({ json: new Uint8Array() })}\n`
-  // Between two records one piece, since each is asked for on its own.
+  // One piece between two records: each piece costs a step of the iterator.
   const between = Buffer.from(tail + before)
   if (rows.length > 0) yield Buffer.from(before)
-  let left = rows.length
+  let remaining = rows.length
   for (const row of rows) {
     yield row.json
-    left -= 1
-    const isLast = left === 0
+    remaining -= 1
+    const isLast = remaining === 0
     const end = row.changes === undefined ? tail : `${after(row)}\n`
     yield row.changes === undefined && !isLast ? between : Buffer.from(isLast ? end : end + before)
   }
@@ -32,9 +32,9 @@ export function* wrapRows(rows: ReadonlyArray<Row>, before: string, after: (row:
 const newline = 0x0a
 const carriageReturn = 0x0d
 
-/** The lines of a stream of bytes, those of each chunk together, without their ends. A line within a chunk is not copied. */
+/** The lines of a stream of bytes, without their line ends; the lines of a chunk come together. A line within a chunk is not copied. */
 export async function* splitLines(input: AsyncIterable<Uint8Array>): AsyncIterable<ReadonlyArray<Buffer>> {
-  let begun: Array<Buffer> = []
+  let lineStart: Array<Buffer> = []
   for await (const bytes of input) {
     const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const lines: Array<Buffer> = []
@@ -42,16 +42,16 @@ export async function* splitLines(input: AsyncIterable<Uint8Array>): AsyncIterab
     for (let to = chunk.indexOf(newline); to >= 0; to = chunk.indexOf(newline, from)) {
       lines.push(
         trimCarriageReturn(
-          begun.length === 0 ? chunk.subarray(from, to) : Buffer.concat([...begun, chunk.subarray(from, to)]),
+          lineStart.length === 0 ? chunk.subarray(from, to) : Buffer.concat([...lineStart, chunk.subarray(from, to)]),
         ),
       )
-      begun = []
+      lineStart = []
       from = to + 1
     }
-    if (from < chunk.length) begun.push(chunk.subarray(from))
+    if (from < chunk.length) lineStart.push(chunk.subarray(from))
     if (lines.length > 0) yield lines
   }
-  if (begun.length > 0) yield [trimCarriageReturn(Buffer.concat(begun))]
+  if (lineStart.length > 0) yield [trimCarriageReturn(Buffer.concat(lineStart))]
 }
 
 const trimCarriageReturn = (line: Buffer): Buffer => (line.at(-1) === carriageReturn ? line.subarray(0, -1) : line)

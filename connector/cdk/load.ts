@@ -77,7 +77,7 @@ const fileErrorReasons: Readonly<Record<string, string>> = {
   EISDIR: 'is a folder',
 }
 
-/** A text file; `what` is what it is called in the failure, such as "config". */
+/** A text file; `what` is its name in the failure, such as "config". */
 export const readTextFile =
   (what: string, path: string): TaskEither<Failure, string> =>
   async () => {

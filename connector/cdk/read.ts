@@ -15,15 +15,15 @@ export type ReadRun<Env> = {
   readonly state: SourceState
   readonly now: () => number
   readonly checkpointInterval: CheckpointInterval
-  /** Once aborted, nothing more is fetched and each stream under way says its last checkpoint. */
+  /** Once aborted, nothing more is fetched and each open stream sends its last checkpoint. */
   readonly stop: AbortSignal
-  /** Calls back whenever the service makes us wait, with the end in milliseconds since 1970; answers how to be left alone again. */
+  /** Calls `listener` whenever the service makes the run wait, with the end of the wait in milliseconds since 1970. Returns how to unsubscribe. */
   readonly onWait: (listener: (until: number) => void) => () => void
 }
 
 type SelectedStream<Env> = { readonly stream: Stream<Env>; readonly selection: StreamSelection }
 
-/** Reads the selected streams, those of one reader together, and says what happens. Ends early, without a word, when stopped. */
+/** Reads the selected streams, those of one reader together, and yields the messages of the run. A stop ends it early, without a further message. */
 export async function* readStreams<Env>(run: ReadRun<Env>): AsyncGenerator<Message> {
   const byName = new Map(run.streams.map((stream) => [stream.name, stream]))
   for (const { name } of run.catalog)
@@ -47,13 +47,13 @@ const unknownStreamFailure = (name: string, known: ReadonlyMap<string, unknown>)
     `The catalog asks for a stream "${name}", which does not exist. Refresh the schema, or choose among ${[...known.keys()].join(', ')}.`,
   )
 
-/** One stream's side of a pass: what it has sent, and the newest state that covers it. */
+/** What a stream has sent in this run, and its newest state that was not sent yet. */
 type ReadProgress = {
   readonly name: string
   pendingState: O.Option<() => unknown>
   lastText: O.Option<string>
   running: boolean
-  /** Records since the last checkpoint sent. */
+  /** Records since the last checkpoint that was sent. */
   count: number
   lastCheckpointAt: number
 }
@@ -63,10 +63,10 @@ async function* readGroup<Env>(
   reader: Reader<Env, unknown>,
   group: ReadonlyArray<SelectedStream<Env>>,
 ): AsyncGenerator<Message> {
-  const legs = new Map<string, ReadProgress>()
+  const progressByStream = new Map<string, ReadProgress>()
   for (const { stream, selection } of group) {
     const { name, schema, primaryKey, cursor } = stream
-    legs.set(name, {
+    progressByStream.set(name, {
       name,
       pendingState: O.none,
       lastText: O.none,
@@ -81,36 +81,36 @@ async function* readGroup<Env>(
     [Symbol.asyncIterator]()
   let next = pullNext(feed)
   for (;;) {
-    const turn = run.stop.aborted ? 'stopped' : await nextOrInterrupt(run, next)
-    if (turn === 'stopped') {
-      for (const leg of legs.values()) yield* checkpointMessages(leg, run.now())
+    const event = run.stop.aborted ? 'stopped' : await nextOrInterrupt(run, next)
+    if (event === 'stopped') {
+      for (const progress of progressByStream.values()) yield* checkpointMessages(progress, run.now())
       return
     }
-    if (typeof turn === 'number') {
-      for (const leg of legs.values()) {
-        yield { _tag: 'Waiting', stream: leg.name, until: turn }
-        yield* checkpointMessages(leg, run.now())
+    if (typeof event === 'number') {
+      for (const progress of progressByStream.values()) {
+        yield { _tag: 'Waiting', stream: progress.name, until: event }
+        yield* checkpointMessages(progress, run.now())
       }
       continue
     }
-    if (turn.done === true) {
-      for (const leg of legs.values()) {
-        yield* checkpointMessages(leg, run.now())
-        yield { _tag: 'Finished', stream: leg.name }
+    if (event.done === true) {
+      for (const progress of progressByStream.values()) {
+        yield* checkpointMessages(progress, run.now())
+        yield { _tag: 'Finished', stream: progress.name }
       }
       return
     }
-    if (E.isLeft(turn.value)) {
-      for (const leg of legs.values()) yield* failureMessages(leg, run.now(), turn.value.left)
+    if (E.isLeft(event.value)) {
+      for (const progress of progressByStream.values()) yield* failureMessages(progress, run.now(), event.value.left)
       return
     }
-    yield* toMessages(run, legs, turn.value.right)
-    // Only now: the bytes of rows last until the next reading is asked for.
+    yield* toMessages(run, progressByStream, event.value.right)
+    // Not earlier: the bytes of the rows are valid until the next event is asked for.
     if (!run.stop.aborted) next = pullNext(feed)
   }
 }
 
-/** A feed should not throw; one that does is our fault, and the run still ends in order. */
+/** A feed must not throw. If one does, the streams still end with a failure. */
 const pullNext = async (
   feed: AsyncIterator<E.Either<Failure, ReaderEvent>>,
 ): Promise<IteratorResult<E.Either<Failure, ReaderEvent>>> =>
@@ -118,53 +118,56 @@ const pullNext = async (
 
 function* toMessages<Env>(
   run: ReadRun<Env>,
-  legs: Map<string, ReadProgress>,
-  reading: ReaderEvent,
+  progressByStream: Map<string, ReadProgress>,
+  event: ReaderEvent,
 ): Generator<Message> {
-  if (reading._tag === 'Note') {
-    yield { _tag: 'Log', level: reading.level, message: reading.message }
+  if (event._tag === 'Note') {
+    yield { _tag: 'Log', level: event.level, message: event.message }
     return
   }
-  const leg = legs.get(reading.stream)
-  if (leg === undefined) return
-  if (reading._tag === 'Rows') {
-    yield* recordMessages(leg, reading.rows, run.now())
+  const progress = progressByStream.get(event.stream)
+  if (progress === undefined) return
+  if (event._tag === 'Rows') {
+    yield* recordMessages(progress, event.rows, run.now())
     return
   }
-  if (reading._tag === 'Failed') {
-    legs.delete(leg.name)
-    yield* failureMessages(leg, run.now(), reading.failure)
+  if (event._tag === 'Failed') {
+    progressByStream.delete(progress.name)
+    yield* failureMessages(progress, run.now(), event.failure)
     return
   }
-  leg.pendingState = O.some(reading.state)
-  if (leg.count >= run.checkpointInterval.records || run.now() - leg.lastCheckpointAt >= run.checkpointInterval.millis)
-    yield* checkpointMessages(leg, run.now())
+  progress.pendingState = O.some(event.state)
+  if (
+    progress.count >= run.checkpointInterval.records ||
+    run.now() - progress.lastCheckpointAt >= run.checkpointInterval.millis
+  )
+    yield* checkpointMessages(progress, run.now())
 }
 
-function* recordMessages(leg: ReadProgress, rows: ReadonlyArray<Row>, at: number): Generator<Message> {
+function* recordMessages(progress: ReadProgress, rows: ReadonlyArray<Row>, at: number): Generator<Message> {
   if (rows.length === 0) return
-  if (!leg.running) yield { _tag: 'Running', stream: leg.name }
-  leg.running = true
-  leg.count += rows.length
-  yield { _tag: 'Records', stream: leg.name, rows, at }
+  if (!progress.running) yield { _tag: 'Running', stream: progress.name }
+  progress.running = true
+  progress.count += rows.length
+  yield { _tag: 'Records', stream: progress.name, rows, at }
 }
 
-function* failureMessages(leg: ReadProgress, at: number, failure: Failure): Generator<Message> {
-  yield* checkpointMessages(leg, at)
-  yield { _tag: 'Failed', stream: leg.name, failure }
+function* failureMessages(progress: ReadProgress, at: number, failure: Failure): Generator<Message> {
+  yield* checkpointMessages(progress, at)
+  yield { _tag: 'Failed', stream: progress.name, failure }
 }
 
-/** Says the newest state, unless it is word for word the last one said: clients drop the counts of a repeated one. */
-function* checkpointMessages(leg: ReadProgress, at: number): Generator<Message> {
-  if (O.isNone(leg.pendingState)) return
-  const state = leg.pendingState.value()
+/** Sends the newest state, unless its text is the one that was sent last: clients drop the counts of a repeated state. */
+function* checkpointMessages(progress: ReadProgress, at: number): Generator<Message> {
+  if (O.isNone(progress.pendingState)) return
+  const state = progress.pendingState.value()
   const text = JSON.stringify(state)
-  leg.pendingState = O.none
-  leg.lastCheckpointAt = at
-  if (O.isSome(leg.lastText) && leg.lastText.value === text) return
-  leg.lastText = O.some(text)
-  yield { _tag: 'Checkpoint', stream: leg.name, state, count: leg.count }
-  leg.count = 0
+  progress.pendingState = O.none
+  progress.lastCheckpointAt = at
+  if (O.isSome(progress.lastText) && progress.lastText.value === text) return
+  progress.lastText = O.some(text)
+  yield { _tag: 'Checkpoint', stream: progress.name, state, count: progress.count }
+  progress.count = 0
 }
 
 const syncModeOf = <Env>(stream: Stream<Env>, { syncMode }: StreamSelection) =>
@@ -180,17 +183,17 @@ const streamRequestOf =
     project: stream.projector(),
   })
 
-/** The next reading, unless a stop or a wait comes first. No race of promises: that would hold every page it ever saw. */
+/** The next event, unless a stop or a wait comes first. Promise.race would not do: it would keep every page in memory until the stop. */
 const nextOrInterrupt = <Env, A>({ stop, onWait }: ReadRun<Env>, next: Promise<A>): Promise<A | 'stopped' | number> =>
   new Promise((resolve) => {
-    const settle = (turn: A | 'stopped' | number) => {
+    const finish = (event: A | 'stopped' | number) => {
       stop.removeEventListener('abort', onStop)
-      leave()
-      resolve(turn)
+      unsubscribe()
+      resolve(event)
     }
-    const onStop = () => settle('stopped')
-    const leave = onWait(settle)
+    const onStop = () => finish('stopped')
+    const unsubscribe = onWait(finish)
     stop.addEventListener('abort', onStop)
-    if (stop.aborted) settle('stopped')
-    else void next.then(settle)
+    if (stop.aborted) finish('stopped')
+    else void next.then(finish)
   })

@@ -9,7 +9,7 @@ const base64Variants = (text: string): ReadonlyArray<string> => [
   encodeURIComponent(text),
 ]
 
-/** What base64 makes of the secret inside a longer text, wherever it starts there (as in `Basic base64(id:secret)`). */
+/** The secret in base64 as a part of a longer text, for each of the three alignments it can have there (as in `Basic base64(id:secret)`). */
 const base64Forms = (secret: string): ReadonlyArray<string> =>
   [0, 1, 2].flatMap((shift) => {
     const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(secret)])
@@ -34,26 +34,26 @@ export const createRedactor = (secrets: ReadonlyArray<string>): ((text: string) 
   const needles = [...new Set(secrets.filter((secret) => secret !== '').flatMap(encodedForms))].sort(
     (a, b) => b.length - a.length,
   )
-  return (text) => needles.reduce((clean, needle) => clean.replaceAll(needle, '***'), text)
+  return (text) => needles.reduce((redacted, needle) => redacted.replaceAll(needle, '***'), text)
 }
 
-/** The same in what a failure says. */
-export const redactFailure = (clean: (text: string) => string, { _tag, message, detail }: Failure): Failure => ({
+/** The failure with its texts redacted. */
+export const redactFailure = (redact: (text: string) => string, { _tag, message, detail }: Failure): Failure => ({
   _tag,
-  message: clean(message),
-  ...(detail === undefined ? {} : { detail: clean(detail) }),
+  message: redact(message),
+  ...(detail === undefined ? {} : { detail: redact(detail) }),
 })
 
-/** The same in what a run says in words; records and states are data and pass as they are. */
-export const redactMessage = (clean: (text: string) => string, message: Message): Message => {
-  if (message._tag === 'Failed') return { ...message, failure: redactFailure(clean, message.failure) }
-  return message._tag === 'Log' ? { ...message, message: clean(message.message) } : message
+/** The message with its texts redacted; records and states are data and stay as they are. */
+export const redactMessage = (redact: (text: string) => string, message: Message): Message => {
+  if (message._tag === 'Failed') return { ...message, failure: redactFailure(redact, message.failure) }
+  return message._tag === 'Log' ? { ...message, message: redact(message.message) } : message
 }
 
 const schemasIn = (value: unknown): ReadonlyArray<JsonSchema> =>
   Array.isArray(value) ? value.filter(t.UnknownRecord.is) : t.UnknownRecord.is(value) ? [value] : []
 
-/** What `schema` marks as secret in `value`, which may be wrong in any other way: such texts, and the password of an address. */
+/** The texts in `value` that `schema` marks as secret, and the password of an address. The value need not match the schema otherwise. */
 export const findSecrets = (schema: JsonSchema, value: unknown): ReadonlyArray<string> => {
   if (schema.airbyte_secret === true) return secretTexts(value)
   if (!t.UnknownRecord.is(value)) return []

@@ -6,7 +6,7 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 
 type AnnotatedCodec = { readonly schema?: JsonSchema }
 
-/** A copy of `codec` that carries schema keywords: what a codec cannot say, or the wire type of a custom one. */
+/** A copy of `codec` with keywords of JSON schema: those that a codec does not imply, or the type of a custom codec. */
 export const annotate =
   (schema: JsonSchema) =>
   <C extends t.Any>(codec: C): C =>
@@ -14,10 +14,10 @@ export const annotate =
       schema: { ...(codec as AnnotatedCodec).schema, ...schema },
     })
 
-/** The keywords `annotate` has put on a codec. */
+/** The keywords that `annotate` added to a codec. */
 export const annotationsOf = (codec: t.Any): JsonSchema => (codec as AnnotatedCodec).schema ?? {}
 
-/** The codecs that say their structure; any other needs `annotate({ type })`. */
+/** The codecs whose structure is known; any other needs `annotate({ type })`. */
 type StructuralCodec =
   | t.StringType
   | t.NumberType
@@ -37,7 +37,7 @@ type StructuralCodec =
   | t.ReadonlyType<t.Any>
   | t.ExactType<t.Any>
 
-/** The codec as a JSON schema; throws at declaration on a codec it cannot say. */
+/** The codec as a JSON schema; throws if a codec has no schema, which shows when the program starts. */
 export const toJsonSchema = (codec: t.Any): JsonSchema => {
   const own = annotationsOf(codec)
   return 'type' in own || 'oneOf' in own ? own : { ...structureOf(codec as unknown as StructuralCodec), ...own }
@@ -101,14 +101,14 @@ const mergeSchemas = (a: JsonSchema, b: JsonSchema): JsonSchema => {
   }
 }
 
-/** Only `X | null`, since destinations do not understand `anyOf`: null goes first into the type. */
+/** The schema of `X | null`, with null as the first type. Other unions have none, since destinations do not understand `anyOf`. */
 const unionSchema = (members: ReadonlyArray<JsonSchema>): JsonSchema => {
   const [only, ...others] = members.filter(({ type }) => type !== 'null')
   if (only === undefined || others.length > 0) throw new Error('A union of types has no plain JSON schema: annotate it')
   return members.length === 1 ? only : { ...only, type: ['null', ...[only.type].flat()] }
 }
 
-/** The top-level attributes of a JSON schema; none where it names none. */
+/** The top-level attributes that a JSON schema declares; none if it declares none. */
 export const declaredColumns = (schema: unknown): O.Option<ReadonlySet<string>> => {
   const properties = t.UnknownRecord.is(schema) && t.UnknownRecord.is(schema.properties) ? schema.properties : {}
   const names = Object.keys(properties)

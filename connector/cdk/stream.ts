@@ -7,50 +7,50 @@ import { printExactJson } from './json/exact'
 import type { LogLevel, Row, SyncMode } from './message'
 import { type JsonSchema, toJsonSchema } from './schema'
 
-/** What of an item a stream sends. */
+/** The rows that a stream sends for an item. */
 export type Projection<Item> = (item: Item) => ReadonlyArray<Row>
 
-/** A selected stream as its reader sees it: where it stood, and how an item becomes its rows. */
+/** A selected stream as its reader sees it: its last state, and how an item becomes its rows. */
 export type StreamRequest<Item> = {
   readonly stream: string
   readonly syncMode: SyncMode
-  /** The stream's last state, as it was given to us; none on a first run. */
+  /** The stream's last state, as the run was given it; none on a first run. */
   readonly state: Option<unknown>
-  /** The top-level attributes wanted; none: all of them. */
+  /** The top-level attributes to send; none: all of them. */
   readonly attributes: Option<ReadonlySet<string>>
   readonly project: Projection<Item>
 }
 
 /**
- * What a reader says, per stream. A checkpoint covers all rows given before it, and none after: its state is only built where it
- * is sent, which may be when the reader has gone on, so it must be made of values of the moment it was given.
+ * What happens while a reader reads. A checkpoint covers all rows before it and none after it. Its state is built when it is sent;
+ * the reader may have read on by then, so `state` must not read variables that change.
  */
 export type ReaderEvent =
   | { readonly _tag: 'Rows'; readonly stream: string; readonly rows: ReadonlyArray<Row> }
   | { readonly _tag: 'Checkpoint'; readonly stream: string; readonly state: () => unknown }
   | { readonly _tag: 'Note'; readonly level: LogLevel; readonly message: string }
-  /** This stream alone ends here; the others of the pass go on. */
+  /** Only this stream ends; the other streams of the reader go on. */
   | { readonly _tag: 'Failed'; readonly stream: string; readonly failure: Failure }
 
-/** One pass over the service that feeds every selected stream of it. `Env`: what it reads from. */
+/** Reads the service once for all selected streams that share it. `Env`: what it reads from. */
 export type Reader<Env, Item> = {
   readonly name: string
-  readonly read: (env: Env) => (demands: ReadonlyArray<StreamRequest<Item>>) => Feed<Failure, ReaderEvent>
+  readonly read: (env: Env) => (requests: ReadonlyArray<StreamRequest<Item>>) => Feed<Failure, ReaderEvent>
 }
 
-/** A stream whose item type is forgotten, so that lists of streams need no `any`. */
+/** A stream without its item type, so that lists of streams need no `any`. */
 export type Stream<Env> = {
   readonly name: string
   readonly schema: JsonSchema
   readonly primaryKey: ReadonlyArray<string>
   readonly cursor: Option<string>
   readonly syncModes: ReadonlyArray<SyncMode>
-  /** Shared by identity: selected streams of one reader are fed by one pass. */
+  /** The selected streams with the same reader object are read together. */
   readonly reader: Reader<Env, unknown>
   readonly projector: () => Projection<unknown>
 }
 
-/** Checks keys and cursor against the codec's own type, then forgets it. No cursor: full refresh only. */
+/** Declares a stream; the compiler checks key and cursor against the codec. Without a cursor it is full refresh only. */
 export const defineStream = <Env, Item, A>(
   declared: {
     readonly name: string
@@ -60,7 +60,7 @@ export const defineStream = <Env, Item, A>(
     readonly reader: Reader<Env, Item>
   } & (
     | { readonly project: Projection<Item> }
-    /** One that remembers what it has seen is made anew for each run. */
+    /** Creates a projection for each run, for one that remembers items. */
     | { readonly projector: () => Projection<Item> }
   ),
 ): Stream<Env> => ({

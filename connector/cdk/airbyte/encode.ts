@@ -6,7 +6,7 @@ import { jsonLine, type OutputText, wrapRows } from '../lines'
 import type { LogLevel, Message, StateCounts } from '../message'
 import type { EncodeOptions, MessageEncoder } from '../protocol'
 
-/** What `check` prints: a config problem is FAILED; anything else is a trace. */
+/** What `check` prints. FAILED is for a config problem; any other failure is a trace. */
 export const connectionStatusLine = (status: 'SUCCEEDED' | 'FAILED', message?: string): string =>
   jsonLine({ type: 'CONNECTION_STATUS', connectionStatus: { status, ...defined({ message }) } })
 
@@ -22,7 +22,7 @@ export const createAirbyteEncoder = ({ now }: EncodeOptions): MessageEncoder => 
   }
 }
 
-/** Each message as lines on stdout. `now`: milliseconds, stamped on traces. */
+/** A message as lines on stdout. `now`: milliseconds since 1970, for traces. */
 export const encodeAirbyte =
   (now: () => number) =>
   (message: Message): ReadonlyArray<OutputText> => {
@@ -101,7 +101,7 @@ const addDestinationStats = (received: Uint8Array, { accepted, rejected }: State
 
 const noCounts: StateCounts = { accepted: 0, rejected: 0 }
 
-/** A failure as a trace, for the whole run or one stream. */
+/** A failure of the whole run, or of one stream, as a trace. */
 export const errorTraceLine = (now: () => number, { _tag, message, detail }: Failure, stream?: string): string =>
   jsonLine({
     type: 'TRACE',

@@ -7,7 +7,7 @@ import type { SourceState } from '../catalog'
 import { configFailure, type Failure } from '../failure'
 import { decodeValue } from '../json/decode'
 
-/** The value of a Singer state: bare, printed as a STATE line, or wrapped the way `meltano state get` prints it. */
+/** The value of a Singer state: the value itself, a printed STATE line, or the output of `meltano state get`; none for anything else. */
 export const findSingerState = (given: unknown): O.Option<Readonly<Record<string, unknown>>> => {
   if (!t.UnknownRecord.is(given)) return O.none
   if (given.type === 'STATE' && 'value' in given) return findSingerState(given.value ?? {})
@@ -16,7 +16,7 @@ export const findSingerState = (given: unknown): O.Option<Readonly<Record<string
   return 'bookmarks' in given || 'currently_syncing' in given || keys.length === 0 ? O.some(given) : O.none
 }
 
-/** Each stream's bookmark that holds anything. */
+/** The bookmarks that are not empty, by stream. */
 export const bookmarksOf = (value: Readonly<Record<string, unknown>>): SourceState =>
   t.UnknownRecord.is(value.bookmarks)
     ? Object.fromEntries(
@@ -51,14 +51,14 @@ export const decodeAirbyteState = (value: unknown): E.Either<Failure, SourceStat
   )
 }
 
-/** States by their streams' names and nothing around them. */
+/** An object of states by the names of their streams. */
 const decodeLegacyState = (value: Readonly<Record<string, unknown>>): E.Either<Failure, SourceState> => {
-  const strange = Object.keys(value).find((name) => value[name] !== null && !t.UnknownRecord.is(value[name]))
-  return strange === undefined
+  const wrongName = Object.keys(value).find((name) => value[name] !== null && !t.UnknownRecord.is(value[name]))
+  return wrongName === undefined
     ? E.right(value)
     : E.left(
         configFailure(
-          `The state is wrong: ${strange} is no state of a stream. Give what a run has printed, or what feedback state export writes.`,
+          `The state is wrong: ${wrongName} is no state of a stream. Give the states that a run printed, or the output of feedback state export.`,
         ),
       )
 }
@@ -66,8 +66,8 @@ const decodeLegacyState = (value: Readonly<Record<string, unknown>>): E.Either<F
 const decodeStateItem = (value: unknown): E.Either<Failure, SourceState> => {
   const singer = findSingerState(value)
   if (O.isSome(singer)) return E.right(bookmarksOf(singer.value))
-  const printed = t.type({ type: t.literal('STATE'), state: t.UnknownRecord }).decode(value)
-  const message = E.isRight(printed) ? printed.right.state : value
+  const stateLine = t.type({ type: t.literal('STATE'), state: t.UnknownRecord }).decode(value)
+  const message = E.isRight(stateLine) ? stateLine.right.state : value
   if (!t.UnknownRecord.is(message))
     return E.left(configFailure('The state is wrong: each item must be an object with a state message.'))
   if (!['stream', 'global', 'global_', 'data', 'type', 'state_type'].some((key) => key in message))
@@ -75,8 +75,8 @@ const decodeStateItem = (value: unknown): E.Either<Failure, SourceState> => {
   return pipe(
     decodeValue(StateMessage, message),
     E.bimap(
-      (wrong) =>
-        configFailure(`The state is wrong: ${wrong.map(({ path, problem }) => `${path} ${problem}`).join('; ')}.`),
+      (issues) =>
+        configFailure(`The state is wrong: ${issues.map(({ path, problem }) => `${path} ${problem}`).join('; ')}.`),
       ({ stream, global, global_, data }) => ({
         ...(data ?? {}),
         ...Object.fromEntries(

@@ -17,7 +17,7 @@ const mapProperties = (properties: unknown, f: (schema: JsonSchema) => JsonSchem
     ]),
   )
 
-/** The schema as Singer targets want it: each `type` an array at every depth, none of Airbyte's own keywords. */
+/** The schema in the form that Singer targets expect: each `type` is an array, and Airbyte's own keywords are left out. */
 export const toSingerSchema = ({ airbyte_type: _, ...schema }: JsonSchema): JsonSchema => ({
   ...schema,
   ...('type' in schema ? { type: [schema.type].flat() } : {}),
@@ -29,27 +29,27 @@ export const toSingerSchema = ({ airbyte_type: _, ...schema }: JsonSchema): Json
 export const schemaAttributes = (schema: JsonSchema): ReadonlyArray<string> =>
   t.UnknownRecord.is(schema.properties) ? Object.keys(schema.properties) : []
 
-/** The schema with only these top-level attributes, left out of `required` too. */
+/** The schema with only these top-level attributes, also in `required`. */
 export const selectSchemaAttributes = (schema: JsonSchema, kept: ReadonlySet<string>): JsonSchema => {
   const { properties, required, ...rest } = schema
-  const still = Array.isArray(required) ? required.filter((name) => kept.has(name)) : []
+  const remaining = Array.isArray(required) ? required.filter((name) => kept.has(name)) : []
   return {
     ...rest,
     properties: Object.fromEntries(
       Object.entries(t.UnknownRecord.is(properties) ? properties : {}).filter(([name]) => kept.has(name)),
     ),
-    ...(still.length === 0 ? {} : { required: still }),
+    ...(remaining.length === 0 ? {} : { required: remaining }),
   }
 }
 
-/** What leaves with every record, selected or not: the primary key and the cursor. */
+/** The attributes of every record, selected or not: the primary key and the cursor. */
 export const automaticAttributes = <Env>({ primaryKey, cursor }: Stream<Env>): ReadonlySet<string> =>
   new Set([...primaryKey, ...(O.isSome(cursor) ? [cursor.value] : [])])
 
-/** A stream as `--discover` shows it. Attributes are selected whole: those inside an object go with it. */
+/** A stream as `--discover` shows it. Only top-level attributes can be selected; an object is sent whole. */
 export const describeSingerStream = <Env>(stream: Stream<Env>) => {
   const { name, schema, primaryKey, cursor } = stream
-  const always = automaticAttributes(stream)
+  const automatic = automaticAttributes(stream)
   const method = O.isSome(cursor) ? 'INCREMENTAL' : 'FULL_TABLE'
   return {
     tap_stream_id: name,
@@ -71,7 +71,7 @@ export const describeSingerStream = <Env>(stream: Stream<Env>) => {
       },
       ...schemaAttributes(schema).map((attribute) => ({
         breadcrumb: ['properties', attribute],
-        metadata: always.has(attribute)
+        metadata: automatic.has(attribute)
           ? { inclusion: 'automatic' }
           : { inclusion: 'available', 'selected-by-default': true },
       })),
@@ -86,9 +86,9 @@ export const formatSingerCatalog = <Env>(streams: ReadonlyArray<Stream<Env>>): s
 /** What a Singer catalog asks for. */
 export type SingerSelection = {
   readonly catalog: Catalog
-  /** What SCHEMA says of each stream: the catalog's own schema, less what is not selected. */
+  /** The SCHEMA of each stream: the catalog's schema without what is not selected. */
   readonly schemas: ReadonlyMap<string, JsonSchema>
-  /** Attributes inside selected objects that are deselected alone, which cannot be: `reviews.location.name`. */
+  /** Deselected attributes inside selected objects, which are sent all the same, such as `reviews.location.name`. */
   readonly nestedDeselections: ReadonlyArray<string>
 }
 
@@ -109,57 +109,57 @@ const CatalogEntry = t.intersection([
 type CatalogEntry = t.TypeOf<typeof CatalogEntry>
 const SingerCatalogCodec = t.type({ streams: annotate({ type: 'array' })(t.readonlyArray(CatalogEntry)) })
 
-/** A Singer catalog (`--catalog`); a failure names the key path. Streams that do not exist stay in it for the run to name. */
+/** A Singer catalog (`--catalog`); a failure names the key path. Streams that do not exist stay in it: the run reports them. */
 export const decodeSingerCatalog =
   <Env>(streams: ReadonlyArray<Stream<Env>>) =>
   (value: unknown): E.Either<Failure, SingerSelection> =>
     pipe(
       decodeValue(SingerCatalogCodec, value),
       E.bimap(
-        (wrong) =>
+        (issues) =>
           configFailure(
-            `The catalog is wrong: ${wrong.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
+            `The catalog is wrong: ${issues.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
           ),
         (catalog) => {
-          const chosen = catalog.streams.filter(isSelected).map((entry) =>
+          const selected = catalog.streams.filter(isSelected).map((entry) =>
             selectEntry(
               entry,
               streams.find(({ name }) => name === entry.tap_stream_id),
             ),
           )
           return {
-            catalog: chosen.map(({ selection }) => selection),
-            schemas: new Map(chosen.map(({ selection, schema }) => [selection.name, schema])),
-            nestedDeselections: chosen.flatMap((each) => each.nestedDeselections),
+            catalog: selected.map(({ selection }) => selection),
+            schemas: new Map(selected.map(({ selection, schema }) => [selection.name, schema])),
+            nestedDeselections: selected.flatMap((each) => each.nestedDeselections),
           }
         },
       ),
     )
 
-/** Metadata of a breadcrumb; what stands beside or inside the schema itself is the older way to say the same. */
+/** The metadata of a breadcrumb. In older catalogs it stands beside or inside the schema. */
 const metadataAt = (entry: CatalogEntry, path: ReadonlyArray<string>): Readonly<Record<string, unknown>> => {
   const properties = t.UnknownRecord.is(entry.schema.properties) ? entry.schema.properties : {}
   const older = path.length === 0 ? [entry.schema, entry] : [properties[path[1] ?? '']]
-  const said = (entry.metadata ?? []).filter(({ breadcrumb }) => breadcrumb.join('\0') === path.join('\0'))
-  return Object.assign({}, ...older, ...said.map(({ metadata }) => metadata ?? {}))
+  const matching = (entry.metadata ?? []).filter(({ breadcrumb }) => breadcrumb.join('\0') === path.join('\0'))
+  return Object.assign({}, ...older, ...matching.map(({ metadata }) => metadata ?? {}))
 }
 
-/** Clients write booleans as strings too. */
+/** A boolean; some clients write it as a string. */
 const parseFlag = (value: unknown): boolean | undefined =>
   /^(true|false)$/i.test(String(value)) ? /^true$/i.test(String(value)) : undefined
 
-const selectedFlag = (metadata: Readonly<Record<string, unknown>>, otherwise: boolean): boolean =>
-  parseFlag(metadata.selected) ?? parseFlag(metadata['selected-by-default']) ?? otherwise
+const selectedFlag = (metadata: Readonly<Record<string, unknown>>, defaultFlag: boolean): boolean =>
+  parseFlag(metadata.selected) ?? parseFlag(metadata['selected-by-default']) ?? defaultFlag
 
 const isSelected = (entry: CatalogEntry): boolean => {
   const metadata = metadataAt(entry, [])
   return metadata.inclusion !== 'unsupported' && (metadata.inclusion === 'automatic' || selectedFlag(metadata, false))
 }
 
-const isAttributeSelected = (entry: CatalogEntry, always: ReadonlySet<string>, attribute: string): boolean => {
+const isAttributeSelected = (entry: CatalogEntry, automatic: ReadonlySet<string>, attribute: string): boolean => {
   const metadata = metadataAt(entry, ['properties', attribute])
   return (
-    always.has(attribute) ||
+    automatic.has(attribute) ||
     metadata.inclusion === 'automatic' ||
     (metadata.inclusion !== 'unsupported' && selectedFlag(metadata, true))
   )
@@ -176,16 +176,16 @@ const selectEntry = <Env>(
   readonly schema: JsonSchema
   readonly nestedDeselections: ReadonlyArray<string>
 } => {
-  const always = stream === undefined ? new Set<string>() : automaticAttributes(stream)
+  const automatic = stream === undefined ? new Set<string>() : automaticAttributes(stream)
   const kept = new Set(
-    schemaAttributes(entry.schema).filter((attribute) => isAttributeSelected(entry, always, attribute)),
+    schemaAttributes(entry.schema).filter((attribute) => isAttributeSelected(entry, automatic, attribute)),
   )
   const all = stream !== undefined && schemaAttributes(stream.schema).every((attribute) => kept.has(attribute))
   return {
     selection: {
       name: entry.tap_stream_id,
       syncMode: replicationModeOf(entry),
-      attributes: all ? O.none : O.some(new Set([...kept, ...always])),
+      attributes: all ? O.none : O.some(new Set([...kept, ...automatic])),
     },
     schema: selectSchemaAttributes(entry.schema, kept),
     nestedDeselections: (entry.metadata ?? []).flatMap(({ breadcrumb, metadata }) => {

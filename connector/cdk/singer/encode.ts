@@ -11,15 +11,15 @@ import { replaceBookmarks, type SingerState } from './state'
 type OpenStream = {
   readonly name: string
   readonly startedAt: number
-  /** Records since the last count was logged, and whether one was. */
+  /** Records since the last logged count, and whether a count was logged. */
   readonly uncountedRecords: number
   readonly hasCounted: boolean
 }
 
-/** What the face remembers between two messages. */
+/** What the encoder remembers between two messages. */
 export type SingerEncoderState = {
   readonly bookmarks: SourceState
-  /** Streams under way, the first of them named as `currently_syncing`. */
+  /** The streams that have started and not ended; the first of them is `currently_syncing`. */
   readonly openStreams: ReadonlyArray<OpenStream>
   /** Attributes already logged as left out, such as `reviews.rating`. */
   readonly nulledFields: ReadonlySet<string>
@@ -27,14 +27,17 @@ export type SingerEncoderState = {
 
 export type SingerEncoder = {
   readonly initialState: SingerEncoderState
-  readonly encodeMessage: (book: SingerEncoderState, message: Message) => readonly [SingerEncoderState, ProtocolOutput]
-  /** The last line of a run: a STATE, however it ended. */
-  readonly finalLine: (book: SingerEncoderState) => string
+  readonly encodeMessage: (
+    encoderState: SingerEncoderState,
+    message: Message,
+  ) => readonly [SingerEncoderState, ProtocolOutput]
+  /** The last line of a run, also of one that failed: a STATE. */
+  readonly finalLine: (encoderState: SingerEncoderState) => string
 }
 
 /**
- * The Singer face. `schemas`: what the caller's catalog says of a stream, over our own. `given`: carried forward in every
- * STATE, since whoever keeps it overwrites. `now`: milliseconds.
+ * Encodes messages as Singer lines. `schemas`: the schemas of the caller's catalog, which replace our own. `given`: the state that
+ * the run was given; every STATE repeats it, since each STATE replaces the one before. `now`: milliseconds since 1970.
  */
 export const encodeSinger = (
   schemas: ReadonlyMap<string, JsonSchema>,
@@ -44,7 +47,7 @@ export const encodeSinger = (
   const stateLine = ({ bookmarks, openStreams }: SingerEncoderState): string =>
     jsonLine({ type: 'STATE', value: replaceBookmarks(given.value, bookmarks, openStreams[0]?.name) })
   const close = (
-    book: SingerEncoderState,
+    encoderState: SingerEncoderState,
     name: string,
     status: 'succeeded' | 'failed',
   ): readonly [SingerEncoderState, ReadonlyArray<LogEntry>] => {
@@ -52,9 +55,9 @@ export const encodeSinger = (
       startedAt = now(),
       uncountedRecords = 0,
       hasCounted = false,
-    } = book.openStreams.find((each) => each.name === name) ?? {}
+    } = encoderState.openStreams.find((open) => open.name === name) ?? {}
     return [
-      { ...book, openStreams: book.openStreams.filter((each) => each.name !== name) },
+      { ...encoderState, openStreams: encoderState.openStreams.filter((open) => open.name !== name) },
       [
         ...(hasCounted && uncountedRecords === 0
           ? []
@@ -63,18 +66,25 @@ export const encodeSinger = (
       ],
     ]
   }
-  const change = (book: SingerEncoderState, name: string, f: (open: OpenStream) => OpenStream): SingerEncoderState => ({
-    ...book,
-    openStreams: book.openStreams.map((each) => (each.name === name ? f(each) : each)),
+  const change = (
+    encoderState: SingerEncoderState,
+    name: string,
+    f: (open: OpenStream) => OpenStream,
+  ): SingerEncoderState => ({
+    ...encoderState,
+    openStreams: encoderState.openStreams.map((open) => (open.name === name ? f(open) : open)),
   })
 
-  const step: SingerEncoder['encodeMessage'] = (book, message) => {
+  const step: SingerEncoder['encodeMessage'] = (encoderState, message) => {
     switch (message._tag) {
       case 'Started': {
         const { name, schema, primaryKey, cursor } = message.stream
         const next = {
-          ...book,
-          openStreams: [...book.openStreams, { name, startedAt: now(), uncountedRecords: 0, hasCounted: false }],
+          ...encoderState,
+          openStreams: [
+            ...encoderState.openStreams,
+            { name, startedAt: now(), uncountedRecords: 0, hasCounted: false },
+          ],
         }
         const schemaLine = jsonLine({
           type: 'SCHEMA',
@@ -83,19 +93,22 @@ export const encodeSinger = (
           key_properties: primaryKey,
           ...(cursor._tag === 'Some' ? { bookmark_properties: [cursor.value] } : {}),
         })
-        return [next, { lines: book.openStreams.length === 0 ? [schemaLine, stateLine(next)] : [schemaLine], log: [] }]
+        return [
+          next,
+          { lines: encoderState.openStreams.length === 0 ? [schemaLine, stateLine(next)] : [schemaLine], log: [] },
+        ]
       }
       case 'Running':
-        return [book, emptyOutput]
+        return [encoderState, emptyOutput]
       case 'Records': {
         const { stream, rows, at } = message
-        const [nulled, log] = findNulledFields(book.nulledFields, stream, rows)
+        const [nulled, log] = findNulledFields(encoderState.nulledFields, stream, rows)
         const lines = wrapRows(
           rows,
           `{"type":"RECORD","stream":${JSON.stringify(stream)},"record":`,
           () => `,"time_extracted":"${new Date(at).toISOString()}"}`,
         )
-        const next = change({ ...book, nulledFields: nulled }, stream, (open) => ({
+        const next = change({ ...encoderState, nulledFields: nulled }, stream, (open) => ({
           ...open,
           uncountedRecords: open.uncountedRecords + rows.length,
         }))
@@ -103,13 +116,17 @@ export const encodeSinger = (
       }
       case 'Checkpoint': {
         const { stream, state, received } = message
-        if (received !== undefined) return [book, { lines: [`${Buffer.from(received)}\n`], log: [] }]
-        const { uncountedRecords = 0 } = book.openStreams.find(({ name }) => name === stream) ?? {}
-        const next = change({ ...book, bookmarks: { ...book.bookmarks, [stream]: state } }, stream, (open) => ({
-          ...open,
-          uncountedRecords: 0,
-          hasCounted: open.hasCounted || uncountedRecords > 0,
-        }))
+        if (received !== undefined) return [encoderState, { lines: [`${Buffer.from(received)}\n`], log: [] }]
+        const { uncountedRecords = 0 } = encoderState.openStreams.find(({ name }) => name === stream) ?? {}
+        const next = change(
+          { ...encoderState, bookmarks: { ...encoderState.bookmarks, [stream]: state } },
+          stream,
+          (open) => ({
+            ...open,
+            uncountedRecords: 0,
+            hasCounted: open.hasCounted || uncountedRecords > 0,
+          }),
+        )
         return [
           next,
           {
@@ -120,29 +137,30 @@ export const encodeSinger = (
         ]
       }
       case 'SharedCheckpoint': {
-        if (message.received !== undefined) return [book, { lines: [`${Buffer.from(message.received)}\n`], log: [] }]
+        if (message.received !== undefined)
+          return [encoderState, { lines: [`${Buffer.from(message.received)}\n`], log: [] }]
         const states = Object.fromEntries(message.states.map(({ stream, state }) => [stream, state]))
-        const next = { ...book, bookmarks: { ...book.bookmarks, ...states } }
+        const next = { ...encoderState, bookmarks: { ...encoderState.bookmarks, ...states } }
         return [next, { lines: [stateLine(next)], log: [] }]
       }
       case 'Finished': {
-        const [next, log] = close(book, message.stream, 'succeeded')
+        const [next, log] = close(encoderState, message.stream, 'succeeded')
         return [next, { lines: [], log }]
       }
       case 'Failed': {
         const { stream, failure } = message
-        if (stream === undefined) return [book, { lines: [], log: failureLogEntries(failure) }]
-        const [next, log] = close(book, stream, 'failed')
+        if (stream === undefined) return [encoderState, { lines: [], log: failureLogEntries(failure) }]
+        const [next, log] = close(encoderState, stream, 'failed')
         return [next, { lines: [], log: [...failureLogEntries(failure, stream), ...log] }]
       }
       case 'Waiting': {
         const text = `The service makes ${message.stream} wait until ${new Date(message.until).toISOString()}.`
-        return [book, { lines: [], log: [{ level: 'info', message: text, stream: message.stream }] }]
+        return [encoderState, { lines: [], log: [{ level: 'info', message: text, stream: message.stream }] }]
       }
       case 'Log':
-        return [book, { lines: [], log: [{ level: message.level, message: message.message }] }]
+        return [encoderState, { lines: [], log: [{ level: message.level, message: message.message }] }]
       case 'TableVersion':
-        return [book, emptyOutput]
+        return [encoderState, emptyOutput]
     }
   }
   return {
@@ -166,7 +184,7 @@ export const createSingerEncoder = ({ now, schemas = new Map(), givenState = {} 
   }
 }
 
-/** Why something ended, for the log: what to do first, then what helps us. */
+/** A failure as entries of the log: what to do, then the detail for the maintainers. */
 export const failureLogEntries = ({ message, detail }: Failure, stream?: string): ReadonlyArray<LogEntry> => {
   const where = stream === undefined ? {} : { stream }
   return [
@@ -175,17 +193,17 @@ export const failureLogEntries = ({ message, detail }: Failure, stream?: string)
   ]
 }
 
-/** A record has no place to say that a value had to be left out: each attribute is logged once a run. */
+/** The attributes with values that were left out, logged once a run: a Singer record has no place for that. */
 const findNulledFields = (
   known: ReadonlySet<string>,
   stream: string,
   rows: ReadonlyArray<Row>,
 ): readonly [ReadonlySet<string>, ReadonlyArray<LogEntry>] => {
   const fields = rows.flatMap(({ changes = [] }) => changes.map(({ field }) => `${stream}.${field}`))
-  const fresh = [...new Set(fields)].filter((field) => !known.has(field))
+  const newFields = [...new Set(fields)].filter((field) => !known.has(field))
   return [
-    fresh.length === 0 ? known : new Set([...known, ...fresh]),
-    fresh.map((field) => ({
+    newFields.length === 0 ? known : new Set([...known, ...newFields]),
+    newFields.map((field) => ({
       level: 'warn',
       message: `${field} has values of another type than declared; they are sent as null.`,
       stream,

@@ -7,11 +7,11 @@ import { bookmarksOf, findSingerState } from '../airbyte/state'
 import type { SourceState } from '../catalog'
 import type { Failure } from '../failure'
 
-/** A Singer state as it was given: targets keep only the last one, so all of it is carried forward. */
+/** A Singer state as it was given. Each state replaces the one before, so the next STATE repeats all of it. */
 export type SingerState = {
   readonly value: Readonly<Record<string, unknown>>
   readonly bookmarks: SourceState
-  /** The stream that an interrupted run was at. */
+  /** The stream that an interrupted run was reading. */
   readonly currentlySyncing: O.Option<string>
 }
 
@@ -35,7 +35,7 @@ export const decodeSingerState = (given: unknown): E.Either<Failure, SingerState
     ),
   )
 
-/** `whole` with these bookmarks in place of those of the same streams. */
+/** `whole` with these bookmarks, which replace those of the same streams. */
 export const replaceBookmarks = (
   whole: SingerState['value'],
   bookmarks: SourceState,
