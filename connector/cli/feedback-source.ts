@@ -1,4 +1,11 @@
-import { defined, getOrThrow, runOrThrow, type SourceProgram } from '../cdk'
+import {
+  createAirbyteSourceCommands,
+  createTapCommand,
+  defined,
+  getOrThrow,
+  runOrThrow,
+  type SourceProgram,
+} from '../cdk'
 import { type SourceConfig, sourceFormat } from '../config'
 import type { SourceEnv } from '../streams'
 import { readPackageVersion } from './options'
@@ -30,3 +37,14 @@ export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
   openCopy: async ({ snapshot_path }) =>
     snapshot_path === undefined ? undefined : (await loadRuntime()).openSnapshotCopy(snapshot_path),
 }
+
+/** The commands of source-feedback. */
+export const {
+  spec: sourceSpecCommand,
+  check: sourceCheckCommand,
+  discover: sourceDiscoverCommand,
+  read: sourceReadCommand,
+} = createAirbyteSourceCommands(feedbackSource)
+
+/** The command of tap-feedback. */
+export const tapCommand = createTapCommand(feedbackSource)

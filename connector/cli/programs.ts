@@ -1,29 +1,29 @@
 import { airbyteConventions, type Program, personConventions, type protocols, singerConventions } from '../cdk'
 
-const loadAirbyteSource = () => import('./airbyte-source.js')
-const loadAirbyteDestination = () => import('./airbyte-destination.js')
+const loadSource = () => import('./feedback-source.js')
+const loadDestination = () => import('./feedback-destination.js')
 
 /** The commands of a source and of a destination, and how both end: a row for each protocol of the kit. */
 const protocolCommands = {
   airbyte: {
     conventions: airbyteConventions,
     source: {
-      spec: async () => (await loadAirbyteSource()).sourceSpecCommand,
-      check: async () => (await loadAirbyteSource()).sourceCheckCommand,
-      discover: async () => (await loadAirbyteSource()).sourceDiscoverCommand,
-      read: async () => (await loadAirbyteSource()).sourceReadCommand,
+      spec: async () => (await loadSource()).sourceSpecCommand,
+      check: async () => (await loadSource()).sourceCheckCommand,
+      discover: async () => (await loadSource()).sourceDiscoverCommand,
+      read: async () => (await loadSource()).sourceReadCommand,
     },
     destination: {
-      spec: async () => (await loadAirbyteDestination()).destinationSpecCommand,
-      check: async () => (await loadAirbyteDestination()).destinationCheckCommand,
-      discover: async () => (await loadAirbyteDestination()).destinationDiscoverCommand,
-      write: async () => (await loadAirbyteDestination()).destinationWriteCommand,
+      spec: async () => (await loadDestination()).destinationSpecCommand,
+      check: async () => (await loadDestination()).destinationCheckCommand,
+      discover: async () => (await loadDestination()).destinationDiscoverCommand,
+      write: async () => (await loadDestination()).destinationWriteCommand,
     },
   },
   singer: {
     conventions: singerConventions,
-    source: { '': async () => (await import('./singer-tap.js')).tapCommand },
-    destination: { '': async () => (await import('./singer-target.js')).targetCommand },
+    source: { '': async () => (await loadSource()).tapCommand },
+    destination: { '': async () => (await loadDestination()).targetCommand },
   },
 } as const satisfies Readonly<
   Record<

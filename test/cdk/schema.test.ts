@@ -5,7 +5,7 @@ import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
 import { DeletedReview, Review } from '../../connector/api/model/review'
 import { annotate, toJsonSchema } from '../../connector/cdk/schema'
-import { destinationFormat } from '../../connector/cli/destination-format'
+import { destinationFormat } from '../../connector/cli/feedback-destination'
 import { sourceFormat } from '../../connector/config/source'
 import { valueFor } from '../support/arbitrary'
 

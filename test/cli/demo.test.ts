@@ -7,7 +7,7 @@ import { runProgram } from '../support/build'
 const folder = mkdtempSync(join(tmpdir(), 'demo-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-it('feedback demo leaves its one file, and names the report it wrote elsewhere in its last line', async () => {
+it('feedback demo leaves one file in the folder, and its last line names the report elsewhere', async () => {
   const [cwd, temporary] = ['work', 'temporary'].map((name) => join(folder, name))
   for (const place of [cwd, temporary]) mkdirSync(String(place))
   const { status, stdout, stderr } = await runProgram('feedback', ['demo', '--reviews', '300'], {

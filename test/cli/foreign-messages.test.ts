@@ -105,7 +105,7 @@ describe('messages of another Airbyte source', () => {
   const catalogFile = path('catalog.json')
   writeFileSync(catalogFile, JSON.stringify(catalog))
 
-  it('are taken in: noise and other messages passed over, namespaces kept apart', async () => {
+  it('are loaded: other lines and messages are skipped, and namespaces stay apart', async () => {
     const db = path('airbyte.duckdb')
     const outcome = await runCommand(snapshotCommand, ['--db', db, '--catalog', catalogFile], jsonLines(messages))
     expect(outcome).toMatchObject({ status: 0, stderr: expect.stringContaining('Line 1 of the input is no message') })
@@ -121,12 +121,12 @@ describe('messages of another Airbyte source', () => {
     expect((await runCommand(verifyCommand, ['--db', db])).stdout).toContain('All checks passed.')
   })
 
-  it('want their catalog', async () => {
+  it('need their catalog', async () => {
     const outcome = await runCommand(snapshotCommand, ['--db', path('none.duckdb')], jsonLines(messages))
     expect(outcome).toMatchObject({ status: 1, stderr: expect.stringMatching(/users is no stream of ours.*--catalog/) })
   })
 
-  it('need none where they hold one', async () => {
+  it('need no catalog if they contain one', async () => {
     const found = { type: 'CATALOG', catalog: { streams: catalog.streams.map(({ stream }) => stream) } }
     const db = path('found.duckdb')
     const outcome = await runCommand(snapshotCommand, ['--db', db, '--json'], jsonLines([found, ...messages]))
@@ -162,7 +162,7 @@ describe('messages of another Singer tap', () => {
     { type: 'STATE', value: { bookmarks: { 'public-numbers': { n: 10 } }, currently_syncing: null } },
   ]
 
-  it('are taken in: rows without a key, integer cursors, a schema that grows on the way', async () => {
+  it('are loaded: rows without a key, integer cursors, a schema that grows during the run', async () => {
     const db = path('singer.duckdb')
     const outcome = await runCommand(snapshotCommand, ['--db', db], jsonLines(messages))
     expect(outcome).toMatchObject({
@@ -181,7 +181,7 @@ describe('messages of another Singer tap', () => {
     expect((await runCommand(verifyCommand, ['--db', db])).stdout).toContain('All checks passed.')
   })
 
-  it('that activate a version replace what older versions left, and no more', async () => {
+  it('that activate a version replace the rows of older versions, and no others', async () => {
     const db = path('versions.duckdb')
     const table = schema('full', { k: { type: 'integer' } }, { key_properties: ['k'] })
     const plain = schema('log', { a: { type: 'integer' } })
@@ -221,7 +221,7 @@ describe('messages of another Singer tap', () => {
     expect((await runCommand(verifyCommand, ['--db', db])).stdout).toContain('All checks passed.')
   })
 
-  it('that stand in files of their own are refused, not lost', async () => {
+  it('that refer to records in other files are refused instead of lost', async () => {
     const batch = { type: 'BATCH', stream: 'plain', encoding: { format: 'jsonl' }, manifest: ['file:///tmp/a.gz'] }
     const outcome = await runCommand(snapshotCommand, ['--db', path('batch.duckdb')], jsonLines([...messages, batch]))
     expect(outcome).toMatchObject({

@@ -45,7 +45,7 @@ const rows = async (db: string, sql: string) =>
     .map((line) => JSON.parse(line))
 
 describe('feedback sync --history', () => {
-  it('keeps every version, from when to when, and a later sync without it goes on', async () => {
+  it('keeps every version with its time span, and a later sync without the option continues to do so', async () => {
     await synced(kept, '--history')
     await synced(plain)
     await sandbox.churn({ change: 5, delete: 2 })
@@ -73,7 +73,7 @@ describe('feedback sync --history', () => {
     ])
   })
 
-  it('is a file like any other: verified, reported, and the same as one without', async () => {
+  it('writes a file that verify, report and diff treat like one without versions', async () => {
     expect(await runCommand(verifyCommand, ['--db', kept])).toMatchObject({ status: 0 })
     expect(await runCommand(reportCommand, ['--db', kept, '--out', path('report.html')])).toMatchObject({ status: 0 })
     expect(await runCommand(diffCommand, [kept, plain])).toMatchObject({ status: 0 })
@@ -81,7 +81,7 @@ describe('feedback sync --history', () => {
 })
 
 describe('feedback replay --history', () => {
-  it('keeps the versions and gives the hash of the tables as they stand', async () => {
+  it('keeps the versions and prints the hash of the current tables', async () => {
     const line = (time: string, rating: number) =>
       `{"type":"RECORD","record":{"stream":"reviews","data":{"id":1,"modifiedTime":"2026-01-0${time}T00:00:00.000Z","rating":${rating}},"emitted_at":1}}`
     const run = path('run.jsonl')

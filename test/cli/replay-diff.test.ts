@@ -27,7 +27,7 @@ const args = (db: string, ...files: string[]) => [
 const goldenHash = 'e04b30b42596990d50cb658d40452ddf'
 
 describe('feedback replay', () => {
-  it('makes the golden snapshot of the captured messages, each time and from gzip too', async () => {
+  it('makes the same golden snapshot of the captured messages each time, also from gzip', async () => {
     const outcome = await runCommand(replayCommand, [
       ...args('a.duckdb', golden('first.jsonl'), golden('second.jsonl')),
       '--json',
@@ -53,7 +53,7 @@ describe('feedback replay', () => {
     expect(await runCommand(verifyCommand, ['--db', path('b.duckdb')])).toMatchObject({ status: 0 })
   })
 
-  it('gives the same hash whatever the order of the records', async () => {
+  it('prints the same hash for any order of the records', async () => {
     const records = Array.from(
       { length: 300 },
       (_, id) =>
@@ -76,7 +76,7 @@ describe('feedback replay', () => {
     expect(hashes[0]).toBe(hashes[1])
   })
 
-  it('says what it wants', async () => {
+  it('names the missing or wrong file', async () => {
     expect((await runCommand(replayCommand, ['--db', path('x.duckdb')])).stderr).toContain('needs a file')
     expect((await runCommand(replayCommand, args('x.duckdb', path('none.jsonl')))).stderr).toContain(
       'none.jsonl cannot be read (ENOENT)',
@@ -97,7 +97,7 @@ describe('feedback snapshot --export', () => {
   const exported = (folder: string, ...more: string[]) =>
     runCommand(snapshotCommand, ['--db', path('a.duckdb'), '--export', 'parquet', path(folder), ...more])
 
-  it('writes Parquet that other engines read, in one file a stream or in folders by month', async () => {
+  it('writes Parquet that other engines read, one file for each stream or folders by month', async () => {
     expect(await exported('whole')).toMatchObject({ status: 0, stdout: expect.stringMatching(/reviews +7 /) })
     expect(await read(`SELECT max(id) AS id, count(*) AS n FROM '${path('whole/deleted_reviews/*.parquet')}'`)).toEqual(
       [{ id: 9007199254741068n, n: 2 }],
@@ -110,7 +110,7 @@ describe('feedback snapshot --export', () => {
     expect(months.filter(({ month, meant }) => month !== meant)).toEqual([])
   })
 
-  it('writes over nothing', async () => {
+  it('does not write into a folder that is not empty, nor by an unknown partition', async () => {
     expect((await exported('whole')).stderr).toContain('is not empty')
     expect((await exported('new', '--partition', 'week')).stderr).toContain('one of year, month, day')
   })
@@ -126,14 +126,14 @@ describe('feedback diff', () => {
     return path(name)
   }
 
-  it('finds nothing between two replays of the same messages', async () => {
+  it('finds no difference between two replays of the same messages', async () => {
     expect(await runCommand(diffCommand, [path('a.duckdb'), path('b.duckdb')])).toMatchObject({
       status: 0,
       stdout: expect.stringContaining('They are the same.'),
     })
   })
 
-  it('tells rows, columns, types and the first differing values', async () => {
+  it('prints rows, columns, types and the first values that differ', async () => {
     const other = await changed(
       'other.duckdb',
       `DELETE FROM locations WHERE id = (SELECT min(id) FROM locations);
@@ -184,7 +184,7 @@ describe('feedback diff', () => {
       expect(await runCommand(diffCommand, pair)).toMatchObject({ status: 0, stderr: '' })
   })
 
-  it('wants two snapshots', async () => {
+  it('needs two snapshots', async () => {
     expect((await runCommand(diffCommand, [path('a.duckdb')])).stderr).toContain('needs two files')
     expect((await runCommand(diffCommand, [path('a.duckdb'), path('none.duckdb')])).stderr).toContain('no such file')
   })

@@ -21,7 +21,7 @@ describe('feedback report', () => {
   })
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  it('writes the page, in place of what stood there, and nothing else', async () => {
+  it('writes the page over an older file, and no other file', async () => {
     const out = join(folder, 'report.html')
     for (const _ of [1, 2])
       expect(await runCommand(reportCommand, ['--db', db, '--out', out])).toEqual({
@@ -39,14 +39,14 @@ describe('feedback report', () => {
     expect(JSON.parse(stdout)).toMatchObject({ file: 'reviews.duckdb', reviews: { reviews: 500 } })
   })
 
-  it('asks where to write to', async () => {
+  it('needs a file to write to', async () => {
     expect(await runCommand(reportCommand, ['--db', db])).toMatchObject({
       status: 2,
       stderr: expect.stringContaining('--out FILE'),
     })
   })
 
-  it('says what cannot be written, and leaves nothing half', async () => {
+  it('names the file that cannot be written, and leaves no part of it', async () => {
     const out = join(folder, 'nowhere', 'report.html')
     const { status, stderr } = await runCommand(reportCommand, ['--db', db, '--out', out])
     expect(status).toBe(1)
@@ -54,7 +54,7 @@ describe('feedback report', () => {
     expect(existsSync(join(folder, 'nowhere'))).toBe(false)
   })
 
-  it('writes the page of a broken file too, and says that a check fails', async () => {
+  it('writes the page of a wrong snapshot too, and says that a check fails', async () => {
     const opened = await openDatabase(db)()
     if (opened._tag === 'Left') throw new Error(opened.left.message)
     await opened.right.run('UPDATE reviews SET rating = 9 WHERE id = 1000')

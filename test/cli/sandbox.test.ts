@@ -12,8 +12,8 @@ import { createTestIo, toInput } from '../support/command-io'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandbox-verb-'))
 
-/** Runs the verb until it listens; ends with the test. */
-const listening = async (...args: ReadonlyArray<string>) => {
+/** Runs the command until it listens; the end of the test stops it. */
+const startCommand = async (...args: ReadonlyArray<string>) => {
   const stop = new AbortController()
   let print: (line: string) => void = () => undefined
   const line = new Promise<string>((resolve) => {
@@ -25,11 +25,11 @@ const listening = async (...args: ReadonlyArray<string>) => {
     stop.abort()
     await ended.catch(() => undefined)
   })
-  return { said: JSON.parse(await Promise.race([line, ended.then(String)])), stop, ended, line: await line }
+  return { addresses: JSON.parse(await Promise.race([line, ended.then(String)])), stop, ended, line: await line }
 }
 
-const refusal = async (...args: ReadonlyArray<string>): Promise<string> => {
-  const error = await listening(...args).then(
+const refusalOf = async (...args: ReadonlyArray<string>): Promise<string> => {
+  const error = await startCommand(...args).then(
     () => undefined,
     (reason: unknown) => reason,
   )
@@ -37,11 +37,11 @@ const refusal = async (...args: ReadonlyArray<string>): Promise<string> => {
 }
 
 describe('feedback sandbox', () => {
-  it('says in one line of JSON where it listens, serves, and ends with 0', async () => {
-    const { said, line, stop, ended } = await listening('--reviews', '10', '--grant', 'guest=exportReviews')
+  it('prints one line of JSON with its addresses, serves, and exits with 0', async () => {
+    const { addresses, line, stop, ended } = await startCommand('--reviews', '10', '--grant', 'guest=exportReviews')
     expect(line).toMatch(/^\{.*\}\n$/)
-    expect(Object.keys(said)).toEqual(['url', 'access_token', 'application_id', 'application_secret', 'token_url'])
-    const answer = await fetch(`${said.url}/api/reputation/v1/reviews`, {
+    expect(Object.keys(addresses)).toEqual(['url', 'access_token', 'application_id', 'application_secret', 'token_url'])
+    const answer = await fetch(`${addresses.url}/api/reputation/v1/reviews`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', accessToken: 'guest' },
       body: '{"modifiedTimeFrom":"1970-01-01T00:00:00.000Z"}',
@@ -49,14 +49,14 @@ describe('feedback sandbox', () => {
     expect(await answer.json()).toMatchObject({ reviews: Array.from({ length: 10 }, () => expect.anything()) })
     stop.abort()
     expect(await ended).toBe(0)
-    await expect(fetch(said.url)).rejects.toThrow()
+    await expect(fetch(addresses.url)).rejects.toThrow()
   })
 
   it('reads a plan of faults', async () => {
     const plan = join(folder, 'plan.json')
     writeFileSync(plan, '[{"kind": "503", "requests": [1]}]')
-    const { said } = await listening('--reviews', '1', '--faults', plan, '--fail', '2=429')
-    const ask = () => fetch(`${said.url}/api/reputation/v1/reviews`, { method: 'POST' })
+    const { addresses } = await startCommand('--reviews', '1', '--faults', plan, '--fail', '2=429')
+    const ask = () => fetch(`${addresses.url}/api/reputation/v1/reviews`, { method: 'POST' })
     expect([(await ask()).status, (await ask()).status, (await ask()).status]).toEqual([503, 429, 401])
   })
 
@@ -66,15 +66,15 @@ describe('feedback sandbox', () => {
     [['--order', 'random'], '--order is wrong: give one of modified_asc'],
     [['--host', '203.0.113.1', '--reviews', '1'], 'cannot listen on 203.0.113.1'],
   ])('refuses %j', async (args, message) => {
-    expect(await refusal(...args)).toContain(message)
+    expect(await refusalOf(...args)).toContain(message)
   })
 
-  it('refuses a plan that is none', async () => {
+  it('refuses a file that is not a plan of faults', async () => {
     const plan = join(folder, 'bad.json')
     writeFileSync(plan, '{')
-    expect(await refusal('--faults', plan)).toContain('it is not JSON')
+    expect(await refusalOf('--faults', plan)).toContain('it is not JSON')
     writeFileSync(plan, '[{"kind": "burn"}]')
-    expect(await refusal('--faults', plan)).toContain('rule 1: kind "burn"')
+    expect(await refusalOf('--faults', plan)).toContain('rule 1: kind "burn"')
   })
 
   it('explains every option and every fault', () => {
@@ -87,7 +87,7 @@ describe('feedback sandbox', () => {
   })
 })
 
-describe('an option', () => {
+describe('an option of the sandbox', () => {
   it.each([
     [{ churn: 'change=3,delete=1,add=2,restore=1' }, { churn: { change: 3, delete: 1, add: 2, restore: 1 } }],
     [{ latency: '200' }, { latency: { minMs: 200, maxMs: 200 } }],
@@ -103,7 +103,7 @@ describe('an option', () => {
       { db: 'a.duckdb', from: 'b.duckdb', 'token-ttl': '5' },
       { db: 'a.duckdb', from: 'b.duckdb', tokenLifetime: 5 },
     ],
-  ])('%j is understood', (given, options) => expect(readSandboxFlags(given)).toEqual(E.right(options)))
+  ])('%j is accepted', (given, options) => expect(readSandboxFlags(given)).toEqual(E.right(options)))
 
   it.each([
     { churn: 'change' },
@@ -116,7 +116,7 @@ describe('an option', () => {
     { grant: '=exportReviews' },
     { reviews: '1e9' },
     { fail: '1=burn' },
-  ])('%j is refused by what would be right', (given) => {
+  ])('%j is refused with a description of a right value', (given) => {
     const [name] = Object.keys(given)
     expect(readSandboxFlags(given)).toEqual(E.left(expect.stringMatching(new RegExp(`^--${name} is wrong: give .+`))))
   })

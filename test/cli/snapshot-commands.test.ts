@@ -60,7 +60,7 @@ beforeAll(async () => {
 })
 
 describe('feedback snapshot', () => {
-  it('prints the outcome as JSON, and ends with 1 if a stream is not complete', async () => {
+  it('prints the outcome as JSON, and exits with 1 if a stream is not complete', async () => {
     const outcome = await runCommand(
       snapshotCommand,
       ['--db', path('cut.duckdb'), '--catalog', catalog, '--json'],
@@ -70,15 +70,12 @@ describe('feedback snapshot', () => {
     expect(JSON.parse(outcome.stdout)).toMatchObject([{ stream: 'reviews', status: 'incomplete', records: 2 }])
   })
 
-  it.each(['', 'Traceback (most recent call last):\n'])(
-    'says so where there is nothing to take in: %j',
-    async (text) => {
-      const outcome = await runCommand(snapshotCommand, ['--db', path('nothing.duckdb')], text)
-      expect(outcome).toMatchObject({ status: 1, stderr: expect.stringContaining('stdin holds no messages') })
-    },
-  )
+  it.each(['', 'Traceback (most recent call last):\n'])('fails if the input holds no messages: %j', async (text) => {
+    const outcome = await runCommand(snapshotCommand, ['--db', path('nothing.duckdb')], text)
+    expect(outcome).toMatchObject({ status: 1, stderr: expect.stringContaining('stdin holds no messages') })
+  })
 
-  it('leaves alone what is no snapshot', async () => {
+  it('does not change a file that is not a snapshot', async () => {
     const text = written('notes.txt', 'some notes, not a database')
     expect((await runCommand(snapshotCommand, ['--db', text], messages)).stderr).toContain('is not a DuckDB file')
     expect(readFileSync(text, 'utf8')).toBe('some notes, not a database')
@@ -93,7 +90,7 @@ describe('feedback snapshot', () => {
     expect(outcome.stderr).toContain('not a snapshot: it holds the tables mine')
   })
 
-  it('refuses a newer format', async () => {
+  it('refuses a snapshot in a newer format', async () => {
     const newer = path('newer.duckdb')
     await runCommand(snapshotCommand, ['--db', newer, '--catalog', catalog], messages)
     const opened = await openDatabase(newer)()
@@ -133,7 +130,7 @@ describe('feedback query', () => {
     )
   })
 
-  it('prints nested values as JSON and every other as JSON can say it', async () => {
+  it('prints nested values as JSON and every other value as JSON can express it', async () => {
     const values: ReadonlyArray<readonly [sql: string, json: string]> = [
       [`'{"id": 9007199254740993,\n"a": [1.50, "é"]}'::JSON`, '{"id": 9007199254740993, "a": [1.50, "é"]}'],
       [`['{"a":1}'::JSON, 'null'::JSON]`, '[{"a":1},null]'],
@@ -162,7 +159,7 @@ describe('feedback query', () => {
     expect(Object.values(JSON.parse(stdout))).toEqual([1, 2])
   })
 
-  it('changes nothing and says what is wrong', async () => {
+  it('cannot change the snapshot and names what is wrong', async () => {
     const outcome = await runCommand(queryCommand, ['--db', db, 'DELETE FROM reviews'])
     expect(outcome).toMatchObject({ status: 1, stderr: expect.stringContaining('read-only') })
     expect((await runCommand(queryCommand, ['--db', db, 'SELECT nope FROM reviews'])).stderr).toContain('nope')
@@ -172,7 +169,7 @@ describe('feedback query', () => {
 })
 
 describe('feedback verify', () => {
-  it('passes a whole snapshot', async () => {
+  it('passes a complete snapshot', async () => {
     const outcome = await runCommand(verifyCommand, ['--db', db])
     expect(outcome).toMatchObject({ status: 0, stderr: '' })
     expect(outcome.stdout).toContain('All checks passed.')
@@ -215,7 +212,7 @@ describe('the exit status', () => {
 })
 
 describe('feedback state', () => {
-  it('exports states that it imports again, in full', async () => {
+  it('exports states that it can import again unchanged', async () => {
     const out = path('state.json')
     expect(await runCommand(stateCommand, ['export', '--db', db, '--out', out])).toMatchObject({
       status: 0,
@@ -231,7 +228,7 @@ describe('feedback state', () => {
     expect((await runCommand(verifyCommand, ['--db', db])).status).toBe(0)
   })
 
-  it('says what it wants', async () => {
+  it('names the action or option that is missing', async () => {
     expect((await runCommand(stateCommand, ['--db', db])).stderr).toContain('needs one of export, import')
     expect((await runCommand(stateCommand, ['toString', '--db', db])).stderr).toContain('needs one of export, import')
     expect((await runCommand(stateCommand, ['import', '--db', db])).stderr).toContain('--state is missing')

@@ -61,7 +61,7 @@ const compared = async (...more: string[]) => {
 const fine = { ok: true, ids: [] }
 
 describe('feedback verify --config', () => {
-  it('finds nothing wrong with what was synced', async () => {
+  it('finds no difference after a sync', async () => {
     expect(await compared()).toEqual({
       'no review is missing': fine,
       'no review is stale': fine,
@@ -70,7 +70,7 @@ describe('feedback verify --config', () => {
     })
   })
 
-  it('does not take for wrong what the next run brings', async () => {
+  it('does not report changes that the next run will read', async () => {
     await sandbox.churn({ change: 2, add: 1, delete: 1 })
     const found = await compared()
     expect(found).toMatchObject({
@@ -82,7 +82,7 @@ describe('feedback verify --config', () => {
     expect(found['not read yet']?.ids.length).toBeGreaterThanOrEqual(3)
   })
 
-  it('names every review missing, stale and extra, and writes what heals them', async () => {
+  it('names every missing, stale and extra review, and writes files that repair them', async () => {
     await runCommand(syncCommand, ['--config', config, '--db', db])
     await change(`
       CREATE TEMP TABLE chosen AS SELECT row_number() OVER (ORDER BY "modifiedTime") AS n, id FROM reviews;
@@ -111,7 +111,7 @@ describe('feedback verify --config', () => {
     expect(readFileSync(join(repair, 'state.json'), 'utf8')).not.toContain('recent')
   })
 
-  it('has nothing to repair where all is well, and says what it wants', async () => {
+  it('has nothing to repair without differences, and needs --config', async () => {
     const none = join(folder, 'none')
     expect((await runCommand(verifyCommand, ['--db', db, '--config', config, '--repair', none])).stderr).toContain(
       'nothing to repair',

@@ -8,25 +8,27 @@ import type { Failure } from '../../connector/cdk/failure'
 import { readJsonFile } from '../../connector/cdk/load'
 import { findSecrets } from '../../connector/cdk/redact'
 import type { JsonSchema } from '../../connector/cdk/schema'
-import { destinationFormat } from '../../connector/cli/destination-format'
+import { destinationFormat } from '../../connector/cli/feedback-destination'
 import { sourceFormat } from '../../connector/config/source'
 import { valueFor } from '../support/arbitrary'
 
 const seed = 20261121
 
-type Reader = readonly [string, JsonSchema, (value: unknown) => E.Either<Failure, unknown>]
+type Decoder = readonly [string, JsonSchema, (value: unknown) => E.Either<Failure, unknown>]
 
-describe.each<Reader>([
+describe.each<Decoder>([
   ['source', sourceFormat.spec, sourceFormat.decode],
   ['destination', destinationFormat.spec, destinationFormat.decode],
-])('the reader of the configuration of the %s', (_, spec, read) => {
-  it(`reads or refuses whatever it is given, by key and without a secret (seed ${seed})`, () => {
+])('the decoder of the configuration of the %s', (_, spec, decode) => {
+  it(`decodes or refuses any value, with the wrong keys and without a secret (seed ${seed})`, () => {
+    let refused = 0
     const any = fc.oneof({ weight: 3, arbitrary: valueFor(spec, 3) }, fc.jsonValue(), fc.anything())
     fc.assert(
       fc.property(any, (value) => {
-        const answer = read(value)
-        if (E.isRight(answer)) return
-        const { _tag, message } = answer.left
+        const decoded = decode(value)
+        if (E.isRight(decoded)) return
+        refused += 1
+        const { _tag, message } = decoded.left
         expect(_tag).toBe('Config')
         expect(message).toMatch(/^The config is wrong: .+\.$/s)
         for (const secret of findSecrets(spec, value).filter((text) => text.length > 12))
@@ -34,9 +36,11 @@ describe.each<Reader>([
       }),
       { seed, numRuns: 1500 },
     )
+    expect(refused).toBeGreaterThan(500)
   })
 
-  it('reads or refuses a file of any bytes, by place or key and without a secret', async () => {
+  it('decodes or refuses a file of any bytes, with the position or the wrong keys and without a secret', async () => {
+    let refused = 0
     const secret = 's3cret-of-the-file'
     const text = valueFor(spec, 3).map((value) => JSON.stringify(value) ?? 'null')
     const awkward = fc.constantFrom(
@@ -54,30 +58,32 @@ describe.each<Reader>([
         fc.array(fc.tuple(fc.nat(), fc.constantFrom(...Buffer.from('{}[]",:\\0a'), 0, 0x80, 0xc3, 0xff)), {
           maxLength: 3,
         }),
-        async (json, value, wounds) => {
+        async (json, value, insertions) => {
           const twice = json.startsWith('{"') ? `{"page_size":${value},"x":"${secret}",${json.slice(1)}` : json
-          const bytes = wounds.reduce((all, [at, byte]) => {
-            const place = at % (all.length + 1)
-            return Buffer.concat([all.subarray(0, place), Buffer.of(byte), all.subarray(place)])
+          const bytes = insertions.reduce((all, [offset, byte]) => {
+            const index = offset % (all.length + 1)
+            return Buffer.concat([all.subarray(0, index), Buffer.of(byte), all.subarray(index)])
           }, Buffer.from(twice))
           writeFileSync(path, bytes)
           const parsed = await readJsonFile('config', path)()
-          const answer = E.isLeft(parsed) ? parsed : read(parsed.right)
-          if (E.isRight(answer)) return
-          expect(answer.left._tag).toBe('Config')
-          expect(answer.left.message).toMatch(
+          const decoded = E.isLeft(parsed) ? parsed : decode(parsed.right)
+          if (E.isRight(decoded)) return
+          refused += 1
+          expect(decoded.left._tag).toBe('Config')
+          expect(decoded.left.message).toMatch(
             /^The config (is wrong: .+|file .+ is not (JSON: .+|UTF-8\. Save it as such))\.$/s,
           )
-          expect(answer.left.message).not.toContain(secret)
+          expect(decoded.left.message).not.toContain(secret)
         },
       ),
       { seed, numRuns: 700 },
     )
+    expect(refused).toBeGreaterThan(300)
   })
 
-  it('bears depth', () => {
+  it('refuses a deeply nested value', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(2000)}1${'}'.repeat(2000)}`)
-    expect(E.isLeft(read(deep))).toBe(true)
-    expect(E.isLeft(read({ base_url: deep, credentials: deep, rate_limit: deep }))).toBe(true)
+    expect(E.isLeft(decode(deep))).toBe(true)
+    expect(E.isLeft(decode({ base_url: deep, credentials: deep, rate_limit: deep }))).toBe(true)
   })
 })

@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { destinationFormat } from '../../connector/cli/destination-format'
+import { destinationFormat } from '../../connector/cli/feedback-destination'
 import { sourceFormat } from '../../connector/config/source'
 
 const right = {
@@ -13,8 +13,8 @@ const message = (value: unknown) => {
   return E.isLeft(result) ? result.left.message : ''
 }
 
-describe('readConfig', () => {
-  it('fills in every default', () => {
+describe('the configuration of the source', () => {
+  it('gets every default', () => {
     expect(sourceFormat.decode(right)).toMatchObject(
       E.right({
         unknownKeys: [],
@@ -33,7 +33,7 @@ describe('readConfig', () => {
     )
   })
 
-  it('fills in the form of the token request', () => {
+  it('gets the default fields of the token request', () => {
     const credentials = {
       auth_type: 'application',
       application_id: 'a',
@@ -52,16 +52,16 @@ describe('readConfig', () => {
     )
   })
 
-  it('takes null, which forms send for an empty field, as left out', () => {
+  it('treats null, which forms send for an empty field, as left out', () => {
     expect(E.isRight(sourceFormat.decode({ ...right, sources: null, rate_limit: { requests_per_minute: null } }))).toBe(
       true,
     )
   })
 
   it.each<[string, unknown, string]>([
-    ['no object', 5, 'it is a number'],
-    ['nothing', {}, 'base_url is missing'],
-    ['an address that is none', { ...right, base_url: 'feedback' }, 'base_url'],
+    ['a number', 5, 'it is a number'],
+    ['an empty object', {}, 'base_url is missing'],
+    ['an address that is not a URL', { ...right, base_url: 'feedback' }, 'base_url'],
     [
       'an unknown kind of credentials',
       { ...right, credentials: { auth_type: 'x' } },
@@ -82,21 +82,21 @@ describe('readConfig', () => {
       { ...right, rate_limit: { max_concurrency: '4' } },
       'rate_limit.max_concurrency must be integer from 1 to 64',
     ],
-  ])('says by key path what is wrong: %s', (_, value, expected) => {
+  ])('names the path of the wrong key: %s', (_, value, expected) => {
     expect(message(value)).toContain(expected)
     expect(message(value)).not.toContain('S3CR3T')
   })
 
-  it('names keys that mean nothing, at any depth', () => {
+  it('names keys without effect, at any depth', () => {
     const result = sourceFormat.decode({ ...right, pagesize: 1, rate_limit: { per_minute: 3 } })
     expect(E.isRight(result) && result.right.unknownKeys).toEqual(['pagesize', 'rate_limit.per_minute'])
   })
 })
 
-describe('readDestinationConfig', () => {
+describe('the configuration of the destination', () => {
   const { start_date: _, ...given } = right
 
-  it('fills in every default', () => {
+  it('gets every default', () => {
     expect(destinationFormat.decode(given)).toMatchObject(
       E.right({
         unknownKeys: [],
@@ -127,7 +127,7 @@ describe.each([
   ['source', sourceFormat.spec],
   ['destination', destinationFormat.spec],
 ])('spec/%s.json', (name, spec) => {
-  it('is what the codec says', async () => {
+  it('is the schema of the codec', async () => {
     await expect(`${JSON.stringify(spec, null, 2)}\n`).toMatchFileSnapshot(`../../spec/${name}.json`)
   })
 
@@ -154,7 +154,7 @@ describe.each([
     }
   })
 
-  it('draws no anyOf, allOf, not, nor a property typed array of types', () => {
+  it('has no anyOf, allOf, not, nor a property with several types', () => {
     expect(JSON.stringify(spec)).not.toMatch(/"(anyOf|allOf|not)":/)
     for (const [path, { type }] of settings) expect(typeof type, path).toBe('string')
   })

@@ -181,7 +181,7 @@ describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, family) => {
     whole = await readWithFault(reading)
   })
 
-  it('is read whole where nothing strikes', () => {
+  it('is read completely without a fault', () => {
     expect(whole.requests).toBeGreaterThan(operation === 'lookupSources' ? 0 : 2)
     expect(failuresOf(whole)).toEqual([])
     expect(rowsOf(whole).length).toBeGreaterThan(2)
@@ -210,7 +210,7 @@ describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, family) => {
   }
 
   it.concurrent.each(cellsOf(number, family.kinds))(
-    'struck by %s loses nothing',
+    'loses nothing by the fault %s',
     { timeout: 120_000 },
     async (kind, cells) => {
       const { fates } = family.expected?.[kind] ?? expected[kind]

@@ -1,6 +1,5 @@
 import * as E from 'fp-ts/Either'
-import type { ConfiguredCatalog } from '../../connector/cdk/catalog'
-import { findStreamById, findStreamByTable } from '../../connector/cdk/catalog'
+import { type ConfiguredCatalog, findStreamById, findStreamByTable } from '../../connector/cdk/catalog'
 import { joinText } from '../../connector/cdk/lines'
 import type { Message } from '../../connector/cdk/message'
 import { decodeInput, decodeMixedInput, type Protocol } from '../../connector/cdk/protocol'

@@ -9,8 +9,8 @@ import {
   destinationDiscoverCommand,
   destinationSpecCommand,
   destinationWriteCommand,
-} from '../../../connector/cli/airbyte-destination'
-import { targetCommand } from '../../../connector/cli/singer-target'
+  targetCommand,
+} from '../../../connector/cli/feedback-destination'
 import { decodeFaultPlan } from '../../../connector/sandbox/faults/plan'
 import type { Sandbox, SandboxOptions } from '../../../connector/sandbox/start'
 import {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { sourceReadCommand } from '../../../connector/cli/airbyte-source'
+import { sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { messages } from '../../support/destination'
 import { sendJson, startServer } from '../../support/listen'
 import { freshPath, runProgram, writeTempFile } from '../../support/program'
@@ -40,7 +40,7 @@ describe.each([
     expect(message).toMatch(says)
   }
 
-  it.concurrent('fails a check by its status', async () => {
+  it.concurrent('makes check answer with the status FAILED', async () => {
     const { status, stdout } = await runProgram('source-feedback', ['check', '--config', path])
     expect(status).toBe(0)
     const lines = stdout.trim().split('\n')
@@ -81,7 +81,7 @@ describe('a catalog or a state', () => {
     ],
     ['that selects nothing', { catalog: writeTempFile({ streams: [] }) }, /selects no stream/],
     [
-      'that asks for a stream nobody knows',
+      'that asks for an unknown stream',
       { catalog: writeTempFile(selecting('opinions')) },
       /"opinions", which does not exist.*choose among .*reviews/,
     ],
@@ -121,7 +121,7 @@ const whole =
     filter: { ...asked, ...filter },
   })
 
-describe('an answer that', () => {
+describe('a response that', () => {
   it.each<[string, (asked: Asked) => unknown, RegExp]>([
     ['is a page in HTML', () => '<html>Please log in</html>', /not JSON|expected/],
     ['is cut short', (asked) => JSON.stringify(whole([review])(asked)).slice(0, -9), /cut short after/],
@@ -151,7 +151,7 @@ describe('an answer that', () => {
     for (const state of states(stdout)) expect(state).toMatchObject({ modifiedTimeFrom: start })
   })
 
-  it('holds an attribute of a wrong type loses just that attribute, and says so', async () => {
+  it('has an attribute of a wrong type loses only that attribute, which is logged', async () => {
     const { status, stdout } = await reading(
       whole([{ ...review, rating: 'good', location: { id: 'x', name: 'North' } }]),
     )
@@ -168,7 +168,7 @@ describe('an answer that', () => {
     })
   })
 
-  it('holds attributes nobody declared keeps them, and each is logged once', async () => {
+  it('has undeclared attributes keeps them, and each is logged once', async () => {
     const strange = { ...review, mood: 'sunny', location: { id: 1, name: 'North', floor: 3 } }
     const { status, stdout } = await reading(whole([strange, { ...strange, id: 8 }]))
     expect(status).toBe(0)

@@ -70,19 +70,19 @@ const dripping = (response: ServerResponse): void => {
   response.on('close', () => clearInterval(timer))
 }
 
-describe.concurrent('check answers before a platform loses its patience where', () => {
-  it('nothing comes back from the port', { timeout: 30_000 }, async ({ expect }) => {
+describe.concurrent('check answers before a platform gives up if', () => {
+  it('the port accepts connections and sends nothing', { timeout: 30_000 }, async ({ expect }) => {
     expect(await checking(settings(`http://127.0.0.1:${await blackHole()}`))).toMatch(/ECONNTIMEDOUT.*Check base_url/)
   })
-  it('nobody speaks TLS', { timeout: 30_000 }, async ({ expect }) => {
+  it('the server does not speak TLS', { timeout: 30_000 }, async ({ expect }) => {
     expect(await checking(settings(`https://127.0.0.1:${await silent()}`))).toMatch(/ECONNTIMEDOUT.*Check base_url/)
   })
-  it('nobody answers', { timeout: 30_000 }, async ({ expect }) => {
+  it('the service does not answer', { timeout: 30_000 }, async ({ expect }) => {
     expect(await checking(settings(`http://127.0.0.1:${await silent()}`))).toMatch(
       /no complete answer within 12 s.*did not answer \(ETIMEDOUT\)/,
     )
   })
-  it('an answer drips', { timeout: 30_000 }, async ({ expect }) => {
+  it('a response comes in byte by byte', { timeout: 30_000 }, async ({ expect }) => {
     const { url } = await serving((_, response) => dripping(response))
     expect(await checking(settings(url))).toMatch(/no complete answer within 12 s.*did not answer \(ETIMEDOUT\)/)
   })
@@ -90,7 +90,7 @@ describe.concurrent('check answers before a platform loses its patience where', 
     const { start_date: _, ...config } = settings(`http://127.0.0.1:${await silent()}`)
     expect(await checking(config, 'destination-feedback')).toMatch(/within 12 s.*did not answer|did not answer/)
   })
-  it('the issuer of tokens sleeps', { timeout: 30_000 }, async ({ expect }) => {
+  it('the token exchange does not answer', { timeout: 30_000 }, async ({ expect }) => {
     const { url } = await serving((seen, response) =>
       seen.url === '/token' ? dripping(response) : sendJson(response, 200, empty(seen)),
     )

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Failure } from '../../../connector/cdk/failure'
-import { sourceCheckCommand } from '../../../connector/cli/airbyte-source'
+import { sourceCheckCommand } from '../../../connector/cli/feedback-source'
 import { awaitOrTimeOut, withCheckTimeouts } from '../../../connector/runtime/check'
 import { startSandbox } from '../../../connector/sandbox/start'
 import { type ReceivedRequest, sendJson, startServer } from '../../support/listen'
@@ -50,7 +50,7 @@ const feedback = { status: { code: 200, message: 'success' }, data: { client: 'u
 const lookups = { sources: { path: '/find', records_path: 'sources', primary_key: 'id' } }
 
 describe('check', () => {
-  it('takes an offset behind the last row that is refused for no fault', async () => {
+  it('accepts that a service refuses an offset beyond the last row', async () => {
     const { url } = await startServer((seen, to) => {
       const { offset, modifiedTimeFrom }: Asked = JSON.parse(seen.body)
       if (offset > 0) return sendJson(to, 400, status('offset'))
@@ -65,7 +65,7 @@ describe('check', () => {
   })
 })
 
-describe('check asks the operations that the config makes use of', () => {
+describe('check asks the operations that the config uses', () => {
   it('those of feedback for the first entity, the lookups, each once', async () => {
     const { url, seen } = await startServer(
       beside(({ url }, to) => sendJson(to, 200, url === '/find' ? { sources: [{ id: 1 }] } : feedback)),
@@ -156,7 +156,7 @@ describe('check says whose turn it is where', () => {
       /redirects to https:\/\/elsewhere\.example/,
     ],
     [
-      'the time asked for is not heeded',
+      'modifiedTimeFrom is ignored',
       (seen, to) =>
         sendJson(
           to,
@@ -167,7 +167,7 @@ describe('check says whose turn it is where', () => {
       /export reviews: the service ignores modifiedTimeFrom: .* future/,
     ],
     [
-      'older rows come than were asked for',
+      'rows are older than start_date',
       (seen, to) =>
         sendJson(
           to,
@@ -180,7 +180,7 @@ describe('check says whose turn it is where', () => {
       /ignores modifiedTimeFrom: .* before start_date/,
     ],
     [
-      'the offset is not heeded',
+      'offset is ignored',
       (seen, to) =>
         sendJson(
           to,
@@ -229,7 +229,7 @@ describe('check says whose turn it is where', () => {
 
   it.each<[string, (url: string) => string, RegExp]>([
     [
-      'nobody issues tokens',
+      'the token exchange cannot be reached',
       () => 'http://127.0.0.1:1/token',
       /credentials\.token_url .*ECONNREFUSED.*Check credentials\.token_url/,
     ],
@@ -268,28 +268,28 @@ describe('check succeeds', () => {
     }
   }
 
-  it('without a word where all is well', async () => {
+  it('without a message if everything works', async () => {
     expect(await inSandbox({})).toEqual({ status: 'SUCCEEDED' })
   })
 
-  it('with a warning where the clocks differ', async () => {
+  it('with a warning if the clocks differ', async () => {
     expect(await inSandbox({ clockSkew: 600_000 })).toMatchObject({
       status: 'SUCCEEDED',
       message: expect.stringMatching(/^The clock here is .* s behind the service's .*$/),
     })
   })
 
-  it('at once where a budget of its own has room for all it asks', async () => {
+  it('at once if the rate limit of this process covers the whole check', async () => {
     expect(await inSandbox({}, { rate_limit: { requests_per_minute: 7 } })).toEqual({ status: 'SUCCEEDED' })
   })
 })
 
-describe('the patience of a platform', () => {
+describe('the time limit of check', () => {
   afterEach(() => {
     vi.useRealTimers()
   })
 
-  it('outlasts every time-out and wait', () => {
+  it('is longer than every time-out and wait', () => {
     const { timeouts, rate_limit } = withCheckTimeouts({
       base_url: 'https://feedback.example',
       allow_http: false,
@@ -301,7 +301,7 @@ describe('the patience of a platform', () => {
     expect(rate_limit.requests_per_minute).toBe(3)
   })
 
-  it('ends after 12 s, whatever the service does', async () => {
+  it('ends the check after 12 s, whatever the service does', async () => {
     vi.useFakeTimers()
     const outcome = awaitOrTimeOut(new Promise<string>(() => undefined), () => 'late')
     await vi.advanceTimersByTimeAsync(11_999)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { sourceReadCommand } from '../../../connector/cli/airbyte-source'
+import { sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { messages } from '../../support/destination'
 import { sendJson, startServer } from '../../support/listen'
 import { writeTempFile } from '../../support/program'
@@ -59,7 +59,7 @@ const reading = async (stream: string, body: (asked: Asked, nth: number) => unkn
 const echoed = (asked: Asked, reviews: ReadonlyArray<Row>) => ({ reviews, filter: asked })
 const all = rows.map(({ id }) => id)
 
-describe('a service that does not heed offset ends the stream soon, with its cursor unmoved', () => {
+describe('a service that ignores offset ends the stream soon, with its cursor unchanged', () => {
   it.each<[string, string, (asked: Asked, nth: number) => unknown]>([
     ['and serves one page for ever', 'reviews', (asked) => echoed(asked, rows.slice(0, 50))],
     ['and echoes nothing', 'reviews', ({ limit }) => ({ reviews: rows.slice(0, limit), filter: {} })],
@@ -97,7 +97,7 @@ describe('a service that does not heed offset ends the stream soon, with its cur
   })
 })
 
-describe('all is read, in a bounded number of requests, where a service', () => {
+describe('everything is read, in a bounded number of requests, if a service', () => {
   it.each<[string, (asked: Asked) => unknown, number]>([
     ['heeds mention times in place of offsets', (asked) => echoed(asked, mentioned(asked).slice(0, asked.limit)), 300],
     [
@@ -125,7 +125,7 @@ describe('all is read, in a bounded number of requests, where a service', () => 
     expect(requests).toBeLessThan(most)
   })
 
-  it('has fewer rows than a page may hold, and serves them at every offset', async () => {
+  it('has fewer rows than fit in a page, and serves them at every offset', async () => {
     const { status, requests, ids, stdout } = await reading('reviews', (asked) => echoed(asked, rows.slice(0, 12)))
     expect([status, ids]).toEqual([0, all.slice(0, 12)])
     expect(requests).toBeLessThan(10)

@@ -1,8 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { reportAirbyteFailure } from '../../../connector/cdk/program'
-import { sourceCheckCommand, sourceDiscoverCommand, sourceReadCommand } from '../../../connector/cli/airbyte-source'
-import { tapCommand } from '../../../connector/cli/singer-tap'
+import {
+  sourceCheckCommand,
+  sourceDiscoverCommand,
+  sourceReadCommand,
+  tapCommand,
+} from '../../../connector/cli/feedback-source'
 import { streams } from '../../../connector/streams/streams'
 import { messages } from '../../support/destination'
 import { createExportApi } from '../../support/export-api'
@@ -59,7 +63,7 @@ const reading = async (config: object, ...names: ReadonlyArray<string>) => {
 }
 
 describe('a lookup whose operation the config names', () => {
-  it('is read whole in both protocols: its key as text, the rest in record, each once', async () => {
+  it('is read completely in both protocols: the key as text, the other attributes in record, each row once', async () => {
     const { url, seen } = await lookups()
     const expected = [
       { id: '9007199254740993', record: { name: 'Surveys', kind: { code: 'S', live: true } } },
@@ -88,7 +92,7 @@ describe('a lookup whose operation the config names', () => {
     ])
   })
 
-  it('is full refresh with its own key in discover', async () => {
+  it('supports only full refresh and has its own key in discover', async () => {
     const { stdout } = await runCommand(sourceDiscoverCommand, [
       '--config',
       writeTempFile(configured('http://127.0.0.1:1')),
@@ -110,14 +114,14 @@ describe('a lookup whose operation the config names', () => {
       /^look up sources: the service reports an application error \(code E7\)/,
     ],
     [
-      'a list that stands elsewhere',
+      'a list at another path',
       { sources: { status: { code: 0, message: 'SUCCESS' }, result: { sources, names: ['a'] } } },
       {},
       'config_error',
       /^lookups\.sources\.records_path: there is no list of objects at data\.items\. The answer has one at result\.sources\.$/,
     ],
     [
-      'a list that is the answer itself',
+      'a list that is the whole response',
       { sources: [{ id: 1 }] },
       {},
       'config_error',
@@ -170,7 +174,7 @@ describe('a lookup whose operation the config names', () => {
       /primary_key: two different records have the same id\. Choose what tells them apart\.$/,
     ],
     [
-      'an operation that is not there',
+      'an operation that does not exist',
       { sources: undefined, status: 404 },
       {},
       'config_error',
@@ -184,7 +188,7 @@ describe('a lookup whose operation the config names', () => {
     expect(records.map(({ stream }) => stream)).toEqual(['categories'])
   })
 
-  it.each(['record', 'Record'])('has no key called %s, says check', async (primary_key) => {
+  it.each(['record', 'Record'])('cannot have the key %s, as check says', async (primary_key) => {
     const { url, seen } = await lookups()
     const { stdout } = await runCommand(
       sourceCheckCommand,
@@ -203,7 +207,7 @@ describe('a lookup whose operation the config names', () => {
   })
 })
 
-it('a stream that was looked up before is made of reviews from their start', async () => {
+it('a stream without its lookup is built again from all reviews', async () => {
   const now = () => Date.parse('2024-03-01T00:00:00Z')
   const { data, api } = createExportApi(now)
   const review = { id: 1, modifiedTime: '2024-02-01T00:00:00.000Z', source: { id: 3, name: 'Web' } }

@@ -52,7 +52,9 @@ describe.each(exportOrders)('a service in the order %s that changes after every 
   })
   afterAll(() => service.sandbox.close())
 
-  it('equals the destination after a quiet second run, and a third brings nothing', { timeout: 120_000 }, async () => {
+  it('equals the destination after a second run without changes, and a third run reads nothing', {
+    timeout: 120_000,
+  }, async () => {
     const config = configFor(service.sandbox)
     const catalog = await catalogOf(config)
     const held = destination()
@@ -72,7 +74,7 @@ describe.each(exportOrders)('a service in the order %s that changes after every 
     expect(await read()).not.toContain('"type":"RECORD"')
   })
 
-  it('equals it too where every run is killed at some point', { timeout: 120_000 }, async () => {
+  it('equals it also if every run is killed at some point', { timeout: 120_000 }, async () => {
     const config = configFor(service.sandbox)
     const catalog = await catalogOf(config)
     const held = destination()

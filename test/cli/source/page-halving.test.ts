@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { sourceReadCommand } from '../../../connector/cli/airbyte-source'
+import { sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { messages } from '../../support/destination'
 import { sendJson, startServer } from '../../support/listen'
 import { writeTempFile } from '../../support/program'
@@ -11,7 +11,7 @@ const rows = Array.from({ length: 90 }, (_, id) => ({
   visitRecordId: 'x'.repeat(20_000),
 }))
 
-it('asks for a page that is too large in halves, and reads all of it', async () => {
+it('requests a page that is too large in halves, and reads all of it', async () => {
   const limits: number[] = []
   const { url } = await startServer((request, response) => {
     const asked = JSON.parse(request.body) as { readonly offset: number; readonly limit: number }

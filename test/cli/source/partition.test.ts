@@ -8,7 +8,7 @@ const count = 8
 const perMinute = 1200
 
 it.skipIf(missingRedis !== undefined)(
-  'eight processes share a backfill and a budget while the service changes; one connection goes on',
+  'eight processes share a backfill and a rate limit while the service changes, and one connection continues',
   { timeout: 180_000 },
   async () => {
     const redis = await startRedis()

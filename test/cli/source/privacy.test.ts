@@ -2,9 +2,13 @@ import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { reportAirbyteFailure } from '../../../connector/cdk/program'
-import { sourceCheckCommand, sourceDiscoverCommand, sourceReadCommand } from '../../../connector/cli/airbyte-source'
+import {
+  sourceCheckCommand,
+  sourceDiscoverCommand,
+  sourceReadCommand,
+  tapCommand,
+} from '../../../connector/cli/feedback-source'
 import { queryCommand } from '../../../connector/cli/query'
-import { tapCommand } from '../../../connector/cli/singer-tap'
 import { syncCommand } from '../../../connector/cli/sync'
 import { streams } from '../../../connector/streams/streams'
 import { airbyteLines, airbyteRecords, singerLines } from '../../support/lines'
@@ -69,8 +73,8 @@ const catalog = writeTempFile({
   streams: streams.map(({ name }) => ({ stream: { name, json_schema: {} }, sync_mode: 'incremental' })),
 })
 
-describe('what privacy withholds', () => {
-  it('leaves neither protocol, nor the file, nor a log', async () => {
+describe('an attribute that privacy hides', () => {
+  it('appears in neither protocol, nor in the file, nor in a log', async () => {
     const { url } = await service()
     const config = writeTempFile(configured(url))
     const db = freshPath('duckdb')
@@ -104,7 +108,7 @@ describe('what privacy withholds', () => {
     for (const word of Object.values(told)) expect(stdout).not.toContain(word)
   })
 
-  it('is gone from discover, or a string there', async () => {
+  it('is missing from discover if dropped, and a string if hashed', async () => {
     const { stdout } = await runCommand(sourceDiscoverCommand, [
       '--config',
       writeTempFile(configured('http://127.0.0.1:1')),
@@ -125,7 +129,7 @@ describe('what privacy withholds', () => {
     ],
     ['a key', { privacy: { drop: ['comments.id'] } }, /comments\.id is a key or a cursor, which streams need/],
     [
-      'what persons are found by',
+      'the attribute that identifies persons',
       { privacy: { hash: ['export.provider.npi'], hash_key: 'k' }, entities: { from_reviews: { providers: 'npi' } } },
       /privacy\.hash: export\.provider\.npi is what entities\.from_reviews\.providers finds entities by/,
     ],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { sourceReadCommand } from '../../../connector/cli/airbyte-source'
+import { sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { startSandbox } from '../../../connector/sandbox/start'
 import { messages } from '../../support/destination'
 import { sendJson, startServer } from '../../support/listen'
@@ -33,7 +33,7 @@ describe('a 429 in the middle of a scan', () => {
     ['as a date', () => new Date(Date.now() + 2000).toUTCString(), 500],
     ['of 0', () => '0', 0],
   ])(
-    'with Retry-After %s is waited out, said with its end and a state, and nothing is lost',
+    'with Retry-After %s is waited out, announced with its end and a state, and loses nothing',
     async (_, after, least) => {
       const sent: number[] = []
       let refusedAt = 0
@@ -63,7 +63,7 @@ describe('a 429 in the middle of a scan', () => {
   )
 })
 
-it('a service that bears few requests is read at about the rate it bears, though nobody configured one', async () => {
+it('a service with a low rate limit is read at about that rate, although no rate is configured', async () => {
   const sandbox = await startSandbox({ reviews: 500, rate: { requests: 15, seconds: 1 } })
   try {
     const { status, said } = await reading({

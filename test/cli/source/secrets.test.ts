@@ -151,7 +151,7 @@ const parrot = (status: number) => (seen: ReceivedRequest, response: ServerRespo
   sendJson(response, status, { status: said, data: said, records: said, error: all }, location)
 }
 
-describe('a service that repeats what it is told', () => {
+describe('a service that repeats its requests', () => {
   it.concurrent.each([
     ...[...reading, ...written].map(said(403)),
     ...[...reading, ...written]
@@ -159,7 +159,7 @@ describe('a service that repeats what it is told', () => {
       .map(said(200)),
     ...reading.filter(([name]) => ['check', 'read'].includes(name)).map(said(302)),
   ])(
-    'with status %i gets no secret and no words into the output of %s',
+    'with status %i puts no secret and none of its text into the output of %s',
     async (status, name, [, program, args, stdin]) => {
       const { url } = await startServer(parrot(status))
       const config = written.some(([, other]) => other === program) ? settings(url) : sourceOf(url)
@@ -171,7 +171,7 @@ describe('a service that repeats what it is told', () => {
   )
 
   it.concurrent.each(reading.filter(([name]) => ['check', 'read', 'the tap'].includes(name)).map(said(401)))(
-    'with status %i gets none from an exchange of tokens into the output of %s',
+    'with status %i puts no secret of a token exchange into the output of %s',
     async (_status, _name, [, program, args]) => {
       const { url } = await startServer(parrot(401))
       const ran = await runProgram(program, args(writeTempFile(sourceOf(url, application(url)))))
@@ -181,7 +181,7 @@ describe('a service that repeats what it is told', () => {
   )
 })
 
-describe('a config that is wrong elsewhere', () => {
+describe('a config with another error', () => {
   it.concurrent.each([
     ['another key', { page_size: secret, start_date: 7 }],
     ['the kind of credentials', { credentials: { auth_type: secret, access_token: secret } }],
@@ -198,7 +198,7 @@ describe('a config that is wrong elsewhere', () => {
     expect(ran.stdout).toMatch(/FAILED|transient_error/)
   })
 
-  it('(not JSON) is told without its secrets', async () => {
+  it('(not JSON) is reported without its secrets', async () => {
     const text = JSON.stringify(sourceOf('http://127.0.0.1:1'))
     clean(
       await runProgram('source-feedback', [
@@ -210,7 +210,7 @@ describe('a config that is wrong elsewhere', () => {
   })
 })
 
-describe('a run that is well', () => {
+describe('a run without errors', () => {
   const withSandbox = async (body: (sandbox: Sandbox) => Promise<void>) => {
     const granted = new Map([
       [secret, ['exportReviews', 'exportDeletedReviews', 'createVisitRecords', 'syncLocations'] as const],
@@ -223,7 +223,7 @@ describe('a run that is well', () => {
     }
   }
 
-  it('keeps texts, names and addresses of people out of its logs', () =>
+  it('logs no texts, names or addresses of people', () =>
     withSandbox(async (sandbox) => {
       const config = writeTempFile(sourceOf(sandbox.url))
       const ran = await runProgram('source-feedback', ['read', '--config', config, '--catalog', catalog])

@@ -46,7 +46,7 @@ const reading = (state: unknown, path = config) => [
 ]
 
 it.concurrent.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
-  'after %s the last state is right and the next run completes',
+  'after %s the last state is right and the next run reads the rest',
   async (signal) => {
     const held = destination()
     const running = startProgram('source-feedback', reading(held.state()))
@@ -91,7 +91,7 @@ const stopWhileBlocked = (name: string, args: ReadonlyArray<string>, signal: Nod
     },
   )
 
-it.concurrent('loses nothing where a read is stopped in the middle of a page, again and again', async () => {
+it.concurrent('a read that is stopped in the middle of a page again and again loses nothing', async () => {
   const held = destination()
   for (let stops = 0; ; stops += 1) {
     const { stdout, died, status } = await stopWhileBlocked('source-feedback', reading(held.state(), long), 'SIGINT')
@@ -114,7 +114,7 @@ const singerOutput = (stdout: string) => {
   return { ids, state: JSON.parse(lines[last] ?? '{}').value as unknown }
 }
 
-it.concurrent('loses nothing where the tap is stopped in the middle of a page, again and again', async () => {
+it.concurrent('a tap that is stopped in the middle of a page again and again loses nothing', async () => {
   const { streams } = JSON.parse((await runProgram('tap-feedback', ['--config', long, '--discover'])).stdout)
   const selected = streams
     .filter(({ tap_stream_id }: { readonly tap_stream_id: string }) => tap_stream_id === 'reviews')
@@ -137,7 +137,7 @@ it.concurrent('loses nothing where the tap is stopped in the middle of a page, a
   expect([...ids].sort()).toEqual((await sandbox.truth()).reviews.map(({ id }) => String(id)).sort())
 })
 
-it('ends without a word when nobody reads any more', async () => {
+it('a program ends silently when its reader goes away', async () => {
   const child = spawn(process.execPath, [programPath('source-feedback'), ...reading([])], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -156,7 +156,7 @@ const stalled = async (before = sandbox.stats().exports): Promise<number> => {
   return now === before ? now : stalled(now)
 }
 
-it('waits for a reader that takes nothing, asks no more of the service, and can be stopped', async () => {
+it('a program waits for a reader that reads nothing, sends no more requests, and can be stopped', async () => {
   const child = spawn(process.execPath, [programPath('source-feedback'), ...reading([])], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
@@ -170,7 +170,7 @@ it('waits for a reader that takes nothing, asks no more of the service, and can 
   expect(await closed).toBe('SIGTERM')
 })
 
-it('goes on where it stood when a reader that took nothing for a while reads again, and needs no more memory meanwhile', async () => {
+it('a program continues when a paused reader reads again, and needs no more memory meanwhile', async () => {
   const child = spawn(process.execPath, [programPath('source-feedback'), ...reading([])], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
@@ -191,7 +191,7 @@ it('goes on where it stood when a reader that took nothing for a while reads aga
   expect(held.alive()).toEqual(await truth())
 })
 
-it('says so when the snapshot cannot grow, and goes on from there when it can', async () => {
+it('a run reports that the snapshot cannot grow, and the next run continues from there', async () => {
   const db = freshPath('duckdb')
   const args = ['sync', '--config', large, '--db', db, '--select', 'reviews,deleted_reviews']
   const shell = `trap '' XFSZ; ulimit -f 700; exec "$0" "$@"`

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportAirbyteFailure } from '../../../connector/cdk/program'
-import { sourceReadCommand } from '../../../connector/cli/airbyte-source'
-import { tapCommand } from '../../../connector/cli/singer-tap'
+import { sourceReadCommand, tapCommand } from '../../../connector/cli/feedback-source'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { streams } from '../../../connector/streams/streams'
 import { startProxy } from '../../support/gate'
@@ -36,7 +35,7 @@ const faults: Readonly<Record<string, (response: ServerResponse) => void>> = {
   'makes no sense': (response) => sendJson(response, 200, '<html>'),
 }
 
-describe('a stream that is refused ends alone', () => {
+describe('a refused stream fails alone', () => {
   let sandbox: Sandbox
   beforeAll(async () => {
     sandbox = await startSandbox({ reviews: 60, locations: 2, until: Date.now() - 3_600_000 })
@@ -110,7 +109,7 @@ describe('a stream that is refused ends alone', () => {
     for (const name of failing) expect(singer.stderr).toContain(name)
   })
 
-  it('those that look for their entities in the reviews say so where these are refused', async () => {
+  it('streams that take their entities from the reviews name the cause if the reviews are refused', async () => {
     const { url } = await startProxy(sandbox.url, (seen, response) => {
       const stopped = at('/api/reputation/v1/reviews')(seen)
       if (stopped) faults['answers 403']?.(response)
@@ -122,7 +121,7 @@ describe('a stream that is refused ends alone', () => {
     expect(errors.filter((error) => error.startsWith('entities.from_reviews: export reviews: '))).toHaveLength(3)
   })
 
-  it.each(['separate', 'tombstones'])('one whose state is wrong ends alone, with deletes: %s', async (deletes) => {
+  it.each(['separate', 'tombstones'])('a stream with a wrong state fails alone, with deletes: %s', async (deletes) => {
     const config = writeTempFile({ ...configured(sandbox.url, await someone()), deletes })
     const wrong = ['reviews', 'review_contents', 'comments'].map((name) => ({
       type: 'STREAM',
@@ -136,7 +135,7 @@ describe('a stream that is refused ends alone', () => {
     )
   })
 
-  it('reviews alone end where deletions are refused that they should mark', async () => {
+  it('reviews and their deletions fail alone if the deletions to mark are refused', async () => {
     const stop = (seen: ReceivedRequest, response: ServerResponse) => {
       const stopped = at('/api/reputation/v1/deleted-reviews')(seen)
       if (stopped) faults['answers 403']?.(response)

@@ -83,7 +83,7 @@ describe.skipIf(ours === undefined)('a service whose certificate', () => {
     return JSON.parse(stdout).connectionStatus
   }
 
-  it('nobody vouches for is told so by check, with what to do, and is sent nothing', async () => {
+  it('is not trusted is reported by check with a remedy, and receives no request', async () => {
     const before = asked.length
     expect(await checking(settings(service))).toEqual({
       status: 'FAILED',
@@ -94,7 +94,7 @@ describe.skipIf(ours === undefined)('a service whose certificate', () => {
     expect(asked.length).toBe(before)
   })
 
-  it('is of another host is told so, though it is trusted', async () => {
+  it('belongs to another host is reported, although it is trusted', async () => {
     const { status, message } = await checking(settings(elsewhere), trusting(other?.path))
     expect([status, message]).toEqual([
       'FAILED',
@@ -102,7 +102,7 @@ describe.skipIf(ours === undefined)('a service whose certificate', () => {
     ])
   })
 
-  it('is of the issuer of tokens is told of the key that names it', async () => {
+  it('belongs to the token exchange is reported with the config key of its address', async () => {
     const { status, message } = await checking(settings(service, application(elsewhere)), trusting(ours?.path))
     expect([status, message]).toEqual([
       'FAILED',
@@ -110,7 +110,7 @@ describe.skipIf(ours === undefined)('a service whose certificate', () => {
     ])
   })
 
-  it('NODE_EXTRA_CA_CERTS names is trusted, by check and read', async () => {
+  it('is in NODE_EXTRA_CA_CERTS is trusted by check and read', async () => {
     const config = settings(service, application(service))
     expect(await checking(config, trusting(ours?.path))).toEqual({ status: 'SUCCEEDED' })
     const catalog = writeTempFile({

@@ -1,5 +1,5 @@
 import { describe, it } from 'vitest'
-import { sourceReadCommand } from '../../../connector/cli/airbyte-source'
+import { sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { streams } from '../../../connector/streams/streams'
 import { type Fields, warehouse } from '../../support/destination'
 import { writeTempFile } from '../../support/program'

@@ -2,12 +2,14 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import {
   addFilePath,
+  type ConfigFormat,
   type ConfiguredCatalog,
   type ConfiguredStream,
   configFailure,
   configOption,
   configuredCatalogOption,
   connectionStatusLine,
+  createSingerLogger,
   decodeConfiguredCatalog,
   defineCommand,
   destinationCatalogLine,
@@ -15,16 +17,29 @@ import {
   type Failure,
   getOrThrow,
   loadConfig,
+  printDescription,
   protocols,
   readJsonFile,
+  requireConfigPaths,
   runOrThrow,
+  type SingerProgram,
+  singerConfigNotes,
+  singerConfigOption,
+  singerOptions,
   toInputStream,
+  withLoggedWarnings,
 } from '../cdk'
-import { sinks } from '../sinks'
-import { destinationFormat } from './destination-format'
-import { dryRunOption } from './options'
+import { createDestinationFormat, type DestinationConfig } from '../config'
+import { locationSink, sinks, visitRecordSink } from '../sinks'
+import { dryRunOption, readPackageVersion } from './options'
 
-/** Loaded when a command runs: `spec` and `--help` do without it. */
+/** The format of the destination's configuration, whose mapping has a key for each attribute of the sinks. */
+export const destinationFormat: ConfigFormat<DestinationConfig> = createDestinationFormat({
+  visit_records: visitRecordSink.schema,
+  locations: locationSink.schema,
+})
+
+/** Loaded when a command runs: `spec` and `--help` do without the engine. */
 const loadRuntime = () => import('../runtime/index.js')
 
 export const destinationSpecCommand = defineCommand({
@@ -117,3 +132,37 @@ export const airbyteDestinationCommands = {
   discover: destinationDiscoverCommand,
   write: destinationWriteCommand,
 }
+
+const targetProgram: SingerProgram = {
+  name: 'target-feedback',
+  description: 'Singer target for the Feedback Data Service: visit_records and locations',
+  version: readPackageVersion,
+  capabilities: ['about', 'structured-logging'],
+  spec: destinationFormat.spec,
+  variablePrefix: 'TARGET_FEEDBACK',
+}
+
+export const targetCommand = defineCommand({
+  name: '',
+  summary: 'Singer target for the Feedback Data Service: writes visit_records and locations from stdin.',
+  options: { config: singerConfigOption('TARGET_FEEDBACK'), 'dry-run': dryRunOption, ...singerOptions },
+  notes: singerConfigNotes,
+  examples: [
+    'tap-csv --config csv.json | target-feedback --config config.json > state.jsonl',
+    'target-feedback --config config.json --dry-run < messages.jsonl',
+  ],
+  run: async (plainIo, { options }) => {
+    if (await printDescription(plainIo, targetProgram, options)) return 0
+    const log = createSingerLogger(plainIo, targetProgram.name)
+    const io = withLoggedWarnings(plainIo, log)
+    const paths = requireConfigPaths(options.config)
+    const config = await loadConfig(io, destinationFormat, paths, targetProgram.variablePrefix)
+    const { runWrite } = await loadRuntime()
+    const { failures } = await runWrite(
+      io,
+      { ...config, dry_run: config.dry_run || options['dry-run'] },
+      { protocol: protocols.singer, catalog: [], log },
+    )
+    return failures.length === 0 ? 0 : 1
+  },
+})
