@@ -21,7 +21,7 @@ it('does not wait for an item that never comes', async () => {
   expect(await awaitUntilAbort(stop.signal, new Promise(() => undefined))).toBeUndefined()
 })
 
-it('passes value and failure on, and takes its listener off', async () => {
+it('passes value and failure on, and removes its listener', async () => {
   const stop = new AbortController()
   expect(await awaitUntilAbort(stop.signal, Promise.resolve(1))).toBe(1)
   await expect(awaitUntilAbort(stop.signal, Promise.reject(new Error('no')))).rejects.toThrow('no')

@@ -83,8 +83,8 @@ const recordsIn = (all: ReadonlyArray<Message>): ReadonlyArray<string> =>
   )
 const isState = ({ _tag }: Message): boolean => _tag === 'Checkpoint' || _tag === 'SharedCheckpoint'
 
-describe.each(faces)(`what a destination reads of %s (seed ${seed})`, (_, face) => {
-  it('hands each record on byte for byte, and each state, in whatever pieces they come', async () => {
+describe.each(faces)(`a destination reading %s (seed ${seed})`, (_, face) => {
+  it('passes each record and each state on byte for byte, in whatever pieces the input comes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(data, fc.constantFrom('', ' ', '\t')), { maxLength: 5 }),
@@ -107,15 +107,15 @@ describe.each(faces)(`what a destination reads of %s (seed ${seed})`, (_, face) 
     )
   })
 
-  it('passes over, refuses or takes what is damaged, says so without quoting it, and never crashes', async () => {
+  it('skips, refuses or takes a damaged line, reports it without quoting it, and never crashes', async () => {
     const line = fc.oneof(
       { weight: 3, arbitrary: data.map((text) => face.record(text, '')) },
       data.map(face.state),
       fc.constantFrom('null', '[]', '"RECORD"', '', '{"type":"LOG","log":{"level":"INFO","message":"x"}}'),
     )
     await fc.assert(
-      fc.asyncProperty(fc.array(line, { maxLength: 4 }), fc.array(damage, { maxLength: 3 }), async (lines, wounds) => {
-        const bytes = wounds.reduce(damaged, Buffer.from(`${[...face.before, ...lines].join('\n')}\n`) as Uint8Array)
+      fc.asyncProperty(fc.array(line, { maxLength: 4 }), fc.array(damage, { maxLength: 3 }), async (lines, damages) => {
+        const bytes = damages.reduce(damaged, Buffer.from(`${[...face.before, ...lines].join('\n')}\n`) as Uint8Array)
         const { messages, refused } = await decodeAll(face, bytes, 1000)
         if (refused !== undefined) {
           expect(refused._tag).toBe('Config')

@@ -28,7 +28,7 @@ const schema = {
 }
 const read = (env: Record<string, string>) => readConfigFromEnvironment(schema, 'TAP_X')(env)
 
-describe('configFromEnvironment', () => {
+describe('readConfigFromEnvironment', () => {
   it.each<[string, Record<string, string>, unknown]>([
     ['text as it is', { TAP_X_BASE_URL: '12' }, { base_url: '12' }],
     ['numbers and booleans', { TAP_X_PAGE_SIZE: '12', TAP_X_ALLOW_HTTP: 'true' }, { page_size: 12, allow_http: true }],
@@ -64,7 +64,7 @@ const file = (text: string | Uint8Array) => {
   return path
 }
 
-describe('readJson', () => {
+describe('readJsonFile', () => {
   it('reads JSON, with a byte order mark too', async () => {
     expect(await readJsonFile('config', file('\uFEFF{"a": 1}'))()).toEqual(E.right({ a: 1 }))
   })
@@ -77,7 +77,7 @@ describe('readJson', () => {
     ['another alphabet', () => file(Buffer.from('{"a": "caf\xe9 S3CR3T"}', 'latin1')), 'is not UTF-8'],
     ['UTF-16', () => file(Buffer.from('\uFEFF{"a": "S3CR3T"}', 'utf16le')), 'is not UTF-8'],
     ['a slip', () => file('{\n  "a": tru\n}'), 'line 2'],
-  ])('says what is wrong with %s', async (_, path, expected) => {
+  ])('names the problem of %s', async (_, path, expected) => {
     const name = path()
     const result = await readJsonFile('config', name)()
     expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'Config' } })
@@ -98,7 +98,7 @@ describe('readStateFile', () => {
     expect(await readStateFile(file(text))()).toEqual(E.right(expected))
   })
 
-  it('refuses half a line', async () => {
+  it('refuses a line that is cut off', async () => {
     expect(await readStateFile(file('{"type":"STATE"}\n{"type"'))()).toMatchObject({
       _tag: 'Left',
       left: { _tag: 'Config' },

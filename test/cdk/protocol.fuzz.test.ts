@@ -51,8 +51,8 @@ const damaged = (bytes: Uint8Array, [at, byte, how]: readonly [number, number, s
     : Buffer.concat([bytes.subarray(0, place), ...(how === 'put' ? [Buffer.of(byte)] : []), tail])
 }
 
-describe(`the reader of messages (seed ${seed})`, () => {
-  it('hands each record on byte for byte, in whatever pieces the input comes', async () => {
+describe(`a snapshot reading messages (seed ${seed})`, () => {
+  it('passes each record on byte for byte, in whatever pieces the input comes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(record, { maxLength: 5 }), fc.integer({ min: 1, max: 5000 }), async (records, size) => {
         const messages = await read(Buffer.from(records.map(({ line }) => `${line}\n`).join('')), size)
@@ -68,7 +68,7 @@ describe(`the reader of messages (seed ${seed})`, () => {
     )
   })
 
-  it('passes over, refuses or takes what is damaged, and never crashes; what was whole it takes as it is', async () => {
+  it('skips, refuses or takes a damaged line, never crashes, and takes undamaged records as they are', async () => {
     const other = fc.constantFrom(
       '{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"s"},"stream_state":{"a":1}},"sourceStats":{"recordCount":1.0}}}',
       '{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"s"},"status":"COMPLETE"}}}',
@@ -84,8 +84,8 @@ describe(`the reader of messages (seed ${seed})`, () => {
       fc.asyncProperty(
         fc.array(fc.oneof(whole, other), { maxLength: 4 }),
         fc.array(damage, { maxLength: 3 }),
-        async (lines, wounds) => {
-          const bytes = wounds.reduce(damaged, Buffer.from(`${lines.join('\n')}\n`) as Uint8Array)
+        async (lines, damages) => {
+          const bytes = damages.reduce(damaged, Buffer.from(`${lines.join('\n')}\n`) as Uint8Array)
           const messages = await read(bytes, 1000)
           if (typeof messages === 'string') {
             expect(messages).toMatch(/\.$/)
@@ -99,7 +99,7 @@ describe(`the reader of messages (seed ${seed})`, () => {
     )
   })
 
-  it('bears a line that is nothing but brackets', async () => {
+  it('skips a line of a million brackets', async () => {
     for (const text of ['['.repeat(1_000_000), `${'{"a":'.repeat(200_000)}1`, '{"record":'.repeat(100_000)])
       expect(await read(Buffer.from(`${text}\n`), 65_536)).toMatchObject([{ _tag: 'Log', level: 'warn' }])
   })

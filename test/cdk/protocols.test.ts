@@ -56,8 +56,8 @@ const records = (messages: ReadonlyArray<Message>) =>
 const tags = (messages: ReadonlyArray<Message>) => messages.map(({ _tag }) => _tag)
 
 describe('Airbyte lines', () => {
-  it('are read back as the messages our own encoder made them from', async () => {
-    const said: ReadonlyArray<Message> = [
+  it('are decoded into the messages that our encoder printed', async () => {
+    const written: ReadonlyArray<Message> = [
       { _tag: 'Started', stream: findStreamByTable(catalog())({ name: 'reviews' }) as never },
       { _tag: 'Records', stream: 'reviews', at: 5, rows: [{ json: Buffer.from('{"id":9007199254740993}') }] },
       {
@@ -74,16 +74,16 @@ describe('Airbyte lines', () => {
       { _tag: 'Checkpoint', stream: 'reviews', state: { recent: [{ id: '1' }] }, count: 2 },
       { _tag: 'Finished', stream: 'reviews', extent: 'changes' },
     ]
-    const lines = said.flatMap(encodeAirbyte(() => 1)).map(joinText)
-    const heard = await read(lines.join(''))
+    const lines = written.flatMap(encodeAirbyte(() => 1)).map(joinText)
+    const decoded = await read(lines.join(''))
     expect(
-      heard.map((message) =>
+      decoded.map((message) =>
         message._tag === 'Checkpoint' ? { ...message, state: JSON.parse(printJsonText(message.state)) } : message,
       ),
-    ).toEqual(said)
+    ).toEqual(written)
   })
 
-  it('keep the text of every record, whatever the order of members, the blanks and the places where chunks end', () =>
+  it('keep the text of every record, whatever the order of members, the spaces and the chunks', () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { minLength: 1 }),
@@ -108,7 +108,7 @@ describe('Airbyte lines', () => {
     expect(tags(await read(line + line))).toEqual(['Started', 'Records'])
   })
 
-  it('that are cut short or no messages are passed over and told by number', async () => {
+  it('that are cut short or no messages are skipped and reported by number', async () => {
     const messages = await read(
       'hello\n{"type":"RECORD","record":{"stream":"reviews","data":{"id":1},"emitted_at":3}}\n{"type":"RECORD","record":{"stream":"rev',
     )
@@ -119,13 +119,13 @@ describe('Airbyte lines', () => {
     expect(records(messages)).toEqual(['{"id":1}'])
   })
 
-  it('of a stream outside the catalog, or without a catalog, end the run and say what to do', async () => {
+  it('of a stream outside the catalog, or without a catalog, end the run with advice', async () => {
     const line = '{"type":"RECORD","record":{"stream":"other","data":{"id":1},"emitted_at":3}}\n'
     await expect(read(line)).rejects.toThrow(/the stream other, which the catalog does not have/)
     expect((await decodeForSnapshot(chunks(line), undefined)).refused?._tag).toBe('Config')
   })
 
-  it('give the stream its schema where a CATALOG comes among them', async () => {
+  it('take the schema of a stream from a CATALOG line', async () => {
     const lines = [
       {
         type: 'CATALOG',
@@ -143,7 +143,7 @@ describe('Airbyte lines', () => {
     })
   })
 
-  it('say what failed: an INCOMPLETE stream, and the error it came with', async () => {
+  it('report a failed stream: its INCOMPLETE status and its error', async () => {
     const messages = await read(
       [
         {
@@ -192,7 +192,7 @@ describe('Singer lines', () => {
   const state = (bookmark: string, syncing = 'null') =>
     `{"type":"STATE","value":{"bookmarks":{"reviews":${bookmark},"other":{}},"currently_syncing":${syncing}}}\n`
 
-  it('are schema, records and the bookmarks that changed; the end completes', async () => {
+  it('become schema, records and the bookmarks that changed; the end of the input completes the stream', async () => {
     const messages = await read(schema + state('{"a":1}') + record + state('{"a":1}') + state('{"a":2}'))
     expect(tags(messages)).toEqual(['Started', 'SharedCheckpoint', 'Records', 'SharedCheckpoint', 'Finished'])
     expect(messages[0]).toMatchObject({
@@ -207,7 +207,7 @@ describe('Singer lines', () => {
     expect(messages.at(-1)).toEqual({ _tag: 'Finished', stream: 'reviews', extent: 'unknown' })
   })
 
-  it('want the schema first', async () => {
+  it('must have the SCHEMA before the records', async () => {
     await expect(read(state('{}') + record)).rejects.toThrow(/RECORD of reviews before its SCHEMA/)
   })
 })

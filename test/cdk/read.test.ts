@@ -82,8 +82,8 @@ const brief = (messages: ReadonlyArray<Message>) =>
     }
   })
 
-describe('read', () => {
-  it('says each stream in order: started, running, records, state, finished', async () => {
+describe('readStreams', () => {
+  it('sends the messages of a stream in order: started, running, records, state, finished', async () => {
     const a = numbers('a', reader([rows('a', 1, 2), state('a', 1), rows('a'), rows('a', 3), state('a', 2)]))
     expect(brief(await collect(base([a])))).toEqual([
       'a started',
@@ -96,12 +96,12 @@ describe('read', () => {
     ])
   })
 
-  it('says a state without records too, and never the same state twice in a row', async () => {
+  it('sends a state without records too, and never the same state twice in a row', async () => {
     const a = numbers('a', reader([state('a', 1), state('a', 1), state('a', 1)]))
     expect(brief(await collect(base([a])))).toEqual(['a started', 'a state 1 after 0', 'a finished'])
   })
 
-  it('keeps states back until the cadence is due, and says the last one', async () => {
+  it('sends a state only after the checkpoint interval, and the last one in any case', async () => {
     const a = numbers(
       'a',
       reader([rows('a', 1), state('a', 1), rows('a', 2), state('a', 2), rows('a', 3), state('a', 3)]),
@@ -110,7 +110,7 @@ describe('read', () => {
     expect(brief(messages).filter((line) => line.includes('state'))).toEqual(['a state 2 after 2', 'a state 3 after 1'])
   })
 
-  it('feeds the streams of one reader by one pass and fails them together, others go on', async () => {
+  it('reads the streams of one reader together and fails them together; other streams go on', async () => {
     const shared = reader([rows('a', 1), state('a', 1), E.left(transientFailure('gone'))])
     const other = numbers('c', reader([state('c', 9)]))
     const messages = await collect(base([numbers('a', shared), numbers('b', shared), other]))
@@ -129,7 +129,7 @@ describe('read', () => {
     ])
   })
 
-  it('ends the one that its reader gives up, and says nothing of it after that', async () => {
+  it('ends a stream that its reader fails, and sends no message of it after that', async () => {
     const gone: E.Either<Failure, ReaderEvent> = E.right({
       _tag: 'Failed',
       stream: 'a',
@@ -150,7 +150,7 @@ describe('read', () => {
     ])
   })
 
-  it('ends a stream whose reader throws as our fault', async () => {
+  it('ends a stream whose reader throws with a System failure', async () => {
     const messages = await collect(base([numbers('a', reader(['throw']))]))
     expect(brief(messages)).toEqual(['a started', 'a failed System'])
   })
@@ -180,7 +180,7 @@ describe('read', () => {
     ])
   })
 
-  it('when stopped says the last safe state and no more', async () => {
+  it('sends the last state and no more after a stop', async () => {
     const stop = new AbortController()
     const a = numbers('a', reader([rows('a', 1), state('a', 1), 'hang']))
     const b = numbers('b', reader([state('b', 1)]))
@@ -196,7 +196,7 @@ describe('read', () => {
     expect(brief(messages)).toEqual(['a started', 'a running', 'a 1 records', 'a state 1 after 1'])
   })
 
-  it('says that it waits, with the state so far, and goes on', async () => {
+  it('sends that it waits, with the state so far, and goes on', async () => {
     let tell: ((until: number) => void) | undefined
     const script: Script = [rows('a', 1), state('a', 1)]
     const slow: Reader<unknown, number> = {

@@ -5,7 +5,7 @@ import { createRedactor, findSecrets } from '../../connector/cdk/redact'
 const secret = 'pä$$ w/ord+"1"'
 const clean = createRedactor([secret, ''])
 
-describe('a secret is not seen', () => {
+describe('a redacted text does not contain the secret', () => {
   test.each<[string, string]>([
     ['as it is', secret],
     ['in a URL', encodeURIComponent(secret)],

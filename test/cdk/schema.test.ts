@@ -32,11 +32,11 @@ describe('toJsonSchema', () => {
         additionalProperties: true,
       },
     ],
-  ])('says %s', (_, codec, schema) => {
+  ])('describes %s', (_, codec, schema) => {
     expect(toJsonSchema(codec)).toEqual(schema)
   })
 
-  it('refuses at declaration what it cannot say', () => {
+  it('throws for a codec that has no schema', () => {
     expect(() => toJsonSchema(new t.Type('Odd', t.string.is, t.string.validate, t.identity))).toThrow('Odd')
     expect(() => toJsonSchema(t.union([t.string, t.number]))).toThrow('union')
   })

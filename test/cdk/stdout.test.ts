@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createStdoutWriter } from '../../connector/cdk/stdout'
 
-describe('writer', () => {
-  it('writes everything in order, strings and bytes alike', async () => {
+describe('the writer of stdout', () => {
+  it('writes strings and bytes in order', async () => {
     const path = join(mkdtempSync(join(tmpdir(), 'writer-')), 'out')
     const fd = openSync(path, 'w')
     const { write, flush } = createStdoutWriter(fd, 100)
@@ -17,7 +17,7 @@ describe('writer', () => {
     expect(readFileSync(path, 'utf8')).toBe(chunks.join(''))
   })
 
-  it('keeps texts apart that were handed over at once, one of them longer than all that may wait', async () => {
+  it('does not mix texts that are written at the same time, also if one is longer than the limit of waiting bytes', async () => {
     const path = join(mkdtempSync(join(tmpdir(), 'writer-')), 'out')
     const fd = openSync(path, 'w')
     const { write, flush } = createStdoutWriter(fd, 1000)
@@ -34,7 +34,7 @@ describe('writer', () => {
     )
   })
 
-  it('holds the caller back while the reader takes nothing, and goes on when it does', async () => {
+  it('makes the caller wait while the reader reads nothing, and goes on when it reads', async () => {
     const sink = spawn('sleep', ['60'], { stdio: ['pipe', 'ignore', 'ignore'] })
     const { fd } = (sink.stdin as unknown as { _handle: { fd: number } })._handle
     const { write } = createStdoutWriter(fd, 1000)
@@ -50,7 +50,7 @@ describe('writer', () => {
     sink.kill('SIGKILL')
   })
 
-  it('rejects once the descriptor is broken, and whatever comes after', async () => {
+  it('rejects every write once the descriptor is broken', async () => {
     const fd = openSync(join(mkdtempSync(join(tmpdir(), 'writer-')), 'out'), 'w')
     closeSync(fd)
     const { write, flush } = createStdoutWriter(fd)

@@ -28,7 +28,7 @@ describe('a configured catalog of a destination', () => {
     expect(inputStreams(one)[0]?.objectName).toBe(object)
   })
 
-  it('takes the key of the stream where the caller chose none', () => {
+  it('takes the key of the source where the user chose none', () => {
     const keys = [{ primary_key: [['a', 'b']] }, {}, { primary_key: [] }, { primary_key: null }]
     expect(
       keys.map((more) => inputStreams(stream('x', more, { source_defined_primary_key: [['id']] }))[0]?.key),
@@ -117,7 +117,7 @@ describe('a configured catalog of a snapshot', () => {
     ])
   })
 
-  it('that is wrong is answered by key path', () => {
+  it('names the key path that is wrong', () => {
     const wrong = decodeConfiguredCatalog('snapshot')({
       streams: [{ stream: { name: 'reviews' }, sync_mode: 'sometimes' }],
     })

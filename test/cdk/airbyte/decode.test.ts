@@ -31,7 +31,7 @@ const record = (name: string, data: unknown, more: object = {}) => ({
 const visits = configured(stream('visit_records', { primary_key: [['id']] }))
 
 describe('Airbyte lines for a destination', () => {
-  it('takes records as they came, states and statuses', async () => {
+  it('are records as they came, states and statuses', async () => {
     const lines = [
       '{"type":"RECORD","record":{"stream":"visit_records","data":{"id":9007199254740993, "x":"\\u00e9"},"emitted_at":1}}',
       { type: 'STATE', state: { type: 'STREAM', stream: { stream_descriptor: { name: 'visit_records' } } } },
@@ -64,12 +64,12 @@ describe('Airbyte lines for a destination', () => {
       '{"type":"STATE","state":{}}',
       '{"type":"STATE","state":{"destinationStats":{"recordCount":1.0,"rejectedRecordCount":0.0}}}\n',
     ],
-  ])('answers a state: %s', async (_, stream, line, answer) => {
+  ])('print a state back: %s', async (_, stream, line, answer) => {
     const items = await summarizeInput(protocols.airbyte, visits, [line])
     expect(items.filter((item) => Array.isArray(item) && item[0] === 'state')).toEqual([['state', stream, answer]])
   })
 
-  it('skips what is no message, nulls and unknown types', async () => {
+  it('skip what is no message, nulls and unknown types', async () => {
     const lines = [
       'nonsense',
       '',
@@ -90,7 +90,7 @@ describe('Airbyte lines for a destination', () => {
     ])
   })
 
-  it('fails on a record of a stream that is not configured', async () => {
+  it('fail on a record of a stream that is not configured', async () => {
     expect(await summarizeInput(protocols.airbyte, visits, [record('others', {})])).toEqual([
       expect.stringContaining('stream others'),
     ])
@@ -124,7 +124,7 @@ describe('Airbyte lines for a destination', () => {
     ])
   })
 
-  it('tells namespaces apart, and takes the name alone where only one stream has it', async () => {
+  it('name a stream by its namespace, or by its name alone if only one stream has it', async () => {
     const two = configured(
       stream('a', {}, { namespace: 'x' }),
       stream('a', {}, { namespace: 'y' }),

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { encodeAirbyte, errorTraceLine } from '../../../connector/cdk/airbyte/encode'
 import { decodeAirbyteState } from '../../../connector/cdk/airbyte/state'
 import { configFailure, systemFailure, transientFailure } from '../../../connector/cdk/failure'
+import { JsonText } from '../../../connector/cdk/json/exact'
 import { joinText } from '../../../connector/cdk/lines'
 import type { Message } from '../../../connector/cdk/message'
 
@@ -14,7 +15,7 @@ const lines = (message: Message) =>
 
 const stream = { name: 'reviews', schema: {}, primaryKey: ['id'], cursor: O.none, syncMode: 'incremental' } as const
 
-describe('encode', () => {
+describe('encodeAirbyte', () => {
   it.each<[string, Message, string]>([
     [
       'a start',
@@ -59,6 +60,21 @@ describe('encode', () => {
       { _tag: 'Log', level: 'warn', message: 'm' },
       '{"type":"LOG","log":{"level":"WARN","message":"m"}}\n',
     ],
+    [
+      'a state that came as text, without a count that is not known',
+      { _tag: 'Checkpoint', stream: 'reviews', state: new JsonText('{"n":9007199254740993}'), count: Number.NaN },
+      '{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"n":9007199254740993}}}}\n',
+    ],
+    [
+      'a received state with the counts of its records',
+      {
+        _tag: 'SharedCheckpoint',
+        states: [],
+        received: Buffer.from('{"type":"STATE", "state":{"data":{}}}'),
+        counts: { accepted: 2, rejected: 1 },
+      },
+      '{"type":"STATE", "state":{"data":{},"destinationStats":{"recordCount":2.0,"rejectedRecordCount":1.0}}}\n',
+    ],
   ])('prints %s', (_, message, expected) => {
     expect(lines(message)).toBe(expected)
   })
@@ -67,14 +83,14 @@ describe('encode', () => {
     ['config_error', configFailure('m')],
     ['transient_error', transientFailure('m')],
     ['system_error', systemFailure('m', 'Error: m\n  at x')],
-  ])('sorts a failure as %s', (type, failure) => {
+  ])('prints the failure type %s', (type, failure) => {
     const { error } = JSON.parse(errorTraceLine(() => 1, failure)).trace
     expect(error.failure_type).toBe(type)
     expect('stack_trace' in error).toBe(type === 'system_error')
   })
 })
 
-describe('readState', () => {
+describe('decodeAirbyteState', () => {
   const state = { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' }
   const one = {
     type: 'STREAM',

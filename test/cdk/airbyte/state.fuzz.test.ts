@@ -45,7 +45,7 @@ describe(`states and catalogs of any form (seed ${seed})`, () => {
     ['state', decodeAirbyteState],
     ['catalog', decodeConfiguredCatalog('source')],
     ['Singer state', readSingerState],
-  ])('a %s is read or refused by what is wrong, and changes nothing else', (_, read) => {
+  ])('a %s is decoded, or refused with the problem, and is not changed', (_, read) => {
     fc.assert(
       fc.property(value, (any) => {
         const before = JSON.stringify(any)
@@ -61,7 +61,7 @@ describe(`states and catalogs of any form (seed ${seed})`, () => {
     )
   })
 
-  it('what a run printed comes back as it was', () => {
+  it('a printed state is decoded as it was', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string({ minLength: 1 }), fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), {
@@ -81,7 +81,7 @@ describe(`states and catalogs of any form (seed ${seed})`, () => {
     )
   })
 
-  it('text that is no JSON is told by its place, never quoted', () => {
+  it('text that is no JSON is reported by its position, without a quote', () => {
     fc.assert(
       fc.property(fc.json(), fc.nat(), fc.string({ minLength: 1, maxLength: 3 }), (json, at, more) => {
         const place = at % (json.length + 1)

@@ -78,8 +78,8 @@ describe('discovery', () => {
   })
 })
 
-describe('readCatalog', () => {
-  it('takes what discovery printed for everything', () => {
+describe('decodeSingerCatalog', () => {
+  it('selects everything in the catalog that discovery printed', () => {
     const value = JSON.parse(formatSingerCatalog([reviews]))
     expect(asked(value).catalog).toEqual([{ name: 'reviews', syncMode: 'incremental', attributes: O.none }])
     expect(asked(value).schemas.get('reviews')).toEqual(describeSingerStream(reviews).schema)
@@ -127,14 +127,14 @@ describe('readCatalog', () => {
     ])
   })
 
-  it('lets the catalog’s schema win, and sends only what it declares', () => {
+  it('takes the schema of the catalog, and sends only what it declares', () => {
     const schema = { type: 'object', properties: { id: { type: ['string'] }, text: { type: ['null', 'string'] } } }
     const value = catalog([root({ selected: true })], { schema })
     expect(asked(value).schemas.get('reviews')).toEqual(schema)
     expect(attributes(value)).toEqual(['at', 'id', 'text'])
   })
 
-  it('names what cannot be left out alone', () => {
+  it('names nested attributes that cannot be left out', () => {
     const inner = [at('place', { selected: true }), at('place.name', { selected: false })]
     expect(asked(catalog([root({ selected: true }), ...inner])).nestedDeselections).toEqual(['reviews.place.name'])
     const outer = [at('place', { selected: false }), at('place.name', { selected: false })]
@@ -146,7 +146,7 @@ describe('readCatalog', () => {
     expect(asked(value).catalog[0]?.syncMode).toBe('full_refresh')
   })
 
-  it('keeps a stream that does not exist, for the run to name', () => {
+  it('keeps a stream that does not exist, so that the run reports it', () => {
     const value = { streams: [{ tap_stream_id: 'nope', schema: {}, metadata: [root({ selected: true })] }] }
     expect(asked(value).catalog.map(({ name }) => name)).toEqual(['nope'])
   })

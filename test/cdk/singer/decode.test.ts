@@ -37,7 +37,11 @@ describe('Singer lines for a destination', () => {
     ['no STATE after its last record, as a tap that was killed leaves it', [schema(), state(), record], 'changes'],
     ['a bookmark: only what changed', [schema({ bookmark_properties: ['updated'] }), record, state()], 'changes'],
     ['a stream that is still being synced', [schema(), record, state({ currently_syncing: 'locations' })], 'unknown'],
-    ['nobody being synced', [schema(), record, state({ currently_syncing: null })], 'everything'],
+    [
+      'a STATE that names no stream as being synced',
+      [schema(), record, state({ currently_syncing: null })],
+      'everything',
+    ],
   ])('say what the records of a stream are after %s', async (_, lines, extent) => {
     expect((await summarizeInput(protocols.singer, [], lines)).at(-1)).toEqual(['finished', 'locations', extent])
   })
@@ -49,8 +53,8 @@ describe('Singer lines for a destination', () => {
     ['a SCHEMA without a schema', [schema({ schema: null })], 'SCHEMA'],
     ['a RECORD without a record', [schema(), { type: 'RECORD', stream: 'locations', record: null }], 'RECORD'],
     ['a STATE without a value', [{ type: 'STATE' }], 'STATE'],
-  ])('fails on %s', async (_, lines, named) => {
-    const said = await summarizeInput(protocols.singer, [], lines)
-    expect(said.some((one) => typeof one === 'string' && one.includes(named))).toBe(true)
+  ])('fail on %s', async (_, lines, named) => {
+    const items = await summarizeInput(protocols.singer, [], lines)
+    expect(items.some((one) => typeof one === 'string' && one.includes(named))).toBe(true)
   })
 })

@@ -27,27 +27,27 @@ const records = (stream: string, ...rows: string[]): Message => ({
 const checkpoint = (stream: string, state: unknown): Message => ({ _tag: 'Checkpoint', stream, state, count: 1 })
 const finished = (stream: string): Message => ({ _tag: 'Finished', stream })
 
-const face = (whole: Record<string, unknown> = {}): SingerEncoder => {
+const createEncoder = (whole: Record<string, unknown> = {}): SingerEncoder => {
   let tick = 0
   return encodeSinger(new Map(), { value: whole }, () => tick++ * 1000)
 }
 
-const said = (face: SingerEncoder, messages: ReadonlyArray<Message>) => {
+const encodeAll = (encoder: SingerEncoder, messages: ReadonlyArray<Message>) => {
   const lines: string[] = []
   const log: string[] = []
-  let book = face.initialState
+  let state = encoder.initialState
   for (const message of messages) {
-    const [next, out] = face.encodeMessage(book, message)
-    book = next
+    const [next, out] = encoder.encodeMessage(state, message)
+    state = next
     lines.push(...out.lines.map(joinText).flatMap((text) => text.trimEnd().split('\n')))
     log.push(...out.log.map(formatPlainLog))
   }
-  return { lines: [...lines, face.finalLine(book).trimEnd()], log }
+  return { lines: [...lines, encoder.finalLine(state).trimEnd()], log }
 }
 
-describe('the Singer face', () => {
+describe('encodeSinger', () => {
   it('prints a run: schema, state before records, records byte for byte, state, state last', () => {
-    const run = said(face({ bookmarks: { other: { at: 1 } }, extra: true }), [
+    const run = encodeAll(createEncoder({ bookmarks: { other: { at: 1 } }, extra: true }), [
       started('reviews'),
       { _tag: 'Running', stream: 'reviews' },
       records('reviews', '{"id":9007199254740993}', '{"id": 2}'),
@@ -68,19 +68,21 @@ describe('the Singer face', () => {
     ])
   })
 
-  it('says a state even where nothing was read at all', () => {
-    expect(said(face(), []).lines).toEqual(['{"type":"STATE","value":{"bookmarks":{},"currently_syncing":null}}'])
+  it('prints a state even if nothing was read', () => {
+    expect(encodeAll(createEncoder(), []).lines).toEqual([
+      '{"type":"STATE","value":{"bookmarks":{},"currently_syncing":null}}',
+    ])
   })
 
-  it('says the catalog’s own schema', () => {
+  it('prints the schema of the catalog', () => {
     const own = encodeSinger(new Map([['a', { type: ['object'], properties: {} }]]), { value: {} }, () => 0)
-    expect(said(own, [started('a')]).lines[0]).toBe(
+    expect(encodeAll(own, [started('a')]).lines[0]).toBe(
       '{"type":"SCHEMA","stream":"a","schema":{"type":["object"],"properties":{}},"key_properties":["id"],"bookmark_properties":["at"]}',
     )
   })
 
-  it('names the first stream under way until it ends, however streams interleave', () => {
-    const { lines } = said(face(), [
+  it('names the first open stream until it ends, in whatever order streams interleave', () => {
+    const { lines } = encodeAll(createEncoder(), [
       started('a'),
       started('b'),
       checkpoint('b', { n: 1 }),
@@ -93,8 +95,8 @@ describe('the Singer face', () => {
     expect(syncing.map(({ value }) => value.currently_syncing)).toEqual(['a', 'a', 'b', 'c', 'c'])
   })
 
-  it('logs failures and goes on, without naming the failed stream as under way', () => {
-    const { lines, log } = said(face(), [
+  it('logs failures and goes on, without naming the failed stream as currently syncing', () => {
+    const { lines, log } = encodeAll(createEncoder(), [
       started('a'),
       { _tag: 'Failed', stream: 'a', failure: systemFailure('broken', 'Error: broken\n  at x') },
       { _tag: 'Failed', failure: configFailure('all wrong') },
@@ -110,7 +112,7 @@ describe('the Singer face', () => {
   })
 
   it('counts records that no state covers', () => {
-    const { log } = said(face(), [started('a'), records('a', '{}', '{}', '{}'), finished('a')])
+    const { log } = encodeAll(createEncoder(), [started('a'), records('a', '{}', '{}', '{}'), finished('a')])
     expect(log[0]).toContain('"value":3')
   })
 
@@ -124,7 +126,7 @@ describe('the Singer face', () => {
         changes: [{ field: 'rating', change: 'NULLED', reason: 'SOURCE_SERIALIZATION_ERROR' }],
       })),
     }
-    const { lines, log } = said(face(), [started('a'), changed, changed])
+    const { lines, log } = encodeAll(createEncoder(), [started('a'), changed, changed])
     expect(log).toEqual(['WARNING a.rating has values of another type than declared; they are sent as null.'])
     expect(lines[2]).toBe(
       '{"type":"RECORD","stream":"a","record":{"id":1,"rating":null},"time_extracted":"1970-01-01T00:00:00.000Z"}',
@@ -133,7 +135,7 @@ describe('the Singer face', () => {
 
   it('logs waits and notes', () => {
     expect(
-      said(face(), [
+      encodeAll(createEncoder(), [
         { _tag: 'Waiting', stream: 'a', until: 60_000 },
         { _tag: 'Log', level: 'warn', message: 'm' },
       ]).log,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { formatJsonLog, formatPlainLog, metricLogEntry } from '../../../connector/cdk/singer/log'
 
-it('logs a line as Singer has it', () => {
+it('logs a line in the plain form of Singer', () => {
   expect(formatPlainLog({ level: 'warn', message: 'two\nlines' })).toBe('WARNING two\\nlines')
 })
 
@@ -20,7 +20,7 @@ it('logs all eight keys of the SDK’s structured form', () => {
   expect(JSON.parse(formatJsonLog('tap', 7, () => 0)({ level: 'info', message: '' })).stream_name).toBeNull()
 })
 
-it('gives a measurement its stream', () => {
+it('names the stream of a measurement', () => {
   expect(metricLogEntry('timer', 'sync_duration', 1, { stream: 's' })).toEqual({
     level: 'info',
     message: 'METRIC: {"type":"timer","metric":"sync_duration","value":1,"tags":{"stream":"s"}}',

@@ -8,7 +8,7 @@ const state = { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' }
 const value = { bookmarks: { reviews: state, other: {} }, currently_syncing: 'reviews', version: 2 }
 const airbyteState = [{ type: 'STREAM', stream: { stream_descriptor: { name: 'reviews' }, stream_state: state } }]
 
-describe('readState', () => {
+describe('decodeSingerState', () => {
   it.each<[string, unknown]>([
     ['the value', value],
     ['a printed line', { type: 'STATE', value }],
@@ -41,7 +41,7 @@ describe('readState', () => {
     )
   })
 
-  it('keeps what it does not know', () => {
+  it('keeps unknown members', () => {
     expect(decodeSingerState({ currently_syncing: null, bookmarks: null, mine: 1 })).toEqual(
       E.right({
         value: { currently_syncing: null, bookmarks: null, mine: 1 },
@@ -56,7 +56,7 @@ describe('readState', () => {
   })
 })
 
-describe('the Airbyte source', () => {
+describe('decodeAirbyteState', () => {
   it.each<[string, unknown]>([
     ['value', value],
     ['line', { type: 'STATE', value }],

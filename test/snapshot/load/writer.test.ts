@@ -186,6 +186,21 @@ describe('a full refresh', () => {
     expect(await listRows(snapshot, 'reviews', "id, coalesce(text, '')")).toEqual(['2 again', '3 '])
   })
 
+  it('whose source may have been cut short is incomplete: the old rows stay, a shared state is kept', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1)))
+    const outcomes = await writeMessages(snapshot, [
+      startedMessage(reviewsInfo('full_refresh')),
+      recordsMessage('reviews', reviewJson(2, 1)),
+      { _tag: 'SharedCheckpoint', states: [{ stream: 'reviews', state: { scan: 1 } }] },
+      { _tag: 'Finished', stream: 'reviews', extent: 'unknown' },
+    ])
+    expect(outcomes).toMatchObject([{ stream: 'reviews', status: 'incomplete', records: 1 }])
+    expect(await listRows(snapshot, 'reviews')).toEqual(['1', '2'])
+    await writeMessages(snapshot, streamMessages(reviewsInfo('full_refresh'), reviewJson(3, 1)))
+    expect(await listRows(snapshot, 'reviews')).toEqual(['2', '3'])
+  })
+
   it('that was interrupted continues from its state without losing its first part', async () => {
     const snapshot = await openMemorySnapshot()
     await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1)))
