@@ -3,8 +3,7 @@
  * (`createSnapshotWriter`); out come states for the next run, the results of `verify`, differences, hashes, Parquet files and the
  * report. Knows nothing of the service: what it compares with the service comes in as a `ServiceReviews`.
  */
-export { hashContent } from './content-hash'
-export { diffSnapshots, isIdentical, type StreamDifference } from './diff'
+export { diffSnapshots, hashContent, isIdentical, type StreamDifference } from './diff'
 export { exportParquet, type ParquetPartition, partitionFormats } from './export-parquet'
 export { toLoadOptions } from './load/stream-load'
 export { createSnapshotWriter, type LoadSummary } from './load/writer'

@@ -1,8 +1,16 @@
 import { blobValue } from '@duckdb/node-api'
 import type { JsonSchema } from '../../cdk'
-import { airbyteColumns, type Column, type ColumnType, columnsFromSchema, fingerprintSql } from '../store/columns'
 import { type Database, quoteIdentifier } from '../store/database'
-import { historyTableName, listStreamTables, type Table } from '../store/tables'
+import {
+  airbyteColumns,
+  type Column,
+  type ColumnType,
+  columnsFromSchema,
+  fingerprintSql,
+  historyTableName,
+  listStreamTables,
+  type Table,
+} from '../store/tables'
 
 /** Creates the stream's table, or changes it to fit the schema. */
 export const ensureTable = async (db: Database, name: string, schema: JsonSchema): Promise<Table> => {

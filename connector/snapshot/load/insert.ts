@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { BIGINT, BLOB, blobValue, LIST, listValue, VARCHAR } from '@duckdb/node-api'
 import type { Row } from '../../cdk'
-import { airbyteColumns, type Column, fingerprintSql } from '../store/columns'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
-import type { Table } from '../store/tables'
+import { airbyteColumns, type Column, fingerprintSql, type Table } from '../store/tables'
 
 const surrogatePattern =
   /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\./g

@@ -1,6 +1,6 @@
 import { quoteIdentifier } from '../store/database'
-import { archiveSql } from '../store/history'
 import { findTombstoneColumn, type ReviewReference, type Table } from '../store/tables'
+import { archiveSql } from '../store/views'
 
 // In all of these, rows with a rowid above `lastRowId` are those that the open transaction has inserted.
 

@@ -9,11 +9,10 @@ import {
   type StreamInfo,
   systemFailure,
 } from '../../cdk'
-import { type Column, columnsFromSchema } from '../store/columns'
 import { type Database, quoteIdentifier } from '../store/database'
-import { createHistoryTable } from '../store/history'
 import { declareStream, insertLoad, type LoadStatus, readStreamMetadata, type StreamMetadata } from '../store/metadata'
-import type { Table } from '../store/tables'
+import { type Column, columnsFromSchema, type Table } from '../store/tables'
+import { createHistoryTable } from '../store/views'
 import { ensureTable, evolveTable, findUndeclaredColumns } from './evolve'
 import { createRowBatch, insertRows, type RowBatch } from './insert'
 

@@ -1,5 +1,5 @@
-import { columnsFromSchema } from '../store/columns'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from '../store/database'
+import { columnsFromSchema } from '../store/tables'
 import { cellToNumber, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
 import { type CheckResult, readSnapshotStreams, type SnapshotStream } from '../verify/check'
 import { verifySnapshot } from '../verify/verify'

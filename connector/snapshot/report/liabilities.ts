@@ -1,17 +1,22 @@
 import type { Database } from '../store/database'
 import { cellToNumber, cellToTextOrNull, cellToTimeOrNull, type RowValues } from '../store/values'
-import { barChartAxes, barChartHeight, barSeries, type Figure, labelText, shortCategoryName } from './figures'
 import {
+  barChartAxes,
+  barChartHeight,
+  barSeries,
+  type Figure,
   formatCount,
   formatDay,
   formatPlural,
   type Html,
   html,
+  labelText,
   renderFigure,
   renderLegend,
   renderNotice,
   renderSection,
   renderTable,
+  shortCategoryName,
 } from './html'
 
 /** The highest first. `other`: a severity that the service does not document. */

@@ -15,13 +15,13 @@ import {
   formatShare,
   Html,
   html,
+  pageStyle,
 } from './html'
 import { type LiabilityStatistics, readLiabilityStatistics, renderLiabilities, severities } from './liabilities'
 import { type LocationStatistics, readLocationStatistics, renderLocations } from './locations'
 import { type ResponseStatistics, readResponseStatistics, renderResponses } from './responses'
 import { type ReviewStatistics, readReviewStatistics, renderRatings, renderReviews } from './reviews'
 import { readSentimentStatistics, renderSentiments, type SentimentStatistics } from './sentiments'
-import { pageStyle } from './style'
 
 /** The report's numbers as plain data; times in ISO 8601, UTC. Null: the file does not have the streams for that section. */
 export type Report = {

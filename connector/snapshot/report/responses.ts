@@ -5,21 +5,19 @@ import {
   axisBounds,
   baselineStyle,
   type Figure,
-  hiddenAxis,
-  inkColor,
-  labelText,
-  staticSeries,
-} from './figures'
-import {
   formatCount,
   formatHours,
   formatPlural,
   formatShare,
   type Html,
+  hiddenAxis,
   html,
+  inkColor,
+  labelText,
   renderFigure,
   renderNotice,
   renderSection,
+  staticSeries,
 } from './html'
 import { describeLine, plotAnswerShares, type ReviewStatistics } from './reviews'
 

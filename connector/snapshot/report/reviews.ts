@@ -9,21 +9,19 @@ import {
   barSeries,
   baselineStyle,
   type Figure,
-  hiddenAxis,
-  inkColor,
-  labelText,
-  staticSeries,
-} from './figures'
-import {
   formatCount,
   formatPlural,
   formatRating,
   formatShare,
   type Html,
+  hiddenAxis,
   html,
+  inkColor,
+  labelText,
   renderFigure,
   renderNotice,
   renderSection,
+  staticSeries,
 } from './html'
 
 export type ChartPeriod = 'day' | 'week' | 'month' | 'quarter' | 'year'

@@ -1,16 +1,21 @@
 import type { Database } from '../store/database'
 import type { Table } from '../store/tables'
 import { cellToNumber, cellToTextOrNull } from '../store/values'
-import { barChartAxes, barChartHeight, barSeries, type Figure, labelText, shortCategoryName } from './figures'
 import {
+  barChartAxes,
+  barChartHeight,
+  barSeries,
+  type Figure,
   formatCount,
   formatPlural,
   formatShare,
   type Html,
+  labelText,
   renderFigure,
   renderLegend,
   renderNotice,
   renderSection,
+  shortCategoryName,
 } from './html'
 
 export type SentimentStatistics = {

@@ -1,6 +1,6 @@
 import type { SourceState, StreamInfo } from '../../cdk'
-import type { Column, ColumnType } from './columns'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
+import type { Column, ColumnType } from './tables'
 
 /** Increase it when older versions of this package could no longer read what this one writes. */
 export const snapshotFormat = 1

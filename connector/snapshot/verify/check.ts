@@ -1,7 +1,6 @@
 import type { JsonSchema } from '../../cdk'
-import type { Column } from '../store/columns'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
-import { listStreamTables } from '../store/tables'
+import { type Column, listStreamTables } from '../store/tables'
 
 /**
  * A check of the file: `sql` returns one row, with one text column `what`, for each failure. Without `sql` the file has nothing

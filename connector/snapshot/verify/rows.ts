@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../cdk'
-import { type Column, columnsFromSchema, fingerprintSql } from '../store/columns'
 import { quoteIdentifier, quoteLiteral } from '../store/database'
+import { type Column, columnsFromSchema, fingerprintSql } from '../store/tables'
 import { type Check, failureTextSql, hasColumns, keyTextSql, type SnapshotStreams, unionSql } from './check'
 
 /** The checks of the rows of any stream. */

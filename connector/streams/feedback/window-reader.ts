@@ -11,13 +11,14 @@ import { otherEntityError } from './consistency'
 import { type FeedbackPage, initialPageSizes, type PageSizes, updatePageSizes } from './page'
 import {
   type EntityResult,
+  type FeedbackService,
   type FeedbackWindow,
   isSplittable,
+  resolveWindow,
   splitFeedbackWindow,
   splitIdentifiers,
   toEntityResult,
 } from './window'
-import { type FeedbackService, resolveWindow } from './window-resolution'
 
 /** Fetches the first page of a window, and begins to fetch those of the windows after it; `cutoff`: the end of the last ones. */
 const prefetchWindows = ({ operation, fetch }: FeedbackService) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type ColumnType, chooseColumnType } from '../../../connector/snapshot/store/columns'
+import { type ColumnType, chooseColumnType } from '../../../connector/snapshot/store/tables'
 
 const root = {
   definitions: {
