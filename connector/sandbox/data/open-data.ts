@@ -1,66 +1,8 @@
 import * as E from 'fp-ts/Either'
 import { CommandError, configFailure } from '../../cdk'
-import { type Database, openDatabase } from '../../snapshot/store'
-import {
-  createIdPools,
-  createPicker,
-  type DimensionCounts,
-  reviewIdAt,
-  seedDimensions,
-  selectReviews,
-} from './generate'
-import { importSnapshot } from './import-snapshot'
+import { type Database, openDatabase, quoteIdentifier, quoteLiteral } from '../../snapshot/store'
+import { reviewIdAt, type SeedOptions, seedConstants, seedDatabase } from './generate'
 import { indexDefinitions, tableDefinitions } from './tables'
-import { reviewSources } from './vocabulary'
-
-/** What the service holds at its start; the same values give the same data. */
-export type SeedOptions = DimensionCounts & {
-  readonly reviews: number
-  readonly seed: number
-  /** How many successive reviews a bulk change touches; a quarter of the reviews share their modifiedTime with so many others. */
-  readonly batch: number
-  readonly years: number
-  /** The newest time in the data, milliseconds since 1970. */
-  readonly until: number
-}
-
-const yearMs = 365.25 * 86_400_000
-
-/** Makes and fills all tables by a few set operations. */
-export const seedDatabase = async (database: Database, data: SeedOptions): Promise<void> => {
-  await database.run(tableDefinitions)
-  await seedDimensions(database, data)
-  await database.run(
-    `INSERT INTO review ${selectReviews(data.seed, 0, data.reviews, createReviewTimes(data), createIdPools(data))}`,
-  )
-  await database.run(`INSERT INTO deleted ${selectDeletions(data)}`)
-  await database.run(`INSERT INTO setting VALUES ('seed', ${data.seed}), ('next', ${data.reviews})`)
-  await database.run(indexDefinitions)
-}
-
-/** Arrivals evenly over the years; changes soon after, or much later, or in bulk. */
-const createReviewTimes = ({ reviews, seed, batch, years, until }: SeedOptions) => {
-  const pick = createPicker(seed)
-  const start = until - years * yearMs
-  const gap = (years * yearMs) / Math.max(1, reviews)
-  const group = `(i // ${batch})`
-  return {
-    arrived: `${start} + (i + ${pick('jitter', 1000)} / 1000.0) * ${gap}`,
-    modified: `CASE
-      WHEN hash(${group} + ${seed * 7919}) % 4 = 0 THEN least(${until}, ${start} + (${group} + 1) * ${batch} * ${gap})
-      WHEN ${pick('late', 10)} < 6 THEN least(${until}, arrived + 1000 * ${pick('soon', 3_600)})
-      ELSE arrived + (${until} - arrived) * (${pick('when', 1_000_000)} / 1000000.0) END`,
-  }
-}
-
-/** One review in fifty was deleted; its id lies between two that live. */
-const selectDeletions = ({ reviews, seed, years, until }: SeedOptions): string => {
-  const pick = createPicker(seed)
-  const count = Math.floor(reviews / 50)
-  const gap = (years * yearMs) / Math.max(1, count)
-  return `SELECT ${reviewIdAt('(50 * i)')} + 7, [${reviewSources.map(([id]) => id).join(', ')}][1 + ${pick('deleted', reviewSources.length)}],
-    epoch_ms((${until - years * yearMs} + (i + ${pick('deletion', 1000)} / 1000.0) * ${gap})::BIGINT) FROM range(${count}) AS t(i)`
-}
 
 /** Where the data comes from and stays. */
 export type DataFiles = {
@@ -96,5 +38,142 @@ export const openData = async (place: DataFiles, data: SeedOptions): Promise<Dat
   } catch (error) {
     database.close()
     throw error
+  }
+}
+
+type Column = { readonly name: string; readonly type: string }
+
+const formatInstant = (column: string): string => `strftime(${column} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%gZ')`
+
+/** A column's value as JSON text, null where it is null. */
+const columnJson = ({ name, type }: Column): string => {
+  const column = `r.${quoteIdentifier(name)}`
+  if (type === 'TIMESTAMP WITH TIME ZONE') return `'"' || ${formatInstant(column)} || '"'`
+  return type === 'VARCHAR' ? `to_json(${column})::VARCHAR` : `${column}::VARCHAR`
+}
+
+/** Attributes that only come when asked for, and what `feedback snapshot` keeps of its own. */
+const extraColumns = /^(_.*|brand|visitRecordId|unknown_attributes)$/
+
+/** The text of a review as the service wrote it, without the closing brace: what is null is left out. */
+const originalText = (columns: ReadonlyArray<Column>): string => {
+  const members = columns
+    .filter(({ name }) => !extraColumns.test(name) && name !== 'id')
+    .map((column) => `coalesce(',${JSON.stringify(column.name)}:' || ${columnJson(column)}, '')`)
+  const unknown = columns.some(({ name }) => name === 'unknown_attributes')
+    ? [
+        `coalesce(',' || nullif(substr(r.unknown_attributes::VARCHAR, 2, length(r.unknown_attributes::VARCHAR) - 2), ''), '')`,
+      ]
+    : []
+  return [`'{"id":' || r.id`, ...members, ...unknown].join(' || ')
+}
+
+const listColumns = async (database: Database, table: string): Promise<ReadonlyArray<Column>> =>
+  (
+    await database.query(
+      `SELECT column_name AS name, data_type AS type FROM duckdb_columns()
+       WHERE database_name = 'kept' AND table_name = ${quoteLiteral(table)} ORDER BY column_index`,
+    )
+  ).map(({ name, type }) => ({ name: String(name), type: String(type) }))
+
+/** Rows that were deleted by a tombstone are not there any more. */
+const liveCondition = (columns: ReadonlyArray<Column>): string =>
+  columns
+    .filter(({ name }) => name === '_ab_cdc_deleted_at' || name === '_sdc_deleted_at')
+    .map(({ name }) => `r.${quoteIdentifier(name)} IS NULL`)
+    .concat('true')
+    .join(' AND ')
+
+/** An attribute of the review, as SQL; null where the snapshot was made without it. */
+const columnOrNull = (
+  columns: ReadonlyArray<Column>,
+  name: string,
+  expression = `r.${quoteIdentifier(name)}`,
+): string => (columns.some((column) => column.name === name) ? expression : 'NULL')
+
+/** The longest answer that is more than a word. */
+const longestComment = `(SELECT max_by(said, length(said)) FROM (
+  SELECT unnest(from_json(r.contents->'$[*].response', '["VARCHAR"]')) AS said) WHERE contains(said, ' '))`
+
+const insertReviews = (columns: ReadonlyArray<Column>): string => {
+  const get = (name: string, expression?: string): string => columnOrNull(columns, name, expression)
+  const id = (object: string): string => get(object, `TRY_CAST(r.${object}->>'$.id' AS BIGINT)`)
+  return `INSERT INTO review BY NAME
+    SELECT *, coalesce(len(string_split(original_comment, ' ')), 0) AS words FROM (
+      SELECT r.id, ${get('surveyBarCode')} AS survey_bar_code, ${id('source')} AS source_id, ${id('location')} AS location_id,
+        ${id('provider')} AS provider_id, ${get('mentionTime', `r."mentionTime" AT TIME ZONE 'UTC'`)} AS mention,
+        r."modifiedTime" AT TIME ZONE 'UTC' AS modified, ${get('rating')} AS rating, ${id('taskDetails')} AS task_id,
+        ${get('taskDetails', `r."taskDetails"->>'$.status'`)} AS task_status, ${get('visitRecordId')} AS visit_record_id,
+        ${originalText(columns)} AS original, ${get('brand', 'r.brand::VARCHAR')} AS original_brand,
+        ${get('contents', longestComment)} AS original_comment
+      FROM kept.reviews r WHERE ${liveCondition(columns)}
+    )`
+}
+
+/** The distinct things that reviews name, under their newest name. */
+const selectReferences = (columns: ReadonlyArray<Column>, object: string, more = ''): string =>
+  `SELECT id, arg_max(name, modified) AS name ${more} FROM (
+     SELECT TRY_CAST(r.${object}->>'$.id' AS BIGINT) AS id, r.${object}->>'$.name' AS name, r."modifiedTime" AS modified,
+       r.${object}->>'$.npi' AS npi
+     FROM kept.reviews r WHERE ${columnOrNull(columns, object, 'true')}
+   ) WHERE id IS NOT NULL GROUP BY id`
+
+const insertDimensions = (columns: ReadonlyArray<Column>): string => {
+  const all = ([object, sql]: readonly [string, string]): string =>
+    columns.some(({ name }) => name === object) ? `${sql};` : ''
+  return [
+    [
+      'source',
+      `INSERT INTO source ${selectReferences(columns, 'source')} ON CONFLICT DO UPDATE SET name = excluded.name`,
+    ],
+    ['provider', `INSERT INTO provider ${selectReferences(columns, 'provider', ', arg_max(npi, modified)')}`],
+    [
+      'location',
+      `INSERT INTO location SELECT id, 'LOC-' || id, 'INTERNAL', name, true, 1000000 + id, 'Location',
+         (SELECT min(id) FROM region) + id % (SELECT count(*) FROM region), (SELECT min(id) FROM brand), NULL
+       FROM (${selectReferences(columns, 'location')})`,
+    ],
+  ]
+    .map(([object = '', sql = '']) => all([object, sql]))
+    .join('\n')
+}
+
+/** The first position of a million whose ids nobody has. */
+const findFreePosition = async (database: Database): Promise<number> => {
+  for (let next = 0; ; next += 1_000_000) {
+    const range = `BETWEEN ${reviewIdAt(String(next))} AND ${reviewIdAt(String(next + 999_995))}`
+    const other = `BETWEEN ${reviewIdAt(String(next + 1))} AND ${reviewIdAt(String(next + 999_999))}`
+    const taken = await database.scalar(`SELECT count(*) FROM review WHERE id ${range} OR id ${other}`)
+    if (Number(taken) === 0) return next
+  }
+}
+
+/** Fills all tables from a file made by `feedback snapshot`: each review is served as it was read. */
+export const importSnapshot = async (database: Database, path: string, seed: number): Promise<void> => {
+  await database.run(`ATTACH ${quoteLiteral(path)} AS kept (READ_ONLY)`).catch((error: unknown) => {
+    const detail = error instanceof Error ? error.message : String(error)
+    throw new CommandError(
+      configFailure(`--from ${path} cannot be opened as a snapshot: ${detail.split('\n')[0]}`, detail),
+    )
+  })
+  try {
+    const columns = await listColumns(database, 'reviews')
+    if (!['id', 'modifiedTime'].every((needed) => columns.some(({ name }) => name === needed)))
+      throw new CommandError(
+        configFailure(`--from ${path} holds no reviews. Give a file made by feedback snapshot or feedback sync.`),
+      )
+    await database.run(tableDefinitions)
+    await seedConstants(database)
+    await database.run(insertDimensions(columns))
+    await database.run(insertReviews(columns))
+    if ((await listColumns(database, 'deleted_reviews')).length > 0)
+      await database.run(
+        `INSERT INTO deleted SELECT id, NULL, "modifiedTime" AT TIME ZONE 'UTC' FROM kept.deleted_reviews`,
+      )
+    const next = await findFreePosition(database)
+    await database.run(`INSERT INTO setting VALUES ('seed', ${seed}), ('next', ${next})`)
+    await database.run(indexDefinitions)
+  } finally {
+    await database.run('DETACH kept')
   }
 }

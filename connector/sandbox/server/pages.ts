@@ -1,84 +1,20 @@
+import type { IncomingMessage } from 'node:http'
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import type { LookupRoutes } from '../../api'
 import { type Churn, noChurn } from '../data/churn'
+import type { OperationName } from '../operations/operation'
 import type { SandboxService } from '../operations/service'
 import { readBody } from './handlers'
-import { describeService } from './openapi'
-import { jsonReply, refusalReply } from './reply'
-import type { RequestLog } from './request-log'
-import type { SandboxPage } from './server'
+import { describeService, docsPage } from './openapi'
+import { jsonReply, type Reply, refusalReply } from './reply'
 
-/** A page that lists what `/openapi.json` describes, to try it in a browser; it asks nothing of any other host. */
-export const docsPage = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Feedback Data Service</title>
-<style>
-  :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }
-  body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-  summary { cursor: pointer; padding: .3rem 0 }
-  textarea, input { width: 100%; box-sizing: border-box; font: 13px/1.4 ui-monospace, monospace }
-  pre { overflow: auto; max-height: 30rem; border: 1px solid; padding: .5rem; font-size: 13px }
-</style>
-<h1>Feedback Data Service</h1>
-<p>The sandbox, described by <a href="/openapi.json">openapi.json</a>.</p>
-<label>Access token, from the line that the sandbox printed <input id="token" autocomplete="off"></label>
-<div id="operations"></div>
-<script>
-const from = '1970-01-01T00:00:00.000Z'
-const examples = {
-  retrieveReviews: { locationId: '1001', perPage: 5 },
-  retrieveComments: { locationId: '1001', perPage: '5' },
-  retrieveCommentsByForm: { locationId: ['1001', '1002'], perPage: '5' },
-  createVisitRecords: [{ name: 'Ada Example', email: 'ada@example.org', locationCode: 'LOC-1001', npi: '1234567893', visitRecordId: 'V-1' }],
-  syncLocations: [{ code: 'LOC-9001', codeType: 'INTERNAL', active: true, name: 'New Clinic' }],
-  exportReviews: { modifiedTimeFrom: from, limit: 5, additionalFields: ['brand'] },
-  exportDeletedReviews: { modifiedTimeFrom: from, limit: 5 },
-  issueToken: { applicationId: '', applicationSecret: '' },
+/** Something beside the operations that is served without a token. */
+export type SandboxPage = {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly answer: (request: IncomingMessage) => Promise<Reply>
 }
-const make = (name, properties, ...children) => {
-  const element = Object.assign(document.createElement(name), properties)
-  element.append(...children)
-  return element
-}
-const pairs = (value) =>
-  new URLSearchParams(Object.entries(value).flatMap(([key, field]) => [field].flat().map((item) => [key, item])))
-const ask = async (path, method, operation, text) => {
-  const value = JSON.parse(text)
-  const form = operation.requestBody?.content['application/x-www-form-urlencoded'] !== undefined
-  const headers = {}
-  for (const scheme of operation.security) headers[Object.keys(scheme)[0]] = document.getElementById('token').value
-  if (method === 'get') return fetch(path + '?' + pairs(value), { headers })
-  if (form) return fetch(path, { method, headers, body: pairs(value) })
-  headers['Content-Type'] = 'application/json'
-  return fetch(path, { method, headers, body: text })
-}
-const show = (path, method, operation) => {
-  const input = make('textarea', { rows: 6, value: JSON.stringify(examples[operation.operationId] ?? {}, null, 2) })
-  const output = make('pre', { textContent: '' })
-  const button = make('button', { textContent: 'Send' })
-  button.onclick = async () => {
-    try {
-      const answer = await ask(path, method, operation, input.value)
-      const text = await answer.text()
-      output.textContent = answer.status + ' ' + answer.statusText + '\\n' + text
-    } catch (error) {
-      output.textContent = String(error)
-    }
-  }
-  const title = make('summary', {}, make('b', { textContent: method.toUpperCase() + ' ' + path }), ' ' + operation.summary)
-  return make('details', {}, title, input, button, output)
-}
-fetch('/openapi.json').then((answer) => answer.json()).then(({ paths }) => {
-  for (const [path, methods] of Object.entries(paths))
-    for (const [method, operation] of Object.entries(methods))
-      document.getElementById('operations').append(show(path, method, operation))
-})
-</script>
-</html>
-`
 
 const ChurnCounts = t.exact(t.partial({ change: t.number, delete: t.number, add: t.number, restore: t.number }))
 const isCount = (count: number | undefined): boolean =>
@@ -127,3 +63,68 @@ export const createSandboxPages = (
     },
   },
 ]
+
+/** One request as `/__sandbox/log` tells it; never a token. */
+export type RequestLogEntry = {
+  /** Counts all requests from 1. */
+  readonly n: number
+  readonly at: string
+  readonly operation: OperationName | null
+  readonly method: string
+  readonly path: string
+  /** What was asked; null if it could not be read, is long, or holds a secret. */
+  readonly request: unknown
+  /** Null: no answer was sent. */
+  readonly status: number | null
+  readonly bytes: number
+  readonly fault: string | null
+}
+
+export type RequestStats = {
+  /** Requests per operation. */
+  readonly requests: Readonly<Record<string, number>>
+  /** Requests of the two exports together. */
+  readonly exports: number
+  /** Answers per status. */
+  readonly statuses: Readonly<Record<string, number>>
+  /** Faults per kind. */
+  readonly faults: Readonly<Record<string, number>>
+}
+
+export type RequestLog = {
+  /** A request for an operation has begun. */
+  readonly countRequest: (operation: OperationName) => void
+  readonly addEntry: (entry: Omit<RequestLogEntry, 'n'>) => void
+  readonly entries: () => ReadonlyArray<RequestLogEntry>
+  readonly stats: () => RequestStats
+}
+
+const maxEntries = 10_000
+
+/** The last 10,000 requests, and counts of all. */
+export const createRequestLog = (): RequestLog => {
+  const entries: Array<RequestLogEntry> = []
+  const requests = new Map<string, number>()
+  const statuses = new Map<string, number>()
+  const faults = new Map<string, number>()
+  const count = (counts: Map<string, number>, key: string | number | null): void => {
+    if (key !== null) counts.set(String(key), (counts.get(String(key)) ?? 0) + 1)
+  }
+  let n = 0
+  return {
+    countRequest: (operation) => count(requests, operation),
+    addEntry: (entry) => {
+      count(statuses, entry.status)
+      count(faults, entry.fault)
+      entries.push({ n: ++n, ...entry })
+      if (entries.length > maxEntries) entries.shift()
+    },
+    entries: () => entries,
+    stats: () => ({
+      requests: Object.fromEntries(requests),
+      exports: (requests.get('exportReviews') ?? 0) + (requests.get('exportDeletedReviews') ?? 0),
+      statuses: Object.fromEntries(statuses),
+      faults: Object.fromEntries(faults),
+    }),
+  }
+}

@@ -6,10 +6,9 @@ import type { Api, LookupRoutes } from '../../api'
 import { CommandError, configFailure, printExactJson } from '../../cdk'
 import { type FaultRule, scheduleFaults } from '../faults/plan'
 import type { OperationName, TokenRegistry } from '../operations/operation'
-import { createHandlers, type Handler } from './handlers'
-import { performOperation, type RequestContext } from './perform'
+import { createHandlers, type Handler, performOperation, type RequestContext } from './handlers'
+import type { RequestLog, SandboxPage } from './pages'
 import { type BodyDelivery, type Reply, refusalReply, writeReply } from './reply'
-import type { RequestLog } from './request-log'
 
 /** Between two numbers of milliseconds. */
 export type Latency = { readonly minMs: number; readonly maxMs: number }
@@ -33,13 +32,6 @@ export const createRequestLimiter = ({ requests, seconds }: RequestRate): ((now:
     taken = [...taken, now]
     return undefined
   }
-}
-
-/** Something beside the operations that is served without a token. */
-export type SandboxPage = {
-  readonly method: 'GET' | 'POST'
-  readonly path: string
-  readonly answer: (request: IncomingMessage) => Promise<Reply>
 }
 
 export type ServerOptions = {

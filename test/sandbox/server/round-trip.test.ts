@@ -15,7 +15,7 @@ import {
   type OperationName,
   operationNames,
 } from '../../../connector/sandbox/operations/operation'
-import { createRequestLog } from '../../../connector/sandbox/server/request-log'
+import { createRequestLog } from '../../../connector/sandbox/server/pages'
 import { type SandboxServer, startServer } from '../../../connector/sandbox/server/server'
 import { valueFor } from '../../support/arbitrary'
 import { createFakeClock } from '../../support/clock'
