@@ -56,7 +56,6 @@ export {
   textField,
   timeField,
 } from './config-fields'
-export { addFilePath, type ConfigFormat, createConfigFormat, loadConfig } from './config-format'
 export { defined, mapDefined } from './defined'
 export { configFailure, type Failure, systemFailure, transientFailure, unexpectedFailure } from './failure'
 export {
@@ -71,12 +70,20 @@ export {
   mapFeedFailure,
   unfoldFeed,
 } from './feed'
-export { setHeapGrowth } from './heap'
 export { decodeValue, parseJson } from './json/decode'
 export { JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
 export { readMembersAt, stringAt } from './json/members'
 export { joinText, jsonLine, splitLines } from './lines'
-export { mergeConfigs, readConfigFromEnvironment, readJsonFile, readStateFile } from './load'
+export {
+  addFilePath,
+  type ConfigFormat,
+  createConfigFormat,
+  loadConfig,
+  mergeConfigs,
+  readConfigFromEnvironment,
+  readJsonFile,
+  readStateFile,
+} from './load'
 export type { InputRecord, LogLevel, Message, RecordChange, Row, StreamInfo, SyncMode } from './message'
 export {
   airbyteConventions,
@@ -85,6 +92,7 @@ export {
   type ReportFailure,
   reportAirbyteFailure,
   runProgram,
+  setHeapGrowth,
   singerConventions,
 } from './program'
 export { decodeInput, decodeMixedInput, type LogEntry, type Protocol, type ProtocolOutput } from './protocol'

@@ -1,9 +1,33 @@
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { connectionStatusLine, errorTraceLine } from './airbyte/encode'
 import { type Command, CommandError, type CommandIo, formatHelp } from './command'
 import { type Failure, unexpectedFailure } from './failure'
 import { createRedactor, redactFailure } from './redact'
 import { reportSingerFailure } from './singer/command-line'
 import { createStdoutWriter } from './stdout'
+
+/** Enough for the young objects of one or two pages, in bytes. */
+const youngHeapBytes = 4 << 20
+
+/** Lets the old part of the heap grow by this percentage of its live objects before a collection; V8 lets it grow to several times that. */
+export const setHeapGrowth = (percent: number): void => setFlagsFromString(`--heap-growing-percent=${percent}`)
+
+/**
+ * Keeps the heap of a run near what it needs. V8 would let it grow to several times that before a collection, and its young part
+ * to 48 MB, which makes a run no faster. The returned function stops the growth of the young part once it is large enough:
+ * call it after each message.
+ */
+export const limitHeap = (): (() => void) => {
+  setHeapGrowth(150)
+  let growing = true
+  return () => {
+    if (!growing) return
+    const size = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0
+    if (size < youngHeapBytes) return
+    growing = false
+    setFlagsFromString('--semi-space-growth-factor=1')
+  }
+}
 
 /** Reports the failure of a whole command to the caller of the program; returns the exit status. */
 export type ReportFailure = (

@@ -7,8 +7,7 @@ import { defined } from '../../cdk'
 import type { ApiError } from '../error'
 import { createBufferPool, receiveBody } from './body'
 import type { Clock } from './clock'
-import type { HttpRequest, ResponseHeaders } from './request'
-import { isLoopback } from './url'
+import { type HttpRequest, isLoopback, type ResponseHeaders } from './request'
 
 /** A response of any status; `millis` from sending to its last byte. */
 export type HttpResponse = {

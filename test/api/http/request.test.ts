@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { expect, test } from 'vitest'
-import { checkRedisUrl, checkUrl } from '../../../connector/api/http/url'
+import { checkRedisUrl, checkUrl } from '../../../connector/api/http/request'
 
 test.each([
   ['https://feedback.example.com', false],
