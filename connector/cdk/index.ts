@@ -73,7 +73,7 @@ export {
 export { decodeValue, parseJson } from './json/decode'
 export { JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
 export { readMembersAt, stringAt } from './json/members'
-export { joinText, jsonLine, splitLines } from './lines'
+export { createStdoutWriter, joinText, jsonLine, splitLines } from './lines'
 export {
   addFilePath,
   type ConfigFormat,
@@ -134,7 +134,6 @@ export {
   type ReadOutcome,
   type SourceProgram,
 } from './source-program'
-export { createStdoutWriter } from './stdout'
 export {
   defineStream,
   encodeRow,

@@ -2,9 +2,9 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { connectionStatusLine, errorTraceLine } from './airbyte/encode'
 import { type Command, CommandError, type CommandIo, formatHelp } from './command'
 import { type Failure, unexpectedFailure } from './failure'
+import { createStdoutWriter } from './lines'
 import { createRedactor, redactFailure } from './redact'
 import { reportSingerFailure } from './singer/command-line'
-import { createStdoutWriter } from './stdout'
 
 /** Enough for the young objects of one or two pages, in bytes. */
 const youngHeapBytes = 4 << 20
