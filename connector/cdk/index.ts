@@ -2,6 +2,16 @@
  * The kit for connectors; it knows no service. In go the streams and sinks that a connector defines, a catalog, states, and the
  * lines of Airbyte or Singer. Out come the messages of a run: `readStreams` yields them, a protocol encodes them into lines and
  * decodes lines back into them, and `writeToSinks` sends their records to sinks. A protocol is a folder and a row of `protocols`.
+ *
+ * For a connector of its own (see examples/), package.json exports this index as `feedback-connector/cdk`:
+ * - programs: `runSource`, `SourceDeclaration`; step by step `SourceProgram`, `consumeMessages`, `runProgram`
+ * - streams: `defineStream`, `Stream`, `Reader`, `StreamRequest`, `ReaderEvent`, `encodeRow`, `pickAttributes`
+ * - sinks: `defineSink`, `Sink`, `OpenSink`, `BatchAnswer`, `RecordVerdict`
+ * - runs: `readStreams`, `ReadRun`, `writeToSinks`, `WriteRun`, `openDeadLetterFile`; what they say: `Message`, `Row`
+ * - protocols: `protocols`, `Protocol`, `decodeInput`; catalogs: `Catalog`, `ConfiguredCatalog`
+ * - configuration: `textField`, `integerField`, … of config-fields, `createConfigFormat`, `loadConfig`
+ * - feeds: `unfoldFeed`, `flatMapFeed`, …; failures: `configFailure`, `transientFailure`, `systemFailure`; schemas: `toJsonSchema`
+ * The other names serve the rooms of this connector and may change.
  */
 export { takeUntilAbort } from './abort'
 export { decodeConfiguredCatalog, selectAllStreams, sourceCatalogLine } from './airbyte/catalog'
@@ -97,7 +107,7 @@ export {
 } from './program'
 export { decodeInput, decodeMixedInput, type LogEntry, type Protocol, type ProtocolOutput } from './protocol'
 export { protocols } from './protocols'
-export { readStreams } from './read'
+export { type CheckpointInterval, type ReadRun, readStreams } from './read'
 export { createRedactor, findSecrets, redactFailure, redactMessage } from './redact'
 export { runSource, type SourceDeclaration } from './run-source'
 export { annotate, annotationsOf, type JsonSchema, toJsonSchema } from './schema'
@@ -137,6 +147,7 @@ export {
 export {
   defineStream,
   encodeRow,
+  type Projection,
   pickAttributes,
   type Reader,
   type ReaderEvent,
@@ -144,4 +155,4 @@ export {
   type StreamRequest,
 } from './stream'
 export { noDeadLetters, openDeadLetterFile } from './write/dead-letters'
-export { type WriteResult, writeToSinks } from './write/write'
+export { type WriteResult, type WriteRun, writeToSinks } from './write/write'
