@@ -23,6 +23,7 @@ describe.each<Decoder>([
   it(`decodes or refuses any value, with the wrong keys and without a secret (seed ${seed})`, () => {
     let refused = 0
     const any = fc.oneof({ weight: 3, arbitrary: valueFor(spec, 3) }, fc.jsonValue(), fc.anything())
+    let secretCount = 0
     fc.assert(
       fc.property(any, (value) => {
         const decoded = decode(value)
@@ -31,12 +32,15 @@ describe.each<Decoder>([
         const { _tag, message } = decoded.left
         expect(_tag).toBe('Config')
         expect(message).toMatch(/^The config is wrong: .+\.$/s)
-        for (const secret of findSecrets(spec, value).filter((text) => text.length > 12))
+        for (const secret of findSecrets(spec, value).filter((text) => text.length > 12)) {
+          secretCount += 1
           expect(message.includes(secret)).toBe(false)
+        }
       }),
       { seed, numRuns: 1500 },
     )
     expect(refused).toBeGreaterThan(500)
+    expect(secretCount).toBeGreaterThan(100)
   })
 
   it('decodes or refuses a file of any bytes, with the position or the wrong keys and without a secret', async () => {

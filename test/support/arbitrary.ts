@@ -47,13 +47,15 @@ const ofType = (type: string, schema: JsonSchema, mistakes: number): fc.Arbitrar
   }
 }
 
-const stringOf = ({ format, pattern, minLength }: JsonSchema): fc.Arbitrary<string> => {
+const stringOf = ({ format, pattern, minLength, airbyte_secret }: JsonSchema): fc.Arbitrary<string> => {
   if (format === 'date-time')
     return fc
       .date({ min: new Date(0), max: new Date('2090-01-01'), noInvalidDate: true })
       .map((date) => date.toISOString())
   if (format === 'uri') return fc.webUrl()
   if (typeof pattern === 'string') return fc.stringMatching(new RegExp(pattern))
+  // Long enough that no message contains it by chance.
+  if (airbyte_secret === true) return fc.string({ minLength: 16, maxLength: 32 })
   return fc.string({ minLength: (minLength as number | undefined) ?? 0 })
 }
 

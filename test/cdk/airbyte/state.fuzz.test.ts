@@ -46,10 +46,12 @@ describe(`states and catalogs of any form (seed ${seed})`, () => {
     ['catalog', decodeConfiguredCatalog('source')],
     ['Singer state', readSingerState],
   ])('a %s is decoded, or refused with the problem, and is not changed', (_, read) => {
+    const counts = { read: 0, refused: 0 }
     fc.assert(
       fc.property(value, (any) => {
         const before = JSON.stringify(any)
         const answer = read(any)
+        counts[E.isLeft(answer) ? 'refused' : 'read'] += 1
         if (E.isLeft(answer)) {
           expect(answer.left._tag).toBe('Config')
           expect(answer.left.message).toMatch(/^The (state|catalog) is wrong: .+\.$/)
@@ -59,6 +61,8 @@ describe(`states and catalogs of any form (seed ${seed})`, () => {
       }),
       { seed, numRuns: 3000 },
     )
+    expect(counts.read).toBeGreaterThan(5)
+    expect(counts.refused).toBeGreaterThan(1000)
   })
 
   it('a printed state is decoded as it was', () => {
@@ -82,16 +86,17 @@ describe(`states and catalogs of any form (seed ${seed})`, () => {
   })
 
   it('text that is no JSON is reported by its position, without a quote', () => {
+    let refusedCount = 0
     fc.assert(
       fc.property(fc.json(), fc.nat(), fc.string({ minLength: 1, maxLength: 3 }), (json, at, more) => {
         const place = at % (json.length + 1)
         const answer = parseJson(json.slice(0, place) + more + json.slice(place))
-        if (E.isLeft(answer))
-          expect(answer.left).toMatch(
-            /^is not JSON: (it ends too early or is empty|it breaks at line \d+, column \d+)$/,
-          )
+        if (E.isRight(answer)) return
+        refusedCount += 1
+        expect(answer.left).toMatch(/^is not JSON: (it ends too early or is empty|it breaks at line \d+, column \d+)$/)
       }),
       { seed, numRuns: 1000 },
     )
+    expect(refusedCount).toBeGreaterThan(300)
   })
 })

@@ -22,6 +22,7 @@ describe('takeBatch', () => {
   })
 
   it('loses nothing, keeps the order of each key and never has two items of a key in a batch or in flight', () => {
+    const counts = { taken: 0, left: 0 }
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e'), fc.integer({ min: 1, max: 6 }))),
@@ -30,6 +31,8 @@ describe('takeBatch', () => {
         (items, keysInFlight, flush) => {
           const queue = items.map(([key, bytes], position) => ({ key, bytes, queuedAt: 0, position }))
           const { batch, rest } = takeBatch(queue, size, new Set(keysInFlight), flush)
+          counts.taken += batch.length
+          counts.left += rest.length
           const ascending = (a: number, b: number) => a - b
           expect([...batch, ...rest].map(({ position }) => position).sort(ascending)).toEqual(queue.map((_, n) => n))
           expect(rest.map(({ position }) => position)).toEqual(rest.map(({ position }) => position).sort(ascending))
@@ -45,5 +48,7 @@ describe('takeBatch', () => {
       ),
       { seed, numRuns: 500 },
     )
+    expect(counts.taken).toBeGreaterThan(300)
+    expect(counts.left).toBeGreaterThan(300)
   })
 })

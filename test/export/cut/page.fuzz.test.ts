@@ -19,17 +19,24 @@ const isJson = (text: string): boolean => {
 
 describe(`cutter, on damaged pages (seed ${seed})`, () => {
   it('never throws, and takes nothing that JSON.parse refuses', () => {
+    const counts = { taken: 0, refused: 0 }
     fc.assert(
       fc.property(reviewNode, fc.array(byteMutation, { minLength: 1, maxLength: 3 }), (record, mutations) => {
         const bytes = mutations.reduce(mutateBytes, reviewPage(printNode(record)))
         const answer = cutReviews(bytes)
-        if (E.isLeft(answer)) return
+        if (E.isLeft(answer)) {
+          counts.refused += 1
+          return
+        }
+        counts.taken += 1
         expect(isUtf8(bytes)).toBe(true)
         expect(isJson(Buffer.from(bytes).toString())).toBe(true)
         for (const { json } of answer.right.rows) expect(isJson(Buffer.from(json).toString())).toBe(true)
       }),
       { seed, numRuns: 4000 },
     )
+    expect(counts.taken).toBeGreaterThan(300)
+    expect(counts.refused).toBeGreaterThan(300)
   })
 
   it('takes exactly what JSON.parse takes', () => {
@@ -39,13 +46,18 @@ describe(`cutter, on damaged pages (seed ${seed})`, () => {
         .array(fc.constantFrom(...'{}[]",:\\/ 0-+.eE1u', 'true', 'null', '"a"', '\\ud83d'), { maxLength: 8 })
         .map((parts) => Buffer.from(parts.join(''))),
     )
+    const counts = { taken: 0, refused: 0 }
     fc.assert(
       fc.property(text, fc.array(byteMutation, { maxLength: 2 }), (json, mutations) => {
         const bytes = mutations.reduce(mutateBytes, json)
         const page = Buffer.concat([Buffer.from('{"reviews":[],"more":'), bytes, Buffer.from('}')])
-        expect(E.isRight(cutReviews(page))).toBe(isUtf8(page) && isJson(page.toString()))
+        const isTaken = isUtf8(page) && isJson(page.toString())
+        counts[isTaken ? 'taken' : 'refused'] += 1
+        expect(E.isRight(cutReviews(page))).toBe(isTaken)
       }),
       { seed, numRuns: 20_000 },
     )
+    expect(counts.taken).toBeGreaterThan(2000)
+    expect(counts.refused).toBeGreaterThan(2000)
   })
 })

@@ -16,16 +16,21 @@ const seed = 20261121
 
 describe(`cutter, against the codec (seed ${seed})`, () => {
   it('cuts what the codec accepts as it is, the rest with nulls and changes', () => {
+    const counts = { cut: 0, refused: 0, changed: 0 }
     fc.assert(
       fc.property(reviewNode, (record) => {
         const text = printNode(record)
         const answer = cutReviews(reviewPage(text))
         const wanted = expectRecord(record)
         expect(E.isRight(answer)).toBe(wanted !== undefined)
-        if (wanted === undefined || E.isLeft(answer)) return
+        if (wanted === undefined || E.isLeft(answer)) {
+          counts.refused += 1
+          return
+        }
         const [row] = answer.right.rows
-        expect(row).toBeDefined()
-        if (row === undefined) return
+        if (row === undefined) throw new Error('the page holds no record')
+        counts.cut += 1
+        if (wanted.nulledPaths.length > 0) counts.changed += 1
         expect(row.id).toBe(wanted.id)
         expect(Buffer.from(row.raw).toString()).toBe(text)
         expect(row.json).not.toContain(0x0a)
@@ -37,6 +42,9 @@ describe(`cutter, against the codec (seed ${seed})`, () => {
       }),
       { seed, numRuns: 4000 },
     )
+    expect(counts.cut).toBeGreaterThan(3000)
+    expect(counts.changed).toBeGreaterThan(2000)
+    expect(counts.refused).toBeGreaterThan(100)
   })
 
   it('lets nothing private through, whatever stands in its place', () => {
@@ -49,19 +57,28 @@ describe(`cutter, against the codec (seed ${seed})`, () => {
         'provider.name': 'drop',
       },
     })
+    const counts = { records: 0, brands: 0, responses: 0 }
     fc.assert(
       fc.property(reviewNode, (record) => {
         const answer = hiding(reviewPage(printNode(record)))
         if (E.isLeft(answer)) return
         for (const { json } of answer.right.rows) {
           const { contents, brand, taskDetails, provider } = JSON.parse(Buffer.from(json).toString())
+          counts.records += 1
+          if (brand === 'hidden') counts.brands += 1
           expect([undefined, null, 'hidden']).toContain(brand)
           expect(taskDetails).toBeUndefined()
           expect(provider ?? {}).not.toHaveProperty('name')
-          for (const { response } of contents ?? []) expect([undefined, null, 'hidden']).toContain(response)
+          for (const { response } of contents ?? []) {
+            if (response === 'hidden') counts.responses += 1
+            expect([undefined, null, 'hidden']).toContain(response)
+          }
         }
       }),
       { seed, numRuns: 2000 },
     )
+    expect(counts.records).toBeGreaterThan(1500)
+    expect(counts.brands).toBeGreaterThan(500)
+    expect(counts.responses).toBeGreaterThan(500)
   })
 })
