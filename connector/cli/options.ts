@@ -10,7 +10,7 @@ export const selectOption = {
 
 export const dryRunOption = {
   type: 'boolean',
-  help: 'Check and plan everything, send nothing and answer no state',
+  help: 'Check and plan everything, send nothing and print no state',
 } as const satisfies CommandOption
 
 /** A snapshot that must exist. */

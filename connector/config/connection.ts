@@ -13,7 +13,7 @@ import {
   textField,
 } from '../cdk'
 
-/** Keywords of a setting that nobody may see. */
+/** Keywords of a setting whose value is a secret. */
 export const secretKeywords = { airbyte_secret: true, writeOnly: true }
 
 const urlField = patternField(/^https?:\/\/[^\s/$.?#][^\s]*$/, { format: 'uri' })
@@ -21,7 +21,7 @@ const urlField = patternField(/^https?:\/\/[^\s/$.?#][^\s]*$/, { format: 'uri' }
 const AccessTokenFields = orderFields({
   auth_type: describeField(
     'Kind',
-    'An access token that somebody issued for you',
+    'An access token that was issued for you',
   )(annotate({ default: 'access_token' })(t.literal('access_token'))),
   access_token: describeField('Access token', 'The token sent with every request', {
     ...secretKeywords,
@@ -39,10 +39,10 @@ const TokenRequestFields = orderFields({
   secret_field: describeField('Secret field', 'Name of the field that holds the application secret', {
     examples: ['applicationSecret'],
   })(fieldWithDefault(textField, 'applicationSecret')),
-  token_field: describeField('Token field', 'Where the answer holds the token; a dotted path', {
+  token_field: describeField('Token field', 'Path of the token in the response, with dots', {
     examples: ['accessToken'],
   })(fieldWithDefault(textField, 'accessToken')),
-  expires_in_field: describeField('Lifetime field', 'Where the answer holds the lifetime in seconds', {
+  expires_in_field: describeField('Lifetime field', 'Path of the lifetime in seconds in the response, with dots', {
     examples: ['expiresIn'],
   })(fieldWithDefault(textField, 'expiresIn')),
 })
@@ -70,11 +70,11 @@ const ApplicationFields = orderFields({
 
 export type Credentials = t.TypeOf<typeof AccessTokenFields> | t.TypeOf<typeof ApplicationFields>
 
-/** Where the service is and who we are: the same in both configurations. */
+/** The address of the service and the credentials: the same in both configurations. */
 export const serviceFields = {
   base_url: describeField(
     'Base URL',
-    'Address of the service; may hold a path, to which operation paths are appended',
+    'Address of the service; may contain a path, to which operation paths are appended',
     {
       examples: ['https://feedback.example.com'],
     },
@@ -84,31 +84,31 @@ export const serviceFields = {
   })(fieldWithDefault(t.boolean, false)),
   credentials: describeField(
     'Credentials',
-    'How the connector proves who it is',
+    'How the connector authenticates',
   )(oneOfField('auth_type', { access_token: AccessTokenFields, application: ApplicationFields })),
 }
 
-/** How much the service is asked, and how long we wait: the same in both configurations. */
+/** Rate limit and time-outs: the same in both configurations. */
 export const limitFields = {
   rate_limit: describeField(
     'Rate limit',
-    'The budget of requests',
+    'How many requests may be sent',
   )(
     sectionField(
       orderFields({
         requests_per_minute: describeField(
           'Requests per minute',
-          'Never exceeded; left out, the rate adapts to the service',
+          'Never exceeded; if left out, the rate adapts to the service',
           {
             examples: [300],
           },
         )(optionalField(integerField(1))),
-        max_concurrency: describeField('Concurrent requests', 'Requests under way at a time', { examples: [4] })(
+        max_concurrency: describeField('Concurrent requests', 'Most requests at the same time', { examples: [4] })(
           fieldWithDefault(integerField(1, 64), 4),
         ),
         redis_url: describeField(
           'Redis URL',
-          'Where the processes that name the same Redis keep this budget together; left out, each process has its own',
+          'Processes with the same Redis share this rate limit; if left out, each process has its own',
           { ...secretKeywords, examples: ['redis://:password@redis.internal:6379'] },
         )(optionalField(textField)),
       }),
@@ -116,19 +116,19 @@ export const limitFields = {
   ),
   timeouts: describeField(
     'Time-outs',
-    'How long to wait, in seconds',
+    'Longest waiting times, in seconds',
   )(
     sectionField(
       orderFields({
         connect_seconds: describeField('Connect', 'For a connection', { examples: [10] })(
           fieldWithDefault(integerField(1, 600), 10),
         ),
-        response_seconds: describeField('Response', 'For a whole answer', { examples: [120] })(
+        response_seconds: describeField('Response', 'For a complete response', { examples: [120] })(
           fieldWithDefault(integerField(1, 3600), 120),
         ),
         max_wait_seconds: describeField(
           'Longest wait',
-          'The longest Retry-After that is sat out before the run fails',
+          'The longest Retry-After that a run waits for; a longer one fails it',
           {
             examples: [600],
           },

@@ -40,7 +40,7 @@ const createDestinationCodec = (objects: DestinationObjects) =>
     ...serviceFields,
     mapping: describeField(
       'Mapping',
-      'From which column each attribute is taken; the attribute of the same name, in any case, where none is given',
+      'The column of each attribute; if left out, the column with the name of the attribute, in upper or lower case',
     )(
       sectionField(
         orderFields({
@@ -54,14 +54,14 @@ const createDestinationCodec = (objects: DestinationObjects) =>
     ),
     dead_letter_path: describeField(
       'Dead-letter file',
-      'Rejected records are added to this file, as JSON lines with the reason',
+      'Rejected records are appended to this file, as JSON lines with the reason',
       {
         examples: ['/data/rejected.jsonl'],
       },
     )(optionalField(textField)),
     on_reject: describeField(
       'Rejected records',
-      'continue counts them and goes on, fail ends the run at the first; continue where there is a dead-letter file, else fail',
+      'continue counts them and continues, fail ends the run at the first; default is continue with a dead-letter file, else fail',
       { examples: ['continue'] },
     )(optionalField(enumField('continue', 'fail'))),
     max_rejects_percent: describeField(
@@ -71,24 +71,24 @@ const createDestinationCodec = (objects: DestinationObjects) =>
     )(fieldWithDefault(numberField(0, 100), 10)),
     max_visit_age_days: describeField(
       'Oldest visit (days)',
-      'Visits longer ago are rejected, so that a backfill does not survey patients of years ago',
+      'Older visits are rejected, so that a backfill does not survey patients of years ago',
       { examples: [30] },
     )(fieldWithDefault(integerField(0, 36_500), 30)),
     batch_size: describeField('Batch size', 'Records sent with one request', { examples: [100] })(
       fieldWithDefault(integerField(1, 10_000), 100),
     ),
-    max_batch_age_seconds: describeField('Oldest batch (seconds)', 'A batch that is not full leaves after so long', {
+    max_batch_age_seconds: describeField('Oldest batch (seconds)', 'A batch that is not full is sent after this time', {
       examples: [5],
     })(fieldWithDefault(integerField(1, 3600), 5)),
     reconcile: describeField(
       'Reconcile',
-      'Deactivate locations that a complete list no longer has',
+      'Deactivate locations that are no longer in a complete list',
     )(
       sectionField(
         orderFields({
           ledger_path: describeField(
             'Ledger file',
-            'Keeps the codes of the locations that were accepted; without it nothing is deactivated but what says so',
+            'Keeps the codes of accepted locations; if left out, only locations whose records say so are deactivated',
             { examples: ['/data/locations.ledger'] },
           )(optionalField(textField)),
         }),
@@ -96,10 +96,10 @@ const createDestinationCodec = (objects: DestinationObjects) =>
     ),
     max_deactivations_percent: describeField(
       'Most deactivated (%)',
-      'Of the locations in the ledger; a list that would deactivate more fails',
+      'Part of the locations in the ledger; a run that would deactivate more fails',
       { examples: [10] },
     )(fieldWithDefault(numberField(0, 100), 10)),
-    dry_run: describeField('Dry run', 'Check and plan everything, send nothing and answer no state', {
+    dry_run: describeField('Dry run', 'Check and plan everything, send nothing and print no state', {
       examples: [false],
     })(fieldWithDefault(t.boolean, false)),
     ...limitFields,

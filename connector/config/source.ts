@@ -21,13 +21,13 @@ const lookupFields = orderFields({
   method: describeField('Method', 'GET or POST', { examples: ['GET'] })(
     fieldWithDefault(enumField('GET', 'POST'), 'GET'),
   ),
-  path: describeField('Path', 'Where the operation is, after the base URL', {
+  path: describeField('Path', 'Path of the operation, after the base URL', {
     examples: ['/api/reputation/v1/sources'],
   })(patternField(/^\//)),
-  records_path: describeField('Records path', 'Where its answer holds the records; a dotted path', {
+  records_path: describeField('Records path', 'Path of the records in the response, with dots', {
     examples: ['sources'],
   })(fieldWithDefault(t.string as t.Type<string, unknown>, '')),
-  primary_key: describeField('Primary key', 'The attribute that tells records apart', { examples: ['id'] })(textField),
+  primary_key: describeField('Primary key', 'The attribute that identifies a record', { examples: ['id'] })(textField),
 })
 
 const SourceCodec = orderFields({
@@ -37,10 +37,10 @@ const SourceCodec = orderFields({
   })(timeField),
   lookback_minutes: describeField(
     'Lookback (minutes)',
-    'How far each run reads back behind its cursor, for changes that became visible late',
+    'How far before its cursor each run starts, for changes that became visible late',
     { examples: [10] },
   )(fieldWithDefault(integerField(0, 100_000), 10)),
-  sources: describeField('Sources', 'Ids of the review sources to read; none means all', { examples: [[1, 2]] })(
+  sources: describeField('Sources', 'Ids of the review sources to read; all if left out', { examples: [[1, 2]] })(
     optionalField(listField(integerField(0, Number.MAX_SAFE_INTEGER))),
   ),
   mention_time_after: describeField('Mentioned after', 'Only reviews posted after this time', {
@@ -49,20 +49,20 @@ const SourceCodec = orderFields({
   mention_time_before: describeField('Mentioned before', 'Only reviews posted before this time', {
     examples: ['2025-01-01T00:00:00Z'],
   })(optionalField(timeField)),
-  additional_fields: describeField('Additional fields', 'Attributes the export adds on request', {
+  additional_fields: describeField('Additional fields', 'Attributes that the export adds on request', {
     examples: [['brand', 'visitRecordId']],
   })(fieldWithDefault(listField(enumField('brand', 'visitRecordId')), ['brand', 'visitRecordId'])),
-  page_size: describeField('Page size', 'Reviews asked for with one request', { examples: [1000] })(
+  page_size: describeField('Page size', 'Reviews in one request', { examples: [1000] })(
     fieldWithDefault(integerField(10, 1000), 1000),
   ),
   export_order: describeField(
     'Export order',
-    'What is known of the order of the export; modified_time only if the operator of the service promises it',
+    'The order of the export; modified_time only if the operator of the service guarantees it',
     { examples: ['unspecified'] },
   )(fieldWithDefault(enumField('unspecified', 'modified_time'), 'unspecified')),
   entities: describeField(
     'Entities',
-    'Whose comments, transparency reviews and ratings are read; none: nobody',
+    'The entities whose comments, transparency reviews and ratings are read; none if left out',
   )(
     sectionField(
       orderFields({
@@ -77,14 +77,14 @@ const SourceCodec = orderFields({
         ),
         from_reviews: describeField(
           'From reviews',
-          'Also those that the exported reviews name',
+          'Also the entities that the exported reviews name',
         )(
           sectionField(
             orderFields({
-              locations: describeField('Locations', 'Take the ids of locations in reviews for location ids', {
+              locations: describeField('Locations', 'Use the ids of locations in reviews as location ids', {
                 examples: [false],
               })(fieldWithDefault(t.boolean, false)),
-              providers: describeField('Providers', 'Take this attribute of providers in reviews for person ids', {
+              providers: describeField('Providers', 'Use this attribute of providers in reviews as person ids', {
                 examples: ['none'],
               })(fieldWithDefault(enumField('none', 'id', 'npi'), 'none')),
             }),
@@ -102,22 +102,22 @@ const SourceCodec = orderFields({
         min_threshold: describeField('Least rating', 'Only ratings of at least this', { examples: [0] })(
           optionalField(numberField(0, 5)),
         ),
-        min_survey_count: describeField('Least surveys', 'Only entities with at least so many surveys', {
+        min_survey_count: describeField('Least surveys', 'Only entities with at least this many surveys', {
           examples: [0],
         })(optionalField(integerField(0))),
-        min_rating_count: describeField('Least ratings', 'Only entities with at least so many ratings', {
+        min_rating_count: describeField('Least ratings', 'Only entities with at least this many ratings', {
           examples: [-1],
         })(optionalField(integerField(-1))),
-        min_word_count: describeField('Least words', 'Only texts of at least so many words', { examples: [0] })(
+        min_word_count: describeField('Least words', 'Only texts of at least this many words', { examples: [0] })(
           optionalField(integerField(0)),
         ),
-        additional_fields: describeField('Additional fields', 'Attributes the operations add on request', {
+        additional_fields: describeField('Additional fields', 'Attributes that the operations add on request', {
           examples: [['brand']],
         })(optionalField(listField(textField))),
-        per_page: describeField('Page size', 'Rows asked for with one request', { examples: [100] })(
+        per_page: describeField('Page size', 'Rows in one request', { examples: [100] })(
           fieldWithDefault(integerField(1, 1000), 100),
         ),
-        days: describeField('Days', 'What entity_ratings looks back on', { examples: [365] })(
+        days: describeField('Days', 'The period of entity_ratings', { examples: [365] })(
           fieldWithDefault(integerField(1, 36_500), 365),
         ),
       }),
@@ -125,12 +125,12 @@ const SourceCodec = orderFields({
   ),
   feedback_lookback_days: describeField(
     'Feedback lookback (days)',
-    'How far comments and transparency reviews are read again for late responses',
+    'How many days of comments and transparency reviews each run reads again, for late responses',
     { examples: [30] },
   )(fieldWithDefault(integerField(0, 3650), 30)),
   lookups: describeField(
     'Lookups',
-    'Where the two lookup operations are; without, sources and categories come from reviews',
+    'The two lookup operations; if left out, sources and categories come from reviews',
   )(
     sectionField(
       orderFields({
@@ -146,19 +146,19 @@ const SourceCodec = orderFields({
   )(fieldWithDefault(enumField('keep', 'drop', 'fail'), 'keep')),
   deletes: describeField(
     'Deletions',
-    'separate keeps them in deleted_reviews alone; tombstones also marks deleted reviews in reviews',
+    'separate reports them only in deleted_reviews; tombstones also marks deleted reviews in reviews',
     { examples: ['separate'] },
   )(fieldWithDefault(enumField('separate', 'tombstones'), 'separate')),
   privacy: describeField(
     'Privacy',
-    'What must not leave as it came, by path such as export.contents.response or comments.comment',
+    'Attributes to leave out or hash, by path such as export.contents.response or comments.comment',
   )(
     sectionField(
       orderFields({
         drop: describeField('Drop', 'Paths of attributes that are left out', {
           examples: [['export.taskDetails.ownerEmail']],
         })(fieldWithDefault(listField(textField), [])),
-        hash: describeField('Hash', 'Paths of attributes that leave as HMAC-SHA-256 in hex', {
+        hash: describeField('Hash', 'Paths of attributes that are replaced by HMAC-SHA-256 in hex', {
           examples: [['export.visitRecordId']],
         })(fieldWithDefault(listField(textField), [])),
         hash_key: describeField('Hash key', 'The key of the hashes: the same key gives the same hashes', {
@@ -169,23 +169,27 @@ const SourceCodec = orderFields({
     ),
   ),
   ...limitFields,
-  max_response_mb: describeField('Largest answer (MB)', 'A larger answer is refused and asked for again in halves', {
-    examples: [64],
-  })(fieldWithDefault(integerField(1, 1024), 64)),
+  max_response_mb: describeField(
+    'Largest answer (MB)',
+    'A larger response is discarded and requested again in halves',
+    {
+      examples: [64],
+    },
+  )(fieldWithDefault(integerField(1, 1024), 64)),
   partition: describeField(
     'Partition',
-    'The share of a backfill that this process reads, beside others with the same count',
+    'The share of a backfill that this process reads, if several processes share it',
   )(
     optionalField(
       orderFields({
-        index: describeField('Index', 'Which share, from 0', { examples: [0] })(integerField(0, 999)),
+        index: describeField('Index', 'The number of this share, from 0', { examples: [0] })(integerField(0, 999)),
         count: describeField('Count', 'How many processes share the backfill', { examples: [8] })(
           integerField(1, 1000),
         ),
       }),
     ),
   ),
-  snapshot_path: describeField('Snapshot file', 'Also write what is read into this DuckDB file', {
+  snapshot_path: describeField('Snapshot file', 'Also write the data into this DuckDB file', {
     examples: ['/data/reviews.duckdb'],
   })(optionalField(textField)),
 })
