@@ -87,12 +87,13 @@ export const firstMember = (scanner: JsonScanner, open: number): number => {
 /** From the end of a value to the quote of the next key, or to the closing brace. */
 export const nextMember = (scanner: JsonScanner, end: number): number => {
   const { bytes } = scanner
-  const p = skipSpace(scanner, end)
-  if (bytes[p] === CLOSE_OBJECT) return p
-  if (bytes[p] !== COMMA) throw createSyntaxError(scanner, p)
-  const key = skipSpace(scanner, p + 1)
-  if (bytes[key] !== QUOTE) throw createSyntaxError(scanner, key)
-  return key
+  let p = skipSpace(scanner, end)
+  const byte = bytes[p]
+  if (byte === COMMA) {
+    p = skipSpace(scanner, p + 1)
+    if (bytes[p] === QUOTE) return p
+  } else if (byte === CLOSE_OBJECT) return p
+  throw createSyntaxError(scanner, p)
 }
 
 /** From an opening bracket to the first value, or to the closing bracket. */
@@ -101,12 +102,13 @@ export const firstElement = (scanner: JsonScanner, open: number): number => skip
 /** From the end of a value to the next value, or to the closing bracket. */
 export const nextElement = (scanner: JsonScanner, end: number): number => {
   const { bytes } = scanner
-  const p = skipSpace(scanner, end)
-  if (bytes[p] === CLOSE_ARRAY) return p
-  if (bytes[p] !== COMMA) throw createSyntaxError(scanner, p)
-  const value = skipSpace(scanner, p + 1)
-  if (bytes[value] === CLOSE_ARRAY) throw createSyntaxError(scanner, value)
-  return value
+  let p = skipSpace(scanner, end)
+  const byte = bytes[p]
+  if (byte === COMMA) {
+    p = skipSpace(scanner, p + 1)
+    if (bytes[p] !== CLOSE_ARRAY) return p
+  } else if (byte === CLOSE_ARRAY) return p
+  throw createSyntaxError(scanner, p)
 }
 
 /** 1 for the bytes that stand for themselves in a string. */

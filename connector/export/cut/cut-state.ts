@@ -13,7 +13,7 @@ export type PageOptions = {
   readonly undeclared: 'keep' | 'drop' | 'fail'
 }
 
-/** What a page has shown so far of the values at one place of the table. */
+/** What has been seen of the values of one shape. */
 export type PlaceState = {
   readonly shape: Shape
   /** The number of the last object that held it. */
@@ -25,14 +25,25 @@ export type PlaceState = {
   expectedFirst: KeyState | undefined
 }
 
-/** A key that has come on this page. An attribute that comes under two names has two of these and one place. */
+/** A key that has come. An attribute that comes under two names has two of these and one place. */
 export type KeyState = Attribute & {
   readonly place: PlaceState
+  /** Its value is read and nothing else: no other key, no hash, no offsets. */
+  readonly isPlain: boolean
   /** The path under which it is reported, if it is not declared. */
   readonly undeclaredPath: string | undefined
   /** The key that came after it the last time. */
   expectedNext: KeyState | undefined
 }
+
+/** The places that have come, by the index of their shape. One call at a time uses a table. */
+export type PlaceTable = {
+  readonly places: PlaceState[]
+  /** How many declared objects have been read, so that a place can tell whether this object has held it before. */
+  objectCount: number
+}
+
+export const createPlaceTable = (): PlaceTable => ({ places: [], objectCount: 0 })
 
 /** What is known of the record under way. */
 export type RecordDraft = {
@@ -49,7 +60,7 @@ export type RecordDraft = {
   hasLineBreaks: boolean
 }
 
-/** All that one call of a cutter remembers. It is written to as the page is read: a page holds a hundred thousand values. */
+/** All that one call of a cutter knows. It is written to as the page is read: a page holds a hundred thousand values. */
 export type CutState = {
   readonly options: PageOptions
   readonly scanner: JsonScanner
@@ -61,19 +72,17 @@ export type CutState = {
   readonly offsets: OffsetTable | undefined
   /** Paths of undeclared attributes, over the whole page. */
   readonly undeclaredPaths: Set<string>
-  /** By the index of their shape, as far as they have come. */
-  readonly places: PlaceState[]
+  readonly table: PlaceTable
   readonly draft: RecordDraft
   /** The index of the record under way in its list. */
   recordIndex: number
-  /** How many declared objects have been read, so that a place can tell whether this object has held it before. */
-  objectCount: number
 }
 
 /** The state at the start of a text. */
 export const createCutState = (
   bytes: Buffer,
   options: PageOptions,
+  table: PlaceTable,
   undeclaredPaths: Set<string>,
   output: OutputBuffer | undefined,
   offsets: OffsetTable | undefined,
@@ -97,26 +106,15 @@ export const createCutState = (
       draft.hasLineBreaks = true
     },
   })
-  return {
-    options,
-    scanner,
-    edits,
-    output,
-    offsets,
-    undeclaredPaths,
-    places: [],
-    draft,
-    recordIndex: 0,
-    objectCount: 0,
-  }
+  return { options, scanner, edits, output, offsets, undeclaredPaths, table, draft, recordIndex: 0 }
 }
 
-/** The state of a declared place, made when the page first comes to it. */
-export const placeOf = (state: CutState, shape: Shape): PlaceState => {
-  const known = state.places[shape.index]
+/** The state of a declared place, made when it first comes. */
+export const placeOf = ({ table }: CutState, shape: Shape): PlaceState => {
+  const known = table.places[shape.index]
   if (known !== undefined) return known
   const place = createPlace(shape)
-  state.places[shape.index] = place
+  table.places[shape.index] = place
   return place
 }
 
@@ -133,6 +131,7 @@ export const createKey = (
   outputKey,
   action,
   place,
+  isPlain: outputKey === undefined && action === undefined && shape.fieldIndex < 0,
   undeclaredPath,
   expectedNext: undefined,
 })

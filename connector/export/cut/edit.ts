@@ -47,34 +47,42 @@ const growEdits = (list: EditList): void => {
   list.to = to
 }
 
-/** Takes back the edits from the `first` on. */
-export const removeEdits = (list: EditList, first: number): void => {
-  for (let i = list.length - 1; i >= first; i--) list.shift -= growthOf(list, i)
-  list.length = first
+/** Takes back the edits at and behind a position. */
+export const removeEdits = (list: EditList, from: number): void => {
+  while (list.length > 0 && (list.from[list.length - 1] ?? 0) >= from) {
+    list.length -= 1
+    list.shift -= growthOf(list, list.length)
+  }
 }
 
 /** How many bytes longer the text of an edit is than its span. */
 const growthOf = ({ from, to, texts }: EditList, i: number): number =>
   (texts[i] ?? '').length - ((to[i] ?? 0) - (from[i] ?? 0))
 
-/** Replaces a span, and with it what was edited and noted inside it: the edits are those from the `first` on. */
+/** Replaces a span behind which nothing was edited yet, and with it what was edited and noted inside it. */
 export const replaceSpan = (
   list: EditList,
   offsets: OffsetTable | undefined,
   from: number,
   to: number,
   text: string,
-  first: number,
 ): void => {
-  removeEdits(list, first)
+  removeEdits(list, from)
   if (offsets !== undefined) removeOffsetsAfter(offsets, from + list.shift)
   addEdit(list, from, to, text)
 }
 
-/** The length of a span with its edits, those from the `first` on. */
-export const renderedLength = (list: EditList, from: number, to: number, first: number): number => {
+/** The index of the first edit at or behind a position. */
+const firstEditFrom = (list: EditList, from: number): number => {
+  let i = list.length
+  while (i > 0 && (list.from[i - 1] ?? 0) >= from) i--
+  return i
+}
+
+/** The length of a span with its edits; the edits behind its start must be inside it. */
+export const renderedLength = (list: EditList, from: number, to: number): number => {
   let length = to - from
-  for (let i = first; i < list.length; i++) length += growthOf(list, i)
+  for (let i = firstEditFrom(list, from); i < list.length; i++) length += growthOf(list, i)
   return length
 }
 
@@ -84,24 +92,31 @@ export const renderSpanInto = (
   bytes: Buffer,
   from: number,
   to: number,
-  first: number,
   out: Buffer,
   start: number,
 ): number => {
   let at = from
   let end = start
-  for (let i = first; i < list.length; i++) {
-    end += bytes.copy(out, end, at, list.from[i])
-    end += out.write(list.texts[i] ?? '', end, 'latin1')
+  for (let i = firstEditFrom(list, from); i < list.length; i++) {
+    const text = list.texts[i] ?? ''
+    end = copyBytes(bytes, at, list.from[i] ?? at, out, end)
+    if (text !== '') end += out.write(text, end, 'latin1')
     at = list.to[i] ?? at
   }
-  return end + bytes.copy(out, end, at, to)
+  return copyBytes(bytes, at, to, out, end)
+}
+
+/** Copies a span and answers the position after it; a loop, where a call would cost more than the bytes. */
+const copyBytes = (bytes: Buffer, from: number, to: number, out: Buffer, start: number): number => {
+  if (to - from > 16) return start + bytes.copy(out, start, from, to)
+  for (let i = from; i < to; i++) out[start + i - from] = bytes[i] ?? 0
+  return start + to - from
 }
 
 /** A span with its edits, in a buffer of its own. */
-export const renderSpan = (list: EditList, bytes: Buffer, from: number, to: number, first: number): Buffer => {
-  const out = Buffer.allocUnsafe(renderedLength(list, from, to, first))
-  renderSpanInto(list, bytes, from, to, first, out, 0)
+export const renderSpan = (list: EditList, bytes: Buffer, from: number, to: number): Buffer => {
+  const out = Buffer.allocUnsafe(renderedLength(list, from, to))
+  renderSpanInto(list, bytes, from, to, out, 0)
   return out
 }
 

@@ -71,13 +71,13 @@ export const createExtractor = (): ObjectExtractor => {
     clearEdits(edits, from)
     if (bytes[from] === OPEN_OBJECT) editObject(edits, scanner, object, excluded, added)
     else addEdit(edits, from, to, `{${added}}`)
-    const length = renderedLength(edits, from, to, 0)
+    const length = renderedLength(edits, from, to)
     if (used + length > chunk.length) {
       chunk = Buffer.allocUnsafeSlow(Math.max(chunkSize, length))
       used = 0
     }
     const start = used
-    used = renderSpanInto(edits, bytes, from, to, 0, chunk, start)
+    used = renderSpanInto(edits, bytes, from, to, chunk, start)
     return new ExtractedRow(chunk, start, used)
   }
 }
@@ -166,6 +166,6 @@ export const pickRecordAttributes = (wanted: ReadonlySet<string>): ((json: Uint8
       key = nextMember(scanner, end)
     }
     if (run !== noRun) removeLastRun(edits, run, keptEnd, end, key)
-    return renderSpan(edits, bytes, 0, bytes.length, 0)
+    return renderSpan(edits, bytes, 0, bytes.length)
   }
 }

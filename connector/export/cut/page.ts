@@ -21,7 +21,15 @@ import {
   skipValue,
 } from '../../cdk/json/scanner'
 import type { CutRecord, ExportPage } from '../export-page'
-import { CutError, type CutState, createCutError, createCutState, type PageOptions } from './cut-state'
+import {
+  CutError,
+  type CutState,
+  createCutError,
+  createCutState,
+  createPlaceTable,
+  type PageOptions,
+  type PlaceTable,
+} from './cut-state'
 import { createOutputBuffer } from './edit'
 import { createOffsetTable } from './offsets'
 import { type RecordShape, readRecord, toCutRecord } from './record'
@@ -48,25 +56,30 @@ export type Cutter = (body: Uint8Array) => E.Either<ApiError, CutPage>
 
 /**
  * Compiles a codec into a cutter. It reads the bytes once, as strictly as JSON.parse, and checks every declared attribute: one of
- * the wrong type leaves as null with its change; a broken envelope, key or cursor is a `Left`. Calls share buffers and nothing else.
+ * the wrong type leaves as null with its change; a broken envelope, key or cursor is a `Left`. A call may run inside another: they share free buffers and nothing else.
  */
 export const createCutter = (options: CutOptions): Cutter => {
   const aliases = options.aliases ?? {}
   const record = { shape: compileShape({ ...options, aliases, actions: options.actions ?? {} }), aliases }
   const outputPool = createBufferPool()
   const offsetPool = createBufferPool()
+  // Pages are alike: a call goes on with the guesses of an earlier one, but never with those of another under way.
+  const freeTables: PlaceTable[] = []
   return (body) => {
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     if (!isUtf8(bytes)) return E.left(decodeError('$', 'not UTF-8'))
     const output = createOutputBuffer(outputPool, bytes.length)
     // Somewhat more than the offsets of a page of reviews take.
     const offsets = options.fields === undefined ? undefined : createOffsetTable(offsetPool, (bytes.length * 3) >> 3)
+    const table = freeTables.pop() ?? createPlaceTable()
     try {
-      return readEnvelope(createCutState(bytes, options, new Set(), output, offsets), record)
+      return readEnvelope(createCutState(bytes, options, table, new Set(), output, offsets), record)
     } catch (error) {
       if (error instanceof CutError) return E.left(error.error)
       if (error instanceof JsonSyntaxError) return E.left(decodeError('$', error.message))
       throw error
+    } finally {
+      freeTables.push(table)
     }
   }
 }

@@ -68,7 +68,7 @@ export const toCutRecord = (state: CutState, record: RecordShape, from: number, 
 /** A record that is cut from another text than the one it came in; both say the same. */
 const recutRecord = (state: CutState, record: RecordShape, input: ByteSpan, bytes: Buffer): CutRecord => {
   if (state.offsets !== undefined) removeRecordOffsets(state.offsets)
-  const again = createCutState(bytes, state.options, state.undeclaredPaths, undefined, state.offsets)
+  const again = createCutState(bytes, state.options, state.table, state.undeclaredPaths, undefined, state.offsets)
   again.recordIndex = state.recordIndex
   readRecord(again, record, 0)
   again.draft.hasDuplicateKeys = false
@@ -133,9 +133,9 @@ const renderRecord = ({ edits, draft, output }: CutState, input: ByteSpan): Byte
   if (draft.collectedMembers.length > 0)
     addEdit(edits, to - 1, to - 1, `,"${unknownAttributesKey}":{${draft.collectedMembers.join(',')}}`)
   if (edits.length === 0) return input
-  if (output === undefined) return wholeSpan(renderSpan(edits, bytes, from, to, 0))
-  const start = output.reserve(renderedLength(edits, from, to, 0))
-  const end = renderSpanInto(edits, bytes, from, to, 0, output.bytes(), start)
+  if (output === undefined) return wholeSpan(renderSpan(edits, bytes, from, to))
+  const start = output.reserve(renderedLength(edits, from, to))
+  const end = renderSpanInto(edits, bytes, from, to, output.bytes(), start)
   return { bytes: output.bytes(), from: start, to: end }
 }
 

@@ -65,17 +65,10 @@ export const toUtc = (time: string): string | undefined => {
 }
 
 /** A value of the wrong type: null takes its place where that may be null, otherwise what holds it is of the wrong type too. */
-export const rejectValue = (
-  state: CutState,
-  shape: Shape,
-  from: number,
-  to: number,
-  firstEdit: number,
-  firstChange: number,
-): ValueEnd => {
+export const rejectValue = (state: CutState, shape: Shape, from: number, to: number, firstChange: number): ValueEnd => {
   if (!shape.nullable) return ~to
   const { changes } = state.draft
-  replaceSpan(state.edits, state.offsets, from, to, 'null', firstEdit)
+  replaceSpan(state.edits, state.offsets, from, to, 'null')
   changes.length = firstChange
   changes.push({ field: indexedPathOf(state, shape), change: 'NULLED', reason: 'SOURCE_SERIALIZATION_ERROR' })
   return to
@@ -83,7 +76,7 @@ export const rejectValue = (
 
 /** As `rejectValue`, of a value inside which nothing was edited. */
 const rejectScalar = (state: CutState, shape: Shape, from: number, to: number): ValueEnd =>
-  rejectValue(state, shape, from, to, state.edits.length, state.draft.changes.length)
+  rejectValue(state, shape, from, to, state.draft.changes.length)
 
 const maxInt64 = 2n ** 63n
 
@@ -106,7 +99,7 @@ export const readInteger = (state: CutState, shape: Shape, from: number): ValueE
   const to = skipExponent(scanner, skipFraction(scanner, digitsEnd))
   const value = Number(bytes.toString('latin1', from, to))
   if (!Number.isSafeInteger(value)) return rejectScalar(state, shape, from, to)
-  replaceSpan(state.edits, state.offsets, from, to, String(value), state.edits.length)
+  replaceSpan(state.edits, state.offsets, from, to, String(value))
   return to
 }
 
@@ -123,12 +116,11 @@ export const readDouble = (state: CutState, shape: Shape, from: number): ValueEn
 export const readInstant = (state: CutState, shape: Shape, from: number): ValueEnd => {
   const { scanner, edits } = state
   if (!Number.isNaN(parseInstantAt(scanner.bytes, from))) return from + 26
-  const firstEdit = edits.length
   const to = skipString(scanner, from + 1)
   const time = decodeString(scanner, from, to)
   const leaving = toUtc(time)
-  if (leaving === undefined) return rejectValue(state, shape, from, to, firstEdit, state.draft.changes.length)
-  if (leaving !== time) replaceSpan(edits, state.offsets, from, to, `"${leaving}"`, firstEdit)
+  if (leaving === undefined) return rejectValue(state, shape, from, to, state.draft.changes.length)
+  if (leaving !== time) replaceSpan(edits, state.offsets, from, to, `"${leaving}"`)
   return to
 }
 

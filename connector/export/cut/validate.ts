@@ -34,11 +34,11 @@ import { type Attribute, createAttribute, createUndeclaredShape, type Shape, sha
 
 /** An object: each member is checked, and those that are not to leave are left out. */
 export const readObject = (state: CutState, shape: Shape, open: number): ValueEnd => {
-  const { scanner, edits } = state
+  const { scanner, edits, table } = state
   const { bytes } = scanner
   const place = placeOf(state, shape)
-  state.objectCount += 1
-  const object = state.objectCount
+  table.objectCount += 1
+  const object = table.objectCount
   let isInvalid = false
   let previous: KeyState | undefined
   let run = noRun
@@ -46,7 +46,6 @@ export const readObject = (state: CutState, shape: Shape, open: number): ValueEn
   let end = open + 1
   let key = firstMember(scanner, open)
   while (bytes[key] === QUOTE) {
-    let firstEdit = edits.length
     let keyEnd: number
     let known = guessKey(scanner, key, previous === undefined ? place.expectedFirst : previous.expectedNext)
     if (known !== undefined) keyEnd = key + known.keyBytes.length
@@ -61,47 +60,45 @@ export const readObject = (state: CutState, shape: Shape, open: number): ValueEn
     const start = skipColon(scanner, keyEnd)
     if (known.action === 'drop' || known.action === 'collect') {
       end = skipValue(scanner, start)
-      if (known.action === 'collect') collectMember(state, key, end, firstEdit)
-      removeEdits(edits, firstEdit)
+      if (known.action === 'collect') collectMember(state, key, end)
+      removeEdits(edits, key)
       run = startRun(run, open, keptEnd, key)
     } else {
       if (run !== noRun) {
-        removeEdits(edits, firstEdit)
+        removeEdits(edits, key)
         removeRun(edits, run, key)
         run = noRun
-        firstEdit = edits.length
         // Edits inside the key come after that of the run.
         skipString(scanner, key + 1)
       }
-      const keyOffset = key + edits.shift
-      if (known.outputKey !== undefined) replaceSpan(edits, state.offsets, key, keyEnd, known.outputKey, firstEdit)
-      end = readMember(state, known, keyOffset, start)
+      end = known.isPlain ? readValue(state, known.shape, start) : readMember(state, known, key, keyEnd, start)
       if (end < 0) {
         end = ~end
         isInvalid = true
+        if (shape.parent === undefined)
+          throw createCutError(`${recordPathOf(state)}.${known.shape.name}`, 'of the wrong type')
       }
       keptEnd = end
     }
     key = nextMember(scanner, end)
   }
   if (run !== noRun) removeLastRun(edits, run, keptEnd, end, key)
-  return isInvalid || isMissingRequired(state, shape, object) ? ~(key + 1) : key + 1
+  if (shape.required.length > 0 && isMissingRequired(state, shape, object)) isInvalid = true
+  return isInvalid ? ~(key + 1) : key + 1
 }
 
-/** The value of an attribute that leaves, its offsets noted and its hash put in its place. */
-const readMember = (state: CutState, attribute: Attribute, keyOffset: number, start: number): ValueEnd => {
+/** A member that leaves under another key, with its offsets noted or as a hash. */
+const readMember = (state: CutState, known: KeyState, key: number, keyEnd: number, start: number): ValueEnd => {
   const { edits, offsets } = state
-  const { shape, action } = attribute
-  const firstEdit = edits.length
+  const { shape, action, outputKey } = known
+  const keyOffset = key + edits.shift
+  if (outputKey !== undefined) replaceSpan(edits, offsets, key, keyEnd, outputKey)
   const entry = startFieldOffset(offsets, shape.fieldIndex, keyOffset, start + edits.shift)
-  const answer = readValue(state, shape, start)
-  const end = answer < 0 ? ~answer : answer
-  if (answer < 0) {
-    if (shape.parent?.parent === undefined)
-      throw createCutError(`${recordPathOf(state)}.${shape.name}`, 'of the wrong type')
-  } else if (typeof action === 'function') hashValue(state, action, start, end, firstEdit)
+  const end = readValue(state, shape, start)
+  if (end < 0) return end
+  if (typeof action === 'function') hashValue(state, action, start, end)
   endFieldOffset(offsets, entry, end + edits.shift)
-  return answer
+  return end
 }
 
 /** A value that is declared. One of the wrong type leaves as null, or makes the value around it invalid. */
@@ -138,19 +135,15 @@ const readValue = (state: CutState, shape: Shape, at: number): ValueEnd => {
     case 'cursor':
       return readCursor(state, shape, at)
   }
-  const firstEdit = state.edits.length
   const end = skipValue(scanner, at)
-  return byte === 0x6e && shape.nullable
-    ? end
-    : rejectValue(state, shape, at, end, firstEdit, state.draft.changes.length)
+  return byte === 0x6e && shape.nullable ? end : rejectValue(state, shape, at, end, state.draft.changes.length)
 }
 
 const readContainer = (state: CutState, shape: Shape, at: number): ValueEnd => {
-  const firstEdit = state.edits.length
   const firstChange = state.draft.changes.length
   const { element } = shape
   const answer = element === undefined ? readObject(state, shape, at) : readArray(state, shape, element, at)
-  return answer < 0 ? rejectValue(state, shape, at, ~answer, firstEdit, firstChange) : answer
+  return answer < 0 ? rejectValue(state, shape, at, ~answer, firstChange) : answer
 }
 
 const readArray = (state: CutState, shape: Shape, element: Shape, open: number): ValueEnd => {
@@ -245,8 +238,8 @@ const reportUndeclared = ({ options, undeclaredPaths }: CutState, path: string):
   undeclaredPaths.add(path)
 }
 
-const collectMember = ({ draft, edits, scanner }: CutState, key: number, end: number, firstEdit: number): void => {
-  draft.collectedMembers.push(renderSpan(edits, scanner.bytes, key, end, firstEdit).toString('latin1'))
+const collectMember = ({ draft, edits, scanner }: CutState, key: number, end: number): void => {
+  draft.collectedMembers.push(renderSpan(edits, scanner.bytes, key, end).toString('latin1'))
 }
 
 const markDuplicateKey = (state: CutState, shape: Shape): void => {
@@ -270,12 +263,11 @@ const hashValue = (
   action: (text: string) => string,
   from: number,
   to: number,
-  firstEdit: number,
 ): void => {
   const { bytes } = scanner
   const last = edits.length - 1
   const isNulled = last >= 0 && edits.from[last] === from && edits.to[last] === to && edits.texts[last] === 'null'
   if (bytes[from] === 0x6e || isNulled) return
   const text = bytes[from] === QUOTE ? decodeString(scanner, from, to) : bytes.toString('utf8', from, to)
-  replaceSpan(edits, offsets, from, to, Buffer.from(JSON.stringify(action(text))).toString('latin1'), firstEdit)
+  replaceSpan(edits, offsets, from, to, Buffer.from(JSON.stringify(action(text))).toString('latin1'))
 }

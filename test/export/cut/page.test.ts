@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { DeletedReview, Review } from '../../../connector/api/model/review'
-import { createCutState } from '../../../connector/export/cut/cut-state'
+import { createCutState, createPlaceTable } from '../../../connector/export/cut/cut-state'
 import { createOffsetReader } from '../../../connector/export/cut/offsets'
 import { type CutPage, createCutter } from '../../../connector/export/cut/page'
 import { readRecord, toCutRecord } from '../../../connector/export/cut/record'
@@ -244,7 +244,7 @@ describe('a cutter that is used twice at once', () => {
   it('does not change its table', () => {
     const options = { codec: Review, primaryKey: 'id', cursor: 'modifiedTime', aliases: {}, actions: {} }
     const shape = compileShape(options)
-    const state = createCutState(Buffer.from(first), reviewOptions, new Set(), undefined, undefined)
+    const state = createCutState(Buffer.from(first), reviewOptions, createPlaceTable(), new Set(), undefined, undefined)
     const record = { shape, aliases: {} }
     const start = Buffer.from(first).indexOf('{"id"')
     expect(toCutRecord(state, record, start, readRecord(state, record, start)).id).toBe('1')
