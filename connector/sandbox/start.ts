@@ -11,66 +11,66 @@ import type { RequestLimits } from './operations/transparency'
 import { createRequestLog, createSandboxPages, type RequestLogEntry, type RequestStats } from './server/pages'
 import { createLatency, type Latency, type RequestRate, startServer } from './server/server'
 
-/** Everything has a default: 1,000 reviews in the order of their change, a quiet service without faults on a free port. */
+/** Every option has a default: 1,000 reviews in the order of their modification, no changes and no faults, on a free port. */
 export type SandboxOptions = Partial<SeedOptions> &
   DataFiles & {
     /** Default 127.0.0.1. */
     readonly host?: string
-    /** Default 0: any that is free. */
+    /** Default 0, which means any free port. */
     readonly port?: number
     /** Default modified_asc. */
     readonly order?: ExportOrder
-    /** What happens after every page of operation 6 that was served; default nothing. */
+    /** Changes after each successful page of operation 6; default none. */
     readonly churn?: Partial<Churn>
-    /** Faults, see `readPlan` and `readFaults`; default none. */
+    /** Faults, as `decodeFaultPlan` and `parseFaultList` return them; default none. */
     readonly faults?: ReadonlyArray<FaultRule>
-    /** Default: as many as you like. */
+    /** The most requests in a period; default no limit. */
     readonly rate?: RequestRate
-    /** Default none. */
+    /** Delay of every answer; default none. */
     readonly latency?: Latency
-    /** Default 100 rows a page and 50 identifiers a request of the transparency operations. */
+    /** Limits of the transparency operations; default 100 rows a page and 50 identifiers a request. */
     readonly limits?: Partial<RequestLimits>
-    /** Seconds an exchanged token lives; default 3600. */
+    /** Lifetime of an exchanged token in seconds; default 3600. */
     readonly tokenLifetime?: number
     /** Operations that the application's tokens may not call; default none. */
     readonly denied?: ReadonlyArray<OperationName>
-    /** Further tokens, with the operations they may call. */
+    /** More tokens, each with the operations that it may call; default none. */
     readonly granted?: ReadonlyMap<string, ReadonlyArray<OperationName>>
-    /** Where the lookups are; default as in api/routes.ts. */
+    /** Method and path of each lookup; default as in api/routes.ts. */
     readonly lookups?: LookupRoutes
-    /** The clock that stamps changes, milliseconds; default the real one. */
+    /** The clock for modification times, rates and tokens, in milliseconds; default the real time. */
     readonly now?: () => number
-    /** How far the clock that the `Date` header shows is ahead of `now`, milliseconds; default 0. */
+    /** How far the `Date` header is ahead of `now`, in milliseconds; default 0. */
     readonly clockSkew?: number
   }
 
 /** A running sandbox. */
 export type Sandbox = {
-  /** Without a slash at its end: what `base_url` wants. */
+  /** The address without a slash at its end, as `base_url` takes it. */
   readonly url: string
   readonly accessToken: string
   readonly applicationId: string
   readonly applicationSecret: string
   readonly tokenUrl: string
-  /** The service without HTTP. */
+  /** The same service, called without HTTP. */
   readonly api: Api
-  /** Lets so many reviews change, be deleted and arrive now. */
+  /** Changes, deletes, adds and restores so many reviews now. */
   readonly churn: (step: Partial<Churn>) => Promise<void>
-  /** What happens after every page of operation 6 from now on. */
+  /** Sets the changes after each later page of operation 6. */
   readonly setChurn: (step: Partial<Churn>) => void
-  /** What the service holds, in the order of ids; a review's `json` is its text with all additional fields. */
+  /** The data of the service, in the order of ids; a review's `json` is its text with all additional fields. */
   readonly truth: () => Promise<Truth>
-  /** Requests, answers and faults so far. */
+  /** Numbers of requests, answers and faults so far. */
   readonly stats: () => RequestStats
   /** The last 10,000 requests. */
   readonly log: () => ReadonlyArray<RequestLogEntry>
   readonly close: () => Promise<void>
 }
 
-/** Seeds a service, serves it on loopback and answers once it listens; rejects with `Stopped`. */
+/** Opens or generates the data and starts the server; resolves when it listens, rejects with a `CommandError`. */
 export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbox> => {
   const now = options.now ?? Date.now
-  const data = {
+  const seedOptions = {
     reviews: options.reviews ?? 1000,
     seed: options.seed ?? 7,
     locations: options.locations ?? 40,
@@ -79,46 +79,46 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     years: options.years ?? 3,
     until: options.until ?? now() - 60_000,
   }
-  const database = await openData(options, data)
-  const lifetime = options.tokenLifetime ?? 3600
+  const database = await openData(options, seedOptions)
+  const lifetimeSeconds = options.tokenLifetime ?? 3600
   const { denied = [], granted = new Map() } = options
-  let churnOfPages: Churn = { ...noChurn, ...options.churn }
-  const issued = createTokenRegistry({ createText: randomUUID, now, lifetimeSeconds: lifetime, denied, granted })
-  const held = createSandboxService(database, {
+  let pageChurn: Churn = { ...noChurn, ...options.churn }
+  const tokenRegistry = createTokenRegistry({ createText: randomUUID, now, lifetimeSeconds, denied, granted })
+  const service = createSandboxService(database, {
     order: options.order ?? 'modified_asc',
-    pageChurn: () => churnOfPages,
+    pageChurn: () => pageChurn,
     limits: { maxPerPage: 100, maxIdentifiers: 50, ...options.limits },
-    tokenRegistry: issued,
+    tokenRegistry,
     now,
   })
   const log = createRequestLog()
-  const server = await startServer(held.api, {
+  const server = await startServer(service.api, {
     host: options.host ?? '127.0.0.1',
     port: options.port ?? 0,
-    tokenRegistry: issued,
+    tokenRegistry,
     rules: options.faults ?? [],
-    seed: data.seed,
+    seed: seedOptions.seed,
     requestRate: options.rate ?? { requests: Number.POSITIVE_INFINITY, seconds: 1 },
-    latency: createLatency(options.latency ?? { minMs: 0, maxMs: 0 }, data.seed),
+    latency: createLatency(options.latency ?? { minMs: 0, maxMs: 0 }, seedOptions.seed),
     lookups: options.lookups ?? {},
-    pages: createSandboxPages(held, log, options.lookups ?? {}),
+    pages: createSandboxPages(service, log, options.lookups ?? {}),
     log,
     now,
     headerClock: () => now() + (options.clockSkew ?? 0),
   })
-  const { accessToken, applicationId, applicationSecret } = issued
+  const { accessToken, applicationId, applicationSecret } = tokenRegistry
   return {
     url: server.url,
     accessToken,
     applicationId,
     applicationSecret,
     tokenUrl: server.url + issueToken.path,
-    api: held.api,
-    churn: (step) => held.churn({ ...noChurn, ...step }),
+    api: service.api,
+    churn: (step) => service.churn({ ...noChurn, ...step }),
     setChurn: (step) => {
-      churnOfPages = { ...noChurn, ...step }
+      pageChurn = { ...noChurn, ...step }
     },
-    truth: held.truth,
+    truth: service.truth,
     stats: log.stats,
     log: log.entries,
     close: async () => {

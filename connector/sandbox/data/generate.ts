@@ -14,6 +14,7 @@ import {
   townNames,
 } from './vocabulary'
 
+/** Numbers of generated locations and providers. */
 export type DimensionCounts = { readonly locations: number; readonly providers: number }
 
 type DimensionValue = string | number | boolean
@@ -30,7 +31,7 @@ const insertRows = (table: string, values: ReadonlyArray<ReadonlyArray<Dimension
 
 const itemAt = <A>(list: ReadonlyArray<A>, index: number): A => {
   const item = list[index % list.length]
-  if (item === undefined) throw new Error('nothing to choose from')
+  if (item === undefined) throw new Error('the list is empty')
   return item
 }
 
@@ -38,8 +39,8 @@ const indexRange = (count: number): ReadonlyArray<number> => Array.from({ length
 
 const locationValues = (n: number): ReadonlyArray<DimensionValue | null> => {
   const [kind, avatarType] = itemAt(locationKinds, n + Math.floor(n / townNames.length))
-  const round = Math.floor(n / (townNames.length * locationKinds.length))
-  const name = `${itemAt(townNames, n)} ${kind}${round === 0 ? '' : ` ${round + 1}`}`
+  const repetition = Math.floor(n / (townNames.length * locationKinds.length))
+  const name = `${itemAt(townNames, n)} ${kind}${repetition === 0 ? '' : ` ${repetition + 1}`}`
   return [
     1001 + n,
     `LOC-${1001 + n}`,
@@ -60,7 +61,7 @@ const providerValues = (n: number): ReadonlyArray<DimensionValue> => [
   String(1_234_567_893 + n * 101),
 ]
 
-/** What does not depend on the extent. */
+/** Inserts the sources, regions and brands, which are always the same. */
 export const seedConstants = (database: Database): Promise<void> =>
   database.run(
     [
@@ -76,55 +77,55 @@ export const seedConstants = (database: Database): Promise<void> =>
     ].join('\n'),
   )
 
-/** The locations and providers that reviews are about: always the same for the same extent. */
-export const seedDimensions = async (database: Database, extent: DimensionCounts): Promise<void> => {
+/** Inserts sources, regions, brands, and so many locations and providers; the same counts give the same rows. */
+export const seedDimensions = async (database: Database, counts: DimensionCounts): Promise<void> => {
   await seedConstants(database)
-  await database.run(insertRows('location', indexRange(extent.locations).map(locationValues)))
-  await database.run(insertRows('provider', indexRange(extent.providers).map(providerValues)))
+  await database.run(insertRows('location', indexRange(counts.locations).map(locationValues)))
+  await database.run(insertRows('provider', indexRange(counts.providers).map(providerValues)))
 }
 
 const surveySourceId = reviewSources[0]?.[0] ?? 0
 
-/** One of the sentences of a tonality, chosen by a hash. */
+/** SQL for the number of a phrase with this tonality, chosen by a hash. */
 const tonalityPhrase = (tonality: string, hash: string): string =>
   `${phrases.findIndex((phrase) => phrase.tonality === tonality)} + ${hash} % ${phrases.filter((phrase) => phrase.tonality === tonality).length}`
 
-/** The number of a sentence that suits a rating of 1 to 5. */
+/** SQL for the number of a phrase that suits a rating of 1 to 5. */
 export const phraseForRating = (rating: string, hash: string): string => `(CASE
     WHEN ${rating} >= 4 THEN ${tonalityPhrase('positive', hash)}
     WHEN ${rating} = 3 THEN ${tonalityPhrase('neutral', hash)}
     ELSE ${tonalityPhrase('negative', hash)} END)::INTEGER`
 
-/** How many words the sentences of the given numbers have; a missing one has none. */
+/** SQL for the number of words in the phrases with these numbers; null counts 0 words. */
 export const wordCount = (...numbers: ReadonlyArray<string>): string => {
   const lengths = phrases.map((phrase) => phrase.sentence.split(' ').length).join(', ')
   return numbers.map((number) => `coalesce([${lengths}][1 + ${number}], 0)`).join(' + ')
 }
 
-/** Every fifth id lies beyond 2^53, where a double is no longer exact. */
+/** SQL for the id of the review at a position; every fifth id lies beyond 2^53, where a double is not exact. */
 export const reviewIdAt = (position: string): string =>
   `(CASE WHEN ${position} % 5 = 0 THEN 9007199254740993 ELSE 700000001 END + 15 * ${position})::BIGINT`
 
-/** A number in 0 … n-1 that depends on the seed, what it is for and the review's position `i`. */
+/** Makes SQL for a number from 0 to n-1 that depends on the seed, a name and the review's position `i`. */
 export const createPicker =
   (seed: number) =>
-  (what: string, n: number): string =>
-    `(hash(xor(i, ${nameHash(`${seed} ${what}`)})) % ${n})::BIGINT`
+  (name: string, n: number): string =>
+    `(hash(xor(i, ${nameHash(`${seed} ${name}`)})) % ${n})::BIGINT`
 
-/** Spreads names over 50 bits (FNV-1a), since hashes of several columns are not independent of each other. */
+/** FNV-1a hash of a name in 50 bits; DuckDB's hashes of several columns are not independent of each other. */
 const nameHash = (text: string): bigint =>
   [...text].reduce(
     (hash, letter) => ((hash ^ BigInt(letter.codePointAt(0) ?? 0)) * 1_099_511_628_211n) & ((1n << 50n) - 1n),
     14_695_981_039n,
   )
 
-/** When the review at position `i` arrived and when it changed last: SQL expressions of milliseconds, the second may use `arrived`. */
+/** When the review at position `i` arrived and when it was modified: SQL expressions in milliseconds; `modified` may use `arrived`. */
 export type ReviewTimes = { readonly arrived: string; readonly modified: string }
 
-/** A number in 0 … n-1, as SQL, for what a name says. */
+/** Makes SQL for a number from 0 to n-1 that is independent for each name. */
 export type Picker = ReturnType<typeof createPicker>
 
-/** The ids that locations and providers are chosen from, as SQL. */
+/** SQL that chooses the id of a location, and of a provider. */
 export type IdPools = { readonly location: (pick: Picker) => string; readonly provider: (pick: Picker) => string }
 
 export const createIdPools = ({ locations, providers }: DimensionCounts): IdPools => ({
@@ -133,8 +134,8 @@ export const createIdPools = ({ locations, providers }: DimensionCounts): IdPool
 })
 
 /**
- * Reviews at positions `from` to `to` - 1 as a SELECT of the table's columns. The same seed, positions, times and pools give the
- * same rows.
+ * SQL for the reviews at positions `from` to `to` - 1, with the columns of the table `review`. The same seed, positions, times and
+ * pools give the same rows.
  */
 export const selectReviews = (seed: number, from: number, to: number, times: ReviewTimes, pools: IdPools): string => {
   const pick = createPicker(seed)
@@ -145,10 +146,10 @@ WITH arrival AS (
   SELECT i, arrived, (${times.modified})::BIGINT AS modified,
     [${reviewSources.map(([id]) => id).join(', ')}][1 + ${pick('source', reviewSources.length)}] AS source_id,
     [5, 5, 5, 4, 4, 3, 2, 1, 1][1 + ${pick('rating', 9)}] AS stars,
-    ${pick('phrases', 4)} AS phrases, ${pick('task', 12)} AS task, ${pick('answer', 6)} AS answered
+    ${pick('phrases', 4)} AS phrases, ${pick('task', 12)} AS task, ${pick('answer', 6)} AS answer_number
   FROM arrival
 ), written AS (
-  SELECT *, source_id = ${surveySourceId} AS survey, task = 0 OR (stars < 3 AND task < 6) AS followed,
+  SELECT *, source_id = ${surveySourceId} AS is_survey, task = 0 OR (stars < 3 AND task < 6) AS has_task,
     CASE WHEN phrases > 0 THEN ${phraseForRating('stars', pick('first', 1 << 20))} END AS one,
     CASE WHEN phrases > 1 THEN ${phraseForRating('stars', pick('second', 1 << 20))} END AS two,
     CASE WHEN phrases > 2 THEN ${pick('third', phrases.length)}::INTEGER END AS three
@@ -156,42 +157,43 @@ WITH arrival AS (
 )
 SELECT
   ${reviewIdAt('i')} AS id,
-  CASE WHEN survey THEN 'SB' || (1000000003 + 7 * i) END AS survey_bar_code,
+  CASE WHEN is_survey THEN 'SB' || (1000000003 + 7 * i) END AS survey_bar_code,
   source_id,
   ${pools.location(pick)} AS location_id,
   CASE WHEN ${pick('provided', 8)} > 0 THEN ${pools.provider(pick)} END AS provider_id,
   epoch_ms(arrived - 1000 * ${pick('lag', 86_400)}) AS mention,
   epoch_ms(modified) AS modified,
   CASE WHEN ${pick('rated', 20)} = 0 THEN 0 ELSE stars END AS rating,
-  CASE WHEN survey THEN greatest(1, stars - ${pick('staff', 2)}) END AS staff_rating,
-  CASE WHEN survey THEN least(5, stars + ${pick('access', 2)}) END AS access_rating,
+  CASE WHEN is_survey THEN greatest(1, stars - ${pick('staff', 2)}) END AS staff_rating,
+  CASE WHEN is_survey THEN least(5, stars + ${pick('access', 2)}) END AS access_rating,
   one AS first_phrase, two AS second_phrase, three AS third_phrase,
   ${wordCount('one', 'two', 'three')} AS words,
   CASE WHEN stars < 3 AND phrases > 0 AND ${pick('liable', 3)} = 0 THEN ${pick('liability', liabilities.length)} END AS liability,
-  CASE WHEN followed THEN 3000001 + i END AS task_id,
-  CASE WHEN followed THEN ['pending', 'completed'][1 + ${pick('closed', 2)}] END AS task_status,
-  CASE WHEN followed THEN ${pick('owner', ownerCount)} END AS task_owner,
-  CASE WHEN answered = 0 THEN ${pick('words', operatorAnswers.length)} END AS answer,
-  CASE WHEN answered = 0 THEN epoch_ms(greatest(arrived, modified - 60000 * ${pick('answered', 60)})) END AS answered,
-  CASE WHEN survey AND ${pick('visit', 3)} > 0 THEN 'VR-' || (20000001 + i) ELSE '' END AS visit_record_id,
+  CASE WHEN has_task THEN 3000001 + i END AS task_id,
+  CASE WHEN has_task THEN ['pending', 'completed'][1 + ${pick('closed', 2)}] END AS task_status,
+  CASE WHEN has_task THEN ${pick('owner', ownerCount)} END AS task_owner,
+  CASE WHEN answer_number = 0 THEN ${pick('words', operatorAnswers.length)} END AS answer,
+  CASE WHEN answer_number = 0 THEN epoch_ms(greatest(arrived, modified - 60000 * ${pick('answered', 60)})) END AS answered,
+  CASE WHEN is_survey AND ${pick('visit', 3)} > 0 THEN 'VR-' || (20000001 + i) ELSE '' END AS visit_record_id,
   NULL AS original, NULL AS original_brand, NULL AS original_comment
 FROM written`
 }
 
-/** What the service holds at its start; the same values give the same data. */
+/** How to generate the data; the same values give the same data. */
 export type SeedOptions = DimensionCounts & {
   readonly reviews: number
   readonly seed: number
-  /** How many successive reviews a bulk change touches; a quarter of the reviews share their modifiedTime with so many others. */
+  /** How many successive reviews a bulk change modifies at once; a quarter of the reviews belong to such a group with one modifiedTime. */
   readonly batch: number
+  /** How many years the reviews cover. */
   readonly years: number
-  /** The newest time in the data, milliseconds since 1970. */
+  /** The newest time in the data, in milliseconds since 1970. */
   readonly until: number
 }
 
 const yearMs = 365.25 * 86_400_000
 
-/** Makes and fills all tables by a few set operations. */
+/** Creates all tables and fills them with generated data by a few set operations. */
 export const seedDatabase = async (database: Database, data: SeedOptions): Promise<void> => {
   await database.run(tableDefinitions)
   await seedDimensions(database, data)
@@ -203,7 +205,7 @@ export const seedDatabase = async (database: Database, data: SeedOptions): Promi
   await database.run(indexDefinitions)
 }
 
-/** Arrivals evenly over the years; changes soon after, or much later, or in bulk. */
+/** Reviews arrive evenly over the years; they are modified soon after, much later, or in bulk. */
 const createReviewTimes = ({ reviews, seed, batch, years, until }: SeedOptions) => {
   const pick = createPicker(seed)
   const start = until - years * yearMs
@@ -218,7 +220,7 @@ const createReviewTimes = ({ reviews, seed, batch, years, until }: SeedOptions) 
   }
 }
 
-/** One review in fifty was deleted; its id lies between two that live. */
+/** SQL for the deleted reviews, one for every fifty reviews; the id of each lies between two ids in use. */
 const selectDeletions = ({ reviews, seed, years, until }: SeedOptions): string => {
   const pick = createPicker(seed)
   const count = Math.floor(reviews / 50)

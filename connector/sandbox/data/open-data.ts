@@ -4,11 +4,11 @@ import { type Database, openDatabase, quoteIdentifier, quoteLiteral } from '../.
 import { reviewIdAt, type SeedOptions, seedConstants, seedDatabase } from './generate'
 import { indexDefinitions, tableDefinitions } from './tables'
 
-/** Where the data comes from and stays. */
+/** The files that the data is read from and kept in. */
 export type DataFiles = {
-  /** A file that keeps the data; without it the data is gone with the process. */
+  /** A file that keeps the data; without it the data ends with the process. */
   readonly db?: string
-  /** A snapshot to serve instead of made-up reviews. */
+  /** A snapshot to serve instead of generated reviews. */
   readonly from?: string
 }
 
@@ -16,24 +16,26 @@ const listTables = async (database: Database): Promise<ReadonlyArray<string>> =>
   (await database.query('SELECT table_name AS name FROM duckdb_tables()')).map(({ name }) => String(name))
 
 const fillDatabase = async (database: Database, { db, from }: DataFiles, data: SeedOptions): Promise<void> => {
-  const present = await listTables(database)
-  if (present.length === 0)
+  const tables = await listTables(database)
+  if (tables.length === 0)
     return from === undefined ? seedDatabase(database, data) : importSnapshot(database, from, data.seed)
-  if (!present.includes('setting') || !present.includes('review'))
+  if (!tables.includes('setting') || !tables.includes('review'))
     throw new CommandError(
-      configFailure(`${db} holds other tables than a sandbox's. It is left as it is; give another path with --db.`),
+      configFailure(
+        `${db} has tables that are not those of a sandbox. The file is unchanged; give another path with --db.`,
+      ),
     )
   if (from !== undefined)
-    throw new CommandError(configFailure(`${db} holds data already, so --from ${from} cannot be read into it.`))
+    throw new CommandError(configFailure(`${db} has data already, so --from ${from} cannot be read into it.`))
 }
 
-/** The service's data: what the file holds, else the snapshot, else seeded; rejects with `Stopped`. */
-export const openData = async (place: DataFiles, data: SeedOptions): Promise<Database> => {
-  const opened = await openDatabase(place.db ?? ':memory:')()
+/** Opens the data of the file, else imports the snapshot, else generates data; rejects with a `CommandError`. */
+export const openData = async (files: DataFiles, data: SeedOptions): Promise<Database> => {
+  const opened = await openDatabase(files.db ?? ':memory:')()
   if (E.isLeft(opened)) throw new CommandError(opened.left)
   const database = opened.right
   try {
-    await fillDatabase(database, place, data)
+    await fillDatabase(database, files, data)
     return database
   } catch (error) {
     database.close()
@@ -45,17 +47,17 @@ type Column = { readonly name: string; readonly type: string }
 
 const formatInstant = (column: string): string => `strftime(${column} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%gZ')`
 
-/** A column's value as JSON text, null where it is null. */
+/** SQL for a column's value as JSON text; null stays null. */
 const columnJson = ({ name, type }: Column): string => {
   const column = `r.${quoteIdentifier(name)}`
   if (type === 'TIMESTAMP WITH TIME ZONE') return `'"' || ${formatInstant(column)} || '"'`
   return type === 'VARCHAR' ? `to_json(${column})::VARCHAR` : `${column}::VARCHAR`
 }
 
-/** Attributes that only come when asked for, and what `feedback snapshot` keeps of its own. */
+/** Attributes that the service only sends on request, and the columns that `feedback snapshot` adds. */
 const extraColumns = /^(_.*|brand|visitRecordId|unknown_attributes)$/
 
-/** The text of a review as the service wrote it, without the closing brace: what is null is left out. */
+/** SQL for the JSON text of a review without its closing brace; null attributes are left out. */
 const originalText = (columns: ReadonlyArray<Column>): string => {
   const members = columns
     .filter(({ name }) => !extraColumns.test(name) && name !== 'id')
@@ -72,28 +74,28 @@ const listColumns = async (database: Database, table: string): Promise<ReadonlyA
   (
     await database.query(
       `SELECT column_name AS name, data_type AS type FROM duckdb_columns()
-       WHERE database_name = 'kept' AND table_name = ${quoteLiteral(table)} ORDER BY column_index`,
+       WHERE database_name = 'imported_snapshot' AND table_name = ${quoteLiteral(table)} ORDER BY column_index`,
     )
   ).map(({ name, type }) => ({ name: String(name), type: String(type) }))
 
-/** Rows that were deleted by a tombstone are not there any more. */
-const liveCondition = (columns: ReadonlyArray<Column>): string =>
+/** SQL condition for rows that no tombstone has deleted. */
+const undeletedCondition = (columns: ReadonlyArray<Column>): string =>
   columns
     .filter(({ name }) => name === '_ab_cdc_deleted_at' || name === '_sdc_deleted_at')
     .map(({ name }) => `r.${quoteIdentifier(name)} IS NULL`)
     .concat('true')
     .join(' AND ')
 
-/** An attribute of the review, as SQL; null where the snapshot was made without it. */
+/** SQL for an attribute of the review; NULL if the snapshot has no such column. */
 const columnOrNull = (
   columns: ReadonlyArray<Column>,
   name: string,
   expression = `r.${quoteIdentifier(name)}`,
 ): string => (columns.some((column) => column.name === name) ? expression : 'NULL')
 
-/** The longest answer that is more than a word. */
-const longestComment = `(SELECT max_by(said, length(said)) FROM (
-  SELECT unnest(from_json(r.contents->'$[*].response', '["VARCHAR"]')) AS said) WHERE contains(said, ' '))`
+/** SQL for the longest response with more than one word. */
+const longestComment = `(SELECT max_by(response, length(response)) FROM (
+  SELECT unnest(from_json(r.contents->'$[*].response', '["VARCHAR"]')) AS response) WHERE contains(response, ' '))`
 
 const insertReviews = (columns: ReadonlyArray<Column>): string => {
   const get = (name: string, expression?: string): string => columnOrNull(columns, name, expression)
@@ -106,20 +108,20 @@ const insertReviews = (columns: ReadonlyArray<Column>): string => {
         ${get('taskDetails', `r."taskDetails"->>'$.status'`)} AS task_status, ${get('visitRecordId')} AS visit_record_id,
         ${originalText(columns)} AS original, ${get('brand', 'r.brand::VARCHAR')} AS original_brand,
         ${get('contents', longestComment)} AS original_comment
-      FROM kept.reviews r WHERE ${liveCondition(columns)}
+      FROM imported_snapshot.reviews r WHERE ${undeletedCondition(columns)}
     )`
 }
 
-/** The distinct things that reviews name, under their newest name. */
+/** SQL for the distinct objects that reviews refer to, each with its newest name. */
 const selectReferences = (columns: ReadonlyArray<Column>, object: string, more = ''): string =>
   `SELECT id, arg_max(name, modified) AS name ${more} FROM (
      SELECT TRY_CAST(r.${object}->>'$.id' AS BIGINT) AS id, r.${object}->>'$.name' AS name, r."modifiedTime" AS modified,
        r.${object}->>'$.npi' AS npi
-     FROM kept.reviews r WHERE ${columnOrNull(columns, object, 'true')}
+     FROM imported_snapshot.reviews r WHERE ${columnOrNull(columns, object, 'true')}
    ) WHERE id IS NOT NULL GROUP BY id`
 
 const insertDimensions = (columns: ReadonlyArray<Column>): string => {
-  const all = ([object, sql]: readonly [string, string]): string =>
+  const ifPresent = ([object, sql]: readonly [string, string]): string =>
     columns.some(({ name }) => name === object) ? `${sql};` : ''
   return [
     [
@@ -134,11 +136,11 @@ const insertDimensions = (columns: ReadonlyArray<Column>): string => {
        FROM (${selectReferences(columns, 'location')})`,
     ],
   ]
-    .map(([object = '', sql = '']) => all([object, sql]))
+    .map(([object = '', sql = '']) => ifPresent([object, sql]))
     .join('\n')
 }
 
-/** The first position of a million whose ids nobody has. */
+/** The first of a million successive positions whose ids are all free. */
 const findFreePosition = async (database: Database): Promise<number> => {
   for (let next = 0; ; next += 1_000_000) {
     const range = `BETWEEN ${reviewIdAt(String(next))} AND ${reviewIdAt(String(next + 999_995))}`
@@ -148,9 +150,9 @@ const findFreePosition = async (database: Database): Promise<number> => {
   }
 }
 
-/** Fills all tables from a file made by `feedback snapshot`: each review is served as it was read. */
+/** Fills all tables from a file made by `feedback snapshot`; the service then answers each review unchanged. */
 export const importSnapshot = async (database: Database, path: string, seed: number): Promise<void> => {
-  await database.run(`ATTACH ${quoteLiteral(path)} AS kept (READ_ONLY)`).catch((error: unknown) => {
+  await database.run(`ATTACH ${quoteLiteral(path)} AS imported_snapshot (READ_ONLY)`).catch((error: unknown) => {
     const detail = error instanceof Error ? error.message : String(error)
     throw new CommandError(
       configFailure(`--from ${path} cannot be opened as a snapshot: ${detail.split('\n')[0]}`, detail),
@@ -160,7 +162,7 @@ export const importSnapshot = async (database: Database, path: string, seed: num
     const columns = await listColumns(database, 'reviews')
     if (!['id', 'modifiedTime'].every((needed) => columns.some(({ name }) => name === needed)))
       throw new CommandError(
-        configFailure(`--from ${path} holds no reviews. Give a file made by feedback snapshot or feedback sync.`),
+        configFailure(`--from ${path} has no reviews. Give a file made by feedback snapshot or feedback sync.`),
       )
     await database.run(tableDefinitions)
     await seedConstants(database)
@@ -168,12 +170,12 @@ export const importSnapshot = async (database: Database, path: string, seed: num
     await database.run(insertReviews(columns))
     if ((await listColumns(database, 'deleted_reviews')).length > 0)
       await database.run(
-        `INSERT INTO deleted SELECT id, NULL, "modifiedTime" AT TIME ZONE 'UTC' FROM kept.deleted_reviews`,
+        `INSERT INTO deleted SELECT id, NULL, "modifiedTime" AT TIME ZONE 'UTC' FROM imported_snapshot.deleted_reviews`,
       )
     const next = await findFreePosition(database)
     await database.run(`INSERT INTO setting VALUES ('seed', ${seed}), ('next', ${next})`)
     await database.run(indexDefinitions)
   } finally {
-    await database.run('DETACH kept')
+    await database.run('DETACH imported_snapshot')
   }
 }

@@ -4,19 +4,19 @@ import { liabilities, operatorAnswers, type Phrase, phrases, taskOwner } from '.
 
 const isPresent = (cell: ReviewCell): boolean => cell !== null
 
-/** A member of an object, left out where it is null (Conventions). */
+/** A member of an object with its comma; empty if the value is null, which the service leaves out. */
 const printMember = (name: string, json: string | undefined): string => (json === undefined ? '' : `,"${name}":${json}`)
 const printText = (cell: ReviewCell): string | undefined => (isPresent(cell) ? JSON.stringify(cell) : undefined)
 const printInstant = (cell: ReviewCell): string | undefined =>
   isPresent(cell) ? JSON.stringify(toInstant(Number(cell))) : undefined
-/** A double, which shows its point as the service's do. */
+/** A double with a decimal point, as the service prints it. */
 const printDouble = (value: number): string => (Number.isInteger(value) ? value.toFixed(1) : String(value))
 const roundScore = (value: number): number => Math.round(value * 100) / 100
 
 const printReference = (id: ReviewCell, name: ReviewCell, more = ''): string | undefined =>
   isPresent(id) ? `{"id":${id}${printMember('name', printText(name))}${more}}` : undefined
 
-/** The sentences a review is made of. */
+/** The phrases that the review's comment consists of. */
 export const reviewPhrases = (row: ReviewRow): ReadonlyArray<Phrase> =>
   [row.first_phrase, row.second_phrase, row.third_phrase].flatMap((n) =>
     isPresent(n) ? (phrases[Number(n)] ?? []) : [],
@@ -26,7 +26,8 @@ const sentimentLabels = ['Extremely Negative', 'Negative', 'Neutral', 'Positive'
 const sentimentLabel = (score: number): string =>
   sentimentLabels[Math.min(4, Math.max(0, Math.round(score) - 1))] ?? 'Neutral'
 
-const meanScore = (said: ReadonlyArray<Phrase>): number => said.reduce((sum, { score }) => sum + score, 0) / said.length
+const meanScore = (commentPhrases: ReadonlyArray<Phrase>): number =>
+  commentPhrases.reduce((sum, { score }) => sum + score, 0) / commentPhrases.length
 
 const printRating = (
   row: ReviewRow,
@@ -57,24 +58,24 @@ const printLiabilities = (row: ReviewRow): string | undefined => {
     : `[{"liabilityId":${2n ** 63n - 1n - BigInt(row.id)},"severity":{"level":${level},"name":"${severities[level - 1]}"},"categoryName":"${category}","justification":"${justification}"}]`
 }
 
-const printComment = (row: ReviewRow, said: ReadonlyArray<Phrase>): ReadonlyArray<string> => {
-  if (said.length === 0) return []
-  const mood = 1 + meanScore(said) * 0.8
+const printComment = (row: ReviewRow, commentPhrases: ReadonlyArray<Phrase>): ReadonlyArray<string> => {
+  if (commentPhrases.length === 0) return []
+  const sentiment = 1 + meanScore(commentPhrases) * 0.8
   return [
     `{"id":${BigInt(row.id) * 10n + 3n}` +
       printMember('question', isPresent(row.survey_bar_code) ? '"Please tell us about your visit."' : '"Review"') +
       printMember('response', JSON.stringify(reviewComment(row))) +
-      `,"questionType":"Free Form (Text Area)","questionCode":"COMMENT","noOfSentiments":${said.length}` +
+      `,"questionType":"Free Form (Text Area)","questionCode":"COMMENT","noOfSentiments":${commentPhrases.length}` +
       printMember(
         'overallCommentSentiment',
-        `{"score":${printDouble(roundScore(mood))},"label":"${sentimentLabel(mood)}"}`,
+        `{"score":${printDouble(roundScore(sentiment))},"label":"${sentimentLabel(sentiment)}"}`,
       ) +
-      printMember('sentiments', `[${said.map((phrase, n) => printSentiment(row, phrase, n)).join(',')}]`) +
+      printMember('sentiments', `[${commentPhrases.map((phrase, n) => printSentiment(row, phrase, n)).join(',')}]`) +
       `${printMember('liabilities', printLiabilities(row))}}`,
   ]
 }
 
-/** What the reviewer wrote. */
+/** The reviewer's comment. */
 export const reviewComment = (row: ReviewRow): string =>
   isPresent(row.original_comment)
     ? String(row.original_comment)
@@ -82,7 +83,7 @@ export const reviewComment = (row: ReviewRow): string =>
         .map(({ sentence }) => sentence)
         .join(' ')
 
-/** What was answered to the reviewer, and the comment that closed the task. */
+/** The operator's answer to the reviewer, and the comment that closes the task; undefined if there is none. */
 export const reviewAnswer = (row: ReviewRow): { readonly engagement: string; readonly closure: string } | undefined => {
   const [engagement, closure] = isPresent(row.answer) ? (operatorAnswers[Number(row.answer)] ?? []) : []
   return engagement === undefined || closure === undefined ? undefined : { engagement, closure }
@@ -105,13 +106,13 @@ const printEngagements = (row: ReviewRow): string => {
   )
 }
 
-const printTextAnalytics = (row: ReviewRow, said: ReadonlyArray<Phrase>): string | undefined =>
-  said.length > 0 && BigInt(row.id) % 7n === 0n
-    ? `{"language":"en","emotion":"${meanScore(said) > 2.5 ? 'joy' : 'anger'}"}`
+const printTextAnalytics = (row: ReviewRow, commentPhrases: ReadonlyArray<Phrase>): string | undefined =>
+  commentPhrases.length > 0 && BigInt(row.id) % 7n === 0n
+    ? `{"language":"en","emotion":"${meanScore(commentPhrases) > 2.5 ? 'joy' : 'anger'}"}`
     : undefined
 
 const printReview = (row: ReviewRow): string => {
-  const said = reviewPhrases(row)
+  const commentPhrases = reviewPhrases(row)
   return [
     `{"id":${row.id}`,
     printMember('surveyBarCode', printText(row.survey_bar_code)),
@@ -122,25 +123,28 @@ const printReview = (row: ReviewRow): string => {
     printMember('mentionTime', printInstant(row.mention)),
     printMember('modifiedTime', printInstant(row.modified)),
     printMember('rating', isPresent(row.rating) ? printDouble(Number(row.rating)) : undefined),
-    printMember('reviewScore', said.length === 0 ? undefined : printDouble(roundScore(meanScore(said)))),
+    printMember(
+      'reviewScore',
+      commentPhrases.length === 0 ? undefined : printDouble(roundScore(meanScore(commentPhrases))),
+    ),
     `,"contents":[${[
       ...printRating(row, 1, 'How courteous was our staff?', 'STAFF', row.staff_rating),
       ...printRating(row, 2, 'How easy was it to get an appointment?', 'ACCESS', row.access_rating),
-      ...printComment(row, said),
+      ...printComment(row, commentPhrases),
     ].join(',')}]`,
     printMember('taskDetails', printTask(row)),
-    printMember('textAnalytics', printTextAnalytics(row, said)),
+    printMember('textAnalytics', printTextAnalytics(row, commentPhrases)),
     printEngagements(row),
   ].join('')
 }
 
 const printBrands = (row: ReviewRow): string | undefined => {
   if (isPresent(row.original)) return isPresent(row.original_brand) ? String(row.original_brand) : undefined
-  const one = printReference(row.brand_id, row.brand)
-  return one === undefined ? undefined : `[${one}]`
+  const brand = printReference(row.brand_id, row.brand)
+  return brand === undefined ? undefined : `[${brand}]`
 }
 
-/** A review as operation 6 exports it: JSON text without nulls; brand and visitRecordId only if asked for. */
+/** A review as operation 6 exports it: JSON text without nulls, with brand and visitRecordId only if requested. */
 export const reviewText = (row: ReviewRow, additionalFields: ReadonlyArray<string>): string =>
   [
     isPresent(row.original) ? String(row.original) : printReview(row),

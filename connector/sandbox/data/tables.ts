@@ -1,9 +1,9 @@
 import type { Database } from '../../snapshot/store'
 
 /**
- * What the service holds. A review refers by number to the sentences it is made of (phrases.ts), so that a row is small and its
- * text, sentiments and scores are one and the same thing in every operation. The columns `original…` are set where a review came
- * from a snapshot.
+ * The tables of the service's data. A review refers to its phrases by number (vocabulary.ts), so that a row is small and its text,
+ * sentiments and scores are the same in every operation. The columns `original…` are set if the review came from a snapshot. The
+ * table `buried` keeps the rows of deleted reviews, which can be restored.
  */
 export const tableDefinitions = `
 CREATE TABLE setting (name VARCHAR PRIMARY KEY, value BIGINT NOT NULL);
@@ -27,16 +27,16 @@ CREATE TABLE visit (id VARCHAR PRIMARY KEY, received TIMESTAMP NOT NULL, code VA
 CREATE TABLE deleted (id BIGINT NOT NULL, source_id BIGINT, modified TIMESTAMP NOT NULL);
 `
 
-/** Made once the rows are there, which is faster; a page is fetched through the first one. */
+/** Created after the rows, which is faster. Pages of the exports are read through it. */
 export const indexDefinitions = `
 CREATE UNIQUE INDEX review_id ON review (id);
 `
 
-/** The text of a review that came from a snapshot, with some attributes changed; null for one that did not. `patch` is SQL for a JSON object. */
+/** SQL for the text of an imported review with some attributes changed, NULL for a generated one; `patch` is SQL for a JSON object. */
 export const patchOriginal = (patch: string): string =>
   `CASE WHEN original IS NOT NULL THEN regexp_replace(json_merge_patch(original || '}', ${patch})::VARCHAR, '\\}$', '') END`
 
-/** Ids are digits, times milliseconds. */
+/** The value of a column: an id as digits, a time in milliseconds. */
 export type ReviewCell = string | number | null
 
 const reviewColumns = {
@@ -74,7 +74,7 @@ const reviewColumns = {
   original_comment: 'r.original_comment',
 } as const
 
-/** A review with the names of what it refers to. */
+/** A review with the names of the objects that it refers to. */
 export type ReviewRow = { readonly [name in Exclude<keyof typeof reviewColumns, 'id'>]: ReviewCell } & {
   readonly id: string
 }
@@ -83,17 +83,17 @@ const rowMembers = Object.entries(reviewColumns)
   .map(([name, value]) => `${name} := ${value}`)
   .join(', ')
 
-/** Reviews `r`; `rest` says which and in which order, `from` where they are if not the whole table. */
+/** Reads reviews `r` from a table or subquery; `clauses` is the rest of the SQL statement, such as WHERE and ORDER BY. */
 export const readReviewRows = async (
   database: Database,
-  rest: string,
+  clauses: string,
   from = 'review',
 ): Promise<ReadonlyArray<ReviewRow>> => {
-  // One text a row: a value a cell costs several times as much on the way out of DuckDB.
+  // One text per row: reading every cell as a value from DuckDB takes several times as long.
   const rows = await database.query(
     `SELECT to_json(struct_pack(${rowMembers}))::VARCHAR AS row FROM ${from} r
      LEFT JOIN location l ON l.id = r.location_id LEFT JOIN provider p ON p.id = r.provider_id
-     LEFT JOIN source s ON s.id = r.source_id LEFT JOIN brand b ON b.id = l.brand_id ${rest}`,
+     LEFT JOIN source s ON s.id = r.source_id LEFT JOIN brand b ON b.id = l.brand_id ${clauses}`,
   )
   return rows.map(({ row }) => JSON.parse(String(row)))
 }

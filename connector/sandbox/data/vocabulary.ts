@@ -1,6 +1,6 @@
 const splitNames = (names: string): ReadonlyArray<string> => names.split(', ')
 
-/** What people, places and their roll-ups are called in the sandbox; combined by number when it is seeded. */
+/** Names of generated people, locations, regions and brands; the generator combines them by number. */
 export const firstNames = splitNames(
   'Amara, Benjamin, Chloé, Dmitri, Elena, Farid, Grace, Hiroshi, Ingrid, José, Katarzyna, Liam, Mei, Nadia, Oluwaseun, Priya, Quentin, Rosa, Søren, Tamar, Uma, Viktor, Wanjiru, Zoe',
 )
@@ -13,7 +13,7 @@ export const townNames = splitNames(
 export const regionNames = splitNames('North Region, South Region, East Region, West Region, Central Region')
 export const brandNames = splitNames('Evergreen Health, Blue Harbor Care')
 
-/** The kind of a location, and its avatar type (Reference lists). */
+/** Kinds of locations, each with its avatar type from the service's reference lists. */
 export const locationKinds: ReadonlyArray<readonly [kind: string, avatarType: string]> = [
   ['Medical Center', 'Hospital'],
   ['Family Practice', 'Practice'],
@@ -22,7 +22,7 @@ export const locationKinds: ReadonlyArray<readonly [kind: string, avatarType: st
   ['Urgent Care', 'Location'],
 ]
 
-/** The first is the one whose reviews are surveys. */
+/** The sources of reviews; the reviews of the first one are surveys. */
 export const reviewSources: ReadonlyArray<readonly [id: number, name: string]> = [
   [101, 'Survey'],
   [202, 'Google'],
@@ -30,10 +30,10 @@ export const reviewSources: ReadonlyArray<readonly [id: number, name: string]> =
   [307, 'Healthgrades'],
 ]
 
-/** How many people close tasks. */
+/** The number of people who own tasks. */
 export const ownerCount = 40
 
-/** A person who closes tasks. */
+/** The owner of a task, by number. */
 export const taskOwner = (n: number): { readonly name: string; readonly email: string } => ({
   name: `${firstNames[(n * 5) % firstNames.length]} ${lastNames[(n * 3) % lastNames.length]}`,
   email: `owner.${n}@example.org`,
@@ -41,13 +41,13 @@ export const taskOwner = (n: number): { readonly name: string; readonly email: s
 
 type Tonality = 'positive' | 'neutral' | 'negative'
 
-/** A sentence a reviewer may write, and what a text analysis finds in it. */
+/** A sentence of a review, and what the service's text analysis finds in it. */
 export type Phrase = {
   readonly tonality: Tonality
   readonly sentence: string
   readonly feature: string
   readonly opinion: string
-  /** 0.0 to 5.0 */
+  /** From 0.0 to 5.0. */
   readonly score: number
   readonly category: string
   readonly subCategory: string
@@ -213,7 +213,7 @@ export const phrases: ReadonlyArray<Phrase> = [
   ),
 ]
 
-/** Liability categories of healthcare (Reference lists), each with what it was taken from and its severity, 1 to 3. */
+/** Liability categories of healthcare from the service's reference lists, each with a justification and a severity from 1 to 3. */
 export const liabilities: ReadonlyArray<readonly [category: string, justification: string, level: 1 | 2 | 3]> = [
   ['Misdiagnosis', 'The reviewer reports a wrong diagnosis that delayed treatment.', 3],
   ['Negligence', 'The reviewer reports that results were not passed on.', 2],
@@ -223,7 +223,7 @@ export const liabilities: ReadonlyArray<readonly [category: string, justificatio
   ['Discrimination', 'The reviewer reports being treated differently from others.', 3],
 ]
 
-/** What the operator of a location answers, and the comment that closes a task. */
+/** Answers of a location's operator to a review, each with the comment that closes its task. */
 export const operatorAnswers: ReadonlyArray<readonly [engagement: string, closure: string]> = [
   ['Thank you for taking the time to write; we have shared your words with the team.', 'Shared with the team.'],
   ['We are sorry to read this. Please call our patient relations office.', 'Called the patient, apologised.'],

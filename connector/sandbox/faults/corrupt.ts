@@ -7,19 +7,19 @@ const htmlPage = (title: string): Uint8Array =>
   Buffer.from(`<!doctype html><html><body><h1>${title}</h1></body></html>`)
 const htmlHeaders = { 'Content-Type': 'text/html;charset=UTF-8' }
 
-/** How a fault answers without asking the service; undefined for a fault that does not. */
+/** The answer of a fault that replaces the service's answer; undefined for other faults. `now` in milliseconds. */
 export const faultReply = ({ kind, retryAfter, retryAfterDate }: Fault, now: number): Reply | undefined => {
-  const wait = (seconds: number) => ({
+  const retryHeader = (seconds: number) => ({
     'Retry-After': retryAfterDate ? new Date(now + seconds * 1000).toUTCString() : String(seconds),
   })
-  const headers = retryAfter === undefined ? {} : wait(retryAfter)
+  const headers = retryAfter === undefined ? {} : retryHeader(retryAfter)
   switch (kind) {
     case '400':
     case '401':
     case '403':
     case '413':
     case '429':
-      return refusalReply(Number(kind), 'Refused by the plan of faults', headers)
+      return refusalReply(Number(kind), 'Refused by a fault of the plan', headers)
     case '500':
     case '502':
     case '503':
@@ -40,73 +40,73 @@ export const faultReply = ({ kind, retryAfter, retryAfterDate }: Fault, now: num
 
 const exportBody = /^\{"reviews":\[(.*)\],"filter":(.*)\}$/s
 
-/** The rows of one answer under the echo of another. */
-const replaceExportRows = (before: string, now: string): string => {
-  const [, older] = exportBody.exec(before) ?? []
-  const [, , echo] = exportBody.exec(now) ?? []
-  return older === undefined || echo === undefined
-    ? replaceDataRows(before, now)
-    : `{"reviews":[${older}],"filter":${echo}}`
+/** The rows of the previous answer with the filter echo of the current one. */
+const combineAnswers = (previous: string, current: string): string => {
+  const [, rows] = exportBody.exec(previous) ?? []
+  const [, , echo] = exportBody.exec(current) ?? []
+  return rows === undefined || echo === undefined
+    ? combineEnvelopes(previous, current)
+    : `{"reviews":[${rows}],"filter":${echo}}`
 }
 
-/** The same for operations 1 to 3, whose rows and echo stand in `data`. */
-const replaceDataRows = (before: string, now: string): string => {
-  const [older, newer] = [parseExactJson(before), parseExactJson(now)]
-  return isEnvelope(older) && isEnvelope(newer)
-    ? printExactJson({ ...older, data: { ...older.data, filter: newer.data.filter } })
-    : before
+/** The same for operations 1 to 3, whose rows and filter echo are members of `data`. */
+const combineEnvelopes = (previous: string, current: string): string => {
+  const [first, second] = [parseExactJson(previous), parseExactJson(current)]
+  return isEnvelope(first) && isEnvelope(second)
+    ? printExactJson({ ...first, data: { ...first.data, filter: second.data.filter } })
+    : previous
 }
 
 const isEnvelope = (value: unknown): value is { readonly data: { readonly filter: unknown } } =>
   t.UnknownRecord.is(value) && t.UnknownRecord.is(value.data)
 
-const keptAttributes = new Set(['id', 'documentId', 'modifiedTime', 'mentionTime', 'reviews', 'comments', 'entities'])
+const keyAttributes = new Set(['id', 'documentId', 'modifiedTime', 'mentionTime', 'reviews', 'comments', 'entities'])
 
-const emptyAttributes = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(emptyAttributes)
+const nullAttributes = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(nullAttributes)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).map(([key, field]) => [key, keptAttributes.has(key) ? emptyAttributes(field) : null]),
+    Object.entries(value).map(([key, field]) => [key, keyAttributes.has(key) ? nullAttributes(field) : null]),
   )
 }
 
-/** Null for everything but envelope, keys and times. */
-const emptyAnswer = (text: string): string => {
+/** The answer with null for every attribute except keys and times; its envelope stays. */
+const nullAnswer = (text: string): string => {
   const answer = parseExactJson(text)
   if (typeof answer !== 'object' || answer === null) return text
   return printExactJson(
     Object.fromEntries(
       Object.entries(answer).map(([key, value]) => [
         key,
-        key === 'reviews' || key === 'data' ? emptyAttributes(value) : value,
+        key === 'reviews' || key === 'data' ? nullAttributes(value) : value,
       ]),
     ),
   )
 }
 
-/** What a fault makes of the answer; `before`: the text of the answer before it of the same operation. */
-export const corruptResponse = (fault: Fault, reply: Reply, before: string | undefined): Reply => {
+/** The answer as a fault changes it; `previous` is the text of the last answer of the same operation. */
+export const corruptResponse = (fault: Fault, reply: Reply, previous: string | undefined): Reply => {
   const text = Buffer.from(reply.body).toString('utf8')
-  const saying = (body: string): Reply => ({ ...reply, body: Buffer.from(body) })
+  const withBody = (body: string): Reply => ({ ...reply, body: Buffer.from(body) })
   switch (fault.kind) {
     case 'cutjson':
       return { ...reply, body: reply.body.subarray(0, Math.floor(reply.body.length / 2)) }
     case 'contenttype':
       return { ...reply, headers: { ...reply.headers, 'Content-Type': 'text/plain' } }
     case 'stale':
-      return before === undefined ? reply : saying(before)
+      return previous === undefined ? reply : withBody(previous)
     case 'duplicate':
-      return before === undefined ? reply : saying(replaceExportRows(before, text))
+      return previous === undefined ? reply : withBody(combineAnswers(previous, text))
     case 'unknown':
-      return saying(text.replace(/\{"(id|documentId|liabilityId)":/g, '{"sandboxAttribute":{"since":"2.0"},"$1":'))
+      return withBody(text.replace(/\{"(id|documentId|liabilityId)":/g, '{"sandboxAttribute":{"since":"2.0"},"$1":'))
     case 'nulls':
-      return saying(emptyAnswer(text))
+      return withBody(nullAnswer(text))
     default:
       return reply
   }
 }
 
-/** The request as a fault changes it. */
+/** The input of a request as a fault changes it; only `clamp` does. */
 export const alterRequest = (fault: Fault | undefined, value: unknown): unknown =>
   fault?.kind === 'clamp' && t.UnknownRecord.is(value)
     ? 'perPage' in value
@@ -114,9 +114,9 @@ export const alterRequest = (fault: Fault | undefined, value: unknown): unknown 
       : { ...value, limit: clampLimit(value.limit, fault.limit) }
     : value
 
-/** A query carries its numbers as text. */
-const clampLimit = (limit: unknown, most: number): unknown => {
-  if (limit === undefined) return Math.min(1000, most)
-  if (typeof limit === 'string') return String(Math.min(Number(limit), most))
-  return typeof limit === 'number' ? Math.min(limit, most) : limit
+/** At most `max`; a limit from a query is a text and stays one. */
+const clampLimit = (limit: unknown, max: number): unknown => {
+  if (limit === undefined) return Math.min(1000, max)
+  if (typeof limit === 'string') return String(Math.min(Number(limit), max))
+  return typeof limit === 'number' ? Math.min(limit, max) : limit
 }

@@ -3,7 +3,7 @@ import * as t from 'io-ts'
 import { toDecodeError } from '../../api'
 import { exportOperations, isOperationName, type OperationName, operationNames } from '../operations/operation'
 
-/** What may go wrong with one request, and what it is. */
+/** The kinds of faults; the help of `feedback sandbox` prints each with its meaning. */
 export const faultKinds = {
   '400': 'refused with the error body',
   '401': 'refused as if the token were wrong',
@@ -16,24 +16,24 @@ export const faultKinds = {
   '504': 'an error page in HTML',
   reset: 'the connection breaks before an answer',
   truncated: 'the connection breaks in the middle of the body',
-  cutjson: 'a whole answer whose JSON breaks off',
-  hang: 'no answer ever',
+  cutjson: 'a complete answer whose JSON ends too early',
+  hang: 'no answer at all',
   drip: 'one byte every delay_ms milliseconds',
   revoke: 'the token is refused from now on',
-  html: 'a 200 with an HTML page',
-  contenttype: 'the right answer called text/plain',
-  application: 'an application error inside a 200',
-  stale: 'the answer before this one of the same operation once more',
-  duplicate: 'the rows of the page before, under the echo of this one',
-  clamp: 'a limit, or a perPage, of at most `limit`, told by the echo',
-  unknown: 'attributes that nobody declared',
-  nulls: 'null for everything but keys and times',
+  html: 'an HTML page with status 200',
+  contenttype: 'the right answer with Content-Type text/plain',
+  application: 'an application error with status 200',
+  stale: 'the previous answer of the same operation again',
+  duplicate: 'the rows of the previous page with the filter echo of this one',
+  clamp: 'a limit or perPage of at most `limit`, which the filter echo shows',
+  unknown: 'attributes that the specification does not have',
+  nulls: 'null for every attribute except keys and times',
 } as const
 export type FaultKind = keyof typeof faultKinds
 
 export const isFaultKind = (kind: string): kind is FaultKind => Object.hasOwn(faultKinds, kind)
 
-/** A fault as it strikes. */
+/** What goes wrong with one request: the kind, and the values that some kinds use. Times are in seconds (`retryAfter`) or milliseconds (`delayMs`). */
 export type Fault = {
   readonly kind: FaultKind
   readonly retryAfter: number | undefined
@@ -42,7 +42,7 @@ export type Fault = {
   readonly limit: number
 }
 
-/** Which requests a fault strikes: numbers count the requests of its operations from 1. */
+/** A fault and the requests that it applies to. Request numbers count the requests of the rule's operations, from 1. */
 export type FaultRule = Fault & {
   readonly operations: ReadonlyArray<OperationName>
   readonly requests: ReadonlyArray<number> | undefined
@@ -70,10 +70,10 @@ const RuleCodec = t.intersection([
 const ruleKeys = ['kind', ...Object.keys(RuleCodec.types[1].props)]
 
 const decodeOperations = (names: ReadonlyArray<string>): E.Either<string, ReadonlyArray<OperationName>> => {
-  const wrong = names.find((name) => name !== 'exports' && !isOperationName(name))
-  return wrong === undefined
+  const unknown = names.find((name) => name !== 'exports' && !isOperationName(name))
+  return unknown === undefined
     ? E.right(names.flatMap((name) => (name === 'exports' ? exportOperations : isOperationName(name) ? [name] : [])))
-    : E.left(`operation "${wrong}" is none of exports, ${operationNames.join(', ')}`)
+    : E.left(`operation "${unknown}" is not one of exports, ${operationNames.join(', ')}`)
 }
 
 const ruleBounds = {
@@ -103,12 +103,12 @@ const decodeRule = (value: unknown): E.Either<string, FaultRule> => {
     return E.left(`${path}: ${message}`)
   }
   const rule = decoded.right
-  const strange = Object.keys(rule).find((key) => !ruleKeys.includes(key))
-  if (strange !== undefined) return E.left(`"${strange}" is none of ${ruleKeys.join(', ')}`)
+  const unknownKey = Object.keys(rule).find((key) => !ruleKeys.includes(key))
+  if (unknownKey !== undefined) return E.left(`"${unknownKey}" is not one of ${ruleKeys.join(', ')}`)
   const fault = findBoundsProblem(rule)
   if (fault !== undefined) return E.left(fault)
   const { kind } = rule
-  if (!isFaultKind(kind)) return E.left(`kind "${kind}" is none of ${Object.keys(faultKinds).join(', ')}`)
+  if (!isFaultKind(kind)) return E.left(`kind "${kind}" is not one of ${Object.keys(faultKinds).join(', ')}`)
   return E.map((asked: ReadonlyArray<OperationName>) => ({
     kind,
     operations: asked,
@@ -124,7 +124,7 @@ const decodeRule = (value: unknown): E.Either<string, FaultRule> => {
   }))(decodeOperations([rule.operation ?? operationNames].flat()))
 }
 
-/** The rules of a plan: a list of objects; answers which is wrong and what would be right. */
+/** Decodes a plan of faults, a list of JSON objects. Left: which rule is wrong, and what would be right. */
 export const decodeFaultPlan = (value: unknown): E.Either<string, ReadonlyArray<FaultRule>> => {
   if (!Array.isArray(value)) return E.left('a plan is a list of rules such as {"kind": "429", "requests": [3]}')
   const rules: Array<FaultRule> = []
@@ -136,7 +136,7 @@ export const decodeFaultPlan = (value: unknown): E.Either<string, ReadonlyArray<
   return E.right(rules)
 }
 
-/** Reads `3=429,5=reset`: the numbered requests of the two exports, each struck once. */
+/** Parses `3=429,5=reset`: the numbered requests of the two exports fail, each with its kind of fault. */
 export const parseFaultList = (text: string): E.Either<string, ReadonlyArray<FaultRule>> =>
   decodeFaultPlan(
     text
@@ -148,38 +148,39 @@ export const parseFaultList = (text: string): E.Either<string, ReadonlyArray<Fau
       }),
   )
 
-/** A number in 0 … 1 that only depends on its arguments. */
+/** A pseudo-random number from 0 to 1 that depends only on the arguments. */
 const requestChance = (seed: number, rule: number, request: number): number => {
   let state = (seed * 0x9e3779b1 + rule * 0x85ebca6b + request * 0xc2b2ae35) | 0
   for (const factor of [0x85ebca6b, 0xc2b2ae35]) state = Math.imul(state ^ (state >>> 15), factor)
   return ((state ^ (state >>> 16)) >>> 0) / 2 ** 32
 }
 
-const appliesTo = (rule: FaultRule, request: number, struck: number, chanced: number): boolean =>
-  struck < rule.times &&
+const appliesTo = (rule: FaultRule, request: number, count: number, chance: number): boolean =>
+  count < rule.times &&
   (rule.requests === undefined
-    ? request >= rule.from && request <= rule.to && (rule.share >= 1 || chanced < rule.share)
+    ? request >= rule.from && request <= rule.to && (rule.share >= 1 || chance < rule.share)
     : rule.requests.includes(request))
 
-/** Tells for each request which fault strikes it: the first rule that does. The same seed and requests, the same faults. */
+/** Returns a function to call once per request, which gives the fault of the first rule that applies. The same seed and requests give the same faults. */
 export const scheduleFaults = (
   rules: ReadonlyArray<FaultRule>,
   seed: number,
 ): ((operation: OperationName) => Fault | undefined) => {
   const requests = rules.map(() => 0)
-  const struck = rules.map(() => 0)
+  const counts = rules.map(() => 0)
   return (operation) => {
-    const hit = rules
+    const match = rules
       .map((rule, index) => ({ rule, index }))
       .filter(({ rule }) => rule.operations.includes(operation))
       .map(({ rule, index }) => {
         const request = (requests[index] ?? 0) + 1
         requests[index] = request
-        return { rule, index, hits: appliesTo(rule, request, struck[index] ?? 0, requestChance(seed, index, request)) }
+        const applies = appliesTo(rule, request, counts[index] ?? 0, requestChance(seed, index, request))
+        return { rule, index, applies }
       })
-      .find(({ hits }) => hits)
-    if (hit === undefined) return undefined
-    struck[hit.index] = (struck[hit.index] ?? 0) + 1
-    return hit.rule
+      .find(({ applies }) => applies)
+    if (match === undefined) return undefined
+    counts[match.index] = (counts[match.index] ?? 0) + 1
+    return match.rule
   }
 }

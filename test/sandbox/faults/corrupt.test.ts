@@ -189,9 +189,9 @@ describe('a plan', () => {
   it.each([
     [{}, 'a plan is a list'],
     [[{}], 'rule 1: $.kind'],
-    [[{ kind: '500' }, { kind: 'burn' }], 'rule 2: kind "burn" is none of'],
-    [[{ kind: '500', operation: 'everything' }], 'operation "everything" is none of exports'],
-    [[{ kind: '500', often: true }], '"often" is none of'],
+    [[{ kind: '500' }, { kind: 'burn' }], 'rule 2: kind "burn" is not one of'],
+    [[{ kind: '500', operation: 'everything' }], 'operation "everything" is not one of exports'],
+    [[{ kind: '500', often: true }], '"often" is not one of'],
     [[{ kind: '500', share: 2 }], 'share: expected 0 to 1'],
     [[{ kind: '500', requests: [0] }], 'requests: expected'],
   ])('says what is wrong with %j', (value, message) => {
