@@ -14,7 +14,7 @@ import { formatLoadSummaries } from './table'
 /** The only file that the demo leaves in the current folder; replaced by each run. */
 const snapshotPath = 'feedback-demo.duckdb'
 
-/** Rows in a page of public reviews and comments: with small pages, most of the time would go into requests for them. */
+/** Rows in a page of public reviews and comments; with smaller pages, the demo would spend most of its time on requests. */
 const feedbackPageSize = 500
 
 const exampleQueries = [
@@ -25,7 +25,7 @@ const exampleQueries = [
 
 export const demoCommand = defineCommand({
   name: 'demo',
-  summary: 'Shows the connector at work with a sandbox of its own: sync, change, sync again, verify.',
+  summary: 'Shows the connector at work with its own sandbox: sync, change, sync again, verify.',
   options: {
     reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; default 10000' },
   },
@@ -56,51 +56,52 @@ export const demoCommand = defineCommand({
 
 /** Writes the report into a temporary folder; returns its path. */
 const writeReport = async (): Promise<string> => {
-  const out = join(await mkdtemp(join(tmpdir(), 'feedback-demo-')), 'report.html')
+  const path = join(await mkdtemp(join(tmpdir(), 'feedback-demo-')), 'report.html')
   await writeFile(
-    out,
+    path,
     renderReport(await useSnapshot(snapshotPath, 'read', (snapshot) => readReport(snapshot, Date.now()))),
   )
-  return out
+  return path
 }
 
+/** Both syncs with a change of the service between them; returns whether all checks hold. */
 const runSteps = async (io: CommandIo, sandbox: Sandbox): Promise<boolean> => {
-  const configured = getOrThrow(createSource(toDemoConfig(sandbox)))
+  const source = getOrThrow(createSource(toDemoConfig(sandbox)))
   try {
     await io.print(
       `A service with ${(await sandbox.truth()).reviews.length.toLocaleString('en')} reviews listens at ${sandbox.url}.\n`,
     )
-    for (const warning of await runOrThrow(checkSource(configured))) io.printWarning(warning)
+    for (const warning of await runOrThrow(checkSource(source))) io.printWarning(warning)
     await io.print('check     address, token and permissions are good\n')
     await io.print(`discover  ${streams.map(({ name }) => name).join(', ')}\n`)
     for (const name of [snapshotPath, `${snapshotPath}.wal`]) await rm(name, { force: true })
-    const first = await syncAndVerify(io, configured, 'The first sync reads everything into', sandbox)
+    const firstOk = await syncAndVerify(io, source, 'The first sync reads everything into', sandbox)
     await sandbox.churn({ change: 300, delete: 100, add: 200 })
     await io.print('\nThe service changes: 300 reviews are modified, 100 deleted, 200 arrive.\n')
     await waitForQuiet(io)
-    return (await syncAndVerify(io, configured, 'The second sync reads what is new into', sandbox)) && first
+    return (await syncAndVerify(io, source, 'The second sync reads the changes into', sandbox)) && firstOk
   } finally {
-    await configured.close()
+    await source.close()
   }
 }
 
 /** A sync leaves the changes of the last 5 seconds to the next one, so the demo waits until its changes are older. */
 const waitForQuiet = async (io: CommandIo): Promise<void> => {
-  for (let left = 6; left > 0 && !io.stop.aborted; left -= 1) {
-    io.printProgress(`A sync leaves the last 5 seconds for the next one; waiting ${left} s…`)
+  for (let seconds = 6; seconds > 0 && !io.stop.aborted; seconds -= 1) {
+    io.printProgress(`A sync leaves the last 5 seconds for the next one; waiting ${seconds} s…`)
     await setTimeout(1000)
   }
 }
 
-/** One sync, and the checks of the file it wrote; returns whether both succeeded. */
+/** Runs one sync and verifies its file; returns whether both succeeded. */
 const syncAndVerify = async (
   io: CommandIo,
-  configured: ConfiguredSource,
+  source: ConfiguredSource,
   title: string,
   sandbox: Sandbox,
 ): Promise<boolean> => {
   await io.print(`\n${title} ${snapshotPath}:\n\n`)
-  const { outcome, summaries } = await syncSnapshot(io, configured, {
+  const { outcome, summaries } = await syncSnapshot(io, source, {
     path: snapshotPath,
     streams,
     syncMode: 'incremental',
@@ -122,6 +123,7 @@ const syncAndVerify = async (
   })
 }
 
+/** The connector's configuration for a sandbox. */
 const toDemoConfig = ({ url, applicationId, applicationSecret, tokenUrl }: Sandbox) =>
   getOrThrow(
     sourceFormat.decode({

@@ -11,7 +11,7 @@ import {
   type SandboxOptions,
 } from '../sandbox'
 
-/** An option of the command line. `read` returns the sandbox options that a text means, or a description of a right text. */
+/** An option of the command line. `read` returns the sandbox options that a text means; left: a description of a valid text. */
 type SandboxFlag = {
   readonly value: string
   readonly help: string
@@ -126,7 +126,7 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
       pipe(
         parseFaultList(text),
         E.bimap(
-          (wrong) => `N=KIND,… (${wrong})`,
+          (problem) => `N=KIND,… (${problem})`,
           (faults) => ({ faults }),
         ),
       ),
@@ -207,7 +207,7 @@ const mergeOptions = (a: SandboxOptions, b: SandboxOptions): SandboxOptions => (
   }),
 })
 
-/** The sandbox options that all flags mean together; or the first wrong flag, and what would be right. */
+/** The sandbox options that all flags mean together; left: the first wrong flag, and a description of a valid value. */
 export const readSandboxFlags = (
   texts: Readonly<Record<string, string | undefined>>,
 ): E.Either<string, SandboxOptions> =>

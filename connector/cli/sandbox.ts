@@ -4,10 +4,10 @@ import { type CommandError, type CommandOptions, defineCommand, usageError } fro
 import { decodeFaultPlan, type FaultRule, operationNames, startSandbox } from '../sandbox'
 import { faultHelp, readSandboxFlags, sandboxFlagOptions } from './sandbox-flags'
 
-const sandboxUsageError = (what: string): CommandError =>
-  usageError(`feedback sandbox: ${what}. See feedback sandbox --help.`)
+const sandboxUsageError = (problem: string): CommandError =>
+  usageError(`feedback sandbox: ${problem}. See feedback sandbox --help.`)
 
-/** The rules in the file of `--faults`. */
+/** The fault rules in the file of `--faults`; none without a file. */
 const loadFaultPlan = async (path: string | undefined): Promise<ReadonlyArray<FaultRule>> => {
   if (path === undefined) return []
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -22,6 +22,7 @@ const loadFaultPlan = async (path: string | undefined): Promise<ReadonlyArray<Fa
   return rules.right
 }
 
+/** Resolves when the signal is aborted. */
 const waitForStop = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve()
@@ -39,24 +40,24 @@ export const sandboxCommand = defineCommand({
     'When it listens, it prints one line of JSON: url, access_token, application_id, application_secret, token_url.',
     'It runs until it is stopped (Ctrl-C).',
     '',
-    'It offers all operations: reviews, comments by query and by form, visit records, location sync, both exports, the',
-    'lookups and the token exchange. It serves the locations that are synced; visits may add a review when reviews arrive;',
-    'a location whose code begins with NOSYNC cannot be synced.',
+    'It answers all operations: reviews, comments by query and by form, visit records, location sync, both exports, the',
+    'lookups and the token exchange. New reviews are of the active locations, also of synced ones, and some of them are of',
+    'visits that were recorded. A location whose code begins with NOSYNC cannot be synced.',
     '',
-    'Beside the service:',
-    '  GET  /openapi.json       its description; GET /docs: a page to try it in a browser',
+    'Other endpoints:',
+    '  GET  /openapi.json       description of the service; GET /docs: a page to try it in a browser',
     '  GET  /__sandbox/log      the requests and their answers',
-    '  GET  /__sandbox/stats    their numbers',
-    '  GET  /__sandbox/truth    ids and times of everything it holds',
+    '  GET  /__sandbox/stats    the numbers of requests, answers and faults',
+    '  GET  /__sandbox/truth    ids and times of all its data',
     '  POST /__sandbox/churn    changes reviews now, such as {"change": 3, "delete": 1, "add": 1}',
     '',
     'A plan of faults is a list of rules such as',
     '  [{"kind": "429", "operation": "exports", "requests": [3, 5], "retry_after": 2},',
     '   {"kind": "503", "share": 0.05}, {"kind": "clamp", "limit": 200, "from": 10, "to": 20}]',
     `The operations are ${operationNames.join(', ')}; exports stands for both exports.`,
-    "`requests` are numbers of requests of the rule's operations (default all), from 1; or `share` is the part of those `from` … `to`",
-    'that fail, at most `times`. The first rule that matches a request is used. The kinds, with `retry_after`, `retry_after_date`,',
-    '`delay_ms`, `limit`:',
+    "The requests of a rule's operations (default all) are counted from 1. `requests` lists those that fail; or `share` is the part",
+    'of the requests `from` … `to` that fails, at most `times`. The first rule that matches a request is used. The kinds, some',
+    'with `retry_after`, `retry_after_date`, `delay_ms` or `limit`:',
     ...faultHelp,
   ].join('\n'),
   examples: [
@@ -68,18 +69,18 @@ export const sandboxCommand = defineCommand({
     const options = readSandboxFlags(parsed.options)
     if (E.isLeft(options)) throw sandboxUsageError(options.left)
     const faults = [...(options.right.faults ?? []), ...(await loadFaultPlan(parsed.options.faults))]
-    const running = await startSandbox({ ...options.right, faults })
+    const sandbox = await startSandbox({ ...options.right, faults })
     await io.print(
       `${JSON.stringify({
-        url: running.url,
-        access_token: running.accessToken,
-        application_id: running.applicationId,
-        application_secret: running.applicationSecret,
-        token_url: running.tokenUrl,
+        url: sandbox.url,
+        access_token: sandbox.accessToken,
+        application_id: sandbox.applicationId,
+        application_secret: sandbox.applicationSecret,
+        token_url: sandbox.tokenUrl,
       })}\n`,
     )
     await waitForStop(io.stop)
-    await running.close()
+    await sandbox.close()
     return 0
   },
 })

@@ -15,25 +15,25 @@ import { reviewAnswer, reviewComment, reviewPhrases } from '../data/review-text'
 import { type ReviewCell, type ReviewRow, readReviewRows } from '../data/tables'
 import { reviewSources } from '../data/vocabulary'
 
-/** The three identifier families of the transparency operations. */
+/** The requested identifiers of persons, locations and roll-ups. */
 export type RequestedIds = {
   readonly personId?: ReadonlyArray<string>
   readonly locationId?: ReadonlyArray<string>
   readonly entityId?: ReadonlyArray<string>
 }
 
-/** An entity that somebody asked for; `reviews` is the condition that picks its reviews. */
+/** A requested entity that exists; `reviewCondition` is the SQL condition for its reviews. */
 export type RequestedEntity = {
-  /** As it was asked for. */
+  /** The identifier of the request, which the answer repeats. */
   readonly id: string
-  /** Of the service's own. */
+  /** The service's own id. */
   readonly serviceId: number
   readonly name: string
   readonly isPerson: boolean
   readonly reviewCondition: string
 }
 
-/** How each family is looked up: a person by id or npi, a location by id or code, a roll-up by id. */
+/** How to find entities: a person by id or npi, a location by id or code, a roll-up by id. */
 const idFamilies = {
   personId: {
     table: 'provider',
@@ -54,24 +54,22 @@ const idFamilies = {
 
 const familyNames = ['personId', 'locationId', 'entityId'] as const
 
-export const countIds = (asked: RequestedIds): number =>
-  familyNames.reduce((sum, name) => sum + (asked[name]?.length ?? 0), 0)
+/** The number of identifiers in a request. */
+export const countIds = (ids: RequestedIds): number =>
+  familyNames.reduce((sum, name) => sum + (ids[name]?.length ?? 0), 0)
 
-/** The entities that exist among those asked for, in that order; each id answers as it was asked for. */
-export const findEntities = async (
-  database: Database,
-  asked: RequestedIds,
-): Promise<ReadonlyArray<RequestedEntity>> => {
-  const found: Array<RequestedEntity> = []
+/** The requested entities that exist, in the order of the request. */
+export const findEntities = async (database: Database, ids: RequestedIds): Promise<ReadonlyArray<RequestedEntity>> => {
+  const entities: Array<RequestedEntity> = []
   for (const name of familyNames)
-    for (const id of asked[name] ?? []) {
+    for (const id of ids[name] ?? []) {
       const { table, keys, reviews } = idFamilies[name]
       const [row]: ReadonlyArray<RowValues | undefined> = await database.query(
         `SELECT id::VARCHAR AS id, name FROM ${table} WHERE ${keys}`,
         { id },
       )
       if (row !== undefined)
-        found.push({
+        entities.push({
           id,
           serviceId: Number(row.id),
           name: String(row.name),
@@ -79,7 +77,7 @@ export const findEntities = async (
           reviewCondition: reviews(String(row.id)),
         })
     }
-  return found
+  return entities
 }
 
 const questions = [
@@ -89,22 +87,26 @@ const questions = [
 
 const starValues = [1, 2, 3, 4, 5] as const
 
-const ratingColumns = (column: string, as: string): string =>
+/** SQL for the mean, the count and the distribution of a rating column, with names that begin with `prefix`. */
+const ratingColumns = (column: string, prefix: string): string =>
   [
-    `round(avg(${column}) FILTER (${column} > 0), 2) AS ${as}_value`,
-    `count(*) FILTER (${column} > 0) AS ${as}_count`,
-    ...starValues.map((star) => `count(*) FILTER (${column} = ${star}) AS ${as}_${star}`),
+    `round(avg(${column}) FILTER (${column} > 0), 2) AS ${prefix}_value`,
+    `count(*) FILTER (${column} > 0) AS ${prefix}_count`,
+    ...starValues.map((star) => `count(*) FILTER (${column} = ${star}) AS ${prefix}_${star}`),
   ].join(', ')
 
-const toOverallRating = (name: string, as: string, row: RowValues): OverallRating => ({
+const toOverallRating = (name: string, prefix: string, row: RowValues): OverallRating => ({
   name,
-  value: Number(row[`${as}_value`] ?? 0),
-  categoryResponseCount: Number(row[`${as}_count`]),
+  value: Number(row[`${prefix}_value`] ?? 0),
+  categoryResponseCount: Number(row[`${prefix}_count`]),
   questionRatings: [],
-  ratingDistribution: starValues.map((star) => ({ ratingNum: star, ratingSurveyCount: Number(row[`${as}_${star}`]) })),
+  ratingDistribution: starValues.map((star) => ({
+    ratingNum: star,
+    ratingSurveyCount: Number(row[`${prefix}_${star}`]),
+  })),
 })
 
-/** The summary of an entity over the reviews that `window` picks (Resources, EntitySummary); nulls are shown. */
+/** The summary of an entity's reviews for which the SQL condition `window` holds; null attributes stay in it. */
 export const readEntitySummary = async (
   database: Database,
   entity: RequestedEntity,
@@ -129,23 +131,23 @@ export const readEntitySummary = async (
     totalSurveyCount: Number(row.surveys),
     overallRating: {
       ...toOverallRating('Overall', 'overall', row),
-      questionRatings: ratings.map(({ name, value, categoryResponseCount }) => ({
-        ...defined({ name, value, responseCount: categoryResponseCount }),
-      })),
+      questionRatings: ratings.map(({ name, value, categoryResponseCount }) =>
+        defined({ name, value, responseCount: categoryResponseCount }),
+      ),
     },
     ratings: showRatings ? ratings : [],
     VendorSealOfIntegrity: Number(row.surveys) >= 10 ? { awarded: true, surveys: Number(row.surveys) } : null,
   }
 }
 
-/** Which of an entity's reviews are listed: newest first, and how many of them. */
+/** A page of an entity's reviews, newest first; `where` is an SQL condition. */
 export type MentionPage = {
   readonly where: string
   readonly limit: number
   readonly offset: number
 }
 
-/** What was said, newest first. */
+/** The reviews of a page, newest first. */
 export const listMentions = (
   { where, limit, offset }: MentionPage,
   database: Database,
@@ -158,7 +160,7 @@ export const listMentions = (
 
 const toText = (cell: ReviewCell): string | null => (typeof cell === 'string' ? cell : null)
 const toInt64 = (id: bigint): Int64 => (id <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(id) : id)
-/** The id of the content that the comment is, as in the export. */
+/** The id of the comment among the contents of the export. */
 const commentId = (row: ReviewRow): Int64 => toInt64(BigInt(row.id) * 10n + 3n)
 
 const toRating = (name: string, value: ReviewCell): Rating => ({
@@ -176,7 +178,7 @@ const toResponse = (row: ReviewRow): t.TypeOf<typeof AnnotationResponse> | null 
     : { responseText: answer.engagement, respondedBy: 'Patient Relations', respondedTime: formatTime(row.answered) }
 }
 
-/** What comments and reviews have in common; a null is shown (Conventions). */
+/** The attributes that comments and reviews have in common; null attributes stay in them. */
 const commonAttributes = (row: ReviewRow, showRatings: boolean) => ({
   source: toText(row.source) ?? '',
   mentionTime: formatTime(row.mention),

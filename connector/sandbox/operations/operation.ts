@@ -2,32 +2,32 @@ import { type Api, type ApiError, type IssuedToken, routes, type TokenRequest } 
 
 export type OperationName = keyof Api
 
-/** The operations by name, as plans, grants, the log and the counts call them. */
+/** The names of the operations, as fault plans, grants and the request log use them. */
 export const operationNames = Object.keys(routes) as ReadonlyArray<OperationName>
 
 export const isOperationName = (name: string): name is OperationName => operationNames.some((known) => known === name)
 
-/** What `exports` stands for in a plan. */
+/** The operations that `exports` stands for in a fault plan. */
 export const exportOperations: ReadonlyArray<OperationName> = ['exportReviews', 'exportDeletedReviews']
 
-/** The request is wrong (Errors, 400). */
+/** The request is invalid. */
 export const badRequestError = (message: string): ApiError => ({ _tag: 'Http', status: 400, message })
 
-/** No token, or one that is not valid: 400 on location sync, 401 elsewhere (Authentication 4). */
+/** The token is missing or invalid: 400 for location sync, 401 for other operations, as the service's specification says. */
 export const missingTokenError = (operation: OperationName, header: string): ApiError => ({
   _tag: 'Http',
   status: operation === 'syncLocations' ? 400 : 401,
   message: `the header ${header} holds no valid access token`,
 })
 
-/** The token does not permit the operation (Errors, 403). */
+/** The token does not permit the operation. */
 export const permissionError: ApiError = {
   _tag: 'Http',
   status: 403,
   message: 'the token lacks permission for this data',
 }
 
-/** Too many requests (Errors, 429); milliseconds to wait. */
+/** Too many requests; `retryAfter` is the wait in milliseconds. */
 export const rateLimitError = (retryAfter: number): ApiError => ({
   _tag: 'Http',
   status: 429,
@@ -35,56 +35,57 @@ export const rateLimitError = (retryAfter: number): ApiError => ({
   retryAfter,
 })
 
-/** The body is longer than anything we read. */
+/** The body has more than `limit` bytes. */
 export const bodySizeError = (limit: number): ApiError => ({
   _tag: 'Http',
   status: 413,
   message: `the body is longer than ${limit} bytes`,
 })
 
-/** The application is unknown, or its secret is wrong. */
+/** The application id is unknown or its secret is wrong. */
 export const credentialsError: ApiError = {
   _tag: 'Http',
   status: 401,
   message: 'unknown application, or a wrong secret',
 }
 
-/** More identifiers than the gateway lets pass (Errors, 413). */
+/** The request has more identifiers than the gateway accepts. */
 export const identifierLimitError = (limit: number): ApiError => ({
   _tag: 'Http',
   status: 413,
   message: `more than ${limit} identifiers`,
 })
 
-/** Nothing of what was asked for exists: an application error inside a 200; its code is not shown anywhere. */
+/** None of the requested entities exists: an application error with status 200. The specification does not name its code. */
 export const entityNotFoundError: ApiError = {
   _tag: 'Application',
   code: 'ENTITY_NOT_FOUND',
   message: 'Entity not found',
 }
 
-/** Who may have a token, and what tokens may be used for. */
+/** Issues tokens and knows which operations each token may call. */
 export type TokenRegistry = {
-  /** Valid until the service ends, unless revoked. */
+  /** Valid until the service ends or the token is revoked. */
   readonly accessToken: string
   readonly applicationId: string
   readonly applicationSecret: string
-  /** The operations a token may call; undefined: it is not valid. */
+  /** The operations that a token may call; undefined if the token is invalid. */
   readonly grantedOperations: (token: string | undefined) => ReadonlyArray<OperationName> | undefined
   readonly revoke: (token: string | undefined) => void
-  /** The answer to an exchange; undefined if the pair is wrong. */
-  readonly issueToken: (pair: TokenRequest) => IssuedToken | undefined
+  /** A new token for an application id and secret; undefined if they are wrong. */
+  readonly issueToken: (request: TokenRequest) => IssuedToken | undefined
 }
 
 export type TokenRegistryOptions = {
-  /** Makes a text that nobody can guess. */
+  /** Makes a random text for tokens and secrets. */
   readonly createText: () => string
+  /** The clock for the expiry of tokens, in milliseconds. */
   readonly now: () => number
-  /** Seconds that an exchanged token lives. */
+  /** Lifetime of an exchanged token in seconds. */
   readonly lifetimeSeconds: number
-  /** Operations that the tokens of the application may not call. */
+  /** Operations that the application's tokens may not call. */
   readonly denied: ReadonlyArray<OperationName>
-  /** Further tokens, with the operations they may call. */
+  /** More tokens, each with the operations that it may call. */
   readonly granted: ReadonlyMap<string, ReadonlyArray<OperationName>>
 }
 
@@ -100,22 +101,23 @@ export const createTokenRegistry = ({
     `app-${createText().slice(0, 8)}`,
     createText(),
   ]
-  const own = operationNames.filter((operation) => !denied.includes(operation))
-  const endless = new Map([...granted, [accessToken, own] as const])
-  const issued = new Map<string, number>()
+  const applicationOperations = operationNames.filter((operation) => !denied.includes(operation))
+  const permanentTokens = new Map([...granted, [accessToken, applicationOperations] as const])
+  const expiryTimes = new Map<string, number>()
   return {
     accessToken,
     applicationId,
     applicationSecret,
-    grantedOperations: (token = '') => endless.get(token) ?? ((issued.get(token) ?? 0) > now() ? own : undefined),
+    grantedOperations: (token = '') =>
+      permanentTokens.get(token) ?? ((expiryTimes.get(token) ?? 0) > now() ? applicationOperations : undefined),
     revoke: (token = '') => {
-      endless.delete(token)
-      issued.delete(token)
+      permanentTokens.delete(token)
+      expiryTimes.delete(token)
     },
-    issueToken: (pair) => {
-      if (pair.applicationId !== applicationId || pair.applicationSecret !== applicationSecret) return undefined
+    issueToken: (request) => {
+      if (request.applicationId !== applicationId || request.applicationSecret !== applicationSecret) return undefined
       const token = createText()
-      issued.set(token, now() + 1000 * lifetimeSeconds)
+      expiryTimes.set(token, now() + 1000 * lifetimeSeconds)
       return { accessToken: token, expiresIn: lifetimeSeconds }
     },
   }

@@ -10,12 +10,12 @@ import { credentialsError, type TokenRegistry } from './operation'
 import { type RequestLimits, serveComments, serveReviews } from './transparency'
 import { saveLocations, saveVisitRecords } from './writes'
 
-/** Operation 8, sources; the form of the answer is the sandbox's own. */
+/** The sources of operation 8; the specification does not describe the answer, so its form is the sandbox's own. */
 export const listSources = async (database: Database): Promise<unknown> => ({
   sources: await database.query('SELECT id, name FROM source ORDER BY id'),
 })
 
-/** Operation 8, categories of analysed data; the form of the answer is the sandbox's own. */
+/** The categories of operation 8; the specification does not describe the answer, so its form is the sandbox's own. */
 export const listCategories = (): unknown => ({
   categories: [...new Map(phrases.map((phrase) => [`${phrase.category} ${phrase.subCategory}`, phrase])).values()].map(
     ({ category, subCategory }, n) => ({ id: n + 1, category, subCategory }),
@@ -24,15 +24,15 @@ export const listCategories = (): unknown => ({
 
 export type ServiceOptions = {
   readonly order: ExportOrder
-  /** What happens after the page of operation 6 that is being served. */
+  /** The changes after each page of operation 6. */
   readonly pageChurn: () => Churn
   readonly limits: RequestLimits
   readonly tokenRegistry: TokenRegistry
-  /** The service's clock, milliseconds. */
+  /** The service's clock in milliseconds. */
   readonly now: () => number
 }
 
-/** The service over a database: its `Api`, and what no client may do. */
+/** The service over a database: its `Api`, and what only its operator may do. */
 export type SandboxService = {
   readonly api: Api
   readonly churn: (step: Churn) => Promise<void>
@@ -40,7 +40,7 @@ export type SandboxService = {
   readonly truthSummary: () => Promise<TruthSummary>
 }
 
-/** One thing at a time: a page is one snapshot, however many ask at once. */
+/** Runs one task at a time, so that no change happens while a page is read. */
 const createQueue = (): (<A>(task: () => Promise<A>) => Promise<A>) => {
   let last: Promise<unknown> = Promise.resolve()
   return (task) => {
@@ -50,33 +50,33 @@ const createQueue = (): (<A>(task: () => Promise<A>) => Promise<A>) => {
   }
 }
 
-export const createSandboxService = (database: Database, behaviour: ServiceOptions): SandboxService => {
-  const { limits, now, tokenRegistry } = behaviour
-  const inTurn = createQueue()
-  const ordering = createSelectionCache(database)
-  let turns = 0
-  const served = () => ({
+export const createSandboxService = (database: Database, options: ServiceOptions): SandboxService => {
+  const { limits, now, tokenRegistry } = options
+  const enqueue = createQueue()
+  const selections = createSelectionCache(database)
+  let nonce = 0
+  const createContext = () => ({
     clientId: 'sandbox',
-    order: behaviour.order,
+    order: options.order,
     now: now(),
-    nonce: ++turns,
-    selections: ordering,
+    nonce: ++nonce,
+    selections,
   })
-  const changing = async <A>(change: Promise<A>): Promise<A> => {
-    ordering.clear()
+  const applyChange = async <A>(change: Promise<A>): Promise<A> => {
+    selections.clear()
     return change
   }
-  const live = async (step: Churn): Promise<void> => {
+  const churn = async (step: Churn): Promise<void> => {
     if (step.change + step.delete + step.add + step.restore > 0)
-      await changing(applyChurn(database, step, ++turns * 31, now()))
+      await applyChange(applyChurn(database, step, ++nonce * 31, now()))
   }
   return {
     api: {
-      retrieveReviews: (request) => () => inTurn(() => serveReviews(database, now(), limits, request)),
+      retrieveReviews: (request) => () => enqueue(() => serveReviews(database, now(), limits, request)),
       retrieveComments:
         ({ personId, locationId, entityId, ...filters }) =>
         () =>
-          inTurn(() =>
+          enqueue(() =>
             serveComments(database, now(), limits, {
               ...filters,
               personId: toList(personId),
@@ -84,25 +84,25 @@ export const createSandboxService = (database: Database, behaviour: ServiceOptio
               entityId: toList(entityId),
             }),
           ),
-      retrieveCommentsByForm: (request) => () => inTurn(() => serveComments(database, now(), limits, request)),
+      retrieveCommentsByForm: (request) => () => enqueue(() => serveComments(database, now(), limits, request)),
       createVisitRecords: (records) => () =>
-        inTurn(async () => E.right(await saveVisitRecords(database, now(), ++turns, records))),
+        enqueue(async () => E.right(await saveVisitRecords(database, now(), ++nonce, records))),
       syncLocations: (items) => () =>
-        inTurn(async () => E.right(await changing(saveLocations(database, now(), items)))),
+        enqueue(async () => E.right(await applyChange(saveLocations(database, now(), items)))),
       exportReviews: (request) => () =>
-        inTurn(async () => {
-          const page = await serveReviewExport(database, served(), request)
-          if (E.isRight(page)) await live(behaviour.pageChurn())
+        enqueue(async () => {
+          const page = await serveReviewExport(database, createContext(), request)
+          if (E.isRight(page)) await churn(options.pageChurn())
           return page
         }),
-      exportDeletedReviews: (request) => () => inTurn(() => serveDeletedExport(database, served(), request)),
-      lookupSources: () => () => inTurn(async () => E.right(await listSources(database))),
+      exportDeletedReviews: (request) => () => enqueue(() => serveDeletedExport(database, createContext(), request)),
+      lookupSources: () => () => enqueue(async () => E.right(await listSources(database))),
       lookupCategories: () => async () => E.right(listCategories()),
       issueToken: (request) => async () => E.fromNullable(credentialsError)(tokenRegistry.issueToken(request)),
     },
-    churn: (step) => inTurn(() => live(step)),
-    truth: () => inTurn(() => readTruth(database)),
-    truthSummary: () => inTurn(() => readTruthSummary(database)),
+    churn: (step) => enqueue(() => churn(step)),
+    truth: () => enqueue(() => readTruth(database)),
+    truthSummary: () => enqueue(() => readTruthSummary(database)),
   }
 }
 
@@ -110,7 +110,7 @@ const toList = (id: string | undefined): ReadonlyArray<string> => (id === undefi
 
 type ReviewVersion = { readonly id: string; readonly modifiedTime: string }
 
-/** What the service holds, in the order of ids: which reviews in which version, what was deleted when, the rest. */
+/** The data of the service, in the order of ids: the version of each review, the deletions, the locations and the visits. */
 export type TruthSummary = {
   readonly reviews: ReadonlyArray<ReviewVersion>
   readonly deleted: ReadonlyArray<ReviewVersion>
@@ -123,7 +123,7 @@ export type TruthSummary = {
   readonly visits: ReadonlyArray<{ readonly id: string; readonly received: string; readonly reviewed: boolean }>
 }
 
-/** The same with each review's text, all additional fields in it. */
+/** The data of the service with the JSON text of each review, which has all additional fields. */
 export type Truth = Omit<TruthSummary, 'reviews'> & {
   readonly reviews: ReadonlyArray<ReviewVersion & { readonly json: string }>
 }

@@ -27,11 +27,11 @@ export type WindowFilter = {
   readonly toDate?: string | null
 }
 
-/** The window of mention time a request means: fromDate with toDate, which take precedence over days (Endpoints 2). */
+/** The window of mention times in milliseconds; `fromDate` and `toDate` together take precedence over `days`. */
 export type FilterWindow = {
   readonly from: number
   readonly to: number
-  /** Null where the pair of dates decides. */
+  /** Null if the dates decide. */
   readonly days: number | null
 }
 
@@ -42,11 +42,11 @@ export const filterWindow = ({ days = 365, fromDate, toDate }: WindowFilter, now
     ? { from: toMillis(fromDate), to: toMillis(toDate), days: null }
     : { from: now - days * dayMs, to: now, days }
 
-/** Both ends belong to it. */
+/** SQL condition for mention times in the window; both ends belong to it. */
 export const windowCondition = ({ from, to }: FilterWindow): string =>
   `mention BETWEEN ${timeLiteral(from)} AND ${timeLiteral(to)}`
 
-// Times before 1970 and after 9999 are written as text by neither JavaScript nor DuckDB.
+// Limits the time to what DuckDB and JavaScript can both write as text.
 const timeLiteral = (millis: number): string => `epoch_ms(${Math.max(-62e12, Math.min(253e12, Math.round(millis)))})`
 
 export const windowPeriod = ({ from, to }: FilterWindow): { readonly from: string; readonly to: string } => ({
@@ -54,10 +54,10 @@ export const windowPeriod = ({ from, to }: FilterWindow): { readonly from: strin
   to: toInstant(to),
 })
 
-/** Where a list broke off: the time and id of its last row, in a form that no client reads anything into. */
+/** An opaque key for the next page: the time and id of the last row. */
 export const encodeScrollKey = (row: ReviewRow): string => Buffer.from(`${row.mention}/${row.id}`).toString('base64url')
 
-/** The rows behind a key, as a condition; undefined for a key that we never gave. */
+/** SQL condition for the rows after a scroll key; undefined if the key is invalid. */
 export const decodeScrollKey = (key: string): string | undefined => {
   const [, millis, id] = /^(-?\d{1,15})\/(\d{1,19})$/.exec(Buffer.from(key, 'base64url').toString('latin1')) ?? []
   return millis === undefined || BigInt(id ?? 0) > 2n ** 63n - 1n
@@ -65,11 +65,11 @@ export const decodeScrollKey = (key: string): string | undefined => {
     : `(mention < epoch_ms(${millis}) OR mention = epoch_ms(${millis}) AND r.id < ${id})`
 }
 
-/** What nobody is told about the service's limits; each can be set. */
+/** Limits that the specification gives no numbers for. */
 export type RequestLimits = {
-  /** The most rows of a page; more are not refused, the filter echo says what was applied. */
+  /** The most rows of a page; a larger `perPage` is reduced to it, which the filter echo shows. */
   readonly maxPerPage: number
-  /** The most identifiers of one request (Errors, 413). */
+  /** The most identifiers in one request; more are refused with status 413. */
   readonly maxIdentifiers: number
 }
 
@@ -110,43 +110,43 @@ const reviewCondition = (
     ...(minWordCount > 0 ? [`words >= ${minWordCount}`] : []),
   ].join(' AND ')
 
-/** Entities with too few surveys or ratings are not shown. */
+/** Whether an entity has enough surveys and ratings to be shown. */
 const isShown = (
   summary: { readonly totalSurveyCount?: unknown; readonly totalRatingCount?: unknown },
   limits: AppliedFilters,
 ) =>
   Number(summary.totalSurveyCount) >= limits.minSurveyCount && Number(summary.totalRatingCount) >= limits.minRatingCount
 
-/** Operation 1. Pages count from 0; `scrollKey` of the echo goes on behind the last row of the only entity. */
+/** Operation 1. Pages count from 0; the filter echo has a `scrollKey` for the rows after the page if the request found one entity. */
 export const serveReviews = async (
   database: Database,
   now: number,
   limits: RequestLimits,
   request: ReviewsRequest,
 ): Promise<E.Either<ApiError, ReviewsResponse>> => {
-  const asked = {
+  const ids = {
     personId: request.personId === undefined ? [] : [request.personId],
     locationId: request.locationId === undefined ? [] : [request.locationId],
     entityId: request.entityId === undefined ? [] : [request.entityId],
   }
-  const fault = countIds(asked) === 0 ? identifierProblem : findFilterProblem(request, 0)
-  if (fault !== undefined) return E.left(badRequestError(fault))
-  const after = request.scrollKey === undefined ? 'true' : decodeScrollKey(request.scrollKey)
-  if (after === undefined) return E.left(badRequestError('scrollKey: expected one that an answer gave'))
-  const found = await findEntities(database, asked)
-  if (found.length === 0) return E.left(entityNotFoundError)
+  const problem = countIds(ids) === 0 ? identifierProblem : findFilterProblem(request, 0)
+  if (problem !== undefined) return E.left(badRequestError(problem))
+  const scrollCondition = request.scrollKey === undefined ? 'true' : decodeScrollKey(request.scrollKey)
+  if (scrollCondition === undefined) return E.left(badRequestError('scrollKey: expected the key of an earlier answer'))
+  const requested = await findEntities(database, ids)
+  if (requested.length === 0) return E.left(entityNotFoundError)
   const filters = applyFilters(request, limits)
   const window = filterWindow(request, now)
   const showReviews = request.showReviews ?? true
   const offset = request.scrollKey === undefined ? (request.page ?? 0) * filters.perPage : 0
-  let last: ReviewRow | undefined
+  let lastRow: ReviewRow | undefined
   const entities: Array<ReviewsResponse['data']['entities'][number]> = []
-  for (const entity of found) {
+  for (const entity of requested) {
     const summary = await readEntitySummary(database, entity, windowCondition(window), window.days, filters.showRatings)
     if (!isShown(summary, filters)) continue
-    const where = `${reviewCondition(entity, windowCondition(window), filters)} AND ${after}`
+    const where = `${reviewCondition(entity, windowCondition(window), filters)} AND ${scrollCondition}`
     const rows = showReviews ? await listMentions({ where, limit: filters.perPage, offset }, database) : []
-    last = found.length === 1 && rows.length === filters.perPage ? rows[rows.length - 1] : undefined
+    lastRow = requested.length === 1 && rows.length === filters.perPage ? rows[rows.length - 1] : undefined
     entities.push({ ...summary, reviews: rows.map((row) => toReview(row, filters.showRatings)) })
   }
   return E.right({
@@ -156,9 +156,9 @@ export const serveReviews = async (
       entities,
       filter: {
         ...filters,
-        entityId: found[0]?.serviceId ?? null,
-        scrollKey: last === undefined ? null : encodeScrollKey(last),
-        person: found.some(({ isPerson }) => isPerson),
+        entityId: requested[0]?.serviceId ?? null,
+        scrollKey: lastRow === undefined ? null : encodeScrollKey(lastRow),
+        person: requested.some(({ isPerson }) => isPerson),
         fromDate: request.fromDate ?? null,
         toDate: request.toDate ?? null,
         period: windowPeriod(window),
@@ -169,7 +169,7 @@ export const serveReviews = async (
   })
 }
 
-/** Operations 2 and 3. Pages count from 1; a comment is a review with words. */
+/** Operations 2 and 3. Pages count from 1; a comment is a review with at least one word. */
 export const serveComments = async (
   database: Database,
   now: number,
@@ -177,16 +177,16 @@ export const serveComments = async (
   request: CommentsForm,
 ): Promise<E.Either<ApiError, CommentsResponse>> => {
   const count = countIds(request)
-  const fault = count === 0 ? identifierProblem : findFilterProblem(request, 1)
-  if (fault !== undefined) return E.left(badRequestError(fault))
+  const problem = count === 0 ? identifierProblem : findFilterProblem(request, 1)
+  if (problem !== undefined) return E.left(badRequestError(problem))
   if (count > limits.maxIdentifiers) return E.left(identifierLimitError(limits.maxIdentifiers))
-  const found = await findEntities(database, request)
-  if (found.length === 0) return E.left(entityNotFoundError)
+  const requested = await findEntities(database, request)
+  if (requested.length === 0) return E.left(entityNotFoundError)
   const filters = applyFilters(request, limits)
   const window = filterWindow(request, now)
   const [page, showComments] = [request.page ?? 1, request.showComments ?? true]
   const entities: Array<CommentsResponse['data']['entities'][number]> = []
-  for (const entity of found) {
+  for (const entity of requested) {
     const summary = await readEntitySummary(database, entity, windowCondition(window), window.days, filters.showRatings)
     if (!isShown(summary, filters)) continue
     const where = `${reviewCondition(entity, windowCondition(window), filters)} AND words > 0`

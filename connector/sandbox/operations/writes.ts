@@ -12,7 +12,7 @@ import { patchOriginal } from '../data/tables'
 
 const hasText = (text: string | null | undefined): boolean => typeof text === 'string' && text.trim() !== ''
 
-/** Whether a record can be taken; `codes`: the locations there are. What makes a record an Error is not shown beyond what is required. */
+/** Whether a record has the required attributes and the code of a location in `codes`. The specification names no other errors. */
 const isValidVisit =
   (codes: ReadonlySet<string>) =>
   (record: VisitRecord): boolean =>
@@ -23,7 +23,7 @@ const isValidVisit =
     hasText(record.npi) &&
     (record.visitTime === undefined || record.visitTime === null || !Number.isNaN(toMillis(record.visitTime)))
 
-/** Operation 4. A visitRecordId that was taken before is a Success that changes nothing. */
+/** Operation 4. A record whose visitRecordId exists already is reported as Success and changes nothing. */
 export const saveVisitRecords = async (
   database: Database,
   now: number,
@@ -33,12 +33,12 @@ export const saveVisitRecords = async (
   const codes = new Set(
     (await database.query('SELECT code FROM location WHERE active')).map(({ code }) => String(code)),
   )
-  const judged = records.map((record, index) => ({
+  const results = records.map((record, index) => ({
     id: hasText(record.visitRecordId) ? String(record.visitRecordId) : `generated-${nonce}-${index}`,
     record,
     accepted: isValidVisit(codes)(record),
   }))
-  const rows = judged
+  const rows = results
     .filter(({ accepted }) => accepted)
     .map(({ id, record }) => ({ id, code: record.locationCode, npi: record.npi, record: JSON.stringify(record) }))
   if (rows.length > 0)
@@ -49,20 +49,20 @@ export const saveVisitRecords = async (
        ON CONFLICT DO NOTHING`,
       { rows: JSON.stringify(rows) },
     )
-  const failed = judged.filter(({ accepted }) => !accepted).length
+  const failures = results.filter(({ accepted }) => !accepted).length
   return {
-    status: { code: 200, message: failed === 0 ? 'Success' : `${failed} of ${records.length} records failed` },
-    records: Object.fromEntries(judged.map(({ id, accepted }) => [id, accepted ? 'Success' : 'Error'])),
+    status: { code: 200, message: failures === 0 ? 'Success' : `${failures} of ${records.length} records failed` },
+    records: Object.fromEntries(results.map(({ id, accepted }) => [id, accepted ? 'Success' : 'Error'])),
   }
 }
 
-/** Locations whose sync is not enabled, so that a partial success can be had. */
+/** Locations whose code begins with this cannot be synced, so that a test can cause a partial success. */
 export const unsyncablePrefix = 'NOSYNC'
 
 const isSyncable = ({ code, active }: Location): boolean =>
   typeof code === 'string' && code.trim() !== '' && !code.startsWith(unsyncablePrefix) && typeof active === 'boolean'
 
-/** The last item of each code, since one statement may touch a row only once. */
+/** The last item of each code, since one statement may change a row only once. */
 const lastByCode = (items: ReadonlyArray<Location>): ReadonlyArray<Location> => [
   ...new Map(items.map((item) => [item.code, item])).values(),
 ]
@@ -70,7 +70,7 @@ const lastByCode = (items: ReadonlyArray<Location>): ReadonlyArray<Location> => 
 const locationRows = `SELECT row.* FROM (SELECT unnest(from_json($rows,
   '[{"code":"VARCHAR","codeType":"VARCHAR","name":"VARCHAR","active":"BOOLEAN","details":"VARCHAR"}]')) AS row)`
 
-/** Operation 5: creates, updates and deactivates. Reviews of a location that is renamed are modified now. */
+/** Operation 5: creates, updates and deactivates locations. A new name of a location modifies its reviews at `now`. */
 export const saveLocations = async (
   database: Database,
   now: number,
@@ -110,13 +110,13 @@ export const saveLocations = async (
       { rows },
     )
   })
-  const refused = items.filter((item) => !isSyncable(item))
+  const rejected = items.filter((item) => !isSyncable(item))
   return {
-    status: refused.length === 0 ? 'SUCCESS' : 'PARTIAL_SUCCESS',
-    message: refused.length === 0 ? 'All locations were accepted' : 'Some locations could not be processed',
-    nonSyncableList: refused,
+    status: rejected.length === 0 ? 'SUCCESS' : 'PARTIAL_SUCCESS',
+    message: rejected.length === 0 ? 'All locations were accepted' : 'Some locations could not be processed',
+    nonSyncableList: rejected,
     totalRequests: items.length,
     successfulRequests: accepted.length,
-    failedRequests: refused.length,
+    failedRequests: rejected.length,
   }
 }

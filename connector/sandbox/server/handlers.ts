@@ -26,10 +26,10 @@ import {
 } from '../operations/operation'
 import { apiErrorReply, type Reply } from './reply'
 
-/** No request of the service comes near it. */
+/** The largest body that the server reads; real requests are much smaller. */
 export const maxBodyBytes = 64 * 1024 * 1024
 
-/** The whole body; undefined if it is longer than `maxBody`. */
+/** Reads the whole body; undefined if it is longer than `maxBodyBytes`. */
 export const readBody = async (request: IncomingMessage): Promise<Buffer | undefined> => {
   const chunks: Array<Buffer> = []
   let size = 0
@@ -42,29 +42,29 @@ export const readBody = async (request: IncomingMessage): Promise<Buffer | undef
 
 const loneSurrogate = /\p{Surrogate}/u
 
-/** Whether all texts in a value are Unicode: JSON can write half a surrogate pair, which no database keeps. */
+/** Whether all texts in a value are valid Unicode; JSON can write half of a surrogate pair, which DuckDB cannot store. */
 export const isWellFormed = (value: unknown): boolean => {
   if (typeof value === 'string') return !loneSurrogate.test(value)
   if (typeof value !== 'object' || value === null) return true
   return Object.entries(value).every(([key, field]) => !loneSurrogate.test(key) && isWellFormed(field))
 }
 
-/** A request as it came in. */
+/** The parts of an HTTP request that hold the input of an operation. */
 export type OperationRequest = {
   readonly query: URLSearchParams
   readonly contentType: string
   readonly body: Buffer
 }
 
-/** An operation as the server sees it. */
+/** An operation as the server calls it: its route, and how to decode a request and answer it. */
 export type Handler = Pick<Route<never, never>, 'name' | 'method' | 'path' | 'tokenHeader'> & {
   readonly operation: keyof Api
-  /** The value that stands in a request, before it is decoded. */
-  readonly decodeInput: (incoming: OperationRequest) => E.Either<ApiError, unknown>
+  /** The input as a plain value, which `answer` checks. */
+  readonly decodeInput: (request: OperationRequest) => E.Either<ApiError, unknown>
   readonly answer: (value: unknown) => Promise<E.Either<ApiError, RawResponse>>
 }
 
-/** A key that comes once is a text, one that comes again is a list. */
+/** A key with one value becomes a text, a key with several values a list. */
 const decodePairs = (pairs: URLSearchParams): unknown =>
   Object.fromEntries(
     [...new Set(pairs.keys())].map((key) => {
@@ -76,7 +76,7 @@ const decodePairs = (pairs: URLSearchParams): unknown =>
 const decodeJsonBody = ({ contentType, body }: OperationRequest): E.Either<ApiError, unknown> =>
   /^application\/json\b/i.test(contentType)
     ? pipe(
-        // A value nested too deep to be walked is refused as one that cannot be parsed.
+        // The check also throws if the value is nested too deeply; such a body is refused in the same way.
         E.tryCatch(
           () => {
             const value = parseExactJson(body.toString('utf8'))
@@ -86,7 +86,7 @@ const decodeJsonBody = ({ contentType, body }: OperationRequest): E.Either<ApiEr
         ),
         E.filterOrElse(
           ({ wellFormed }) => wellFormed,
-          () => badRequestError('the body holds a text that is not Unicode'),
+          () => badRequestError('the body has a text that is not valid Unicode'),
         ),
         E.map(({ value }) => value),
       )
@@ -95,7 +95,7 @@ const decodeJsonBody = ({ contentType, body }: OperationRequest): E.Either<ApiEr
 const inputDecoders: Readonly<Record<Route<never, never>['encoding'], Handler['decodeInput']>> = {
   json: decodeJsonBody,
   query: ({ query }) => E.right(decodePairs(query)),
-  // The gateway turns a query into the form, which replaces the body (Endpoints 3).
+  // The gateway converts a query into a form, which replaces the body.
   form: ({ query, body }) => E.right(decodePairs(query.size > 0 ? query : new URLSearchParams(body.toString('utf8')))),
 }
 
@@ -118,7 +118,7 @@ const createHandler =
     },
   })
 
-/** The inverse of `httpApi`, off the same routes. */
+/** A handler for each operation of an `Api`, from the same routes that the client uses. */
 export const createHandlers = (api: Api, lookups: LookupRoutes = {}): ReadonlyArray<Handler> => [
   createHandler('retrieveReviews')(routes.retrieveReviews, api.retrieveReviews),
   createHandler('retrieveComments')(routes.retrieveComments, api.retrieveComments),
@@ -132,16 +132,18 @@ export const createHandlers = (api: Api, lookups: LookupRoutes = {}): ReadonlyAr
   createHandler('issueToken')(routes.issueToken, api.issueToken),
 ]
 
+/** What all requests of a server share. */
 export type RequestContext = {
   readonly tokenRegistry: TokenRegistry
-  /** Milliseconds to wait if this request is one too many. */
+  /** Counts a request; returns the milliseconds to wait if it exceeds the rate. */
   readonly checkRate: (now: number) => number | undefined
+  /** The clock in milliseconds. */
   readonly now: () => number
   /** The text of each operation's last answer, for faults that repeat it. */
   readonly lastAnswers: Map<OperationName, string>
 }
 
-/** What becomes of a request. Without a reply the connection breaks, or nothing ever comes. */
+/** The reply to a request and its decoded input for the log. Without a reply the server breaks the connection or leaves it open. */
 export type OperationOutcome = { readonly reply?: Reply; readonly input?: unknown }
 
 const readToken = (request: IncomingMessage, { tokenHeader }: Handler): string | undefined => {
@@ -149,24 +151,24 @@ const readToken = (request: IncomingMessage, { tokenHeader }: Handler): string |
   return Array.isArray(value) ? value[0] : value
 }
 
-/** Why a request may not pass, before anybody reads it. */
-const checkAccess = (gate: RequestContext, handler: Handler, request: IncomingMessage): ApiError | undefined => {
+/** Checks rate, token and permission; undefined if the request is allowed. */
+const checkAccess = (context: RequestContext, handler: Handler, request: IncomingMessage): ApiError | undefined => {
   if (handler.tokenHeader === undefined) return undefined
-  const wait = gate.checkRate(gate.now())
+  const wait = context.checkRate(context.now())
   if (wait !== undefined) return rateLimitError(wait)
-  const granted = gate.tokenRegistry.grantedOperations(readToken(request, handler))
+  const granted = context.tokenRegistry.grantedOperations(readToken(request, handler))
   if (granted === undefined) return missingTokenError(handler.operation, handler.tokenHeader)
   return granted.includes(handler.operation) ? undefined : permissionError
 }
 
-const refuseRequest = (error: ApiError, asked?: unknown): OperationOutcome => {
+const refuseRequest = (error: ApiError, input?: unknown): OperationOutcome => {
   const reply = apiErrorReply(error)
-  return { input: asked, ...defined({ reply }) }
+  return { input, ...defined({ reply }) }
 }
 
-/** One request of an operation, with the fault that strikes it. */
+/** Performs one request of an operation, with its fault if it has one. */
 export const performOperation = async (
-  gate: RequestContext,
+  context: RequestContext,
   handler: Handler,
   fault: Fault | undefined,
   query: URLSearchParams,
@@ -174,17 +176,17 @@ export const performOperation = async (
 ): Promise<OperationOutcome> => {
   const body = await readBody(request)
   if (fault?.kind === 'reset' || fault?.kind === 'hang') return {}
-  const struck = fault === undefined ? undefined : faultReply(fault, gate.now())
-  if (struck !== undefined) return { reply: struck }
-  if (fault?.kind === 'revoke') gate.tokenRegistry.revoke(readToken(request, handler))
-  const error = body === undefined ? bodySizeError(maxBodyBytes) : checkAccess(gate, handler, request)
+  const replacement = fault === undefined ? undefined : faultReply(fault, context.now())
+  if (replacement !== undefined) return { reply: replacement }
+  if (fault?.kind === 'revoke') context.tokenRegistry.revoke(readToken(request, handler))
+  const error = body === undefined ? bodySizeError(maxBodyBytes) : checkAccess(context, handler, request)
   if (error !== undefined || body === undefined) return refuseRequest(error ?? bodySizeError(maxBodyBytes))
   const value = handler.decodeInput({ query, contentType: request.headers['content-type'] ?? '', body })
   if (E.isLeft(value)) return refuseRequest(value.left)
   const answer = await handler.answer(alterRequest(fault, value.right))
   if (E.isLeft(answer)) return refuseRequest(answer.left, value.right)
-  const before = gate.lastAnswers.get(handler.operation)
+  const previous = context.lastAnswers.get(handler.operation)
   const reply = { status: 200, body: answer.right.body }
-  gate.lastAnswers.set(handler.operation, Buffer.from(reply.body).toString('utf8'))
-  return { reply: fault === undefined ? reply : corruptResponse(fault, reply, before), input: value.right }
+  context.lastAnswers.set(handler.operation, Buffer.from(reply.body).toString('utf8'))
+  return { reply: fault === undefined ? reply : corruptResponse(fault, reply, previous), input: value.right }
 }

@@ -8,7 +8,7 @@ type RouteDescription = Pick<Route<never, never>, 'name' | 'method' | 'path' | '
   readonly response: { readonly codec: t.Any }
 }
 
-/** The routes that export leave their answers as bytes; these are the envelopes around their records. */
+/** The routes of the exports decode only records; these are the envelopes around the records. */
 const exportEnvelopes: Partial<Record<OperationName, (record: t.Any) => t.Any>> = {
   exportReviews: (record) => t.type({ reviews: t.readonlyArray(record), filter: ExportFilter }),
   exportDeletedReviews: (record) => t.type({ reviews: t.readonlyArray(record), filter: ExportFilter }),
@@ -22,7 +22,7 @@ const statusMeanings = {
   429: 'Request rate limit exceeded; Retry-After says for how long',
 } as const
 
-/** The error statuses of an operation (Endpoints, Errors); where none is shown, those that the sandbox gives. */
+/** The error statuses of an operation in the specification; if it names none, those of the sandbox. */
 const errorStatuses = (operation: OperationName): ReadonlyArray<keyof typeof statusMeanings> => {
   if (operation === 'issueToken') return [400, 401]
   if (operation === 'syncLocations') return [400, 403, 429]
@@ -59,19 +59,19 @@ const describeOperation = (operation: OperationName, route: RouteDescription): J
 
 const errorContent = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
 
-/** What only means something to Airbyte has no place in it. */
+/** Removes the keyword `airbyte_type`, which only Airbyte understands. */
 const removeAirbyteTypes = (schema: JsonSchema): JsonSchema =>
   JSON.parse(JSON.stringify(schema, (key, value) => (key === 'airbyte_type' ? undefined : value)))
 
-/** The service as OpenAPI 3.1, read off the routes and their codecs. */
+/** The service as an OpenAPI 3.1 document, derived from the routes and their codecs. */
 export const describeService = (lookups: LookupRoutes = {}): JsonSchema => {
-  const all: Readonly<Record<OperationName, RouteDescription>> = {
+  const descriptions: Readonly<Record<OperationName, RouteDescription>> = {
     ...routes,
     lookupSources: moveLookup(routes.lookupSources, lookups.sources),
     lookupCategories: moveLookup(routes.lookupCategories, lookups.categories),
   }
   const paths: Record<string, Record<string, JsonSchema>> = {}
-  for (const [operation, route] of Object.entries(all) as ReadonlyArray<[OperationName, RouteDescription]>)
+  for (const [operation, route] of Object.entries(descriptions) as ReadonlyArray<[OperationName, RouteDescription]>)
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: describeOperation(operation, route) }
   return removeAirbyteTypes({
     openapi: '3.1.0',
@@ -95,7 +95,7 @@ export const describeService = (lookups: LookupRoutes = {}): JsonSchema => {
   })
 }
 
-/** A page that lists what `/openapi.json` describes, to try it in a browser; it asks nothing of any other host. */
+/** An HTML page that lists the operations of `/openapi.json` to try them in a browser; it loads nothing from other hosts. */
 export const docsPage = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -124,14 +124,14 @@ const examples = {
   exportDeletedReviews: { modifiedTimeFrom: from, limit: 5 },
   issueToken: { applicationId: '', applicationSecret: '' },
 }
-const make = (name, properties, ...children) => {
+const createElement = (name, properties, ...children) => {
   const element = Object.assign(document.createElement(name), properties)
   element.append(...children)
   return element
 }
 const pairs = (value) =>
   new URLSearchParams(Object.entries(value).flatMap(([key, field]) => [field].flat().map((item) => [key, item])))
-const ask = async (path, method, operation, text) => {
+const sendRequest = async (path, method, operation, text) => {
   const value = JSON.parse(text)
   const form = operation.requestBody?.content['application/x-www-form-urlencoded'] !== undefined
   const headers = {}
@@ -141,26 +141,26 @@ const ask = async (path, method, operation, text) => {
   headers['Content-Type'] = 'application/json'
   return fetch(path, { method, headers, body: text })
 }
-const show = (path, method, operation) => {
-  const input = make('textarea', { rows: 6, value: JSON.stringify(examples[operation.operationId] ?? {}, null, 2) })
-  const output = make('pre', { textContent: '' })
-  const button = make('button', { textContent: 'Send' })
+const createPanel = (path, method, operation) => {
+  const input = createElement('textarea', { rows: 6, value: JSON.stringify(examples[operation.operationId] ?? {}, null, 2) })
+  const output = createElement('pre', { textContent: '' })
+  const button = createElement('button', { textContent: 'Send' })
   button.onclick = async () => {
     try {
-      const answer = await ask(path, method, operation, input.value)
+      const answer = await sendRequest(path, method, operation, input.value)
       const text = await answer.text()
       output.textContent = answer.status + ' ' + answer.statusText + '\\n' + text
     } catch (error) {
       output.textContent = String(error)
     }
   }
-  const title = make('summary', {}, make('b', { textContent: method.toUpperCase() + ' ' + path }), ' ' + operation.summary)
-  return make('details', {}, title, input, button, output)
+  const title = createElement('summary', {}, createElement('b', { textContent: method.toUpperCase() + ' ' + path }), ' ' + operation.summary)
+  return createElement('details', {}, title, input, button, output)
 }
 fetch('/openapi.json').then((answer) => answer.json()).then(({ paths }) => {
   for (const [path, methods] of Object.entries(paths))
     for (const [method, operation] of Object.entries(methods))
-      document.getElementById('operations').append(show(path, method, operation))
+      document.getElementById('operations').append(createPanel(path, method, operation))
 })
 </script>
 </html>

@@ -9,7 +9,7 @@ import { readBody } from './handlers'
 import { describeService, docsPage } from './openapi'
 import { jsonReply, type Reply, refusalReply } from './reply'
 
-/** Something beside the operations that is served without a token. */
+/** A page or endpoint of the server that is no operation and needs no token. */
 export type SandboxPage = {
   readonly method: 'GET' | 'POST'
   readonly path: string
@@ -29,7 +29,7 @@ const decodeChurn = (body: Buffer | undefined): Partial<Churn> | undefined => {
   return E.isRight(step) && Object.values(step.right).every(isCount) ? step.right : undefined
 }
 
-/** What is served beside the service: its description, and what no client may see: the log, the counts, the truth, a way to let time pass. */
+/** The pages beside the operations: the description of the service, and the operator's log, statistics, data and changes. */
 export const createSandboxPages = (
   service: SandboxService,
   log: RequestLog,
@@ -64,22 +64,23 @@ export const createSandboxPages = (
   },
 ]
 
-/** One request as `/__sandbox/log` tells it; never a token. */
+/** One request in `/__sandbox/log`; it has no token. */
 export type RequestLogEntry = {
-  /** Counts all requests from 1. */
+  /** Number of the request, from 1. */
   readonly n: number
   readonly at: string
   readonly operation: OperationName | null
   readonly method: string
   readonly path: string
-  /** What was asked; null if it could not be read, is long, or holds a secret. */
+  /** The input; null if it could not be decoded, is long, or has a secret. */
   readonly request: unknown
-  /** Null: no answer was sent. */
+  /** Null if no answer was sent. */
   readonly status: number | null
   readonly bytes: number
   readonly fault: string | null
 }
 
+/** Counts since the start of the server. */
 export type RequestStats = {
   /** Requests per operation. */
   readonly requests: Readonly<Record<string, number>>
@@ -91,9 +92,11 @@ export type RequestStats = {
   readonly faults: Readonly<Record<string, number>>
 }
 
+/** Records the requests of a server. */
 export type RequestLog = {
-  /** A request for an operation has begun. */
+  /** Counts a request of an operation at its start. */
   readonly countRequest: (operation: OperationName) => void
+  /** Adds a finished request. */
   readonly addEntry: (entry: Omit<RequestLogEntry, 'n'>) => void
   readonly entries: () => ReadonlyArray<RequestLogEntry>
   readonly stats: () => RequestStats
@@ -101,7 +104,7 @@ export type RequestLog = {
 
 const maxEntries = 10_000
 
-/** The last 10,000 requests, and counts of all. */
+/** Keeps the last 10,000 requests, and counts all requests. */
 export const createRequestLog = (): RequestLog => {
   const entries: Array<RequestLogEntry> = []
   const requests = new Map<string, number>()
@@ -110,13 +113,13 @@ export const createRequestLog = (): RequestLog => {
   const count = (counts: Map<string, number>, key: string | number | null): void => {
     if (key !== null) counts.set(String(key), (counts.get(String(key)) ?? 0) + 1)
   }
-  let n = 0
+  let lastNumber = 0
   return {
     countRequest: (operation) => count(requests, operation),
     addEntry: (entry) => {
       count(statuses, entry.status)
       count(faults, entry.fault)
-      entries.push({ n: ++n, ...entry })
+      entries.push({ n: ++lastNumber, ...entry })
       if (entries.length > maxEntries) entries.shift()
     },
     entries: () => entries,

@@ -10,47 +10,48 @@ import { createHandlers, type Handler, performOperation, type RequestContext } f
 import type { RequestLog, SandboxPage } from './pages'
 import { type BodyDelivery, type Reply, refusalReply, writeReply } from './reply'
 
-/** Between two numbers of milliseconds. */
+/** The range of the delay before an answer, in milliseconds. */
 export type Latency = { readonly minMs: number; readonly maxMs: number }
 
-/** The wait before the nth answer, in milliseconds; it only depends on its arguments. */
+/** The delay before the nth answer in milliseconds; the same seed gives the same delays. */
 export const createLatency =
   ({ minMs, maxMs }: Latency, seed: number) =>
   (n: number): number =>
     minMs + ((Math.imul(n + seed, 0x9e3779b1) >>> 0) % (maxMs - minMs + 1))
 
-/** So many requests in any window of so many seconds. */
+/** The most requests in any period of `seconds`. */
 export type RequestRate = { readonly requests: number; readonly seconds: number }
 
-/** Counts requests; answers how many milliseconds to wait if one is too many. */
+/** Counts requests; returns the milliseconds to wait if a request exceeds the rate. */
 export const createRequestLimiter = ({ requests, seconds }: RequestRate): ((now: number) => number | undefined) => {
-  let taken: ReadonlyArray<number> = []
+  let times: ReadonlyArray<number> = []
   return (now) => {
-    taken = taken.filter((time) => time > now - seconds * 1000)
-    const [first] = taken
-    if (first !== undefined && taken.length >= requests) return first + seconds * 1000 - now
-    taken = [...taken, now]
+    times = times.filter((time) => time > now - seconds * 1000)
+    const [first] = times
+    if (first !== undefined && times.length >= requests) return first + seconds * 1000 - now
+    times = [...times, now]
     return undefined
   }
 }
 
+/** How the server listens, limits, fails and logs. */
 export type ServerOptions = {
   readonly host: string
-  /** 0: any that is free. */
+  /** 0 means any free port. */
   readonly port: number
   readonly tokenRegistry: TokenRegistry
   readonly rules: ReadonlyArray<FaultRule>
-  /** Of the faults' chances and of the latency. */
+  /** Seed of the shares of faults. */
   readonly seed: number
   readonly requestRate: RequestRate
-  /** Milliseconds to wait before answering the nth request of an operation. */
+  /** The delay before the nth answer in milliseconds. */
   readonly latency: (n: number) => number
   readonly lookups: LookupRoutes
   readonly pages: ReadonlyArray<SandboxPage>
   readonly log: RequestLog
-  /** The clock that rates and tokens go by, milliseconds. */
+  /** The clock for rates and tokens, in milliseconds. */
   readonly now: () => number
-  /** The clock that the `Date` header shows, milliseconds. */
+  /** The clock for the `Date` header, in milliseconds. */
   readonly headerClock: () => number
 }
 
@@ -61,68 +62,68 @@ const parseTarget = (request: IncomingMessage): URL | undefined => {
   return URL.canParse(target) ? new URL(target) : undefined
 }
 
-/** What the log can hold of a request. */
-const loggedInput = (asked: unknown): unknown => (printExactJson(asked).length > 10_000 ? null : (asked ?? null))
+/** The input of a request for the log; null if it is too long. */
+const toLoggedInput = (input: unknown): unknown => (printExactJson(input).length > 10_000 ? null : (input ?? null))
 
-/** An `Api` over HTTP: the inverse of `httpApi`. */
-export const startServer = async (api: Api, serving: ServerOptions): Promise<SandboxServer> => {
-  const { tokenRegistry, now, headerClock, log, pages } = serving
-  const operations = createHandlers(api, serving.lookups)
-  const strike = scheduleFaults(serving.rules, serving.seed)
-  const gate: RequestContext = {
+/** Serves an `Api` over HTTP, as `createApi` calls it; resolves when the server listens, rejects with a `CommandError`. */
+export const startServer = async (api: Api, options: ServerOptions): Promise<SandboxServer> => {
+  const { tokenRegistry, now, headerClock, log, pages } = options
+  const handlers = createHandlers(api, options.lookups)
+  const nextFault = scheduleFaults(options.rules, options.seed)
+  const context: RequestContext = {
     tokenRegistry,
-    checkRate: createRequestLimiter(serving.requestRate),
+    checkRate: createRequestLimiter(options.requestRate),
     now,
     lastAnswers: new Map<OperationName, string>(),
   }
   let count = 0
 
-  const operate = async (handler: Handler, url: URL, request: IncomingMessage, response: ServerResponse) => {
-    const began = headerClock()
+  const handleOperation = async (handler: Handler, url: URL, request: IncomingMessage, response: ServerResponse) => {
+    const startedAt = headerClock()
     log.countRequest(handler.operation)
-    const fault = strike(handler.operation)
-    const wait = serving.latency(++count)
-    if (wait > 0) await setTimeout(wait, undefined, { ref: false })
-    const { reply, input } = await performOperation(gate, handler, fault, url.searchParams, request)
+    const fault = nextFault(handler.operation)
+    const delayMs = options.latency(++count)
+    if (delayMs > 0) await setTimeout(delayMs, undefined, { ref: false })
+    const { reply, input } = await performOperation(context, handler, fault, url.searchParams, request)
     log.addEntry({
-      at: new Date(began).toISOString(),
+      at: new Date(startedAt).toISOString(),
       operation: handler.operation,
       method: handler.method,
       path: url.pathname,
-      request: handler.tokenHeader === undefined ? null : loggedInput(input),
+      request: handler.tokenHeader === undefined ? null : toLoggedInput(input),
       status: reply?.status ?? null,
       bytes: reply?.body.length ?? 0,
       fault: fault?.kind ?? null,
     })
     if (reply !== undefined) {
       const delivery: BodyDelivery =
-        fault?.kind === 'drip' ? { everyMillis: fault.delayMs } : fault?.kind === 'truncated' ? 'truncated' : 'whole'
-      await writeReply(request, response, reply, began, delivery)
+        fault?.kind === 'drip' ? { delayMs: fault.delayMs } : fault?.kind === 'truncated' ? 'truncated' : 'whole'
+      await writeReply(request, response, reply, startedAt, delivery)
     } else if (fault?.kind !== 'hang') request.socket.resetAndDestroy()
   }
 
-  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const handleRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = parseTarget(request)
-    const answer = (reply: Reply) => writeReply(request, response, reply, headerClock(), 'whole')
-    if (url === undefined) return answer(refusalReply(400, 'the address is not one'))
-    const there = [...operations, ...pages].filter(({ path }) => path === url.pathname)
-    if (there.length === 0) return answer(refusalReply(404, 'no such operation'))
-    const found = there.find(({ method }) => method === request.method)
+    const send = (reply: Reply) => writeReply(request, response, reply, headerClock(), 'whole')
+    if (url === undefined) return send(refusalReply(400, 'the address is not a URL'))
+    const matches = [...handlers, ...pages].filter(({ path }) => path === url.pathname)
+    if (matches.length === 0) return send(refusalReply(404, 'no such operation'))
+    const found = matches.find(({ method }) => method === request.method)
     if (found === undefined) {
-      const allowed = there.map(({ method }) => method).join(', ')
-      return answer(refusalReply(405, `expected ${allowed}`, { Allow: allowed }))
+      const allowed = matches.map(({ method }) => method).join(', ')
+      return send(refusalReply(405, `expected ${allowed}`, { Allow: allowed }))
     }
-    return 'operation' in found ? operate(found, url, request, response) : answer(await found.answer(request))
+    return 'operation' in found ? handleOperation(found, url, request, response) : send(await found.answer(request))
   }
 
   const server = createServer((request, response) => {
-    handle(request, response).catch((error: unknown) => {
+    handleRequest(request, response).catch((error: unknown) => {
       if (response.headersSent || request.socket.destroyed) return void request.socket.destroy()
       const message = error instanceof Error ? error.message : String(error)
       writeReply(
         request,
         response,
-        refusalReply(500, `a fault of the sandbox: ${message}`),
+        refusalReply(500, `internal error of the sandbox: ${message}`),
         headerClock(),
         'whole',
       ).catch(() => request.socket.destroy())
@@ -131,7 +132,7 @@ export const startServer = async (api: Api, serving: ServerOptions): Promise<San
   server.keepAliveTimeout = 60_000
   server.requestTimeout = 30_000
   server.on('clientError', refuseMalformed)
-  await listenOn(server, serving)
+  await listenOn(server, options)
   const { address, family, port } = server.address() as AddressInfo
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
@@ -152,7 +153,7 @@ const listenOn = (server: ReturnType<typeof createServer>, { host, port }: Serve
     },
   )
 
-/** What is not even HTTP gets the error body too. */
+/** Answers a request that is not HTTP with the error body. */
 const refuseMalformed = (_error: Error, socket: Duplex): void => {
   if (!socket.writable) return void socket.destroy()
   const { body } = refusalReply(400, 'the request is not HTTP')
