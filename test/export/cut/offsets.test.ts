@@ -42,7 +42,7 @@ const extractContents = (row: CutRecord): ReadonlyArray<string> =>
 
 type Parsed = Readonly<Record<string, unknown>> | null
 
-/** What a parser makes of it. */
+/** What a parser expects of an extracted element. */
 const withoutExcluded = (element: Parsed): unknown => {
   const { id: _, sentiments: __, ...rest } = element ?? {}
   return { ...rest, a: 1 }
@@ -55,7 +55,7 @@ type AnyOffset = FieldOffset & {
 
 const parseAt = (json: Buffer, { from, to }: FieldOffset): unknown => JSON.parse(json.toString('utf8', from, to))
 
-/** Are these the places of all that is wanted of a value, and of nothing else? */
+/** Expects the offsets of all fields that a value has, and of nothing else. */
 const expectOffsets = (json: Buffer, found: AnyOffset['members'], wanted: FieldTree, value: unknown): void => {
   const holder = (value ?? {}) as Readonly<Record<string, unknown>>
   for (const [name, want] of Object.entries(wanted)) {
@@ -88,8 +88,8 @@ const expectRecordOffsets = (row: CutRecord): void => {
   expectOffsets(json, readOffsets(row) as unknown as AnyOffset['members'], fields, JSON.parse(json.toString()))
 }
 
-describe('outliner', () => {
-  it('finds members wherever they stand, and null as nothing', () => {
+describe('createOffsetReader', () => {
+  it('finds members wherever they stand, and reads null as an empty object', () => {
     const row = cutOne(
       '"x":{"id":"}"}, "location" : {"name":"a\\"ü", "id":9007199254740993} ,"contents":null,"rating":1',
     )
@@ -109,7 +109,7 @@ describe('outliner', () => {
     expect(contents?.elements).toEqual([])
   })
 
-  it('refuses a record whose cutter was not asked', () => {
+  it('refuses a record whose cutter noted no offsets', () => {
     const [row] = expectCut(createCutter(reviewOptions)(reviewPage(reviewJson()))).rows
     expect(() => row && readOffsets(row)).toThrow('noted')
   })
@@ -170,7 +170,7 @@ describe('outliner', () => {
   })
 })
 
-describe('carve', () => {
+describe('an extracted object', () => {
   it.each([
     ['{"id":1,"response":"x"}', '{"response":"x","a":1}'],
     ['{"response":"x","id":1}', '{"response":"x","a":1}'],
@@ -185,7 +185,7 @@ describe('carve', () => {
     expect(extractContents(cutOne(`"contents":[${element}]`))).toEqual([expected])
   })
 
-  it('takes a part of any length', () => {
+  it('may be of any length', () => {
     const response = 'x'.repeat(100_000)
     expect(extractContents(cutOne(`"contents":[{"id":1,"response":"${response}"},{"id":2}]`))).toEqual([
       `{"response":"${response}","a":1}`,
