@@ -13,7 +13,8 @@ import {
   locationRow,
   singerFormat,
 } from '../support/destination-input'
-import { runProgram as runBuiltProgram, writeTempFile } from '../support/program'
+import { writeTempFile } from '../support/files'
+import { runProgram as runBuiltProgram } from '../support/program'
 import { startSmallSandbox } from '../support/sandbox'
 
 const neverCrashes = new Promise<never>(() => undefined)

@@ -5,14 +5,7 @@ import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonSchema } from '../../connector/cdk/schema'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import {
-  createJsonFolder,
-  type JsonFolder,
-  type ProgramResult,
-  programPath,
-  runProgram,
-  sandboxConfig,
-} from '../support/build'
+import { createJsonFolder, type JsonFolder } from '../support/files'
 import {
   type AirbyteLine,
   type AirbyteStream,
@@ -22,7 +15,9 @@ import {
   configureStreams,
   recordTexts,
 } from '../support/lines'
+import { type ProgramResult, programPath, runProgram } from '../support/program'
 import { hasProtocol, protocolErrors } from '../support/protocol'
+import { sandboxConfig } from '../support/sandbox'
 import { schemaAlternatives, schemaKeywords, schemaProperties, schemaTypes, walkSchema } from '../support/schema-walk'
 
 // The assertions of Airbyte's connector acceptance test under their own names, over the built source: its own runner

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { createJsonFolder, type JsonFolder, runProgram, sandboxConfig } from '../support/build'
+import { createJsonFolder, type JsonFolder } from '../support/files'
 import { airbyteLines, airbyteState, configureStreams, recordTexts, singerLines, singerState } from '../support/lines'
+import { runProgram } from '../support/program'
+import { sandboxConfig } from '../support/sandbox'
 import { createTapRunner } from './tap'
 
 let sandbox: Sandbox

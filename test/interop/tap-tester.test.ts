@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { createJsonFolder, type JsonFolder, runProgram } from '../support/build'
+import { createJsonFolder, type JsonFolder } from '../support/files'
 import { type SingerStream, singerLines, singerRecords, singerState } from '../support/lines'
+import { runProgram } from '../support/program'
 import { schemaProperties } from '../support/schema-walk'
 import { addMetadata, createTapRunner, readBookmark, recordKeys, selectAll, selectAutomatic } from './tap'
 

@@ -1,7 +1,9 @@
 import { parseExactJson } from '../../connector/cdk/json/exact'
 import type { Sandbox } from '../../connector/sandbox/start'
-import { type JsonFolder, type ProgramOptions, type ProgramResult, runProgram, sandboxConfig } from '../support/build'
+import type { JsonFolder } from '../support/files'
 import { recordTexts, type SingerState, type SingerStream } from '../support/lines'
+import { type ProgramOptions, type ProgramResult, runProgram } from '../support/program'
+import { sandboxConfig } from '../support/sandbox'
 
 /** Runs the built tap against a sandbox; catalogs and states are handed over as files. */
 export const createTapRunner =

@@ -3,7 +3,8 @@ import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { openSnapshot } from '../../connector/snapshot/store/open'
-import { freshPath, runProgram, startProgram, writeTempFile } from '../support/program'
+import { newTempPath, writeTempFile } from '../support/files'
+import { runProgram, startProgram } from '../support/program'
 import { random } from '../support/random'
 
 /** How many runs are killed. */
@@ -43,7 +44,7 @@ describe(`${runCount} runs, each killed at a random moment (seed ${seed})`, () =
 
   it('end in a snapshot that equals the service, with no key twice', { timeout: 1_800_000 }, async () => {
     const chance = random(seed)
-    const db = freshPath('duckdb')
+    const db = newTempPath('duckdb')
     const config = writeTempFile({
       base_url: sandbox.url,
       credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },

@@ -1,33 +1,32 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { constants } from 'node:os'
 import { join } from 'node:path'
+import manifest from '../../package.json'
 
 /** What `npm run build` made; CONNECTOR_BUILD names another folder in its place. */
-export const programPath = (name: string): string =>
-  join(__dirname, '../..', process.env.CONNECTOR_BUILD ?? 'build', 'bin', `${name}.js`)
-const folder = mkdtempSync(join(tmpdir(), 'feedback-'))
-let files = 0
+export const buildFolder = join(__dirname, '../..', process.env.CONNECTOR_BUILD ?? 'build')
 
-/** A new file with this text, or this value as JSON; answers its path. */
-export const writeTempFile = (content: unknown, ending = 'json'): string => {
-  files += 1
-  const path = join(folder, `${files}.${ending}`)
-  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
-  return path
-}
+export type ProgramName = keyof typeof manifest.bin
 
-/** A path in a folder of this test's own, where nothing is yet. */
-export const freshPath = (ending: string): string => {
-  files += 1
-  return join(folder, `${files}.${ending}`)
-}
+export const programPath = (program: ProgramName): string =>
+  join(buildFolder, manifest.bin[program].replace(/^build\//, ''))
 
 export type ProgramResult = {
-  readonly status: number | null
+  /** 128 and the signal's number where a signal ended the program, as in a shell. */
+  readonly status: number
   readonly signal: NodeJS.Signals | null
   readonly stdout: string
   readonly stderr: string
+}
+
+export type ProgramOptions = {
+  readonly stdin?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  /** Returns a signal to send, once stdout holds what it waits for. */
+  readonly signalAt?: (stdout: string) => NodeJS.Signals | undefined
+  /** Closes our end of stdout after this many chunks. */
+  readonly closeStdoutAfter?: number
 }
 
 export type RunningProgram = {
@@ -37,43 +36,52 @@ export type RunningProgram = {
   readonly ended: Promise<ProgramResult>
 }
 
-/** Starts one of our built commands as a user would. */
+/** Starts a built program as a user does. */
 export const startProgram = (
-  name: string,
+  program: ProgramName,
   args: ReadonlyArray<string>,
-  options: { readonly stdin?: string; readonly env?: Record<string, string>; readonly cwd?: string } = {},
+  { stdin = '', env = {}, cwd, signalAt, closeStdoutAfter }: ProgramOptions = {},
 ): RunningProgram => {
-  const child = spawn(process.execPath, [programPath(name), ...args], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...process.env, ...options.env },
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-  })
+  const child = spawn(process.execPath, [programPath(program), ...args], { cwd, env: { ...process.env, ...env } })
   const chunks: Buffer[] = []
   const errors: Buffer[] = []
   const listeners: Array<(bytes: number) => void> = []
   let bytes = 0
+  let isSignalSent = false
   child.stdout.on('data', (chunk: Buffer) => {
     chunks.push(chunk)
     bytes += chunk.length
+    if (chunks.length === closeStdoutAfter) child.stdout.destroy()
     for (const listener of listeners) listener(bytes)
+    if (isSignalSent || signalAt === undefined) return
+    const signal = signalAt(Buffer.concat(chunks).toString())
+    if (signal === undefined) return
+    isSignalSent = true
+    child.kill(signal)
   })
   child.stderr.on('data', (chunk: Buffer) => errors.push(chunk))
   child.stdin.on('error', () => undefined)
-  child.stdin.end(options.stdin ?? '')
+  child.stdin.end(stdin)
   return {
     kill: (signal) => child.kill(signal),
     onOutput: (listener) => listeners.push(listener),
-    ended: new Promise((resolve) => {
-      child.on('close', (status, signal) =>
-        resolve({ status, signal, stdout: Buffer.concat(chunks).toString(), stderr: Buffer.concat(errors).toString() }),
+    ended: new Promise((resolve, reject) => {
+      child.on('error', reject)
+      child.on('close', (code, signal) =>
+        resolve({
+          status: code ?? 128 + (signal === null ? 0 : constants.signals[signal]),
+          signal,
+          stdout: Buffer.concat(chunks).toString(),
+          stderr: Buffer.concat(errors).toString(),
+        }),
       )
     }),
   }
 }
 
-/** Runs one of our built commands to its end. */
+/** Runs a built program to its end. */
 export const runProgram = (
-  name: string,
+  program: ProgramName,
   args: ReadonlyArray<string>,
-  options: Parameters<typeof startProgram>[2] = {},
-): Promise<ProgramResult> => startProgram(name, args, options).ended
+  options?: ProgramOptions,
+): Promise<ProgramResult> => startProgram(program, args, options).ended

@@ -23,7 +23,8 @@ import {
   singerFormat,
   visitRow,
 } from '../../support/destination-input'
-import { freshPath, startProgram, writeTempFile } from '../../support/program'
+import { newTempPath, writeTempFile } from '../../support/files'
+import { startProgram } from '../../support/program'
 import { hasProtocol, protocolErrors } from '../../support/protocol'
 import { type Outcome, runCommand } from '../../support/run-command'
 import { startSmallSandbox as startSandbox } from '../../support/sandbox'
@@ -178,7 +179,7 @@ describe('write', () => {
 
   it('fails if a mapping makes every record wrong', async () => {
     const sandbox = await startSandbox()
-    const deadLetters = freshPath('jsonl')
+    const deadLetters = newTempPath('jsonl')
     const wrongMapping = { visit_records: { ...mapping.visit_records, email: 'given_name', visitTime: 'family_name' } }
     const settings = config(sandbox, { mapping: wrongMapping, dead_letter_path: deadLetters })
     const outcome = await write(
@@ -213,7 +214,7 @@ describe('write', () => {
     const sandbox = await startSandboxWithLocation()
     const old = new Date(Date.now() - 31 * 86_400_000).toISOString()
     const rows = [...visitRows(0, 5), visitRow(5, { clinic: 'W1', at: old })]
-    const deadLetters = freshPath('jsonl')
+    const deadLetters = newTempPath('jsonl')
     const settings = config(sandbox, { mapping, dead_letter_path: deadLetters })
     const outcome = await write(
       settings,
@@ -252,7 +253,7 @@ describe('write', () => {
 
   it('deactivates locations that are no longer on a complete list, shows the plan in a dry run, and refuses a list that is cut off', async () => {
     const sandbox = await startSandbox({ locations: 1 })
-    const ledger = freshPath('ledger')
+    const ledger = newTempPath('ledger')
     const settings = config(sandbox, { reconcile: { ledger_path: ledger } })
     const list = (to: number) => formatLines(formatStream(airbyteFormat, 'locations', 'code', locationRows(1, to)))
     const catalog = configuredCatalogOf({ locations: 'code' })
@@ -309,7 +310,7 @@ describe('write', () => {
 
 describe('target-feedback', () => {
   it('logs all of a long plan before it ends, and creates no ledger if nothing was sent', async () => {
-    const ledger = freshPath('ledger')
+    const ledger = newTempPath('ledger')
     const configFile = writeTempFile(
       config({ url: 'http://127.0.0.1:9', accessToken: 'a-token' }, { reconcile: { ledger_path: ledger } }),
     )

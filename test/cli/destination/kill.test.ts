@@ -15,7 +15,8 @@ import {
   singerFormat,
   visitRow,
 } from '../../support/destination-input'
-import { freshPath, startProgram, writeTempFile } from '../../support/program'
+import { newTempPath, writeTempFile } from '../../support/files'
+import { type ProgramName, startProgram } from '../../support/program'
 
 const visitCount = 10_000
 const locationCount = 500
@@ -78,7 +79,7 @@ const readSingerStates = (stdout: string): Acknowledged => {
 
 /** The program, its protocol, its arguments, the reader of its output, and after how many bytes of output it is killed. */
 type Case = readonly [
-  string,
+  ProgramName,
   MessageFormat,
   (config: string, catalog: string) => ReadonlyArray<string>,
   (stdout: string) => Acknowledged,
@@ -105,7 +106,7 @@ describe.concurrent.each<Case>([
       const sandbox = await startSandbox({ reviews: 10, faults: faults.right, latency: { minMs: 5, maxMs: 5 } })
       sandboxes.push(sandbox)
       const locationsBefore = (await sandbox.truth()).locations.length
-      const deadLetters = freshPath('jsonl')
+      const deadLetters = newTempPath('jsonl')
       const config = writeTempFile({
         base_url: sandbox.url,
         credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { messages } from '../../support/destination'
+import { newTempPath, writeTempFile } from '../../support/files'
 import { sendJson, startServer } from '../../support/listen'
-import { freshPath, runProgram, writeTempFile } from '../../support/program'
+import { runProgram } from '../../support/program'
 import { runCommand } from '../../support/run-command'
 
 const start = '2024-01-01T00:00:00.000Z'
@@ -24,7 +25,7 @@ const records = (stdout: string) =>
 const states = (stdout: string) =>
   messages(stdout).flatMap(({ state }) => (state === undefined ? [] : [state.stream.stream_state]))
 
-const nowhere = freshPath('json')
+const nowhere = newTempPath('json')
 const cut = writeTempFile('{"base_url": ')
 const empty = writeTempFile('')
 const misspelt = writeTempFile({ ...right, base_url: 'feedback.example.com', page_size: 5 })

@@ -4,8 +4,9 @@ import type { ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { writeTempFile } from '../../support/files'
 import { type ReceivedRequest, sendJson, startServer } from '../../support/listen'
-import { startProgram, writeTempFile } from '../../support/program'
+import { type ProgramName, startProgram } from '../../support/program'
 
 const closing: Array<() => void> = []
 afterAll(() => {
@@ -21,7 +22,7 @@ const settings = (base_url: string, more: object = {}) => ({
 
 /** What a platform does: it waits so long for the one answer, and then kills the check. */
 const patience = 20_000
-const checking = async (config: object, program = 'source-feedback') => {
+const checking = async (config: object, program: ProgramName = 'source-feedback') => {
   const running = startProgram(program, ['check', '--config', writeTempFile(config)])
   const timer = setTimeout(() => running.kill('SIGKILL'), patience)
   const { stdout, signal } = await running.ended

@@ -4,8 +4,8 @@ import type { Failure } from '../../../connector/cdk/failure'
 import { sourceCheckCommand } from '../../../connector/cli/feedback-source'
 import { awaitOrTimeOut, withCheckTimeouts } from '../../../connector/runtime/check'
 import { startSandbox } from '../../../connector/sandbox/start'
+import { writeTempFile } from '../../support/files'
 import { type ReceivedRequest, sendJson, startServer } from '../../support/listen'
-import { writeTempFile } from '../../support/program'
 import { runCommand } from '../../support/run-command'
 
 const settings = (base_url: string, more: object = {}) => ({

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { messages } from '../../support/destination'
+import { writeTempFile } from '../../support/files'
 import { sendJson, startServer } from '../../support/listen'
-import { writeTempFile } from '../../support/program'
 import { runCommand } from '../../support/run-command'
 
 const start = '2024-01-01T00:00:00.000Z'

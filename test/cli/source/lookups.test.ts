@@ -10,9 +10,9 @@ import {
 import { streams } from '../../../connector/streams/streams'
 import { messages } from '../../support/destination'
 import { createExportApi } from '../../support/export-api'
+import { writeTempFile } from '../../support/files'
 import { createSourceEnv, readAll } from '../../support/in-process'
 import { type ReceivedRequest, sendJson, startServer } from '../../support/listen'
-import { writeTempFile } from '../../support/program'
 import { runCommand } from '../../support/run-command'
 
 const sources = [

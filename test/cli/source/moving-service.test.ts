@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { exportOrders } from '../../../connector/sandbox/operations/exports'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { destination } from '../../support/destination'
-import { runProgram, startProgram, writeTempFile } from '../../support/program'
+import { writeTempFile } from '../../support/files'
+import { runProgram, startProgram } from '../../support/program'
 import { random } from '../../support/random'
 
 /** A service that changes under every page; its clock is ours, so that no test has to wait. */

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { messages } from '../../support/destination'
+import { writeTempFile } from '../../support/files'
 import { sendJson, startServer } from '../../support/listen'
-import { writeTempFile } from '../../support/program'
 import { runCommand } from '../../support/run-command'
 
 const rows = Array.from({ length: 90 }, (_, id) => ({

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import { startSandbox } from '../../../connector/sandbox/start'
 import { destination } from '../../support/destination'
-import { freshPath, runProgram, writeTempFile } from '../../support/program'
+import { newTempPath, writeTempFile } from '../../support/files'
+import { runProgram } from '../../support/program'
 import { missingRedis, startRedis } from '../../support/redis'
 
 const count = 8
@@ -60,7 +61,7 @@ it.skipIf(missingRedis !== undefined)(
 
     sandbox.setChurn({})
     clock += 3_600_000
-    const merged = freshPath('json')
+    const merged = newTempPath('json')
     expect((await runProgram('feedback', ['state', 'merge', ...states, '--out', merged])).status).toBe(0)
     const last = await read(config({}), merged)
     expect(last.status, last.stdout.slice(-2000)).toBe(0)

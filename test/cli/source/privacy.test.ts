@@ -11,9 +11,9 @@ import {
 import { queryCommand } from '../../../connector/cli/query'
 import { syncCommand } from '../../../connector/cli/sync'
 import { streams } from '../../../connector/streams/streams'
+import { newTempPath, writeTempFile } from '../../support/files'
 import { airbyteLines, airbyteRecords, singerLines } from '../../support/lines'
 import { type ReceivedRequest, sendJson, startServer } from '../../support/listen'
-import { freshPath, writeTempFile } from '../../support/program'
 import { runCommand } from '../../support/run-command'
 
 const time = new Date(Date.now() - 3_600_000).toISOString()
@@ -77,7 +77,7 @@ describe('an attribute that privacy hides', () => {
   it('appears in neither protocol, nor in the file, nor in a log', async () => {
     const { url } = await service()
     const config = writeTempFile(configured(url))
-    const db = freshPath('duckdb')
+    const db = newTempPath('duckdb')
     const runs = {
       airbyte: await runCommand(sourceReadCommand, ['--config', config, '--catalog', catalog], {
         fail: reportAirbyteFailure,

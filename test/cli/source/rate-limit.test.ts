@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { startSandbox } from '../../../connector/sandbox/start'
 import { messages } from '../../support/destination'
+import { writeTempFile } from '../../support/files'
 import { sendJson, startServer } from '../../support/listen'
-import { writeTempFile } from '../../support/program'
 import { runCommand } from '../../support/run-command'
 
 const rows = Array.from({ length: 60 }, (_, id) => ({

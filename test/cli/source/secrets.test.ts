@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import { newTempPath, writeTempFile } from '../../support/files'
 import { type ReceivedRequest, sendJson, startServer } from '../../support/listen'
-import { freshPath, type ProgramResult, programPath, runProgram, writeTempFile } from '../../support/program'
+import { type ProgramName, type ProgramResult, programPath, runProgram } from '../../support/program'
 
 /** What no output may hold: fit for a header, and different in every encoding. */
 const secret = 'mark/ed+s3cret="&x'
@@ -92,7 +93,7 @@ const singer = [
 
 /** A snapshot that somebody has begun. */
 const emptySnapshot = (): string => {
-  const path = freshPath('duckdb')
+  const path = newTempPath('duckdb')
   const lines = [
     {
       type: 'SCHEMA',
@@ -109,7 +110,7 @@ const emptySnapshot = (): string => {
   return path
 }
 
-type Verb = readonly [name: string, program: string, args: (path: string) => ReadonlyArray<string>, stdin?: string]
+type Verb = readonly [name: string, program: ProgramName, args: (path: string) => ReadonlyArray<string>, stdin?: string]
 
 /** Every verb that reads the configuration of the source, or of the destination. */
 const reading: ReadonlyArray<Verb> = [
@@ -122,7 +123,7 @@ const reading: ReadonlyArray<Verb> = [
   ['catalog', 'feedback', (path) => ['catalog', '--config', path]],
   ['the tap --about', 'tap-feedback', (path) => ['--config', path, '--about']],
   ['verify', 'feedback', (path) => ['verify', '--config', path, '--db', emptySnapshot()]],
-  ['sync', 'feedback', (path) => ['sync', '--config', path, '--db', freshPath('duckdb'), '--select', 'reviews']],
+  ['sync', 'feedback', (path) => ['sync', '--config', path, '--db', newTempPath('duckdb'), '--select', 'reviews']],
 ]
 const written: ReadonlyArray<Verb> = [
   ['check', 'destination-feedback', (path) => ['check', '--config', path]],
@@ -238,7 +239,7 @@ describe('a run without errors', () => {
         words.filter((word): word is string => typeof word === 'string' && word.length > 8),
       )
 
-      const db = freshPath('duckdb')
+      const db = newTempPath('duckdb')
       const verbs = [
         ['sync', '--config', config, '--db', db, '--select', 'reviews,deleted_reviews'],
         ['verify', '--db', db],

@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { destination } from '../../support/destination'
-import { freshPath, programPath, runProgram, startProgram, writeTempFile } from '../../support/program'
+import { newTempPath, writeTempFile } from '../../support/files'
+import { type ProgramName, programPath, runProgram, startProgram } from '../../support/program'
 
 let sandbox: Sandbox
 let config: string
@@ -70,10 +71,10 @@ it.concurrent.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
  * Runs a command whose reader rests once so many bytes have come, until what we let wait is full in the middle of a page,
  * and asks it to stop there.
  */
-const stopWhileBlocked = (name: string, args: ReadonlyArray<string>, signal: NodeJS.Signals) =>
+const stopWhileBlocked = (program: ProgramName, args: ReadonlyArray<string>, signal: NodeJS.Signals) =>
   new Promise<{ readonly stdout: string; readonly died: NodeJS.Signals | null; readonly status: number | null }>(
     (resolve) => {
-      const child = spawn(process.execPath, [programPath(name), ...args], { stdio: ['ignore', 'pipe', 'ignore'] })
+      const child = spawn(process.execPath, [programPath(program), ...args], { stdio: ['ignore', 'pipe', 'ignore'] })
       const chunks: Buffer[] = []
       let count = 0
       child.stdout.on('data', (chunk: Buffer) => {
@@ -192,7 +193,7 @@ it('a program continues when a paused reader reads again, and needs no more memo
 })
 
 it('a run reports that the snapshot cannot grow, and the next run continues from there', async () => {
-  const db = freshPath('duckdb')
+  const db = newTempPath('duckdb')
   const args = ['sync', '--config', large, '--db', db, '--select', 'reviews,deleted_reviews']
   const shell = `trap '' XFSZ; ulimit -f 700; exec "$0" "$@"`
   const limited = spawn('bash', ['-c', shell, process.execPath, programPath('feedback'), ...args], {

@@ -4,10 +4,10 @@ import { reportAirbyteFailure } from '../../../connector/cdk/program'
 import { sourceReadCommand, tapCommand } from '../../../connector/cli/feedback-source'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { streams } from '../../../connector/streams/streams'
+import { writeTempFile } from '../../support/files'
 import { startProxy } from '../../support/gate'
 import { airbyteLines, singerLines, singerState } from '../../support/lines'
 import { type ReceivedRequest, sendJson } from '../../support/listen'
-import { writeTempFile } from '../../support/program'
 import { runCommand } from '../../support/run-command'
 
 const ofReviews = [

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { messages } from '../../support/destination'
-import { runProgram, writeTempFile } from '../../support/program'
+import { writeTempFile } from '../../support/files'
+import { runProgram } from '../../support/program'
 
 const folder = mkdtempSync(join(tmpdir(), 'certificate-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -2,7 +2,7 @@ import { describe, it } from 'vitest'
 import { sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { streams } from '../../../connector/streams/streams'
 import { type Fields, warehouse } from '../../support/destination'
-import { writeTempFile } from '../../support/program'
+import { writeTempFile } from '../../support/files'
 import { runCommand } from '../../support/run-command'
 import { type ServiceTraits, startUnusualService } from '../../support/unusual-service'
 

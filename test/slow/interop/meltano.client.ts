@@ -4,7 +4,7 @@ import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { parseFaultList } from '../../../connector/sandbox/faults/plan'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
-import { createJsonFolder, type JsonFolder } from '../../support/build'
+import { createJsonFolder, type JsonFolder } from '../../support/files'
 import { pythonProgram, runShell, runShellOrThrow, type ShellOptions } from './shell'
 
 const root = join(__dirname, '..', '..', '..')

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
-import { createJsonFolder, type JsonFolder } from '../../support/build'
 import { codeBlocks, fillIn } from '../../support/doc-blocks'
+import { createJsonFolder, type JsonFolder } from '../../support/files'
 import { pythonProgram, runShellOrThrow, type ShellOptions } from './shell'
 
 const root = join(__dirname, '..', '..', '..')

@@ -1,8 +1,10 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
-import { createJsonFolder, type JsonFolder, programPath, runProgram, sandboxConfig } from '../../support/build'
+import { createJsonFolder, type JsonFolder } from '../../support/files'
 import { airbyteLines, configureStreams } from '../../support/lines'
+import { programPath, runProgram } from '../../support/program'
+import { sandboxConfig } from '../../support/sandbox'
 import { pythonProgram, runShellOrThrow, type ShellOptions } from './shell'
 
 let sandbox: Sandbox

@@ -5,7 +5,6 @@ import * as E from 'fp-ts/Either'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { decodeFaultPlan } from '../../../connector/sandbox/faults/plan'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
-import { createJsonFolder, type JsonFolder, programPath } from '../../support/build'
 import {
   airbyteFormat,
   formatLines,
@@ -15,6 +14,8 @@ import {
   singerFormat,
   visitRow,
 } from '../../support/destination-input'
+import { createJsonFolder, type JsonFolder } from '../../support/files'
+import { programPath } from '../../support/program'
 import { pythonProgram } from './shell'
 
 const visits = 10_000

@@ -3,7 +3,7 @@ import { syncCommand } from '../../../connector/cli/sync'
 import { startSandbox } from '../../../connector/sandbox/start'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
-import { freshPath, writeTempFile } from '../../support/program'
+import { newTempPath, writeTempFile } from '../../support/files'
 import { runCommand } from '../../support/run-command'
 import { openSnapshotFile } from '../../support/snapshot-messages'
 
@@ -73,7 +73,7 @@ describe('the feedback checks', () => {
   let snapshot: Snapshot
   beforeAll(async () => {
     const sandbox = await startSandbox({ reviews: 80, years: 1, locations: 3, until: Date.now() - 3_600_000 })
-    const db = freshPath('duckdb')
+    const db = newTempPath('duckdb')
     const config = writeTempFile({
       base_url: sandbox.url,
       credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
