@@ -95,7 +95,7 @@ type Metadata = {
   }
 }
 
-/** The instructions of each stage of the Dockerfile, those of the stages it stands on first. */
+/** The instructions of each stage of the Dockerfile, after those of the stages it is built from. */
 const stages = (() => {
   const found = new Map<string, ReadonlyArray<string>>()
   let name = ''
@@ -115,10 +115,10 @@ type Shape = {
   readonly maximum?: number
 }
 
-/** What spec/ says of a key of the config, looked for in every alternative on the way. */
+/** What spec/ declares for a key of the config, in the first alternative that has it. */
 const configAt = (target: string, path: string): Shape | undefined => {
   const start: ReadonlyArray<Shape> = [JSON.parse(text(`spec/${target}.json`)) as Shape]
-  const reached = path
+  const found = path
     .split('.')
     .reduce(
       (shapes, key) =>
@@ -127,7 +127,7 @@ const configAt = (target: string, path: string): Shape | undefined => {
           .flatMap(({ properties = {} }) => properties[key] ?? []),
       start,
     )
-  return reached[0]
+  return found[0]
 }
 
 const targets = [
@@ -146,7 +146,7 @@ describe.each(targets)('the image and listing of $target', ({ target, file, id }
     expect(validate({ ...metadata, more: 1 })).toBe(false)
   })
 
-  it('keeps its identity, role, licence and language', () => {
+  it('has its fixed id, its type, the licence of the package and its language', () => {
     expect(data.connectorType).toBe(target)
     expect(data.definitionId).toBe(id)
     expect(data.license).toBe(manifest.license)
@@ -165,12 +165,12 @@ describe.each(targets)('the image and listing of $target', ({ target, file, id }
     expect(data.dockerRepository.split('/')[1]).toBe(`${target}-feedback`)
   })
 
-  it('starts by the absolute path that the platform is told', () => {
+  it('has the same absolute path as entry point and in AIRBYTE_ENTRYPOINT', () => {
     expect(stage).toContain(`ENTRYPOINT ["${entrypoint}"]`)
     expect(entrypoint).toBe(`/connector/${(manifest.bin as Record<string, string>)[`${target}-feedback`]}`)
   })
 
-  it('runs as somebody, in UTC, on the named base', () => {
+  it('runs as a user other than root, in UTC, on the expected base image', () => {
     expect(stage).toMatch(/^FROM node:24-bookworm-slim /)
     expect(stage).toMatch(/^USER [1-9]\d*:[1-9]\d*$/m)
     expect(stage).toMatch(/^ENV .*\bTZ=UTC\b/m)
@@ -188,25 +188,27 @@ describe.each(targets)('the image and listing of $target', ({ target, file, id }
     expect(suggested.filter((name) => !existsSync(join(root, 'catalog', `${name}.json`)))).toEqual([])
   })
 
-  it('allows hosts that its config names', () => {
+  it('allows only hosts that a key of its config names', () => {
     const paths = data.allowedHosts.hosts.map((host) => /^\$\{([\w.]+)\}$/.exec(host)?.[1] ?? host)
+    expect(paths.length).toBeGreaterThan(0)
     expect(paths.filter((path) => configAt(target, path) === undefined)).toEqual([])
   })
 
-  it('may be silent for longer than any wait that can be configured', () => {
+  it('may be silent for longer than the longest configurable wait', () => {
     const { maximum } = configAt(target, 'timeouts.max_wait_seconds') ?? {}
     expect(data.maxSecondsBetweenMessages).toBeGreaterThan(maximum ?? Number.POSITIVE_INFINITY)
   })
 })
 
 describe('packaging', () => {
-  it('builds the source unless told otherwise', () => {
+  it('builds the source by default', () => {
     expect([...stages.keys()].at(-1)).toBe('source')
   })
 
-  it('gives the acceptance tests files that exist and a future state of every incremental stream', () => {
+  it('gives the acceptance tests existing files and a future state of every incremental stream', () => {
     const config = text('acceptance-test-config.yml')
     const paths = [...config.matchAll(/_path: (test\/\S+)/g)].map(([, path = '']) => path)
+    expect(paths.length).toBeGreaterThan(0)
     expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
     const states = JSON.parse(text('test/acceptance/future_state.json')) as ReadonlyArray<{
       readonly stream: { readonly stream_descriptor: { readonly name: string } }
@@ -241,7 +243,7 @@ describe('packaging', () => {
     expect(new Set(helps).size).toBe(1)
   })
 
-  it('packs just what runs', () => {
+  it('packs only what runs, with the declarations of the kit', () => {
     const answer = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root })
     const [{ files }] = JSON.parse(answer.toString()) as [{ files: ReadonlyArray<{ path: string }> }]
     const needless = files

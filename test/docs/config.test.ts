@@ -44,6 +44,6 @@ Every key can also come from the environment: \`--config ENV\` reads \`FEEDBACK_
 \`TAP_FEEDBACK_BASE_URL\`; see [docker.md](docker.md).
 `
 
-it('docs/config.md says what the spec says', async () => {
+it('docs/config.md has the settings of the spec', async () => {
   await expect(page).toMatchFileSnapshot('../../docs/config.md')
 })

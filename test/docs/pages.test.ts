@@ -55,8 +55,8 @@ const runPage = (page: string): Promise<{ readonly status: number | null; readon
 const read = (name: string) => readFileSync(join(files.path, name), 'utf8')
 const text = (name: string) => readFileSync(join(docsFolder, name), 'utf8')
 
-describe('the commands of', { timeout: 180_000 }, () => {
-  it('docker.md', async () => {
+describe('the commands of a page', { timeout: 180_000 }, () => {
+  it('docker.md load every review, and none in the next run', async () => {
     const { status, output } = await runPage('docker.md')
     expect([status, output]).toEqual([0, expect.stringMatching(/SUCCEEDED[\s\S]*SUCCEEDED[\s\S]*count/)])
     const records = (file: string) =>
@@ -68,7 +68,7 @@ describe('the commands of', { timeout: 180_000 }, () => {
     expect(records('data/next-run.jsonl')).toEqual([])
   })
 
-  it('kubernetes.md', async () => {
+  it('kubernetes.md read each review in one of the shares', async () => {
     const { status, output } = await runPage('kubernetes.md')
     expect([status, output]).toEqual([0, expect.stringMatching(/^reviews +complete[\s\S]*^reviews +complete/m)])
     const shares = [0, 1, 2, 3].map((index) => read(`stand-in/volumes/feedback/share-${index}.jsonl`))
@@ -80,19 +80,19 @@ describe('the commands of', { timeout: 180_000 }, () => {
     expect(Math.max(...ids.map(({ length }) => length))).toBeLessThan(since.length)
   })
 
-  it('snapshot.md', async () => {
+  it('snapshot.md verify the snapshot and find two equal ones', async () => {
     const { status, output } = await runPage('snapshot.md')
     expect([status, output]).toEqual([0, expect.stringMatching(/All checks passed[\s\S]*They are the same/)])
     expect(JSON.parse(read('two.jsonl').split('\n')[0] ?? '')).toMatchObject({ location: { id: expect.any(Number) } })
   })
 
-  it('airbyte.md', async () => {
+  it('airbyte.md run to their end', async () => {
     expect(await runPage('airbyte.md')).toMatchObject({ status: 0 })
   })
 })
 
 describe('airbyte.md', () => {
-  it('has the headers that Airbyte wants, in their order', () => {
+  it('has the headings that Airbyte requires, in their order', () => {
     expect([...text('airbyte.md').matchAll(/^(#{1,2} .*)$/gm)].map(([header]) => header)).toEqual([
       '# Feedback',
       '## Prerequisites',
@@ -106,7 +106,7 @@ describe('airbyte.md', () => {
     ])
   })
 
-  it('lists every stream with its key and cursor, and this version', () => {
+  it('lists every stream with its primary key and cursor, and this version', () => {
     for (const { name, primaryKey, cursor } of streams) {
       const keys = primaryKey.map((key) => `\`${key}\``).join(', ')
       const row = `| \`${name}\` | ${keys} | ${cursor._tag === 'Some' ? `\`${cursor.value}\`` : ''} |`
@@ -125,9 +125,10 @@ describe('snapshot.md', () => {
   })
   afterAll(() => snapshot.db.close())
 
-  it('tells of every check', async () => {
+  it('describes every check', async () => {
     const names = [...(await listChecks(snapshot)), ...serviceChecks].map(({ name }) => name)
     const rows = [...text('snapshot.md').matchAll(/^\| ([^|`]+) \| /gm)].map(([, cell]) => cell)
+    expect(names.length).toBeGreaterThan(5)
     expect(names.filter((name) => !rows.includes(name))).toEqual([])
   })
 
@@ -143,13 +144,13 @@ describe('snapshot.md', () => {
   })
 })
 
-describe('the versions and settings in', () => {
+describe('the versions and settings', () => {
   const required = (name: string) =>
     readFileSync(join(__dirname, '..', 'slow', 'interop', 'requirements', `${name}.txt`), 'utf8')
       .trimEnd()
       .split('\n')
 
-  it('interop.md are those that are run', () => {
+  it('in interop.md are those that the slow tests use', () => {
     const pinned = [...required('meltano'), ...required('airbyte').slice(0, 2)]
     const loaders = parse(text('meltano.yml')).plugins.loaders.map(({ pip_url }: { pip_url: string }) => pip_url)
     const versions = [...pinned, ...loaders.map((url: string) => url.split(' ')[0])].map((one) => one.split('=='))
@@ -175,14 +176,14 @@ describe('the versions and settings in', () => {
         ],
   )
 
-  it('meltano.yml are settings of the source', () => {
+  it('in meltano.yml are settings of the source', () => {
     const [tap] = parse(text('meltano.yml')).plugins.extractors
     expect(
       tap.settings.map(({ name }: { name: string }) => name).filter((name: string) => !leaves.includes(name)),
     ).toEqual([])
   })
 
-  it('meltano-hub.yml are all settings of the source', async () => {
+  it('in meltano-hub.yml are all settings of the source', async () => {
     const { stdout } = await runProgram('tap-feedback', ['--about', '--format', 'json'])
     await expect(hubDefinition(JSON.parse(stdout))).toMatchFileSnapshot('../../docs/meltano-hub.yml')
   })

@@ -7,7 +7,7 @@ const files = [
   '.ci/run',
   ...readdirSync(join(root, 'test'), { recursive: true }).map((path) => `test/${path}`.replaceAll('\\', '/')),
 ]
-/** The files that a path means, in which * stands for what it likes. */
+/** The files that match a path, in which * stands for any part of a name. */
 const matchFiles = (path: string): ReadonlyArray<string> => {
   const pattern = path.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '[^/]*')
   return files.filter((file) => new RegExp(`^${pattern}$`).test(file))
@@ -15,7 +15,7 @@ const matchFiles = (path: string): ReadonlyArray<string> => {
 
 const page = readFileSync(join(root, 'docs/reliability.md'), 'utf8')
 
-/** Lines of the tables that promise something: what, and by which test it is held. */
+/** Rows of the tables of promises: the promise, and the test that holds it. */
 const promiseRows = page
   .split('\n')
   .filter((line) => /^\| [^-]/.test(line))
@@ -23,13 +23,13 @@ const promiseRows = page
   .filter(([first = '', ...more]) => more.length === 1 && !/^\| promise$/.test(first))
 const namedPaths = [...page.matchAll(/`((?:test|bench)\/[^`\s]+|\.ci\/run)/g)].map(([, path = '']) => path)
 
-describe('what docs/reliability.md promises', () => {
-  it('is held by something each', () => {
+describe('docs/reliability.md', () => {
+  it('names a test or the benchmark for each promise', () => {
     expect(promiseRows.length).toBeGreaterThan(20)
     for (const [promise, held = ''] of promiseRows) expect(held, promise).toMatch(/`(test\/|npm run bench)/)
   })
 
-  it.each([...new Set(namedPaths)])('%s is there, and tests', (path) => {
+  it.each([...new Set(namedPaths)])('names %s, which exists and tests', (path) => {
     const found = matchFiles(path)
     expect(found).not.toEqual([])
     for (const one of found) {
@@ -40,7 +40,7 @@ describe('what docs/reliability.md promises', () => {
   })
 })
 
-it('runs each long part in CI', () => {
+it('.ci/run runs each part of test/slow/run', () => {
   const ci = readFileSync(join(root, '.ci/run'), 'utf8')
   const parts = [...readFileSync(join(root, 'test/slow/run'), 'utf8').matchAll(/^# {3}(\w+)/gm)].map(
     ([, part = '']) => part,

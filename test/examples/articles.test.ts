@@ -89,7 +89,7 @@ describe('the example, made with the kit alone', () => {
     ])
   })
 
-  it('checks a good token and a bad one', async () => {
+  it('accepts a right token in check and refuses a wrong one', async () => {
     expect((await runExample('check', '--config', config)).lines).toMatchObject([
       { connectionStatus: { status: 'SUCCEEDED' } },
     ])
@@ -99,13 +99,13 @@ describe('the example, made with the kit alone', () => {
     ])
   })
 
-  it('names the key of a config that is wrong', async () => {
+  it('names the wrong key of a config', async () => {
     const wrong = writeJson('wrong.json', { base_url: server.url, token: 'secret', page_size: 0 })
     const { lines } = await runExample('check', '--config', wrong)
     expect(JSON.stringify(lines)).toContain('page_size')
   })
 
-  it('discovers two streams with keys and cursors', async () => {
+  it('discovers two streams with primary keys and cursors', async () => {
     const { lines } = await runExample('discover', '--config', config)
     const [{ catalog: found }] = lines as unknown as [{ catalog: { streams: ReadonlyArray<{ name: string }> } }]
     expect(found.streams).toMatchObject([
@@ -120,7 +120,7 @@ describe('the example, made with the kit alone', () => {
     catalog = writeJson('catalog.json', { streams })
   })
 
-  it('reads everything, then only what changed', async () => {
+  it('reads everything in the first run, then only what has changed', async () => {
     const first = await runExample('read', '--config', config, '--catalog', catalog)
     expect(first.status).toBe(0)
     expect([recordsOf(first, 'articles').length, recordsOf(first, 'authors').length]).toEqual([230, 7])
@@ -134,7 +134,7 @@ describe('the example, made with the kit alone', () => {
     expect(recordsOf(second, 'authors')).toEqual([])
   })
 
-  it('runs as a Singer tap, with a selection and from its own state', async () => {
+  it('runs as a Singer tap with a selection, and continues from its own state', async () => {
     const first = await runExample('--config', config)
     expect(first.status).toBe(0)
     expect([recordsOf(first, 'articles').length, recordsOf(first, 'authors').length]).toEqual([231, 7])

@@ -25,17 +25,17 @@ import { schemaAlternatives, schemaKeywords, schemaProperties, schemaTypes, walk
 
 const root = join(__dirname, '..', '..')
 const ajv = addFormats(new Ajv({ strict: false, allErrors: true }))
-const secret = 'a-secret-that-must-never-be-seen'
+const wrongToken = 'a-secret-that-must-never-be-seen'
 
 let sandbox: Sandbox
 let files: JsonFolder
 const printed: string[] = []
-const heard: string[] = []
+const logged: string[] = []
 
 const source = async (...args: ReadonlyArray<string>): Promise<ProgramResult> => {
   const ran = await runProgram('source-feedback', args)
   printed.push(ran.stdout)
-  heard.push(ran.stderr)
+  logged.push(ran.stderr)
   return ran
 }
 const lines = (ran: ProgramResult, type: string): ReadonlyArray<AirbyteLine> =>
@@ -64,6 +64,7 @@ beforeAll(async () => {
   documentationUrl = spec?.documentationUrl ?? ''
   const config = files.put('config.json', sandboxConfig(sandbox))
   streams = only(airbyteLines((await source('discover', '--config', config)).stdout)).catalog?.streams ?? []
+  expect(streams.length).toBeGreaterThan(10)
   full = await read(configureStreams(streams, 'full_refresh'))
 })
 afterAll(async () => {
@@ -71,32 +72,33 @@ afterAll(async () => {
   files.remove()
 })
 
-const placed = () => walkSchema(specification)
-const paths = (wrong: ReadonlyArray<{ readonly path: string }>) => wrong.map(({ path }) => path)
+/** The settings of the specification, each with its path. */
+const settings = () => walkSchema(specification)
+const paths = (found: ReadonlyArray<{ readonly path: string }>) => found.map(({ path }) => path)
 
 describe('TestSpec', () => {
-  it('test_config_match_spec', () => {
+  it('test_config_match_spec: the specification accepts a complete config and refuses an empty one', () => {
     expect(ajv.validate(specification, sandboxConfig(sandbox))).toBe(true)
     expect(ajv.validate(specification, {})).toBe(false)
   })
 
-  it('test_match_expected', () => {
+  it('test_match_expected: the program prints the specification of spec/source.json', () => {
     expect(specification).toEqual(JSON.parse(readFileSync(join(root, 'spec', 'source.json'), 'utf8')))
   })
 
-  it('test_spec_is_json_schema', () => {
+  it('test_spec_is_json_schema: the specification is a JSON schema of draft 7', () => {
     expect(ajv.validateSchema(specification)).toBe(true)
     expect(specification.type).toBe('object')
     expect(specification.$schema).toBe('http://json-schema.org/draft-07/schema#')
   })
 
-  it('test_forbidden_complex_types', () => {
+  it('test_forbidden_complex_types: the specification uses no keyword that the platform forbids', () => {
     const forbidden = ['anyOf', 'allOf', 'not', 'if', 'then', 'else', 'patternProperties', 'dependencies', '$ref']
     expect(schemaKeywords(specification).filter((keyword) => forbidden.includes(keyword))).toEqual([])
   })
 
-  it('test_oneof_usage', () => {
-    const choices = placed().filter(({ schema }) => schemaAlternatives(schema).length > 0)
+  it('test_oneof_usage: each alternative of a oneOf has its own constant under one shared key', () => {
+    const choices = settings().filter(({ schema }) => schemaAlternatives(schema).length > 0)
     expect(choices.length).toBeGreaterThan(0)
     for (const { schema } of choices) {
       expect(schema.type).toBe('object')
@@ -109,52 +111,58 @@ describe('TestSpec', () => {
     }
   })
 
-  it('test_property_type_is_not_array', () => {
-    expect(paths(placed().filter(({ schema }) => Array.isArray(schema.type)))).toEqual([])
+  it('test_property_type_is_not_array: each setting has a single type', () => {
+    expect(paths(settings().filter(({ schema }) => Array.isArray(schema.type)))).toEqual([])
   })
 
-  it('test_array_type', () => {
-    const arrays = placed().filter(({ schema }) => schema.type === 'array')
-    const drawable = ['string', 'number', 'integer', 'object']
+  it('test_array_type: the items of each list have a type that the form can show', () => {
+    const arrays = settings().filter(({ schema }) => schema.type === 'array')
+    expect(arrays.length).toBeGreaterThan(0)
+    const supported = ['string', 'number', 'integer', 'object']
     expect(
-      paths(arrays.filter(({ schema }) => !drawable.includes(String((schema.items as JsonSchema | undefined)?.type)))),
+      paths(arrays.filter(({ schema }) => !supported.includes(String((schema.items as JsonSchema | undefined)?.type)))),
     ).toEqual([])
   })
 
-  it('test_object_not_empty', () => {
-    const objects = placed().filter(({ schema }) => schema.type === 'object')
+  it('test_object_not_empty: each object has properties or alternatives', () => {
+    const objects = settings().filter(({ schema }) => schema.type === 'object')
+    expect(objects.length).toBeGreaterThan(0)
     const empty = objects.filter(
       ({ schema }) => Object.keys(schemaProperties(schema)).length + schemaAlternatives(schema).length === 0,
     )
     expect(paths(empty)).toEqual([])
   })
 
-  it('test_enum_usage', () => {
-    const enums = placed().filter(({ schema }) => schema.enum !== undefined)
+  it('test_enum_usage: each enum has at least two different values', () => {
+    const enums = settings().filter(({ schema }) => schema.enum !== undefined)
+    expect(enums.length).toBeGreaterThan(0)
     expect(paths(enums.filter(({ schema }) => new Set(schema.enum as unknown[]).size < 2))).toEqual([])
   })
 
-  it('test_required', () => {
+  it('test_required: each required setting is declared', () => {
     const properties = Object.keys(schemaProperties(specification))
     expect((specification.required as string[]).filter((key) => !properties.includes(key))).toEqual([])
   })
 
-  it('test_additional_properties_is_true', () => {
-    expect(paths(placed().filter(({ schema }) => schema.additionalProperties === false))).toEqual([])
+  it('test_additional_properties_is_true: no object of the specification refuses other properties', () => {
+    expect(paths(settings().filter(({ schema }) => schema.additionalProperties === false))).toEqual([])
     expect(specification.additionalProperties).toBe(true)
   })
 
-  it('test_secret_is_properly_marked', () => {
-    const named = placed().filter(
+  it('test_secret_is_properly_marked: each token, secret, password and hash key is marked as a secret', () => {
+    const secrets = settings().filter(
       ({ name, schema }) =>
         /(token|secret|password|hash_key)$/.test(name) && schema.type === 'string' && schema.const === undefined,
     )
-    expect(named.length).toBeGreaterThan(1)
-    expect(paths(named.filter(({ schema }) => schema.airbyte_secret !== true || schema.writeOnly !== true))).toEqual([])
+    expect(secrets.length).toBeGreaterThan(1)
+    expect(paths(secrets.filter(({ schema }) => schema.airbyte_secret !== true || schema.writeOnly !== true))).toEqual(
+      [],
+    )
   })
 
-  it('test_titles_descriptions_examples_order', () => {
-    const bare = placed().filter(({ schema }) => {
+  it('test_titles_descriptions_examples_order: each setting has a title, a description and examples', () => {
+    expect(settings().length).toBeGreaterThan(20)
+    const bare = settings().filter(({ schema }) => {
       const leaf = schema.type !== 'object' && schema.const === undefined
       return (
         typeof schema.title !== 'string' || typeof schema.description !== 'string' || (leaf && !('examples' in schema))
@@ -163,8 +171,8 @@ describe('TestSpec', () => {
     expect(paths(bare)).toEqual([])
   })
 
-  it('test_duplicate_order', () => {
-    const groups = [specification, ...placed().map(({ schema }) => schema)].flatMap((schema) => [
+  it('test_duplicate_order: no two settings of an object have the same order', () => {
+    const groups = [specification, ...settings().map(({ schema }) => schema)].flatMap((schema) => [
       schema,
       ...schemaAlternatives(schema),
     ])
@@ -174,8 +182,8 @@ describe('TestSpec', () => {
     }
   })
 
-  it('test_date_pattern and test_date_format', () => {
-    const dates = placed().filter(({ schema }) => schema.format === 'date-time')
+  it('test_date_pattern and test_date_format: each date-time is a string whose pattern matches a time', () => {
+    const dates = settings().filter(({ schema }) => schema.format === 'date-time')
     expect(dates.length).toBeGreaterThan(0)
     for (const { schema } of dates) {
       expect(schema.type).toBe('string')
@@ -185,24 +193,24 @@ describe('TestSpec', () => {
 })
 
 describe('TestConnection', () => {
-  it('test_check succeeds', async () => {
+  it('test_check: check succeeds with a right config', async () => {
     const ran = await source('check', '--config', files.put('config.json', sandboxConfig(sandbox)))
     expect(only(lines(ran, 'CONNECTION_STATUS')).connectionStatus?.status).toBe('SUCCEEDED')
     expect(ran.status).toBe(0)
   })
 
-  it('test_check fails, and says why without a secret', async () => {
-    const wrong = { ...sandboxConfig(sandbox), credentials: { auth_type: 'access_token', access_token: secret } }
+  it('test_check: check fails with a wrong token and reports why without the token', async () => {
+    const wrong = { ...sandboxConfig(sandbox), credentials: { auth_type: 'access_token', access_token: wrongToken } }
     const ran = await source('check', '--config', files.put('wrong.json', wrong))
     const { connectionStatus } = only(lines(ran, 'CONNECTION_STATUS'))
     expect([connectionStatus?.status, ran.status]).toEqual(['FAILED', 0])
     expect(connectionStatus?.message).toMatch(/token/)
-    expect(ran.stdout + ran.stderr).not.toContain(secret)
+    expect(ran.stdout + ran.stderr).not.toContain(wrongToken)
   })
 })
 
 describe('TestDiscovery', () => {
-  it('test_discover: names are unique, as the reviewed catalog has them', () => {
+  it('test_discover: stream names are unique and their schemas equal those under catalog/', () => {
     expect(new Set(streams.map(({ name }) => name)).size).toBe(streams.length)
     for (const { name, json_schema } of streams) {
       const reviewed = JSON.parse(readFileSync(join(root, 'catalog', `${name}.json`), 'utf8'))
@@ -210,28 +218,29 @@ describe('TestDiscovery', () => {
     }
   })
 
-  it('test_streams_have_valid_json_schemas', () => {
+  it('test_streams_have_valid_json_schemas: the schema of each stream is a JSON schema of draft 7', () => {
     for (const { json_schema } of streams) {
       expect(ajv.validateSchema(json_schema)).toBe(true)
       expect(json_schema.$schema).toBe('http://json-schema.org/draft-07/schema#')
     }
   })
 
-  it('test_defined_cursors_exist_in_schema', () => {
+  it('test_defined_cursors_exist_in_schema: each cursor is declared in its schema', () => {
+    expect(streams.flatMap(({ default_cursor_field = [] }) => default_cursor_field).length).toBeGreaterThan(5)
     for (const { name, json_schema, default_cursor_field = [] } of streams) {
       for (const field of default_cursor_field)
         expect([name, schemaProperties(json_schema)[field]?.type]).not.toContain(undefined)
     }
   })
 
-  it('test_defined_refs_and_keywords: none that destinations do not understand', () => {
+  it('test_defined_refs_and_keywords: no schema has a keyword that destinations do not understand', () => {
     for (const { json_schema } of streams)
       expect(
         schemaKeywords(json_schema).filter((keyword) => ['$ref', 'allOf', 'anyOf', 'oneOf', 'not'].includes(keyword)),
       ).toEqual([])
   })
 
-  it('test_primary_keys_exist_in_schema and test_primary_keys_data_type', () => {
+  it('test_primary_keys_exist_in_schema and test_primary_keys_data_type: each primary key is declared, with a scalar type that is not null', () => {
     for (const { name, json_schema, source_defined_primary_key = [] } of streams) {
       expect([name, source_defined_primary_key.length]).not.toContain(0)
       for (const [key = ''] of source_defined_primary_key) {
@@ -242,16 +251,16 @@ describe('TestDiscovery', () => {
     }
   })
 
-  it('test_streams_has_sync_modes', () => {
+  it('test_streams_has_sync_modes: each stream supports a sync mode', () => {
     expect(streams.filter(({ supported_sync_modes }) => supported_sync_modes.length === 0)).toEqual([])
   })
 
-  it('test_additional_properties_is_true', () => {
+  it('test_additional_properties_is_true: no object of a stream refuses other properties', () => {
     for (const { json_schema } of streams)
       expect(paths(walkSchema(json_schema).filter(({ schema }) => schema.additionalProperties === false))).toEqual([])
   })
 
-  it('test_catalog_has_supported_data_types', () => {
+  it('test_catalog_has_supported_data_types: each attribute has types and formats that destinations support', () => {
     const known = ['null', 'string', 'integer', 'number', 'boolean', 'object', 'array']
     for (const { json_schema } of streams)
       for (const { path, schema } of walkSchema(json_schema)) {
@@ -263,29 +272,29 @@ describe('TestDiscovery', () => {
   })
 })
 
-/** The schema with every object closed, as the test suite has it: an attribute nobody declared is an error. */
-const closed = (schema: JsonSchema): JsonSchema => ({
+/** The schema with every object closed, as in Airbyte's own test: an undeclared attribute is an error. */
+const closeSchema = (schema: JsonSchema): JsonSchema => ({
   ...schema,
   ...(schema.properties === undefined
     ? {}
     : {
         properties: Object.fromEntries(
-          Object.entries(schemaProperties(schema)).map(([key, inner]) => [key, closed(inner)]),
+          Object.entries(schemaProperties(schema)).map(([key, inner]) => [key, closeSchema(inner)]),
         ),
         additionalProperties: false,
       }),
-  ...(schema.items === undefined ? {} : { items: closed(schema.items as JsonSchema) }),
+  ...(schema.items === undefined ? {} : { items: closeSchema(schema.items as JsonSchema) }),
 })
 
-/** What the sandbox has none of: attributes nobody declared, and questions below a category of ratings. */
+/** What the sandbox does not serve: undeclared attributes, and questions below a category of ratings. */
 const neverServed = /^\/unknown_attributes$|^\/ratings\/\[\]\/questionRatings\//
 
 describe('TestBasicRead', () => {
-  it('test_read: every stream has records, which match its schema with nothing undeclared', () => {
+  it('test_read: every stream has records, and they match its schema without undeclared attributes', () => {
     expect(full.status).toBe(0)
     for (const { name, json_schema } of streams) {
       const records = airbyteRecords(full.stdout, name)
-      const validate = ajv.compile(closed(json_schema))
+      const validate = ajv.compile(closeSchema(json_schema))
       expect([name, records.length]).not.toContain(0)
       expect(records.flatMap((record) => (validate(record) ? [] : (validate.errors ?? [])))).toEqual([])
     }
@@ -305,7 +314,7 @@ describe('TestBasicRead', () => {
     }
   })
 
-  it('test_airbyte_trace_message_on_failure and test_fail_read_with_bad_catalog', async () => {
+  it('test_airbyte_trace_message_on_failure and test_fail_read_with_bad_catalog: a wrong catalog ends the read with a config error', async () => {
     const ran = await read({
       streams: [
         {
@@ -327,7 +336,7 @@ describe('TestBasicRead', () => {
     expect(invalid.status).not.toBe(0)
   })
 
-  it('test_stream_statuses', () => {
+  it('test_stream_statuses: each stream starts, runs and completes', () => {
     for (const { name } of streams) {
       const statuses = lines(full, 'TRACE').flatMap(({ trace }) =>
         trace?.stream_status?.stream_descriptor.name === name ? [trace.stream_status.status] : [],
@@ -336,7 +345,7 @@ describe('TestBasicRead', () => {
     }
   })
 
-  it('test_state_counts: the states of a stream count its records', () => {
+  it('test_state_counts: the record counts in the states of a stream add up to its records', () => {
     for (const { name } of streams) {
       const counts = lines(full, 'STATE').flatMap(({ state }) =>
         state?.stream.stream_descriptor.name === name ? [state.sourceStats.recordCount] : [],
@@ -347,7 +356,7 @@ describe('TestBasicRead', () => {
 })
 
 describe('TestFullRefresh', () => {
-  it('test_sequential_reads: the same records again, and again from its own state', async () => {
+  it('test_sequential_reads: a second full refresh reads the same records, and one from a state as many', async () => {
     const again = await read(configureStreams(streams, 'full_refresh'))
     const resumed = await read(configureStreams(streams, 'full_refresh'), airbyteState(again.stdout))
     for (const { name } of streams) {
@@ -362,7 +371,7 @@ const isIncremental = (name: string | undefined): boolean =>
   streams.some((stream) => stream.name === name && stream.supported_sync_modes.includes('incremental'))
 
 describe('TestIncremental', () => {
-  it('test_two_sequential_reads: nothing new where nothing changed', async () => {
+  it('test_two_sequential_reads: a second incremental read of an unchanged service reads no records', async () => {
     const first = await read(configureStreams(streams, 'incremental'))
     const second = await read(configureStreams(streams, 'incremental'), airbyteState(first.stdout))
     expect(second.status).toBe(0)
@@ -374,7 +383,7 @@ describe('TestIncremental', () => {
     ).toEqual(streams.map(({ name }) => name).sort())
   })
 
-  it('test_read_sequential_slices: from each state on, all that lies after it and nothing before', async () => {
+  it('test_read_sequential_slices: a read from a state reads exactly the records after it', async () => {
     const large = await startSandbox({ reviews: 11_000 })
     const config = files.put('large.json', sandboxConfig(large))
     const reviews = streams.filter(({ name }) => name === 'reviews')
@@ -390,7 +399,7 @@ describe('TestIncremental', () => {
     await large.close()
   })
 
-  it('test_state_with_abnormally_large_values: no records, no failure', async () => {
+  it('test_state_with_abnormally_large_values: a read from a state in the future has no records and no failure', async () => {
     const future = JSON.parse(readFileSync(join(root, 'test', 'acceptance', 'future_state.json'), 'utf8'))
     expect(future.length).toBeGreaterThanOrEqual(2)
     const ran = await read(configureStreams(streams, 'incremental'), future)
@@ -404,37 +413,37 @@ describe('TestIncremental', () => {
 describe('TestConnectorAttributes', () => {
   const metadata = () => readFileSync(join(root, 'metadata.yaml'), 'utf8')
 
-  it('test_streams_define_primary_key', () => {
+  it('test_streams_define_primary_key: each stream has a primary key', () => {
     expect(streams.filter(({ source_defined_primary_key = [] }) => source_defined_primary_key.length === 0)).toEqual([])
   })
 
-  it('test_certified_connector_has_allowed_hosts and test_certified_connector_has_suggested_streams', () => {
+  it('test_certified_connector_has_allowed_hosts and test_certified_connector_has_suggested_streams: the metadata lists both', () => {
     expect(metadata()).toMatch(/allowedHosts:\n +hosts:\n +- /)
     expect(metadata()).toMatch(/suggestedStreams:\n +streams:\n +- /)
   })
 })
 
-describe('all that was printed', () => {
-  it('test_secret_never_in_the_output', () => {
+describe('the output of the source', () => {
+  it('test_secret_never_in_the_output: contains no token and no secret', () => {
     expect(
-      [...printed, ...heard].filter((text) => text.includes(sandbox.accessToken) || text.includes(secret)),
+      [...printed, ...logged].filter((text) => text.includes(sandbox.accessToken) || text.includes(wrongToken)),
     ).toEqual([])
   })
 
-  it('test_exit_at_once_when_told: a platform stops us after spec', async () => {
+  it('ends without an error when a platform stops the program after spec', async () => {
     const ran = await runProgram('source-feedback', ['spec'], {
       signalAt: (text) => (text.endsWith('\n') ? 'SIGTERM' : undefined),
     })
     expect([0, 143]).toContain(ran.status)
   })
 
-  it.skipIf(!hasProtocol)('is a message of the published protocol, line by line', () => {
+  it.skipIf(!hasProtocol)('consists of messages of the published protocol, one a line', () => {
     expect(printed.length).toBeGreaterThan(10)
     expect(printed.flatMap(protocolErrors)).toEqual([])
     expect(protocolErrors('{"type":"RECORD","record":{"stream":"a","data":{},"emitted_at":1.5}}')).toHaveLength(1)
   })
 
-  it('comes from a file that a shell can run', () => {
+  it('comes from a file that a shell can run, and links to a documentation page', () => {
     expect(readFileSync(programPath('source-feedback'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
     expect(documentationUrl).toMatch(/^https:/)
   })

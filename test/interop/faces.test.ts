@@ -23,10 +23,12 @@ const discover = async () => {
     '--config',
     files.put('config.json', sandboxConfig(sandbox)),
   ])
-  return airbyteLines(stdout)[0]?.catalog?.streams ?? []
+  const streams = airbyteLines(stdout)[0]?.catalog?.streams ?? []
+  expect(streams.length).toBeGreaterThan(10)
+  return streams
 }
-/** Records of streams that only read whole are sent every time. */
-const whole = 'entity_ratings'
+/** This stream has no cursor, so that every run sends its records. */
+const withoutCursor = 'entity_ratings'
 
 const read = async (state?: unknown) =>
   runProgram('source-feedback', [
@@ -34,13 +36,13 @@ const read = async (state?: unknown) =>
     ...['--catalog', files.put('catalog.json', configureStreams(await discover(), 'incremental'))],
     ...(state === undefined ? [] : ['--state', files.put('state.json', state)]),
   ])
-/** Some states say the service's time at the start of the run, which is not the same in two runs. */
+/** Some states hold the service's time at the start of the run, which differs between two runs. */
 const withoutClock = (states: Readonly<Record<string, object>>) =>
   Object.fromEntries(
     Object.entries(states).map(([name, state]) => [name, 'fromDate' in state ? { ...state, fromDate: 'any' } : state]),
   )
 
-it('both faces say the same records, byte for byte, and the same states', async () => {
+it('the source and the tap send the same records, byte for byte, and the same states', async () => {
   const streams = await discover()
   const airbyte = await read()
   const singer = await createTapRunner(sandbox, files)({})
@@ -49,23 +51,23 @@ it('both faces say the same records, byte for byte, and the same states', async 
     expect([name, texts.length]).not.toContain(0)
     expect([name, recordTexts(singer.stdout, name)]).toEqual([name, texts])
   }
-  const spoken = airbyteState(airbyte.stdout).flatMap((state) =>
+  const states = airbyteState(airbyte.stdout).flatMap((state) =>
     state === undefined ? [] : [[state.stream.stream_descriptor.name, state.stream.stream_state] as const],
   )
-  expect(withoutClock(singerState(singer.stdout).bookmarks)).toEqual(withoutClock(Object.fromEntries(spoken)))
+  expect(withoutClock(singerState(singer.stdout).bookmarks)).toEqual(withoutClock(Object.fromEntries(states)))
 })
 
-it('each goes on from the state that the other wrote', async () => {
+it('the source and the tap each continue from a state of the other', async () => {
   const fromAirbyte = airbyteState((await read()).stdout)
   const fromSinger = singerState((await createTapRunner(sandbox, files)({})).stdout)
   const singer = await createTapRunner(sandbox, files)({ state: fromAirbyte })
   expect([
     singer.status,
-    singerLines(singer.stdout).filter((line) => line.type === 'RECORD' && line.stream !== whole),
+    singerLines(singer.stdout).filter((line) => line.type === 'RECORD' && line.stream !== withoutCursor),
   ]).toEqual([0, []])
   const airbyte = await read(fromSinger)
   expect([
     airbyte.status,
-    airbyteLines(airbyte.stdout).filter(({ record }) => record !== undefined && record.stream !== whole),
+    airbyteLines(airbyte.stdout).filter(({ record }) => record !== undefined && record.stream !== withoutCursor),
   ]).toEqual([0, []])
 })

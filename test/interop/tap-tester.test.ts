@@ -11,28 +11,29 @@ import { addMetadata, createTapRunner, readBookmark, recordKeys, selectAll, sele
 let sandbox: Sandbox
 let files: JsonFolder
 let streams: ReadonlyArray<SingerStream>
-let tapping: ReturnType<typeof createTapRunner>
+let runTap: ReturnType<typeof createTapRunner>
 
 beforeAll(async () => {
   sandbox = await startSandbox({ reviews: 300 })
   files = createJsonFolder()
-  tapping = createTapRunner(sandbox, files)
+  runTap = createTapRunner(sandbox, files)
   streams = JSON.parse((await runProgram('tap-feedback', ['--discover'])).stdout).streams
+  expect(streams.length).toBeGreaterThan(10)
 })
 afterAll(async () => {
   await sandbox.close()
   files.remove()
 })
 
-const named = (name: string): SingerStream => {
+const findStream = (name: string): SingerStream => {
   const found = streams.find(({ tap_stream_id }) => tap_stream_id === name)
   if (found === undefined) throw new Error(`No stream ${name}`)
   return found
 }
-const exported = ['deleted_reviews', 'reviews']
+const exportStreams = ['deleted_reviews', 'reviews']
 
-describe('tap-tester', () => {
-  it('discovery: metadata says keys, cursor, method and what is automatic', () => {
+describe('the tap', () => {
+  it('discovery: describes keys, cursor, replication method and automatic attributes in the metadata', () => {
     for (const { key_properties, replication_key, metadata, schema } of streams) {
       const [root, ...fields] = metadata
       expect(root).toMatchObject({
@@ -51,8 +52,8 @@ describe('tap-tester', () => {
     }
   })
 
-  it('all_fields', async () => {
-    const { stdout } = await tapping({ catalog: selectAll(streams) })
+  it('all_fields: sends every attribute of a stream that is selected completely', async () => {
+    const { stdout } = await runTap({ catalog: selectAll(streams) })
     for (const { tap_stream_id, schema } of streams) {
       const sent = new Set(singerRecords(stdout, tap_stream_id).flatMap((record) => Object.keys(record)))
       const declared = Object.keys(schemaProperties(schema)).filter((name) => name !== 'unknown_attributes')
@@ -60,8 +61,8 @@ describe('tap-tester', () => {
     }
   })
 
-  it('automatic_fields: keys and cursor alone, in RECORD, SCHEMA and required', async () => {
-    const { stdout } = await tapping({ catalog: selectAutomatic(streams) })
+  it('automatic_fields: sends only keys and cursor of a stream without selected attributes, in RECORD, SCHEMA and required', async () => {
+    const { stdout } = await runTap({ catalog: selectAutomatic(streams) })
     for (const stream of streams) {
       const { tap_stream_id, key_properties, replication_key = '' } = stream
       const automatic = [...new Set([...key_properties, replication_key])].filter((name) => name !== '').sort()
@@ -76,38 +77,38 @@ describe('tap-tester', () => {
     }
   })
 
-  it('deselected: a stream left out is not read, and its bookmark is carried forward', async () => {
+  it('deselected: does not read a stream that is not selected, and keeps its bookmark', async () => {
     const state = { bookmarks: { reviews: { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' }, foreign: { at: 1 } } }
     const catalog = {
       streams: [
-        ...selectAll([named('deleted_reviews')]).streams,
-        addMetadata(named('reviews'), () => ({ selected: 'false' })),
+        ...selectAll([findStream('deleted_reviews')]).streams,
+        addMetadata(findStream('reviews'), () => ({ selected: 'false' })),
       ],
     }
-    const { stdout } = await tapping({ catalog, state })
+    const { stdout } = await runTap({ catalog, state })
     expect(singerLines(stdout).flatMap((line) => (line.type === 'STATE' ? [] : [line.stream]))).not.toContain('reviews')
     expect(singerState(stdout).bookmarks).toMatchObject(state.bookmarks)
   })
 
-  it('bookmark: a second run goes on, and sends nothing it sent', async () => {
-    const first = singerState((await tapping({})).stdout)
-    const { stdout } = await tapping({ state: first })
+  it('bookmark: continues from its bookmarks in a second run and sends no record again', async () => {
+    const first = singerState((await runTap({})).stdout)
+    const { stdout } = await runTap({ state: first })
     for (const { tap_stream_id, replication_key } of streams)
       if (replication_key !== undefined) expect(singerRecords(stdout, tap_stream_id)).toEqual([])
     const second = singerState(stdout)
-    for (const name of exported) expect(readBookmark(second, name) >= readBookmark(first, name)).toBe(true)
+    for (const name of exportStreams) expect(readBookmark(second, name) >= readBookmark(first, name)).toBe(true)
     const back = { bookmarks: { reviews: { modifiedTimeFrom: '2026-01-01T00:00:00.000Z' } } }
-    const earlier = await tapping({ state: back, catalog: selectAll([named('reviews')]) })
+    const earlier = await runTap({ state: back, catalog: selectAll([findStream('reviews')]) })
     const records = singerRecords(earlier.stdout, 'reviews')
     expect(records.length).toBeGreaterThan(0)
     expect(records.length).toBeLessThan(300)
     for (const { modifiedTime } of records) expect(String(modifiedTime) > '2025-12-31T23:49').toBe(true)
   })
 
-  it('start_date: a later one gives fewer records, all of them after it', async () => {
-    const later = await tapping({
+  it('start_date: sends fewer records for a later start_date, all of them after it', async () => {
+    const later = await runTap({
       config: { start_date: '2026-06-01T00:00:00Z' },
-      catalog: selectAll([named('reviews')]),
+      catalog: selectAll([findStream('reviews')]),
     })
     const records = singerRecords(later.stdout, 'reviews')
     expect(records.length).toBeGreaterThan(0)
@@ -115,18 +116,18 @@ describe('tap-tester', () => {
     for (const { modifiedTime } of records) expect(String(modifiedTime) >= '2026-05-31T23:59').toBe(true)
   })
 
-  it('pagination: many pages bring each record once', async () => {
+  it('pagination: sends each record of many pages once', async () => {
     const before = sandbox.stats().exports
-    const { stdout } = await tapping({ config: { page_size: 25 }, catalog: selectAll([named('reviews')]) })
-    const keys = recordKeys(named('reviews'), stdout)
+    const { stdout } = await runTap({ config: { page_size: 25 }, catalog: selectAll([findStream('reviews')]) })
+    const keys = recordKeys(findStream('reviews'), stdout)
     expect([keys.length, new Set(keys).size]).toEqual([300, 300])
     expect(sandbox.stats().exports - before).toBeGreaterThan(300 / 25)
   })
 
-  it('interrupted_sync: begins with the stream that was under way, and ends with all', async () => {
-    const whole = singerState((await tapping({})).stdout)
+  it('interrupted_sync: begins with the interrupted stream, and reads all of them', async () => {
+    const whole = singerState((await runTap({})).stdout)
     const state = { bookmarks: { deleted_reviews: whole.bookmarks.deleted_reviews }, currently_syncing: 'reviews' }
-    const { stdout } = await tapping({ state })
+    const { stdout } = await runTap({ state })
     const order = singerLines(stdout).flatMap((line) => (line.type === 'SCHEMA' ? [line.stream] : []))
     expect(order[0]).not.toBe('deleted_reviews')
     expect(order.at(-1)).toBe('deleted_reviews')
@@ -138,24 +139,24 @@ describe('tap-tester', () => {
     ['SIGTERM', 143],
     ['SIGINT', 130],
   ] as const)(
-    'interrupted_sync: %s ends a run with a state and %i, from which nothing is missed',
+    'interrupted_sync: ends after %s with a state and status %i, and a run from that state reads the rest',
     async (signal, status) => {
       const slow = { page_size: 10, rate_limit: { max_concurrency: 1 } }
-      const catalog = selectAll([named('reviews')])
-      const cut = await tapping(
+      const catalog = selectAll([findStream('reviews')])
+      const cut = await runTap(
         { config: slow, catalog },
         { signalAt: (out) => (out.includes('"RECORD"') ? signal : undefined) },
       )
       expect(cut.status).toBe(status)
       expect(singerState(cut.stdout)).toHaveProperty('currently_syncing')
-      const rest = await tapping({ catalog, state: singerState(cut.stdout) })
+      const rest = await runTap({ catalog, state: singerState(cut.stdout) })
       const ids = [cut, rest].flatMap(({ stdout }) => singerRecords(stdout, 'reviews').map(({ id }) => id))
       expect(new Set(ids).size).toBe(300)
     },
   )
 
-  it('a reader that goes away ends the tap quietly', async () => {
-    const ran = await tapping({}, { env: {}, signalAt: () => undefined, closeStdoutAfter: 1 })
+  it('ends without an error message when its reader goes away', async () => {
+    const ran = await runTap({}, { env: {}, signalAt: () => undefined, closeStdoutAfter: 1 })
     expect(ran.status).toBe(1)
     expect(ran.stderr).not.toMatch(/EPIPE|Error/)
   })

@@ -29,11 +29,11 @@ describe(`${runCount} runs, each killed at a random moment (seed ${seed})`, () =
   let clock = Date.now()
   beforeAll(async () => {
     sandbox = await startSandbox({
-      // More than one transaction of the snapshot, so that a pass leaves something when it is killed.
+      // More than one transaction of the snapshot, so that a killed pass leaves some rows.
       reviews: 18_000,
       churn,
       until: clock - 60_000,
-      // The service's own time, so that nobody has to wait for changes to become the past.
+      // The service's own time, so that the test does not wait until changes lie in the past.
       now: () => {
         clock += 7
         return clock
@@ -53,7 +53,7 @@ describe(`${runCount} runs, each killed at a random moment (seed ${seed})`, () =
     const sync = ['sync', '--config', config, '--db', db, '--select', 'reviews,deleted_reviews']
     const ends: Record<string, number> = {}
     for (let count = 0; count < runCount; count += 1) {
-      // Now and then a reader starts from nothing, so that many kills hit a long first pass.
+      // Some runs read everything again, so that many kills hit a long first pass.
       const from = count % 25 === 0 ? [...sync, '--full-refresh'] : sync
       const running = startProgram('feedback', from)
       const signal = chance() < 0.7 ? 'SIGKILL' : chance() < 0.5 ? 'SIGTERM' : 'SIGINT'

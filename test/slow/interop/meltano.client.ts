@@ -11,7 +11,7 @@ const root = join(__dirname, '..', '..', '..')
 const duckdb = '.meltano/loaders/target-duckdb/venv/bin/python'
 
 let sandbox: Sandbox
-/** The service's clock, milliseconds ahead of ours: what changed in the last seconds is the next run's. */
+/** How far the service's clock is ahead of ours, in milliseconds: a run leaves the last seconds to the next one. */
 let ahead = 0
 let project: JsonFolder
 let how: ShellOptions
@@ -46,7 +46,7 @@ const counts = async (): Promise<Readonly<Record<string, number>>> => {
   const sql = tables.map((table) => `SELECT '${table}', count(*) FROM feedback.${table}`).join(' UNION ALL ')
   return Object.fromEntries((await ask(sql)).map(([table = '', count]) => [table, Number(count)]))
 }
-/** Id and version of each review that the service holds, and of each that the file holds beyond deletions. */
+/** Id and version of each review that the service has, and of each in the file that is not deleted. */
 const versions = async () => {
   const { reviews } = await sandbox.truth()
   const there = reviews.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`)
@@ -62,7 +62,7 @@ const lines = (stream: string): ReadonlyArray<string> => {
 const run = (target: 'target-duckdb' | 'target-jsonl', ...flags: ReadonlyArray<string>) =>
   meltano('run', ...flags, 'tap-feedback', target)
 
-it('meltano: installs the packed connector and the loaders', async () => {
+it('Meltano installs the packed connector and the loaders', async () => {
   await runShellOrThrow('npm', ['pack', '--ignore-scripts', root], how)
   await runShellOrThrow(
     'npm',
@@ -73,31 +73,31 @@ it('meltano: installs the packed connector and the loaders', async () => {
   expect(await meltano('install')).toMatch(/Installed/)
 })
 
-it('meltano: discovers and lists what is selected', async () => {
+it('meltano select discovers the streams and lists what is selected', async () => {
   const listed = await meltano('select', 'tap-feedback', '--list')
   expect(listed).toMatch(/\[automatic *\] reviews\.id/)
   expect(listed).toMatch(/\[selected *\] reviews\.rating/)
 })
 
-it('meltano config test: the tap is ended after its first record', async () => {
+it('meltano config test accepts the config and stops the tap after its first record', async () => {
   expect(await meltano('config', 'test', 'tap-feedback')).toMatch(/Plugin configuration is valid/)
 })
 
-it('target-duckdb: every row arrives, ids beyond 2^53 too', async () => {
+it('target-duckdb receives every row, also ids beyond 2^53', async () => {
   await run('target-duckdb')
   const { there, here } = await versions()
   expect(here).toEqual(there)
   expect((await ask('SELECT max(id) > 9007199254740992 FROM feedback.reviews')).flat()).toEqual(['True'])
 })
 
-it('target-duckdb: a second run brings nothing', async () => {
+it('target-duckdb receives nothing in a second run', async () => {
   const before = await counts()
   const output = await run('target-duckdb')
   expect(output).not.toMatch(/Loading \d+ rows/)
   expect(await counts()).toEqual(before)
 })
 
-it('target-duckdb: after changes, deletions and arrivals it equals the service again', async () => {
+it('target-duckdb equals the service again after changes, deletions and new reviews', async () => {
   await sandbox.churn({ change: 50, delete: 20, add: 30 })
   ahead += 10_000
   await run('target-duckdb')
@@ -106,7 +106,7 @@ it('target-duckdb: after changes, deletions and arrivals it equals the service a
   expect((await counts()).deleted_reviews).toBeGreaterThanOrEqual(20)
 })
 
-it('target-duckdb: changed after every page, then left quiet, it equals the service', async () => {
+it('target-duckdb equals a service that changed after every page once it is quiet', async () => {
   sandbox.setChurn({ change: 3, delete: 1, add: 1 })
   await run('target-duckdb', '--full-refresh')
   sandbox.setChurn({})
@@ -116,7 +116,7 @@ it('target-duckdb: changed after every page, then left quiet, it equals the serv
   expect(here).toEqual(there)
 })
 
-it('meltano state get: holds every stream', async () => {
+it('meltano state get prints a state of every stream', async () => {
   const output = await meltano('state', 'get', 'dev:tap-feedback-to-target-duckdb')
   const { singer_state } = JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '{}')
   expect(Object.keys(singer_state.bookmarks).length).toBeGreaterThan(5)
@@ -124,14 +124,14 @@ it('meltano state get: holds every stream', async () => {
   expect(singer_state.currently_syncing).toBeNull()
 })
 
-it('target-duckdb: a full refresh reads all anew and keeps one row a key', async () => {
+it('target-duckdb keeps one row a key when a full refresh reads everything again', async () => {
   const output = await run('target-duckdb', '--full-refresh')
   expect(output).toMatch(/Loading \d{4} rows/)
   const { there, here } = await versions()
   expect(here).toEqual(there)
 })
 
-it('SIGTERM in the middle: what was said is kept, and the next run completes it', async () => {
+it('target-duckdb equals the service after a run that SIGTERM ended and a complete one', async () => {
   rmSync(join(project.path, 'warehouse.duckdb'))
   await meltano('state', 'clear', '--force', 'dev:tap-feedback-to-target-duckdb')
   const env = { ...how.env, TAP_FEEDBACK_PAGE_SIZE: '10', TARGET_DUCKDB_BATCH_SIZE_ROWS: '100' }
@@ -147,7 +147,7 @@ it('SIGTERM in the middle: what was said is kept, and the next run completes it'
   expect(here).toEqual(there)
 })
 
-it('target-jsonl: one line a record, and none when nothing is new', async () => {
+it('target-jsonl receives one line a record, and none if nothing is new', async () => {
   await run('target-jsonl')
   const { reviews } = await sandbox.truth()
   expect(lines('reviews')).toHaveLength(reviews.length)
@@ -155,7 +155,7 @@ it('target-jsonl: one line a record, and none when nothing is new', async () => 
   expect(lines('reviews')).toHaveLength(reviews.length)
 })
 
-it('meltano select: a deselected attribute and a stream left out do not arrive', async () => {
+it('meltano select keeps back deselected attributes and streams', async () => {
   rmSync(join(project.path, 'output'), { recursive: true })
   await meltano('select', 'tap-feedback', '--exclude', 'reviews', 'contents')
   await meltano('select', 'tap-feedback', '--exclude', 'review_contents', '*')
@@ -166,7 +166,7 @@ it('meltano select: a deselected attribute and a stream left out do not arrive',
   expect(lines('review_contents')).toEqual([])
 })
 
-it('the service fails now and then: Meltano sees a complete run all the same', async () => {
+it('Meltano sees a complete run although some requests to the service fail', async () => {
   const faults = parseFaultList('2=500,3=cutjson,5=reset')
   const flaky = await startSandbox({ reviews: 500, faults: E.isRight(faults) ? faults.right : [] })
   rmSync(join(project.path, 'output'), { recursive: true })

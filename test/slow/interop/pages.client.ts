@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => sandbox.close())
 
-/** Runs the blocks of a page in the folder of a reader who has made and entered the virtual environment. */
+/** Runs the blocks of a page in a new folder, with the virtual environment active. */
 const follow = async (page: string, environment: 'meltano' | 'airbyte', text: (page: string) => string) => {
   project = createJsonFolder()
   const how: ShellOptions = {
@@ -35,14 +35,14 @@ const follow = async (page: string, environment: 'meltano' | 'airbyte', text: (p
 
 const shellBlocks = (page: string) => codeBlocks(page, 'sh').join('\n')
 
-it('the commands of meltano.md', async () => {
+it('the commands of meltano.md run to their end', async () => {
   const output = await follow('meltano.md', 'meltano', shellBlocks)
   expect(output).toMatch(/Plugin configuration is valid/)
   expect(output).toMatch(/"singer_state"/)
   expect(output).toMatch(/^# tap-feedback$/m)
 })
 
-it('the commands of pyairbyte.md, its script twice', async () => {
+it('the commands of pyairbyte.md run to their end, and its script reads nothing in a second run', async () => {
   const [script = ''] = codeBlocks('pyairbyte.md', 'python')
   const twice = `cat > read.py <<'EOF'\n${script}\nEOF\npython read.py\npython read.py`
   const output = await follow('pyairbyte.md', 'airbyte', (page) => `${shellBlocks(page)}\n${twice}`)

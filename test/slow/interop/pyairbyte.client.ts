@@ -8,7 +8,7 @@ import { sandboxConfig } from '../../support/sandbox'
 import { pythonProgram, runShellOrThrow, type ShellOptions } from './shell'
 
 let sandbox: Sandbox
-/** The service's clock, milliseconds ahead of ours: what changed in the last seconds is the next run's. */
+/** How far the service's clock is ahead of ours, in milliseconds: a run leaves the last seconds to the next one. */
 let ahead = 0
 let files: JsonFolder
 let config: string
@@ -25,6 +25,7 @@ beforeAll(async () => {
   how = { cwd: files.path }
   const discovered = await runProgram('source-feedback', ['discover', '--config', config])
   streams = (airbyteLines(discovered.stdout)[0]?.catalog?.streams ?? []).map(({ name }) => name).sort()
+  expect(streams.length).toBeGreaterThan(10)
 })
 afterAll(async () => {
   await sandbox.close()
@@ -44,7 +45,7 @@ const read = async (): Promise<Read> => {
 }
 const there = async () => (await sandbox.truth()).reviews.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`).sort()
 
-it('pyab validate: the executable, its spec and its check', async () => {
+it('pyab validate accepts the executable, its spec and its check', async () => {
   const output = await runShellOrThrow(
     pythonProgram('airbyte', 'pyab'),
     ['validate', `--connector=${source}`, `--config=${config}`],
@@ -53,7 +54,7 @@ it('pyab validate: the executable, its spec and its check', async () => {
   expect(output).toMatch(/Connection check succeeded/)
 })
 
-it('PyAirbyte: check, streams, and every stream into a DuckDB cache', async () => {
+it('PyAirbyte reads every stream into a DuckDB cache', async () => {
   first = await read()
   expect([...first.streams].sort()).toEqual(streams)
   expect(Object.keys(first.tables).sort()).toEqual(streams)
@@ -62,13 +63,13 @@ it('PyAirbyte: check, streams, and every stream into a DuckDB cache', async () =
   expect(first.reviews).toEqual(await there())
 })
 
-it('PyAirbyte: a second read brings 0 records of what is read incrementally', async () => {
+it('PyAirbyte reads no records of incremental streams in a second run', async () => {
   const again = await read()
   expect(again.records).toBe(again.tables.entity_ratings)
   expect(again.tables).toEqual(first.tables)
 })
 
-it('PyAirbyte: after changes, deletions and arrivals the cache equals the service again', async () => {
+it('the cache of PyAirbyte equals the service again after changes, deletions and new reviews', async () => {
   await sandbox.churn({ change: 40, delete: 10, add: 20 })
   ahead += 10_000
   const after = await read()
@@ -76,7 +77,7 @@ it('PyAirbyte: after changes, deletions and arrivals the cache equals the servic
   expect(after.reviews).toEqual(await there())
 })
 
-it("Airbyte's standard checks: spec, catalog and records", async () => {
+it("the spec, the catalog and the records pass Airbyte's standard checks", async () => {
   const spec = await runProgram('source-feedback', ['spec'])
   const discovered = await runProgram('source-feedback', ['discover', '--config', config])
   const all = airbyteLines(discovered.stdout)[0]?.catalog?.streams ?? []

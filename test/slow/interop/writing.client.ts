@@ -115,7 +115,7 @@ const holdsEachVisitOnce = async (before: number): Promise<void> => {
     expect(reason).toBe(isBare(record.id) ? 'email is missing' : 'the service reports Error')
 }
 
-it('meltano: target-feedback, killed in the middle and run again, holds each visit once', async () => {
+it('target-feedback under Meltano writes each visit once although it is killed and run again', async () => {
   const before = (await sandbox.truth()).locations.length
   files.put(
     'messages.jsonl',
@@ -152,7 +152,7 @@ it('meltano: target-feedback, killed in the middle and run again, holds each vis
   await holdsEachVisitOnce(before)
 })
 
-it('PyAirbyte: destination-feedback from a cache, killed in the middle and run again, holds each visit once', async () => {
+it('destination-feedback under PyAirbyte writes each visit once although it is killed and run again', async () => {
   const before = (await sandbox.truth()).locations.length
   const stream = (name: string, key: string, row: object) => ({
     name,
