@@ -7,7 +7,7 @@ import { defined } from '../cdk'
 import type { CutPage, Cutter } from './cut/page'
 import type { ExportPage, FetchPage } from './export-page'
 
-/** The first sign that an answer is not to our request; an echo may leave out what it likes. */
+/** The first difference between the request and its echo in the answer; undefined if there is none. An echo may leave out any attribute. */
 export const checkEcho = (request: ExportRequest, echo: ExportFilter): ApiError | undefined => {
   const { modifiedTimeFrom, offset } = echo
   if (modifiedTimeFrom != null && toMillis(modifiedTimeFrom) !== toMillis(request.modifiedTimeFrom))
@@ -21,11 +21,11 @@ export const checkEcho = (request: ExportRequest, echo: ExportFilter): ApiError 
   return undefined
 }
 
-/** The attributes in which the service says that it selected less than asked; what was not asked for has defaults (Export filter echo). */
+/** The filters that the service applied more narrowly than the request asked. The echo of one that the request leaves out is a default. */
 export const narrowerFilters = (request: ExportRequest, echo: ExportFilter): ReadonlyArray<string> => {
-  const served = echo.sources == null ? undefined : new Set(echo.sources.map(Number))
+  const echoed = echo.sources == null ? undefined : new Set(echo.sources.map(Number))
   return [
-    ...(served !== undefined && request.sources?.some((source) => !served.has(source)) ? ['sources'] : []),
+    ...(echoed !== undefined && request.sources?.some((source) => !echoed.has(source)) ? ['sources'] : []),
     ...(isAfter(echo.mentionTimeAfter, request.mentionTimeAfter) ? ['mentionTimeAfter'] : []),
     ...(isAfter(request.mentionTimeBefore, echo.mentionTimeBefore) ? ['mentionTimeBefore'] : []),
   ]
@@ -34,11 +34,11 @@ export const narrowerFilters = (request: ExportRequest, echo: ExportFilter): Rea
 const isAfter = (a: string | null | undefined, b: string | null | undefined): boolean =>
   a != null && b != null && toMillis(a) > toMillis(b)
 
-/** Pages of operation 6. A broken answer is asked for again twice; one that is too large is the caller's to halve. */
+/** Pages of operation 6. A broken answer is requested again, twice at most; a caller halves the limit of one that is too large. */
 export const createReviewFetcher = (api: Pick<Api, 'exportReviews'>, cut: Cutter): FetchPage =>
   createPageFetcher(api.exportReviews, cut)
 
-/** Pages of operation 7, which knows no mention time; else as `fetchReviews`. */
+/** As `createReviewFetcher`, of operation 7, which has no filters by mention time and no additional fields. */
 export const createDeletedReviewFetcher = (api: Pick<Api, 'exportDeletedReviews'>, cut: Cutter): FetchPage =>
   createPageFetcher(
     ({ mentionTimeAfter, mentionTimeBefore, additionalFields, ...request }) => api.exportDeletedReviews(request),
@@ -46,15 +46,15 @@ export const createDeletedReviewFetcher = (api: Pick<Api, 'exportDeletedReviews'
   )
 
 const createPageFetcher =
-  (ask: (request: ExportRequest) => TE.TaskEither<ApiError, RawResponse>, cut: Cutter): FetchPage =>
+  (exportRows: (request: ExportRequest) => TE.TaskEither<ApiError, RawResponse>, cut: Cutter): FetchPage =>
   (request, turn = T.of(undefined)) => {
     const once = pipe(
-      ask(request),
+      exportRows(request),
       TE.tapTask(() => turn),
       TE.chainEitherK((answer) =>
         pipe(
           cut(answer.body),
-          E.chain((sheet) => toExportPage(request, sheet)),
+          E.chain((cutPage) => toExportPage(request, cutPage)),
           E.map((page) => ({
             ...page,
             ...defined({ servedAt: answer.servedAt }),
@@ -80,12 +80,12 @@ const repeatFetch = <A>(effect: TE.TaskEither<ApiError, A>, times: number): TE.T
 const isBrokenResponse = (error: ApiError): boolean =>
   error._tag === 'Application' || (error._tag === 'Decode' && error.remedy === undefined)
 
-/** Holds an answer against its request. More rows than asked for are taken: a page is judged by the rows it brings. */
-const toExportPage = (request: ExportRequest, { hasList, ...sheet }: CutPage): E.Either<ApiError, ExportPage> => {
-  const error = checkEcho(request, sheet.filter)
+/** The answer, checked against its request. It may hold more rows than requested: a scan goes by the rows it gets. */
+const toExportPage = (request: ExportRequest, { hasList, ...page }: CutPage): E.Either<ApiError, ExportPage> => {
+  const error = checkEcho(request, page.filter)
   if (error !== undefined) return E.left(error)
-  if (!hasList && sheet.filter.modifiedTimeFrom == null)
+  if (!hasList && page.filter.modifiedTimeFrom == null)
     return E.left({ _tag: 'Decode', path: '$', message: 'neither records nor an echo of the request' })
-  const less = narrowerFilters(request, sheet.filter)
-  return E.right(less.length === 0 ? sheet : { ...sheet, narrowerFilters: less })
+  const narrower = narrowerFilters(request, page.filter)
+  return E.right(narrower.length === 0 ? page : { ...page, narrowerFilters: narrower })
 }

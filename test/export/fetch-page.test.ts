@@ -12,7 +12,7 @@ const echo = { modifiedTimeFrom: '2024-05-01T00:00:00.000Z', offset: 40, limit: 
 const pageWith = (filter: object, ...records: ReadonlyArray<string>): string =>
   `{"reviews":[${records.join(',')}],"filter":${JSON.stringify(filter)}}`
 
-/** A service that gives its answers in turn, the last of them for ever, and remembers what it was asked. */
+/** A service that gives its answers one after another, then the last one again and again, and records its requests. */
 const answerWith = (...answers: ReadonlyArray<string | ApiError>) => {
   const asked: unknown[] = []
   const operation = (input: unknown): TE.TaskEither<ApiError, RawResponse> => {
@@ -35,7 +35,7 @@ describe('a page of an export', () => {
     })
   })
 
-  it('of deletions is asked for without the filters they lack', async () => {
+  it('of deletions is requested without the filters that their operation lacks', async () => {
     const { api, asked } = answerWith(pageWith(echo))
     const whole = {
       ...request,
@@ -56,7 +56,7 @@ describe('a page of an export', () => {
     ])
   })
 
-  it('may echo less, a clamped limit, or the same time in other words', async () => {
+  it('may echo less, a clamped limit, or the same time written differently', async () => {
     for (const filter of [{}, { ...echo, limit: 5 }, { modifiedTimeFrom: '2024-05-01T02:00:00+02:00', offset: null }])
       expect(E.isRight(await fetchOnce(request, pageWith(filter)))).toBe(true)
   })
@@ -65,7 +65,7 @@ describe('a page of an export', () => {
     ['modifiedTimeFrom', { ...echo, modifiedTimeFrom: '2024-05-01T00:00:00.001Z' }],
     ['modifiedTimeFrom', { ...echo, modifiedTimeFrom: 'yesterday' }],
     ['offset', { ...echo, offset: 0 }],
-  ])('that echoes another %s is not ours', async (name, filter) => {
+  ])('that echoes another %s is refused', async (name, filter) => {
     expect(await fetchOnce(request, pageWith(filter, reviewJson()))).toMatchObject({
       left: { _tag: 'Decode', path: `$.filter.${name}` },
     })
@@ -80,7 +80,7 @@ describe('a page of an export', () => {
     expect(await fetchOnce(request, '{"reviews":[]}')).toMatchObject({ right: { rows: [] } })
   })
 
-  it('says where less was selected than asked', async () => {
+  it('names the filters that were applied more narrowly than requested', async () => {
     const asked = {
       ...request,
       sources: [1, 2],
@@ -96,11 +96,11 @@ describe('a page of an export', () => {
     expect(await fetchOnce(asked, pageWith({ ...echo, ...less }))).toMatchObject({
       right: { narrowerFilters: ['sources', 'mentionTimeAfter', 'mentionTimeBefore'] },
     })
-    expect(await fetchOnce(asked, pageWith({ ...echo, ...more }))).not.toHaveProperty('right.narrowed')
-    expect(await fetchOnce(request, pageWith({ ...echo, ...less }))).not.toHaveProperty('right.narrowed')
+    expect(await fetchOnce(asked, pageWith({ ...echo, ...more }))).not.toHaveProperty('right.narrowerFilters')
+    expect(await fetchOnce(request, pageWith({ ...echo, ...less }))).not.toHaveProperty('right.narrowerFilters')
   })
 
-  it('is cut when its turn comes, and asked for again then if it is broken', async () => {
+  it('is cut when its turn comes, and requested again then if it is broken', async () => {
     const { api, asked } = answerWith('', pageWith(echo, reviewJson()))
     let come = () => {}
     const turn = new Promise<void>((resolve) => {
@@ -118,7 +118,7 @@ describe('a page of an export', () => {
     expect([asked.length, here]).toEqual([2, 2])
   })
 
-  it('may bring more rows than asked for', async () => {
+  it('may hold more rows than requested', async () => {
     expect(await fetchOnce({ ...request, limit: 1 }, pageWith({}, reviewJson(), reviewJson()))).toMatchObject({
       right: { rows: { length: 2 } },
     })
@@ -130,7 +130,7 @@ describe('a broken answer', () => {
     ['that is cut short', pageWith(echo, reviewJson()).slice(0, -9)],
     ['to another request', pageWith({ ...echo, offset: 0 })],
     ['that reports an error of the application', '{"status":{"code":1,"message":"busy"}}'],
-  ])('%s is asked for again twice, at the same place', async (_, broken) => {
+  ])('%s is requested again twice, with the same offset', async (_, broken) => {
     const late = answerWith(broken, broken, pageWith(echo, reviewJson()))
     expect(await createReviewFetcher(late.api, cutReviews)(request)()).toMatchObject({ right: { rows: [{ id: '1' }] } })
     expect(late.asked).toEqual([request, request, request])
@@ -139,7 +139,7 @@ describe('a broken answer', () => {
     expect(never.asked).toHaveLength(3)
   })
 
-  it('that no second request mends is asked for once', async () => {
+  it('that no second request can mend is requested once', async () => {
     const tooLarge: ApiError = { _tag: 'TooLarge', bytes: 2, limit: 1 }
     const large = answerWith(tooLarge)
     expect(await createReviewFetcher(large.api, cutReviews)(request)()).toEqual(E.left(tooLarge))

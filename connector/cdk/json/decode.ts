@@ -3,7 +3,7 @@ import { pipe } from 'fp-ts/function'
 import type * as t from 'io-ts'
 import { annotationsOf } from '../schema'
 
-/** JSON text as a value; the error says at which line and column it breaks, and quotes nothing. */
+/** JSON text as a value. The error names the line and the column where it breaks and quotes nothing. */
 export const parseJson = (text: string): E.Either<string, unknown> =>
   E.tryCatch(
     () => JSON.parse(text),
@@ -15,7 +15,7 @@ export const parseJson = (text: string): E.Either<string, unknown> =>
     },
   )
 
-/** The engine's own message may quote the text, and says the place only sometimes: so the shortest broken beginning is searched. */
+/** Searches the shortest beginning that is broken: the engine's own message may quote the text, and names the position only sometimes. */
 const findErrorPosition = (text: string): number | undefined => {
   if (isIncomplete(text)) return undefined
   let [low, high] = [0, text.length]
@@ -32,19 +32,19 @@ const isIncomplete = (text: string): boolean => {
     JSON.parse(text)
     return true
   } catch (error) {
-    const said = String(error)
+    const message = String(error)
     return (
-      /Unexpected end|Unterminated/.test(said) ||
-      said.includes(`position ${text.length} `) ||
-      said.endsWith(`position ${text.length}`)
+      /Unexpected end|Unterminated/.test(message) ||
+      message.includes(`position ${text.length} `) ||
+      message.endsWith(`position ${text.length}`)
     )
   }
 }
 
-/** One error: the key path and what would be right. Never the value, which may be a secret. */
+/** One error: the key path and what is expected there. Never the value, which may be a secret. */
 export type ValidationIssue = { readonly path: string; readonly problem: string }
 
-/** Decodes and, where that fails, says for each key path what is wrong and what would be right. */
+/** The decoded value, or for each key path that is wrong what is expected there. */
 export const decodeValue = <A>(
   codec: t.Type<A, unknown>,
   value: unknown,
@@ -54,11 +54,12 @@ const toIssues = (errors: t.Errors): ReadonlyArray<ValidationIssue> => {
   const all = errors.map(({ context, message, value }) => {
     const named = context.filter(({ key }, i) => key !== '' && !isCombinator(context[i - 1]?.type))
     const expected = [...context].reverse().find(({ type }) => Object.keys(annotationsOf(type as t.Any)).length > 0)
-    const wanted = describeExpectation(expected?.type as t.Any | undefined)
+    const expectation = describeExpectation(expected?.type as t.Any | undefined)
     return {
       path: named.map(({ key }) => key).join('.'),
       problem:
-        message ?? (typeof value === 'string' ? `must be ${wanted}` : `${describeKind(value)}, expected ${wanted}`),
+        message ??
+        (typeof value === 'string' ? `must be ${expectation}` : `${describeKind(value)}, expected ${expectation}`),
     }
   })
   return all.filter(
@@ -68,7 +69,7 @@ const toIssues = (errors: t.Errors): ReadonlyArray<ValidationIssue> => {
   )
 }
 
-/** Members of an intersection or a union are no step of a key path. */
+/** Members of an intersection or a union add no step to a key path. */
 const isCombinator = (type: t.Decoder<unknown, unknown> | undefined): boolean =>
   ['IntersectionType', 'UnionType'].includes(type?.constructor.name ?? '')
 
@@ -78,7 +79,7 @@ const describeKind = (value: unknown): string => {
   return Array.isArray(value) ? 'is an array' : `is ${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`
 }
 
-/** What a schema wants, in words. */
+/** What a schema expects, in words. */
 const describeExpectation = (codec: t.Any | undefined): string => {
   const {
     type,

@@ -14,13 +14,13 @@ const hasRoundedNumber = (value: unknown): boolean => {
   return false
 }
 
-/** Of a key that comes more than once the last counts, as for the engine's own parser. */
+/** The last of a repeated key counts, as for the engine's own parser. */
 const takeLast = ({ newValue }: { readonly newValue: unknown }): unknown => newValue
 
-/** A JSON text as a value whose integers beyond 2^53 are bigints; throws on anything else than JSON. */
+/** A JSON text as a value whose integers beyond 2^53 are bigints; throws if the text is not JSON. */
 export const parseExactJson = (text: string): unknown => {
   const value: unknown = JSON.parse(text)
-  // The slower parser is for those alone whom the engine's own has rounded.
+  // The exact parser is slower: it reads only texts in which the engine's own has rounded a number.
   return hasRoundedNumber(value)
     ? parse(text, null, { parseNumber: parseExactNumber, onDuplicateKey: takeLast })
     : value
@@ -36,7 +36,7 @@ export const printExactJson = (value: unknown): string => {
   }
 }
 
-/** JSON that is passed on as it came, so that no integer in it is rounded. */
+/** JSON text that is passed on unchanged, so that no integer in it is rounded. */
 export class JsonText {
   constructor(readonly text: string) {}
 }
