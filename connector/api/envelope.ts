@@ -34,7 +34,7 @@ const parsedVisitRecords = jsonResponse(VisitRecordResult)
 
 /** The outcomes in a response of `createVisitRecords`, read from its bytes; undefined where they are not as expected. */
 const extractOutcomes = (body: Buffer): VisitRecordResult | undefined => {
-  const members = readMembersAt(body, { start: 0, end: body.length })
+  const members = readMembersAt(body, { from: 0, to: body.length })
   const outcomes = readMembersAt(body, members?.get('records'))
   if (members === undefined || outcomes === undefined) return undefined
   const records: Record<string, string> = Object.create(null)
@@ -46,7 +46,7 @@ const extractOutcomes = (body: Buffer): VisitRecordResult | undefined => {
   const others = [...members].filter(([name]) => name !== 'records')
   const rest: unknown = {
     ...Object.fromEntries(
-      others.map(([name, { start, end }]) => [name, parseExactJson(body.toString('utf8', start, end))]),
+      others.map(([name, { from, to }]) => [name, parseExactJson(body.toString('utf8', from, to))]),
     ),
     records: {},
   }

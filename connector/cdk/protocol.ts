@@ -142,7 +142,7 @@ export const readMessageLine = ({ bytes, number }: InputLine): MessageLine | und
 /** Whether only the object's closing brace follows its members: two lines that were joined into one are no message. */
 const endsAfter = (bytes: Buffer, members: ReadonlyMap<string, JsonSpan>): boolean => {
   let end = 0
-  for (const span of members.values()) end = Math.max(end, span.end)
+  for (const span of members.values()) end = Math.max(end, span.to)
   return bytes.toString('latin1', end).trim() === '}'
 }
 
@@ -173,7 +173,7 @@ class ParsedRow implements Row {
 
   get json(): Uint8Array {
     const span = readObjectMembers(this.line, 'record')?.get(this.path)
-    return span === undefined ? Buffer.alloc(0) : this.line.subarray(span.start, span.end)
+    return span === undefined ? Buffer.alloc(0) : this.line.subarray(span.from, span.to)
   }
 }
 

@@ -79,7 +79,7 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
     const name = stringAt(bytes, members.get('record.stream'))
     const data = members.get('record.data')
     if (name === undefined || data === undefined) return rejectLine(options, line, 'is a RECORD without stream or data')
-    const json = bytes.subarray(data.start, data.end)
+    const json = bytes.subarray(data.from, data.to)
     const meta = members.has('record.meta') ? valueAt(bytes, members.get('record.meta')) : undefined
     const row =
       RecordMeta.is(meta) && meta.changes.length > 0
@@ -101,7 +101,7 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
     const descriptor = valueAt(bytes, single?.get('stream_descriptor'))
     const info = Descriptor.is(descriptor) ? findStream(descriptor) : undefined
     const value = single?.get('stream_state')
-    const state = new JsonText(value === undefined ? 'null' : bytes.toString('utf8', value.start, value.end))
+    const state = new JsonText(value === undefined ? 'null' : bytes.toString('utf8', value.from, value.to))
     const count = numberAt(bytes, readMembersAt(bytes, body.get('sourceStats'))?.get('recordCount'))
     if (info !== undefined && (value !== undefined || purpose === 'deliver'))
       return E.right([...start(info), { _tag: 'Checkpoint', stream: info.name, state, count, ...received }])

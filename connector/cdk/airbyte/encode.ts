@@ -94,9 +94,9 @@ const addDestinationStats = (received: Uint8Array, { accepted, rejected }: State
   const state = readObjectMembers(line, 'state')?.get('state')
   if (state === undefined) return `${text(0)}\n`
   const given = readMembersAt(line, state)?.get('destinationStats')
-  if (given !== undefined) return `${text(0, given.start)}${stats}${text(given.end)}\n`
-  const before = text(0, state.end - 1).trimEnd()
-  return `${before}${before.endsWith('{') ? '' : ','}"destinationStats":${stats}${text(state.end - 1)}\n`
+  if (given !== undefined) return `${text(0, given.from)}${stats}${text(given.to)}\n`
+  const before = text(0, state.to - 1).trimEnd()
+  return `${before}${before.endsWith('{') ? '' : ','}"destinationStats":${stats}${text(state.to - 1)}\n`
 }
 
 const noCounts: StateCounts = { accepted: 0, rejected: 0 }

@@ -19,7 +19,7 @@ import {
 } from './scanner'
 
 /** Where a value stands in a line of JSON: its first byte, and the byte behind its last. */
-export type JsonSpan = { readonly start: number; readonly end: number }
+export type JsonSpan = { readonly from: number; readonly to: number }
 
 /** The members of an object: each name with the place of its value. */
 export type JsonMembers = ReadonlyMap<string, JsonSpan>
@@ -32,7 +32,7 @@ export const readObjectMembers = (line: Buffer, inside: string): JsonMembers | u
 
 /** The members of the object at a place; undefined if there is none. */
 export const readMembersAt = (line: Buffer, span: JsonSpan | undefined): JsonMembers | undefined =>
-  span === undefined ? undefined : readMembers(line, span.start, undefined)
+  span === undefined ? undefined : readMembers(line, span.from, undefined)
 
 const readMembers = (line: Buffer, at: number, inside: string | undefined): JsonMembers | undefined => {
   const scanner = createScanner(line)
@@ -60,14 +60,14 @@ const addMembers = (
   while (bytes[key] === QUOTE) {
     const keyEnd = skipString(scanner, key + 1)
     const name = decodeString(scanner, key, keyEnd)
-    const start = skipColon(scanner, keyEnd)
-    const end =
-      name === inside && bytes[start] === OPEN_OBJECT
-        ? addMembers(scanner, start, members, `${name}.`)
-        : findValueEnd(scanner, start)
-    if (end <= start) throw new JsonSyntaxError('no value')
-    members.set(prefix + name, { start, end })
-    key = nextMember(scanner, end)
+    const from = skipColon(scanner, keyEnd)
+    const to =
+      name === inside && bytes[from] === OPEN_OBJECT
+        ? addMembers(scanner, from, members, `${name}.`)
+        : findValueEnd(scanner, from)
+    if (to <= from) throw new JsonSyntaxError('no value')
+    members.set(prefix + name, { from, to })
+    key = nextMember(scanner, to)
   }
   return key + 1
 }
@@ -113,20 +113,20 @@ const isBlank = (byte: number | undefined): boolean => byte === 0x20 || byte ===
 
 /** The string at a place; undefined if something else stands there. */
 export const stringAt = (line: Buffer, span: JsonSpan | undefined): string | undefined => {
-  if (span === undefined || line[span.start] !== QUOTE) return undefined
-  const inside = line.toString('utf8', span.start + 1, span.end - 1)
+  if (span === undefined || line[span.from] !== QUOTE) return undefined
+  const inside = line.toString('utf8', span.from + 1, span.to - 1)
   const text = inside.includes('\\') ? valueAt(line, span) : inside
   return typeof text === 'string' ? text : undefined
 }
 
 /** The number at a place; NaN if something else stands there. */
 export const numberAt = (line: Buffer, span: JsonSpan | undefined): number =>
-  span === undefined ? Number.NaN : Number(line.toString('utf8', span.start, span.end))
+  span === undefined ? Number.NaN : Number(line.toString('utf8', span.from, span.to))
 
 /** The value at a place, integers beyond 2^53 rounded; undefined if it is not JSON. */
 export const valueAt = (line: Buffer, span: JsonSpan | undefined): unknown => {
   try {
-    return span === undefined ? undefined : JSON.parse(line.toString('utf8', span.start, span.end))
+    return span === undefined ? undefined : JSON.parse(line.toString('utf8', span.from, span.to))
   } catch {
     return undefined
   }

@@ -104,7 +104,7 @@ export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
     const data = members.get('record')
     if (stream === undefined || data === undefined)
       return rejectLine(options, line, 'is a RECORD without stream or record')
-    const row = { json: bytes.subarray(data.start, data.end) }
+    const row = { json: bytes.subarray(data.from, data.to) }
     const extracted = stringAt(bytes, members.get('time_extracted'))
     return toRecords(line, stream, row, extracted, numberAt(bytes, members.get('version')))
   }
@@ -117,14 +117,14 @@ export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
     isSyncing = typeof valueAt(bytes, state?.get('currently_syncing')) === 'string'
     for (const declared of streams.values()) declared.covered = true
     const states = [...(readMembersAt(bytes, state?.get('bookmarks')) ?? [])].flatMap(([stream, span]) => {
-      const text = bytes.toString('utf8', span.start, span.end)
+      const text = bytes.toString('utf8', span.from, span.to)
       const declared = streams.get(stream)
       if (declared === undefined || declared.bookmark === text) return []
       declared.bookmark = text
       return [{ stream, state: new JsonText(text) }]
     })
     if (purpose === 'deliver')
-      return E.right([{ _tag: 'SharedCheckpoint', states, received: bytes.subarray(value.start, value.end) }])
+      return E.right([{ _tag: 'SharedCheckpoint', states, received: bytes.subarray(value.from, value.to) }])
     return states.length === 0 ? noMessages : E.right([{ _tag: 'SharedCheckpoint', states }])
   }
 

@@ -17,7 +17,7 @@ describe('readObjectMembers', () => {
           const line = ` ${JSON.stringify(object, null, 1)} `
           const parsed = JSON.parse(line)
           expect(values(line, readObjectMembers(Buffer.from(line), 'nothing is called this'))).toEqual(parsed)
-          expect(values(line, readMembersAt(Buffer.from(line), { start: 1, end: line.length - 1 }))).toEqual(parsed)
+          expect(values(line, readMembersAt(Buffer.from(line), { from: 1, to: line.length - 1 }))).toEqual(parsed)
         },
       ),
       { seed: 20261121, numRuns: 1000 },
@@ -39,7 +39,7 @@ describe('readObjectMembers', () => {
     const line = '{"type":"RECORD","record":{"stream":"a","data":{"x":NaN}}}'
     const bytes = Buffer.from(line)
     const data = readObjectMembers(bytes, 'record')?.get('record.data')
-    expect(data && bytes.toString('utf8', data.start, data.end)).toBe('{"x":NaN}')
+    expect(data && bytes.toString('utf8', data.from, data.to)).toBe('{"x":NaN}')
   })
 
   it.each([
