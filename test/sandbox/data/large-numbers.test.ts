@@ -8,7 +8,7 @@ import { openDatabase } from '../../../connector/snapshot/store/database'
 
 const data = { reviews: 60, seed: 7, locations: 5, providers: 5, batch: 40, years: 3, until: Date.now() - 60_000 }
 
-it('a sandbox lives on after more requests and changes than 32 bits can count by their factors', async () => {
+it('changes and ordering work for request numbers whose products exceed 32 bits', async () => {
   const opened = await openDatabase(':memory:')()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   const database = opened.right
@@ -21,7 +21,7 @@ it('a sandbox lives on after more requests and changes than 32 bits can count by
   }
 })
 
-it('the largest seed makes a sandbox', async () => {
+it('a sandbox starts with the largest seed', async () => {
   const sandbox = await startSandbox({ ...data, seed: 1_000_000 })
   onTestFinished(sandbox.close)
   expect((await sandbox.truth()).reviews).toHaveLength(60)

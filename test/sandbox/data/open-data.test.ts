@@ -11,7 +11,7 @@ import { epochTime, operationPaths, postJson, startSmallSandbox } from '../../su
 const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))
 const until = Date.parse('2026-06-01T00:00:00Z')
 
-const refusal = async (options: Parameters<typeof startSandbox>[0]): Promise<string> => {
+const refusalOf = async (options: Parameters<typeof startSandbox>[0]): Promise<string> => {
   const error = await startSandbox(options).then(
     () => undefined,
     (reason: unknown) => reason,
@@ -19,30 +19,30 @@ const refusal = async (options: Parameters<typeof startSandbox>[0]): Promise<str
   return error instanceof CommandError ? error.failure.message : `not refused: ${error}`
 }
 
-describe('--db', () => {
+describe('a sandbox with a file for its data', () => {
   it('keeps the data from one start to the next', async () => {
     const db = join(folder, 'kept.duckdb')
     const first = await startSandbox({ db, reviews: 50, until })
     await first.churn({ change: 5, delete: 2, add: 3 })
-    const held = await first.truth()
+    const before = await first.truth()
     await first.close()
     const second = await startSmallSandbox({ db, reviews: 9 })
-    expect(await second.truth()).toEqual(held)
+    expect(await second.truth()).toEqual(before)
     await second.churn({ add: 3 })
     expect((await second.truth()).reviews).toHaveLength(54)
   })
 
-  it('refuses a file that is no sandbox, and leaves it as it is', async () => {
+  it('refuses a file that has no data of a sandbox', async () => {
     const text = join(folder, 'text.duckdb')
     writeFileSync(text, 'hello '.repeat(1000))
-    expect(await refusal({ db: text })).toContain('is not a DuckDB file')
+    expect(await refusalOf({ db: text })).toContain('is not a DuckDB file')
     const other = join(folder, 'other.duckdb')
-    await write(other, 'CREATE TABLE mine (a INTEGER)')
-    expect(await refusal({ db: other })).toContain('tables that are not those of a sandbox')
+    await runSql(other, 'CREATE TABLE mine (a INTEGER)')
+    expect(await refusalOf({ db: other })).toContain('tables that are not those of a sandbox')
   })
 })
 
-const write = async (path: string, sql: string): Promise<void> => {
+const runSql = async (path: string, sql: string): Promise<void> => {
   const opened = await openDatabase(path)()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   await opened.right.run(sql)
@@ -50,10 +50,10 @@ const write = async (path: string, sql: string): Promise<void> => {
 }
 
 /** A file as `feedback snapshot` writes it: typed columns, objects as JSON, engagements under one name. */
-const snapshot = async (name: string): Promise<string> => {
+const createSnapshot = async (name: string): Promise<string> => {
   const path = join(folder, name)
   const contents = `[{"id":90071992547409933,"question":"Review","response":"So very kind","questionType":"Free Form (Text Area)","questionCode":"COMMENT","noOfSentiments":1,"sentiments":[{"id":900719925474099301,"reviewId":9007199254740993,"score":5.0}]}]`
-  await write(
+  await runSql(
     path,
     `CREATE TABLE reviews (
        id BIGINT, "modifiedTime" TIMESTAMPTZ, "surveyBarCode" VARCHAR, location JSON, provider JSON, source JSON, avatar JSON,
@@ -72,9 +72,9 @@ const snapshot = async (name: string): Promise<string> => {
   return path
 }
 
-describe('--from', () => {
-  it('serves each review as it was read', async () => {
-    const sandbox = await startSmallSandbox({ from: await snapshot('read.duckdb') })
+describe('a sandbox from a snapshot', () => {
+  it('exports each review as the snapshot has it', async () => {
+    const sandbox = await startSmallSandbox({ from: await createSnapshot('read.duckdb') })
     const page = await postJson(sandbox, operationPaths.exportReviews, {
       modifiedTimeFrom: epochTime,
       additionalFields: ['brand', 'visitRecordId'],
@@ -86,8 +86,8 @@ describe('--from', () => {
     expect((await sandbox.truth()).deleted).toEqual([{ id: '3', modifiedTime: '2026-05-03T10:00:00.000Z' }])
   })
 
-  it('answers all the other operations from it, and lives on', async () => {
-    const sandbox = await startSmallSandbox({ from: await snapshot('live.duckdb'), now: () => until })
+  it('answers the other operations from the snapshot, and changes its data', async () => {
+    const sandbox = await startSmallSandbox({ from: await createSnapshot('live.duckdb'), now: () => until })
     const answer = await postJson(sandbox, operationPaths.retrieveReviews, { locationId: '77' })
     expect(await answer.json()).toMatchObject({
       data: {
@@ -104,9 +104,9 @@ describe('--from', () => {
     await sandbox.churn({ change: 2, add: 20 })
     const { reviews } = await sandbox.truth()
     expect(reviews).toHaveLength(22)
-    const [old] = reviews.filter(({ id }) => id === '9007199254740993').map(({ json }) => json)
-    expect(old).toContain('"id":90071992547409933')
-    expect(JSON.parse(old ?? '')).toMatchObject({
+    const [imported] = reviews.filter(({ id }) => id === '9007199254740993').map(({ json }) => json)
+    expect(imported).toContain('"id":90071992547409933')
+    expect(JSON.parse(imported ?? '')).toMatchObject({
       modifiedTime: '2026-06-01T00:00:00.000Z',
       location: { name: 'Newest Mill' },
       mood: { a: { b: 1 } },
@@ -114,13 +114,13 @@ describe('--from', () => {
     expect(reviews.every(({ json }) => JSON.parse(json).location.name === 'Newest Mill')).toBe(true)
   })
 
-  it('refuses what is no snapshot', async () => {
-    expect(await refusal({ from: join(folder, 'nowhere.duckdb') })).toContain('nowhere.duckdb cannot be opened')
+  it('refuses a file that is not a snapshot', async () => {
+    expect(await refusalOf({ from: join(folder, 'nowhere.duckdb') })).toContain('nowhere.duckdb cannot be opened')
     const empty = join(folder, 'empty.duckdb')
-    await write(empty, 'CREATE TABLE mine (a INTEGER)')
-    expect(await refusal({ from: empty })).toContain('has no reviews')
+    await runSql(empty, 'CREATE TABLE mine (a INTEGER)')
+    expect(await refusalOf({ from: empty })).toContain('has no reviews')
     const db = join(folder, 'full.duckdb')
     await (await startSandbox({ db, reviews: 1 })).close()
-    expect(await refusal({ db, from: empty })).toContain('has data already')
+    expect(await refusalOf({ db, from: empty })).toContain('has data already')
   })
 })

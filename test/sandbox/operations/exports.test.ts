@@ -1,68 +1,55 @@
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseFaultList } from '../../../connector/sandbox/faults/plan'
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../../connector/sandbox/start'
+import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import { epochTime, operationPaths, postJson, readJsonAnswer, startSmallSandbox } from '../../support/sandbox'
 
-const running: Array<Sandbox> = []
-const start = async (options: SandboxOptions): Promise<Sandbox> => {
-  const sandbox = await startSandbox(options)
-  running.push(sandbox)
-  return sandbox
-}
-afterAll(async () => {
-  for (const sandbox of running) await sandbox.close()
-})
-
-const reviews = '/api/reputation/v1/reviews'
-const deleted = '/api/reputation/v1/deleted-reviews'
-const epoch = '1970-01-01T00:00:00.000Z'
-
-const ask = (sandbox: Sandbox, path: string, body: unknown, headers: Record<string, string> = {}) =>
-  fetch(sandbox.url + path, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', accessToken: sandbox.accessToken, ...headers },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  })
+const { exportReviews, exportDeletedReviews } = operationPaths
 
 type Row = { readonly id: number; readonly modifiedTime: string; readonly [name: string]: unknown }
-const page = async (sandbox: Sandbox, path: string, body: object) => {
-  const response = await ask(sandbox, path, { modifiedTimeFrom: epoch, ...body })
-  return (await response.json()) as { readonly reviews: ReadonlyArray<Row>; readonly filter: Record<string, unknown> }
-}
+type Page = { readonly reviews: ReadonlyArray<Row>; readonly filter: Record<string, unknown> }
+const requestPage = (sandbox: Sandbox, path: string, body: object) =>
+  readJsonAnswer<Page>(postJson(sandbox, path, { modifiedTimeFrom: epochTime, ...body }))
 
 const until = Date.parse('2026-06-01T00:00:00Z')
 
 describe('an export', () => {
   let sandbox: Sandbox
   beforeAll(async () => {
-    sandbox = await start({ reviews: 3000, until })
+    sandbox = await startSandbox({ reviews: 3000, until })
   })
+  afterAll(() => sandbox.close())
 
-  it('brings every review once, over pages', async () => {
-    const pages = await Promise.all([0, 1000, 2000, 3000].map((offset) => page(sandbox, reviews, { offset })))
+  it('has every review once over all pages', async () => {
+    const pages = await Promise.all(
+      [0, 1000, 2000, 3000].map((offset) => requestPage(sandbox, exportReviews, { offset })),
+    )
     expect(pages.map((one) => one.reviews.length)).toEqual([1000, 1000, 1000, 0])
     const times = pages.flatMap((one) => one.reviews.map(({ modifiedTime }) => modifiedTime))
     expect(times).toEqual([...times].sort())
-    const { reviews: held } = await sandbox.truth()
-    expect(held).toHaveLength(3000)
-    expect(new Set(held.map(({ id }) => id)).size).toBe(3000)
+    const { reviews } = await sandbox.truth()
+    expect(reviews).toHaveLength(3000)
+    expect(new Set(reviews.map(({ id }) => id)).size).toBe(3000)
   })
 
-  it('serves ids beyond 2^53 as they are, and the same text as the truth', async () => {
+  it('has exact ids beyond 2^53, and the same text as the truth', async () => {
     const text = await (
-      await ask(sandbox, reviews, { modifiedTimeFrom: epoch, additionalFields: ['brand', 'visitRecordId'] })
+      await postJson(sandbox, exportReviews, {
+        modifiedTimeFrom: epochTime,
+        additionalFields: ['brand', 'visitRecordId'],
+      })
     ).text()
-    const { reviews: held } = await sandbox.truth()
-    const large = held.filter(({ id }) => BigInt(id) > 2n ** 53n && text.includes(`{"id":${id},`))
+    const { reviews } = await sandbox.truth()
+    const large = reviews.filter(({ id }) => BigInt(id) > 2n ** 53n && text.includes(`{"id":${id},`))
     expect(large.length).toBeGreaterThan(100)
     for (const { json } of large) expect(text).toContain(json)
   })
 
-  it('is made of reviews that use what the specification shows, without a null', async () => {
-    const { reviews: held } = await sandbox.truth()
-    const all = held.map(({ json }) => json).join('\n')
+  it('has reviews with every attribute of the specification, and no null', async () => {
+    const { reviews } = await sandbox.truth()
+    const all = reviews.map(({ json }) => json).join('\n')
     expect(all).not.toContain('null')
-    const named = [
+    const common = [
       'surveyBarCode',
       'location',
       'provider',
@@ -73,7 +60,7 @@ describe('an export', () => {
       'reviewScore',
       'contents',
     ]
-    const others = [
+    const optional = [
       'taskDetails',
       'visitRecordId',
       'textAnalytics',
@@ -82,7 +69,7 @@ describe('an export', () => {
       'engagements',
       'liabilities',
     ]
-    const deep = [
+    const nested = [
       'ownerEmail',
       'ownerName',
       'closureComment',
@@ -91,47 +78,50 @@ describe('an export', () => {
       'npi',
       'severity',
     ]
-    for (const name of [...named, ...others, ...deep]) expect(all).toContain(`"${name}":`)
-    for (const { json } of held) JSON.parse(json)
+    for (const name of [...common, ...optional, ...nested]) expect(all).toContain(`"${name}":`)
+    for (const { json } of reviews) JSON.parse(json)
   })
 
-  it('serves what changed after a time, from sources, mentioned in a window', async () => {
-    const { reviews: some } = await page(sandbox, reviews, { limit: 3 })
-    const second = some[1]?.modifiedTime ?? ''
-    const { reviews: later } = await page(sandbox, reviews, { modifiedTimeFrom: second, limit: 1 })
-    expect(later[0]?.id).toBe(some[2]?.id)
-    const { reviews: surveys } = await page(sandbox, reviews, { sources: [101] })
+  it('filters by modification time, sources and mention time', async () => {
+    const { reviews: first } = await requestPage(sandbox, exportReviews, { limit: 3 })
+    const second = first[1]?.modifiedTime ?? ''
+    const { reviews: later } = await requestPage(sandbox, exportReviews, { modifiedTimeFrom: second, limit: 1 })
+    expect(later[0]?.id).toBe(first[2]?.id)
+    const { reviews: surveys } = await requestPage(sandbox, exportReviews, { sources: [101] })
     expect(new Set(surveys.map(({ source }) => (source as { id: number }).id))).toEqual(new Set([101]))
     const between = { mentionTimeAfter: '2025-01-01T00:00:00.000Z', mentionTimeBefore: '2025-02-01T00:00:00.000Z' }
-    const { reviews: january } = await page(sandbox, reviews, between)
-    const { reviews: held } = await sandbox.truth()
-    const wanted = held.filter(({ json }) => String(JSON.parse(json).mentionTime).startsWith('2025-01'))
-    expect(january).toHaveLength(wanted.length)
-    expect(wanted.length).toBeGreaterThan(20)
+    const { reviews: january } = await requestPage(sandbox, exportReviews, between)
+    const { reviews } = await sandbox.truth()
+    const expected = reviews.filter(({ json }) => String(JSON.parse(json).mentionTime).startsWith('2025-01'))
+    expect(january).toHaveLength(expected.length)
+    expect(expected.length).toBeGreaterThan(20)
   })
 
-  it('adds brand and visitRecordId only if asked', async () => {
-    const { reviews: plain } = await page(sandbox, reviews, { limit: 50 })
+  it('has brand and visitRecordId only if requested', async () => {
+    const { reviews: plain } = await requestPage(sandbox, exportReviews, { limit: 50 })
     expect(plain.some((row) => 'brand' in row || 'visitRecordId' in row)).toBe(false)
-    const { reviews: full } = await page(sandbox, reviews, { limit: 50, additionalFields: ['brand', 'visitRecordId'] })
+    const { reviews: full } = await requestPage(sandbox, exportReviews, {
+      limit: 50,
+      additionalFields: ['brand', 'visitRecordId'],
+    })
     expect(full.every((row) => 'brand' in row && 'visitRecordId' in row)).toBe(true)
   })
 
-  it('echoes the filter, with the defaults of what was not asked', async () => {
-    const { filter } = await page(sandbox, reviews, {})
+  it('echoes the filter, with defaults for missing filters', async () => {
+    const { filter } = await requestPage(sandbox, exportReviews, {})
     expect(filter).toMatchObject({
       sources: [101, 202, 203, 307],
-      modifiedTimeFrom: epoch,
-      mentionTimeAfter: epoch,
+      modifiedTimeFrom: epochTime,
+      mentionTimeAfter: epochTime,
       dateType: 'MODIFIED_TIME',
       offset: 0,
       limit: 1000,
       additionalFields: [],
     })
-    expect((await page(sandbox, deleted, { offset: 2, limit: 3, sources: [101] })).filter).toEqual({
+    expect((await requestPage(sandbox, exportDeletedReviews, { offset: 2, limit: 3, sources: [101] })).filter).toEqual({
       clientId: 'sandbox',
       sources: [101],
-      modifiedTimeFrom: epoch,
+      modifiedTimeFrom: epochTime,
       offset: 2,
       limit: 3,
     })
@@ -140,37 +130,39 @@ describe('an export', () => {
   it.each([
     ['no time', {}],
     ['a time of another pattern', { modifiedTimeFrom: '2025-01-01' }],
-    ['a day that is not', { modifiedTimeFrom: '2025-02-30T00:00:00.000Z' }],
-    ['limit 0', { modifiedTimeFrom: epoch, limit: 0 }],
-    ['limit 1001', { modifiedTimeFrom: epoch, limit: 1001 }],
-    ['a limit in words', { modifiedTimeFrom: epoch, limit: 'ten' }],
-    ['offset -1', { modifiedTimeFrom: epoch, offset: -1 }],
-    ['an unknown field', { modifiedTimeFrom: epoch, additionalFields: ['mood'] }],
+    ['a date that does not exist', { modifiedTimeFrom: '2025-02-30T00:00:00.000Z' }],
+    ['limit 0', { modifiedTimeFrom: epochTime, limit: 0 }],
+    ['limit 1001', { modifiedTimeFrom: epochTime, limit: 1001 }],
+    ['a limit in words', { modifiedTimeFrom: epochTime, limit: 'ten' }],
+    ['offset -1', { modifiedTimeFrom: epochTime, offset: -1 }],
+    ['an unknown field', { modifiedTimeFrom: epochTime, additionalFields: ['mood'] }],
     ['no JSON', '{'],
   ])('refuses %s with the error body', async (_, body) => {
-    const response = await ask(sandbox, reviews, body)
+    const response = await postJson(sandbox, exportReviews, body)
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ status: { code: 400, message: expect.any(String) } })
   })
 
-  it('passes over attributes that the operation does not have', async () => {
-    const strange = { mood: 1, mentionTimeAfter: '2026-01-01T00:00:00.000Z', additionalFields: 5 }
-    const { reviews: plain } = await page(sandbox, deleted, {})
-    expect((await page(sandbox, deleted, strange)).reviews).toEqual(plain)
+  it('ignores attributes that the operation does not have', async () => {
+    const ignored = { mood: 1, mentionTimeAfter: '2026-01-01T00:00:00.000Z', additionalFields: 5 }
+    const { reviews: plain } = await requestPage(sandbox, exportDeletedReviews, {})
+    expect((await requestPage(sandbox, exportDeletedReviews, ignored)).reviews).toEqual(plain)
     expect(plain.length).toBeGreaterThan(0)
   })
 
-  it('wants an access token, in the header of its group', async () => {
-    expect((await ask(sandbox, reviews, { modifiedTimeFrom: epoch }, { accessToken: 'guess' })).status).toBe(401)
-    const other = await fetch(sandbox.url + reviews, {
+  it('needs an access token in the header of its group', async () => {
+    expect(
+      (await postJson(sandbox, exportReviews, { modifiedTimeFrom: epochTime }, { accessToken: 'guess' })).status,
+    ).toBe(401)
+    const other = await fetch(sandbox.url + exportReviews, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'Access-Token': sandbox.accessToken },
-      body: JSON.stringify({ modifiedTimeFrom: epoch }),
+      body: JSON.stringify({ modifiedTimeFrom: epochTime }),
     })
     expect(other.status).toBe(401)
   })
 
-  it('exchanges the application id and secret for a token', async () => {
+  it('accepts a token that was exchanged for the application id and secret', async () => {
     const { applicationId, applicationSecret } = sandbox
     const exchange = (secret: string) =>
       fetch(sandbox.tokenUrl, {
@@ -182,47 +174,49 @@ describe('an export', () => {
     const { accessToken, expiresIn } = (await (await exchange(applicationSecret)).json()) as Record<string, unknown>
     expect(expiresIn).toBe(3600)
     expect(
-      (await ask(sandbox, reviews, { modifiedTimeFrom: epoch }, { accessToken: String(accessToken) })).status,
+      (await postJson(sandbox, exportReviews, { modifiedTimeFrom: epochTime }, { accessToken: String(accessToken) }))
+        .status,
     ).toBe(200)
   })
 })
 
-describe('the data', () => {
-  it('is the same for the same seed, and another for another', async () => {
+describe('the generated data', () => {
+  it('is the same for the same seed, and different for another seed', async () => {
     const [one, two, three] = await Promise.all([
-      start({ reviews: 200, until, seed: 1 }),
-      start({ reviews: 200, until, seed: 1 }),
-      start({ reviews: 200, until, seed: 2 }),
+      startSmallSandbox({ reviews: 200, until, seed: 1 }),
+      startSmallSandbox({ reviews: 200, until, seed: 1 }),
+      startSmallSandbox({ reviews: 200, until, seed: 2 }),
     ])
     expect(await one.truth()).toEqual(await two.truth())
     expect(await one.truth()).not.toEqual(await three.truth())
   })
 
-  it('ends before now and has times that several reviews share', async () => {
+  it('ends before now and has equal times of several reviews', async () => {
     const before = Date.now()
-    const { reviews: held } = await (await start({ reviews: 2000 })).truth()
-    const times = held.map(({ modifiedTime }) => modifiedTime).sort()
+    const { reviews } = await (await startSmallSandbox({ reviews: 2000 })).truth()
+    const times = reviews.map(({ modifiedTime }) => modifiedTime).sort()
     expect(Date.parse(times.at(-1) ?? '')).toBeLessThanOrEqual(before)
     expect(new Set(times).size).toBeLessThan(1900)
     expect(new Set(times).size).toBeGreaterThan(1000)
   })
 })
 
-describe('the order', () => {
-  const firstIds = async (sandbox: Sandbox) => (await page(sandbox, reviews, {})).reviews.map(({ id }) => id)
+describe('the order of an export', () => {
+  const firstIds = async (sandbox: Sandbox) =>
+    (await requestPage(sandbox, exportReviews, {})).reviews.map(({ id }) => id)
 
-  it('is by time backwards, or by id', async () => {
-    const times = (await page(await start({ order: 'modified_desc' }), reviews, {})).reviews.map(
-      (row) => row.modifiedTime,
-    )
+  it('can be descending by time, or by id', async () => {
+    const times = (
+      await requestPage(await startSmallSandbox({ reviews: 1000, order: 'modified_desc' }), exportReviews, {})
+    ).reviews.map((row) => row.modifiedTime)
     expect(times).toEqual([...times].sort().reverse())
-    const ids = await firstIds(await start({ order: 'id' }))
+    const ids = await firstIds(await startSmallSandbox({ reviews: 1000, order: 'id' }))
     expect(ids).toEqual([...ids].sort((a, b) => a - b))
   })
 
-  it('is new among equal times at every request, with ties', async () => {
-    const sandbox = await start({ order: 'ties' })
-    const [one, two] = [await page(sandbox, reviews, {}), await page(sandbox, reviews, {})]
+  it('changes among equal times with every request if it is ties', async () => {
+    const sandbox = await startSmallSandbox({ reviews: 1000, order: 'ties' })
+    const [one, two] = [await requestPage(sandbox, exportReviews, {}), await requestPage(sandbox, exportReviews, {})]
     expect(one.reviews.map(({ modifiedTime }) => modifiedTime)).toEqual(
       two.reviews.map(({ modifiedTime }) => modifiedTime),
     )
@@ -231,28 +225,30 @@ describe('the order', () => {
 })
 
 describe('churn', () => {
-  it('changes, deletes and adds after every page, at the time it happens', async () => {
+  it('changes, deletes and adds reviews after every page, with the current time', async () => {
     let now = Date.parse('2026-07-01T00:00:00Z')
-    const sandbox = await start({ reviews: 100, until, churn: { change: 3, delete: 1, add: 2 }, now: () => now++ })
+    const sandbox = await startSmallSandbox({ until, churn: { change: 3, delete: 1, add: 2 }, now: () => now++ })
     const before = await sandbox.truth()
-    await page(sandbox, reviews, {})
+    await requestPage(sandbox, exportReviews, {})
     const after = await sandbox.truth()
     const texts = new Map(before.reviews.map(({ id, json }) => [id, json]))
     expect(after.reviews).toHaveLength(101)
     expect(after.deleted.filter(({ modifiedTime }) => modifiedTime > '2026-07')).toHaveLength(1)
-    const fresh = after.reviews.filter(({ modifiedTime }) => modifiedTime > '2026-07')
-    expect(fresh.filter(({ id }) => !texts.has(id))).toHaveLength(2)
+    const recent = after.reviews.filter(({ modifiedTime }) => modifiedTime > '2026-07')
+    expect(recent.filter(({ id }) => !texts.has(id))).toHaveLength(2)
     const changed = after.reviews.filter(({ id, json }) => texts.has(id) && texts.get(id) !== json)
     expect(changed.every(({ modifiedTime }) => modifiedTime > '2026-07')).toBe(true)
     expect([2, 3]).toContain(changed.length)
-    const gone = before.reviews.filter(({ id }) => !after.reviews.some((row) => row.id === id))
-    const { reviews: told } = await page(sandbox, deleted, { modifiedTimeFrom: '2026-07-01T00:00:00.000Z' })
-    expect(told.map(({ id }) => String(id))).toEqual(gone.map(({ id }) => id))
+    const deleted = before.reviews.filter(({ id }) => !after.reviews.some((row) => row.id === id))
+    const { reviews: deletions } = await requestPage(sandbox, exportDeletedReviews, {
+      modifiedTimeFrom: '2026-07-01T00:00:00.000Z',
+    })
+    expect(deletions.map(({ id }) => String(id))).toEqual(deleted.map(({ id }) => id))
   })
 
-  it('restores deleted reviews as they were, later', async () => {
+  it('restores deleted reviews unchanged except for their time', async () => {
     let now = Date.parse('2026-07-01T00:00:00Z')
-    const sandbox = await start({ reviews: 50, until, now: () => now })
+    const sandbox = await startSmallSandbox({ reviews: 50, until, now: () => now })
     const before = await sandbox.truth()
     await sandbox.churn({ delete: 3 })
     now += 60_000
@@ -261,39 +257,41 @@ describe('churn', () => {
     expect(after.reviews).toHaveLength(49)
     expect(after.deleted).toHaveLength(before.deleted.length + 3)
     const texts = new Map(before.reviews.map(({ id, json }) => [id, json]))
-    const back = after.reviews.filter(({ modifiedTime }) => modifiedTime === '2026-07-01T00:01:00.000Z')
-    expect(back).toHaveLength(2)
-    const timeless = (text: string | undefined) => text?.replace(/"modifiedTime":"[^"]*"/, '')
-    for (const { id, json } of back) expect(timeless(json)).toBe(timeless(texts.get(id)))
+    const restored = after.reviews.filter(({ modifiedTime }) => modifiedTime === '2026-07-01T00:01:00.000Z')
+    expect(restored).toHaveLength(2)
+    const withoutTime = (text: string | undefined) => text?.replace(/"modifiedTime":"[^"]*"/, '')
+    for (const { id, json } of restored) expect(withoutTime(json)).toBe(withoutTime(texts.get(id)))
     await sandbox.churn({ restore: 5 })
     expect((await sandbox.truth()).reviews.map(({ id }) => id)).toEqual(before.reviews.map(({ id }) => id))
   })
 })
 
-describe('faults', () => {
-  it('strike the numbered requests once', async () => {
+describe('a list of faults', () => {
+  it('applies once to the numbered requests', async () => {
     const faults = parseFaultList('1=429,2=500,3=reset,4=cutjson,5=hang')
     if (E.isLeft(faults)) throw new Error(faults.left)
-    const sandbox = await start({ faults: faults.right })
-    const body = { modifiedTimeFrom: epoch }
-    const limited = await ask(sandbox, reviews, body)
+    const sandbox = await startSmallSandbox({ reviews: 1000, faults: faults.right })
+    const body = { modifiedTimeFrom: epochTime }
+    const limited = await postJson(sandbox, exportReviews, body)
     expect([limited.status, limited.headers.get('Retry-After')]).toEqual([429, '1'])
-    expect((await ask(sandbox, deleted, body)).status).toBe(500)
-    await expect(ask(sandbox, reviews, body)).rejects.toThrow()
-    await expect(ask(sandbox, reviews, body).then((cut) => cut.json())).rejects.toThrow(SyntaxError)
-    const patience = new AbortController()
-    const hung = fetch(sandbox.url + reviews, {
+    expect((await postJson(sandbox, exportDeletedReviews, body)).status).toBe(500)
+    await expect(postJson(sandbox, exportReviews, body)).rejects.toThrow()
+    await expect(postJson(sandbox, exportReviews, body).then((answer) => answer.json())).rejects.toThrow(SyntaxError)
+    const controller = new AbortController()
+    const unanswered = fetch(sandbox.url + exportReviews, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', accessToken: sandbox.accessToken },
       body: JSON.stringify(body),
-      signal: patience.signal,
+      signal: controller.signal,
     })
     while (sandbox.stats().exports < 5) await new Promise(setImmediate)
-    patience.abort()
-    await expect(hung).rejects.toThrow()
-    expect((await ask(sandbox, reviews, body)).status).toBe(200)
+    controller.abort()
+    await expect(unanswered).rejects.toThrow()
+    expect((await postJson(sandbox, exportReviews, body)).status).toBe(200)
     expect(sandbox.stats()).toMatchObject({ requests: { exportReviews: 5, exportDeletedReviews: 1 }, exports: 6 })
   })
 
-  it.each(['x', '0=429', '1=burn'])('are not read from %s', (text) => expect(E.isLeft(parseFaultList(text))).toBe(true))
+  it.each(['x', '0=429', '1=burn'])('is refused if it is %s', (text) =>
+    expect(E.isLeft(parseFaultList(text))).toBe(true),
+  )
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Sandbox } from '../../../connector/sandbox/start'
 import { operationPaths, postJson, readJsonAnswer, startSmallSandbox } from '../../support/sandbox'
 
-const visit = (more: object = {}) => ({
+const createVisit = (more: object = {}) => ({
   name: 'Ada Example',
   email: 'ada@example.org',
   locationCode: 'LOC-1001',
@@ -10,26 +10,26 @@ const visit = (more: object = {}) => ({
   visitRecordId: 'V1',
   ...more,
 })
-const visits = (sandbox: Sandbox, records: ReadonlyArray<object>) =>
+const sendVisits = (sandbox: Sandbox, records: ReadonlyArray<object>) =>
   readJsonAnswer<{ records: Record<string, string>; status: { code: number } }>(
     postJson(sandbox, operationPaths.createVisitRecords, records),
   )
-const sync = (sandbox: Sandbox, items: ReadonlyArray<object>) =>
+const syncLocations = (sandbox: Sandbox, items: ReadonlyArray<object>) =>
   readJsonAnswer<Record<string, unknown>>(postJson(sandbox, operationPaths.syncLocations, items))
 
 describe('visit records', () => {
-  it('are reported one by one', async () => {
+  it('are each reported as Success or Error', async () => {
     const sandbox = await startSmallSandbox()
-    const { records, status } = await visits(sandbox, [
-      visit({ visitRecordId: 'good' }),
-      visit({ visitRecordId: 'parts', name: undefined, firstName: 'Ada', lastName: 'Example' }),
-      visit({ visitRecordId: 'nameless', name: undefined }),
-      visit({ visitRecordId: 'no e-mail', email: undefined }),
-      visit({ visitRecordId: 'no address', email: 'ada' }),
-      visit({ visitRecordId: 'nowhere', locationCode: 'LOC-0' }),
-      visit({ visitRecordId: 'nobody', npi: '' }),
-      visit({ visitRecordId: 'never', visitTime: 'yesterday' }),
-      visit({ visitRecordId: 'null', phone: null }),
+    const { records, status } = await sendVisits(sandbox, [
+      createVisit({ visitRecordId: 'good' }),
+      createVisit({ visitRecordId: 'parts', name: undefined, firstName: 'Ada', lastName: 'Example' }),
+      createVisit({ visitRecordId: 'nameless', name: undefined }),
+      createVisit({ visitRecordId: 'no e-mail', email: undefined }),
+      createVisit({ visitRecordId: 'no address', email: 'ada' }),
+      createVisit({ visitRecordId: 'nowhere', locationCode: 'LOC-0' }),
+      createVisit({ visitRecordId: 'nobody', npi: '' }),
+      createVisit({ visitRecordId: 'never', visitTime: 'yesterday' }),
+      createVisit({ visitRecordId: 'null', phone: null }),
     ])
     expect(status.code).toBe(200)
     expect(records).toEqual({
@@ -46,33 +46,36 @@ describe('visit records', () => {
     expect((await sandbox.truth()).visits.map(({ id }) => id)).toEqual(['good', 'null', 'parts'])
   })
 
-  it('count once however often they are sent', async () => {
+  it('are stored once, however often they are sent', async () => {
     const sandbox = await startSmallSandbox()
-    for (const batch of [[visit()], [visit(), visit()], [visit({ name: 'Another' })]])
-      expect((await visits(sandbox, batch)).records).toEqual({ V1: 'Success' })
+    for (const batch of [[createVisit()], [createVisit(), createVisit()], [createVisit({ name: 'Another' })]])
+      expect((await sendVisits(sandbox, batch)).records).toEqual({ V1: 'Success' })
     expect((await sandbox.truth()).visits).toHaveLength(1)
-    const { records } = await visits(sandbox, [visit({ visitRecordId: undefined }), visit({ visitRecordId: '' })])
+    const { records } = await sendVisits(sandbox, [
+      createVisit({ visitRecordId: undefined }),
+      createVisit({ visitRecordId: '' }),
+    ])
     expect(Object.values(records)).toEqual(['Success', 'Success'])
     expect((await sandbox.truth()).visits).toHaveLength(3)
   })
 
-  it('bring a survey review with their id some time later', async () => {
+  it('can get a survey review with their id later', async () => {
     const sandbox = await startSmallSandbox()
-    await visits(
+    await sendVisits(
       sandbox,
-      Array.from({ length: 40 }, (_, n) => visit({ visitRecordId: `V${n}` })),
+      Array.from({ length: 40 }, (_, n) => createVisit({ visitRecordId: `V${n}` })),
     )
     await sandbox.churn({ add: 40 })
-    const { reviews, visits: held } = await sandbox.truth()
-    const brought = reviews
+    const { reviews, visits } = await sandbox.truth()
+    const visitReviews = reviews
       .map(({ json }) => JSON.parse(json))
       .filter(({ visitRecordId }) => /^V\d/.test(visitRecordId))
-    expect(brought.length).toBeGreaterThan(5)
-    expect(brought.length).toBeLessThan(40)
-    expect(brought.map(({ visitRecordId }) => visitRecordId).sort()).toEqual(
-      held.flatMap(({ id, reviewed }) => (reviewed ? [id] : [])),
+    expect(visitReviews.length).toBeGreaterThan(5)
+    expect(visitReviews.length).toBeLessThan(40)
+    expect(visitReviews.map(({ visitRecordId }) => visitRecordId).sort()).toEqual(
+      visits.flatMap(({ id, reviewed }) => (reviewed ? [id] : [])),
     )
-    for (const review of brought)
+    for (const review of visitReviews)
       expect(review).toMatchObject({
         location: { id: 1001 },
         provider: { npi: '1234567893' },
@@ -85,7 +88,7 @@ describe('visit records', () => {
 describe('locations', () => {
   it('are created and updated, and appear in reviews and transparency answers', async () => {
     const sandbox = await startSmallSandbox({ locations: 1 })
-    const created = await sync(sandbox, [
+    const created = await syncLocations(sandbox, [
       { code: 'NEW', codeType: 'NPI', active: true, name: 'New Clinic', city: 'Oak Hill' },
     ])
     expect(created).toMatchObject({
@@ -96,32 +99,32 @@ describe('locations', () => {
       failedRequests: 0,
     })
     await sandbox.churn({ add: 30 })
-    const named = async (name: string) =>
+    const reviewsAt = async (name: string) =>
       (await sandbox.truth()).reviews.filter(({ json }) => JSON.parse(json).location.name === name)
-    expect((await named('New Clinic')).length).toBeGreaterThan(5)
-    const asked = await readJsonAnswer<{ data: { entities: ReadonlyArray<object> } }>(
+    expect((await reviewsAt('New Clinic')).length).toBeGreaterThan(5)
+    const answer = await readJsonAnswer<{ data: { entities: ReadonlyArray<object> } }>(
       postJson(sandbox, operationPaths.retrieveReviews, { locationId: 'NEW' }),
     )
-    expect(asked.data.entities).toMatchObject([{ id: 'NEW', name: 'New Clinic' }])
-    const before = await named('New Clinic')
-    await sync(sandbox, [{ code: 'NEW', codeType: 'NPI', active: true, name: 'Newer Clinic' }])
-    const after = await named('Newer Clinic')
+    expect(answer.data.entities).toMatchObject([{ id: 'NEW', name: 'New Clinic' }])
+    const before = await reviewsAt('New Clinic')
+    await syncLocations(sandbox, [{ code: 'NEW', codeType: 'NPI', active: true, name: 'Newer Clinic' }])
+    const after = await reviewsAt('Newer Clinic')
     expect(after.map(({ id }) => id)).toEqual(before.map(({ id }) => id))
     expect(after.every(({ modifiedTime }, n) => modifiedTime >= (before[n]?.modifiedTime ?? ''))).toBe(true)
   })
 
-  it('change no review where nothing changes', async () => {
+  it('modify no review if their name stays', async () => {
     const sandbox = await startSmallSandbox({ locations: 1 })
     const before = await sandbox.truth()
     const name = before.locations[0]?.name
-    await sync(sandbox, [{ code: 'LOC-1001', codeType: 'INTERNAL', active: true, name, phone: '1' }])
+    await syncLocations(sandbox, [{ code: 'LOC-1001', codeType: 'INTERNAL', active: true, name, phone: '1' }])
     expect(await sandbox.truth()).toEqual(before)
   })
 
-  it('are deactivated: no review arrives there, nobody finds them', async () => {
+  it('get no new review and are not found after they are deactivated', async () => {
     const sandbox = await startSmallSandbox({ locations: 2 })
     expect(
-      await sync(sandbox, [
+      await syncLocations(sandbox, [
         { code: 'LOC-1001', active: false },
         { code: 'GONE', active: false },
       ]),
@@ -143,20 +146,20 @@ describe('locations', () => {
     ).toMatchObject({
       status: { code: 'ENTITY_NOT_FOUND' },
     })
-    expect((await visits(sandbox, [visit()])).records).toEqual({ V1: 'Error' })
+    expect((await sendVisits(sandbox, [createVisit()])).records).toEqual({ V1: 'Error' })
   })
 
-  it('that cannot be synced are told apart', async () => {
+  it('that cannot be synced are listed in the answer', async () => {
     const sandbox = await startSmallSandbox()
-    const [good, closed, nameless, unclear] = [
+    const [valid, unsyncable, withoutCode, withoutActive] = [
       { code: 'A', codeType: 'NPI', active: true, name: 'A' },
       { code: 'NOSYNC-1', codeType: 'NPI', active: true, name: 'B' },
       { codeType: 'NPI', active: true, name: 'C' },
       { code: 'D', codeType: 'NPI', name: 'D' },
     ]
-    expect(await sync(sandbox, [good, closed, nameless, unclear])).toMatchObject({
+    expect(await syncLocations(sandbox, [valid, unsyncable, withoutCode, withoutActive])).toMatchObject({
       status: 'PARTIAL_SUCCESS',
-      nonSyncableList: [closed, nameless, unclear],
+      nonSyncableList: [unsyncable, withoutCode, withoutActive],
       totalRequests: 4,
       successfulRequests: 1,
       failedRequests: 3,
@@ -164,9 +167,9 @@ describe('locations', () => {
     expect((await sandbox.truth()).locations.some(({ code }) => code === 'A')).toBe(true)
   })
 
-  it('may come twice in one request: the last counts', async () => {
+  it('that occur twice in one request get the last values', async () => {
     const sandbox = await startSmallSandbox()
-    await sync(sandbox, [
+    await syncLocations(sandbox, [
       { code: 'TWICE', active: true, name: 'First' },
       { code: 'TWICE', active: true, name: 'Second' },
     ])

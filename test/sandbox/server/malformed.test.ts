@@ -26,9 +26,9 @@ const expectAnswer = async (response: Response): Promise<number> => {
 const schemas: Readonly<Record<string, ReturnType<typeof toJsonSchema>>> = Object.fromEntries(
   Object.entries(routes).map(([operation, { request }]) => [operation, toJsonSchema(request)]),
 )
-const all = createHandlers({} as Sandbox['api'])
+const handlers = createHandlers({} as Sandbox['api'])
 
-const anything = fc.oneof(
+const anyText = fc.oneof(
   fc.json({ maxDepth: 4 }),
   fc.string({ unit: 'binary' }),
   fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
@@ -48,7 +48,7 @@ const anything = fc.oneof(
   ),
 )
 
-const edges = fc.constantFrom(
+const extremeValue = fc.constantFrom(
   ...[
     -1,
     0,
@@ -75,12 +75,12 @@ const edges = fc.constantFrom(
   ],
 )
 
-/** A request nearly as it should be: right, or with extreme values at some of its keys. */
-const nearly = (operation: string): fc.Arbitrary<unknown> =>
+/** A request that is valid, or that has extreme values at some of its keys. */
+const almostValidRequest = (operation: string): fc.Arbitrary<unknown> =>
   fc
     .tuple(
       valueFor(schemas[operation] ?? {}, 3),
-      fc.dictionary(fc.constantFrom(...keysOf(operation)), edges, { maxKeys: 3 }),
+      fc.dictionary(fc.constantFrom(...keysOf(operation)), extremeValue, { maxKeys: 3 }),
     )
     .map(([value, changes]) =>
       Array.isArray(value)
@@ -90,7 +90,7 @@ const nearly = (operation: string): fc.Arbitrary<unknown> =>
           : value,
     )
 
-/** The operation's own keys, and those of the others. */
+/** The keys of the operation, more often than those of the other operations. */
 const keysOf = (operation: string): ReadonlyArray<string> => {
   const keys = Object.values(schemas).map((schema) => {
     const { properties, items } = schema as { properties?: object; items?: { properties?: object } }
@@ -100,16 +100,16 @@ const keysOf = (operation: string): ReadonlyArray<string> => {
   return ['any', ...own, ...own, ...own, ...keys.flat()]
 }
 
-const pairs = (value: unknown): string =>
+const toQuery = (value: unknown): string =>
   new URLSearchParams(
     Object.entries(Object(value)).flatMap(([key, field]) =>
       [field].flat().map((item): [string, string] => [key, String(item)]),
     ),
   ).toString()
 
-describe('malformed input is refused with the error body', () => {
-  it.each(all)('by $operation', async ({ operation, method, path }) => {
-    const ask = (query: string, body: string, contentType: string) =>
+describe('malformed input gets the error body', () => {
+  it.each(handlers)('from $operation', async ({ operation, method, path }) => {
+    const sendRequest = (query: string, body: string, contentType: string) =>
       fetch(`${sandbox.url}${path}${query}`, {
         method,
         headers: {
@@ -125,24 +125,24 @@ describe('malformed input is refused with the error body', () => {
     await fc.assert(
       fc.asyncProperty(
         fc.oneof(
-          anything.map((text) => ['', text, json] as const),
-          anything.map((text) => ['', text, form] as const),
-          anything.map((text) => [`?${encodeURIComponent(Buffer.from(text).toString())}`, '', json] as const),
-          nearly(operation).map((value) => ['', JSON.stringify(value) ?? '', json] as const),
-          nearly(operation).map((value) => ['', pairs(value), form] as const),
-          nearly(operation).map((value) => [`?${pairs(value)}`, '{}', json] as const),
+          anyText.map((text) => ['', text, json] as const),
+          anyText.map((text) => ['', text, form] as const),
+          anyText.map((text) => [`?${encodeURIComponent(Buffer.from(text).toString())}`, '', json] as const),
+          almostValidRequest(operation).map((value) => ['', JSON.stringify(value) ?? '', json] as const),
+          almostValidRequest(operation).map((value) => ['', toQuery(value), form] as const),
+          almostValidRequest(operation).map((value) => [`?${toQuery(value)}`, '{}', json] as const),
         ),
         async ([query, body, contentType]) => {
-          if ((await expectAnswer(await ask(query, body, contentType))) !== 200) refusedCount += 1
+          if ((await expectAnswer(await sendRequest(query, body, contentType))) !== 200) refusedCount += 1
         },
       ),
       { numRuns: 250, seed: 20261121 },
     )
-    // A lookup takes no input and ignores whatever is sent, so that little of it is refused.
+    // A lookup takes no input and ignores what it gets, so it refuses only a few requests.
     expect(refusedCount).toBeGreaterThan(operation.startsWith('lookup') ? 0 : 100)
   })
 
-  it('in what is not HTTP', async () => {
+  it('if the request is not HTTP', async () => {
     const { hostname, port } = new URL(sandbox.url)
     await fc.assert(
       fc.asyncProperty(
@@ -164,7 +164,7 @@ describe('malformed input is refused with the error body', () => {
     )
   })
 
-  it('in headers', async () => {
+  it('if its headers are malformed', async () => {
     for (const token of ['', ' ', 'x'.repeat(5000), '\u00ff'])
       expect(
         await expectAnswer(

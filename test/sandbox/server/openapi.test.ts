@@ -20,32 +20,32 @@ const operations = new Map(
   ),
 )
 
-/** What a schema finds wrong with a value. */
-const faults = (schema: object | undefined, value: unknown): string => {
+/** The errors of a value against a schema; empty if there are none. */
+const schemaErrors = (schema: object | undefined, value: unknown): string => {
   const ajv = addFormats(new Ajv2020({ strict: false, allErrors: true }))
   const validate = ajv.compile(schema ?? false)
   return validate(value) ? '' : ajv.errorsText(validate.errors)
 }
 
-describe('the description', () => {
-  it('is the one that is checked in', async () => {
+describe('the description of the service', () => {
+  it('equals the file in the repository', async () => {
     await expect(`${JSON.stringify(described, null, 2)}\n`).toMatchFileSnapshot(
       '../../../spec/feedback-service.openapi.json',
     )
   })
 
-  it('holds every operation', () => {
+  it('has every operation', () => {
     expect([...operations.keys()].sort()).toEqual(Object.keys(routes).sort())
     for (const [operation, { method, path }] of Object.entries(routes))
       expect(described.paths[path]?.[method.toLowerCase()]?.operationId).toBe(operation)
   })
 
-  it('describes what the sandbox answers', async () => {
+  it('matches the answers of the sandbox', async () => {
     const sandbox = await startSmallSandbox()
     const { applicationId, applicationSecret } = sandbox
     const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
     const visit = { name: 'A B', email: 'a@example.org', locationCode: 'LOC-1001', npi: '1', visitRecordId: 'V1' }
-    const asked = {
+    const responses = {
       retrieveReviews: postJson(sandbox, operationPaths.retrieveReviews, { locationId: '1001' }),
       retrieveComments: getPath(sandbox, `${operationPaths.comments}?locationId=1001`),
       retrieveCommentsByForm: postJson(sandbox, operationPaths.comments, 'locationId=1001&personId=500001', form),
@@ -60,16 +60,16 @@ describe('the description', () => {
       lookupCategories: getPath(sandbox, '/api/reputation/v1/lookup/categories'),
       issueToken: postJson(sandbox, '/oauth/token', { applicationId, applicationSecret }),
     }
-    expect(Object.keys(asked)).toEqual([...operations.keys()])
-    for (const [operation, response] of Object.entries(asked)) {
+    expect(Object.keys(responses)).toEqual([...operations.keys()])
+    for (const [operation, response] of Object.entries(responses)) {
       expect((await response).status, operation).toBe(200)
       const schema = operations.get(operation)?.responses['200']?.content['application/json'].schema
-      expect(faults(schema, await readJsonAnswer(response)), operation).toBe('')
+      expect(schemaErrors(schema, await readJsonAnswer(response)), operation).toBe('')
     }
   })
 })
 
-it('is served, with a page to try it that asks no other host', async () => {
+it('the sandbox serves its description, and a page that loads nothing from other hosts', async () => {
   const sandbox = await startSmallSandbox({ lookups: { sources: { method: 'POST', path: '/api/other/sources' } } })
   const served = await readJsonAnswer<typeof described>(getPath(sandbox, '/openapi.json'))
   expect(Object.keys(served.paths)).toContain('/api/other/sources')

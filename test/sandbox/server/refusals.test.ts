@@ -4,7 +4,7 @@ import { epochTime, getPath, operationPaths, postJson, readJsonAnswer, startSmal
 
 const body = { modifiedTimeFrom: epochTime, limit: 1 }
 
-/** One valid request of every operation that takes a token, with the header it takes. */
+/** One valid request of every operation that needs a token, with the header of the token. */
 const requests = {
   retrieveReviews: [
     'Access-Token',
@@ -33,53 +33,58 @@ const requests = {
 } as const
 type Name = keyof typeof requests
 const names = Object.keys(requests) as ReadonlyArray<Name>
-const ask = (name: Name, sandbox: Sandbox, headers: Record<string, string> = {}) => requests[name][1](sandbox, headers)
+const sendRequest = (name: Name, sandbox: Sandbox, headers: Record<string, string> = {}) =>
+  requests[name][1](sandbox, headers)
 
 const errorBody = (status: number) => ({
   status: { code: status, message: expect.any(String), type: expect.any(String) },
 })
 
 describe('a token', () => {
-  it.each(names)('is wanted by %s in the header of its group', async (name) => {
+  it.each(names)('is needed by %s in the header of its group', async (name) => {
     const sandbox = await startSmallSandbox()
     const [header] = requests[name]
-    expect((await ask(name, sandbox)).status).toBe(200)
-    const refused = await ask(name, sandbox, { [header]: 'guess' })
+    expect((await sendRequest(name, sandbox)).status).toBe(200)
+    const refused = await sendRequest(name, sandbox, { [header]: 'guess' })
     const status = name === 'syncLocations' ? 400 : 401
     expect(refused.status).toBe(status)
     expect(await readJsonAnswer(refused)).toEqual(errorBody(status))
     expect(
-      (await ask(name, sandbox, { [header === 'accessToken' ? 'Access-Token' : 'accessToken']: 'guess' })).status,
+      (await sendRequest(name, sandbox, { [header === 'accessToken' ? 'Access-Token' : 'accessToken']: 'guess' }))
+        .status,
     ).toBe(200)
   })
 
-  it('may lack permission for an operation', async () => {
+  it('can lack permission for an operation', async () => {
     const sandbox = await startSmallSandbox({
       denied: ['syncLocations', 'retrieveReviews'],
       granted: new Map([['guest', ['exportReviews']]]),
     })
     const statuses = async (headers: Record<string, string>) =>
       Object.fromEntries(
-        await Promise.all(names.map(async (name) => [name, (await ask(name, sandbox, headers)).status])),
+        await Promise.all(names.map(async (name) => [name, (await sendRequest(name, sandbox, headers)).status])),
       )
-    const all = Object.fromEntries(names.map((name) => [name, 200]))
-    expect(await statuses({})).toEqual({ ...all, syncLocations: 403, retrieveReviews: 403 })
-    const none = Object.fromEntries(names.map((name) => [name, 403]))
-    expect(await statuses({ accessToken: 'guest', 'Access-Token': 'guest' })).toEqual({ ...none, exportReviews: 200 })
-    expect(await readJsonAnswer(ask('syncLocations', sandbox))).toEqual(errorBody(403))
+    const allowed = Object.fromEntries(names.map((name) => [name, 200]))
+    expect(await statuses({})).toEqual({ ...allowed, syncLocations: 403, retrieveReviews: 403 })
+    const forbidden = Object.fromEntries(names.map((name) => [name, 403]))
+    expect(await statuses({ accessToken: 'guest', 'Access-Token': 'guest' })).toEqual({
+      ...forbidden,
+      exportReviews: 200,
+    })
+    expect(await readJsonAnswer(sendRequest('syncLocations', sandbox))).toEqual(errorBody(403))
   })
 
-  it('that was exchanged expires', async () => {
+  it('that was exchanged expires after its lifetime', async () => {
     let now = Date.now()
     const sandbox = await startSmallSandbox({ tokenLifetime: 60, now: () => now })
     const { applicationId, applicationSecret } = sandbox
     const exchanged = await postJson(sandbox, '/oauth/token', { applicationId, applicationSecret })
     const { accessToken, expiresIn } = await readJsonAnswer<{ accessToken: string; expiresIn: number }>(exchanged)
     expect(expiresIn).toBe(60)
-    expect((await ask('exportReviews', sandbox, { accessToken })).status).toBe(200)
+    expect((await sendRequest('exportReviews', sandbox, { accessToken })).status).toBe(200)
     now += 60_000
-    expect((await ask('exportReviews', sandbox, { accessToken })).status).toBe(401)
-    expect((await ask('exportReviews', sandbox)).status).toBe(200)
+    expect((await sendRequest('exportReviews', sandbox, { accessToken })).status).toBe(401)
+    expect((await sendRequest('exportReviews', sandbox)).status).toBe(200)
   })
 
   it('is not issued for a wrong secret', async () => {
@@ -96,7 +101,10 @@ describe('the rate limit', () => {
   it('answers 429 with Retry-After until the window has passed', async () => {
     let now = Date.now()
     const sandbox = await startSmallSandbox({ rate: { requests: 2, seconds: 60 }, now: () => now })
-    const statuses = async () => [await ask('exportReviews', sandbox), await ask('syncLocations', sandbox)]
+    const statuses = async () => [
+      await sendRequest('exportReviews', sandbox),
+      await sendRequest('syncLocations', sandbox),
+    ]
     expect((await statuses()).map(({ status }) => status)).toEqual([200, 200])
     now += 12_000
     const [refused] = await statuses()
@@ -114,12 +122,12 @@ describe('the rate limit', () => {
   })
 })
 
-describe('the clock', () => {
-  it('of the Date header may be ahead of the one that stamps changes', async () => {
+describe('the Date header', () => {
+  it('can be ahead of the clock for modification times', async () => {
     const now = Date.parse('2026-07-01T00:00:00Z')
     const sandbox = await startSmallSandbox({ now: () => now, clockSkew: 3_600_000 })
     await sandbox.churn({ change: 1 })
-    const answer = await ask('exportReviews', sandbox)
+    const answer = await sendRequest('exportReviews', sandbox)
     expect(answer.headers.get('Date')).toBe('Wed, 01 Jul 2026 01:00:00 GMT')
     const { reviews } = await sandbox.truth()
     expect(
@@ -131,29 +139,31 @@ describe('the clock', () => {
   })
 })
 
-describe('an address or method that is not there', () => {
+describe('a path or method that does not exist', () => {
   it.each([
     ['GET', '/nowhere', 404],
     ['GET', operationPaths.exportReviews, 405],
     ['PUT', operationPaths.comments, 405],
     ['POST', '//', 404],
-  ])('%s %s', async (method, path, status) => {
+  ])('is refused with the error body: %s %s', async (method, path, status) => {
     const answer = await fetch((await startSmallSandbox()).url + path, { method })
     expect([answer.status, await readJsonAnswer(answer)]).toEqual([status, errorBody(status)])
     if (path === operationPaths.comments) expect(answer.headers.get('Allow')).toBe('GET, POST')
   })
 })
 
-it('wants a JSON body to be called so', async () => {
+it('a JSON body needs its Content-Type', async () => {
   const sandbox = await startSmallSandbox()
-  expect((await ask('exportReviews', sandbox, { 'Content-Type': 'text/plain' })).status).toBe(400)
-  expect((await ask('exportReviews', sandbox, { 'Content-Type': 'application/json; charset=utf-8' })).status).toBe(200)
+  expect((await sendRequest('exportReviews', sandbox, { 'Content-Type': 'text/plain' })).status).toBe(400)
+  expect(
+    (await sendRequest('exportReviews', sandbox, { 'Content-Type': 'application/json; charset=utf-8' })).status,
+  ).toBe(200)
 })
 
-it('tells what it was asked, without tokens', async () => {
+it('the log has the requests without tokens, the statistics their numbers', async () => {
   const sandbox = await startSmallSandbox()
-  await ask('exportReviews', sandbox)
-  await ask('retrieveComments', sandbox)
+  await sendRequest('exportReviews', sandbox)
+  await sendRequest('retrieveComments', sandbox)
   const log = await readJsonAnswer<ReadonlyArray<Record<string, unknown>>>(getPath(sandbox, '/__sandbox/log'))
   expect(log).toMatchObject([
     {
@@ -182,14 +192,15 @@ it('tells what it was asked, without tokens', async () => {
   })
 })
 
-it('tells the truth and lets it change', async () => {
+it('the operator reads ids and times of the data, and changes it', async () => {
   const sandbox = await startSmallSandbox()
-  const held = async () => readJsonAnswer<Record<string, ReadonlyArray<object>>>(getPath(sandbox, '/__sandbox/truth'))
-  const before = await held()
+  const readData = async () =>
+    readJsonAnswer<Record<string, ReadonlyArray<object>>>(getPath(sandbox, '/__sandbox/truth'))
+  const before = await readData()
   expect(before.reviews).toHaveLength(100)
   expect(before.reviews?.[0]).toEqual({ id: expect.any(String), modifiedTime: expect.any(String) })
   expect((await postJson(sandbox, '/__sandbox/churn', { add: 3, delete: 1 })).status).toBe(200)
-  expect((await held()).reviews).toHaveLength(102)
-  for (const wrong of ['x', [], { add: -1 }, { add: 'many' }])
-    expect((await postJson(sandbox, '/__sandbox/churn', wrong)).status).toBe(400)
+  expect((await readData()).reviews).toHaveLength(102)
+  for (const invalid of ['x', [], { add: -1 }, { add: 'many' }])
+    expect((await postJson(sandbox, '/__sandbox/churn', invalid)).status).toBe(400)
 })

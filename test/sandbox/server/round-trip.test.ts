@@ -22,36 +22,36 @@ import { createFakeClock } from '../../support/clock'
 
 const now = () => Date.parse('2026-01-01T00:00:00Z')
 
-/** What the service was asked, and what it is to answer. */
-let asked: unknown
-let answering: E.Either<ApiError, unknown>
+/** The last input of the service, and its next answer. */
+let lastInput: unknown
+let nextAnswer: E.Either<ApiError, unknown>
 
-const listening =
+const createOperation =
   <I, O>() =>
   (input: I): TE.TaskEither<ApiError, O> =>
   async () => {
-    asked = input
-    return answering as E.Either<ApiError, O>
+    lastInput = input
+    return nextAnswer as E.Either<ApiError, O>
   }
 
 const service: Api = {
-  retrieveReviews: listening(),
-  retrieveComments: listening(),
-  retrieveCommentsByForm: listening(),
-  createVisitRecords: listening(),
-  syncLocations: listening(),
-  exportReviews: listening(),
-  exportDeletedReviews: listening(),
-  lookupSources: listening(),
-  lookupCategories: listening(),
-  issueToken: listening(),
+  retrieveReviews: createOperation(),
+  retrieveComments: createOperation(),
+  retrieveCommentsByForm: createOperation(),
+  createVisitRecords: createOperation(),
+  syncLocations: createOperation(),
+  exportReviews: createOperation(),
+  exportDeletedReviews: createOperation(),
+  lookupSources: createOperation(),
+  lookupCategories: createOperation(),
+  issueToken: createOperation(),
 }
 
 let server: SandboxServer
 let client: HttpClient
 let api: Api
 beforeAll(async () => {
-  const issued = createTokenRegistry({
+  const tokenRegistry = createTokenRegistry({
     createText: () => 'token',
     now,
     lifetimeSeconds: 60,
@@ -61,7 +61,7 @@ beforeAll(async () => {
   server = await startServer(service, {
     host: '127.0.0.1',
     port: 0,
-    tokenRegistry: issued,
+    tokenRegistry,
     rules: [],
     seed: 1,
     requestRate: { requests: Number.POSITIVE_INFINITY, seconds: 1 },
@@ -75,12 +75,12 @@ beforeAll(async () => {
   client = createHttpClient(
     {
       base_url: new URL(server.url),
-      credentials: { auth_type: 'access_token', access_token: issued.accessToken },
+      credentials: { auth_type: 'access_token', access_token: tokenRegistry.accessToken },
       rate_limit: { max_concurrency: 1 },
       timeouts: { connect_seconds: 5, response_seconds: 5, max_wait_seconds: 5 },
       max_response_mb: 10,
     },
-    // A 429 makes the client wait before its next request.
+    // After a 429, the client waits before its next request; a fake clock ends the wait at once.
     { attempts: 1, clock: () => createFakeClock().clock },
   )
   api = createApi(client.send)
@@ -90,29 +90,29 @@ afterAll(async () => {
   await server.close()
 })
 
-type Any = Pick<Route<unknown, unknown>, 'encoding' | 'response'> & { readonly request: t.Any }
-const byName: Readonly<Record<OperationName, unknown>> = { ...routes }
-const routeOf = (operation: OperationName): Any => byName[operation] as Any
+type AnyRoute = Pick<Route<unknown, unknown>, 'encoding' | 'response'> & { readonly request: t.Any }
+const routesByName: Readonly<Record<OperationName, unknown>> = { ...routes }
+const routeOf = (operation: OperationName): AnyRoute => routesByName[operation] as AnyRoute
 const call = (operation: OperationName, input: unknown) =>
   (api[operation] as (input: unknown) => TE.TaskEither<ApiError, unknown>)(input)()
 
-/** What a text form cannot say: an empty list, and the sign of zero, which JSON cannot say either. */
-const sayable = (route: Any, input: unknown): boolean =>
+/** Whether a request can be encoded: a form has no empty lists, and neither a form nor JSON keeps the sign of zero. */
+const isEncodable = (route: AnyRoute, input: unknown): boolean =>
   !printExactJson(input).includes('-0') &&
   (route.encoding === 'json' ||
     Object.values(Object(input)).every((value) => !Array.isArray(value) || value.length > 0)) &&
   !JSON.stringify(input, (_, value) => (Object.is(value, -0) ? 'minus zero' : value)).includes('minus zero')
 
-const requestFor = (route: Any): fc.Arbitrary<unknown> =>
-  valueFor(toJsonSchema(route.request), 1e6).filter((value) => route.request.is(value) && sayable(route, value))
+const requestFor = (route: AnyRoute): fc.Arbitrary<unknown> =>
+  valueFor(toJsonSchema(route.request), 1e6).filter((value) => route.request.is(value) && isEncodable(route, value))
 
-/** Answers as the codec of the route describes them; those of operations 1 to 3 with an outcome that is a success. */
+/** Answers that the codec of the route accepts; those of operations 1 to 3 report success. */
 const answerFor = (operation: OperationName): fc.Arbitrary<unknown> => {
   const { codec, decode } = routeOf(operation).response
   if (operation === 'exportReviews' || operation === 'exportDeletedReviews')
     return fc.string().map((text): RawResponse => ({ body: Buffer.from(printExactJson({ reviews: [], text })) }))
-  const described = valueFor(toJsonSchema(codec), 1e6)
-  return described
+  const answer = valueFor(toJsonSchema(codec), 1e6)
+  return answer
     .map((value) =>
       operation.startsWith('retrieve')
         ? { ...(value as object), status: { code: 200, message: 'SUCCESS', type: null } }
@@ -122,22 +122,22 @@ const answerFor = (operation: OperationName): fc.Arbitrary<unknown> => {
     .filter((value) => E.isRight(decode({ body: Buffer.from(printExactJson(value)) })))
 }
 
-/** An answer without the time at which it was served, which only the client knows. */
-const same = (operation: OperationName, value: unknown): unknown => {
+/** An answer without `servedAt`, which the client adds. */
+const withoutServedAt = (operation: OperationName, value: unknown): unknown => {
   if (operation.startsWith('export')) return Buffer.from((value as RawResponse).body).toString()
   const { servedAt: _, ...rest } = Object(value)
   return operation.startsWith('retrieve') ? rest : value
 }
 
-describe('httpApi over serve(api) is the api', () => {
-  test.each(operationNames)('for the requests and answers of %s', async (operation) => {
+describe('the client gets through the server what the service answers', () => {
+  test.each(operationNames)('for random requests and answers of %s', async (operation) => {
     await fc.assert(
       fc.asyncProperty(requestFor(routeOf(operation)), answerFor(operation), async (request, answer) => {
-        answering = E.right(answer)
-        const came = await call(operation, request)
-        expect(asked).toEqual(request)
-        if (E.isLeft(came)) throw new Error(JSON.stringify(came.left))
-        expect(same(operation, came.right)).toEqual(same(operation, answer))
+        nextAnswer = E.right(answer)
+        const result = await call(operation, request)
+        expect(lastInput).toEqual(request)
+        if (E.isLeft(result)) throw new Error(JSON.stringify(result.left))
+        expect(withoutServedAt(operation, result.right)).toEqual(withoutServedAt(operation, answer))
       }),
       { numRuns: 50, seed: 20261121 },
     )
@@ -150,7 +150,7 @@ describe('httpApi over serve(api) is the api', () => {
   test.each(operationNames.flatMap((operation) => errors.map((error) => ({ operation, error }))))(
     'for $error.status of $operation',
     async ({ operation, error }) => {
-      answering = E.left(error)
+      nextAnswer = E.left(error)
       const [input] = fc.sample(requestFor(routeOf(operation)), { numRuns: 1, seed: 1 })
       expect(await call(operation, input)).toEqual(E.left(error))
     },
@@ -160,7 +160,7 @@ describe('httpApi over serve(api) is the api', () => {
     'for an application error of %s',
     async (operation) => {
       const error: ApiError = { _tag: 'Application', code: 'E7', message: 'not available' }
-      answering = E.left(error)
+      nextAnswer = E.left(error)
       expect(await call(operation, { personId: operation === 'retrieveCommentsByForm' ? ['1'] : '1' })).toEqual(
         E.left(error),
       )
@@ -170,14 +170,14 @@ describe('httpApi over serve(api) is the api', () => {
   test('for integers beyond 2^53', async () => {
     const comments = [{ id: 2n ** 63n - 1n, mentionTime: '2026-01-01T00:00:00Z' }]
     const answer = { status: { message: 'success' }, data: { entities: [{ id: '1', comments }] } }
-    answering = E.right(answer)
+    nextAnswer = E.right(answer)
     expect(await call('retrieveComments', { personId: '1' })).toEqual(
       E.right({ ...answer, servedAt: expect.any(Number) }),
     )
   })
 
-  test('for a connection that breaks', async () => {
-    answering = E.left({ _tag: 'Network', code: 'ECONNRESET', message: 'gone' })
+  test('for a broken connection', async () => {
+    nextAnswer = E.left({ _tag: 'Network', code: 'ECONNRESET', message: 'gone' })
     expect(await call('exportReviews', { modifiedTimeFrom: 'x' })).toEqual(
       E.left(expect.objectContaining({ _tag: 'Network' })),
     )
