@@ -12,17 +12,16 @@ import {
   visitRow,
 } from '../support/destination-input'
 import {
-  type Cell,
-  cellsOf,
+  commonFaults,
   type Expected,
   type ExpectedFate,
+  type FaultCase,
   failsFinally,
+  faultCasesOf,
   faultCounts,
   faultOf,
-  harmlessFault,
+  firstFaultyRequest,
   mayFail,
-  placeOf,
-  retried,
   seed,
 } from '../support/fault-matrix'
 
@@ -37,29 +36,14 @@ const halved = (status: number): Expected => ({
 })
 
 const expected: Readonly<Record<FaultKind, Expected>> = {
+  ...commonFaults,
   '400': halved(400),
-  '401': failsFinally('Config', /token is missing, wrong or expired.*credentials \(401\)/),
-  '403': failsFinally('Config', /lacks permission.*\(403\)/),
   '413': halved(413),
-  '429': retried(/answered 429|asks to wait/),
-  '500': retried(/answered 500/),
-  '502': retried(/answered 502/),
-  '503': retried(/answered 503/),
-  '504': retried(/answered 504/),
-  reset: retried(/did not answer/),
-  truncated: retried(/did not answer/),
-  hang: retried(/did not answer \(ETIMEDOUT\)/),
-  drip: retried(/did not answer \(ETIMEDOUT\)/),
   cutjson: { fates: ['completes', 'either', 'fails'], failure: 'Transient', says: /not what was asked for/ },
   html: { fates: ['completes', 'either', 'fails'], failure: 'Transient', says: /not what was asked for/ },
   application: { fates: ['completes', 'either', 'fails'], failure: 'Transient', says: /application error/ },
-  revoke: failsFinally('Config', /credentials \(401\)/),
-  contenttype: harmlessFault,
   stale: mayFail('Config', /not sent|does not say which/),
   duplicate: mayFail('Config', /not sent|does not say which/),
-  clamp: harmlessFault,
-  unknown: harmlessFault,
-  nulls: harmlessFault,
 }
 
 type Line = Readonly<Record<string, unknown>>
@@ -127,10 +111,10 @@ describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, { operation,
     expect(await findNotStoredOnce(rows)).toEqual([])
   })
 
-  const runWithFault = async (kind: FaultKind, { at, strikes: n }: Cell): Promise<ExpectedFate> => {
+  const runWithFault = async (kind: FaultKind, { at, countIndex: n }: FaultCase): Promise<ExpectedFate> => {
     const { failure, says } = family.expected?.[kind] ?? expected[kind]
     const rows = family.rows(runs++)
-    const from = placeOf(at, count / 10)
+    const from = firstFaultyRequest(at, count / 10)
     const run = await writeWithFault(write, input(rows), { fault: faultOf(kind), from, times: faultCounts[n] })
     const where = `${kind} at the ${at} request, ${faultCounts[n]} times`
     expect(run.faults, where).toBeGreaterThan(0)
@@ -150,14 +134,14 @@ describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, { operation,
     return 'fails'
   }
 
-  it.each(cellsOf(familyNumber))(
+  it.each(faultCasesOf(familyNumber))(
     'are all written once despite the fault %s',
     { timeout: 120_000 },
-    async (kind, cells) => {
-      for (const cell of cells) {
-        const expectedFate = (family.expected?.[kind] ?? expected[kind]).fates[cell.strikes]
-        const fate = await runWithFault(kind, cell)
-        if (expectedFate !== 'either') expect(fate, `${kind} at the ${cell.at} request`).toBe(expectedFate)
+    async (kind, cases) => {
+      for (const one of cases) {
+        const expectedFate = (family.expected?.[kind] ?? expected[kind]).fates[one.countIndex]
+        const fate = await runWithFault(kind, one)
+        if (expectedFate !== 'either') expect(fate, `${kind} at the ${one.at} request`).toBe(expectedFate)
       }
     },
   )

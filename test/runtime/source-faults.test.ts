@@ -2,58 +2,42 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Failure } from '../../connector/cdk/failure'
 import type { FaultKind } from '../../connector/sandbox/faults/plan'
 import {
-  type Cell,
-  cellsOf,
+  commonFaults,
   type Expected,
   type ExpectedFate,
+  type FaultCase,
   failsFinally,
+  faultCasesOf,
   faultCounts,
   faultOf,
-  harmlessFault,
+  firstFaultyRequest,
   kinds,
   mayFail,
-  placeOf,
-  retried,
   seed,
 } from '../support/fault-matrix'
 import { cacheApi, type FaultyRead, type FaultyRun, quietSandbox, readWithFault } from '../support/source-faults'
 
-/** An answer that makes no sense is asked for three times in all. */
-const nonsense = (says: RegExp): Expected => ({ fates: ['completes', 'fails', 'fails'], failure: 'Transient', says })
+/** A response that cannot be decoded is requested three times in all. */
+const undecodable = (says: RegExp): Expected => ({ fates: ['completes', 'fails', 'fails'], failure: 'Transient', says })
 
 const expected: Readonly<Record<FaultKind, Expected>> = {
+  ...commonFaults,
   '400': failsFinally('Config', /refuses the request.*\(400\)/),
-  '401': failsFinally('Config', /token is missing, wrong or expired.*credentials \(401\)/),
-  '403': failsFinally('Config', /lacks permission.*\(403\)/),
   '413': failsFinally('Transient', /answered 413/),
-  '429': retried(/answered 429|asks to wait/),
-  '500': retried(/answered 500/),
-  '502': retried(/answered 502/),
-  '503': retried(/answered 503/),
-  '504': retried(/answered 504/),
-  reset: retried(/did not answer/),
-  truncated: retried(/did not answer/),
-  hang: retried(/did not answer \(ETIMEDOUT\)/),
-  drip: retried(/did not answer \(ETIMEDOUT\)/),
-  cutjson: nonsense(/not what was asked for/),
-  html: nonsense(/not what was asked for/),
-  application: nonsense(/application error \(code INTERNAL\)/),
-  revoke: failsFinally('Config', /credentials \(401\)/),
-  contenttype: harmlessFault,
+  cutjson: undecodable(/not what was asked for/),
+  html: undecodable(/not what was asked for/),
+  application: undecodable(/application error \(code INTERNAL\)/),
   stale: { fates: ['completes', 'either', 'either'], failure: 'Transient', says: /not what was asked for/ },
   duplicate: mayFail('Transient', /./),
-  clamp: harmlessFault,
-  unknown: harmlessFault,
-  nulls: harmlessFault,
 }
 
 const start = '2010-01-01T00:00:00.000Z'
 
 type Family = Pick<FaultyRead, 'operation' | 'streams' | 'config'> & {
   readonly kinds?: ReadonlyArray<FaultKind>
-  /** Where this family differs. */
+  /** What differs for this family. */
   readonly expected?: Partial<Record<FaultKind, Expected>>
-  /** The cursor is in every state, and none may cover what was not read. */
+  /** The cursor in every state: no state may claim rows that were not read. */
   readonly cursor?: string
 }
 
@@ -68,26 +52,26 @@ const named = (
 const few = named(['500001'], ['1002'], ['10'])
 const many = named(['500001', '500002'], ['1001', '1002', '1003', '1004'], ['10', '11'])
 
-/** An application error may be about one entity: that one is passed over, and said, where others were answered. */
+/** An application error may concern one entity: it is skipped with a log line if other entities are answered. */
 const ofOne: Expected = {
   fates: ['completes', 'either', 'either'],
   failure: 'Transient',
   says: /application error \(code INTERNAL\)/,
 }
 const ofEntities = { application: ofOne }
-/** What is said of many at once is asked again of each of them, by another operation. */
+/** A failed request for many entities is repeated for each of them, by another operation. */
 const ofMany = {
   application: mayFail('Transient', /application error/),
   '413': { fates: ['completes', 'completes', 'completes'] },
 } as const
 
-/** A refusal of an offset alone may mean that no row stands there: the pass looks whether its pages still join. */
+/** A refused offset may mean that there is no row at it: the pass checks whether its pages still overlap. */
 const ofPages = { '400': mayFail('Config', /refuses the request.*\(400\)/) }
 
 const families: Readonly<Record<string, Family>> = {
   reviews: { operation: 'exportReviews', streams: ['reviews'], cursor: start, expected: ofPages },
   deletions: { operation: 'exportDeletedReviews', streams: ['deleted_reviews'], cursor: start, expected: ofPages },
-  'parts of reviews': {
+  'children of reviews': {
     operation: 'exportReviews',
     streams: ['review_sentiments', 'locations'],
     cursor: start,
@@ -107,12 +91,12 @@ const families: Readonly<Record<string, Family>> = {
     config: many,
     expected: ofMany,
   },
-  'comments on who is seen in reviews': {
+  'comments on entities found in reviews': {
     operation: 'exportReviews',
     streams: ['comments'],
     config: { ...named([], [], []), entities: { from_reviews: { locations: true } } },
     expected: ofPages,
-    // Nobody is seen in a review without its location.
+    // A review without its location names no entity.
     kinds: kinds.filter((kind) => kind !== 'nulls'),
   },
   'transparency reviews': {
@@ -144,7 +128,7 @@ const families: Readonly<Record<string, Family>> = {
   },
 }
 
-/** Keys and times of everything a run, or several, sent: the last version of each. */
+/** Key and time of each row that these runs sent, in its last version. */
 const rowsOf = (...runs: ReadonlyArray<FaultyRun>): ReadonlyArray<string> => {
   const rows = new Map<string, string>()
   for (const { records } of runs)
@@ -185,11 +169,12 @@ describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, family) => {
     expect(whole.requests).toBeGreaterThan(operation === 'lookupSources' ? 0 : 2)
     expect(failuresOf(whole)).toEqual([])
     expect(rowsOf(whole).length).toBeGreaterThan(2)
+    if (cursor !== undefined) expect(cursorsOf(whole).length).toBeGreaterThan(0)
   })
 
-  const fate = async (kind: FaultKind, { at, strikes: n }: Cell): Promise<ExpectedFate> => {
+  const runWithFault = async (kind: FaultKind, { at, countIndex: n }: FaultCase): Promise<ExpectedFate> => {
     const { failure, says } = family.expected?.[kind] ?? expected[kind]
-    const from = placeOf(at, whole.requests)
+    const from = firstFaultyRequest(at, whole.requests)
     const run = await readWithFault(reading, { fault: faultOf(kind), from, times: faultCounts[n] })
     const where = `${kind} at the ${at} request, ${faultCounts[n]} times`
     expect(run.faults, where).toBeGreaterThan(0)
@@ -209,15 +194,14 @@ describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, family) => {
     return failures.length === 0 ? 'passes over' : 'fails'
   }
 
-  it.concurrent.each(cellsOf(number, family.kinds))(
+  it.concurrent.each(faultCasesOf(number, family.kinds))(
     'loses nothing by the fault %s',
     { timeout: 120_000 },
-    async (kind, cells) => {
+    async (kind, cases) => {
       const { fates } = family.expected?.[kind] ?? expected[kind]
-      const tried = await Promise.all(cells.map(async (cell) => ({ ...cell, became: await fate(kind, cell) })))
-      for (const { at, strikes: n, became } of tried)
-        if (fates[n] !== 'either')
-          expect(became, `${kind} at the ${at} request, ${faultCounts[n]} times`).toBe(fates[n])
+      const results = await Promise.all(cases.map(async (one) => ({ ...one, fate: await runWithFault(kind, one) })))
+      for (const { at, countIndex: n, fate } of results)
+        if (fates[n] !== 'either') expect(fate, `${kind} at the ${at} request, ${faultCounts[n]} times`).toBe(fates[n])
     },
   )
 })

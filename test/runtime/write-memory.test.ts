@@ -53,7 +53,7 @@ describe('the memory of a write', () => {
     expect((heapSizes.get(59_900) ?? Number.NaN) - (heapSizes.get(20_000) ?? Number.NaN)).toBeLessThan(1)
   })
 
-  it('does not grow with a slow service: no more is read than the batches in flight and the next ones', async () => {
+  it('does not grow with a slow service: a write reads only the batches in flight and the next ones', async () => {
     const heldReplies: Array<() => void> = []
     let isSlow = true
     const service = await startServer(({ body }, response) => {

@@ -2,16 +2,16 @@ import type { Failure } from '../../connector/cdk/failure'
 import { type Fault, type FaultKind, faultKinds } from '../../connector/sandbox/faults/plan'
 import { random } from './random'
 
-/** What becomes of a run: all is there; it fails, or passes over a part, and the next run has it all. */
+/** How a run ends: with all rows; or with a failure, or without some rows, and the next run reads the rest. */
 export type ExpectedFate = 'completes' | 'fails' | 'passes over' | 'either'
-/** What is foreseen where a fault strikes once, three times, always. */
+/** How a run ends if one request, three or all have a fault, and its failure. */
 export type Expected = {
-  readonly fates: readonly [once: ExpectedFate, thrice: ExpectedFate, always: ExpectedFate]
+  readonly fates: readonly [one: ExpectedFate, three: ExpectedFate, all: ExpectedFate]
   readonly failure?: Failure['_tag']
   readonly says?: RegExp
 }
 
-export const retried = (says: RegExp): Expected => ({
+const retried = (says: RegExp): Expected => ({
   fates: ['completes', 'completes', 'fails'],
   failure: 'Transient',
   says,
@@ -21,13 +21,33 @@ export const failsFinally = (failure: Failure['_tag'], says: RegExp): Expected =
   failure,
   says,
 })
-export const harmlessFault: Expected = { fates: ['completes', 'completes', 'completes'] }
-/** Whatever comes of it, the data must be right. */
+const harmlessFault: Expected = { fates: ['completes', 'completes', 'completes'] }
+/** The run may complete or fail; the data is right in either case. */
 export const mayFail = (failure: Failure['_tag'], says: RegExp): Expected => ({
   fates: ['either', 'either', 'either'],
   failure,
   says,
 })
+
+/** The faults that each program meets in the same way: those of the connection, and those that change no row. */
+export const commonFaults = {
+  '429': retried(/answered 429|asks to wait/),
+  '500': retried(/answered 500/),
+  '502': retried(/answered 502/),
+  '503': retried(/answered 503/),
+  '504': retried(/answered 504/),
+  reset: retried(/did not answer/),
+  truncated: retried(/did not answer/),
+  hang: retried(/did not answer \(ETIMEDOUT\)/),
+  drip: retried(/did not answer \(ETIMEDOUT\)/),
+  '401': failsFinally('Config', /token is missing, wrong or expired.*credentials \(401\)/),
+  '403': failsFinally('Config', /lacks permission.*\(403\)/),
+  revoke: failsFinally('Config', /credentials \(401\)/),
+  contenttype: harmlessFault,
+  clamp: harmlessFault,
+  unknown: harmlessFault,
+  nulls: harmlessFault,
+} as const
 
 export const kinds = Object.keys(faultKinds) as ReadonlyArray<FaultKind>
 
@@ -39,31 +59,34 @@ export const faultOf = (kind: FaultKind): Fault => ({
   limit: 7,
 })
 
-/** Where a fault strikes, and how often: the first, a middle or the last request of an operation. */
-export type Cell = { readonly at: 'first' | 'middle' | 'last'; readonly strikes: 0 | 1 | 2 }
+/** Which request of an operation gets a fault first, and how many requests get it: an index of `faultCounts`. */
+export type FaultCase = { readonly at: 'first' | 'middle' | 'last'; readonly countIndex: 0 | 1 | 2 }
 
 export const faultCounts = [1, 3, 1e9] as const
 
-const all: ReadonlyArray<Cell> = (['first', 'middle', 'last'] as const).flatMap((at) =>
-  ([0, 1, 2] as const).map((strikes) => ({ at, strikes })),
+const allCases: ReadonlyArray<FaultCase> = (['first', 'middle', 'last'] as const).flatMap((at) =>
+  ([0, 1, 2] as const).map((countIndex) => ({ at, countIndex })),
 )
 
 const isWhole = process.env.MATRIX === 'whole'
 export const seed = Number(process.env.SEED ?? 20261121)
 
-const drawn = (family: number, kind: FaultKind): ReadonlyArray<Cell> => {
-  const chance = random(seed + 1000 * family + kinds.indexOf(kind))
-  const place = Math.floor(chance() * all.length)
-  return chance() < 1 / 3 ? all.slice(place, place + 1) : []
+/** One random case, or none. */
+const sampleCases = (family: number, kind: FaultKind): ReadonlyArray<FaultCase> => {
+  const nextRandom = random(seed + 1000 * family + kinds.indexOf(kind))
+  const index = Math.floor(nextRandom() * allCases.length)
+  return nextRandom() < 1 / 3 ? allCases.slice(index, index + 1) : []
 }
 
-/** The kinds and cells to be tried of the nth family: every one where MATRIX is whole; else a few, others for another SEED. */
-export const cellsOf = (
+/** The cases that are tested of a family, by kind of fault: all if MATRIX is whole, else a few, which depend on SEED. */
+export const faultCasesOf = (
   family: number,
   of: ReadonlyArray<FaultKind> = kinds,
-): ReadonlyArray<readonly [kind: FaultKind, cells: ReadonlyArray<Cell>]> =>
-  of.map((kind) => [kind, isWhole ? all : drawn(family, kind)] as const).filter(([, cells]) => cells.length > 0)
+): ReadonlyArray<readonly [kind: FaultKind, cases: ReadonlyArray<FaultCase>]> =>
+  of
+    .map((kind) => [kind, isWhole ? allCases : sampleCases(family, kind)] as const)
+    .filter(([, cases]) => cases.length > 0)
 
-/** The number of the request, of so many, that a cell strikes first. */
-export const placeOf = (at: Cell['at'], requests: number): number =>
+/** The number of the first request with a fault, if there are `requests` in all. */
+export const firstFaultyRequest = (at: FaultCase['at'], requests: number): number =>
   ({ first: 1, middle: Math.ceil(requests / 2), last: requests })[at]

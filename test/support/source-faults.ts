@@ -12,7 +12,7 @@ import { createLatency, type SandboxServer, startServer } from '../../connector/
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import { type Outcome, readAll } from './in-process'
 
-/** A service that does not change, with deletions that lie in the past, so that nothing is left for the next run; and its time. */
+/** A service that does not change, with deletions in the past, so that the next run has nothing to read; and its time. */
 export const quietSandbox = async (reviews: number, deleted: number): Promise<Sandbox & { readonly now: number }> => {
   let ago = 60_000
   const sandbox = await startSandbox({ reviews, locations: 4, providers: 5, now: () => Date.now() - ago })
@@ -21,7 +21,7 @@ export const quietSandbox = async (reviews: number, deleted: number): Promise<Sa
   return { ...sandbox, now: Math.floor(Date.now() / 1000) * 1000 }
 }
 
-/** Which requests of one operation a fault strikes: `times` of them from the `from`th on. */
+/** The requests of one operation that get a fault: `times` of them, starting with the `from`th. */
 export type ScheduledFault = {
   readonly fault: Fault
   readonly operation: OperationName
@@ -39,7 +39,7 @@ const toRule = ({ fault, operation, from, times }: ScheduledFault): FaultRule =>
   times: Number.POSITIVE_INFINITY,
 })
 
-/** Time stands still but for waits, which are over at once: patience costs none, and every run asks the same. */
+/** Time passes only by waits, which end at once: waiting costs no time, and every run sends the same requests. */
 export const createFastClock = (now: number) => (stop: AbortSignal) => {
   let ahead = 0
   return {
@@ -54,7 +54,7 @@ export const createFastClock = (now: number) => (stop: AbortSignal) => {
   }
 }
 
-/** The answers of a service that does not change, each made once. */
+/** The same API of a service that does not change, with each answer computed once. */
 export const cacheApi = (api: Api): Api => {
   const answers = new Map<string, unknown>()
   const once = (name: string, ask: Api[keyof Api]) => (request: never) => () => {
@@ -66,9 +66,9 @@ export const cacheApi = (api: Api): Api => {
   return Object.fromEntries(Object.entries(api).map(([name, ask]) => [name, once(name, ask)])) as unknown as Api
 }
 
-/** An `Api` over HTTP, struck by a fault; `counts` tells how many requests of an operation there were. */
-export const serveWithFault = async (api: Api, strike: ScheduledFault | undefined, now: number) => {
-  const issued = createTokenRegistry({
+/** Serves an `Api` over HTTP, with a fault; `requests` counts the requests of an operation. */
+export const serveWithFault = async (api: Api, scheduled: ScheduledFault | undefined, now: number) => {
+  const tokenRegistry = createTokenRegistry({
     createText: randomUUID,
     now: Date.now,
     lifetimeSeconds: 3600,
@@ -79,8 +79,8 @@ export const serveWithFault = async (api: Api, strike: ScheduledFault | undefine
   const server: SandboxServer = await startServer(api, {
     host: '127.0.0.1',
     port: 0,
-    tokenRegistry: issued,
-    rules: strike === undefined ? [] : [toRule(strike)],
+    tokenRegistry,
+    rules: scheduled === undefined ? [] : [toRule(scheduled)],
     seed: 1,
     requestRate: { requests: Number.POSITIVE_INFINITY, seconds: 1 },
     latency: createLatency({ minMs: 0, maxMs: 0 }, 1),
@@ -93,11 +93,11 @@ export const serveWithFault = async (api: Api, strike: ScheduledFault | undefine
   return {
     settings: {
       base_url: server.url,
-      credentials: { auth_type: 'access_token', access_token: issued.accessToken },
+      credentials: { auth_type: 'access_token', access_token: tokenRegistry.accessToken },
       rate_limit: { max_concurrency: 1 },
     },
-    /** Only a fault that answers nothing needs to be outlasted. */
-    seconds: strike !== undefined && ['hang', 'drip'].includes(strike.fault.kind) ? 0.5 : 60,
+    /** The response time-out: short only for faults that do not answer. */
+    seconds: scheduled !== undefined && ['hang', 'drip'].includes(scheduled.fault.kind) ? 0.5 : 60,
     requests: (operation: OperationName) => log.entries().filter((entry) => entry.operation === operation).length,
     faults: () => log.entries().filter(({ fault }) => fault !== null).length,
     close: server.close,
@@ -105,7 +105,7 @@ export const serveWithFault = async (api: Api, strike: ScheduledFault | undefine
 }
 
 export type FaultyRun = Outcome & {
-  /** Of the operation that is struck. */
+  /** Of the operation with the fault. */
   readonly requests: number
   readonly faults: number
 }
@@ -118,22 +118,22 @@ export type FaultyRead = {
   readonly config?: object
 }
 
-/** One run of some streams on the data of `api`, served anew with a fault. */
+/** One run of some streams on the data of `api`, against a new server with a fault. */
 export const readWithFault = async (
   { api, now, operation, streams: names, config: more = {} }: FaultyRead,
-  strike?: Omit<ScheduledFault, 'operation'>,
+  fault?: Omit<ScheduledFault, 'operation'>,
   state: SourceState = {},
 ): Promise<FaultyRun> => {
-  const served = await serveWithFault(api, strike && { ...strike, operation }, now)
+  const served = await serveWithFault(api, fault && { ...fault, operation }, now)
   const config = sourceFormat.decode({ ...served.settings, start_date: '2010-01-01T00:00:00Z', page_size: 20, ...more })
   if (E.isLeft(config)) throw new Error(config.left.message)
   const { timeouts } = config.right.config
-  const wired = createSource(
+  const created = createSource(
     { ...config.right.config, timeouts: { ...timeouts, response_seconds: served.seconds } },
     { clock: createFastClock(now) },
   )
-  if (E.isLeft(wired)) throw new Error(wired.left.message)
-  const { env, streams, close } = wired.right
+  if (E.isLeft(created)) throw new Error(created.left.message)
+  const { env, streams, close } = created.right
   try {
     const selected = streams.filter(({ name }) => names.includes(name))
     const outcome = await readAll({ ...env, now: () => now }, selected, state)
