@@ -56,8 +56,10 @@ describe('feedback sandbox', () => {
     const plan = join(folder, 'plan.json')
     writeFileSync(plan, '[{"kind": "503", "requests": [1]}]')
     const { addresses } = await startCommand('--reviews', '1', '--faults', plan, '--fail', '2=429')
-    const ask = () => fetch(`${addresses.url}/api/reputation/v1/reviews`, { method: 'POST' })
-    expect([(await ask()).status, (await ask()).status, (await ask()).status]).toEqual([503, 429, 401])
+    const requestPage = () => fetch(`${addresses.url}/api/reputation/v1/reviews`, { method: 'POST' })
+    expect([(await requestPage()).status, (await requestPage()).status, (await requestPage()).status]).toEqual([
+      503, 429, 401,
+    ])
   })
 
   it.each([

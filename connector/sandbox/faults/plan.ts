@@ -109,9 +109,9 @@ const decodeRule = (value: unknown): E.Either<string, FaultRule> => {
   if (fault !== undefined) return E.left(fault)
   const { kind } = rule
   if (!isFaultKind(kind)) return E.left(`kind "${kind}" is not one of ${Object.keys(faultKinds).join(', ')}`)
-  return E.map((asked: ReadonlyArray<OperationName>) => ({
+  return E.map((operations: ReadonlyArray<OperationName>) => ({
     kind,
-    operations: asked,
+    operations,
     requests: rule.requests,
     from: rule.from ?? 1,
     to: rule.to ?? Number.POSITIVE_INFINITY,

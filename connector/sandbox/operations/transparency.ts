@@ -46,7 +46,7 @@ export const filterWindow = ({ days = 365, fromDate, toDate }: WindowFilter, now
 export const windowCondition = ({ from, to }: FilterWindow): string =>
   `mention BETWEEN ${timeLiteral(from)} AND ${timeLiteral(to)}`
 
-// Limits the time to what DuckDB and JavaScript can both write as text.
+// Milliseconds within the years 0 to 9999, since neither JavaScript nor DuckDB writes other times as plain text.
 const timeLiteral = (millis: number): string => `epoch_ms(${Math.max(-62e12, Math.min(253e12, Math.round(millis)))})`
 
 export const windowPeriod = ({ from, to }: FilterWindow): { readonly from: string; readonly to: string } => ({

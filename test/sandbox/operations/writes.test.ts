@@ -27,7 +27,7 @@ describe('visit records', () => {
       createVisit({ visitRecordId: 'no e-mail', email: undefined }),
       createVisit({ visitRecordId: 'no address', email: 'ada' }),
       createVisit({ visitRecordId: 'nowhere', locationCode: 'LOC-0' }),
-      createVisit({ visitRecordId: 'nobody', npi: '' }),
+      createVisit({ visitRecordId: 'no npi', npi: '' }),
       createVisit({ visitRecordId: 'never', visitTime: 'yesterday' }),
       createVisit({ visitRecordId: 'null', phone: null }),
     ])
@@ -39,7 +39,7 @@ describe('visit records', () => {
       'no e-mail': 'Error',
       'no address': 'Error',
       nowhere: 'Error',
-      nobody: 'Error',
+      'no npi': 'Error',
       never: 'Error',
       null: 'Success',
     })
@@ -126,7 +126,7 @@ describe('locations', () => {
     expect(
       await syncLocations(sandbox, [
         { code: 'LOC-1001', active: false },
-        { code: 'GONE', active: false },
+        { code: 'UNKNOWN', active: false },
       ]),
     ).toMatchObject({
       status: 'SUCCESS',

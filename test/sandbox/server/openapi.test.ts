@@ -71,9 +71,9 @@ describe('the description of the service', () => {
 
 it('the sandbox serves its description, and a page that loads nothing from other hosts', async () => {
   const sandbox = await startSmallSandbox({ lookups: { sources: { method: 'POST', path: '/api/other/sources' } } })
-  const served = await readJsonAnswer<typeof described>(getPath(sandbox, '/openapi.json'))
-  expect(Object.keys(served.paths)).toContain('/api/other/sources')
-  expect(served.paths['/api/other/sources']?.post?.operationId).toBe('lookupSources')
+  const description = await readJsonAnswer<typeof described>(getPath(sandbox, '/openapi.json'))
+  expect(Object.keys(description.paths)).toContain('/api/other/sources')
+  expect(description.paths['/api/other/sources']?.post?.operationId).toBe('lookupSources')
   expect((await postJson(sandbox, '/api/other/sources', {})).status).toBe(200)
   const page = await getPath(sandbox, '/docs')
   expect(page.headers.get('Content-Type')).toBe('text/html;charset=UTF-8')

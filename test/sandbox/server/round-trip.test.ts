@@ -177,7 +177,7 @@ describe('the client gets through the server what the service answers', () => {
   })
 
   test('for a broken connection', async () => {
-    nextAnswer = E.left({ _tag: 'Network', code: 'ECONNRESET', message: 'gone' })
+    nextAnswer = E.left({ _tag: 'Network', code: 'ECONNRESET', message: 'connection reset' })
     expect(await call('exportReviews', { modifiedTimeFrom: 'x' })).toEqual(
       E.left(expect.objectContaining({ _tag: 'Network' })),
     )
