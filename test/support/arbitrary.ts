@@ -11,7 +11,7 @@ const wrong = fc.oneof(
   fc.constant({}),
 )
 
-/** Values that a schema accepts, with now and then a wrong one at some depth, a key left out or an unknown key. */
+/** Values that a schema accepts; some have a wrong value at some depth, a missing key or an unknown key. */
 export const valueFor = (schema: JsonSchema, mistakes = 20): fc.Arbitrary<unknown> =>
   fc.oneof({ weight: mistakes * 10, arbitrary: right(schema, mistakes * 3) }, { weight: 1, arbitrary: wrong })
 

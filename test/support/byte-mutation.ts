@@ -7,7 +7,7 @@ export type ByteMutation = {
 }
 
 const significantBytes = [...Buffer.from('{}[]",:\\/ \t\n\r0-+.eEu1ntf'), 0, 0x1f, 0x7f, 0x80, 0xc3, 0xed, 0xa0, 0xff]
-/** What may happen to a byte of a page. */
+/** A change of one byte of a page. */
 export const byteMutation: fc.Arbitrary<ByteMutation> = fc.record({
   at: fc.nat(),
   byte: fc.constantFrom(...significantBytes),

@@ -1,6 +1,6 @@
 import type { CommandIo } from '../../connector/cdk/command'
 
-/** What a verb sees of the world, in this process: `print` takes what it says, all else goes nowhere unless `more` takes it. */
+/** The io of a command in this process: `print` receives its output; everything else is dropped unless `more` overrides it. */
 export const createTestIo = (
   stdin: CommandIo['stdin'],
   print: CommandIo['print'],

@@ -10,7 +10,7 @@ export async function* inChunks(bytes: Uint8Array, size: number): AsyncIterable<
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
-/** What a destination reads in an input: the messages, and why the rest was refused, if it was; whatever is thrown is a crash. */
+/** What a destination decodes from an input: the messages, and the failure that refused the rest, if any; other errors are thrown. */
 export const decodeForDestination = async (
   protocol: Protocol,
   catalog: ConfiguredCatalog,
@@ -26,7 +26,7 @@ export const decodeForDestination = async (
   return { messages, refused: undefined }
 }
 
-/** What a snapshot takes from an input, and why the rest was refused, if it was; without a catalog, one may come in the input. */
+/** What a snapshot decodes from an input, and the failure that refused the rest, if any; without a catalog, the input may contain one. */
 export const decodeForSnapshot = async (
   input: AsyncIterable<Uint8Array>,
   catalog: ConfiguredCatalog | undefined,
@@ -58,7 +58,7 @@ export const printBack = (protocol: Protocol, message: Message): string =>
     .lines.map(joinText)
     .join('')
 
-/** What lines mean to a destination, a short item each; a failure is its text, a state what is printed back. */
+/** The messages of the lines for a destination, one short item each; a failure is its text, a state is what is printed back. */
 export const summarizeInput = async (
   protocol: Protocol,
   catalog: ConfiguredCatalog,

@@ -19,27 +19,27 @@ const exact = (digits: string) =>
 export const parseExact = (text: string): unknown => parse(text, null, exact)
 export const printExact = (value: unknown): string => stringify(value) ?? ''
 
-/** The lines a verb printed, a torn last one left out. */
+/** The complete lines that a program printed. */
 export const messages = (stdout: string): ReadonlyArray<Line> =>
   stdout
     .split('\n')
     .slice(0, -1)
     .map((line) => parseExact(line) as Line)
 
-/** A destination in memory: what a warehouse holds after each run, by dedup on the key and deletions applied. */
+/** A destination in memory: deduplicates reviews by id and applies deletions, run after run. */
 export const destination = () => {
   const reviews = new Map<string, { readonly modifiedTime: number; readonly data: unknown }>()
   const deleted = new Map<string, number>()
   let state: ReadonlyMap<string, unknown> = new Map()
   return {
-    /** Loads a run's output up to its last state, as a platform does that loses the rest. */
+    /** Loads a run's output up to its last state, like a platform that drops the rest. */
     load: (stdout: string): void => {
       const lines = messages(stdout)
       const last = lines.findLastIndex(({ type }) => type === 'STATE')
-      const held = new Map(state)
-      lines.forEach(({ record, state: said }, i) => {
+      const states = new Map(state)
+      lines.forEach(({ record, state: message }, i) => {
         if (i > last) return
-        if (said !== undefined) held.set(said.stream.stream_descriptor.name, said.stream.stream_state)
+        if (message !== undefined) states.set(message.stream.stream_descriptor.name, message.stream.stream_state)
         if (record === undefined) return
         const id = String(record.data.id)
         const time = Date.parse(String(record.data.modifiedTime))
@@ -47,7 +47,7 @@ export const destination = () => {
         if (record.stream === 'reviews' && time >= (reviews.get(id)?.modifiedTime ?? 0))
           reviews.set(id, { modifiedTime: time, data: record.data })
       })
-      state = held
+      state = states
     },
     /** In the form that `read --state` takes. */
     state: (): unknown =>
@@ -55,7 +55,7 @@ export const destination = () => {
         type: 'STREAM',
         stream: { stream_descriptor: { name }, stream_state },
       })),
-    /** The reviews that live, by id, each as `id modifiedTime`. */
+    /** The reviews that are not deleted, sorted, each as `id modifiedTime`. */
     alive: (): ReadonlyArray<string> =>
       [...reviews]
         .filter(([id, { modifiedTime }]) => (deleted.get(id) ?? 0) < modifiedTime)
@@ -71,7 +71,7 @@ export const warehouse = () => {
   const tables = new Map<string, Map<string, Fields>>()
   const states = new Map<string, unknown>()
   return {
-    /** Loads a run's output; answers how many records of each stream there were. */
+    /** Loads a run's output; returns the number of records of each stream. */
     load: (stdout: string, keys: Readonly<Record<string, ReadonlyArray<string>>>): Readonly<Record<string, number>> => {
       const counts: Record<string, number> = {}
       for (const { record, state } of messages(stdout)) {

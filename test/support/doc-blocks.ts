@@ -4,13 +4,13 @@ import type { Sandbox } from '../../connector/sandbox/start'
 
 export const docsFolder = join(__dirname, '..', '..', 'docs')
 
-/** The code blocks of a page that are in a language, in their order, without the indentation of the list they stand in. */
+/** The code blocks of a page in one language, in their order, without the indentation of an enclosing list. */
 export const codeBlocks = (page: string, language: string): ReadonlyArray<string> =>
   [...readFileSync(join(docsFolder, page), 'utf8').matchAll(/^( *)```(\w+)\n([\s\S]*?)^\1```$/gm)].flatMap(
     ([, indent = '', given, text = '']) => (given === language ? [text.replaceAll(`\n${indent}`, '\n').trim()] : []),
   )
 
-/** What a reader puts in: here a sandbox in place of the service. */
+/** The text with the address and the credentials of a sandbox in place of its placeholders. */
 export const fillIn = (text: string, { url, tokenUrl, accessToken, applicationId, applicationSecret }: Sandbox) =>
   text
     .replaceAll('https://feedback.example.com/oauth/token', tokenUrl)

@@ -18,7 +18,7 @@ const distinct = (rows: ReadonlyArray<Fields | undefined>): ReadonlyArray<Fields
   ...new Map(rows.flatMap((row) => (row === undefined ? [] : [[JSON.stringify(row), row]]))).values(),
 ]
 
-/** What a warehouse must hold of the reviews export, worked out from what the service holds and from nothing of ours. */
+/** The rows that a warehouse must have of the reviews export, computed from the service's data without the connector. */
 export const expectedOfReviews = (truth: Truth): Readonly<Record<string, ReadonlyArray<Fields>>> => {
   const reviews = truth.reviews.map(({ json }) => renamed(parseExact(json) as Fields))
   const of = ({ id, modifiedTime }: Review) => ({ reviewId: id, reviewModifiedTime: modifiedTime })

@@ -60,7 +60,7 @@ export const airbyteLines = (stdout: string): ReadonlyArray<AirbyteLine> =>
 export const singerLines = (stdout: string): ReadonlyArray<SingerLine> =>
   splitLines(stdout).map((line) => JSON.parse(line))
 
-/** Each record of a stream as the text it left as, whichever protocol carried it. */
+/** The text of each record of a stream, in either protocol. */
 export const recordTexts = (stdout: string, stream: string): ReadonlyArray<string> =>
   splitLines(stdout).flatMap((line) => {
     const head = ['"record":{"stream":', '"stream":'].map((start) => `${start}${JSON.stringify(stream)},`)
@@ -72,7 +72,7 @@ export const recordTexts = (stdout: string, stream: string): ReadonlyArray<strin
     return [line.slice(from, to)]
   })
 
-/** What a stream's `read` or tap run printed as its records, decoded. */
+/** The records of a stream in the output of `read` or a tap, decoded. */
 export const airbyteRecords = (stdout: string, stream: string): ReadonlyArray<Data> =>
   airbyteLines(stdout).flatMap(({ record }) => (record?.stream === stream ? [record.data] : []))
 export const singerRecords = (stdout: string, stream: string): ReadonlyArray<Data> =>

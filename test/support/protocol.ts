@@ -5,7 +5,7 @@ import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import { parse } from 'yaml'
 
-/** The published schema of Airbyte's protocol, which stands beside the checkout or nowhere. */
+/** The published schema of Airbyte's protocol, if it is beside the checkout. */
 const protocolFile = join(__dirname, '..', '..', '..', 'shared', 'protocol', 'airbyte_protocol.yaml')
 
 export const hasProtocol = existsSync(protocolFile)
@@ -18,7 +18,7 @@ const createValidator = (): ValidateFunction => {
   return ajv.compile({ $ref: 'airbyte#/definitions/AirbyteMessage' })
 }
 
-/** What is wrong with lines of stdout as Airbyte messages, each reason once; nothing if all are right. */
+/** The errors of the lines of stdout as Airbyte messages, each once; none if all are valid. */
 export const protocolErrors = (stdout: string): ReadonlyArray<string> => {
   cachedValidator ??= createValidator()
   const validate = cachedValidator

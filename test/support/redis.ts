@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { type AddressInfo, createServer } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** Why there is no Redis to test with; undefined where there is one. */
+/** The reason why there is no Redis for tests; undefined if there is one. */
 export const missingRedis: string | undefined =
   spawnSync('redis-server', ['--version']).status === 0 ? undefined : 'redis-server is not installed'
 
@@ -15,7 +15,7 @@ export const freePort = (): Promise<number> =>
     })
   })
 
-/** A real redis-server that keeps nothing on disk, stopped when the test ends. */
+/** A real redis-server that stores nothing on disk and is stopped when the test ends. */
 export const startRedis = async (port?: number) => {
   const at = port ?? (await freePort())
   const server: ChildProcess = spawn(

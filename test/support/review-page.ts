@@ -33,13 +33,13 @@ export const expectError = (answer: E.Either<ApiError, CutPage>): ApiError => {
   return answer.left
 }
 
-/** How the only record of a page leaves, as text. */
+/** The output text of the only record of a page. */
 export const cutText = (cut: typeof cutReviews, record: string): string => {
   const [row] = expectCut(cut(reviewPage(record))).rows
   return Buffer.from(row?.json ?? []).toString()
 }
 
-/** Does a record leave as the very bytes it came in? */
+/** Whether the output of a record is the same bytes as its input. */
 export const isUnchanged = (row: CutRecord | undefined): boolean =>
   row !== undefined &&
   row.json.buffer === row.raw.buffer &&

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { Review } from '../../connector/api/model/review'
 import { type JsonSchema, toJsonSchema } from '../../connector/cdk/schema'
 
-/** JSON text with what it says, so that the expectation needs no parser. */
+/** JSON text with its value, so that the expectation needs no parser. */
 export type JsonNode =
   | { readonly tag: 'token'; readonly text: string; readonly value: unknown }
   | { readonly tag: 'array'; readonly items: ReadonlyArray<JsonNode>; readonly gap: string }
@@ -28,7 +28,7 @@ export const printNode = (node: JsonNode): string => {
   }
 }
 
-/** Times as they come and as they are to leave; undefined: they are none. */
+/** Times in input and output form; undefined if the input is no time. */
 export const times: ReadonlyArray<readonly [string, string | undefined]> = [
   ['2024-05-01T10:11:12.345Z', '2024-05-01T10:11:12.345Z'],
   ['2024-02-29T23:59:59.999Z', '2024-02-29T23:59:59.999Z'],
@@ -111,7 +111,7 @@ const anyNode = fc.letrec<{ node: JsonNode }>((tie) => ({
 
 const memberKey = (name: string) => ({ text: JSON.stringify(name), value: name })
 
-/** What a schema describes; now and then something else, an unknown attribute or a repeated one. */
+/** Values that a schema describes; some have another value, an unknown attribute or a repeated one. */
 const nodeFromSchema = (schema: JsonSchema): fc.Arbitrary<JsonNode> => {
   const type = [schema.type].flat().find((one) => one !== 'null')
   switch (type) {
@@ -166,7 +166,7 @@ const objectOf = (properties: Readonly<Record<string, JsonSchema>>): fc.Arbitrar
 const properties = toJsonSchema(Review).properties as Readonly<Record<string, JsonSchema>>
 const { id: _id, modifiedTime: _time, ...others } = properties
 
-/** A review as JSON text: mostly right, with what may go wrong anywhere in it. */
+/** A review as JSON text, mostly valid, with possible errors anywhere in it. */
 export const reviewNode: fc.Arbitrary<JsonNode> = fc
   .tuple(
     objectOf(others),
