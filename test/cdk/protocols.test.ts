@@ -1,36 +1,15 @@
 import fc from 'fast-check'
-import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { decodeConfiguredCatalog } from '../../connector/cdk/airbyte/catalog'
 import { encodeAirbyte } from '../../connector/cdk/airbyte/encode'
 import { type ConfiguredCatalog, findStreamByTable } from '../../connector/cdk/catalog'
 import { CommandError } from '../../connector/cdk/command'
 import { printJsonText } from '../../connector/cdk/json/exact'
 import { joinText } from '../../connector/cdk/lines'
 import type { Message } from '../../connector/cdk/message'
+import { snapshotCatalog } from '../support/catalogs'
 import { decodeForSnapshot } from '../support/decoded-input'
 
 const seed = 20261121
-
-const catalog = (extra: object = {}): ConfiguredCatalog => {
-  const read = decodeConfiguredCatalog('snapshot')({
-    streams: [
-      {
-        stream: {
-          name: 'reviews',
-          json_schema: { properties: { id: { type: 'integer' } } },
-          source_defined_primary_key: [['id']],
-        },
-        sync_mode: 'incremental',
-        destination_sync_mode: 'append_dedup',
-        cursor_field: ['modifiedTime'],
-        ...extra,
-      },
-    ],
-  })
-  if (E.isLeft(read)) throw new Error(read.left.message)
-  return read.right
-}
 
 /** The text cut into chunks at the given places. */
 async function* chunks(text: string, cuts: ReadonlyArray<number> = []): AsyncIterable<Uint8Array> {
@@ -42,7 +21,7 @@ async function* chunks(text: string, cuts: ReadonlyArray<number> = []): AsyncIte
 const read = async (
   text: string,
   cuts: ReadonlyArray<number> = [],
-  given: ConfiguredCatalog | undefined = catalog(),
+  given: ConfiguredCatalog | undefined = snapshotCatalog(),
 ): Promise<ReadonlyArray<Message>> => {
   const { messages, refused } = await decodeForSnapshot(chunks(text, cuts), given)
   if (refused !== undefined) throw new CommandError(refused)
@@ -58,7 +37,7 @@ const tags = (messages: ReadonlyArray<Message>) => messages.map(({ _tag }) => _t
 describe('Airbyte lines', () => {
   it('are decoded into the messages that our encoder printed', async () => {
     const written: ReadonlyArray<Message> = [
-      { _tag: 'Started', stream: findStreamByTable(catalog())({ name: 'reviews' }) as never },
+      { _tag: 'Started', stream: findStreamByTable(snapshotCatalog())({ name: 'reviews' }) as never },
       { _tag: 'Records', stream: 'reviews', at: 5, rows: [{ json: Buffer.from('{"id":9007199254740993}') }] },
       {
         _tag: 'Records',

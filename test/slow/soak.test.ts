@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import type { Sandbox } from '../../connector/sandbox/start'
 import { openSnapshot } from '../../connector/snapshot/store/open'
 import { newTempPath, writeTempFile } from '../support/files'
 import { runProgram, startProgram } from '../support/program'
 import { random } from '../support/random'
+import { startChangingSandbox } from '../support/sandbox'
 
 /** How many runs are killed. */
 const runCount = Number(process.env.SOAK ?? 200)
@@ -26,19 +27,12 @@ const listSnapshotReviews = async (path: string) => {
 
 describe(`${runCount} runs, each killed at a random moment (seed ${seed})`, () => {
   let sandbox: Sandbox
-  let clock = Date.now()
+  let stopChanges: (millis: number) => void
   beforeAll(async () => {
-    sandbox = await startSandbox({
-      // More than one transaction of the snapshot, so that a killed pass leaves some rows.
-      reviews: 18_000,
-      churn,
-      until: clock - 60_000,
-      // The service's own time, so that the test does not wait until changes lie in the past.
-      now: () => {
-        clock += 7
-        return clock
-      },
-    })
+    // More than one transaction of the snapshot, so that a killed pass leaves some rows.
+    const service = await startChangingSandbox({ reviews: 18_000, churn })
+    sandbox = service.sandbox
+    stopChanges = service.stopChanges
   })
   afterAll(() => sandbox.close())
 
@@ -72,9 +66,8 @@ describe(`${runCount} runs, each killed at a random moment (seed ${seed})`, () =
       ends[end] = (ends[end] ?? 0) + 1
       expect(['SIGKILL', 'SIGTERM', 'SIGINT', 'exit 0'], `run ${count}: ${stderr}`).toContain(end)
     }
-    sandbox.setChurn({})
     for (let quiet = 0; quiet < 2; quiet += 1) {
-      clock += 60_000
+      stopChanges(60_000)
       const { status, stderr } = await runProgram('feedback', sync)
       expect(status, stderr).toBe(0)
     }

@@ -1,22 +1,16 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { expect, it, onTestFinished } from 'vitest'
-import { startSandbox } from '../../connector/sandbox/start'
 import { mergeStates } from '../../connector/streams/export-state'
 import { streams } from '../../connector/streams/streams'
 import { createSourceEnv, readAll } from '../support/in-process'
+import { startChangingSandbox } from '../support/sandbox'
 
 it('eight processes read a changing service without loss, and one connection continues from their merged state', async () => {
-  let clock = Date.now()
-  const sandbox = await startSandbox({
+  const { sandbox, now, stopChanges } = await startChangingSandbox({
     reviews: 300,
     years: 1,
     churn: { change: 2, delete: 1, add: 1 },
-    until: clock - 60_000,
-    now: () => {
-      clock += 7
-      return clock
-    },
   })
   onTestFinished(() => sandbox.close())
   const count = 8
@@ -26,15 +20,14 @@ it('eight processes read a changing service without loss, and one connection con
     createSourceEnv(sandbox.api, {
       pageSize: 50,
       startDate,
-      now: () => clock,
+      now,
       partition: index === undefined ? O.none : O.some({ index, count }),
     })
   const outcomes = []
   for (let index = 0; index < count; index += 1) outcomes.push(await readAll(source(index), selected))
   expect(outcomes.flatMap(({ failures }) => Object.values(failures))).toEqual([])
   for (const { records } of outcomes) expect(records.reviews?.length).toBeLessThan(200)
-  sandbox.setChurn({})
-  clock += 3_600_000
+  stopChanges(3_600_000)
   const merged = mergeStates(outcomes.map(({ state }) => state))
   if (E.isLeft(merged)) throw new Error(merged.left.message)
   const last = await readAll(source(), selected, merged.right)

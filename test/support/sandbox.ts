@@ -19,6 +19,34 @@ export const startSmallSandbox = async (options: SandboxOptions = {}): Promise<S
   return sandbox
 }
 
+/**
+ * A sandbox whose reviews change after every page, with a clock of its own, so that no test waits until changes lie in the
+ * past. `stopChanges` ends the changes and moves the clock on.
+ */
+export const startChangingSandbox = async ({ churn, ...options }: SandboxOptions & { readonly churn: Churn }) => {
+  let clock = Date.now()
+  const sandbox = await startSandbox({
+    ...options,
+    churn,
+    until: clock - 60_000,
+    now: () => {
+      clock += 7
+      return clock
+    },
+  })
+  return {
+    sandbox,
+    now: () => clock,
+    startChanges: () => sandbox.setChurn(churn),
+    stopChanges: (millis: number) => {
+      sandbox.setChurn({})
+      clock += millis
+    },
+  }
+}
+
+type Churn = NonNullable<SandboxOptions['churn']>
+
 /** A JSON request with a valid token in both headers. */
 export const postJson = (
   { url, accessToken }: Pick<Sandbox, 'url' | 'accessToken'>,

@@ -2,28 +2,22 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { decodeConfiguredCatalog, selectAllStreams } from '../../../connector/cdk/airbyte/catalog'
-import { type ConfiguredCatalog, findStreamByTable, toInputStream, toSelections } from '../../../connector/cdk/catalog'
+import { findStreamByTable, toInputStream, toSelections } from '../../../connector/cdk/catalog'
 import { toLoadOptions } from '../../../connector/snapshot/load/stream-load'
 import { streams } from '../../../connector/streams'
+import { configuredStream, destinationCatalog, snapshotCatalog } from '../../support/catalogs'
 
-const stream = (name: string, more: object = {}, stream: object = {}) => ({
-  stream: { name, json_schema: {}, supported_sync_modes: ['full_refresh'], ...stream },
-  sync_mode: 'full_refresh',
-  destination_sync_mode: 'append',
-  ...more,
-})
-const configured = (...streams: ReadonlyArray<unknown>): ConfiguredCatalog => {
-  const result = decodeConfiguredCatalog('destination')({ streams })
-  if (E.isLeft(result)) throw new Error(result.left.message)
-  return result.right
-}
-const inputStreams = (...streams: ReadonlyArray<unknown>) => configured(...streams).map(toInputStream)
+const inputStreams = (...streams: ReadonlyArray<unknown>) => destinationCatalog(...streams).map(toInputStream)
 
 describe('a configured catalog of a destination', () => {
   it.each([
-    ['its own name', stream('visit_records'), 'visit_records'],
-    ['destination_object_name', stream('patients', { destination_object_name: 'visit_records' }), 'visit_records'],
-    ['its own name where that is null', stream('locations', { destination_object_name: null }), 'locations'],
+    ['its own name', configuredStream('visit_records'), 'visit_records'],
+    [
+      'destination_object_name',
+      configuredStream('patients', { destination_object_name: 'visit_records' }),
+      'visit_records',
+    ],
+    ['its own name where that is null', configuredStream('locations', { destination_object_name: null }), 'locations'],
   ])('sends a stream to %s', (_, one, object) => {
     expect(inputStreams(one)[0]?.objectName).toBe(object)
   })
@@ -31,7 +25,7 @@ describe('a configured catalog of a destination', () => {
   it('takes the key of the source where the user chose none', () => {
     const keys = [{ primary_key: [['a', 'b']] }, {}, { primary_key: [] }, { primary_key: null }]
     expect(
-      keys.map((more) => inputStreams(stream('x', more, { source_defined_primary_key: [['id']] }))[0]?.key),
+      keys.map((more) => inputStreams(configuredStream('x', more, { source_defined_primary_key: [['id']] }))[0]?.key),
     ).toEqual([[['a', 'b']], [['id']], [['id']], [['id']]])
   })
 
@@ -43,13 +37,13 @@ describe('a configured catalog of a destination', () => {
     ['soft_delete', 'soft_delete', true],
     [null, undefined, false],
   ])('says whether %s deletes', (mode, read, deletes) => {
-    const one = stream('locations', { destination_sync_mode: mode })
-    expect(configured(one)[0]?.destinationSyncMode).toBe(read)
+    const one = configuredStream('locations', { destination_sync_mode: mode })
+    expect(destinationCatalog(one)[0]?.destinationSyncMode).toBe(read)
     expect(inputStreams(one)[0]?.isDeletion).toBe(deletes)
   })
 
   it('names the key path that is wrong', () => {
-    expect(decodeConfiguredCatalog('destination')({ streams: [stream('x'), { stream: {} }] })).toMatchObject({
+    expect(decodeConfiguredCatalog('destination')({ streams: [configuredStream('x'), { stream: {} }] })).toMatchObject({
       left: { _tag: 'Config', message: expect.stringContaining('streams.1.stream.name') },
     })
   })
@@ -83,36 +77,16 @@ describe('a configured catalog of a source', () => {
   })
 })
 
-const catalog = (extra: object = {}): ConfiguredCatalog => {
-  const read = decodeConfiguredCatalog('snapshot')({
-    streams: [
-      {
-        stream: {
-          name: 'reviews',
-          json_schema: { properties: { id: { type: 'integer' } } },
-          source_defined_primary_key: [['id']],
-        },
-        sync_mode: 'incremental',
-        destination_sync_mode: 'append_dedup',
-        cursor_field: ['modifiedTime'],
-        ...extra,
-      },
-    ],
-  })
-  if (E.isLeft(read)) throw new Error(read.left.message)
-  return read.right
-}
-
 describe('a configured catalog of a snapshot', () => {
   it('gives key, cursor, mode and generation', () => {
-    const given = catalog({ generation_id: 3, minimum_generation_id: 3, primary_key: [['id'], ['x']] })
+    const given = snapshotCatalog({ generation_id: 3, minimum_generation_id: 3, primary_key: [['id'], ['x']] })
     expect(findStreamByTable(given)({ name: 'reviews' })).toMatchObject({
       primaryKey: ['id', 'x'],
       cursor: { value: 'modifiedTime' },
       syncMode: 'incremental',
     })
     expect(given.map(toLoadOptions)).toEqual([{ mode: 'append_dedup', generation: 3, minimum: 3 }])
-    expect(catalog({ generation_id: 0, minimum_generation_id: 0 }).map(toLoadOptions)).toEqual([
+    expect(snapshotCatalog({ generation_id: 0, minimum_generation_id: 0 }).map(toLoadOptions)).toEqual([
       { mode: 'append_dedup' },
     ])
   })

@@ -1,21 +1,8 @@
-import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { decodeConfiguredCatalog } from '../../../connector/cdk/airbyte/catalog'
-import type { ConfiguredCatalog } from '../../../connector/cdk/catalog'
 import { protocols } from '../../../connector/cdk/protocols'
+import { configuredStream, destinationCatalog } from '../../support/catalogs'
 import { summarizeInput } from '../../support/decoded-input'
 
-const stream = (name: string, more: object = {}, stream: object = {}) => ({
-  stream: { name, json_schema: {}, supported_sync_modes: ['full_refresh'], ...stream },
-  sync_mode: 'full_refresh',
-  destination_sync_mode: 'append',
-  ...more,
-})
-const configured = (...streams: ReadonlyArray<unknown>): ConfiguredCatalog => {
-  const result = decodeConfiguredCatalog('destination')({ streams })
-  if (E.isLeft(result)) throw new Error(result.left.message)
-  return result.right
-}
 const status = (name: string, value: string, more: object = {}) => ({
   type: 'TRACE',
   trace: {
@@ -28,7 +15,7 @@ const record = (name: string, data: unknown, more: object = {}) => ({
   type: 'RECORD',
   record: { stream: name, data, emitted_at: 1, ...more },
 })
-const visits = configured(stream('visit_records', { primary_key: [['id']] }))
+const visits = destinationCatalog(configuredStream('visit_records', { primary_key: [['id']] }))
 
 describe('Airbyte lines for a destination', () => {
   it('are records as they came, states and statuses', async () => {
@@ -125,10 +112,10 @@ describe('Airbyte lines for a destination', () => {
   })
 
   it('name a stream by its namespace, or by its name alone if only one stream has it', async () => {
-    const two = configured(
-      stream('a', {}, { namespace: 'x' }),
-      stream('a', {}, { namespace: 'y' }),
-      stream('b', {}, { namespace: 'x' }),
+    const two = destinationCatalog(
+      configuredStream('a', {}, { namespace: 'x' }),
+      configuredStream('a', {}, { namespace: 'y' }),
+      configuredStream('b', {}, { namespace: 'x' }),
     )
     const lines = [record('a', {}, { namespace: 'y' }), record('b', {}), status('a', 'COMPLETE', { namespace: 'x' })]
     const items = await summarizeInput(protocols.airbyte, two, lines)

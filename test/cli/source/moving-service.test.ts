@@ -1,34 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { exportOrders } from '../../../connector/sandbox/operations/exports'
-import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import type { Sandbox } from '../../../connector/sandbox/start'
 import { destination } from '../../support/destination'
 import { writeTempFile } from '../../support/files'
 import { runProgram, startProgram } from '../../support/program'
 import { random } from '../../support/random'
-
-/** A service that changes under every page; its clock is ours, so that no test has to wait. */
-const moving = async (order: (typeof exportOrders)[number], reviews: number) => {
-  let clock = Date.now()
-  const sandbox = await startSandbox({
-    order,
-    reviews,
-    churn: { change: 3, delete: 1, add: 1 },
-    until: clock - 60_000,
-    now: () => {
-      clock += 7
-      return clock
-    },
-  })
-  return {
-    sandbox,
-    /** The last seconds of changes have become the past, and nothing moves any more. */
-    calm: () => {
-      sandbox.setChurn({})
-      clock += 60_000
-    },
-    stir: () => sandbox.setChurn({ change: 3, delete: 1, add: 1 }),
-  }
-}
+import { startChangingSandbox } from '../../support/sandbox'
 
 const configFor = (sandbox: Sandbox) =>
   writeTempFile({
@@ -47,9 +24,13 @@ const catalogOf = async (config: string) =>
   )
 
 describe.each(exportOrders)('a service in the order %s that changes after every page', (order) => {
-  let service: Awaited<ReturnType<typeof moving>>
+  let service: Awaited<ReturnType<typeof startChangingSandbox>>
   beforeAll(async () => {
-    service = await moving(order, order === 'ties' ? 100 : 250)
+    service = await startChangingSandbox({
+      order,
+      reviews: order === 'ties' ? 100 : 250,
+      churn: { change: 3, delete: 1, add: 1 },
+    })
   })
   afterAll(() => service.sandbox.close())
 
@@ -69,7 +50,7 @@ describe.each(exportOrders)('a service in the order %s that changes after every 
       return stdout
     }
     await read()
-    service.calm()
+    service.stopChanges(60_000)
     await read()
     expect(held.alive()).toEqual(await truth(service.sandbox))
     expect(await read()).not.toContain('"type":"RECORD"')
@@ -90,7 +71,7 @@ describe.each(exportOrders)('a service in the order %s that changes after every 
         '--state',
         writeTempFile(held.state()),
       ])
-    service.stir()
+    service.startChanges()
     for (let killed = 0; killed < 4; killed += 1) {
       const running = read()
       const at = Math.floor(chance() * (order === 'ties' ? 400_000 : 1_000_000))
@@ -99,7 +80,7 @@ describe.each(exportOrders)('a service in the order %s that changes after every 
       })
       held.load((await running.ended).stdout)
     }
-    service.calm()
+    service.stopChanges(60_000)
     const { status, stdout } = await read().ended
     expect(status).toBe(0)
     held.load(stdout)

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { startSandbox } from '../../../connector/sandbox/start'
 import { destination } from '../../support/destination'
 import { newTempPath, writeTempFile } from '../../support/files'
 import { runProgram } from '../../support/program'
 import { missingRedis, startRedis } from '../../support/redis'
+import { startChangingSandbox } from '../../support/sandbox'
 
 const count = 8
 const perMinute = 1200
@@ -13,22 +13,16 @@ it.skipIf(missingRedis !== undefined)(
   { timeout: 180_000 },
   async () => {
     const redis = await startRedis()
-    let clock = Date.now()
-    const sandbox = await startSandbox({
+    const { sandbox, now, stopChanges } = await startChangingSandbox({
       reviews: 400,
       years: 2,
       churn: { change: 2, delete: 1, add: 1 },
-      until: clock - 60_000,
-      now: () => {
-        clock += 7
-        return clock
-      },
     })
     const config = (more: object) =>
       writeTempFile({
         base_url: sandbox.url,
         credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
-        start_date: new Date(clock - 3 * 365 * 86_400_000).toISOString(),
+        start_date: new Date(now() - 3 * 365 * 86_400_000).toISOString(),
         page_size: 50,
         rate_limit: { requests_per_minute: perMinute, redis_url: redis.url },
         ...more,
@@ -59,8 +53,7 @@ it.skipIf(missingRedis !== undefined)(
     expect(asked).toBeLessThanOrEqual(Math.ceil(perMinute * minutes) + 1)
     for (const { stdout } of shares) expect(stdout.split('"stream":"reviews"').length).toBeLessThan(300)
 
-    sandbox.setChurn({})
-    clock += 3_600_000
+    stopChanges(3_600_000)
     const merged = newTempPath('json')
     expect((await runProgram('feedback', ['state', 'merge', ...states, '--out', merged])).status).toBe(0)
     const last = await read(config({}), merged)
