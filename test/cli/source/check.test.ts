@@ -66,7 +66,7 @@ describe('check', () => {
 })
 
 describe('check asks the operations that the config uses', () => {
-  it('those of feedback for the first entity, the lookups, each once', async () => {
+  it('which are those of feedback for the first entity and the lookups, each once', async () => {
     const { url, seen } = await startServer(
       beside(({ url }, to) => sendJson(to, 200, url === '/find' ? { sources: [{ id: 1 }] } : feedback)),
     )
@@ -82,7 +82,7 @@ describe('check asks the operations that the config uses', () => {
     ])
   })
 
-  it('and no other where it names neither entity nor lookup', async () => {
+  it('and no others if it names neither an entity nor a lookup', async () => {
     const { url, seen } = await startServer(beside((_, to) => sendJson(to, 500, '')))
     expect((await checking(settings(url, { entities: { from_reviews: { locations: true } } }))).failure).toBeUndefined()
     expect(seen.every(({ url }) => url.startsWith('/api/reputation/v1/'))).toBe(true)
@@ -99,13 +99,13 @@ describe('check asks the operations that the config uses', () => {
       (seen, to) => (seen.method === 'GET' ? sendJson(to, 200, feedback) : sendJson(to, 403, status('no'))),
       /^retrieve reviews: The token lacks permission .*\(403\)\.$/,
     ],
-  ])('says it where %s', async (_, reply, says) => {
+  ])('reports that %s', async (_, reply, says) => {
     const { url } = await startServer(beside(reply))
     const { failure } = await checking(settings(url, { entities }))
     expect(failure).toMatchObject({ _tag: 'Config', message: expect.stringMatching(says) })
   })
 
-  it('says it where a lookup does not fit its settings', async () => {
+  it('reports that a lookup does not fit its settings', async () => {
     const { url } = await startServer(beside((_, to) => sendJson(to, 200, { data: [{ id: 1 }] })))
     const { failure } = await checking(settings(url, { lookups }))
     expect(failure).toMatchObject({
@@ -122,7 +122,7 @@ describe('check asks the operations that the config uses', () => {
   })
 })
 
-describe('check says whose turn it is where', () => {
+describe('check fails with a config error or a transient one if', () => {
   it.concurrent.each<[string, Reply, 'Config' | 'Transient', RegExp]>([
     [
       'the token is refused',
@@ -193,7 +193,12 @@ describe('check says whose turn it is where', () => {
       /ignores offset/,
     ],
     ['no answer comes', () => undefined, 'Transient', /no complete answer|did not answer \(ETIMEDOUT\)/],
-    ['an answer drips', (_, to) => void to.writeHead(200).write('{'), 'Transient', /did not answer \(ETIMEDOUT\)/],
+    [
+      'a response comes in byte by byte',
+      (_, to) => void to.writeHead(200).write('{'),
+      'Transient',
+      /did not answer \(ETIMEDOUT\)/,
+    ],
     ['the connection breaks', (_, to) => void to.destroy(), 'Transient', /did not answer \(ECONNRESET\)/],
     [
       'the rate is limited for an hour',
@@ -210,7 +215,7 @@ describe('check says whose turn it is where', () => {
   })
 
   it.each<[string, string, RegExp]>([
-    ['nobody listens', 'http://127.0.0.1:1', /ECONNREFUSED.*Check base_url/],
+    ['no server listens at the address', 'http://127.0.0.1:1', /ECONNREFUSED.*Check base_url/],
     ['the host has no address', 'https://feedback.invalid', /(ENOTFOUND|EAI_AGAIN).*Check base_url/],
     ['http is not allowed', 'http://feedback.invalid', /base_url is http.*allow_http/],
   ])('%s', async (_, url, says) => {
@@ -218,7 +223,7 @@ describe('check says whose turn it is where', () => {
     expect(failure).toMatchObject({ _tag: 'Config', message: expect.stringMatching(says) })
   })
 
-  it('TLS is not spoken', async () => {
+  it('the server does not speak TLS', async () => {
     const { url } = await startServer((_, to) => sendJson(to, 200, {}))
     const { failure } = await checking(settings(url.replace('http:', 'https:')))
     expect(failure).toMatchObject({
@@ -301,7 +306,7 @@ describe('the time limit of check', () => {
     expect(rate_limit.requests_per_minute).toBe(3)
   })
 
-  it('ends the check after 12 s, whatever the service does', async () => {
+  it('ends the check after 12 s', async () => {
     vi.useFakeTimers()
     const outcome = awaitOrTimeOut(new Promise<string>(() => undefined), () => 'late')
     await vi.advanceTimersByTimeAsync(11_999)

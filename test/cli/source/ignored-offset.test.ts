@@ -99,7 +99,7 @@ describe('a service that ignores offset ends the stream soon, with its cursor un
 
 describe('everything is read, in a bounded number of requests, if a service', () => {
   it.each<[string, (asked: Asked) => unknown, number]>([
-    ['heeds mention times in place of offsets', (asked) => echoed(asked, mentioned(asked).slice(0, asked.limit)), 300],
+    ['applies mention times instead of offsets', (asked) => echoed(asked, mentioned(asked).slice(0, asked.limit)), 300],
     [
       'has offsets up to a limit, and serves the page there beyond it',
       (asked) => {
