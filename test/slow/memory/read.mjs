@@ -7,7 +7,7 @@ import { pagesOf } from './pages.mjs'
 
 const total = Number(process.argv[2])
 const part = total / 10
-const program = join(import.meta.dirname, '../../build/bin/source-feedback.js')
+const program = join(import.meta.dirname, '../../../build/bin/source-feedback.js')
 const folder = mkdtempSync(join(tmpdir(), 'memory-'))
 const file = (name, value) => {
   const path = join(folder, name)
