@@ -14,7 +14,7 @@
  * The other names serve the rooms of this connector and may change.
  */
 export { takeUntilAbort } from './abort'
-export { decodeConfiguredCatalog, selectAllStreams, sourceCatalogLine } from './airbyte/catalog'
+export { decodeConfiguredCatalog, selectAllStreams } from './airbyte/catalog'
 export { connectionStatusLine, encodeAirbyte, errorTraceLine } from './airbyte/encode'
 export {
   configOption,
@@ -22,7 +22,7 @@ export {
   createAirbyteSourceCommands,
   loadAirbyteState,
 } from './airbyte/source-commands'
-export { destinationCatalogLine, destinationSpecLine, sourceSpecLine } from './airbyte/spec'
+export { destinationCatalogLine, destinationSpecLine } from './airbyte/spec'
 export { decodeAirbyteState, formatStateFile } from './airbyte/state'
 export {
   type Catalog,
@@ -54,7 +54,6 @@ export {
   describeField,
   enumField,
   fieldWithDefault,
-  findUnknownKeys,
   integerField,
   listField,
   numberField,
@@ -83,7 +82,7 @@ export {
 export { decodeValue, parseJson } from './json/decode'
 export { JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
 export { readMembersAt, stringAt } from './json/members'
-export { createStdoutWriter, joinText, jsonLine, splitLines } from './lines'
+export { createStdoutWriter, joinText, splitLines } from './lines'
 export {
   addFilePath,
   type ConfigFormat,
@@ -108,10 +107,10 @@ export {
 export { decodeInput, decodeMixedInput, type LogEntry, type Protocol, type ProtocolOutput } from './protocol'
 export { protocols } from './protocols'
 export { type CheckpointInterval, type ReadRun, readStreams } from './read'
-export { createRedactor, findSecrets, redactFailure, redactMessage } from './redact'
+export { createRedactor, findSecrets, redactFailure } from './redact'
 export { runSource, type SourceDeclaration } from './run-source'
 export { annotate, annotationsOf, type JsonSchema, toJsonSchema } from './schema'
-export { decodeSingerCatalog, describeSingerStream, formatSingerCatalog, type SingerSelection } from './singer/catalog'
+export { decodeSingerCatalog, describeSingerStream, formatSingerCatalog } from './singer/catalog'
 export {
   createSingerLogger,
   printDescription,
@@ -122,7 +121,6 @@ export {
   singerOptions,
   withLoggedWarnings,
 } from './singer/command-line'
-export { failureLogEntries } from './singer/encode'
 export { formatJsonLog, formatPlainLog, metricLogEntry } from './singer/log'
 export { decodeSingerState, type SingerState } from './singer/state'
 export { createTapCommand } from './singer/tap-command'
