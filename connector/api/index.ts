@@ -5,7 +5,7 @@
  * operation. Out: its decoded response, or the bytes of an export, or an `ApiError`.
  */
 export { type Api, createApi, type LookupRoutes, moveLookup } from './api'
-export { CommentsResponse, ReviewsResponse } from './envelope'
+export { CommentsResponse, IssuedToken, ReviewsResponse, TokenRequest } from './envelope'
 export { type ApiError, applicationError, isSuccessStatus, isUnreachableCode, maskCode, toFailure } from './error'
 export { type BufferPool, createBufferPool } from './http/body'
 export { type ClientConfig, type ClientOptions, createHttpClient, type HttpClient } from './http/client'
@@ -13,7 +13,6 @@ export { type Clock, systemClock } from './http/clock'
 export { checkRedisUrl, checkUrl } from './http/request'
 export { createRetryPolicy, mayHaveArrived, type RetryLimits, type RetryPolicy, retryRequest } from './http/retry'
 export { AnnotationResponse, Comment, EntitySummary, OverallRating, Rating, TransparencyReview } from './model/entity'
-export { IssuedToken, TokenRequest } from './model/issued-token'
 export { Location, LocationSyncResult } from './model/location'
 export {
   Content,

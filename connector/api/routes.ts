@@ -1,13 +1,14 @@
 import * as t from 'io-ts'
 import {
   commentsResponse,
+  IssuedToken,
   lookupResponse,
   reviewsResponse,
+  TokenRequest,
   visitRecordResponse,
   withApplicationError,
 } from './envelope'
 import { CommentsEntity, ReviewsEntity } from './model/entity'
-import { IssuedToken, TokenRequest } from './model/issued-token'
 import { Location, LocationSyncResult } from './model/location'
 import { DeletedExportRequest, DeletedReview, ExportRequest, Review } from './model/review'
 import { CommentsFilter, CommentsForm, CommentsQuery, ReviewsFilter, ReviewsRequest } from './model/transparency'

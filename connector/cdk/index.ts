@@ -113,6 +113,8 @@ export { annotate, annotationsOf, type JsonSchema, toJsonSchema } from './schema
 export { decodeSingerCatalog, describeSingerStream, formatSingerCatalog } from './singer/catalog'
 export {
   createSingerLogger,
+  formatJsonLog,
+  formatPlainLog,
   printDescription,
   requireConfigPaths,
   type SingerProgram,
@@ -121,7 +123,7 @@ export {
   singerOptions,
   withLoggedWarnings,
 } from './singer/command-line'
-export { formatJsonLog, formatPlainLog, metricLogEntry } from './singer/log'
+export { metricLogEntry } from './singer/encode'
 export { decodeSingerState, type SingerState } from './singer/state'
 export { createTapCommand } from './singer/tap-command'
 export {

@@ -1,10 +1,10 @@
 import * as t from 'io-ts'
 import { CommandError, type CommandIo, type CommandOptions } from '../command'
 import { configFailure, type Failure } from '../failure'
+import type { LogLevel } from '../message'
 import type { LogEntry } from '../protocol'
 import type { JsonSchema } from '../schema'
 import { failureLogEntries } from './encode'
-import { formatJsonLog, formatPlainLog } from './log'
 
 /** A tap or a target, as it describes itself. */
 export type SingerProgram = {
@@ -108,6 +108,27 @@ const formatProgramMarkdown = ({
     '',
   ].join('\n')
 }
+
+const singerLogLevels: Record<LogLevel, string> = { error: 'ERROR', warn: 'WARNING', info: 'INFO', debug: 'DEBUG' }
+
+/** `LEVEL message`, one line. */
+export const formatPlainLog = ({ level, message }: LogEntry): string =>
+  `${singerLogLevels[level]} ${message.replaceAll('\n', '\\n')}`
+
+/** The Meltano SDK's structured form, of which Meltano reads level, stream and message. `now`: milliseconds. */
+export const formatJsonLog =
+  (app: string, pid: number, now: () => number) =>
+  ({ level, message, stream }: LogEntry): string =>
+    JSON.stringify({
+      level: singerLogLevels[level].toLowerCase(),
+      pid,
+      logger_name: app,
+      ts: now() / 1000,
+      thread_name: 'main',
+      app_name: app,
+      stream_name: stream ?? null,
+      message,
+    })
 
 export type SingerLogger = (entry: LogEntry) => void
 

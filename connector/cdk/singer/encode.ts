@@ -5,7 +5,6 @@ import type { Message, Row } from '../message'
 import { type EncodeOptions, emptyOutput, type LogEntry, type MessageEncoder, type ProtocolOutput } from '../protocol'
 import type { JsonSchema } from '../schema'
 import { toSingerSchema } from './catalog'
-import { metricLogEntry } from './log'
 import { replaceBookmarks, type SingerState } from './state'
 
 type OpenStream = {
@@ -183,6 +182,18 @@ export const createSingerEncoder = ({ now, schemas = new Map(), givenState = {} 
     end: () => ({ lines: [finalLine(state)], log: [] }),
   }
 }
+
+/** A measurement, as singer-python and the Meltano SDK write it. */
+export const metricLogEntry = (
+  type: 'counter' | 'timer',
+  name: 'record_count' | 'http_request_duration' | 'sync_duration',
+  value: number,
+  tags: Readonly<Record<string, string | number>>,
+): LogEntry => ({
+  level: 'info',
+  message: `METRIC: ${JSON.stringify({ type, metric: name, value, tags })}`,
+  ...(typeof tags.stream === 'string' ? { stream: tags.stream } : {}),
+})
 
 /** A failure as entries of the log: what to do, then the detail for the maintainers. */
 export const failureLogEntries = ({ message, detail }: Failure, stream?: string): ReadonlyArray<LogEntry> => {

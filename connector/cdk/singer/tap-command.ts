@@ -26,8 +26,7 @@ import {
   singerOptions,
   withLoggedWarnings,
 } from './command-line'
-import { createSingerEncoder } from './encode'
-import { metricLogEntry } from './log'
+import { createSingerEncoder, metricLogEntry } from './encode'
 import { decodeSingerState, type SingerState } from './state'
 
 /** The streams in their order, starting with the one that an interrupted run was reading. */

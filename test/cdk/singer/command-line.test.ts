@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { formatJsonLog, formatPlainLog, metricLogEntry } from '../../../connector/cdk/singer/log'
+import { formatJsonLog, formatPlainLog } from '../../../connector/cdk/singer/command-line'
+import { metricLogEntry } from '../../../connector/cdk/singer/encode'
 
 it('logs a line in the plain form of Singer', () => {
   expect(formatPlainLog({ level: 'warn', message: 'two\nlines' })).toBe('WARNING two\\nlines')
