@@ -14,7 +14,9 @@ export type Api = {
 }
 
 /** Method and path of the lookups where they differ from those in routes.ts; the service's specification gives neither. */
-export type LookupRoutes = Partial<Record<'sources' | 'categories', Pick<Route<unknown, unknown>, 'method' | 'path'>>>
+export type LookupRoutes = Partial<
+  Record<'sources' | 'categories' | 'locations', Pick<Route<unknown, unknown>, 'method' | 'path'>>
+>
 
 /** A lookup with another method and path; a POST sends its empty input as JSON. */
 export const moveLookup = <I, O>(
@@ -34,5 +36,6 @@ export const createApi = (send: SendRequest, lookups: LookupRoutes = {}): Api =>
   exportDeletedReviews: send(routes.exportDeletedReviews),
   lookupSources: send(moveLookup(routes.lookupSources, lookups.sources)),
   lookupCategories: send(moveLookup(routes.lookupCategories, lookups.categories)),
+  lookupLocations: send(moveLookup(routes.lookupLocations, lookups.locations)),
   issueToken: send(routes.issueToken),
 })

@@ -27,8 +27,8 @@ export {
   TaskDetails,
 } from './model/review'
 export { describeAttribute, Instant, Int64, Integer, optionalAttributes, toInstant, toMillis } from './model/scalar'
-export { CommentsForm, EnvelopeStatus, ReviewsRequest } from './model/transparency'
+export { CommentsForm, EnvelopeStatus, LookupQuery, ReviewsRequest } from './model/transparency'
 export { VisitRecord, VisitRecordResult } from './model/visit-record'
-export { type RawResponse, type Route, toDecodeError } from './route'
+export { defineRoute, jsonResponse, type RawResponse, type Route, toDecodeError } from './route'
 export * as routes from './routes'
 export { issueToken } from './routes'

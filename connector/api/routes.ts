@@ -11,7 +11,14 @@ import {
 import { CommentsEntity, ReviewsEntity } from './model/entity'
 import { Location, LocationSyncResult } from './model/location'
 import { DeletedExportRequest, DeletedReview, ExportRequest, Review } from './model/review'
-import { CommentsFilter, CommentsForm, CommentsQuery, ReviewsFilter, ReviewsRequest } from './model/transparency'
+import {
+  CommentsFilter,
+  CommentsForm,
+  CommentsQuery,
+  LookupQuery,
+  ReviewsFilter,
+  ReviewsRequest,
+} from './model/transparency'
 import { VisitRecord } from './model/visit-record'
 import { bytesResponse, defineRoute, jsonResponse } from './route'
 
@@ -99,14 +106,14 @@ export const exportDeletedReviews = defineRoute({
   idempotent: true,
 })
 
-const lookupRoute = (subject: string) =>
+const lookupRoute = (subject: string, path: string) =>
   defineRoute({
     name: `look up ${subject}`,
     method: 'GET',
-    path: `/api/reputation/v1/lookup/${subject}`,
+    path,
     tokenHeader: 'accessToken',
     encoding: 'query',
-    request: t.type({}),
+    request: LookupQuery,
     response: lookupResponse,
     idempotent: true,
   })
@@ -115,10 +122,13 @@ const lookupRoute = (subject: string) =>
  * The review sources. The service's specification gives no method, path or payload for lookups: these are the sandbox's, and a
  * config may name others.
  */
-export const lookupSources = lookupRoute('sources')
+export const lookupSources = lookupRoute('sources', '/api/reputation/v1/lookup/sources')
 
 /** The categories of text analytics; method and path as for `lookupSources`. */
-export const lookupCategories = lookupRoute('categories')
+export const lookupCategories = lookupRoute('categories', '/api/reputation/v1/lookup/categories')
+
+/** The locations that the service manages, in pages. The specification has no such operation, but deployments offer it. */
+export const lookupLocations = lookupRoute('locations', '/api/v2/entity/locations')
 
 /**
  * A token for an application's id and secret; where the service's specification is silent it follows the defaults of the

@@ -145,6 +145,20 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
       rate: { requests: Number(requests), seconds: Number(seconds) },
     })),
   },
+  like: {
+    value: 'KIND',
+    help: 'specification, the default, or published: what deployments do where the specification is silent, see below',
+    read: readPattern(/^(specification|published)$/, 'specification or published', ([kind]) => ({
+      like: kind === 'published' ? 'published' : 'specification',
+    })),
+  },
+  'seconds-per-request': {
+    value: 'SECONDS',
+    help: "By how much every request moves the service's clock forward, default 0",
+    read: readPattern(/^\d{1,6}(?:\.\d{1,3})?$/, 'seconds such as 10', ([seconds]) => ({
+      secondsPerRequest: Number(seconds),
+    })),
+  },
   'clock-skew': {
     value: 'SECONDS',
     help: 'How far the Date header is ahead of the clock for modification times; may be negative',

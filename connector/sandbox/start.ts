@@ -8,6 +8,7 @@ import type { ExportOrder } from './operations/exports'
 import { createTokenRegistry, type OperationName } from './operations/operation'
 import { createSandboxService, type Truth } from './operations/service'
 import type { RequestLimits } from './operations/transparency'
+import { publishedTokenPath, type ServiceKind } from './server/handlers'
 import { createRequestLog, createSandboxPages, type RequestLogEntry, type RequestStats } from './server/pages'
 import { createLatency, type Latency, type RequestRate, startServer } from './server/server'
 
@@ -30,7 +31,7 @@ export type SandboxOptions = Partial<SeedOptions> &
     readonly latency?: Latency
     /** Limits of the transparency operations; default 100 rows a page and 50 identifiers a request. */
     readonly limits?: Partial<RequestLimits>
-    /** Lifetime of an exchanged token in seconds; default 3600. */
+    /** Lifetime of an exchanged token in seconds; default 3600, and 1800 like published deployments. */
     readonly tokenLifetime?: number
     /** Operations that the application's tokens may not call; default none. */
     readonly denied?: ReadonlyArray<OperationName>
@@ -38,6 +39,10 @@ export type SandboxOptions = Partial<SeedOptions> &
     readonly granted?: ReadonlyMap<string, ReadonlyArray<OperationName>>
     /** Method and path of each lookup; default as in api/routes.ts. */
     readonly lookups?: LookupRoutes
+    /** What the service behaves like; default the specification. */
+    readonly like?: ServiceKind
+    /** By how many seconds the clock moves forward with every request, so that a long backfill takes little time; default 0. */
+    readonly secondsPerRequest?: number
     /** The clock for modification times, rates and tokens, in milliseconds; default the real time. */
     readonly now?: () => number
     /** How far the `Date` header is ahead of `now`, in milliseconds; default 0. */
@@ -58,6 +63,8 @@ export type Sandbox = {
   readonly churn: (step: Partial<Churn>) => Promise<void>
   /** Sets the changes after each later page of operation 6. */
   readonly setChurn: (step: Partial<Churn>) => void
+  /** Moves the service's clock forward. */
+  readonly forward: (seconds: number) => void
   /** The data of the service, in the order of ids; a review's `json` is its text with all additional fields. */
   readonly truth: () => Promise<Truth>
   /** Numbers of requests, answers and faults so far. */
@@ -69,7 +76,13 @@ export type Sandbox = {
 
 /** Opens or generates the data and starts the server; resolves when it listens, rejects with a `CommandError`. */
 export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbox> => {
-  const now = options.now ?? Date.now
+  const kind = options.like ?? 'specification'
+  let forwardedMs = 0
+  const forward = (seconds: number): void => {
+    forwardedMs += seconds * 1000
+  }
+  const baseClock = options.now ?? Date.now
+  const now = (): number => baseClock() + forwardedMs
   const seedOptions = {
     reviews: options.reviews ?? 1000,
     seed: options.seed ?? 7,
@@ -80,14 +93,19 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     until: options.until ?? now() - 60_000,
   }
   const database = await openData(options, seedOptions)
-  const lifetimeSeconds = options.tokenLifetime ?? 3600
+  const lifetimeSeconds = options.tokenLifetime ?? (kind === 'published' ? 1800 : 3600)
   const { denied = [], granted = new Map() } = options
   let pageChurn: Churn = { ...noChurn, ...options.churn }
   const tokenRegistry = createTokenRegistry({ createText: randomUUID, now, lifetimeSeconds, denied, granted })
   const service = createSandboxService(database, {
     order: options.order ?? 'modified_asc',
     pageChurn: () => pageChurn,
-    limits: { maxPerPage: 100, maxIdentifiers: 50, ...options.limits },
+    rules: {
+      ...{ maxPerPage: 100, maxIdentifiers: 50, ...options.limits },
+      ...(kind === 'published'
+        ? { scrollOnly: true, wholeSeconds: true, minRatingCount: 30 }
+        : { scrollOnly: false, wholeSeconds: false, minRatingCount: -1 }),
+    },
     tokenRegistry,
     now,
   })
@@ -101,7 +119,9 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     requestRate: options.rate ?? { requests: Number.POSITIVE_INFINITY, seconds: 1 },
     latency: createLatency(options.latency ?? { minMs: 0, maxMs: 0 }, seedOptions.seed),
     lookups: options.lookups ?? {},
-    pages: createSandboxPages(service, log, options.lookups ?? {}),
+    kind,
+    onRequest: () => forward(options.secondsPerRequest ?? 0),
+    pages: createSandboxPages(service, log, { kind, lookups: options.lookups ?? {} }, forward),
     log,
     now,
     headerClock: () => now() + (options.clockSkew ?? 0),
@@ -112,12 +132,13 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     accessToken,
     applicationId,
     applicationSecret,
-    tokenUrl: server.url + issueToken.path,
+    tokenUrl: server.url + (kind === 'published' ? publishedTokenPath : issueToken.path),
     api: service.api,
     churn: (step) => service.churn({ ...noChurn, ...step }),
     setChurn: (step) => {
       pageChurn = { ...noChurn, ...step }
     },
+    forward,
     truth: service.truth,
     stats: log.stats,
     log: log.entries,

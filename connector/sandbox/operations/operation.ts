@@ -49,6 +49,9 @@ export const credentialsError: ApiError = {
   message: 'unknown application, or a wrong secret',
 }
 
+/** The token's lifetime is over, as published deployments say it: an application error with status 200. */
+export const expiredTokenError: ApiError = { _tag: 'Application', code: '401', message: 'Access token has expired' }
+
 /** The request has more identifiers than the gateway accepts. */
 export const identifierLimitError = (limit: number): ApiError => ({
   _tag: 'Http',
@@ -71,6 +74,8 @@ export type TokenRegistry = {
   readonly applicationSecret: string
   /** The operations that a token may call; undefined if the token is invalid. */
   readonly grantedOperations: (token: string | undefined) => ReadonlyArray<OperationName> | undefined
+  /** Whether a token was valid once and its lifetime is over. */
+  readonly isExpired: (token: string | undefined) => boolean
   readonly revoke: (token: string | undefined) => void
   /** A new token for an application id and secret; undefined if they are wrong. */
   readonly issueToken: (request: TokenRequest) => IssuedToken | undefined
@@ -110,6 +115,7 @@ export const createTokenRegistry = ({
     applicationSecret,
     grantedOperations: (token = '') =>
       permanentTokens.get(token) ?? ((expiryTimes.get(token) ?? 0) > now() ? applicationOperations : undefined),
+    isExpired: (token = '') => (expiryTimes.get(token) ?? Number.POSITIVE_INFINITY) <= now(),
     revoke: (token = '') => {
       permanentTokens.delete(token)
       expiryTimes.delete(token)

@@ -1,13 +1,14 @@
 import * as E from 'fp-ts/Either'
-import { type Api, toInstant } from '../../api'
+import { type Api, type ApiError, type LookupQuery, toInstant } from '../../api'
+import { parseExactJson } from '../../cdk'
 import type { CellValue, Database } from '../../snapshot/store'
 import { applyChurn, type Churn } from '../data/churn'
 import { reviewText } from '../data/review-text'
 import { readReviewRows } from '../data/tables'
 import { phrases } from '../data/vocabulary'
 import { createSelectionCache, type ExportOrder, serveDeletedExport, serveReviewExport } from './exports'
-import { credentialsError, type TokenRegistry } from './operation'
-import { type RequestLimits, serveComments, serveReviews } from './transparency'
+import { badRequestError, credentialsError, type TokenRegistry } from './operation'
+import { serveComments, serveReviews, type TransparencyRules } from './transparency'
 import { saveLocations, saveVisitRecords } from './writes'
 
 /** The sources of operation 8; the specification does not describe the answer, so its form is the sandbox's own. */
@@ -22,11 +23,49 @@ export const listCategories = (): unknown => ({
   ),
 })
 
+const locationAttributes = [
+  ...['internalName', 'phone', 'email', 'website', 'address1', 'address2', 'city', 'state', 'zip', 'country'],
+  ...['productMappings', 'entityMappings', 'additionalAttributes', 'labels', 'modifiedTime'],
+]
+
+/** A page of the active locations, as deployments list them: at most 100, counted from 1, in the order of ids. */
+export const listLocations = async (
+  database: Database,
+  { page = '1', size = '20', sortDirection = 'ASC' }: LookupQuery,
+): Promise<E.Either<ApiError, unknown>> => {
+  if (![page, size].every((text) => /^[1-9]\d{0,8}$/.test(text)))
+    return E.left(badRequestError('page, size: expected whole numbers from 1'))
+  const pageSize = Math.min(Number(size), 100)
+  const totalCount = Number(await database.scalar('SELECT count(*) FROM location WHERE active'))
+  const rows = await database.query(
+    `SELECT id::VARCHAR AS id, name, code, code_type, details FROM location WHERE active
+     ORDER BY location.id ${sortDirection === 'DESC' ? 'DESC' : 'ASC'} LIMIT ${pageSize} OFFSET ${(Number(page) - 1) * pageSize}`,
+  )
+  const data = rows.map(({ id, name, code, code_type, details }) => {
+    const attributes = typeof details === 'string' ? (parseExactJson(details) as Record<string, unknown>) : {}
+    return {
+      id: Number(id),
+      displayName: name,
+      code,
+      codeType: code_type,
+      createdTime: null,
+      ...Object.fromEntries(locationAttributes.map((attribute) => [attribute, attributes[attribute] ?? null])),
+    }
+  })
+  return E.right({
+    data,
+    totalCount,
+    totalPages: Math.ceil(totalCount / pageSize),
+    currentPage: Number(page),
+    pageSize,
+  })
+}
+
 export type ServiceOptions = {
   readonly order: ExportOrder
   /** The changes after each page of operation 6. */
   readonly pageChurn: () => Churn
-  readonly limits: RequestLimits
+  readonly rules: TransparencyRules
   readonly tokenRegistry: TokenRegistry
   /** The service's clock in milliseconds. */
   readonly now: () => number
@@ -51,7 +90,7 @@ const createQueue = (): (<A>(task: () => Promise<A>) => Promise<A>) => {
 }
 
 export const createSandboxService = (database: Database, options: ServiceOptions): SandboxService => {
-  const { limits, now, tokenRegistry } = options
+  const { rules, now, tokenRegistry } = options
   const enqueue = createQueue()
   const selections = createSelectionCache(database)
   let nonce = 0
@@ -72,19 +111,19 @@ export const createSandboxService = (database: Database, options: ServiceOptions
   }
   return {
     api: {
-      retrieveReviews: (request) => () => enqueue(() => serveReviews(database, now(), limits, request)),
+      retrieveReviews: (request) => () => enqueue(() => serveReviews(database, now(), rules, request)),
       retrieveComments:
         ({ personId, locationId, entityId, ...filters }) =>
         () =>
           enqueue(() =>
-            serveComments(database, now(), limits, {
+            serveComments(database, now(), rules, {
               ...filters,
               personId: toList(personId),
               locationId: toList(locationId),
               entityId: toList(entityId),
             }),
           ),
-      retrieveCommentsByForm: (request) => () => enqueue(() => serveComments(database, now(), limits, request)),
+      retrieveCommentsByForm: (request) => () => enqueue(() => serveComments(database, now(), rules, request)),
       createVisitRecords: (records) => () =>
         enqueue(async () => E.right(await saveVisitRecords(database, now(), ++nonce, records))),
       syncLocations: (items) => () =>
@@ -98,6 +137,7 @@ export const createSandboxService = (database: Database, options: ServiceOptions
       exportDeletedReviews: (request) => () => enqueue(() => serveDeletedExport(database, createContext(), request)),
       lookupSources: () => () => enqueue(async () => E.right(await listSources(database))),
       lookupCategories: () => async () => E.right(listCategories()),
+      lookupLocations: (query) => () => enqueue(() => listLocations(database, query)),
       issueToken: (request) => async () => E.fromNullable(credentialsError)(tokenRegistry.issueToken(request)),
     },
     churn: (step) => enqueue(() => churn(step)),

@@ -73,6 +73,16 @@ export type RequestLimits = {
   readonly maxIdentifiers: number
 }
 
+/** Limits, and what published deployments do in another way than the specification. */
+export type TransparencyRules = RequestLimits & {
+  /** Operation 1 knows neither `page` nor `fromDate` and `toDate`: pages are asked for by `scrollKey`, the window by `days`. */
+  readonly scrollOnly: boolean
+  /** `fromDate` and `toDate` with a fraction of a second are refused. */
+  readonly wholeSeconds: boolean
+  /** `minRatingCount` of a request that sends none. */
+  readonly minRatingCount: number
+}
+
 type Filters = Pick<
   CommentsForm,
   'page' | 'perPage' | 'days' | 'minThreshold' | 'minSurveyCount' | 'minRatingCount' | 'minWordCount' | 'showRatings'
@@ -80,18 +90,27 @@ type Filters = Pick<
 
 const clientId = 'sandbox'
 
-const findFilterProblem = (filters: Filters, firstPage: number): string | undefined => {
+const findFilterProblem = (
+  filters: Filters,
+  firstPage: number,
+  { wholeSeconds }: TransparencyRules,
+): string | undefined => {
   const { page = firstPage, perPage = 20, days = 365, minThreshold = 0 } = filters
   if (page < firstPage || page > 1e9) return `page: expected ${firstPage} or more`
   if (perPage < 1) return 'perPage: expected 1 or more'
+  if (
+    wholeSeconds &&
+    [filters.fromDate, filters.toDate].some((time) => typeof time === 'string' && !/T\d\d:\d\d:\d\dZ$/.test(time))
+  )
+    return "fromDate, toDate: expected the pattern yyyy-MM-dd'T'HH:mm:ss'Z'"
   if (days < 0 || days > 36_500) return 'days: expected 0 to 36500'
   return minThreshold < 0 || minThreshold > 5 ? 'minThreshold: expected 0 to 5' : undefined
 }
 
-const applyFilters = (filters: Filters, { maxPerPage }: RequestLimits) => ({
+const applyFilters = (filters: Filters, { maxPerPage, minRatingCount }: TransparencyRules) => ({
   minThreshold: filters.minThreshold ?? 0,
   minSurveyCount: filters.minSurveyCount ?? 0,
-  minRatingCount: filters.minRatingCount ?? -1,
+  minRatingCount: filters.minRatingCount ?? minRatingCount,
   minWordCount: filters.minWordCount ?? 0,
   showRatings: filters.showRatings ?? true,
   perPage: Math.min(filters.perPage ?? 20, maxPerPage),
@@ -121,21 +140,23 @@ const isShown = (
 export const serveReviews = async (
   database: Database,
   now: number,
-  limits: RequestLimits,
-  request: ReviewsRequest,
+  rules: TransparencyRules,
+  sent: ReviewsRequest,
 ): Promise<E.Either<ApiError, ReviewsResponse>> => {
+  const { page: _page, fromDate: _fromDate, toDate: _toDate, ...scrolled } = sent
+  const request: ReviewsRequest = rules.scrollOnly ? scrolled : sent
   const ids = {
     personId: request.personId === undefined ? [] : [request.personId],
     locationId: request.locationId === undefined ? [] : [request.locationId],
     entityId: request.entityId === undefined ? [] : [request.entityId],
   }
-  const problem = countIds(ids) === 0 ? identifierProblem : findFilterProblem(request, 0)
+  const problem = countIds(ids) === 0 ? identifierProblem : findFilterProblem(sent, 0, rules)
   if (problem !== undefined) return E.left(badRequestError(problem))
   const scrollCondition = request.scrollKey === undefined ? 'true' : decodeScrollKey(request.scrollKey)
   if (scrollCondition === undefined) return E.left(badRequestError('scrollKey: expected the key of an earlier answer'))
   const requested = await findEntities(database, ids)
   if (requested.length === 0) return E.left(entityNotFoundError)
-  const filters = applyFilters(request, limits)
+  const filters = applyFilters(request, rules)
   const window = filterWindow(request, now)
   const showReviews = request.showReviews ?? true
   const offset = request.scrollKey === undefined ? (request.page ?? 0) * filters.perPage : 0
@@ -173,16 +194,16 @@ export const serveReviews = async (
 export const serveComments = async (
   database: Database,
   now: number,
-  limits: RequestLimits,
+  rules: TransparencyRules,
   request: CommentsForm,
 ): Promise<E.Either<ApiError, CommentsResponse>> => {
   const count = countIds(request)
-  const problem = count === 0 ? identifierProblem : findFilterProblem(request, 1)
+  const problem = count === 0 ? identifierProblem : findFilterProblem(request, 1, rules)
   if (problem !== undefined) return E.left(badRequestError(problem))
-  if (count > limits.maxIdentifiers) return E.left(identifierLimitError(limits.maxIdentifiers))
+  if (count > rules.maxIdentifiers) return E.left(identifierLimitError(rules.maxIdentifiers))
   const requested = await findEntities(database, request)
   if (requested.length === 0) return E.left(entityNotFoundError)
-  const filters = applyFilters(request, limits)
+  const filters = applyFilters(request, rules)
   const window = filterWindow(request, now)
   const [page, showComments] = [request.page ?? 1, request.showComments ?? true]
   const entities: Array<CommentsResponse['data']['entities'][number]> = []

@@ -83,7 +83,7 @@ export const saveLocations = async (
       codeType: codeType ?? null,
       name: name ?? null,
       active,
-      details: printExactJson(details),
+      details: printExactJson({ ...details, modifiedTime: toInstant(now) }),
     })),
   )
   await database.transaction(async () => {

@@ -1,16 +1,21 @@
 import type { IncomingMessage } from 'node:http'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
+import * as t from 'io-ts'
 import {
   type Api,
   type ApiError,
+  defineRoute,
+  type IssuedToken,
+  jsonResponse,
   type LookupRoutes,
   moveLookup,
   type RawResponse,
   type Route,
   routes,
   toDecodeError,
+  toInstant,
 } from '../../api'
 import { defined, parseExactJson } from '../../cdk'
 import { alterRequest, corruptResponse, faultReply } from '../faults/corrupt'
@@ -18,6 +23,7 @@ import type { Fault } from '../faults/plan'
 import {
   badRequestError,
   bodySizeError,
+  expiredTokenError,
   missingTokenError,
   type OperationName,
   permissionError,
@@ -101,7 +107,7 @@ const inputDecoders: Readonly<Record<Route<never, never>['encoding'], Handler['d
 
 const createHandler =
   (operation: keyof Api) =>
-  <I, O>(route: Route<I, O>, run: (input: I) => TaskEither<ApiError, O>): Handler => ({
+  <I, O>(route: Route<I, O>, run: (input: I) => TE.TaskEither<ApiError, O>): Handler => ({
     operation,
     name: route.name,
     method: route.method,
@@ -118,8 +124,8 @@ const createHandler =
     },
   })
 
-/** A handler for each operation of an `Api`, from the same routes that the client uses. */
-export const createHandlers = (api: Api, lookups: LookupRoutes = {}): ReadonlyArray<Handler> => [
+/** Handlers of the operations that the specification describes, from the same routes that the client uses. */
+const createSpecifiedHandlers = (api: Api): ReadonlyArray<Handler> => [
   createHandler('retrieveReviews')(routes.retrieveReviews, api.retrieveReviews),
   createHandler('retrieveComments')(routes.retrieveComments, api.retrieveComments),
   createHandler('retrieveCommentsByForm')(routes.retrieveCommentsByForm, api.retrieveCommentsByForm),
@@ -127,9 +133,102 @@ export const createHandlers = (api: Api, lookups: LookupRoutes = {}): ReadonlyAr
   createHandler('syncLocations')(routes.syncLocations, api.syncLocations),
   createHandler('exportReviews')(routes.exportReviews, api.exportReviews),
   createHandler('exportDeletedReviews')(routes.exportDeletedReviews, api.exportDeletedReviews),
+]
+
+/** Where published deployments issue tokens. */
+export const publishedTokenPath = '/api/service/v1/token/create'
+
+const PublishedTokenRequest = t.type({ appId: t.string, appSecret: t.string }, 'PublishedTokenRequest')
+
+/** The token exchange of published deployments: a form, and an answer that `printPublishedToken` makes. */
+const publishedTokenRoute = defineRoute({
+  ...routes.issueToken,
+  path: publishedTokenPath,
+  encoding: 'form',
+  request: PublishedTokenRequest,
+  response: jsonResponse(t.unknown),
+})
+
+/** A token as published deployments answer it: its expiry is a time in UTC without a zone. */
+const printPublishedToken = ({ accessToken, expiresIn }: IssuedToken, now: number): unknown => ({
+  accessToken,
+  status: { message: 'Success', code: 200 },
+  expiresIn: toInstant(now + expiresIn * 1000)
+    .slice(0, 19)
+    .replace('T', ' '),
+})
+
+const publishedCredentialsError: ApiError = {
+  _tag: 'Application',
+  code: '401',
+  message: 'Unknown application, or a wrong secret',
+}
+
+const publishedSourcesRoute = defineRoute({ ...routes.lookupSources, path: '/api/reputation/v1/sources' })
+const SourceList = t.type({ sources: t.unknown })
+
+/** What the sandbox behaves like: the specification, or what published deployments have been seen to do where it is silent. */
+export type ServiceKind = 'specification' | 'published'
+
+export type RouteDescription = Pick<Route<never, never>, 'name' | 'method' | 'path' | 'tokenHeader' | 'encoding'> & {
+  readonly request: t.Any
+  readonly response: { readonly codec: t.Any }
+}
+
+/** The routes of a service of this kind, for its description; `lookups` moves those that the specification does not show. */
+export const servedRoutes = (
+  kind: ServiceKind,
+  lookups: LookupRoutes,
+): Readonly<Partial<Record<OperationName, RouteDescription>>> => {
+  const { lookupSources, lookupCategories, lookupLocations, issueToken, ...specified } = routes
+  if (kind === 'published')
+    return { ...specified, lookupSources: publishedSourcesRoute, lookupLocations, issueToken: publishedTokenRoute }
+  return {
+    ...specified,
+    lookupSources: moveLookup(lookupSources, lookups.sources),
+    lookupCategories: moveLookup(lookupCategories, lookups.categories),
+    ...(lookups.locations === undefined ? {} : { lookupLocations: moveLookup(lookupLocations, lookups.locations) }),
+    issueToken,
+  }
+}
+
+const createPublishedHandlers = (api: Api, now: () => number): ReadonlyArray<Handler> => [
+  createHandler('lookupSources')(publishedSourcesRoute, (query) =>
+    pipe(
+      api.lookupSources(query),
+      TE.map((answer) => (SourceList.is(answer) ? answer.sources : answer)),
+    ),
+  ),
+  createHandler('lookupLocations')(routes.lookupLocations, api.lookupLocations),
+  createHandler('issueToken')(publishedTokenRoute, ({ appId, appSecret }) =>
+    pipe(
+      api.issueToken({ applicationId: appId, applicationSecret: appSecret }),
+      TE.bimap(
+        () => publishedCredentialsError,
+        (issued) => printPublishedToken(issued, now()),
+      ),
+    ),
+  ),
+]
+
+const createSandboxHandlers = (api: Api, lookups: LookupRoutes): ReadonlyArray<Handler> => [
   createHandler('lookupSources')(moveLookup(routes.lookupSources, lookups.sources), api.lookupSources),
   createHandler('lookupCategories')(moveLookup(routes.lookupCategories, lookups.categories), api.lookupCategories),
+  ...(lookups.locations === undefined
+    ? []
+    : [createHandler('lookupLocations')(moveLookup(routes.lookupLocations, lookups.locations), api.lookupLocations)]),
   createHandler('issueToken')(routes.issueToken, api.issueToken),
+]
+
+/** A handler for each operation of `servedRoutes`; `now` is the clock for the expiry of tokens in milliseconds. */
+export const createHandlers = (
+  api: Api,
+  lookups: LookupRoutes = {},
+  kind: ServiceKind = 'specification',
+  now: () => number = Date.now,
+): ReadonlyArray<Handler> => [
+  ...createSpecifiedHandlers(api),
+  ...(kind === 'published' ? createPublishedHandlers(api, now) : createSandboxHandlers(api, lookups)),
 ]
 
 /** What all requests of a server share. */
@@ -139,6 +238,8 @@ export type RequestContext = {
   readonly checkRate: (now: number) => number | undefined
   /** The clock in milliseconds. */
   readonly now: () => number
+  /** Whether an expired token is refused inside a 200, as published deployments do. */
+  readonly refusesInsideAnswer: boolean
   /** The text of each operation's last answer, for faults that repeat it. */
   readonly lastAnswers: Map<OperationName, string>
 }
@@ -156,7 +257,10 @@ const checkAccess = (context: RequestContext, handler: Handler, request: Incomin
   if (handler.tokenHeader === undefined) return undefined
   const wait = context.checkRate(context.now())
   if (wait !== undefined) return rateLimitError(wait)
-  const granted = context.tokenRegistry.grantedOperations(readToken(request, handler))
+  const token = readToken(request, handler)
+  const granted = context.tokenRegistry.grantedOperations(token)
+  if (granted === undefined && context.refusesInsideAnswer && context.tokenRegistry.isExpired(token))
+    return expiredTokenError
   if (granted === undefined) return missingTokenError(handler.operation, handler.tokenHeader)
   return granted.includes(handler.operation) ? undefined : permissionError
 }

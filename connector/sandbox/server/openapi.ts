@@ -1,12 +1,8 @@
 import * as t from 'io-ts'
-import { EnvelopeStatus, ExportFilter, type LookupRoutes, moveLookup, type Route, routes } from '../../api'
+import { EnvelopeStatus, ExportFilter, type LookupRoutes } from '../../api'
 import { type JsonSchema, toJsonSchema } from '../../cdk'
 import type { OperationName } from '../operations/operation'
-
-type RouteDescription = Pick<Route<never, never>, 'name' | 'method' | 'path' | 'tokenHeader' | 'encoding'> & {
-  readonly request: t.Any
-  readonly response: { readonly codec: t.Any }
-}
+import { type RouteDescription, type ServiceKind, servedRoutes } from './handlers'
 
 /** The routes of the exports decode only records; these are the envelopes around the records. */
 const exportEnvelopes: Partial<Record<OperationName, (record: t.Any) => t.Any>> = {
@@ -64,12 +60,8 @@ const removeAirbyteTypes = (schema: JsonSchema): JsonSchema =>
   JSON.parse(JSON.stringify(schema, (key, value) => (key === 'airbyte_type' ? undefined : value)))
 
 /** The service as an OpenAPI 3.1 document, derived from the routes and their codecs. */
-export const describeService = (lookups: LookupRoutes = {}): JsonSchema => {
-  const descriptions: Readonly<Record<OperationName, RouteDescription>> = {
-    ...routes,
-    lookupSources: moveLookup(routes.lookupSources, lookups.sources),
-    lookupCategories: moveLookup(routes.lookupCategories, lookups.categories),
-  }
+export const describeService = (lookups: LookupRoutes = {}, kind: ServiceKind = 'specification'): JsonSchema => {
+  const descriptions = servedRoutes(kind, lookups)
   const paths: Record<string, Record<string, JsonSchema>> = {}
   for (const [operation, route] of Object.entries(descriptions) as ReadonlyArray<[OperationName, RouteDescription]>)
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: describeOperation(operation, route) }

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
 import * as t from 'io-ts'
 import type { LookupRoutes } from '../../api'
 import { type Churn, noChurn } from '../data/churn'
 import type { OperationName } from '../operations/operation'
 import type { SandboxService } from '../operations/service'
-import { readBody } from './handlers'
+import { readBody, type ServiceKind } from './handlers'
 import { describeService, docsPage } from './openapi'
 import { jsonReply, type Reply, refusalReply } from './reply'
 
@@ -20,22 +21,37 @@ const ChurnCounts = t.exact(t.partial({ change: t.number, delete: t.number, add:
 const isCount = (count: number | undefined): boolean =>
   count === undefined || (Number.isInteger(count) && count >= 0 && count <= 1_000_000)
 
-const decodeChurn = (body: Buffer | undefined): Partial<Churn> | undefined => {
-  const json = E.tryCatch(
-    () => JSON.parse(body?.toString('utf8') ?? '') as unknown,
-    () => undefined,
+/** Undefined if the body is not JSON. */
+const parseJsonBody = (body: Buffer | undefined): unknown =>
+  pipe(
+    E.tryCatch(
+      () => JSON.parse(body?.toString('utf8') ?? '') as unknown,
+      () => undefined,
+    ),
+    E.toUnion,
   )
-  const step = E.isLeft(json) ? json : ChurnCounts.decode(json.right)
+
+const decodeChurn = (body: Buffer | undefined): Partial<Churn> | undefined => {
+  const step = ChurnCounts.decode(parseJsonBody(body))
   return E.isRight(step) && Object.values(step.right).every(isCount) ? step.right : undefined
+}
+
+const ClockStep = t.type({ seconds: t.number })
+
+/** The seconds of a step of the clock; undefined unless the body is one of at most ten years. */
+const decodeSeconds = (body: Buffer | undefined): number | undefined => {
+  const json = parseJsonBody(body)
+  return ClockStep.is(json) && json.seconds >= 0 && json.seconds <= 315_360_000 ? json.seconds : undefined
 }
 
 /** The pages beside the operations: the description of the service, and the operator's log, statistics, data and changes. */
 export const createSandboxPages = (
   service: SandboxService,
   log: RequestLog,
-  lookups: LookupRoutes,
+  { kind, lookups }: { readonly kind: ServiceKind; readonly lookups: LookupRoutes },
+  forward: (seconds: number) => void,
 ): ReadonlyArray<SandboxPage> => [
-  { method: 'GET', path: '/openapi.json', answer: async () => jsonReply(200, describeService(lookups)) },
+  { method: 'GET', path: '/openapi.json', answer: async () => jsonReply(200, describeService(lookups, kind)) },
   {
     method: 'GET',
     path: '/docs',
@@ -60,6 +76,17 @@ export const createSandboxPages = (
       if (step === undefined) return refusalReply(400, 'expected counts such as {"change": 3, "delete": 1, "add": 1}')
       await service.churn({ ...noChurn, ...step })
       return jsonReply(200, { done: step })
+    },
+  },
+  {
+    method: 'POST',
+    path: '/__sandbox/clock',
+    answer: async (request) => {
+      const seconds = decodeSeconds(await readBody(request))
+      if (seconds === undefined)
+        return refusalReply(400, 'expected {"seconds": 1800}: by how much the clock moves forward')
+      forward(seconds)
+      return jsonReply(200, { done: { seconds } })
     },
   },
 ]

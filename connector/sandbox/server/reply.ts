@@ -32,7 +32,13 @@ export const apiErrorReply = (error: ApiError): Reply | undefined => {
         error.retryAfter === undefined ? {} : { 'Retry-After': String(Math.ceil(error.retryAfter / 1000)) },
       )
     case 'Application':
-      return jsonReply(200, { status: { code: error.code, message: error.message, type: 'ERROR' } })
+      return jsonReply(200, {
+        status: {
+          code: /^\d{3}$/.test(error.code) ? Number(error.code) : error.code,
+          message: error.message,
+          type: 'ERROR',
+        },
+      })
     default:
       return undefined
   }

@@ -6,7 +6,7 @@ import type { Api, LookupRoutes } from '../../api'
 import { CommandError, configFailure, printExactJson } from '../../cdk'
 import { type FaultRule, scheduleFaults } from '../faults/plan'
 import type { OperationName, TokenRegistry } from '../operations/operation'
-import { createHandlers, type Handler, performOperation, type RequestContext } from './handlers'
+import { createHandlers, type Handler, performOperation, type RequestContext, type ServiceKind } from './handlers'
 import type { RequestLog, SandboxPage } from './pages'
 import { type BodyDelivery, type Reply, refusalReply, writeReply } from './reply'
 
@@ -47,6 +47,10 @@ export type ServerOptions = {
   /** The delay before the nth answer in milliseconds. */
   readonly latency: (n: number) => number
   readonly lookups: LookupRoutes
+  /** Default the specification. */
+  readonly kind?: ServiceKind
+  /** Called at the beginning of every request of an operation. */
+  readonly onRequest?: () => void
   readonly pages: ReadonlyArray<SandboxPage>
   readonly log: RequestLog
   /** The clock for rates and tokens, in milliseconds. */
@@ -68,12 +72,13 @@ const toLoggedInput = (input: unknown): unknown => (printExactJson(input).length
 /** Serves an `Api` over HTTP, as `createApi` calls it; resolves when the server listens, rejects with a `CommandError`. */
 export const startServer = async (api: Api, options: ServerOptions): Promise<SandboxServer> => {
   const { tokenRegistry, now, headerClock, log, pages } = options
-  const handlers = createHandlers(api, options.lookups)
+  const handlers = createHandlers(api, options.lookups, options.kind, now)
   const nextFault = scheduleFaults(options.rules, options.seed)
   const context: RequestContext = {
     tokenRegistry,
     checkRate: createRequestLimiter(options.requestRate),
     now,
+    refusesInsideAnswer: options.kind === 'published',
     lastAnswers: new Map<OperationName, string>(),
   }
   let count = 0
@@ -81,6 +86,7 @@ export const startServer = async (api: Api, options: ServerOptions): Promise<San
   const handleOperation = async (handler: Handler, url: URL, request: IncomingMessage, response: ServerResponse) => {
     const startedAt = headerClock()
     log.countRequest(handler.operation)
+    options.onRequest?.()
     const fault = nextFault(handler.operation)
     const delayMs = options.latency(++count)
     if (delayMs > 0) await setTimeout(delayMs, undefined, { ref: false })

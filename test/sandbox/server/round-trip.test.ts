@@ -44,6 +44,7 @@ const service: Api = {
   exportDeletedReviews: createOperation(),
   lookupSources: createOperation(),
   lookupCategories: createOperation(),
+  lookupLocations: createOperation(),
   issueToken: createOperation(),
 }
 
@@ -66,7 +67,7 @@ beforeAll(async () => {
     seed: 1,
     requestRate: { requests: Number.POSITIVE_INFINITY, seconds: 1 },
     latency: () => 0,
-    lookups: {},
+    lookups: { locations: { method: 'GET', path: routes.lookupLocations.path } },
     pages: [],
     log: createRequestLog(),
     now,
