@@ -6,6 +6,7 @@ import { JsonText } from '../json/exact'
 import { numberAt, readMembersAt, stringAt, valueAt } from '../json/members'
 import type { CheckpointMessage, Message, RecordChange, Row, StreamInfo } from '../message'
 import {
+  createLossGuard,
   createParsedRow,
   type DecodedLine,
   type DecodeOptions,
@@ -15,7 +16,6 @@ import {
   type ParsedMessage,
   parseMessage,
   readMessageLine,
-  rejectLine,
   skipLine,
 } from '../protocol'
 import { decodeDiscoveredCatalog } from './catalog'
@@ -38,6 +38,41 @@ const LogBody = t.type({ level: t.string, message: t.string })
 
 const noMessages: DecodedLine = E.right([])
 
+const failedStream = (stream: string, problem: string): Message => ({
+  _tag: 'Failed',
+  stream,
+  failure: transientFailure(problem),
+})
+
+/** Counts records as they come, to hold the counts of the source (`sourceStats.recordCount`) against them. */
+const createRecordCounter = () => {
+  const counts = new Map<string, number>()
+  let hasStreamStates = false
+  const compare = (counted: number, came: number, of: string): string | undefined =>
+    Number.isFinite(counted) && counted !== came
+      ? `is a state whose source counted ${counted} records${of} since the state before; ${came} came`
+      : undefined
+  return {
+    add: (stream: string): void => {
+      counts.set(stream, (counts.get(stream) ?? 0) + 1)
+    },
+    /** What is wrong with the count of a stream's state, if anything is. */
+    check: (stream: string, counted: number): string | undefined => {
+      hasStreamStates = true
+      const came = counts.get(stream) ?? 0
+      counts.delete(stream)
+      return compare(counted, came, ` of ${stream}`)
+    },
+    /** The same for a state of all streams. Beside states of single streams nothing says which records it counts. */
+    checkAll: (counted: number): string | undefined => {
+      let came = 0
+      for (const count of counts.values()) came += count
+      counts.clear()
+      return hasStreamStates ? undefined : compare(counted, came, '')
+    },
+  }
+}
+
 /**
  * RECORD, STATE, TRACE, LOG and CATALOG lines as messages. A stream that no trace has started starts with its first record or
  * state. Lines that are no messages are skipped, since sources print other text too.
@@ -46,6 +81,8 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
   const { purpose, missingStreamFailure = defaultMissingStreamFailure } = options
   let { findStream = () => undefined } = options
   const started = new Set<string>()
+  const { rejectLine, passLine, reportLoss, hasLoss, omitState } = createLossGuard(options)
+  const counter = createRecordCounter()
 
   const start = (info: StreamInfo): ReadonlyArray<Message> => {
     if (started.has(info.name)) return []
@@ -56,12 +93,12 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
 
   const toRecords = (descriptor: StreamDescriptor, row: Row, at: number): DecodedLine => {
     const info = findStream(descriptor)
-    return info === undefined
-      ? missing(descriptor)
-      : E.right([
-          ...start(info),
-          { _tag: 'Records', stream: info.name, rows: [row], at: Number.isFinite(at) ? Math.trunc(at) : 0 },
-        ])
+    if (info === undefined) return missing(descriptor)
+    counter.add(info.name)
+    return E.right([
+      ...start(info),
+      { _tag: 'Records', stream: info.name, rows: [row], at: Number.isFinite(at) ? Math.trunc(at) : 0 },
+    ])
   }
 
   /** A record for a destination, which needs its value: to parse the line whole is faster than to scan it first. */
@@ -72,13 +109,13 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
           createParsedRow(record.data, line, 'record.data'),
           Number(record.emitted_at),
         )
-      : rejectLine(options, line, 'is a RECORD without stream or data')
+      : rejectLine(line, 'is a RECORD without stream or data')
 
   const decodeRecord = (line: MessageLine): DecodedLine => {
     const { bytes, members } = line
     const name = stringAt(bytes, members.get('record.stream'))
     const data = members.get('record.data')
-    if (name === undefined || data === undefined) return rejectLine(options, line, 'is a RECORD without stream or data')
+    if (name === undefined || data === undefined) return rejectLine(line, 'is a RECORD without stream or data')
     const json = bytes.subarray(data.from, data.to)
     const meta = members.has('record.meta') ? valueAt(bytes, members.get('record.meta')) : undefined
     const row =
@@ -103,6 +140,9 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
     const value = single?.get('stream_state')
     const state = new JsonText(value === undefined ? 'null' : bytes.toString('utf8', value.from, value.to))
     const count = numberAt(bytes, readMembersAt(bytes, body.get('sourceStats'))?.get('recordCount'))
+    const problem = single === undefined ? counter.checkAll(count) : info && counter.check(info.name, count)
+    if (problem !== undefined) return reportLoss(line, problem)
+    if (hasLoss()) return omitState()
     if (info !== undefined && (value !== undefined || purpose === 'deliver'))
       return E.right([...start(info), { _tag: 'Checkpoint', stream: info.name, state, count, ...received }])
     if (single !== undefined && purpose === 'store')
@@ -149,14 +189,14 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
         return info === undefined ? noMessages : E.right(start(info))
       case 'COMPLETE': {
         if (info === undefined) return purpose === 'store' ? missing(stream_descriptor) : noMessages
+        if (hasLoss())
+          return E.right([...start(info), failedStream(info.name, `The input lacks records of ${info.name}.`)])
         const extent = info.syncMode === 'full_refresh' ? 'everything' : 'changes'
         return E.right([...start(info), { _tag: 'Finished', stream: info.name, extent }])
       }
       case 'INCOMPLETE': {
         const stream = info?.name ?? stream_descriptor.name
-        return E.right([
-          { _tag: 'Failed', stream, failure: transientFailure(`The source did not complete ${stream}.`) },
-        ])
+        return E.right([failedStream(stream, `The source did not complete ${stream}.`)])
       }
       default:
         return noMessages
@@ -188,8 +228,10 @@ export const createAirbyteDecoder = (options: DecodeOptions): LineDecoder => {
       const parsed = purpose === 'deliver' ? parseMessage(line) : undefined
       if (parsed?.type === 'RECORD') return decodeParsedRecord(line, parsed)
       const message = purpose === 'deliver' && parsed === undefined ? undefined : readMessageLine(line)
-      if (message === undefined) return skipLine(line, 'is no message')
-      return decoders.get(message.type)?.(message) ?? noMessages
+      if (message === undefined) return passLine(line)
+      const decode = decoders.get(message.type)
+      if (decode !== undefined) return decode(message)
+      return /^record$/i.test(message.type) ? rejectLine(line, 'has a type that is not quite RECORD') : noMessages
     },
     end: () => [],
   }

@@ -5,6 +5,7 @@ import { JsonText } from '../json/exact'
 import { numberAt, readMembersAt, stringAt, valueAt } from '../json/members'
 import type { Message, Row } from '../message'
 import {
+  createLossGuard,
   createParsedRow,
   type DecodedLine,
   type DecodeOptions,
@@ -15,7 +16,6 @@ import {
   parseMessage,
   readMessageLine,
   refuseLine,
-  rejectLine,
   skipLine,
 } from '../protocol'
 
@@ -48,6 +48,7 @@ const noMessages: DecodedLine = E.right([])
 export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
   const { purpose, now } = options
   const streams = new Map<string, DeclaredStream>()
+  const { rejectLine, passLine, hasLoss, omitState } = createLossGuard(options)
   let isSyncing = false
 
   const decodeSchema = (line: MessageLine): DecodedLine => {
@@ -95,15 +96,14 @@ export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
           time_extracted,
           typeof version === 'number' ? version : Number.NaN,
         )
-      : rejectLine(options, line, 'is a RECORD without stream or record')
+      : rejectLine(line, 'is a RECORD without stream or record')
   }
 
   const decodeRecord = (line: MessageLine): DecodedLine => {
     const { bytes, members } = line
     const stream = stringAt(bytes, members.get('stream'))
     const data = members.get('record')
-    if (stream === undefined || data === undefined)
-      return rejectLine(options, line, 'is a RECORD without stream or record')
+    if (stream === undefined || data === undefined) return rejectLine(line, 'is a RECORD without stream or record')
     const row = { json: bytes.subarray(data.from, data.to) }
     const extracted = stringAt(bytes, members.get('time_extracted'))
     return toRecords(line, stream, row, extracted, numberAt(bytes, members.get('version')))
@@ -112,7 +112,8 @@ export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
   const decodeState = (line: MessageLine): DecodedLine => {
     const { bytes, members } = line
     const value = members.get('value')
-    if (value === undefined) return rejectLine(options, line, 'is a STATE without a value')
+    if (value === undefined) return (purpose === 'deliver' ? refuseLine : skipLine)(line, 'is a STATE without a value')
+    if (hasLoss()) return omitState()
     const state = readMembersAt(bytes, value)
     isSyncing = typeof valueAt(bytes, state?.get('currently_syncing')) === 'string'
     for (const declared of streams.values()) declared.covered = true
@@ -140,6 +141,7 @@ export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
     const stream = stringAt(bytes, members.get('stream'))
     const version = numberAt(bytes, members.get('version'))
     const declared = stream === undefined ? undefined : streams.get(stream)
+    if (hasLoss()) return noMessages
     if (declared !== undefined) declared.covered = true
     if (stream === undefined || declared === undefined || !Number.isSafeInteger(version))
       return purpose === 'deliver' ? noMessages : skipLine(line, 'is an ACTIVATE_VERSION of no known stream or version')
@@ -159,9 +161,10 @@ export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
       if (parsed?.type === 'RECORD') return decodeParsedRecord(line, parsed)
       const message = purpose === 'deliver' && parsed === undefined ? undefined : readMessageLine(line)
       if (message === undefined)
-        return purpose === 'deliver' ? refuseLine(line, 'is no Singer message') : skipLine(line, 'is no message')
+        return purpose === 'deliver' ? refuseLine(line, 'is no Singer message') : passLine(line)
       const decode = decoders.get(message.type)
       if (decode !== undefined) return decode(message)
+      if (/^record$/i.test(message.type)) return rejectLine(line, 'has a type that is not quite RECORD')
       return purpose === 'deliver'
         ? refuseLine(line, `has the type ${message.type}, which a target does not take`)
         : noMessages
@@ -171,7 +174,7 @@ export const createSingerDecoder = (options: DecodeOptions): LineDecoder => {
         ([stream, { incremental, covered }]): Message => ({
           _tag: 'Finished',
           stream,
-          extent: isSyncing ? 'unknown' : covered && !incremental ? 'everything' : 'changes',
+          extent: isSyncing || hasLoss() ? 'unknown' : covered && !incremental ? 'everything' : 'changes',
         }),
       ),
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { protocols } from '../../../connector/cdk/protocols'
 import { configuredStream, destinationCatalog } from '../../support/catalogs'
-import { summarizeInput } from '../../support/decoded-input'
+import { decodeForSnapshot, inChunks, summarizeInput } from '../../support/decoded-input'
 
 const status = (name: string, value: string, more: object = {}) => ({
   type: 'TRACE',
@@ -36,8 +36,8 @@ describe('Airbyte lines for a destination', () => {
     [
       'adds its counts and leaves the rest as it came',
       'visit_records',
-      '{"type": "STATE", "state": {"type":"STREAM","stream":{"stream_descriptor":{"name":"visit_records"},"stream_state":{"n":12345678901234567890}},"sourceStats":{"recordCount":1.0} }, "x":1}',
-      '{"type": "STATE", "state": {"type":"STREAM","stream":{"stream_descriptor":{"name":"visit_records"},"stream_state":{"n":12345678901234567890}},"sourceStats":{"recordCount":1.0},"destinationStats":{"recordCount":1.0,"rejectedRecordCount":0.0}}, "x":1}\n',
+      '{"type": "STATE", "state": {"type":"STREAM","stream":{"stream_descriptor":{"name":"visit_records"},"stream_state":{"n":12345678901234567890}},"sourceStats":{"recordCount":0.0} }, "x":1}',
+      '{"type": "STATE", "state": {"type":"STREAM","stream":{"stream_descriptor":{"name":"visit_records"},"stream_state":{"n":12345678901234567890}},"sourceStats":{"recordCount":0.0},"destinationStats":{"recordCount":1.0,"rejectedRecordCount":0.0}}, "x":1}\n',
     ],
     [
       'replaces counts that are there',
@@ -92,14 +92,79 @@ describe('Airbyte lines for a destination', () => {
     expect((await summarizeInput(protocols.airbyte, visits, lines)).at(-1)).toEqual(last)
   })
 
+  const whole = JSON.stringify(record('visit_records', { a: 1 }))
   it.each([
-    ['two lines that were joined', `${JSON.stringify(record('visit_records', {}))}{"type":"STATE","state":{}}`],
+    ['two lines that were joined', `${whole}{"type":"STATE","state":{}}`],
     ['a record that is no JSON', '{"type":"RECORD","record":{"stream":"visit_records","data":{"a":tru}}}'],
+    ['a record with a number that JSON does not have', whole.replace('1', 'NaN')],
+    ['the beginning of a record', whole.slice(0, 30)],
+    ['two characters of a record', whole.slice(0, 2)],
+    ['the end of a record', whole.slice(10)],
+    ['the last part of a record', '"x":1},"emitted_at":1}}'],
+    ['a record behind other text', `INFO ${whole}`],
+    ['a record behind a byte order mark', `\ufeff${whole}`],
+    ['records in a list', `[${whole}]`],
+    ['a record without its type', JSON.stringify({ record: { stream: 'visit_records', data: {} } })],
+    ['a record of a type in lower case', whole.replace('RECORD', 'record')],
+    ['a record of another protocol', '{"type":"Record","stream":"visit_records","record":{}}'],
     ['a state that is no JSON', '{"type":"STATE","state":{"data":{"a":tru}}}'],
-  ])('skip %s', async (_, line) => {
+  ])('fail on %s, and let no state after it out', async (_, line) => {
+    const state = { type: 'STATE', state: { type: 'STREAM', stream: { stream_descriptor: { name: 'visit_records' } } } }
+    expect(await summarizeInput(protocols.airbyte, visits, [line, state])).toEqual([
+      expect.stringMatching(/^Line 1 of the input (is no message, and may be a broken record|has a type)/),
+    ])
+  })
+
+  it.each([
+    'Traceback (most recent call last):',
+    '2026-01-01 12:00:00 INFO {"level": "x"',
+    '{"level":"info","message":"3 records","data":{"n":3}}',
+    '{"text":"x","record":{"level":{"name":"INFO"},"message":"x"}}',
+    '["a"]',
+    '"record"',
+    '17',
+  ])('skip other text: %s', async (line) => {
     expect(await summarizeInput(protocols.airbyte, visits, [line])).toEqual([
       ['log', 'warn', 'Line 1 of the input is no message and is skipped.'],
     ])
+  })
+
+  const stateOf = (more: object, count?: number) => ({
+    type: 'STATE',
+    state: { ...more, ...(count === undefined ? {} : { sourceStats: { recordCount: count } }) },
+  })
+  const single = (name: string, count?: number) =>
+    stateOf({ type: 'STREAM', stream: { stream_descriptor: { name }, stream_state: {} } }, count)
+  const global = (count?: number) => stateOf({ type: 'GLOBAL', global: { stream_states: [] } }, count)
+  const [a, b] = [record('a', { n: 1 }), record('b', { n: 1 })]
+  const two = destinationCatalog(configuredStream('a'), configuredStream('b'))
+  it.each<[string, ReadonlyArray<object>, number | string]>([
+    [
+      'counts that are right, since the last state of the stream',
+      [a, b, a, single('a', 2), a, single('a', 1), single('b', 1)],
+      3,
+    ],
+    ['no counts', [a, single('a'), a, a, single('a', 2)], 2],
+    ['counts of all streams', [a, b, a, global(3), global(0)], 2],
+    ['counts of nothing', [single('a', 0), global()], 2],
+    ['counts of all streams beside counts of one', [a, single('a', 1), b, global(2)], 2],
+    [
+      'a record too few',
+      [a, single('a', 1), a, single('a', 2)],
+      'Line 4 of the input is a state whose source counted 2 records of a since the state before; 1 came',
+    ],
+    [
+      'a record too many',
+      [a, a, single('a', 1)],
+      'Line 3 of the input is a state whose source counted 1 records of a since the state before; 2 came',
+    ],
+    ['a stream without its records', [b, single('a', 5)], 'counted 5 records of a since the state before; 0 came'],
+    ['too few for all streams', [a, b, global(3)], 'counted 3 records since the state before; 2 came'],
+  ])('are held against the counts of the source: %s', async (_, lines, expected) => {
+    const items = await summarizeInput(protocols.airbyte, two, lines)
+    const states = items.filter((item) => Array.isArray(item) && item[0] === 'state')
+    if (typeof expected === 'number') expect(states).toHaveLength(expected)
+    else expect(items.at(-1)).toContain(expected)
   })
 
   it.each([
@@ -124,5 +189,32 @@ describe('Airbyte lines for a destination', () => {
       ['x.b', '{}'],
       ['finished', 'x.a', 'everything'],
     ])
+  })
+})
+
+describe('Airbyte lines for a snapshot', () => {
+  const before = {
+    type: 'STATE',
+    state: { type: 'STREAM', stream: { stream_descriptor: { name: 'a' }, stream_state: {} } },
+  }
+  const counted = { ...before, state: { ...before.state, sourceStats: { recordCount: 1 } } }
+  const catalog = destinationCatalog(configuredStream('a'))
+  it.each<[string, ReadonlyArray<unknown>]>([
+    ['a record is broken', [before, '{"type":"RECORD","rec', before]],
+    ['fewer came than the source counted', [before, counted, before]],
+  ])('keep no state and complete no stream once %s, and say so once', async (_, lines) => {
+    const text = [...lines, record('a', { n: 1 }), before, status('a', 'COMPLETE')]
+      .map((line) => (typeof line === 'string' ? line : JSON.stringify(line)))
+      .join('\n')
+    const { messages, refused } = await decodeForSnapshot(inChunks(Buffer.from(text), 100), catalog)
+    expect(refused).toBeUndefined()
+    expect(messages.map(({ _tag }) => _tag).filter((tag) => tag !== 'Log')).toEqual([
+      'Started',
+      'Checkpoint',
+      'Records',
+      'Failed',
+    ])
+    const warnings = messages.flatMap((message) => (message._tag === 'Log' ? [message.message] : []))
+    expect(warnings.filter((text) => /state/.test(text))).toHaveLength(1)
   })
 })
