@@ -13,6 +13,8 @@ type RecordStatus =
   | { readonly _tag: 'Pending'; readonly row: Row }
   | { readonly _tag: 'Accepted' }
   | { readonly _tag: 'Rejected' }
+  /** Rejected, and one too many: no state of its stream may cover it. */
+  | { readonly _tag: 'TooMany' }
 
 /** A record in the queue. */
 export type PendingRecord = {
@@ -47,9 +49,9 @@ export type AckQueue = {
   readonly addRecord: (stream: InputStream, row: Row) => PendingRecord
   readonly addState: (state: CheckpointMessage) => void
   readonly accept: (record: PendingRecord) => void
-  /** Writes the dead letter. Returns the failure if the policy ends the run; the record then stays pending, so that no state covers it. */
+  /** Writes the dead letter. Returns the failure if the policy ends the run or, for too many, the stream; no state of the stream then covers the record. */
   readonly reject: (record: PendingRecord, rejection: Rejection) => O.Option<Failure>
-  /** Starts to emit every state that is due, unless a stream has only rejections. */
+  /** Starts to emit every state that is due; those of a stream that has only rejections wait, others do not wait for them. */
   readonly acknowledge: () => void
   /** Resolves once all dead letters are on disk and all states that `acknowledge` started are emitted, or `onError` was called. */
   readonly flush: () => Promise<void>
@@ -69,10 +71,11 @@ const recordOverheadBytes = 64
 
 const acceptedStatus: RecordStatus = { _tag: 'Accepted' }
 const rejectedStatus: RecordStatus = { _tag: 'Rejected' }
+const tooManyStatus: RecordStatus = { _tag: 'TooMany' }
 
 /**
- * A state is due once every record before it is accepted or rejected. It is emitted after all states before it and after the dead
- * letters before it are on disk, with the numbers of records since the last state of its stream.
+ * A state is due once every record before it is accepted or rejected. It is emitted after all states of its stream before it and
+ * after the dead letters before it are on disk, with the numbers of records since the last state of its stream.
  */
 export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQueueOptions): AckQueue => {
   const counters = new Map<string, StreamCounters>()
@@ -80,6 +83,9 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
   let head = 0
   let pendingBytes = 0
   let dueStates: Array<CheckpointMessage> = []
+  const failedStreams = new Set<string>()
+  /** The streams that shared states have named: those after it carry their positions forward. */
+  const sharedStreams = new Set<string>()
   let isBroken = false
   let emission: Promise<void> = Promise.resolve()
 
@@ -102,12 +108,21 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
     return sum
   }
 
+  /** Whether a state covers one of the streams. A shared state that names none may cover all. */
+  const coversAny = (state: CheckpointMessage, streams: ReadonlySet<string>): boolean =>
+    state._tag === 'Checkpoint'
+      ? streams.has(state.stream)
+      : streams.size > 0 && (sharedStreams.size === 0 || [...streams].some((id) => sharedStreams.has(id)))
+
   /** Moves the head past every entry that no pending record holds back. */
   const advanceHead = (): void => {
     for (let entry = entries[head]; entry !== undefined; entry = entries[++head])
-      if ('_tag' in entry) dueStates.push({ ...entry, counts: takeCounts(entry) })
-      else if (entry.status._tag === 'Pending') break
+      if ('_tag' in entry) {
+        if (entry._tag === 'SharedCheckpoint') for (const { stream } of entry.states) sharedStreams.add(stream)
+        if (!coversAny(entry, failedStreams)) dueStates.push({ ...entry, counts: takeCounts(entry) })
+      } else if (entry.status._tag === 'Pending') break
       else {
+        if (entry.status._tag === 'TooMany') failedStreams.add(entry.stream.id)
         countersOf(entry.stream.id).uncounted[entry.status._tag === 'Accepted' ? 'accepted' : 'rejected'] += 1
         pendingBytes -= entry.bytes
       }
@@ -171,14 +186,16 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
       })
       const failure = rejectionFailure(policy, stream.name, { ordinal, reason: rejection.reason }, total)
       if (O.isNone(failure)) record.status = rejectedStatus
+      else if (policy.onReject === 'continue') record.status = tooManyStatus
       return failure
     },
     acknowledge: () => {
       advanceHead()
       if (dueStates.length === 0) return
-      for (const { total } of counters.values()) if (hasOnlyRejections(total)) return
-      startEmission(dueStates)
-      dueStates = []
+      const barren = new Set([...counters].flatMap(([id, { total }]) => (hasOnlyRejections(total) ? [id] : [])))
+      const states = barren.size === 0 ? dueStates : dueStates.filter((state) => !coversAny(state, barren))
+      dueStates = barren.size === 0 ? [] : dueStates.filter((state) => coversAny(state, barren))
+      if (states.length > 0) startEmission(states)
     },
     flush: () => {
       startEmission([])

@@ -73,9 +73,19 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
       end()
     },
   })
+  /** Too many rejections end their stream alone, unless no other is left. */
+  const failedStreams = new Map<string, Failure>()
+  const failStream = (id: string, failure: Failure): void => {
+    failedStreams.set(id, failure)
+    if (halt.signal.aborted || routes.streamIds().some((other) => !failedStreams.has(other))) return
+    failures.push(...failedStreams.values())
+    end()
+  }
   const reject = (record: PendingRecord, rejection: Rejection): void => {
     const failure = queue.reject(record, rejection)
-    if (O.isSome(failure)) fail(failure.value)
+    if (O.isNone(failure)) return
+    if (run.policy.onReject === 'fail') fail(failure.value)
+    else failStream(record.stream.id, failure.value)
   }
   const batchers = createBatchers({
     ...run,
@@ -157,7 +167,7 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
     const route = routes.find(stream)
     if (route === undefined) return fail(systemFailure(`The stream ${stream} was not opened.`))
     for (const row of rows) {
-      if (halt.signal.aborted) return
+      if (halt.signal.aborted || failedStreams.has(stream)) return
       addRecord(route, row)
       if (isFull()) await waitForRoom()
     }

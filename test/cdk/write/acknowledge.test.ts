@@ -101,7 +101,7 @@ describe('the acknowledgement queue', () => {
             sent.set(id, (sent.get(id) ?? 0) + 1)
             return add(id)
           }
-          // A stream that has only rejections holds all states back.
+          // A stream that has only rejections holds its states back.
           for (const id of ['a', 'b']) queue.accept(addCounted(id))
           events.forEach((event, index) => {
             if (event.startsWith('state')) queue.addState(state(`${index} ${event.slice(6)}`, event.slice(6)))
@@ -132,14 +132,45 @@ describe('the acknowledgement queue', () => {
     )
   })
 
-  it('holds states back while a stream has only rejections, and emits them after its first accepted record', async () => {
+  it('holds the states of a stream back while it has only rejections, and emits them after its first accepted record', async () => {
     const { queue, add, emitted } = createTestQueue()
     queue.reject(add('a'), rejection)
     queue.accept(add('b'))
-    queue.addState(state('s', 'b'))
-    expect(await emitted()).toEqual([])
+    queue.addState(state('s', 'a'))
+    queue.addState(state('t', 'b'))
+    expect(await emitted()).toEqual(['t 1+0'])
     queue.accept(add('a'))
-    expect(await emitted()).toEqual(['s 1+0'])
+    expect(await emitted()).toEqual(['t 1+0', 's 0+1'])
+  })
+
+  const sharedBy = (...names: ReadonlyArray<string>): CheckpointMessage => ({
+    _tag: 'SharedCheckpoint',
+    states: names.map((stream) => ({ stream, state: 1 })),
+  })
+  it.each<[string, ReadonlyArray<CheckpointMessage>, ReadonlyArray<string>]>([
+    ['one that names no stream', [sharedState], []],
+    ['one that names it', [sharedBy('b', 'a')], []],
+    ['one that carries it forward', [sharedBy('a'), sharedBy('b')], []],
+    ['not one that never named it', [sharedBy('b'), sharedBy('b')], ['all 1+1', 'all 0+0']],
+  ])('holds a shared state back while a stream has only rejections: %s', async (_, states, lines) => {
+    const { queue, add, emitted } = createTestQueue()
+    queue.reject(add('a'), rejection)
+    queue.accept(add('b'))
+    for (const each of states) queue.addState(each)
+    expect(await emitted()).toEqual(lines)
+  })
+
+  it('emits no state of a stream after one rejection too many, and those of others', async () => {
+    const { queue, add, emitted } = createTestQueue({ policy: { onReject: 'continue', maxPercent: 10 } })
+    for (let n = 0; n < 100; n += 1) queue.accept(add('a'))
+    queue.accept(add('b'))
+    queue.addState(state('before', 'a'))
+    const failures = Array.from({ length: 12 }, () => queue.reject(add('a'), rejection))
+    expect(failures.filter(O.isSome)).toHaveLength(1)
+    queue.accept(add('b'))
+    for (const id of ['a', 'b']) queue.addState(state('after', id))
+    queue.addState(sharedState)
+    expect(await emitted()).toEqual(['before 100+0', 'after 2+0'])
   })
 
   it('keeps a record pending whose rejection ends the run, so that no state covers it', async () => {

@@ -273,6 +273,41 @@ describe('writeToSinks', () => {
     expect(emitted).toEqual([])
   })
 
+  it('writes the other streams though all records of one are rejected, and says which failed', async () => {
+    const wrong = Array.from({ length: 150 }, (_, n) => record({ id: String(n), bad: 'wrong' }, 'others'))
+    for (const bad of [wrong.slice(0, 3), wrong]) {
+      const { batches, sink } = createAcceptingSink()
+      const { done, emitted } = startRun(
+        [
+          ...bad,
+          state('o', 'others'),
+          ...things(2),
+          state('s'),
+          ...bad,
+          streamEnd('others'),
+          ...things(1, 2),
+          state('t'),
+          streamEnd(),
+        ],
+        { ...sinksOf(sink), streams: [streamOf('visits'), streamOf('others')] },
+      )
+      expect((await done).failures).toMatchObject([{ message: expect.stringMatching(/^others: .* rejected/) }])
+      expect(batches.flat()).toEqual(['0', '1', '2'])
+      expect(emitted).toEqual(['s 2+0', 't 1+0'])
+    }
+  })
+
+  it('reads no further once every stream has too many rejections', async () => {
+    let read = 0
+    const { done } = startRun(
+      (async function* () {
+        for (; read < 1000; read += 1) yield record({ id: 'x', bad: 'wrong' })
+      })(),
+    )
+    expect((await done).failures).toMatchObject([{ message: expect.stringContaining('max_rejects_percent') }])
+    expect(read).toBeLessThan(110)
+  })
+
   it('reads on while it holds such states back', async () => {
     const all = Array.from({ length: 500 }, (_, n) => record({ id: String(n), bad: 'wrong' }))
     const { done, emitted } = startRun([...all, state('s'), record({ id: 'good' }), state('t'), streamEnd()], {
