@@ -22,51 +22,73 @@ export const formatLocationKey = ({ code, codeType }: LocationKey): string =>
 export const formatLocation = ({ code, codeType }: LocationKey): string =>
   codeType === null ? code : `${code} (${codeType})`
 
+/** A location of the ledger. `isUnknown`: it was sent, and no answer came, so that it may or may not be active. */
+export type LedgerLocation = LocationKey & { readonly isUnknown?: true }
+
+export const isCertain = ({ isUnknown }: LedgerLocation): boolean => isUnknown !== true
+
 /** What changes if a complete list replaces the locations accepted before. */
 export type ReconcilePlan = {
   readonly creates: ReadonlyArray<LocationKey>
   readonly updates: ReadonlyArray<LocationKey>
   /** Active before, and not on the list. */
-  readonly deactivations: ReadonlyArray<LocationKey>
+  readonly deactivations: ReadonlyArray<LedgerLocation>
+  /** Active before, and on the list under another type, which their deactivation might deactivate too. */
+  readonly kept: ReadonlyArray<LocationKey>
 }
 
 /** `active`: the locations that are active at the service; `listed`: those of the list. Both by `formatLocationKey`. */
 export const planReconcile = (
-  active: ReadonlyMap<string, LocationKey>,
+  active: ReadonlyMap<string, LedgerLocation>,
   listed: ReadonlyMap<string, LocationKey & { readonly active: boolean }>,
 ): ReconcilePlan => {
   const listedActive = [...listed].filter(([, location]) => location.active)
+  const isKnown = (key: string): boolean => {
+    const location = active.get(key)
+    return location !== undefined && isCertain(location)
+  }
+  const listedCodes = new Set(listedActive.map(([, { code }]) => code))
+  const missing = [...active].filter(([key]) => !listed.has(key)).map(([, location]) => location)
   return {
-    creates: listedActive.filter(([key]) => !active.has(key)).map(([, location]) => toLocationKey(location)),
-    updates: listedActive.filter(([key]) => active.has(key)).map(([, location]) => toLocationKey(location)),
-    deactivations: [...active].filter(([key]) => !listed.has(key)).map(([, location]) => location),
+    creates: listedActive.filter(([key]) => !isKnown(key)).map(([, location]) => toLocationKey(location)),
+    updates: listedActive.filter(([key]) => isKnown(key)).map(([, location]) => toLocationKey(location)),
+    deactivations: missing.filter(({ code }) => !listedCodes.has(code)),
+    kept: missing.filter(({ code }) => listedCodes.has(code)),
   }
 }
 
-/** Fails for a plan that deactivates more than `maxPercent` of the active locations: its list may be cut off. */
+/** Fails for a plan that deactivates more than `maxPercent` of the certainly active locations: its list may be cut off. */
 export const checkDeactivations = (
-  { deactivations }: ReconcilePlan,
+  { deactivations }: Pick<ReconcilePlan, 'deactivations'>,
   activeCount: number,
   maxPercent: number,
-): E.Either<Failure, void> =>
-  deactivations.length * 100 <= maxPercent * activeCount
+): E.Either<Failure, void> => {
+  const count = deactivations.filter(isCertain).length
+  return count * 100 <= maxPercent * activeCount
     ? E.right(undefined)
     : E.left(
         configFailure(
-          `locations: ${deactivations.length} of ${activeCount} locations are no longer on the list, more than max_deactivations_percent (${maxPercent}); none is deactivated. Check that the list is complete, or raise the percentage for this run.`,
+          `locations: ${count} of ${activeCount} locations are no longer on the list, more than max_deactivations_percent (${maxPercent}); none is deactivated. Check that the list is complete, or raise the percentage for this run.`,
         ),
       )
+}
 
 /** The locations that the service accepted from this destination, kept in a file from run to run. */
 export type LocationLedger = {
-  /** The active ones at the start of the run, by `formatLocationKey`. */
-  readonly active: ReadonlyMap<string, LocationKey>
+  /** Those that are, or may be, active at the start of the run, by `formatLocationKey`. */
+  readonly active: ReadonlyMap<string, LedgerLocation>
+  /** Notes locations as unknown until an entry follows. Resolves once that is on disk. */
+  readonly announce: (locations: ReadonlyArray<LocationKey>) => Promise<void>
   /** Resolves once the entries are on disk. */
-  readonly append: (entries: ReadonlyArray<LedgerEntry>) => Promise<void>
+  readonly append: (entries: ReadonlyArray<LocationKey & { readonly active: boolean }>) => Promise<void>
 }
 
-const LedgerEntry = t.type({ code: t.string, codeType: t.union([t.string, t.null]), active: t.boolean })
-export type LedgerEntry = t.TypeOf<typeof LedgerEntry>
+const LedgerEntry = t.type({
+  code: t.string,
+  codeType: t.union([t.string, t.null]),
+  active: t.union([t.boolean, t.literal('unknown')]),
+})
+type LedgerEntry = t.TypeOf<typeof LedgerEntry>
 const LedgerHeader = t.type({ base_url: t.string })
 
 const ledgerFailure = (path: string, what: string): E.Either<Failure, never> =>
@@ -85,7 +107,7 @@ export const decodeLedger = (
   path: string,
   baseUrl: string,
   text: string,
-): E.Either<Failure, ReadonlyMap<string, LocationKey>> => {
+): E.Either<Failure, ReadonlyMap<string, LedgerLocation>> => {
   if (text === '') return E.right(new Map())
   const [header, ...entries] = text.split('\n').slice(0, -1).map(parseLine)
   if (!LedgerHeader.is(header)) return ledgerFailure(path, 'is no ledger of this destination. Name another file')
@@ -94,13 +116,15 @@ export const decodeLedger = (
       path,
       `is the ledger of ${header.base_url}, not of ${baseUrl}. Use another file for each service`,
     )
-  const active = new Map<string, LocationKey>()
+  const active = new Map<string, LedgerLocation>()
   for (const [index, entry] of entries.entries()) {
     if (!LedgerEntry.is(entry))
       return ledgerFailure(path, `is damaged at line ${index + 2}. Correct or delete that line`)
     const { code, codeType } = entry
-    if (entry.active) active.set(formatLocationKey(entry), { code, codeType })
-    else active.delete(formatLocationKey(entry))
+    const key = formatLocationKey(entry)
+    if (entry.active === true) active.set(key, { code, codeType })
+    else if (entry.active === false) active.delete(key)
+    else if (!active.has(key)) active.set(key, { code, codeType, isUnknown: true })
   }
   return E.right(active)
 }
@@ -120,7 +144,7 @@ export const readLedger =
     return pipe(
       text,
       E.flatMap((content) => decodeLedger(path, baseUrl, content)),
-      E.map((active) => ({ active, append: async () => undefined })),
+      E.map((active) => ({ active, announce: async () => undefined, append: async () => undefined })),
     )
   }
 
@@ -131,12 +155,20 @@ export const openLedger =
     const ledger = await readLedger(path, baseUrl)()
     if (E.isLeft(ledger)) return ledger
     const { active } = ledger.right
-    const lines = [...active.values()].map((location) => formatLine({ ...location, active: true }))
+    const lines = [...active.values()].map(({ code, codeType, isUnknown }) =>
+      formatLine({ code, codeType, active: isUnknown === true ? 'unknown' : true } satisfies LedgerEntry),
+    )
+    const append = (entries: ReadonlyArray<LedgerEntry>): Promise<void> =>
+      appendFile(path, entries.map(formatLine).join(''), { flush: true })
     try {
       await writeFile(`${path}.new`, [formatLine({ base_url: baseUrl }), ...lines].join(''), { flush: true })
       await rename(`${path}.new`, path)
     } catch (error) {
       return ledgerFileFailure(path, 'written', error)
     }
-    return E.right({ active, append: (entries) => appendFile(path, entries.map(formatLine).join(''), { flush: true }) })
+    return E.right({
+      active,
+      announce: (locations) => append(locations.map((location) => ({ ...location, active: 'unknown' }))),
+      append,
+    })
   }

@@ -21,6 +21,7 @@ import {
   checkDeactivations,
   formatLocation,
   formatLocationKey,
+  isCertain,
   type LocationKey,
   type LocationLedger,
   planReconcile,
@@ -40,26 +41,39 @@ const rejectedVerdict: RecordVerdict = {
 const matchesItem =
   (item: unknown) =>
   ({ code, codeType }: Location): boolean => {
-    if (typeof item === 'string') return item === code
-    if (!t.UnknownRecord.is(item) || item.code !== code) return false
+    if (typeof item === 'string' || typeof item === 'number') return String(item) === code
+    if (!t.UnknownRecord.is(item) || item.code == null || String(item.code) !== code) return false
     return typeof item.codeType !== 'string' || codeType == null || item.codeType === codeType
   }
 
-/** The answer to locations that differ in code and type. If failures cannot be assigned to locations, the batch counts as refused. */
+/**
+ * The answer to locations that differ in code and type. A location counts as accepted only if the status is one of success and no
+ * count contradicts it. If failures cannot be assigned to locations, the batch counts as refused.
+ */
 export const toLocationAnswer = (items: ReadonlyArray<Location>, result: LocationSyncResult): BatchAnswer => {
   const failedItems = result.nonSyncableList ?? []
-  const isSuccess = /^success$/i.test(result.status)
-  const failedCount = result.failedRequests ?? (failedItems.length > 0 || isSuccess ? failedItems.length : items.length)
-  if (failedCount === 0 && failedItems.length === 0)
-    return { _tag: 'Verdicts', verdicts: items.map(() => acceptedVerdict) }
+  const status = result.status.trim()
+  const isSuccess = /^success$/i.test(status)
+  // A partial success says what failed; only one that counts and lists no failure is a success.
+  const saysNoFailure = result.failedRequests === 0 && result.nonSyncableList != null
+  const isPartial = /^partial[ _-]?success$/i.test(status) && (failedItems.length > 0 || saysNoFailure)
+  const failedCount = result.failedRequests ?? failedItems.length
   const verdicts = items.map((item) =>
     failedItems.some((failed) => matchesItem(failed)(item)) ? rejectedVerdict : acceptedVerdict,
   )
   const rejectedCount = verdicts.filter((verdict) => verdict === rejectedVerdict).length
-  return rejectedCount === failedCount && failedItems.every((failed) => items.some(matchesItem(failed)))
+  const acceptedCount = items.length - rejectedCount
+  const isConsistent =
+    rejectedCount === failedCount &&
+    failedItems.every((failed) => items.some(matchesItem(failed))) &&
+    (result.successfulRequests ?? acceptedCount) >= acceptedCount &&
+    (result.totalRequests ?? items.length) >= items.length
+  return isConsistent && (isSuccess || isPartial || (acceptedCount === 0 && items.length > 0))
     ? { _tag: 'Verdicts', verdicts }
-    : { _tag: 'Refused', reason: `the service reports ${result.status} and does not say which`, tooLarge: false }
+    : { _tag: 'Refused', reason: `the service reports ${formatStatus(status)} and does not say which`, tooLarge: false }
 }
+
+const formatStatus = (status: string): string => (/^[A-Z_ ]{1,40}$/i.test(status) ? status : 'an unknown status')
 
 const sinkName = 'locations'
 
@@ -72,13 +86,14 @@ export const locationSink = defineSink<SinkTarget, Location>({
   open: (target) =>
     TE.fromIO(() => {
       const list: LocationList = { listed: new Map(), unreadable: 0 }
+      const announced = new Set<string>()
       return {
         prepare: (stream) =>
           pipe(
             checkMapping(stream, sinkName, Location, target.mapping[sinkName]),
             E.map(() => createPreparer(target, list, stream.isDeletion)),
           ),
-        write: (items, isSuspect) => sendLocations(target, items, isSuspect),
+        write: (items, isSuspect) => sendLocations(target, announced, items, isSuspect),
         isReachable: isServiceAnswering(target.api.syncLocations([])),
         finish: (isWhole) => reconcileLocations(target, list, isWhole),
       }
@@ -114,7 +129,8 @@ const createPreparer = ({ mapping, ledger }: SinkTarget, list: LocationList, isD
         const active = isDeletion || isTombstoneRecord(columns) ? false : (location.active ?? true)
         const item = { ...location, active }
         addToList(item)
-        return { item, key: formatLocationKey(toLocationKey(item)) }
+        // The service may know a location by its code alone, so all records of a code are sent in their order.
+        return { item, key: item.code ?? '' }
       }),
     )
   return (columns: InputRecord): E.Either<string, PreparedItem<Location>> => {
@@ -124,36 +140,75 @@ const createPreparer = ({ mapping, ledger }: SinkTarget, list: LocationList, isD
   }
 }
 
+/** `announced`: the locations that this run has put into the ledger before their answer. */
 const sendLocations = (
   { api, ledger, resend }: SinkTarget,
+  announced: Set<string>,
   items: ReadonlyArray<Location>,
   isSuspect: boolean,
 ): TE.TaskEither<Failure, BatchAnswer> =>
   pipe(
-    resend(isSuspect)(api.syncLocations(items)),
-    TE.map((result) => toLocationAnswer(items, result)),
-    TE.orElse((error) => TE.fromEither(toBatchAnswer('sync locations', error))),
+    O.isSome(ledger) ? announceLocations(ledger.value, announced, items) : TE.right(undefined),
+    TE.flatMap(() =>
+      pipe(
+        resend(isSuspect)(api.syncLocations(items)),
+        TE.map((result) => toLocationAnswer(items, result)),
+        TE.orElse((error) => TE.fromEither(toBatchAnswer('sync locations', error))),
+      ),
+    ),
     TE.chainFirst((answer) =>
-      O.isSome(ledger) ? appendToLedger(ledger.value.append, items, answer) : TE.right(undefined),
+      O.isSome(ledger) ? appendOutcomes(ledger.value, announced, items, answer) : TE.right(undefined),
     ),
   )
 
-const appendToLedger = (
-  append: LocationLedger['append'],
+/** Whether the ledger holds the location as active for certain. */
+const isKnownActive = ({ active }: LocationLedger, key: string): boolean => {
+  const known = active.get(key)
+  return known !== undefined && isCertain(known)
+}
+
+const writeLedger = (write: () => Promise<void>): TE.TaskEither<Failure, void> =>
+  TE.tryCatch(write, (error) =>
+    configFailure(
+      `reconcile.ledger_path cannot be written: ${error instanceof Error ? error.message : String(error)}. Make room, or name another file.`,
+    ),
+  )
+
+/** Notes new locations before they are sent: if the answer is lost, or the run is killed, the next run knows that they may be active. */
+const announceLocations = (
+  ledger: LocationLedger,
+  announced: Set<string>,
+  items: ReadonlyArray<Location>,
+): TE.TaskEither<Failure, void> => {
+  const unknown = items
+    .filter(({ active }) => active === true)
+    .map(toLocationKey)
+    .filter((location) => {
+      const key = formatLocationKey(location)
+      return !ledger.active.has(key) && !announced.has(key)
+    })
+  for (const location of unknown) announced.add(formatLocationKey(location))
+  return unknown.length === 0 ? TE.right(undefined) : writeLedger(() => ledger.announce(unknown))
+}
+
+/** Notes what was accepted, and forgets what was refused and was not known to be active. */
+const appendOutcomes = (
+  ledger: LocationLedger,
+  announced: Set<string>,
   items: ReadonlyArray<Location>,
   answer: BatchAnswer,
 ): TE.TaskEither<Failure, void> => {
+  const isRefusedAlone = answer._tag === 'Refused' && items.length === 1
   const verdicts = answer._tag === 'Verdicts' ? answer.verdicts : []
-  const accepted = items.filter((_, index) => verdicts[index]?._tag === 'Accepted')
-  return accepted.length === 0
-    ? TE.right(undefined)
-    : TE.tryCatch(
-        () => append(accepted.map((item) => ({ ...toLocationKey(item), active: item.active === true }))),
-        (error) =>
-          configFailure(
-            `reconcile.ledger_path cannot be written: ${error instanceof Error ? error.message : String(error)}. Make room, or name another file.`,
-          ),
-      )
+  const entries = items.flatMap((item, index) => {
+    const location = toLocationKey(item)
+    const key = formatLocationKey(location)
+    if (verdicts[index]?._tag === 'Accepted') return [{ ...location, active: item.active === true }]
+    const isRejected = isRefusedAlone || verdicts[index]?._tag === 'Rejected'
+    if (!isRejected || isKnownActive(ledger, key) || !(announced.delete(key) || ledger.active.has(key))) return []
+    return [{ ...location, active: false }]
+  })
+  return entries.length === 0 ? TE.right(undefined) : writeLedger(() => ledger.append(entries))
 }
 
 const noItems: FinalItems<Location> = { items: [], notes: [] }
@@ -176,10 +231,10 @@ const reconcileLocations = (
   const { active } = ledger.value
   const plan = planReconcile(active, list.listed)
   return pipe(
-    checkDeactivations(plan, active.size, maxDeactivationsPercent),
+    checkDeactivations(plan, [...active.values()].filter(isCertain).length, maxDeactivationsPercent),
     E.map(() => ({
       items: plan.deactivations.map((key) => ({ item: toDeactivation(key), key: formatLocationKey(key) })),
-      notes: formatPlan(plan, dryRun),
+      notes: [...formatPlan(plan, dryRun), ...formatKept(plan)],
     })),
   )
 }
@@ -203,3 +258,9 @@ const formatPlan = ({ creates, updates, deactivations }: ReconcilePlan, listAll:
     ...list('deactivate', deactivations),
   ]
 }
+
+const formatKept = ({ kept }: ReconcilePlan): ReadonlyArray<SinkNote> =>
+  kept.map((location) => ({
+    level: 'warn',
+    message: `locations: ${formatLocation(location)} is not on the list, but its code is, with another codeType. It is not deactivated, since the service may know both as one; send it with active false to deactivate it.`,
+  }))

@@ -5,11 +5,13 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
+import type { ApiError } from '../../connector/api/error'
 import type { Location, LocationSyncResult } from '../../connector/api/model/location'
 import {
   checkDeactivations,
   decodeLedger,
   formatLocationKey,
+  type LedgerLocation,
   type LocationKey,
   openLedger,
   planReconcile,
@@ -92,7 +94,35 @@ describe('the answer to locations', () => {
       result({ nonSyncableList: [{ code: 'B' }], failedRequests: 2 }),
       'refused',
     ],
-    ['refuses an unknown status', { status: 'FAILURE' }, 'refused'],
+    ...['FAILURE', 'FAILED', 'ERROR', 'error', '', 'SUCCESSFUL?', 'UNSUCCESS'].map(
+      (status): [string, LocationSyncResult, string] => [`refuses the status "${status}"`, { status }, 'refused'],
+    ),
+    [
+      'refuses an error though it counts no failure',
+      { status: 'FAILED', failedRequests: 0, nonSyncableList: [] },
+      'refused',
+    ],
+    ['refuses an error though it counts successes', { status: 'ERROR', successfulRequests: 3 }, 'refused'],
+    ['refuses an error that lists only some', { status: 'FAILED', nonSyncableList: ['B'] }, 'refused'],
+    ['rejects all that an error lists', { status: 'FAILED', nonSyncableList: ['A', 'B'], failedRequests: 3 }, 'rrr'],
+    ['refuses fewer successes than items', { status: 'SUCCESS', successfulRequests: 2 }, 'refused'],
+    ['refuses no success', { status: 'SUCCESS', successfulRequests: 0, failedRequests: 0 }, 'refused'],
+    ['refuses fewer items than were sent', { status: 'SUCCESS', totalRequests: 2 }, 'refused'],
+    [
+      'refuses a list that explains only some of the missing successes',
+      result({ nonSyncableList: ['B'], failedRequests: 1, successfulRequests: 1 }),
+      'refused',
+    ],
+    ['accepts right counts', { status: 'SUCCESS', totalRequests: 3, successfulRequests: 3, failedRequests: 0 }, 'aaa'],
+    ['refuses a partial success without a list', result({}), 'refused'],
+    ['refuses a partial success with an empty list and no count', result({ nonSyncableList: [] }), 'refused'],
+    ['refuses a partial success without a list that counts no failure', result({ failedRequests: 0 }), 'refused'],
+    [
+      'accepts a partial success that counts and lists no failure',
+      result({ failedRequests: 0, nonSyncableList: [] }),
+      'aaa',
+    ],
+    ['rejects what a list without counts names', result({ nonSyncableList: [{ code: 'B' }] }), 'aar'],
     [
       'rejects a failure despite the status success',
       { status: 'SUCCESS', failedRequests: 1, nonSyncableList: [{ code: 'B' }] },
@@ -119,7 +149,19 @@ describe('the plan', () => {
     ['updates a location that is on the list', [keyOf('A')], [listed('A')], '', 'A', ''],
     ['deactivates a location that is not on the list', [keyOf('A'), keyOf('B')], [listed('A')], '', 'A', 'B'],
     ['has nothing to do for a location listed as inactive', [keyOf('A')], [listed('A', null, false)], '', '', ''],
-    ['keeps locations of one code and two types apart', [keyOf('A', 'x')], [listed('A', 'y')], 'A', '', 'A'],
+    ['deactivates no location that is listed with another type', [keyOf('A', 'x')], [listed('A', 'y')], 'A', '', ''],
+    ['nor one that is listed without its type', [keyOf('A', 'x')], [listed('A')], 'A', '', ''],
+    ['nor one that is listed with a type now', [keyOf('A')], [listed('A', 'y')], 'A', '', ''],
+    ['nor one of two types', [keyOf('A', 'x'), keyOf('A', 'y')], [listed('A', 'y')], '', 'A', ''],
+    ['deactivates all types of a code that is gone', [keyOf('A', 'x'), keyOf('A', 'y')], [], '', '', 'A,A'],
+    [
+      'deactivates one whose other type is listed as inactive',
+      [keyOf('A', 'x')],
+      [listed('A', 'y', false)],
+      '',
+      '',
+      'A',
+    ],
     ['deactivates all for an empty list', [keyOf('A')], [], '', '', 'A'],
   ])('%s', (_, active, list, creates, updates, deactivations) => {
     const plan = planReconcile(byKey(...active), byKey(...list))
@@ -140,9 +182,7 @@ describe('the plan', () => {
     [1, 100, 0, false],
   ])('may deactivate %i of %i with at most %i percent: %s', (count, activeCount, percent, isAllowed) => {
     const deactivations = Array.from({ length: count }, (_, n) => keyOf(String(n)))
-    expect(E.isRight(checkDeactivations({ creates: [], updates: [], deactivations }, activeCount, percent))).toBe(
-      isAllowed,
-    )
+    expect(E.isRight(checkDeactivations({ deactivations }, activeCount, percent))).toBe(isAllowed)
   })
 })
 
@@ -163,6 +203,15 @@ describe('a ledger', () => {
     ['is refused for another service', '{"base_url":"https://other.example.com"}\n', 'https://other.example.com'],
     ['is refused in another file', 'id,name\n', 'no ledger'],
     ['is refused in another file of one incomplete line', '{"a":1}', 'no ledger'],
+    [
+      'holds what may have been accepted',
+      text(
+        { ...keyOf('A'), active: 'unknown' },
+        { ...keyOf('B'), active: 'unknown' },
+        { ...keyOf('B'), active: false },
+      ),
+      ['A'],
+    ],
     [
       'is refused with the line that is damaged',
       `${text('x')}${JSON.stringify({ ...keyOf('A'), active: true })}\n`,
@@ -188,6 +237,21 @@ describe('a ledger', () => {
     expect(readFileSync(path, 'utf8')).toBe(text({ ...keyOf('A', 'x'), active: true }))
   })
 
+  it('keeps unknown ones unknown from run to run, and known ones known', async () => {
+    const path = join(folder, 'unknown')
+    const first = await openLedger(path, url)()
+    if (E.isLeft(first)) throw new Error(first.left.message)
+    await first.right.announce([keyOf('A'), keyOf('B'), keyOf('C')])
+    await first.right.append([{ ...keyOf('B'), active: true }])
+    await first.right.append([{ ...keyOf('C'), active: false }])
+    const second = await openLedger(path, url)()
+    expect(E.isRight(second) && [...second.right.active.values()]).toEqual([
+      { ...keyOf('A'), isUnknown: true },
+      keyOf('B'),
+    ])
+    expect(readFileSync(path, 'utf8')).toBe(text({ ...keyOf('A'), active: 'unknown' }, { ...keyOf('B'), active: true }))
+  })
+
   it('is neither created nor changed by reading it', async () => {
     const missing = join(folder, 'missing')
     expect(await readLedger(missing, url)()).toMatchObject(E.right({ active: new Map() }))
@@ -211,15 +275,19 @@ describe('a ledger', () => {
 
 describe('reconciling with a list', () => {
   const reconcile = async (
-    active: ReadonlyArray<LocationKey>,
+    active: ReadonlyArray<LedgerLocation>,
     records: ReadonlyArray<unknown>,
     isWhole: boolean,
     percent = 50,
+    more: Partial<SinkTarget['api']> = {},
   ) => {
     const appended: Array<string> = []
     const target: SinkTarget = createTestTarget({
       ledger: O.some({
         active: byKey(...active),
+        announce: async (locations) => {
+          appended.push(...locations.map(({ code }) => `${code} unknown`))
+        },
         append: async (entries) => {
           appended.push(...entries.map(({ code, active }) => `${code} ${active}`))
         },
@@ -231,6 +299,7 @@ describe('reconciling with a list', () => {
           const nonSyncableList = sent.filter(({ code }) => code?.startsWith('NO') === true)
           return TE.right({ status: 'PARTIAL_SUCCESS', nonSyncableList, failedRequests: nonSyncableList.length })
         },
+        ...more,
       },
     })
     const sink = await openSink(locationSink, target)
@@ -256,7 +325,46 @@ describe('reconciling with a list', () => {
     expect(deactivated).toEqual([{ code: 'C', codeType: 'x', active: false }])
     expect(notes).toContain('locations: 1 created, 2 updated, 1 to deactivate.')
     expect(notes).toContain('locations: deactivate C (x)')
-    expect(appended).toEqual(['A true', 'B true', 'D true'])
+    expect(appended).toEqual(['D unknown', 'A true', 'B true', 'D true'])
+  })
+
+  const unknown = (code: string): LedgerLocation => ({ ...keyOf(code), isUnknown: true })
+  it('leaves new locations unknown whose answer is lost, whatever the error', async () => {
+    for (const error of [
+      { _tag: 'Network', code: 'ECONNRESET', message: 'x' },
+      { _tag: 'Http', status: 500, message: 'x' },
+      { _tag: 'Http', status: 429, message: 'x' },
+    ] as ReadonlyArray<ApiError>) {
+      const { appended } = await reconcile(active, [...list, { code: 'D' }], true, 50, {
+        syncLocations: () => TE.left(error),
+      })
+      expect(appended).toEqual(['D unknown'])
+    }
+  })
+
+  it('forgets locations that are refused and were not known to be active', async () => {
+    const refuse = { syncLocations: () => TE.left<ApiError>({ _tag: 'Http', status: 400, message: 'x' }) }
+    expect((await reconcile(active, [{ code: 'D' }], true, 50, refuse)).appended).toEqual(['D unknown', 'D false'])
+    expect((await reconcile([unknown('D')], [{ code: 'D' }], true, 50, refuse)).appended).toEqual(['D false'])
+    expect((await reconcile(active, list.slice(0, 1), true, 50, refuse)).appended).toEqual([])
+    expect((await reconcile([], [{ code: 'NO' }], true)).appended).toEqual(['NO unknown', 'NO false'])
+  })
+
+  it('deactivates unknown ones that are not on the list, whatever the percentage, and creates the others', async () => {
+    const { deactivated, notes } = await reconcile(
+      [...active, unknown('D'), unknown('E')],
+      [...list, { code: 'C', codeType: 'x' }, { code: 'E' }],
+      true,
+      0,
+    )
+    expect(deactivated).toEqual([{ code: 'D', active: false }])
+    expect(notes).toContain('locations: 1 created, 3 updated, 1 to deactivate.')
+  })
+
+  it('says which locations keep their code under another type', async () => {
+    const { deactivated, notes } = await reconcile(active, [...list, { code: 'C', codeType: 'new' }], true)
+    expect(deactivated).toEqual([])
+    expect(notes).toContainEqual(expect.stringContaining('C (x) is not on the list, but its code is'))
   })
 
   it('deactivates nothing if the list is not complete', async () => {
