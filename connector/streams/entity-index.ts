@@ -45,7 +45,7 @@ export const indexEntities = (
     entityIndex.keys.add(`location:${fieldText(json, locationId)}`)
   const providerField = fromReviews.providers === 'none' ? undefined : provider?.members[fromReviews.providers]
   const providerId = hasField(json, providerField) ? fieldText(json, providerField) : ''
-  if (providerId !== '') entityIndex.keys.add(`person:${providerId}`)
+  if (providerId.trim() !== '') entityIndex.keys.add(`person:${providerId}`)
 }
 
 /** The scan of this run that covers everything since `slack` (milliseconds) before the lookback of a cursor. */

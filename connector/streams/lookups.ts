@@ -104,7 +104,9 @@ const toKeyedRow = (
   )
 }
 
-const isKeyValue = (value: unknown): boolean => ['string', 'number', 'bigint'].includes(typeof value)
+/** A blank text is no key: some destinations take an empty text for null. */
+const isKeyValue = (value: unknown): boolean =>
+  typeof value === 'string' ? value.trim() !== '' : ['number', 'bigint'].includes(typeof value)
 
 /** Drops repeated records, and refuses two different records with one key, since they would overwrite each other. */
 const uniqueRows = (

@@ -56,6 +56,9 @@ const streamRoot = (stream: string): O.Option<string> => {
   return resource === undefined ? O.none : O.some(`${resource}.${privacyResources[resource].roots[stream] ?? ''}`)
 }
 
+/** The attributes that a key is made of, by stream, where the key itself is no attribute of the service. */
+const keyParts: Readonly<Record<string, ReadonlyArray<string>>> = { categories: ['category', 'subCategory'] }
+
 /** The paths of all primary keys and cursors, which streams need. */
 export const keyPaths = (streams: ReadonlyArray<Stream<never>>): ReadonlySet<string> =>
   new Set(
@@ -63,7 +66,7 @@ export const keyPaths = (streams: ReadonlyArray<Stream<never>>): ReadonlySet<str
       const root = streamRoot(name)
       return O.isNone(root)
         ? []
-        : [...primaryKey, ...(O.isSome(cursor) ? [cursor.value] : [])].map((key) => root.value + key)
+        : [...(keyParts[name] ?? primaryKey), ...(O.isSome(cursor) ? [cursor.value] : [])].map((key) => root.value + key)
     }),
   )
 

@@ -61,12 +61,17 @@ const ReviewProvider = t.intersection(
   'Provider',
 )
 const ReviewSource = t.intersection([t.type(dimensionProps), optionalAttributes({ name: displayName })], 'ReviewSource')
-const ReviewCategory = t.type(
-  {
-    category: describeAttribute('Category of the feature an opinion is about')(t.string),
-    subCategory: describeAttribute('Its sub-category; an empty string where there is none')(t.string),
-    reviewModifiedTime,
-  },
+const ReviewCategory = t.intersection(
+  [
+    t.type({
+      reviewModifiedTime,
+      id: describeAttribute('The category, and after " > " the sub-category where there is one; never empty')(t.string),
+    }),
+    optionalAttributes({
+      category: describeAttribute('Category of the feature an opinion is about')(t.string),
+      subCategory: describeAttribute('Its sub-category')(t.string),
+    }),
+  ],
   'Category',
 )
 
@@ -116,7 +121,7 @@ export const categoriesStream = defineStream({
   ...dimensionStreamOptions,
   name: 'categories',
   codec: ReviewCategory,
-  primaryKey: ['category', 'subCategory'],
+  primaryKey: ['id'],
   projector: () => {
     // A category is nothing but its key, so a newer review cannot show that it has changed.
     const isNewPair = createPairFilter()
@@ -125,13 +130,13 @@ export const categoriesStream = defineStream({
       const rows: Row[] = []
       for (const content of members.contents?.elements ?? [])
         for (const { members: names } of content.members.sentiments?.elements ?? []) {
-          if (!hasField(json, names.category)) continue
           const category = readName(json, names.category)
           const subCategory = readName(json, names.subCategory)
+          if (category === noName && subCategory === noName) continue
           if (isNewPair(category, subCategory))
             rows.push({
               json: Buffer.from(
-                `{"category":${category},"subCategory":${subCategory},${modifiedTimeMember}}`,
+                `{"id":"${categoryId(category, subCategory)}","category":${category},"subCategory":${subCategory},${modifiedTimeMember}}`,
                 'latin1',
               ),
             })
@@ -141,9 +146,24 @@ export const categoriesStream = defineStream({
   },
 })
 
-/** A string as JSON text (latin1, as `rawFieldText` gives it), the same however the service escapes it. */
+const noName = 'null'
+
+/**
+ * The key of a category: one text that is never empty, since some destinations take an empty text for null. Both names are JSON
+ * texts, of which one may be null; a backslash before each ">" of a name keeps different pairs different.
+ */
+const categoryId = (category: string, subCategory: string): string => {
+  const [first, second] = [category, subCategory].map((name) =>
+    name === noName ? '' : name.slice(1, -1).replaceAll(/\\\\|>/g, (found) => `\\\\${found}`),
+  )
+  return [first, ...(second === '' ? [] : ['>', second])].filter((part) => part !== '').join(' ')
+}
+
+/** A name as JSON text (latin1, as `rawFieldText` gives it), the same however the service escapes it; null if it is absent or blank. */
 const readName = (json: Uint8Array, at: FieldOffset | undefined): string => {
-  if (!hasField(json, at)) return '""'
+  if (!hasField(json, at)) return noName
   const raw = rawFieldText(json, at)
-  return raw.includes('\\') ? Buffer.from(JSON.stringify(fieldText(json, at))).toString('latin1') : raw
+  if (!raw.includes('\\')) return raw.slice(1, -1).trim() === '' ? noName : raw
+  const text = fieldText(json, at)
+  return text.trim() === '' ? noName : Buffer.from(JSON.stringify(text)).toString('latin1')
 }

@@ -1,11 +1,5 @@
-import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import type { Stream } from '../../connector/cdk/stream'
-import { createCutter } from '../../connector/export/cut/page'
-import type { CutRecord } from '../../connector/export/export-page'
-import { createReviewItem, reviewFieldTree } from '../../connector/streams/review-item'
-import { streams } from '../../connector/streams/streams'
-import { reviewOptions, reviewPage } from '../support/review-page'
+import { projectRows } from '../support/review-rows'
 
 const big = '9223372036854775806'
 const review = `{"id":${big},"modifiedTime":"2026-01-02T03:04:05.678Z","location":{"id":9007199254740993,"name":"Nörd"},
@@ -16,23 +10,6 @@ const review = `{"id":${big},"modifiedTime":"2026-01-02T03:04:05.678Z","location
       {"feature":"without id"},{"id":2,"category":"Café"}],
      "liabilities":[{"liabilityId":5,"severity":{"level":2}}]}],
   "engagement":[{"engagement":"thanks"},{}]}`
-
-const cutReviews = createCutter({ ...reviewOptions, fields: reviewFieldTree })
-
-const cutRecords = (...texts: ReadonlyArray<string>): ReadonlyArray<CutRecord> => {
-  const page = cutReviews(reviewPage(...texts))
-  if (E.isLeft(page)) throw new Error(JSON.stringify(page.left))
-  return page.right.rows
-}
-
-const streamOf = (name: string): Stream<never> => streams.find((stream) => stream.name === name) as Stream<never>
-
-const projectRows = (name: string, ...texts: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const project = streamOf(name).projector()
-  return cutRecords(...texts).flatMap((record) =>
-    project(createReviewItem(record)).map(({ json }) => Buffer.from(json).toString()),
-  )
-}
 
 const time = '"2026-01-02T03:04:05.678Z"'
 const version = `"reviewId":${big},"reviewModifiedTime":${time}`
@@ -53,7 +30,7 @@ describe('the records made of a review', () => {
     ['locations', [`{"id":9007199254740993,"name":"Nörd","reviewModifiedTime":${time}}`]],
     ['providers', []],
     ['sources', []],
-    ['categories', [`{"category":"Café","subCategory":"","reviewModifiedTime":${time}}`]],
+    ['categories', [`{"id":"Café","category":"Café","subCategory":null,"reviewModifiedTime":${time}}`]],
   ])('of %s have its text, and a key', (name, expected) => {
     expect(projectRows(name, review)).toEqual(expected)
   })

@@ -30,7 +30,11 @@ export const expectedOfReviews = (truth: Truth): Readonly<Record<string, Readonl
     sources: distinct(reviews.map(({ source }) => source)),
     categories: distinct(
       contents.flatMap(({ content }) =>
-        (content.sentiments ?? []).map(({ category, subCategory }) => ({ category, subCategory })),
+        (content.sentiments ?? []).map(({ category, subCategory }) => ({
+          id: [category, subCategory].filter(Boolean).join(' > '),
+          category,
+          subCategory: subCategory || null,
+        })),
       ),
     ),
     review_contents: contents.map(({ content: { sentiments: _, liabilities: __, ...content }, own }) => ({

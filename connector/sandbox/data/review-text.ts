@@ -42,12 +42,16 @@ const printRating = (
       ]
     : []
 
+/** Where there is none, the service may leave it out or send an empty text. */
+const printSubCategory = (subCategory: string, n: number): string =>
+  subCategory === '' && n % 2 === 1 ? '' : `"subCategory":"${subCategory}",`
+
 const printSentiment = (
   row: ReviewRow,
   { feature, opinion, score, category, subCategory, tonality }: Phrase,
   n: number,
 ): string =>
-  `{"id":${BigInt(row.id) * 100n + BigInt(n + 1)},"reviewId":${row.id},"feature":"${feature}","opinion":"${opinion}","score":${printDouble(score)},"category":"${category}","subCategory":"${subCategory}","tonality":"${tonality}"}`
+  `{"id":${BigInt(row.id) * 100n + BigInt(n + 1)},"reviewId":${row.id},"feature":"${feature}","opinion":"${opinion}","score":${printDouble(score)},"category":"${category}",${printSubCategory(subCategory, n)}"tonality":"${tonality}"}`
 
 const severities = ['low', 'medium', 'high']
 

@@ -50,6 +50,7 @@ export type Phrase = {
   /** From 0.0 to 5.0. */
   readonly score: number
   readonly category: string
+  /** Empty: the category has no sub-categories. */
   readonly subCategory: string
 }
 
@@ -135,7 +136,7 @@ export const phrases: ReadonlyArray<Phrase> = [
     4.5,
     'The follow-up call the day after was thoughtful.',
   ),
-  positivePhrase('Care', 'Overall')(
+  positivePhrase('Overall', '')(
     'experience',
     'excellent',
     5,
@@ -152,7 +153,7 @@ export const phrases: ReadonlyArray<Phrase> = [
   neutralPhrase('Facility', 'Comfort')('chairs', 'okay', 2.5, 'The chairs are okay, the magazines are from last year.'),
   neutralPhrase('Staff', 'Courtesy')('staff', 'neutral', 2.5, 'The staff was neither rude nor particularly warm.'),
   neutralPhrase('Billing', 'Cost')('price', 'as expected', 3, 'The price was as expected.'),
-  neutralPhrase('Care', 'Overall')('visit', 'routine', 2.5, 'A routine visit, nothing to report either way.'),
+  neutralPhrase('Overall', '')('visit', 'routine', 2.5, 'A routine visit, nothing to report either way.'),
   neutralPhrase('Access', 'Scheduling')(
     'portal',
     'takes getting used to',
@@ -205,7 +206,7 @@ export const phrases: ReadonlyArray<Phrase> = [
     1,
     'They never called with my results, as they had promised.',
   ),
-  negativePhrase('Care', 'Overall')(
+  negativePhrase('Overall', '')(
     'experience',
     'disappointing',
     0.5,

@@ -158,6 +158,13 @@ describe('a lookup whose operation the config names', () => {
       /primary_key: record 2 of 2 has no id that can be a key\. Every record has code\.$/,
     ],
     [
+      'a key that is blank in a record',
+      { sources: { data: { items: ['x', '', ' '].map((id, n) => ({ id, code: n })) } } },
+      {},
+      'config_error',
+      /primary_key: record 2 of 3 has no id that can be a key\. Every record has code\.$/,
+    ],
+    [
       'a key that two different records share',
       {
         sources: {
