@@ -197,14 +197,17 @@ const readDeletions = (
   )
 }
 
-/** Drops the deletion of a review that was modified after it: the review has been restored. */
+/**
+ * Drops the deletion of a review that was modified after it, or in its millisecond: the deletions are read first, so a review
+ * that the export still serves has been restored.
+ */
 const dropRestoredReviews =
   ({ deletedTimes, restored }: PendingDeletions, createToItem: typeof reviewExportOperation.toItem) =>
   (source: SourceEnv) => {
     const toItem = createToItem(source)
     return (record: CutRecord): ReviewItem => {
       const deletedTime = deletedTimes.get(record.id)
-      if (deletedTime !== undefined && record.modifiedTime > deletedTime) {
+      if (deletedTime !== undefined && record.modifiedTime >= deletedTime) {
         deletedTimes.delete(record.id)
         restored.push([record.id, deletedTime])
       }

@@ -59,9 +59,12 @@ SELECT child.*
 FROM review_sentiments AS child
 JOIN reviews AS review ON review.id = child.reviewId AND review.modifiedTime = child.reviewModifiedTime
 LEFT JOIN deleted_reviews AS deletion
-  ON deletion.id = review.id AND deletion.modifiedTime >= review.modifiedTime
+  ON deletion.id = review.id AND deletion.modifiedTime > review.modifiedTime
 WHERE deletion.id IS NULL
 \`\`\`
+
+The later of a review and its deletion counts. At the same millisecond the review wins, since the service serves only reviews
+that are not deleted: it has been restored. Tombstones (\`deletes: tombstones\`) and the snapshot follow the same rule.
 
 \`feedback snapshot\` and \`feedback sync\` do this themselves.
 

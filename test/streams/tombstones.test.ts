@@ -108,6 +108,27 @@ describe('tombstones', () => {
     expect(third.records.reviews).toHaveLength(1)
   })
 
+  it('are not sent for a review that was restored in the millisecond of its deletion: the review wins', async () => {
+    const { data, read, advanceClock, deleteReview } = createService()
+    const first = await read()
+    const time = advanceClock(60)
+    deleteReview(3, time)
+    data.reviews.push({ id: 3, modifiedTime: time })
+    advanceClock(60)
+    const second = await read(first.state)
+    expect(tombstonesOf(second)).toEqual([])
+    expect(second.records.reviews?.map(({ id }) => id)).toEqual([3])
+    expect((await read(second.state)).records.reviews).toEqual([])
+    // The same, but the deletion is read before the review is there.
+    const later = advanceClock(60)
+    deleteReview(4, later)
+    const third = await read(second.state)
+    expect(tombstonesOf(third).map(({ id }) => id)).toEqual([4])
+    data.reviews.push({ id: 4, modifiedTime: later })
+    const fourth = await read(third.state)
+    expect(fourth.records.reviews).toEqual([{ id: 4, modifiedTime: later }])
+  })
+
   it('are not sent for a restored review that a killed run has read', async () => {
     const { data, read, readPage, advanceClock, deleteReview } = createService()
     data.reviews = Array.from({ length: 60 }, (_, n) => ({ id: n + 1, modifiedTime: instantAt(n) }))

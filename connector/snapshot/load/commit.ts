@@ -16,6 +16,8 @@ import {
   refreshDeletionsSql,
   removeOldGenerationsSql,
   removeOldVersionsSql,
+  removeTombstonesSql,
+  removeUnreadSql,
   tombstoneDeletionsSql,
 } from './merge'
 import type { Load } from './stream-load'
@@ -92,6 +94,7 @@ const mergeBatch = async (
   if (table.name !== reviewsTableName || self === undefined || tombstone === undefined) return
   await db.run(tombstoneDeletionsSql(self, tombstone, lastRowId))
   await applyDeletions(db, references, [deletionsTableName])
+  await db.run(removeTombstonesSql(table, tombstone))
 }
 
 /** Applies the deletions in `_gone` to every table that refers to reviews, except these. */
@@ -99,9 +102,10 @@ const applyDeletions = async (
   db: Database,
   references: ReadonlyArray<ReviewReference>,
   exceptions: ReadonlyArray<string>,
+  removeSql = applyDeletionsSql,
 ): Promise<void> => {
   for (const reference of references)
-    if (!exceptions.includes(reference.table.name)) await db.run(applyDeletionsSql(reference))
+    if (!exceptions.includes(reference.table.name)) await db.run(removeSql(reference))
 }
 
 const removeOldChildren = async (
@@ -145,7 +149,7 @@ const finishRefresh = async (
   const self = findReviewReference(table)
   if (table.name === reviewsTableName && self !== undefined) {
     await db.run(refreshDeletionsSql(self, target.minimumGeneration))
-    await applyDeletions(db, references, [reviewsTableName, deletionsTableName])
+    await applyDeletions(db, references, [reviewsTableName, deletionsTableName], removeUnreadSql)
   }
   await db.run(removeOldGenerationsSql(table, target.minimumGeneration, now))
   await db.run('UPDATE _streams SET refreshing = false WHERE stream = $stream', { stream: table.name })

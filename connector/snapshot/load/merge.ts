@@ -4,7 +4,10 @@ import { archiveSql } from '../store/views'
 
 // In all of these, rows with a rowid above `lastRowId` are those that the open transaction has inserted.
 
-/** Keeps one row for each key of the batch: the newest generation, then the newest cursor, then the row that came last. */
+/**
+ * Keeps one row for each key of the batch: the newest generation, then the newest cursor, then the row that came last. A review
+ * wins over a tombstone of its own millisecond: it has been restored.
+ */
 export const keepNewestSql = (
   table: Table,
   lastRowId: number,
@@ -17,6 +20,7 @@ export const keepNewestSql = (
   const newest = [
     '_airbyte_generation_id DESC',
     ...(cursor === undefined ? [] : [`${quoteIdentifier(cursor)} DESC NULLS LAST`]),
+    ...(tombstone === undefined ? [] : [`${quoteIdentifier(tombstone)} IS NULL DESC`]),
     'row DESC',
   ].join(', ')
   return `
@@ -62,9 +66,20 @@ export const refreshDeletionsSql = ({ table, id, time }: ReviewReference, minimu
   WHERE _airbyte_generation_id < ${minimumGeneration}
   GROUP BY 1`
 
-/** Removes the rows that `_gone` deletes. The later event wins: a version that is newer than the deletion stays. */
+/**
+ * Removes the rows that `_gone` deletes. The later event wins: a version that is newer than the deletion stays, and so does one
+ * of its millisecond, since only a restored review is served with it.
+ */
 export const applyDeletionsSql = ({ table, id, time }: ReviewReference): string =>
+  removeRowsSql(table, '_gone', `t.${quoteIdentifier(id)} = _gone.id AND t.${quoteIdentifier(time)} < _gone.time`)
+
+/** Removes the rows of the reviews in `_gone`, versions of the last time included: the refresh has not read them again. */
+export const removeUnreadSql = ({ table, id, time }: ReviewReference): string =>
   removeRowsSql(table, '_gone', `t.${quoteIdentifier(id)} = _gone.id AND t.${quoteIdentifier(time)} <= _gone.time`)
+
+/** Removes the tombstones themselves, once they are applied. */
+export const removeTombstonesSql = (table: Table, tombstone: string): string =>
+  `DELETE FROM ${quoteIdentifier(table.name)} WHERE ${quoteIdentifier(tombstone)} IS NOT NULL`
 
 const removeRowsSql = (table: Table, events: '_gone' | '_version', where: string): string => `
   ${archiveSql(table, `${quoteIdentifier(table.name)} AS t, ${events}`, where, `${events}.time`)}

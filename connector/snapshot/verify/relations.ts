@@ -30,7 +30,7 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
   return [
     {
       name: 'deletions are applied',
-      explain: 'No review is in the file that was read before its deletion and is not newer than it.',
+      explain: 'No review is in the file that was read before its deletion and is older than it.',
       sql: reviews !== undefined && find(deletionsTableName) !== undefined ? unappliedDeletionsSql() : undefined,
     },
     {
@@ -85,7 +85,7 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
 const unappliedDeletionsSql = (): string => `
       SELECT ${failureTextSql(reviewsTableName, `'id ' || review.id || ' was deleted at ' || deletion."modifiedTime"`)}
       FROM ${reviewsTableName} AS review JOIN ${deletionsTableName} AS deletion ON deletion.id = review.id
-      WHERE review."modifiedTime" <= deletion."modifiedTime" AND review._airbyte_extracted_at < deletion._airbyte_extracted_at`
+      WHERE review."modifiedTime" < deletion."modifiedTime" AND review._airbyte_extracted_at < deletion._airbyte_extracted_at`
 
 const tombstonesSql = (reviews: SnapshotStream): string | undefined => {
   const tombstone = findTombstoneColumn(reviews)

@@ -44,8 +44,8 @@ const expectedRows = (events: ReadonlyArray<Event>) => {
     if (event.kind === 'deletion') {
       if ((deletions.get(event.id) ?? 0) >= event.minute) return
       deletions.set(event.id, event.minute)
-      if ((reviews.get(event.id)?.minute ?? 99) <= event.minute) reviews.delete(event.id)
-      children = children.filter(({ id, minute }) => id !== event.id || minute > event.minute)
+      if ((reviews.get(event.id)?.minute ?? 99) < event.minute) reviews.delete(event.id)
+      children = children.filter(({ id, minute }) => id !== event.id || minute >= event.minute)
       return
     }
     if (event.kind === 'review') {

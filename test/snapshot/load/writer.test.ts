@@ -292,6 +292,39 @@ describe('deletions', () => {
     expect(await listRows(snapshot, 'reviews')).toEqual(['2'])
     expect(await listRows(snapshot, 'review_contents')).toEqual([])
   })
+
+  const tombstone = (id: number, minute: number) =>
+    `{"id":${id},"modifiedTime":"${timeAtMinute(minute)}","_ab_cdc_deleted_at":"${timeAtMinute(minute)}"}`
+  const withTombstones = createStreamInfo(
+    'reviews',
+    { ...reviewProperties, _ab_cdc_deleted_at: instantSchema },
+    ['id'],
+    'modifiedTime',
+  )
+
+  it.each<[string, ReadonlyArray<Message>]>([
+    ['a deletion after it', [recordsMessage('reviews', reviewJson(1, 5)), recordsMessage('deleted_reviews', reviewJson(1, 5))]],
+    ['a deletion before it', [recordsMessage('deleted_reviews', reviewJson(1, 5)), recordsMessage('reviews', reviewJson(1, 5))]],
+    ['a tombstone after it', [recordsMessage('reviews', reviewJson(1, 5)), recordsMessage('reviews', tombstone(1, 5))]],
+    ['a tombstone before it', [recordsMessage('reviews', tombstone(1, 5)), recordsMessage('reviews', reviewJson(1, 5))]],
+  ])('of the same millisecond leave the review, as it was restored: %s', async (_, messages) => {
+    for (const isOneBatch of [true, false]) {
+      const snapshot = await openMemorySnapshot()
+      await writeMessages(snapshot, [
+        startedMessage(withTombstones),
+        startedMessage(deletedReviewsInfo()),
+        startedMessage(reviewContentsInfo()),
+        recordsMessage('reviews', reviewJson(1, 1), reviewJson(2, 1)),
+        recordsMessage('review_contents', contentJson(1, 5, 7), contentJson(2, 1, 8)),
+        ...messages.flatMap((message): Message[] =>
+          isOneBatch ? [message] : [{ _tag: 'Waiting', stream: 'reviews', until: 0 }, message],
+        ),
+      ])
+      expect(await listRows(snapshot, 'reviews')).toEqual(['1', '2'])
+      expect((await snapshot.db.query('FROM reviews WHERE _ab_cdc_deleted_at IS NOT NULL')).length).toBe(0)
+      expect(await listRows(snapshot, 'review_contents')).toEqual(['7', '8'])
+    }
+  })
 })
 
 describe('children', () => {
