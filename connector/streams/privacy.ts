@@ -66,7 +66,9 @@ export const keyPaths = (streams: ReadonlyArray<Stream<never>>): ReadonlySet<str
       const root = streamRoot(name)
       return O.isNone(root)
         ? []
-        : [...(keyParts[name] ?? primaryKey), ...(O.isSome(cursor) ? [cursor.value] : [])].map((key) => root.value + key)
+        : [...(keyParts[name] ?? primaryKey), ...(O.isSome(cursor) ? [cursor.value] : [])].map(
+            (key) => root.value + key,
+          )
     }),
   )
 

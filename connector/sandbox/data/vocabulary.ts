@@ -136,12 +136,7 @@ export const phrases: ReadonlyArray<Phrase> = [
     4.5,
     'The follow-up call the day after was thoughtful.',
   ),
-  positivePhrase('Overall', '')(
-    'experience',
-    'excellent',
-    5,
-    'An excellent experience; I send all my friends here.',
-  ),
+  positivePhrase('Overall', '')('experience', 'excellent', 5, 'An excellent experience; I send all my friends here.'),
   neutralPhrase('Access', 'Waiting Time')('wait', 'average', 2.5, 'The wait was average for a place of this size.'),
   neutralPhrase('Access', 'Location')(
     'building',
@@ -206,12 +201,7 @@ export const phrases: ReadonlyArray<Phrase> = [
     1,
     'They never called with my results, as they had promised.',
   ),
-  negativePhrase('Overall', '')(
-    'experience',
-    'disappointing',
-    0.5,
-    'A disappointing experience from start to finish.',
-  ),
+  negativePhrase('Overall', '')('experience', 'disappointing', 0.5, 'A disappointing experience from start to finish.'),
 ]
 
 /** Liability categories of healthcare from the service's reference lists, each with a justification and a severity from 1 to 3. */

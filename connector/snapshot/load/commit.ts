@@ -104,8 +104,7 @@ const applyDeletions = async (
   exceptions: ReadonlyArray<string>,
   removeSql = applyDeletionsSql,
 ): Promise<void> => {
-  for (const reference of references)
-    if (!exceptions.includes(reference.table.name)) await db.run(removeSql(reference))
+  for (const reference of references) if (!exceptions.includes(reference.table.name)) await db.run(removeSql(reference))
 }
 
 const removeOldChildren = async (

@@ -303,10 +303,19 @@ describe('deletions', () => {
   )
 
   it.each<[string, ReadonlyArray<Message>]>([
-    ['a deletion after it', [recordsMessage('reviews', reviewJson(1, 5)), recordsMessage('deleted_reviews', reviewJson(1, 5))]],
-    ['a deletion before it', [recordsMessage('deleted_reviews', reviewJson(1, 5)), recordsMessage('reviews', reviewJson(1, 5))]],
+    [
+      'a deletion after it',
+      [recordsMessage('reviews', reviewJson(1, 5)), recordsMessage('deleted_reviews', reviewJson(1, 5))],
+    ],
+    [
+      'a deletion before it',
+      [recordsMessage('deleted_reviews', reviewJson(1, 5)), recordsMessage('reviews', reviewJson(1, 5))],
+    ],
     ['a tombstone after it', [recordsMessage('reviews', reviewJson(1, 5)), recordsMessage('reviews', tombstone(1, 5))]],
-    ['a tombstone before it', [recordsMessage('reviews', tombstone(1, 5)), recordsMessage('reviews', reviewJson(1, 5))]],
+    [
+      'a tombstone before it',
+      [recordsMessage('reviews', tombstone(1, 5)), recordsMessage('reviews', reviewJson(1, 5))],
+    ],
   ])('of the same millisecond leave the review, as it was restored: %s', async (_, messages) => {
     for (const isOneBatch of [true, false]) {
       const snapshot = await openMemorySnapshot()
