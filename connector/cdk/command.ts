@@ -14,8 +14,12 @@ export type CommandIo = {
   readonly print: (text: OutputText) => Promise<void>
   /** Writes one line to stderr. */
   readonly printWarning: (line: string) => void
-  /** Overwrites one progress line on stderr; does nothing where stderr is not a terminal. */
+  /** Shows one progress line on a terminal, and now and then logs it elsewhere; an empty one clears it. Costs little however often it is called. */
   readonly printProgress: (line: string) => void
+  /** Whether a person answers on stdin and reads stderr. */
+  readonly isInteractive: boolean
+  /** Whether the terminal shows what is typed; without, each key comes at once and unedited. */
+  readonly setEcho: (on: boolean) => void
   /** From now on, `***` replaces these texts on stderr and in the failures of a run. */
   readonly addSecrets: (secrets: ReadonlyArray<string>) => void
   /** Replaces the secrets in a text that is printed on stdout. */
@@ -78,11 +82,11 @@ export const defineCommand = <const Os extends CommandOptions>(
   run: async (io, program, args) => declaration.run(io, parseOptions(program, declaration, args)),
 })
 
-/** A failure thrown where code is plain async; main.ts reports it and exits with `status`. */
+/** A failure thrown where code is plain async; the program reports it. `status`: the exit status, where the failure does not decide it. */
 export class CommandError extends Error {
   constructor(
     readonly failure: Failure,
-    readonly status: 1 | 2 = 1,
+    readonly status?: 2,
   ) {
     super(failure.message)
   }
@@ -99,15 +103,6 @@ export const runOrThrow = async <A>(effect: TaskEither<Failure, A>): Promise<A> 
 
 /** The command line is wrong: exit status 2. */
 export const usageError = (message: string): CommandError => new CommandError(configFailure(message), 2)
-
-/** For a command whose exit status 1 is an answer: a failure that prevents the answer exits with 2. */
-export const withTroubleStatus = async (answer: () => Promise<number>): Promise<number> => {
-  try {
-    return await answer()
-  } catch (error) {
-    throw error instanceof CommandError ? new CommandError(error.failure, 2) : error
-  }
-}
 
 const usageName = (program: string, name: string): string => (name === '' ? program : `${program} ${name}`)
 
@@ -139,8 +134,57 @@ export const parseOptions = <Os extends CommandOptions>(
     }
   } catch (error) {
     const usage = usageName(program, name)
-    throw usageError(`${usage}: ${(error as Error).message}. See ${usage} --help.`)
+    throw usageError(`${usage}: ${describeOptionProblem(error as Error, Object.keys(options))} See ${usage} --help.`)
   }
+}
+
+const describeOptionProblem = ({ message }: Error, names: ReadonlyArray<string>): string => {
+  const [, dashes = '', unknown] = /^Unknown option '(--?)([^'=]+)/.exec(message) ?? []
+  if (unknown === undefined) return `${message}.`
+  const options = names.map((name) => `--${name}`)
+  return `there is no option ${dashes}${unknown}.${dashes === '--' ? suggestName(`--${unknown}`, options) : ''}`
+}
+
+const simplifyName = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+
+/** How many letters must be added, dropped, replaced or exchanged with their neighbour to make `b` of `a`. */
+const countTypos = (a: string, b: string): number => {
+  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)]
+  const at = (i: number, j: number): number => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i]
+    rows.push(row)
+    for (let j = 1; j <= b.length; j += 1) {
+      const isSwapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      row.push(
+        Math.min(
+          at(i - 1, j) + 1,
+          at(i, j - 1) + 1,
+          at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1),
+          isSwapped ? at(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY,
+        ),
+      )
+    }
+  }
+  return at(a.length, b.length)
+}
+
+/** The known name that was probably meant; undefined if none is near. Case, hyphens and underscores do not count. */
+export const findNearestName = (word: string, names: ReadonlyArray<string>): string | undefined => {
+  const given = simplifyName(word)
+  const isPart = (name: string) =>
+    given.length >= 3 && (name.startsWith(given) || (name.length >= 3 && given.startsWith(name)))
+  const [nearest] = names
+    .map((name) => ({ name, typos: countTypos(given, simplifyName(name)), isPart: isPart(simplifyName(name)) }))
+    .filter(({ typos, isPart }) => isPart || typos <= Math.max(1, Math.floor(given.length / 3)))
+    .sort((a, b) => a.typos - b.typos)
+  return nearest?.name
+}
+
+/** ` Did you mean …?` if a known name is near, else nothing. */
+export const suggestName = (word: string, names: ReadonlyArray<string>): string => {
+  const name = findNearestName(word, names)
+  return name === undefined ? '' : ` Did you mean ${name}?`
 }
 
 /** The help of one command. */

@@ -17,7 +17,7 @@ export { takeUntilAbort } from './abort'
 export { decodeConfiguredCatalog, selectAllStreams } from './airbyte/catalog'
 export { connectionStatusLine, encodeAirbyte, errorTraceLine } from './airbyte/encode'
 export {
-  configOption,
+  configOptionFor,
   configuredCatalogOption,
   createAirbyteSourceCommands,
   loadAirbyteState,
@@ -47,8 +47,8 @@ export {
   getOrThrow,
   type ParsedOptions,
   runOrThrow,
+  suggestName,
   usageError,
-  withTroubleStatus,
 } from './command'
 export {
   describeField,
@@ -96,6 +96,8 @@ export {
 export type { InputRecord, LogLevel, Message, RecordChange, Row, StreamInfo, SyncMode } from './message'
 export {
   airbyteConventions,
+  describeFailure,
+  failureStatus,
   type Program,
   personConventions,
   type ReportFailure,

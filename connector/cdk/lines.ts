@@ -160,3 +160,43 @@ export const createStdoutWriter = (fd: number, room = 1 << 20): StdoutWriter => 
 
   return { write: (text) => enqueue(() => appendAndWait(text)), flush: () => enqueue(() => waitBelow(1)) }
 }
+
+/** The shortest time between two redraws on a terminal, and between two lines elsewhere, in milliseconds. */
+const redrawInterval = 200
+const progressLineInterval = 60_000
+
+/** How progress is shown. `columns`: the width of the terminal; undefined where there is none. */
+type ProgressOutput = {
+  readonly columns: () => number | undefined
+  readonly write: (text: string) => void
+  readonly now: () => number
+}
+
+/**
+ * Prints progress: on a terminal one line that is redrawn at most five times a second and never wraps; elsewhere a line with its
+ * time once a minute, the first after a minute. An empty line clears it.
+ */
+export const createProgressPrinter = ({ columns, write, now }: ProgressOutput) => {
+  let isDrawn = false
+  let lastRedraw = Number.NEGATIVE_INFINITY
+  let lastLine = now()
+  const clear = (): void => {
+    if (isDrawn) write('\r\x1b[K')
+    isDrawn = false
+  }
+  const print = (line: string): void => {
+    const at = now()
+    const width = columns()
+    if (line === '') clear()
+    else if (width === undefined) {
+      if (at - lastLine < progressLineInterval) return
+      lastLine = at
+      write(`${new Date(at).toISOString()} ${line}\n`)
+    } else if (at - lastRedraw >= redrawInterval) {
+      lastRedraw = at
+      isDrawn = true
+      write(`\r\x1b[K${line.length < width ? line : `${line.slice(0, Math.max(0, width - 2))}…`}`)
+    }
+  }
+  return { print, clear }
+}

@@ -4,7 +4,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import { type CommandIo, getOrThrow, runOrThrow } from './command'
+import { type CommandIo, findNearestName, getOrThrow, runOrThrow } from './command'
 import { findUnknownKeys } from './config-fields'
 import { configFailure, type Failure } from './failure'
 import { decodeValue, parseJson } from './json/decode'
@@ -152,12 +152,37 @@ export const createConfigFormat = <A>(
         E.bimap(
           (errors) =>
             configFailure(
-              `The config is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
+              [
+                `The config is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
+                ...findUnknownKeys(spec, value).map((key) => describeUnknownKey(spec, key)),
+              ].join(' '),
             ),
           (config) => ({ config, unknownKeys: findUnknownKeys(spec, value) }),
         ),
       ),
   }
+}
+
+/** The paths of all keys that a schema declares. */
+const declaredPaths = (schema: JsonSchema, path = ''): ReadonlyArray<string> =>
+  Object.entries(declaredProperties(schema)).flatMap(([key, inner]) => [
+    `${path}${key}`,
+    ...declaredPaths(inner, `${path}${key}.`),
+  ])
+
+const lastKey = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
+
+/** Says that a key has no effect, and which one was probably meant: a similar one beside it, or one of that name elsewhere. */
+const describeUnknownKey = (spec: JsonSchema, path: string): string => {
+  const paths = declaredPaths(spec)
+  const parent = path.slice(0, path.lastIndexOf('.') + 1)
+  const siblings = paths.filter((other) => other.startsWith(parent) && !other.slice(parent.length).includes('.'))
+  const nearest = findNearestName(lastKey(path), siblings.map(lastKey))
+  const meant =
+    nearest === undefined
+      ? paths.find((other) => lastKey(other).toLowerCase() === lastKey(path).toLowerCase())
+      : `${parent}${nearest}`
+  return `${path} is no key of the config and has no effect.${meant === undefined ? '' : ` Did you mean ${meant}?`}`
 }
 
 /** Forms send null for a field that was left empty. */
@@ -193,7 +218,7 @@ export const loadConfig = async <A>(
   const { config, unknownKeys } = getOrThrow(
     pipe(decode(values.reduce(mergeIfObjects)), E.mapLeft(addFilePath(pathList))),
   )
-  for (const key of unknownKeys) io.printWarning(`${pathList}: ${key} is no key of the config and has no effect.`)
+  for (const key of unknownKeys) io.printWarning(`${pathList}: ${describeUnknownKey(spec, key)}`)
   return config
 }
 

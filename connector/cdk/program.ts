@@ -1,8 +1,8 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
-import { connectionStatusLine, errorTraceLine } from './airbyte/encode'
-import { type Command, CommandError, type CommandIo, formatHelp } from './command'
+import { connectionStatusLine, errorTraceLine, failureTypes } from './airbyte/encode'
+import { type Command, CommandError, type CommandIo, formatHelp, suggestName } from './command'
 import { type Failure, unexpectedFailure } from './failure'
-import { createStdoutWriter } from './lines'
+import { createProgressPrinter, createStdoutWriter } from './lines'
 import { createRedactor, redactFailure } from './redact'
 import { reportSingerFailure } from './singer/command-line'
 
@@ -33,7 +33,8 @@ export const limitHeap = (): (() => void) => {
 export type ReportFailure = (
   io: CommandIo,
   failure: Failure,
-  command: { readonly program: string; readonly verb: string },
+  /** `json`: the caller has asked for JSON with `--json`. */
+  command: { readonly program: string; readonly verb: string; readonly json?: boolean },
 ) => Promise<number>
 
 /** How the caller of a program expects it to end. */
@@ -54,10 +55,24 @@ export const reportAirbyteFailure: ReportFailure = async (io, failure, { verb })
   return 1
 }
 
-const reportToPerson: ReportFailure = async (io, failure) => {
+/** The exit statuses of a program for people, those of sysexits.h: another run may succeed only after `Transient`. */
+const failureStatuses: Readonly<Record<Failure['_tag'], number>> = { Config: 78, System: 70, Transient: 75 }
+
+/** The exit status for these failures: what a person must mend comes before what passes by itself. Without any: run again. */
+export const failureStatus = (failures: ReadonlyArray<Failure>): number =>
+  failureStatuses[
+    (['Config', 'System'] as const).find((tag) => failures.some(({ _tag }) => _tag === tag)) ?? 'Transient'
+  ]
+
+/** A failure as `--json` prints it; the types are those of Airbyte's traces. */
+export const describeFailure = ({ _tag, message }: Failure) => ({ type: failureTypes[_tag], message })
+
+const reportToPerson: ReportFailure = async (io, failure, { json = false }) => {
+  io.printProgress('')
   io.printWarning(failure.message)
   if (failure._tag === 'System' && failure.detail !== undefined) io.printWarning(failure.detail)
-  return 1
+  if (json) await io.print(`${JSON.stringify({ failure: describeFailure(failure) }, null, 2)}\n`)
+  return failureStatus([failure])
 }
 
 export const airbyteConventions: CallerConventions = { reportFailure: reportAirbyteFailure, exitsOnSignal: false }
@@ -69,12 +84,15 @@ export const personConventions: CallerConventions = { reportFailure: reportToPer
 
 export type Program = CallerConventions & {
   readonly summary: string
+  readonly version: () => string
+  /** What the list of verbs ends with. */
+  readonly notes?: string
   /** By verb, each loaded when it is needed, so that `spec` does not load DuckDB. A program without verbs has one command, named ''. */
   readonly commands: Readonly<Record<string, () => Promise<Command>>>
 }
 
 /** What a program prints without a verb: its verbs. */
-const formatOverview = async (name: string, { summary, commands }: Program): Promise<string> => {
+const formatOverview = async (name: string, { summary, commands, notes }: Program): Promise<string> => {
   const verbs = await Promise.all(
     Object.entries(commands).map(async ([verb, load]) => `  ${verb.padEnd(10)}${(await load()).summary}`),
   )
@@ -86,12 +104,17 @@ const formatOverview = async (name: string, { summary, commands }: Program): Pro
     'Verbs:',
     ...verbs,
     '',
-    `${name} VERB --help prints the options of a verb.`,
+    `${name} VERB --help prints the options of a verb, ${name} --version the version.`,
+    ...(notes === undefined ? [] : ['', notes]),
     '',
   ].join('\n')
 }
 
 const isHelp = (arg: string): boolean => arg === '--help' || arg === '-h'
+const isVersion = (arg: string): boolean => arg === '--version'
+/** The arguments before `--`, behind which nothing is an option. */
+const optionArgs = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
+  args.includes('--') ? args.slice(0, args.indexOf('--')) : args
 
 /** Runs a command of a program and returns the exit status. `crash` rejects with an error that was thrown where nothing awaits it. */
 export const runCommandLine = async (
@@ -104,26 +127,35 @@ export const runCommandLine = async (
   const { commands, reportFailure } = program
   const [verb = '', ...commandArgs] = Object.hasOwn(commands, '') ? ['', ...args] : args
   const load = Object.hasOwn(commands, verb) ? commands[verb] : undefined
+  const printVersion = async (): Promise<number> => {
+    await io.print(`${name} ${program.version()}\n`)
+    return 0
+  }
+  if (load === undefined && isVersion(verb)) return printVersion()
   if (isHelp(verb) || verb === 'help' || (verb === '' && load === undefined)) {
     await io.print(await formatOverview(name, program))
     return verb === '' ? 2 : 0
   }
   if (load === undefined) {
-    io.printWarning(`${name}: there is no verb "${verb}". Choose among ${Object.keys(commands).join(', ')}.`)
+    const verbs = Object.keys(commands)
+    io.printWarning(`${name}: there is no verb "${verb}". Choose among ${verbs.join(', ')}.${suggestName(verb, verbs)}`)
     return 2
   }
   const command = await load()
-  if (commandArgs.some(isHelp)) {
+  const given = optionArgs(commandArgs)
+  if (given.some(isHelp)) {
     await io.print(formatHelp(name, command))
     return 0
   }
+  if (given.some(isVersion) && !Object.hasOwn(command.options, 'version')) return printVersion()
   try {
     return await Promise.race([command.run(io, name, commandArgs), crash])
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') throw error
     const failure = error instanceof CommandError ? error.failure : unexpectedFailure(error)
-    const status = await reportFailure(io, redactFailure(io.redactText, failure), { program: name, verb })
-    return status !== 0 && error instanceof CommandError ? Math.max(status, error.status) : status
+    const json = Object.hasOwn(command.options, 'json') && given.includes('--json')
+    const status = await reportFailure(io, redactFailure(io.redactText, failure), { program: name, verb, json })
+    return status !== 0 && error instanceof CommandError ? (error.status ?? status) : status
   }
 }
 
@@ -153,22 +185,27 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
     })
   let redactText = createRedactor([])
   const secrets: string[] = []
-  let hasProgressLine = false
+  const progress = createProgressPrinter({
+    columns: () => (host.stderr.isTTY === true ? host.stderr.columns || 80 : undefined),
+    write: (text) => void host.stderr.write(redactText(text)),
+    now: Date.now,
+  })
   const printWarning = (line: string): void => {
-    host.stderr.write(`${hasProgressLine ? '\r\x1b[K' : ''}${redactText(line)}\n`)
-    hasProgressLine = false
+    progress.clear()
+    host.stderr.write(`${redactText(line)}\n`)
   }
   const io: CommandIo = {
     env: host.env,
     pid: host.pid,
     stdin: host.stdin,
-    print: stdout.write,
-    printWarning,
-    printProgress: (line) => {
-      if (host.stderr.isTTY !== true) return
-      hasProgressLine = true
-      host.stderr.write(`\r\x1b[K${redactText(line)}`)
+    print: (text) => {
+      progress.clear()
+      return stdout.write(text)
     },
+    printWarning,
+    printProgress: progress.print,
+    isInteractive: host.stdin.isTTY === true && host.stderr.isTTY === true,
+    setEcho: (on) => void host.stdin.setRawMode?.(!on),
     addSecrets: (more) => {
       secrets.push(...more)
       redactText = createRedactor(secrets)
@@ -195,6 +232,7 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
       return undefined
     })
     .then(async (status) => {
+      progress.clear()
       await flushStderr()
       return status === undefined || received === undefined ? host.exit(status ?? 1) : endBySignal(received)
     })

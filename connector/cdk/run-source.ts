@@ -45,14 +45,16 @@ const airbyteVerbs = ['spec', 'check', 'discover', 'read']
 /** Runs a source in this process: as an Airbyte source if its first argument is a verb of Airbyte's, else as a Singer tap. */
 export const runSource = <Config, Env>(source: SourceDeclaration<Config, Env>, host: NodeJS.Process): void => {
   const program = toSourceProgram(source)
+  const { version } = program
   if (airbyteVerbs.includes(host.argv[2] ?? '')) {
     const commands = createAirbyteSourceCommands(program)
     const load = Object.fromEntries(Object.entries(commands).map(([verb, command]) => [verb, async () => command]))
     const summary = `Airbyte source for ${source.subject}`
-    runProgram(`source-${source.name}`, { ...airbyteConventions, summary, commands: load }, host)
+    runProgram(`source-${source.name}`, { ...airbyteConventions, summary, version, commands: load }, host)
   } else {
     const command = createTapCommand(program)
     const summary = `Singer tap for ${source.subject}`
-    runProgram(`tap-${source.name}`, { ...singerConventions, summary, commands: { '': async () => command } }, host)
+    const commands = { '': async () => command }
+    runProgram(`tap-${source.name}`, { ...singerConventions, summary, version, commands }, host)
   }
 }

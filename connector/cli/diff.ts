@@ -1,4 +1,4 @@
-import { defineCommand, usageError, withTroubleStatus } from '../cdk'
+import { defineCommand, usageError } from '../cdk'
 import { diffSnapshots, isIdentical, type StreamDifference } from '../snapshot'
 import { useSnapshot } from './snapshot-file'
 import { formatJson, formatTable, shortenText } from './table'
@@ -12,18 +12,16 @@ export const diffCommand = defineCommand({
   options: { json: { type: 'boolean', help: 'Print the differences as JSON' } },
   examples: ['feedback diff yesterday.duckdb today.duckdb'],
   notes:
-    'For each stream: rows, columns and their types, and the first values that differ. Exit status: 0 they are the same, 1 they differ, 2 they could not be compared.',
+    'For each stream: rows, columns and their types, and the first values that differ. Exit status: 0 they are the same, 1 they differ, 75 or 78 they could not be compared.',
   run: async (io, { options, positionals }) => {
     const [a, b, ...others] = positionals
     if (a === undefined || b === undefined || others.length > 0)
       throw usageError('feedback diff needs two files. See feedback diff --help.')
-    return withTroubleStatus(async () => {
-      // Opening B first reports a missing or foreign file by its own name.
-      await useSnapshot(b, 'read', async () => undefined)
-      const streams = await useSnapshot(a, 'read', (snapshot) => diffSnapshots(snapshot, b))
-      await io.print(options.json ? formatJson(streams) : formatDifferences(streams))
-      return streams.every(isIdentical) ? 0 : 1
-    })
+    // Opening B first reports a missing or foreign file by its own name.
+    await useSnapshot(b, 'read', async () => undefined)
+    const streams = await useSnapshot(a, 'read', (snapshot) => diffSnapshots(snapshot, b))
+    await io.print(options.json ? formatJson(streams) : formatDifferences(streams))
+    return streams.every(isIdentical) ? 0 : 1
   },
 })
 

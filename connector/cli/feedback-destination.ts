@@ -6,7 +6,6 @@ import {
   type ConfiguredCatalog,
   type ConfiguredStream,
   configFailure,
-  configOption,
   configuredCatalogOption,
   connectionStatusLine,
   createSingerLogger,
@@ -31,7 +30,7 @@ import {
 } from '../cdk'
 import { createDestinationFormat, type DestinationConfig } from '../config'
 import { locationSink, sinks, visitRecordSink } from '../sinks'
-import { dryRunOption, readPackageVersion } from './options'
+import { configOption, dryRunOption, readPackageVersion, variablePrefix } from './options'
 
 /** The format of the destination's configuration, whose mapping has a key for each attribute of the sinks. */
 export const destinationFormat: ConfigFormat<DestinationConfig> = createDestinationFormat({
@@ -57,7 +56,7 @@ export const destinationCheckCommand = defineCommand({
   summary: 'Says whether the configuration works: address, token, permission for each operation.',
   options: { config: configOption },
   run: async (io, { options }) => {
-    const config = await loadConfig(io, destinationFormat, [options.config], 'FEEDBACK')
+    const config = await loadConfig(io, destinationFormat, options.config, variablePrefix)
     const { checkDestinationConfig } = await loadRuntime()
     const result = await runOrThrow(checkDestinationConfig(config, io.printWarning))
     await io.print(connectionStatusLine('SUCCEEDED', io.redactText(result)))
@@ -70,7 +69,7 @@ export const destinationDiscoverCommand = defineCommand({
   summary: 'Prints the objects that can be written: operations, schemas, matching keys.',
   options: { config: configOption },
   run: async (io, { options }) => {
-    await loadConfig(io, destinationFormat, [options.config], 'FEEDBACK')
+    await loadConfig(io, destinationFormat, options.config, variablePrefix)
     await io.print(destinationCatalogLine(sinks))
     return 0
   },
@@ -88,7 +87,7 @@ export const destinationWriteCommand = defineCommand({
   notes:
     'Exit status: 0 every stream is complete and each record is written or a dead letter, 1 a stream is not complete (the records before the printed states are).',
   run: async (io, { options }) => {
-    const config = await loadConfig(io, destinationFormat, [options.config], 'FEEDBACK')
+    const config = await loadConfig(io, destinationFormat, options.config, variablePrefix)
     const catalog = getOrThrow(
       pipe(
         decodeConfiguredCatalog('destination')(await runOrThrow(readJsonFile('catalog', options.catalog))),

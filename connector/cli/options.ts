@@ -1,6 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CommandOption } from '../cdk'
+import { type CommandOption, configOptionFor } from '../cdk'
+
+/** The prefix of the variables that `--config ENV` stands for. */
+export const variablePrefix = 'FEEDBACK'
+
+/** The configuration of the source or the destination. */
+export const configOption = configOptionFor(variablePrefix)
+
+/** For a verb whose output is JSON in any case. */
+export const jsonFailureOption = {
+  type: 'boolean',
+  help: 'Print a failure as JSON too; the output is JSON in any case',
+} as const satisfies CommandOption
 
 export const selectOption = {
   type: 'string',

@@ -1,4 +1,5 @@
 import { airbyteConventions, type Program, personConventions, type protocols, singerConventions } from '../cdk'
+import { readPackageVersion } from './options'
 
 const loadSource = () => import('./feedback-source.js')
 const loadDestination = () => import('./feedback-destination.js')
@@ -29,7 +30,7 @@ const protocolCommands = {
   Record<
     keyof typeof protocols,
     {
-      readonly conventions: Omit<Program, 'summary' | 'commands'>
+      readonly conventions: Omit<Program, 'summary' | 'version' | 'commands'>
       readonly source: Program['commands']
       readonly destination: Program['commands']
     }
@@ -57,13 +58,20 @@ type PlatformProgram = {
 const createPlatformProgram = ({ run, protocol, summary }: PlatformProgram): Program => ({
   ...protocolCommands[protocol].conventions,
   summary,
+  version: readPackageVersion,
   commands: protocolCommands[protocol][run],
 })
+
+const exitStatusNotes = `Exit status of every verb: 0 all is well, 1 the answer is no (verify, diff; snapshot and replay: a stream is not complete),
+2 the command line is wrong, 70 an error in the connector, 75 run it again later, 78 the configuration or a file is wrong,
+130 and 143 stopped by Ctrl-C (SIGINT) and SIGTERM.`
 
 /** The program for people. */
 const feedbackProgram: Program = {
   ...personConventions,
   summary: 'The Feedback Data Service on the command line',
+  version: readPackageVersion,
+  notes: exitStatusNotes,
   commands: {
     sync: async () => (await import('./sync.js')).syncCommand,
     catalog: async () => (await import('./catalog.js')).catalogCommand,

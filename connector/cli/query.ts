@@ -17,7 +17,7 @@ export const queryCommand = defineCommand({
     `feedback query --db reviews.duckdb "SELECT rating, count(*) FROM reviews GROUP BY ALL ORDER BY ALL"`,
     `feedback query --db reviews.duckdb --json "FROM _loads"`,
   ],
-  notes: `A table shows the first ${maxRows.toLocaleString('en')} rows and ${maxValueWidth} characters of a value; --json prints everything. Exit status: 0, or 1 if the file or the SQL is wrong.`,
+  notes: `A table shows the first ${maxRows.toLocaleString('en')} rows and ${maxValueWidth} characters of a value; --json prints everything. Exit status: 0, or 78 if the file or the SQL is wrong.`,
   run: async (io, { options, positionals }) => {
     const sql = positionals.join(' ').trim()
     if (sql === '') throw usageError('The SQL is missing. See feedback query --help.')

@@ -10,17 +10,19 @@ import {
   loadAirbyteState,
   type ParsedOptions,
   type SourceState,
+  suggestName,
   usageError,
 } from '../cdk'
 import { importState, listStateTexts } from '../snapshot'
 import { mergeStates } from '../streams'
-import { dbOption } from './options'
+import { dbOption, jsonFailureOption } from './options'
 import { useSnapshot } from './snapshot-file'
 
 const options = {
   db: { ...dbOption, help: 'export, import: the snapshot', required: false },
   out: { type: 'string', value: 'FILE', help: 'export, merge: the file to write; stdout if left out' },
   state: { type: 'string', value: 'FILE', help: 'import: the state, from source-feedback, tap-feedback or export' },
+  json: jsonFailureOption,
 } as const satisfies CommandOptions
 
 type StateAction = (io: CommandIo, parsed: ParsedOptions<typeof options>) => Promise<void>
@@ -36,14 +38,14 @@ export const stateCommand = defineCommand({
     'feedback state merge state-0.json state-1.json --out state.json',
   ],
   notes:
-    'Import replaces the states of the streams it names and keeps the others. Exit status: 0, or 1 if a file is wrong.',
+    'Import replaces the states of the streams it names and keeps the others. Exit status: 0, or 78 if a file is wrong.',
   run: async (io, parsed) => {
     const [name, ...files] = parsed.positionals
     const action =
       name !== undefined && (files.length === 0) === (name !== 'merge') ? stateActions.get(name) : undefined
     if (action === undefined)
       throw usageError(
-        'feedback state needs one of export, import, or merge with the files to merge. See feedback state --help.',
+        `feedback state needs one of export, import, or merge with the files to merge.${name === undefined ? '' : suggestName(name, [...stateActions.keys()])} See feedback state --help.`,
       )
     await action(io, parsed)
     return 0

@@ -1,8 +1,8 @@
-import { configOption, defineCommand, getOrThrow, loadConfig } from '../cdk'
+import { defineCommand, getOrThrow, loadConfig } from '../cdk'
 import { sourceFormat } from '../config'
 import { createSource, syncSnapshot } from '../runtime'
 import { selectStreams } from '../streams'
-import { historyOption, outputDbOption, selectOption } from './options'
+import { configOption, historyOption, outputDbOption, selectOption, variablePrefix } from './options'
 import { formatJson, formatLoadSummaries } from './table'
 
 export const syncCommand = defineCommand({
@@ -24,7 +24,7 @@ export const syncCommand = defineCommand({
   notes:
     'Exit status: 0 all streams are complete, 1 a stream is not complete (what was read is kept, and the next run continues from there).',
   run: async (io, { options }) => {
-    const config = await loadConfig(io, sourceFormat, [options.config], 'FEEDBACK')
+    const config = await loadConfig(io, sourceFormat, options.config, variablePrefix)
     const configured = getOrThrow(createSource(config))
     const { outcome, summaries } = await syncSnapshot(io, configured, {
       path: options.db,

@@ -1,21 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  CommandError,
-  type CommandIo,
-  configFailure,
-  configOption,
-  defineCommand,
-  getOrThrow,
-  loadConfig,
-  usageError,
-  withTroubleStatus,
-} from '../cdk'
+import { CommandError, type CommandIo, configFailure, defineCommand, getOrThrow, loadConfig, usageError } from '../cdk'
 import { sourceFormat } from '../config'
 import { createReviewService, createSource } from '../runtime'
 import { type CheckResult, compareReviews, planRepair, type Snapshot, verifySnapshot } from '../snapshot'
 import { deletedReviewsStream } from '../streams'
-import { dbOption } from './options'
+import { configOption, dbOption, variablePrefix } from './options'
 import { useSnapshot } from './snapshot-file'
 import { formatJson, formatTable } from './table'
 
@@ -59,7 +49,7 @@ export const verifyCommand = defineCommand({
     config: {
       ...configOption,
       required: false,
-      help: 'Also compare the reviews with the service of this configuration',
+      help: `Also compare the reviews with the service of this configuration, JSON; ENV: variables ${variablePrefix}_…`,
     },
     repair: {
       type: 'string',
@@ -75,28 +65,26 @@ export const verifyCommand = defineCommand({
     'feedback verify --db reviews.duckdb --config config.json --repair repair/',
   ],
   notes:
-    'With --config, the ids and times of all reviews are read from the service by a scan that loses none. Exit status: 0 all checks passed, 1 a check failed, 2 the file or the service could not be read.',
+    'With --config, the ids and times of all reviews are read from the service by a scan that loses none. Exit status: 0 all checks passed, 1 a check failed, 75 or 78 the file or the service could not be read.',
   run: async (io, { options: { db, config, repair, json, explain } }) => {
-    if (repair !== undefined && config === undefined)
+    if (repair !== undefined && config.length === 0)
       throw usageError('feedback verify --repair needs --config too: only the service knows what is right.')
-    return withTroubleStatus(() =>
-      useSnapshot(db, 'read', async (snapshot) => {
-        const own = await verifySnapshot(snapshot)
-        const results = config === undefined ? own : [...own, ...(await compareWithService(io, snapshot, config))]
-        await io.print(json ? formatJson(results) : formatVerifyReport(results, explain))
-        if (repair !== undefined && config !== undefined) await writeRepair(io, snapshot, repair, config)
-        return results.every(({ ok }) => ok) ? 0 : 1
-      }),
-    )
+    return useSnapshot(db, 'read', async (snapshot) => {
+      const own = await verifySnapshot(snapshot)
+      const results = config.length === 0 ? own : [...own, ...(await compareWithService(io, snapshot, config))]
+      await io.print(json ? formatJson(results) : formatVerifyReport(results, explain))
+      if (repair !== undefined) await writeRepair(io, snapshot, repair, config)
+      return results.every(({ ok }) => ok) ? 0 : 1
+    })
   },
 })
 
 const compareWithService = async (
   io: CommandIo,
   snapshot: Snapshot,
-  path: string,
+  paths: ReadonlyArray<string>,
 ): Promise<ReadonlyArray<CheckResult>> => {
-  const configured = getOrThrow(createSource(await loadConfig(io, sourceFormat, [path], 'FEEDBACK')))
+  const configured = getOrThrow(createSource(await loadConfig(io, sourceFormat, paths, variablePrefix)))
   try {
     return await compareReviews(snapshot, createReviewService(configured.env))
   } finally {
@@ -105,7 +93,12 @@ const compareWithService = async (
 }
 
 /** Writes the files that repair the snapshot, and prints the commands that use them. */
-const writeRepair = async (io: CommandIo, snapshot: Snapshot, folder: string, config: string): Promise<void> => {
+const writeRepair = async (
+  io: CommandIo,
+  snapshot: Snapshot,
+  folder: string,
+  config: ReadonlyArray<string>,
+): Promise<void> => {
   const { path } = snapshot.db
   const { name, schema, primaryKey, cursor } = deletedReviewsStream
   const { state, messages } = await planRepair(
@@ -126,5 +119,5 @@ const writeRepair = async (io: CommandIo, snapshot: Snapshot, folder: string, co
   if (messages !== undefined) io.printWarning(`  feedback snapshot --db ${path} ${files.messages}`)
   if (state === undefined) return
   io.printWarning(`  feedback state import --db ${path} --state ${files.state}`)
-  io.printWarning(`  feedback sync --config ${config} --db ${path}`)
+  io.printWarning(`  feedback sync ${config.map((each) => `--config ${each}`).join(' ')} --db ${path}`)
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { CommandError, defineCommand, formatHelp, parseOptions } from '../../connector/cdk/command'
+import { CommandError, defineCommand, findNearestName, formatHelp, parseOptions } from '../../connector/cdk/command'
 import { createTestIo, toInput } from '../support/command-io'
 
 const command = defineCommand({
@@ -42,6 +42,36 @@ describe('parseOptions', () => {
     expect(failure(args)).toMatchObject({ _tag: 'Config' })
     expect(failure(args)?.message).toContain(expected)
     expect(failure(args)?.message).toContain('feedback sync --help')
+  })
+})
+
+describe('a wrong name', () => {
+  const names = ['config', 'full-refresh', 'select', 'start_date', 'db', 'history']
+
+  it.each([
+    ['confg', 'config'],
+    ['cofnig', 'config'],
+    ['fullrefresh', 'full-refresh'],
+    ['full_refresh', 'full-refresh'],
+    ['startDate', 'start_date'],
+    ['STRAT_DATE', 'start_date'],
+    ['selects', 'select'],
+    ['hist', 'history'],
+    ['bd', 'db'],
+  ])('%s was probably meant to be %s', (word, name) => expect(findNearestName(word, names)).toBe(name))
+
+  it.each(['', 'x', 'page', 'toString', 'zzzzzzzz'])('%j is near none', (word) =>
+    expect(findNearestName(word, names)).toBeUndefined(),
+  )
+
+  it('of an option is answered with the right one, also with a value', () => {
+    for (const arg of ['--fullrefresh', '--full-refesh=yes', '--full-refreshh'])
+      expect(failure(['--config', 'c', arg])?.message).toMatch(
+        /^feedback sync: there is no option --full[\w-]+\. Did you mean --full-refresh\? See feedback sync --help\.$/,
+      )
+    expect(failure(['--config', 'c', '--nope'])?.message).toBe(
+      'feedback sync: there is no option --nope. See feedback sync --help.',
+    )
   })
 })
 

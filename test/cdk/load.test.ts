@@ -3,7 +3,24 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { mergeConfigs, readConfigFromEnvironment, readJsonFile, readStateFile } from '../../connector/cdk/load'
+import {
+  fieldWithDefault,
+  integerField,
+  optionalField,
+  orderFields,
+  sectionField,
+  textField,
+} from '../../connector/cdk/config-fields'
+import {
+  createConfigFormat,
+  loadConfig,
+  mergeConfigs,
+  readConfigFromEnvironment,
+  readJsonFile,
+  readStateFile,
+} from '../../connector/cdk/load'
+import { createTestIo, toInput } from '../support/command-io'
+import { writeTempFile } from '../support/files'
 
 const schema = {
   type: 'object',
@@ -103,5 +120,42 @@ describe('readStateFile', () => {
       _tag: 'Left',
       left: { _tag: 'Config' },
     })
+  })
+})
+
+describe('a key that the config does not have', () => {
+  const format = createConfigFormat(
+    orderFields({
+      base_url: textField,
+      page_size: optionalField(integerField(1)),
+      limits: sectionField(orderFields({ max_concurrency: fieldWithDefault(integerField(1), 4) })),
+    }),
+    { title: 'Test', documentationUrl: 'https://example.com' },
+  )
+  const warnings: string[] = []
+  const io = createTestIo(toInput(''), async () => undefined, { printWarning: (line) => void warnings.push(line) })
+  const load = (value: unknown) => loadConfig(io, format, [writeTempFile(value)], 'TEST')
+
+  it.each([
+    [{ pagesize: 5 }, 'pagesize', 'page_size'],
+    [{ pageSize: 5 }, 'pageSize', 'page_size'],
+    [{ limits: { max_concurency: 5 } }, 'limits.max_concurency', 'limits.max_concurrency'],
+    [{ max_concurrency: 5 }, 'max_concurrency', 'limits.max_concurrency'],
+  ])('%j is warned of with the key that was probably meant', async (more, wrong, right) => {
+    warnings.length = 0
+    await load({ base_url: 'x', ...more })
+    expect(warnings.join()).toContain(`${wrong} is no key of the config and has no effect. Did you mean ${right}?`)
+  })
+
+  it('is named too where a required key is missing for it', async () => {
+    await expect(load({ base_ulr: 'x' })).rejects.toThrow(
+      'base_url is missing, expected string. base_ulr is no key of the config and has no effect. Did you mean base_url?',
+    )
+  })
+
+  it('is named without a suggestion where no key is near', async () => {
+    warnings.length = 0
+    await load({ base_url: 'x', colour: 'red' })
+    expect(warnings).toEqual([expect.stringMatching(/: colour is no key of the config and has no effect\.$/)])
   })
 })

@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { configFailure } from '../../connector/cdk/failure'
+import { configFailure, systemFailure, transientFailure } from '../../connector/cdk/failure'
 import { joinText } from '../../connector/cdk/lines'
-import { reportAirbyteFailure, runCommandLine } from '../../connector/cdk/program'
+import { failureStatus, reportAirbyteFailure, runCommandLine } from '../../connector/cdk/program'
 import { protocols } from '../../connector/cdk/protocols'
 import { type ProgramName, platformPrograms, programs } from '../../connector/cli/programs'
+import manifest from '../../package.json'
 import { createTestIo, toInput } from '../support/command-io'
 import {
   airbyteFormat,
@@ -170,7 +173,99 @@ describe('a failure', () => {
 
   it('of feedback is a line on stderr', async () => {
     const { status, stdout, stderr } = await run('feedback', ['catalog', '--config', 'none.json'])
-    expect([status, stdout, stderr]).toEqual([1, '', 'The config file none.json does not exist.'])
+    expect([status, stdout, stderr]).toEqual([78, '', 'The config file none.json does not exist.'])
+  })
+
+  it.each(withoutVerbs)('of the command line of %s ends with exit status 2', async (name) => {
+    for (const args of [[], ['--about', '--format', 'pdf'], ['--nope']]) {
+      const { status, stdout, stderr } = await run(name, args)
+      expect([args, status, stdout]).toEqual([args, 2, ''])
+      expect(stderr).toMatch(/--(config is missing|format is wrong)|no option --nope/)
+    }
+  })
+})
+
+describe('the exit status of feedback', () => {
+  const config = configFailure('c')
+  const transient = transientFailure('t')
+  const system = systemFailure('s')
+
+  it.each([
+    [[transient], 75],
+    [[config], 78],
+    [[system], 70],
+    [[transient, config, system], 78],
+    [[transient, system], 70],
+    [[], 75],
+  ])('tells what helps', (failures, status) => expect(failureStatus(failures)).toBe(status))
+
+  const noFile = ['--db', '/nowhere/none.duckdb']
+  const cases: ReadonlyArray<readonly [ReadonlyArray<string>, number]> = [
+    [['sync', '--config', 'none.json', '--db', 'x.duckdb'], 78],
+    [['catalog', '--config', 'ENV'], 78],
+    [['verify', ...noFile], 78],
+    [['diff', 'none-a.duckdb', 'none-b.duckdb'], 78],
+    [['report', ...noFile, '--json'], 78],
+    [['state', 'export', ...noFile], 78],
+    [['query', ...noFile, 'SELECT 1'], 78],
+    [['query', ...noFile], 2],
+    [['sync'], 2],
+    [['state', 'exprot'], 2],
+    [['sandbox', '--reviews', 'many'], 2],
+  ]
+  it.each(cases)('%j ends with %i', async (args, status) => {
+    expect((await run('feedback', args)).status).toBe(status)
+  })
+
+  it('stands in one table of the README, with those of signals', () => {
+    const readme = readFileSync(join(__dirname, '../../README.md'), 'utf8')
+    const section = readme.slice(readme.indexOf('## Exit status'))
+    const statuses = [...section.matchAll(/^\| (\d+) \|/gm)].map(([, status]) => Number(status))
+    expect(statuses).toEqual([0, 1, 2, 70, 75, 78, 130, 143])
+  })
+})
+
+describe('with --json', () => {
+  it.each([
+    ['sync', '--config', 'none.json', '--db', 'x.duckdb'],
+    ['catalog', '--config', 'none.json'],
+    ['state', 'export', '--db', 'none.duckdb'],
+    ['snapshot', '--db', '/nowhere/x.duckdb'],
+    ['verify', '--db', 'none.duckdb'],
+    ['verify', '--db', 'none.duckdb', '--confg', 'x'],
+    ['replay', 'none.jsonl', '--db', '/nowhere/x.duckdb'],
+    ['diff', 'a.duckdb', 'b.duckdb'],
+    ['report', '--db', 'none.duckdb'],
+    ['query', '--db', 'none.duckdb', 'SELECT 1'],
+  ])('feedback %s %s %s prints a failure as JSON too', async (...args) => {
+    const { stdout, stderr } = await run('feedback', [...args, '--json'])
+    const { failure } = JSON.parse(stdout)
+    expect(failure).toEqual({ type: 'config_error', message: stderr.split('\n')[0] })
+  })
+})
+
+describe('every program', () => {
+  const verbsOf = (name: ProgramName) => Object.keys(programs[name].commands)
+  const commands = programNames.flatMap((name) => verbsOf(name).map((verb) => [name, verb] as const))
+
+  it.each(programNames)('%s prints its version', async (name) => {
+    const expected = { status: 0, stdout: `${name} ${manifest.version}\n`, stderr: '' }
+    for (const verb of ['', ...verbsOf(name)])
+      expect(await run(name, [...(verb === '' ? [] : [verb]), '--version'])).toEqual(expected)
+  })
+
+  it.each(commands)('%s %s says what --config takes in its help', async (name, verb) => {
+    const { stdout } = await run(name, [...(verb === '' ? [] : [verb]), '--help'])
+    const option = /^ +--config .*$/m.exec(stdout)?.[0]
+    if (option !== undefined) expect(option).toMatch(/--config FILE\|ENV .*ENV: variables (TAP_|TARGET_)?FEEDBACK_…/)
+  })
+
+  it.each(withVerbs)('%s suggests the verb that was probably meant', async (name) => {
+    for (const verb of verbsOf(name)) {
+      const typo = `${verb.slice(0, -2)}${verb.at(-1)}${verb.at(-2)}`
+      if (!verbsOf(name).includes(typo)) expect((await run(name, [typo])).stderr).toContain(` Did you mean ${verb}?`)
+    }
+    expect((await run(name, ['xyzzy'])).stderr).not.toContain('mean')
   })
 })
 

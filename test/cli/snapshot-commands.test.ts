@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { personConventions } from '../../connector/cdk/program'
 import { diffCommand } from '../../connector/cli/diff'
 import { queryCommand } from '../../connector/cli/query'
 import { snapshotCommand } from '../../connector/cli/snapshot'
@@ -199,15 +200,15 @@ describe('feedback verify', () => {
 
 describe('the exit status', () => {
   it.each([
-    ['2 where verify cannot answer', verifyCommand, ['--db', path('none.duckdb')], 2],
-    ['2 where diff cannot answer', diffCommand, [db, path('none.duckdb')], 2],
+    ['78 where verify cannot answer', verifyCommand, ['--db', path('none.duckdb')], 78],
+    ['78 where diff cannot answer', diffCommand, [db, path('none.duckdb')], 78],
     ['2 where diff lacks a file', diffCommand, [db], 2],
     ['0 where there is no difference', diffCommand, [db, db], 0],
     ['2 where an option is missing', queryCommand, ['SELECT 1'], 2],
     ['2 where an option is unknown', queryCommand, ['--db', db, '--yes', 'SELECT 1'], 2],
-    ['1 where the SQL is wrong', queryCommand, ['--db', db, 'SELEC 1'], 1],
+    ['78 where the SQL is wrong', queryCommand, ['--db', db, 'SELEC 1'], 78],
   ] as const)('is %s', async (_what, verb, args, status) => {
-    expect(await runCommand(verb, args)).toMatchObject({ status })
+    expect(await runCommand(verb, args, { fail: personConventions.reportFailure })).toMatchObject({ status })
   })
 })
 

@@ -12,6 +12,8 @@ export const createTestIo = (
   print,
   printWarning: () => undefined,
   printProgress: () => undefined,
+  isInteractive: false,
+  setEcho: () => undefined,
   addSecrets: () => undefined,
   redactText: (text) => text,
   stop: new AbortController().signal,

@@ -46,7 +46,7 @@ export const runCommand = async (
     } catch (error) {
       if (!(error instanceof CommandError)) throw error
       const status = await fail(io, error.failure, { program, verb: command.name })
-      return status === 0 ? 0 : Math.max(status, error.status)
+      return status === 0 ? 0 : (error.status ?? status)
     }
   }
   const status = await run()

@@ -10,7 +10,8 @@ import type { EncodeOptions, MessageEncoder } from '../protocol'
 export const connectionStatusLine = (status: 'SUCCEEDED' | 'FAILED', message?: string): string =>
   jsonLine({ type: 'CONNECTION_STATUS', connectionStatus: { status, ...defined({ message }) } })
 
-const failureTypes = { Config: 'config_error', Transient: 'transient_error', System: 'system_error' } as const
+/** What Airbyte calls the kinds of failures. */
+export const failureTypes = { Config: 'config_error', Transient: 'transient_error', System: 'system_error' } as const
 const airbyteLogLevels: Record<LogLevel, string> = { error: 'ERROR', warn: 'WARN', info: 'INFO', debug: 'DEBUG' }
 
 /** Prints messages as lines on stdout; it remembers nothing. */

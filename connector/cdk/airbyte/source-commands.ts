@@ -10,13 +10,15 @@ import { connectionStatusLine, createAirbyteEncoder } from './encode'
 import { sourceSpecLine } from './spec'
 import { decodeAirbyteState } from './state'
 
-/** The configuration of an Airbyte program. */
-export const configOption = {
-  type: 'string',
-  value: 'FILE',
-  help: 'The configuration, JSON',
-  required: true,
-} as const satisfies CommandOption
+/** The configuration. A later one is merged over the earlier ones; ENV stands for variables with this prefix. */
+export const configOptionFor = (variablePrefix: string) =>
+  ({
+    type: 'string',
+    value: 'FILE|ENV',
+    multiple: true,
+    help: `The configuration, JSON; ENV: variables ${variablePrefix}_…; a later --config is merged over the earlier ones`,
+    required: true,
+  }) as const satisfies CommandOption
 
 /** The catalog that a platform gives to `read` and `write`. */
 export const configuredCatalogOption = {
@@ -47,8 +49,10 @@ export const loadAirbyteState = async (path: string | undefined): Promise<Source
 
 /** The commands of an Airbyte source. `--config ENV` reads variables whose names start with the source's name. */
 export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<Config, Env>) => {
-  const loadSourceConfig = (io: Parameters<typeof loadConfig>[0], path: string): Promise<Config> =>
-    loadConfig(io, source.format, [path], source.name.toUpperCase())
+  const prefix = source.name.toUpperCase()
+  const loadSourceConfig = (io: Parameters<typeof loadConfig>[0], paths: ReadonlyArray<string>): Promise<Config> =>
+    loadConfig(io, source.format, paths, prefix)
+  const configOption = configOptionFor(prefix)
   return {
     spec: defineCommand({
       name: 'spec',

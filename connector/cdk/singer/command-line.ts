@@ -1,6 +1,6 @@
 import * as t from 'io-ts'
-import { CommandError, type CommandIo, type CommandOptions } from '../command'
-import { configFailure, type Failure } from '../failure'
+import { type CommandIo, type CommandOptions, usageError } from '../command'
+import type { Failure } from '../failure'
 import type { LogLevel } from '../message'
 import type { LogEntry } from '../protocol'
 import type { JsonSchema } from '../schema'
@@ -30,7 +30,7 @@ export const singerConfigOption = <const Prefix extends string>(variablePrefix: 
     type: 'string',
     value: 'FILE|ENV',
     multiple: true,
-    help: `The configuration, JSON; ENV: ${variablePrefix}_…`,
+    help: `The configuration, JSON; ENV: variables ${variablePrefix}_…`,
   }) as const
 
 export const singerConfigNotes =
@@ -38,7 +38,7 @@ export const singerConfigNotes =
 
 /** The paths of `--config`, of which there must be one. */
 export const requireConfigPaths = (paths: ReadonlyArray<string>): ReadonlyArray<string> => {
-  if (paths.length === 0) throw new CommandError(configFailure('--config is missing: give a file, or ENV.'))
+  if (paths.length === 0) throw usageError('--config is missing: give a file, or ENV.')
   return paths
 }
 
@@ -58,7 +58,7 @@ export const printDescription = async (
   }
   if (!about) return false
   if (!['text', 'json', 'markdown'].includes(format))
-    throw new CommandError(configFailure('--format is wrong. Give text, json or markdown.'))
+    throw usageError('--format is wrong. Give text, json or markdown.')
   await io.print(
     format === 'json' ? `${JSON.stringify(describeProgram(program), null, 2)}\n` : formatProgramMarkdown(program),
   )
