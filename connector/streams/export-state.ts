@@ -69,7 +69,8 @@ export const completeExportState = (
   { newestRowTime, certainTime, sentRowsSince }: NonNullable<ScanItem['completion']>,
 ): ExportStreamState => {
   const cursor = nextCursor(state.cursor, newestRowTime)
-  const slack = cursorSlack(cursor, nextCursor(state.cursor, certainTime), lookback)
+  const certain = O.map((time: number) => time - state.slack)(state.cursor)
+  const slack = cursorSlack(cursor, nextCursor(certain, certainTime))
   return {
     ...state,
     cursor,

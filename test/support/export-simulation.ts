@@ -36,6 +36,8 @@ export type ExportTraits = {
   readonly unmentioned: number
   /** Whether the echo in its answers tells the clamped limit. */
   readonly echo: boolean
+  /** Rows that never change and are dated, by mistake, this long after the moment at which the simulation begins. */
+  readonly futureDates: ReadonlyArray<number>
 }
 
 export const stableTraits: ExportTraits = {
@@ -57,6 +59,7 @@ export const stableTraits: ExportTraits = {
   shortPages: false,
   unmentioned: 0,
   echo: false,
+  futureDates: [],
 }
 
 type Row = {
@@ -97,6 +100,8 @@ export type SimulatedExport = {
   readonly requests: () => number
   /** Live reviews: version by id. */
   readonly truth: () => ReadonlyMap<string, number>
+  /** The ids of the rows that are dated in the future. */
+  readonly futureIds: ReadonlySet<string>
   /** Deleted reviews by id, with the time. */
   readonly deleted: () => ReadonlyMap<string, number>
   /** The most requests that were pending at one time. */
@@ -120,6 +125,7 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
   const liveRows = new Map<number, readonly Row[]>()
   const deletedRows = new Map<number, { readonly time: number; readonly visible: number }>()
   const ids: number[] = []
+  const futureIds = new Set<string>()
 
   const stamp = (time: number): Pick<Row, 'modifiedTime' | 'visible'> => ({
     modifiedTime: time,
@@ -141,10 +147,10 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
   }
   const changeRow = (id: number): void => {
     const row = liveRows.get(id)?.at(-1)
-    if (row !== undefined) storeVersion({ ...row, ...stamp(clock), version: version++ })
+    if (row !== undefined && !futureIds.has(String(id))) storeVersion({ ...row, ...stamp(clock), version: version++ })
   }
   const deleteRow = (id: number): void => {
-    if (!liveRows.delete(id)) return
+    if (futureIds.has(String(id)) || !liveRows.delete(id)) return
     deletedRows.set(id, { time: clock, visible: stamp(clock).visible })
   }
   const restoreRow = (id: number): void => {
@@ -163,6 +169,19 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
   }
 
   for (let i = 0; i < traits.rows; i++) addRow(start + Math.floor(i / traits.rowsPerTime) * 60_000)
+
+  for (const future of traits.futureDates) {
+    const id = nextId++
+    futureIds.add(String(id))
+    storeVersion({
+      id,
+      modifiedTime: clock + future,
+      visible: clock,
+      mention: start - below(300 * 86_400_000),
+      source: 1 + below(6),
+      version: version++,
+    })
+  }
 
   const changeRows = (): void => {
     if (!isBusy) return
@@ -263,6 +282,7 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
     },
     requests: () => requests,
     truth: () => new Map([...liveRows].map(([id, versions]) => [String(id), versions.at(-1)?.version ?? -1])),
+    futureIds,
     deleted: () => new Map([...deletedRows].map(([id, { time }]) => [String(id), time])),
     mostPending: () => mostPending,
   }

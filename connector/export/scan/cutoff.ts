@@ -21,14 +21,12 @@ export const nextCursor = (cursor: O.Option<number>, reached: O.Option<number>):
 }
 
 /**
- * How much further than `lookback` the next run must read back, milliseconds. A row that changes during a long pass can move the
- * cursor past other rows that changed behind the reader, where `Date` is ahead of the clock that stamps rows. Up to a tenth of the
- * lookback the lookback itself suffices.
+ * How much further than the lookback the next run must read back, milliseconds. A row that changes during a long pass can move the
+ * cursor past other rows that changed behind the reader, where `Date` is ahead of the clock that stamps rows. The lookback is for
+ * rows that become visible late and stays whole, so none of this is taken out of it.
  */
-export const cursorSlack = (cursor: O.Option<number>, certain: O.Option<number>, lookback: number): number => {
-  const slack = O.isSome(cursor) && O.isSome(certain) ? Math.max(0, cursor.value - certain.value) : 0
-  return slack <= lookback / 10 ? 0 : slack
-}
+export const cursorSlack = (cursor: O.Option<number>, certain: O.Option<number>): number =>
+  O.isSome(cursor) && O.isSome(certain) ? Math.max(0, cursor.value - certain.value) : 0
 
 export type RunNote = { readonly level: LogLevel; readonly message: string }
 

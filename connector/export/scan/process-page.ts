@@ -94,8 +94,7 @@ const measurePage = (
   now: number,
 ): readonly [ScanState, ReadonlyArray<RunNote>] => {
   const [cutoff, notes] = state.cutoff === undefined ? chooseCutoff(page.servedAt, now) : [state.cutoff, []]
-  const newestTime = page.rows.reduce((time, row) => Math.max(time, row.modifiedTime), Number.NEGATIVE_INFINITY)
-  const rowClock = newestTime - Math.max(0, now - state.startedAt)
+  const rowClock = confirmedTime(page, (page.servedAt ?? now) + second) - Math.max(0, now - state.startedAt)
   const { cursor } = context.origin
   const isCursorInFuture = state.cutoff === undefined && cursor._tag === 'Some' && cursor.value > cutoff + 300_000
   return [
@@ -124,6 +123,23 @@ const measurePage = (
         ]
       : notes,
   ]
+}
+
+const second = 1000
+
+/**
+ * A time that the clock which stamps rows has reached: the newest modifiedTime of a page but one, up to `latest`, the time of the
+ * answer. One row that is dated in the future says nothing about that clock.
+ */
+const confirmedTime = ({ rows }: ExportPage, latest: number): number => {
+  let newest = Number.NEGATIVE_INFINITY
+  let second = Number.NEGATIVE_INFINITY
+  for (const { modifiedTime } of rows) {
+    if (modifiedTime > latest) continue
+    second = Math.max(second, Math.min(newest, modifiedTime))
+    newest = Math.max(newest, modifiedTime)
+  }
+  return second
 }
 
 /** The length of the longest page so far. A page that is full by the limit of its echo replaces it: the service may lower the limit at any time. */

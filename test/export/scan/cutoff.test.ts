@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import * as O from 'fp-ts/Option'
 import { describe, expect, test } from 'vitest'
 import { chooseCutoff, cursorSlack, filterFrom, nextCursor } from '../../../connector/export/scan/cutoff'
@@ -24,10 +25,22 @@ test('a cursor never moves backwards, and stays if nothing was read', () => {
   expect(nextCursor(O.none, O.none)).toEqual(O.none)
 })
 
-test('a long pass needs slack, a short one is covered by the lookback', () => {
-  expect(cursorSlack(O.some(at), O.some(at - 30_000), 10 * minute)).toBe(0)
-  expect(cursorSlack(O.some(at), O.some(at - 40 * minute), 10 * minute)).toBe(40 * minute)
-  expect(cursorSlack(O.some(at), O.some(at - 1000), 0)).toBe(1000)
+test('slack is the whole time between the cursor and what is certain, so that the lookback stays whole', () => {
+  expect(cursorSlack(O.some(at), O.some(at))).toBe(0)
+  expect(cursorSlack(O.some(at), O.some(at - 1))).toBe(1)
+  expect(cursorSlack(O.some(at), O.some(at - 40 * minute))).toBe(40 * minute)
+  expect(cursorSlack(O.some(at), O.some(at + minute))).toBe(0)
+  expect(cursorSlack(O.some(at), O.none)).toBe(0)
+})
+
+test('whatever the lookback, the next filter starts a whole lookback before what is certain', () => {
+  fc.assert(
+    fc.property(fc.nat(3_600_000), fc.nat(7_200_000), (lookback, passed) => {
+      const certain = at - passed
+      const slack = cursorSlack(O.some(at), O.some(certain))
+      expect(filterFrom(0, O.some(at), lookback + slack)).toBeLessThanOrEqual(certain - lookback)
+    }),
+  )
 })
 
 describe('the cutoff', () => {
