@@ -36,6 +36,8 @@ export type CommandOption = {
   readonly short?: string
   readonly multiple?: boolean
   readonly required?: boolean
+  /** The value of a text option that is given without one, as in `--test`; another value is joined to it, as in `--test=schema`. */
+  readonly bareValue?: string
 }
 
 export type CommandOptions = Readonly<Record<string, CommandOption>>
@@ -106,6 +108,11 @@ export const usageError = (message: string): CommandError => new CommandError(co
 
 const usageName = (program: string, name: string): string => (name === '' ? program : `${program} ${name}`)
 
+const addBareValue = (options: CommandOptions, arg: string): string => {
+  const { bareValue } = (arg.startsWith('--') ? options[arg.slice(2)] : undefined) ?? {}
+  return bareValue === undefined ? arg : `${arg}=${bareValue}`
+}
+
 /** The options of `args`; throws a `CommandError` that names the wrong one. */
 export const parseOptions = <Os extends CommandOptions>(
   program: string,
@@ -115,7 +122,7 @@ export const parseOptions = <Os extends CommandOptions>(
   const entries = Object.entries(options)
   try {
     const { values, positionals } = parseArgs({
-      args: [...args],
+      args: args.map((arg) => addBareValue(options, arg)),
       options: Object.fromEntries(
         entries.map(([key, { type, short, multiple }]) => [key, { type, ...defined({ short, multiple }) }]),
       ),
@@ -190,8 +197,8 @@ export const suggestName = (word: string, names: ReadonlyArray<string>): string 
 /** The help of one command. */
 export const formatHelp = (program: string, command: CommandDescription): string => {
   const { name, summary, operands, notes, examples } = command
-  const options = Object.entries(command.options).map(([key, { value, help, required }]) => ({
-    usage: `--${key}${value === undefined ? '' : ` ${value}`}`,
+  const options = Object.entries(command.options).map(([key, { value, help, required, bareValue }]) => ({
+    usage: `--${key}${value === undefined ? '' : bareValue === undefined ? ` ${value}` : `[=${value}]`}`,
     text: `${help}${required === true ? ' (required)' : ''}`,
   }))
   const width = Math.max(0, ...options.map(({ usage }) => usage.length))

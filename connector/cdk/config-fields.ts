@@ -87,10 +87,34 @@ export const fieldWithDefault = <A>(codec: t.Type<A, unknown>, value: A): t.Type
     { optional: true },
   )
 
+/** A default as a part of a description; an empty text or list says nothing. */
+const describeDefault = (value: unknown): string => {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return value === undefined || text === '' || text === '[]' ? '' : `; ${text} if left out`
+}
+
+/**
+ * The schema of a group that may be left out. A platform's form fills the defaults of every group and asks for each required
+ * child, also of a group that nobody has touched. So the group has neither keyword, and descriptions tell the defaults.
+ */
+const toOptionalGroup = (schema: JsonSchema): JsonSchema => {
+  const { required: _, default: value, description, ...rest } = schema
+  return {
+    ...rest,
+    ...(description === undefined ? {} : { description: `${description}${describeDefault(value)}` }),
+    ...(t.UnknownRecord.is(schema.properties)
+      ? { properties: mapValues(schema.properties as Readonly<Record<string, JsonSchema>>, toOptionalGroup) }
+      : {}),
+  }
+}
+
+const mapValues = <A, B>(record: Readonly<Record<string, A>>, f: (value: A) => B): Readonly<Record<string, B>> =>
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, f(value)]))
+
 /** An object whose keys all have defaults; if it is left out, it has all of them. */
 export const sectionField = <A>(codec: t.Type<A, unknown>): t.Type<A, unknown> =>
   Object.assign(
-    annotate(toJsonSchema(codec))(
+    annotate(toOptionalGroup(toJsonSchema(codec)))(
       new t.Type<A, unknown>(
         codec.name,
         codec.is,
@@ -100,6 +124,37 @@ export const sectionField = <A>(codec: t.Type<A, unknown>): t.Type<A, unknown> =
     ),
     { optional: true },
   )
+
+/** Whether a form has filled `value` in by itself: it is empty, or what `schema` declares as default. */
+const isUntouched = (schema: JsonSchema, value: unknown): boolean => {
+  if (value === undefined || value === null || value === '') return true
+  if (Array.isArray(value) && value.length === 0) return true
+  if ('default' in schema && JSON.stringify(value) === JSON.stringify(schema.default)) return true
+  const properties = t.UnknownRecord.is(schema.properties) ? schema.properties : undefined
+  return (
+    t.UnknownRecord.is(value) &&
+    Object.entries(value).every(([key, inner]) => {
+      const declared = properties?.[key]
+      return t.UnknownRecord.is(declared) && isUntouched(declared, inner)
+    })
+  )
+}
+
+/** An object that may be left out, with keys that it needs where it is given. An object without a value but defaults counts as left out. */
+export const optionalGroupField = <A>(codec: t.Type<A, unknown>): t.Type<A | undefined, unknown> => {
+  const schema = toJsonSchema(codec)
+  return Object.assign(
+    annotate(toOptionalGroup(schema))(
+      new t.Type<A | undefined, unknown>(
+        codec.name,
+        (value): value is A | undefined => value === undefined || codec.is(value),
+        (value, context) => (isUntouched(schema, value) ? t.success(undefined) : codec.validate(value, context)),
+        (value) => (value === undefined ? undefined : codec.encode(value)),
+      ),
+    ),
+    { optional: true },
+  )
+}
 
 /** Alternatives that a constant tells apart. The schema has `oneOf` for forms, and errors are about the alternative that was chosen. */
 export const oneOfField = <M extends Readonly<Record<string, t.Mixed>>>(
@@ -134,9 +189,20 @@ export const orderFields = <P extends t.Props>(props: P): t.TypeC<P> =>
     ) as unknown as P,
   )
 
+/** The alternatives of `oneOf` whose constants `value` has; all of them if there is none. */
+const chooseAlternatives = (schema: JsonSchema, value: unknown): ReadonlyArray<JsonSchema> => {
+  const all = (schema.oneOf as ReadonlyArray<JsonSchema> | undefined) ?? [schema]
+  const chosen = all.filter(({ properties }) =>
+    Object.entries((properties ?? {}) as Readonly<Record<string, JsonSchema>>).every(
+      ([key, inner]) => !('const' in inner) || (t.UnknownRecord.is(value) && value[key] === inner.const),
+    ),
+  )
+  return chosen.length === 0 ? all : chosen
+}
+
 /** The keys of `value`, at any depth, that `schema` does not declare; they are probably misspelt. */
 export const findUnknownKeys = (schema: JsonSchema, value: unknown, path = ''): ReadonlyArray<string> => {
-  const alternatives = (schema.oneOf as ReadonlyArray<JsonSchema> | undefined) ?? [schema]
+  const alternatives = chooseAlternatives(schema, value)
   if (!t.UnknownRecord.is(value) || alternatives.every(({ properties }) => properties === undefined)) return []
   const known: Record<string, JsonSchema> = Object.assign({}, ...alternatives.map(({ properties }) => properties ?? {}))
   return Object.entries(value).flatMap(([key, inner]) =>

@@ -59,6 +59,7 @@ export {
   numberField,
   oneOfField,
   optionalField,
+  optionalGroupField,
   orderFields,
   patternField,
   sectionField,

@@ -23,6 +23,19 @@ export const readConfigFromEnvironment =
   (env: EnvironmentVariables): ConfigValues =>
     readKeys(schema, [`${prefix}_`], env)
 
+/** The variables whose names start with `prefix` and an underscore that stand for no key; they are probably misspelt. */
+export const findUnknownVariables = (
+  schema: JsonSchema,
+  prefix: string,
+  env: EnvironmentVariables,
+): ReadonlyArray<string> => {
+  const known = new Set(listVariables(schema, [`${prefix}_`]))
+  return Object.keys(env).filter((name) => name.startsWith(`${prefix}_`) && isGiven(env[name]) && !known.has(name))
+}
+
+/** A variable that is set to nothing is how a platform leaves one out. */
+const isGiven = (text: string | undefined): text is string => text !== undefined && text !== ''
+
 const declaredProperties = (schema: JsonSchema): Readonly<Record<string, JsonSchema>> =>
   Object.assign(
     {},
@@ -30,37 +43,64 @@ const declaredProperties = (schema: JsonSchema): Readonly<Record<string, JsonSch
     ...(Array.isArray(schema.oneOf) ? schema.oneOf : []).map((one: JsonSchema) => one.properties),
   )
 
+const variableNames = (stems: ReadonlyArray<string>, key: string): ReadonlyArray<string> =>
+  stems.map((stem) => `${stem}${key.toUpperCase()}`)
+
+const innerStems = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  names.flatMap((name) => [`${name}_`, `${name}__`])
+
+const listVariables = (schema: JsonSchema, stems: ReadonlyArray<string>): ReadonlyArray<string> =>
+  Object.entries(declaredProperties(schema)).flatMap(([key, inner]) => {
+    const names = variableNames(stems, key)
+    return [...names, ...listVariables(inner, innerStems(names))]
+  })
+
 const readKeys = (schema: JsonSchema, stems: ReadonlyArray<string>, env: EnvironmentVariables): ConfigValues =>
   Object.fromEntries(
     Object.entries(declaredProperties(schema)).flatMap(([key, inner]) => {
-      const names = stems.map((stem) => `${stem}${key.toUpperCase()}`)
-      const value = readVariable(inner, names, env)
+      const value = readVariable(inner, variableNames(stems, key), env)
       return value === undefined ? [] : [[key, value]]
     }),
   )
 
 const readVariable = (schema: JsonSchema, names: ReadonlyArray<string>, env: EnvironmentVariables): unknown => {
-  // A variable that is set to nothing is how a platform leaves one out.
-  const text = names.map((name) => env[name]).find((value) => value !== undefined && value !== '')
-  const own = text === undefined ? undefined : parseVariable(schema, text)
-  const inner = readKeys(
-    schema,
-    names.flatMap((name) => [`${name}_`, `${name}__`]),
-    env,
-  )
-  return Object.keys(inner).length === 0 ? own : t.UnknownRecord.is(own) ? mergeConfigs(own, inner) : inner
+  const text = names.map((name) => env[name]).find(isGiven)
+  const own = text === undefined ? undefined : parseSetting(schema, text)
+  const inner = readKeys(schema, innerStems(names), env)
+  if (own === undefined) return Object.keys(inner).length === 0 ? undefined : inner
+  // A text that is no object stays, so that the codec names it.
+  return t.UnknownRecord.is(own) ? mergeConfigs(own, inner) : own
 }
 
-const parseVariable = (schema: JsonSchema, text: string): unknown => {
+const isObjectSchema = (schema: JsonSchema): boolean => schema.type === 'object' || Array.isArray(schema.oneOf)
+
+/** A setting that was given as text: a list or an object is JSON text, a list also words between commas. */
+const parseSetting = (schema: JsonSchema, text: string): unknown => {
   const types = [schema.type].flat()
   if (types.includes('string')) return text
   const value = pipe(
     parseJson(text),
     E.getOrElse((): unknown => text),
   )
-  return types.includes('array') && !Array.isArray(value)
-    ? text.split(',').map((word) => parseVariable((schema.items ?? {}) as JsonSchema, word.trim()))
+  return types.includes('array') && !Array.isArray(value) && !/^\s*[[{]/.test(text)
+    ? text.split(',').map((word) => parseSetting((schema.items ?? {}) as JsonSchema, word.trim()))
     : value
+}
+
+/** The config with its lists and objects parsed where they came as text: some platforms keep every setting as text. */
+const parseTexts = (schema: JsonSchema, value: unknown): unknown => {
+  if (typeof value === 'string' && value !== '' && (isObjectSchema(schema) || [schema.type].flat().includes('array'))) {
+    const parsed = parseSetting(schema, value)
+    return typeof parsed === 'string' ? value : parseTexts(schema, parsed)
+  }
+  if (!t.UnknownRecord.is(value)) return value
+  const properties = declaredProperties(schema)
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      Object.hasOwn(properties, key) ? parseTexts(properties[key] ?? {}, inner) : inner,
+    ]),
+  )
 }
 
 /** `over` on top of `under`, objects key by key. */
@@ -146,9 +186,10 @@ export const createConfigFormat = <A>(
     codec,
     spec,
     documentationUrl,
-    decode: (value) =>
-      pipe(
-        decodeValue(codec, removeNulls(value)),
+    decode: (given) => {
+      const value = parseTexts(spec, given)
+      return pipe(
+        decodeValue(codec, removeEmpty(value)),
         E.bimap(
           (errors) =>
             configFailure(
@@ -159,7 +200,8 @@ export const createConfigFormat = <A>(
             ),
           (config) => ({ config, unknownKeys: findUnknownKeys(spec, value) }),
         ),
-      ),
+      )
+    },
   }
 }
 
@@ -175,6 +217,8 @@ const lastKey = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
 /** Says that a key has no effect, and which one was probably meant: a similar one beside it, or one of that name elsewhere. */
 const describeUnknownKey = (spec: JsonSchema, path: string): string => {
   const paths = declaredPaths(spec)
+  if (paths.includes(path))
+    return `${path} does not belong to what the config chooses for ${path.slice(0, path.lastIndexOf('.'))} and has no effect.`
   const parent = path.slice(0, path.lastIndexOf('.') + 1)
   const siblings = paths.filter((other) => other.startsWith(parent) && !other.slice(parent.length).includes('.'))
   const nearest = findNearestName(lastKey(path), siblings.map(lastKey))
@@ -185,11 +229,13 @@ const describeUnknownKey = (spec: JsonSchema, path: string): string => {
   return `${path} is no key of the config and has no effect.${meant === undefined ? '' : ` Did you mean ${meant}?`}`
 }
 
-/** Forms send null for a field that was left empty. */
-const removeNulls = (value: unknown): unknown =>
+/** Forms send null or an empty text for a field that was left empty. */
+const removeEmpty = (value: unknown): unknown =>
   t.UnknownRecord.is(value)
     ? Object.fromEntries(
-        Object.entries(value).flatMap(([key, member]) => (member === null ? [] : [[key, removeNulls(member)]])),
+        Object.entries(value).flatMap(([key, member]) =>
+          member === null || member === '' ? [] : [[key, removeEmpty(member)]],
+        ),
       )
     : value
 
@@ -211,7 +257,9 @@ export const loadConfig = async <A>(
   const values: unknown[] = []
   for (const path of paths)
     values.push(
-      path === 'ENV' ? readConfigFromEnvironment(spec, prefix)(io.env) : await runOrThrow(readJsonFile('config', path)),
+      path === 'ENV'
+        ? readConfigFromEnvironment(spec, prefix)(io.env)
+        : parseTexts(spec, await runOrThrow(readJsonFile('config', path))),
     )
   io.addSecrets(values.flatMap((value) => findSecrets(spec, value)))
   const pathList = paths.join(', ')
@@ -219,6 +267,11 @@ export const loadConfig = async <A>(
     pipe(decode(values.reduce(mergeIfObjects)), E.mapLeft(addFilePath(pathList))),
   )
   for (const key of unknownKeys) io.printWarning(`${pathList}: ${describeUnknownKey(spec, key)}`)
+  for (const name of paths.includes('ENV') ? findUnknownVariables(spec, prefix, io.env) : []) {
+    const nearest = findNearestName(name, listVariables(spec, [`${prefix}_`]))
+    const meant = nearest === undefined ? '' : ` Did you mean ${nearest}?`
+    io.printWarning(`${name} stands for no key of the config and has no effect.${meant}`)
+  }
   return config
 }
 

@@ -31,6 +31,8 @@ export type EncodeOptions = {
   readonly schemas?: ReadonlyMap<string, JsonSchema>
   /** The state that the run was given; a protocol whose last state replaces all before it carries it forward. */
   readonly givenState?: Readonly<Record<string, unknown>>
+  /** Tell the consumer at the end of a full refresh that all other rows of the stream are gone, where the protocol has a message for it. */
+  readonly tableVersions?: boolean
 }
 
 /** A line of an input, its bytes as they came; `number` counts from 1. */

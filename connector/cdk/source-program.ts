@@ -47,6 +47,10 @@ export type SourceProgram<Config, Env> = {
   ) => Promise<OpenSource<Env>>
   /** Resolves if the config works, with warnings. */
   readonly check: (config: Config, stop: AbortSignal) => Promise<ReadonlyArray<string>>
+  /** Whether a Singer target is told at the end of a full refresh that all other rows are gone (ACTIVATE_VERSION). */
+  readonly sendsTableVersions?: (config: Config) => boolean
+  /** What to write into the config so that an attribute inside an object does not leave; undefined where nothing helps. */
+  readonly explainWithholding?: (stream: string, path: ReadonlyArray<string>) => Promise<string | undefined>
   /** A second consumer of the messages of a read. */
   readonly openCopy?: (
     config: Config,

@@ -1,3 +1,4 @@
+import * as O from 'fp-ts/Option'
 import {
   createAirbyteSourceCommands,
   createTapCommand,
@@ -34,6 +35,11 @@ export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
       }),
     ),
   check: async (config) => runOrThrow((await loadRuntime()).checkSourceConfig(config)),
+  sendsTableVersions: ({ activate_version }) => activate_version,
+  explainWithholding: async (stream, path) => {
+    const privacyPath = (await import('../streams/index.js')).findPrivacyPath(stream, path)
+    return O.isNone(privacyPath) ? undefined : `add ${privacyPath.value} to privacy.drop in the config`
+  },
   openCopy: async ({ snapshot_path }) =>
     snapshot_path === undefined ? undefined : (await loadRuntime()).openSnapshotCopy(snapshot_path),
 }

@@ -9,6 +9,7 @@ import {
   listField,
   numberField,
   optionalField,
+  optionalGroupField,
   orderFields,
   patternField,
   sectionField,
@@ -134,8 +135,14 @@ const SourceCodec = orderFields({
   )(
     sectionField(
       orderFields({
-        sources: describeField('Sources', 'The lookup of sources')(optionalField(lookupFields)),
-        categories: describeField('Categories', 'The lookup of categories')(optionalField(lookupFields)),
+        sources: describeField(
+          'Sources',
+          'The lookup of sources; path and primary_key belong to it',
+        )(optionalGroupField(lookupFields)),
+        categories: describeField(
+          'Categories',
+          'The lookup of categories; path and primary_key belong to it',
+        )(optionalGroupField(lookupFields)),
       }),
     ),
   ),
@@ -178,9 +185,9 @@ const SourceCodec = orderFields({
   )(fieldWithDefault(integerField(1, 1024), 64)),
   partition: describeField(
     'Partition',
-    'The share of a backfill that this process reads, if several processes share it',
+    'The share of a backfill that this process reads, if several processes share it; index and count belong to it',
   )(
-    optionalField(
+    optionalGroupField(
       orderFields({
         index: describeField('Index', 'The number of this share, from 0', { examples: [0] })(integerField(0, 999)),
         count: describeField('Count', 'How many processes share the backfill', { examples: [8] })(
@@ -192,6 +199,11 @@ const SourceCodec = orderFields({
   snapshot_path: describeField('Snapshot file', 'Also write the data into this DuckDB file', {
     examples: ['/data/reviews.duckdb'],
   })(optionalField(textField)),
+  activate_version: describeField(
+    'Table versions (Singer)',
+    'tap-feedback only: at the end of a FULL_TABLE read, tell the target to delete all other rows (ACTIVATE_VERSION), if the target can',
+    { examples: [false] },
+  )(fieldWithDefault(t.boolean, false)),
 })
 /** The configuration of the source, with every default filled in. */
 export type SourceConfig = t.TypeOf<typeof SourceCodec>

@@ -69,12 +69,19 @@ export const createSource = (config: SourceConfig, options: SourceOptions = {}):
 /** Fails where the values of two keys contradict each other. */
 const checkCombinations = ({
   partition,
+  activate_version,
   mention_time_after: after,
   mention_time_before: before,
 }: SourceConfig): E.Either<Failure, void> => {
   if (partition !== undefined && partition.index >= partition.count)
     return E.left(
       configFailure(`The config is wrong: partition.index must be less than partition.count (${partition.count}).`),
+    )
+  if (partition !== undefined && activate_version)
+    return E.left(
+      configFailure(
+        'The config is wrong: activate_version cannot be used with partition, since each share would delete the rows of the others.',
+      ),
     )
   return after !== undefined && before !== undefined && toMillis(after) >= toMillis(before)
     ? E.left(

@@ -72,6 +72,14 @@ export const keyPaths = (streams: ReadonlyArray<Stream<never>>): ReadonlySet<str
     }),
   )
 
+/** The path under which `privacy.drop` knows an attribute of a stream; none if it has none there. */
+export const findPrivacyPath = (stream: string, path: ReadonlyArray<string>): O.Option<string> =>
+  pipe(
+    streamRoot(stream),
+    O.map((root) => root + path.join('.')),
+    O.filter((candidate) => knownPaths.has(candidate)),
+  )
+
 /** Whether other streams are made of the attribute at a path: it cannot become a string. */
 const holdsChildStream = (path: string): boolean =>
   Object.values(privacyResources.export.roots).some((root) => `export.${root}`.startsWith(`${path}.`))

@@ -13,6 +13,7 @@ import {
 } from '../../connector/cdk/config-fields'
 import {
   createConfigFormat,
+  findUnknownVariables,
   loadConfig,
   mergeConfigs,
   readConfigFromEnvironment,
@@ -64,10 +65,29 @@ describe('readConfigFromEnvironment', () => {
       { credentials: { auth_type: 'a', access_token: 'new' } },
     ],
     ['empty ones as left out', { TAP_X_BASE_URL: '', TAP_X_SOURCES: '' }, {}],
+    [
+      'a text that is no object beside its flattened keys, for the codec to refuse',
+      { TAP_X_CREDENTIALS: 'abc', TAP_X_CREDENTIALS_ACCESS_TOKEN: 'a' },
+      { credentials: 'abc' },
+    ],
+    ['a broken list as text, for the codec to refuse', { TAP_X_FIELDS: '["a", "b"' }, { fields: '["a", "b"' }],
     ['nothing of others', { TAP_Y_BASE_URL: 'x', BASE_URL: 'x', TAP_X_UNKNOWN: 'x' }, {}],
   ])('reads %s', (_, env, expected) => {
     expect(read(env)).toEqual(expected)
   })
+})
+
+it('findUnknownVariables names the variables with the prefix that stand for no key', () => {
+  const env = {
+    TAP_X_BASE_URL: 'x',
+    TAP_X_CREDENTIALS: '{}',
+    TAP_X_CREDENTIALS__TOKEN_REQUEST_ID_FIELD: 'i',
+    TAP_X_PAGESIZE: '5',
+    TAP_X_CREDENTIALS_TOKEN: 'a',
+    TAP_X_EMPTY: '',
+    TAP_Y_OTHER: 'x',
+  }
+  expect(findUnknownVariables(schema, 'TAP_X', env)).toEqual(['TAP_X_PAGESIZE', 'TAP_X_CREDENTIALS_TOKEN'])
 })
 
 it('merges objects key by key, and replaces everything else', () => {

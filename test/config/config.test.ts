@@ -87,6 +87,45 @@ describe('the configuration of the source', () => {
     expect(message(value)).not.toContain('S3CR3T')
   })
 
+  it('names keys of the other kind of credentials, which have no effect', () => {
+    const credentials = { auth_type: 'access_token', access_token: 'a', application_id: 'b', token_request: {} }
+    const result = sourceFormat.decode({ ...right, credentials })
+    expect(E.isRight(result) && result.right.unknownKeys).toEqual([
+      'credentials.application_id',
+      'credentials.token_request',
+    ])
+  })
+
+  it('takes lists and objects as JSON text, and lists as words, as some platforms keep settings', () => {
+    const parsed = {
+      sources: [1, 2],
+      additional_fields: ['brand'],
+      entities: { person_ids: ['7', '8'], from_reviews: { locations: true } },
+      lookups: { sources: { path: '/sources', primary_key: 'id' } },
+    }
+    const texts = {
+      ...right,
+      credentials: JSON.stringify(right.credentials),
+      sources: ' [1, 2]',
+      additional_fields: 'brand',
+      entities: JSON.stringify({ person_ids: '["7","8"]', from_reviews: '{"locations":true}' }),
+      lookups: { sources: '{"path":"/sources","primary_key":"id"}' },
+    }
+    expect(sourceFormat.decode(texts)).toEqual(sourceFormat.decode({ ...right, ...parsed }))
+    expect(E.isRight(sourceFormat.decode(texts))).toBe(true)
+  })
+
+  it.each([
+    ['sources', '[1,2', 'sources'],
+    ['sources', 'one', 'sources.0'],
+    ['entities', 'person_ids', 'entities'],
+    ['credentials', '{"auth_type": "access_token", "access_token": "S3CR3T"', 'credentials'],
+    ['partition', '[0,1]', 'partition'],
+  ])('names a setting whose text is neither: %s %s', (key, value, path) => {
+    expect(message({ ...right, [key]: value })).toContain(`The config is wrong: ${path} `)
+    expect(message({ ...right, [key]: value })).not.toContain('S3CR3T')
+  })
+
   it('names keys without effect, at any depth', () => {
     const result = sourceFormat.decode({ ...right, pagesize: 1, rate_limit: { per_minute: 3 } })
     expect(E.isRight(result) && result.right.unknownKeys).toEqual(['pagesize', 'rate_limit.per_minute'])

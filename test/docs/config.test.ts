@@ -20,7 +20,9 @@ nothing is named in a warning.
 
 ${settingsTable(sourceFormat.spec)}
 
-Of \`partition\`, \`lookups.sources\` and \`lookups.categories\` either all required keys are given or none.
+A key without a value in this table and the next may be left out; where it lies inside a group, its meaning tells the
+default. \`index\` and \`count\` of \`partition\`, and \`path\` and \`primary_key\` of a lookup, are given together or not at all: an
+empty group, or one with nothing but defaults, as the forms of platforms send it, counts as left out. So does an empty text.
 
 ## Privacy
 
@@ -39,6 +41,10 @@ ${hideable}
 Of a deletion there is nothing but its key and cursor. The fields of a configured lookup are not known beforehand: deselect
 the attribute \`record\` to leave them out. Attributes that this version does not know cannot be named either:
 \`on_unknown_attribute: drop\` leaves them out of a record; those inside an object stay there unless it is dropped.
+
+A list or an object can also be given as JSON text, in a file as in the environment: some platforms keep every setting as
+text. A list may be words between commas. A key that does not belong to the chosen \`credentials.auth_type\`, and a variable
+with our prefix that stands for no key, are named in a warning.
 
 Every key can also come from the environment: \`--config ENV\` reads \`FEEDBACK_BASE_URL\` and so on, \`tap-feedback\` reads
 \`TAP_FEEDBACK_BASE_URL\`; see [docker.md](docker.md).

@@ -7,6 +7,7 @@ const kinds: Readonly<Record<string, string>> = {
   number: 'decimal',
   boolean: 'boolean',
   array: 'array',
+  object: 'object',
 }
 
 const choices = (values: ReadonlyArray<unknown>) => ({
@@ -57,16 +58,21 @@ const settings = (schema: JsonSchema, path: string): ReadonlyArray<object> => [
   ),
 ]
 
-/** What `tap-feedback --about` tells. */
-export type TapDescription = {
+/** What `tap-feedback --about` and `target-feedback --about` tell. */
+export type SingerDescription = {
   readonly name: string
   readonly description: string
   readonly capabilities: ReadonlyArray<string>
   readonly settings: JsonSchema
 }
 
-/** The tap in the form of Meltano's hub, which docs/meltano-hub.yml shows. */
-export const hubDefinition = ({ name, description, capabilities, settings: spec }: TapDescription): string => {
+/** Every leaf of the configuration as a setting of Meltano. */
+export const hubSettings = ({ settings: spec }: Pick<SingerDescription, 'settings'>) =>
+  settings(spec, '') as ReadonlyArray<{ readonly name: string; readonly label: string; readonly description: string }>
+
+/** A tap or a target in the form of Meltano's hub, which docs/meltano-hub.yml and docs/meltano-hub-target.yml show. */
+export const hubDefinition = (program: SingerDescription): string => {
+  const { name, description, capabilities, settings: spec } = program
   const [credentials = {}] = Object.entries(schemaProperties(spec)).flatMap(([key, inner]) =>
     key === 'credentials' ? [inner] : [],
   )
@@ -74,11 +80,11 @@ export const hubDefinition = ({ name, description, capabilities, settings: spec 
   return stringify(
     {
       name,
-      namespace: 'tap_feedback',
+      namespace: name.replaceAll('-', '_'),
       label: spec.title,
       description,
       variant: 'feedback',
-      executable: './node_modules/.bin/tap-feedback',
+      executable: `./node_modules/.bin/${name}`,
       capabilities,
       keywords: ['api', 'nodejs'],
       maintenance_status: 'active',
@@ -86,7 +92,7 @@ export const hubDefinition = ({ name, description, capabilities, settings: spec 
         ...required,
         ...(one.required as ReadonlyArray<string>).map((key) => `credentials.${key}`),
       ]),
-      settings: settings(spec, ''),
+      settings: hubSettings(program),
     },
     { lineWidth: 0 },
   )

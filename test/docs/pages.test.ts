@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import type { JsonSchema } from '../../connector/cdk/schema'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
 import type { Snapshot } from '../../connector/snapshot/store/database'
 import { serviceChecks } from '../../connector/snapshot/verify/service'
@@ -10,13 +11,14 @@ import { listChecks } from '../../connector/snapshot/verify/verify'
 import { reviewsStream } from '../../connector/streams/reviews'
 import { streams } from '../../connector/streams/streams'
 import manifest from '../../package.json'
-import spec from '../../spec/source.json'
+import destinationSpec from '../../spec/destination.json'
+import sourceSpec from '../../spec/source.json'
 import { codeBlocks, docsFolder, fillIn } from '../support/doc-blocks'
 import { createJsonFolder, type JsonFolder } from '../support/files'
 import { buildFolder, runProgram } from '../support/program'
 import { walkSchema } from '../support/schema-walk'
 import { openMemorySnapshot, streamMessages, writeMessages } from '../support/snapshot-messages'
-import { hubDefinition } from './hub'
+import { hubDefinition, hubSettings, type SingerDescription } from './hub'
 
 let sandbox: Sandbox
 let files: JsonFolder
@@ -164,27 +166,40 @@ describe('the versions and settings', () => {
     expect(text('pyairbyte.md')).toContain(required('airbyte')[0])
   })
 
-  const leaves = walkSchema(spec).flatMap(({ path, schema }) =>
-    schema.type === 'object'
-      ? []
-      : [
-          path
-            .slice(1)
-            .replace(/\/\d+\//g, '/')
-            .replace(/\/\[\]/g, '')
-            .replaceAll('/', '.'),
-        ],
-  )
+  const describe = async (program: 'tap-feedback' | 'target-feedback'): Promise<SingerDescription> =>
+    JSON.parse((await runProgram(program, ['--about', '--format', 'json'])).stdout)
 
-  it('in meltano.yml are settings of the source', () => {
-    const [tap] = parse(text('meltano.yml')).plugins.extractors
+  const leaves = (schema: JsonSchema) => [
+    ...new Set(
+      walkSchema(schema).flatMap(({ path, schema: inner }) =>
+        inner.type === 'object' || path.includes('/[]')
+          ? []
+          : [
+              path
+                .slice(1)
+                .replace(/\/\d+\//g, '/')
+                .replaceAll('/', '.'),
+            ],
+      ),
+    ),
+  ]
+
+  it.each([
+    ['meltano-hub.yml', 'tap-feedback', sourceSpec],
+    ['meltano-hub-target.yml', 'target-feedback', destinationSpec],
+  ] as const)('in %s are all settings of %s', async (page, program, spec) => {
+    const description = await describe(program)
     expect(
-      tap.settings.map(({ name }: { name: string }) => name).filter((name: string) => !leaves.includes(name)),
-    ).toEqual([])
+      hubSettings(description)
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(leaves(spec).sort())
+    await expect(hubDefinition(description)).toMatchFileSnapshot(`../../docs/${page}`)
   })
 
-  it('in meltano-hub.yml are all settings of the source', async () => {
-    const { stdout } = await runProgram('tap-feedback', ['--about', '--format', 'json'])
-    await expect(hubDefinition(JSON.parse(stdout))).toMatchFileSnapshot('../../docs/meltano-hub.yml')
+  it('in meltano.yml are all settings of the source, with their kinds', async () => {
+    const [tap] = parse(text('meltano.yml')).plugins.extractors
+    const described = hubSettings(await describe('tap-feedback'))
+    expect(tap.settings).toEqual(described.map(({ label: _, description: __, ...setting }) => setting))
   })
 })

@@ -88,9 +88,12 @@ export type SingerSelection = {
   readonly catalog: Catalog
   /** The SCHEMA of each stream: the catalog's schema without what is not selected. */
   readonly schemas: ReadonlyMap<string, JsonSchema>
-  /** Deselected attributes inside selected objects, which are sent all the same, such as `reviews.location.name`. */
-  readonly nestedDeselections: ReadonlyArray<string>
+  /** Deselected attributes inside selected objects, which are sent all the same. */
+  readonly nestedDeselections: ReadonlyArray<NestedDeselection>
 }
+
+/** An attribute inside an object, such as `location.name` of `reviews`. */
+export type NestedDeselection = { readonly stream: string; readonly path: ReadonlyArray<string> }
 
 const ObjectCodec = annotate({ type: 'object' })(t.UnknownRecord)
 const nullish = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])
@@ -168,13 +171,29 @@ const isAttributeSelected = (entry: CatalogEntry, automatic: ReadonlySet<string>
 const replicationModeOf = (entry: CatalogEntry): SyncMode =>
   metadataAt(entry, [])['replication-method'] === 'FULL_TABLE' ? 'full_refresh' : 'incremental'
 
+/** The names in a breadcrumb, in which `properties` stands before each name and `items` for a step into a list. */
+const attributePath = (breadcrumb: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const [step, name, ...rest] = breadcrumb
+  if (step === 'properties') return name === undefined ? [] : [name, ...attributePath(rest)]
+  return step === undefined ? [] : attributePath(breadcrumb.slice(1))
+}
+
+/** Whether a schema declares the attribute at a path, also within lists. */
+const declaresAttribute = (schema: unknown, path: ReadonlyArray<string>): boolean => {
+  if (!t.UnknownRecord.is(schema)) return false
+  if (t.UnknownRecord.is(schema.items)) return declaresAttribute(schema.items, path)
+  const [name = '', ...rest] = path
+  const inner = t.UnknownRecord.is(schema.properties) ? schema.properties[name] : undefined
+  return inner !== undefined && (rest.length === 0 || declaresAttribute(inner, rest))
+}
+
 const selectEntry = <Env>(
   entry: CatalogEntry,
   stream: Stream<Env> | undefined,
 ): {
   readonly selection: StreamSelection
   readonly schema: JsonSchema
-  readonly nestedDeselections: ReadonlyArray<string>
+  readonly nestedDeselections: ReadonlyArray<NestedDeselection>
 } => {
   const automatic = stream === undefined ? new Set<string>() : automaticAttributes(stream)
   const kept = new Set(
@@ -189,9 +208,12 @@ const selectEntry = <Env>(
     },
     schema: selectSchemaAttributes(entry.schema, kept),
     nestedDeselections: (entry.metadata ?? []).flatMap(({ breadcrumb, metadata }) => {
-      const path = breadcrumb.filter((part) => part !== 'properties')
-      return breadcrumb.length > 2 && kept.has(path[0] ?? '') && parseFlag(metadata?.selected) === false
-        ? [`${entry.tap_stream_id}.${path.join('.')}`]
+      const path = attributePath(breadcrumb)
+      return path.length > 1 &&
+        kept.has(path[0] ?? '') &&
+        !selectedFlag(metadata ?? {}, true) &&
+        declaresAttribute(stream?.schema ?? entry.schema, path)
+        ? [{ stream: entry.tap_stream_id, path }]
         : []
     }),
   }

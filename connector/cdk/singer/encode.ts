@@ -1,3 +1,4 @@
+import * as t from 'io-ts'
 import type { SourceState } from '../catalog'
 import type { Failure } from '../failure'
 import { jsonLine, wrapRows } from '../lines'
@@ -22,7 +23,22 @@ export type SingerEncoderState = {
   readonly openStreams: ReadonlyArray<OpenStream>
   /** Attributes already logged as left out, such as `reviews.rating`. */
   readonly nulledFields: ReadonlySet<string>
+  /** The table version of each full refresh that has not reached its end. */
+  readonly tableVersions: TableVersions
 }
+
+type TableVersions = Readonly<Record<string, number>>
+
+/** Where a state keeps the versions, beside `bookmarks`. */
+const versionsKey = 'table_versions'
+
+/** The versions of the full refreshes that the runs before have not finished. */
+export const tableVersionsOf = ({ [versionsKey]: versions }: SingerState['value']): TableVersions =>
+  Object.fromEntries(
+    Object.entries(t.UnknownRecord.is(versions) ? versions : {}).filter((entry): entry is [string, number] =>
+      Number.isSafeInteger(entry[1]),
+    ),
+  )
 
 export type SingerEncoder = {
   readonly initialState: SingerEncoderState
@@ -37,14 +53,21 @@ export type SingerEncoder = {
 /**
  * Encodes messages as Singer lines. `schemas`: the schemas of the caller's catalog, which replace our own. `given`: the state that
  * the run was given; every STATE repeats it, since each STATE replaces the one before. `now`: milliseconds since 1970.
+ * `withVersions`: each record of a full refresh has a version, and ACTIVATE_VERSION at its end lets a target delete all others.
+ * The state keeps the version, so that a run that goes on with the refresh uses the same.
  */
 export const encodeSinger = (
   schemas: ReadonlyMap<string, JsonSchema>,
   given: Pick<SingerState, 'value'>,
   now: () => number,
+  withVersions = false,
 ): SingerEncoder => {
-  const stateLine = ({ bookmarks, openStreams }: SingerEncoderState): string =>
-    jsonLine({ type: 'STATE', value: replaceBookmarks(given.value, bookmarks, openStreams[0]?.name) })
+  const { [versionsKey]: _, ...givenWithoutVersions } = given.value
+  const stateLine = ({ bookmarks, openStreams, tableVersions }: SingerEncoderState): string => {
+    const versions = Object.keys(tableVersions).length === 0 ? {} : { [versionsKey]: tableVersions }
+    const value = replaceBookmarks(givenWithoutVersions, bookmarks, openStreams[0]?.name)
+    return jsonLine({ type: 'STATE', value: { ...value, ...versions } })
+  }
   const close = (
     encoderState: SingerEncoderState,
     name: string,
@@ -77,9 +100,14 @@ export const encodeSinger = (
   const step: SingerEncoder['encodeMessage'] = (encoderState, message) => {
     switch (message._tag) {
       case 'Started': {
-        const { name, schema, primaryKey, cursor } = message.stream
+        const { name, schema, primaryKey, cursor, syncMode } = message.stream
+        const { [name]: openVersion, ...otherVersions } = encoderState.tableVersions
         const next = {
           ...encoderState,
+          tableVersions:
+            withVersions && syncMode === 'full_refresh'
+              ? { ...otherVersions, [name]: openVersion ?? now() }
+              : otherVersions,
           openStreams: [
             ...encoderState.openStreams,
             { name, startedAt: now(), uncountedRecords: 0, hasCounted: false },
@@ -101,11 +129,13 @@ export const encodeSinger = (
         return [encoderState, emptyOutput]
       case 'Records': {
         const { stream, rows, at } = message
+        const version = encoderState.tableVersions[stream]
+        const versionMember = version === undefined ? '' : `,"version":${version}`
         const [nulled, log] = findNulledFields(encoderState.nulledFields, stream, rows)
         const lines = wrapRows(
           rows,
           `{"type":"RECORD","stream":${JSON.stringify(stream)},"record":`,
-          () => `,"time_extracted":"${new Date(at).toISOString()}"}`,
+          () => `${versionMember},"time_extracted":"${new Date(at).toISOString()}"}`,
         )
         const next = change({ ...encoderState, nulledFields: nulled }, stream, (open) => ({
           ...open,
@@ -143,8 +173,11 @@ export const encodeSinger = (
         return [next, { lines: [stateLine(next)], log: [] }]
       }
       case 'Finished': {
-        const [next, log] = close(encoderState, message.stream, 'succeeded')
-        return [next, { lines: [], log }]
+        const { stream } = message
+        const { [stream]: version, ...tableVersions } = encoderState.tableVersions
+        const [next, log] = close({ ...encoderState, tableVersions }, stream, 'succeeded')
+        const activate = version === undefined ? [] : [jsonLine({ type: 'ACTIVATE_VERSION', stream, version })]
+        return [next, { lines: [...activate, ...activate.map(() => stateLine(next))], log }]
       }
       case 'Failed': {
         const { stream, failure } = message
@@ -163,15 +196,25 @@ export const encodeSinger = (
     }
   }
   return {
-    initialState: { bookmarks: {}, openStreams: [], nulledFields: new Set() },
+    initialState: {
+      bookmarks: {},
+      openStreams: [],
+      nulledFields: new Set(),
+      tableVersions: tableVersionsOf(given.value),
+    },
     encodeMessage: step,
     finalLine: stateLine,
   }
 }
 
 /** Prints messages as lines on stdout and entries of the log; at the end the last STATE. */
-export const createSingerEncoder = ({ now, schemas = new Map(), givenState = {} }: EncodeOptions): MessageEncoder => {
-  const { initialState, encodeMessage, finalLine } = encodeSinger(schemas, { value: givenState }, now)
+export const createSingerEncoder = ({
+  now,
+  schemas = new Map(),
+  givenState = {},
+  tableVersions = false,
+}: EncodeOptions): MessageEncoder => {
+  const { initialState, encodeMessage, finalLine } = encodeSinger(schemas, { value: givenState }, now, tableVersions)
   let state = initialState
   return {
     encode: (message) => {

@@ -1,11 +1,20 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
-import { type Command, CommandError, type CommandIo, defineCommand, getOrThrow, runOrThrow } from '../command'
+import type { SourceState } from '../catalog'
+import {
+  type Command,
+  CommandError,
+  type CommandIo,
+  defineCommand,
+  getOrThrow,
+  runOrThrow,
+  usageError,
+} from '../command'
 import { configFailure } from '../failure'
 import { addFilePath, loadConfig, readJsonFile, readStateFile } from '../load'
 import type { Message } from '../message'
-import type { LogEntry, ProtocolOutput } from '../protocol'
+import type { ProtocolOutput } from '../protocol'
 import {
   consumeMessages,
   type MessageConsumer,
@@ -26,7 +35,7 @@ import {
   singerOptions,
   withLoggedWarnings,
 } from './command-line'
-import { createSingerEncoder, metricLogEntry } from './encode'
+import { createSingerEncoder, metricLogEntry, tableVersionsOf } from './encode'
 import { decodeSingerState, type SingerState } from './state'
 
 /** The streams in their order, starting with the one that an interrupted run was reading. */
@@ -44,22 +53,44 @@ type TapRun<Env> = {
   readonly selection: SingerSelection
   readonly state: SingerState
   readonly log: SingerLogger
+  readonly tableVersions: boolean
+  /** Receives each message beside stdout. */
+  readonly copy: MessageConsumer | undefined
+}
+
+/**
+ * The bookmarks to go on from. A full refresh with versions that has no version yet begins anew: the rows that an earlier run
+ * has sent would be deleted with the other rows without that version.
+ */
+const bookmarksToContinue = <Env>({ open, selection, state, tableVersions }: TapRun<Env>): SourceState => {
+  const versions = tableVersionsOf(state.value)
+  const isRefreshed = (name: string): boolean =>
+    selection.catalog.find((selected) => selected.name === name)?.syncMode === 'full_refresh' ||
+    open.streams.find((stream) => stream.name === name)?.syncModes.includes('incremental') === false
+  return tableVersions
+    ? Object.fromEntries(
+        Object.entries(state.bookmarks).filter(([name]) => Object.hasOwn(versions, name) || !isRefreshed(name)),
+      )
+    : state.bookmarks
 }
 
 /** Prints the selected streams as Singer messages; the last message is a STATE, also after a failure. */
-const readAsSinger = async <Env>(
-  io: CommandIo,
-  { open, selection: { catalog, schemas }, state, log }: TapRun<Env>,
-): Promise<ReadOutcome> => {
-  const encoder = createSingerEncoder({ now: Date.now, schemas, givenState: state.value })
+const readAsSinger = async <Env>(io: CommandIo, run: TapRun<Env>): Promise<ReadOutcome> => {
+  const { open, selection, state, log, tableVersions, copy } = run
+  const { catalog, schemas } = selection
+  const encoder = createSingerEncoder({ now: Date.now, schemas, givenState: state.value, tableVersions })
   const print = async ({ lines, log: entries }: ProtocolOutput): Promise<void> => {
     entries.forEach(log)
     for (const text of lines) await io.print(text)
   }
   const order = rotateStreams(open.streams, state.currentlySyncing)
-  const outcome = await consumeMessages(io, open, { catalog, state: state.bookmarks, order }, [
-    (message) => print(encoder.encode(message)),
-  ])
+  const consumers: ReadonlyArray<MessageConsumer> = [(message) => print(encoder.encode(message))]
+  const outcome = await consumeMessages(
+    io,
+    open,
+    { catalog, state: bookmarksToContinue(run), order },
+    copy === undefined ? consumers : [...consumers, copy],
+  )
   await print(encoder.end())
   return outcome
 }
@@ -90,6 +121,24 @@ const readFirstRecords = async <Env>(
   return complete
 }
 
+/** Prints the SCHEMA of each selected stream, without a request. */
+const printSchemas = async <Env>(
+  io: CommandIo,
+  { open, selection: { catalog, schemas } }: TapRun<Env>,
+): Promise<void> => {
+  const encoder = createSingerEncoder({ now: Date.now, schemas })
+  for (const { name, syncMode } of catalog) {
+    const stream = open.streams.find((known) => known.name === name)
+    if (stream === undefined) continue
+    const { schema, primaryKey, cursor } = stream
+    const [line = ''] = encoder.encode({
+      _tag: 'Started',
+      stream: { name, schema, primaryKey, cursor, syncMode },
+    }).lines
+    await io.print(line)
+  }
+}
+
 /** The selection in a catalog file; every stream without a file. */
 const loadSingerCatalog = async <Env>(
   path: string | undefined,
@@ -114,17 +163,25 @@ const loadSingerState = async (path: string | undefined): Promise<SingerState> =
       : pipe(decodeSingerState(await runOrThrow(readStateFile(path))), E.mapLeft(addFilePath(path))),
   )
 
-const nestedDeselectionWarnings = ({
-  nestedDeselections: [first, ...others],
-}: SingerSelection): ReadonlyArray<LogEntry> =>
-  first === undefined
-    ? []
-    : [
-        {
-          level: 'warn',
-          message: `${first}${others.length === 0 ? ' is' : ` and ${others.length} more are`} deselected inside a selected attribute and will be sent with it: only whole top-level attributes can be left out.`,
-        },
-      ]
+/** Says of each attribute that is deselected inside a selected one that it leaves all the same, and what would keep it back. */
+const warnOfNestedDeselections = async <Config, Env>(
+  source: SourceProgram<Config, Env>,
+  { nestedDeselections }: SingerSelection,
+  log: SingerLogger,
+): Promise<void> => {
+  for (const { stream, path } of nestedDeselections) {
+    const whole = `${stream}.${path[0]}`
+    const remedy = (await source.explainWithholding?.(stream, path)) ?? `deselect ${whole}`
+    log({
+      level: 'warn',
+      message: `${stream}.${path.join('.')} is deselected, but ${whole} is selected and is sent whole. To keep it back, ${remedy}.`,
+      stream,
+    })
+  }
+}
+
+/** What --test prints; the first two mean the same. */
+const testKinds = ['records', 'all', 'schema']
 
 /** The command of a Singer tap. `--config ENV` reads variables whose names start with TAP_ and the source's name. */
 export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>): Command => {
@@ -132,7 +189,15 @@ export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>
     name: `tap-${source.name}`,
     description: `Singer tap for ${source.subject}`,
     version: source.version,
-    capabilities: ['catalog', 'properties', 'discover', 'state', 'about', 'structured-logging'],
+    capabilities: [
+      'catalog',
+      'properties',
+      'discover',
+      'state',
+      'about',
+      'structured-logging',
+      ...(source.sendsTableVersions === undefined ? [] : ['activate-version']),
+    ],
     spec: source.format.spec,
     variablePrefix: `TAP_${source.name.toUpperCase()}`,
   }
@@ -141,8 +206,9 @@ export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>
   const discoverStreams = async (io: CommandIo, paths: ReadonlyArray<string>): Promise<ReadonlyArray<Stream<Env>>> => {
     if (paths.length === 0) return source.listStreams('singer', undefined)
     const config = await loadConfig(io, source.format, paths, program.variablePrefix).catch((error: unknown) => {
-      if (error instanceof CommandError) return undefined
-      throw error
+      if (!(error instanceof CommandError)) throw error
+      io.printWarning(`${io.redactText(error.failure.message)} The catalog is that of the default settings.`)
+      return undefined
     })
     return source.listStreams('singer', config)
   }
@@ -160,7 +226,12 @@ export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>
       properties: { type: 'string', value: 'FILE', help: 'The older name of --catalog' },
       state: { type: 'string', value: 'FILE', help: 'The state to continue from; everything is read if left out' },
       discover: { type: 'boolean', help: 'Print the catalog of all streams' },
-      test: { type: 'boolean', help: 'Print one record of each stream' },
+      test: {
+        type: 'string',
+        value: 'KIND',
+        bareValue: 'records',
+        help: 'Print one record of each stream; schema: only its schema, without a request',
+      },
       ...singerOptions,
     },
     notes: singerConfigNotes,
@@ -170,12 +241,14 @@ export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>
     ],
     run: async (plainIo, { options }) => {
       if (await printDescription(plainIo, program, options)) return 0
-      if (options.discover) {
-        await plainIo.print(formatSingerCatalog(await discoverStreams(plainIo, options.config)))
-        return 0
-      }
       const log = createSingerLogger(plainIo, program.name)
       const io = withLoggedWarnings(plainIo, log)
+      if (options.discover) {
+        await plainIo.print(formatSingerCatalog(await discoverStreams(io, options.config)))
+        return 0
+      }
+      if (options.test !== undefined && !testKinds.includes(options.test))
+        throw usageError(`--test is wrong: give one of ${testKinds.join(', ')}, as in --test=schema.`)
       const config = await loadConfig(io, source.format, requireConfigPaths(options.config), program.variablePrefix)
       const open = await source.connect('singer', config, {
         stop: io.stop,
@@ -189,9 +262,24 @@ export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>
       })
       const selection = await loadSingerCatalog(options.catalog ?? options.properties, open.streams)
       const state = await loadSingerState(options.state)
-      nestedDeselectionWarnings(selection).forEach(log)
-      const run: TapRun<Env> = { open, selection, state, log }
-      const complete = options.test ? await readFirstRecords(io, run) : (await readAsSinger(io, run)) !== 'failed'
+      await warnOfNestedDeselections(source, selection, log)
+      const copy = options.test === undefined ? await source.openCopy?.(config) : undefined
+      const run: TapRun<Env> = {
+        open,
+        selection,
+        state,
+        log,
+        tableVersions: source.sendsTableVersions?.(config) ?? false,
+        copy: copy?.write,
+      }
+      const runTest = async (kind: string): Promise<boolean> => {
+        if (kind !== 'schema') return readFirstRecords(io, run)
+        await printSchemas(io, run)
+        return true
+      }
+      const complete =
+        options.test === undefined ? (await readAsSinger(io, run)) !== 'failed' : await runTest(options.test)
+      await copy?.finish()
       await open.close?.()
       return complete ? 0 : 1
     },

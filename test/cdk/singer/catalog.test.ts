@@ -2,6 +2,7 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
+import { toJsonSchema } from '../../../connector/cdk/schema'
 import { decodeSingerCatalog, describeSingerStream, formatSingerCatalog } from '../../../connector/cdk/singer/catalog'
 import { defineStream } from '../../../connector/cdk/stream'
 
@@ -116,6 +117,18 @@ describe('decodeSingerCatalog', () => {
     expect(attributes(catalog([root({ selected: true }), ...metadata]))).toEqual(kept)
   })
 
+  it.each<[string, Metadata[], ReadonlyArray<string>]>([
+    ['a part of an object', [at('place.name', { selected: false })], ['place.name']],
+    ['a part of an object, as text', [at('place.name', { selected: 'false' })], ['place.name']],
+    ['a part that is not selected by default', [at('place.name', { 'selected-by-default': false })], ['place.name']],
+    ['a part of a deselected object', [at('place', { selected: false }), at('place.name', { selected: false })], []],
+    ['a part that the stream does not have', [at('place.other', { selected: false })], []],
+    ['a selected part', [at('place.name', { selected: true })], []],
+  ])('tells that a deselected part of a selected object is sent with it: %s', (_, metadata, expected) => {
+    const { nestedDeselections } = asked(catalog([root({ selected: true }), ...metadata]))
+    expect(nestedDeselections.map(({ path }) => path.join('.'))).toEqual(expected)
+  })
+
   it('takes a deselected attribute out of SCHEMA and required', () => {
     const schema = { ...describeSingerStream(reviews).schema, required: ['id', 'text'] }
     const value = catalog([root({ selected: true }), at('text', { selected: false })], { schema })
@@ -134,11 +147,21 @@ describe('decodeSingerCatalog', () => {
     expect(attributes(value)).toEqual(['at', 'id', 'text'])
   })
 
-  it('names nested attributes that cannot be left out', () => {
-    const inner = [at('place', { selected: true }), at('place.name', { selected: false })]
-    expect(asked(catalog([root({ selected: true }), ...inner])).nestedDeselections).toEqual(['reviews.place.name'])
-    const outer = [at('place', { selected: false }), at('place.name', { selected: false })]
-    expect(asked(catalog([root({ selected: true }), ...outer])).nestedDeselections).toEqual([])
+  it('tells the same of a part of the objects in a list', () => {
+    const visits = {
+      ...reviews,
+      name: 'visits',
+      schema: toJsonSchema(t.type({ id: t.number, nurses: t.array(t.type({ name: t.string })) })),
+    }
+    const [entry] = JSON.parse(formatSingerCatalog([visits])).streams
+    const metadata = [
+      root({ selected: true }),
+      { breadcrumb: ['properties', 'nurses', 'items', 'properties', 'name'], metadata: { selected: false } },
+    ]
+    const result = decodeSingerCatalog([visits])({ streams: [{ ...entry, metadata }] })
+    expect(E.isRight(result) && result.right.nestedDeselections).toEqual([
+      { stream: 'visits', path: ['nurses', 'name'] },
+    ])
   })
 
   it('reads a chosen full table', () => {

@@ -68,6 +68,48 @@ describe('encodeSinger', () => {
     ])
   })
 
+  it('gives the rows of a full refresh a version, keeps it in the state, and activates it at the end', () => {
+    const refreshed: Message = { _tag: 'Started', stream: { ...info('reviews'), syncMode: 'full_refresh' } }
+    const start = (given: Record<string, unknown>, at: number) =>
+      encodeSinger(new Map(), { value: given }, () => at, true)
+    const parse = (lines: ReadonlyArray<string>) =>
+      lines.map((text) => JSON.parse(text)).filter(({ type }) => type !== 'SCHEMA')
+    const first = parse(
+      encodeAll(start({ table_versions: { other: 5 } }, 1000), [
+        refreshed,
+        records('reviews', '{"id":1}'),
+        checkpoint('reviews', { n: 1 }),
+      ]).lines,
+    )
+    expect(first[1]).toMatchObject({ type: 'RECORD', version: 1000, time_extracted: '2026-01-01T00:00:00.000Z' })
+    const kept = first.at(-1).value
+    expect(kept.table_versions).toEqual({ other: 5, reviews: 1000 })
+    const second = parse(
+      encodeAll(start(kept, 2000), [refreshed, records('reviews', '{"id":2}'), finished('reviews')]).lines,
+    )
+    expect(second.map(({ type, version, value }) => [type, version, value?.table_versions])).toEqual([
+      ['STATE', undefined, { other: 5, reviews: 1000 }],
+      ['RECORD', 1000, undefined],
+      ['ACTIVATE_VERSION', 1000, undefined],
+      ['STATE', undefined, { other: 5 }],
+      ['STATE', undefined, { other: 5 }],
+    ])
+  })
+
+  it('has no version where only changes are read, after a failure, or unless it is asked for', () => {
+    const refreshed: Message = { _tag: 'Started', stream: { ...info('a'), syncMode: 'full_refresh' } }
+    const failed: Message = { _tag: 'Failed', stream: 'a', failure: systemFailure('broken') }
+    const types = (withVersions: boolean, ...messages: Message[]) =>
+      encodeAll(
+        encodeSinger(new Map(), { value: {} }, () => 1, withVersions),
+        messages,
+      ).lines.map((text) => JSON.parse(text).type)
+    expect(types(true, started('a'), records('a', '{}'), finished('a'))).not.toContain('ACTIVATE_VERSION')
+    expect(types(true, refreshed, records('a', '{}'), failed)).not.toContain('ACTIVATE_VERSION')
+    expect(types(false, refreshed, records('a', '{}'), finished('a'))).not.toContain('ACTIVATE_VERSION')
+    expect(types(true, refreshed, records('a', '{}'), finished('a'))).toContain('ACTIVATE_VERSION')
+  })
+
   it('prints a state even if nothing was read', () => {
     expect(encodeAll(createEncoder(), []).lines).toEqual([
       '{"type":"STATE","value":{"bookmarks":{},"currently_syncing":null}}',
