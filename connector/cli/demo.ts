@@ -7,9 +7,9 @@ import { sourceFormat } from '../config'
 import { type ConfiguredSource, checkSource, createSource, syncSnapshot } from '../runtime'
 import { type Sandbox, startSandbox } from '../sandbox'
 import { readReport, renderReport, verifySnapshot } from '../snapshot'
-import { streams } from '../streams'
+import { findStateProblem, streams } from '../streams'
 import { useSnapshot } from './snapshot-file'
-import { formatLoadSummaries } from './table'
+import { formatCheckCounts, formatLoadSummaries } from './table'
 
 /** The only file that the demo leaves in the current folder; replaced by each run. */
 const snapshotPath = 'feedback-demo.duckdb'
@@ -110,14 +110,14 @@ const syncAndVerify = async (
   await io.print(formatLoadSummaries(summaries))
   if (io.stop.aborted) throw new CommandError(systemFailure('The demo was stopped.'))
   return useSnapshot(snapshotPath, 'read', async (snapshot) => {
-    const results = await verifySnapshot(snapshot)
+    const results = await verifySnapshot(snapshot, findStateProblem)
     const failed = results.filter(({ ok }) => !ok)
     for (const { name, explain, examples } of failed)
       io.printWarning(`verify: ${name} fails. ${explain} ${examples.join('; ')}`)
     const loadedReviews = Number(await snapshot.db.scalar('SELECT count(*) FROM reviews'))
     const serviceReviews = (await sandbox.truth()).reviews.length
     await io.print(
-      `\nverify    ${results.length - failed.length} of ${results.length} checks hold; ${loadedReviews.toLocaleString('en')} reviews in the file, ${serviceReviews.toLocaleString('en')} in the service\n`,
+      `\nverify    ${formatCheckCounts(results)}; ${loadedReviews.toLocaleString('en')} reviews in the file, ${serviceReviews.toLocaleString('en')} in the service\n`,
     )
     return outcome === 'complete' && failed.length === 0
   })

@@ -24,6 +24,7 @@ import {
 import {
   closeSnapshot,
   createSnapshotWriter,
+  damagedFileFailure,
   type LoadSummary,
   openSnapshot,
   type Snapshot,
@@ -41,10 +42,18 @@ export const useSnapshot = async <A>(
   const snapshot = await runOrThrow(openSnapshot(path, access))
   try {
     return await body(snapshot)
+  } catch (error) {
+    throw toReadFailure(path, error)
   } finally {
     await closeSnapshot(snapshot)
   }
 }
+
+/** An error of DuckDB, as a damaged file gives it, as a failure with a reason; any other error as it is. */
+const toReadFailure = (path: string, error: unknown): unknown =>
+  error instanceof Error && !(error instanceof CommandError) && /^[A-Z][A-Za-z ]* Error: /.test(error.message)
+    ? new CommandError(damagedFileFailure(path, error.message.split('\n')[0]))
+    : error
 
 /** The configured catalog in a file; undefined without a file. */
 export const loadInputCatalog = async (path: string | undefined): Promise<ConfiguredCatalog | undefined> =>

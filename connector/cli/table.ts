@@ -1,4 +1,4 @@
-import type { LoadSummary } from '../snapshot'
+import { type CheckResult, countChecks, type LoadSummary } from '../snapshot'
 
 /** Rows below their header, each column as wide as its widest cell, numbers aligned to the right. No line ends in spaces. */
 export const formatTable = (header: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
@@ -31,3 +31,13 @@ export const formatJson = (value: unknown): string => `${JSON.stringify(value, n
 /** The text in at most `width` characters. */
 export const shortenText = (text: string, width: number): string =>
   text.length > width ? `${text.slice(0, width - 1)}…` : text
+
+/** How many of the checks that had something to check hold, in one clause: `15 of 15 checks hold, 7 had nothing to check`. */
+export const formatCheckCounts = (results: ReadonlyArray<CheckResult>): string => {
+  const { hold, unanswered, checked, nothing } = countChecks(results)
+  return [
+    `${hold} of ${checked} checks hold`,
+    ...(unanswered === 0 ? [] : [`${unanswered} could not be made`]),
+    ...(nothing === 0 ? [] : [`${nothing} had nothing to check`]),
+  ].join(', ')
+}

@@ -3,42 +3,59 @@ import { join } from 'node:path'
 import { CommandError, type CommandIo, configFailure, defineCommand, getOrThrow, loadConfig, usageError } from '../cdk'
 import { sourceFormat } from '../config'
 import { createReviewService, createSource } from '../runtime'
-import { type CheckResult, compareReviews, planRepair, type Snapshot, verifySnapshot } from '../snapshot'
-import { deletedReviewsStream } from '../streams'
+import {
+  type CheckResult,
+  compareReviews,
+  countChecks,
+  damagedFileFailure,
+  planRepair,
+  type Snapshot,
+  verifySnapshot,
+} from '../snapshot'
+import { deletedReviewsStream, findStateProblem } from '../streams'
 import { configOption, dbOption, variablePrefix } from './options'
 import { useSnapshot } from './snapshot-file'
-import { formatJson, formatTable } from './table'
+import { formatCheckCounts, formatJson, formatTable } from './table'
 
 /** More examples are for programs, which read --json. */
 const maxExamples = 5
 
 /** What verify prints for a person: a table, then the checks that found something; with `explain`, every check and its SQL. */
 const formatVerifyReport = (results: ReadonlyArray<CheckResult>, explain: boolean): string => {
-  const failed = results.filter(({ ok }) => !ok)
   const table = formatTable(
     ['check', 'result', 'found'],
-    results.map((result) => [
-      result.name,
-      formatResult(result),
-      result.failures === 0 ? '' : result.failures.toLocaleString('en'),
+    results.map(({ name, outcome, failures }) => [
+      name,
+      outcomeWords[outcome],
+      failures === 0 ? '' : failures.toLocaleString('en'),
     ]),
   )
-  const details = (explain ? results : results.filter(({ failures }) => failures > 0)).map(
-    ({ name, explain: meaning, sql, failures, examples }) =>
-      [
-        `\n${name}: ${meaning}\n`,
-        ...examples.slice(0, maxExamples).map((example) => `  ${example}\n`),
-        failures > maxExamples ? `  and ${(failures - maxExamples).toLocaleString('en')} more\n` : '',
-        explain && sql !== undefined ? `${sql.replace(/^\n+/, '').trimEnd()}\n` : '',
-      ].join(''),
+  const details = (
+    explain ? results : results.filter(({ failures, outcome }) => failures > 0 || outcome === 'unanswered')
+  ).map(({ name, explain: meaning, sql, failures, examples, problem }) =>
+    [
+      `\n${name}: ${meaning}\n`,
+      problem === undefined ? '' : `  This could not be checked. ${problem}\n`,
+      ...examples.slice(0, maxExamples).map((example) => `  ${example}\n`),
+      failures > maxExamples ? `  and ${(failures - maxExamples).toLocaleString('en')} more\n` : '',
+      explain && sql !== undefined ? `${sql.replace(/^\n+/, '').trimEnd()}\n` : '',
+    ].join(''),
   )
-  const verdict = failed.length === 0 ? 'All checks passed.' : `${failed.length} of ${results.length} checks failed.`
-  return `${table}${details.join('')}\n${verdict}\n`
+  const { failed, unanswered, checked } = countChecks(results)
+  const verdict = [
+    ...(failed === 0 && unanswered === 0 ? ['All checks passed.'] : []),
+    ...(failed === 0 ? [] : [`${failed} of ${checked} checks failed.`]),
+    `${formatCheckCounts(results)}.`,
+  ]
+  return `${table}${details.join('')}\n${verdict.join(' ')}\n`
 }
 
-const formatResult = ({ ok, failures, sql }: CheckResult): string => {
-  if (!ok) return 'FAILED'
-  return sql === undefined ? 'nothing to check' : failures > 0 ? 'note' : 'ok'
+const outcomeWords: Readonly<Record<CheckResult['outcome'], string>> = {
+  holds: 'ok',
+  note: 'note',
+  failed: 'FAILED',
+  unanswered: 'NOT CHECKED',
+  'nothing to check': 'nothing to check',
 }
 
 export const verifyCommand = defineCommand({
@@ -65,19 +82,34 @@ export const verifyCommand = defineCommand({
     'feedback verify --db reviews.duckdb --config config.json --repair repair/',
   ],
   notes:
-    'With --config, the ids and times of all reviews are read from the service by a scan that loses none. Exit status: 0 all checks passed, 1 a check failed, 75 or 78 the file or the service could not be read.',
+    'With --config, the ids and times of all reviews are read from the service by a scan that loses none. Exit status: 0 all checks passed, 1 a check failed, 2 a check could not be made or the file is damaged, 75 or 78 the file or the service could not be read.',
   run: async (io, { options: { db, config, repair, json, explain } }) => {
     if (repair !== undefined && config.length === 0)
       throw usageError('feedback verify --repair needs --config too: only the service knows what is right.')
-    return useSnapshot(db, 'read', async (snapshot) => {
-      const own = await verifySnapshot(snapshot)
-      const results = config.length === 0 ? own : [...own, ...(await compareWithService(io, snapshot, config))]
-      await io.print(json ? formatJson(results) : formatVerifyReport(results, explain))
-      if (repair !== undefined) await writeRepair(io, snapshot, repair, config)
-      return results.every(({ ok }) => ok) ? 0 : 1
-    })
+    return withDamageStatus(db, () =>
+      useSnapshot(db, 'read', async (snapshot) => {
+        const own = await verifySnapshot(snapshot, findStateProblem)
+        const compared = config.length === 0 ? [] : await compareWithService(io, snapshot, config)
+        const results = [...own, ...compared]
+        await io.print(json ? formatJson(results) : formatVerifyReport(results, explain))
+        if (repair !== undefined) await writeRepair(io, snapshot, repair, config)
+        const { failed, unanswered } = countChecks(results)
+        return unanswered > 0 ? 2 : failed > 0 ? 1 : 0
+      }),
+    )
   },
 })
+
+/** A damaged file is neither right nor wrong by the checks: the status tells it from an answer of no. */
+const withDamageStatus = async (path: string, answer: () => Promise<number>): Promise<number> => {
+  try {
+    return await answer()
+  } catch (error) {
+    throw error instanceof CommandError && error.failure.message === damagedFileFailure(path).message
+      ? new CommandError(error.failure, 2)
+      : error
+  }
+}
 
 const compareWithService = async (
   io: CommandIo,

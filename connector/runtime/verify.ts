@@ -1,15 +1,16 @@
+import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { DeletedReview, toFailure, toInstant } from '../api'
-import { concatFeed, defined, type Failure, type Feed, flatMapFeed, unfoldFeed } from '../cdk'
-import { createCutter, createDeletedReviewFetcher, type FetchPage, type ScanFilters, scan } from '../export'
-import type { ServiceReview, ServiceReviews } from '../snapshot'
-import { reviewExportOperation, type SourceEnv } from '../streams'
+import { defined, type Failure, type Feed, flatMapFeed, unfoldFeed } from '../cdk'
+import { createCutter, createDeletedReviewFetcher, type FetchPage, filterFrom, type ScanFilters, scan } from '../export'
+import type { NextRead, ServiceReview, ServiceReviews } from '../snapshot'
+import { decodeExportState, reviewExportOperation, type SourceEnv } from '../streams'
 
 /** Reads the ids and times of the service's reviews, for `feedback verify` to compare with those in a snapshot. */
 export const createReviewService = (source: SourceEnv): ServiceReviews => {
-  const { api, startDate, lookback, pageSize } = source
+  const { api, startDate, pageSize } = source
   const fetch = reviewExportOperation.fetch(source, [])
   const filters = reviewExportOperation.filters(source)
   const fetchDeleted = createDeletedReviewFetcher(
@@ -24,7 +25,7 @@ export const createReviewService = (source: SourceEnv): ServiceReviews => {
   )
   return {
     startDate,
-    lookback,
+    planNextRead: (stream, state) => planNextRead(source, stream, state),
     reviews: pipe(
       scan({
         operation: reviewExportOperation.name,
@@ -34,16 +35,29 @@ export const createReviewService = (source: SourceEnv): ServiceReviews => {
         limit: pageSize,
         order: source.order,
         hasMentionTime: true,
-      })({ origin: { startDate, cursor: O.none, lookback }, filters, resumeToken: O.none }),
+      })({ origin: { startDate, cursor: O.none, lookback: source.lookback }, filters, resumeToken: O.none }),
       flatMapFeed(({ rows, completion }) => [{ rows, ...defined({ cutoff: completion?.cutoff }) }]),
     ),
-    changesSince: ({ changed, deleted }) =>
-      pipe(
-        fetchPages(fetch, reviewExportOperation.name, filters, changed, pageSize),
-        concatFeed(() => fetchPages(fetchDeleted, 'export deleted reviews', {}, deleted - lookback, pageSize)),
-      ),
+    changedSince: (time) => fetchPages(fetch, reviewExportOperation.name, filters, time, pageSize),
+    deletedSince: (time) => fetchPages(fetchDeleted, 'export deleted reviews', {}, time, pageSize),
   }
 }
+
+/** What the next run reads from a state: the same decoder, filter and list of sent rows as the run itself. */
+const planNextRead = (source: SourceEnv, stream: string, state: unknown): NextRead | undefined =>
+  pipe(
+    decodeExportState(stream, O.fromNullable(state)),
+    E.match(
+      () => undefined,
+      ({ cursor, slack, sentRows, resumeToken }) => ({
+        from: filterFrom(source.startDate, cursor, source.lookback + slack),
+        sent: [...sentRows, ...(O.isSome(resumeToken) ? resumeToken.value.recent : [])].map(([id, modifiedTime]) => ({
+          id,
+          modifiedTime,
+        })),
+      }),
+    ),
+  )
 
 /** One pass over the pages; it may miss a row that moves to another page during the pass. */
 const fetchPages = (

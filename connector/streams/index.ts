@@ -7,10 +7,10 @@
  */
 export { deletedReviewsStream } from './deleted-reviews'
 export { createEntityIndex } from './entity-index'
-export { mergeStates } from './export-state'
+export { decodeExportState, mergeStates } from './export-state'
 export { isLookupStream } from './lookups'
 export { findPrivacyPath, type PrivacySettings, privacyActions } from './privacy'
 export { reviewExportOperation } from './reviews'
 export type { SourceEnv } from './source-env'
-export { applyStreamSettings, selectStreams, streams } from './streams'
+export { applyStreamSettings, findStateProblem, selectStreams, streams } from './streams'
 export type { DeletedAtColumn } from './tombstones'

@@ -5,8 +5,10 @@ import * as RA from 'fp-ts/ReadonlyArray'
 import { configFailure, type Failure, type Stream } from '../cdk'
 import { deletedReviewsStream } from './deleted-reviews'
 import type { ReviewEntitySettings } from './entity-index'
+import { decodeExportState } from './export-state'
 import { commentsStream } from './feedback/comments'
 import { entityRatingsStream } from './feedback/entity-ratings'
+import { decodeFeedbackState } from './feedback/state'
 import { transparencyReviewsStream } from './feedback/transparency-reviews'
 import { checkLookups, createLookupStream, type LookupName, type LookupSettings } from './lookups'
 import { applyPrivacyToSchema, checkPrivacy, type PrivacySettings } from './privacy'
@@ -98,4 +100,20 @@ export const selectStreams = (
         ),
       )
     : E.right(all.filter(({ name }) => selected.includes(name)))
+}
+
+const feedbackStreams: ReadonlyArray<Stream<SourceEnv>> = [
+  commentsStream,
+  transparencyReviewsStream,
+  entityRatingsStream,
+]
+
+/** Why the next run could not go on from a stream's state; undefined if it can, and for a stream that is not ours. */
+export const findStateProblem = (name: string, state: unknown): string | undefined => {
+  const stream = streams.find((other) => other.name === name)
+  if (stream === undefined) return undefined
+  const result: E.Either<Failure, unknown> = feedbackStreams.includes(stream)
+    ? decodeFeedbackState(name, O.some(state))
+    : decodeExportState(name, O.some(state))
+  return E.isLeft(result) ? result.left.message : undefined
 }

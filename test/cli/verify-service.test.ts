@@ -1,4 +1,13 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
@@ -34,8 +43,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-const change = async (sql: string) => {
-  const opened = await openSnapshot(db, 'change')()
+const change = async (sql: string, path = db) => {
+  const opened = await openSnapshot(path, 'change')()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   await opened.right.db.run(sql)
   opened.right.db.close()
@@ -47,8 +56,8 @@ type Result = {
   readonly failures: number
   readonly examples: ReadonlyArray<string>
 }
-const compared = async (...more: string[]) => {
-  const { stdout, stderr } = await runCommand(verifyCommand, ['--db', db, '--config', config, '--json', ...more])
+const compared = async (path = db, ...more: string[]) => {
+  const { stdout, stderr } = await runCommand(verifyCommand, ['--db', path, '--config', config, '--json', ...more])
   expect(stdout, stderr).not.toBe('')
   const results = JSON.parse(stdout) as ReadonlyArray<Result>
   return Object.fromEntries(
@@ -70,6 +79,41 @@ describe('feedback verify --config', () => {
     })
   })
 
+  it('calls a review lost that the next run would read again and knows as sent', async () => {
+    const lost = async (sql: string, count: number, check: string) => {
+      const copy = join(folder, 'lost.duckdb')
+      copyFileSync(db, copy)
+      await change(
+        `CREATE TEMP TABLE newest AS SELECT id FROM reviews ORDER BY "modifiedTime" DESC, id LIMIT ${count}; ${sql}`,
+        copy,
+      )
+      const found = await compared(copy)
+      expect(found[check]).toMatchObject({ ok: false })
+      expect(found[check]?.ids, check).toHaveLength(count)
+      expect(found['not read yet']).toEqual(fine)
+    }
+    await lost('DELETE FROM reviews WHERE id IN (FROM newest)', 1, 'no review is missing')
+    await lost(
+      `UPDATE reviews SET "modifiedTime" = "modifiedTime" - INTERVAL 1 DAY WHERE id IN (FROM newest)`,
+      1,
+      'no review is stale',
+    )
+  })
+
+  it('expects a review that the next run reads again and does not know as sent', async () => {
+    const copy = join(folder, 'unknown.duckdb')
+    copyFileSync(db, copy)
+    await change(
+      `DELETE FROM reviews WHERE id = (SELECT id FROM reviews ORDER BY "modifiedTime" DESC LIMIT 1);
+       UPDATE _state SET state = json_merge_patch(state, '{"recent":null}') WHERE stream = 'reviews'`,
+      copy,
+    )
+    expect(await compared(copy)).toMatchObject({
+      'no review is missing': fine,
+      'not read yet': { ok: true, ids: [expect.any(String)] },
+    })
+  })
+
   it('does not report changes that the next run will read', async () => {
     await sandbox.churn({ change: 2, add: 1, delete: 1 })
     const found = await compared()
@@ -82,6 +126,17 @@ describe('feedback verify --config', () => {
     expect(found['not read yet']?.ids.length).toBeGreaterThanOrEqual(3)
   })
 
+  it('calls a review extra whose deletion was already read', async () => {
+    const copy = join(folder, 'extra.duckdb')
+    await runCommand(syncCommand, ['--config', config, '--db', db])
+    copyFileSync(db, copy)
+    await change(
+      `INSERT INTO reviews SELECT * REPLACE ((SELECT max(id) FROM deleted_reviews) AS id) FROM reviews LIMIT 1`,
+      copy,
+    )
+    expect((await compared(copy))['no review is extra']).toEqual({ ok: false, ids: [expect.any(String)] })
+  })
+
   it('names every missing, stale and extra review, and writes files that repair them', async () => {
     await runCommand(syncCommand, ['--config', config, '--db', db])
     await change(`
@@ -90,7 +145,7 @@ describe('feedback verify --config', () => {
       UPDATE reviews SET "modifiedTime" = "modifiedTime" - INTERVAL 1 DAY WHERE id = (SELECT id FROM chosen WHERE n = 30);
       INSERT INTO reviews SELECT * REPLACE (77 AS id) FROM reviews WHERE id = (SELECT id FROM chosen WHERE n = 40)`)
     const repair = join(folder, 'repair')
-    const found = await compared('--repair', repair)
+    const found = await compared(db, '--repair', repair)
     expect(found).toMatchObject({
       'no review is missing': { ok: false, ids: [expect.any(String), expect.any(String)] },
       'no review is stale': { ok: false, ids: [expect.any(String)] },
@@ -118,5 +173,42 @@ describe('feedback verify --config', () => {
     )
     expect(existsSync(none)).toBe(false)
     expect((await runCommand(verifyCommand, ['--db', db, '--repair', none])).stderr).toContain('needs --config')
+  })
+})
+
+describe('feedback verify', () => {
+  it.each<[string, (path: string) => Promise<void> | void, RegExp]>([
+    ['a file cut in half', (path) => truncateSync(path, statSync(path).size >> 1), /cut short or damaged/],
+    ['a file without its last bytes', (path) => truncateSync(path, statSync(path).size - 10), /cut short or damaged/],
+    ['a file without its metadata', (path) => change('DROP TABLE _streams', path), /tables were changed by hand/],
+    [
+      'a cursor of another type',
+      (path) => change('ALTER TABLE reviews ALTER "modifiedTime" TYPE VARCHAR', path),
+      /reviews\.modifiedTime, the cursor, is VARCHAR/,
+    ],
+    [
+      'names that are integers',
+      (path) => change('CREATE OR REPLACE TABLE comments AS SELECT * REPLACE (7 AS "entityName") FROM comments', path),
+      /comments\.entityName is no text/,
+    ],
+  ])('says with status 2 why it cannot answer: %s', async (name, damage, reason) => {
+    const copy = join(folder, `${name.replaceAll(' ', '-')}.duckdb`)
+    copyFileSync(db, copy)
+    await damage(copy)
+    const { status, stdout, stderr } = await runCommand(verifyCommand, ['--db', copy])
+    expect([status, stdout + stderr]).toEqual([2, expect.stringMatching(reason)])
+  })
+
+  it('names a state from which its own stream could not go on', async () => {
+    const copy = join(folder, 'state.duckdb')
+    copyFileSync(db, copy)
+    await change(
+      `UPDATE _state SET state = '{"cursor":7}' WHERE stream = 'review_contents';
+       UPDATE _state SET state = '{"fromDate":7}' WHERE stream = 'comments'`,
+      copy,
+    )
+    const { status, stdout } = await runCommand(verifyCommand, ['--db', copy])
+    expect([status, stdout]).toEqual([1, expect.stringContaining('The state of review_contents is wrong')])
+    expect(stdout).toContain('The state of comments is wrong')
   })
 })

@@ -57,9 +57,11 @@ export const commitLoads = async (
     if (load.state !== undefined) await saveStreamState(db, load.stream, load.state, now)
     await updateLoad(db, load, ranges.get(load.stream) ?? emptyRange, now)
   }
-  await updateRowCounts(db, [
-    ...new Set([...loads.map(({ stream }) => stream), ...references.map(({ table }) => table.name)]),
-  ])
+  await updateRowCounts(
+    db,
+    [...new Set([...loads.map(({ stream }) => stream), ...references.map(({ table }) => table.name)])],
+    tables.filter(({ history }) => history).map(({ name }) => name),
+  )
   await db.run('COMMIT')
 }
 

@@ -11,6 +11,13 @@ import * as TE from 'fp-ts/TaskEither'
 import { configFailure, defined, type Failure, systemFailure, transientFailure } from '../../cdk'
 import { type CellValue, type RowValues, toRowValues } from './values'
 
+/** The failure of a file that DuckDB opens or reads only in part. */
+export const damagedFileFailure = (path: string, detail?: string): Failure =>
+  configFailure(
+    `${path} is cut short or damaged, or its tables were changed by hand. Take it from a backup, or read everything again into a new file.`,
+    detail,
+  )
+
 /** The reason why DuckDB did not open a file, in words for the user who gave its path. */
 export const databaseOpenFailure = (path: string, error: unknown): Failure => {
   const detail = error instanceof Error ? error.message : String(error)
@@ -32,6 +39,7 @@ export const databaseOpenFailure = (path: string, error: unknown): Failure => {
       `${path} exists and is not a DuckDB file. It was not changed; give another path with --db.`,
       detail,
     )
+  if (/Could not read enough bytes|Corrupt database/.test(detail)) return damagedFileFailure(path, detail)
   if (/newer version|version number/.test(detail))
     return configFailure(`${path} was written by another version of DuckDB. Upgrade feedback-connector.`, detail)
   return systemFailure(`${path} cannot be opened: ${detail}`, detail)

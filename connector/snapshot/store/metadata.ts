@@ -1,6 +1,6 @@
 import type { SourceState, StreamInfo } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
-import type { Column, ColumnType } from './tables'
+import { type Column, type ColumnType, historyTableName } from './tables'
 
 /** Increase it when older versions of this package could no longer read what this one writes. */
 export const snapshotFormat = 1
@@ -133,8 +133,15 @@ export const updateLoad = async (
 const widenRangeSql = (operator: '<' | '>', saved: string, value: string, type: ColumnType): string =>
   `CASE WHEN ${saved} IS NULL OR ${value}::${type} ${operator} ${saved}::${type} THEN ${value}::VARCHAR ELSE ${saved} END`
 
-/** Saves each table's number of rows, so that `verify` can tell whether rows were added or removed by anything but a load. */
-export const updateRowCounts = async (db: Database, streams: ReadonlyArray<string>): Promise<void> => {
+/** The name in `_meta` of the number of rows in a stream's history table. */
+export const historyCountName = (stream: string): string => `history rows of ${stream}`
+
+/** Saves each table's number of rows, and of older versions, so that `verify` can tell whether rows were added or removed by anything but a load. */
+export const updateRowCounts = async (
+  db: Database,
+  streams: ReadonlyArray<string>,
+  histories: ReadonlyArray<string>,
+): Promise<void> => {
   for (const stream of streams)
     await db.run(
       `UPDATE _streams SET rows = (SELECT count(*) FROM ${quoteIdentifier(stream)}) WHERE stream = $stream`,
@@ -142,6 +149,16 @@ export const updateRowCounts = async (db: Database, streams: ReadonlyArray<strin
         stream,
       },
     )
+  for (const stream of histories.filter((name) => streams.includes(name))) {
+    const name = historyCountName(stream)
+    await db.run('DELETE FROM _meta WHERE name = $name', { name })
+    await db.run(
+      `INSERT INTO _meta SELECT $name, count(*)::VARCHAR FROM ${quoteIdentifier(historyTableName(stream))}`,
+      {
+        name,
+      },
+    )
+  }
 }
 
 /** A killed run leaves its loads at status `running`; the next run marks them incomplete. */

@@ -3,6 +3,7 @@ import {
   type Check,
   failureTextSql,
   hasColumns,
+  hasTypedColumn,
   keyTextSql,
   type SnapshotStream,
   type SnapshotStreams,
@@ -27,22 +28,28 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
   const streams = all.filter(isEntityStream)
   const find = (name: string) => streams.find((stream) => stream.name === name)
   const [comments, ratings] = [find('comments'), find('entity_ratings')]
+  const tablesOf = (some: SnapshotStreams) => some.map(({ name }) => quoteIdentifier(name))
+  const rated = streams.flatMap((stream) =>
+    ratingPaths.flatMap(([column, paths]) =>
+      hasTypedColumn(stream, column, 'JSON') ? [{ stream, column, paths }] : [],
+    ),
+  )
+  const named = streams.filter((stream) => hasColumns(stream, 'entityName'))
   return [
     {
       name: 'ratings of feedback',
       explain: 'Every rating of a comment, of a public review and of an entity is from 0 to 5.',
       sql: unionSql(
-        streams.flatMap((stream) =>
-          ratingPaths.flatMap(([column, paths]) =>
-            stream.columns.some(({ name, type }) => name === column && type === 'JSON')
-              ? paths.map(
-                  (path) => `
+        rated.flatMap(({ stream, column, paths }) =>
+          paths.map(
+            (path) => `
       SELECT ${failureTextSql(stream.name, `${keyTextSql(stream.key)} || ' has a rating ' || value`)}
       FROM (SELECT *, unnest(${numbersAtPathSql(column, path)}) AS value FROM ${quoteIdentifier(stream.name)}) WHERE NOT value BETWEEN 0 AND 5`,
-                )
-              : [],
           ),
         ),
+      ),
+      subjects: rated.map(
+        ({ stream, column }) => `(FROM ${quoteIdentifier(stream.name)} WHERE ${quoteIdentifier(column)} IS NOT NULL)`,
       ),
     },
     {
@@ -50,13 +57,16 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       explain:
         'The service has a name for every entity. An entity without one may not exist: check its id under entities in the config.',
       sql: unionSql(
-        streams
-          .filter((stream) => hasColumns(stream, 'entityName'))
-          .map(
-            ({ name }) => `
+        named.map(
+          ({ name }) => `
       SELECT DISTINCT ${failureTextSql(name, entityTextSql)} FROM ${quoteIdentifier(name)} WHERE coalesce("entityName", '') = ''`,
-          ),
+        ),
       ),
+      subjects: tablesOf(named),
+      obstacle: named
+        .filter((stream) => !hasTypedColumn(stream, 'entityName', 'VARCHAR'))
+        .map(({ name }) => `${name}.entityName is no text, so names cannot be looked for in it.`)
+        .at(0),
     },
     {
       name: 'entities with feedback have ratings',
@@ -74,6 +84,7 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       SELECT DISTINCT ${failureTextSql(name, entityTextSql)} FROM ${quoteIdentifier(name)} ANTI JOIN entity_ratings USING ("entityType", "entityId")`,
                 ),
             ),
+      subjects: tablesOf(streams.filter((stream) => stream !== ratings)),
     },
     {
       name: 'entities with ratings have comments',
@@ -86,6 +97,7 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
           : `
       SELECT ${failureTextSql('entity_ratings', `${entityTextSql} || ' counts ' || "totalCommentCount" || ' comments, none is here'`)}
       FROM entity_ratings ANTI JOIN comments USING ("entityType", "entityId") WHERE "totalCommentCount" > 0`,
+      subjects: [`(FROM entity_ratings WHERE "totalCommentCount" > 0)`],
     },
   ]
 }

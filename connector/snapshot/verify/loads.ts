@@ -1,5 +1,6 @@
-import { quoteIdentifier, quoteLiteral } from '../store/database'
-import { type Check, failureTextSql, type SnapshotStreams, unionSql } from './check'
+import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
+import { reviewsTableName } from '../store/tables'
+import { type Check, failureTextSql, findCursorObstacle, hasTypedColumn, type SnapshotStreams, unionSql } from './check'
 
 /** The checks of the loads, against each other and against the tables. */
 export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
@@ -10,6 +11,7 @@ export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
     sql: `
       SELECT stream || ': load ' || load || ' of ' || strftime(started::TIMESTAMP, '%Y-%m-%d %H:%M') || ' is ' || status AS what
       FROM _loads WHERE status = 'running' OR (load IN (SELECT max(load) FROM _loads GROUP BY stream) AND status <> 'complete')`,
+    subjects: ['_loads'],
   },
   {
     name: "the source's counts",
@@ -18,6 +20,7 @@ export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
     sql: `
       SELECT stream || ': load ' || load || ' has ' || records || ' records, the source counts ' || source_records AS what
       FROM _loads WHERE status = 'complete' AND source_records <> records`,
+    subjects: [`(FROM _loads WHERE status = 'complete' AND source_records IS NOT NULL)`],
   },
   {
     name: 'row counts',
@@ -31,10 +34,12 @@ export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
       FROM (SELECT (SELECT count(*) FROM ${quoteIdentifier(name)}) AS n, rows FROM _streams WHERE stream = ${quoteLiteral(name)}) WHERE n <> rows`,
         ),
     ),
+    subjects: ['_streams'],
   },
 ]
 
-const savedCursorSql = (stream: string) =>
+/** The cursor of a stream's saved state; null if it has none that can be read. */
+export const savedCursorSql = (stream: string): string =>
   `(SELECT TRY_CAST(state->>'$.modifiedTimeFrom' AS TIMESTAMPTZ) FROM _state WHERE stream = ${quoteLiteral(stream)})`
 const isCompleteSql = (stream: string) =>
   `(SELECT arg_max(status, load) = 'complete' FROM _loads WHERE stream = ${quoteLiteral(stream)})`
@@ -42,36 +47,63 @@ const isCompleteSql = (stream: string) =>
 /** A saved state may lie this long before the time at which its last rows were read: a scan's cutoff allows for differences between clocks. */
 const clockTolerance = '5 minutes 5 seconds'
 
-/** The checks of the saved states: all rows up to a state's time are here, and the next run starts from it. */
-export const stateChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => {
-  const timedStreams = streams.flatMap(({ name, cursor, columns }) =>
-    cursor !== undefined && columns.some((column) => column.name === cursor && column.type === 'TIMESTAMPTZ')
-      ? [{ name, cursor }]
+/** States without any member: the next run would begin as if there were none. */
+const emptyStates = `('{}', '[]', 'null', '""')`
+
+/** Whether states in the file are of a stream whose cursor is a time of a review; `_state` and `_streams` joined. */
+const hasReviewCursorSql = `cursor IN ('modifiedTime', 'reviewModifiedTime')`
+
+/** Why the next run cannot go on from a state of our own streams; undefined if it can, and for any other stream. */
+export type FindStateProblem = (stream: string, state: unknown) => string | undefined
+
+/** The checks of the saved states: all rows up to a state's time are here, and the next run starts from it. `stateProblems`: as `listStateProblems` gives them. */
+export const stateChecks = (
+  streams: SnapshotStreams,
+  stateProblems: ReadonlyArray<StateProblem>,
+): ReadonlyArray<Check> => {
+  const timedStreams = streams.flatMap((stream) =>
+    stream.cursor !== undefined && hasTypedColumn(stream, stream.cursor, 'TIMESTAMPTZ')
+      ? [{ name: stream.name, cursor: stream.cursor }]
       : [],
   )
+  const obstacle = findCursorObstacle(streams)
   return [
     {
       name: 'states exist',
       explain:
         'Every stream that is read incrementally by its cursor has a state. Without one, the next run reads it from the beginning.',
       sql: `
-      SELECT stream || ': no state' AS what FROM _loads JOIN _streams USING (stream)
-      WHERE cursor IS NOT NULL AND status = 'complete' AND sync_mode = 'incremental' AND stream NOT IN (SELECT stream FROM _state) GROUP BY stream`,
+      SELECT stream || CASE WHEN stream IN (SELECT stream FROM _state) THEN ': its state is empty' ELSE ': no state' END AS what
+      FROM _loads JOIN _streams USING (stream)
+      WHERE cursor IS NOT NULL AND status = 'complete' AND sync_mode = 'incremental'
+        AND stream NOT IN (SELECT stream FROM _state WHERE state IS NOT NULL AND state::VARCHAR NOT IN ${emptyStates}) GROUP BY stream`,
+      subjects: [
+        `(FROM _loads JOIN _streams USING (stream) WHERE cursor IS NOT NULL AND status = 'complete' AND sync_mode = 'incremental')`,
+      ],
+    },
+    {
+      name: 'states can be read',
+      explain:
+        'The next run can go on from every state. If one cannot be read, its stream fails: import an earlier state, or read the stream again with --full-refresh.',
+      sql: `
+      SELECT stream || ': ' || CASE WHEN json_type(state) <> 'OBJECT' THEN 'its state is no object' ELSE 'modifiedTimeFrom is no time' END AS what
+      FROM _state LEFT JOIN _streams USING (stream)
+      WHERE state::VARCHAR NOT IN ${emptyStates} AND (json_type(state) <> 'OBJECT' OR (
+        ${hasReviewCursorSql} AND json_exists(state, '$.modifiedTimeFrom') AND TRY_CAST(state->>'$.modifiedTimeFrom' AS TIMESTAMPTZ) IS NULL))${stateProblems
+          .map(
+            ({ stream, problem }) => `
+      UNION ALL SELECT ${failureTextSql(stream, quoteLiteral(problem))}`,
+          )
+          .join('')}`,
+      subjects: ['_state'],
     },
     {
       name: 'states are not ahead',
       explain:
-        'No state is later than the newest record received. If one is, the next run skips the changes in between: import an earlier state.',
-      sql: unionSql(
-        timedStreams
-          .filter(({ cursor }) => cursor === 'modifiedTime')
-          .map(
-            ({ name }) => `
-      SELECT ${quoteLiteral(`${name}: state at `)} || state || ', newest record at ' || newest AS what
-      FROM (SELECT ${savedCursorSql(name)} AS state, (SELECT max(cursor_to::TIMESTAMPTZ) FROM _loads WHERE stream = ${quoteLiteral(name)}) AS newest)
-      WHERE state > newest`,
-          ),
-      ),
+        'No state is later than the newest record received, nor than the time at which it was saved. If one is, the next run skips the changes in between: import an earlier state.',
+      sql: unionSql(timedStreams.flatMap(({ name, cursor }) => statesAheadSql(name, cursor))),
+      subjects: [`(FROM _state JOIN _streams USING (stream) WHERE ${hasReviewCursorSql})`],
+      obstacle,
     },
     {
       name: 'states are not behind',
@@ -87,6 +119,46 @@ export const stateChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => {
       WHERE state < date_trunc('millisecond', newest) AND ${isCompleteSql(name)}`,
         ),
       ),
+      subjects: [`(FROM _state WHERE state->>'$.modifiedTimeFrom' IS NOT NULL)`],
+      obstacle,
     },
   ]
 }
+
+/**
+ * The state of a stream made of reviews may be later than its newest row, since not every review has such rows; it is as late as
+ * the newest review of the same run. If reviews were not read then or later, only the time at which it was saved limits it.
+ */
+const statesAheadSql = (name: string, cursor: string): ReadonlyArray<string> => {
+  const ahead = (newest: string, text: string, condition = 'true') => `
+      SELECT ${quoteLiteral(`${name}: state at `)} || state || ${quoteLiteral(`, ${text} `)} || newest AS what
+      FROM (SELECT ${savedCursorSql(name)} AS state, ${newest} AS newest)
+      WHERE state > newest AND ${condition}`
+  const newestSql = (streams: string) => `(SELECT max(cursor_to::TIMESTAMPTZ) FROM _loads WHERE stream IN (${streams}))`
+  if (cursor === 'modifiedTime') return [ahead(newestSql(quoteLiteral(name)), 'newest record at')]
+  if (cursor !== 'reviewModifiedTime') return []
+  const lastRunSql = (stream: string) =>
+    `(SELECT max(run) FROM _loads WHERE status = 'complete' AND stream = ${quoteLiteral(stream)})`
+  const readWithReviews = `${lastRunSql(reviewsTableName)} >= ${lastRunSql(name)}`
+  return [
+    ahead(newestSql(`${quoteLiteral(name)}, '${reviewsTableName}'`), 'newest review at', readWithReviews),
+    ahead(
+      `(SELECT saved_at + INTERVAL '${clockTolerance}' FROM _state WHERE stream = ${quoteLiteral(name)})`,
+      'saved before',
+      `${readWithReviews} IS NOT TRUE`,
+    ),
+  ]
+}
+
+export type StateProblem = { readonly stream: string; readonly problem: string }
+
+/** Every saved state from which its stream could not go on. */
+export const listStateProblems = async (
+  db: Database,
+  findStateProblem: FindStateProblem,
+): Promise<ReadonlyArray<StateProblem>> =>
+  (await db.query(`SELECT stream, state FROM _state WHERE state::VARCHAR NOT IN ${emptyStates}`)).flatMap((row) => {
+    const [stream, state] = [String(row.stream), JSON.parse(String(row.state))]
+    const problem = findStateProblem(stream, state)
+    return problem === undefined ? [] : [{ stream, problem }]
+  })

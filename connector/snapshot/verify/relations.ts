@@ -4,11 +4,13 @@ import {
   type Check,
   failureTextSql,
   hasColumns,
+  hasTypedColumn,
   keyTextSql,
   type SnapshotStream,
   type SnapshotStreams,
   unionSql,
 } from './check'
+import { savedCursorSql } from './loads'
 
 /** The newest cursor that a stream's loads received; later rows may be missing. */
 const lastCursorSql = (stream: string) =>
@@ -27,16 +29,32 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
   const reviews = find(reviewsTableName)
   const children = streams.filter((stream) => hasColumns(stream, 'reviewId', 'reviewModifiedTime'))
   const reviewChildren = reviews === undefined ? [] : children
+  const lookups = lookupStreamsByAttribute.filter(
+    ([attribute, list]) =>
+      reviews !== undefined && hasTypedColumn(reviews, attribute, 'JSON') && find(list) !== undefined,
+  )
+  const expectedChildren = childSources.filter(
+    ({ stream, attribute, keys }) =>
+      reviews !== undefined &&
+      hasTypedColumn(reviews, attribute, 'JSON') &&
+      reviewChildren.some(
+        (child) =>
+          child.name === stream &&
+          ['reviewId', ...Object.keys(keys)].every((key) => hasTypedColumn(child, key, 'BIGINT')),
+      ),
+  )
   return [
     {
       name: 'deletions are applied',
       explain: 'No review is in the file that was read before its deletion and is older than it.',
       sql: reviews !== undefined && find(deletionsTableName) !== undefined ? unappliedDeletionsSql() : undefined,
+      subjects: [deletionsTableName],
     },
     {
       name: 'tombstones are applied',
       explain: 'No tombstone is among the reviews.',
       sql: reviews === undefined ? undefined : tombstonesSql(reviews),
+      subjects: [reviewsTableName],
     },
     {
       name: 'children have their review',
@@ -49,6 +67,7 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
         AND child."reviewModifiedTime" <= ${lastCursorSql(reviewsTableName)}`,
         ),
       ),
+      subjects: reviewChildren.map(({ name }) => quoteIdentifier(name)),
     },
     {
       name: "children match their review's version",
@@ -60,26 +79,108 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
       WHERE child."reviewModifiedTime" < review."modifiedTime"`,
         ),
       ),
+      subjects: reviewChildren.map(({ name }) => quoteIdentifier(name)),
+    },
+    {
+      name: 'children are complete',
+      explain:
+        'Every content, sentiment, liability, task and engagement of a review is in its own table, up to the state of that table. If not, read that stream again with --select and --full-refresh.',
+      sql: unionSql(expectedChildren.map(missingChildrenSql)),
+      subjects: expectedChildren.map((child) => `(${expectedChildrenSql(child)})`),
     },
     {
       name: 'lookups are complete',
       explain:
         'The location, provider and source of each review are in their own tables, up to the time to which these were read.',
       sql: unionSql(
-        lookupStreamsByAttribute.flatMap(([attribute, list]) =>
-          reviews?.columns.some(({ name, type }) => name === attribute && type === 'JSON') === true &&
-          find(list) !== undefined
-            ? [
-                `
+        lookups.map(
+          ([attribute, list]) => `
       SELECT DISTINCT ${failureTextSql(list, `'id ' || id || ' is missing'`)}
       FROM (SELECT TRY_CAST(${quoteIdentifier(attribute)}->>'$.id' AS BIGINT) AS id, "modifiedTime" AS time FROM ${reviewsTableName})
       WHERE id NOT IN (SELECT id FROM ${quoteIdentifier(list)} WHERE id IS NOT NULL) AND time <= ${lastCursorSql(list)}`,
-              ]
-            : [],
         ),
+      ),
+      subjects: lookups.map(
+        ([attribute]) => `(FROM ${reviewsTableName} WHERE ${quoteIdentifier(attribute)} IS NOT NULL)`,
       ),
     },
   ]
+}
+
+/** Where the rows of a stream come from within a review. */
+type ChildSource = {
+  readonly stream: string
+  readonly attribute: string
+  /** Selects the review's columns and one row for each element. */
+  readonly elements: string
+  /** The key of a row beside `reviewId`: for each column its value in SQL. */
+  readonly keys: Readonly<Record<string, string>>
+}
+
+const contentElements = `SELECT *, unnest(json_extract(contents, '$[*]')) AS content FROM ${reviewsTableName}`
+const contentMembers = (list: string) =>
+  `SELECT *, unnest(json_extract(content, '$.${list}[*]')) AS element FROM (${contentElements})`
+
+const childSources: ReadonlyArray<ChildSource> = [
+  { stream: 'review_contents', attribute: 'contents', elements: contentElements, keys: { id: `content->>'$.id'` } },
+  {
+    stream: 'review_sentiments',
+    attribute: 'contents',
+    elements: contentMembers('sentiments'),
+    keys: { contentId: `content->>'$.id'`, id: `element->>'$.id'` },
+  },
+  {
+    stream: 'review_liabilities',
+    attribute: 'contents',
+    elements: contentMembers('liabilities'),
+    keys: { contentId: `content->>'$.id'`, liabilityId: `element->>'$.liabilityId'` },
+  },
+  {
+    stream: 'review_tasks',
+    attribute: 'taskDetails',
+    elements: `FROM ${reviewsTableName} WHERE json_type("taskDetails") = 'OBJECT'`,
+    keys: {},
+  },
+  {
+    stream: 'review_engagements',
+    attribute: 'engagements',
+    elements: `SELECT *, unnest(range(json_array_length(engagements)::BIGINT)) AS place FROM ${reviewsTableName}`,
+    keys: { position: 'place' },
+  },
+]
+
+/**
+ * The keys that the rows of a child stream must have, from the reviews that the stream has certainly read: not older than its first
+ * record, not newer than its state, and in the file when its last complete load ended.
+ */
+const expectedChildrenSql = ({ stream, elements, keys }: ChildSource): string => {
+  const name = quoteLiteral(stream)
+  return `SELECT review_id, ${Object.keys(keys)
+    .map((key) => `${quoteIdentifier(key)}, `)
+    .join('')}time
+      FROM (
+        SELECT id AS review_id, "modifiedTime" AS time, _airbyte_extracted_at AS read${Object.entries(keys)
+          .map(([key, value]) => `, TRY_CAST(${value} AS BIGINT) AS ${quoteIdentifier(key)}`)
+          .join('')}
+        FROM (${elements}))
+      WHERE time >= coalesce((SELECT min(cursor_from::TIMESTAMPTZ) FROM _loads WHERE stream = ${name}), '-infinity')
+        AND time <= coalesce(${savedCursorSql(stream)}, ${lastCursorSql(stream)})
+        AND read <= (SELECT max(ended) FROM _loads WHERE stream = ${name} AND status = 'complete')${Object.keys(keys)
+          .map((key) => ` AND ${quoteIdentifier(key)} IS NOT NULL`)
+          .join('')}`
+}
+
+const missingChildrenSql = (source: ChildSource): string => {
+  const keys = Object.keys(source.keys).map(quoteIdentifier)
+  const text = ['review_id', ...keys].map(
+    (key) => `${quoteLiteral(` ${key.replaceAll('"', '').replace('review_id', 'reviewId')} `)} || ${key}`,
+  )
+  return `
+      SELECT DISTINCT ${failureTextSql(source.stream, `ltrim(${text.join(' || ')}) || ' is missing'`)}
+      FROM (${expectedChildrenSql(source)}) AS expected
+      WHERE NOT EXISTS (
+        SELECT 1 FROM ${quoteIdentifier(source.stream)} AS child
+        WHERE child."reviewId" = expected.review_id${keys.map((key) => ` AND child.${key} = expected.${key}`).join('')})`
 }
 
 const unappliedDeletionsSql = (): string => `

@@ -1,12 +1,32 @@
 import type { JsonSchema } from '../../cdk'
 import { quoteIdentifier, quoteLiteral } from '../store/database'
-import { type Column, columnsFromSchema, fingerprintSql } from '../store/tables'
-import { type Check, failureTextSql, hasColumns, keyTextSql, type SnapshotStreams, unionSql } from './check'
+import { historyCountName } from '../store/metadata'
+import { type Column, columnsFromSchema, fingerprintSql, historyTableName } from '../store/tables'
+import {
+  type Check,
+  failureTextSql,
+  findCursorObstacle,
+  hasColumns,
+  hasTypedColumn,
+  keyTextSql,
+  type SnapshotStream,
+  type SnapshotStreams,
+  unionSql,
+} from './check'
+
+/** The attributes that hold a rating or a score, in whatever stream. */
+const scoreColumns: ReadonlyArray<string> = ['rating', 'reviewScore', 'score']
 
 /** The checks of the rows of any stream. */
 export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
   const streams = all.filter(({ columns }) => columns.length > 0)
   const keyedStreams = streams.filter((stream) => stream.key.length > 0 && hasColumns(stream, ...stream.key))
+  const tablesOf = (some: SnapshotStreams) => some.map(({ name }) => quoteIdentifier(name))
+  const scores = streams.flatMap(({ name, key, columns }) =>
+    columns
+      .filter((column) => column.type === 'DOUBLE' && scoreColumns.includes(column.name))
+      .map((column) => ({ name, key, column })),
+  )
   return [
     {
       name: 'column types',
@@ -21,6 +41,7 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
           ),
         ),
       ),
+      subjects: ['_streams'],
     },
     {
       name: 'undeclared attributes',
@@ -33,6 +54,7 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
           ...unknownAttributesSql(name, columns),
         ]),
       ),
+      subjects: tablesOf(streams),
     },
     {
       name: 'keys are not null',
@@ -43,6 +65,7 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       SELECT ${failureTextSql(name, keyTextSql(key))} FROM ${quoteIdentifier(name)} WHERE ${key.map((column) => `${quoteIdentifier(column)} IS NULL`).join(' OR ')}`,
         ),
       ),
+      subjects: tablesOf(keyedStreams),
     },
     {
       name: 'keys are unique',
@@ -54,6 +77,7 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       FROM ${quoteIdentifier(name)} GROUP BY ${key.map(quoteIdentifier).join(', ')} HAVING count(*) > 1`,
         ),
       ),
+      subjects: tablesOf(keyedStreams),
     },
     {
       name: 'values are unchanged',
@@ -66,6 +90,14 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       FROM ${quoteIdentifier(stream.name)} WHERE _airbyte_raw_id IS DISTINCT FROM ${fingerprintSql(stream.columns)}`,
         ),
       ),
+      subjects: tablesOf(streams),
+    },
+    {
+      name: 'histories are unchanged',
+      explain:
+        'Each older version of a row still has the fingerprint it was written with and its key, stands there once, and did not end before it began; none was removed. If not, the history was changed afterwards.',
+      sql: unionSql(streams.filter(({ history }) => history).flatMap(damagedHistorySql)),
+      subjects: streams.filter(({ history }) => history).map(({ name }) => quoteIdentifier(historyTableName(name))),
     },
     {
       name: 'cursors are within their loads',
@@ -85,22 +117,55 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
           ]
         }),
       ),
+      subjects: tablesOf(streams.filter(({ cursor }) => cursor !== undefined)),
+      obstacle: findCursorObstacle(streams),
     },
     {
       name: 'ratings',
       explain: 'Each rating, reviewScore and score of a sentiment is from 0 to 5.',
       sql: unionSql(
-        streams.flatMap(({ name, key, columns }) =>
-          columns
-            .filter((column) => column.type === 'DOUBLE' && ['rating', 'reviewScore', 'score'].includes(column.name))
-            .map(
-              (column) => `
+        scores.map(
+          ({ name, key, column }) => `
       SELECT ${failureTextSql(name, `${keyTextSql(key)} || ${quoteLiteral(` has ${column.name} `)} || ${quoteIdentifier(column.name)}`)}
       FROM ${quoteIdentifier(name)} WHERE NOT ${quoteIdentifier(column.name)} BETWEEN 0 AND 5`,
-            ),
         ),
       ),
+      subjects: scores.map(
+        ({ name, column }) => `(FROM ${quoteIdentifier(name)} WHERE ${quoteIdentifier(column.name)} IS NOT NULL)`,
+      ),
     },
+  ]
+}
+
+/** A version may seem to end this much before its cursor, since the clocks of the service and of this machine may differ. */
+const historyTolerance = '1 day'
+
+const damagedHistorySql = (stream: SnapshotStream): ReadonlyArray<string> => {
+  const { name, key, cursor, columns } = stream
+  const history = quoteIdentifier(historyTableName(name))
+  const keyText = key.length === 0 ? '_airbyte_raw_id::VARCHAR' : keyTextSql(key)
+  const rows = (text: string, where: string) => `
+      SELECT ${failureTextSql(name, `${keyText} || ${quoteLiteral(` ${text}`)}`)} FROM ${history} WHERE ${where}`
+  return [
+    rows('has a changed version', `_airbyte_raw_id IS DISTINCT FROM ${fingerprintSql(columns)}`),
+    ...(hasColumns(stream, ...key)
+      ? key.map((column) => rows('has a version without its key', `${quoteIdentifier(column)} IS NULL`))
+      : []),
+    ...(cursor !== undefined && hasTypedColumn(stream, cursor, 'TIMESTAMPTZ')
+      ? [
+          rows(
+            'has a version that ends before it begins',
+            `_ended < ${quoteIdentifier(cursor)} - INTERVAL '${historyTolerance}'`,
+          ),
+        ]
+      : []),
+    `
+      SELECT ${failureTextSql(name, `min(${keyText}) || ' has a version ' || count(*) || ' times'`)}
+      FROM ${history} GROUP BY _airbyte_raw_id HAVING count(*) > 1`,
+    `
+      SELECT ${failureTextSql(name, `n || ' older versions, ' || saved || ' after the last load'`)}
+      FROM (SELECT (SELECT count(*) FROM ${history}) AS n, (SELECT value::BIGINT FROM _meta WHERE name = ${quoteLiteral(historyCountName(name))}) AS saved)
+      WHERE n <> saved`,
   ]
 }
 

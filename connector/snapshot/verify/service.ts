@@ -14,7 +14,13 @@ import {
   type StreamInfo,
 } from '../../cdk'
 import type { Database, Snapshot } from '../store/database'
-import { deletionsTableName, listStreamTables, reviewsTableName } from '../store/tables'
+import {
+  deletionsTableName,
+  findTombstoneColumn,
+  listStreamTables,
+  reviewsTableName,
+  type Table,
+} from '../store/tables'
 import { type Check, type CheckResult, runCheck } from './check'
 
 /** A review of the service, with what is needed to compare it with the snapshot's. */
@@ -25,65 +31,88 @@ export type ServiceReview = {
   readonly modifiedTime: number
 }
 
+/** What the next run reads of an export: everything since `from`, except the rows that it knows as sent. */
+export type NextRead = { readonly from: number; readonly sent: ReadonlyArray<ServiceReview> }
+
 /** What `verify` reads from the service; the caller implements it. Times in milliseconds since 1970. */
 export type ServiceReviews = {
   /** Older reviews are not read. */
   readonly startDate: number
-  /** How far before its cursor each run starts to read, in milliseconds; the next run may still bring reviews as new as that. */
-  readonly lookback: number
+  /** What the next run reads from a saved state; undefined: no state. It reads nothing from a state that cannot be decoded. */
+  readonly planNextRead: (stream: string, state: unknown) => NextRead | undefined
   /** Every review up to a cutoff, which the last item gives, from a scan that misses none. */
   readonly reviews: Feed<Failure, { readonly rows: ReadonlyArray<ServiceReview>; readonly cutoff?: number }>
-  /** Reviews changed or deleted after these times, read in one pass: differences in these are not failures. */
-  readonly changesSince: (time: {
-    readonly changed: number
-    readonly deleted: number
-  }) => Feed<Failure, ReadonlyArray<ServiceReview>>
+  /** Reviews that changed after a time, read in one pass. */
+  readonly changedSince: (time: number) => Feed<Failure, ReadonlyArray<ServiceReview>>
+  /** Reviews that were deleted after a time, read in one pass. */
+  readonly deletedSince: (time: number) => Feed<Failure, ReadonlyArray<ServiceReview>>
 }
 
 /** How many differences a result lists. */
 const maxDifferences = 10_000
 
 /**
- * Compares the service's reviews with the snapshot's by id and modified time. Leaves the temporary tables `_service` and
- * `_moving` and the view `_compared`. Rejects with `CommandError` if the service cannot be read completely.
+ * Compares the service's reviews with the snapshot's by id and modified time. Leaves temporary tables and the view `_compared`.
+ * Rejects with `CommandError` if the service cannot be read completely.
  */
 export const compareReviews = async (
   { db }: Snapshot,
   service: ServiceReviews,
 ): Promise<ReadonlyArray<CheckResult>> => {
-  if (!(await listStreamTables(db)).some(({ name }) => name === reviewsTableName))
+  const reviews = (await listStreamTables(db)).find(({ name }) => name === reviewsTableName)
+  if (reviews === undefined)
     throw new CommandError(
       configFailure(`${db.path} has no ${reviewsTableName} to compare with the service. Sync them first.`),
     )
-  await db.run(
-    'CREATE OR REPLACE TEMP TABLE _service (id BIGINT, time TIMESTAMPTZ); CREATE OR REPLACE TEMP TABLE _moving (id BIGINT, time TIMESTAMPTZ)',
-  )
+  const tables: ReadonlyArray<ServiceTable> = ['_service', '_changed', '_deleted', '_sent', '_sent_deletions']
+  await db.run(tables.map((name) => `CREATE OR REPLACE TEMP TABLE ${name} (id BIGINT, time TIMESTAMPTZ)`).join('; '))
   let cutoff = service.startDate
   await consumeFeed(service.reviews, async (item) => {
     await insertServiceReviews(db, '_service', item.rows)
     cutoff = item.cutoff ?? cutoff
   })
-  const cursor = await readReviewCursor(db, reviewsTableName, service.startDate)
-  const deletedCursor = await readReviewCursor(db, deletionsTableName, service.startDate)
-  await consumeFeed(service.changesSince({ changed: cutoff, deleted: deletedCursor }), (rows) =>
-    insertServiceReviews(db, '_moving', rows),
-  )
-  await db.run(comparisonSql(service.startDate, cursor - service.lookback))
+  const nextReviews = service.planNextRead(reviewsTableName, await readState(db, reviewsTableName))
+  const nextDeletions = await planDeletions(db, reviews, service)
+  await insertServiceReviews(db, '_sent', nextReviews?.sent ?? [])
+  await insertServiceReviews(db, '_sent_deletions', nextDeletions?.sent ?? [])
+  await consumeFeed(service.changedSince(cutoff), (rows) => insertServiceReviews(db, '_changed', rows))
+  const deletedFrom = Math.min(cutoff, nextDeletions?.from ?? cutoff)
+  await consumeFeed(service.deletedSince(deletedFrom), (rows) => insertServiceReviews(db, '_deleted', rows))
+  await db.run(movingSql(deletedFrom))
+  await db.run(comparisonSql(service.startDate, nextReviews?.from))
   const results: Array<CheckResult> = []
   for (const check of serviceChecks) results.push(await runCheck(db, check, maxDifferences))
   return results
 }
+
+/** What the next run reads of the deletions: as tombstones among the reviews, as a stream, or, where the file has neither, nothing. */
+const planDeletions = async (db: Database, reviews: Table, service: ServiceReviews): Promise<NextRead | undefined> => {
+  if (findTombstoneColumn(reviews) !== undefined) {
+    const state = await readState(db, reviewsTableName)
+    const { deletions, modifiedTimeFrom } = (state ?? {}) as Readonly<Record<string, unknown>>
+    return service.planNextRead(
+      deletionsTableName,
+      deletions ?? (state === undefined ? undefined : { modifiedTimeFrom }),
+    )
+  }
+  const isRead =
+    (await db.scalar('SELECT count(*) FROM _streams WHERE stream = $stream', { stream: deletionsTableName })) !== 0
+  return isRead ? service.planNextRead(deletionsTableName, await readState(db, deletionsTableName)) : undefined
+}
+
+const readState = async (db: Database, stream: string): Promise<unknown> => {
+  const text = await db.scalar('SELECT state::VARCHAR FROM _state WHERE stream = $stream', { stream })
+  return text === undefined || text === null ? undefined : JSON.parse(String(text))
+}
+
+type ServiceTable = '_service' | '_changed' | '_deleted' | '_sent' | '_sent_deletions'
 
 const consumeFeed = async <A>(feed: Feed<Failure, A>, process: (item: A) => Promise<void>): Promise<void> => {
   const result = await drainFeed((item: A) => TE.rightTask<Failure, void>(() => process(item)))(feed)()
   if (E.isLeft(result)) throw new CommandError(result.left)
 }
 
-const insertServiceReviews = (
-  db: Database,
-  table: '_service' | '_moving',
-  rows: ReadonlyArray<ServiceReview>,
-): Promise<void> =>
+const insertServiceReviews = (db: Database, table: ServiceTable, rows: ReadonlyArray<ServiceReview>): Promise<void> =>
   rows.length === 0
     ? Promise.resolve()
     : db.run(
@@ -95,26 +124,33 @@ const insertServiceReviews = (
         { ids: LIST(BIGINT), times: LIST(BIGINT) },
       )
 
-const readReviewCursor = async (db: Database, stream: string, startDate: number): Promise<number> =>
-  Number(
-    (await db.scalar(
-      `SELECT epoch_ms(TRY_CAST(state->>'$.modifiedTimeFrom' AS TIMESTAMPTZ)) FROM _state WHERE stream = $stream`,
-      { stream },
-    )) ?? startDate,
-  )
+const instantSql = (time: number): string => `make_timestamptz(${Math.trunc(time)}::BIGINT * 1000)`
 
-/** The verdict `later` is for reviews that the next run brings: changed after `stableBefore`, or while the service was read. */
-const comparisonSql = (startDate: number, stableBefore: number): string => `
+/**
+ * Into `_moving`: the reviews that changed or were deleted after the service was read, or whose deletion the next run brings.
+ * A change or deletion that a state knows as sent is not read again.
+ */
+const movingSql = (deletedFrom: number): string => `
+  CREATE OR REPLACE TEMP TABLE _moving AS
+  SELECT id, NULL::TIMESTAMPTZ AS deleted FROM _changed ANTI JOIN _sent USING (id, time)
+  UNION ALL SELECT id, time FROM _deleted ANTI JOIN _sent_deletions USING (id, time) WHERE time >= ${instantSql(deletedFrom)}`
+
+/**
+ * The verdict `later` is for reviews that the next run brings: changed while the service was read, or since `nextFrom` and not known
+ * as sent. `nextFrom` undefined: the next run reads none.
+ */
+const comparisonSql = (startDate: number, nextFrom: number | undefined): string => `
   CREATE OR REPLACE TEMP VIEW _compared AS
   SELECT coalesce(s.id, r.id) AS id, r.time AS ours, s.time AS theirs, CASE
       WHEN r.time = s.time THEN 'same'
-      WHEN coalesce(s.id, r.id) IN (SELECT id FROM _moving) THEN 'later'
-      WHEN s.time > make_timestamptz(${Math.trunc(stableBefore)}::BIGINT * 1000) AND coalesce(r.time < s.time, true) THEN 'later'
+      WHEN EXISTS (SELECT 1 FROM _moving WHERE _moving.id = coalesce(s.id, r.id) AND coalesce(r.time <= deleted, true)) THEN 'later'
+      WHEN ${nextFrom === undefined ? 'false' : `s.time >= ${instantSql(nextFrom)}`} AND coalesce(r.time < s.time, true)
+        AND NOT EXISTS (SELECT 1 FROM _sent WHERE _sent.id = s.id AND _sent.time = s.time) THEN 'later'
       WHEN r.id IS NULL THEN 'missing' WHEN s.id IS NULL THEN 'extra' ELSE 'stale' END AS verdict
   FROM (SELECT id, max(time) AS time FROM _service GROUP BY id) AS s
   FULL JOIN (
     SELECT id, date_trunc('millisecond', max("modifiedTime")) AS time FROM ${reviewsTableName}
-    WHERE "modifiedTime" >= make_timestamptz(${Math.trunc(startDate)}::BIGINT * 1000) GROUP BY id) AS r ON r.id = s.id`
+    WHERE "modifiedTime" >= ${instantSql(startDate)} GROUP BY id) AS r ON r.id = s.id`
 
 const verdictSql = (verdict: string): string => `
       SELECT 'id ' || id || concat(', ours of ' || ours, ', theirs of ' || theirs) AS what FROM _compared WHERE verdict = '${verdict}'`
@@ -125,24 +161,29 @@ const repairHint = 'Repair it: feedback verify --config FILE --repair FOLDER.'
 export const serviceChecks: ReadonlyArray<Check> = [
   {
     name: 'no review is missing',
-    explain: `Every review of the service is in the file, up to the saved state. ${repairHint}`,
+    explain: `Every review of the service is in the file, or the next run brings it. ${repairHint}`,
     sql: verdictSql('missing'),
+    subjects: ['_compared'],
   },
   {
     name: 'no review is stale',
     explain: `Each review has the modified time that the service gives. ${repairHint}`,
     sql: verdictSql('stale'),
+    subjects: ['_compared'],
   },
   {
     name: 'no review is extra',
     explain: `The service has every review of the file. ${repairHint}`,
     sql: verdictSql('extra'),
+    subjects: ['_compared'],
   },
   {
     name: 'not read yet',
-    explain: 'Reviews that the next run brings: newer than the saved state, or changed while the service was read.',
+    explain:
+      'Reviews that the next run brings: it reads them again and does not know them as sent, or they changed while the service was read.',
     note: true,
     sql: verdictSql('later'),
+    subjects: ['_compared'],
   },
 ]
 

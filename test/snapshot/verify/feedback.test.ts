@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { syncCommand } from '../../../connector/cli/sync'
 import { startSandbox } from '../../../connector/sandbox/start'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
+import { readSnapshotStreams, runCheck } from '../../../connector/snapshot/verify/check'
+import { relationChecks } from '../../../connector/snapshot/verify/relations'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import { newTempPath, writeTempFile } from '../../support/files'
 import { runCommand } from '../../support/run-command'
@@ -106,5 +108,37 @@ describe('the feedback checks', () => {
     } finally {
       await snapshot.db.run('ROLLBACK')
     }
+  })
+
+  it('find that half of each table of children is missing although the counts agree', async () => {
+    const children = ['contents', 'sentiments', 'liabilities', 'tasks', 'engagements'].map((name) => `review_${name}`)
+    const { db } = snapshot
+    const before = (await verifySnapshot(snapshot)).find(({ name }) => name === 'children are complete')
+    expect(before?.outcome).toBe('holds')
+    for (const child of children) {
+      await db.run('BEGIN')
+      const rows = Number(await db.scalar(`SELECT count(*) FROM ${child}`))
+      expect(rows, child).toBeGreaterThan(1)
+      await db.run(`DELETE FROM ${child} WHERE rowid % 2 = 0`)
+      const left = Number(await db.scalar(`SELECT count(*) FROM ${child}`))
+      await db.run(`UPDATE _streams SET rows = ${left} WHERE stream = '${child}'`)
+      const check = relationChecks(await readSnapshotStreams(db)).find(({ name }) => name === 'children are complete')
+      const result = check && (await runCheck(db, check))
+      await db.run('ROLLBACK')
+      expect(result, child).toMatchObject({ ok: false, failures: rows - left })
+      expect(result?.examples[0]).toMatch(new RegExp(`^${child}: reviewId \\d+.* is missing$`))
+    }
+  })
+
+  it('are not answered where a name is no text', async () => {
+    await snapshot.db.run('BEGIN')
+    await snapshot.db.run('ALTER TABLE comments ALTER "entityName" TYPE BIGINT USING 7')
+    const result = (await verifySnapshot(snapshot)).find(({ name }) => name === 'entities have names')
+    await snapshot.db.run('ROLLBACK')
+    expect(result).toMatchObject({
+      outcome: 'unanswered',
+      ok: false,
+      problem: expect.stringContaining('comments.entityName'),
+    })
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { feedbackChecks } from '../../../connector/snapshot/verify/feedback'
-import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
+import { countChecks, verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import {
   checkpointMessage,
   contentJson,
@@ -15,6 +15,7 @@ import {
   reviewContentsInfo,
   reviewJson,
   reviewProperties,
+  reviewsInfo,
   startedMessage,
   timeAtMinute,
   writeMessages,
@@ -28,7 +29,7 @@ const locations = createStreamInfo(
 )
 const tombstoneReviews = createStreamInfo(
   'reviews',
-  { ...reviewProperties, _ab_cdc_deleted_at: instantSchema },
+  { ...reviewProperties, contents: { type: ['null', 'array'] }, _ab_cdc_deleted_at: instantSchema },
   ['id'],
   'modifiedTime',
 )
@@ -39,6 +40,7 @@ const locatedReview = (id: number, minute: number) =>
     rating: 4,
     text: 'fine',
     location: { id: id % 2, name: 'North' },
+    contents: [{ id: 1 }, { id: 2 }],
   })
 
 /** Reviews 1 to 4, of which 4 is deleted and each other one has two contents. */
@@ -75,6 +77,12 @@ const listFailures = async (snapshot: Snapshot) =>
   Object.fromEntries(
     (await verifySnapshot(snapshot)).flatMap(({ name, ok, examples }) => (ok ? [] : [[name, examples]])),
   )
+
+/** SQL that makes the counts in the metadata tables agree with a table that was changed by hand. */
+const fixBooksSql = (stream: string) => `
+  UPDATE _streams SET rows = (SELECT count(*) FROM ${stream}) WHERE stream = '${stream}';
+  UPDATE _loads SET rows = (SELECT count(*) FROM ${stream}), records = (SELECT count(*) FROM ${stream}),
+    source_records = (SELECT count(*) FROM ${stream}) WHERE stream = '${stream}'`
 
 const setStateSql = (stream: string, minute: number) =>
   `UPDATE _state SET state = '{"modifiedTimeFrom":"${timeAtMinute(minute)}"}' WHERE stream = '${stream}'`
@@ -170,6 +178,61 @@ const mutations: ReadonlyArray<readonly [mutation: string, sql: string, check: s
     'states are not behind',
     'reviews: state at 2026-01-01 00:04:00+00, newest row at 2026-01-01 00:05:00+00',
   ],
+  [
+    'children missing from a living review, with counts that agree',
+    `DELETE FROM review_contents WHERE reviewId = 2 AND id = 2; ${fixBooksSql('review_contents')}`,
+    'children are complete',
+    'review_contents: reviewId 2 id 2 is missing',
+  ],
+  [
+    'all children missing, with counts that agree',
+    `DELETE FROM review_contents; ${fixBooksSql('review_contents')};
+     UPDATE _loads SET cursor_from = NULL, cursor_to = NULL WHERE stream = 'review_contents'`,
+    'children are complete',
+    'review_contents: reviewId 1 id 1 is missing',
+  ],
+  [
+    'state of children ahead of the reviews',
+    setStateSql('review_contents', 6),
+    'states are not ahead',
+    'review_contents: state at 2026-01-01 00:06:00+00, newest review at 2026-01-01 00:05:00+00',
+  ],
+  [
+    'state of a lookup ahead of the reviews',
+    setStateSql('locations', 59),
+    'states are not ahead',
+    'locations: state at 2026-01-01 00:59:00+00, newest review at 2026-01-01 00:05:00+00',
+  ],
+  [
+    'state of children ahead of the time at which it was saved',
+    `DELETE FROM _loads WHERE stream = 'reviews'; UPDATE _state SET state = '{"modifiedTimeFrom":"2026-01-03T00:00:00.000Z"}' WHERE stream = 'review_contents'`,
+    'states are not ahead',
+    'review_contents: state at 2026-01-03 00:00:00+00, saved before 2026-01-02 00:05:05+00',
+  ],
+  [
+    'empty state',
+    `UPDATE _state SET state = '{}' WHERE stream = 'review_contents'`,
+    'states exist',
+    'review_contents: its state is empty',
+  ],
+  [
+    'state that is null',
+    `UPDATE _state SET state = 'null' WHERE stream = 'locations'`,
+    'states exist',
+    'locations: its state is empty',
+  ],
+  [
+    'state with a time that is none',
+    `UPDATE _state SET state = '{"modifiedTimeFrom":"yesterday"}' WHERE stream = 'review_contents'`,
+    'states can be read',
+    'review_contents: modifiedTimeFrom is no time',
+  ],
+  [
+    'state that is no object',
+    `UPDATE _state SET state = '[1]' WHERE stream = 'deleted_reviews'`,
+    'states can be read',
+    'deleted_reviews: its state is no object',
+  ],
   ['state lost', `DELETE FROM _state WHERE stream = 'locations'`, 'states exist', 'locations: no state'],
   [
     'load still running',
@@ -205,6 +268,7 @@ describe('verify', () => {
     const inactive = (await verifySnapshot(snapshot)).filter(({ sql }) => sql === undefined)
     expect(inactive.map(({ name }) => name)).toEqual([
       'undeclared attributes',
+      'histories are unchanged',
       ...feedbackChecks([]).map(({ name }) => name),
     ])
   })
@@ -226,5 +290,97 @@ describe('verify', () => {
     await snapshot.db.run('ROLLBACK')
     expect(result).toMatchObject({ ok: false, failures: 6 })
     expect(result?.examples).toHaveLength(5)
+  })
+
+  it('does not answer a check whose columns have other types, and says why', async () => {
+    // A query that fails ends the transaction that it runs in, so each damage needs a file of its own.
+    const unanswered = async (sql: string) => {
+      const damaged = await buildSnapshot()
+      await damaged.db.run(sql)
+      const results = await verifySnapshot(damaged)
+      damaged.db.close()
+      return Object.fromEntries(
+        results.flatMap(({ name, problem }) => (problem === undefined ? [] : [[name, problem]])),
+      )
+    }
+    const anyType = {
+      'cursors are within their loads': expect.stringMatching(/^(reviews|locations)\..*the cursor, is/),
+    }
+    for (const type of ['VARCHAR', 'TIMESTAMP'])
+      expect(await unanswered(`ALTER TABLE reviews ALTER "modifiedTime" TYPE ${type}`)).toMatchObject(anyType)
+    expect(await unanswered('ALTER TABLE locations ALTER "reviewModifiedTime" TYPE VARCHAR')).toMatchObject(anyType)
+    expect(await unanswered('ALTER TABLE review_contents RENAME "reviewId" TO other')).toHaveProperty([
+      'values are unchanged',
+    ])
+    expect(await unanswered(`UPDATE _loads SET cursor_to = 'nine' WHERE stream = 'locations'`)).toMatchObject({
+      'lookups are complete': expect.stringContaining('has another type or other values'),
+    })
+  })
+
+  it('has something to check only where there are rows to look at', async () => {
+    const empty = await openMemorySnapshot()
+    await writeMessages(empty, [startedMessage(reviewContentsInfo()), finishedMessage('review_contents')])
+    const results = await verifySnapshot(empty)
+    expect(results.filter(({ outcome }) => outcome === 'holds').map(({ name }) => name)).toEqual([
+      'loads are complete',
+      'row counts',
+      'column types',
+    ])
+    expect(countChecks(results)).toEqual({ hold: 3, failed: 1, unanswered: 0, checked: 4, nothing: results.length - 4 })
+    empty.db.close()
+  })
+})
+
+describe('verify of a file with older versions', () => {
+  let snapshot: Snapshot
+  beforeAll(async () => {
+    snapshot = await openMemorySnapshot()
+    const write = (...texts: string[]) => [
+      startedMessage(reviewsInfo()),
+      recordsMessage('reviews', ...texts),
+      checkpointMessage('reviews', { modifiedTimeFrom: timeAtMinute(5) }, 2),
+      finishedMessage('reviews'),
+    ]
+    await writeMessages(snapshot, write(reviewJson(1, 1, 'a'), reviewJson(2, 2, 'b')), { history: true })
+    await writeMessages(snapshot, write(reviewJson(1, 3, 'c'), reviewJson(2, 5, 'd')))
+  })
+  afterAll(() => snapshot.db.close())
+
+  it('finds nothing wrong with it', async () => {
+    expect(await listFailures(snapshot)).toEqual({})
+    expect((await verifySnapshot(snapshot)).find(({ name }) => name === 'histories are unchanged')?.outcome).toBe(
+      'holds',
+    )
+  })
+
+  it.each([
+    ['value changed', `UPDATE _history_reviews SET text = 'z' WHERE id = 1`, 'reviews: id 1 has a changed version'],
+    [
+      'version removed',
+      'DELETE FROM _history_reviews WHERE id = 1',
+      'reviews: 1 older versions, 2 after the last load',
+    ],
+    ['all versions removed', 'DELETE FROM _history_reviews', 'reviews: 0 older versions, 2 after the last load'],
+    [
+      'version twice',
+      'INSERT INTO _history_reviews FROM _history_reviews WHERE id = 2',
+      'reviews: id 2 has a version 2 times',
+    ],
+    [
+      'key lost',
+      'UPDATE _history_reviews SET id = NULL WHERE id = 2',
+      'reviews: id null has a version without its key',
+    ],
+    [
+      'end before the beginning',
+      `UPDATE _history_reviews SET _ended = '2020-01-01' WHERE id = 2`,
+      'reviews: id 2 has a version that ends before it begins',
+    ],
+  ])('finds: %s', async (_damage, sql, example) => {
+    await snapshot.db.run('BEGIN')
+    await snapshot.db.run(sql)
+    const failures = await listFailures(snapshot)
+    await snapshot.db.run('ROLLBACK')
+    expect(failures['histories are unchanged']).toContain(example)
   })
 })
