@@ -98,19 +98,22 @@ const compareTables = async (
     common.map(({ name }) => name),
   )
   const rowsSql = (table: string) =>
-    `(SELECT ${[...key.map(quoteIdentifier), `${fingerprintSql(common)} AS _fingerprint`].join(', ')}, true AS _present FROM ${table})`
-  const matchSql = (key.length === 0 ? ['_fingerprint'] : key).map(sameValueSql).join(' AND ')
+    `(SELECT ${[...key.map((name, i) => `t.${quoteIdentifier(name)} AS k${i}`), `${fingerprintSql(common)} AS fingerprint`].join(', ')}, true AS present FROM ${table} AS t)`
+  const keys = key.map((_, i) => `k${i}`)
+  const matchSql = (keys.length === 0 ? ['fingerprint'] : keys)
+    .map((name) => `a.${name} IS NOT DISTINCT FROM b.${name}`)
+    .join(' AND ')
   const joinSql = `${rowsSql(quoteIdentifier(a.name))} AS a FULL JOIN ${rowsSql(`${attachedName}.${quoteIdentifier(a.name)}`)} AS b ON ${matchSql}`
   const [counts] = await db.query(`
-    SELECT count(*) FILTER (b._present IS NULL) AS only_a, count(*) FILTER (a._present IS NULL) AS only_b,
-      count(*) FILTER (a._fingerprint <> b._fingerprint) AS changed
+    SELECT count(*) FILTER (b.present IS NULL) AS only_a, count(*) FILTER (a.present IS NULL) AS only_b,
+      count(*) FILTER (a.fingerprint <> b.fingerprint) AS changed
     FROM ${joinSql}`)
   const changed = Number(counts?.changed)
   if (changed > 0)
     await db.run(`
       CREATE OR REPLACE TEMP TABLE _changed AS
-      SELECT ${key.map((name) => `a.${quoteIdentifier(name)}`).join(', ')} FROM ${joinSql}
-      WHERE a._fingerprint <> b._fingerprint ORDER BY ALL LIMIT ${maxComparedRows}`)
+      SELECT ${keys.map((name) => `a.${name}`).join(', ')} FROM ${joinSql}
+      WHERE a.fingerprint <> b.fingerprint ORDER BY ALL LIMIT ${maxComparedRows}`)
   return {
     columns,
     onlyA: Number(counts?.only_a),
@@ -127,9 +130,6 @@ const compareTables = async (
           ),
   }
 }
-
-const sameValueSql = (name: string): string =>
-  `a.${quoteIdentifier(name)} IS NOT DISTINCT FROM b.${quoteIdentifier(name)}`
 
 const columnDifferences = (a: Table, b: Table): ReadonlyArray<ColumnDifference> => {
   const typeIn = ({ columns }: Table, name: string) => columns.find((column) => column.name === name)?.type ?? null
@@ -157,10 +157,10 @@ const readValueDifferences = async (
   columns: ReadonlyArray<string>,
 ): Promise<ReadonlyArray<ValueDifference>> => {
   const keyText = key
-    .map((name) => `${quoteLiteral(`${name} `)} || coalesce(c.${quoteIdentifier(name)}::VARCHAR, 'null')`)
+    .map((name, i) => `${quoteLiteral(`${name} `)} || coalesce(c.k${i}::VARCHAR, 'null')`)
     .join(` || ' ' || `)
   const onKeySql = (side: string) =>
-    `ON ${key.map((name) => `c.${quoteIdentifier(name)} IS NOT DISTINCT FROM ${side}.${quoteIdentifier(name)}`).join(' AND ')}`
+    `ON ${key.map((name, i) => `c.k${i} IS NOT DISTINCT FROM ${side}.${quoteIdentifier(name)}`).join(' AND ')}`
   const queries = columns.map(
     (name) => `
       SELECT ${keyText} AS key, ${quoteLiteral(name)} AS "column", a.${quoteIdentifier(name)}::VARCHAR AS a, b.${quoteIdentifier(name)}::VARCHAR AS b, c.rowid AS row

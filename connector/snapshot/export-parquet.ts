@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CommandError, configFailure } from '../cdk'
 import { quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
-import { listStreamTables, type Table } from './store/tables'
+import { findFreeName, listStreamTables, type Table } from './store/tables'
 
 /** The format of a partition's folder name. */
 export const partitionFormats = { year: '%Y', month: '%Y-%m', day: '%Y-%m-%d' } as const
@@ -31,11 +31,12 @@ export const exportParquet = async (
     const time = partition === undefined ? undefined : await findTimeColumn(db, table)
     const rows = `SELECT * REPLACE (_airbyte_raw_id::VARCHAR AS _airbyte_raw_id)`
     const format = 'FORMAT parquet, COMPRESSION zstd'
+    const partitionColumn = partition && quoteIdentifier(findFreeName(table.columns, partition))
     await db.run(
       partition === undefined || time === undefined
         ? `COPY (${rows} FROM ${quoteIdentifier(table.name)}) TO ${quoteLiteral(join(tableFolder, 'data_0.parquet'))} (${format})`
-        : `COPY (${rows}, strftime(${quoteIdentifier(time)}::TIMESTAMP, '${partitionFormats[partition]}') AS ${partition} FROM ${quoteIdentifier(table.name)})
-           TO ${quoteLiteral(tableFolder)} (${format}, PARTITION_BY (${partition}), OVERWRITE_OR_IGNORE)`,
+        : `COPY (${rows}, strftime(${quoteIdentifier(time)}::TIMESTAMP, '${partitionFormats[partition]}') AS ${partitionColumn} FROM ${quoteIdentifier(table.name)})
+           TO ${quoteLiteral(tableFolder)} (${format}, PARTITION_BY (${partitionColumn}), OVERWRITE_OR_IGNORE)`,
     )
     results.push({
       stream: table.name,

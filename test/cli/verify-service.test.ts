@@ -143,12 +143,13 @@ describe('feedback verify --config', () => {
       CREATE TEMP TABLE chosen AS SELECT row_number() OVER (ORDER BY "modifiedTime") AS n, id FROM reviews;
       DELETE FROM reviews WHERE id IN (SELECT id FROM chosen WHERE n IN (10, 20));
       UPDATE reviews SET "modifiedTime" = "modifiedTime" - INTERVAL 1 DAY WHERE id = (SELECT id FROM chosen WHERE n = 30);
+      UPDATE reviews SET "modifiedTime" = "modifiedTime" + INTERVAL 1 DAY WHERE id = (SELECT id FROM chosen WHERE n = 35);
       INSERT INTO reviews SELECT * REPLACE (77 AS id) FROM reviews WHERE id = (SELECT id FROM chosen WHERE n = 40)`)
     const repair = join(folder, 'repair')
     const found = await compared(db, '--repair', repair)
     expect(found).toMatchObject({
       'no review is missing': { ok: false, ids: [expect.any(String), expect.any(String)] },
-      'no review is stale': { ok: false, ids: [expect.any(String)] },
+      'no review is stale': { ok: false, ids: [expect.any(String), expect.any(String)] },
       'no review is extra': { ok: false, ids: ['77'] },
     })
 

@@ -3,7 +3,7 @@ import { type CursorRange, cursorSql, saveStreamState, updateLoad, updateRowCoun
 import {
   deletionsTableName,
   findReviewReference,
-  findTombstoneColumn,
+  hasTombstonesSql,
   type ReviewReference,
   reviewsTableName,
   type Table,
@@ -11,8 +11,9 @@ import {
 import {
   applyDeletionsSql,
   keepNewestSql,
-  newDeletionsSql,
+  knownDeletionsSql,
   newestVersionsSql,
+  type ReviewBatch,
   refreshDeletionsSql,
   removeOldGenerationsSql,
   removeOldVersionsSql,
@@ -20,7 +21,7 @@ import {
   removeUnreadSql,
   tombstoneDeletionsSql,
 } from './merge'
-import type { Load } from './stream-load'
+import { type Load, mapToColumns, showRowId } from './stream-load'
 
 /**
  * Limits DuckDB's memory while rows are inserted, since it would fill all it may use with pages of the file. What it needs grows
@@ -45,12 +46,18 @@ export const commitLoads = async (
   tables: ReadonlyArray<Table>,
   now: number,
 ): Promise<void> => {
-  const references = tables.map(findReviewReference).filter((reference) => reference !== undefined)
+  const currentTables = tables.map((table) => loads.find(({ stream }) => stream === table.name)?.table ?? table)
+  const references = currentTables.map(findReviewReference).filter((reference) => reference !== undefined)
   const batches = loads.flatMap((load) => (load.lastRowId === undefined ? [] : [{ load, lastRowId: load.lastRowId }]))
   const ranges = new Map<string, CursorRange>()
   for (const { load, lastRowId } of batches) ranges.set(load.stream, await readCursorRange(db, load, lastRowId))
   for (const batch of batches) await mergeBatch(db, batch, references)
-  await removeOldChildren(db, batches, references)
+  const reviewBatches = batches.flatMap(({ load, lastRowId }): ReadonlyArray<ReviewBatch> => {
+    const self = findReviewReference(load.table)
+    return self === undefined ? [] : [{ ...self, lastRowId }]
+  })
+  await applyKnownDeletions(db, reviewBatches, references)
+  await removeOldChildren(db, reviewBatches, references)
   for (const load of loads) {
     if (load.activatesGeneration) await activateGeneration(db, load, references, now)
     if (load.status === 'complete' && load.target.minimumGeneration > 0) await finishRefresh(db, load, references, now)
@@ -62,39 +69,42 @@ export const commitLoads = async (
     [...new Set([...loads.map(({ stream }) => stream), ...references.map(({ table }) => table.name)])],
     tables.filter(({ history }) => history).map(({ name }) => name),
   )
+  for (const load of loads) load.table = await showRowId(db, load.table)
   await db.run('COMMIT')
 }
 
 const emptyRange: CursorRange = { from: undefined, to: undefined, type: 'VARCHAR' }
 
-const readCursorRange = async (db: Database, { cursor, stream }: Load, lastRowId: number): Promise<CursorRange> => {
-  if (cursor === undefined) return emptyRange
+const readCursorRange = async (
+  db: Database,
+  { cursor: declared, stream, table, target }: Load,
+  lastRowId: number,
+): Promise<CursorRange> => {
+  if (declared === undefined) return emptyRange
+  const cursor = { ...declared, name: mapToColumns(table, target).cursor ?? declared.name }
   const [least, greatest] = ['min', 'max'].map((aggregate) =>
-    cursorSql(cursor, `${aggregate}(${quoteIdentifier(cursor.name)})`),
+    cursorSql(cursor, `${aggregate}(t.${quoteIdentifier(cursor.name)})`),
   )
   const [row] = await db.query(
-    `SELECT ${least} AS least, ${greatest} AS greatest FROM ${quoteIdentifier(stream)} WHERE rowid > ${lastRowId}`,
+    `SELECT ${least} AS least, ${greatest} AS greatest FROM ${quoteIdentifier(stream)} AS t WHERE t.rowid > ${lastRowId}`,
   )
   return { from: row?.least?.toString(), to: row?.greatest?.toString(), type: cursor.type }
 }
 
-/** Applies deletions before merging their rows by key, since a known deletion is recognised by its row. */
+/** Merges the rows of a batch by their key. A tombstone takes its turn as a version of its review before it is removed. */
 const mergeBatch = async (
   db: Database,
-  { load, lastRowId }: LoadBatch,
+  { load: { table, target }, lastRowId }: LoadBatch,
   references: ReadonlyArray<ReviewReference>,
 ): Promise<void> => {
-  const { table, target } = load
-  const self = findReviewReference(table)
-  if (table.name === deletionsTableName && self !== undefined) {
-    await db.run(newDeletionsSql(self, lastRowId))
-    await applyDeletions(db, references, [deletionsTableName])
-  }
   if (target.key.length === 0) return
-  await db.run(keepNewestSql(table, lastRowId, target.key, target.cursor))
-  const tombstone = findTombstoneColumn(table)
-  if (table.name !== reviewsTableName || self === undefined || tombstone === undefined) return
-  await db.run(tombstoneDeletionsSql(self, tombstone, lastRowId))
+  const { key, cursor } = mapToColumns(table, target)
+  const self = table.name === reviewsTableName ? findReviewReference(table) : undefined
+  const tombstone = hasTombstonesSql(table, 't')
+  const hasTombstones = self !== undefined && tombstone !== undefined
+  if (hasTombstones) await db.run(tombstoneDeletionsSql(self, tombstone, lastRowId))
+  await db.run(keepNewestSql(table, lastRowId, key, cursor))
+  if (!hasTombstones) return
   await applyDeletions(db, references, [deletionsTableName])
   await db.run(removeTombstonesSql(table, tombstone))
 }
@@ -109,21 +119,31 @@ const applyDeletions = async (
   for (const reference of references) if (!exceptions.includes(reference.table.name)) await db.run(removeSql(reference))
 }
 
+/** Applies every deletion that is known of the reviews which the batches name: the deletion or the version may have come first. */
+const applyKnownDeletions = async (
+  db: Database,
+  batches: ReadonlyArray<ReviewBatch>,
+  references: ReadonlyArray<ReviewReference>,
+): Promise<void> => {
+  if (batches.length === 0) return
+  const deletions = references.filter(({ table }) => table.name === deletionsTableName)
+  await db.run(knownDeletionsSql(deletions, batches))
+  if (Number(await db.scalar('SELECT count(*) FROM _gone')) > 0)
+    await applyDeletions(db, references, [deletionsTableName])
+}
+
 const removeOldChildren = async (
   db: Database,
-  batches: ReadonlyArray<LoadBatch>,
+  batches: ReadonlyArray<ReviewBatch>,
   references: ReadonlyArray<ReviewReference>,
 ): Promise<void> => {
   const children = references.filter(
     ({ table }) => table.name !== reviewsTableName && table.name !== deletionsTableName,
   )
-  const reviewBatches = batches.flatMap(({ load, lastRowId }) => {
-    const self = findReviewReference(load.table)
-    return self === undefined || load.stream === deletionsTableName ? [] : [{ ...self, lastRowId }]
-  })
-  if (children.length === 0 || reviewBatches.length === 0) return
+  const versions = batches.filter(({ table }) => table.name !== deletionsTableName)
+  if (children.length === 0 || versions.length === 0) return
   const parents = references.filter(({ table }) => table.name === reviewsTableName)
-  await db.run(newestVersionsSql([...parents, ...children], reviewBatches))
+  await db.run(newestVersionsSql([...parents, ...children], versions))
   for (const child of children) await db.run(removeOldVersionsSql(child))
 }
 

@@ -3,25 +3,45 @@ import type { JsonSchema } from '../../cdk'
 import { type Database, quoteIdentifier } from '../store/database'
 import {
   airbyteColumns,
+  attributeOf,
   type Column,
   type ColumnType,
+  chooseColumns,
   columnsFromSchema,
+  findFreeName,
   fingerprintSql,
   historyTableName,
   listStreamTables,
+  outdatedColumnName,
   type Table,
+  tombstoneColumnNames,
 } from '../store/tables'
 
-/** Creates the stream's table, or changes it to fit the schema. */
-export const ensureTable = async (db: Database, name: string, schema: JsonSchema): Promise<Table> => {
-  const columns = columnsFromSchema(schema)
+/** Creates the stream's table, or changes it to fit the schema. `carried`: the attributes whose values a new type takes over: key and cursor. */
+export const ensureTable = async (
+  db: Database,
+  name: string,
+  schema: JsonSchema,
+  carried: ReadonlyArray<string> = [],
+): Promise<Table> => {
   const table = (await listStreamTables(db)).find((other) => other.name === name)
-  if (table !== undefined) return evolveTable(db, table, columns)
+  const columns = columnsFromSchema(schema, table?.columns)
+  if (table !== undefined) return evolveTable(db, table, columns, carried)
+  await dropView(db, name)
   const definitions = [...columns.map((column) => [column.name, column.type] as const), ...airbyteColumns]
   await db.run(
     `CREATE TABLE ${quoteIdentifier(name)} (${definitions.map(([column, type]) => `${quoteIdentifier(column)} ${type}`).join(', ')})`,
   )
   return { name, columns, history: false }
+}
+
+/** A view of ours gives way to a stream of its name; it gets another one at the end of the run. */
+const dropView = async (db: Database, name: string): Promise<void> => {
+  const view = await db.scalar(
+    'SELECT view_name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal AND lower(view_name) = lower($name)',
+    { name },
+  )
+  if (view !== undefined) await db.run(`DROP VIEW ${quoteIdentifier(String(view))}`)
 }
 
 /** How a column changes to the type that its schema now declares. */
@@ -45,19 +65,26 @@ const widerTypes: Readonly<Record<ColumnType, ReadonlyArray<ColumnType>>> = {
 const planColumnChanges = (
   columns: ReadonlyArray<Column>,
   declared: ReadonlyArray<Column>,
-): ReadonlyArray<ColumnChange> =>
-  declared.flatMap((column): ReadonlyArray<ColumnChange> => {
-    const from = columns.find(({ name }) => name === column.name)?.type
+): ReadonlyArray<ColumnChange> => {
+  const byName = new Map(columns.map(({ name, type }) => [name, type]))
+  return declared.flatMap((column): ReadonlyArray<ColumnChange> => {
+    const from = byName.get(column.name)
     if (from === undefined) return [{ _tag: 'Add', column }]
     if (from === column.type) return []
     return [{ _tag: widerTypes[from].includes(column.type) ? 'Widen' : 'Replace', column, from }]
   })
+}
 
 /**
  * Gives a table its declared columns without losing a value: adds a new column, widens a type if the new type holds every old
  * value, and otherwise keeps the old column beside the new one as `name__type`.
  */
-export const evolveTable = async (db: Database, table: Table, declared: ReadonlyArray<Column>): Promise<Table> => {
+export const evolveTable = async (
+  db: Database,
+  table: Table,
+  declared: ReadonlyArray<Column>,
+  carried: ReadonlyArray<string> = [],
+): Promise<Table> => {
   const names = [table.name, ...(table.history ? [historyTableName(table.name)] : [])].map(quoteIdentifier)
   const runOnEach = async (sql: (name: string) => string) => {
     for (const name of names) await db.run(sql(name))
@@ -81,39 +108,47 @@ export const evolveTable = async (db: Database, table: Table, declared: Readonly
       columns = columns.map((other) => (other.name === column.name ? column : other))
       continue
     }
-    const oldName = findFreeName(columns, `${column.name}__${change.from.toLowerCase()}`)
+    const oldName = findFreeName([...columns, ...declared], outdatedColumnName({ ...column, type: change.from }))
     await runOnEach((name) => `ALTER TABLE ${name} RENAME ${field} TO ${quoteIdentifier(oldName)}`)
     await runOnEach((name) => `ALTER TABLE ${name} ADD COLUMN ${field} ${column.type}`)
-    columns = [...columns.map((other) => (other.name === column.name ? { ...other, name: oldName } : other)), column]
+    if (carried.includes(attributeOf(column) ?? ''))
+      await runOnEach(
+        (name) =>
+          `UPDATE ${name} SET ${field} = ${carriedValueSql(quoteIdentifier(oldName), change.from, column.type)}`,
+      )
+    columns = [
+      ...columns.map((other) => (other.name === column.name ? { ...other, name: oldName, attribute: null } : other)),
+      column,
+    ]
   }
   if (valuesChange) await runOnEach((name) => `UPDATE ${name} SET _airbyte_raw_id = ${fingerprintSql(columns)}`)
   return { ...table, columns }
 }
 
-/** The attributes of these records that have no column, as JSON columns. None for a source that collects them in `unknown_attributes`. */
+/**
+ * Columns for the attributes of these records that have none: JSON columns, and a column that marks tombstones. A source that collects
+ * what is undeclared in `unknown_attributes` needs only the latter.
+ */
 export const findUndeclaredColumns = async (
   db: Database,
   { columns }: Table,
   lines: Uint8Array,
 ): Promise<ReadonlyArray<Column>> => {
-  if (columns.some(({ name }) => name === 'unknown_attributes')) return []
-  const known = new Set([...columns.map(({ name }) => name), ...airbyteColumns.map(([name]) => name)].map(foldCase))
+  const known = new Set(columns.map(attributeOf))
+  const collectsUnknown = known.has('unknown_attributes')
+  if (collectsUnknown && !tombstoneColumnNames.some((name) => !known.has(name) && Buffer.from(lines).includes(name)))
+    return []
   const attributes = await db.query(
     'SELECT DISTINCT unnest(json_keys(line)) AS name FROM (SELECT unnest(string_split(decode($lines), chr(10))) AS line)',
     { lines: blobValue(lines) },
   )
-  return attributes
+  const undeclared = attributes
     .map(({ name }) => String(name))
-    .filter(
-      (name, i, all) =>
-        !known.has(foldCase(name)) && all.findIndex((other) => foldCase(other) === foldCase(name)) === i,
-    )
+    .filter((name) => !known.has(name) && (!collectsUnknown || tombstoneColumnNames.includes(name)))
     .sort()
-    .map((name) => ({ name, type: 'JSON' }))
+    .map((name): Column => ({ name, type: tombstoneColumnNames.includes(name) ? 'TIMESTAMPTZ' : 'JSON' }))
+  return chooseColumns(undeclared, columns)
 }
-
-/** DuckDB's column names do not differ in case alone. */
-const foldCase = (name: string): string => name.toLowerCase()
 
 const fitsType = async (
   db: Database,
@@ -129,8 +164,23 @@ const fitsType = async (
 
 const conversionSql = (field: string, from: ColumnType, to: ColumnType): string => {
   if (to === 'JSON') return `to_json(${field})`
-  return from === 'TIMESTAMPTZ' ? `strftime(${field}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%fZ')` : `${field}::${to}`
+  if (to === 'VARCHAR') return textSql(field, from)
+  return `${field}::${to}`
 }
 
-const findFreeName = (columns: ReadonlyArray<Column>, candidate: string): string =>
-  columns.some(({ name }) => name === candidate) ? findFreeName(columns, `${candidate}_`) : candidate
+/** The value as the text that its source would send instead. */
+const textSql = (field: string, from: ColumnType): string => {
+  if (from === 'JSON') return `${field}->>'$'`
+  if (from === 'DOUBLE')
+    return `CASE WHEN ${field} = trunc(${field}) AND abs(${field}) < 1e15 THEN ${field}::BIGINT::VARCHAR ELSE ${field}::VARCHAR END`
+  return from === 'TIMESTAMPTZ' ? `strftime(${field}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%fZ')` : `${field}::VARCHAR`
+}
+
+/** The value in another type; null where it has none there. DuckDB alone would round 1.5 to an integer. */
+const carriedValueSql = (field: string, from: ColumnType, to: ColumnType): string => {
+  if (to === 'JSON') return `to_json(${field})`
+  const text = `(${textSql(field, from)})`
+  return to === 'BIGINT'
+    ? `CASE WHEN regexp_full_match(${text}, '[+-]?[0-9]+([.]0*)?') THEN TRY_CAST(${text} AS BIGINT) END`
+    : `TRY_CAST(${text} AS ${to})`
+}

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { BIGINT, BLOB, blobValue, LIST, listValue, VARCHAR } from '@duckdb/node-api'
 import type { Row } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
-import { airbyteColumns, type Column, fingerprintSql, type Table } from '../store/tables'
+import { airbyteColumns, attributeOf, type Column, findFreeName, fingerprintSql, type Table } from '../store/tables'
 
 const surrogatePattern =
   /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\./g
@@ -91,32 +91,45 @@ export const insertRows = async (
   )
 }
 
-/** `unnest` fills lists that are shorter than the lines with nulls. `_typed` is the record in the columns' types, `_text` the same attributes as text. */
+/**
+ * `unnest` fills lists that are shorter than the lines with nulls. `_typed` is the record in the columns' types, `_text` the same
+ * attributes as text. Only the innermost selects are free of foreign names.
+ */
 const insertSql = ({ name, columns }: Table, generation: number): string => {
-  const nonTextColumns = columns.filter(({ type }) => type !== 'VARCHAR' && type !== 'JSON')
-  const airbyteValues = [fingerprintSql(columns), 'make_timestamptz(_at * 1000)', '_meta', String(generation)]
-  const names = columns.map((column) => quoteIdentifier(column.name))
-  const values = columns.map((column) => `${valueSql(column)} AS ${quoteIdentifier(column.name)}`)
-  const meta = `'{"changes":[' || concat_ws(',', ${['_changes', ...nonTextColumns.map(changeSql)].join(', ')}) || ']}' AS _meta`
+  const filledColumns = columns.filter((column) => attributeOf(column) !== null)
+  const nonTextColumns = filledColumns.filter(({ type }) => type !== 'VARCHAR' && type !== 'JSON')
+  const [at, meta] = [findFreeName(columns, '_at'), findFreeName(columns, '_meta')].map(quoteIdentifier)
+  const airbyteValues = [fingerprintSql(filledColumns), `make_timestamptz(${at} * 1000)`, meta, String(generation)]
+  const names = filledColumns.map((column) => quoteIdentifier(column.name))
+  const values = filledColumns.map((column) => `${valueSql(column)} AS ${quoteIdentifier(column.name)}`)
+  const changes = `'{"changes":[' || concat_ws(',', ${['_changes', ...nonTextColumns.map(changeSql)].join(', ')}) || ']}' AS ${meta}`
   return `
     INSERT INTO ${quoteIdentifier(name)} (${[...names, ...airbyteColumns.map(([column]) => column)].join(', ')})
     SELECT ${[...names, ...airbyteValues].join(', ')}
     FROM (
-      SELECT ${[...values, '_at', meta].join(', ')}
+      SELECT ${[...values, `_at AS ${at}`, changes].join(', ')}
       FROM (
-        SELECT ${fromJsonSql(columns, ({ type }) => type)} AS _typed, ${fromJsonSql(nonTextColumns, () => 'VARCHAR')} AS _text, _at, _changes
+        SELECT ${fromJsonSql(filledColumns, ({ type }) => type)} AS _typed, ${fromJsonSql(nonTextColumns, () => 'VARCHAR')} AS _text, _json, _at, _changes
         FROM (
           SELECT _json, coalesce(_listed, $first::BIGINT) AS _at, _changes
           FROM (SELECT unnest(string_split(decode($lines::BLOB), chr(10))) AS _json, unnest($at::BIGINT[]) AS _listed, unnest($changes::VARCHAR[]) AS _changes))))`
 }
 
-const fromJsonSql = (columns: ReadonlyArray<Column>, type: (column: Column) => string): string =>
-  columns.length === 0
+/** A structure of the attributes whose columns have their names; its members could not differ in case alone either. */
+const fromJsonSql = (columns: ReadonlyArray<Column>, type: (column: Column) => string): string => {
+  const named = columns.filter(({ attribute }) => attribute === undefined)
+  return named.length === 0
     ? 'NULL'
-    : `from_json(_json, ${quoteLiteral(JSON.stringify(Object.fromEntries(columns.map((column) => [column.name, type(column)]))))})`
+    : `from_json(_json, ${quoteLiteral(JSON.stringify(Object.fromEntries(named.map((column) => [column.name, type(column)]))))})`
+}
 
-const typedSql = ({ name }: Column): string => `_typed.${quoteIdentifier(name)}`
-const textSql = ({ name }: Column): string => `_text.${quoteIdentifier(name)}`
+const memberSql = ({ name, attribute }: Column, structure: '_typed' | '_text', type: string): string =>
+  typeof attribute === 'string'
+    ? `from_json(json_extract(_json, ${quoteLiteral(`/${attribute.replaceAll('~', '~0').replaceAll('/', '~1')}`)}), '"${type}"')`
+    : `${structure}.${quoteIdentifier(name)}`
+
+const typedSql = (column: Column): string => memberSql(column, '_typed', column.type)
+const textSql = (column: Column): string => memberSql(column, '_text', 'VARCHAR')
 
 /** An integer column takes 5.0 but no fraction; DuckDB alone would round 1.5 to an integer. */
 const valueSql = (column: Column): string =>
@@ -126,6 +139,6 @@ const valueSql = (column: Column): string =>
 
 /** The entry in `_airbyte_meta` for a value that became null; null if the value fits. */
 const changeSql = (column: Column): string => {
-  const change = { field: column.name, change: 'NULLED', reason: 'DESTINATION_TYPECAST_ERROR' }
+  const change = { field: attributeOf(column), change: 'NULLED', reason: 'DESTINATION_TYPECAST_ERROR' }
   return `CASE WHEN ${textSql(column)} IS NOT NULL AND (${valueSql(column)}) IS NULL THEN ${quoteLiteral(JSON.stringify(change))} END`
 }

@@ -9,12 +9,22 @@ import {
   type StreamInfo,
   systemFailure,
 } from '../../cdk'
-import { type Database, quoteIdentifier } from '../store/database'
+import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { declareStream, insertLoad, type LoadStatus, readStreamMetadata, type StreamMetadata } from '../store/metadata'
-import { type Column, columnsFromSchema, type Table } from '../store/tables'
+import {
+  attributeOf,
+  type Column,
+  type ColumnType,
+  findFreeName,
+  foldCase,
+  historyTableName,
+  listStreamTables,
+  type Table,
+} from '../store/tables'
 import { createHistoryTable } from '../store/views'
 import { ensureTable, evolveTable, findUndeclaredColumns } from './evolve'
 import { createRowBatch, insertRows, type RowBatch } from './insert'
+import { keepNewestSql } from './merge'
 
 /** How a configured catalog wants a stream written. Without one, a full refresh replaces the rows and an incremental read merges. */
 export type LoadOptions = {
@@ -37,7 +47,7 @@ const toAppendMode = (mode: ConfiguredStream['destinationSyncMode']): 'append' |
   mode === 'append' || mode === 'append_dedup' ? mode : undefined
 
 export type LoadTarget = {
-  /** The primary key to merge by; if empty, every record is a row. */
+  /** The attributes of the primary key to merge by; if empty, every record is a row. */
   readonly key: ReadonlyArray<string>
   readonly cursor: string | undefined
   readonly generation: number
@@ -106,9 +116,16 @@ export const openLoad = (
 ): Promise<Load> =>
   db.transaction(async () => {
     if (info.name.startsWith('_')) return rejectStream(info, 'names that begin with _ are reserved for metadata tables')
-    const duplicates = findDuplicateNames(columnsFromSchema(info.schema).map(({ name }) => name))
-    if (duplicates !== undefined)
-      return rejectStream(info, `its attributes ${duplicates.join(' and ')} differ only in case, which columns cannot`)
+    const other = await db.scalar(
+      'SELECT stream FROM _streams WHERE lower(stream) = lower($stream) AND stream <> $stream',
+      { stream: info.name },
+    )
+    if (other !== undefined)
+      return rejectStream(
+        info,
+        `the file has the stream ${other}, whose name differs only in case, which names of tables cannot`,
+        'Read it into a file of its own with --db.',
+      )
     const metadata = await readStreamMetadata(db, info.name)
     if ((options.minimum ?? 0) > 0 && (options.generation ?? 0) < (metadata?.generation ?? 0))
       return rejectStream(
@@ -117,15 +134,9 @@ export const openLoad = (
         'Give each connection a file of its own with --db.',
       )
     const target = chooseLoadTarget(info, options, metadata)
-    const currentTable = await ensureTable(db, info.name, info.schema)
-    if (history) await createHistoryTable(db, currentTable)
-    const table = { ...currentTable, history: currentTable.history || history }
-    const findColumn = (name: string) => table.columns.find((column) => column.name === name)
-    const missing = [...target.key, target.cursor].find((name) => name !== undefined && findColumn(name) === undefined)
-    if (missing !== undefined)
-      return rejectStream(info, `its key or cursor ${missing} is not an attribute of its schema`)
-    await declareStream(db, info, target)
-    const cursor = target.cursor === undefined ? undefined : findColumn(target.cursor)
+    const table = await prepareTable(db, info, target, history)
+    await declareStream(db, info, { ...target, ...mapToColumns(table, target) })
+    const cursor = target.cursor === undefined ? undefined : findColumn(table, target.cursor)
     return {
       id: await insertLoad(db, run, info, target.generation, now),
       stream: info.name,
@@ -146,26 +157,119 @@ export const openLoad = (
     }
   })
 
+/** The column of an attribute; a column of another name may hold it while `rowid` is hidden. */
+const findColumn = ({ columns }: Table, attribute: string): Column | undefined =>
+  columns.find((column) => attributeOf(column) === attribute)
+
+/** The columns of the key and the cursor. */
+export const mapToColumns = (
+  table: Table,
+  { key, cursor }: Pick<LoadTarget, 'key' | 'cursor'>,
+): Pick<LoadTarget, 'key' | 'cursor'> => {
+  const toName = (attribute: string) => findColumn(table, attribute)?.name ?? attribute
+  return { key: key.map(toName), cursor: cursor === undefined ? undefined : toName(cursor) }
+}
+
+/** The table with its declared columns, and one row for each key if the key or its type has changed. */
+const prepareTable = async (db: Database, info: StreamInfo, target: LoadTarget, history: boolean): Promise<Table> => {
+  const previous = (await listStreamTables(db)).find(({ name }) => name === info.name)
+  const previousKey = previous && (await readKeyTypes(db, previous))
+  const current = await ensureTable(db, info.name, info.schema, [...target.key, target.cursor ?? ''])
+  if (history) await createHistoryTable(db, current)
+  const table = { ...current, history: current.history || history }
+  const missing = [...target.key, target.cursor].find(
+    (attribute) => attribute !== undefined && findColumn(table, attribute) === undefined,
+  )
+  if (missing !== undefined) return rejectStream(info, `its key or cursor ${missing} is not an attribute of its schema`)
+  const key = target.key.map((attribute) => ({ attribute, type: findColumn(table, attribute)?.type }))
+  if (previousKey !== undefined && key.length > 0 && JSON.stringify(previousKey) !== JSON.stringify(key))
+    await applyChangedKey(db, info, table, target)
+  return table
+}
+
+type KeyTypes = ReadonlyArray<{ readonly attribute: string | null; readonly type: ColumnType | undefined }>
+
+/** The key that the table was merged by until now, with its types. */
+const readKeyTypes = async (db: Database, table: Table): Promise<KeyTypes> => {
+  const key = await db.scalar('SELECT primary_key FROM _streams WHERE stream = $stream', { stream: table.name })
+  return (Array.isArray(key) ? key.map(String) : []).map((name) => {
+    const column = table.columns.find((other) => other.name === name)
+    return { attribute: column === undefined ? name : attributeOf(column), type: column?.type }
+  })
+}
+
+/** Rows without a value of the new key could never be replaced or deleted: only a load that replaces all rows may leave them. */
+const applyChangedKey = async (db: Database, info: StreamInfo, table: Table, target: LoadTarget): Promise<void> => {
+  const hidden = await hideRowId(db, table)
+  const { key, cursor } = mapToColumns(hidden, target)
+  const without = Number(
+    await db.scalar(
+      `SELECT count(*) FROM ${quoteIdentifier(table.name)} AS t WHERE ${key.map((name) => `t.${quoteIdentifier(name)} IS NULL`).join(' OR ')}`,
+    ),
+  )
+  if (without > 0 && target.minimumGeneration === 0)
+    rejectStream(
+      info,
+      `its key is now ${target.key.join(', ')}, and ${without} of its rows in the file have no such value`,
+      'Read it anew with a full refresh, or into another file with --db.',
+    )
+  await db.run(keepNewestSql(hidden, -1, key, cursor))
+  await showRowId(db, hidden)
+}
+
+const rowIdName = 'rowid'
+
+/** Renames a column that hides DuckDB's own `rowid`, within the open transaction; the history keeps the same names. */
+export const hideRowId = async (db: Database, table: Table): Promise<Table> => {
+  const column = table.columns.find(({ name }) => foldCase(name) === rowIdName)
+  if (column === undefined) return table
+  const hidden = { ...column, name: findFreeName(table.columns, `${rowIdName}_`), attribute: attributeOf(column) }
+  await renameColumn(db, table, column.name, hidden.name)
+  return { ...table, columns: table.columns.map((other) => (other === column ? hidden : other)) }
+}
+
+/** Gives the column back its name. */
+export const showRowId = async (db: Database, table: Table): Promise<Table> => {
+  const hidden = table.columns.find(({ name, attribute }) => foldCase(attribute ?? '') === rowIdName && isHidden(name))
+  if (hidden === undefined || typeof hidden.attribute !== 'string') return table
+  await renameColumn(db, table, hidden.name, hidden.attribute)
+  const shown = { name: hidden.attribute, type: hidden.type }
+  return { ...table, columns: table.columns.map((other) => (other === hidden ? shown : other)) }
+}
+
+/** A second attribute of this name in another case has a column with a hash, which is not hidden. */
+const isHidden = (name: string): boolean => /^rowid_+$/.test(name)
+
+const renameColumn = async (db: Database, { name, history }: Table, from: string, to: string): Promise<void> => {
+  for (const table of [name, ...(history ? [historyTableName(name)] : [])])
+    await db.run(`ALTER TABLE ${quoteIdentifier(table)} RENAME ${quoteIdentifier(from)} TO ${quoteIdentifier(to)}`)
+}
+
 /** Applies a schema that changed while the stream was read: a tap may declare its stream again. */
 export const updateLoadSchema = (db: Database, load: Load, info: StreamInfo): Promise<void> =>
   db.transaction(async () => {
-    load.table = { ...(await ensureTable(db, info.name, info.schema)), history: load.table.history }
+    const key = load.target.key.length === 0 ? [] : info.primaryKey
+    load.target = { ...load.target, key }
+    load.table = await prepareTable(db, info, load.target, load.table.history)
     load.schema = JSON.stringify(info.schema)
-    await db.run('UPDATE _streams SET schema = $schema WHERE stream = $stream', {
-      stream: info.name,
-      schema: load.schema,
-    })
+    await db.run(
+      `UPDATE _streams SET schema = $schema, primary_key = [${mapToColumns(load.table, load.target).key.map(quoteLiteral).join(', ')}]::VARCHAR[] WHERE stream = $stream`,
+      { stream: info.name, schema: load.schema },
+    )
   })
 
 /** Inserts a load's records into its table, within the open transaction. */
 export const insertBatch = async (db: Database, load: Load): Promise<void> => {
   if (load.batch.count() === 0) return
-  load.lastRowId ??= Number(await db.scalar(`SELECT coalesce(max(rowid), -1) FROM ${quoteIdentifier(load.stream)}`))
+  load.table = await hideRowId(db, load.table)
+  load.lastRowId ??= Number(
+    await db.scalar(`SELECT coalesce(max(t.rowid), -1) FROM ${quoteIdentifier(load.stream)} AS t`),
+  )
   const rows = load.batch.take()
   const { records } = load
   try {
     const undeclared = await findUndeclaredColumns(db, load.table, rows.lines)
-    if (undeclared.length > 0) load.table = await evolveTable(db, load.table, undeclared)
+    if (undeclared.length > 0) load.table = await hideRowId(db, await evolveTable(db, load.table, undeclared))
     await insertRows(db, load.table, load.target.generation, rows)
   } catch (error) {
     throw findInvalidRecord({ stream: load.stream, records }, rows.lines.toString()) ?? error
@@ -186,12 +290,6 @@ const findInvalidRecord = (
       )
   }
   return undefined
-}
-
-/** Names that are the same for a database. */
-const findDuplicateNames = (names: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
-  const findSame = (name: string) => names.filter((other) => other.toLowerCase() === name.toLowerCase())
-  return names.map(findSame).find((group) => group.length > 1)
 }
 
 const rejectStream = ({ name }: StreamInfo, reason: string, remedy = 'Correct the catalog.'): never => {

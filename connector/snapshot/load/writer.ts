@@ -9,7 +9,7 @@ import {
   transientFailure,
 } from '../../cdk'
 import type { Snapshot } from '../store/database'
-import { closeAbandonedLoads, type LoadStatus } from '../store/metadata'
+import { closeAbandonedLoads, deletionsTableSql, type LoadStatus } from '../store/metadata'
 import { deletionsTableName, listStreamTables } from '../store/tables'
 import { createViews } from '../store/views'
 import { commitLoads, limitLoadMemory, raiseMergeMemory } from './commit'
@@ -62,6 +62,7 @@ export const createSnapshotWriter = async (
   { db }: Snapshot,
   { now, loadOptions = {}, history = false }: SnapshotWriterOptions,
 ): Promise<SnapshotWriter> => {
+  await db.run(deletionsTableSql)
   await closeAbandonedLoads(db)
   await limitLoadMemory(db)
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))

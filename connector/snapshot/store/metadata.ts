@@ -5,6 +5,9 @@ import { type Column, type ColumnType, historyTableName } from './tables'
 /** Increase it when older versions of this package could no longer read what this one writes. */
 export const snapshotFormat = 1
 
+/** `_deletions`: the time of the last deletion of each review that was deleted by a tombstone. Files of old versions do not have it. */
+export const deletionsTableSql = 'CREATE TABLE IF NOT EXISTS _deletions (id BIGINT, time TIMESTAMPTZ)'
+
 /**
  * The metadata tables. `_streams`: each stream's declaration, its current generation and its number of rows. `_loads`: one row
  * for each stream and run; `records` counts the records received, `source_records` those the source says it sent, `rows` those
@@ -19,7 +22,8 @@ export const metadataTablesSql = `
   CREATE TABLE _loads (
     load BIGINT, run BIGINT, stream VARCHAR, sync_mode VARCHAR, started TIMESTAMPTZ, ended TIMESTAMPTZ, seconds DOUBLE,
     records BIGINT, source_records BIGINT, rows BIGINT, cursor_from VARCHAR, cursor_to VARCHAR, generation BIGINT,
-    status VARCHAR)`
+    status VARCHAR);
+  ${deletionsTableSql}`
 
 export type LoadStatus = 'running' | 'complete' | 'incomplete'
 
@@ -48,6 +52,8 @@ export const declareStream = async (
   db: Database,
   info: StreamInfo,
   target: {
+    /** The columns of the key; empty if every record is a row. */
+    readonly key: ReadonlyArray<string>
     readonly cursor: string | undefined
     readonly generation: number
     readonly minimumGeneration: number
@@ -57,7 +63,7 @@ export const declareStream = async (
   await db.run('DELETE FROM _streams WHERE stream = $stream', { stream: info.name })
   await db.run(
     `INSERT INTO _streams (stream, schema, primary_key, cursor, generation, refreshing, rows) SELECT
-       $stream, $schema, [${info.primaryKey.map(quoteLiteral).join(', ')}]::VARCHAR[], $cursor, $generation::BIGINT, $refreshing, count(*) FROM ${quoteIdentifier(info.name)}`,
+       $stream, $schema, [${target.key.map(quoteLiteral).join(', ')}]::VARCHAR[], $cursor, $generation::BIGINT, $refreshing, count(*) FROM ${quoteIdentifier(info.name)}`,
     {
       stream: info.name,
       schema: JSON.stringify(info.schema),

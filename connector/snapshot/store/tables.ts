@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { JsonSchema } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from './database'
 
@@ -62,7 +63,15 @@ const enumTypes = (schema: JsonSchema): ReadonlyArray<string> => {
   return values.map((value) => (value === null ? 'null' : Number.isInteger(value) ? 'integer' : typeof value))
 }
 
-export type Column = { readonly name: string; readonly type: ColumnType }
+export type Column = {
+  readonly name: string
+  readonly type: ColumnType
+  /** The attribute that fills it, where a column cannot have its name; null: values of an older type, which nothing fills any more. */
+  readonly attribute?: string | null
+}
+
+/** The attribute of a record that fills the column; null for a column that no attribute fills. */
+export const attributeOf = ({ name, attribute }: Column): string | null => (attribute === undefined ? name : attribute)
 
 /** The last columns of every stream's table, named as Airbyte's destinations name them. */
 export const airbyteColumns = [
@@ -72,12 +81,78 @@ export const airbyteColumns = [
   ['_airbyte_generation_id', 'BIGINT'],
 ] as const
 
-/** One column for each declared attribute, in the schema's order. */
-export const columnsFromSchema = (schema: JsonSchema): ReadonlyArray<Column> =>
-  Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([name, property]) => ({
-    name,
-    type: chooseColumnType(property, schema),
-  }))
+/** The column of a history table with the time at which a version ended. */
+export const endedColumnName = '_ended'
+
+const reservedNames: ReadonlySet<string> = new Set([...airbyteColumns.map(([name]) => name), endedColumnName])
+
+/** DuckDB's names of columns and tables do not differ in case alone. */
+export const foldCase = (name: string): string => name.toLowerCase()
+
+/** A name for a helper column of ours that none of these columns has. */
+export const findFreeName = (columns: ReadonlyArray<Pick<Column, 'name'>>, wanted: string): string => {
+  const taken = new Set(columns.map(({ name }) => foldCase(name)))
+  let name = wanted
+  while (taken.has(foldCase(name))) name = `${name}_`
+  return name
+}
+
+/** The column of an attribute whose own name is taken: the name and a hash of it, from which the attribute is known again. */
+const markedName = (attribute: string): string =>
+  `${attribute}__${createHash('sha256').update(attribute).digest('hex').slice(0, 6)}`
+const markPattern = /__[0-9a-f]{6}$/
+
+/** The name of a column that keeps the values of an older type: \`name__type\`. */
+export const outdatedColumnName = ({ name, type }: Column): string => `${name}__${type.toLowerCase()}`
+const outdatedPattern = /^(.*)__(?:bigint|double|boolean|varchar|date|timestamptz|json)_*$/is
+
+const isOutdatedName = (name: string, foldedNames: ReadonlySet<string>): boolean => {
+  const base = outdatedPattern.exec(name)?.[1]
+  return base !== undefined && foldedNames.has(foldCase(base))
+}
+
+/** The columns of a table as the names of its columns tell them. */
+const readColumns = (columns: ReadonlyArray<Column>): ReadonlyArray<Column> => {
+  const foldedNames = new Set(columns.map(({ name }) => foldCase(name)))
+  return columns.map((column) => {
+    const base = column.name.replace(markPattern, '')
+    if (base !== column.name && markedName(base) === column.name) return { ...column, attribute: base }
+    return isOutdatedName(column.name, foldedNames) ? { ...column, attribute: null } : column
+  })
+}
+
+/**
+ * The columns for these attributes in a table that has the columns \`existing\`. An attribute keeps its column; a new one gets its own
+ * name, or \`name__hash\` where that is a name of ours or differs from another column's in case alone.
+ */
+export const chooseColumns = (
+  attributes: ReadonlyArray<Column>,
+  existing: ReadonlyArray<Column> = [],
+): ReadonlyArray<Column> => {
+  const known = new Map(existing.map((column) => [attributeOf(column), column]))
+  const taken = new Set(existing.map(({ name }) => foldCase(name)))
+  const bases = new Set([...taken, ...attributes.map(({ name }) => foldCase(name))])
+  return attributes.map(({ name: attribute, type }) => {
+    const column = known.get(attribute)
+    if (column !== undefined) return { ...column, type }
+    const folded = foldCase(attribute)
+    const isFree =
+      attribute !== '' && !reservedNames.has(folded) && !taken.has(folded) && !isOutdatedName(attribute, bases)
+    const name = isFree ? attribute : markedName(attribute)
+    taken.add(foldCase(name))
+    return isFree ? { name, type } : { name, type, attribute }
+  })
+}
+
+/** One column for each declared attribute, in the schema's order. \`existing\`: the columns that the table has. */
+export const columnsFromSchema = (schema: JsonSchema, existing: ReadonlyArray<Column> = []): ReadonlyArray<Column> =>
+  chooseColumns(
+    Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([name, property]) => ({
+      name,
+      type: chooseColumnType(property, schema),
+    })),
+    existing,
+  )
 
 /** The attribute as text that does not depend on the session's settings; the fingerprint of a row is made of these. */
 const canonicalSql = ({ name, type }: Column): string =>
@@ -85,7 +160,7 @@ const canonicalSql = ({ name, type }: Column): string =>
 
 /** `_airbyte_raw_id`: a fingerprint of the row's declared values. Nulls do not count, so that a new column does not change it. */
 export const fingerprintSql = (columns: ReadonlyArray<Column>): string =>
-  `md5(concat_ws(chr(31), ''${columns.map((column) => `, ${quoteLiteral(`${column.name}=`)} || ${canonicalSql(column)}`).join('')}))::UUID`
+  `md5(concat_ws(chr(31), ''${columns.map((column) => `, ${quoteLiteral(`${attributeOf(column) ?? column.name}=`)} || ${canonicalSql(column)}`).join('')}))::UUID`
 
 /** A stream's table as it is in the file; `columns` without those of `airbyteColumns`. */
 export type Table = {
@@ -116,7 +191,11 @@ export const listStreamTables = async (db: Database, attached?: string): Promise
     `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = ${databaseSql} AND starts_with(table_name, ${quoteLiteral(historyTableName(''))})`,
   )
   const historyNames = new Set(histories.map(({ name }) => String(name)))
-  return [...tables].map(([name, columns]) => ({ name, columns, history: historyNames.has(historyTableName(name)) }))
+  return [...tables].map(([name, columns]) => ({
+    name,
+    columns: readColumns(columns),
+    history: historyNames.has(historyTableName(name)),
+  }))
 }
 
 const toColumnType = (type: string): ColumnType =>
@@ -125,7 +204,8 @@ const toColumnType = (type: string): ColumnType =>
 /** The stream that deletions and children refer to. */
 export const reviewsTableName = 'reviews'
 export const deletionsTableName = 'deleted_reviews'
-const tombstoneColumnNames = ['_ab_cdc_deleted_at', '_sdc_deleted_at']
+/** The attributes with which Airbyte and Singer mark a record as deleted. */
+export const tombstoneColumnNames: ReadonlyArray<string> = ['_ab_cdc_deleted_at', '_sdc_deleted_at']
 
 const hasTypedColumn = ({ columns }: Table, name: string, type: string): boolean =>
   columns.some((column) => column.name === name && column.type === type)
@@ -144,6 +224,18 @@ export const findReviewReference = (table: Table): ReviewReference | undefined =
     : undefined
 }
 
-/** The column that is set in tombstones only. */
-export const findTombstoneColumn = ({ columns }: Pick<Table, 'columns'>): string | undefined =>
-  columns.map(({ name }) => name).find((name) => tombstoneColumnNames.includes(name))
+/** SQL that is true for a tombstone among the rows of `alias`; undefined for a table that has no column which marks them. */
+export const hasTombstonesSql = ({ columns }: Pick<Table, 'columns'>, alias: string): string | undefined => {
+  const marks = columns.filter(({ name }) => tombstoneColumnNames.includes(name))
+  return marks.length === 0
+    ? undefined
+    : `(${marks.map(({ name }) => `${alias}.${quoteIdentifier(name)} IS NOT NULL`).join(' OR ')})`
+}
+
+/** SQL of the time that the tombstone itself gives; null where it gives none. */
+export const deletedAtSql = ({ columns }: Pick<Table, 'columns'>, alias: string): string => {
+  const times = columns
+    .filter(({ name }) => tombstoneColumnNames.includes(name))
+    .map(({ name }) => `TRY_CAST(trim(${alias}.${quoteIdentifier(name)}::VARCHAR, '"') AS TIMESTAMPTZ)`)
+  return `coalesce(${['NULL::TIMESTAMPTZ', ...times].join(', ')})`
+}

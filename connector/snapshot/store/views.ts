@@ -1,7 +1,10 @@
 import { type Database, quoteIdentifier, quoteLiteral } from './database'
 import {
   airbyteColumns,
-  findTombstoneColumn,
+  endedColumnName,
+  findFreeName,
+  foldCase,
+  hasTombstonesSql,
   historyTableName,
   listStreamTables,
   reviewsTableName,
@@ -13,7 +16,9 @@ export const createHistoryTable = async (db: Database, { name }: Table): Promise
   await db.run(
     `CREATE TABLE IF NOT EXISTS ${quoteIdentifier(historyTableName(name))} AS FROM ${quoteIdentifier(name)} LIMIT 0`,
   )
-  await db.run(`ALTER TABLE ${quoteIdentifier(historyTableName(name))} ADD COLUMN IF NOT EXISTS _ended TIMESTAMPTZ`)
+  await db.run(
+    `ALTER TABLE ${quoteIdentifier(historyTableName(name))} ADD COLUMN IF NOT EXISTS ${endedColumnName} TIMESTAMPTZ`,
+  )
 }
 
 /**
@@ -23,16 +28,19 @@ export const createHistoryTable = async (db: Database, { name }: Table): Promise
  */
 export const archiveSql = (table: Table, source: string, where: string, ended: string): string => {
   if (!table.history) return ''
-  const tombstone = findTombstoneColumn(table)
+  const tombstone = hasTombstonesSql(table, 't')
   return `
   INSERT INTO ${quoteIdentifier(historyTableName(table.name))} BY NAME
   SELECT DISTINCT ON (t._airbyte_raw_id) t.*, ${ended} AS _ended
   FROM ${source}
-  WHERE ${where}${tombstone === undefined ? '' : ` AND t.${quoteIdentifier(tombstone)} IS NULL`} AND NOT EXISTS (
+  WHERE ${where}${tombstone === undefined ? '' : ` AND NOT ${tombstone}`} AND NOT EXISTS (
     SELECT 1 FROM ${quoteIdentifier(historyTableName(table.name))} AS archived WHERE archived._airbyte_raw_id = t._airbyte_raw_id);`
 }
 
-/** Every version of a stream's rows with `valid_from` and `valid_to`: until the next version of its key, or until it was deleted. */
+/**
+ * Every version of a stream's rows with `valid_from` and `valid_to`: until the next version of its key, or until it was deleted. A
+ * cursor that is no time only orders the versions: they are valid from the time at which they were read.
+ */
 export const versionsViewSql = (
   { name, columns }: Table,
   key: ReadonlyArray<string>,
@@ -41,13 +49,18 @@ export const versionsViewSql = (
   const columnList = [...columns.map((column) => column.name), ...airbyteColumns.map(([column]) => column)]
     .map(quoteIdentifier)
     .join(', ')
-  const from = cursor === undefined ? '_airbyte_extracted_at' : quoteIdentifier(cursor)
+  const type = columns.find((column) => column.name === cursor)?.type
+  const isTime = type === 'TIMESTAMPTZ' || type === 'DATE'
+  const cursorSql = cursor === undefined || type === undefined ? [] : [`v.${quoteIdentifier(cursor)}`]
+  const from = isTime ? `${cursorSql[0]}::TIMESTAMPTZ` : 'v._airbyte_extracted_at'
+  const order = [...cursorSql, 'v._airbyte_extracted_at'].join(', ')
+  const keys = key.map((column) => `v.${quoteIdentifier(column)}`).join(', ')
   return `
-  SELECT ${columnList}, ${from} AS valid_from,
-    least(_ended, lead(${from}) OVER (PARTITION BY ${key.map(quoteIdentifier).join(', ')} ORDER BY ${from}, _airbyte_extracted_at)) AS valid_to
+  SELECT ${columnList}, ${from} AS ${quoteIdentifier(findFreeName(columns, 'valid_from'))},
+    least(v.${endedColumnName}, lead(${from}) OVER (PARTITION BY ${keys} ORDER BY ${order})) AS ${quoteIdentifier(findFreeName(columns, 'valid_to'))}
   FROM (
-    SELECT ${columnList}, NULL::TIMESTAMPTZ AS _ended FROM ${quoteIdentifier(name)}
-    UNION ALL SELECT ${columnList}, _ended FROM ${quoteIdentifier(historyTableName(name))})`
+    SELECT ${columnList}, NULL::TIMESTAMPTZ AS ${endedColumnName} FROM ${quoteIdentifier(name)}
+    UNION ALL SELECT ${columnList}, ${endedColumnName} FROM ${quoteIdentifier(historyTableName(name))}) AS v`
 }
 
 /** Creates the views for people: the versions of each stream with a history, and those over `reviews`, where an attribute that the table does not have is null. */
@@ -58,11 +71,13 @@ export const createViews = async (db: Database): Promise<void> => {
     if (table === undefined || !Array.isArray(stream.primary_key) || stream.primary_key.length === 0) continue
     const cursor = stream.cursor === null ? undefined : String(stream.cursor)
     await db.run(
-      `CREATE OR REPLACE VIEW ${quoteIdentifier(`${table.name}_versions`)} AS ${versionsViewSql(table, stream.primary_key.map(String), cursor)}`,
+      `CREATE OR REPLACE VIEW ${quoteIdentifier(findFreeName(tables, `${table.name}_versions`))} AS ${versionsViewSql(table, stream.primary_key.map(String), cursor)}`,
     )
   }
-  for (const [name, sql] of Object.entries(reviewViews(tables)))
-    if (!tables.some((table) => table.name === name))
+  const taken = tables.map(({ name }) => foldCase(name)).filter((name) => name !== reviewsTableName)
+  const views = Object.entries(reviewViews(tables)).filter(([name]) => !taken.includes(name))
+  for (const [name, sql] of views)
+    if (!Object.keys(reviewViews(tables)).some((other) => taken.includes(other) && sql.includes(other)))
       await db.run(`CREATE OR REPLACE VIEW ${quoteIdentifier(name)} AS ${sql}`)
 }
 

@@ -118,9 +118,11 @@ export const failureTextSql = (stream: string, text: string): string =>
 
 /** The row's key as text for people, such as `id 5`. `prefix`: the table's alias with a dot. */
 export const keyTextSql = (key: ReadonlyArray<string>, prefix = ''): string =>
-  key
-    .map((name) => `${quoteLiteral(`${name} `)} || coalesce(${prefix}${quoteIdentifier(name)}::VARCHAR, 'null')`)
-    .join(` || ' ' || `)
+  key.length === 0
+    ? `'row ' || ${prefix}_airbyte_raw_id`
+    : key
+        .map((name) => `${quoteLiteral(`${name} `)} || coalesce(${prefix}${quoteIdentifier(name)}::VARCHAR, 'null')`)
+        .join(` || ' ' || `)
 
 export const hasColumns = (stream: SnapshotStream, ...names: ReadonlyArray<string>): boolean =>
   names.every((name) => stream.columns.some((column) => column.name === name))

@@ -1,5 +1,5 @@
 import { quoteIdentifier, quoteLiteral } from '../store/database'
-import { deletionsTableName, findTombstoneColumn, reviewsTableName } from '../store/tables'
+import { deletionsTableName, hasTombstonesSql, reviewsTableName } from '../store/tables'
 import {
   type Check,
   failureTextSql,
@@ -46,7 +46,7 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
   return [
     {
       name: 'deletions are applied',
-      explain: 'No review is in the file that was read before its deletion and is older than it.',
+      explain: 'No review is in the file that is older than its deletion.',
       sql: reviews !== undefined && find(deletionsTableName) !== undefined ? unappliedDeletionsSql() : undefined,
       subjects: [deletionsTableName],
     },
@@ -186,12 +186,12 @@ const missingChildrenSql = (source: ChildSource): string => {
 const unappliedDeletionsSql = (): string => `
       SELECT ${failureTextSql(reviewsTableName, `'id ' || review.id || ' was deleted at ' || deletion."modifiedTime"`)}
       FROM ${reviewsTableName} AS review JOIN ${deletionsTableName} AS deletion ON deletion.id = review.id
-      WHERE review."modifiedTime" < deletion."modifiedTime" AND review._airbyte_extracted_at < deletion._airbyte_extracted_at`
+      WHERE review."modifiedTime" < deletion."modifiedTime"`
 
 const tombstonesSql = (reviews: SnapshotStream): string | undefined => {
-  const tombstone = findTombstoneColumn(reviews)
+  const tombstone = hasTombstonesSql(reviews, 'review')
   return tombstone === undefined
     ? undefined
     : `
-      SELECT ${failureTextSql(reviewsTableName, `'id ' || id`)} FROM ${reviewsTableName} WHERE ${quoteIdentifier(tombstone)} IS NOT NULL`
+      SELECT ${failureTextSql(reviewsTableName, `'id ' || id`)} FROM ${reviewsTableName} AS review WHERE ${tombstone}`
 }

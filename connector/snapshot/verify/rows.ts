@@ -32,8 +32,8 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       name: 'column types',
       explain: 'Every declared attribute has a column of the type that its schema needs.',
       sql: unionSql(
-        all.flatMap(({ name, schema }) =>
-          columnsFromSchema(schema).map(
+        all.flatMap(({ name, schema, columns }) =>
+          columnsFromSchema(schema, columns).map(
             (column) => `
       SELECT ${failureTextSql(name, `${quoteLiteral(`${column.name} is `)} || coalesce(max(data_type), 'missing') || ${quoteLiteral(`, not ${column.type}`)}`)}
       FROM duckdb_columns() WHERE database_name = current_database() AND table_name = ${quoteLiteral(name)} AND column_name = ${quoteLiteral(column.name)}
@@ -108,12 +108,13 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
           if (cursor === undefined || type === undefined) return []
           const toMillisecondsSql = (value: string) =>
             type === 'TIMESTAMPTZ' ? `date_trunc('millisecond', ${value})` : value
+          const cursorSql = `row_.${quoteIdentifier(cursor)}`
           return [
             `
-      SELECT ${failureTextSql(name, `${keyTextSql(key)} || ${quoteLiteral(` has ${cursor} `)} || coalesce(${quoteIdentifier(cursor)}::VARCHAR, 'null')`)}
-      FROM ${quoteIdentifier(name)}, (
-        SELECT min(cursor_from::${type}) AS first, max(cursor_to::${type}) AS last FROM _loads WHERE stream = ${quoteLiteral(name)})
-      WHERE ${quoteIdentifier(cursor)} IS NULL OR ${quoteIdentifier(cursor)} < ${toMillisecondsSql('first')} OR ${toMillisecondsSql(quoteIdentifier(cursor))} > last`,
+      SELECT ${failureTextSql(name, `${keyTextSql(key, 'row_.')} || ${quoteLiteral(` has ${cursor} `)} || coalesce(${cursorSql}::VARCHAR, 'null')`)}
+      FROM ${quoteIdentifier(name)} AS row_, (
+        SELECT min(cursor_from::${type}) AS first, max(cursor_to::${type}) AS last FROM _loads WHERE stream = ${quoteLiteral(name)}) AS load_
+      WHERE ${cursorSql} IS NULL OR ${cursorSql} < ${toMillisecondsSql('load_.first')} OR ${toMillisecondsSql(cursorSql)} > load_.last`,
           ]
         }),
       ),
@@ -174,7 +175,7 @@ const undeclaredColumnsSql = (
   schema: JsonSchema,
   columns: ReadonlyArray<Column>,
 ): ReadonlyArray<string> => {
-  const declared = new Set(columnsFromSchema(schema).map(({ name }) => name))
+  const declared = new Set(columnsFromSchema(schema, columns).map(({ name }) => name))
   return columns
     .filter(({ name }) => !declared.has(name))
     .map(

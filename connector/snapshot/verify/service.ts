@@ -16,10 +16,11 @@ import {
 import type { Database, Snapshot } from '../store/database'
 import {
   deletionsTableName,
-  findTombstoneColumn,
+  hasTombstonesSql,
   listStreamTables,
   reviewsTableName,
   type Table,
+  tombstoneColumnNames,
 } from '../store/tables'
 import { type Check, type CheckResult, runCheck } from './check'
 
@@ -85,19 +86,15 @@ export const compareReviews = async (
   return results
 }
 
-/** What the next run reads of the deletions: as tombstones among the reviews, as a stream, or, where the file has neither, nothing. */
+/** What the next run reads of the deletions: as a stream, as tombstones among the reviews, or, where the file has neither, nothing. */
 const planDeletions = async (db: Database, reviews: Table, service: ServiceReviews): Promise<NextRead | undefined> => {
-  if (findTombstoneColumn(reviews) !== undefined) {
-    const state = await readState(db, reviewsTableName)
-    const { deletions, modifiedTimeFrom } = (state ?? {}) as Readonly<Record<string, unknown>>
-    return service.planNextRead(
-      deletionsTableName,
-      deletions ?? (state === undefined ? undefined : { modifiedTimeFrom }),
-    )
-  }
   const isRead =
     (await db.scalar('SELECT count(*) FROM _streams WHERE stream = $stream', { stream: deletionsTableName })) !== 0
-  return isRead ? service.planNextRead(deletionsTableName, await readState(db, deletionsTableName)) : undefined
+  if (isRead) return service.planNextRead(deletionsTableName, await readState(db, deletionsTableName))
+  if (hasTombstonesSql(reviews, 'review') === undefined) return undefined
+  const state = await readState(db, reviewsTableName)
+  const { deletions, modifiedTimeFrom } = (state ?? {}) as Readonly<Record<string, unknown>>
+  return service.planNextRead(deletionsTableName, deletions ?? (state === undefined ? undefined : { modifiedTimeFrom }))
 }
 
 const readState = async (db: Database, stream: string): Promise<unknown> => {
@@ -194,22 +191,20 @@ export type Repair = {
   readonly messages: string | undefined
 }
 
-/** Plans the repair of the differences in `_compared`; call `compareReviews` first. `now`: the time of the deletions, in milliseconds since 1970. */
+/** Plans the repair of the differences in `_compared`; call `compareReviews` first. `now`: when it is written, in milliseconds since 1970. */
 export const planRepair = async ({ db }: Snapshot, deletedReviews: StreamInfo, now: number): Promise<Repair> => {
   const earliest = await db.scalar(`SELECT epoch_ms(min(theirs)) FROM _compared WHERE verdict IN ('missing', 'stale')`)
-  const extra = await db.query(
-    `SELECT id::VARCHAR AS id FROM _compared WHERE verdict = 'extra' OR (verdict = 'stale' AND ours > theirs) ORDER BY _compared.id`,
-  )
+  const wrong = await db.query(`
+    SELECT id::VARCHAR AS id, epoch_ms(ours) AS ours, epoch_ms(theirs) AS theirs FROM _compared
+    WHERE verdict = 'extra' OR (verdict = 'stale' AND ours > theirs) ORDER BY _compared.id`)
+  const deletions = wrong.map(({ id, ours, theirs }) => ({
+    id: String(id),
+    ours: Number(ours),
+    theirs: theirs === null ? undefined : Number(theirs),
+  }))
   return {
     state: earliest === null || earliest === undefined ? undefined : await rewindStates({ db }, Number(earliest)),
-    messages:
-      extra.length === 0
-        ? undefined
-        : encodeDeletions(
-            extra.map(({ id }) => String(id)),
-            deletedReviews,
-            now,
-          ),
+    messages: wrong.length === 0 ? undefined : encodeDeletions(deletions, deletedReviews, now),
   }
 }
 
@@ -222,20 +217,38 @@ const rewindStates = async ({ db }: Snapshot, from: number): Promise<string> => 
   return formatStateFile(streams.map(({ stream, state }) => ({ stream: String(stream), state: String(state) })))
 }
 
-const encodeDeletions = (ids: ReadonlyArray<string>, stream: StreamInfo, now: number): string => {
-  const modifiedTime = new Date(now).toISOString()
+type Deletion = { readonly id: string; readonly ours: number; readonly theirs: number | undefined }
+
+/**
+ * Deletions of extra reviews; tombstones for those that the service has with an earlier time, marked as older than that version, so
+ * that it is not deleted when it is read again. The file keeps microseconds: a deletion is a millisecond later than its review.
+ */
+const encodeDeletions = (deletions: ReadonlyArray<Deletion>, info: StreamInfo, now: number): string => {
+  const extra = deletions.flatMap(({ id, ours, theirs }) =>
+    theirs === undefined ? [`{"id":${id},"modifiedTime":${timeText(ours + 1)}}`] : [],
+  )
+  const tooNew = deletions.flatMap(({ id, ours, theirs }) =>
+    theirs === undefined
+      ? []
+      : [`{"id":${id},"modifiedTime":${timeText(ours + 1)},"${tombstoneColumnNames[0]}":${timeText(theirs - 1)}}`],
+  )
   const messages: ReadonlyArray<Message> = [
-    { _tag: 'Started', stream },
-    {
-      _tag: 'Records',
-      stream: stream.name,
-      at: now,
-      rows: ids.map((id) => ({ json: Buffer.from(`{"id":${id},"modifiedTime":"${modifiedTime}"}`) })),
-    },
-    { _tag: 'Finished', stream: stream.name },
+    ...streamOf(info, now, extra),
+    ...streamOf({ ...info, name: reviewsTableName }, now, tooNew),
   ]
   return messages
     .flatMap(encodeAirbyte(() => now))
     .map(joinText)
     .join('')
 }
+
+const timeText = (millis: number): string => JSON.stringify(new Date(millis).toISOString())
+
+const streamOf = (stream: StreamInfo, at: number, records: ReadonlyArray<string>): ReadonlyArray<Message> =>
+  records.length === 0
+    ? []
+    : [
+        { _tag: 'Started', stream },
+        { _tag: 'Records', stream: stream.name, at, rows: records.map((json) => ({ json: Buffer.from(json) })) },
+        { _tag: 'Finished', stream: stream.name },
+      ]

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Message } from '../../../connector/cdk/message'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
+import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import {
   checkpointMessage,
   contentJson,
@@ -255,21 +256,20 @@ describe('deletions', () => {
     expect(await listRows(snapshot, 'deleted_reviews')).toEqual(['1', '2'])
   })
 
-  it('keep a review that is sent after them, and are not applied again', async () => {
+  it('count whatever comes first: their review, an older page of it, or the same messages again', async () => {
     const snapshot = await openMemorySnapshot()
-    await writeMessages(
-      snapshot,
-      startAll(
-        recordsMessage('reviews', reviewJson(1, 1)),
-        recordsMessage('deleted_reviews', reviewJson(1, 5)),
-        recordsMessage('reviews', reviewJson(1, 1)),
-      ),
+    const capture = startAll(
+      recordsMessage('deleted_reviews', reviewJson(1, 5), reviewJson(2, 5)),
+      recordsMessage('reviews', reviewJson(1, 1), reviewJson(2, 6)),
+      recordsMessage('review_contents', contentJson(1, 1, 7), contentJson(2, 6, 8)),
     )
-    expect(await listRows(snapshot, 'reviews')).toEqual(['1'])
-    await writeMessages(snapshot, streamMessages(deletedReviewsInfo(), reviewJson(1, 5)))
-    expect(await listRows(snapshot, 'reviews')).toEqual(['1'])
-    await writeMessages(snapshot, streamMessages(deletedReviewsInfo(), reviewJson(1, 6)))
-    expect(await listRows(snapshot, 'reviews')).toEqual([])
+    for (const messages of [capture, capture, startAll(recordsMessage('reviews', reviewJson(1, 4)))]) {
+      await writeMessages(snapshot, messages)
+      expect(await listRows(snapshot, 'reviews')).toEqual(['2'])
+      expect(await listRows(snapshot, 'review_contents')).toEqual(['8'])
+    }
+    await writeMessages(snapshot, startAll(recordsMessage('reviews', reviewJson(1, 6))))
+    expect(await listRows(snapshot, 'reviews')).toEqual(['1', '2'])
   })
 
   it('can come as tombstones', async () => {
@@ -333,6 +333,118 @@ describe('deletions', () => {
       expect((await snapshot.db.query('FROM reviews WHERE _ab_cdc_deleted_at IS NOT NULL')).length).toBe(0)
       expect(await listRows(snapshot, 'review_contents')).toEqual(['7', '8'])
     }
+  })
+
+  it('find their reviews whatever other columns are named', async () => {
+    const snapshot = await openMemorySnapshot()
+    const names = ['rowid', 'row', 'time', 'since', 'review', '_gone', 't']
+    const withNames = (info: ReturnType<typeof reviewsInfo>) => ({
+      ...info,
+      schema: {
+        ...info.schema,
+        properties: {
+          ...(info.schema.properties as object),
+          ...Object.fromEntries(names.map((name) => [name, { type: 'integer' }])),
+        },
+      },
+    })
+    const row = (json: string) =>
+      JSON.stringify({ ...JSON.parse(json), ...Object.fromEntries(names.map((n) => [n, 0])) })
+    for (let i = 0; i < 2; i += 1)
+      await writeMessages(
+        snapshot,
+        [
+          startedMessage(withNames(reviewsInfo())),
+          startedMessage(withNames(deletedReviewsInfo())),
+          startedMessage(withNames(reviewContentsInfo())),
+          recordsMessage('reviews', row(reviewJson(1, 1)), row(reviewJson(2, 1)), row(reviewJson(2, 3))),
+          recordsMessage(
+            'review_contents',
+            row(contentJson(1, 1, 7)),
+            row(contentJson(2, 1, 8)),
+            row(contentJson(2, 3, 9)),
+          ),
+          recordsMessage('deleted_reviews', row(reviewJson(1, 2))),
+        ],
+        { history: true },
+      )
+    expect(await listRows(snapshot, 'reviews', 'id, "rowid"')).toEqual(['2 0'])
+    expect(await listRows(snapshot, 'review_contents')).toEqual(['9'])
+    expect((await verifySnapshot(snapshot)).filter(({ ok, name }) => !ok && !/loads|states/.test(name))).toEqual([])
+  })
+
+  it.each(['_ab_cdc_deleted_at', '_sdc_deleted_at'])(
+    'can come as tombstones in %s that no catalog declares, and are remembered',
+    async (mark) => {
+      const snapshot = await openMemorySnapshot()
+      const info = createStreamInfo(
+        'reviews',
+        { ...reviewProperties, unknown_attributes: { type: 'object' } },
+        ['id'],
+        'modifiedTime',
+      )
+      const alive = `{"id":1,"modifiedTime":"${timeAtMinute(1)}","${mark}":null}`
+      const dead = `{"id":1,"modifiedTime":"${timeAtMinute(3)}","${mark}":"${timeAtMinute(3)}"}`
+      for (const rows of [[alive, dead], [alive, dead], [dead], [alive], [reviewJson(1, 2)]]) {
+        await writeMessages(snapshot, [
+          startedMessage(reviewContentsInfo()),
+          ...streamMessages(info, ...rows),
+          recordsMessage('review_contents', contentJson(1, 2, 7)),
+        ])
+        expect(await listRows(snapshot, 'reviews')).toEqual([])
+        expect(await listRows(snapshot, 'review_contents')).toEqual([])
+      }
+      await writeMessages(snapshot, streamMessages(info, reviewJson(1, 4)))
+      expect(await listRows(snapshot, 'reviews')).toEqual(['1'])
+    },
+  )
+})
+
+describe('a key that changes', () => {
+  const pair = (key: ReadonlyArray<string>, id: string) =>
+    createStreamInfo('things', { id: { type: id }, part: { type: 'string' }, at: instantSchema }, key, 'at')
+  const thing = (id: unknown, part: string, minute: number) => JSON.stringify({ id, part, at: timeAtMinute(minute) })
+
+  it.each([
+    ['smaller', pair(['id', 'part'], 'integer'), pair(['id'], 'integer'), [1, 1, 2], [1], ['1 b', '2 b']],
+    ['of integers that were texts', pair(['id'], 'string'), pair(['id'], 'integer'), ['1', '2'], [1], ['1 b', '2 b']],
+    ['of texts that were integers', pair(['id'], 'integer'), pair(['id'], 'string'), [1, 2], ['1'], ['1 b', '2 b']],
+    ['of integers that were numbers', pair(['id'], 'number'), pair(['id'], 'integer'), [1, 2], [1], ['1 b', '2 b']],
+    [
+      'of texts that were of any type',
+      pair(['id'], 'array'),
+      pair(['id'], 'string'),
+      ['1', 'x'],
+      ['1'],
+      ['1 b', 'x b'],
+    ],
+  ])(
+    'and is now %s leaves one row for each key, and no key is null',
+    async (_what, before, after, first, second, rows) => {
+      const snapshot = await openMemorySnapshot()
+      await writeMessages(
+        snapshot,
+        streamMessages(before, ...first.map((id, i) => thing(id, i === first.length - 1 ? 'b' : 'a', i))),
+        { history: true },
+      )
+      await writeMessages(snapshot, streamMessages(after, ...second.map((id) => thing(id, 'b', 9))))
+      expect(await listRows(snapshot, 'things', 'id, part')).toEqual(rows)
+      expect((await verifySnapshot(snapshot)).filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([])
+    },
+  )
+
+  it('and that rows of the file do not have is refused, except by a full refresh', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, streamMessages(pair(['id'], 'string'), thing('x', 'a', 1)))
+    await expect(writeMessages(snapshot, streamMessages(pair(['id'], 'integer'), thing(1, 'a', 2)))).rejects.toThrow(
+      /things cannot be written: its key is now id, and 1 of its rows in the file have no such value/,
+    )
+    expect(await listRows(snapshot, 'things', 'id, part')).toEqual(['x a'])
+    await writeMessages(
+      snapshot,
+      streamMessages({ ...pair(['id'], 'integer'), syncMode: 'full_refresh' }, thing(1, 'a', 2)),
+    )
+    expect(await listRows(snapshot, 'things', 'id, part')).toEqual(['1 a'])
   })
 })
 

@@ -124,4 +124,46 @@ describe('history', () => {
     ])
     snapshot.db.close()
   })
+
+  it.each(['integer', 'string', 'object'])('orders versions by a cursor of type %s, which is no time', async (type) => {
+    const snapshot = await openMemorySnapshot()
+    const stream = createStreamInfo('things', { id: { type: 'integer' }, step: { type } }, ['id'], 'step')
+    for (const [i, step] of [1, 2].entries())
+      await writeMessages(
+        snapshot,
+        [
+          startedMessage(stream),
+          {
+            _tag: 'Records',
+            stream: 'things',
+            at: Date.parse(timeAtMinute(i + 1)),
+            rows: [{ json: Buffer.from(JSON.stringify({ id: 1, step: type === 'string' ? `v${step}` : step })) }],
+          },
+        ],
+        withHistory,
+      )
+    expect(await listVersions(snapshot, 'things', 'id')).toEqual(['1 01 02', '1 02 now'])
+    snapshot.db.close()
+  })
+
+  it('keeps the streams that have the names of views', async () => {
+    const snapshot = await openMemorySnapshot()
+    const names = ['things', 'things_versions', 'Review_Daily', 'reviews']
+    const load = (name: string, id: number) =>
+      writeMessages(
+        snapshot,
+        streamMessages(
+          createStreamInfo(name, { id: { type: 'integer' }, modifiedTime: instantSchema }, ['id'], 'modifiedTime'),
+          reviewJson(id, 1),
+        ),
+        withHistory,
+      )
+    for (const name of names) await load(name, 1)
+    for (const name of names.toReversed()) await load(name, 2)
+    for (const name of names) expect(await snapshot.db.scalar(`SELECT count(*) FROM "${name}"`)).toBe(2)
+    expect(await snapshot.db.scalar('SELECT count(*) FROM things_versions_')).toBe(2)
+    expect(await snapshot.db.scalar('SELECT count(*) FROM things_versions_versions')).toBe(2)
+    expect(await snapshot.db.scalar('SELECT count(*) FROM reviews_current')).toBe(2)
+    snapshot.db.close()
+  })
 })
