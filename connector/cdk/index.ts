@@ -82,7 +82,7 @@ export {
 } from './feed'
 export { decodeValue, parseJson } from './json/decode'
 export { JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
-export { readMembersAt, stringAt } from './json/members'
+export { readMembersAt, readObjectMembers, stringAt } from './json/members'
 export { createStdoutWriter, joinText, splitLines } from './lines'
 export {
   addFilePath,

@@ -77,6 +77,7 @@ export type Message =
   | { readonly _tag: 'Failed'; readonly stream?: string; readonly failure: Failure }
   /** The service makes the stream wait; `until` in milliseconds since 1970. */
   | { readonly _tag: 'Waiting'; readonly stream: string; readonly until: number }
-  | { readonly _tag: 'Log'; readonly level: LogLevel; readonly message: string }
+  /** `skipped`: a stream that has nothing to read, for the reason in the message. */
+  | { readonly _tag: 'Log'; readonly level: LogLevel; readonly message: string; readonly skipped?: string }
   /** Singer's way to replace a table: the next records have this version; once it is `active`, older rows are deleted. Only decoders send it. */
   | { readonly _tag: 'TableVersion'; readonly stream: string; readonly version: number; readonly active: boolean }

@@ -122,7 +122,7 @@ function* toMessages<Env>(
   event: ReaderEvent,
 ): Generator<Message> {
   if (event._tag === 'Note') {
-    yield { _tag: 'Log', level: event.level, message: event.message }
+    yield { ...event, _tag: 'Log' }
     return
   }
   const progress = progressByStream.get(event.stream)

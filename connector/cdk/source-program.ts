@@ -72,6 +72,13 @@ const checkpointInterval = { records: 5_000, millis: 30_000 }
 
 const neverWait = (): (() => void) => () => undefined
 
+/** The streams that the catalog wants incrementally and that can only be read in full. */
+const listFullOnly = <Env>(streams: ReadonlyArray<Stream<Env>>, catalog: Catalog): ReadonlyArray<string> =>
+  catalog.flatMap(({ name, syncMode }) => {
+    const stream = streams.find((each) => each.name === name)
+    return stream === undefined || stream.syncModes.includes(syncMode) ? [] : [name]
+  })
+
 /** Reads the selected streams and passes each message, without secrets, to each consumer. */
 export const consumeMessages = async <Env>(
   io: Pick<CommandIo, 'stop' | 'redactText'>,
@@ -82,7 +89,12 @@ export const consumeMessages = async <Env>(
   let failed = false
   const limitYoungHeap = limitHeap()
   const run = { streams: order, env, catalog, state, now: Date.now, checkpointInterval, stop: io.stop, onWait }
-  for await (const message of readStreams(run)) {
+  const messages = async function* (): AsyncGenerator<Message> {
+    for (const name of listFullOnly(order, catalog))
+      yield { _tag: 'Log', level: 'info', message: `${name} has no cursor: every run reads it in full.` }
+    yield* readStreams(run)
+  }
+  for await (const message of messages()) {
     limitYoungHeap()
     failed = failed || message._tag === 'Failed'
     const redacted = redactMessage(io.redactText, message)

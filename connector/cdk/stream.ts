@@ -28,7 +28,8 @@ export type StreamRequest<Item> = {
 export type ReaderEvent =
   | { readonly _tag: 'Rows'; readonly stream: string; readonly rows: ReadonlyArray<Row> }
   | { readonly _tag: 'Checkpoint'; readonly stream: string; readonly state: () => unknown }
-  | { readonly _tag: 'Note'; readonly level: LogLevel; readonly message: string }
+  /** `skipped`: a stream that has nothing to read, for the reason in the message. */
+  | { readonly _tag: 'Note'; readonly level: LogLevel; readonly message: string; readonly skipped?: string }
   /** Only this stream ends; the other streams of the reader go on. */
   | { readonly _tag: 'Failed'; readonly stream: string; readonly failure: Failure }
 

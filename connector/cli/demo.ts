@@ -9,7 +9,7 @@ import { type Sandbox, startSandbox } from '../sandbox'
 import { readReport, renderReport, verifySnapshot } from '../snapshot'
 import { findStateProblem, streams } from '../streams'
 import { useSnapshot } from './snapshot-file'
-import { formatCheckCounts, formatLoadSummaries } from './table'
+import { formatCheckCounts, formatSyncOutcome } from './table'
 
 /** The only file that the demo leaves in the current folder; replaced by each run. */
 const snapshotPath = 'feedback-demo.duckdb'
@@ -101,13 +101,12 @@ const syncAndVerify = async (
   sandbox: Sandbox,
 ): Promise<boolean> => {
   await io.print(`\n${title} ${snapshotPath}:\n\n`)
-  const { outcome, summaries } = await syncSnapshot(io, source, {
+  const { outcome, streams: outcomes } = await syncSnapshot(io, source, {
     path: snapshotPath,
     streams,
     syncMode: 'incremental',
   })
-  io.printProgress('')
-  await io.print(formatLoadSummaries(summaries))
+  await io.print(formatSyncOutcome(outcomes))
   if (io.stop.aborted) throw new CommandError(systemFailure('The demo was stopped.'))
   return useSnapshot(snapshotPath, 'read', async (snapshot) => {
     const results = await verifySnapshot(snapshot, findStateProblem)

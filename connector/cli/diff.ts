@@ -1,6 +1,7 @@
 import { defineCommand, usageError } from '../cdk'
 import { diffSnapshots, isIdentical, type StreamDifference } from '../snapshot'
-import { useSnapshot } from './snapshot-file'
+import { waitOption } from './options'
+import { toFileWait, useSnapshot } from './snapshot-file'
 import { formatJson, formatTable, shortenText } from './table'
 
 const maxValueWidth = 80
@@ -9,7 +10,7 @@ export const diffCommand = defineCommand({
   name: 'diff',
   summary: 'Shows the differences between two snapshots.',
   operands: 'A.duckdb B.duckdb',
-  options: { json: { type: 'boolean', help: 'Print the differences as JSON' } },
+  options: { wait: waitOption, json: { type: 'boolean', help: 'Print the differences as JSON' } },
   examples: ['feedback diff yesterday.duckdb today.duckdb'],
   notes:
     'For each stream: rows, columns and their types, and the first values that differ. Exit status: 0 they are the same, 1 they differ, 75 or 78 they could not be compared.',
@@ -18,8 +19,9 @@ export const diffCommand = defineCommand({
     if (a === undefined || b === undefined || others.length > 0)
       throw usageError('feedback diff needs two files. See feedback diff --help.')
     // Opening B first reports a missing or foreign file by its own name.
-    await useSnapshot(b, 'read', async () => undefined)
-    const streams = await useSnapshot(a, 'read', (snapshot) => diffSnapshots(snapshot, b))
+    const wait = toFileWait(io, options.wait)
+    await useSnapshot(b, 'read', async () => undefined, wait)
+    const streams = await useSnapshot(a, 'read', (snapshot) => diffSnapshots(snapshot, b), wait)
     await io.print(options.json ? formatJson(streams) : formatDifferences(streams))
     return streams.every(isIdentical) ? 0 : 1
   },

@@ -39,6 +39,12 @@ export const outputDbOption = {
   help: 'The DuckDB file; created if it is missing',
 } as const satisfies CommandOption
 
+export const waitOption = {
+  type: 'string',
+  value: 'TIME',
+  help: 'How long to wait while another process uses the file, such as 30s, 10m or 2h; not at all if left out',
+} as const satisfies CommandOption
+
 export const historyOption = {
   type: 'boolean',
   help: 'From now on, keep every version of a row, with valid_from and valid_to: the views NAME_versions',

@@ -1,7 +1,7 @@
 import { CommandError, type CommandIo, configFailure, defineCommand, usageError } from '../cdk'
 import { type DuckDBValue, encodeJsonValue, encodeTextValue, type Snapshot } from '../snapshot'
-import { dbOption } from './options'
-import { useSnapshot } from './snapshot-file'
+import { dbOption, waitOption } from './options'
+import { toFileWait, useSnapshot } from './snapshot-file'
 import { formatTable, shortenText } from './table'
 
 /** More rows are for programs, which read --json. */
@@ -12,7 +12,11 @@ export const queryCommand = defineCommand({
   name: 'query',
   summary: 'Runs a query in SQL on a snapshot; changes nothing.',
   operands: 'SQL',
-  options: { db: dbOption, json: { type: 'boolean', help: 'Print a JSON object for each row, nested values as JSON' } },
+  options: {
+    db: dbOption,
+    wait: waitOption,
+    json: { type: 'boolean', help: 'Print a JSON object for each row, nested values as JSON' },
+  },
   examples: [
     `feedback query --db reviews.duckdb "SELECT rating, count(*) FROM reviews GROUP BY ALL ORDER BY ALL"`,
     `feedback query --db reviews.duckdb --json "FROM _loads"`,
@@ -21,17 +25,22 @@ export const queryCommand = defineCommand({
   run: async (io, { options, positionals }) => {
     const sql = positionals.join(' ').trim()
     if (sql === '') throw usageError('The SQL is missing. See feedback query --help.')
-    return useSnapshot(options.db, 'read', async (snapshot) => {
-      try {
-        await (options.json ? printJson : printTable)(io, snapshot, sql)
-        return 0
-      } catch (error) {
-        if (error instanceof CommandError) throw error
-        throw new CommandError(
-          configFailure(`The SQL cannot be run. ${error instanceof Error ? error.message : error}`),
-        )
-      }
-    })
+    return useSnapshot(
+      options.db,
+      'read',
+      async (snapshot) => {
+        try {
+          await (options.json ? printJson : printTable)(io, snapshot, sql)
+          return 0
+        } catch (error) {
+          if (error instanceof CommandError) throw error
+          throw new CommandError(
+            configFailure(`The SQL cannot be run. ${error instanceof Error ? error.message : error}`),
+          )
+        }
+      },
+      toFileWait(io, options.wait),
+    )
   },
 })
 

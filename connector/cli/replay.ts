@@ -1,7 +1,7 @@
 import { defineCommand, usageError } from '../cdk'
 import { hashContent } from '../snapshot'
-import { historyOption, inputCatalogOption, outputDbOption } from './options'
-import { ingestMessages, loadInputCatalog, useSnapshot } from './snapshot-file'
+import { historyOption, inputCatalogOption, outputDbOption, waitOption } from './options'
+import { ingestMessages, loadInputCatalog, toFileWait, useSnapshot } from './snapshot-file'
 import { formatJson, formatTable } from './table'
 
 export const replayCommand = defineCommand({
@@ -10,6 +10,7 @@ export const replayCommand = defineCommand({
   operands: 'FILE…',
   options: {
     db: outputDbOption,
+    wait: waitOption,
     catalog: inputCatalogOption,
     history: historyOption,
     json: { type: 'boolean', help: 'Print the hashes as JSON' },
@@ -24,14 +25,19 @@ export const replayCommand = defineCommand({
     if (positionals.length === 0)
       throw usageError('feedback replay needs a file of captured messages. See feedback replay --help.')
     const catalog = await loadInputCatalog(options.catalog)
-    return useSnapshot(options.db, 'write', async (snapshot) => {
-      const summaries = await ingestMessages(io, snapshot, { files: positionals, catalog, history: options.history })
-      const content = await hashContent(snapshot)
-      const rows = content.tables.map(({ table, rows, hash }) => [table, rows.toLocaleString('en'), hash])
-      await io.print(
-        options.json ? formatJson(content) : `${formatTable(['table', 'rows', 'hash'], rows)}\n${content.hash}\n`,
-      )
-      return summaries.every(({ status }) => status === 'complete') ? 0 : 1
-    })
+    return useSnapshot(
+      options.db,
+      'write',
+      async (snapshot) => {
+        const summaries = await ingestMessages(io, snapshot, { files: positionals, catalog, history: options.history })
+        const content = await hashContent(snapshot)
+        const rows = content.tables.map(({ table, rows, hash }) => [table, rows.toLocaleString('en'), hash])
+        await io.print(
+          options.json ? formatJson(content) : `${formatTable(['table', 'rows', 'hash'], rows)}\n${content.hash}\n`,
+        )
+        return summaries.every(({ status }) => status === 'complete') ? 0 : 1
+      },
+      toFileWait(io, options.wait),
+    )
   },
 })

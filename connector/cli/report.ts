@@ -1,8 +1,8 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { CommandError, configFailure, defineCommand, usageError } from '../cdk'
 import { readReport, renderReport } from '../snapshot'
-import { dbOption } from './options'
-import { useSnapshot } from './snapshot-file'
+import { dbOption, waitOption } from './options'
+import { toFileWait, useSnapshot } from './snapshot-file'
 import { formatJson } from './table'
 
 export const reportCommand = defineCommand({
@@ -10,6 +10,7 @@ export const reportCommand = defineCommand({
   summary: 'Writes the content of a snapshot, and whether its checks pass, as one HTML page.',
   options: {
     db: dbOption,
+    wait: waitOption,
     out: { type: 'string', value: 'FILE', help: 'The page to write; an existing file is replaced' },
     json: { type: 'boolean', help: "Print the page's numbers as JSON" },
   },
@@ -19,9 +20,9 @@ export const reportCommand = defineCommand({
   ],
   notes:
     'The page contains everything it shows: it opens without a network, has a light and a dark theme, and prints. Exit status: 0, also if a check fails, which the page then says.',
-  run: async (io, { options: { db, out, json } }) => {
+  run: async (io, { options: { db, wait, out, json } }) => {
     if (out === undefined && !json) throw usageError('Give --out FILE for the page to write, or --json.')
-    const report = await useSnapshot(db, 'read', (snapshot) => readReport(snapshot, Date.now()))
+    const report = await useSnapshot(db, 'read', (snapshot) => readReport(snapshot, Date.now()), toFileWait(io, wait))
     if (json) await io.print(formatJson(report))
     if (out !== undefined) await replaceFile(out, renderReport(report))
     if (out !== undefined && !json) await io.print(`${out} is written.\n`)

@@ -20,26 +20,43 @@ import {
   runOrThrow,
   takeUntilAbort,
   toConfiguredStream,
+  usageError,
 } from '../cdk'
 import {
   closeSnapshot,
   createSnapshotWriter,
   damagedFileFailure,
+  type FileWait,
   type LoadSummary,
   openSnapshot,
+  openSnapshotWithin,
   type Snapshot,
   type SnapshotAccess,
   toLoadOptions,
 } from '../snapshot'
 import { streams } from '../streams'
 
+const waitUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
+
+/** What `--wait` asks for: for how long to wait for a file that another process uses. */
+export const toFileWait = (io: CommandIo, text: string | undefined): FileWait | undefined => {
+  if (text === undefined) return undefined
+  const [, amount, unit = 's'] = /^(\d{1,6})(s|m|h)?$/.exec(text) ?? []
+  const millis = Number(amount) * (waitUnits[unit] ?? Number.NaN)
+  if (Number.isNaN(millis)) throw usageError(`--wait must be a time such as 30s, 10m or 2h, not ${text}.`)
+  return { millis, stop: io.stop, onAttempt: ({ message }) => io.printProgress(`Waiting up to ${text}: ${message}`) }
+}
+
 /** Opens the file for as long as `body` runs. */
 export const useSnapshot = async <A>(
   path: string,
   access: SnapshotAccess,
   body: (snapshot: Snapshot) => Promise<A>,
+  wait?: FileWait,
 ): Promise<A> => {
-  const snapshot = await runOrThrow(openSnapshot(path, access))
+  const snapshot = await runOrThrow(
+    wait === undefined ? openSnapshot(path, access) : openSnapshotWithin(path, access, wait),
+  )
   try {
     return await body(snapshot)
   } catch (error) {

@@ -1,7 +1,7 @@
 import { type CommandIo, defineCommand, usageError } from '../cdk'
 import { exportParquet, type ParquetPartition, partitionFormats } from '../snapshot'
-import { historyOption, inputCatalogOption, outputDbOption } from './options'
-import { ingestMessages, loadInputCatalog, useSnapshot } from './snapshot-file'
+import { historyOption, inputCatalogOption, outputDbOption, waitOption } from './options'
+import { ingestMessages, loadInputCatalog, toFileWait, useSnapshot } from './snapshot-file'
 import { formatJson, formatLoadSummaries, formatTable } from './table'
 
 export const snapshotCommand = defineCommand({
@@ -10,6 +10,7 @@ export const snapshotCommand = defineCommand({
   operands: '[FILE… | FOLDER]',
   options: {
     db: outputDbOption,
+    wait: waitOption,
     catalog: inputCatalogOption,
     history: historyOption,
     export: { type: 'string', value: 'parquet', help: 'Read no messages; write each stream as Parquet into FOLDER' },
@@ -31,12 +32,17 @@ export const snapshotCommand = defineCommand({
   run: async (io, { options, positionals }) => {
     if (options.export !== undefined) return exportSnapshot(io, { ...options, format: options.export }, positionals)
     const catalog = await loadInputCatalog(options.catalog)
-    return useSnapshot(options.db, 'write', async (snapshot) => {
-      const summaries = await ingestMessages(io, snapshot, { files: positionals, catalog, history: options.history })
-      if (options.json) await io.print(formatJson(summaries))
-      else io.printWarning(formatLoadSummaries(summaries).trimEnd())
-      return summaries.every(({ status }) => status === 'complete') ? 0 : 1
-    })
+    return useSnapshot(
+      options.db,
+      'write',
+      async (snapshot) => {
+        const summaries = await ingestMessages(io, snapshot, { files: positionals, catalog, history: options.history })
+        if (options.json) await io.print(formatJson(summaries))
+        else io.printWarning(formatLoadSummaries(summaries).trimEnd())
+        return summaries.every(({ status }) => status === 'complete') ? 0 : 1
+      },
+      toFileWait(io, options.wait),
+    )
   },
 })
 
@@ -45,20 +51,26 @@ const isPartition = (name: string): name is ParquetPartition => Object.hasOwn(pa
 type ExportOptions = {
   readonly db: string
   readonly format: string
+  readonly wait: string | undefined
   readonly partition: string | undefined
   readonly json: boolean
 }
 
 const exportSnapshot = async (
   io: CommandIo,
-  { db, format, partition, json }: ExportOptions,
+  { db, wait, format, partition, json }: ExportOptions,
   [folder, ...others]: ReadonlyArray<string>,
 ): Promise<number> => {
   if (format !== 'parquet') throw usageError('--export can only be parquet.')
   if (folder === undefined || others.length > 0) throw usageError('--export needs one folder to write to.')
   if (partition !== undefined && !isPartition(partition))
     throw usageError(`--partition must be one of ${Object.keys(partitionFormats).join(', ')}.`)
-  const exported = await useSnapshot(db, 'read', (snapshot) => exportParquet(snapshot, folder, partition))
+  const exported = await useSnapshot(
+    db,
+    'read',
+    (snapshot) => exportParquet(snapshot, folder, partition),
+    toFileWait(io, wait),
+  )
   await io.print(
     json
       ? formatJson(exported)

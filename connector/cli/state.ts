@@ -15,11 +15,12 @@ import {
 } from '../cdk'
 import { importState, listStateTexts } from '../snapshot'
 import { mergeStates } from '../streams'
-import { dbOption, jsonFailureOption } from './options'
-import { useSnapshot } from './snapshot-file'
+import { dbOption, jsonFailureOption, waitOption } from './options'
+import { toFileWait, useSnapshot } from './snapshot-file'
 
 const options = {
   db: { ...dbOption, help: 'export, import: the snapshot', required: false },
+  wait: waitOption,
   out: { type: 'string', value: 'FILE', help: 'export, merge: the file to write; stdout if left out' },
   state: { type: 'string', value: 'FILE', help: 'import: the state, from source-feedback, tap-feedback or export' },
   json: jsonFailureOption,
@@ -66,8 +67,8 @@ const writeOutput = async (io: CommandIo, out: string | undefined, text: string)
   }
 }
 
-const exportStates: StateAction = async (io, { options: { db, out } }) =>
-  writeOutput(io, out, formatStateFile(await useSnapshot(requireDb(db), 'read', listStateTexts)))
+const exportStates: StateAction = async (io, { options: { db, wait, out } }) =>
+  writeOutput(io, out, formatStateFile(await useSnapshot(requireDb(db), 'read', listStateTexts, toFileWait(io, wait))))
 
 const mergeStateFiles: StateAction = async (io, { options: { out }, positionals: [, ...files] }) => {
   const states: SourceState[] = []
@@ -80,10 +81,15 @@ const mergeStateFiles: StateAction = async (io, { options: { out }, positionals:
   )
 }
 
-const importStates: StateAction = async (io, { options: { db, state } }) => {
+const importStates: StateAction = async (io, { options: { db, wait, state } }) => {
   if (state === undefined) throw usageError('feedback state import: --state is missing.')
   const imported = await loadAirbyteState(state)
-  await useSnapshot(requireDb(db), 'change', (snapshot) => importState(snapshot, imported, Date.now()))
+  await useSnapshot(
+    requireDb(db),
+    'change',
+    (snapshot) => importState(snapshot, imported, Date.now()),
+    toFileWait(io, wait),
+  )
   io.printWarning(`Imported the state of ${Object.keys(imported).join(', ') || 'no stream'}.`)
 }
 

@@ -1,9 +1,10 @@
-import { defineCommand, getOrThrow, loadConfig } from '../cdk'
+import { defineCommand, failureStatus, getOrThrow, loadConfig } from '../cdk'
 import { sourceFormat } from '../config'
 import { createSource, syncSnapshot } from '../runtime'
 import { selectStreams } from '../streams'
-import { configOption, historyOption, outputDbOption, selectOption, variablePrefix } from './options'
-import { formatJson, formatLoadSummaries } from './table'
+import { configOption, historyOption, outputDbOption, selectOption, variablePrefix, waitOption } from './options'
+import { toFileWait } from './snapshot-file'
+import { formatJson, formatSyncOutcome } from './table'
 
 export const syncCommand = defineCommand({
   name: 'sync',
@@ -11,6 +12,7 @@ export const syncCommand = defineCommand({
   options: {
     config: configOption,
     db: outputDbOption,
+    wait: waitOption,
     select: selectOption,
     'full-refresh': { type: 'boolean', help: 'Read everything again and replace what is in the file' },
     history: historyOption,
@@ -22,18 +24,27 @@ export const syncCommand = defineCommand({
     'feedback sync --config config.json --db reviews.duckdb --history',
   ],
   notes:
-    'Exit status: 0 all streams are complete, 1 a stream is not complete (what was read is kept, and the next run continues from there).',
+    'What was read is kept, and the next run continues from there. Exit status: 0 all streams are complete; otherwise 75 run it again later, 78 change something first, 70 an error in the connector.',
   run: async (io, { options }) => {
     const config = await loadConfig(io, sourceFormat, options.config, variablePrefix)
     const configured = getOrThrow(createSource(config))
-    const { outcome, summaries } = await syncSnapshot(io, configured, {
+    const onStop = () =>
+      io.printWarning('Stopping: what was read is being written. Ctrl-C again ends at once, which is safe too.')
+    io.stop.addEventListener('abort', onStop, { once: true })
+    const { outcome, failures, ...result } = await syncSnapshot(io, configured, {
       path: options.db,
+      wait: toFileWait(io, options.wait),
       streams: getOrThrow(selectStreams(configured.streams, options.select)),
       history: options.history,
       syncMode: options['full-refresh'] ? 'full_refresh' : 'incremental',
     })
     await configured.close()
-    await io.print(options.json ? formatJson(summaries) : formatLoadSummaries(summaries))
-    return outcome === 'complete' ? 0 : 1
+    await io.print(options.json ? formatJson(result.streams) : formatSyncOutcome(result.streams))
+    for (const reason of result.skipReasons) io.printWarning(reason)
+    if (outcome === 'stopped')
+      io.printWarning(
+        `Stopped. What was read is kept in ${options.db}: run the same command again to go on from there.`,
+      )
+    return outcome === 'complete' ? 0 : failureStatus(failures)
   },
 })

@@ -1,3 +1,4 @@
+import type { StreamOutcome } from '../runtime'
 import { type CheckResult, countChecks, type LoadSummary } from '../snapshot'
 
 /** Rows below their header, each column as wide as its widest cell, numbers aligned to the right. No line ends in spaces. */
@@ -12,18 +13,86 @@ export const formatTable = (header: ReadonlyArray<string>, rows: ReadonlyArray<R
   return [header, ...rows].map(formatRow).join('')
 }
 
-/** What was loaded into a snapshot, a row for each stream. */
-export const formatLoadSummaries = (summaries: ReadonlyArray<LoadSummary>): string =>
-  formatTable(
-    ['stream', 'status', 'records', 'seconds', 'records/s'],
-    summaries.map(({ stream, status, records, seconds }) => [
+/** Fewer rows say nothing about how fast a scan is. */
+const minRatedRows = 1_000
+
+const formatRate = (records: number, seconds: number): string =>
+  records < minRatedRows || seconds <= 0 ? '' : Math.round(records / seconds).toLocaleString('en')
+
+/** What was read of a stream. `scan`: streams with the same one were read together, in the same time. */
+type OutcomeRow = Pick<StreamOutcome, 'stream' | 'status' | 'records' | 'seconds' | 'scan'> & { readonly note?: string }
+
+/** A row for each stream, one for each scan that fed several, and one for all. A rate is that of a scan, never that of one of its streams. */
+const formatOutcomes = (
+  outcomes: ReadonlyArray<OutcomeRow>,
+  describeScan: (streams: number) => string,
+  columns: ReadonlyArray<string> = [],
+): string => {
+  const sum = (rows: ReadonlyArray<OutcomeRow>) => rows.reduce((total, { records }) => total + records, 0)
+  const measure = (records: number, seconds: number) => [
+    records.toLocaleString('en'),
+    seconds.toFixed(1),
+    formatRate(records, seconds),
+  ]
+  const scans = [...new Set(outcomes.map(({ scan }) => scan))].map((scan) => {
+    const rows = outcomes.filter((outcome) => outcome.scan === scan)
+    return { rows, records: sum(rows), seconds: Math.max(...rows.map(({ seconds }) => seconds)) }
+  })
+  const lines = scans.flatMap(({ rows, records, seconds }) => [
+    ...rows.map(({ stream, status, records: own, note = '' }) => [
       stream,
       status,
-      records.toLocaleString('en'),
-      seconds.toFixed(1),
-      seconds === 0 ? '' : Math.round(records / seconds).toLocaleString('en'),
+      ...(status === 'skipped'
+        ? ['', '', '']
+        : rows.length > 1
+          ? [own.toLocaleString('en'), '', '']
+          : measure(own, seconds)),
+      note,
     ]),
+    ...(rows.length > 1 && scans.length > 1 ? [[describeScan(rows.length), '', ...measure(records, seconds)]] : []),
+  ])
+  const total = [
+    'total',
+    outcomes.some(({ status }) => status === 'incomplete') ? 'incomplete' : 'complete',
+    ...measure(
+      sum(outcomes),
+      scans.reduce((seconds, scan) => seconds + scan.seconds, 0),
+    ),
+  ]
+  return formatTable(
+    ['stream', 'status', 'records', 'seconds', 'records/s', ...columns],
+    outcomes.length > 1 ? [...lines, total] : lines,
   )
+}
+
+/** What a sync has read, and from where on the next run reads. */
+export const formatSyncOutcome = (outcomes: ReadonlyArray<StreamOutcome>): string =>
+  formatOutcomes(
+    outcomes.map((outcome) => ({
+      ...outcome,
+      note:
+        outcome.status === 'skipped'
+          ? ''
+          : outcome.cursor_field === null
+            ? 'none: read in full'
+            : (outcome.cursor ?? ''),
+    })),
+    (streams) => `  these ${streams}, in one scan`,
+    ['cursor'],
+  )
+
+/** What was loaded into a snapshot from messages; all streams of an input came in the same time. */
+export const formatLoadSummaries = (summaries: ReadonlyArray<LoadSummary>): string => {
+  const counts = new Map<string, number>()
+  return formatOutcomes(
+    summaries.map(({ stream, status, records, seconds }) => {
+      const input = counts.get(stream) ?? 0
+      counts.set(stream, input + 1)
+      return { stream, status: status === 'complete' ? status : 'incomplete', records, seconds, scan: String(input) }
+    }),
+    (streams) => `  these ${streams}, in one input`,
+  )
+}
 
 /** A value as JSON that a person can read. */
 export const formatJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`

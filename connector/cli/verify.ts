@@ -13,8 +13,8 @@ import {
   verifySnapshot,
 } from '../snapshot'
 import { deletedReviewsStream, findStateProblem } from '../streams'
-import { configOption, dbOption, variablePrefix } from './options'
-import { useSnapshot } from './snapshot-file'
+import { configOption, dbOption, variablePrefix, waitOption } from './options'
+import { toFileWait, useSnapshot } from './snapshot-file'
 import { formatCheckCounts, formatJson, formatTable } from './table'
 
 /** More examples are for programs, which read --json. */
@@ -63,6 +63,7 @@ export const verifyCommand = defineCommand({
   summary: 'Checks that a snapshot is complete and consistent, and says what is wrong with it.',
   options: {
     db: dbOption,
+    wait: waitOption,
     config: {
       ...configOption,
       required: false,
@@ -83,19 +84,24 @@ export const verifyCommand = defineCommand({
   ],
   notes:
     'With --config, the ids and times of all reviews are read from the service by a scan that loses none. Exit status: 0 all checks passed, 1 a check failed, 2 a check could not be made or the file is damaged, 75 or 78 the file or the service could not be read.',
-  run: async (io, { options: { db, config, repair, json, explain } }) => {
+  run: async (io, { options: { db, wait, config, repair, json, explain } }) => {
     if (repair !== undefined && config.length === 0)
       throw usageError('feedback verify --repair needs --config too: only the service knows what is right.')
     return withDamageStatus(db, () =>
-      useSnapshot(db, 'read', async (snapshot) => {
-        const own = await verifySnapshot(snapshot, findStateProblem)
-        const compared = config.length === 0 ? [] : await compareWithService(io, snapshot, config)
-        const results = [...own, ...compared]
-        await io.print(json ? formatJson(results) : formatVerifyReport(results, explain))
-        if (repair !== undefined) await writeRepair(io, snapshot, repair, config)
-        const { failed, unanswered } = countChecks(results)
-        return unanswered > 0 ? 2 : failed > 0 ? 1 : 0
-      }),
+      useSnapshot(
+        db,
+        'read',
+        async (snapshot) => {
+          const own = await verifySnapshot(snapshot, findStateProblem)
+          const compared = config.length === 0 ? [] : await compareWithService(io, snapshot, config)
+          const results = [...own, ...compared]
+          await io.print(json ? formatJson(results) : formatVerifyReport(results, explain))
+          if (repair !== undefined) await writeRepair(io, snapshot, repair, config)
+          const { failed, unanswered } = countChecks(results)
+          return unanswered > 0 ? 2 : failed > 0 ? 1 : 0
+        },
+        toFileWait(io, wait),
+      ),
     )
   },
 })

@@ -1,14 +1,21 @@
 import * as O from 'fp-ts/Option'
+import * as t from 'io-ts'
 import {
   type CommandIo,
   consumeMessages,
+  describeFailure,
+  type Failure,
+  type Message,
   type MessageConsumer,
   type ReadOutcome,
+  readObjectMembers,
   runOrThrow,
   type Stream,
+  type StreamInfo,
   type SyncMode,
+  stringAt,
 } from '../cdk'
-import type { LoadSummary } from '../snapshot'
+import type { FileWait, LoadSummary } from '../snapshot'
 import type { SourceEnv } from '../streams'
 import type { ConfiguredSource } from './source'
 
@@ -22,28 +29,128 @@ export type SyncOptions = {
   readonly syncMode: SyncMode
   /** From now on, keep every version of a row. */
   readonly history?: boolean
+  /** How long to wait for a file that another process uses; not at all if left out. */
+  readonly wait?: FileWait | undefined
+}
+
+/** What a sync did with one stream, as `--json` prints it. */
+export type StreamOutcome = {
+  readonly stream: string
+  /** `skipped`: there was nothing to read. */
+  readonly status: 'complete' | 'incomplete' | 'skipped'
+  readonly records: number
+  readonly seconds: number
+  /** The streams with the same scan were read together, in the same seconds. */
+  readonly scan: string
+  readonly sync_mode: SyncMode
+  /** The attribute that the stream is read by; null: every run reads it in full. */
+  readonly cursor_field: string | null
+  /** From where on the next run reads. */
+  readonly cursor: string | null
+  readonly failure: { readonly type: string; readonly message: string } | null
+}
+
+export type SyncResult = {
+  readonly outcome: ReadOutcome
+  readonly streams: ReadonlyArray<StreamOutcome>
+  readonly failures: ReadonlyArray<Failure>
+  /** Why streams were skipped, each reason once. */
+  readonly skipReasons: ReadonlyArray<string>
 }
 
 /** Reads what is new into a DuckDB file, from the states that the file holds. Reports progress, warnings and failures on stderr. */
 export const syncSnapshot = async (
   io: CommandIo,
   configured: ConfiguredSource,
-  { path, streams, syncMode, history = false }: SyncOptions,
-): Promise<{ readonly outcome: ReadOutcome; readonly summaries: ReadonlyArray<LoadSummary> }> => {
-  const { closeSnapshot, createSnapshotWriter, openSnapshot, readSnapshotState } = await loadSnapshotRoom()
-  const snapshot = await runOrThrow(openSnapshot(path))
+  { path, streams, syncMode, history = false, wait }: SyncOptions,
+): Promise<SyncResult> => {
+  const { closeSnapshot, createSnapshotWriter, openSnapshot, openSnapshotWithin, readSnapshotState } =
+    await loadSnapshotRoom()
+  const snapshot = await runOrThrow(wait === undefined ? openSnapshot(path) : openSnapshotWithin(path, 'write', wait))
   try {
     const state = await readSnapshotState(snapshot)
     const writer = await createSnapshotWriter(snapshot, { now: Date.now, history })
     const catalog = streams.map(({ name }) => ({ name, syncMode, attributes: O.none }))
+    const log = createSyncLog()
     const outcome = await consumeMessages(io, configured, { catalog, state }, [
       writer.write,
-      createProgressReporter(io),
-    ])
-    return { outcome, summaries: await writer.finish() }
+      async (message) => log.add(message),
+      createProgressReporter(io, configured.env, streams, Date.now),
+    ]).finally(() => io.printProgress(''))
+    const summaries = await writer.finish()
+    const savedState = await readSnapshotState(snapshot)
+    return {
+      outcome,
+      failures: [...log.failures.values()],
+      skipReasons: log.skipReasons(),
+      streams: streams.map((stream) =>
+        toStreamOutcome(
+          stream,
+          summaries.find((summary) => summary.stream === stream.name),
+          log,
+          savedState[stream.name],
+        ),
+      ),
+    }
   } finally {
     await closeSnapshot(snapshot)
   }
+}
+
+/** What the messages of a run say of its streams. */
+const createSyncLog = () => {
+  const started = new Map<string, StreamInfo>()
+  const failures = new Map<string, Failure>()
+  const skipped = new Map<string, string>()
+  return {
+    started,
+    failures,
+    skipped,
+    add: (message: Message): void => {
+      if (message._tag === 'Started') started.set(message.stream.name, message.stream)
+      if (message._tag === 'Failed') failures.set(message.stream ?? '', message.failure)
+      if (message._tag === 'Log' && message.skipped !== undefined) skipped.set(message.skipped, message.message)
+    },
+    /** The streams that were skipped for the same reason, and the reason. */
+    skipReasons: (): ReadonlyArray<string> => {
+      const streamsByReason = new Map<string, ReadonlyArray<string>>()
+      for (const [stream, message] of skipped) {
+        const reason = message.replace(`${stream}: `, '')
+        streamsByReason.set(reason, [...(streamsByReason.get(reason) ?? []), stream])
+      }
+      return [...streamsByReason].map(([reason, names]) => `Skipped ${names.join(', ')}: ${reason}`)
+    },
+  }
+}
+
+type SyncLog = ReturnType<typeof createSyncLog>
+
+const toStreamOutcome = (
+  { name, reader, cursor }: Stream<SourceEnv>,
+  summary: LoadSummary | undefined,
+  { started, failures, skipped }: SyncLog,
+  state: unknown,
+): StreamOutcome => {
+  const failure = failures.get(name) ?? failures.get('')
+  const status = summary?.status === 'complete' ? (skipped.has(name) ? 'skipped' : 'complete') : 'incomplete'
+  return {
+    stream: name,
+    status,
+    records: summary?.records ?? 0,
+    seconds: summary?.seconds ?? 0,
+    scan: reader.name,
+    sync_mode: started.get(name)?.syncMode ?? 'full_refresh',
+    cursor_field: O.toNullable(cursor),
+    cursor: O.isNone(cursor) ? null : readStateCursor(state),
+    failure: failure === undefined ? null : describeFailure(failure),
+  }
+}
+
+/** The time from which a state goes on: of an export, or of feedback by entity. */
+const readStateCursor = (state: unknown): string | null => {
+  const { modifiedTimeFrom, fromDate } = t.UnknownRecord.is(state) ? state : {}
+  const cursor = modifiedTimeFrom ?? fromDate
+  return typeof cursor === 'string' ? cursor : null
 }
 
 /** Writes the messages of a run also into a DuckDB file: the config's `snapshot_path`. */
@@ -62,27 +169,122 @@ export const openSnapshotCopy = async (
   }
 }
 
-/** Reports to a person while a run goes on. */
-const createProgressReporter = (io: CommandIo): MessageConsumer => {
-  const counts = new Map<string, number>()
+/** How often the cursor of a record is looked at, in milliseconds. */
+const sampleInterval = 100
+/** Earlier, an estimate says nothing; in milliseconds. */
+const minEstimateTime = 2_000
+
+/** The scan that is being read. */
+type ScanProgress = {
+  readonly title: string
+  readonly startedAt: number
+  rows: number
+  /** The first of its streams that sent rows: its cursors tell how far the scan has come. */
+  measuredStream: string | undefined
+  firstTime: number | undefined
+  lastTime: number | undefined
+  sampledAt: number
+  /** How often the cursor moved forward and back from one sample to the next. */
+  forward: number
+  back: number
+}
+
+/** How much of the time range a scan has read, from 0 to 1; undefined where its rows keep no order of time. */
+const shareOfRange = ({ firstTime, lastTime, forward, back, startedAt }: ScanProgress, since: number) => {
+  if (firstTime === undefined || lastTime === undefined || forward + back === 0) return undefined
+  const isAscending = forward >= 20 * back
+  if (!isAscending && back < 20 * forward) return undefined
+  const [read, range] = isAscending
+    ? [lastTime - firstTime, startedAt - firstTime]
+    : [firstTime - lastTime, firstTime - since]
+  return range <= 0 ? undefined : Math.min(1, Math.max(0, read / range))
+}
+
+const formatDuration = (millis: number): string => {
+  const seconds = Math.round(millis / 1000)
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.round(seconds / 60)
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+/** One line for the scan: its rows, their rate, its share of the time range, and the time left. */
+const formatScanProgress = (scan: ScanProgress, since: number, now: number): string => {
+  const elapsed = now - scan.startedAt
+  const parts = [`${scan.rows.toLocaleString('en')} rows`]
+  if (elapsed >= minEstimateTime) {
+    parts.push(`${Math.round((scan.rows * 1000) / elapsed).toLocaleString('en')}/s`)
+    const share = shareOfRange(scan, since)
+    if (share !== undefined) parts.push(`${Math.floor(share * 100)}% of time range`)
+    if (share !== undefined && share >= 0.02) parts.push(`${formatDuration((elapsed * (1 - share)) / share)} left`)
+  }
+  return `${scan.title}: ${parts.join(', ')}`
+}
+
+/** Reports to a person while a run goes on. The streams that one scan feeds share one line. */
+export const createProgressReporter = (
+  io: Pick<CommandIo, 'printProgress' | 'printWarning'>,
+  { startDate }: Pick<SourceEnv, 'startDate'>,
+  streams: ReadonlyArray<Pick<Stream<SourceEnv>, 'name' | 'reader' | 'cursor'>>,
+  now: () => number,
+): MessageConsumer => {
+  const streamsByName = new Map(streams.map((stream) => [stream.name, stream]))
+  let reader: unknown
+  let scan = newScanProgress('', now())
+  const sampleTime = (stream: string, json: Uint8Array): void => {
+    scan.measuredStream ??= stream
+    if (scan.measuredStream !== stream || now() - scan.sampledAt < sampleInterval) return
+    scan.sampledAt = now()
+    const line = Buffer.from(json.buffer, json.byteOffset, json.byteLength)
+    const field = O.toUndefined(streamsByName.get(stream)?.cursor ?? O.none)
+    const time = Date.parse(
+      stringAt(line, field === undefined ? undefined : readObjectMembers(line, '')?.get(field)) ?? '',
+    )
+    if (Number.isNaN(time)) return
+    scan.forward += scan.lastTime !== undefined && time > scan.lastTime ? 1 : 0
+    scan.back += scan.lastTime !== undefined && time < scan.lastTime ? 1 : 0
+    scan.firstTime ??= time
+    scan.lastTime = time
+  }
   return async (message) => {
     switch (message._tag) {
-      case 'Records': {
-        const count = (counts.get(message.stream) ?? 0) + message.rows.length
-        counts.set(message.stream, count)
-        io.printProgress(`${message.stream}: ${count.toLocaleString('en')} records`)
+      case 'Started': {
+        const next = streamsByName.get(message.stream.name)?.reader
+        if (next === reader) return
+        reader = next
+        const names = streams.filter((stream) => stream.reader === next).map(({ name }) => name)
+        scan = newScanProgress(`${names[0]}${names.length > 1 ? ` and ${names.length - 1} more` : ''}`, now())
         return
+      }
+      case 'Records': {
+        scan.rows += message.rows.length
+        const last = message.rows.at(-1)
+        if (last !== undefined) sampleTime(message.stream, last.json)
+        return io.printProgress(formatScanProgress(scan, startDate, now()))
       }
       case 'Waiting':
         return io.printProgress(
-          `${message.stream}: the service makes us wait until ${new Date(message.until).toISOString()}`,
+          `${scan.title}: ${scan.rows.toLocaleString('en')} rows; the service makes us wait until ${new Date(message.until).toISOString()}`,
         )
       case 'Failed':
         return io.printWarning(`${message.stream ?? 'The run'} failed. ${message.failure.message}`)
       case 'Log':
-        return message.level === 'warn' || message.level === 'error' ? io.printWarning(message.message) : undefined
+        return message.skipped === undefined && (message.level === 'warn' || message.level === 'error')
+          ? io.printWarning(message.message)
+          : undefined
       default:
         return
     }
   }
 }
+
+const newScanProgress = (title: string, startedAt: number): ScanProgress => ({
+  title,
+  startedAt,
+  rows: 0,
+  measuredStream: undefined,
+  firstTime: undefined,
+  lastTime: undefined,
+  sampledAt: Number.NEGATIVE_INFINITY,
+  forward: 0,
+  back: 0,
+})

@@ -20,8 +20,12 @@ export const cursorAheadWarning = (stream: string): ReaderEvent =>
     `${stream}: its cursor lies ahead of the service's time, so nothing is read until then. If that is a mistake, refresh the stream.`,
   )
 
-export const noEntitiesWarning = (stream: string): ReaderEvent =>
-  warningEvent(`${stream}: the config names no entities, so there is nothing to read. Set entities.`)
+export const noEntitiesWarning = (stream: string): ReaderEvent => ({
+  _tag: 'Note',
+  level: 'warn',
+  message: `${stream}: the config names no entities, so there is nothing to read. Set entities.`,
+  skipped: stream,
+})
 
 /** What a complete scan shows to be wrong with a stream's state: only then the service's time is known. */
 export const stateWarnings = (

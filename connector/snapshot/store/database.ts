@@ -24,11 +24,14 @@ export const databaseOpenFailure = (path: string, error: unknown): Failure => {
   const holder = /held in (.*?) \(PID (\d+)\)/.exec(detail)
   if (holder !== null)
     return transientFailure(
-      `${path} is in use by process ${holder[2]} (${holder[1]}). Wait until it ends, or stop it, and try again.`,
+      `${path} is in use by process ${holder[2]} (${holder[1]}). Wait until it ends, or stop it, and try again; --wait 10m waits for it.`,
       detail,
     )
   if (/set lock on file/.test(detail))
-    return transientFailure(`${path} is in use by another process. Wait until it ends and try again.`, detail)
+    return transientFailure(
+      `${path} is in use by another process. Wait until it ends and try again; --wait 10m waits for it.`,
+      detail,
+    )
   if (/does not exist|No such file/.test(detail))
     return configFailure(`${path}: no such file or folder. Check the path given with --db.`, detail)
   if (/Is a directory/.test(detail)) return configFailure(`${path} is a folder. Give the path of a file.`, detail)

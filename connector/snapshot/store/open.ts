@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
@@ -15,6 +16,31 @@ const accessOptions: Readonly<Record<SnapshotAccess, DatabaseOptions>> = {
   change: { memoryLimit: '1GB' },
   read: { memoryLimit: '1GB', readOnly: true },
 }
+
+/** For how long to wait for a file that another process uses. */
+export type FileWait = {
+  readonly millis: number
+  readonly stop: AbortSignal
+  /** Called with the failure of each attempt before the next. */
+  readonly onAttempt: (failure: Failure) => void
+}
+
+const attemptInterval = 500
+
+/** Opens a snapshot as `openSnapshot` does, and waits as long as another process uses the file. */
+export const openSnapshotWithin =
+  (path: string, access: SnapshotAccess, { millis, stop, onAttempt }: FileWait): TaskEither<Failure, Snapshot> =>
+  async () => {
+    const until = performance.now() + millis
+    for (;;) {
+      const opened = await openSnapshot(path, access)()
+      // A file in use is the only failure that passes by itself.
+      const mayPass = E.isLeft(opened) && opened.left._tag === 'Transient'
+      if (!mayPass || stop.aborted || performance.now() >= until) return opened
+      onAttempt(opened.left)
+      await sleep(attemptInterval, undefined, { signal: stop }).catch(() => undefined)
+    }
+  }
 
 /** Opens a snapshot. Refuses any other file, and does not change it. */
 export const openSnapshot = (path: string, access: SnapshotAccess = 'write'): TaskEither<Failure, Snapshot> =>
