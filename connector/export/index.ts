@@ -12,7 +12,14 @@ export { attributePaths } from './cut/shape'
 export type { CutRecord, ExportPage, FetchPage } from './export-page'
 export { createDeletedReviewFetcher, createReviewFetcher } from './fetch-page'
 export { chooseCutoff, cursorSlack, filterFrom, floorToSecond, nextCursor, type RunNote } from './scan/cutoff'
-export { decodeResumeToken, digestFilters, isResumable, leastAdvancedToken, ResumeToken } from './scan/resume-token'
+export {
+  decodeResumeToken,
+  digestFilters,
+  isResumable,
+  leastAdvancedToken,
+  ResumeToken,
+  scanStartTime,
+} from './scan/resume-token'
 export { type ScanCompletion, type ScanItem, type ScanStart, scan, scanScope } from './scan/scan'
 export { matchesSentRow, SentRows } from './scan/sent-rows'
 export { type ScanFilters, ScanWindow } from './scan/window'

@@ -4,10 +4,11 @@ import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import { toInstant } from '../api'
+import { toInstant, toMillis } from '../api'
 import {
   chainEffect,
   concatFeed,
+  defined,
   drainFeed,
   encodeRow,
   type Failure,
@@ -21,7 +22,7 @@ import {
   type Stream,
   type StreamRequest,
 } from '../cdk'
-import type { CutRecord } from '../export'
+import { type CutRecord, decodeResumeToken, scanStartTime } from '../export'
 import { deletionExportReader } from './deleted-reviews'
 import { createExportReader } from './export-reader'
 import type { ReviewItem } from './review-item'
@@ -69,7 +70,7 @@ type PendingDeletions = {
 
 /**
  * Reads the review export, then adds a tombstone for each review that was deleted since the last run and not restored. A
- * first run has nothing to delete. The state of `reviews` keeps the state of the deletions under `deletions`, and during a
+ * first run has nothing to delete, unless it goes on from where it was stopped. The state of `reviews` keeps the state of the deletions under `deletions`, and during a
  * scan the restored reviews of its pages under `restored`: a resumed scan does not read those reviews again.
  */
 const createTombstoneReader = (
@@ -80,7 +81,7 @@ const createTombstoneReader = (
   read: (source) => (requests) => {
     const reviews = requests.find(({ stream }) => stream === 'reviews')
     if (reviews === undefined) return reviewExportReader.read(source)(requests)
-    const previous = previousDeletionState(reviews)
+    const previous = previousDeletionState(source, reviews)
     return chainEffect<Failure, Feed<Failure, ReaderEvent>, ReaderEvent>(
       pipe(
         readDeletions(source, reviews, previous),
@@ -148,13 +149,24 @@ const readReviewsAndTombstones = (
 }
 
 /**
- * The state of the deletions after the last run; if that run had no tombstones, they begin at the cursor of the reviews.
- * None: nothing is to be deleted.
+ * The state of the deletions after the last run; if that run had no tombstones, they begin at the cursor of the reviews. If it was a
+ * first run that did not end, they begin where its scan did: reviews that it has sent may have been deleted since. None: nothing
+ * was sent before, so nothing is to be deleted.
  */
-const previousDeletionState = ({ state, syncMode }: StreamRequest<ReviewItem>): O.Option<unknown> => {
-  if (O.isNone(state) || syncMode === 'full_refresh' || !t.UnknownRecord.is(state.value)) return O.none
-  const { deletions, scan } = state.value
-  return scan === undefined || deletions !== undefined ? O.some(deletions ?? toDeletionState(state.value)) : O.none
+const previousDeletionState = (
+  { startDate }: SourceEnv,
+  { state, syncMode }: StreamRequest<ReviewItem>,
+): O.Option<unknown> => {
+  if (O.isNone(state) || !t.UnknownRecord.is(state.value)) return O.none
+  const { deletions, scan, modifiedTimeFrom } = state.value
+  if (scan === undefined)
+    return syncMode === 'full_refresh' ? O.none : O.some(deletions ?? toDeletionState(state.value))
+  if (deletions !== undefined) return O.some(deletions)
+  const isFirstScan = toMillis(String(modifiedTimeFrom)) <= startDate
+  const begun = isFirstScan ? O.flatMap(scanStartTime)(decodeResumeToken(scan)) : O.none
+  return O.some(
+    toDeletionState(O.isSome(begun) ? { modifiedTimeFrom: toInstant(Math.max(startDate, begun.value)) } : state.value),
+  )
 }
 
 /** The restored reviews that an interrupted run has already read. */
@@ -163,9 +175,13 @@ const previouslyRestored = ({ state }: StreamRequest<ReviewItem>): RestoredRevie
     ? state.value.restored
     : []
 
-const toDeletionState = ({ modifiedTimeFrom }: { readonly modifiedTimeFrom?: unknown }): unknown => ({
+const toDeletionState = ({
   modifiedTimeFrom,
-})
+  slack,
+}: {
+  readonly modifiedTimeFrom?: unknown
+  readonly slack?: unknown
+}): unknown => ({ modifiedTimeFrom, ...defined({ slack }) })
 
 const readDeletions = (
   source: SourceEnv,
@@ -181,7 +197,9 @@ const readDeletions = (
     return []
   }
   return pipe(
-    deletionExportReader.read(source)([{ ...reviews, state: previous, attributes: O.none, project }]),
+    deletionExportReader.read(source)([
+      { ...reviews, syncMode: 'incremental', state: previous, attributes: O.none, project },
+    ]),
     drainFeed((event) => {
       if (event._tag === 'Failed') return TE.left(event.failure)
       if (event._tag === 'Checkpoint') state = event.state()

@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
+import type { SyncMode } from '../../connector/cdk/message'
 import { applyStreamSettings } from '../../connector/streams/streams'
 import { createExportApi } from '../support/export-api'
 import {
@@ -32,11 +33,15 @@ const createService = (checkpointInterval = everyCheckpoint) => {
   data.reviews = [1, 2, 3, 4].map((id) => ({ id, modifiedTime: instantAt(id) }))
   return {
     data,
-    read: (state?: object) =>
-      readAll(source, streams, state as Record<string, unknown>, 'incremental', checkpointInterval),
+    read: (state?: object, syncMode: SyncMode = 'incremental') =>
+      readAll(source, streams, state as Record<string, unknown>, syncMode, checkpointInterval),
     /** A run that is killed after the first checkpoint of each stream, when it has read a page of reviews. */
-    readPage: async (state: object) => {
-      const messages = readMessages(source, streams, { state: state as Record<string, unknown>, checkpointInterval })
+    readPage: async (state: object, syncMode: SyncMode = 'incremental') => {
+      const messages = readMessages(source, streams, {
+        state: state as Record<string, unknown>,
+        syncMode,
+        checkpointInterval,
+      })
       const ids: number[] = []
       const states: Record<string, unknown> = {}
       for await (const message of messages) {
@@ -159,6 +164,55 @@ describe('tombstones', () => {
     deleteReview(3, advanceClock(60))
     advanceClock(60)
     expect(tombstonesOf(await read(page.state)).map(({ id }) => id)).toEqual([3])
+  })
+
+  describe.each(['incremental', 'full_refresh'] as const)(
+    'of a first run that was killed, in an %s sync',
+    (syncMode) => {
+      const createLargeService = () => {
+        const service = createService()
+        service.data.reviews = Array.from({ length: 120 }, (_, n) => ({ id: n + 1, modifiedTime: instantAt(n) }))
+        service.data.deleted = [{ id: 999, modifiedTime: instantAt(-600) }]
+        return service
+      }
+
+      it('are sent for what was deleted until the run that goes on, however often it is killed', async () => {
+        const { data, read, readPage, advanceClock, deleteReview } = createLargeService()
+        const first = await readPage({}, syncMode)
+        expect(first.ids).toContain(3)
+        deleteReview(3, advanceClock(1))
+        advanceClock(5)
+        const second = await readPage(first.state, syncMode)
+        deleteReview(4, advanceClock(1))
+        data.reviews.push({ id: 121, modifiedTime: advanceClock(120) })
+        const last = await read(second.state, syncMode)
+        expect(tombstonesOf(last).map(({ id }) => id)).toEqual([3, 4])
+        advanceClock(60)
+        deleteReview(5, advanceClock(60))
+        expect(tombstonesOf(await read(last.state)).map(({ id }) => id)).toEqual([5])
+      })
+
+      it('are not sent for what was restored meanwhile', async () => {
+        const { data, read, readPage, advanceClock, deleteReview } = createLargeService()
+        const first = await readPage({}, syncMode)
+        deleteReview(3, advanceClock(1))
+        data.reviews.push({ id: 3, modifiedTime: advanceClock(120) })
+        advanceClock(60)
+        const last = await read(first.state, syncMode)
+        expect(last.records.reviews?.filter(({ id }) => id === 3)).toHaveLength(1)
+        expect(tombstonesOf(last)).toEqual([])
+      })
+    },
+  )
+
+  it('read as far back as the reviews where the last run had none', async () => {
+    const { read, advanceClock, deleteReview } = createService()
+    const first = await read()
+    advanceClock(60)
+    const { modifiedTimeFrom } = first.state.reviews as { readonly modifiedTimeFrom: string }
+    deleteReview(1, new Date(Date.parse(modifiedTimeFrom) - 20 * 60_000).toISOString())
+    const reviews = { modifiedTimeFrom, slack: 60 * 60_000 }
+    expect(tombstonesOf(await read({ ...first.state, reviews })).map(({ id }) => id)).toEqual([1])
   })
 
   it('begin at the cursor of the reviews if the last run had none', async () => {

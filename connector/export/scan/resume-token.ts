@@ -7,7 +7,7 @@ import { defined } from '../../cdk'
 import type { RowHistory, SampledRows } from './history'
 import { newPass, type Pass } from './pass'
 import { restoreCollector, SentRows, sentRowsSince } from './sent-rows'
-import { nextFilterFrom, type ScanOrigin, type ScanState, windowOverlap } from './state'
+import { certainTime, nextFilterFrom, type ScanOrigin, type ScanState, windowOverlap } from './state'
 import { type ScanScope, ScanWindow } from './window'
 
 /** `pass` of a resume token; each key says which member of `Pass` it holds where the names differ. */
@@ -95,6 +95,9 @@ export const isResumable =
     Math.abs(planned.now - toMillis(token.begun)) < day &&
     token.from === toInstant(planned.from) &&
     token.filters === digestFilters(planned.filters)
+
+/** The time at which the scan of a token began, or somewhat before, by the clock that stamps rows; milliseconds. None before its first row. */
+export const scanStartTime = (token: ResumeToken): O.Option<number> => certainTime(fromResumeToken(token))
 
 /** The least advanced of several tokens of one scan; none if they belong to different scans. */
 export const leastAdvancedToken = (tokens: ReadonlyArray<ResumeToken>): O.Option<ResumeToken> => {
