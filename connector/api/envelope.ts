@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as t from 'io-ts'
 import { defined, parseExactJson, printExactJson, readMembersAt, stringAt } from '../cdk'
-import { type ApiError, applicationError, isSuccessStatus } from './error'
+import { type ApiError, applicationError, isSuccessStatus, isTokenError } from './error'
 import { Instant, Int64 } from './model/scalar'
 import { EnvelopeStatus } from './model/transparency'
 import { VisitRecordResult } from './model/visit-record'
@@ -28,6 +28,18 @@ export const withApplicationError = <A>(response: ResponseCodec<A>): ResponseCod
       response.decode(raw),
       E.mapLeft((error) => E.getOrElse(() => error)(decodeErrorBody(raw))),
     ),
+})
+
+/** An error body is short. */
+const maxErrorBytes = 16_384
+
+/** Decodes as `response` does, unless the body reports that the token expired: the records of an export are read later, without a token. */
+export const withTokenError = <A>(response: ResponseCodec<A>): ResponseCodec<A> => ({
+  ...response,
+  decode: (raw) => {
+    const error = raw.body.length > maxErrorBytes ? E.left(undefined) : decodeErrorBody(raw)
+    return E.isRight(error) && isTokenError(error.right) ? E.left(error.right) : response.decode(raw)
+  },
 })
 
 const parsedVisitRecords = jsonResponse(VisitRecordResult)

@@ -90,10 +90,12 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
         return configFailure(`${operation}: ${error.path}: ${error.message}. To go on, ${error.remedy}.`)
       return transientFailure(`${operation}: the answer is not what was asked for, at ${error.path}: ${error.message}.`)
     case 'Application':
-      return transientFailure(
-        `${operation}: the service reports an application error (code ${maskCode(error.code)}). Run again later.`,
-        maskMessage(error.message),
-      )
+      return isTokenError(error)
+        ? configFailure(`${operation}: ${remedies[401]} (code ${error.code} in an answer with status 200).`)
+        : transientFailure(
+            `${operation}: the service reports an application error (code ${maskCode(error.code)}). Run again later.`,
+            maskMessage(error.message),
+          )
     case 'TooLarge':
       return transientFailure(
         `${operation}: an answer is longer than ${Math.round(error.limit / 1e6)} MB. Raise max_response_mb or lower page_size.`,
@@ -118,6 +120,13 @@ export const applicationError = (status: unknown, fallback = ''): ApiError => ({
   code: String(statusMember(status, 'code') ?? 'none'),
   message: String(statusMember(status, 'message') ?? fallback),
 })
+
+const tokenErrorCode =
+  /^(401|unauthori[sz]ed|unauthenticated|(access_?)?token_?(expired|invalid)|(expired|invalid)_?(access_?)?token)$/i
+
+/** Whether a body with status 200 reports that the token is missing, wrong or expired. */
+export const isTokenError = (error: ApiError): boolean =>
+  error._tag === 'Application' && tokenErrorCode.test(error.code)
 
 const statusMember = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined

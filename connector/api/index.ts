@@ -6,7 +6,15 @@
  */
 export { type Api, createApi, type LookupRoutes, moveLookup } from './api'
 export { CommentsResponse, IssuedToken, ReviewsResponse, TokenRequest } from './envelope'
-export { type ApiError, applicationError, isSuccessStatus, isUnreachableCode, maskCode, toFailure } from './error'
+export {
+  type ApiError,
+  applicationError,
+  isSuccessStatus,
+  isTokenError,
+  isUnreachableCode,
+  maskCode,
+  toFailure,
+} from './error'
 export { type BufferPool, createBufferPool } from './http/body'
 export { type ClientConfig, type ClientOptions, createHttpClient, type HttpClient } from './http/client'
 export { type Clock, systemClock } from './http/clock'

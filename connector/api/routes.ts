@@ -7,6 +7,7 @@ import {
   TokenRequest,
   visitRecordResponse,
   withApplicationError,
+  withTokenError,
 } from './envelope'
 import { CommentsEntity, ReviewsEntity } from './model/entity'
 import { Location, LocationSyncResult } from './model/location'
@@ -90,7 +91,7 @@ export const exportReviews = defineRoute({
   tokenHeader: 'accessToken',
   encoding: 'json',
   request: ExportRequest,
-  response: bytesResponse(Review),
+  response: withTokenError(bytesResponse(Review)),
   idempotent: true,
 })
 
@@ -102,7 +103,7 @@ export const exportDeletedReviews = defineRoute({
   tokenHeader: 'accessToken',
   encoding: 'json',
   request: DeletedExportRequest,
-  response: bytesResponse(DeletedReview),
+  response: withTokenError(bytesResponse(DeletedReview)),
   idempotent: true,
 })
 

@@ -2,7 +2,15 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as T from 'fp-ts/Task'
 import * as TE from 'fp-ts/TaskEither'
-import { type Api, type ApiError, type ExportFilter, type ExportRequest, type RawResponse, toMillis } from '../api'
+import {
+  type Api,
+  type ApiError,
+  type ExportFilter,
+  type ExportRequest,
+  isTokenError,
+  type RawResponse,
+  toMillis,
+} from '../api'
 import { defined } from '../cdk'
 import type { CutPage, Cutter } from './cut/page'
 import type { ExportPage, FetchPage } from './export-page'
@@ -78,7 +86,7 @@ const repeatFetch = <A>(effect: TE.TaskEither<ApiError, A>, times: number): TE.T
       )
 
 const isBrokenResponse = (error: ApiError): boolean =>
-  error._tag === 'Application' || (error._tag === 'Decode' && error.remedy === undefined)
+  (error._tag === 'Application' && !isTokenError(error)) || (error._tag === 'Decode' && error.remedy === undefined)
 
 /** The answer, checked against its request. It may hold more rows than requested: a scan goes by the rows it gets. */
 const toExportPage = (request: ExportRequest, { hasList, ...page }: CutPage): E.Either<ApiError, ExportPage> => {

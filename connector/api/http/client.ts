@@ -78,16 +78,19 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
     stop.signal,
   )
   const retryLimits = { maxAttempts: attempts, maxWait: timeouts.max_wait_seconds * 1000 }
+  const { requests_per_minute, max_concurrency } = config.rate_limit
   const limiter = createLimiter(config)
+  const throttle = createThrottle(limiter, clock, retryLimits.maxWait)
   const token =
     credentials.auth_type === 'access_token'
       ? createStaticTokenSource(credentials.access_token)
-      : createExchangeTokenSource(credentials, transport.exchange, clock)
+      : createExchangeTokenSource(credentials, transport.exchange, clock, throttle.run)
   return {
     send: createSend({
       baseUrl: config.base_url,
       token,
-      throttle: createThrottle(limiter, clock, retryLimits.maxWait),
+      throttle,
+      mayPair: requests_per_minute === undefined || requests_per_minute >= 4 * max_concurrency,
       transport,
       retryLimits,
       clock,

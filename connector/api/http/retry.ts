@@ -3,12 +3,12 @@ import type { Option } from 'fp-ts/Option'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { type ApiError, isTlsCode } from '../error'
+import { type ApiError, isTlsCode, isTokenError } from '../error'
 import type { ResponseHeaders } from './request'
 
 const parseSeconds = (text: string | undefined): number | undefined => {
   const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text)
-  return Number.isFinite(value) && value >= 0 ? value * 1000 : undefined
+  return value >= 0 ? value * 1000 : undefined
 }
 
 /** A reset is seconds from now, Unix seconds or Unix milliseconds; the size of the number tells which. */
@@ -23,11 +23,19 @@ const parseReset = (text: string | undefined, now: number): number | undefined =
 const parseRateLimit = (text: string | undefined): number | undefined =>
   parseSeconds(/(?:^|[;,\s])(?:t|reset)\s*=\s*"?(\d+(?:\.\d+)?)/i.exec(text ?? '')?.[1])
 
+/** A service that names no end, such as `Retry-After: Infinity`, asks for more than any run waits. */
+const longestRetryAfter = 366 * 86_400_000
+
 /**
- * How long the service asks to wait, in milliseconds: Retry-After as seconds or as a date, which counts from the Date of the
- * same response so that our clock may be wrong. A 429 without it: the time to the reset in the RateLimit headers.
+ * How long the service asks to wait, in milliseconds, a year at most: Retry-After as seconds or as a date, which counts from the Date
+ * of the same response so that our clock may be wrong. A 429 without it: the time to the reset in the RateLimit headers.
  */
 export const parseRetryAfter = (status: number, headers: ResponseHeaders, now: number): number | undefined => {
+  const wait = parseWait(status, headers, now)
+  return wait === undefined ? undefined : Math.min(wait, longestRetryAfter)
+}
+
+const parseWait = (status: number, headers: ResponseHeaders, now: number): number | undefined => {
   const date = Date.parse(headers.date ?? '')
   const serviceNow = Number.isNaN(date) ? now : date
   const retryAfter = headers['retry-after'] ?? ''
@@ -98,7 +106,7 @@ const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
       return error.cause._tag === 'Transient' ? (isRateLimitError(error) ? 'limit' : 'fault') : 'final'
     case 'Decode':
     case 'Application':
-      return idempotent ? 'response' : 'final'
+      return idempotent && !isTokenError(error) ? 'response' : 'final'
     case 'TooLarge':
     case 'Wait':
       return 'final'

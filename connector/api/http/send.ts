@@ -1,11 +1,10 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import type { Option } from 'fp-ts/Option'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { defined } from '../../cdk'
-import { type ApiError, maskMessage } from '../error'
+import { type ApiError, isTokenError, maskMessage } from '../error'
 import type { RawResponse, Route, SendRequest } from '../route'
 import type { Clock } from './clock'
 import type { Throttle } from './rate-limit'
@@ -77,6 +76,8 @@ export type SendOptions = {
   readonly baseUrl: URL
   readonly token: TokenSource
   readonly throttle: Throttle
+  /** Whether a turn may hold two requests after turns that were not used. */
+  readonly mayPair: boolean
   readonly transport: Transport
   readonly retryLimits: RetryLimits
   readonly clock: Clock
@@ -96,15 +97,25 @@ const toRawResponse = (response: HttpResponse): RawResponse => {
   return { body, ...defined({ release, servedAt: serverTime(response) }) }
 }
 
+/** The status that an error reports, as its own or as the code in a body with status 200. */
+const statusOf = (error: ApiError): number =>
+  error._tag === 'Http'
+    ? error.status
+    : isTokenError(error)
+      ? 401
+      : error._tag === 'Application'
+        ? Number(error.code)
+        : 0
+
 /**
  * Whether an error may mean that the token expired. The transparency operations (header Access-Token) answer 401 then; what
  * the others answer is not documented, so for them it may be 400, 401 or 403.
  */
 const isTokenExpiry = (header: string, error: ApiError): boolean =>
-  error._tag === 'Http' && (header === 'Access-Token' ? error.status === 401 : [400, 401, 403].includes(error.status))
+  header === 'Access-Token' ? statusOf(error) === 401 : [400, 401, 403].includes(statusOf(error))
 
 /** How old a token must be for the error to mean that it expired, milliseconds; a 401 is always about the token. */
-const minTokenAge = (error: ApiError): number => (error._tag === 'Http' && error.status === 401 ? 0 : 60_000)
+const minTokenAge = (error: ApiError): number => (statusOf(error) === 401 ? 0 : 60_000)
 
 /** Turns an error that asks for a wait beyond `limit` into one that says so. */
 const limitWait =
@@ -120,12 +131,17 @@ const maskApplicationError =
   (error: ApiError): ApiError =>
     error._tag === 'Application' ? { ...error, message: maskMessage(error.message, hidden()) } : error
 
+/** `mayRenew`: the token may be refused once. `unusedTurns`: in which the request was not sent, because its token had expired. */
+type AttemptRules = { readonly mayRenew: boolean; readonly unusedTurns: number }
+
+const maxUnusedTurns = 3
+
 /**
- * SendRequest over HTTP. Each attempt waits for the throttle and then gets its token; the retry policy says whether another
- * follows.
+ * SendRequest over HTTP. Each attempt gets its token, whose exchange takes a turn of its own, and then waits for the throttle; the
+ * retry policy says whether another follows. So the service and the issuer of tokens together see no more requests than configured.
  */
 export const createSend = (options: SendOptions): SendRequest => {
-  const { baseUrl, token, throttle, transport, retryLimits, clock, secrets, observer } = options
+  const { baseUrl, token, throttle, mayPair, transport, retryLimits, clock, secrets, observer } = options
   const policy = createRetryPolicy(retryLimits, clock.random)
 
   return <I, O>(route: Route<I, O>) => {
@@ -153,40 +169,61 @@ export const createSend = (options: SendOptions): SendRequest => {
       const request = encodeRequest(baseUrl)(route)(input)
       const sentTexts = () => collectTexts(route.request.encode(input)).filter((text) => text.length > 2)
 
-      /** None where the token expired and another can be had. */
-      const exchangeWithToken = (header: string, mayRenew: boolean): TaskEither<ApiError, Option<O>> =>
+      /** The answer; a Left inside where another attempt must follow, by these rules. */
+      const exchangeWithToken = (
+        header: string,
+        value: string,
+        { mayRenew }: AttemptRules,
+      ): TaskEither<ApiError, E.Either<AttemptRules, O>> =>
         pipe(
-          token.getToken,
-          TE.flatMap((value) =>
-            pipe(
-              exchange({ ...request, headers: { ...request.headers, [header]: value } }, () => [
-                ...secrets,
-                value,
-                ...sentTexts(),
-              ]),
-              TE.map(O.some),
-              TE.orElse((error) =>
-                mayRenew && isTokenExpiry(header, error) && token.invalidate(value, minTokenAge(error))
-                  ? TE.right(O.none)
-                  : TE.left(error),
-              ),
-            ),
+          exchange({ ...request, headers: { ...request.headers, [header]: value } }, () => [
+            ...secrets,
+            value,
+            ...sentTexts(),
+          ]),
+          TE.map((answer) => E.right<AttemptRules, O>(answer)),
+          TE.orElse((error) =>
+            mayRenew && isTokenExpiry(header, error) && token.invalidate(value, minTokenAge(error))
+              ? TE.right(E.left({ mayRenew: false, unusedTurns: 0 }))
+              : TE.left(error),
           ),
         )
 
-      const attempt = (mayRenew: boolean): TaskEither<ApiError, O> => {
+      /**
+       * The token may expire while a request waits for its turn. Then another is exchanged in a turn of its own. Only where tokens live
+       * shorter than the time between two turns the request and an exchange share one, in place of those that were not used.
+       */
+      const exchangeInTurn = (
+        header: string,
+        issued: string,
+        rules: AttemptRules,
+      ): TaskEither<ApiError, E.Either<AttemptRules, O>> =>
+        pipe(
+          TE.Do,
+          TE.flatMap(() => {
+            const current = token.currentToken()
+            if (O.isSome(current)) return exchangeWithToken(header, current.value, rules)
+            if (rules.unusedTurns < maxUnusedTurns)
+              return TE.right(E.left({ ...rules, unusedTurns: rules.unusedTurns + 1 }))
+            return pipe(
+              mayPair ? token.renewNow : TE.right(issued),
+              TE.flatMap((value) => exchangeWithToken(header, value, rules)),
+            )
+          }),
+        )
+
+      const attempt = (rules: AttemptRules): TaskEither<ApiError, O> => {
         const header = route.tokenHeader
         if (header === undefined) return throttle.run(exchange(request, sentTexts))
         return pipe(
-          TE.Do,
-          TE.flatMap(() => (token.isReady() ? TE.right('') : throttle.run(token.getToken))),
-          TE.flatMap(() => throttle.run(exchangeWithToken(header, mayRenew))),
-          TE.flatMap(O.match(() => attempt(false), TE.right)),
+          token.getToken,
+          TE.flatMap((issued) => throttle.run(exchangeInTurn(header, issued, rules))),
+          TE.flatMap(E.match(attempt, (answer) => TE.right(answer))),
         )
       }
 
       return pipe(
-        attempt(true),
+        attempt({ mayRenew: true, unusedTurns: 0 }),
         TE.mapLeft(limitWait(retryLimits.maxWait)),
         retryRequest(policy(route.idempotent), waitForRetry),
       )

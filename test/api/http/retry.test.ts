@@ -11,6 +11,9 @@ import { configFailure, transientFailure } from '../../../connector/cdk/failure'
 const nowMillis = Date.parse('2026-01-01T00:00:00Z')
 const date = (millis: number) => new Date(millis).toUTCString()
 
+/** Longer than any run waits, and a time that a date can hold. */
+const longest = 366 * 86_400_000
+
 test.each<[string, number, ResponseHeaders, number | undefined]>([
   ['seconds', 429, { 'retry-after': '30' }, 30_000],
   ['zero', 429, { 'retry-after': '0' }, 0],
@@ -26,6 +29,13 @@ test.each<[string, number, ResponseHeaders, number | undefined]>([
   ['seconds with a 503', 503, { 'retry-after': '7' }, 7000],
   ['text without meaning', 429, { 'retry-after': 'soon' }, undefined],
   ['a negative number', 429, { 'retry-after': '-1' }, undefined],
+  ['a negative endless number', 429, { 'retry-after': '-Infinity' }, undefined],
+  ['no number', 503, { 'retry-after': 'NaN' }, undefined],
+  ['an endless number', 429, { 'retry-after': 'Infinity' }, longest],
+  ['a number beyond all numbers', 503, { 'retry-after': '1e999' }, longest],
+  ['a huge number', 429, { 'retry-after': '1e308' }, longest],
+  ['a date far away', 503, { 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' }, longest],
+  ['an endless reset', 429, { 'x-ratelimit-reset': 'Infinity' }, longest],
   ['no header', 429, {}, undefined],
   ['Retry-After and another header', 429, { 'retry-after': '1', 'ratelimit-reset': '9' }, 1000],
   ['RateLimit, structured', 429, { ratelimit: '"default";r=0;t=12' }, 12_000],

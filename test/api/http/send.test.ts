@@ -2,11 +2,20 @@ import net from 'node:net'
 import { inspect } from 'node:util'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import * as E from 'fp-ts/Either'
+import * as TE from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { createApi } from '../../../connector/api/api'
+import { toFailure } from '../../../connector/api/error'
 import { type ClientConfig, type ClientOptions, createHttpClient } from '../../../connector/api/http/client'
+import { minInterval, type Throttle } from '../../../connector/api/http/rate-limit'
+import { createSend } from '../../../connector/api/http/send'
+import { createExchangeTokenSource } from '../../../connector/api/http/token'
+import type { Transport } from '../../../connector/api/http/transport'
 import { bytesResponse, defineRoute, jsonResponse, type Route } from '../../../connector/api/route'
+import { exportReviews } from '../../../connector/api/routes'
 import { defined } from '../../../connector/cdk/defined'
+import { createReviewFetcher } from '../../../connector/export/fetch-page'
 import { createFakeClock } from '../../support/clock'
 import { type Reply, sendJson, startServer } from '../../support/listen'
 
@@ -358,5 +367,98 @@ describe('a token is renewed', () => {
     expect(seen.slice(before).map(({ url }) => url)).toEqual(
       renewed ? ['/api/ask', '/token', '/api/ask'] : ['/api/ask'],
     )
+  })
+
+  test.each([
+    ['a number', { code: 401, message: 'expired' }],
+    ['text', { code: '401', message: null }],
+    ['a word', { code: 'TOKEN_EXPIRED', message: 'log in again' }],
+  ])('after a 401 in the body of an export with status 200, its code %s', async (_, status) => {
+    let tokens = 0
+    const { url, seen } = await startServer(({ url, headers }, response) =>
+      url === '/token'
+        ? sendJson(response, 200, { accessToken: `t${++tokens}` })
+        : sendJson(response, 200, headers.accesstoken === 't1' ? { status } : { reviews: [] }),
+    )
+    const { send } = startClient(url, { credentials: applicationCredentials(`${url}/token`) })
+    const result = await send(exportReviews)({ modifiedTimeFrom: '2026-01-01T00:00:00.000Z' })()
+    expect(E.isRight(result) && Buffer.from(result.right.body).toString()).toBe('{"reviews":[]}')
+    expect(seen.map(({ url }) => url)).toEqual(['/token', exportReviews.path, '/token', exportReviews.path])
+  })
+
+  test.each([
+    ['that can be renewed, once', true, ['/token', exportReviews.path, '/token', exportReviews.path]],
+    ['that is configured, not at all', false, [exportReviews.path]],
+  ])('after a 401 in every body with status 200, for a token %s', async (_, renewable, expected) => {
+    const { url, seen } = await startServer(({ url }, response) =>
+      sendJson(response, 200, url === '/token' ? { accessToken: 't' } : { status: { code: 401, message: 'no' } }),
+    )
+    const credentials = renewable ? { credentials: applicationCredentials(`${url}/token`) } : {}
+    const api = createApi(startClient(url, credentials).send)
+    const fetchPage = createReviewFetcher(api, () => expect.unreachable('the body is no page'))
+    const error = leftOf(await fetchPage({ modifiedTimeFrom: '2026-01-01T00:00:00.000Z', offset: 0, limit: 9 })())
+    expect(toFailure('export reviews', error)).toMatchObject({
+      _tag: 'Config',
+      message: expect.stringMatching(/token.*expired\. Check credentials/),
+    })
+    expect(seen.map(({ url }) => url)).toEqual(expected)
+  })
+})
+
+describe('a token exchange takes a turn of the rate limit', () => {
+  test.each([
+    ['lives long', 3600, 60],
+    ['expires while other requests wait', 5, 60],
+    ['expires before the next turn', 0.5, 60],
+    ['expires while other requests wait, few of which there are a minute', 160, 2],
+  ])('where a token %s: %d s, %d requests a minute', async (_, expiresIn, perMinute) => {
+    const { clock } = createFakeClock()
+    const interval = minInterval(perMinute)
+    const sentAt: number[] = []
+    const expiries = new Map<string, number>()
+    let turns: Promise<unknown> = Promise.resolve()
+    const throttle: Throttle = {
+      run: (request) => () => {
+        const turn = turns.then(async () => {
+          await clock.wait(interval)()
+          return request()
+        })
+        turns = turn
+        return turn
+      },
+    }
+    const concurrency = 4
+    const transport: Pick<Transport, 'exchange'> = {
+      exchange: ({ url, headers }) => {
+        sentAt.push(clock.ticks())
+        const token = `t${sentAt.length}`
+        const isValid = clock.ticks() < (expiries.get(headers?.accessToken ?? '') ?? 0)
+        if (url.pathname === '/token') expiries.set(token, clock.ticks() + expiresIn * 1000)
+        const body = url.pathname === '/token' ? { accessToken: token, expiresIn } : { ok: true }
+        const status = url.pathname === '/token' || isValid ? 200 : 401
+        return TE.right({ status, headers: {}, body: Buffer.from(JSON.stringify(body)), millis: 1 })
+      },
+    }
+    const exchange = { application_id: 'a', application_secret: 'b', token_url: 'https://issuer.example/token' }
+    const send = createSend({
+      baseUrl: new URL('https://service.example'),
+      token: createExchangeTokenSource(exchange, transport.exchange, clock, throttle.run),
+      throttle,
+      mayPair: perMinute >= 4 * concurrency,
+      transport: { ...transport, close: () => undefined },
+      retryLimits: { maxAttempts: 1, maxWait: 0 },
+      clock,
+      secrets: [],
+      observer: {},
+    })
+    const sendTen = async () => {
+      const answers: E.Either<unknown, unknown>[] = []
+      for (let i = 0; i < 10; i += 1) answers.push(await send(askRoute)({})())
+      return answers
+    }
+    const answers = (await Promise.all(Array.from({ length: concurrency }, sendTen))).flat()
+    expect(answers.every(E.isRight)).toBe(true)
+    for (const from of sentAt)
+      expect(sentAt.filter((at) => at >= from && at < from + 60_000).length).toBeLessThanOrEqual(perMinute)
   })
 })
