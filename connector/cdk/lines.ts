@@ -63,6 +63,8 @@ export type StdoutWriter = {
   readonly write: (text: OutputText) => Promise<void>
   /** Resolves once everything is written. */
   readonly flush: () => Promise<void>
+  /** The bytes that wait for the reader, and those that it has room for by now. */
+  readonly progress: () => { readonly waiting: number; readonly written: number }
 }
 
 type WaitingCaller = { readonly below: number; readonly resolve: () => void; readonly reject: (error: Error) => void }
@@ -82,6 +84,7 @@ export const createStdoutWriter = (fd: number, room = 1 << 20): StdoutWriter => 
   const free: Buffer[] = []
   let open: OutputBlock = { bytes: Buffer.allocUnsafeSlow(blockSize), from: 0, to: 0 }
   let waitingBytes = 0
+  let writtenBytes = 0
   let isWriting = false
   let pause = minPause
   let broken: Error | undefined
@@ -109,6 +112,7 @@ export const createStdoutWriter = (fd: number, room = 1 << 20): StdoutWriter => 
   }
   const recordWritten = (block: OutputBlock, written: number) => {
     waitingBytes -= written
+    writtenBytes += written
     block.from += written
     if (block.from < block.to) return
     full.shift()
@@ -158,7 +162,11 @@ export const createStdoutWriter = (fd: number, room = 1 << 20): StdoutWriter => 
     return result
   }
 
-  return { write: (text) => enqueue(() => appendAndWait(text)), flush: () => enqueue(() => waitBelow(1)) }
+  return {
+    write: (text) => enqueue(() => appendAndWait(text)),
+    flush: () => enqueue(() => waitBelow(1)),
+    progress: () => ({ waiting: waitingBytes, written: writtenBytes }),
+  }
 }
 
 /** The shortest time between two redraws on a terminal, and between two lines elsewhere, in milliseconds. */

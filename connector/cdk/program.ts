@@ -2,7 +2,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { connectionStatusLine, errorTraceLine, failureTypes } from './airbyte/encode'
 import { type Command, CommandError, type CommandIo, formatHelp, suggestName } from './command'
 import { type Failure, unexpectedFailure } from './failure'
-import { createProgressPrinter, createStdoutWriter } from './lines'
+import { createProgressPrinter, createStdoutWriter, type StdoutWriter } from './lines'
 import { createRedactor, redactFailure } from './redact'
 import { reportSingerFailure } from './singer/command-line'
 
@@ -161,12 +161,33 @@ export const runCommandLine = async (
 
 type StopSignal = 'SIGTERM' | 'SIGINT'
 
-/** How long a stopped program waits for a reader of its output that reads nothing, in milliseconds. */
-const stopTimeout = 10_000
+/** How long a stopped program takes at most, in milliseconds: platforms kill after 10 s. */
+const stopTimeout = 9_000
+
+/** How long a stopped program waits for a reader of its output that takes nothing, in milliseconds. */
+const stallTimeout = 2_000
+
+/** Calls `onStall` once some output has waited for `stallTimeout` and its reader has taken none of it. */
+const watchForStall = ({ progress }: Pick<StdoutWriter, 'progress'>, onStall: () => void): void => {
+  let last = progress().written
+  let stalledSince = Date.now()
+  const timer = setInterval(() => {
+    const { waiting, written } = progress()
+    if (waiting === 0 || written !== last) {
+      last = written
+      stalledSince = Date.now()
+    } else if (Date.now() - stalledSince >= stallTimeout) {
+      clearInterval(timer)
+      onStall()
+    }
+  }, 100).unref()
+}
 
 /** Runs a program in this process (`host`) and ends it with the exit status, or by the signal that stopped it. */
 export const runProgram = (name: string, program: Program, host: NodeJS.Process): void => {
   const stop = new AbortController()
+  // To name it makes a pipe answer that it is full. A write that waits for room would hold a thread, and with it our exit.
+  void host.stdout
   const stdout = createStdoutWriter(1)
   const signals: ReadonlyArray<StopSignal> = ['SIGTERM', 'SIGINT']
   let received: StopSignal | undefined
@@ -182,6 +203,7 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
       received = signal
       stop.abort()
       setTimeout(() => endBySignal(signal), stopTimeout).unref()
+      watchForStall(stdout, () => endBySignal(signal))
     })
   let redactText = createRedactor([])
   const secrets: string[] = []
@@ -219,7 +241,7 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
   const flushStderr = (): Promise<unknown> =>
     Promise.race([
       new Promise((resolve) => host.stderr.write('', resolve)),
-      new Promise((resolve) => setTimeout(resolve, stopTimeout).unref()),
+      new Promise((resolve) => setTimeout(resolve, received === undefined ? stopTimeout : stallTimeout).unref()),
     ])
   const run = async (): Promise<number> => {
     const status = await runCommandLine(name, program, io, host.argv.slice(2), crash)

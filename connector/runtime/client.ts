@@ -1,12 +1,14 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import {
+  type ApiError,
   type ClientConfig,
   type ClientOptions,
   checkRedisUrl,
   checkUrl,
   createHttpClient,
   type HttpClient,
+  isUnreachableCode,
 } from '../api'
 import { defined, type Failure } from '../cdk'
 import type { ConnectionConfig } from '../config'
@@ -18,6 +20,12 @@ export type ServiceClient = {
   readonly onWait: (listener: (until: number) => void) => () => void
   /** Aborts the requests under way and closes the connections. */
   readonly close: () => Promise<void>
+}
+
+/** The failure of the first request of a check. Where no service is found, the address is the most likely cause: a change of the config helps. */
+export const toConnectionFailure = (error: ApiError, failure: Failure): Failure => {
+  const code = error._tag === 'Network' || error._tag === 'Token' ? error.code : undefined
+  return code !== undefined && isUnreachableCode(code) ? { ...failure, _tag: 'Config' } : failure
 }
 
 /** The client that a configuration describes; fails if one of its addresses is not allowed. */

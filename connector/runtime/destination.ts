@@ -15,7 +15,7 @@ import {
   resendUnanswered,
   type SinkTarget,
 } from '../sinks'
-import { createClient, type ServiceClient } from './client'
+import { createClient, type ServiceClient, toConnectionFailure } from './client'
 
 /** A config made ready to write: the client of its service and what the sinks need. */
 export type ConfiguredDestination = Pick<ServiceClient, 'onWait' | 'close'> & { readonly target: SinkTarget }
@@ -114,7 +114,8 @@ export const checkDestination =
     const results: Array<string> = []
     for (const name of listUsedObjects(config)) {
       const answer = await requests[name]()
-      if (E.isLeft(answer) && isPermissionDenied(answer.left)) return E.left(toFailure(name, answer.left))
+      if (E.isLeft(answer) && isPermissionDenied(answer.left))
+        return E.left(toConnectionFailure(answer.left, toFailure(name, answer.left)))
       results.push(`${name}: permission not denied${E.isLeft(answer) ? formatStatus(answer.left) : ''}`)
     }
     return E.right(`${results.join('; ')}.`)

@@ -3,7 +3,7 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { type ApiError, DeletedReview, isUnreachableCode, Review, toFailure, toInstant } from '../api'
+import { type ApiError, DeletedReview, Review, toFailure, toInstant } from '../api'
 import { configFailure, drainFeed, type Failure, type Stream, transientFailure } from '../cdk'
 import {
   chooseCutoff,
@@ -14,6 +14,7 @@ import {
   type FetchPage,
 } from '../export'
 import { isLookupStream, type SourceEnv } from '../streams'
+import { toConnectionFailure } from './client'
 import type { ConfiguredSource } from './source'
 
 /** The failure for an error: a wait that is too long for a check may be short enough for a run. */
@@ -122,7 +123,7 @@ export const startSourceCheck = ({ env, streams }: CheckedSource): SourceCheck =
   }
   const run = async (): Promise<CheckOutcome> => {
     const first = await fetchSample(fetchFirst, env, env.startDate)()
-    if (E.isLeft(first) && !isOperationError(first.left)) return E.left(toConnectionFailure(firstName, first.left))
+    if (E.isLeft(first) && !isOperationError(first.left)) return E.left(toFirstFailure(firstName, first.left))
     return mergeOutcomes(
       await Promise.all([
         markAnswered(firstName, checkExportOperation(firstName, fetchFirst, env, first)),
@@ -148,16 +149,12 @@ const isOperationError = (error: ApiError): boolean =>
   error._tag === 'Application' || (error._tag === 'Http' && error.status >= 400 && ![401, 429].includes(error.status))
 
 /** The failure of the first request of all: the address is the most likely cause. */
-const toConnectionFailure = (operation: string, error: ApiError): Failure => {
-  const failure = toCheckFailure(operation, error)
-  const code = error._tag === 'Network' || error._tag === 'Token' ? error.code : undefined
-  if (code !== undefined && isUnreachableCode(code)) return { ...failure, _tag: 'Config' }
-  return error._tag === 'Decode' && error.remedy === undefined
+const toFirstFailure = (operation: string, error: ApiError): Failure =>
+  error._tag === 'Decode' && error.remedy === undefined
     ? configFailure(
         `${operation}: what answers at base_url is not the service (at ${error.path}: ${error.message}). Check base_url; a proxy or a login page may stand between.`,
       )
-    : failure
-}
+    : toConnectionFailure(error, toCheckFailure(operation, error))
 
 /** The service's specification does not say how an offset beyond the last row is answered; the same request without an offset has just succeeded. */
 const isBadRequest = (error: ApiError): boolean => error._tag === 'Http' && error.status === 400

@@ -121,11 +121,28 @@ describe('check', () => {
     })
   })
 
-  it('prints an error trace if the service does not answer', async () => {
-    const outcome = await run(destinationCheckCommand, [
-      '--config',
-      writeTempFile(config({ url: 'http://127.0.0.1:9', accessToken: 'a' })),
-    ])
+  const application = {
+    auth_type: 'application',
+    application_id: 'a',
+    application_secret: 's',
+    token_url: 'http://127.0.0.1:9/token',
+  }
+
+  it.each<[string, object]>([
+    ['refuses the connection', { base_url: 'http://127.0.0.1:9' }],
+    ['has no address', { base_url: 'https://feedback.invalid' }],
+    ['has a token service that refuses the connection', { base_url: 'http://127.0.0.1:9', credentials: application }],
+  ])('answers FAILED where the service %s', async (_, more) => {
+    const given = config({ url: '', accessToken: 'a' }, { timeouts: { connect_seconds: 1 }, ...more })
+    const outcome = await run(destinationCheckCommand, ['--config', writeTempFile(given)])
+    const [{ connectionStatus }, ...others] = lines(outcome)
+    expect([connectionStatus.status, outcome.status, others]).toEqual(['FAILED', 0, []])
+    expect(connectionStatus.message).toMatch(/Check base_url|token_url/)
+  })
+
+  it('prints an error trace if the service breaks the connection off', async () => {
+    const sandbox = await startSandbox(alwaysFaulty('reset'))
+    const outcome = await run(destinationCheckCommand, ['--config', writeTempFile(config(sandbox))])
     expect(outcome.status).toBe(1)
     expect(errors(outcome)).toMatchObject([{ failure_type: 'transient_error' }])
   })

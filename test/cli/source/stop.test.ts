@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -156,10 +156,10 @@ it('a program ends silently when its reader goes away', async () => {
 })
 
 /** How many requests there were once no more come. */
-const stalled = async (before = sandbox.stats().exports): Promise<number> => {
+const stalled = async (before = sandbox.stats().exports, hasBegun = false): Promise<number> => {
   await sleep(1500)
   const now = sandbox.stats().exports
-  return now === before ? now : stalled(now)
+  return now === before && hasBegun ? now : stalled(now, hasBegun || now > before)
 }
 
 it('a program waits for a reader that reads nothing, sends no more requests, and can be stopped', async () => {
@@ -175,6 +175,31 @@ it('a program waits for a reader that reads nothing, sends no more requests, and
   child.kill('SIGTERM')
   expect(await closed).toBe('SIGTERM')
 })
+
+const canUnshare = spawnSync('unshare', ['--pid', '--fork', '--mount-proc', 'true']).status === 0
+
+it.each([
+  ['source-feedback', [], 'SIGTERM'],
+  ['tap-feedback', [], 143],
+  ...(canUnshare
+    ? ([
+        ['source-feedback', ['unshare', '--pid', '--fork', '--mount-proc'], 143],
+        ['tap-feedback', ['unshare', '--pid', '--fork', '--mount-proc'], 143],
+      ] as const)
+    : []),
+] as const)(
+  '%s ends by one SIGTERM though its reader takes nothing, started by %j',
+  async (program, launcher, ended) => {
+    const args = program === 'tap-feedback' ? ['--config', long] : reading([], long)
+    const [command = '', ...more] = [...launcher, process.execPath, programPath(program), ...args]
+    const child = spawn(command, more, { stdio: ['ignore', 'pipe', 'ignore'] })
+    const closed = new Promise<unknown>((resolve) => child.on('exit', (status, signal) => resolve(status ?? signal)))
+    await stalled()
+    const running = launcher.length === 0 ? child.pid : spawnSync('pgrep', ['-P', String(child.pid)]).stdout
+    process.kill(Number(running), 'SIGTERM')
+    expect(await closed).toBe(ended)
+  },
+)
 
 it('a program continues when a paused reader reads again, and needs no more memory meanwhile', async () => {
   const child = spawn(process.execPath, [programPath('source-feedback'), ...reading([])], {
