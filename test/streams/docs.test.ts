@@ -1,7 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { startSandbox } from '../../connector/sandbox/start'
 import { streams } from '../../connector/streams/streams'
+import { codeBlocks } from '../support/doc-blocks'
 import { createSourceEnv, locationsFromReviews, readAll } from '../support/in-process'
+import { openMemorySnapshot } from '../support/snapshot-messages'
 import { formatStreamDoc } from '../support/streams-doc'
 
 const sharedCosts = 'no requests of its own: all selected streams that are made of reviews share those of `reviews`'
@@ -56,12 +58,16 @@ children that it no longer has are not sent again, and a warehouse still has the
 
 \`\`\`sql
 SELECT child.*
-FROM review_sentiments AS child
-JOIN reviews AS review ON review.id = child.reviewId AND review.modifiedTime = child.reviewModifiedTime
-LEFT JOIN deleted_reviews AS deletion
-  ON deletion.id = review.id AND deletion.modifiedTime > review.modifiedTime
-WHERE deletion.id IS NULL
+FROM "review_sentiments" AS child
+JOIN "reviews" AS review
+  ON review."id" = child."reviewId" AND review."modifiedTime" = child."reviewModifiedTime"
+LEFT JOIN "deleted_reviews" AS deletion
+  ON deletion."id" = review."id" AND deletion."modifiedTime" > review."modifiedTime"
+WHERE deletion."id" IS NULL
 \`\`\`
+
+The names are quoted, since PostgreSQL and others fold unquoted ones. Where a loader has stored them in lower case, as PyAirbyte and
+some targets do, write them in lower case unless the database is DuckDB, which minds neither. BigQuery quotes with backticks.
 
 The later of a review and its deletion counts. At the same millisecond the review wins, since the service serves only reviews
 that are not deleted: it has been restored. Tombstones (\`deletes: tombstones\`) and the snapshot follow the same rule.
@@ -89,6 +95,24 @@ it('docs/streams.md shows every stream with its attributes and an example', asyn
     return formatStreamDoc(stream as never, description, shortestExample(records[stream.name] ?? []))
   })
   await expect(`${intro}${pages.join('\n')}`).toMatchFileSnapshot('../../docs/streams.md')
+})
+
+it('the SQL of docs/streams.md quotes its names and gives the parts of reviews that are there now', async () => {
+  const [sql = ''] = codeBlocks('streams.md', 'sql')
+  expect(sql.replace(/"[^"]*"/g, '')).not.toMatch(/[a-z][A-Z]|_/)
+  const snapshot = await openMemorySnapshot()
+  onTestFinished(() => snapshot.db.close())
+  const statements = [
+    'CREATE TABLE other.reviews("id" BIGINT, "modifiedTime" TIMESTAMPTZ)',
+    'CREATE TABLE other.review_sentiments("reviewId" BIGINT, "id" BIGINT, "reviewModifiedTime" TIMESTAMPTZ)',
+    'CREATE TABLE other.deleted_reviews("id" BIGINT, "modifiedTime" TIMESTAMPTZ)',
+    "INSERT INTO other.reviews VALUES (1, '2024-01-02'), (2, '2024-01-02')",
+    "INSERT INTO other.review_sentiments VALUES (1, 11, '2024-01-01'), (1, 12, '2024-01-02'), (2, 13, '2024-01-02')",
+    "INSERT INTO other.deleted_reviews VALUES (2, '2024-01-03')",
+  ]
+  for (const statement of ['CREATE SCHEMA other', ...statements, 'SET schema = other'])
+    await snapshot.db.query(statement)
+  expect((await snapshot.db.query(sql)).map(({ id }) => Number(id))).toEqual([12])
 })
 
 /** The shortest of the records that have the most attributes. */
