@@ -1,6 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { CommandError, type CommandIo, defineCommand, getOrThrow, runOrThrow, systemFailure, usageError } from '../cdk'
 import { sourceFormat } from '../config'
@@ -11,16 +10,18 @@ import { findStateProblem, streams } from '../streams'
 import { useSnapshot } from './snapshot-file'
 import { formatCheckCounts, formatSyncOutcome } from './table'
 
-/** The only file that the demo leaves in the current folder; replaced by each run. */
+/** The two files that the demo leaves in the current folder; replaced by each run. */
 const snapshotPath = 'feedback-demo.duckdb'
+const reportPath = 'feedback-demo.html'
 
 /** Rows in a page of public reviews and comments; with smaller pages, the demo would spend most of its time on requests. */
 const feedbackPageSize = 500
 
+/** They ask the views, where a rating of 0 is none and days are those of the reporting time zone. */
 const exampleQueries = [
-  `SELECT source->>'name' AS source, count(*) AS reviews, round(avg(rating), 2) AS rating FROM reviews GROUP BY 1 ORDER BY 2 DESC`,
-  `SELECT location->>'name' AS location, round(avg(reviewScore), 2) AS score FROM reviews GROUP BY 1 ORDER BY 2 DESC LIMIT 5`,
-  `SELECT date_trunc('month', mentionTime) AS month, count(*) AS reviews FROM reviews GROUP BY 1 ORDER BY 1 DESC LIMIT 6`,
+  'SELECT source_name, count(*) AS reviews, count(rating) AS rated, round(avg(rating), 2) AS mean_rating FROM reviews_current GROUP BY 1 ORDER BY 2 DESC',
+  'SELECT location_name, rated, rating_estimate, rating_low, rating_high FROM location_scorecard ORDER BY rating_low DESC LIMIT 5',
+  `SELECT strftime(day, '%Y-%m') AS month, sum(reviews)::BIGINT AS reviews FROM review_daily GROUP BY 1 ORDER BY 1 DESC LIMIT 6`,
 ]
 
 export const demoCommand = defineCommand({
@@ -30,7 +31,7 @@ export const demoCommand = defineCommand({
     reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; default 10000' },
   },
   examples: ['feedback demo', 'feedback demo --reviews 2000'],
-  notes: `Writes only ${snapshotPath} into this folder, over an older one. The report goes into a new folder among the system's temporary files; the last line names it. Exit status: 0, or 1 if a check failed.`,
+  notes: `Writes ${snapshotPath} and ${reportPath} into this folder, over older ones. Exit status: 0, or 1 if a check failed.`,
   run: async (io, { options }) => {
     const startedAt = Date.now()
     const reviews = Number(options.reviews ?? 10_000)
@@ -45,8 +46,9 @@ export const demoCommand = defineCommand({
       )
       if (ok)
         for (const sql of exampleQueries)
-          await io.print(`  node build/bin/feedback.js query --db ${snapshotPath} "${sql}"\n`)
-      await io.print(`\nIts report, for a browser: ${await writeReport()}\n`)
+          await io.print(`  node ${programPath()} query --db ${snapshotPath} "${sql}"\n`)
+      await writeReport()
+      await io.print(`\nIts report, for a browser: ${reportPath}\n`)
       return ok ? 0 : 1
     } finally {
       await sandbox.close()
@@ -54,14 +56,33 @@ export const demoCommand = defineCommand({
   },
 })
 
-/** Writes the report into a temporary folder; returns its path. */
-const writeReport = async (): Promise<string> => {
-  const path = join(await mkdtemp(join(tmpdir(), 'feedback-demo-')), 'report.html')
-  await writeFile(
-    path,
-    renderReport(await useSnapshot(snapshotPath, 'read', (snapshot) => readReport(snapshot, Date.now()))),
+/** Writes the report beside the snapshot; readable to its owner only, as the snapshot. */
+const writeReport = async (): Promise<void> => {
+  const page = renderReport(
+    await useSnapshot(snapshotPath, 'read', (snapshot) => readReport(snapshot, Date.now(), findStateProblem)),
   )
-  return path
+  await rm(reportPath, { force: true })
+  await writeFile(reportPath, page, { mode: 0o600 })
+}
+
+/** The path of the command as it can be typed in the current folder. */
+const programPath = (): string => relative(process.cwd(), join(__dirname, '..', 'bin', 'feedback.js'))
+
+/** Lets the service change, and says in numbers that add up what the next sync has to read. */
+const changeService = async (io: CommandIo, sandbox: Sandbox): Promise<void> => {
+  const before = new Map((await sandbox.truth()).reviews.map(({ id, modifiedTime }) => [id, modifiedTime]))
+  await sandbox.churn({ change: 300, delete: 100, add: 200 })
+  const after = new Map((await sandbox.truth()).reviews.map(({ id, modifiedTime }) => [id, modifiedTime]))
+  const count = (number: number) => number.toLocaleString('en')
+  const ids = [...before.keys()]
+  const deleted = ids.filter((id) => !after.has(id)).length
+  const modified = ids.filter((id) => after.has(id) && after.get(id) !== before.get(id)).length
+  const added = [...after.keys()].filter((id) => !before.has(id)).length
+  const lost = Math.min(300, before.size) - modified
+  await io.print(
+    `\nThe service changes: ${count(modified + lost)} reviews are modified, then ${count(deleted)} are deleted${lost === 0 ? '' : `, ${count(lost)} of the modified ones among them`}, and ${count(added)} arrive.\n` +
+      `To read: ${count(modified)} modified and ${count(added)} new reviews, ${count(modified + added)} in all, and ${count(deleted)} deletions; ${count(before.size)} - ${count(deleted)} + ${count(added)} = ${count(after.size)} reviews remain.\n`,
+  )
 }
 
 /** Both syncs with a change of the service between them; returns whether all checks hold. */
@@ -76,8 +97,7 @@ const runSteps = async (io: CommandIo, sandbox: Sandbox): Promise<boolean> => {
     await io.print(`discover  ${streams.map(({ name }) => name).join(', ')}\n`)
     for (const name of [snapshotPath, `${snapshotPath}.wal`]) await rm(name, { force: true })
     const firstOk = await syncAndVerify(io, source, 'The first sync reads everything into', sandbox)
-    await sandbox.churn({ change: 300, delete: 100, add: 200 })
-    await io.print('\nThe service changes: 300 reviews are modified, 100 deleted, 200 arrive.\n')
+    await changeService(io, sandbox)
     await waitForQuiet(io)
     return (await syncAndVerify(io, source, 'The second sync reads the changes into', sandbox)) && firstOk
   } finally {

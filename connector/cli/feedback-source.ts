@@ -40,8 +40,10 @@ export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
     const privacyPath = (await import('../streams/index.js')).findPrivacyPath(stream, path)
     return O.isNone(privacyPath) ? undefined : `add ${privacyPath.value} to privacy.drop in the config`
   },
-  openCopy: async ({ snapshot_path }) =>
-    snapshot_path === undefined ? undefined : (await loadRuntime()).openSnapshotCopy(snapshot_path),
+  openCopy: async ({ snapshot_path, reporting_time_zone }) =>
+    snapshot_path === undefined
+      ? undefined
+      : (await loadRuntime()).openSnapshotCopy(snapshot_path, reporting_time_zone),
 }
 
 /** The commands of source-feedback. */

@@ -18,7 +18,7 @@ export const queryCommand = defineCommand({
     json: { type: 'boolean', help: 'Print a JSON object for each row, nested values as JSON' },
   },
   examples: [
-    `feedback query --db reviews.duckdb "SELECT rating, count(*) FROM reviews GROUP BY ALL ORDER BY ALL"`,
+    `feedback query --db reviews.duckdb "SELECT rating, count(*) FROM reviews_current GROUP BY ALL ORDER BY ALL"`,
     `feedback query --db reviews.duckdb --json "FROM _loads"`,
   ],
   notes: `A table shows the first ${maxRows.toLocaleString('en')} rows and ${maxValueWidth} characters of a value; --json prints everything. Exit status: 0, or 78 if the file or the SQL is wrong.`,

@@ -1,6 +1,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { CommandError, configFailure, defineCommand, usageError } from '../cdk'
 import { readReport, renderReport } from '../snapshot'
+import { findStateProblem } from '../streams'
 import { dbOption, waitOption } from './options'
 import { toFileWait, useSnapshot } from './snapshot-file'
 import { formatJson } from './table'
@@ -22,7 +23,12 @@ export const reportCommand = defineCommand({
     'The page contains everything it shows: it opens without a network, has a light and a dark theme, and prints. Exit status: 0, also if a check fails, which the page then says.',
   run: async (io, { options: { db, wait, out, json } }) => {
     if (out === undefined && !json) throw usageError('Give --out FILE for the page to write, or --json.')
-    const report = await useSnapshot(db, 'read', (snapshot) => readReport(snapshot, Date.now()), toFileWait(io, wait))
+    const report = await useSnapshot(
+      db,
+      'read',
+      (snapshot) => readReport(snapshot, Date.now(), findStateProblem),
+      toFileWait(io, wait),
+    )
     if (json) await io.print(formatJson(report))
     if (out !== undefined) await replaceFile(out, renderReport(report))
     if (out !== undefined && !json) await io.print(`${out} is written.\n`)

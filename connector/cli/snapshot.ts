@@ -1,5 +1,5 @@
 import { type CommandIo, defineCommand, usageError } from '../cdk'
-import { exportParquet, type ParquetPartition, partitionFormats } from '../snapshot'
+import { exportParquet, type ParquetPartition, partitionFormats, setReportingTimeZone } from '../snapshot'
 import { historyOption, inputCatalogOption, outputDbOption, waitOption } from './options'
 import { ingestMessages, loadInputCatalog, toFileWait, useSnapshot } from './snapshot-file'
 import { formatJson, formatLoadSummaries, formatTable } from './table'
@@ -13,6 +13,11 @@ export const snapshotCommand = defineCommand({
     wait: waitOption,
     catalog: inputCatalogOption,
     history: historyOption,
+    'reporting-time-zone': {
+      type: 'string',
+      value: 'ZONE',
+      help: 'The time zone of the days and months in views, report and Parquet folders from now on; UTC at first',
+    },
     export: { type: 'string', value: 'parquet', help: 'Read no messages; write each stream as Parquet into FOLDER' },
     partition: {
       type: 'string',
@@ -36,6 +41,8 @@ export const snapshotCommand = defineCommand({
       options.db,
       'write',
       async (snapshot) => {
+        const timeZone = options['reporting-time-zone']
+        if (timeZone !== undefined) await setReportingTimeZone(snapshot, timeZone)
         const summaries = await ingestMessages(io, snapshot, { files: positionals, catalog, history: options.history })
         if (options.json) await io.print(formatJson(summaries))
         else io.printWarning(formatLoadSummaries(summaries).trimEnd())

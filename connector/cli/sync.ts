@@ -36,6 +36,7 @@ export const syncCommand = defineCommand({
       wait: toFileWait(io, options.wait),
       streams: getOrThrow(selectStreams(configured.streams, options.select)),
       history: options.history,
+      reportingTimeZone: config.reporting_time_zone,
       syncMode: options['full-refresh'] ? 'full_refresh' : 'incremental',
     })
     await configured.close()

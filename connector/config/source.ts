@@ -199,6 +199,11 @@ const SourceCodec = orderFields({
   snapshot_path: describeField('Snapshot file', 'Also write the data into this DuckDB file', {
     examples: ['/data/reviews.duckdb'],
   })(optionalField(textField)),
+  reporting_time_zone: describeField(
+    'Reporting time zone',
+    'The time zone whose days and months the views, the report and the Parquet folders of a DuckDB file use; UTC at first',
+    { examples: ['Europe/Berlin'] },
+  )(optionalField(patternField(/^[A-Za-z][A-Za-z0-9_+/-]*$/))),
   activate_version: describeField(
     'Table versions (Singer)',
     'tap-feedback only: at the end of a FULL_TABLE read, tell the target to delete all other rows (ACTIVATE_VERSION), if the target can',

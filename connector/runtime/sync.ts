@@ -31,6 +31,8 @@ export type SyncOptions = {
   readonly history?: boolean
   /** How long to wait for a file that another process uses; not at all if left out. */
   readonly wait?: FileWait | undefined
+  /** The time zone of the file's days and months from now on; undefined: as it is, at first UTC. */
+  readonly reportingTimeZone?: string | undefined
 }
 
 /** What a sync did with one stream, as `--json` prints it. */
@@ -62,12 +64,19 @@ export type SyncResult = {
 export const syncSnapshot = async (
   io: CommandIo,
   configured: ConfiguredSource,
-  { path, streams, syncMode, history = false, wait }: SyncOptions,
+  { path, streams, syncMode, history = false, wait, reportingTimeZone }: SyncOptions,
 ): Promise<SyncResult> => {
-  const { closeSnapshot, createSnapshotWriter, openSnapshot, openSnapshotWithin, readSnapshotState } =
-    await loadSnapshotRoom()
+  const {
+    closeSnapshot,
+    createSnapshotWriter,
+    openSnapshot,
+    openSnapshotWithin,
+    readSnapshotState,
+    setReportingTimeZone,
+  } = await loadSnapshotRoom()
   const snapshot = await runOrThrow(wait === undefined ? openSnapshot(path) : openSnapshotWithin(path, 'write', wait))
   try {
+    if (reportingTimeZone !== undefined) await setReportingTimeZone(snapshot, reportingTimeZone)
     const state = await readSnapshotState(snapshot)
     const writer = await createSnapshotWriter(snapshot, { now: Date.now, history })
     const catalog = streams.map(({ name }) => ({ name, syncMode, attributes: O.none }))
@@ -156,9 +165,11 @@ const readStateCursor = (state: unknown): string | null => {
 /** Writes the messages of a run also into a DuckDB file: the config's `snapshot_path`. */
 export const openSnapshotCopy = async (
   path: string,
+  reportingTimeZone?: string,
 ): Promise<{ readonly write: MessageConsumer; readonly finish: () => Promise<void> }> => {
-  const { createSnapshotWriter, openSnapshot } = await loadSnapshotRoom()
+  const { createSnapshotWriter, openSnapshot, setReportingTimeZone } = await loadSnapshotRoom()
   const snapshot = await runOrThrow(openSnapshot(path))
+  if (reportingTimeZone !== undefined) await setReportingTimeZone(snapshot, reportingTimeZone)
   const writer = await createSnapshotWriter(snapshot, { now: Date.now })
   return {
     write: writer.write,

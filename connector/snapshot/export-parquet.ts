@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CommandError, configFailure } from '../cdk'
 import { quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
+import { readReportingTimeZone } from './store/metadata'
 import { findFreeName, listStreamTables, type Table } from './store/tables'
 
 /** The format of a partition's folder name. */
@@ -13,7 +14,7 @@ export type ParquetExport = { readonly stream: string; readonly rows: number; re
 
 /**
  * Writes each stream's table as Parquet (zstd) into its own folder under `folder`, which must be empty or missing. With a
- * partition, writes Hive folders such as `month=2026-01`, by mention time or, if a stream has none, by its cursor, in UTC.
+ * partition, writes Hive folders such as `month=2026-01`, by mention time or, if a stream has none, by its cursor, in the file's reporting time zone.
  */
 export const exportParquet = async (
   { db }: Snapshot,
@@ -24,6 +25,7 @@ export const exportParquet = async (
     throw new CommandError(
       configFailure(`${folder} is not empty. Give a new folder: an export does not overwrite files.`),
     )
+  const timeZone = await readReportingTimeZone(db)
   const results: Array<ParquetExport> = []
   for (const table of await listStreamTables(db)) {
     const tableFolder = join(folder, table.name)
@@ -35,7 +37,7 @@ export const exportParquet = async (
     await db.run(
       partition === undefined || time === undefined
         ? `COPY (${rows} FROM ${quoteIdentifier(table.name)}) TO ${quoteLiteral(join(tableFolder, 'data_0.parquet'))} (${format})`
-        : `COPY (${rows}, strftime(${quoteIdentifier(time)}::TIMESTAMP, '${partitionFormats[partition]}') AS ${partitionColumn} FROM ${quoteIdentifier(table.name)})
+        : `COPY (${rows}, strftime(${quoteIdentifier(time)} AT TIME ZONE ${quoteLiteral(timeZone)}, '${partitionFormats[partition]}') AS ${partitionColumn} FROM ${quoteIdentifier(table.name)})
            TO ${quoteLiteral(tableFolder)} (${format}, PARTITION_BY (${partitionColumn}), OVERWRITE_OR_IGNORE)`,
     )
     results.push({

@@ -12,6 +12,7 @@ export { type DuckDBValue, damagedFileFailure, type Snapshot } from './store/dat
 export { importState, listStateTexts, readSnapshotState } from './store/metadata'
 export { closeSnapshot, type FileWait, openSnapshot, openSnapshotWithin, type SnapshotAccess } from './store/open'
 export { encodeJsonValue, encodeTextValue } from './store/values'
+export { setReportingTimeZone } from './store/views'
 export type { CheckResult } from './verify/check'
 export { compareReviews, type NextRead, planRepair, type ServiceReview, type ServiceReviews } from './verify/service'
 export { type CheckCounts, countChecks, verifySnapshot } from './verify/verify'

@@ -1,23 +1,39 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
 import { runProgram } from '../support/program'
 
-const folder = mkdtempSync(join(tmpdir(), 'demo-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const cwd = mkdtempSync(join(tmpdir(), 'demo-'))
+afterAll(() => rmSync(cwd, { recursive: true }))
 
-it('feedback demo leaves one file in the folder, and its last line names the report elsewhere', async () => {
-  const [cwd, temporary] = ['work', 'temporary'].map((name) => join(folder, name))
-  for (const place of [cwd, temporary]) mkdirSync(String(place))
-  const { status, stdout, stderr } = await runProgram('feedback', ['demo', '--reviews', '300'], {
-    cwd: String(cwd),
-    env: { TMPDIR: String(temporary) },
-  })
+const numbers = (text: string | undefined) =>
+  [...(text ?? '').matchAll(/\d[\d,]*/g)].map(([n]) => Number(n.replaceAll(',', '')))
+
+it('feedback demo leaves a snapshot and its report, its numbers add up, and its queries can be run as they stand', async () => {
+  const { status, stdout, stderr } = await runProgram('feedback', ['demo', '--reviews', '300'], { cwd })
   expect([status, stderr]).toEqual([0, ''])
-  expect(readdirSync(String(cwd))).toEqual(['feedback-demo.duckdb'])
-  const report = /\S+\.html$/.exec(stdout.trimEnd().split('\n').at(-1) ?? '')?.[0] ?? ''
-  expect(dirname(dirname(report))).toBe(temporary)
-  expect(readFileSync(report, 'utf8')).toContain('</html>')
+  expect(readdirSync(cwd).sort()).toEqual(['feedback-demo.duckdb', 'feedback-demo.html'])
+  expect(stdout.trimEnd().split('\n').at(-1)).toContain('feedback-demo.html')
+  expect(readFileSync(join(cwd, 'feedback-demo.html'), 'utf8')).toContain('</html>')
   expect(stdout.match(/(\d\d) of \1 checks hold/g)).toHaveLength(2)
-}, 60_000)
+
+  const line = (start: string) => stdout.split('\n').find((text) => text.startsWith(start))
+  const [changed, deleted, both, arrived] = numbers(line('The service changes:'))
+  const [modified, fresh, read, deletions, before, , , after] = numbers(line('To read:'))
+  expect([Number(changed) - Number(both), arrived, deleted]).toEqual([modified, fresh, deletions])
+  expect([Number(modified) + Number(fresh), Number(before) - Number(deleted) + Number(arrived)]).toEqual([read, after])
+  const second = stdout.slice(stdout.indexOf('The second sync'))
+  expect(numbers(/^reviews .*$/m.exec(second)?.[0])[0]).toBe(read)
+  expect(numbers(/^deleted_reviews .*$/m.exec(second)?.[0])[0]).toBe(deletions)
+  expect(second).toContain(`${after} reviews in the file, ${after} in the service`)
+
+  const queries = stdout.split('\n').filter((text) => text.startsWith('  node '))
+  expect(queries.length).toBeGreaterThan(1)
+  for (const query of queries) {
+    const table = execFileSync('sh', ['-c', query], { cwd, encoding: 'utf8' })
+    expect(table.split('\n').length, query).toBeGreaterThan(2)
+    if (query.includes('avg(rating)')) expect(query).toContain('FROM reviews_current')
+  }
+}, 120_000)

@@ -2,9 +2,9 @@ import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from '../
 import { columnsFromSchema } from '../store/tables'
 import { cellToNumber, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
 import { type CheckResult, readSnapshotStreams, type SnapshotStream } from '../verify/check'
-import { verifySnapshot } from '../verify/verify'
+import type { FindStateProblem } from '../verify/loads'
+import { countChecks, verifySnapshot } from '../verify/verify'
 import {
-  formatAge,
   formatCount,
   formatDuration,
   formatMinute,
@@ -51,7 +51,7 @@ export type UndeclaredAttribute = {
 
 const maxRuns = 12
 
-export const readDataHealth = async (snapshot: Snapshot): Promise<DataHealth> => {
+export const readDataHealth = async (snapshot: Snapshot, findStateProblem?: FindStateProblem): Promise<DataHealth> => {
   const { db } = snapshot
   const streams = await readSnapshotStreams(db)
   const undeclared: Array<UndeclaredAttribute> = []
@@ -59,7 +59,7 @@ export const readDataHealth = async (snapshot: Snapshot): Promise<DataHealth> =>
   return {
     streams: await readStreamHealth(db, streams),
     runs: await readRuns(db),
-    checks: await verifySnapshot(snapshot),
+    checks: await verifySnapshot(snapshot, findStateProblem),
     undeclared,
   }
 }
@@ -127,16 +127,16 @@ const readUndeclaredAttributes = async (
 }
 
 /** Whether the report's numbers can be trusted: how recent and complete the data is, and what the checks found. */
-export const renderHealth = ({ health, madeAt }: { readonly health: DataHealth; readonly madeAt: string }): Html =>
+export const renderHealth = ({ health, timeZone }: { readonly health: DataHealth; readonly timeZone: string }): Html =>
   renderSection(
     'Health of the data',
-    renderStreams(health, madeAt),
-    renderRuns(health),
+    renderStreams(health, timeZone),
+    renderRuns(health, timeZone),
     renderChecks(health),
-    renderUndeclaredAttributes(health),
+    renderUndeclaredAttributes(health, timeZone),
   )
 
-const renderStreams = ({ streams }: DataHealth, madeAt: string): Html =>
+const renderStreams = ({ streams }: DataHealth, timeZone: string): Html =>
   html`<h3>Freshness</h3>${
     streams.length === 0
       ? renderNotice('Nothing was loaded into this file yet.')
@@ -148,24 +148,23 @@ const renderStreams = ({ streams }: DataHealth, madeAt: string): Html =>
             {
               title: 'Newest record',
               kind: 't spare',
-              cell: ({ newest }) => (newest === null ? '–' : newest.slice(0, 16).replace('T', ' ')),
+              cell: ({ newest }) => formatMinute(newest, timeZone),
             },
-            { title: 'Loaded', kind: 't spare', cell: ({ completed }) => formatMinute(completed) },
-            { title: 'Age', kind: 'n', cell: ({ completed }) => formatAge(completed, madeAt) },
+            { title: 'Loaded', kind: 't spare', cell: ({ completed }) => formatMinute(completed, timeZone) },
             { title: 'Last load', cell: ({ status }) => renderVerdict(status === 'complete', status ?? 'none') },
           ],
           streams,
         )
   }`
 
-const renderRuns = ({ runs }: DataHealth): Html | undefined =>
+const renderRuns = ({ runs }: DataHealth, timeZone: string): Html | undefined =>
   runs.length === 0
     ? undefined
     : html`<h3>Loads</h3>${renderTable(
         runs.length === 1 ? 'One run' : `The last ${formatCount(runs.length)} runs, newest first`,
         [
           { title: 'Run', kind: 'n', cell: ({ run }) => String(run) },
-          { title: 'Started', kind: 't', cell: ({ started }) => formatMinute(started) },
+          { title: 'Started', kind: 't', cell: ({ started }) => formatMinute(started, timeZone) },
           { title: 'Duration', kind: 'n spare', cell: ({ seconds }) => formatDuration(seconds) },
           { title: 'Streams', kind: 'n spare', cell: (run) => formatCount(run.streams) },
           { title: 'Records', kind: 'n', cell: ({ records }) => formatCount(records) },
@@ -181,22 +180,20 @@ const renderRuns = ({ runs }: DataHealth): Html | undefined =>
       )}`
 
 const renderChecks = ({ checks }: DataHealth): Html => {
-  const failed = checks.filter(({ ok }) => !ok).length
+  const { hold, checked, nothing } = countChecks(checks)
   return html`<h3>Checks</h3>${renderTable(
-    failed === 0
-      ? `All ${formatCount(checks.length)} checks of feedback verify hold`
-      : `${formatCount(failed)} of ${formatPlural(checks.length, 'check')} of feedback verify failed`,
+    `${formatCount(hold)} of ${formatPlural(checked, 'check')} of feedback verify hold${nothing === 0 ? '' : `; ${formatCount(nothing)} had nothing to check and ${nothing === 1 ? 'is' : 'are'} left out`}`,
     [
       { title: 'Check and what must hold', cell: renderCheckName },
       { title: 'Found', kind: 'n', cell: ({ failures }) => (failures === 0 ? '' : formatCount(failures)) },
       { title: 'Result', cell: renderOutcome },
     ],
-    checks,
+    checks.filter(({ outcome }) => outcome !== 'nothing to check'),
   )}`
 }
 
-const renderCheckName = ({ name, explain, examples, failures }: CheckResult): Html =>
-  html`${name}<br><span class="quiet">${explain}</span>${
+const renderCheckName = ({ name, explain, examples, failures, problem }: CheckResult): Html =>
+  html`${name}<br><span class="quiet">${explain}${problem === undefined ? '' : ` ${problem}`}</span>${
     examples.length === 0
       ? undefined
       : html`<ul class="plain">${examples.map((example) => html`<li>${example}</li>`)}${
@@ -204,14 +201,12 @@ const renderCheckName = ({ name, explain, examples, failures }: CheckResult): Ht
         }</ul>`
   }`
 
-const renderOutcome = ({ ok, failures, sql }: CheckResult): Html => {
-  if (!ok) return renderVerdict(false, 'failed')
-  return sql !== undefined && failures === 0
-    ? renderVerdict(true, 'holds')
-    : html`<span class="quiet">${sql === undefined ? 'nothing to check' : 'note'}</span>`
-}
+const renderOutcome = ({ outcome }: CheckResult): Html =>
+  outcome === 'holds' || outcome === 'failed'
+    ? renderVerdict(outcome === 'holds', outcome)
+    : html`<span class="quiet">${outcome === 'unanswered' ? 'could not be made' : outcome}</span>`
 
-const renderUndeclaredAttributes = ({ undeclared }: DataHealth): Html =>
+const renderUndeclaredAttributes = ({ undeclared }: DataHealth, timeZone: string): Html =>
   html`<h3>Undeclared attributes</h3>${
     undeclared.length === 0
       ? renderNotice('Every attribute received is declared by its schema.')
@@ -221,8 +216,8 @@ const renderUndeclaredAttributes = ({ undeclared }: DataHealth): Html =>
             { title: 'Stream', cell: ({ stream }) => stream },
             { title: 'Attribute', cell: ({ attribute }) => attribute },
             { title: 'Rows', kind: 'n', cell: ({ rows }) => formatCount(rows) },
-            { title: 'First read', kind: 't spare', cell: ({ first }) => formatMinute(first) },
-            { title: 'Last read', kind: 't', cell: ({ last }) => formatMinute(last) },
+            { title: 'First read', kind: 't spare', cell: ({ first }) => formatMinute(first, timeZone) },
+            { title: 'Last read', kind: 't', cell: ({ last }) => formatMinute(last, timeZone) },
           ],
           undeclared,
         )

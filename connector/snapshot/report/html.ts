@@ -148,14 +148,24 @@ export const formatDuration = (seconds: number | null): string => {
 
 export const formatHours = (count: number | null): string => formatDuration(count === null ? null : count * 3600)
 
-/** A time in ISO 8601 as `2026-11-21 04:51`; a dash for none. */
-export const formatMinute = (time: string | null): string => (time === null ? '–' : time.slice(0, 16).replace('T', ' '))
+/** A time in ISO 8601 as `2026-11-21 04:51` in a time zone; a dash for none. */
+export const formatMinute = (time: string | null, timeZone: string): string => {
+  if (time === null || Number.isNaN(Date.parse(time))) return time ?? '–'
+  const parts = new Intl.DateTimeFormat('en', { ...minuteParts, timeZone }).formatToParts(new Date(time))
+  const part = (type: string) => parts.find((other) => other.type === type)?.value ?? ''
+  return `${part('year')}-${part('month')}-${part('day')} ${part('hour')}:${part('minute')}`
+}
 
-export const formatDay = (time: string | null): string => (time === null ? '–' : time.slice(0, 10))
+const minuteParts = {
+  year: 'numeric',
+  month: '2-digit',
+  day: '2-digit',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+} as const
 
-/** The duration from a time to `now`. */
-export const formatAge = (time: string | null, now: string): string =>
-  time === null ? '–' : formatDuration((Date.parse(now) - Date.parse(time)) / 1000)
+export const formatDay = (time: string | null, timeZone: string): string => formatMinute(time, timeZone).slice(0, 10)
 
 /** The two widths in pixels that each chart is drawn in: for a phone or half a sheet of paper, and for half a screen. */
 const chartWidths = { narrow: 348, wide: 500 } as const

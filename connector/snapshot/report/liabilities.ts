@@ -110,7 +110,7 @@ const plotLiabilities = ({ categories }: LiabilityStatistics): Figure => ({
   },
 })
 
-export const renderLiabilities = (liabilities: LiabilityStatistics | null): Html => {
+export const renderLiabilities = (liabilities: LiabilityStatistics | null, timeZone: string): Html => {
   const title = 'Open liabilities'
   if (liabilities === null) return renderSection(title, renderNotice('This file does not hold the stream reviews.'))
   const { total, categories, oldest } = liabilities
@@ -135,7 +135,7 @@ export const renderLiabilities = (liabilities: LiabilityStatistics | null): Html
     )}<div><h3>Longest open</h3>${renderTable(
       `Of ${highest} severity, the oldest first`,
       [
-        { title: 'Mentioned', kind: 't', cell: ({ mentioned }) => formatDay(mentioned) },
+        { title: 'Mentioned', kind: 't', cell: ({ mentioned }) => formatDay(mentioned, timeZone) },
         {
           title: 'Category and location',
           cell: ({ category, location }) => renderTwoLines(category ?? 'No category', location ?? 'no location'),

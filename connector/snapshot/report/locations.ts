@@ -1,5 +1,6 @@
 import type { Database } from '../store/database'
 import { cellToNumber, cellToNumberOrNull, cellToTextOrNull } from '../store/values'
+import { priorRatings } from '../store/views'
 import {
   formatCount,
   formatHours,
@@ -11,27 +12,9 @@ import {
   renderTable,
   type TableColumn,
 } from './html'
-import type { ReviewStatistics } from './reviews'
 
-/** The weight of the prior: as many ratings, at the mean of all reviews, are added to each location's own. */
-const priorRatings = 10
-
+/** A Bayesian mean of ratings and its 95 % interval, as the view location_scorecard gives them. */
 export type RatingEstimate = { readonly mean: number; readonly low: number; readonly high: number }
-
-/**
- * The Bayesian mean of `count` ratings with the mean `mean`, and its 95 % interval within 0 to 5, for normally distributed ratings
- * with a known `deviation` and a prior of `priorRatings` ratings at `overall`. The estimate from few ratings stays near the mean of
- * all locations and has a wide interval.
- */
-export const estimateRating = (
-  { count, mean }: { readonly count: number; readonly mean: number },
-  all: { readonly overall: number; readonly deviation: number },
-): RatingEstimate => {
-  const weight = priorRatings + count
-  const estimate = (priorRatings * all.overall + count * mean) / weight
-  const margin = (1.96 * all.deviation) / Math.sqrt(weight)
-  return { mean: estimate, low: Math.max(0, estimate - margin), high: Math.min(5, estimate + margin) }
-}
 
 export type LocationStatistics = {
   readonly id: string
@@ -46,34 +29,31 @@ export type LocationStatistics = {
 }
 
 /** Every location of the reviews, ordered by the lower end of its estimate, so that many good ratings rank before a few. */
-export const readLocationStatistics = async (
-  db: Database,
-  { meanRating, deviation }: ReviewStatistics,
-): Promise<ReadonlyArray<LocationStatistics>> => {
-  const rows = await db.query(`
-    SELECT location_id::VARCHAR AS id, location_name, reviews, rated, rating.mean, open_liabilities, median_hours_to_answer AS hours
+export const readLocationStatistics = async (db: Database): Promise<ReadonlyArray<LocationStatistics>> =>
+  (
+    await db.query(`
+    SELECT location_id::VARCHAR AS id, location_name, reviews, rated, rating.mean, rating_estimate, rating_low, rating_high,
+      open_liabilities, median_hours_to_answer AS hours
     FROM location_scorecard
     JOIN (SELECT location_id, avg(rating) AS mean FROM reviews_current GROUP BY 1) AS rating USING (location_id)
-    ORDER BY reviews DESC, id`)
-  const locations = rows.map((row): LocationStatistics => {
-    const mean = cellToNumberOrNull(row.mean)
-    const rated = cellToNumber(row.rated)
-    return {
-      id: String(row.id),
-      name: cellToTextOrNull(row.location_name),
-      reviews: cellToNumber(row.reviews),
-      rated,
-      meanRating: mean,
-      estimate:
-        mean === null || meanRating === null
-          ? null
-          : estimateRating({ count: rated, mean }, { overall: meanRating, deviation: deviation ?? 0 }),
-      openLiabilities: cellToNumber(row.open_liabilities),
-      medianHours: cellToNumberOrNull(row.hours),
-    }
-  })
-  return locations.toSorted((a, b) => (b.estimate?.low ?? -1) - (a.estimate?.low ?? -1))
-}
+    ORDER BY rating_low DESC NULLS LAST, reviews DESC, location_id`)
+  ).map((row) => ({
+    id: String(row.id),
+    name: cellToTextOrNull(row.location_name),
+    reviews: cellToNumber(row.reviews),
+    rated: cellToNumber(row.rated),
+    meanRating: cellToNumberOrNull(row.mean),
+    estimate:
+      row.rating_estimate === null
+        ? null
+        : {
+            mean: cellToNumber(row.rating_estimate),
+            low: cellToNumber(row.rating_low),
+            high: cellToNumber(row.rating_high),
+          },
+    openLiabilities: cellToNumber(row.open_liabilities),
+    medianHours: cellToNumberOrNull(row.hours),
+  }))
 
 /** If there are more, the page shows as many, half of them the best and half the last. */
 const maxLocations = 50

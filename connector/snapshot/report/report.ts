@@ -1,11 +1,13 @@
 import { basename } from 'node:path'
 import { defined } from '../../cdk'
 import type { Snapshot } from '../store/database'
+import { readReportingTimeZone } from '../store/metadata'
 import { listStreamTables } from '../store/tables'
 import { createTemporaryViews } from '../store/views'
+import type { FindStateProblem } from '../verify/loads'
+import { countChecks } from '../verify/verify'
 import { type DataHealth, readDataHealth, renderHealth } from './health'
 import {
-  formatAge,
   formatCount,
   formatDay,
   formatHours,
@@ -23,10 +25,11 @@ import { type ResponseStatistics, readResponseStatistics, renderResponses } from
 import { type ReviewStatistics, readReviewStatistics, renderRatings, renderReviews } from './reviews'
 import { readSentimentStatistics, renderSentiments, type SentimentStatistics } from './sentiments'
 
-/** The report's numbers as plain data; times in ISO 8601, UTC. Null: the file does not have the streams for that section. */
+/** The report's numbers as plain data; times in ISO 8601, UTC, days and months those of the time zone. Null: the file does not have the streams for that section. */
 export type Report = {
   readonly file: string
   readonly madeAt: string
+  readonly timeZone: string
   readonly reviews: ReviewStatistics | null
   readonly sentiments: SentimentStatistics | null
   /** Ranked, the best first. */
@@ -37,19 +40,25 @@ export type Report = {
 }
 
 /** Reads the report's numbers from a snapshot, without changing it. `now`: milliseconds since 1970. */
-export const readReport = async (snapshot: Snapshot, now: number): Promise<Report> => {
+export const readReport = async (
+  snapshot: Snapshot,
+  now: number,
+  findStateProblem?: FindStateProblem,
+): Promise<Report> => {
   const { db } = snapshot
   const tables = await listStreamTables(db)
-  const reviews = (await createTemporaryViews(db)) ? await readReviewStatistics(db) : null
+  const timeZone = await readReportingTimeZone(db)
+  const reviews = (await createTemporaryViews(db)) ? await readReviewStatistics(db, timeZone) : null
   return {
     file: basename(db.path),
     madeAt: new Date(now).toISOString(),
+    timeZone,
     reviews,
     sentiments: await readSentimentStatistics(db, tables),
-    locations: reviews && (await readLocationStatistics(db, reviews)),
+    locations: reviews && (await readLocationStatistics(db)),
     liabilities: reviews && (await readLiabilityStatistics(db)),
     responses: reviews && (await readResponseStatistics(db)),
-    health: await readDataHealth(snapshot),
+    health: await readDataHealth(snapshot, findStateProblem),
   }
 }
 
@@ -62,11 +71,15 @@ const renderKeyFigures = (report: Report): Html =>
       html`<div><dt>${name}</dt><dd class="${bad === true ? 'bad' : ''}">${value}</dd><dd>${note}</dd></div>`,
   )}</dl>`
 
-const listKeyFigures = ({ reviews, liabilities, responses, health, madeAt }: Report): ReadonlyArray<KeyFigure> => {
+const listKeyFigures = ({ reviews, liabilities, responses, health, timeZone }: Report): ReadonlyArray<KeyFigure> => {
   const figures: Array<KeyFigure> = []
   if (reviews !== null)
     figures.push(
-      { name: 'Reviews', value: formatCount(reviews.reviews), note: `last one ${formatDay(reviews.lastMention)}` },
+      {
+        name: 'Reviews',
+        value: formatCount(reviews.reviews),
+        note: `last one ${formatDay(reviews.lastMention, timeZone)}`,
+      },
       {
         name: 'Mean rating',
         value: formatRating(reviews.meanRating),
@@ -85,18 +98,18 @@ const listKeyFigures = ({ reviews, liabilities, responses, health, madeAt }: Rep
       value: formatCount(severities.reduce((sum, name) => sum + liabilities.total[name], 0)),
       note: `${formatCount(liabilities.total.high)} of high severity`,
     })
-  const failed = health.checks.filter(({ ok }) => !ok).length
+  const { hold, checked, nothing } = countChecks(health.checks)
   const started = health.runs[0]?.started ?? null
   figures.push({
     name: 'Last load',
-    value: started === null ? 'none' : `${formatAge(started, madeAt)} ago`,
-    note: formatMinute(started),
+    value: started === null ? 'none' : formatDay(started, timeZone),
+    note: started === null ? '' : `at ${formatMinute(started, timeZone).slice(11)}`,
   })
   figures.push({
     name: 'Checks',
-    value: failed === 0 ? 'all hold' : `${formatCount(failed)} failed`,
-    note: `of ${formatPlural(health.checks.length, 'check')}`,
-    ...defined({ bad: failed === 0 ? undefined : (true as const) }),
+    value: hold === checked ? 'all hold' : `${formatCount(checked - hold)} failed`,
+    note: `of ${formatCount(checked)}${nothing === 0 ? '' : `; ${formatCount(nothing)} had nothing to check`}`,
+    ...defined({ bad: hold === checked ? undefined : (true as const) }),
   })
   return figures
 }
@@ -116,14 +129,14 @@ export const renderReport = (report: Report): string =>
 <body>
 <header>
 <h1>Feedback report</h1>
-<p class="quiet">${report.file}, as it stood at ${formatMinute(report.madeAt)}. All times are UTC.</p>
+<p class="quiet">${report.file}, as it stood at ${formatMinute(report.madeAt, report.timeZone)}. Times, days and months are those of ${report.timeZone}.</p>
 ${renderKeyFigures(report)}
 </header>
 <main>
 ${renderReviews(report.reviews)}
 <div class="pair">${renderRatings(report.reviews)}${renderSentiments(report.sentiments)}</div>
 ${renderLocations(report.locations)}
-${renderLiabilities(report.liabilities)}
+${renderLiabilities(report.liabilities, report.timeZone)}
 ${renderResponses(report)}
 ${renderHealth(report)}
 </main>

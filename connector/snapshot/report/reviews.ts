@@ -1,5 +1,6 @@
 import type { Database } from '../store/database'
 import { cellToNumber, cellToNumberOrNull, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
+import { localDateSql } from '../store/views'
 import type { ChartOption } from './charts'
 import {
   accentColor,
@@ -60,11 +61,12 @@ const maxDaysByPeriod: ReadonlyArray<readonly [ChartPeriod, number]> = [
 
 const choosePeriod = (days: number): ChartPeriod => maxDaysByPeriod.find(([, max]) => days <= max)?.[0] ?? 'year'
 
-/** Reads the views reviews_current and response_times. */
-export const readReviewStatistics = async (db: Database): Promise<ReviewStatistics> => {
+/** Reads the views reviews_current and response_times. Periods are those of the time zone. */
+export const readReviewStatistics = async (db: Database, timeZone: string): Promise<ReviewStatistics> => {
   const [totals] = await db.query(`
     SELECT count(*) AS reviews, count(rating) AS rated, avg(rating) AS mean, stddev_samp(rating) AS deviation,
-      max(mention_time) AS last, date_diff('day', min(mention_time), max(mention_time)) AS days,
+      max(mention_time) AS last,
+      date_diff('day', ${localDateSql('min(mention_time)', timeZone)}, ${localDateSql('max(mention_time)', timeZone)}) AS days,
       count(*) - count(mention_time) AS undated
     FROM reviews_current`)
   const ratings = await db.query(
@@ -73,7 +75,7 @@ export const readReviewStatistics = async (db: Database): Promise<ReviewStatisti
   const period = choosePeriod(cellToNumber(totals?.days))
   const points = await db.query(`
     WITH periods AS (
-      SELECT date_trunc('${period}', mention_time)::DATE AS start, count(*) AS reviews, avg(rating) AS mean,
+      SELECT date_trunc('${period}', ${localDateSql('mention_time', timeZone)})::DATE AS start, count(*) AS reviews, avg(rating) AS mean,
         count(*) FILTER (review_id IN (SELECT review_id FROM response_times)) AS answered
       FROM reviews_current WHERE mention_time IS NOT NULL GROUP BY 1)
     SELECT strftime(start, '%Y-%m-%d') AS start, coalesce(reviews, 0) AS reviews, coalesce(answered, 0) AS answered, mean

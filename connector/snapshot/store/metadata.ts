@@ -167,6 +167,17 @@ export const updateRowCounts = async (
   }
 }
 
+const timeZoneName = 'reporting_time_zone'
+
+/** The time zone whose days and months the views, the report and Parquet partitions of this file use. */
+export const readReportingTimeZone = async (db: Database): Promise<string> =>
+  String((await db.scalar('SELECT value FROM _meta WHERE name = $name', { name: timeZoneName })) ?? 'UTC')
+
+export const saveReportingTimeZone = async (db: Database, timeZone: string): Promise<void> => {
+  await db.run('DELETE FROM _meta WHERE name = $name', { name: timeZoneName })
+  await db.run('INSERT INTO _meta VALUES ($name, $timeZone)', { name: timeZoneName, timeZone })
+}
+
 /** A killed run leaves its loads at status `running`; the next run marks them incomplete. */
 export const closeAbandonedLoads = (db: Database): Promise<void> =>
   db.run(`UPDATE _loads SET status = 'incomplete' WHERE status = 'running'`)

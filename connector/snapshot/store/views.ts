@@ -1,4 +1,6 @@
-import { type Database, quoteIdentifier, quoteLiteral } from './database'
+import { CommandError, configFailure } from '../../cdk'
+import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
+import { readReportingTimeZone, saveReportingTimeZone } from './metadata'
 import {
   airbyteColumns,
   endedColumnName,
@@ -63,6 +65,20 @@ export const versionsViewSql = (
     UNION ALL SELECT ${columnList}, ${endedColumnName} FROM ${quoteIdentifier(historyTableName(name))}) AS v`
 }
 
+/** Sets the time zone of the file's days and months, in the views that it has too. Rejects with `CommandError` for a zone that does not exist. */
+export const setReportingTimeZone = async ({ db }: Snapshot, timeZone: string): Promise<void> => {
+  if ((await db.scalar('SELECT count(*) FROM pg_timezone_names() WHERE name = $timeZone', { timeZone })) === 0)
+    throw new CommandError(
+      configFailure(
+        `reporting_time_zone: there is no time zone ${timeZone}. Give a name such as Europe/Berlin or UTC.`,
+      ),
+    )
+  await db.transaction(async () => {
+    await saveReportingTimeZone(db, timeZone)
+    await createViews(db)
+  })
+}
+
 /** Creates the views for people: the versions of each stream with a history, and those over `reviews`, where an attribute that the table does not have is null. */
 export const createViews = async (db: Database): Promise<void> => {
   const tables = await listStreamTables(db)
@@ -75,29 +91,30 @@ export const createViews = async (db: Database): Promise<void> => {
     )
   }
   const taken = tables.map(({ name }) => foldCase(name)).filter((name) => name !== reviewsTableName)
-  const views = Object.entries(reviewViews(tables)).filter(([name]) => !taken.includes(name))
+  const allViews = reviewViews(tables, await readReportingTimeZone(db))
+  const views = Object.entries(allViews).filter(([name]) => !taken.includes(name))
   for (const [name, sql] of views)
-    if (!Object.keys(reviewViews(tables)).some((other) => taken.includes(other) && sql.includes(other)))
+    if (!Object.keys(allViews).some((other) => taken.includes(other) && sql.includes(other)))
       await db.run(`CREATE OR REPLACE VIEW ${quoteIdentifier(name)} AS ${sql}`)
 }
 
 /** Creates the views over `reviews` for this connection only, as this version of the package defines them; works on read-only files too. Returns false if the file has no reviews. */
 export const createTemporaryViews = async (db: Database): Promise<boolean> => {
-  const views = Object.entries(reviewViews(await listStreamTables(db)))
+  const views = Object.entries(reviewViews(await listStreamTables(db), await readReportingTimeZone(db)))
   for (const [name, sql] of views) await db.run(`CREATE OR REPLACE TEMP VIEW ${quoteIdentifier(name)} AS ${sql}`)
   return views.length > 0
 }
 
-const reviewViews = (tables: ReadonlyArray<Table>): Readonly<Record<string, string>> => {
+const reviewViews = (tables: ReadonlyArray<Table>, timeZone: string): Readonly<Record<string, string>> => {
   const reviews = tables.find(({ name }) => name === reviewsTableName)
   return reviews !== undefined && ['id', 'modifiedTime'].every((name) => hasColumn(reviews, name))
-    ? reviewViewSql(reviews)
+    ? reviewViewSql(reviews, timeZone)
     : {}
 }
 
 const hasColumn = ({ columns }: Table, name: string): boolean => columns.some((column) => column.name === name)
 
-const reviewViewSql = (reviews: Table): Readonly<Record<string, string>> => {
+const reviewViewSql = (reviews: Table, timeZone: string): Readonly<Record<string, string>> => {
   const column = (name: string, type: string) =>
     reviews.columns.some((other) => other.name === name && other.type === type)
       ? quoteIdentifier(name)
@@ -113,12 +130,12 @@ const reviewViewSql = (reviews: Table): Readonly<Record<string, string>> => {
         TRY_CAST(${member('provider', 'id')} AS BIGINT) AS provider_id, ${member('provider', 'name')} AS provider_name,
         ${member('provider', 'npi')} AS provider_npi,
         TRY_CAST(${member('source', 'id')} AS BIGINT) AS source_id, ${member('source', 'name')} AS source_name,
-        array_to_string(json_extract_string(${column('contents', 'JSON')}, '$[*].response'), chr(10)) AS text,
+        ${writtenTextSql(column('contents', 'JSON'))} AS text,
         ${member('taskDetails', 'status')} AS task_status, ${member('taskDetails', 'ownerName')} AS task_owner,
         nullif(${column('visitRecordId', 'VARCHAR')}, '') AS visit_record_id
       FROM ${reviewsTableName}`,
     review_daily: `
-      SELECT mention_time::DATE AS day, source_name, count(*) AS reviews, count(rating) AS rated,
+      SELECT ${localDateSql('mention_time', timeZone)} AS day, source_name, count(*) AS reviews, count(rating) AS rated,
         round(avg(rating), 2) AS average_rating, round(avg(review_score), 2) AS average_score,
         count(*) FILTER (review_score < 2.5) AS negative
       FROM reviews_current GROUP BY ALL`,
@@ -141,12 +158,16 @@ const reviewViewSql = (reviews: Table): Readonly<Record<string, string>> => {
         GROUP BY id HAVING first_response_time IS NOT NULL
       ) JOIN reviews_current ON review_id = id`,
     location_scorecard: `
-      SELECT location_id, any_value(location_name) AS location_name, count(*) AS reviews, count(rating) AS rated,
-        round(avg(rating), 2) AS average_rating, ${ratingBoundSql('-')} AS rating_low, ${ratingBoundSql('+')} AS rating_high,
+      SELECT location_id, arg_max(location_name, modified_time) AS location_name, count(*) AS reviews, count(rating) AS rated,
+        round(avg(rating), 2) AS average_rating, ${ratingEstimateSql()} AS rating_estimate,
+        ${ratingEstimateSql('-')} AS rating_low, ${ratingEstimateSql('+')} AS rating_high,
         round(avg(review_score), 2) AS average_score,
         round(count(first_response_time) / count(*), 2) AS answered, round(median(hours), 1) AS median_hours_to_answer,
         coalesce(sum(liabilities), 0)::BIGINT AS open_liabilities, max(mention_time) AS last_mention
       FROM reviews_current
+      CROSS JOIN (
+        SELECT avg(rating) AS overall, sqrt((${priorRatings * priorVariance} + count(rating) * coalesce(var_pop(rating), 0)) / (${priorRatings} + count(rating))) AS deviation
+        FROM reviews_current) AS ratings
       LEFT JOIN (SELECT review_id, first_response_time, hours FROM response_times) USING (review_id)
       LEFT JOIN (SELECT review_id, count(*) AS liabilities FROM open_liabilities GROUP BY review_id) USING (review_id)
       WHERE location_id IS NOT NULL GROUP BY location_id`,
@@ -160,6 +181,33 @@ const liabilityShape = {
   justification: 'VARCHAR',
 }
 
-/** The bounds of a 95 % interval of the mean rating, clipped to 0 to 5; null for a single rating. */
-const ratingBoundSql = (sign: '-' | '+'): string =>
-  `round(least(5, greatest(0, avg(rating) ${sign} 1.96 * stddev_samp(rating) / sqrt(count(rating)))), 2)`
+/** The weight of what is assumed before any rating is known: as many ratings, at the mean of all reviews, are added to each location's own. */
+export const priorRatings = 10
+/** Their variance: that of ratings spread evenly over 1 to 5. With it, few or equal ratings do not seem certain. */
+const priorVariance = 2
+
+/**
+ * The Bayesian mean of a location's ratings or a bound of its 95 % interval, within 0 to 5; null for a location without ratings. The
+ * estimate from few ratings stays near the mean of all reviews and has a wide interval.
+ */
+const ratingEstimateSql = (sign?: '-' | '+'): string => {
+  const weight = `(${priorRatings} + count(rating))`
+  const estimate = `(${priorRatings} * any_value(overall) + sum(rating)) / ${weight}`
+  const margin = sign === undefined ? '' : ` ${sign} 1.96 * any_value(deviation) / sqrt(${weight})`
+  return `CASE WHEN count(rating) > 0 THEN round(least(5, greatest(0, ${estimate}${margin})), 2) END`
+}
+
+/** The day that a time lies in, whatever the time zone of the session that asks. */
+export const localDateSql = (time: string, timeZone: string): string =>
+  `(${time} AT TIME ZONE ${quoteLiteral(timeZone)})::DATE`
+
+/** What the reviewer wrote, a line for each response. A response that is a number or of a rating question is left out, unless the question is a free one. */
+const writtenTextSql = (contents: string): string => {
+  const response = `content->>'$.response'`
+  const isFree = `coalesce(lower(content->>'$.questionType') LIKE 'free form%', false)`
+  const isNumber = `regexp_full_match(${response}, '\\s*[-+]?[0-9]+([.,][0-9]+)?\\s*(%|(/|of|out of)\\s*[0-9]+)?\\s*')`
+  const isRating = `coalesce(regexp_matches(lower(content->>'$.questionType'), 'rating|scale|score|nps|number|numeric|rank|slider'), false)`
+  return `array_to_string(list_transform(
+          list_filter(json_extract(${contents}, '$[*]')::JSON[], lambda content: ${response} IS NOT NULL AND (${isFree} OR NOT (${isNumber} OR ${isRating}))),
+          lambda content: ${response}), chr(10))`
+}

@@ -1,37 +1,103 @@
-import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { estimateRating } from '../../../connector/snapshot/report/locations'
+import { readReport } from '../../../connector/snapshot/report/report'
+import {
+  createStreamInfo,
+  emittedAt,
+  instantSchema,
+  integerSchema,
+  openMemorySnapshot,
+  streamMessages,
+  timeAtMinute,
+  writeMessages,
+} from '../../support/snapshot-messages'
 
-const rating = fc.double({ min: 1, max: 5, noNaN: true })
-const ownRatings = fc.record({ count: fc.integer({ min: 1, max: 100_000 }), mean: rating })
-const allRatings = fc.record({ overall: rating, deviation: fc.double({ min: 0, max: 2, noNaN: true }) })
-const tolerance = 1e-9
+const stream = createStreamInfo(
+  'reviews',
+  {
+    id: integerSchema,
+    modifiedTime: instantSchema,
+    rating: { type: ['null', 'number'] },
+    location: { type: ['null', 'object'] },
+  },
+  ['id'],
+  'modifiedTime',
+)
 
-describe('estimateRating', () => {
-  it("adds ten ratings at the mean of all reviews to the location's own", () => {
-    const { mean, low, high } = estimateRating({ count: 30, mean: 4 }, { overall: 3, deviation: 1 })
-    expect(mean).toBeCloseTo(3.75)
-    expect(high - mean).toBeCloseTo(1.96 / Math.sqrt(40))
-    expect(mean - low).toBeCloseTo(1.96 / Math.sqrt(40))
+/** Estimates the ratings of some locations; each is given as its ratings. */
+const estimate = async (...ratings: ReadonlyArray<ReadonlyArray<number>>) => {
+  const snapshot = await openMemorySnapshot()
+  const records = ratings.flatMap((own, location) =>
+    own.map((rating, i) =>
+      JSON.stringify({
+        id: location * 1000 + i,
+        modifiedTime: timeAtMinute(1),
+        rating,
+        location: { id: location + 1 },
+      }),
+    ),
+  )
+  await writeMessages(snapshot, streamMessages(stream, ...records))
+  const scorecard = await snapshot.db.query(
+    'SELECT location_id, rating_estimate AS mean, rating_low AS low, rating_high AS high FROM location_scorecard ORDER BY rating_low DESC',
+  )
+  const { locations } = await readReport(snapshot, emittedAt)
+  snapshot.db.close()
+  return { scorecard, report: locations ?? [] }
+}
+
+const repeat = (count: number, ...ratings: ReadonlyArray<number>) => Array.from({ length: count }, () => ratings).flat()
+
+describe('the estimate of a location', () => {
+  it.each<[string, ReadonlyArray<ReadonlyArray<number>>]>([
+    ['many good ratings, two fives, one five, and none', [repeat(40, 4, 5), [5, 5], [5], [0, 0]]],
+    ['many bad ratings and two ones', [repeat(30, 1, 2), [1, 1], repeat(8, 3)]],
+    ['equal ratings only', [repeat(3, 5), [5]]],
+  ])('is the same in the view and in the report, in the same order: %s', async (_case, ratings) => {
+    const { scorecard, report } = await estimate(...ratings)
+    expect(
+      report.map(({ id, estimate: own }) => ({
+        location_id: Number(id),
+        mean: own?.mean ?? null,
+        low: own?.low ?? null,
+        high: own?.high ?? null,
+      })),
+    ).toEqual(scorecard)
   })
 
-  it("gives a mean between the location's own and that of all reviews, inside its interval", () =>
-    fc.assert(
-      fc.property(ownRatings, allRatings, (own, all) => {
-        const { mean, low, high } = estimateRating(own, all)
-        expect(mean).toBeGreaterThanOrEqual(Math.min(own.mean, all.overall) - tolerance)
-        expect(mean).toBeLessThanOrEqual(Math.max(own.mean, all.overall) + tolerance)
-        expect(low).toBeLessThanOrEqual(mean)
-        expect(high).toBeGreaterThanOrEqual(mean)
-      }),
-    ))
+  it('does not rank two fives before many good ratings', async () => {
+    const { scorecard } = await estimate([5, 5], repeat(40, 4, 5))
+    expect(scorecard.map(({ location_id }) => location_id)).toEqual([2, 1])
+  })
 
-  it("comes nearer to the location's own mean with every rating, within the interval of a single rating", () =>
-    fc.assert(
-      fc.property(ownRatings, allRatings, (own, all) => {
-        const [before, after] = [estimateRating(own, all), estimateRating({ ...own, count: own.count + 1 }, all)]
-        expect(Math.abs(after.mean - own.mean)).toBeLessThanOrEqual(Math.abs(before.mean - own.mean) + tolerance)
-        expect(after.high - after.mean).toBeLessThanOrEqual(1.96 * all.deviation)
-      }),
-    ))
+  it('is uncertain after a single rating, after equal ones, and within 0 to 5', async () => {
+    const intervals = [
+      await estimate([5]),
+      await estimate([1]),
+      await estimate(repeat(6, 5), [5]),
+      await estimate([1], [5]),
+    ]
+    for (const { mean, low, high } of intervals.flatMap(({ scorecard }) => scorecard)) {
+      expect(Number(high) - Number(low)).toBeGreaterThan(0.3)
+      expect([Number(low) >= 0, Number(high) <= 5, Number(low) <= Number(mean), Number(mean) <= Number(high)]).toEqual([
+        true,
+        true,
+        true,
+        true,
+      ])
+    }
+  })
+
+  it('comes nearer to the own mean, and narrower, with every rating', async () => {
+    const { report } = await estimate(repeat(200, 1), repeat(2, 5), repeat(20, 5), repeat(200, 5))
+    const own = [2, 3, 4].map((id) => report.find((location) => Number(location.id) === id)?.estimate)
+    const means = own.map((each) => each?.mean ?? 0)
+    const widths = own.map((each) => (each?.high ?? 0) - (each?.low ?? 0))
+    expect(means.toSorted((a, b) => a - b)).toEqual(means)
+    expect(widths.toSorted((a, b) => b - a)).toEqual(widths)
+  })
+
+  it('is null without a rating; 0 is none', async () => {
+    const { scorecard } = await estimate([0], [4])
+    expect(scorecard.at(-1)).toEqual({ location_id: 1, mean: null, low: null, high: null })
+  })
 })

@@ -1,7 +1,13 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { exportParquet } from '../../../connector/snapshot/export-parquet'
+import { readReport } from '../../../connector/snapshot/report/report'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
+import { setReportingTimeZone } from '../../../connector/snapshot/store/views'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import { reviewsStream } from '../../../connector/streams/reviews'
+import { newTempPath } from '../../support/files'
 import {
   createStreamInfo,
   instantSchema,
@@ -34,7 +40,12 @@ const records = [
     rating: 5,
     reviewScore: 4.5,
     contents: [
-      { id: 1, response: 'Kind.' },
+      { id: 1, response: 'Kind.', questionType: 'Free Form (Text Area)' },
+      { id: 3, response: '5', questionType: 'Single Choice (Rating)' },
+      { id: 4, response: '4 - Good', questionType: 'Rating Scale' },
+      { id: 5, response: ' 9/10 ' },
+      { id: 6, response: '3.5' },
+      { id: 7, response: null, questionType: 'Free Form (Text Area)' },
       { id: 2, response: 'Quick.' },
     ],
     visitRecordId: '',
@@ -80,6 +91,47 @@ describe('the views', () => {
     ])
   })
 
+  it('keep numbers that answer a free question, as text that the reviewer wrote', async () => {
+    const free = await openMemorySnapshot()
+    const contents = [
+      { id: 1, response: '10', questionType: 'Free Form (Single Line)' },
+      { id: 2, response: '10', questionType: 'NPS' },
+      { id: 3, response: 'Room 4 was cold.' },
+    ]
+    await writeMessages(
+      free,
+      streamMessages({ ...reviewsStream, syncMode: 'incremental' }, reviewRecord(1, '01', { contents })),
+    )
+    expect(await free.db.query('SELECT text FROM reviews_current')).toEqual([{ text: '10\nRoom 4 was cold.' }])
+    free.db.close()
+  })
+
+  it('show days of the reporting time zone, whatever the zone of the session', async () => {
+    const zoned = await openMemorySnapshot()
+    const record = '{"id":1,"modifiedTime":"2026-01-02T00:00:00.000Z","mentionTime":"2026-01-31T23:30:00.000Z"}'
+    await writeMessages(zoned, streamMessages({ ...reviewsStream, syncMode: 'incremental' }, record))
+    const days = async () => {
+      const found: Array<unknown> = []
+      for (const zone of ['UTC', 'America/Los_Angeles', 'Asia/Tokyo']) {
+        await zoned.db.run(`SET TimeZone = '${zone}'`)
+        found.push(await zoned.db.scalar('SELECT day::VARCHAR FROM review_daily'))
+      }
+      await zoned.db.run(`SET TimeZone = 'UTC'`)
+      return found
+    }
+    expect(await days()).toEqual(['2026-01-31', '2026-01-31', '2026-01-31'])
+    await setReportingTimeZone(zoned, 'Europe/Berlin')
+    expect(await days()).toEqual(['2026-02-01', '2026-02-01', '2026-02-01'])
+    expect((await readReport(zoned, 0)).reviews?.points).toMatchObject([{ start: '2026-02-01', reviews: 1 }])
+    await writeMessages(zoned, streamMessages({ ...reviewsStream, syncMode: 'incremental' }, record))
+    expect(await days()).toEqual(['2026-02-01', '2026-02-01', '2026-02-01'])
+    const folder = newTempPath('lake')
+    await exportParquet(zoned, folder, 'month')
+    expect(readdirSync(join(folder, 'reviews'))).toEqual(['month=2026-02'])
+    await expect(setReportingTimeZone(zoned, 'Europe/Nowhere')).rejects.toThrow('there is no time zone Europe/Nowhere')
+    zoned.db.close()
+  })
+
   it('count the reviews of each day and source', async () => {
     expect(
       await query(
@@ -121,8 +173,9 @@ describe('the views', () => {
         reviews: 3,
         rated: 2,
         average_rating: 4,
-        rating_low: 2.04,
-        rating_high: 5,
+        rating_estimate: 3.17,
+        rating_low: 2.34,
+        rating_high: 4,
         average_score: 3,
         answered: 0.33,
         median_hours_to_answer: 3.5,
