@@ -66,7 +66,7 @@ const writeReport = async (): Promise<void> => {
 }
 
 /** The path of the command as it can be typed in the current folder. */
-const programPath = (): string => relative(process.cwd(), join(__dirname, '..', 'bin', 'feedback.js'))
+const programPath = (): string => relative('.', join(__dirname, '..', 'bin', 'feedback.js'))
 
 /** Lets the service change, and says in numbers that add up what the next sync has to read. */
 const changeService = async (io: CommandIo, sandbox: Sandbox): Promise<void> => {

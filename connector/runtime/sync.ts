@@ -66,19 +66,14 @@ export const syncSnapshot = async (
   configured: ConfiguredSource,
   { path, streams, syncMode, history = false, wait, reportingTimeZone }: SyncOptions,
 ): Promise<SyncResult> => {
-  const {
-    closeSnapshot,
-    createSnapshotWriter,
-    openSnapshot,
-    openSnapshotWithin,
-    readSnapshotState,
-    setReportingTimeZone,
-  } = await loadSnapshotRoom()
-  const snapshot = await runOrThrow(wait === undefined ? openSnapshot(path) : openSnapshotWithin(path, 'write', wait))
+  const room = await loadSnapshotRoom()
+  const snapshot = await runOrThrow(
+    wait === undefined ? room.openSnapshot(path) : room.openSnapshotWithin(path, 'write', wait),
+  )
   try {
-    if (reportingTimeZone !== undefined) await setReportingTimeZone(snapshot, reportingTimeZone)
-    const state = await readSnapshotState(snapshot)
-    const writer = await createSnapshotWriter(snapshot, { now: Date.now, history })
+    if (reportingTimeZone !== undefined) await room.setReportingTimeZone(snapshot, reportingTimeZone)
+    const state = await room.readSnapshotState(snapshot)
+    const writer = await room.createSnapshotWriter(snapshot, { now: Date.now, history })
     const catalog = streams.map(({ name }) => ({ name, syncMode, attributes: O.none }))
     const log = createSyncLog()
     const outcome = await consumeMessages(io, configured, { catalog, state }, [
@@ -87,7 +82,7 @@ export const syncSnapshot = async (
       createProgressReporter(io, configured.env, streams, Date.now),
     ]).finally(() => io.printProgress(''))
     const summaries = await writer.finish()
-    const savedState = await readSnapshotState(snapshot)
+    const savedState = await room.readSnapshotState(snapshot)
     return {
       outcome,
       failures: [...log.failures.values()],
@@ -102,7 +97,7 @@ export const syncSnapshot = async (
       ),
     }
   } finally {
-    await closeSnapshot(snapshot)
+    await room.closeSnapshot(snapshot)
   }
 }
 
