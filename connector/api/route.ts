@@ -8,6 +8,8 @@ import type { ApiError } from './error'
 /** A response before it is decoded. */
 export type RawResponse = {
   readonly body: Uint8Array
+  /** The status was 204, so that `body` is empty on purpose. */
+  readonly hasNoContent?: boolean
   /** The service's clock when it began to answer, where known; milliseconds since 1970. */
   readonly servedAt?: number
   /** Call it when `body` is no longer read: its memory is used again. */

@@ -23,6 +23,8 @@ export type ExportPage = {
   readonly unknownPaths: ReadonlyArray<string>
   /** The filters that the service applied more narrowly than the request asked, by its own echo, such as `sources`. */
   readonly narrowerFilters?: ReadonlyArray<string>
+  /** The service refused the offset of the request, so there are no rows. */
+  readonly isRefused?: boolean
   /** The rows are no longer read: their bytes may be overwritten. */
   readonly release?: () => void
   /** The service's clock when it began to answer, milliseconds since 1970, where it is known. */

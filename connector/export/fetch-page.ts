@@ -61,8 +61,12 @@ const createPageFetcher =
       TE.tapTask(() => turn),
       TE.chainEitherK((answer) =>
         pipe(
-          cut(answer.body),
-          E.chain((cutPage) => toExportPage(request, cutPage)),
+          answer.hasNoContent === true
+            ? emptyPage(request)
+            : pipe(
+                cut(answer.body),
+                E.chain((cutPage) => toExportPage(request, cutPage)),
+              ),
           E.map((page) => ({
             ...page,
             ...defined({ servedAt: answer.servedAt }),
@@ -76,6 +80,12 @@ const createPageFetcher =
     )
     return repeatFetch(once, 2)
   }
+
+/** An answer without content: the export has no rows, or none at this offset. */
+const emptyPage = ({ offset = 0 }: ExportRequest): E.Either<ApiError, ExportPage> =>
+  offset === 0
+    ? E.right({ rows: [], filter: {}, unknownPaths: [] })
+    : E.left({ _tag: 'Http', status: 204, message: 'no content' })
 
 const repeatFetch = <A>(effect: TE.TaskEither<ApiError, A>, times: number): TE.TaskEither<ApiError, A> =>
   times === 0

@@ -15,6 +15,7 @@ import {
   type Row,
   type Stream,
 } from '../cdk'
+import { maskAttributeName } from '../export'
 import { selectAttributes } from './record'
 import type { SourceEnv } from './source-env'
 
@@ -64,13 +65,23 @@ const findRecords = (
     .reduce<unknown>((value, key) => (t.UnknownRecord.is(value) ? value[key] : undefined), answer)
   if (isRecordList(records)) return E.right(records)
   const lists = findLists(answer, '', 3)
-  const places =
-    lists.length === 0 ? 'nowhere' : `at ${lists.map((list) => list || '"" (the answer itself)').join(', ')}`
+  const places = lists.length === 0 ? 'nowhere' : `at ${listNames(lists)}`
   return settingFailure(
     name,
     'records_path',
     `there is no list of objects at ${path === '' ? 'the top of the answer' : path}. The answer has one ${places}`,
   )
+}
+
+const maxListedNames = 10
+
+/** Names of the answer's attributes for a message. */
+const listNames = (names: ReadonlyArray<string>): string => {
+  const masked = [
+    ...new Set(names.map((name) => (name === '' ? '' : name.split('.').map(maskAttributeName).join('.')))),
+  ]
+  const more = masked.length > maxListedNames ? [`${masked.length - maxListedNames} more`] : []
+  return [...masked.slice(0, maxListedNames).map((name) => name || '"" (the answer itself)'), ...more].join(', ')
 }
 
 /** The paths of the lists of objects in an answer, down to `depth` levels. */
@@ -96,7 +107,7 @@ const toKeyedRow = (
     records.every((other) => isKeyValue(other[attribute])),
   )
   const advice =
-    keys.length === 0 ? 'None of its attributes is one in every record' : `Every record has ${keys.join(', ')}`
+    keys.length === 0 ? 'None of its attributes is one in every record' : `Every record has ${listNames(keys)}`
   return settingFailure(
     name,
     'primary_key',

@@ -55,12 +55,27 @@ export const stateWarnings = (
     ),
   ])
 
-const pageWarnings = ({ unknownPaths, narrowerFilters = [] }: ExportPage): ReadonlyArray<string> => [
-  ...unknownPaths.map((path) => `The service sent an attribute this version does not know: ${path}.`),
-  ...narrowerFilters.map(
+/** How many undeclared attributes a stream names: a service may send any number of them. */
+const maxNamedAttributes = 20
+
+/** Messages about undeclared attributes, each once; the last of them says that there are more. */
+export const collectUnknownAttributes = (): ((paths: ReadonlyArray<string>) => ReadonlyArray<string>) => {
+  const named = new Set<string>()
+  let isFull = false
+  const nameAttribute = (path: string): ReadonlyArray<string> => {
+    if (isFull || named.has(path)) return []
+    isFull = named.size === maxNamedAttributes
+    if (isFull) return ['The service sent more attributes this version does not know; they are not named here.']
+    named.add(path)
+    return [`The service sent an attribute this version does not know: ${path}.`]
+  }
+  return (paths) => paths.flatMap(nameAttribute)
+}
+
+const narrowerWarnings = ({ narrowerFilters = [] }: ExportPage): ReadonlyArray<string> =>
+  narrowerFilters.map(
     (key) => `The service applied a narrower ${key} than was asked for: reviews outside it are not read.`,
-  ),
-]
+  )
 
 /** Passes pages on and collects their warnings, each once; `drain` returns those that are new since its last call. */
 export const collectPageWarnings = (
@@ -68,12 +83,14 @@ export const collectPageWarnings = (
 ): { readonly fetch: FetchPage; readonly drain: () => ReadonlyArray<string> } => {
   const all = new Set<string>()
   const pending: string[] = []
+  const nameUnknown = collectUnknownAttributes()
   return {
     fetch: (request, turn) =>
       pipe(
         fetch(request, turn),
         TE.map((page) => {
-          for (const message of pageWarnings(page)) {
+          pending.push(...nameUnknown(page.unknownPaths))
+          for (const message of narrowerWarnings(page)) {
             if (!all.has(message)) pending.push(message)
             all.add(message)
           }

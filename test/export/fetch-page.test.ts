@@ -13,19 +13,20 @@ const pageWith = (filter: object, ...records: ReadonlyArray<string>): string =>
   `{"reviews":[${records.join(',')}],"filter":${JSON.stringify(filter)}}`
 
 /** A service that gives its answers one after another, then the last one again and again, and records its requests. */
-const answerWith = (...answers: ReadonlyArray<string | ApiError>) => {
+const answerWith = (...answers: ReadonlyArray<string | RawResponse | ApiError>) => {
   const asked: unknown[] = []
   const operation = (input: unknown): TE.TaskEither<ApiError, RawResponse> => {
     return async () => {
       const answer = answers[Math.min(asked.length, answers.length - 1)] ?? ''
       asked.push(input)
-      return typeof answer === 'string' ? E.right({ body: Buffer.from(answer), servedAt: 7 }) : E.left(answer)
+      if (typeof answer === 'string') return E.right({ body: Buffer.from(answer), servedAt: 7 })
+      return 'body' in answer ? E.right(answer) : E.left(answer)
     }
   }
   return { asked, api: { exportReviews: operation, exportDeletedReviews: operation } }
 }
 
-const fetchOnce = (request: Parameters<FetchPage>[0], ...answers: ReadonlyArray<string | ApiError>) =>
+const fetchOnce = (request: Parameters<FetchPage>[0], ...answers: ReadonlyArray<string | RawResponse | ApiError>) =>
   createReviewFetcher(answerWith(...answers).api, cutReviews)(request)()
 
 describe('a page of an export', () => {
@@ -33,6 +34,12 @@ describe('a page of an export', () => {
     expect(await fetchOnce(request, pageWith(echo, reviewJson()))).toMatchObject({
       right: { rows: [{ id: '1' }], filter: echo, unknownPaths: [], servedAt: 7 },
     })
+  })
+
+  it('without content (204) has no rows, or is one behind the last', async () => {
+    const noContent: RawResponse = { body: Buffer.of(), hasNoContent: true }
+    expect(await fetchOnce({ ...request, offset: 0 }, noContent)).toMatchObject({ right: { rows: [] } })
+    expect(await fetchOnce(request, noContent)).toMatchObject({ left: { _tag: 'Http', status: 204 } })
   })
 
   it('of deletions is requested without the filters that their operation lacks', async () => {

@@ -94,7 +94,8 @@ const serverTime = ({ headers, millis }: HttpResponse): number | undefined => {
 
 const toRawResponse = (response: HttpResponse): RawResponse => {
   const { body, release } = response
-  return { body, ...defined({ release, servedAt: serverTime(response) }) }
+  const hasNoContent = response.status === 204 || undefined
+  return { body, ...defined({ release, hasNoContent, servedAt: serverTime(response) }) }
 }
 
 /** The status that an error reports, as its own or as the code in a body with status 200. */

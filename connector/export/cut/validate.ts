@@ -30,7 +30,14 @@ import {
 import { noRun, removeEdits, removeLastRun, removeRun, renderSpan, replaceSpan, startRun } from './edit'
 import { endFieldOffset, startFieldOffset } from './offsets'
 import { readCursor, readDouble, readInstant, readInteger, readPrimaryKey, rejectValue, type ValueEnd } from './scalars'
-import { type Attribute, createAttribute, createUndeclaredShape, type Shape, shapePathOf } from './shape'
+import {
+  type Attribute,
+  createAttribute,
+  createUndeclaredShape,
+  maskAttributeName,
+  type Shape,
+  shapePathOf,
+} from './shape'
 
 /** An object: each member is checked, and those that are not to leave are left out. */
 export const readObject = (state: CutState, shape: Shape, open: number): ValueEnd => {
@@ -227,7 +234,8 @@ const createUndeclaredKey = ({ options }: CutState, parent: Shape, name: string)
   const shape = createUndeclaredShape(name, parent)
   const topLevelAction = options.undeclared === 'keep' ? 'collect' : 'drop'
   const attribute = createAttribute(shape, parent.parent === undefined ? topLevelAction : undefined)
-  return createKey(attribute, createPlace(shape), `${options.list}.${shapePathOf(shape)}`)
+  const place = [options.list, shapePathOf(parent), maskAttributeName(name)].filter((step) => step !== '')
+  return createKey(attribute, createPlace(shape), place.join('.'))
 }
 
 const reportUndeclared = ({ options, undeclaredPaths }: CutState, path: string): void => {

@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import type { Failure } from '../../cdk'
+import { type Failure, transientFailure } from '../../cdk'
 import type { CutRecord, ExportPage } from '../export-page'
 import { chooseCutoff, type RunNote, warningNote } from './cutoff'
 import { assignPositions, type RowHistory, type RowVersion } from './history'
@@ -56,6 +56,8 @@ export const processPage =
         : 0,
       certainTime: Math.min(state.cutoff ?? 0, state.rowClockAtStart ?? Number.NEGATIVE_INFINITY),
     })
+    if (verdict._tag === 'Uncertified' && page.isRefused === true && state.windows[0]?.kind === 'exact')
+      return E.left(refusedOffsetFailure(context, state))
     if (verdict._tag === 'Rewind') return E.right({ state: { ...state, pass: verdict.pass }, rows: [], notes })
 
     history.addPage(rows, positions)
@@ -78,6 +80,12 @@ export const processPage =
       E.map(([next, moreNotes]) => ({ state: next, rows: sentRows, notes: [...notes, ...moreNotes] })),
     )
   }
+
+/** An export that cannot be split can only be read as deep as the service serves it. */
+const refusedOffsetFailure = ({ operation }: ScanContext, { pass }: ScanState): Failure =>
+  transientFailure(
+    `${operation}: the service refuses offset ${pass.offset}, and the export cannot be split into smaller parts, so it cannot be read to its end. The cursor of the stream did not move. Run again; if it stays so, ask the service's operator for deeper offsets, or for sources to read one by one.`,
+  )
 
 /** Whether the service may still keep an order: nothing has contradicted it. */
 const keepsOrder = ({ windows, isUncertified }: ScanState): boolean => windows[0]?.kind !== 'exact' && !isUncertified

@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
-import { type ApiError, toFailure } from '../../api'
+import { type ApiError, isTokenError, toFailure } from '../../api'
 import { type Failure, type Feed, type FeedStep, unfoldFeed } from '../../cdk'
 import type { CutRecord, ExportPage, FetchPage } from '../export-page'
 import { infoNote, type RunNote } from './cutoff'
@@ -78,6 +78,7 @@ export const scan =
     const history = createRowHistory(token?.trail ?? [])
     const prefetcher = createPrefetcher(env.fetch, env.now)
     const applyPage = processPage({ ...env, ...start, rules }, history)
+    const { isRefused, takePage } = createPageTaker(env.fetch)
     let releasePage: ExportPage['release']
 
     const toItem = (state: ScanState, rows: ReadonlyArray<CutRecord>, notes: ReadonlyArray<RunNote>): ScanItem => {
@@ -98,13 +99,14 @@ export const scan =
             // Whoever asks for the next item no longer reads the bytes of the one before.
             releasePage?.()
             const request = nextPageRequest(start.filters, state)
-            const answer = await takePage(env.fetch, request, prefetcher.takePage(request))
+            const answer = await takePage(request, prefetcher.takePage(request))
             releasePage = E.isRight(answer) ? answer.right.release : undefined
             if (E.isLeft(answer)) return shrinkPages(state, answer.left)
             return pipe(
               applyPage(state, answer.right, env.now()),
               E.map((result) => {
-                prefetcher.prefetchPages(requestsAhead(env.concurrency, start.filters, state, result.state))
+                const ahead = requestsAhead(env.concurrency, start.filters, state, result.state)
+                prefetcher.prefetchPages(ahead.filter((request) => !isRefused(request)))
                 return [toItem(result.state, result.rows, result.notes), O.some(result.state)] as const
               }),
             )
@@ -133,21 +135,33 @@ export const scan =
     )
   }
 
+/** Whether an error may be about the offset of its request alone. Outages, rate limits and tokens are not. */
+const mayRefuseOffset = (error: ApiError): boolean =>
+  error._tag === 'Http'
+    ? error.status === 204 || (error.status >= 400 && ![401, 408, 429, 502, 503, 504].includes(error.status))
+    : error._tag === 'Application' && !isTokenError(error)
+
 /**
- * The answer to a request. The specification does not say how the service answers an offset behind the last row: if it refuses
- * (400) this offset but not offset 0, the page counts as empty.
+ * Takes the answer to a request. The specification does not say how the service answers an offset behind the last row, or one deeper
+ * than it can serve: if it refuses this offset but not offset 0, the page counts as empty. It is then not asked for such an offset
+ * again: each of its refusals may cost several attempts.
  */
-const takePage = async (
-  fetchPage: FetchPage,
-  request: PageRequest,
-  page: TE.TaskEither<ApiError, ExportPage>,
-): Promise<E.Either<ApiError, ExportPage>> => {
-  const answer = await page()
-  if (E.isRight(answer)) return answer
-  const error = answer.left
-  if (error._tag !== 'Http' || error.status !== 400 || request.offset === 0) return answer
-  const first = await fetchPage({ ...request, offset: 0, limit: 1 })()
-  return E.isLeft(first) ? answer : E.right({ ...first.right, rows: [], filter: {} })
+const createPageTaker = (fetchPage: FetchPage) => {
+  let refusedOffset = Number.POSITIVE_INFINITY
+  const isRefused = ({ offset }: PageRequest): boolean => offset >= refusedOffset
+  const takePage = async (
+    request: PageRequest,
+    page: TE.TaskEither<ApiError, ExportPage>,
+  ): Promise<E.Either<ApiError, ExportPage>> => {
+    if (isRefused(request)) return E.right({ rows: [], filter: {}, unknownPaths: [], isRefused: true })
+    const answer = await page()
+    if (E.isRight(answer) || request.offset === 0 || !mayRefuseOffset(answer.left)) return answer
+    const first = await fetchPage({ ...request, offset: 0, limit: 1 })()
+    if (E.isLeft(first)) return first
+    refusedOffset = request.offset
+    return E.right({ ...first.right, rows: [], filter: {}, isRefused: true })
+  }
+  return { isRefused, takePage }
 }
 
 /** Several streams may ask for the same token. */

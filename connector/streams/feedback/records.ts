@@ -6,7 +6,7 @@ import { type ApiError, describeAttribute, maskCode, optionalAttributes, toFailu
 import { enumField, type Failure, printExactJson, type ReaderEvent } from '../../cdk'
 import { type CutPage, createCutter } from '../../export'
 import type { ResourceName, SourceEnv } from '../source-env'
-import { warningEvent } from '../warnings'
+import { collectUnknownAttributes, warningEvent } from '../warnings'
 import { type Entity, entityKey } from './entities'
 import type { EntityFeedback } from './page'
 import type { PartitionRows, PartitionTracker } from './state'
@@ -76,12 +76,7 @@ export const toRows = (
   /** Of the entities that have windows left. */
   const trackers = new Map<string, PartitionTracker>()
   const refusedKeys = new Set<string>()
-  const warnedPaths = new Set<string>()
-  const warnOnce = (path: string): ReadonlyArray<ReaderEvent> => {
-    if (warnedPaths.has(path)) return []
-    warnedPaths.add(path)
-    return [warningEvent(`The service sent an attribute this version does not know: ${path}.`)]
-  }
+  const nameUnknown = collectUnknownAttributes()
   const buildRecords = records(source)
   return (result: EntityResult, cutoff: number | undefined): E.Either<Failure, EntityRows> => {
     const key = entityKey(result)
@@ -102,7 +97,7 @@ export const toRows = (
       E.map(({ rows, unknownPaths }) => ({
         entity,
         ...trackRows(rows, result.to, cutoff ?? Number.POSITIVE_INFINITY),
-        notes: unknownPaths.flatMap(warnOnce),
+        notes: nameUnknown(unknownPaths).map(warningEvent),
       })),
     )
   }

@@ -146,6 +146,16 @@ describe('undeclared attributes', () => {
     expect(unknownPaths).toEqual(['reviews.mood', 'reviews.unknown_attributes', 'reviews.contents.tone'])
   })
 
+  it.each(['anna.smith@example.com', 'Anna Smith', '+43 660 1234567', 'visit_20261121', 'Jürgen', '', 'a'.repeat(41)])(
+    'are reported without a name that may be data: %s',
+    (name) => {
+      const named = reviewPage(reviewJson(`${JSON.stringify(name)}:1,"contents":[{${JSON.stringify(name)}:2}]`))
+      expect(expectCut(cut(named)).unknownPaths).toEqual(['reviews.***', 'reviews.contents.***'])
+      const refused = createCutter({ ...reviewOptions, undeclared: 'fail' })(named)
+      expect(refused).toMatchObject({ left: { path: 'reviews.***' } })
+    },
+  )
+
   it('are dropped', () => {
     const { rows } = expectCut(createCutter({ ...reviewOptions, undeclared: 'drop' })(page))
     expect(Buffer.from(rows[0]?.json ?? []).toString()).toBe(

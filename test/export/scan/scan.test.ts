@@ -296,17 +296,51 @@ describe('a scan', () => {
     expect(one.failure).toContain('max_response_mb')
   })
 
-  test.each([
-    ['behind the last row', 200],
-    ['deeper than the service allows, so that windows are read', 120],
-  ])('takes an offset that the service refuses for an empty page: %s', async (_, deepest) => {
+  const http = (status: number): ApiError => ({ _tag: 'Http', status, message: 'offset' })
+  const refusals: ReadonlyArray<readonly [string, ApiError]> = [
+    ...[204, 400, 403, 404, 405, 410, 413, 416, 422, 500, 501].map((status) => [String(status), http(status)] as const),
+    ['an error with status 200', { _tag: 'Application', code: 'TOO_DEEP', message: 'offset' }],
+  ]
+
+  describe.each(refusals)('takes an offset that the service refuses with %s for an empty page', (_, refusal) => {
+    test.each([
+      ['behind the last row', 200],
+      ['deeper than the service allows, so that windows are read', 120],
+    ])('%s', async (_, deepest) => {
+      for (const concurrency of [1, 4]) {
+        const service = simulateExport({ ...stableTraits, rows: 200 }, 1)
+        let refused = 0
+        const { ids, failure } = await collect(
+          (request) => {
+            if (request.offset < deepest) return service.reviews(request)
+            refused += 1
+            return TE.left(refusal)
+          },
+          { concurrency },
+        )
+        expect(failure).toBeUndefined()
+        expect(new Set(ids).size).toBe(200)
+        expect(refused).toBeLessThanOrEqual(6 * concurrency)
+      }
+    })
+
+    test('but fails without a certificate if the export cannot be split', async () => {
+      const service = simulateExport({ ...stableTraits, rows: 200, clamp: 50 }, 1)
+      const { failure, items } = await collect(
+        (request) => (request.offset >= 120 ? TE.left(refusal) : service.reviews(request)),
+        { hasMentionTime: false },
+      )
+      expect(failure).toMatch(/the service refuses offset \d+.*cursor of the stream did not move/)
+      expect(items.every(({ completion }) => completion === undefined)).toBe(true)
+    })
+  })
+
+  test.each([401, 408, 429, 502, 503, 504])('fails if the service answers %i at further offsets', async (status) => {
     const service = simulateExport({ ...stableTraits, rows: 200 }, 1)
-    const refused: ApiError = { _tag: 'Http', status: 400, message: 'offset' }
-    const { ids, failure } = await collect((request) =>
-      request.offset >= deepest ? TE.left(refused) : service.reviews(request),
+    const { failure } = await collect((request) =>
+      request.offset > 0 ? TE.left(http(status)) : service.reviews(request),
     )
-    expect(failure).toBeUndefined()
-    expect(new Set(ids).size).toBe(200)
+    expect(failure).toContain(String(status))
   })
 
   test('does not take an expired token for an empty page', async () => {
