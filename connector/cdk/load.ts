@@ -87,9 +87,13 @@ const parseSetting = (schema: JsonSchema, text: string): unknown => {
     : value
 }
 
-/** The config with its lists and objects parsed where they came as text: some platforms keep every setting as text. */
+/** Lists and objects, and fractions, for which Meltano knows no kind that it can pass on. */
+const isParsedFromText = (schema: JsonSchema): boolean =>
+  isObjectSchema(schema) || ['array', 'number'].some((type) => [schema.type].flat().includes(type))
+
+/** The config with its lists, objects and fractions parsed where they came as text: some platforms keep every setting as text. */
 const parseTexts = (schema: JsonSchema, value: unknown): unknown => {
-  if (typeof value === 'string' && value !== '' && (isObjectSchema(schema) || [schema.type].flat().includes('array'))) {
+  if (typeof value === 'string' && value !== '' && isParsedFromText(schema)) {
     const parsed = parseSetting(schema, value)
     return typeof parsed === 'string' ? value : parseTexts(schema, parsed)
   }

@@ -102,6 +102,7 @@ describe('the configuration of the source', () => {
       additional_fields: ['brand'],
       entities: { person_ids: ['7', '8'], from_reviews: { locations: true } },
       lookups: { sources: { path: '/sources', primary_key: 'id' } },
+      feedback_filters: { min_threshold: 2.5 },
     }
     const texts = {
       ...right,
@@ -110,6 +111,7 @@ describe('the configuration of the source', () => {
       additional_fields: 'brand',
       entities: JSON.stringify({ person_ids: '["7","8"]', from_reviews: '{"locations":true}' }),
       lookups: { sources: '{"path":"/sources","primary_key":"id"}' },
+      feedback_filters: { min_threshold: '2.5' },
     }
     expect(sourceFormat.decode(texts)).toEqual(sourceFormat.decode({ ...right, ...parsed }))
     expect(E.isRight(sourceFormat.decode(texts))).toBe(true)
@@ -121,6 +123,7 @@ describe('the configuration of the source', () => {
     ['entities', 'person_ids', 'entities'],
     ['credentials', '{"auth_type": "access_token", "access_token": "S3CR3T"', 'credentials'],
     ['partition', '[0,1]', 'partition'],
+    ['feedback_filters', '{"min_threshold":"high"}', 'feedback_filters.min_threshold'],
   ])('names a setting whose text is neither: %s %s', (key, value, path) => {
     expect(message({ ...right, [key]: value })).toContain(`The config is wrong: ${path} `)
     expect(message({ ...right, [key]: value })).not.toContain('S3CR3T')

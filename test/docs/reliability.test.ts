@@ -40,6 +40,24 @@ describe('docs/reliability.md', () => {
   })
 })
 
+describe.each(['airbyte', 'docker', 'interop', 'meltano'])('docs/%s.md', (name) => {
+  const text = readFileSync(join(root, `docs/${name}.md`), 'utf8')
+  const tests = [...text.matchAll(/`(test\/[^`\s]+\.(?:test|client)\.ts)`/g)].map(([, path = '']) => path)
+
+  it('names tests that exist for its claims', () => {
+    expect(tests.length).toBeGreaterThan(3)
+    for (const path of tests) expect([path, matchFiles(path)]).toEqual([path, [path]])
+  })
+})
+
+it('docs/interop.md names the test of each client, and the day of what was tried by hand', () => {
+  const text = readFileSync(join(root, 'docs/interop.md'), 'utf8')
+  const rows = text.split('\n').filter((line) => /^\| (?!client|---)/.test(line))
+  expect(rows.length).toBeGreaterThan(8)
+  for (const row of rows) expect(row).toMatch(/\| `test\/[^`]+\.(test|client)\.ts` \|$/)
+  for (const [, rest = ''] of text.matchAll(/^By hand(.{0,20})/gm)) expect(rest).toMatch(/^, on \d{4}-\d{2}-\d{2}/)
+})
+
 it('.ci/run runs each part of test/slow/run', () => {
   const ci = readFileSync(join(root, '.ci/run'), 'utf8')
   const parts = [...readFileSync(join(root, 'test/slow/run'), 'utf8').matchAll(/^# {3}(\w+)/gm)].map(

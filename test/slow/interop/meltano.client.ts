@@ -1,7 +1,9 @@
-import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { parse } from 'yaml'
+import { sourceFormat } from '../../../connector/config/source'
 import { parseFaultList } from '../../../connector/sandbox/faults/plan'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { createJsonFolder, type JsonFolder } from '../../support/files'
@@ -164,6 +166,69 @@ it('meltano select keeps back deselected attributes and streams', async () => {
   expect(Object.keys(JSON.parse(first))).toEqual(expect.arrayContaining(['id', 'modifiedTime', 'rating']))
   expect(lines('reviews').filter((line) => line.includes('"contents"'))).toEqual([])
   expect(lines('review_contents')).toEqual([])
+})
+
+/** A project that knows nothing of the tap but its hub definition. */
+const createHubProject = async (): Promise<ShellOptions & { readonly meltano: typeof meltano }> => {
+  const hub = createJsonFolder()
+  onTestFinished(() => hub.remove())
+  const [, ...lines] = readFileSync(join(root, 'docs', 'meltano.yml'), 'utf8').split('\n')
+  const head = lines.slice(0, lines.indexOf('plugins:'))
+  const loader = lines.slice(lines.indexOf('  - name: target-jsonl'))
+  writeFileSync(join(hub.path, 'meltano.yml'), [...head, 'plugins:', '  loaders:', ...loader].join('\n'))
+  symlinkSync(join(project.path, 'node_modules'), join(hub.path, 'node_modules'))
+  const { TAP_FEEDBACK_PAGE_SIZE: _, ...env } = how.env ?? {}
+  const options = { cwd: hub.path, env: { ...env, TAP_FEEDBACK_START_DATE: '2020-01-01T00:00:00Z' } }
+  const run = (...args: ReadonlyArray<string>) => runShellOrThrow(pythonProgram('meltano', 'meltano'), args, options)
+  await run('add', '--plugin-type', 'extractor', '--from-ref', join(root, 'docs', 'meltano-hub.yml'), 'tap-feedback')
+  return { ...options, meltano: run }
+}
+
+it('Meltano runs the hub definition with nothing but address, token and start date', async () => {
+  const hub = await createHubProject()
+  expect(await hub.meltano('config', 'test', 'tap-feedback')).toMatch(/Plugin configuration is valid/)
+  await hub.meltano('install', '--plugin-type', 'loader')
+  await hub.meltano('run', 'tap-feedback', 'target-jsonl')
+  const ids = readFileSync(join(hub.cwd, 'output', 'reviews.jsonl'), 'utf8')
+    .trimEnd()
+    .split('\n')
+  expect(ids).toHaveLength((await sandbox.truth()).reviews.length)
+})
+
+it('Meltano passes every setting of the hub definition on, from the environment', async () => {
+  const hub = await createHubProject()
+  const { settings } = parse(readFileSync(join(root, 'docs', 'meltano-hub.yml'), 'utf8')) as {
+    readonly settings: ReadonlyArray<{
+      readonly name: string
+      readonly kind?: string
+      readonly options?: ReadonlyArray<{ value: string }>
+    }>
+  }
+  const valueOf = ({ name, kind, options }: (typeof settings)[number]): string => {
+    if (options !== undefined) return options.at(-1)?.value ?? ''
+    if (kind === 'array') return name === 'sources' ? '[1, 2]' : name === 'additional_fields' ? '["brand"]' : '["5"]'
+    if (name === 'partition.count') return '2'
+    if (kind === 'integer' || name.endsWith('min_threshold')) return name === 'page_size' ? '10' : '1'
+    if (kind === 'boolean') return 'true'
+    if (kind === 'date_iso8601') return '2021-01-01T00:00:00Z'
+    return name.endsWith('url') ? 'https://feedback.example.com' : `/${name}`
+  }
+  const variable = (name: string) => `TAP_FEEDBACK_${name.replaceAll('.', '_').toUpperCase()}`
+  const given = Object.fromEntries(settings.map((setting) => [variable(setting.name), valueOf(setting)]))
+  const output = await runShellOrThrow(
+    pythonProgram('meltano', 'meltano'),
+    ['invoke', '--dump=config', 'tap-feedback'],
+    { cwd: hub.cwd, env: { ...hub.env, ...given } },
+  )
+  const config = JSON.parse(output.slice(output.indexOf('{\n'), output.lastIndexOf('}') + 1))
+  const decoded = sourceFormat.decode(config)
+  if (E.isLeft(decoded)) throw new Error(decoded.left.message)
+  // The key of the other credentials is there too, since every setting is given.
+  expect(decoded.right.unknownKeys).toEqual(['credentials.access_token'])
+  const leaf = (value: unknown, path: string) =>
+    path.split('.').reduce((inner, key) => (inner as Readonly<Record<string, unknown>> | undefined)?.[key], value)
+  const lost = settings.filter(({ name }) => leaf(config, name) === undefined).map(({ name }) => name)
+  expect(lost).toEqual([])
 })
 
 it('Meltano sees a complete run although some requests to the service fail', async () => {
