@@ -2,15 +2,18 @@ import { CommandError, type CommandIo, configFailure, defineCommand, usageError 
 import { type DuckDBValue, encodeJsonValue, encodeTextValue, type Snapshot } from '../snapshot'
 import { dbOption, waitOption } from './options'
 import { toFileWait, useSnapshot } from './snapshot-file'
-import { formatTable, shortenText } from './table'
+import { escapeControls, formatTable, shortenText } from './table'
 
 /** More rows are for programs, which read --json. */
 const maxRows = 1_000
 const maxValueWidth = 80
 
+/** SQL may come from anywhere, so it reaches no other file and no setting: it neither reads files, nor writes over any, nor loads code. */
+const lockSql = 'SET enable_external_access = false; SET lock_configuration = true'
+
 export const queryCommand = defineCommand({
   name: 'query',
-  summary: 'Runs a query in SQL on a snapshot; changes nothing.',
+  summary: 'Runs a query in SQL on a snapshot; changes nothing and reaches no other file.',
   operands: 'SQL',
   options: {
     db: dbOption,
@@ -30,12 +33,15 @@ export const queryCommand = defineCommand({
       'read',
       async (snapshot) => {
         try {
+          await snapshot.db.run(lockSql)
           await (options.json ? printJson : printTable)(io, snapshot, sql)
           return 0
         } catch (error) {
           if (error instanceof CommandError) throw error
           throw new CommandError(
-            configFailure(`The SQL cannot be run. ${error instanceof Error ? error.message : error}`),
+            configFailure(
+              `The SQL cannot be run. ${escapeControls(error instanceof Error ? error.message : String(error))}`,
+            ),
           )
         }
       },
@@ -49,7 +55,7 @@ const printJson = async (io: CommandIo, { db }: Snapshot, sql: string): Promise<
   const keys = names.map((name, i) => `${i === 0 ? '' : ','}${JSON.stringify(name)}:`)
   const formatRow = (row: ReadonlyArray<DuckDBValue>) =>
     `{${types.map((type, i) => `${keys[i]}${encodeJsonValue(row[i] ?? null, type)}`).join('')}}\n`
-  for await (const rows of chunks) if (rows.length > 0) await io.print(rows.map(formatRow).join(''))
+  for await (const rows of chunks) if (rows.length > 0) await io.print(escapeControls(rows.map(formatRow).join('')))
 }
 
 const printTable = async (io: CommandIo, { db }: Snapshot, sql: string): Promise<void> => {

@@ -1,9 +1,8 @@
-import { rename, rm, writeFile } from 'node:fs/promises'
-import { CommandError, configFailure, defineCommand, usageError } from '../cdk'
+import { defineCommand, usageError } from '../cdk'
 import { readReport, renderReport } from '../snapshot'
 import { findStateProblem } from '../streams'
 import { dbOption, waitOption } from './options'
-import { toFileWait, useSnapshot } from './snapshot-file'
+import { refuseDatabaseAsOutput, toFileWait, useSnapshot, writeOutputFile } from './snapshot-file'
 import { formatJson } from './table'
 
 export const reportCommand = defineCommand({
@@ -23,6 +22,7 @@ export const reportCommand = defineCommand({
     'The page contains everything it shows: it opens without a network, has a light and a dark theme, and prints. Exit status: 0, also if a check fails, which the page then says.',
   run: async (io, { options: { db, wait, out, json } }) => {
     if (out === undefined && !json) throw usageError('Give --out FILE for the page to write, or --json.')
+    if (out !== undefined) await refuseDatabaseAsOutput(out, db)
     const report = await useSnapshot(
       db,
       'read',
@@ -30,24 +30,10 @@ export const reportCommand = defineCommand({
       toFileWait(io, wait),
     )
     if (json) await io.print(formatJson(report))
-    if (out !== undefined) await replaceFile(out, renderReport(report))
+    if (out !== undefined) await writeOutputFile(out, renderReport(report))
     if (out !== undefined && !json) await io.print(`${out} is written.\n`)
     for (const { name, explain } of report.health.checks.filter(({ ok }) => !ok))
       io.printWarning(`The check "${name}" fails: ${explain} See feedback verify.`)
     return 0
   },
 })
-
-/** Replaces the file at once, so that a reader never sees a part of the page. */
-const replaceFile = async (path: string, text: string): Promise<void> => {
-  const temporary = `${path}.tmp`
-  try {
-    await writeFile(temporary, text)
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw new CommandError(
-      configFailure(`${path} cannot be written. ${error instanceof Error ? error.message : error}`),
-    )
-  }
-}

@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
+import { open, readlink, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import * as E from 'fp-ts/Either'
@@ -35,6 +38,7 @@ import {
   toLoadOptions,
 } from '../snapshot'
 import { streams } from '../streams'
+import { escapeControls } from './table'
 
 const waitUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
 
@@ -71,6 +75,74 @@ const toReadFailure = (path: string, error: unknown): unknown =>
   error instanceof Error && !(error instanceof CommandError) && /^[A-Z][A-Za-z ]* Error: /.test(error.message)
     ? new CommandError(damagedFileFailure(path, error.message.split('\n')[0]))
     : error
+
+/** The file that a path leads to, through symbolic links, though it may not exist yet. */
+const resolveLinks = async (path: string, linksLeft = 40): Promise<string> => {
+  const existing = await realpath(path).catch(() => undefined)
+  if (existing !== undefined) return existing
+  const target = linksLeft === 0 ? undefined : await readlink(path).catch(() => undefined)
+  if (target !== undefined) return resolveLinks(resolve(dirname(path), target), linksLeft - 1)
+  const parent = dirname(path)
+  return parent === path ? path : join(await resolveLinks(parent, linksLeft), basename(path))
+}
+
+/** Whether a file is a DuckDB database, ours or another. */
+const isDatabaseFile = async (path: string): Promise<boolean> => {
+  const file = await open(path).catch(() => undefined)
+  try {
+    const { buffer, bytesRead } = (await file?.read(Buffer.alloc(12), 0, 12, 0)) ?? {
+      buffer: Buffer.alloc(0),
+      bytesRead: 0,
+    }
+    return buffer.toString('latin1', 8, bytesRead) === 'DUCK'
+  } catch {
+    return false
+  } finally {
+    await file?.close()
+  }
+}
+
+/**
+ * Refuses to write over a database: the snapshot of `db` by whatever path, the files that DuckDB keeps beside it, or another one.
+ * Call it while the snapshot is closed, since closing any handle of a file gives up DuckDB's lock.
+ */
+export const refuseDatabaseAsOutput = async (out: string, db: string | undefined): Promise<void> => {
+  const target = await resolveLinks(resolve(out))
+  const refuse = (what: string): never => {
+    throw new CommandError(configFailure(`--out ${out} is ${what}. It was not changed; give another path.`))
+  }
+  for (const path of db === undefined ? [] : [resolve(db), await resolveLinks(resolve(db))]) {
+    if (target === path) refuse('the snapshot itself')
+    if (target.startsWith(`${path}.wal`) || target.startsWith(`${path}.tmp`)) refuse('a file of the snapshot')
+  }
+  const [found, own] = await Promise.all(
+    [target, db].map((path) => (path === undefined ? undefined : stat(path).catch(() => undefined))),
+  )
+  if (found && own && found.ino === own.ino && found.dev === own.dev) refuse('the snapshot itself')
+  if (found?.isFile() && (await isDatabaseFile(target))) refuse('a DuckDB database')
+}
+
+/**
+ * Replaces a file at once, so that a reader never sees a part of it. Only its owner can read the file, since it may hold words of
+ * patients. What is no file, such as a pipe, is written to.
+ */
+export const writeOutputFile = async (path: string, text: string): Promise<void> => {
+  try {
+    const found = await stat(path).catch(() => undefined)
+    if (found !== undefined && !found.isFile()) return await writeFile(path, text)
+    const target = await resolveLinks(resolve(path))
+    const temporary = `${target}.${randomUUID()}.tmp`
+    try {
+      await writeFile(temporary, text, { mode: 0o600, flag: 'wx' })
+      await rename(temporary, target)
+    } catch (error) {
+      await rm(temporary, { force: true })
+      throw error
+    }
+  } catch (error) {
+    throw new CommandError(configFailure(`${path} cannot be written. ${errorCode(error)}: check the path.`))
+  }
+}
 
 /** The configured catalog in a file; undefined without a file. */
 export const loadInputCatalog = async (path: string | undefined): Promise<ConfiguredCatalog | undefined> =>
@@ -131,7 +203,7 @@ export const ingestMessages = async (
     const input = decompressBytes(takeUntilAbort(io.stop, bytes))
     for await (const decoded of decode(input))
       for (const message of getOrThrow(decoded)) {
-        if (message._tag === 'Log') io.printWarning(message.message)
+        if (message._tag === 'Log') io.printWarning(escapeControls(message.message))
         else hasMessages = true
         if (message._tag === 'Records') {
           const count = (counts.get(message.stream) ?? 0) + message.rows.length

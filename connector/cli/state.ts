@@ -1,9 +1,6 @@
-import { writeFile } from 'node:fs/promises'
 import {
-  CommandError,
   type CommandIo,
   type CommandOptions,
-  configFailure,
   defineCommand,
   formatStateFile,
   getOrThrow,
@@ -16,7 +13,7 @@ import {
 import { importState, listStateTexts } from '../snapshot'
 import { mergeStates } from '../streams'
 import { dbOption, jsonFailureOption, waitOption } from './options'
-import { toFileWait, useSnapshot } from './snapshot-file'
+import { refuseDatabaseAsOutput, toFileWait, useSnapshot, writeOutputFile } from './snapshot-file'
 
 const options = {
   db: { ...dbOption, help: 'export, import: the snapshot', required: false },
@@ -58,19 +55,20 @@ const requireDb = (db: string | undefined): string => {
   return db
 }
 
-const writeOutput = async (io: CommandIo, out: string | undefined, text: string): Promise<void> => {
-  if (out === undefined) return io.print(text)
-  try {
-    await writeFile(out, text)
-  } catch (error) {
-    throw new CommandError(configFailure(`${out} cannot be written (${(error as NodeJS.ErrnoException).code}).`))
-  }
+const writeOutput = (io: CommandIo, out: string | undefined, text: string): Promise<void> =>
+  out === undefined ? io.print(text) : writeOutputFile(out, text)
+
+const exportStates: StateAction = async (io, { options: { db, wait, out } }) => {
+  if (out !== undefined) await refuseDatabaseAsOutput(out, db)
+  return writeOutput(
+    io,
+    out,
+    formatStateFile(await useSnapshot(requireDb(db), 'read', listStateTexts, toFileWait(io, wait))),
+  )
 }
 
-const exportStates: StateAction = async (io, { options: { db, wait, out } }) =>
-  writeOutput(io, out, formatStateFile(await useSnapshot(requireDb(db), 'read', listStateTexts, toFileWait(io, wait))))
-
 const mergeStateFiles: StateAction = async (io, { options: { out }, positionals: [, ...files] }) => {
+  if (out !== undefined) await refuseDatabaseAsOutput(out, undefined)
   const states: SourceState[] = []
   for (const file of files) states.push(await loadAirbyteState(file))
   const merged = Object.entries(getOrThrow(mergeStates(states)))

@@ -1,8 +1,23 @@
 import type { StreamOutcome } from '../runtime'
 import { type CheckResult, countChecks, type LoadSummary } from '../snapshot'
 
+/** Characters that a terminal acts on, or that change the order in which it shows a text. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const controlCharacters = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+
+const formatEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** The text with control characters as escapes such as \u001b; tabs and line feeds stay. Inside JSON it means the same as before. */
+export const escapeControls = (text: string): string => text.replaceAll(controlCharacters, formatEscape)
+
 /** Rows below their header, each column as wide as its widest cell, numbers aligned to the right. No line ends in spaces. */
-export const formatTable = (header: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+export const formatTable = (
+  rawHeader: ReadonlyArray<string>,
+  rawRows: ReadonlyArray<ReadonlyArray<string>>,
+): string => {
+  const toCell = (text: string) => escapeControls(text).replaceAll(/[\t\n]+/g, ' ')
+  const header = rawHeader.map(toCell)
+  const rows = rawRows.map((row) => row.map(toCell))
   const isNumeric = header.map((_, i) => rows.length > 0 && rows.every((row) => /^(-?[\d,.]+)?$/.test(row[i] ?? '')))
   const widths = header.map((title, i) => Math.max(title.length, ...rows.map((row) => (row[i] ?? '').length)))
   const formatRow = (cells: ReadonlyArray<string>) =>
@@ -95,7 +110,7 @@ export const formatLoadSummaries = (summaries: ReadonlyArray<LoadSummary>): stri
 }
 
 /** A value as JSON that a person can read. */
-export const formatJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
+export const formatJson = (value: unknown): string => `${escapeControls(JSON.stringify(value, null, 2))}\n`
 
 /** The text in at most `width` characters. */
 export const shortenText = (text: string, width: number): string =>

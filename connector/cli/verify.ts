@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CommandError, type CommandIo, configFailure, defineCommand, getOrThrow, loadConfig, usageError } from '../cdk'
 import { sourceFormat } from '../config'
@@ -14,7 +14,7 @@ import {
 } from '../snapshot'
 import { deletedReviewsStream, findStateProblem } from '../streams'
 import { configOption, dbOption, variablePrefix, waitOption } from './options'
-import { toFileWait, useSnapshot } from './snapshot-file'
+import { toFileWait, useSnapshot, writeOutputFile } from './snapshot-file'
 import { formatCheckCounts, formatJson, formatTable } from './table'
 
 /** More examples are for programs, which read --json. */
@@ -148,9 +148,10 @@ const writeRepair = async (
   const files = { messages: join(folder, 'messages.jsonl'), state: join(folder, 'state.json') }
   try {
     await mkdir(folder, { recursive: true })
-    if (messages !== undefined) await writeFile(files.messages, messages)
-    if (state !== undefined) await writeFile(files.state, state)
+    if (messages !== undefined) await writeOutputFile(files.messages, messages)
+    if (state !== undefined) await writeOutputFile(files.state, state)
   } catch (error) {
+    if (error instanceof CommandError) throw error
     throw new CommandError(configFailure(`${folder} cannot be written to (${(error as NodeJS.ErrnoException).code}).`))
   }
   io.printWarning('To repair it:')

@@ -132,7 +132,8 @@ export const createRecordMapper = <A>(
   }
 }
 
-const formatColumn = (mapping: ColumnMapping, attribute: string): string => {
+/** The column of an attribute, for messages. */
+export const formatColumn = (mapping: ColumnMapping, attribute: string): string => {
   const column = mapping[attribute]
   return column === undefined ? '' : ` (column ${column})`
 }

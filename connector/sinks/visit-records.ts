@@ -15,7 +15,7 @@ import {
 } from '../cdk'
 import { isServiceAnswering, toBatchAnswer } from './batch-errors'
 import { convertTime } from './convert'
-import { checkMapping, createRecordMapper, isTombstoneRecord } from './mapping'
+import { checkMapping, createRecordMapper, formatColumn, isTombstoneRecord } from './mapping'
 import type { SinkTarget } from './target'
 
 const dayMillis = 86_400_000
@@ -65,6 +65,11 @@ export const normalizeVisit = (
 const builtInLanguages = new Set(['en', 'es', 'de', 'fr', 'pt', 'zh', 'ko', 'vi', 'hi'])
 
 export const isBuiltInLanguage = (language: string): boolean => builtInLanguages.has(language)
+
+/** Whether a text is the code of a language and not, say, a name of a person. */
+const isLanguageCode = (text: string): boolean =>
+  /^[a-z]{2,3}$/.test(text) &&
+  new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' }).of(text) !== undefined
 
 /** Columns that platforms add to a record; their values change with every run. */
 const platformColumn = /^_(airbyte|ab|sdc)_/
@@ -188,11 +193,19 @@ export const visitRecordSink = defineSink<SinkTarget, VisitRecord>({
 
 const createPreparer = ({ mapping, now, maxVisitAge, warn }: SinkTarget, stream: InputStream) => {
   const mapVisit = createRecordMapper(VisitRecord, mapping[sinkName], { visitTime: convertTime })
-  const otherLanguages = new Set<string>()
-  const warnOnce = (language: string): void => {
-    if (isBuiltInLanguage(language) || otherLanguages.has(language) || otherLanguages.size >= 20) return
-    otherLanguages.add(language)
-    warn(`${stream.name}: the language ${language} needs a mapping at the service; its visits are sent as they are.`)
+  const toldLanguages = new Set<string>()
+  /** Quotes languages only: with a wrong mapping, the column may hold anything of a patient. */
+  const warnOnce = (value: string): void => {
+    if (isBuiltInLanguage(value)) return
+    const language = isLanguageCode(value) ? value : undefined
+    const told = language ?? ''
+    if (toldLanguages.has(told) || toldLanguages.size >= 20) return
+    toldLanguages.add(told)
+    warn(
+      language === undefined
+        ? `${stream.name}: languageValue${formatColumn(mapping[sinkName], 'languageValue')} holds values that are no code of a language, such as en. Check the mapping; the visits are sent as they are.`
+        : `${stream.name}: the language ${language} needs a mapping at the service; its visits are sent as they are.`,
+    )
   }
   return (columns: InputRecord): E.Either<string, PreparedItem<VisitWithId>> => {
     if (isTombstoneRecord(columns)) return deletionRefusal

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CommandError, configFailure } from '../cdk'
 import { quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
@@ -11,6 +11,51 @@ export const partitionFormats = { year: '%Y', month: '%Y-%m', day: '%Y-%m-%d' } 
 export type ParquetPartition = keyof typeof partitionFormats
 
 export type ParquetExport = { readonly stream: string; readonly rows: number; readonly folder: string }
+
+/** Names that Windows keeps for devices. */
+const deviceName = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i
+
+/** The first part of a long name; a file system takes 255 bytes. */
+const shortenName = (name: string): string => {
+  if (Buffer.byteLength(name) <= 200) return name
+  let short = name
+  while (Buffer.byteLength(short) > 200) short = short.slice(0, -1)
+  return short.replace(/%[\dA-F]?$/, '').replace(/[\ud800-\udbff]$/, '')
+}
+
+/** The name of a stream as that of one folder: what means something in a path is percent-encoded. */
+const encodeFolderName = (stream: string): string => {
+  const encode = (text: string): string =>
+    [...Buffer.from(text)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
+  const encoded = stream
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029<>:"/\\|?*%=~{}[\]]/gu, encode)
+    .replace(/^\.|[. ]$/g, encode)
+  return shortenName(encoded === '' ? '%' : deviceName.test(encoded) ? `%${encoded}` : encoded)
+}
+
+/** A folder name for each stream. Two that a file system may take for one, such as those that differ in case, get a number. */
+export const nameFolders = (streams: ReadonlyArray<string>): ReadonlyMap<string, string> => {
+  const taken = new Set<string>()
+  const normalize = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase()
+  return new Map(
+    streams.map((stream) => {
+      const name = encodeFolderName(stream)
+      let folder = name
+      for (let n = 2; taken.has(normalize(folder)); n += 1) folder = `${name}~${n}`
+      taken.add(normalize(folder))
+      return [stream, folder]
+    }),
+  )
+}
+
+/** Lets only the owner read what is in a folder, since it holds words of patients. */
+const makePrivate = async (folder: string): Promise<void> => {
+  await chmod(folder, 0o700)
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    await (entry.isDirectory() ? makePrivate(path) : chmod(path, 0o600))
+  }
+}
 
 /**
  * Writes each stream's table as Parquet (zstd) into its own folder under `folder`, which must be empty or missing. With a
@@ -27,9 +72,12 @@ export const exportParquet = async (
     )
   const timeZone = await readReportingTimeZone(db)
   const results: Array<ParquetExport> = []
-  for (const table of await listStreamTables(db)) {
-    const tableFolder = join(folder, table.name)
-    await mkdir(tableFolder, { recursive: true })
+  const tables = await listStreamTables(db)
+  const folders = nameFolders(tables.map(({ name }) => name))
+  for (const table of tables) {
+    const tableFolder = join(folder, folders.get(table.name) ?? '')
+    // The folder is closed to others before a file is in it.
+    await mkdir(tableFolder, { recursive: true, mode: 0o700 })
     const time = partition === undefined ? undefined : await findTimeColumn(db, table)
     const rows = `SELECT * REPLACE (_airbyte_raw_id::VARCHAR AS _airbyte_raw_id)`
     const format = 'FORMAT parquet, COMPRESSION zstd'
@@ -40,6 +88,7 @@ export const exportParquet = async (
         : `COPY (${rows}, strftime(${quoteIdentifier(time)} AT TIME ZONE ${quoteLiteral(timeZone)}, '${partitionFormats[partition]}') AS ${partitionColumn} FROM ${quoteIdentifier(table.name)})
            TO ${quoteLiteral(tableFolder)} (${format}, PARTITION_BY (${partitionColumn}), OVERWRITE_OR_IGNORE)`,
     )
+    await makePrivate(tableFolder)
     results.push({
       stream: table.name,
       rows: Number(await db.scalar(`SELECT count(*) FROM ${quoteIdentifier(table.name)}`)),

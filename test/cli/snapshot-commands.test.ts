@@ -1,11 +1,23 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { personConventions } from '../../connector/cdk/program'
 import { diffCommand } from '../../connector/cli/diff'
 import { queryCommand } from '../../connector/cli/query'
+import { reportCommand } from '../../connector/cli/report'
 import { snapshotCommand } from '../../connector/cli/snapshot'
 import { stateCommand } from '../../connector/cli/state'
 import { verifyCommand } from '../../connector/cli/verify'
@@ -166,6 +178,109 @@ describe('feedback query', () => {
     expect((await runCommand(queryCommand, ['--db', db, 'SELECT nope FROM reviews'])).stderr).toContain('nope')
     expect((await runCommand(queryCommand, ['--db', path('none.duckdb'), 'SELECT 1'])).stderr).toContain('no such file')
     expect(existsSync(path('none.duckdb'))).toBe(false)
+  })
+})
+
+describe('SQL of feedback query', () => {
+  it.each([
+    ["COPY reviews TO 'OUT'", 'OUT'],
+    ["COPY reviews TO 'DB'", 'DB'],
+    ["COPY (SELECT 1) TO 'OUT' (FORMAT parquet)", 'OUT'],
+    ["EXPORT DATABASE 'OUT'", 'OUT'],
+    ["ATTACH 'OUT' AS other", 'OUT'],
+    ["SELECT * FROM read_text('CATALOG')", ''],
+    ["FROM 'CATALOG'", ''],
+    ["SELECT * FROM glob('/*')", ''],
+    ["SELECT 1; COPY reviews TO 'OUT'", 'OUT'],
+    ['SET enable_external_access = true', ''],
+    ["SET enable_external_access = true; COPY reviews TO 'OUT'", 'OUT'],
+    ['RESET lock_configuration', ''],
+    ["SET temp_directory = 'OUT'", 'OUT'],
+    ["LOAD 'OUT'", 'OUT'],
+  ])('reaches no file and no setting: %s', async (sql, touched) => {
+    const [out, before] = [path('out.any'), readFileSync(db)]
+    const text = sql.replaceAll('OUT', out).replaceAll('DB', db).replaceAll('CATALOG', catalog)
+    for (const more of [[], ['--json']])
+      expect(await runCommand(queryCommand, ['--db', db, ...more, text])).toMatchObject({ status: 1, stdout: '' })
+    expect([touched, existsSync(out)]).toEqual([touched, false])
+    expect(readFileSync(db).equals(before)).toBe(true)
+  })
+
+  it('may still sort more than fits into memory, and use temporary tables', async () => {
+    const sql = 'SELECT count(*) AS n FROM (SELECT range AS i FROM range(1000) ORDER BY md5(range::VARCHAR))'
+    expect((await runCommand(queryCommand, ['--db', db, '--json', sql])).stdout).toBe('{"n":1000}\n')
+  })
+
+  const terminal = `SELECT 'a' || chr(27) || '[2J' || chr(155) || '31m' || chr(7) || chr(8238) || 'z' AS "x${'\u001b'}]0;t"`
+  it('prints no character that a terminal acts on', async () => {
+    for (const more of [[], ['--json']]) {
+      const { status, stdout } = await runCommand(queryCommand, ['--db', db, ...more, terminal])
+      expect(status).toBe(0)
+      expect([...stdout].filter((character) => /[^ -~\n]/.test(character))).toEqual([])
+      if (more.length > 0) expect(Object.values(JSON.parse(stdout))).toEqual(['a\u001b[2J\u009b31m\u0007\u202ez'])
+      else expect(stdout).toContain('a\\u001b[2J\\u009b31m\\u0007\\u202ez')
+    }
+    const { stderr } = await runCommand(queryCommand, ['--db', db, "SELECT CAST('a' || chr(27) || '[2J' AS INTEGER)"])
+    expect(stderr).toContain('\\u001b')
+    expect(stderr).not.toContain('\u001b')
+  })
+})
+
+describe('a file to write to', () => {
+  const actions: ReadonlyArray<readonly [string, (out: string) => Promise<{ status: number; stderr: string }>]> = [
+    ['report', (out) => runCommand(reportCommand, ['--db', db, '--out', out])],
+    ['state export', (out) => runCommand(stateCommand, ['export', '--db', db, '--out', out])],
+    ['state merge', (out) => runCommand(stateCommand, ['merge', written('s.json', stateLine('01', 1)), '--out', out])],
+  ]
+  const aliases = (): ReadonlyArray<string> => {
+    for (const name of ['link', 'hard', 'folder', 'dangling']) rmSync(path(name), { force: true })
+    symlinkSync(db, path('link'))
+    linkSync(db, path('hard'))
+    symlinkSync(folder, path('folder'))
+    symlinkSync(`${db}.wal`, path('dangling'))
+    return [
+      db,
+      relative(process.cwd(), db),
+      `${folder}/./x/../reviews.duckdb`,
+      path('link'),
+      path('hard'),
+      join(path('folder'), 'reviews.duckdb'),
+    ]
+  }
+
+  it.each(actions)('is never the database: %s', async (name, run) => {
+    const before = readFileSync(db)
+    const besides = name === 'state merge' ? [] : [`${db}.wal`, path('dangling')]
+    for (const out of [...aliases(), ...besides]) {
+      const { status, stderr } = await run(out)
+      expect([out, status]).toEqual([out, 1])
+      expect(stderr).toContain('--out')
+      expect(readFileSync(db).equals(before)).toBe(true)
+      expect(existsSync(`${db}.wal`)).toBe(false)
+    }
+  })
+
+  it('is not another database either', async () => {
+    const other = path('other.duckdb')
+    writeFileSync(other, readFileSync(db))
+    expect((await runCommand(reportCommand, ['--db', db, '--out', other])).status).toBe(1)
+    expect(readFileSync(other).equals(readFileSync(db))).toBe(true)
+  })
+
+  it.each(actions)('is readable to its owner only, an existing one too: %s', async (name, run) => {
+    const out = written(`${name}.out`, 'old')
+    chmodSync(out, 0o644)
+    expect((await run(out)).status).toBe(0)
+    expect(readFileSync(out, 'utf8')).not.toBe('old')
+    expect(statSync(out).mode & 0o777).toBe(0o600)
+    rmSync(out)
+    symlinkSync(written('target.out', 'old'), out)
+    expect((await run(out)).status).toBe(0)
+    expect(lstatSync(out).isSymbolicLink()).toBe(true)
+    expect([readFileSync(path('target.out'), 'utf8') === 'old', statSync(path('target.out')).mode & 0o777]).toEqual([
+      false,
+      0o600,
+    ])
   })
 })
 

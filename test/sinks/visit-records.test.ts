@@ -122,6 +122,21 @@ describe('a visit', () => {
     expect(warnings).toHaveLength(1)
     expect(warnings[0]).toContain('tlh')
   })
+
+  it('is not logged if its language is none, as with a wrong mapping', async () => {
+    const warnings: Array<string> = []
+    const target = createTestTarget({
+      mapping: { visit_records: { languageValue: 'who' }, locations: {} },
+      warn: (message) => warnings.push(message),
+    })
+    const prepare = (await openSink(visitRecordSink, target)).prepare(stream)
+    for (const who of ['Ada', 'ada lovelace', 'ada@example.com', 'A7', 'zzq', '+1 555 0100', 'ru'])
+      if (E.isRight(prepare)) prepare.right({ ...validVisit, who })
+    expect(warnings).toHaveLength(2)
+    expect(warnings[0]).toContain('languageValue (column who) holds values that are no code of a language')
+    expect(warnings[1]).toContain('the language ru')
+    expect(warnings.join()).not.toMatch(/ada|A7|zzq|555/i)
+  })
 })
 
 describe('a derived visit id', () => {

@@ -1,4 +1,4 @@
-import { appendFile } from 'node:fs/promises'
+import { chmod, type FileHandle, open, stat } from 'node:fs/promises'
 
 /** A record that is not written, and why. */
 export type DeadLetter = {
@@ -29,19 +29,45 @@ export const noDeadLetters: DeadLetters = { add: () => undefined, flush: async (
 const formatDeadLetter = ({ record, when, ...letter }: DeadLetter): string => {
   const members = JSON.stringify({ ...letter, when: new Date(when).toISOString() })
   const recordText = Buffer.from(record.buffer, record.byteOffset, record.byteLength).toString('utf8')
-  return `${members.slice(0, -1)},"record":${recordText}}\n`
+  return `${members.slice(0, -1)},"record":${recordText === '' ? 'null' : recordText}}\n`
 }
 
-/** Appends JSON lines to a file that only its owner may read, since the records hold data of people. */
+/** Whether the last line of a file was cut short, as a full disk or a killed run leaves it. */
+const isCutShort = async (file: FileHandle, size: number): Promise<boolean> => {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
+  return bytesRead === 1 && buffer[0] !== 0x0a
+}
+
+/** Appends JSON lines to a file that only its owner may read, since the records hold data of people; one that exists is made so. */
 export const openDeadLetterFile = (path: string): DeadLetters => {
   let unwritten: Array<string> = []
   let writing: Promise<void> = Promise.resolve()
+  let isPrivate = false
 
+  /** Undefined: there is no such file; false: it is a pipe or a device. A file system without permissions leaves the file as it is. */
+  const makePrivate = async (): Promise<boolean | undefined> => {
+    const found = await stat(path).catch(() => undefined)
+    if (found?.isFile() === true && !isPrivate && (found.mode & 0o077) !== 0)
+      await chmod(path, 0o600).catch(() => undefined)
+    isPrivate = true
+    return found?.isFile()
+  }
   const write = async (): Promise<void> => {
-    if (unwritten.length === 0) return
+    if (unwritten.length === 0) {
+      if (!isPrivate) await makePrivate()
+      return
+    }
     const text = unwritten.join('')
     unwritten = []
-    await appendFile(path, text, { mode: 0o600, flush: true })
+    const isFile = (await makePrivate()) ?? true
+    const file = await open(path, isFile ? 'a+' : 'a', 0o600)
+    try {
+      const { size } = await file.stat()
+      await file.appendFile(isFile && size > 0 && (await isCutShort(file, size)) ? `\n${text}` : text)
+      if (isFile) await file.sync()
+    } finally {
+      await file.close()
+    }
   }
   return {
     add: (letter) => {

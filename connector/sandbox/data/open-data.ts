@@ -51,7 +51,7 @@ const formatInstant = (column: string): string => `strftime(${column} AT TIME ZO
 const columnJson = ({ name, type }: Column): string => {
   const column = `r.${quoteIdentifier(name)}`
   if (type === 'TIMESTAMP WITH TIME ZONE') return `'"' || ${formatInstant(column)} || '"'`
-  return type === 'VARCHAR' ? `to_json(${column})::VARCHAR` : `${column}::VARCHAR`
+  return type === 'JSON' ? `${column}::VARCHAR` : `to_json(${column})::VARCHAR`
 }
 
 /** Attributes that the service only sends on request, and the columns that `feedback snapshot` adds. */
@@ -61,7 +61,7 @@ const extraColumns = /^(_.*|brand|visitRecordId|unknown_attributes)$/
 const originalText = (columns: ReadonlyArray<Column>): string => {
   const members = columns
     .filter(({ name }) => !extraColumns.test(name) && name !== 'id')
-    .map((column) => `coalesce(',${JSON.stringify(column.name)}:' || ${columnJson(column)}, '')`)
+    .map((column) => `coalesce(${quoteLiteral(`,${JSON.stringify(column.name)}:`)} || ${columnJson(column)}, '')`)
   const unknown = columns.some(({ name }) => name === 'unknown_attributes')
     ? [
         `coalesce(',' || nullif(substr(r.unknown_attributes::VARCHAR, 2, length(r.unknown_attributes::VARCHAR) - 2), ''), '')`,
@@ -74,7 +74,9 @@ const listColumns = async (database: Database, table: string): Promise<ReadonlyA
   (
     await database.query(
       `SELECT column_name AS name, data_type AS type FROM duckdb_columns()
-       WHERE database_name = 'imported_snapshot' AND table_name = ${quoteLiteral(table)} ORDER BY column_index`,
+       WHERE database_name = 'imported_snapshot' AND table_name = ${quoteLiteral(table)}
+         AND table_oid IN (SELECT table_oid FROM duckdb_tables() WHERE database_name = 'imported_snapshot')
+       ORDER BY column_index`,
     )
   ).map(({ name, type }) => ({ name: String(name), type: String(type) }))
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -38,6 +38,47 @@ describe('the dead-letter file', () => {
     letters.add(letterOf('{}'))
     await letters.flush()
     expect(statSync(path).mode & 0o777).toBe(0o600)
+  })
+
+  it('is closed to others though it was not, with and without new letters', async () => {
+    for (const records of [[], ['{}']]) {
+      const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
+      writeFileSync(path, textOf('{}'))
+      chmodSync(path, 0o644)
+      const letters = openDeadLetterFile(path)
+      for (const record of records) letters.add(letterOf(record))
+      await letters.flush()
+      expect(statSync(path).mode & 0o777).toBe(0o600)
+    }
+  })
+
+  it.each(['{"stream":"s","object":"thi', `${textOf('{}')}{`, 'x', '\n'])(
+    'holds each letter on a line of its own after a line that was cut short: %j',
+    async (before) => {
+      const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
+      writeFileSync(path, before)
+      const letters = openDeadLetterFile(path)
+      for (const record of ['{"a":1}', '{"a":2}']) {
+        letters.add(letterOf(record))
+        await letters.flush()
+      }
+      const separator = before.endsWith('\n') ? '' : '\n'
+      expect(readFileSync(path, 'utf8')).toBe(`${before}${separator}${textOf('{"a":1}')}${textOf('{"a":2}')}`)
+    },
+  )
+
+  it('is not created without a letter', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
+    await openDeadLetterFile(path).flush()
+    expect(existsSync(path)).toBe(false)
+  })
+
+  it('holds null for a record that is not known', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
+    const letters = openDeadLetterFile(path)
+    letters.add(letterOf(''))
+    await letters.flush()
+    expect(readFileSync(path, 'utf8')).toBe(textOf('null'))
   })
 
   it('rejects if it cannot be written', async () => {

@@ -114,6 +114,40 @@ describe('a sandbox from a snapshot', () => {
     expect(reviews.every(({ json }) => JSON.parse(json).location.name === 'Newest Mill')).toBe(true)
   })
 
+  it('takes columns of any name and type as data', async () => {
+    const from = await createSnapshot('odd.duckdb')
+    const names = [`it's`, `'), ''); DROP TABLE reviews; --`, 'a"b', 'back\\slash', 'Straße 💊']
+    await runSql(
+      from,
+      [
+        ...names.map(
+          (name) => `ALTER TABLE reviews ADD COLUMN "${name.replaceAll('"', '""')}" VARCHAR DEFAULT 'it''s "x"'`,
+        ),
+        `ALTER TABLE reviews ADD COLUMN day DATE DEFAULT DATE '2026-01-02'`,
+        `ALTER TABLE reviews ADD COLUMN list INTEGER[] DEFAULT [1, 2]`,
+      ].join(';'),
+    )
+    const sandbox = await startSmallSandbox({ from })
+    const page = await postJson(sandbox, operationPaths.exportReviews, { modifiedTimeFrom: epochTime })
+    const { reviews } = (await page.json()) as { readonly reviews: ReadonlyArray<Record<string, unknown>> }
+    expect(reviews).toHaveLength(2)
+    for (const review of reviews)
+      expect(review).toMatchObject({
+        ...Object.fromEntries(names.map((name) => [name, `it's "x"`])),
+        day: '2026-01-02',
+        list: [1, 2],
+      })
+  })
+
+  it('reads no other file through a view of the snapshot', async () => {
+    const from = join(folder, 'view.duckdb')
+    await runSql(
+      from,
+      `CREATE VIEW reviews AS SELECT 1 AS id, now() AS "modifiedTime", content AS x FROM read_text('${__filename}')`,
+    )
+    expect(await refusalOf({ from })).toContain('has no reviews')
+  })
+
   it('refuses a file that is not a snapshot', async () => {
     expect(await refusalOf({ from: join(folder, 'nowhere.duckdb') })).toContain('nowhere.duckdb cannot be opened')
     const empty = join(folder, 'empty.duckdb')
