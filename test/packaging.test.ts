@@ -229,6 +229,25 @@ describe('packaging', () => {
     expect(copied.filter((line) => line.startsWith('!') && !existsSync(join(root, line.slice(1))))).toEqual([])
   })
 
+  it('keeps out of git what the documents write: tokens, and data of people', () => {
+    const written = [
+      'README.md',
+      ...readdirSync('docs').flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
+    ]
+      .flatMap(
+        (name) => readFileSync(name, 'utf8').match(/(?<=[ >"/])[\w./-]+\.(json|jsonl|duckdb|html)(?=[ "\n`])/g) ?? [],
+      )
+      .filter(
+        (path) =>
+          /(^|\/)(config|state|rejected|run|messages|reviews|report)[\w-]*\.\w+$/.test(path) && !/^[./]/.test(path),
+      )
+    expect(written).toEqual(
+      expect.arrayContaining(['secrets/config.json', 'config.json', 'reviews.duckdb', 'report.html']),
+    )
+    const ignored = execFileSync('git', ['check-ignore', '--no-index', ...new Set(written)], { encoding: 'utf8' })
+    expect(ignored.trim().split('\n').sort()).toEqual([...new Set(written)].sort())
+  })
+
   it('has a source file for each bin', () => {
     const sources = Object.values(manifest.bin).map((path) =>
       path.replace(/^build\//, 'connector/').replace(/js$/, 'ts'),

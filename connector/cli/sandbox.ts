@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import * as E from 'fp-ts/Either'
 import { type CommandError, type CommandOptions, defineCommand, usageError } from '../cdk'
-import { decodeFaultPlan, type FaultRule, operationNames, startSandbox } from '../sandbox'
+import { decodeFaultPlan, type FaultRule, isLoopback, operationNames, startSandbox } from '../sandbox'
 import { faultHelp, readSandboxFlags, sandboxFlagOptions } from './sandbox-flags'
 
 const sandboxUsageError = (problem: string): CommandError =>
@@ -44,7 +44,7 @@ export const sandboxCommand = defineCommand({
     'lookups and the token exchange. New reviews are of the active locations, also of synced ones, and some of them are of',
     'visits that were recorded. A location whose code begins with NOSYNC cannot be synced.',
     '',
-    'Other endpoints:',
+    'Other endpoints, those of __sandbox with the access_token in the header accessToken or as ?access_token=:',
     '  GET  /openapi.json       description of the service; GET /docs: a page to try it in a browser',
     '  GET  /__sandbox/log      the requests and their answers',
     '  GET  /__sandbox/stats    the numbers of requests, answers and faults',
@@ -85,6 +85,11 @@ export const sandboxCommand = defineCommand({
         token_url: sandbox.tokenUrl,
       })}\n`,
     )
+    const { host = '127.0.0.1' } = options.right
+    if (!isLoopback(host))
+      io.printWarning(
+        `The sandbox listens on ${host || 'every address'}: other machines can reach it, without encryption. Who has the token reads and changes all it holds; give it no data of real people, or leave out --host.`,
+      )
     await waitForStop(io.stop)
     await sandbox.close()
     return 0

@@ -14,18 +14,28 @@ const folder = mkdtempSync(join(tmpdir(), 'sandbox-verb-'))
 
 /** Runs the command until it listens; the end of the test stops it. */
 const startCommand = async (...args: ReadonlyArray<string>) => {
+  const warnings: Array<string> = []
   const stop = new AbortController()
   let print: (line: string) => void = () => undefined
   const line = new Promise<string>((resolve) => {
     print = resolve
   })
-  const io = createTestIo(toInput(''), async (text) => print(String(text)), { stop: stop.signal })
+  const io = createTestIo(toInput(''), async (text) => print(String(text)), {
+    stop: stop.signal,
+    printWarning: (text) => warnings.push(text),
+  })
   const ended = sandboxCommand.run(io, 'feedback', args)
   onTestFinished(async () => {
     stop.abort()
     await ended.catch(() => undefined)
   })
-  return { addresses: JSON.parse(await Promise.race([line, ended.then(String)])), stop, ended, line: await line }
+  return {
+    addresses: JSON.parse(await Promise.race([line, ended.then(String)])),
+    stop,
+    ended,
+    line: await line,
+    warnings,
+  }
 }
 
 const refusalOf = async (...args: ReadonlyArray<string>): Promise<string> => {
@@ -50,6 +60,17 @@ describe('feedback sandbox', () => {
     stop.abort()
     expect(await ended).toBe(0)
     await expect(fetch(addresses.url)).rejects.toThrow()
+  })
+
+  it.each([
+    ['127.0.0.1', 0],
+    ['localhost', 0],
+    ['0.0.0.0', 1],
+  ])('on %s gives so many warnings: %i', async (host, count) => {
+    const { stop, ended, warnings } = await startCommand('--reviews', '1', '--host', host)
+    stop.abort()
+    await ended
+    expect(warnings.filter((text) => text.includes('other machines can reach it'))).toHaveLength(count)
   })
 
   it('reads a plan of faults', async () => {

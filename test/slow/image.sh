@@ -97,8 +97,8 @@ expecting 'check of a wrong config' check FAILED -- check --config /config/wrong
 expecting 'discover' objects locations,visit_records -- discover --config /config/destination.json
 expecting 'write' written locations=1+0,visit_records=2+1 \
   -- write --config /config/destination.json --catalog /config/writing.json <"$work/messages.jsonl"
-url=$(node -p 'JSON.parse(require("fs").readFileSync(0)).url' <"$work/sandbox.json")
-node -e 'fetch(process.argv[1]).then((answer) => answer.text()).then(console.log)' "$url/__sandbox/truth" |
+truth=$(node -p 'const { url, access_token } = JSON.parse(require("fs").readFileSync(0)); `${url}/__sandbox/truth?access_token=${access_token}`' <"$work/sandbox.json")
+node -e 'fetch(process.argv[1]).then((answer) => answer.text()).then(console.log)' "$truth" |
   node test/slow/image/expect.mjs held visit-1,visit-2
 verdict 'the visits are there' $?
 inside "$container" -- cat /airbyte/rejected.jsonl | node test/slow/image/expect.mjs letters 'email is missing'

@@ -10,8 +10,9 @@ import { readBody, type ServiceKind } from './handlers'
 import { describeService, docsPage } from './openapi'
 import { jsonReply, type Reply, refusalReply } from './reply'
 
-/** A page or endpoint of the server that is no operation and needs no token. */
+/** A page or endpoint of the server that is no operation. `isOperator`: it shows or changes data, so it needs the token. */
 export type SandboxPage = {
+  readonly isOperator: boolean
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly answer: (request: IncomingMessage) => Promise<Reply>
@@ -44,13 +45,66 @@ const decodeSeconds = (body: Buffer | undefined): number | undefined => {
   return ClockStep.is(json) && json.seconds >= 0 && json.seconds <= 315_360_000 ? json.seconds : undefined
 }
 
+type ServedService = { readonly kind: ServiceKind; readonly lookups: LookupRoutes }
+
+/** Addresses that only programs on this machine reach. */
+export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i.test(host)
+
+const isIpLiteral = (host: string): boolean => /^(\d{1,3}(\.\d{1,3}){3}|\[[\da-f:.]+\])$/i.test(host)
+
+/**
+ * Whether the Host of a request is an address of this server, and not a name of somebody else that leads here: a page of that name
+ * could then read the answers. A name without a dot, such as that of a container, belongs to nobody else.
+ */
+const isOwnHost = (hostname: string, listenHost: string): boolean =>
+  isLoopback(hostname) ||
+  hostname.toLowerCase() === listenHost.toLowerCase() ||
+  hostname.toLowerCase() === `[${listenHost.toLowerCase()}]` ||
+  (!isLoopback(listenHost) && (isIpLiteral(hostname) || /^[a-z\d_-]+$/i.test(hostname)))
+
+const readHostname = (host: string): string | undefined =>
+  /^[\w.[\]:-]+$/.test(host) && URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : undefined
+
+const bearerToken = (header: string | undefined): string | undefined => /^Bearer +(\S+)$/i.exec(header ?? '')?.[1]
+
+/** Why a request for an operator's page is refused, if it is. It must be meant for this server, from none of another site, with the token. */
+export const refuseOperatorRequest = (
+  { headers, url }: Pick<IncomingMessage, 'headers' | 'url'>,
+  { accessToken, host }: { readonly accessToken: string; readonly host: string },
+): Reply | undefined => {
+  const hostname = readHostname(headers.host ?? '')
+  if (hostname === undefined || !isOwnHost(hostname, host))
+    return refusalReply(403, 'the Host is no address of this sandbox; call it by the address that it printed')
+  const site = headers['sec-fetch-site']
+  const isForeign =
+    (headers.origin !== undefined && headers.origin.toLowerCase() !== `http://${headers.host}`.toLowerCase()) ||
+    (site !== undefined && site !== 'same-origin' && site !== 'none')
+  if (isForeign) return refusalReply(403, 'pages of other sites may not call the sandbox')
+  const given = [headers.accesstoken, headers['access-token'], bearerToken(headers.authorization)]
+  const query = new URLSearchParams((url ?? '').split('?')[1] ?? '').get('access_token')
+  return [...given, query].includes(accessToken)
+    ? undefined
+    : refusalReply(
+        401,
+        'give the access_token that the sandbox printed, in the header accessToken or as ?access_token=',
+      )
+}
+
 /** The pages beside the operations: the description of the service, and the operator's log, statistics, data and changes. */
 export const createSandboxPages = (
   service: SandboxService,
   log: RequestLog,
-  { kind, lookups }: { readonly kind: ServiceKind; readonly lookups: LookupRoutes },
+  served: ServedService,
   forward: (seconds: number) => void,
-): ReadonlyArray<SandboxPage> => [
+): ReadonlyArray<SandboxPage> =>
+  listPages(service, log, served, forward).map((page) => ({ ...page, isOperator: page.path.startsWith('/__sandbox/') }))
+
+const listPages = (
+  service: SandboxService,
+  log: RequestLog,
+  { kind, lookups }: ServedService,
+  forward: (seconds: number) => void,
+): ReadonlyArray<Omit<SandboxPage, 'isOperator'>> => [
   { method: 'GET', path: '/openapi.json', answer: async () => jsonReply(200, describeService(lookups, kind)) },
   {
     method: 'GET',

@@ -7,7 +7,7 @@ import { CommandError, configFailure, printExactJson } from '../../cdk'
 import { type FaultRule, scheduleFaults } from '../faults/plan'
 import type { OperationName, TokenRegistry } from '../operations/operation'
 import { createHandlers, type Handler, performOperation, type RequestContext, type ServiceKind } from './handlers'
-import type { RequestLog, SandboxPage } from './pages'
+import { type RequestLog, refuseOperatorRequest, type SandboxPage } from './pages'
 import { type BodyDelivery, type Reply, refusalReply, writeReply } from './reply'
 
 /** The range of the delay before an answer, in milliseconds. */
@@ -119,7 +119,10 @@ export const startServer = async (api: Api, options: ServerOptions): Promise<San
       const allowed = matches.map(({ method }) => method).join(', ')
       return send(refusalReply(405, `expected ${allowed}`, { Allow: allowed }))
     }
-    return 'operation' in found ? handleOperation(found, url, request, response) : send(await found.answer(request))
+    if ('operation' in found) return handleOperation(found, url, request, response)
+    const { accessToken } = tokenRegistry
+    const refusal = found.isOperator ? refuseOperatorRequest(request, { accessToken, host: options.host }) : undefined
+    return send(refusal ?? (await found.answer(request)))
   }
 
   const server = createServer((request, response) => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { refuseOperatorRequest } from '../../../connector/sandbox/server/pages'
 import type { Sandbox } from '../../../connector/sandbox/start'
 import { epochTime, getPath, operationPaths, postJson, readJsonAnswer, startSmallSandbox } from '../../support/sandbox'
 
@@ -189,6 +190,66 @@ it('the log has the requests without tokens, the statistics their numbers', asyn
     exports: 1,
     statuses: { 200: 2 },
     faults: {},
+  })
+})
+
+describe('a page of the operator', () => {
+  const own = { host: '127.0.0.1:8080', accesstoken: 'secret' }
+  const statusOf = (headers: Record<string, string | undefined>, url = '/__sandbox/log', host = '127.0.0.1') =>
+    refuseOperatorRequest({ headers, url }, { accessToken: 'secret', host })?.status ?? 200
+
+  it.each<[string, number, Record<string, string | undefined>, string?, string?]>([
+    ['with the token', 200, own],
+    ['with the token in the other header', 200, { host: own.host, 'access-token': 'secret' }],
+    ['with the token as a bearer', 200, { host: own.host, authorization: 'Bearer secret' }],
+    ['with the token in the query', 200, { host: own.host }, '/__sandbox/log?access_token=secret'],
+    ['from its own page', 200, { ...own, origin: 'http://127.0.0.1:8080', 'sec-fetch-site': 'same-origin' }],
+    ['by another name of this machine', 200, { ...own, host: 'LOCALHOST:8080' }],
+    ['by the address of version 6', 200, { ...own, host: '[::1]:8080' }],
+    ['without a token', 401, { host: own.host }],
+    ['with another token', 401, { ...own, accesstoken: 'guess' }],
+    ['with an empty token', 401, { ...own, accesstoken: '' }],
+    ['from another site', 403, { ...own, origin: 'https://evil.example' }],
+    ['from another port', 403, { ...own, origin: 'http://127.0.0.1:9' }],
+    ['from a file', 403, { ...own, origin: 'null' }],
+    ['from a link of another site', 403, { ...own, 'sec-fetch-site': 'cross-site' }],
+    ['from a sibling of the site', 403, { ...own, 'sec-fetch-site': 'same-site' }],
+    ['by a name of somebody else', 403, { ...own, host: 'evil.example:8080' }],
+    ['by a name that begins like ours', 403, { ...own, host: '127.0.0.1.evil.example' }],
+    [
+      'by a name of somebody else that is also the origin',
+      403,
+      { ...own, host: 'evil.example', origin: 'http://evil.example' },
+    ],
+    ['by a name without a dot', 403, { ...own, host: 'sandbox:8080' }],
+    ['without a host', 403, { accesstoken: 'secret' }],
+    ['by its address in a network, where it listens on all', 200, { ...own, host: '192.0.2.7:8080' }, '/', '0.0.0.0'],
+    ['by the name of its container, where it listens on all', 200, { ...own, host: 'sandbox:8080' }, '/', '::'],
+    ['by a name of somebody else, where it listens on all', 403, { ...own, host: 'evil.example' }, '/', '0.0.0.0'],
+    ['by the name that it listens on', 200, { ...own, host: 'box.example' }, '/', 'box.example'],
+  ])('called %s is answered %i', (_, status, headers, url, host) => {
+    expect(statusOf(headers, url, host)).toBe(status)
+  })
+
+  it.each(['log', 'stats', 'truth', 'churn', 'clock'])('is not for everyone: %s', async (name) => {
+    const sandbox = await startSmallSandbox()
+    const method = ['churn', 'clock'].includes(name) ? 'POST' : 'GET'
+    const { accessToken } = sandbox
+    const ask = async (headers: Record<string, string>) =>
+      (
+        await fetch(`${sandbox.url}/__sandbox/${name}`, {
+          method,
+          headers,
+          ...(method === 'POST' ? { body: '{"seconds":1}' } : {}),
+        })
+      ).status
+    expect([await ask({}), await ask({ accessToken, Origin: 'https://evil.example' })]).toEqual([401, 403])
+    expect(await ask({ accessToken })).not.toBe(401)
+  })
+
+  it('tells a stranger how to use the service, without a token', async () => {
+    const { url } = await startSmallSandbox()
+    for (const path of ['/docs', '/openapi.json']) expect((await fetch(url + path)).status).toBe(200)
   })
 })
 
