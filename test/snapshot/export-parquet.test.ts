@@ -90,7 +90,7 @@ describe('a Parquet export', () => {
     const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter(({ name }) =>
       name.endsWith('.parquet'),
     )
-    expect(files.map(({ parentPath }) => parentPath)).toEqual([join(exported?.folder ?? '', '_month=2026-02')])
+    expect(files.map(({ parentPath }) => parentPath)).toEqual([join(exported?.folder ?? '', 'month_=2026-02')])
     expect(existsSync(join(root, 'escaped'))).toBe(false)
     for (const { parentPath, name } of files) expect(statSync(join(parentPath, name)).mode & 0o777).toBe(0o600)
     expect(statSync(out).mode & 0o777).toBe(0o700)
