@@ -84,7 +84,7 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
     case 'Network':
       return networkFailure(operation, error)
     case 'Http':
-      return httpFailure(operation, error)
+      return error.status === 401 ? { ...httpFailure(operation, error), scope: 'run' } : httpFailure(operation, error)
     case 'Decode':
       if (error.remedy !== undefined)
         return configFailure(`${operation}: ${error.path}: ${error.message}. To go on, ${error.remedy}.`)
@@ -101,6 +101,7 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
         `${operation}: an answer is longer than ${Math.round(error.limit / 1e6)} MB. Raise max_response_mb or lower page_size.`,
       )
     case 'Token':
+      return { ...error.cause, scope: 'run' }
     case 'RateLimiter':
       return error.cause
     case 'Wait':

@@ -5,6 +5,8 @@ export type Failure = {
   readonly message: string
   /** For the log and the maintainers. */
   readonly detail?: string
+  /** run: every other request of the run would fail the same way, as with a wrong token. */
+  readonly scope?: 'run'
 }
 
 const createFailure =

@@ -73,8 +73,8 @@ export type Message =
   | CheckpointMessage
   /** `extent`: whether the records were everything there is or only what changed; unknown: the source may have been cut short. Only decoders set it. */
   | { readonly _tag: 'Finished'; readonly stream: string; readonly extent?: 'everything' | 'changes' | 'unknown' }
-  /** Without a stream: the whole run. */
-  | { readonly _tag: 'Failed'; readonly stream?: string; readonly failure: Failure }
+  /** Without a stream: the whole run. `isTold`: a stream before it failed for the same reason, which need not be said again. */
+  | { readonly _tag: 'Failed'; readonly stream?: string; readonly failure: Failure; readonly isTold?: boolean }
   /** The service makes the stream wait; `until` in milliseconds since 1970. */
   | { readonly _tag: 'Waiting'; readonly stream: string; readonly until: number }
   /** `skipped`: a stream that has nothing to read, for the reason in the message. */

@@ -32,14 +32,30 @@ export async function* readStreams<Env>(run: ReadRun<Env>): AsyncGenerator<Messa
     const selection = run.catalog.find(({ name }) => name === stream.name)
     return selection === undefined ? [] : [{ stream, selection }]
   })
+  let runFailure: Failure | undefined
   for (const reader of new Set(selected.map(({ stream }) => stream.reader))) {
     if (run.stop.aborted) return
-    yield* readGroup(
-      run,
-      reader,
-      selected.filter(({ stream }) => stream.reader === reader),
-    )
+    const group = selected.filter(({ stream }) => stream.reader === reader)
+    const messages = runFailure === undefined ? readGroup(run, reader, group) : failGroup(group, runFailure)
+    for await (const message of messages) {
+      const isForAll = message._tag === 'Failed' && message.failure.scope === 'run'
+      yield isForAll ? { ...message, isTold: runFailure !== undefined } : message
+      if (isForAll) runFailure ??= message.failure
+    }
   }
+}
+
+/** The streams of a group that is not asked for any more. */
+function* failGroup<Env>(group: ReadonlyArray<SelectedStream<Env>>, failure: Failure): Generator<Message> {
+  for (const { stream, selection } of group) {
+    yield startedMessage(stream, selection)
+    yield { _tag: 'Failed', stream: stream.name, failure }
+  }
+}
+
+const startedMessage = <Env>(stream: Stream<Env>, selection: StreamSelection): Message => {
+  const { name, schema, primaryKey, cursor } = stream
+  return { _tag: 'Started', stream: { name, schema, primaryKey, cursor, syncMode: syncModeOf(stream, selection) } }
 }
 
 const unknownStreamFailure = (name: string, known: ReadonlyMap<string, unknown>): Failure =>
@@ -65,7 +81,7 @@ async function* readGroup<Env>(
 ): AsyncGenerator<Message> {
   const progressByStream = new Map<string, ReadProgress>()
   for (const { stream, selection } of group) {
-    const { name, schema, primaryKey, cursor } = stream
+    const { name } = stream
     progressByStream.set(name, {
       name,
       pendingState: O.none,
@@ -74,7 +90,7 @@ async function* readGroup<Env>(
       count: 0,
       lastCheckpointAt: run.now(),
     })
-    yield { _tag: 'Started', stream: { name, schema, primaryKey, cursor, syncMode: syncModeOf(stream, selection) } }
+    yield startedMessage(stream, selection)
   }
   const feed = reader
     .read(run.env)(group.map(streamRequestOf(run.state)))

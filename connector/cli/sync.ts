@@ -1,6 +1,6 @@
-import { defineCommand, failureStatus, getOrThrow, loadConfig } from '../cdk'
+import { defineCommand, failureStatus, getOrThrow, loadConfig, runOrThrow } from '../cdk'
 import { sourceFormat } from '../config'
-import { createSource, syncSnapshot } from '../runtime'
+import { createSource, probeAccess, syncSnapshot } from '../runtime'
 import { selectStreams } from '../streams'
 import { configOption, historyOption, outputDbOption, selectOption, variablePrefix, waitOption } from './options'
 import { toFileWait } from './snapshot-file'
@@ -28,6 +28,8 @@ export const syncCommand = defineCommand({
   run: async (io, { options }) => {
     const config = await loadConfig(io, sourceFormat, options.config, variablePrefix)
     const configured = getOrThrow(createSource(config))
+    // Before the file is opened: a wrong token neither creates it nor changes it.
+    await runOrThrow(probeAccess(configured))
     const onStop = () =>
       io.printWarning('Stopping: what was read is being written. Ctrl-C again ends at once, which is safe too.')
     io.stop.addEventListener('abort', onStop, { once: true })

@@ -5,7 +5,7 @@
  */
 export { checkDestinationConfig, checkSourceConfig } from './check'
 export { buildStreams, type ConfiguredSource, createSource } from './source'
-export { checkSource } from './source-check'
+export { checkSource, probeAccess } from './source-check'
 export { openSnapshotCopy, type StreamOutcome, syncSnapshot } from './sync'
 export { createReviewService } from './verify'
 export { runWrite, type WriteCaller } from './write'

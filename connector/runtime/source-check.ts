@@ -144,6 +144,22 @@ const fetchSample = (
   offset = 0,
 ): TaskEither<ApiError, ExportPage> => fetch({ ...filters, modifiedTimeFrom: toInstant(from), offset, limit: 10 })
 
+/**
+ * Asks the service for nothing, before a run writes anything. Fails only if every request of the run would fail the same way, as
+ * with a wrong token.
+ */
+export const probeAccess = ({ env }: Pick<ConfiguredSource, 'env'>): TaskEither<Failure, void> => {
+  const [[name, fetch]] = listExportChecks(env)
+  return pipe(
+    fetchSample(fetch, env, env.now() + oneDay),
+    TE.mapLeft((error) => toFailure(name, error)),
+    TE.matchE(
+      (failure) => (failure.scope === 'run' ? TE.left(failure) : TE.right(undefined)),
+      () => TE.right(undefined),
+    ),
+  )
+}
+
 /** Whether an error concerns one operation only, so that the others are worth asking. */
 const isOperationError = (error: ApiError): boolean =>
   error._tag === 'Application' || (error._tag === 'Http' && error.status >= 400 && ![401, 429].includes(error.status))

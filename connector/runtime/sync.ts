@@ -272,7 +272,9 @@ export const createProgressReporter = (
           `${scan.title}: ${scan.rows.toLocaleString('en')} rows; the service makes us wait until ${new Date(message.until).toISOString()}`,
         )
       case 'Failed':
-        return io.printWarning(`${message.stream ?? 'The run'} failed. ${message.failure.message}`)
+        if (message.isTold !== true)
+          io.printWarning(`${message.stream ?? 'The run'} failed. ${message.failure.message}`)
+        return
       case 'Log':
         return message.skipped === undefined && (message.level === 'warn' || message.level === 'error')
           ? io.printWarning(message.message)

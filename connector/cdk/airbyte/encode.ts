@@ -66,7 +66,7 @@ export const encodeAirbyte =
         return [status(message.stream, 'COMPLETE')]
       case 'Failed':
         return [
-          errorTraceLine(now, message.failure, message.stream),
+          ...(message.isTold === true ? [] : [errorTraceLine(now, message.failure, message.stream)]),
           ...(message.stream === undefined ? [] : [status(message.stream, 'INCOMPLETE')]),
         ]
       case 'Waiting':

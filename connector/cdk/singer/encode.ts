@@ -180,10 +180,10 @@ export const encodeSinger = (
         return [next, { lines: [...activate, ...activate.map(() => stateLine(next))], log }]
       }
       case 'Failed': {
-        const { stream, failure } = message
+        const { stream, failure, isTold } = message
         if (stream === undefined) return [encoderState, { lines: [], log: failureLogEntries(failure) }]
         const [next, log] = close(encoderState, stream, 'failed')
-        return [next, { lines: [], log: [...failureLogEntries(failure, stream), ...log] }]
+        return [next, { lines: [], log: [...(isTold === true ? [] : failureLogEntries(failure, stream)), ...log] }]
       }
       case 'Waiting': {
         const text = `The service makes ${message.stream} wait until ${new Date(message.until).toISOString()}.`
