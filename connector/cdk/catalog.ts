@@ -80,6 +80,17 @@ export const toInputStream = (configured: ConfiguredStream): InputStream => ({
   isDeletion: configured.destinationSyncMode === 'soft_delete',
 })
 
+/** The streams with the objects that a config gives them, by the namespace and the name, or by the name alone. */
+export const assignObjects = (
+  catalog: ConfiguredCatalog,
+  objectNames: Readonly<Record<string, string>>,
+): ConfiguredCatalog =>
+  catalog.map((configured) => {
+    const key = [streamIdOf(configured), configured.name].find((name) => Object.hasOwn(objectNames, name))
+    const objectName = key === undefined ? undefined : objectNames[key]
+    return objectName === undefined ? configured : { ...configured, objectName }
+  })
+
 const toStreamInfo = (
   { schema, primaryKey, cursor, syncMode }: ConfiguredStream,
   name: string,

@@ -25,6 +25,7 @@ export {
 export { destinationCatalogLine, destinationSpecLine } from './airbyte/spec'
 export { decodeAirbyteState, formatStateFile } from './airbyte/state'
 export {
+  assignObjects,
   type Catalog,
   type ConfiguredCatalog,
   type ConfiguredStream,

@@ -193,7 +193,7 @@ export const createConfigFormat = <A>(
     decode: (given) => {
       const value = parseTexts(spec, given)
       return pipe(
-        decodeValue(codec, removeEmpty(value)),
+        decodeValue(codec, removeEmpty(spec, value)),
         E.bimap(
           (errors) =>
             configFailure(
@@ -233,15 +233,20 @@ const describeUnknownKey = (spec: JsonSchema, path: string): string => {
   return `${path} is no key of the config and has no effect.${meant === undefined ? '' : ` Did you mean ${meant}?`}`
 }
 
-/** Forms send null or an empty text for a field that was left empty. */
-const removeEmpty = (value: unknown): unknown =>
-  t.UnknownRecord.is(value)
-    ? Object.fromEntries(
-        Object.entries(value).flatMap(([key, member]) =>
-          member === null || member === '' ? [] : [[key, removeEmpty(member)]],
-        ),
-      )
-    : value
+/** Forms send null or an empty text for a field that was left empty. Null stays where the schema gives it a meaning (`nullable`). */
+const removeEmpty = (schema: JsonSchema, value: unknown): unknown => {
+  if (!t.UnknownRecord.is(value)) return value
+  const properties = declaredProperties(schema)
+  // Null for each of them is a form that nobody has touched.
+  const isUntouched = Object.keys(properties).every((key) => value[key] === null)
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, member]) => {
+      const inner = Object.hasOwn(properties, key) ? (properties[key] ?? {}) : {}
+      const isEmpty = member === '' || (member === null && (isUntouched || inner.nullable !== true))
+      return isEmpty ? [] : [[key, removeEmpty(inner, member)]]
+    }),
+  )
+}
 
 /** The failure, its message preceded by the path of the file that is wrong. */
 export const addFilePath =

@@ -2,6 +2,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import {
   addFilePath,
+  assignObjects,
   type ConfigFormat,
   type ConfiguredCatalog,
   type ConfiguredStream,
@@ -91,6 +92,7 @@ export const destinationWriteCommand = defineCommand({
     const catalog = getOrThrow(
       pipe(
         decodeConfiguredCatalog('destination')(await runOrThrow(readJsonFile('catalog', options.catalog))),
+        E.map((configured) => assignObjects(configured, config.streams)),
         E.flatMap(checkOperations),
         E.mapLeft(addFilePath(options.catalog)),
       ),

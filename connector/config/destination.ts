@@ -1,5 +1,6 @@
 import * as t from 'io-ts'
 import {
+  annotate,
   type ConfigFormat,
   createConfigFormat,
   describeField,
@@ -18,6 +19,28 @@ import { limitFields, serviceFields } from './connection'
 /** JSON schemas of the objects that can be written to the service. */
 export type DestinationObjects = { readonly visit_records: JsonSchema; readonly locations: JsonSchema }
 
+/** A column name; null for an attribute that is not to be sent. */
+const columnField: t.Type<string | null | undefined, unknown> = Object.assign(
+  annotate({ type: 'string', minLength: 1, nullable: true })(
+    new t.Type<string | null | undefined, unknown>(
+      'text',
+      (value): value is string | null | undefined => value == null || textField.is(value),
+      (value, context) => (value == null ? t.success(value as null | undefined) : textField.validate(value, context)),
+      (value) => value,
+    ),
+  ),
+  { optional: true },
+)
+
+const objectNames = ['visit_records', 'locations'] as const
+
+/** An object for each stream that is named. */
+const streamObjectsField: t.Type<Readonly<Record<string, (typeof objectNames)[number]>>, unknown> = sectionField(
+  annotate({ type: 'object', additionalProperties: { type: 'string', enum: objectNames } })(
+    t.record(t.string, enumField(...objectNames)),
+  ),
+)
+
 /** A column name for each attribute of an object. */
 const columnFields = ({ properties }: JsonSchema, example: string) => {
   const attributes = Object.entries((properties ?? {}) as Readonly<Record<string, JsonSchema>>)
@@ -28,7 +51,7 @@ const columnFields = ({ properties }: JsonSchema, example: string) => {
           attribute,
           describeField(attribute, `Column with: ${description}`, {
             examples: [`${example}_${attribute.toLowerCase()}`],
-          })(optionalField(textField)),
+          })(columnField),
         ]),
       ),
     ),
@@ -40,7 +63,7 @@ const createDestinationCodec = (objects: DestinationObjects) =>
     ...serviceFields,
     mapping: describeField(
       'Mapping',
-      'The column of each attribute; if left out, the column with the name of the attribute, in upper or lower case',
+      'The column of each attribute; without one, the column with the name of the attribute, in upper or lower case. null: the attribute is not sent',
     )(
       sectionField(
         orderFields({
@@ -52,6 +75,16 @@ const createDestinationCodec = (objects: DestinationObjects) =>
         }),
       ),
     ),
+    map_by_name: describeField(
+      'Map by name',
+      'Beside a mapping, also send optional attributes that it does not name from columns of their own names',
+      { examples: [false] },
+    )(fieldWithDefault(t.boolean, false)),
+    streams: describeField(
+      'Streams',
+      'The object of each stream whose name is not that of an object: visit_records or locations',
+      { examples: [{ users: 'visit_records' }] },
+    )(streamObjectsField),
     dead_letter_path: describeField(
       'Dead-letter file',
       'Rejected records are appended to this file, as JSON lines with the reason',

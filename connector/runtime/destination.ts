@@ -26,11 +26,12 @@ const maxResponseMb = 64
 /** How often an unanswered batch is sent; `suspect`: the parts of a batch that the service failed on. */
 const sendAttempts = { normal: 6, suspect: 2 }
 
-/** Fails if the address is not allowed or the ledger cannot be read or written. `warn` takes messages for people. */
+/** Fails if the address is not allowed or the ledger cannot be read or written. `warn` and `inform` take messages for people. */
 export const openDestination = (
   config: DestinationConfig,
   warn: (message: string) => void,
   options: ClientOptions = {},
+  inform: (message: string) => void = () => undefined,
 ): TE.TaskEither<Failure, ConfiguredDestination> =>
   pipe(
     TE.fromEither(createClient({ ...config, max_response_mb: maxResponseMb }, options)),
@@ -39,7 +40,7 @@ export const openDestination = (
     TE.map(({ client, ledger }) => {
       const stop = new AbortController()
       return {
-        target: createTarget(config, client, (options.clock ?? systemClock)(stop.signal), ledger, warn),
+        target: createTarget(config, client, (options.clock ?? systemClock)(stop.signal), ledger, { warn, inform }),
         onWait: client.onWait,
         close: () => {
           stop.abort()
@@ -63,7 +64,7 @@ const createTarget = (
   { send }: ServiceClient,
   clock: Clock,
   ledger: O.Option<LocationLedger>,
-  warn: (message: string) => void,
+  log: Pick<SinkTarget, 'warn' | 'inform'>,
 ): SinkTarget => ({
   // Only `resend` repeats requests: the client does not repeat visits, and would multiply the attempts for locations.
   api: config.dry_run ? dryRunApi : createApi((route) => send({ ...route, idempotent: false })),
@@ -79,12 +80,13 @@ const createTarget = (
       (millis) => TE.fromTask(clock.wait(millis)),
     ),
   mapping: config.mapping,
+  mapByName: config.map_by_name,
   now: Date.now,
   maxVisitAge: config.max_visit_age_days * 86_400_000,
   ledger,
   maxDeactivationsPercent: config.max_deactivations_percent,
   dryRun: config.dry_run,
-  warn,
+  ...log,
 })
 
 /** What a rejection does unless the config says it: the run continues if there is a file for dead letters, and ends if not. */
@@ -94,10 +96,11 @@ export const rejectAction = ({ on_reject, dead_letter_path }: DestinationConfig)
 type ObjectName = keyof SinkTarget['mapping']
 
 /** The objects that the config configures; both if it configures none. */
-const listUsedObjects = ({ mapping, reconcile }: DestinationConfig): ReadonlyArray<ObjectName> => {
+const listUsedObjects = ({ mapping, reconcile, streams }: DestinationConfig): ReadonlyArray<ObjectName> => {
   const names = (['visit_records', 'locations'] as const).filter(
     (name) =>
       Object.values(mapping[name]).some((column) => column !== undefined) ||
+      Object.values(streams).includes(name) ||
       (name === 'locations' && reconcile.ledger_path !== undefined),
   )
   return names.length === 0 ? ['visit_records', 'locations'] : names

@@ -62,7 +62,14 @@ export const runWrite = async (
     emit({ _tag: 'Log', level, message: io.redactText(message) }).catch(() => undefined)
   }
   const decode = decodeInput(protocol, { purpose: 'deliver', now: Date.now, findStream: findStreamById(catalog) })
-  const destination = await runOrThrow(openDestination(config, (message) => log('warn', message), options))
+  const destination = await runOrThrow(
+    openDestination(
+      config,
+      (message) => log('warn', message),
+      options,
+      (message) => log('info', message),
+    ),
+  )
   const { dry_run, dead_letter_path, batch_size, max_batch_age_seconds, rate_limit } = config
   const unsubscribe = destination.onWait((time) =>
     log('info', `The service makes us wait until ${new Date(time).toISOString()}.`),
@@ -73,6 +80,7 @@ export const runWrite = async (
     const result = await writeToSinks({
       input: (halt) => decode(takeUntilAbort(halt, io.stdin)),
       streams: catalog.map(toInputStream),
+      objectNames: config.streams,
       sinks: await openSinks(destination),
       policy: { onReject: rejectAction(config), maxPercent: config.max_rejects_percent },
       batch: { count: batch_size, bytes: maxBatchBytes, millis: max_batch_age_seconds * 1000 },

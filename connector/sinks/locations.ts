@@ -12,6 +12,7 @@ import {
   type Failure,
   type FinalItems,
   type InputRecord,
+  type InputStream,
   type PreparedItem,
   type RecordVerdict,
   type SinkNote,
@@ -28,7 +29,13 @@ import {
   type ReconcilePlan,
   toLocationKey,
 } from './ledger'
-import { checkMapping, createRecordMapper, isTombstoneRecord } from './mapping'
+import {
+  checkMapping,
+  createAttributeRules,
+  createMappingReporter,
+  createRecordMapper,
+  isTombstoneRecord,
+} from './mapping'
 import type { SinkTarget } from './target'
 
 const acceptedVerdict: RecordVerdict = { _tag: 'Accepted' }
@@ -91,7 +98,7 @@ export const locationSink = defineSink<SinkTarget, Location>({
         prepare: (stream) =>
           pipe(
             checkMapping(stream, sinkName, Location, target.mapping[sinkName]),
-            E.map(() => createPreparer(target, list, stream.isDeletion)),
+            E.map(() => createPreparer(target, list, stream)),
           ),
         write: (items, isSuspect) => sendLocations(target, announced, items, isSuspect),
         isReachable: isServiceAnswering(target.api.syncLocations([])),
@@ -105,9 +112,15 @@ type LocationList = { readonly listed: Map<string, LocationKey & { readonly acti
 
 const KeyColumns = t.partial({ code: t.string, codeType: t.string })
 
-const createPreparer = ({ mapping, ledger }: SinkTarget, list: LocationList, isDeletion: boolean) => {
-  const mapLocation = createRecordMapper(Location, mapping[sinkName])
-  const mapKey = createRecordMapper(KeyColumns, mapping[sinkName])
+/** What identifies a location, and what decides whether it is active. */
+const essentialAttributes = ['code', 'codeType', 'active']
+
+const createPreparer = (target: SinkTarget, list: LocationList, { name, isDeletion }: InputStream) => {
+  const { ledger } = target
+  const rules = createAttributeRules(target, sinkName, name, essentialAttributes)
+  const mapLocation = createRecordMapper(Location, rules)
+  const mapKey = createRecordMapper(KeyColumns, rules)
+  const reportMapping = createMappingReporter(target, rules, Location, name)
   const addToList = (location: Location): void => {
     const key = toLocationKey(location)
     if (O.isSome(ledger)) list.listed.set(formatLocationKey(key), { ...key, active: location.active === true })
@@ -134,6 +147,7 @@ const createPreparer = ({ mapping, ledger }: SinkTarget, list: LocationList, isD
       }),
     )
   return (columns: InputRecord): E.Either<string, PreparedItem<Location>> => {
+    reportMapping(columns)
     const prepared = toItem(columns)
     if (E.isLeft(prepared)) addKeyToList(columns)
     return prepared

@@ -11,13 +11,38 @@ import {
   toJsonSchema,
 } from '../cdk'
 import { convertBoolean, convertInteger, convertList, convertObject, convertText, type ValueConverter } from './convert'
-import type { ColumnMapping } from './target'
+import type { ColumnMapping, SinkTarget } from './target'
 
 const tombstoneColumns = ['_ab_cdc_deleted_at', '_sdc_deleted_at']
 
 /** Whether a record says that its row was deleted (Airbyte's change data capture or Singer's soft deletes). */
 export const isTombstoneRecord = (columns: InputRecord): boolean =>
   tombstoneColumns.some((name) => columns[name] !== undefined && columns[name] !== null && columns[name] !== '')
+
+/** How the attributes of an object find their columns. */
+export type AttributeRules = {
+  readonly mapping: ColumnMapping
+  /** Sent from columns of their own names though a mapping does not name them: what identifies a record or decides on it. */
+  readonly essential: ReadonlySet<string>
+  /** Whether the same holds for every other attribute. */
+  readonly mapByName: boolean
+  /** Takes each optional attribute whose column holds something of another shape, once. */
+  readonly onWrongShape: (attribute: string, problem: string) => void
+}
+
+const isMapped = (mapping: ColumnMapping): boolean => Object.values(mapping).some((column) => column != null)
+
+/** The column that an attribute is taken from; undefined: it is not sent. Where no attribute has a column, names are the mapping. */
+const columnOf = ({ mapping, essential, mapByName }: AttributeRules, attribute: string): string | undefined => {
+  const column = mapping[attribute]
+  if (column === null) return undefined
+  return column ?? (mapByName || essential.has(attribute) || !isMapped(mapping) ? attribute : undefined)
+}
+
+/** Whether a value and an attribute cannot be meant for each other: one is a list or an object, and the other is not. */
+const hasOtherShape = (convert: ValueConverter, value: unknown): boolean =>
+  (convert === convertList || convert === convertObject) !== (typeof value === 'object' && value !== null) ||
+  (convert === convertList) !== Array.isArray(value)
 
 const convertersByType: Readonly<Record<string, ValueConverter>> = {
   string: convertText,
@@ -76,7 +101,7 @@ const hasSameNames = (names: ReadonlyArray<string>, others: ReadonlyArray<string
 /** Finds the columns of the attributes, once for all records with the same column names: mostly once a stream. */
 const createColumnFinder = (
   attributes: ReadonlyArray<readonly [attribute: string, convert: ValueConverter]>,
-  mapping: ColumnMapping,
+  rules: AttributeRules,
 ): ((columns: InputRecord) => ReadonlyArray<AttributeColumn>) => {
   const cache = new Map<string, ReadonlyArray<AttributeColumn>>()
   let lastNames: ReadonlyArray<string> = []
@@ -84,7 +109,8 @@ const createColumnFinder = (
 
   const findColumns = (columns: InputRecord): ReadonlyArray<AttributeColumn> =>
     attributes.flatMap(([attribute, convert]) => {
-      const column = mapping[attribute] ?? attribute
+      const column = columnOf(rules, attribute)
+      if (column === undefined) return []
       const name = findColumnName(columns, column)
       if (name !== undefined) return [{ attribute, convert, valueIn: (record: InputRecord) => record[name] }]
       return column.includes('.')
@@ -103,13 +129,23 @@ const createColumnFinder = (
   }
 }
 
-/** Turns columns into a value of `codec`: leaves blank columns out and converts the others. The Left names every wrong attribute and its column. */
+/**
+ * Turns columns into a value of `codec`: leaves blank columns out and converts the others. An optional attribute whose column has
+ * another shape is left out too. The Left names every wrong attribute and its column.
+ */
 export const createRecordMapper = <A>(
   codec: t.Type<A, unknown>,
-  mapping: ColumnMapping,
+  rules: AttributeRules,
   specialConverters: Readonly<Record<string, ValueConverter>> = {},
 ) => {
-  const findColumns = createColumnFinder(listAttributes(codec, specialConverters), mapping)
+  const findColumns = createColumnFinder(listAttributes(codec, specialConverters), rules)
+  const { mapping, essential, onWrongShape } = rules
+  const toldAttributes = new Set<string>()
+  const leaveOut = (attribute: string, problem: string): void => {
+    if (toldAttributes.has(attribute)) return
+    toldAttributes.add(attribute)
+    onWrongShape(attribute, `${attribute}${formatColumn(mapping, attribute)} ${problem}`)
+  }
   return (columns: InputRecord): E.Either<string, A> => {
     const problems: Array<string> = []
     const value: Record<string, unknown> = {}
@@ -122,6 +158,7 @@ export const createRecordMapper = <A>(
       }
       const converted = convert(original)
       if (E.isRight(converted)) value[attribute] = converted.right
+      else if (!essential.has(attribute) && hasOtherShape(convert, original)) leaveOut(attribute, converted.left)
       else problems.push(`${attribute}${formatColumn(mapping, attribute)} ${converted.left}`)
     }
     // `is` is faster than decoding, which is needed only to say what is wrong.
@@ -135,7 +172,7 @@ export const createRecordMapper = <A>(
 /** The column of an attribute, for messages. */
 export const formatColumn = (mapping: ColumnMapping, attribute: string): string => {
   const column = mapping[attribute]
-  return column === undefined ? '' : ` (column ${column})`
+  return column == null ? '' : ` (column ${column})`
 }
 
 /** Fails if a mapping names a column that the stream does not have. */
@@ -150,7 +187,7 @@ export const checkMapping = (
   const missing = listAttributes(codec, {}).flatMap(([attribute]) => {
     const column = mapping[attribute]
     const topLevel = column?.split('.')[0]?.toLowerCase() ?? ''
-    return column === undefined || known.has(column.toLowerCase()) || known.has(topLevel)
+    return column == null || known.has(column.toLowerCase()) || known.has(topLevel)
       ? []
       : [`mapping.${object}.${attribute} names the column ${column}`]
   })
@@ -161,4 +198,58 @@ export const checkMapping = (
           `${missing.join('; ')}, which the stream ${streamName} does not have. It has ${[...columns.value].join(', ')}.`,
         ),
       )
+}
+
+/** The rules of a sink for one of its streams. */
+export const createAttributeRules = (
+  { mapping, mapByName, warn }: Pick<SinkTarget, 'mapping' | 'mapByName' | 'warn'>,
+  object: keyof SinkTarget['mapping'],
+  streamName: string,
+  essential: ReadonlyArray<string>,
+): AttributeRules => ({
+  mapping: mapping[object],
+  essential: new Set(essential),
+  mapByName,
+  onWrongShape: (attribute, problem) =>
+    warn(
+      `${streamName}: ${problem}, so ${attribute} is not sent where it is not. Map it to another column, or set mapping.${object}.${attribute} to null.`,
+    ),
+})
+
+/**
+ * Says, at the first record, which columns have the name of an attribute and are not sent, and in a dry run also what is sent and
+ * from where.
+ */
+export const createMappingReporter = (
+  { dryRun, warn, inform }: Pick<SinkTarget, 'dryRun' | 'warn' | 'inform'>,
+  rules: AttributeRules,
+  codec: t.Any,
+  streamName: string,
+): ((columns: InputRecord) => void) => {
+  let isTold = false
+  return (columns) => {
+    if (isTold) return
+    isTold = true
+    const attributes = listAttributes(codec, {}).map(([attribute]) => attribute)
+    const used = attributes.flatMap((attribute) => {
+      const column = columnOf(rules, attribute)
+      return column === undefined || readColumn(columns, column) === undefined ? [] : [{ attribute, column }]
+    })
+    const sources = new Set(used.map(({ column }) => column.toLowerCase()))
+    const unsent = attributes.filter(
+      (attribute) =>
+        rules.mapping[attribute] === undefined &&
+        columnOf(rules, attribute) === undefined &&
+        findColumnName(columns, attribute) !== undefined &&
+        !sources.has(attribute.toLowerCase()),
+    )
+    if (dryRun)
+      inform(
+        `${streamName}: sent are ${used.map(({ attribute, column }) => (attribute === column ? attribute : `${attribute} (column ${column})`)).join(', ')}.`,
+      )
+    if (unsent.length > 0)
+      warn(
+        `${streamName}: the columns ${unsent.join(', ')} have names of attributes and are not sent, since the mapping does not name them. Map them, or set map_by_name to true.`,
+      )
+  }
 }

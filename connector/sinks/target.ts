@@ -4,8 +4,8 @@ import * as TE from 'fp-ts/TaskEither'
 import type { Api, ApiError } from '../api'
 import type { LocationLedger } from './ledger'
 
-/** The column of each attribute; an attribute that is left out has the column of its own name. */
-export type ColumnMapping = Readonly<Record<string, string | undefined>>
+/** The column of each attribute; null: the attribute is not sent. One that is left out may have the column of its own name. */
+export type ColumnMapping = Readonly<Record<string, string | null | undefined>>
 
 /** What the sinks need: the API and their part of the config. */
 export type SinkTarget = {
@@ -14,6 +14,8 @@ export type SinkTarget = {
   readonly resend: (isSuspect: boolean) => <A>(request: TaskEither<ApiError, A>) => TaskEither<ApiError, A>
   /** By the names of the sinks. */
   readonly mapping: Readonly<Record<'visit_records' | 'locations', ColumnMapping>>
+  /** Whether columns with the names of attributes are sent beside a mapping, which does not name them. */
+  readonly mapByName: boolean
   /** Milliseconds since 1970. */
   readonly now: () => number
   /** Older visits are rejected; in milliseconds. */
@@ -24,6 +26,7 @@ export type SinkTarget = {
   /** Nothing is sent, so the notes list every change. */
   readonly dryRun: boolean
   readonly warn: (message: string) => void
+  readonly inform: (message: string) => void
 }
 
 /** Sends nothing and accepts everything, for a dry run. */

@@ -15,7 +15,14 @@ import {
 } from '../cdk'
 import { isServiceAnswering, toBatchAnswer } from './batch-errors'
 import { convertTime } from './convert'
-import { checkMapping, createRecordMapper, formatColumn, isTombstoneRecord } from './mapping'
+import {
+  checkMapping,
+  createAttributeRules,
+  createMappingReporter,
+  createRecordMapper,
+  formatColumn,
+  isTombstoneRecord,
+} from './mapping'
 import type { SinkTarget } from './target'
 
 const dayMillis = 86_400_000
@@ -191,8 +198,14 @@ export const visitRecordSink = defineSink<SinkTarget, VisitRecord>({
     }),
 })
 
-const createPreparer = ({ mapping, now, maxVisitAge, warn }: SinkTarget, stream: InputStream) => {
-  const mapVisit = createRecordMapper(VisitRecord, mapping[sinkName], { visitTime: convertTime })
+/** Without these a visit is not taken, is taken twice, or is asked about years later. */
+const essentialAttributes = [...requiredAttributes, 'name', 'firstName', 'lastName', 'visitRecordId', 'visitTime']
+
+const createPreparer = (target: SinkTarget, stream: InputStream) => {
+  const { mapping, now, maxVisitAge, warn } = target
+  const rules = createAttributeRules(target, sinkName, stream.name, essentialAttributes)
+  const mapVisit = createRecordMapper(VisitRecord, rules, { visitTime: convertTime })
+  const reportMapping = createMappingReporter(target, rules, VisitRecord, stream.name)
   const toldLanguages = new Set<string>()
   /** Quotes languages only: with a wrong mapping, the column may hold anything of a patient. */
   const warnOnce = (value: string): void => {
@@ -209,6 +222,7 @@ const createPreparer = ({ mapping, now, maxVisitAge, warn }: SinkTarget, stream:
   }
   return (columns: InputRecord): E.Either<string, PreparedItem<VisitWithId>> => {
     if (isTombstoneRecord(columns)) return deletionRefusal
+    reportMapping(columns)
     const mapped = mapVisit(columns)
     const normalized = E.isLeft(mapped) ? mapped : normalizeVisit(mapped.right, { now: now(), maxAge: maxVisitAge })
     if (E.isLeft(normalized)) return normalized

@@ -31,7 +31,7 @@ describe.each<Decoder>([
         refused += 1
         const { _tag, message } = decoded.left
         expect(_tag).toBe('Config')
-        expect(message).toMatch(/^The config is wrong: .+\.$/s)
+        expect(message).toMatch(/^The config is wrong: .+[.?]$/s)
         for (const secret of findSecrets(spec, value).filter((text) => text.length > 12)) {
           secretCount += 1
           expect(message.includes(secret)).toBe(false)
@@ -75,7 +75,7 @@ describe.each<Decoder>([
           refused += 1
           expect(decoded.left._tag).toBe('Config')
           expect(decoded.left.message).toMatch(
-            /^The config (is wrong: .+|file .+ is not (JSON: .+|UTF-8\. Save it as such))\.$/s,
+            /^The config (is wrong: .+|file .+ is not (JSON: .+|UTF-8\. Save it as such))[.?]$/s,
           )
           expect(decoded.left.message).not.toContain(secret)
         },

@@ -157,6 +157,17 @@ describe('the configuration of the destination', () => {
     )
   })
 
+  it('takes null for an attribute that is not to be sent, and an object for a stream', () => {
+    const mapping = { visit_records: { phone: null, email: 'mail' } }
+    expect(destinationFormat.decode({ ...given, mapping, streams: { users: 'visit_records' } })).toMatchObject(
+      E.right({ unknownKeys: [], config: { mapping, streams: { users: 'visit_records' }, map_by_name: false } }),
+    )
+    for (const streams of [{ users: 'visits' }, ['users'], 'visit_records']) {
+      const wrong = destinationFormat.decode({ ...given, streams })
+      expect(E.isLeft(wrong) && wrong.left.message).toContain('The config is wrong: streams')
+    }
+  })
+
   it('names attributes that do not exist, and values that are wrong', () => {
     const unknown = destinationFormat.decode({ ...given, mapping: { visit_records: { mail: 'x' } } })
     expect(E.isRight(unknown) && unknown.right.unknownKeys).toEqual(['mapping.visit_records.mail'])

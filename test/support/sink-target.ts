@@ -13,12 +13,14 @@ export const createTestTarget = (more: Partial<SinkTarget> = {}): SinkTarget => 
   api: dryRunApi,
   resend: () => (effect) => effect,
   mapping: { visit_records: {}, locations: {} },
+  mapByName: false,
   now: () => now,
   maxVisitAge: 30 * 86_400_000,
   ledger: O.none,
   maxDeactivationsPercent: 10,
   dryRun: false,
   warn: () => undefined,
+  inform: () => undefined,
   ...more,
 })
 

@@ -16,6 +16,8 @@ export type WriteRun = Pick<BatchersOptions, 'sinks' | 'batch' | 'inFlight' | 'n
   readonly input: (halt: AbortSignal) => MessageFeed
   /** The streams of the caller's catalog; others are opened as the input declares them. */
   readonly streams: ReadonlyArray<InputStream>
+  /** The objects of streams that the input declares; by default a stream goes to the object of its own name. */
+  readonly objectNames?: Readonly<Record<string, string>>
   readonly policy: RejectPolicy
   readonly deadLetters: DeadLetters
   /** Prints a state whose records are all acknowledged, with their counts. */
@@ -35,10 +37,13 @@ export type WriteResult = {
 const readAheadLimit = { batches: 2, bytes: 64_000_000 }
 
 /** A stream of an input that declares its streams itself. */
-const toDeclaredStream = ({ name, schema, primaryKey }: StreamInfo): InputStream => ({
+const toDeclaredStream = (
+  { name, schema, primaryKey }: StreamInfo,
+  objectNames: Readonly<Record<string, string>> = {},
+): InputStream => ({
   id: name,
   name,
-  objectName: name,
+  objectName: (Object.hasOwn(objectNames, name) ? objectNames[name] : undefined) ?? name,
   key: primaryKey.map((attribute) => [attribute]),
   columns: declaredColumns(schema),
   isDeletion: false,
@@ -128,7 +133,7 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   const processMessage = (message: Message): void => {
     switch (message._tag) {
       case 'Started':
-        if (!configuredIds.has(message.stream.name)) openStream(toDeclaredStream(message.stream))
+        if (!configuredIds.has(message.stream.name)) openStream(toDeclaredStream(message.stream, run.objectNames))
         break
       case 'Checkpoint':
       case 'SharedCheckpoint':
@@ -283,7 +288,7 @@ const openRoute = (
   return sink === undefined
     ? E.left(
         configFailure(
-          `The stream ${stream.name} goes to the object ${stream.objectName}, which does not exist. Name it ${[...sinks.keys()].join(' or ')}.`,
+          `The stream ${stream.name} goes to the object ${stream.objectName}, which does not exist. Name it ${[...sinks.keys()].join(' or ')}, or name its object under streams in the config.`,
         ),
       )
     : E.map((prepare: SinkRoute['prepare']): SinkRoute => ({ stream, prepare }))(sink.prepare(stream))

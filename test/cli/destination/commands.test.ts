@@ -184,6 +184,33 @@ describe('write', () => {
     expect(truth.locations.map(({ active }) => active)).toEqual([true, true, true, true])
   })
 
+  it('sends a stream to the object that the config names, without what the config withholds', async () => {
+    const sandbox = await startSandboxWithLocation()
+    const settings = config(sandbox, {
+      streams: { users: 'visit_records' },
+      mapping: { visit_records: { ...mapping.visit_records, npi: null, address: null } },
+    })
+    const rows = visitRows(0, 2).map((row) => ({ ...row, phone: '1', address: 'x' }))
+    const input = formatLines(formatStream(airbyteFormat, 'users', 'id', rows))
+    const withheld = await write(settings, configuredCatalogOf({ users: 'id' }), input)
+    expect(errors(withheld)).toMatchObject([{ message: expect.stringContaining('npi is missing') }])
+    const catalog = configuredCatalogOf({ users: 'id' })
+    const written = await write(
+      { ...settings, mapping: { visit_records: { ...mapping.visit_records, address: null } } },
+      catalog,
+      input,
+    )
+    expect([written.status, states(written).length]).toEqual([0, 1])
+    expect(written.stdout).toContain('users: the columns phone have names of attributes and are not sent')
+    const { request } =
+      sandbox
+        .log()
+        .filter(({ operation }) => operation === 'createVisitRecords')
+        .at(-1) ?? {}
+    expect(request).toEqual([expect.objectContaining({ npi: '1234567890' }), expect.anything()])
+    expect(JSON.stringify(request)).not.toMatch(/phone|address/)
+  })
+
   it('fails for a stream without COMPLETE, and keeps the states whose records are written', async () => {
     const sandbox = await startSandbox()
     const input = formatStream(airbyteFormat, 'locations', 'code', locationRows(1, 4)).slice(0, -1)
@@ -355,6 +382,13 @@ describe('target-feedback', () => {
     ])
     expect(outcome.stderr).toContain('INFO visit_records: 10 received, 10 accepted, 0 rejected.')
     expect((await sandbox.truth()).visits).toHaveLength(10)
+  })
+
+  it('sends a stream to the object that the config names', async () => {
+    const sandbox = await startSandbox()
+    const stdin = formatLines(formatStream(singerFormat, 'sites', 'code', locationRows(1, 3)))
+    const args = ['--config', writeTempFile(config(sandbox, { streams: { sites: 'locations' } }))]
+    expect(await runTarget(args, stdin)).toMatchObject({ status: 0, stdout: '{"bookmarks":{"sites":{"at":2}}}\n' })
   })
 
   it('takes its config from environment variables', async () => {
