@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import * as E from 'fp-ts/Either'
 import { type CommandError, type CommandOptions, defineCommand, usageError } from '../cdk'
-import { decodeFaultPlan, type FaultRule, isLoopback, operationNames, startSandbox } from '../sandbox'
+import { decodeFaultPlan, type FaultRule, isLocalHost, operationNames, startSandbox } from '../sandbox'
 import { faultHelp, readSandboxFlags, sandboxFlagOptions } from './sandbox-flags'
 
 const sandboxUsageError = (problem: string): CommandError =>
@@ -86,7 +86,7 @@ export const sandboxCommand = defineCommand({
       })}\n`,
     )
     const { host = '127.0.0.1' } = options.right
-    if (!isLoopback(host))
+    if (!isLocalHost(host))
       io.printWarning(
         `The sandbox listens on ${host || 'every address'}: other machines can reach it, without encryption. Who has the token reads and changes all it holds; give it no data of real people, or leave out --host.`,
       )

@@ -7,5 +7,5 @@
 export { decodeFaultPlan, type FaultRule, faultKinds, parseFaultList } from './faults/plan'
 export { exportOrders } from './operations/exports'
 export { isOperationName, type OperationName, operationNames } from './operations/operation'
-export { isLoopback } from './server/pages'
+export { isLocalHost } from './server/pages'
 export { type Sandbox, type SandboxOptions, startSandbox } from './start'

@@ -48,7 +48,7 @@ const decodeSeconds = (body: Buffer | undefined): number | undefined => {
 type ServedService = { readonly kind: ServiceKind; readonly lookups: LookupRoutes }
 
 /** Addresses that only programs on this machine reach. */
-export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i.test(host)
+export const isLocalHost = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i.test(host)
 
 const isIpLiteral = (host: string): boolean => /^(\d{1,3}(\.\d{1,3}){3}|\[[\da-f:.]+\])$/i.test(host)
 
@@ -57,10 +57,10 @@ const isIpLiteral = (host: string): boolean => /^(\d{1,3}(\.\d{1,3}){3}|\[[\da-f
  * could then read the answers. A name without a dot, such as that of a container, belongs to nobody else.
  */
 const isOwnHost = (hostname: string, listenHost: string): boolean =>
-  isLoopback(hostname) ||
+  isLocalHost(hostname) ||
   hostname.toLowerCase() === listenHost.toLowerCase() ||
   hostname.toLowerCase() === `[${listenHost.toLowerCase()}]` ||
-  (!isLoopback(listenHost) && (isIpLiteral(hostname) || /^[a-z\d_-]+$/i.test(hostname)))
+  (!isLocalHost(listenHost) && (isIpLiteral(hostname) || /^[a-z\d_-]+$/i.test(hostname)))
 
 const readHostname = (host: string): string | undefined =>
   /^[\w.[\]:-]+$/.test(host) && URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : undefined
