@@ -58,10 +58,13 @@ const ofOne: Expected = {
   failure: 'Transient',
   says: /application error \(code INTERNAL\)/,
 }
-const ofEntities = { application: ofOne }
+/** A service may answer 403 for a closed location: it is skipped in the same way, if other entities are answered. */
+const forbidden = mayFail('Config', /lacks permission.*\(403\)/)
+const ofEntities = { application: ofOne, '403': forbidden }
 /** A failed request for many entities is repeated for each of them, by another operation. */
 const ofMany = {
   application: mayFail('Transient', /application error/),
+  '403': forbidden,
   '413': { fates: ['completes', 'completes', 'completes'] },
 } as const
 

@@ -15,11 +15,15 @@ export type FeedbackTraits = {
   readonly echo: 'applied' | 'requested' | 'none'
   /** Whether pages are counted for each entity, or over all entities of an answer. */
   readonly paging: 'entity' | 'answer'
-  readonly totals: 'right' | 'zero' | 'huge' | 'none'
+  /** The page count that is told. */
+  readonly totals: 'right' | 'zero' | 'huge' | 'one' | 'none'
   /** Whether rows at exactly fromDate, and at exactly toDate, are in the window. */
   readonly bounds: { readonly from: boolean; readonly to: boolean }
-  /** Scattered: in no order of time, but always the same; shuffled: another order at every request. */
-  readonly order: 'newest' | 'oldest' | 'scattered' | 'shuffled'
+  /**
+   * Scattered: in no order of time, but always the same; shuffled: another order at every request; tied: newest first, rows of
+   * one time in an order of the page and its size; hidden: each page serves the same row twice in place of another.
+   */
+  readonly order: 'newest' | 'oldest' | 'scattered' | 'shuffled' | 'tied' | 'hidden'
   /** The most identifiers of a request. */
   readonly maxIdentifiers: number
   /** Whether an answer lists entities under the requested ids, or under ids of its own. */
@@ -28,6 +32,11 @@ export type FeedbackTraits = {
   readonly appliesWindow: boolean
   /** How many changes a request sees, on average. */
   readonly changesPerRequest: number
+  /** The share of rows that the service leaves out of a page after it has cut it. */
+  readonly filters: number
+  /** The entities for which it answers with `closedStatus`, as `kind id`. */
+  readonly closed: ReadonlyArray<string>
+  readonly closedStatus: number
 }
 
 export const defaultTraits: FeedbackTraits = {
@@ -42,6 +51,9 @@ export const defaultTraits: FeedbackTraits = {
   ids: 'requested',
   appliesWindow: true,
   changesPerRequest: 0,
+  filters: 0,
+  closed: [],
+  closedStatus: 404,
 }
 
 export type Kind = 'person' | 'location' | 'entity'
@@ -79,17 +91,27 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
     else if (chosen !== undefined) chosen.answer = `answered at ${clock}`
   }
 
-  const sortRows = (rows: ReadonlyArray<CommentRow>): ReadonlyArray<CommentRow> => {
+  const isShown = ({ id }: CommentRow): boolean => Number((id * 2_654_435_761n) % 1000n) >= traits.filters * 1000
+
+  const sortRows = (rows: ReadonlyArray<CommentRow>, page: number, size: number): ReadonlyArray<CommentRow> => {
+    const tieKey = ({ id }: CommentRow): number => random(Number(id % 7919n) * 31 + page * 1009 + size)()
     const sortKey = ({ id, mention }: CommentRow): number =>
-      ({ newest: -mention, oldest: mention, scattered: Number(id % 7919n), shuffled: nextRandom() })[traits.order]
+      ({
+        newest: -mention,
+        oldest: mention,
+        scattered: Number(id % 7919n),
+        shuffled: nextRandom(),
+        tied: -mention,
+        hidden: -mention,
+      })[traits.order]
     return rows
-      .map((row) => [sortKey(row), row] as const)
-      .sort(([a], [b]) => a - b)
-      .map(([, row]) => row)
+      .map((row) => [sortKey(row), traits.order === 'tied' ? tieKey(row) : 0, row] as const)
+      .sort(([a, tieA], [b, tieB]) => a - b || tieA - tieB)
+      .map(([, , row]) => row)
   }
 
   const countPages = (count: number, size: number): number | undefined =>
-    ({ right: Math.ceil(count / size), zero: 0, huge: 1000, none: undefined })[traits.totals]
+    ({ right: Math.ceil(count / size), zero: 0, huge: 1000, one: 1, none: undefined })[traits.totals]
 
   type PageRequest = Pick<CommentsForm, 'page' | 'perPage' | 'showComments'> & {
     readonly fromDate?: string | null
@@ -127,7 +149,12 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
       )
       const first = traits.paging === 'entity' || ids.length === 1 ? 0 : rowsBefore
       rowsBefore += inWindow.length
-      const rows = sortRows(inWindow).filter((_, n) => Math.floor((first + n) / size) === pageIndex)
+      const page = sortRows(inWindow, pageIndex, size).filter((_, n) => Math.floor((first + n) / size) === pageIndex)
+      const repeated =
+        traits.order === 'hidden' && inWindow.length > 5
+          ? page.map((row) => (row.id % 10n === 3n ? (page[0] ?? row) : row))
+          : page
+      const rows = repeated.filter(isShown)
       const pages = countPages(inWindow.length, size)
       return [{ id: traits.ids === 'own' ? `own-${id}` : id, name: `The ${kind} ${id}`, rows, pages }]
     })
@@ -144,12 +171,21 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
   const notFound: ApiError = { _tag: 'Application', code: '7', message: 'Entity not found' }
   const tooMany: ApiError = { _tag: 'Http', status: 413, message: 'too many identifiers' }
 
+  const closedError: ApiError = { _tag: 'Http', status: traits.closedStatus, message: 'closed' }
+  const closedKeys = new Set(traits.closed)
+  const isClosed = (kind: Kind, ids: ReadonlyArray<string>): boolean =>
+    ids.some((id) => closedKeys.has(`${kind} ${id}`))
+
   const commentsOf =
     (operation: string, kind: Kind, ids: ReadonlyArray<string>, request: PageRequest) =>
     (): TE.TaskEither<ApiError, CommentsResponse> => {
       if (ids.length > traits.maxIdentifiers) {
         refusals += 1
         return TE.left(tooMany)
+      }
+      if (isClosed(kind, ids)) {
+        requests.push({ operation, ids: ids.length })
+        return TE.left(closedError)
       }
       const { entities, filter, servedAt } = listRows(operation, kind, ids, request, 1)
       if (entities.length === 0) return TE.left(notFound)
@@ -201,6 +237,7 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
     retrieveReviews: (request) => async () => {
       if (countFamilies(request) !== 1) throw new Error('one identifier family a request')
       const [kind, id] = requestedEntity(request)
+      if (isClosed(kind, [id])) return TE.left<ApiError, ReviewsResponse>(closedError)()
       const { entities, filter, servedAt } = listRows('reviews', kind, [id], request, 0)
       if (entities.length === 0) return TE.left<ApiError, ReviewsResponse>(notFound)()
       return TE.right<ApiError, ReviewsResponse>({
@@ -229,6 +266,8 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
     answer: (key: string): void => {
       for (const row of comments.get(key)?.slice(0, 1) ?? []) row.answer = `answered at ${clock}`
     },
+    /** How many rows the service ever shows. */
+    shown: (): number => [...comments.values()].flat().filter(isShown).length,
     /** How often a request had too many identifiers. */
     refusals: (): number => refusals,
     now: (): number => clock,

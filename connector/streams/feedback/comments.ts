@@ -14,14 +14,14 @@ export const CommentRecord = t.intersection([EntityColumns, Comment, UnknownAttr
 /** The configured filters, with the window of a request; the service prefers the pair of dates to `days`. */
 export const toCommentFilters = (
   { feedback }: SourceEnv,
-  { from, to, page }: Pick<FeedbackRequest, 'from' | 'to' | 'page'>,
+  { from, to, page, perPage = feedback.perPage }: Pick<FeedbackRequest, 'from' | 'to' | 'page' | 'perPage'>,
 ) => ({
   ...feedback.thresholds,
   ...defined({ additionalFields: feedback.additionalFields }),
   fromDate: toInstant(from),
   toDate: toInstant(to),
   page,
-  perPage: feedback.perPage,
+  perPage,
 })
 
 /** The window that an answer echoes, milliseconds. The specification leaves open in which of two places it is. */

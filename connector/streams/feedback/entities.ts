@@ -48,6 +48,27 @@ const uniqueEntities = (entities: ReadonlyArray<Entity>): ReadonlyArray<Entity> 
   ...new Map(entities.map((entity) => [entityKey(entity), entity])).values(),
 ]
 
+/** The entities from the one with this key on, then those before it. */
+export const rotateEntities = (entities: ReadonlyArray<Entity>, first: string | undefined): ReadonlyArray<Entity> => {
+  const index = Math.max(
+    0,
+    entities.findIndex((entity) => entityKey(entity) === first),
+  )
+  return [...entities.slice(index), ...entities.slice(0, index)]
+}
+
+/** The key of the entity after the first ones of a list, as far as these belong to `kind` and `ids`. */
+export const keyAfter = (
+  entities: ReadonlyArray<Entity>,
+  { kind, ids }: { readonly kind: EntityKind; readonly ids: ReadonlyArray<string> },
+): string | undefined => {
+  const members = new Set(ids.map((id) => entityKey({ kind, id })))
+  const index = entities.findIndex((entity) => members.has(entityKey(entity)))
+  const length = entities.slice(Math.max(0, index)).findIndex((entity) => !members.has(entityKey(entity)))
+  const next = length < 0 ? entities[0] : entities[Math.max(0, index) + length]
+  return next === undefined ? undefined : entityKey(next)
+}
+
 /**
  * Calls `read` with the configured entities, those found in earlier runs, and those in the reviews of this run. The reviews
  * are searched here, unless a stream of this run has already read them from far enough back. An interrupted search resumes

@@ -23,12 +23,11 @@ import { selectAttributes, UnknownAttributes } from '../record'
 import type { SourceEnv } from '../source-env'
 import { noEntitiesWarning } from '../warnings'
 import { withConsistencyCheck } from './consistency'
-import { type EntitySelection, entityKey, readWithEntities } from './entities'
+import { type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './entities'
 import type { FeedbackOperation } from './page'
 import { createRecordBuilder, EntityColumns, type RecordBuilder, toRows } from './records'
 import { decodeFeedbackState, emptyFeedbackState, encodeFeedbackState } from './state'
-import { groupEntities } from './window'
-import { readWindows, type WindowResults } from './window-reader'
+import { groupEntities, readWindows, type WindowResults } from './window-reader'
 
 const [, Summary] = EntitySummary.types
 const { name: _name, ...summaryProps } = Summary.props
@@ -102,7 +101,7 @@ const ratingReader: Reader<SourceEnv, Row> = {
     const [request] = requests
     if (request === undefined) return feedOf()
     return chainEffect(TE.fromEither(decodeFeedbackState(request.stream, request.state)), (state) =>
-      readWithEntities(source, request, state, (selection) => readSummaries(source, request, selection)),
+      readWithEntities(source, request, state, (selection) => readSummaries(source, request, state.next, selection)),
     )
   },
 }
@@ -110,18 +109,28 @@ const ratingReader: Reader<SourceEnv, Row> = {
 const readSummaries = (
   source: SourceEnv,
   { stream, attributes }: StreamRequest<Row>,
-  { entities, reviews }: EntitySelection,
+  first: string | undefined,
+  { entities: allEntities, reviews }: EntitySelection,
 ): Feed<Failure, ReaderEvent> => {
+  const entities = rotateEntities(allEntities, first)
+  const windows = groupEntities(summaryOperation, entities, () => 0)
   const partitions = Object.fromEntries(
-    entities.flatMap((entity) => (entity.isFromReviews ? [[entityKey(entity), { seen: true }]] : [])),
+    allEntities.flatMap((entity) => (entity.isFromReviews ? [[entityKey(entity), { seen: true }]] : [])),
   )
-  const lastCheckpoint: ReaderEvent = {
+  /** The next run begins behind what is requested next, in case that cannot be read. */
+  const createCheckpoint = (requested = windows[0]): ReaderEvent => ({
     _tag: 'Checkpoint',
     stream,
-    state: () => encodeFeedbackState(source.now(), { ...emptyFeedbackState, partitions, reviews }),
-  }
+    state: () =>
+      encodeFeedbackState(source.now(), {
+        ...emptyFeedbackState,
+        partitions,
+        reviews,
+        next: requested && keyAfter(entities, requested),
+      }),
+  })
   if (entities.length === 0)
-    return feedOf<Failure, ReaderEvent>(E.right(noEntitiesWarning(stream)), E.right(lastCheckpoint))
+    return feedOf<Failure, ReaderEvent>(E.right(noEntitiesWarning(stream)), E.right(createCheckpoint()))
   const select = selectAttributes(attributes)
   const resultToRows = toRows(
     { name: summaryOperation.name, records: buildRatingRecords },
@@ -130,7 +139,7 @@ const readSummaries = (
     // A summary has no cursor: all of it is sent, and the entity has no state.
     () => (rows) => ({ rows, partition: O.none }),
   )
-  const toEvents = ({ results, cutoff, notes }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
+  const toEvents = ({ results, cutoff, notes, next }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
     pipe(
       results,
       E.traverseArray((result) => resultToRows(result, cutoff)),
@@ -138,20 +147,26 @@ const readSummaries = (
         ...notes.map((note): ReaderEvent => ({ _tag: 'Note', ...note })),
         ...entityRows.flatMap((each) => each.notes),
         { _tag: 'Rows', stream, rows: entityRows.flatMap((each) => each.rows.map(select)) },
+        createCheckpoint(next),
       ]),
     )
   return pipe(
-    readWindows(
-      {
-        operation: summaryOperation,
-        fetch: withConsistencyCheck(summaryOperation.createFetch(source)),
-        now: source.now,
-        concurrency: source.concurrency,
-      },
-      groupEntities(summaryOperation, entities, () => 0),
+    feedOf<Failure, ReaderEvent>(...(windows.length > 1 ? [E.right(createCheckpoint())] : [])),
+    concatFeed(() =>
+      pipe(
+        readWindows(
+          {
+            operation: summaryOperation,
+            fetch: withConsistencyCheck(summaryOperation.createFetch(source)),
+            now: source.now,
+            concurrency: source.concurrency,
+          },
+          windows,
+        ),
+        flatMapFeedEither(toEvents),
+      ),
     ),
-    flatMapFeedEither(toEvents),
-    concatFeed(() => feedOf<Failure, ReaderEvent>(E.right(lastCheckpoint))),
+    concatFeed(() => feedOf<Failure, ReaderEvent>(E.right(createCheckpoint()))),
   )
 }
 

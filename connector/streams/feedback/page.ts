@@ -1,4 +1,7 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
 import type { ApiError } from '../../api'
 import type { SourceEnv } from '../source-env'
 import type { EntityKind } from './entities'
@@ -10,6 +13,8 @@ export type FeedbackRequest = {
   readonly from: number
   readonly to: number
   readonly page: number
+  /** The rows to request for a page, where they differ from the configured ones. */
+  readonly perPage?: number
 }
 
 /** The feedback of one entity in a page. */
@@ -43,6 +48,12 @@ export type FeedbackOperation = {
   readonly createFetch: (source: SourceEnv) => (request: FeedbackRequest) => TaskEither<ApiError, FeedbackPage>
 }
 
+/** A feedback operation, and how a page of it is fetched. */
+export type FeedbackService = {
+  readonly operation: FeedbackOperation
+  readonly fetch: (request: FeedbackRequest) => TaskEither<ApiError, FeedbackPage>
+}
+
 /** The feedback of the only requested entity, under whatever id the service lists it; none if it lists nothing. */
 export const findEntityFeedback = (id: string, { entities }: FeedbackPage): EntityFeedback | undefined => {
   const [first] = entities
@@ -50,16 +61,23 @@ export const findEntityFeedback = (id: string, { entities }: FeedbackPage): Enti
   return sameId ?? (first === undefined ? undefined : { ...first, rows: entities.flatMap(({ rows }) => rows) })
 }
 
-/** What the answers so far show about the size of pages. */
+/** What the answers so far show about pages. */
 export type PageSizes = {
   /** The most rows of one entity in a page, and of all entities together. */
   readonly maxEntityRows: number
   readonly maxPageRows: number
   /** Whether the page counts of answers have been right so far. */
   readonly trustsPageCounts: boolean
+  /** Whether rows have followed a page that was shorter than others: the service filters a page after it has cut it. */
+  readonly hasShortPages: boolean
 }
 
-export const initialPageSizes: PageSizes = { maxEntityRows: 0, maxPageRows: 0, trustsPageCounts: true }
+export const initialPageSizes: PageSizes = {
+  maxEntityRows: 0,
+  maxPageRows: 0,
+  trustsPageCounts: true,
+  hasShortPages: false,
+}
 
 const countRows = ({ entities }: FeedbackPage): number => entities.reduce((count, { rows }) => count + rows.length, 0)
 
@@ -69,13 +87,10 @@ export const updatePageSizes = (sizes: PageSizes, page: FeedbackPage): PageSizes
   maxPageRows: Math.max(sizes.maxPageRows, countRows(page)),
 })
 
-/** A page with fewer rows than this is not taken for one that an unknown limit of the service has cut short. */
-const minFullRows = 10
-
 /**
- * Whether an entity's feedback is complete: it has fewer rows than a page can hold. Two cases are uncertain until the next
- * page is empty: as many rows as ever before, since a limit that the service does not tell may have cut them, and several
- * pages by the answer's own count.
+ * Whether an entity's feedback is complete by the answer's own page count. Without a count, or where there are as many rows as
+ * ever before, which a limit that the service does not tell may have cut, it is uncertain until the next page is empty: a page
+ * with fewer rows than requested need not be the last, since the service may filter a page after it has cut it.
  */
 export const checkCompleteness = (
   sizes: PageSizes,
@@ -83,19 +98,22 @@ export const checkCompleteness = (
   { perPage }: Pick<FeedbackPage, 'perPage'>,
 ): 'complete' | 'uncertain' | 'incomplete' => {
   if (feedback === undefined || perPage === Number.POSITIVE_INFINITY) return 'complete'
-  const { rows, pages = 1 } = feedback
+  const { rows, pages } = feedback
   if (rows.length >= perPage) return 'incomplete'
-  return (sizes.trustsPageCounts && pages > 1) || (rows.length >= minFullRows && rows.length >= sizes.maxEntityRows)
-    ? 'uncertain'
-    : 'complete'
+  if (rows.length === 0)
+    return sizes.hasShortPages || (sizes.trustsPageCounts && (pages ?? 0) > 1) ? 'uncertain' : 'complete'
+  return sizes.trustsPageCounts && pages === 1 && rows.length < sizes.maxEntityRows ? 'complete' : 'uncertain'
 }
 
 /** Whether an answer about many entities may be one page over all of them: as many rows as a page can hold, or as ever before. */
 export const isFullPage = (sizes: PageSizes, page: FeedbackPage): boolean => {
   const count = countRows(page)
-  if (page.perPage === Number.POSITIVE_INFINITY) return false
-  return count === page.perPage || (count >= minFullRows && count >= sizes.maxPageRows)
+  if (page.perPage === Number.POSITIVE_INFINITY || count === 0) return false
+  return count === page.perPage || count >= sizes.maxPageRows
 }
+
+/** Whether pages hold more rows of all entities than a page may have: then pages are counted for each entity. */
+export const isPagedByEntity = (page: FeedbackPage): boolean => countRows(page) > page.perPage
 
 /** Comments are not spread evenly over time: most parts of a window that is split finely at once would be empty. */
 const maxSplitParts = 4
@@ -111,3 +129,119 @@ export const isRepeatedPage = (key: string, first: FeedbackPage, next: FeedbackP
   const firstKeys = new Set(first.entities.flatMap(({ id, rows }) => rows.map((row) => `${id} ${row[key]}`)))
   return next.entities.every(({ id, rows }) => rows.every((row) => firstKeys.has(`${id} ${row[key]}`)))
 }
+
+/** The empty pages in a row that are the end of an entity's rows. */
+const emptyPagesAtEnd = ({ hasShortPages }: PageSizes): number => (hasShortPages ? 3 : 1)
+
+/** The first page after `page` that has rows; none if the rows end there. */
+export const findNextPage = (
+  { operation, fetch }: FeedbackService,
+  request: Omit<FeedbackRequest, 'page'>,
+  sizes: PageSizes,
+): TaskEither<ApiError, FeedbackPage | undefined> => {
+  const tryPage = (skipped: number): TaskEither<ApiError, FeedbackPage | undefined> =>
+    skipped >= emptyPagesAtEnd(sizes)
+      ? TE.right(undefined)
+      : pipe(
+          fetch({ ...request, page: operation.firstPage + 1 + skipped }),
+          TE.flatMap((next) => (isEmptyPage(next) ? tryPage(skipped + 1) : TE.right(next))),
+        )
+  return tryPage(0)
+}
+
+type Rows = EntityFeedback['rows']
+
+/** One reading of all pages of a window: its rows by key, and how many rows the pages had, repeated ones included. */
+type Reading = { readonly byKey: ReadonlyMap<string, Rows[number]>; readonly served: number; readonly largest: number }
+
+/**
+ * The page sizes of the readings of one second, as shares of the largest page of the first reading. The order of rows with one
+ * time may depend on the page and on its size, so that readings of one size may all miss the same rows.
+ */
+const sizeShares = [0.5, 0.75, 0.6, 0.9, 0.4, 0.8, 0.3, 0.7, 0.95, 0.55, 0.35, 0.65, 0.85, 0.45, 0.25]
+const maxPages = 10_000
+/** The pages in a row with the rows of the page before; after more, the service ignores the page number. */
+const maxRepeatedPages = 3
+
+/**
+ * All rows of a window of one second, which cannot be split, in whatever order the service serves rows of one time. The pages
+ * of a reading tell by their rows how many there are; it is read until two readings tell the same number and so many different
+ * rows were seen since. The inner Left: they were not, and only this entity is concerned.
+ */
+export const readTiedRows =
+  (
+    service: FeedbackService,
+    request: Omit<FeedbackRequest, 'page' | 'perPage'>,
+    sizes: PageSizes,
+  ): TaskEither<ApiError, E.Either<ApiError, Rows>> =>
+  async () => {
+    const all = new Map<string, Rows[number]>()
+    let counted = new Set<string>()
+    let told: number | undefined
+    let largest = 0
+    for (let n = 0; n <= sizeShares.length + 1; n += 1) {
+      // The second reading asks for one page that holds all: it has no order.
+      const perPage =
+        n === 0 ? undefined : n === 1 ? (told ?? 0) + 1 : Math.max(1, Math.floor(largest * (sizeShares[n - 2] ?? 1)))
+      const reading = await readPages(service, { ...request, ...(perPage === undefined ? {} : { perPage }) }, sizes)()
+      if (E.isLeft(reading)) {
+        if (n === 1 && isSizeRefusal(reading.left)) continue
+        return reading.left === repeatedPagesError ? E.right(reading) : reading
+      }
+      const { byKey, served } = reading.right
+      if (n === 0) largest = reading.right.largest
+      if (served !== told) counted = new Set()
+      for (const [key, row] of byKey) {
+        all.set(key, row)
+        counted.add(key)
+      }
+      if (served === told && counted.size >= served) return E.right(E.right([...all.values()]))
+      told = served
+    }
+    return E.right(
+      E.left(
+        pagingError(
+          `the service serves ${told} rows of one second in changing order, and after ${sizeShares.length + 2} readings only ${counted.size} different ones have come`,
+        ),
+      ),
+    )
+  }
+
+/** Whether an error says that so many rows cannot be requested at once. */
+const isSizeRefusal = (error: ApiError): boolean =>
+  error._tag === 'Application' ||
+  error._tag === 'TooLarge' ||
+  (error._tag === 'Http' && [400, 413, 414, 416, 422].includes(error.status))
+
+const readPages =
+  (
+    { operation: { key, firstPage }, fetch }: FeedbackService,
+    request: Omit<FeedbackRequest, 'page'>,
+    sizes: PageSizes,
+  ): TaskEither<ApiError, Reading> =>
+  async () => {
+    const byKey = new Map<string, Rows[number]>()
+    let [served, largest, emptyPages, repeatedPages] = [0, 0, 0, 0]
+    let lastKeys = ''
+    for (let page: number = firstPage; page < maxPages; page += 1) {
+      const answer = await fetch({ ...request, page })()
+      if (E.isLeft(answer)) return answer
+      const rows = findEntityFeedback(request.ids[0] ?? '', answer.right)?.rows ?? []
+      emptyPages = rows.length === 0 ? emptyPages + 1 : 0
+      if (emptyPages >= emptyPagesAtEnd(sizes)) return E.right({ byKey, served, largest })
+      const keys = rows.map((row) => String(row[key]))
+      repeatedPages = keys.length > 0 && keys.join() === lastKeys ? repeatedPages + 1 : 0
+      lastKeys = keys.join()
+      if (repeatedPages >= maxRepeatedPages) return E.left(repeatedPagesError)
+      rows.forEach((row, index) => {
+        byKey.set(keys[index] ?? '', row)
+      })
+      served += rows.length
+      largest = Math.max(largest, rows.length)
+    }
+    return E.left(repeatedPagesError)
+  }
+
+const pagingError = (message: string): ApiError => ({ _tag: 'Decode', path: '$.data.entities', message })
+
+const repeatedPagesError = pagingError('the pages of one second do not end: each has the rows of the one before')

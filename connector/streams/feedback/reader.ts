@@ -23,7 +23,7 @@ import { selectAttributes } from '../record'
 import type { ResourceName, SourceEnv } from '../source-env'
 import { cursorAheadWarning, filtersChangedWarning, noEntitiesWarning } from '../warnings'
 import { withConsistencyCheck } from './consistency'
-import { type Entity, type EntitySelection, entityKey, readWithEntities } from './entities'
+import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './entities'
 import type { FeedbackOperation } from './page'
 import { createRecordBuilder, type RecordBuilder, toRows } from './records'
 import {
@@ -37,8 +37,8 @@ import {
   partitionCursor,
   trackPartition,
 } from './state'
-import { groupEntities } from './window'
-import { readWindows, type WindowResults } from './window-reader'
+import type { FeedbackWindow } from './window'
+import { groupEntities, readWindows, type WindowResults } from './window-reader'
 
 const day = 86_400_000
 
@@ -85,8 +85,9 @@ const isCursorAhead = ({ now }: SourceEnv, { fromDate }: FeedbackState): boolean
   O.isSome(fromDate) && fromDate.value > now() + day
 
 /** The state at the start of a full refresh: it keeps the entities found in the reviews, but no cursor. */
-const resetFeedbackState = ({ partitions, reviews }: FeedbackState): FeedbackState => ({
+const resetFeedbackState = ({ partitions, reviews, next }: FeedbackState): FeedbackState => ({
   ...emptyFeedbackState,
+  next,
   partitions: Object.fromEntries(
     Object.entries(partitions).flatMap(([key, { seen }]) => (seen ? [[key, { seen }]] : [])),
   ),
@@ -104,11 +105,12 @@ const readPartitions = (
   source: SourceEnv,
   { stream, syncMode, attributes }: StreamRequest<Row>,
   previous: FeedbackState,
-  { entities, reviews }: EntitySelection,
+  { entities: allEntities, reviews }: EntitySelection,
 ): Feed<Failure, ReaderEvent> => {
+  const entities = rotateEntities(allEntities, previous.next)
   const lookback = source.feedback.lookbackDays * day
   const initialPartitions: EntityPartitions = Object.fromEntries(
-    entities.map((entity) => {
+    allEntities.map((entity) => {
       const { seen: _, ...partition } = previous.partitions[entityKey(entity)] ?? {}
       return [entityKey(entity), { ...partition, ...seenMember(entity) }]
     }),
@@ -118,10 +120,16 @@ const readPartitions = (
     const partition = initialPartition(entity)
     return trackPartition(partitionCursor(partition), partition.digest ?? '', lookback)
   })
+  const windows = groupEntities(feedback, entities, (entity) =>
+    nextWindowFrom(partitionCursor(initialPartition(entity)), source.startDate, lookback),
+  )
   // A checkpoint is built later from the entries that the log has now: it must not include any that follow.
   const log: Array<readonly [key: string, partition: EntityPartition]> = []
-  const createCheckpoint = (isLast: boolean): ReaderEvent => {
+  /** `next`: the window that is requested next; none at the end of the run. */
+  const createCheckpoint = (next: FeedbackWindow | undefined, isLast = false): ReaderEvent => {
     const count = log.length
+    // The next run begins behind what is requested next, in case that cannot be read, or behind this run's beginning.
+    const requested = next ?? windows[0]
     return {
       _tag: 'Checkpoint',
       stream,
@@ -131,11 +139,12 @@ const readPartitions = (
           partitions: { ...initialPartitions, ...Object.fromEntries(log.slice(0, count)) },
           reviews,
           refreshing: !isLast && syncMode === 'full_refresh',
+          next: requested && keyAfter(entities, requested),
         }),
     }
   }
   const select = selectAttributes(attributes)
-  const toEvents = ({ results, cutoff, notes }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
+  const toEvents = ({ results, cutoff, notes, next }: WindowResults): E.Either<Failure, ReadonlyArray<ReaderEvent>> =>
     pipe(
       results,
       E.traverseArray((result) => resultToRows(result, cutoff)),
@@ -147,25 +156,29 @@ const readPartitions = (
           ...notes.map((note): ReaderEvent => ({ _tag: 'Note', ...note })),
           ...entityRows.flatMap((each) => each.notes),
           ...(rows.length === 0 ? [] : [{ _tag: 'Rows', stream, rows } as const]),
-          createCheckpoint(false),
+          createCheckpoint(next),
         ]
       }),
     )
 
   return pipe(
-    readWindows(
-      {
-        operation: feedback,
-        fetch: withConsistencyCheck(feedback.createFetch(source)),
-        now: source.now,
-        concurrency: source.concurrency,
-      },
-      groupEntities(feedback, entities, (entity) =>
-        nextWindowFrom(partitionCursor(initialPartition(entity)), source.startDate, lookback),
+    // Only the beginning of the next run moves, and only where there is another one.
+    feedOf<Failure, ReaderEvent>(...(windows.length > 1 ? [E.right(createCheckpoint(windows[0]))] : [])),
+    concatFeed(() =>
+      pipe(
+        readWindows(
+          {
+            operation: feedback,
+            fetch: withConsistencyCheck(feedback.createFetch(source)),
+            now: source.now,
+            concurrency: source.concurrency,
+          },
+          windows,
+        ),
+        flatMapFeedEither(toEvents),
       ),
     ),
-    flatMapFeedEither(toEvents),
-    concatFeed(() => feedOf<Failure, ReaderEvent>(E.right(createCheckpoint(true)))),
+    concatFeed(() => feedOf<Failure, ReaderEvent>(E.right(createCheckpoint(undefined, true)))),
   )
 }
 

@@ -7,6 +7,7 @@ import { enumField, type Failure, printExactJson, type ReaderEvent } from '../..
 import { type CutPage, createCutter } from '../../export'
 import type { ResourceName, SourceEnv } from '../source-env'
 import { collectUnknownAttributes, warningEvent } from '../warnings'
+import { otherEntityError } from './consistency'
 import { type Entity, entityKey } from './entities'
 import type { EntityFeedback } from './page'
 import type { PartitionRows, PartitionTracker } from './state'
@@ -106,11 +107,15 @@ export const toRows = (
 const refusalReason = (error: ApiError): string =>
   error._tag === 'Application'
     ? `application error, code ${maskCode(error.code)}`
-    : error._tag === 'Decode'
-      ? error.message
-      : '404'
+    : error._tag === 'Http'
+      ? String(error.status)
+      : 'message' in error
+        ? error.message
+        : error._tag
 
 const refusalWarning = (operation: string, { kind, id }: EntityResult, error: ApiError): ReaderEvent =>
   warningEvent(
-    `${operation}: the service refuses ${kind} ${id} (${refusalReason(error)}). Its state does not change and the next run asks for it again; if it no longer exists, remove it from entities.`,
+    error._tag === 'Decode' && error !== otherEntityError
+      ? `${operation}: ${kind} ${id} is left out of the rest of this run: ${error.message}. Its state stays where it is and the next run asks again.`
+      : `${operation}: the service refuses ${kind} ${id} (${refusalReason(error)}). Its state does not change and the next run asks for it again; if it no longer exists, remove it from entities.`,
   )

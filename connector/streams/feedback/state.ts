@@ -23,6 +23,7 @@ const FeedbackStateCodec = t.intersection([
     partitions: t.record(t.string, EntityPartition),
     reviews: t.unknown,
     refreshing: t.boolean,
+    next: t.string,
   }),
 ])
 
@@ -35,6 +36,8 @@ export type FeedbackState = {
   readonly reviews: unknown
   /** A full refresh is under way. */
   readonly refreshing: boolean
+  /** The key of the entity that the next run begins with, so that one that cannot be read does not keep it from the others. */
+  readonly next: string | undefined
 }
 
 export const emptyFeedbackState: FeedbackState = {
@@ -43,6 +46,7 @@ export const emptyFeedbackState: FeedbackState = {
   partitions: {},
   reviews: undefined,
   refreshing: false,
+  next: undefined,
 }
 
 /** Decodes a stream's state; none: an empty one. A failure names the stream and the key path. */
@@ -56,7 +60,7 @@ export const decodeFeedbackState = (stream: string, state: O.Option<unknown>): E
             configFailure(
               `The state of ${stream} is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}. Give the state as it was printed, or none to read everything.`,
             ),
-          ({ fromDate, filters, partitions = {}, reviews, refreshing = false }) => ({
+          ({ fromDate, filters, partitions = {}, reviews, refreshing = false, next }) => ({
             fromDate: O.some(toMillis(fromDate)),
             filters,
             partitions: mapPartitions(partitions, (partition) =>
@@ -64,6 +68,7 @@ export const decodeFeedbackState = (stream: string, state: O.Option<unknown>): E
             ),
             reviews,
             refreshing,
+            next,
           }),
         ),
       )
@@ -81,7 +86,7 @@ export const partitionCursor = ({ fromDate, digest }: EntityPartition): O.Option
 /** The state as JSON: the most common cursor once, and only other cursors in their partitions. `defaultFrom`: the cursor, in milliseconds, if no partition has one. */
 export const encodeFeedbackState = (
   defaultFrom: number,
-  { filters, partitions, reviews, refreshing }: Omit<FeedbackState, 'fromDate'>,
+  { filters, partitions, reviews, refreshing, next }: Omit<FeedbackState, 'fromDate'>,
 ): t.TypeOf<typeof FeedbackStateCodec> => {
   const shared = mostCommonFromDate(Object.values(partitions)) ?? toInstant(defaultFrom)
   return {
@@ -91,7 +96,7 @@ export const encodeFeedbackState = (
       fromDate === undefined || fromDate === shared ? rest : { fromDate, ...rest },
     ),
     ...defined({ reviews }),
-    ...defined({ refreshing: refreshing || undefined }),
+    ...defined({ refreshing: refreshing || undefined, next }),
   }
 }
 

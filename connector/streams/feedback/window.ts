@@ -1,24 +1,25 @@
 import type { Either } from 'fp-ts/Either'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, toMillis } from '../../api'
-import { drainFeed, type FeedStep, unfoldFeed } from '../../cdk'
 import { ignoredWindowError, isOutsideWindow } from './consistency'
-import type { Entity, EntityKind } from './entities'
+import type { EntityKind } from './entities'
 import {
   checkCompleteness,
   type EntityFeedback,
   type FeedbackOperation,
   type FeedbackPage,
-  type FeedbackRequest,
+  type FeedbackService,
   findEntityFeedback,
+  findNextPage,
   isEmptyPage,
   isFullPage,
+  isPagedByEntity,
   isRepeatedPage,
   type PageSizes,
+  readTiedRows,
   splitCount,
 } from './page'
 
@@ -84,29 +85,6 @@ export const splitIdentifiers = (window: FeedbackWindow, size: number): Readonly
         ids: window.ids.slice(n * size, (n + 1) * size),
       }))
 
-/** The first windows of a run: entities of one kind that begin at the same time (`fromOf`, milliseconds) share one. */
-export const groupEntities = (
-  { maxIdentifiers }: FeedbackOperation,
-  entities: ReadonlyArray<Entity>,
-  fromOf: (entity: Entity) => number,
-): ReadonlyArray<FeedbackWindow> => {
-  const groups = new Map<string, { readonly kind: EntityKind; readonly from: number; readonly ids: string[] }>()
-  for (const entity of entities) {
-    const from = fromOf(entity)
-    const key = `${entity.kind} ${from}`
-    const group = groups.get(key) ?? { kind: entity.kind, from, ids: [] }
-    group.ids.push(entity.id)
-    groups.set(key, group)
-  }
-  return [...groups.values()].flatMap((group) => splitIdentifiers({ ...group, to: undefined }, maxIdentifiers))
-}
-
-/** A feedback operation, and how a page of it is fetched. */
-export type FeedbackService = {
-  readonly operation: FeedbackOperation
-  readonly fetch: (request: FeedbackRequest) => TaskEither<ApiError, FeedbackPage>
-}
-
 /** A window with the first page of its answer. `to`: the end of the window that was requested, milliseconds. */
 type AnsweredWindow = {
   readonly window: FeedbackWindow
@@ -119,8 +97,8 @@ type WindowResolution = {
   readonly results: ReadonlyArray<EntityResult>
   /** The windows that are still to be read in place of this one. */
   readonly remaining: ReadonlyArray<FeedbackWindow>
-  /** Whether the page counts of answers are still right. */
-  readonly trustsPageCounts: boolean
+  /** What the answers have shown about pages. */
+  readonly traits: Pick<PageSizes, 'trustsPageCounts' | 'hasShortPages'>
   /** The service lists entities under other ids than the requested ones: each needs a request of its own. */
   readonly splitAll?: true
 }
@@ -132,21 +110,39 @@ export const resolveWindow = (
 ): TaskEither<ApiError, WindowResolution> =>
   answered.window.ids.length === 1 ? resolveSingle(service, answered) : resolveGroup(service, answered)
 
+const traitsOf = ({ trustsPageCounts, hasShortPages }: PageSizes): WindowResolution['traits'] => ({
+  trustsPageCounts,
+  hasShortPages,
+})
+
 const resolveSingle = (
   service: FeedbackService,
   { window, to, page, sizes }: AnsweredWindow,
 ): TaskEither<ApiError, WindowResolution> => {
   const [id = ''] = window.ids
-  const { trustsPageCounts } = sizes
+  const traits = traitsOf(sizes)
+  const request = { kind: window.kind, ids: window.ids, from: window.from, to }
   const feedback = findEntityFeedback(id, page)
-  const resolveComplete = (trusts: boolean): WindowResolution => {
+  const rowCount = feedback?.rows.length ?? 0
+  const resolveComplete = (trustsPageCounts = traits.trustsPageCounts): WindowResolution => {
     const { attempt = 1 } = window
     return attempt < maxWindowAttempts && lacksExpectedRows(service.operation, window, to, feedback)
-      ? { results: [], remaining: [{ ...window, attempt: attempt + 1 }], trustsPageCounts }
-      : { results: [toEntityResult(window, id, E.right(feedback))], remaining: [], trustsPageCounts: trusts }
+      ? { results: [], remaining: [{ ...window, attempt: attempt + 1 }], traits }
+      : {
+          results: [toEntityResult(window, id, E.right(feedback))],
+          remaining: [],
+          traits: { ...traits, trustsPageCounts },
+        }
   }
-  const resolveIncomplete = (): TaskEither<ApiError, WindowResolution> => {
+  const resolveIncomplete = (next?: FeedbackPage): TaskEither<ApiError, WindowResolution> => {
     if (feedback !== undefined && isOutsideWindow(window.from, to, feedback)) return TE.left(ignoredWindowError)
+    const nextCount = next === undefined ? 0 : (findEntityFeedback(id, next)?.rows.length ?? 0)
+    const shown = {
+      // The answer told one page, and there is another.
+      trustsPageCounts: traits.trustsPageCounts && (next === undefined || feedback?.pages !== 1),
+      hasShortPages:
+        traits.hasShortPages || rowCount < Math.min(page.perPage, Math.max(sizes.maxEntityRows, nextCount)),
+    }
     return isSplittable(window, to)
       ? TE.right({
           results: [],
@@ -155,30 +151,59 @@ const resolveSingle = (
             to,
             splitCount(sizes, feedback),
           ),
-          trustsPageCounts,
+          traits: next === undefined ? traits : shown,
         })
       : pipe(
-          readStablePages(service, { ...window, to }),
-          TE.map((rows) => ({
-            results: [toEntityResult(window, id, E.right({ id, name: feedback?.name, rows }))],
+          readTiedRows(service, request, sizes),
+          TE.map((read) => ({
+            results: [
+              toEntityResult(
+                window,
+                id,
+                pipe(
+                  read,
+                  E.map((rows) => ({ id, name: feedback?.name, rows })),
+                ),
+              ),
+            ],
             remaining: [],
-            trustsPageCounts,
+            traits,
           })),
         )
   }
+  /**
+   * Whether a page after the first shows that there are no more rows: it repeats the first one, and asked for again it is empty
+   * (another answer had come in its place), or it repeats a small page again (the service ignores the page number).
+   */
+  const isLastRepeated = (next: FeedbackPage): TaskEither<ApiError, boolean> => {
+    const { key, firstPage } = service.operation
+    if (!isRepeatedPage(key, page, next)) return TE.right(false)
+    // A repeated page may also have come in place of another one: it proves nothing while the window can be split.
+    if (!isSplittable(window, to)) return TE.right(true)
+    return pipe(
+      service.fetch({ ...request, page: firstPage + 1 }),
+      TE.map(
+        (again) =>
+          isEmptyPage(again) ||
+          (isRepeatedPage(key, page, again) && rowCount < Math.max(minRepeatedRows, sizes.maxEntityRows)),
+      ),
+    )
+  }
   switch (checkCompleteness(sizes, feedback, page)) {
     case 'complete':
-      return TE.right(resolveComplete(trustsPageCounts))
+      return TE.right(resolveComplete())
     case 'incomplete':
       return resolveIncomplete()
     case 'uncertain':
       return pipe(
-        fetchNextPage(service, window, to),
+        findNextPage(service, request, sizes),
         TE.flatMap((next) =>
-          // A repeated page may also have come in place of another one: it proves nothing while the window can be split.
-          isEmptyPage(next) || (!isSplittable(window, to) && isRepeatedPage(service.operation.key, page, next))
-            ? TE.right(resolveComplete(trustsPageCounts && (feedback?.pages ?? 1) <= 1))
-            : resolveIncomplete(),
+          next === undefined
+            ? TE.right(resolveComplete(traits.trustsPageCounts && (feedback?.pages ?? 1) <= 1))
+            : pipe(
+                isLastRepeated(next),
+                TE.flatMap((isLast) => (isLast ? TE.right(resolveComplete()) : resolveIncomplete(next))),
+              ),
         ),
       )
   }
@@ -188,7 +213,7 @@ const resolveGroup = (
   service: FeedbackService,
   { window, to, page, sizes }: AnsweredWindow,
 ): TaskEither<ApiError, WindowResolution> => {
-  const { trustsPageCounts } = sizes
+  const traits = traitsOf(sizes)
   const separateWindows = (ids: ReadonlyArray<string>): ReadonlyArray<FeedbackWindow> =>
     ids.map((id) => ({
       ...window,
@@ -198,28 +223,47 @@ const resolveGroup = (
         page.entities.find((feedback) => feedback.id === id),
       ),
     }))
-  const separateAll: WindowResolution = { results: [], remaining: separateWindows(window.ids), trustsPageCounts }
-  if (page.entities.some(({ id }) => !window.ids.includes(id))) return TE.right({ ...separateAll, splitAll: true })
-  const complete = page.entities.filter((feedback) => checkCompleteness(sizes, feedback, page) === 'complete')
-  const completeIds = new Set(complete.map(({ id }) => id))
-  const resolution: WindowResolution = {
-    results: complete.map((feedback) => toEntityResult(window, feedback.id, E.right(feedback))),
-    remaining: separateWindows(window.ids.filter((id) => !completeIds.has(id))),
-    trustsPageCounts,
+  if (page.entities.some(({ id }) => !window.ids.includes(id)))
+    return TE.right({ results: [], remaining: separateWindows(window.ids), traits, splitAll: true })
+  const checked = page.entities.map((feedback) => ({ feedback, state: checkCompleteness(sizes, feedback, page) }))
+  const resolveWith = (isComplete: (entity: (typeof checked)[number]) => boolean, shown = traits): WindowResolution => {
+    const complete = checked.filter(isComplete).map(({ feedback }) => feedback)
+    const completeIds = new Set(complete.map(({ id }) => id))
+    return {
+      results: complete.map((feedback) => toEntityResult(window, feedback.id, E.right(feedback))),
+      remaining: separateWindows(window.ids.filter((id) => !completeIds.has(id))),
+      traits: shown,
+    }
   }
-  return isFullPage(sizes, page)
-    ? pipe(
-        fetchNextPage(service, window, to),
-        TE.map((next) => (isEmptyPage(next) ? resolution : separateAll)),
-      )
-    : TE.right(resolution)
+  if (!isFullPage(sizes, page) && checked.every(({ state }) => state !== 'uncertain'))
+    return TE.right(resolveWith(({ state }) => state === 'complete'))
+  return pipe(
+    findNextPage(service, { kind: window.kind, ids: window.ids, from: window.from, to }, sizes),
+    TE.map((next) => {
+      if (next === undefined) {
+        const isRight = checked.every(({ feedback: { pages = 1 }, state }) => state !== 'uncertain' || pages <= 1)
+        return resolveWith(({ state }) => state !== 'incomplete', {
+          ...traits,
+          trustsPageCounts: traits.trustsPageCounts && isRight,
+        })
+      }
+      const nextIds = new Set(next.entities.flatMap(({ id, rows }) => (rows.length === 0 ? [] : [id])))
+      if (isPagedByEntity(page) && !traits.hasShortPages)
+        return resolveWith(({ feedback, state }) => state !== 'incomplete' && !nextIds.has(feedback.id))
+      const remaining =
+        window.ids.length > maxSeparated
+          ? splitIdentifiers(window, Math.ceil(window.ids.length / 2))
+          : separateWindows(window.ids)
+      return { results: [], remaining, traits }
+    }),
+  )
 }
 
-const fetchNextPage = (
-  { operation, fetch }: FeedbackService,
-  { kind, ids, from }: FeedbackWindow,
-  to: number,
-): TaskEither<ApiError, FeedbackPage> => fetch({ kind, ids, from, to, page: operation.firstPage + 1 })
+/** So many rows may be a page that a limit has cut, although the service answers each page number with it. */
+const minRepeatedRows = 10
+
+/** A group of at most so many entities whose rows do not fit a page is read one by one; a larger one in halves. */
+const maxSeparated = 6
 
 /** An expected row this close to an end of the window (milliseconds) may be missing: it is not known which rows the bounds include. */
 const edgeMargin = 1000
@@ -238,57 +282,3 @@ const lacksExpectedRows = (
 
 const toExpectedRows = ({ key }: FeedbackOperation, feedback: EntityFeedback | undefined): ReadonlyArray<ExpectedRow> =>
   (feedback?.rows ?? []).map((row) => ({ key: String(row[key]), time: toMillis(String(row.mentionTime)) }))
-
-type FeedbackRows = EntityFeedback['rows']
-type PagedRequest = Omit<FeedbackRequest, 'page'>
-
-const maxReadings = 5
-/** The most pages in a row without a new row; after more, the service ignores the page number. */
-const maxStalePages = 3
-
-/** All rows of a window of one second, read page by page up to an empty one, and again until two readings have the same rows. */
-const readStablePages = (service: FeedbackService, request: PagedRequest): TaskEither<ApiError, FeedbackRows> => {
-  const readAgain = (reading: number, previousKeys: string | undefined): TaskEither<ApiError, FeedbackRows> =>
-    pipe(
-      readAllPages(service, request),
-      TE.flatMap((rows) => {
-        const keys = [...rows.keys()].sort().join()
-        if (keys === previousKeys) return TE.right([...rows.values()])
-        return reading < maxReadings
-          ? readAgain(reading + 1, keys)
-          : TE.left(pagingError(`the pages of one second differed at each of ${maxReadings} readings`))
-      }),
-    )
-  return readAgain(1, undefined)
-}
-
-const readAllPages = (
-  { operation: { key, firstPage }, fetch }: FeedbackService,
-  request: PagedRequest,
-): TaskEither<ApiError, ReadonlyMap<string, FeedbackRows[number]>> => {
-  const byKey = new Map<string, FeedbackRows[number]>()
-  let stalePages = 0
-  return pipe(
-    firstPage as number,
-    unfoldFeed((page: number) =>
-      pipe(
-        fetch({ ...request, page }),
-        TE.map((answer): FeedStep<number, FeedbackRows> => {
-          const rows = findEntityFeedback(request.ids[0] ?? '', answer)?.rows ?? []
-          return [rows, rows.length === 0 ? O.none : O.some(page + 1)]
-        }),
-      ),
-    ),
-    drainFeed((rows) => {
-      const sizeBefore = byKey.size
-      for (const row of rows) byKey.set(String(row[key]), row)
-      stalePages = byKey.size === sizeBefore ? stalePages + 1 : 0
-      return stalePages > maxStalePages
-        ? TE.left(pagingError('a page of one second is the same as those before'))
-        : TE.right(undefined)
-    }),
-    TE.map(() => byKey),
-  )
-}
-
-const pagingError = (message: string): ApiError => ({ _tag: 'Decode', path: '$.data.entities', message })

@@ -41,7 +41,7 @@ const simulateWithComments = (traits: FeedbackTraits): FeedbackSimulation => {
 
 const anyTraits: fc.Arbitrary<FeedbackTraits> = fc.record({
   seed: fc.nat(1_000_000),
-  maxPageSize: fc.constantFrom(10, 15, 100),
+  maxPageSize: fc.constantFrom(4, 10, 15, 100),
   echo: fc.constantFrom('applied' as const, 'requested' as const, 'none' as const),
   paging: fc.constantFrom('entity' as const, 'answer' as const),
   totals: fc.constantFrom('right' as const, 'zero' as const, 'huge' as const, 'none' as const),
@@ -51,6 +51,9 @@ const anyTraits: fc.Arbitrary<FeedbackTraits> = fc.record({
   ids: fc.constantFrom('requested' as const, 'own' as const),
   appliesWindow: fc.constant(true),
   changesPerRequest: fc.constantFrom(0, 0.3, 1.5),
+  filters: fc.constant(0),
+  closed: fc.constant([]),
+  closedStatus: fc.constant(404),
 })
 
 const anyRunEnd: fc.Arbitrary<RunEnd> = fc.record({

@@ -62,7 +62,10 @@ describe('many identifiers', () => {
     const service = simulatePersons(numberIds(8), { ids: 'own' })
     const { records } = await readAll(sourceAt(service, numberIds(8)), [commentsStream])
     expect(entityIds(records.comments)).toEqual(numberIds(8))
-    expect(service.requests.map(({ ids }) => ids)).toEqual([8, ...numberIds(8).map(() => 1)])
+    const [first, ...others] = service.requests.map(({ ids }) => ids)
+    expect([first, ...new Set(others)]).toEqual([8, 1])
+    // As many rows as ever before: the next page shows that these are all.
+    expect(others.length).toBeLessThanOrEqual(16)
   })
 })
 
@@ -82,6 +85,43 @@ describe('an entity that the service refuses', () => {
       if (stream !== entityRatingsStream) expect(entityIds(again.records[stream.name])).toEqual(['unknown'])
     },
   )
+
+  it.each([403, 404])('may be one of a stretch of 150 closed ones that answer %i', async (closedStatus) => {
+    const ids = numberIds(200)
+    for (const closed of [ids.slice(0, 150), ids.slice(25, 175), ids.slice(50)]) {
+      const service = simulatePersons(ids, { closed: closed.map((id) => `person ${id}`), closedStatus })
+      for (const stream of [commentsStream, transparencyReviewsStream, entityRatingsStream]) {
+        const { records, failures, logs } = await readAll(sourceAt(service, ids), [stream])
+        expect(failures).toEqual({})
+        expect(new Set(entityIds(records[stream.name])).size).toBe(50)
+        expect(logs).toHaveLength(150)
+      }
+    }
+  })
+
+  it('fails the stream where no other one is answered, after few requests', async () => {
+    const ids = numberIds(500)
+    const service = simulatePersons(ids, { closed: ids.map((id) => `person ${id}`), closedStatus: 403 })
+    const { failures } = await readAll(sourceAt(service, ids), [commentsStream])
+    expect(failures.comments).toContain('permission')
+    expect(service.requests.length).toBeLessThan(60)
+  })
+
+  it('that ends the stream each time keeps no other entity from being read by the runs that follow', async () => {
+    const ids = numberIds(10)
+    for (const stream of [commentsStream, transparencyReviewsStream, entityRatingsStream]) {
+      const service = simulatePersons(ids, { maxIdentifiers: 1, closed: ['person 1'], closedStatus: 500 })
+      const read = new Set<unknown>()
+      let state = {}
+      for (let run = 0; run < 3; run += 1) {
+        const outcome = await readAll(sourceAt(service, ids, { concurrency: 1 }), [stream], state)
+        expect(Object.keys(outcome.failures)).toEqual([stream.name])
+        for (const id of entityIds(outcome.records[stream.name])) read.add(id)
+        state = outcome.state
+      }
+      expect(read.size).toBe(9)
+    }
+  })
 
   it('ends its stream if it is the only entity', async () => {
     const { failures } = await readAll(sourceAt(simulatePersons([]), ['unknown']), [commentsStream])
@@ -111,12 +151,52 @@ describe('a service at fault', () => {
     expect(failures.comments).toContain('ignores fromDate and toDate')
     expect(service.requests.length).toBeLessThan(20)
   })
+})
 
-  it('is named in the failure if the pages of one second differ at each reading', async () => {
-    const service = simulatePersons([], { order: 'shuffled', maxPageSize: 10 })
-    for (let n = 0; n < 60; n += 1) service.addComment('person 1', start - 2 * day)
-    const { failures } = await readAll(sourceAt(service, ['1']), [commentsStream])
-    expect(failures.comments).toContain('differed at each of 5 readings')
+describe('many comments of one second', () => {
+  const readSecond = async (
+    count: number,
+    traits: Partial<FeedbackTraits>,
+    streams = [commentsStream, transparencyReviewsStream],
+  ) => {
+    const service = simulatePersons(['1', '2'], traits)
+    for (let n = 0; n < count; n += 1) service.addComment('person 1', start - 3 * day)
+    return { service, ...(await readAll(sourceAt(service, ['1', '2']), streams)) }
+  }
+
+  it.each<[string, Partial<FeedbackTraits>]>([
+    ['each page in an order of its own', { order: 'tied' }],
+    [
+      'each page in an order of its own, cut at a limit that is not told',
+      { order: 'tied', maxPageSize: 7, echo: 'requested' },
+    ],
+    ['another order at every request', { order: 'shuffled', maxPageSize: 40 }],
+    ['another order at every request, without page counts', { order: 'shuffled', maxPageSize: 40, totals: 'none' }],
+    ['the order of a database with a limit for all', { order: 'tied', maxPageSize: 1000, totals: 'none' }],
+  ])('are read completely: %s', async (_, traits) => {
+    const { records, failures } = await readSecond(300, traits)
+    expect(failures).toEqual({})
+    expect(new Set(records.comments?.map(({ id }) => id)).size).toBe(302)
+    expect(new Set(records.transparency_reviews?.map(({ documentId }) => documentId)).size).toBe(302)
+  })
+
+  it('that no reading finds are named, stay in the state and keep no other entity from being read', async () => {
+    // Some rows are on no page, whatever its size.
+    const { service, records, failures, logs, state } = await readSecond(60, { order: 'hidden', maxPageSize: 10 }, [
+      commentsStream,
+    ])
+    expect(failures).toEqual({})
+    expect(logs).toEqual([
+      expect.stringMatching(/person 1 is left out of the rest of this run: the service serves 60 rows of one second/),
+    ])
+    expect(entityIds(records.comments)).toContain('2')
+    expect(service.requests.length).toBeLessThan(600)
+    const { partitions } = state.comments as { readonly partitions: Record<string, { readonly digest?: string }> }
+    // Only an entity that was read to its end has a digest.
+    expect([partitions['person:1']?.digest ?? '', partitions['person:2']?.digest]).toEqual([
+      '',
+      expect.stringMatching(/./),
+    ])
   })
 })
 
@@ -126,6 +206,26 @@ describe('a page limit that the service does not tell', () => {
     for (let n = 0; n < 400; n += 1) service.addComment('person 1', start - service.randomInteger(390 * day))
     const { records } = await readAll(sourceAt(service, ['1']), [stream])
     expect(records[stream.name]).toHaveLength(400)
+  })
+
+  it.each<[string, Partial<FeedbackTraits>]>([
+    ['is smaller than ten', { maxPageSize: 4 }],
+    ['is smaller than ten, though one page is told', { maxPageSize: 4, totals: 'one' }],
+    ['varies from page to page', { maxPageSize: 20, filters: 0.3 }],
+    ['leaves most of a page out', { maxPageSize: 12, filters: 0.8 }],
+  ])('loses no row if it %s', async (_, traits) => {
+    const service = simulatePersons([], { echo: 'requested', totals: 'none', ...traits })
+    for (const [id, count] of [
+      ['1', 150],
+      ['2', 40],
+      ['3', 3],
+    ] as const)
+      for (let n = 0; n < count; n += 1) service.addComment(`person ${id}`, start - service.randomInteger(390 * day))
+    const { records } = await readAll(sourceAt(service, ['1', '2', '3']), [commentsStream, transparencyReviewsStream])
+    const shown = service.shown()
+    expect(records.comments).toHaveLength(shown)
+    expect(records.transparency_reviews).toHaveLength(shown)
+    expect(service.requests.length).toBeLessThan(2500)
   })
 })
 
