@@ -98,15 +98,9 @@ const toRawResponse = (response: HttpResponse): RawResponse => {
   return { body, ...defined({ release, hasNoContent, servedAt: serverTime(response) }) }
 }
 
-/** The status that an error reports, as its own or as the code in a body with status 200. */
+/** The status of an error; 401 where a body with status 200 reports it. Other codes of a body are about the request. */
 const statusOf = (error: ApiError): number =>
-  error._tag === 'Http'
-    ? error.status
-    : isTokenError(error)
-      ? 401
-      : error._tag === 'Application'
-        ? Number(error.code)
-        : 0
+  error._tag === 'Http' ? error.status : isTokenError(error) ? 401 : Number.NaN
 
 /**
  * Whether an error may mean that the token expired. The transparency operations (header Access-Token) answer 401 then; what

@@ -13,7 +13,7 @@ import { createSend } from '../../../connector/api/http/send'
 import { createExchangeTokenSource } from '../../../connector/api/http/token'
 import type { Transport } from '../../../connector/api/http/transport'
 import { bytesResponse, defineRoute, jsonResponse, type Route } from '../../../connector/api/route'
-import { exportReviews } from '../../../connector/api/routes'
+import { createVisitRecords, exportReviews } from '../../../connector/api/routes'
 import { defined } from '../../../connector/cdk/defined'
 import { createReviewFetcher } from '../../../connector/export/fetch-page'
 import { createFakeClock } from '../../support/clock'
@@ -384,6 +384,18 @@ describe('a token is renewed', () => {
     const result = await send(exportReviews)({ modifiedTimeFrom: '2026-01-01T00:00:00.000Z' })()
     expect(E.isRight(result) && Buffer.from(result.right.body).toString()).toBe('{"reviews":[]}')
     expect(seen.map(({ url }) => url)).toEqual(['/token', exportReviews.path, '/token', exportReviews.path])
+  })
+
+  test.each([400, 403, 500])('not after a %i in a body with status 200, which is about the request', async (code) => {
+    const { url, seen } = await startServer(({ url }, response) =>
+      sendJson(response, 200, url === '/token' ? { accessToken: 't' } : { status: { code, message: 'no' } }),
+    )
+    const { send, pass } = startClient(url, { credentials: applicationCredentials(`${url}/token`) })
+    await send({ ...askRoute, path: '/token', response: jsonResponse(t.unknown) })({})()
+    pass(120_000)
+    const before = seen.length
+    expect(leftOf(await send(createVisitRecords)([])())).toMatchObject({ _tag: 'Application', code: String(code) })
+    expect(seen.slice(before).map(({ url }) => url)).toEqual([createVisitRecords.path])
   })
 
   test.each([
