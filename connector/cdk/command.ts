@@ -179,11 +179,14 @@ const countTypos = (a: string, b: string): number => {
 /** The known name that was probably meant; undefined if none is near. Case, hyphens and underscores do not count. */
 export const findNearestName = (word: string, names: ReadonlyArray<string>): string | undefined => {
   const given = simplifyName(word)
+  const maxTypos = Math.max(1, Math.floor(given.length / 3))
   const isPart = (name: string) =>
     given.length >= 3 && (name.startsWith(given) || (name.length >= 3 && given.startsWith(name)))
   const [nearest] = names
-    .map((name) => ({ name, typos: countTypos(given, simplifyName(name)), isPart: isPart(simplifyName(name)) }))
-    .filter(({ typos, isPart }) => isPart || typos <= Math.max(1, Math.floor(given.length / 3)))
+    .map((name) => ({ name, simple: simplifyName(name) }))
+    .filter(({ simple }) => isPart(simple) || Math.abs(simple.length - given.length) <= maxTypos)
+    .map(({ name, simple }) => ({ name, isPart: isPart(simple), typos: countTypos(given, simple) }))
+    .filter(({ typos, isPart }) => isPart || typos <= maxTypos)
     .sort((a, b) => a.typos - b.typos)
   return nearest?.name
 }

@@ -34,13 +34,28 @@ export const patternField = (pattern: RegExp, schema: JsonSchema = {}): t.Type<s
     (value): value is string => typeof value === 'string' && pattern.test(value),
   )
 
-const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
+const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2}))?$/
 
-/** An ISO 8601 time with a zone, of a day that exists. */
-export const timeField: t.Type<string> = createField(
-  'time',
-  { type: 'string', format: 'date-time', pattern: timePattern.source },
-  (value): value is string => typeof value === 'string' && timePattern.test(value) && !Number.isNaN(Date.parse(value)),
+/** Whether the text is a date or a time with a zone; `Date.parse` takes 30 February for 1 March. */
+const isTime = (value: unknown): value is string =>
+  typeof value === 'string' &&
+  timePattern.test(value) &&
+  !Number.isNaN(Date.parse(value)) &&
+  new Date(`${value.slice(0, 10)}T00:00:00Z`).getUTCDate() === Number(value.slice(8, 10))
+
+/** An ISO 8601 time with a zone, or a date, which becomes its first instant in UTC. */
+export const timeField: t.Type<string> = annotate({
+  type: 'string',
+  format: 'date-time',
+  pattern: timePattern.source,
+})(
+  new t.Type<string>(
+    'time',
+    isTime,
+    (value, context) =>
+      isTime(value) ? t.success(value.includes('T') ? value : `${value}T00:00:00Z`) : t.failure(value, context),
+    t.identity,
+  ),
 )
 
 /** A string that is not empty. */

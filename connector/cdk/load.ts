@@ -186,6 +186,7 @@ export const createConfigFormat = <A>(
     title,
     ...toJsonSchema(codec),
   }
+  const paths = declaredPaths(spec)
   return {
     codec,
     spec,
@@ -199,7 +200,9 @@ export const createConfigFormat = <A>(
             configFailure(
               [
                 `The config is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
-                ...findUnknownKeys(spec, value).map((key) => describeUnknownKey(spec, key)),
+                ...findUnknownKeys(spec, value)
+                  .slice(0, maxHints)
+                  .map((key) => describeUnknownKey(paths, key)),
               ].join(' '),
             ),
           (config) => ({ config, unknownKeys: findUnknownKeys(spec, value) }),
@@ -208,6 +211,9 @@ export const createConfigFormat = <A>(
     },
   }
 }
+
+/** A config with more wrong keys than this is another file. */
+const maxHints = 5
 
 /** The paths of all keys that a schema declares. */
 const declaredPaths = (schema: JsonSchema, path = ''): ReadonlyArray<string> =>
@@ -219,8 +225,7 @@ const declaredPaths = (schema: JsonSchema, path = ''): ReadonlyArray<string> =>
 const lastKey = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
 
 /** Says that a key has no effect, and which one was probably meant: a similar one beside it, or one of that name elsewhere. */
-const describeUnknownKey = (spec: JsonSchema, path: string): string => {
-  const paths = declaredPaths(spec)
+const describeUnknownKey = (paths: ReadonlyArray<string>, path: string): string => {
   if (paths.includes(path))
     return `${path} does not belong to what the config chooses for ${path.slice(0, path.lastIndexOf('.'))} and has no effect.`
   const parent = path.slice(0, path.lastIndexOf('.') + 1)
@@ -230,7 +235,7 @@ const describeUnknownKey = (spec: JsonSchema, path: string): string => {
     nearest === undefined
       ? paths.find((other) => lastKey(other).toLowerCase() === lastKey(path).toLowerCase())
       : `${parent}${nearest}`
-  return `${path} is no key of the config and has no effect.${meant === undefined ? '' : ` Did you mean ${meant}?`}`
+  return `${path} is no key of the config and has no effect${meant === undefined ? '' : ` (did you mean ${meant}?)`}.`
 }
 
 /** Forms send null or an empty text for a field that was left empty. Null stays where the schema gives it a meaning (`nullable`). */
@@ -275,7 +280,7 @@ export const loadConfig = async <A>(
   const { config, unknownKeys } = getOrThrow(
     pipe(decode(values.reduce(mergeIfObjects)), E.mapLeft(addFilePath(pathList))),
   )
-  for (const key of unknownKeys) io.printWarning(`${pathList}: ${describeUnknownKey(spec, key)}`)
+  for (const key of unknownKeys) io.printWarning(`${pathList}: ${describeUnknownKey(declaredPaths(spec), key)}`)
   for (const name of paths.includes('ENV') ? findUnknownVariables(spec, prefix, io.env) : []) {
     const nearest = findNearestName(name, listVariables(spec, [`${prefix}_`]))
     const meant = nearest === undefined ? '' : ` Did you mean ${nearest}?`

@@ -164,12 +164,12 @@ describe('a key that the config does not have', () => {
   ])('%j is warned of with the key that was probably meant', async (more, wrong, right) => {
     warnings.length = 0
     await load({ base_url: 'x', ...more })
-    expect(warnings.join()).toContain(`${wrong} is no key of the config and has no effect. Did you mean ${right}?`)
+    expect(warnings.join()).toContain(`${wrong} is no key of the config and has no effect (did you mean ${right}?).`)
   })
 
   it('is named too where a required key is missing for it', async () => {
     await expect(load({ base_ulr: 'x' })).rejects.toThrow(
-      'base_url is missing, expected string. base_ulr is no key of the config and has no effect. Did you mean base_url?',
+      'base_url is missing, expected string. base_ulr is no key of the config and has no effect (did you mean base_url?).',
     )
   })
 

@@ -72,7 +72,10 @@ describe('the configuration of the source', () => {
       { ...right, credentials: { auth_type: 'access_token' } },
       'credentials.access_token is missing',
     ],
-    ['a date without time', { ...right, start_date: '2024-01-01' }, 'such as "2024-01-01T00:00:00Z"'],
+    ['a month', { ...right, start_date: '2024-01' }, 'such as "2024-01-01T00:00:00Z"'],
+    ['a time without zone', { ...right, start_date: '2024-01-01T00:00:00' }, 'such as "2024-01-01T00:00:00Z"'],
+    ['a day that does not exist', { ...right, start_date: '2023-02-29' }, 'start_date'],
+    ['a time of such a day', { ...right, mention_time_after: '2024-02-30T00:00:00Z' }, 'mention_time_after'],
     ['a date that does not exist', { ...right, start_date: '2024-13-45T00:00:00Z' }, 'start_date'],
     ['a page too large', { ...right, page_size: 1001 }, 'page_size is a number, expected integer from 10 to 1000'],
     ['a source that is no number', { ...right, sources: [1, 'a'] }, 'sources.1'],
@@ -127,6 +130,21 @@ describe('the configuration of the source', () => {
   ])('names a setting whose text is neither: %s %s', (key, value, path) => {
     expect(message({ ...right, [key]: value })).toContain(`The config is wrong: ${path} `)
     expect(message({ ...right, [key]: value })).not.toContain('S3CR3T')
+  })
+
+  it.each(['2024-01-31', '2024-02-29', '2000-12-31'])('takes the date %s for its first instant in UTC', (date) => {
+    const times = { start_date: date, mention_time_after: date, mention_time_before: '2030-01-01' }
+    expect(sourceFormat.decode({ ...right, ...times })).toMatchObject(
+      E.right({
+        config: {
+          start_date: `${date}T00:00:00Z`,
+          mention_time_after: `${date}T00:00:00Z`,
+          mention_time_before: '2030-01-01T00:00:00Z',
+        },
+      }),
+    )
+    const { pattern } = sourceFormat.spec.properties?.start_date as { readonly pattern: string }
+    expect(date).toMatch(new RegExp(pattern))
   })
 
   it('names keys without effect, at any depth', () => {
