@@ -18,13 +18,22 @@ COPY --from=build /connector/build /connector/build
 RUN install -d -o node -g node /airbyte
 WORKDIR /airbyte
 USER 1000:1000
+LABEL org.opencontainers.image.version=0.1.0 \
+      org.opencontainers.image.licenses=MIT \
+      org.opencontainers.image.base.name=docker.io/library/node:24-bookworm-slim
 
 FROM runtime AS destination
-LABEL io.airbyte.name=feedback/destination-feedback io.airbyte.version=0.1.0
+LABEL io.airbyte.name=feedback/destination-feedback io.airbyte.version=0.1.0 \
+      org.opencontainers.image.title=destination-feedback \
+      org.opencontainers.image.description="Airbyte destination and Singer target for the Feedback Data Service" \
+      org.opencontainers.image.documentation=https://docs.airbyte.com/integrations/destinations/feedback
 ENV AIRBYTE_ENTRYPOINT=/connector/build/bin/destination-feedback.js
 ENTRYPOINT ["/connector/build/bin/destination-feedback.js"]
 
 FROM runtime AS source
-LABEL io.airbyte.name=feedback/source-feedback io.airbyte.version=0.1.0
+LABEL io.airbyte.name=feedback/source-feedback io.airbyte.version=0.1.0 \
+      org.opencontainers.image.title=source-feedback \
+      org.opencontainers.image.description="Airbyte source and Singer tap for the Feedback Data Service" \
+      org.opencontainers.image.documentation=https://docs.airbyte.com/integrations/sources/feedback
 ENV AIRBYTE_ENTRYPOINT=/connector/build/bin/source-feedback.js
 ENTRYPOINT ["/connector/build/bin/source-feedback.js"]

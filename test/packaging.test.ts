@@ -86,6 +86,7 @@ type Metadata = {
     readonly dockerRepository: string
     readonly dockerImageTag: string
     readonly license: string
+    readonly documentationUrl: string
     readonly icon: string
     readonly tags: ReadonlyArray<string>
     readonly maxSecondsBetweenMessages: number
@@ -151,6 +152,19 @@ describe.each(targets)('the image and listing of $target', ({ target, file, id }
     expect(data.definitionId).toBe(id)
     expect(data.license).toBe(manifest.license)
     expect(data.tags).toContain('language:typescript')
+  })
+
+  it('has the labels by which any registry shows an image', () => {
+    const prefix = 'org.opencontainers.image.'
+    const labels = [...stage.matchAll(/\borg\.opencontainers\.image\.([a-z.]+)=("[^"]*"|\S+)/g)]
+    expect(Object.fromEntries(labels.map(([, name = '', value = '']) => [`${prefix}${name}`, value]))).toEqual({
+      [`${prefix}title`]: data.dockerRepository.split('/')[1],
+      [`${prefix}description`]: expect.stringMatching(/^"Airbyte .+"$/),
+      [`${prefix}version`]: manifest.version,
+      [`${prefix}licenses`]: manifest.license,
+      [`${prefix}documentation`]: data.documentationUrl,
+      [`${prefix}base.name`]: expect.stringContaining(/^FROM (\S+) /.exec(stage)?.[1] ?? 'FROM'),
+    })
   })
 
   it('has one version everywhere', () => {

@@ -44,6 +44,7 @@ export {
   type CommandOption,
   type CommandOptions,
   defineCommand,
+  findNearestName,
   formatHelp,
   getOrThrow,
   type ParsedOptions,

@@ -73,6 +73,8 @@ const feedbackProgram: Program = {
   version: readPackageVersion,
   notes: exitStatusNotes,
   commands: {
+    init: async () => (await import('./init.js')).initCommand,
+    check: async () => (await import('./check.js')).checkCommand,
     sync: async () => (await import('./sync.js')).syncCommand,
     catalog: async () => (await import('./catalog.js')).catalogCommand,
     state: async () => (await import('./state.js')).stateCommand,

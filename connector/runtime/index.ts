@@ -3,7 +3,7 @@
  * the command line adds; out come messages for a consumer (`consumeMessages` of the kit, `syncSnapshot`), records accepted by the service
  * (`runWrite`), or the findings of a check. What the room needs DuckDB for is loaded when it is used.
  */
-export { checkDestinationConfig, checkSourceConfig } from './check'
+export { type CheckFinding, checkDestinationConfig, checkSourceConfig, checkStreams } from './check'
 export { buildStreams, type ConfiguredSource, createSource } from './source'
 export { checkSource, probeAccess } from './source-check'
 export { openSnapshotCopy, type StreamOutcome, syncSnapshot } from './sync'

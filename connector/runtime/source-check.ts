@@ -87,11 +87,18 @@ const checkLookup = (source: SourceEnv, { name, reader, projector }: Stream<Sour
 /** A failure, or warnings. */
 type CheckOutcome = E.Either<Failure, ReadonlyArray<string>>
 
+/** Why nothing could be asked: the address does not answer as the service does, or the token is refused. */
+export type ConnectionFailure = { readonly part: 'service' | 'token'; readonly failure: Failure }
+
 type ExportCheck = readonly [name: string, fetch: FetchPage]
 
 /** A check that is running. */
 type SourceCheck = {
   readonly outcome: Promise<CheckOutcome>
+  /** Whether the service and the token work; the operations are asked only then. Undefined while that is not known. */
+  readonly connection: () => E.Either<ConnectionFailure, void> | undefined
+  /** By operation, of those that have answered completely. */
+  readonly operations: ReadonlyMap<string, CheckOutcome>
   /** The operations that have not answered completely yet. */
   readonly unansweredOperations: () => ReadonlyArray<string>
 }
@@ -116,14 +123,22 @@ export const startSourceCheck = ({ env, streams }: CheckedSource): SourceCheck =
   const [[firstName, fetchFirst], ...otherExports] = listExportChecks(env)
   const otherOperations = listOperationChecks(env, streams)
   const unanswered = new Set([firstName, ...[...otherExports, ...otherOperations].map(([name]) => name)])
+  const operations = new Map<string, CheckOutcome>()
+  let connection: E.Either<ConnectionFailure, void> | undefined
   const markAnswered = async (name: string, check: Promise<CheckOutcome>): Promise<CheckOutcome> => {
     const outcome = await check
     unanswered.delete(name)
+    operations.set(name, outcome)
     return outcome
   }
   const run = async (): Promise<CheckOutcome> => {
     const first = await fetchSample(fetchFirst, env, env.startDate)()
-    if (E.isLeft(first) && !isOperationError(first.left)) return E.left(toFirstFailure(firstName, first.left))
+    if (E.isLeft(first) && !isOperationError(first.left)) {
+      const failure = toFirstFailure(firstName, first.left)
+      connection = E.left({ part: isTokenError(first.left) ? 'token' : 'service', failure })
+      return E.left(failure)
+    }
+    connection = E.right(undefined)
     return mergeOutcomes(
       await Promise.all([
         markAnswered(firstName, checkExportOperation(firstName, fetchFirst, env, first)),
@@ -134,7 +149,7 @@ export const startSourceCheck = ({ env, streams }: CheckedSource): SourceCheck =
       ]),
     )
   }
-  return { outcome: run(), unansweredOperations: () => [...unanswered] }
+  return { outcome: run(), connection: () => connection, operations, unansweredOperations: () => [...unanswered] }
 }
 
 const fetchSample = (
@@ -163,6 +178,9 @@ export const probeAccess = ({ env }: Pick<ConfiguredSource, 'env'>): TaskEither<
 /** Whether an error concerns one operation only, so that the others are worth asking. */
 const isOperationError = (error: ApiError): boolean =>
   error._tag === 'Application' || (error._tag === 'Http' && error.status >= 400 && ![401, 429].includes(error.status))
+
+const isTokenError = (error: ApiError): boolean =>
+  error._tag === 'Token' || (error._tag === 'Http' && error.status === 401)
 
 /** The failure of the first request of all: the address is the most likely cause. */
 const toFirstFailure = (operation: string, error: ApiError): Failure =>

@@ -143,8 +143,8 @@ describe('the configuration of the source', () => {
         },
       }),
     )
-    const { pattern } = sourceFormat.spec.properties?.start_date as { readonly pattern: string }
-    expect(date).toMatch(new RegExp(pattern))
+    const { start_date } = sourceFormat.spec.properties as Readonly<Record<string, { readonly pattern: string }>>
+    expect(date).toMatch(new RegExp(start_date?.pattern ?? ''))
   })
 
   it('names keys without effect, at any depth', () => {

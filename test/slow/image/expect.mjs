@@ -95,6 +95,8 @@ const expectations = {
     const env = Object.fromEntries(config.Env.map((pair) => pair.split(/=(.*)/s).slice(0, 2)))
     same('label of the version', config.Labels['io.airbyte.version'], version)
     same('label of the name', config.Labels['io.airbyte.name'], `feedback/${name}`)
+    same('label of the OCI version', config.Labels['org.opencontainers.image.version'], version)
+    same('label of the OCI title', config.Labels['org.opencontainers.image.title'], name)
     same('entrypoint', config.Entrypoint, [env.AIRBYTE_ENTRYPOINT])
     same('time zone', env.TZ, 'UTC')
     same('a user of its own', /^[1-9]/.test(config.User), true)
