@@ -127,7 +127,7 @@ const syncAndVerify = async (
     syncMode: 'incremental',
   })
   await io.print(formatSyncOutcome(outcomes))
-  if (io.stop.aborted) throw new CommandError(systemFailure('The demo was stopped.'))
+  if (io.stop.aborted) throw new CommandError(systemFailure('The demo was stopped. Run it again: it starts anew.'))
   return useSnapshot(snapshotPath, 'read', async (snapshot) => {
     const results = await verifySnapshot(snapshot, findStateProblem)
     const failed = results.filter(({ ok }) => !ok)

@@ -218,6 +218,7 @@ export const ingestMessages = async (
         configFailure(`${name} holds no messages. Check the program that should have written them.`),
       )
   }
+  if (io.stop.aborted) io.printWarning('Stopped. What the states cover is kept: load the same messages again to go on.')
   return summaries
 }
 

@@ -33,9 +33,13 @@ const lookupFields = orderFields({
 
 const SourceCodec = orderFields({
   ...serviceFields,
-  start_date: describeField('Start date', 'Reviews that arrived or changed after this time, or since this date, are read', {
-    examples: ['2024-01-01T00:00:00Z'],
-  })(timeField),
+  start_date: describeField(
+    'Start date',
+    'Reviews that arrived or changed after this time, or since this date, are read',
+    {
+      examples: ['2024-01-01T00:00:00Z'],
+    },
+  )(timeField),
   lookback_minutes: describeField(
     'Lookback (minutes)',
     'How far before its cursor each run starts, for changes that became visible late',

@@ -1,5 +1,4 @@
 import * as O from 'fp-ts/Option'
-import * as t from 'io-ts'
 import {
   type CommandIo,
   consumeMessages,
@@ -16,7 +15,7 @@ import {
   stringAt,
 } from '../cdk'
 import type { FileWait, LoadSummary } from '../snapshot'
-import type { SourceEnv } from '../streams'
+import { readStateCursor, type SourceEnv } from '../streams'
 import type { ConfiguredSource } from './source'
 
 /** Loaded only when a file is opened: it brings DuckDB, which doubles the time that a command takes to start. */
@@ -76,11 +75,12 @@ export const syncSnapshot = async (
     const writer = await room.createSnapshotWriter(snapshot, { now: Date.now, history })
     const catalog = streams.map(({ name }) => ({ name, syncMode, attributes: O.none }))
     const log = createSyncLog()
+    const reporter = createProgressReporter(io, configured.env, streams, Date.now)
     const outcome = await consumeMessages(io, configured, { catalog, state }, [
       writer.write,
       async (message) => log.add(message),
-      createProgressReporter(io, configured.env, streams, Date.now),
-    ]).finally(() => io.printProgress(''))
+      reporter.report,
+    ]).finally(reporter.finish)
     const summaries = await writer.finish()
     const savedState = await room.readSnapshotState(snapshot)
     return {
@@ -148,13 +148,6 @@ const toStreamOutcome = (
     cursor: O.isNone(cursor) ? null : readStateCursor(state),
     failure: failure === undefined ? null : describeFailure(failure),
   }
-}
-
-/** The time from which a state goes on: of an export, or of feedback by entity. */
-const readStateCursor = (state: unknown): string | null => {
-  const { modifiedTimeFrom, fromDate } = t.UnknownRecord.is(state) ? state : {}
-  const cursor = modifiedTimeFrom ?? fromDate
-  return typeof cursor === 'string' ? cursor : null
 }
 
 /** Writes the messages of a run also into a DuckDB file: the config's `snapshot_path`. */
@@ -232,7 +225,7 @@ export const createProgressReporter = (
   { startDate }: Pick<SourceEnv, 'startDate'>,
   streams: ReadonlyArray<Pick<Stream<SourceEnv>, 'name' | 'reader' | 'cursor'>>,
   now: () => number,
-): MessageConsumer => {
+): { readonly report: MessageConsumer; readonly finish: () => void } => {
   const streamsByName = new Map(streams.map((stream) => [stream.name, stream]))
   let reader: unknown
   let scan = newScanProgress('', now())
@@ -251,7 +244,14 @@ export const createProgressReporter = (
     scan.firstTime ??= time
     scan.lastTime = time
   }
-  return async (message) => {
+  /** The streams that have just failed for the same reason, which is said once. */
+  let failed = { names: [] as ReadonlyArray<string>, reason: '' }
+  const printFailure = (): void => {
+    if (failed.names.length > 0) io.printWarning(`${failed.names.join(', ')} failed. ${failed.reason}`)
+    failed = { names: [], reason: '' }
+  }
+  const report: MessageConsumer = async (message) => {
+    if (message._tag !== 'Failed' && message._tag !== 'Checkpoint') printFailure()
     switch (message._tag) {
       case 'Started': {
         const next = streamsByName.get(message.stream.name)?.reader
@@ -271,10 +271,12 @@ export const createProgressReporter = (
         return io.printProgress(
           `${scan.title}: ${scan.rows.toLocaleString('en')} rows; the service makes us wait until ${new Date(message.until).toISOString()}`,
         )
-      case 'Failed':
-        if (message.isTold !== true)
-          io.printWarning(`${message.stream ?? 'The run'} failed. ${message.failure.message}`)
+      case 'Failed': {
+        if (message.isTold === true) return
+        if (failed.reason !== message.failure.message) printFailure()
+        failed = { names: [...failed.names, message.stream ?? 'The run'], reason: message.failure.message }
         return
+      }
       case 'Log':
         return message.skipped === undefined && (message.level === 'warn' || message.level === 'error')
           ? io.printWarning(message.message)
@@ -283,6 +285,11 @@ export const createProgressReporter = (
         return
     }
   }
+  const finish = (): void => {
+    printFailure()
+    io.printProgress('')
+  }
+  return { report, finish }
 }
 
 const newScanProgress = (title: string, startedAt: number): ScanProgress => ({

@@ -157,3 +157,10 @@ const mergeExportStates = (states: ReadonlyArray<CompleteState>): unknown => {
     recent: distinct.length > maxMergedRows ? [] : distinct,
   }
 }
+
+/** The time from which a state goes on: of an export, or of feedback by entity. */
+export const readStateCursor = (state: unknown): string | null => {
+  const { modifiedTimeFrom, fromDate } = t.UnknownRecord.is(state) ? state : {}
+  const cursor = modifiedTimeFrom ?? fromDate
+  return typeof cursor === 'string' ? cursor : null
+}

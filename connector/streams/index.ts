@@ -7,7 +7,7 @@
  */
 export { deletedReviewsStream } from './deleted-reviews'
 export { createEntityIndex } from './entity-index'
-export { decodeExportState, mergeStates } from './export-state'
+export { decodeExportState, mergeStates, readStateCursor } from './export-state'
 export { isLookupStream } from './lookups'
 export { findPrivacyPath, type PrivacySettings, privacyActions } from './privacy'
 export { reviewExportOperation } from './reviews'

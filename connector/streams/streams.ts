@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
-import { configFailure, type Failure, type Stream } from '../cdk'
+import { configFailure, type Failure, type Stream, suggestName } from '../cdk'
 import { deletedReviewsStream } from './deleted-reviews'
 import type { ReviewEntitySettings } from './entity-index'
 import { decodeExportState } from './export-state'
@@ -96,7 +96,10 @@ export const selectStreams = (
   return unknown.length > 0
     ? E.left(
         configFailure(
-          `--select names ${unknown.join(', ')}, which does not exist. Choose among ${all.map(({ name }) => name).join(', ')}.`,
+          `--select names ${unknown.join(', ')}, which does not exist. Choose among ${all.map(({ name }) => name).join(', ')}.${suggestName(
+            unknown[0] ?? '',
+            all.map(({ name }) => name),
+          )}`,
         ),
       )
     : E.right(all.filter(({ name }) => selected.includes(name)))

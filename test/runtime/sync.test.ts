@@ -1,5 +1,6 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
+import { transientFailure } from '../../connector/cdk/failure'
 import type { Message } from '../../connector/cdk/message'
 import { createProgressReporter } from '../../connector/runtime/sync'
 import { streams } from '../../connector/streams/streams'
@@ -15,7 +16,7 @@ const report = async (
   let now = start + 100 * day
   const [lines, warnings]: [string[], string[]] = [[], []]
   const selected = names.flatMap((name) => streams.filter((stream) => stream.name === name))
-  const report = createProgressReporter(
+  const { report, finish } = createProgressReporter(
     { printProgress: (line) => lines.push(line), printWarning: (line) => warnings.push(line) },
     { startDate: start },
     selected,
@@ -27,7 +28,8 @@ const report = async (
     now += millis
     await report(message)
   }
-  return { lines, warnings }
+  finish()
+  return { lines: lines.slice(0, -1), warnings }
 }
 
 const records = (stream: string, daysAfterStart: number, count = 50): Message => ({
@@ -101,6 +103,27 @@ describe('progress', () => {
       ],
     )
     expect(warnings).toEqual(['careful'])
+  })
+
+  it('says once why streams failed together', async () => {
+    const failed = (stream: string, message: string): Message => ({
+      _tag: 'Failed',
+      stream,
+      failure: transientFailure(message),
+    })
+    const { warnings } = await report(
+      ['reviews', 'locations'],
+      [
+        [0, failed('reviews', 'The service is down.')],
+        [0, { _tag: 'Checkpoint', stream: 'locations', state: {}, count: 0 }],
+        [0, failed('locations', 'The service is down.')],
+        [0, failed('providers', 'Its state is wrong.')],
+      ],
+    )
+    expect(warnings).toEqual([
+      'reviews, locations failed. The service is down.',
+      'providers failed. Its state is wrong.',
+    ])
   })
 
   it('tells streams apart by their reader', () =>
