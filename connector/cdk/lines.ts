@@ -188,6 +188,7 @@ export const createProgressPrinter = ({ columns, write, now }: ProgressOutput) =
   let isDrawn = false
   let lastRedraw = Number.NEGATIVE_INFINITY
   let lastLine = now()
+  let shown = ''
   const clear = (): void => {
     if (isDrawn) write('\r\x1b[K')
     isDrawn = false
@@ -195,6 +196,7 @@ export const createProgressPrinter = ({ columns, write, now }: ProgressOutput) =
   const print = (line: string): void => {
     const at = now()
     const width = columns()
+    shown = line
     if (line === '') clear()
     else if (width === undefined) {
       if (at - lastLine < progressLineInterval) return
@@ -206,5 +208,9 @@ export const createProgressPrinter = ({ columns, write, now }: ProgressOutput) =
       write(`\r\x1b[K${line.length < width ? line : `${line.slice(0, Math.max(0, width - 2))}…`}`)
     }
   }
-  return { print, clear }
+  /** Elsewhere than on a terminal: prints the line again, so that a log shows that the run is still there. */
+  const repeat = (): void => {
+    if (columns() === undefined) print(shown)
+  }
+  return { print, clear, repeat }
 }

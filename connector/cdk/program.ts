@@ -212,6 +212,7 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
     write: (text) => void host.stderr.write(redactText(text)),
     now: Date.now,
   })
+  setInterval(progress.repeat, 5_000).unref()
   const printWarning = (line: string): void => {
     progress.clear()
     host.stderr.write(`${redactText(line)}\n`)

@@ -259,7 +259,7 @@ export const createProgressReporter = (
         reader = next
         const names = streams.filter((stream) => stream.reader === next).map(({ name }) => name)
         scan = newScanProgress(`${names[0]}${names.length > 1 ? ` and ${names.length - 1} more` : ''}`, now())
-        return
+        return io.printProgress(formatScanProgress(scan, startDate, now()))
       }
       case 'Records': {
         scan.rows += message.rows.length

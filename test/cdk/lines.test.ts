@@ -107,4 +107,19 @@ describe('createProgressPrinter', () => {
       [60, 120, 180, 240].map((second) => `1970-01-01T00:0${second / 60}:00.000Z ${second} rows\n`),
     )
   })
+
+  it('repeats the last line elsewhere, once a minute, until it is cleared', () => {
+    let at = 0
+    const written: string[] = []
+    const { print, repeat } = createProgressPrinter({
+      columns: () => undefined,
+      write: (text) => void written.push(text),
+      now: () => at,
+    })
+    print('waiting')
+    for (at = 0; at < 150_000; at += 5_000) repeat()
+    print('')
+    for (; at < 300_000; at += 5_000) repeat()
+    expect(written).toEqual(['1970-01-01T00:01:00.000Z waiting\n', '1970-01-01T00:02:00.000Z waiting\n'])
+  })
 })

@@ -54,6 +54,7 @@ describe('progress', () => {
       ],
     )
     expect(lines).toEqual([
+      'reviews and 2 more: 0 rows',
       'reviews and 2 more: 50 rows',
       'reviews and 2 more: 55 rows',
       'reviews and 2 more: 105 rows, 21/s, 25% of time range, 15 s left',
@@ -84,13 +85,13 @@ describe('progress', () => {
 
   it('begins anew with the next scan', async () => {
     const { lines } = await report(['reviews', 'deleted_reviews'], [[0, records('deleted_reviews', 3, 7)]])
-    expect(lines).toEqual(['deleted_reviews: 7 rows'])
+    expect(lines.slice(-2)).toEqual(['deleted_reviews: 0 rows', 'deleted_reviews: 7 rows'])
   })
 
   it('says until when the service makes the run wait', async () => {
     const until = Date.parse('2026-01-01T00:00:00Z')
     const { lines } = await report(['reviews'], [[0, { _tag: 'Waiting', stream: 'reviews', until }]])
-    expect(lines).toEqual(['reviews: 0 rows; the service makes us wait until 2026-01-01T00:00:00.000Z'])
+    expect(lines.slice(1)).toEqual(['reviews: 0 rows; the service makes us wait until 2026-01-01T00:00:00.000Z'])
   })
 
   it('does not warn of a skipped stream while it runs, nor of what is only information', async () => {
