@@ -85,7 +85,7 @@ export {
 export { decodeValue, parseJson } from './json/decode'
 export { JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
 export { readMembersAt, readObjectMembers, stringAt } from './json/members'
-export { createStdoutWriter, joinText, splitLines } from './lines'
+export { createStdoutWriter, formatTimeLeft, joinText, splitLines } from './lines'
 export {
   addFilePath,
   type ConfigFormat,

@@ -214,3 +214,11 @@ export const createProgressPrinter = ({ columns, write, now }: ProgressOutput) =
   }
   return { print, clear, repeat }
 }
+
+/** A time of milliseconds in words, such as `2 min`. */
+export const formatTimeLeft = (millis: number): string => {
+  const seconds = Math.round(millis / 1000)
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.round(seconds / 60)
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}

@@ -4,6 +4,7 @@ import {
   consumeMessages,
   describeFailure,
   type Failure,
+  formatTimeLeft,
   type Message,
   type MessageConsumer,
   type ReadOutcome,
@@ -199,13 +200,6 @@ const shareOfRange = ({ firstTime, lastTime, forward, back, startedAt }: ScanPro
   return range <= 0 ? undefined : Math.min(1, Math.max(0, read / range))
 }
 
-const formatDuration = (millis: number): string => {
-  const seconds = Math.round(millis / 1000)
-  if (seconds < 60) return `${seconds} s`
-  const minutes = Math.round(seconds / 60)
-  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
-}
-
 /** One line for the scan: its rows, their rate, its share of the time range, and the time left. */
 const formatScanProgress = (scan: ScanProgress, since: number, now: number): string => {
   const elapsed = now - scan.startedAt
@@ -214,7 +208,7 @@ const formatScanProgress = (scan: ScanProgress, since: number, now: number): str
     parts.push(`${Math.round((scan.rows * 1000) / elapsed).toLocaleString('en')}/s`)
     const share = shareOfRange(scan, since)
     if (share !== undefined) parts.push(`${Math.floor(share * 100)}% of time range`)
-    if (share !== undefined && share >= 0.02) parts.push(`${formatDuration((elapsed * (1 - share)) / share)} left`)
+    if (share !== undefined && share >= 0.02) parts.push(`${formatTimeLeft((elapsed * (1 - share)) / share)} left`)
   }
   return `${scan.title}: ${parts.join(', ')}`
 }
@@ -292,14 +286,7 @@ export const createProgressReporter = (
   return { report, finish }
 }
 
-const newScanProgress = (title: string, startedAt: number): ScanProgress => ({
-  title,
-  startedAt,
-  rows: 0,
-  measuredStream: undefined,
-  firstTime: undefined,
-  lastTime: undefined,
-  sampledAt: Number.NEGATIVE_INFINITY,
-  forward: 0,
-  back: 0,
-})
+const newScanProgress = (title: string, startedAt: number): ScanProgress => {
+  const unmeasured = { measuredStream: undefined, firstTime: undefined, lastTime: undefined }
+  return { title, startedAt, rows: 0, ...unmeasured, sampledAt: Number.NEGATIVE_INFINITY, forward: 0, back: 0 }
+}
