@@ -6,6 +6,7 @@ import {
   getOrThrow,
   runOrThrow,
   type SourceProgram,
+  type Stream,
 } from '../cdk'
 import { type SourceConfig, sourceFormat } from '../config'
 import type { SourceEnv } from '../streams'
@@ -37,7 +38,8 @@ export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
   check: async (config) => runOrThrow((await loadRuntime()).checkSourceConfig(config)),
   sendsTableVersions: ({ activate_version }) => activate_version,
   explainWithholding: async (stream, path) => {
-    const privacyPath = (await import('../streams/index.js')).findPrivacyPath(stream, path)
+    const { findPrivacyPath, streams } = await import('../streams/index.js')
+    const privacyPath = findPrivacyPath(streams as ReadonlyArray<Stream<never>>, stream, path)
     return O.isNone(privacyPath) ? undefined : `add ${privacyPath.value} to privacy.drop in the config`
   },
   openCopy: async ({ snapshot_path, reporting_time_zone }) =>

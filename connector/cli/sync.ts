@@ -27,6 +27,8 @@ export const syncCommand = defineCommand({
     'What was read is kept, and the next run continues from there. Exit status: 0 all streams are complete; otherwise 75 run it again later, 78 change something first, 70 an error in the connector.',
   run: async (io, { options }) => {
     const config = await loadConfig(io, sourceFormat, options.config, variablePrefix)
+    if (config.snapshot_path !== undefined)
+      io.printWarning('snapshot_path has no effect on sync, which writes the file of --db.')
     const configured = getOrThrow(createSource(config))
     // Before the file is opened: a wrong token neither creates it nor changes it.
     await runOrThrow(probeAccess(configured))

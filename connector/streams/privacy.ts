@@ -72,12 +72,16 @@ export const keyPaths = (streams: ReadonlyArray<Stream<never>>): ReadonlySet<str
     }),
   )
 
-/** The path under which `privacy.drop` knows an attribute of a stream; none if it has none there. */
-export const findPrivacyPath = (stream: string, path: ReadonlyArray<string>): O.Option<string> =>
+/** The path that `privacy.drop` takes for an attribute of a stream; none if it takes none, as for the keys of `streams`. */
+export const findPrivacyPath = (
+  streams: ReadonlyArray<Stream<never>>,
+  stream: string,
+  path: ReadonlyArray<string>,
+): O.Option<string> =>
   pipe(
     streamRoot(stream),
     O.map((root) => root + path.join('.')),
-    O.filter((candidate) => knownPaths.has(candidate)),
+    O.filter((candidate) => knownPaths.has(candidate) && !keyPaths(streams).has(candidate)),
   )
 
 /** Whether other streams are made of the attribute at a path: it cannot become a string. */

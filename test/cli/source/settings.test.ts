@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sourceCheckCommand, tapCommand } from '../../../connector/cli/feedback-source'
+import { syncCommand } from '../../../connector/cli/sync'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { newTempPath, writeTempFile } from '../../support/files'
 import { type SingerStream, singerLines, singerRecords, singerState } from '../../support/lines'
@@ -68,6 +69,7 @@ describe('a setting that is given and not understood', () => {
 
   it.each([
     ['reviews', ['location', 'name'], 'add export.location.name to privacy.drop'],
+    ['reviews', ['location', 'id'], 'To keep it back, deselect reviews.location.'],
     ['reviews', ['contents', 'response'], 'add export.contents.response to privacy.drop'],
     ['review_contents', ['overallCommentSentiment', 'score'], 'add export.contents.overallCommentSentiment.score to'],
     ['comments', ['overallRating', 'value'], 'add comments.overallRating.value to privacy.drop'],
@@ -82,6 +84,12 @@ describe('a setting that is given and not understood', () => {
       expect(stderr).toContain(remedy)
     }
   })
+})
+
+it('snapshot_path is named by sync, which has a file of its own', async () => {
+  const path = writeTempFile(sandboxConfig(sandbox, { snapshot_path: newTempPath('unused.duckdb') }))
+  const args = ['--config', path, '--db', newTempPath('synced.duckdb'), '--select', 'deleted_reviews']
+  expect((await runCommand(syncCommand, args)).stderr).toContain('snapshot_path has no effect on sync')
 })
 
 describe('tap-feedback', () => {
