@@ -1,6 +1,5 @@
 import { defineCommand, usageError } from '../cdk'
 import { readReport, renderReport } from '../snapshot'
-import { findStateProblem } from '../streams'
 import { dbOption, waitOption } from './options'
 import { refuseDatabaseAsOutput, toFileWait, useSnapshot, writeOutputFile } from './snapshot-file'
 import { formatJson } from './table'
@@ -23,12 +22,7 @@ export const reportCommand = defineCommand({
   run: async (io, { options: { db, wait, out, json } }) => {
     if (out === undefined && !json) throw usageError('Give --out FILE for the page to write, or --json.')
     if (out !== undefined) await refuseDatabaseAsOutput(out, db)
-    const report = await useSnapshot(
-      db,
-      'read',
-      (snapshot) => readReport(snapshot, Date.now(), findStateProblem),
-      toFileWait(io, wait),
-    )
+    const report = await useSnapshot(db, 'read', (snapshot) => readReport(snapshot, Date.now()), toFileWait(io, wait))
     if (json) await io.print(formatJson(report))
     if (out !== undefined) await writeOutputFile(out, renderReport(report))
     if (out !== undefined && !json) await io.print(`${out} is written.\n`)

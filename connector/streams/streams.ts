@@ -111,12 +111,17 @@ const feedbackStreams: ReadonlyArray<Stream<SourceEnv>> = [
   entityRatingsStream,
 ]
 
-/** Why the next run could not go on from a stream's state; undefined if it can, and for a stream that is not ours. */
+/** The keys of a state that tell where its stream goes on; a run without them cannot go on at all. */
+const cursorKeys = ['modifiedTimeFrom', 'fromDate', 'readAt'] as const
+
+/** Why the next run could not go on from the cursor of a stream's state; undefined if it can, and for a stream that is not ours. */
 export const findStateProblem = (name: string, state: unknown): string | undefined => {
   const stream = streams.find((other) => other.name === name)
-  if (stream === undefined) return undefined
+  if (stream === undefined || typeof state !== 'object' || state === null) return undefined
+  const entries = Object.entries(state).filter(([key]) => cursorKeys.some((other) => other === key))
+  const cursor = O.some(Object.fromEntries(entries))
   const result: E.Either<Failure, unknown> = feedbackStreams.includes(stream)
-    ? decodeFeedbackState(name, O.some(state))
-    : decodeExportState(name, O.some(state))
+    ? decodeFeedbackState(name, cursor)
+    : decodeExportState(name, cursor)
   return E.isLeft(result) ? result.left.message : undefined
 }

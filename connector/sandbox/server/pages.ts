@@ -7,7 +7,7 @@ import { type Churn, noChurn } from '../data/churn'
 import type { OperationName } from '../operations/operation'
 import type { SandboxService } from '../operations/service'
 import { readBody, type ServiceKind } from './handlers'
-import { describeService, docsPage } from './openapi'
+import { describeService, docsPage, indexPage } from './openapi'
 import { jsonReply, type Reply, refusalReply } from './reply'
 
 /** A page or endpoint of the server that is no operation. `isOperator`: it shows or changes data, so it needs the token. */
@@ -90,6 +90,12 @@ export const refuseOperatorRequest = (
       )
 }
 
+const htmlReply = (page: string): Reply => ({
+  status: 200,
+  headers: { 'Content-Type': 'text/html;charset=UTF-8' },
+  body: Buffer.from(page),
+})
+
 /** The pages beside the operations: the description of the service, and the operator's log, statistics, data and changes. */
 export const createSandboxPages = (
   service: SandboxService,
@@ -106,15 +112,8 @@ const listPages = (
   forward: (seconds: number) => void,
 ): ReadonlyArray<Omit<SandboxPage, 'isOperator'>> => [
   { method: 'GET', path: '/openapi.json', answer: async () => jsonReply(200, describeService(lookups, kind)) },
-  {
-    method: 'GET',
-    path: '/docs',
-    answer: async () => ({
-      status: 200,
-      headers: { 'Content-Type': 'text/html;charset=UTF-8' },
-      body: Buffer.from(docsPage),
-    }),
-  },
+  { method: 'GET', path: '/', answer: async () => htmlReply(indexPage) },
+  { method: 'GET', path: '/docs', answer: async () => htmlReply(docsPage) },
   { method: 'GET', path: '/__sandbox/log', answer: async () => jsonReply(200, log.entries()) },
   { method: 'GET', path: '/__sandbox/stats', answer: async () => jsonReply(200, log.stats()) },
   {

@@ -206,21 +206,19 @@ const renderOutcome = ({ outcome }: CheckResult): Html =>
     ? renderVerdict(outcome === 'holds', outcome)
     : html`<span class="quiet">${outcome === 'unanswered' ? 'could not be made' : outcome}</span>`
 
-const renderUndeclaredAttributes = ({ undeclared }: DataHealth, timeZone: string): Html =>
-  html`<h3>Undeclared attributes</h3>${
-    undeclared.length === 0
-      ? renderNotice('Every attribute received is declared by its schema.')
-      : renderTable(
-          'Attributes that no schema declares; their values are kept',
-          [
-            { title: 'Stream', cell: ({ stream }) => stream },
-            { title: 'Attribute', cell: ({ attribute }) => attribute },
-            { title: 'Rows', kind: 'n', cell: ({ rows }) => formatCount(rows) },
-            { title: 'First read', kind: 't spare', cell: ({ first }) => formatMinute(first, timeZone) },
-            { title: 'Last read', kind: 't', cell: ({ last }) => formatMinute(last, timeZone) },
-          ],
-          undeclared,
-        )
-  }`
+const renderUndeclaredAttributes = ({ undeclared }: DataHealth, timeZone: string): Html | undefined =>
+  undeclared.length === 0
+    ? undefined
+    : html`<h3>Undeclared attributes</h3>${renderTable(
+        'Attributes that no schema declares; their values are kept',
+        [
+          { title: 'Stream', cell: ({ stream }) => stream },
+          { title: 'Attribute', cell: ({ attribute }) => attribute },
+          { title: 'Rows', kind: 'n', cell: ({ rows }) => formatCount(rows) },
+          { title: 'First read', kind: 't spare', cell: ({ first }) => formatMinute(first, timeZone) },
+          { title: 'Last read', kind: 't', cell: ({ last }) => formatMinute(last, timeZone) },
+        ],
+        undeclared,
+      )}`
 
 const renderVerdict = (good: boolean, text: string): Html => html`<span class="${good ? 'good' : 'bad'}">${text}</span>`

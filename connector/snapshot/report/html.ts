@@ -6,7 +6,7 @@ export const pageStyle = `
 :root {
   color-scheme: light dark;
   --paper: #fff; --ink: #1d2126; --muted: #5f6670; --line: #e3e6ea; --soft: #f5f6f8; --accent: #3f6fb5;
-  --negative: #bf5340; --neutral: #c9ced6; --positive: #3a8a70; --on-negative: #fff; --on-neutral: #1d2126; --on-positive: #fff;
+  --negative: #bf5340; --neutral: #c9ced6; --positive: #2f7a62; --on-negative: #fff; --on-neutral: #1d2126; --on-positive: #fff;
   --high: #9e2f2a; --medium: #d98a3d; --low: #ecd9a8; --other: #c9ced6;
   --on-high: #fff; --on-medium: #1d2126; --on-low: #1d2126; --on-other: #1d2126;
 }
@@ -44,6 +44,7 @@ svg { display: block; width: 100%; height: auto; font-family: inherit; overflow:
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin: .25rem 0 .5rem; padding: 0; list-style: none; font-size: .875rem }
 .legend i { display: inline-block; width: .7rem; height: .7rem; margin-right: .4rem; border-radius: 2px }
 .scroll { overflow-x: auto }
+.scroll + .scroll { margin-top: 1.25rem }
 table { width: 100%; border-collapse: collapse; font-size: .875rem; line-height: 1.4 }
 caption { text-align: left; padding-bottom: .5rem }
 th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
@@ -59,6 +60,10 @@ thead { display: table-header-group }
 tr { break-inside: avoid }
 .range { position: relative; min-width: 7rem; height: 1.2rem }
 .range::before { content: ""; position: absolute; left: 0; right: 0; top: 50%; border-top: 1px solid var(--line) }
+.range u { position: absolute; top: .15rem; bottom: .15rem; border-left: 1px solid var(--line) }
+.axis { position: relative; min-width: 7rem; height: 1.25rem; margin-right: .4rem }
+.axis span { position: absolute; bottom: 0; transform: translateX(-50%); font-size: .8125rem }
+.range { margin-right: .4rem }
 .range i, .range b { position: absolute; top: 50%; transform: translateY(-50%) }
 .range i { height: .4rem; border-radius: .2rem; background: var(--accent); opacity: .35 }
 .range b { width: .55rem; height: .55rem; margin-left: -.275rem; border-radius: 50%; background: var(--accent) }
@@ -188,7 +193,7 @@ export const renderLegend = (names: ReadonlyArray<string>): Html =>
   html`<ul class="legend">${names.map((name) => html`<li><i style="background:var(--${name})"></i>${name}</li>`)}</ul>`
 
 export type TableColumn<Row> = {
-  readonly title: string
+  readonly title: Html | string
   readonly cell: (row: Row) => Html | string
   /** CSS classes: `n` for numbers, aligned right; `t` for text on one line; `name` for text that is wide on paper; `spare` for a column that a phone does not show. */
   readonly kind?: string
@@ -204,6 +209,12 @@ export const renderTable = <Row>(
   )}</tr></thead><tbody>${rows.map(
     (row) => html`<tr>${columns.map(({ cell, kind = '' }) => html`<td class="${kind}">${cell(row)}</td>`)}</tr>`,
   )}</tbody></table></div>`
+
+/** Two sections beside each other, or the one that there is. */
+export const renderPair = (...sections: ReadonlyArray<Html | undefined>): Html | undefined => {
+  const present = sections.filter((section) => section !== undefined)
+  return present.length === 0 ? undefined : html`<div class="${present.length > 1 ? 'pair' : ''}">${present}</div>`
+}
 
 export const renderSection = (title: string, ...content: ReadonlyArray<Html | undefined>): Html =>
   html`<section><h2>${title}</h2>${content}</section>`

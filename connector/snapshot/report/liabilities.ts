@@ -13,7 +13,6 @@ import {
   labelText,
   renderFigure,
   renderLegend,
-  renderNotice,
   renderSection,
   renderTable,
   shortCategoryName,
@@ -110,12 +109,12 @@ const plotLiabilities = ({ categories }: LiabilityStatistics): Figure => ({
   },
 })
 
-export const renderLiabilities = (liabilities: LiabilityStatistics | null, timeZone: string): Html => {
+export const renderLiabilities = (liabilities: LiabilityStatistics | null, timeZone: string): Html | undefined => {
   const title = 'Open liabilities'
-  if (liabilities === null) return renderSection(title, renderNotice('This file does not hold the stream reviews.'))
+  if (liabilities === null) return undefined
   const { total, categories, oldest } = liabilities
   const present = severities.filter((name) => total[name] > 0)
-  if (present.length === 0) return renderSection(title, renderNotice('No review has an open liability.'))
+  if (present.length === 0) return undefined
   const sum = present.reduce((count, name) => count + total[name], 0)
   const counts = present.map((name) => `${formatCount(total[name])} ${name}`).join(', ')
   const highest = oldest[0]?.severity ?? ''

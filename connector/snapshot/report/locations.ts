@@ -4,10 +4,10 @@ import { priorRatings } from '../store/views'
 import {
   formatCount,
   formatHours,
+  formatPlural,
   formatRating,
   type Html,
   html,
-  renderNotice,
   renderSection,
   renderTable,
   type TableColumn,
@@ -55,29 +55,34 @@ export const readLocationStatistics = async (db: Database): Promise<ReadonlyArra
     medianHours: cellToNumberOrNull(row.hours),
   }))
 
-/** If there are more, the page shows as many, half of them the best and half the last. */
-const maxLocations = 50
+/** If more locations have ratings, the page shows as many of the best and as many of the last. */
+const maxLocations = 10
 
 type RankedLocation = LocationStatistics & { readonly rank: number }
 
-export const renderLocations = (locations: ReadonlyArray<LocationStatistics> | null): Html => {
-  const title = 'Locations'
-  if (locations === null) return renderSection(title, renderNotice('This file does not hold the stream reviews.'))
-  if (locations.length === 0) return renderSection(title, renderNotice('No review has a location.'))
-  const ranked = locations.map((location, i) => ({ ...location, rank: i + 1 }))
-  const half = maxLocations / 2
+export const renderLocations = (locations: ReadonlyArray<LocationStatistics> | null): Html | undefined => {
+  const rated = (locations ?? []).filter(({ estimate }) => estimate !== null)
+  if (locations === null || rated.length === 0) return undefined
+  const ranked = rated.map((location, i) => ({ ...location, rank: i + 1 }))
   const parts =
-    ranked.length <= maxLocations
+    ranked.length <= 2 * maxLocations
       ? [{ name: `All ${formatCount(ranked.length)}, best first`, rows: ranked }]
       : [
-          { name: `The best ${half} of ${formatCount(ranked.length)}`, rows: ranked.slice(0, half) },
-          { name: `The last ${half} of ${formatCount(ranked.length)}`, rows: ranked.slice(-half) },
+          { name: `The best ${maxLocations} of ${formatCount(ranked.length)}`, rows: ranked.slice(0, maxLocations) },
+          { name: `The last ${maxLocations} of ${formatCount(ranked.length)}`, rows: ranked.slice(-maxLocations) },
         ]
-  const scale = chooseRatingScale(locations.flatMap(({ estimate }) => estimate ?? []))
+  const scale = chooseRatingScale(rated.flatMap(({ estimate }) => estimate ?? []))
+  const unrated = locations.length - rated.length
+  const rest = [
+    ...(parts.length > 1 ? [' The others stand in feedback report --json.'] : []),
+    ...(unrated === 0
+      ? []
+      : [` ${formatPlural(unrated, 'location')} without a rating ${unrated === 1 ? 'is' : 'are'} left out.`]),
+  ].join('')
   return renderSection(
-    title,
+    'Locations',
     html`<p class="quiet">The estimate is a Bayesian mean: each location starts with ${priorRatings} ratings at the mean of all reviews, so that a few ratings
-change it little. Locations are ranked by the lower end of the 95 % credible interval beside it.</p>`,
+change it little. Locations are ranked by the lower end of the 95 % credible interval beside it.${rest}</p>`,
     ...parts.map(({ name, rows }) => renderTable(name, locationColumns(scale), rows)),
   )
 }
@@ -99,7 +104,7 @@ const locationColumns = (scale: RatingScale): ReadonlyArray<TableColumn<RankedLo
   { title: 'Estimate', kind: 'n', cell: (row) => formatRating(row.estimate?.mean ?? null) },
   { title: '95 %', kind: 'n', cell: ({ estimate }) => (estimate === null ? '–' : formatInterval(estimate)) },
   {
-    title: `${scale.from} to ${scale.to}`,
+    title: renderScale(scale),
     kind: 'spare',
     cell: ({ estimate }) => (estimate === null ? '' : renderIntervalBar(estimate, scale)),
   },
@@ -109,7 +114,23 @@ const locationColumns = (scale: RatingScale): ReadonlyArray<TableColumn<RankedLo
 
 const formatInterval = ({ low, high }: RatingEstimate): string => `${formatRating(low)}–${formatRating(high)}`
 
-const renderIntervalBar = ({ mean, low, high }: RatingEstimate, { from, to }: RatingScale): Html => {
-  const position = (value: number) => ((value - from) / (to - from)) * 100
-  return html`<div class="range"><i style="left:${position(low).toFixed(1)}%;right:${(100 - position(high)).toFixed(1)}%"></i><b style="left:${position(mean).toFixed(1)}%"></b></div>`
+const positionOn = ({ from, to }: RatingScale, value: number): string =>
+  (((value - from) / (to - from)) * 100).toFixed(1)
+
+/** The ratings at which the axis has a tick: every whole one, or every half on a short scale. */
+const listTicks = ({ from, to }: RatingScale): ReadonlyArray<number> => {
+  const step = to - from > 2 ? 1 : 0.5
+  const first = Math.ceil(from / step) * step
+  return Array.from({ length: Math.floor((to - first) / step) + 1 }, (_, i) => first + i * step)
 }
+
+/** The axis of the intervals, as the head of their column. */
+const renderScale = (scale: RatingScale): Html =>
+  html`<div class="axis">${listTicks(scale).map(
+    (tick) => html`<span style="left:${positionOn(scale, tick)}%">${tick}</span>`,
+  )}</div>`
+
+const renderIntervalBar = ({ mean, low, high }: RatingEstimate, scale: RatingScale): Html =>
+  html`<div class="range">${listTicks(scale).map(
+    (tick) => html`<u style="left:${positionOn(scale, tick)}%"></u>`,
+  )}<i style="left:${positionOn(scale, low)}%;right:${(100 - Number(positionOn(scale, high))).toFixed(1)}%"></i><b style="left:${positionOn(scale, mean)}%"></b></div>`

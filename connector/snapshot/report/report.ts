@@ -18,6 +18,7 @@ import {
   Html,
   html,
   pageStyle,
+  renderPair,
 } from './html'
 import { type LiabilityStatistics, readLiabilityStatistics, renderLiabilities, severities } from './liabilities'
 import { type LocationStatistics, readLocationStatistics, renderLocations } from './locations'
@@ -74,19 +75,18 @@ const renderKeyFigures = (report: Report): Html =>
 const listKeyFigures = ({ reviews, liabilities, responses, health, timeZone }: Report): ReadonlyArray<KeyFigure> => {
   const figures: Array<KeyFigure> = []
   if (reviews !== null)
-    figures.push(
-      {
-        name: 'Reviews',
-        value: formatCount(reviews.reviews),
-        note: `last one ${formatDay(reviews.lastMention, timeZone)}`,
-      },
-      {
-        name: 'Mean rating',
-        value: formatRating(reviews.meanRating),
-        note: `of ${formatPlural(reviews.rated, 'rated review')}`,
-      },
-    )
-  if (responses !== null && reviews !== null)
+    figures.push({
+      name: 'Reviews',
+      value: formatCount(reviews.reviews),
+      note: reviews.lastMention === null ? '' : `last one ${formatDay(reviews.lastMention, timeZone)}`,
+    })
+  if (reviews !== null && reviews.rated > 0)
+    figures.push({
+      name: 'Mean rating',
+      value: formatRating(reviews.meanRating),
+      note: `of ${formatPlural(reviews.rated, 'rated review')}`,
+    })
+  if (responses !== null && reviews !== null && responses.medianHours !== null)
     figures.push({
       name: 'Median answer',
       value: formatHours(responses.medianHours),
@@ -102,8 +102,8 @@ const listKeyFigures = ({ reviews, liabilities, responses, health, timeZone }: R
   const started = health.runs[0]?.started ?? null
   figures.push({
     name: 'Last load',
-    value: started === null ? 'none' : formatDay(started, timeZone),
-    note: started === null ? '' : `at ${formatMinute(started, timeZone).slice(11)}`,
+    value: started === null ? 'none' : formatMinute(started, timeZone).slice(11),
+    note: started === null ? '' : `on ${formatDay(started, timeZone)}`,
   })
   figures.push({
     name: 'Checks',
@@ -134,7 +134,7 @@ ${renderKeyFigures(report)}
 </header>
 <main>
 ${renderReviews(report.reviews)}
-<div class="pair">${renderRatings(report.reviews)}${renderSentiments(report.sentiments)}</div>
+${renderPair(renderRatings(report.reviews), renderSentiments(report.sentiments))}
 ${renderLocations(report.locations)}
 ${renderLiabilities(report.liabilities, report.timeZone)}
 ${renderResponses(report)}

@@ -15,11 +15,10 @@ import {
   inkColor,
   labelText,
   renderFigure,
-  renderNotice,
   renderSection,
   staticSeries,
 } from './html'
-import { describeLine, plotAnswerShares, type ReviewStatistics } from './reviews'
+import { describeLine, explainLastPeriod, plotAnswerShares, type ReviewStatistics } from './reviews'
 
 export type ResponseStatistics = {
   readonly answered: number
@@ -90,12 +89,11 @@ export const renderResponses = ({
 }: {
   readonly responses: ResponseStatistics | null
   readonly reviews: ReviewStatistics | null
-}): Html => {
+}): Html | undefined => {
   const title = 'Response times'
-  if (responses === null || reviews === null)
-    return renderSection(title, renderNotice('This file does not hold the stream reviews.'))
+  if (responses === null || reviews === null) return undefined
   const { answered, medianHours, ninthDecileHours, buckets, unclear } = responses
-  if (answered === 0) return renderSection(title, renderNotice('No review has an answer.'))
+  if (answered === 0) return undefined
   const unclearNote =
     unclear === 0
       ? ''
@@ -114,7 +112,7 @@ export const renderResponses = ({
       describeLine(reviews, (point) => formatShare(point.answered, point.reviews)),
       plotAnswerShares(reviews),
       {
-        below: `By ${reviews.period} of mention; answers that come later still raise the last values.`,
+        below: `By ${reviews.period} of mention; answers that come later still raise the last values.${explainLastPeriod(reviews, 'hollow')}`,
       },
     )}</div>`,
   )

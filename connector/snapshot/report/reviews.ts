@@ -1,7 +1,8 @@
-import type { Database } from '../store/database'
+import { type Database, quoteLiteral } from '../store/database'
+import { reviewsTableName } from '../store/tables'
 import { cellToNumber, cellToNumberOrNull, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
 import { localDateSql } from '../store/views'
-import type { ChartOption } from './charts'
+import { type ChartOption, hatchColor } from './charts'
 import {
   accentColor,
   axisBounds,
@@ -20,7 +21,6 @@ import {
   inkColor,
   labelText,
   renderFigure,
-  renderNotice,
   renderSection,
   staticSeries,
 } from './html'
@@ -40,6 +40,8 @@ export type ReviewStatistics = {
   readonly period: ChartPeriod
   /** Every period from the first to the last, oldest first. */
   readonly points: ReadonlyArray<PeriodStatistics>
+  /** Whether the last period was not over when the reviews were read. */
+  readonly lastIsIncomplete: boolean
   /** Reviews without a mention time, which are in no period. */
   readonly undated: number
 }
@@ -81,6 +83,13 @@ export const readReviewStatistics = async (db: Database, timeZone: string): Prom
     SELECT strftime(start, '%Y-%m-%d') AS start, coalesce(reviews, 0) AS reviews, coalesce(answered, 0) AS answered, mean
     FROM (SELECT unnest(generate_series(min(start), max(start), INTERVAL 1 ${period}))::DATE AS start FROM periods)
     LEFT JOIN periods USING (start) ORDER BY start`)
+  const last = cellToTextOrNull(points.at(-1)?.start)
+  const lastIsIncomplete =
+    last !== null &&
+    (await db.scalar(
+      `SELECT $last::DATE + INTERVAL 1 ${period} > max(_airbyte_extracted_at) AT TIME ZONE ${quoteLiteral(timeZone)} FROM ${reviewsTableName}`,
+      { last },
+    )) === true
   return {
     reviews: cellToNumber(totals?.reviews),
     rated: cellToNumber(totals?.rated),
@@ -95,6 +104,7 @@ export const readReviewStatistics = async (db: Database, timeZone: string): Prom
       answered: cellToNumber(answered),
       meanRating: cellToNumberOrNull(mean),
     })),
+    lastIsIncomplete,
     undated: cellToNumber(totals?.undated),
   }
 }
@@ -125,6 +135,13 @@ const createTimeAxis = ({ period, points }: ReviewStatistics, width: number): No
   }
 }
 
+const isIncomplete = ({ points, lastIsIncomplete }: ReviewStatistics, index: number): boolean =>
+  lastIsIncomplete && index === points.length - 1
+
+/** What a figure says of a last period that was not over; `mark`: how it is drawn. */
+export const explainLastPeriod = ({ period, lastIsIncomplete }: ReviewStatistics, mark: string): string =>
+  lastIsIncomplete ? ` The last ${period}, ${mark}, was not over when the reviews were read.` : ''
+
 const plotReviewCounts = (reviews: ReviewStatistics): Figure => ({
   height: lineChartHeight,
   option: (width) => ({
@@ -134,7 +151,9 @@ const plotReviewCounts = (reviews: ReviewStatistics): Figure => ({
     series: {
       ...staticSeries,
       type: 'bar',
-      data: reviews.points.map((point) => point.reviews),
+      data: reviews.points.map((point, i) =>
+        isIncomplete(reviews, i) ? { value: point.reviews, itemStyle: { color: hatchColor } } : point.reviews,
+      ),
       barCategoryGap: '25%',
       barMaxWidth: 40,
       itemStyle: { color: accentColor },
@@ -157,7 +176,11 @@ const plotLine = (reviews: ReviewStatistics, scale: ValueScale, data: ReadonlyAr
     series: {
       ...staticSeries,
       type: 'line',
-      data: [...data],
+      data: data.map((value, i) =>
+        isIncomplete(reviews, i)
+          ? { value, itemStyle: { color: 'var(--paper)', borderColor: accentColor, borderWidth: 1.5 } }
+          : value,
+      ),
       symbol: 'circle',
       symbolSize: Math.min(5, width / reviews.points.length / 2.5),
       showAllSymbol: true,
@@ -207,35 +230,30 @@ const plotRatingDistribution = ({ ratings, rated }: ReviewStatistics): Figure =>
   }),
 })
 
-export const renderReviews = (reviews: ReviewStatistics | null): Html => {
-  const title = 'Reviews over time'
-  if (reviews === null) return renderSection(title, renderNotice('This file does not hold the stream reviews.'))
-  return renderSection(
-    title,
-    reviews.reviews === 0 ? renderNotice('This file has no reviews yet.') : renderTimeline(reviews),
-  )
-}
+/** The sections of the report show nothing where the file has no data for them. */
+export const renderReviews = (reviews: ReviewStatistics | null): Html | undefined =>
+  reviews === null || reviews.points.length === 0
+    ? undefined
+    : renderSection('Reviews over time', renderTimeline(reviews))
 
-export const renderRatings = (reviews: ReviewStatistics | null): Html => {
-  const title = 'Ratings'
-  if (reviews === null) return renderSection(title, renderNotice('This file does not hold the stream reviews.'))
+export const renderRatings = (reviews: ReviewStatistics | null): Html | undefined => {
+  if (reviews === null || reviews.rated === 0) return undefined
   const { ratings: counts, rated, reviews: all, meanRating } = reviews
-  if (rated === 0) return renderSection(title, renderNotice('No review has a rating.'))
   const descriptions = counts
     .map((count, i) => `${i + 1}: ${formatCount(count)}, ${formatShare(count, rated)}`)
     .toReversed()
   return renderSection(
-    title,
+    'Ratings',
     renderFigure(undefined, `${descriptions.join('; ')}.`, plotRatingDistribution(reviews), {
       below: `To the nearest whole rating; the mean is ${formatRating(meanRating)}. ${formatPlural(all - rated, 'review has', 'reviews have')} no rating.`,
     }),
   )
 }
 
-const renderTimeline = (reviews: ReviewStatistics): Html => {
+const renderTimeline = (reviews: ReviewStatistics): Html | undefined => {
   const { points, period, undated } = reviews
   const [first, last] = [points[0], points.at(-1)]
-  if (first === undefined || last === undefined) return renderNotice('No review has a mention time.')
+  if (first === undefined || last === undefined) return undefined
   const span = `${formatPeriod(period, first)} to ${formatPeriod(period, last)}`
   const peak = points.reduce((a, b) => (b.reviews > a.reviews ? b : a))
   const undatedNote =
@@ -246,7 +264,9 @@ const renderTimeline = (reviews: ReviewStatistics): Html => {
     `Reviews by ${period}`,
     `Reviews by ${period}, ${span}; most in ${formatPeriod(period, peak)}: ${formatCount(peak.reviews)}.`,
     plotReviewCounts(reviews),
-    { below: `By the time of mention. The first and the last ${period} may be incomplete.${undatedNote}` },
+    {
+      below: `By the time of mention. The first ${period} may be incomplete.${explainLastPeriod(reviews, 'hatched')}${undatedNote}`,
+    },
   )}${
     reviews.rated === 0
       ? undefined
@@ -255,7 +275,7 @@ const renderTimeline = (reviews: ReviewStatistics): Html => {
           describeLine(reviews, ({ meanRating }) => formatRating(meanRating)),
           plotMeanRatings(reviews),
           {
-            below: 'Of the reviews with a rating; a gap where there is none.',
+            below: `Of the reviews with a rating; a gap where there is none.${explainLastPeriod(reviews, 'hollow')}`,
           },
         )
   }</div>`

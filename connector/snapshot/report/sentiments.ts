@@ -13,7 +13,6 @@ import {
   labelText,
   renderFigure,
   renderLegend,
-  renderNotice,
   renderSection,
   shortCategoryName,
 } from './html'
@@ -109,15 +108,10 @@ const plotSentiments = ({ categories }: SentimentStatistics): Figure => ({
   }),
 })
 
-export const renderSentiments = (sentiments: SentimentStatistics | null): Html => {
+export const renderSentiments = (sentiments: SentimentStatistics | null): Html | undefined => {
+  if (sentiments === null || sentiments.categories.length === 0) return undefined
   const title = 'Sentiment by category'
-  if (sentiments === null)
-    return renderSection(
-      title,
-      renderNotice('This file has neither the stream review_sentiments nor reviews with contents.'),
-    )
   const { categories, others, othersTotal, unclear } = sentiments
-  if (categories.length === 0) return renderSection(title, renderNotice('No sentiments were found in the reviews.'))
   const descriptions = categories.map(
     ({ category, ...counts }) =>
       `${category ?? 'No category'}: ${tonalities.map((name) => `${formatCount(counts[name])} ${name}`).join(', ')}`,
