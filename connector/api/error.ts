@@ -111,9 +111,25 @@ export const toFailure = (operation: string, error: ApiError): Failure => {
   }
 }
 
-/** Whether the status in a body means success: its message is missing, null or "success", in any case. */
-export const isSuccessStatus = (status: unknown): boolean =>
-  String(statusMember(status, 'message') ?? 'success').toLowerCase() === 'success'
+/**
+ * Whether the status in a body means success, by its message and its code: the message is missing, null or "success", in any case,
+ * and the code is not that of an HTTP error. Where there is no message, a code in words must be one of success.
+ */
+export const isSuccessStatus = (status: unknown): boolean => {
+  const message = statusMember(status, 'message') ?? undefined
+  const code = statusMember(status, 'code') ?? undefined
+  if (message !== undefined && String(message).toLowerCase() !== 'success') return false
+  return !hasErrorCode(status) && (message !== undefined || code === undefined || isSuccessCode(code))
+}
+
+/** Whether the code of a status in a body is the status of an HTTP error. */
+export const hasErrorCode = (status: unknown): boolean => {
+  const code = Number(statusMember(status, 'code') ?? 0)
+  return code >= 300 && code < 600
+}
+
+/** The codes are not documented, so any other number may be that of a success. */
+const isSuccessCode = (code: unknown): boolean => Number(code) >= 0 || /^(success|succeeded|ok)?$/i.test(String(code))
 
 /** The error that the status in a body reports; `fallback` is its message where it has none. */
 export const applicationError = (status: unknown, fallback = ''): ApiError => ({

@@ -9,6 +9,7 @@ export { CommentsResponse, IssuedToken, ReviewsResponse, TokenRequest } from './
 export {
   type ApiError,
   applicationError,
+  hasErrorCode,
   isSuccessStatus,
   isTokenError,
   isUnreachableCode,

@@ -357,6 +357,27 @@ describe('an answer', () => {
   })
 
   it.each([
+    '{"code":503,"message":null}',
+    '{"code":"503"}',
+    '{"code":500,"message":"SUCCESS"}',
+    '{"code":"UNAVAILABLE"}',
+    '{"code":-1,"message":null}',
+  ])('without records is an error if its status tells one by its code: %s', (status) => {
+    expect(outcome(`{"status":${status},"reviews":[],"filter":{}}`)).toMatchObject({ _tag: 'Application' })
+  })
+
+  it.each([
+    '{"code":200,"message":null}',
+    '{"code":0}',
+    '{"code":1,"message":null}',
+    '{"code":"OK"}',
+    '{"message":null}',
+    '{"code":1207,"message":"success"}',
+  ])('without records is empty with the status %s', (status) => {
+    expect(expectCut(cut(bytes(`{"status":${status},"reviews":[]}`))).rows).toEqual([])
+  })
+
+  it.each([
     ['[]', '$'],
     ['', '$'],
     ['<html>', '$'],
