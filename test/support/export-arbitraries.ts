@@ -30,16 +30,41 @@ export const anyTraits: fc.Arbitrary<ExportTraits> = fc
     inclusive: fc.boolean(),
     echo: fc.boolean(),
     shortPages: fc.constantFrom(false, false, false, true),
+    unmentioned: fc.constantFrom(0, 0, 0.1, 0.5),
+    mentionFilter: fc.constantFrom('kept', 'kept', 'kept', 'lenient', 'ignored'),
+    ties: fc.constantFrom('stable', 'stable', 'replicas', 'merged', 'rotated'),
+    lackingRows: fc.constantFrom(0, 0, 0, 6),
+    outageEvery: fc.constantFrom(0, 0, 0, 20),
+    outageTime: fc.constantFrom(600, 5_000, 100_000),
+    lowerAfter: fc.constantFrom(0, 0, 0, 5, 20),
+    lowerLimit: fc.constantFrom(15, 25, 45),
   })
   .map((traits) => ({ ...stableTraits, ...traits }))
   .map((traits) => ({ ...traits, ...(keepsOrder(traits) ? {} : limitGrowth(traits)) }))
   .map((traits) => ({ ...traits, ...(traits.shortPages ? limitChanges(traits) : {}) }))
+  .map((traits) => ({ ...traits, ...(isOrderUnsteady(traits) ? stopChanges : {}) }))
+
+/** Rows that change place a little are seen to do so only while no other row changes. */
+const isOrderUnsteady = ({ ties, lackingRows }: ExportTraits): boolean =>
+  ties === 'merged' || ties === 'rotated' || lackingRows > 0
+
+const stopChanges = {
+  changes: 0,
+  deletions: 0,
+  additions: 0,
+  restorations: 0,
+  burstEvery: 0,
+  attackSize: 0,
+  lag: 0,
+  shortPages: false,
+} as const
 
 const keepsOrder = ({ order }: ExportTraits): boolean => order !== 'ties' && order !== 'random'
 
 /** Without an order a page that is short for no reason looks like the whole window, and a fast growing set never comes to rest. */
 const limitGrowth = ({ additions, burstEvery }: ExportTraits): Partial<ExportTraits> => ({
   shortPages: false,
+  lowerAfter: 0,
   additions: Math.min(additions, 0.5),
   burstEvery: burstEvery * 3,
 })
@@ -47,6 +72,8 @@ const limitGrowth = ({ additions, burstEvery }: ExportTraits): Partial<ExportTra
 /** If pages may be short although more rows follow, against the service's own rule, the end can only be found while little changes. */
 const limitChanges = ({ changes }: ExportTraits): Partial<ExportTraits> => ({
   changes: Math.min(changes, 1),
+  outageEvery: 0,
+  lowerAfter: 0,
   attackSize: 0,
   burstEvery: 0,
 })

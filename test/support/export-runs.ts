@@ -71,6 +71,7 @@ export const runStream = async (
       operation: stream,
       fetch: overwriteReleased(service[stream]),
       now: service.now,
+      wait: (millis) => async () => service.sleep(millis),
       concurrency: settings.concurrency,
       limit: settings.limit,
       order: settings.order,
@@ -96,7 +97,7 @@ export const runStream = async (
       else deleteRow(destination, row.id, row.modifiedTime)
     }
     items += 1
-    if (items > (settings.maxItems ?? 1000))
+    if (items > (settings.maxItems ?? 1000 + 3 * service.truth().size))
       return {
         state: { ...current, scan: undefined },
         sent,
@@ -164,7 +165,7 @@ export type SimulationPlan = {
   readonly seed: number
   readonly limit: number
   readonly concurrency: number
-  /** Whether the operator configures the order of modifiedTime, if the service keeps it. */
+  /** Whether the operator configures the order of modifiedTime, if the service keeps it and lacks no rows. */
   readonly sorted: boolean
   readonly runs: number
   readonly crashes: boolean
@@ -202,7 +203,10 @@ export const runSimulation = async (traits: ExportTraits, plan: SimulationPlan):
     destination,
     limit: plan.limit,
     concurrency: plan.concurrency,
-    order: plan.sorted && traits.order === 'ascending' ? ('modified_time' as const) : ('unspecified' as const),
+    order:
+      plan.sorted && traits.order === 'ascending' && traits.lackingRows === 0
+        ? ('modified_time' as const)
+        : ('unspecified' as const),
     startDate,
     lookback: plan.lookback ?? 10 * minute,
     slack: plan.slack ?? true,

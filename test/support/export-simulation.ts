@@ -5,6 +5,12 @@ import { random } from './random'
 
 export type Order = 'ascending' | 'descending' | 'id' | 'ties' | 'random'
 
+/**
+ * In which order rows with the same modifiedTime come: by id; in another of two orders with each request, as from two replicas;
+ * with some blocks in another place from some request on, as after a merge of segments; or each time from another row on.
+ */
+export type TieOrder = 'stable' | 'replicas' | 'merged' | 'rotated'
+
 /** How a simulated service behaves; times in milliseconds, activity in rows per request. */
 export type ExportTraits = {
   readonly order: Order
@@ -38,6 +44,17 @@ export type ExportTraits = {
   readonly echo: boolean
   /** Rows that never change and are dated, by mistake, this long after the moment at which the simulation begins. */
   readonly futureDates: ReadonlyArray<number>
+  readonly ties: TieOrder
+  /** How many rows an answer to offset 0 of the whole export lacks, as from a replica that is behind. */
+  readonly lackingRows: number
+  /** On average once in so many requests all answers are empty for up to `outageTime` milliseconds; 0: never. */
+  readonly outageEvery: number
+  readonly outageTime: number
+  /** From which request on a page has at most `lowerLimit` rows; 0: never. */
+  readonly lowerAfter: number
+  readonly lowerLimit: number
+  /** What the service makes of filters by mention time: reviews without one match none, match any, or all reviews match. */
+  readonly mentionFilter: 'kept' | 'lenient' | 'ignored'
 }
 
 export const stableTraits: ExportTraits = {
@@ -60,6 +77,13 @@ export const stableTraits: ExportTraits = {
   unmentioned: 0,
   echo: false,
   futureDates: [],
+  ties: 'stable',
+  lackingRows: 0,
+  outageEvery: 0,
+  outageTime: 0,
+  lowerAfter: 0,
+  lowerLimit: 0,
+  mentionFilter: 'kept',
 }
 
 type Row = {
@@ -120,6 +144,7 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
   let isBusy = true
   let nextId = 1
   let version = 0
+  let outageEnd = 0
   let lastPageIds: readonly string[] = []
   /** By id the versions that may still be served, the newest last. */
   const liveRows = new Map<number, readonly Row[]>()
@@ -206,16 +231,40 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
     }
   }
 
+  const mergeAt = 3 + below(8)
+  /** Where a row stands among those with its modifiedTime. */
+  const tieOf = (id: number): number => {
+    if (traits.ties === 'replicas') return random(id * 2 + (requests % 2))()
+    if (traits.ties === 'merged') {
+      // Blocks of seven; the second of four stands behind the others after the merge.
+      const block = Math.floor(id / 7) % 4
+      return (requests >= mergeAt && block === 1 ? 4 : block) * 1e6 + id
+    }
+    return id
+  }
+  const rotate = (rows: readonly Row[]): readonly Row[] => {
+    const turn = draw()
+    const groups = new Map<number, Row[]>()
+    for (const row of rows) groups.set(row.modifiedTime, [...(groups.get(row.modifiedTime) ?? []), row])
+    return [...groups.values()].flatMap((group) => {
+      const first = Math.floor(turn * group.length)
+      return [...group.slice(first), ...group.slice(0, first)]
+    })
+  }
+
   const sortRows = (rows: readonly Row[]): readonly Row[] => {
     const key = rows.map((row) => ({ row, tie: draw() }))
     const by = {
-      ascending: (a: Row, b: Row) => a.modifiedTime - b.modifiedTime || a.id - b.id,
-      descending: (a: Row, b: Row) => b.modifiedTime - a.modifiedTime || a.id - b.id,
+      ascending: (a: Row, b: Row) => a.modifiedTime - b.modifiedTime || tieOf(a.id) - tieOf(b.id),
+      descending: (a: Row, b: Row) => b.modifiedTime - a.modifiedTime || tieOf(a.id) - tieOf(b.id),
       id: (a: Row, b: Row) => a.id - b.id,
       ties: (a: Row, b: Row) => a.modifiedTime - b.modifiedTime,
       random: () => 0,
     }[traits.order]
-    return key.sort((a, b) => by(a.row, b.row) || a.tie - b.tie).map(({ row }) => row)
+    const sorted = key.sort((a, b) => by(a.row, b.row) || a.tie - b.tie).map(({ row }) => row)
+    return traits.ties === 'rotated' && (traits.order === 'ascending' || traits.order === 'descending')
+      ? rotate(sorted)
+      : sorted
   }
 
   const answer =
@@ -236,12 +285,27 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
         ({ modifiedTime, mention, source }) =>
           (traits.inclusive ? modifiedTime >= from : modifiedTime > from) &&
           (request.sources?.includes(source) ?? true) &&
-          (after === undefined || (mention !== undefined && (traits.inclusive ? mention >= after : mention > after))) &&
-          (before === undefined || (mention !== undefined && mention < before)),
+          (traits.mentionFilter === 'ignored' ||
+            (mention === undefined
+              ? (after === undefined && before === undefined) || traits.mentionFilter === 'lenient'
+              : (after === undefined || (traits.inclusive ? mention >= after : mention > after)) &&
+                (before === undefined || mention < before))),
       )
-      const limit = Math.min(request.limit, traits.clamp)
+      if (isBusy && traits.outageEvery > 0 && clock >= outageEnd && draw() < 1 / traits.outageEvery)
+        outageEnd = clock + below(traits.outageTime)
+      const isOut = isBusy && clock < outageEnd
+      const isLacking =
+        traits.lackingRows > 0 &&
+        request.offset === 0 &&
+        after === undefined &&
+        before === undefined &&
+        matching.length > 20
+      const lackingFrom = below(12)
+      const isLowered = traits.lowerAfter > 0 && requests >= traits.lowerAfter
+      const limit = Math.min(request.limit, traits.clamp, isLowered ? traits.lowerLimit : traits.clamp)
       const length = traits.shortPages && draw() < 0.3 ? Math.ceil(limit * (0.4 + draw() * 0.6)) : limit
-      const rows = sortRows(matching)
+      const rows = (isOut ? [] : sortRows(matching))
+        .filter((_, i) => !isLacking || i < lackingFrom || i >= lackingFrom + Math.min(traits.lackingRows, 8))
         .slice(request.offset, request.offset + length)
         .map(createCutRecord)
       if (isReview && rows.length > 0) lastPageIds = rows.map(({ id }) => id)

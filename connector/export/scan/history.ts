@@ -1,8 +1,17 @@
 /** A row in one version: an id and the time of its last change, milliseconds. */
 export type RowVersion = { readonly id: string; readonly modifiedTime: number }
 
-/** A row that was read: its position among the rows of its pass, and the number of the page that brought it. */
-export type HistoryRow = RowVersion & { readonly position: number; readonly page: number }
+/** A row that was read. */
+export type HistoryRow = RowVersion & {
+  /** Among the rows of its pass. */
+  readonly position: number
+  /** Its place in the service's list when it was read: the offset of its page and its place there. */
+  readonly index: number
+  /** The number of the page that brought it. */
+  readonly page: number
+  /** It comes from a resume token: other rows that were read near it may be unknown. */
+  readonly isSampled: boolean
+}
 
 /** Some rows of a pass with their positions: enough to find the place again after a restart. */
 export type SampledRows = ReadonlyArray<readonly [id: string, modifiedTime: number, position: number]>
@@ -13,11 +22,16 @@ export type RowHistory = {
   readonly findRow: (id: string) => HistoryRow | undefined
   /** The position of `row`, if `found` (what `findRow` gives for its id) is the same version and was read in this pass. */
   readonly findPosition: (row: RowVersion, found: HistoryRow | undefined) => number | undefined
+  /** Whether `found` was read in this pass, in whatever version. */
+  readonly isOfPass: (found: HistoryRow | undefined) => boolean
   /** Whether these are, row for row, the rows of the last page of this pass. */
   readonly isLastPage: (rows: ReadonlyArray<RowVersion>) => boolean
   /** The highest position in this pass, -1 before its first row. */
   readonly lastPosition: () => number
-  readonly addPage: (rows: ReadonlyArray<RowVersion>, positions: ReadonlyArray<number>) => void
+  /** How many rows each of the last `count` pages of this pass had, the last one first. */
+  readonly lastLengths: (count: number) => ReadonlyArray<number>
+  /** `offset`: the page's; without one the rows are samples. */
+  readonly addPage: (rows: ReadonlyArray<RowVersion>, positions: ReadonlyArray<number>, offset?: number) => void
   /** A new pass begins: positions start again at 0, rows of earlier passes stay known as read. */
   readonly startPass: () => void
   /** A copy of every row among the last `overlap` positions and, of older pages of this pass, of about seven rows each. */
@@ -31,16 +45,20 @@ type PageColumns = {
   readonly page: number
   /** The number of its first row, counted over all rows read. */
   readonly firstRow: number
+  readonly offset: number | undefined
   readonly ids: ReadonlyArray<string>
   readonly times: Float64Array
   readonly positions: Float64Array
 }
 
-const historyRowAt = ({ page, ids, times, positions }: PageColumns, i: number): HistoryRow => ({
+const historyRowAt = ({ page, offset, ids, times, positions }: PageColumns, i: number): HistoryRow => ({
   id: ids[i] ?? '',
   modifiedTime: times[i] ?? Number.NaN,
   position: positions[i] ?? Number.NaN,
+  // While nothing changes, the position of a row is its place in the list.
+  index: offset === undefined ? (positions[i] ?? Number.NaN) : offset + i,
   page,
+  isSampled: offset === undefined,
 })
 
 /** The distance between two sampled rows of a page. */
@@ -56,10 +74,11 @@ export const createRowHistory = (samples: SampledRows): RowHistory => {
   let rowCount = 0
   let lastPosition = -1
 
-  const addPage: RowHistory['addPage'] = (rows, positions) => {
+  const addPage: RowHistory['addPage'] = (rows, positions, offset) => {
     const columns: PageColumns = {
       page: pageCount,
       firstRow: rowCount,
+      offset,
       ids: rows.map(({ id }) => id),
       times: new Float64Array(rows.length),
       positions: Float64Array.from(positions),
@@ -95,6 +114,13 @@ export const createRowHistory = (samples: SampledRows): RowHistory => {
     findRow,
     findPosition: ({ modifiedTime }, found) =>
       found?.modifiedTime === modifiedTime && found.page >= passStart ? found.position : undefined,
+    isOfPass: (found) => found !== undefined && found.page >= passStart,
+    lastLengths: (count) =>
+      pages
+        .filter(({ page, offset }) => page >= passStart && offset !== undefined)
+        .slice(-count)
+        .map(({ ids }) => ids.length)
+        .reverse(),
     isLastPage: (rows) => {
       const columns = pages.at(-1)
       return (
@@ -153,4 +179,68 @@ export const assignPositions = (
     }
   })
   return positions
+}
+
+/** A page, row for row beside what the history knows of its rows. */
+export type ComparedPage = {
+  readonly offset: number
+  readonly rows: ReadonlyArray<RowVersion>
+  readonly found: ReadonlyArray<HistoryRow | undefined>
+  /** The positions of the rows that this pass has read in this version. */
+  readonly known: ReadonlyArray<number | undefined>
+  readonly isOfPass: RowHistory['isOfPass']
+  /** Rows with a later modifiedTime may have changed or become visible since the row before them was read; milliseconds. */
+  readonly youngFrom: number
+}
+
+/** What a page says about the order of the rows behind its known ones. */
+export type OrderCheck = {
+  /** A row that was not read stands in front of one that was, and nothing explains it. */
+  readonly hasUnreadRow: boolean
+  /** How many rows have come in front of known rows since those were read, without an explanation. */
+  readonly insertedRows: number
+  /** The known rows stand at the start of the page, each at the place where it was read. */
+  readonly isInPlace: boolean
+}
+
+/**
+ * Compares the place of every known row with the place where it was read. While rows keep their order, a row that was not read can
+ * stand in front of a known one only if it changed or became visible meanwhile, and then it is young; and a known row moves towards
+ * the end of the list only if such a row came in front of it. Whatever else does this has changed places with rows that were read,
+ * and may itself be missing. Equal times are common only where many rows changed at once, so a young row does not explain itself if
+ * a known row has its time.
+ */
+export const checkOrder = ({ offset, rows, found, known, isOfPass, youngFrom }: ComparedPage): OrderCheck => {
+  const isKnown = (_: RowVersion, i: number): boolean => known[i] !== undefined
+  const knownTimes = new Set(rows.filter(isKnown).map(({ modifiedTime }) => modifiedTime))
+  const lastKnown = known.findLastIndex((position) => position !== undefined)
+  let isUnread = false
+  let hasUnreadRow = false
+  let explained = 0
+  let insertedRows = 0
+  rows.slice(0, lastKnown + 1).forEach((row, i) => {
+    const earlier = found[i]
+    const isYoung = row.modifiedTime > youngFrom
+    if (known[i] === undefined) {
+      // Another version of a row that was read has taken its place.
+      if (isOfPass(earlier)) return
+      if (isYoung && !knownTimes.has(row.modifiedTime)) explained += 1
+      else isUnread = true
+      return
+    }
+    if (earlier === undefined) return
+    hasUnreadRow ||= isUnread && !earlier.isSampled
+    isUnread = false
+    if (!(isYoung && knownTimes.size > 1)) insertedRows = Math.max(insertedRows, offset + i - explained - earlier.index)
+  })
+  const isInPlace =
+    lastKnown >= 0 && rows.every((_, i) => i > lastKnown || (known[i] !== undefined && found[i]?.index === offset + i))
+  return { hasUnreadRow, insertedRows: Math.ceil(insertedRows), isInPlace }
+}
+
+/** Whether the newest rows come first, as far as the rows up to and with this page show; `before`: as the pages before it show. */
+export const findDirection = (before: boolean | undefined, rows: ReadonlyArray<RowVersion>): boolean | undefined => {
+  const steps = rows.map(({ modifiedTime }, i) => modifiedTime - (rows[i - 1]?.modifiedTime ?? modifiedTime))
+  if (before === false || steps.some((step) => step > 0)) return false
+  return before ?? (steps.some((step) => step < 0) ? true : undefined)
 }

@@ -1,4 +1,4 @@
-import type { RowVersion } from './history'
+import { findDirection, type OrderCheck, type RowVersion } from './history'
 
 /** The safeguards of a pass. Only tests switch one off, to show that rows are lost without it. */
 export type ScanRules = { readonly overlap: boolean; readonly witness: boolean; readonly halving: boolean }
@@ -35,6 +35,14 @@ export type Pass = {
   readonly repeatedPages: number
   /** The offset of the empty page that caused the last rewind. */
   readonly emptyOffset: number | undefined
+  /** As far as the rows read so far show; none while all had one modifiedTime. */
+  readonly isNewestFirst: boolean | undefined
+  /** Rows that came in front of rows read before, as changed rows do where the newest come first. */
+  readonly insertedRows: number
+  /** The list seems to end before rows of a full page: more was to follow it. */
+  readonly isCutShort: boolean
+  /** The pass is over but for a look at the start of the list, for the rows inserted there: how many were found so far. */
+  readonly foundAtStart: number | undefined
 }
 
 export const newPass = (from: number): Pass => ({
@@ -53,6 +61,10 @@ export const newPass = (from: number): Pass => ({
   hasRecheckedEnd: false,
   repeatedPages: 0,
   emptyOffset: undefined,
+  isNewestFirst: undefined,
+  insertedRows: 0,
+  isCutShort: false,
+  foundAtStart: undefined,
 })
 
 /** Rows that two successive pages share: 10 or a fiftieth of the longest page, doubled after each rewind, at most half a page. */
@@ -62,17 +74,27 @@ export const overlapSize = (longestPage: number, doublings: number): number =>
 /** A page, compared with what the pass has read before. */
 export type PageEvidence = {
   readonly rows: ReadonlyArray<RowVersion>
+  /** The service refuses the offset, so there are no rows. */
+  readonly isRefused: boolean
   /** For each row its position, if this pass has already read the row in this version: the row is a witness. */
   readonly knownPositions: ReadonlyArray<number | undefined>
   /** Rows up to the cutoff that were not sent before. */
   readonly newRows: ReadonlyArray<RowVersion>
+  /** Rows up to the cutoff that this pass has not read, whether they were sent before or not. */
+  readonly unreadRows: ReadonlyArray<RowVersion>
   /** The length of the longest page so far, this one included. */
   readonly longestPage: number
   readonly overlap: number
   /** The window is a part of the export, cut so that one page may hold all of it. */
   readonly isNarrowWindow: boolean
-  /** A sweep that can no longer be certified. Rows of its last page may look new again and again, and must not keep it from ending. */
-  readonly isUncertifiedSweep: boolean
+  /** What speaks against an unchanged order; not judged where the order does not matter. */
+  readonly orderCheck: OrderCheck
+  /** Whether rows must be there because some were read before; `unknown`: they probably are. */
+  readonly hasRows: boolean | 'unknown'
+  /** How many times in a row an end that contradicts what was read has been asked for again. */
+  readonly rereads: number
+  /** The length of the last page that was accepted; none at the start. */
+  readonly lastLength: number | undefined
   /** The page has exactly the rows of the page before, though its offset is another. */
   readonly isRepeatedPage: boolean
   /** The page is shorter than the limit that its echo tells, and no full page had this length. */
@@ -81,11 +103,17 @@ export type PageEvidence = {
   readonly distanceToEnd: number
   /** Milliseconds. The next run reads rows that are later than this again, so a pass need not wait for them. */
   readonly certainTime: number
+  /** The newest modifiedTime read so far that is not later than the cutoff; milliseconds. */
+  readonly newestTime: number
+  /** After so many pages in a row without new rows the pass is over. */
+  readonly maxPagesWithoutNewRows: number
 }
 
 export type PageVerdict =
   /** The page does not join the rows read so far: it is thrown away and `pass` asks for another. */
   | { readonly _tag: 'Rewind'; readonly pass: Pass }
+  /** The list ends before rows that were read or must be there: it is asked for again after a pause, and then the scan fails. */
+  | { readonly _tag: 'Contradiction'; readonly pass: Pass }
   | { readonly _tag: 'Next'; readonly pass: Pass }
   /** The pass is over and nothing spoke against it. `isOffsetIgnored`: the service answers every offset with the same page. */
   | { readonly _tag: 'Done'; readonly isOffsetIgnored?: true }
@@ -97,34 +125,57 @@ export type PageVerdict =
       readonly isOffsetIgnored?: true
     }
 
+export type Accepted = Exclude<PageVerdict, { readonly _tag: 'Rewind' | 'Contradiction' }>
+
 /** Six rows come in their old order by chance once in 720 times (6!). A single row always does, so it proves no order. */
 const minWitnesses = 6
-const maxPagesWithoutNewRows = 100
 /** Rows inserted in front can shift a page by exactly its length, so that it comes again. Three times in a row is no chance. */
 const maxPageRepeats = 3
 const maxLatePages = 4
 const maxOverlapDoublings = 10
+/** How often an end that contradicts what was read is asked for again. */
+export const maxRereads = 5
 
 /** Decides whether a page joins the rows read so far, and what the pass does next. */
 export const certifyPage =
+  (rules: ScanRules) =>
+  (pass: Pass, given: PageEvidence): PageVerdict => {
+    if (pass.foundAtStart !== undefined) return checkStart(pass, pass.foundAtStart, given)
+    const verdict = certifyNextPage(rules)(pass, given)
+    const insertedRows = pass.insertedRows + given.orderCheck.insertedRows
+    return rules.witness && verdict._tag === 'Done' && !verdict.isOffsetIgnored && insertedRows > 0
+      ? { _tag: 'Next', pass: { ...pass, insertedRows, offset: 0, foundAtStart: 0, isConfirmingEnd: false } }
+      : verdict
+  }
+
+const certifyNextPage =
   (rules: ScanRules) =>
   (before: Pass, given: PageEvidence): PageVerdict => {
     const pass = { ...before, repeatedPages: given.isRepeatedPage ? before.repeatedPages + 1 : 0 }
     if (pass.repeatedPages >= maxPageRepeats) return repeatedPageVerdict(given)
     const evidence = rules.overlap ? given : { ...given, overlap: 0 }
     const { rows, newRows, overlap } = evidence
-    if (rows.length === 0 && pass.offset === 0) return { _tag: 'Done' }
+    if (rows.length === 0 && pass.offset === 0)
+      return given.hasRows === true || (given.hasRows === 'unknown' && given.rereads < maxRereads)
+        ? { _tag: 'Contradiction', pass }
+        : { _tag: 'Done' }
     // The page at this offset was empty and the page at offset 0 has as many rows: these are all rows.
-    const isWholeSet = pass.offset === 0 && pass.emptyOffset === rows.length
-    if (isWholeSet && (newRows.length === 0 || areNewRowsLate(evidence))) return { _tag: 'Done' }
+    const isWhole = pass.offset === 0 && pass.emptyOffset === rows.length
+    if (isWhole && (newRows.length === 0 || areUnreadRowsLate(evidence))) return { _tag: 'Done' }
 
+    if (rules.witness && rules.overlap && hasDoubt(pass, evidence))
+      return uncertifiedVerdict('rows that were not read stand among those that were', pass, evidence)
     const witnesses = evidence.knownPositions.filter((position) => position !== undefined)
     const isInverted = witnesses.some((position, i) => position < (witnesses[i - 1] ?? position))
     const endVerdict = pass.isConfirmingEnd ? checkEnd(pass, evidence, witnesses.length, isInverted) : undefined
     if (endVerdict !== undefined) return endVerdict
     const needsWitness = rules.witness && rules.overlap && pass.offset > 0
-    if (needsWitness && witnesses.length < Math.max(1, Math.min(minWitnesses, overlap))) {
-      if (hasTooManyRewinds(pass)) return uncertifiedVerdict('the pages no longer join', pass, evidence)
+    const isJoined = evidence.orderCheck.isInPlace && evidence.distanceToEnd === 0
+    if (needsWitness && !isJoined && witnesses.length < Math.max(1, Math.min(minWitnesses, overlap))) {
+      if (hasTooManyRewinds(pass))
+        return rows.length === 0 && !evidence.isRefused
+          ? { _tag: 'Contradiction', pass }
+          : uncertifiedVerdict('the pages no longer join', pass, evidence)
       if (overlap === 0 && rows.length > 0)
         return uncertifiedVerdict('the pages are too short to overlap', pass, evidence)
       return { _tag: 'Rewind', pass: rewindPass(pass, evidence) }
@@ -138,12 +189,21 @@ export const certifyPage =
 const repeatedPageVerdict = ({ isBelowEchoedLimit, knownPositions }: PageEvidence): PageVerdict =>
   isBelowEchoedLimit && knownPositions[0] === 0
     ? { _tag: 'Done', isOffsetIgnored: true }
-    : {
-        _tag: 'Uncertified',
-        reason: 'the same rows come at further offsets',
-        pass: undefined,
-        isOffsetIgnored: true,
-      }
+    : { _tag: 'Uncertified', reason: 'the same rows come again and again', pass: undefined, isOffsetIgnored: true }
+
+/** Rows may come in front of others only where the newest come first. */
+const hasDoubt = ({ isNewestFirst }: Pass, { rows, orderCheck }: PageEvidence): boolean =>
+  orderCheck.hasUnreadRow || (orderCheck.insertedRows > 0 && findDirection(isNewestFirst, rows) !== true)
+
+/** Whether inserted rows stand at the start of the list, where the newest come first. One may have gone again, so three quarters will do. */
+const checkStart = (pass: Pass, foundBefore: number, { rows, certainTime, newestTime }: PageEvidence): PageVerdict => {
+  const firstOlder = rows.findIndex(({ modifiedTime }) => modifiedTime <= Math.max(certainTime, newestTime))
+  const foundAtStart = foundBefore + (firstOlder < 0 ? rows.length : firstOlder)
+  if (foundAtStart >= pass.insertedRows * 0.75) return { _tag: 'Done' }
+  return firstOlder < 0 && rows.length > 0
+    ? { _tag: 'Next', pass: { ...pass, offset: pass.offset + rows.length, foundAtStart } }
+    : { _tag: 'Uncertified', reason: 'rows that were not read came in front of those that were', pass: undefined }
+}
 
 /** Decides on the page behind what seemed to be the last row; `undefined`: treat it as any other page. */
 const checkEnd = (
@@ -152,20 +212,26 @@ const checkEnd = (
   witnessCount: number,
   isInverted: boolean,
 ): PageVerdict | undefined => {
-  const { rows, newRows, longestPage, distanceToEnd, overlap } = evidence
-  const isLate = areNewRowsLate(evidence)
+  const { rows, unreadRows, longestPage, lastLength = longestPage, rereads, distanceToEnd, overlap } = evidence
+  const isLate = areUnreadRowsLate(evidence)
   const isInPlace = witnessCount === 0 || (!isInverted && distanceToEnd === 0)
-  const isEnd = rows.length < longestPage && (pass.missingRows === 0 || (rows.length === 0 && pass.hasRecheckedEnd))
-  if (isInPlace && isEnd && (newRows.length === 0 || (isLate && pass.latePages >= maxLatePages)))
+  // The service may have lowered its limit untold: where rows were read before, only a page shorter than the last one ends the list.
+  const isShort = rows.length < (witnessCount === 0 ? longestPage : Math.min(longestPage, lastLength))
+  const isMissing = pass.missingRows > 0
+  if (isMissing && pass.insertedRows > 0) return uncertifiedVerdict('the last row cannot be determined', pass, evidence)
+  if (isMissing && rows.length === 0 && pass.hasRecheckedEnd && (pass.isCutShort || rereads < maxRereads))
+    return { _tag: 'Contradiction', pass: rewindFromEnd(pass, overlap, true) }
+  const isEnd = isShort && (!isMissing || (rows.length === 0 && pass.hasRecheckedEnd))
+  if (isInPlace && isEnd && (unreadRows.length === 0 || (isLate && pass.latePages >= maxLatePages)))
     return { _tag: 'Done' }
   if (isInPlace && witnessCount > 0) return undefined
   return hasTooManyRewinds(pass)
     ? uncertifiedVerdict('the last row cannot be determined', pass, evidence)
-    : { _tag: 'Rewind', pass: rewindFromEnd(pass, overlap, isLate) }
+    : { _tag: 'Rewind', pass: rewindFromEnd(pass, Math.min(overlap, Math.ceil(lastLength / 2)), isLate) }
 }
 
-const areNewRowsLate = ({ newRows, certainTime }: PageEvidence): boolean =>
-  newRows.length > 0 && newRows.every(({ modifiedTime }) => modifiedTime > certainTime)
+const areUnreadRowsLate = ({ unreadRows, certainTime }: PageEvidence): boolean =>
+  unreadRows.length > 0 && unreadRows.every(({ modifiedTime }) => modifiedTime > certainTime)
 
 const hasTooManyRewinds = ({ rewinds, pageCount }: Pass): boolean => rewinds >= 10 + pageCount / 10
 
@@ -199,10 +265,10 @@ const rewindFromEnd = (pass: Pass, overlap: number, isLate: boolean): Pass => ({
 })
 
 /** Accepts the page and chooses the next offset. A short page without new rows may be the last, so the page behind it must confirm that. */
-const advancePass = (pass: Pass, evidence: PageEvidence): Exclude<PageVerdict, { readonly _tag: 'Rewind' }> => {
-  const { rows, newRows, longestPage, overlap, distanceToEnd, isNarrowWindow, isUncertifiedSweep } = evidence
+const advancePass = (pass: Pass, evidence: PageEvidence): Accepted => {
+  const { rows, newRows, longestPage, overlap, distanceToEnd, isNarrowWindow, maxPagesWithoutNewRows } = evidence
   const isShort = rows.length < longestPage
-  const isLate = isShort && areNewRowsLate(evidence)
+  const isLate = isShort && areUnreadRowsLate(evidence)
   const isStable = pass.pagesSinceOverlapChange >= 15
   const accepted: Pass = {
     ...pass,
@@ -216,19 +282,19 @@ const advancePass = (pass: Pass, evidence: PageEvidence): Exclude<PageVerdict, {
     isConfirmingEnd: false,
     hasRecheckedEnd: pass.hasRecheckedEnd && newRows.length === 0,
     emptyOffset: undefined,
+    isNewestFirst: findDirection(pass.isNewestFirst, rows),
+    insertedRows: pass.insertedRows + evidence.orderCheck.insertedRows,
+    isCutShort: newRows.length === 0 && (pass.isCutShort || (distanceToEnd > 0 && pass.fullPagesInARow > 0)),
   }
   const endOffset = pass.offset + rows.length
   if (isLate && accepted.latePages >= maxLatePages) return { _tag: 'Done' }
-  if (isShort && (newRows.length === 0 || isUncertifiedSweep || (isNarrowWindow && pass.offset === 0)))
+  if (isShort && (newRows.length === 0 || (isNarrowWindow && pass.offset === 0)))
     return {
       _tag: 'Next',
       pass: { ...accepted, offset: endOffset, isConfirmingEnd: true, missingRows: distanceToEnd },
     }
+  const idleReason = `${maxPagesWithoutNewRows} pages in a row brought nothing but later changes`
   return accepted.pagesWithoutNewRows >= maxPagesWithoutNewRows
-    ? {
-        _tag: 'Uncertified',
-        reason: `${maxPagesWithoutNewRows} pages in a row brought nothing but later changes`,
-        pass: undefined,
-      }
+    ? { _tag: 'Uncertified', reason: idleReason, pass: undefined }
     : { _tag: 'Next', pass: { ...accepted, offset: Math.max(0, endOffset - overlap + distanceToEnd) } }
 }

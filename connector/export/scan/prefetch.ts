@@ -106,7 +106,7 @@ export const requestsAhead = (
 const offsetsAhead = (concurrency: number, before: ScanState, state: ScanState): ReadonlyArray<number> => {
   const { pass, longestPage, limit, isSorted } = state
   const overlap = windowOverlap(state)
-  if (isSorted || pass.isConfirmingEnd) return [0]
+  if (isSorted || pass.isConfirmingEnd || pass.foundAtStart !== undefined) return [0]
   if (pass.fullPagesInARow === 0 && areAllPagesFull(before) && pass.pageCount > before.pass.pageCount)
     return [0, overlap]
   const isFullPageLikely = pass.fullPagesInARow > 1 || (pass.fullPagesInARow === 1 && longestPage >= limit)

@@ -2,9 +2,9 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import { type Failure, transientFailure } from '../../cdk'
 import type { CutRecord, ExportPage } from '../export-page'
-import { chooseCutoff, type RunNote, warningNote } from './cutoff'
-import { assignPositions, type RowHistory, type RowVersion } from './history'
-import { certifyPage } from './pass'
+import { chooseCutoff, infoNote, type RunNote, warningNote } from './cutoff'
+import { assignPositions, checkOrder, type OrderCheck, type RowHistory, type RowVersion } from './history'
+import { certifyPage, maxRereads } from './pass'
 import { advanceScan } from './progress'
 import { collectSentRows } from './sent-rows'
 import {
@@ -15,13 +15,17 @@ import {
   type ScanState,
   windowOverlap,
 } from './state'
-import { readMentionTime } from './window'
+import { isExact, isSweep, readMentionTime } from './window'
 
 /** What a page leads to: the state after it, and the rows of it that leave. */
 export type PageResult = {
   readonly state: ScanState
   readonly rows: ReadonlyArray<CutRecord>
   readonly notes: ReadonlyArray<RunNote>
+  /** Milliseconds to wait before the next request. */
+  readonly pause?: number
+  /** The scan fails after this page, and the next run must begin it anew. */
+  readonly failure?: Failure
 }
 
 /**
@@ -31,23 +35,28 @@ export type PageResult = {
 export const processPage =
   (context: ScanContext, history: RowHistory) =>
   (before: ScanState, page: ExportPage, now: number): E.Either<Failure, PageResult> => {
-    const [state, notes] = measurePage(context, before, page, now)
     const { rows } = page
+    const [measured, notes] = measurePage(context, before, page, now)
     const foundRows = rows.map(({ id }) => history.findRow(id))
-    const isNew = newRowFilter(state)
-    const newRows = rows.filter((row, i) => isNew(row, foundRows[i]))
+    const isLook = before.pass.foundAtStart !== undefined
+    const isNew = newRowFilter(measured)
+    const [window] = measured.windows
+    const isOfWindow = (row: CutRecord): boolean =>
+      !isLook && (window?.kind !== 'exactSweep' || readMentionTime(row) === undefined)
+    const newRows = rows.filter((row, i) => isNew(row, foundRows[i]) && isOfWindow(row))
+    const state = lowerLongestPage(history, measured, rows.length, newRows.length > 0)
     const knownPositions = rows.map((row, i) => history.findPosition(row, foundRows[i]))
     const lastPosition = history.lastPosition()
     const positions = assignPositions(knownPositions, lastPosition, state.pass.offset === 0 ? 0 : lastPosition + 1)
-    const isSweep = state.windows[0]?.kind === 'sweep'
     const verdict = certifyPage(context.rules)(state.pass, {
       rows,
+      isRefused: page.isRefused === true,
       knownPositions,
       newRows,
+      unreadRows: rows.filter((row, i) => knownPositions[i] === undefined && isUpToCutoff(state)(row)),
       longestPage: state.longestPage,
       overlap: windowOverlap(state),
       isNarrowWindow: isNarrowWindow(state),
-      isUncertifiedSweep: state.isUncertified && isSweep,
       isRepeatedPage: state.pass.offset > 0 && rows.length > 0 && history.isLastPage(rows),
       isBelowEchoedLimit:
         page.filter.limit != null && rows.length < page.filter.limit && rows.length !== state.longestFullPage,
@@ -55,31 +64,108 @@ export const processPage =
         ? Math.max(0, Math.round(lastPosition - (positions[positions.length - 1] ?? lastPosition)))
         : 0,
       certainTime: Math.min(state.cutoff ?? 0, state.rowClockAtStart ?? Number.NEGATIVE_INFINITY),
+      newestTime: state.newestRowTime ?? Number.NEGATIVE_INFINITY,
+      orderCheck: isExact(window)
+        ? noOrder
+        : checkOrder({
+            offset: state.pass.offset,
+            rows,
+            found: foundRows,
+            known: knownPositions,
+            isOfPass: history.isOfPass,
+            youngFrom: (state.cutoff ?? 0) - context.origin.lookback,
+          }),
+      hasRows: hasRows(state, lastPosition),
+      rereads: state.rereads,
+      lastLength: history.lastLengths(1)[0],
+      maxPagesWithoutNewRows: maxPagesWithoutNewRows(state),
     })
-    if (verdict._tag === 'Uncertified' && page.isRefused === true && state.windows[0]?.kind === 'exact')
+    if (verdict._tag === 'Contradiction') return E.right(awaitRows(context, state, verdict.pass, notes))
+    if (verdict._tag === 'Uncertified' && page.isRefused === true && isExact(window))
       return E.left(refusedOffsetFailure(context, state))
     if (verdict._tag === 'Rewind') return E.right({ state: { ...state, pass: verdict.pass }, rows: [], notes })
 
-    history.addPage(rows, positions)
-    const sentRows = isSweep ? newRows.filter((row) => readMentionTime(row) === undefined) : newRows
-    if (state.exactRounds !== undefined)
-      for (const { id, modifiedTime } of newRows) state.exactRounds.versions.set(id, modifiedTime)
+    if (!isLook) history.addPage(rows, positions, state.pass.offset)
+    const sentRows = isSweep(window) ? newRows.filter((row) => readMentionTime(row) === undefined) : newRows
+    const collectedRows = isSweep(window) ? sentRows : isLook ? [] : rows.filter(isUpToCutoff(state))
+    const isEndInDoubt = verdict._tag === 'Next' && verdict.pass.isConfirmingEnd && verdict.pass.missingRows > 0
     const accepted: ScanState = {
       ...state,
       pageCount: state.pageCount + 1,
-      sentRows: collectSentRows(
-        state.sentRows,
-        isSweep ? sentRows : rows.filter(isUpToCutoff(state)),
-        nextFilterFrom(context.origin, state),
-      ),
-      rowsWithoutMention: state.rowsWithoutMention + (isSweep ? sentRows.length : 0),
-      exactRounds: state.exactRounds && { ...state.exactRounds, newRows: state.exactRounds.newRows + newRows.length },
+      sentRows: collectSentRows(state.sentRows, collectedRows, nextFilterFrom(context.origin, state)),
+      rowsWithoutMention: state.rowsWithoutMention + (isSweep(window) ? sentRows.length : 0),
+      exactRounds: state.exactRounds && addToRound(state.exactRounds, isSweep(window), rows, sentRows),
+      rereads: isEndInDoubt ? state.rereads : 0,
     }
     return pipe(
       advanceScan(context, history, accepted, page, verdict),
       E.map(([next, moreNotes]) => ({ state: next, rows: sentRows, notes: [...notes, ...moreNotes] })),
     )
   }
+
+const noOrder: OrderCheck = { hasUnreadRow: false, insertedRows: 0, isInPlace: false }
+
+/** How many milliseconds to wait before an end that contradicts what was read is asked for again: 15.5 s in all. */
+const rereadPauses: ReadonlyArray<number> = Array.from({ length: maxRereads }, (_, n) => 500 * 2 ** n)
+
+/** Waits for rows that must be there, as while the service swaps an index. If they do not come, the scan fails: it has no certain end. */
+const awaitRows = (
+  { operation }: ScanContext,
+  state: ScanState,
+  pass: ScanState['pass'],
+  notes: ReadonlyArray<RunNote>,
+): PageResult => {
+  const pause = rereadPauses[state.rereads]
+  const next = { state: { ...state, pass, rereads: state.rereads + 1 }, rows: [] }
+  if (pause === undefined)
+    return {
+      ...next,
+      notes,
+      failure: transientFailure(
+        `${operation}: the list ends before rows that the service has shown, in ${rereadPauses.length + 1} answers within ${rereadPauses.reduce((a, b) => a + b) / 1000} s. The cursor of the stream did not move: run again.`,
+      ),
+    }
+  const note = infoNote(
+    `${operation}: the list ends before rows that the service has shown; asking again in ${pause} ms.`,
+  )
+  return { ...next, notes: [...notes, note], pause }
+}
+
+/** Whether the window must have rows, because rows of it were read. */
+const hasRows = (
+  { windows: [window], pass, from, exactRounds }: ScanState,
+  lastPosition: number,
+): boolean | 'unknown' => {
+  if (lastPosition >= 0 || pass.from > from || (exactRounds?.versions.size ?? 0) > 0) return true
+  return window?.hasRows === false ? 'unknown' : window?.hasRows === true
+}
+
+/** A list that grows as fast as it is read must not keep a pass from ending; a round brings many pages without new rows. */
+const maxPagesWithoutNewRows = ({ exactRounds, longestPage }: ScanState): number =>
+  100 + (exactRounds === undefined ? 0 : Math.ceil((8 * exactRounds.versions.size) / Math.max(1, longestPage)))
+
+const addToRound = (
+  rounds: ExactRounds,
+  isOfSweep: boolean,
+  rows: ReadonlyArray<CutRecord>,
+  sentRows: ReadonlyArray<CutRecord>,
+): ExactRounds => {
+  for (const { id, modifiedTime } of sentRows) rounds.versions.set(id, modifiedTime)
+  for (const { id } of rows) if (!isOfSweep || rounds.versions.has(id)) rounds.ids.add(id)
+  return { ...rounds, newRows: rounds.newRows + sentRows.length }
+}
+
+/** Three pages of one length in a row, and there are more rows: the service has lowered its limit. A shorter page is not the end. */
+const lowerLongestPage = (history: RowHistory, state: ScanState, length: number, hasNewRows: boolean): ScanState => {
+  const earlier = history.lastLengths(2)
+  return hasNewRows &&
+    length > 1 &&
+    length < state.longestPage &&
+    earlier.length === 2 &&
+    earlier.every((one) => one === length)
+    ? { ...state, longestPage: length }
+    : state
+}
 
 /** An export that cannot be split can only be read as deep as the service serves it. */
 const refusedOffsetFailure = ({ operation }: ScanContext, { pass }: ScanState): Failure =>
@@ -88,11 +174,11 @@ const refusedOffsetFailure = ({ operation }: ScanContext, { pass }: ScanState): 
   )
 
 /** Whether the service may still keep an order: nothing has contradicted it. */
-const keepsOrder = ({ windows, isUncertified }: ScanState): boolean => windows[0]?.kind !== 'exact' && !isUncertified
+const keepsOrder = ({ windows, isUncertified }: ScanState): boolean => !isExact(windows[0]) && !isUncertified
 
 /** Whether the current window is only a part of what was asked for. */
-const isNarrowWindow = ({ windows }: ScanState): boolean =>
-  windows[0]?.kind === 'part' && Object.keys(windows[0]).length > 1
+const isNarrowWindow = ({ windows: [window] }: ScanState): boolean =>
+  window?.kind === 'part' && Object.keys({ ...window, hasRows: 0 }).length > 2
 
 /** What a page tells even if it is thrown away: the cutoff (the first page), the length of pages, and how far the clock that stamps rows is. */
 const measurePage = (
@@ -115,12 +201,13 @@ const measurePage = (
       rowClockAtStart: Number.isFinite(rowClock)
         ? Math.max(state.rowClockAtStart ?? rowClock, rowClock)
         : state.rowClockAtStart,
-      newestRowTime: page.rows.reduce(
-        (time, { modifiedTime }) =>
+      // Rows of a look at the start are not sent, so they do not count.
+      newestRowTime: (state.pass.foundAtStart === undefined ? page.rows : []).reduce(
+        (time: number | undefined, { modifiedTime }) =>
           modifiedTime <= cutoff && !(time !== undefined && time > modifiedTime) ? modifiedTime : time,
         state.newestRowTime,
       ),
-      exactRounds: state.exactRounds ?? (state.windows[0]?.kind === 'exact' ? firstExactRound() : undefined),
+      exactRounds: state.exactRounds ?? (isExact(state.windows[0]) ? firstExactRound() : undefined),
     },
     isCursorInFuture
       ? [
@@ -156,7 +243,14 @@ const longestPageLength = ({ longestPage }: ScanState, { rows, filter }: ExportP
     ? rows.length
     : Math.max(longestPage, rows.length)
 
-const firstExactRound = (): ExactRounds => ({ round: 1, emptyRounds: 0, newRows: 0, versions: new Map() })
+const firstExactRound = (): ExactRounds => ({
+  round: 1,
+  emptyRounds: 0,
+  newRows: 0,
+  rowsBefore: 0,
+  versions: new Map(),
+  ids: new Set(),
+})
 
 /**
  * Whether a row is to be sent: it is up to the cutoff, and as far as the history goes neither this version nor a later one was sent.

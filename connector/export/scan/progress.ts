@@ -4,9 +4,18 @@ import { configFailure, type Failure, transientFailure } from '../../cdk'
 import type { CutRecord, ExportPage } from '../export-page'
 import { floorToSecond, infoNote, type RunNote, warningNote } from './cutoff'
 import type { RowHistory } from './history'
-import { newPass, type PageVerdict } from './pass'
+import { type Accepted, newPass } from './pass'
 import { type ExactRounds, isUpToCutoff, type ScanContext, type ScanState } from './state'
-import { readMentionTime, splitWindow } from './window'
+import {
+  containsMention,
+  ignoresBounds,
+  isExact,
+  readMentionTime,
+  type ScanWindow,
+  splitWindow,
+  toExactWindows,
+  wholeWindow,
+} from './window'
 
 type AdvanceResult = E.Either<Failure, readonly [ScanState, ReadonlyArray<RunNote>]>
 
@@ -16,7 +25,7 @@ export const advanceScan = (
   history: RowHistory,
   state: ScanState,
   page: ExportPage,
-  verdict: Exclude<PageVerdict, { readonly _tag: 'Rewind' }>,
+  verdict: Accepted,
 ): AdvanceResult => {
   switch (verdict._tag) {
     case 'Done':
@@ -36,20 +45,30 @@ export const advanceScan = (
   }
 }
 
-/** A part is split. A sweep goes on without certificate, as does an `exact` window, which is complete by its rounds. */
+/** A part is split, and a sweep is read in rounds. A window that is read in rounds goes on, since it is complete by its rounds. */
 const advanceUncertified = (
   context: ScanContext,
   history: RowHistory,
   state: ScanState,
   page: ExportPage,
-  verdict: Extract<PageVerdict, { readonly _tag: 'Uncertified' }>,
+  verdict: Extract<Accepted, { readonly _tag: 'Uncertified' }>,
 ): AdvanceResult => {
   const kind = state.windows[0]?.kind
   if (kind === 'part')
     return context.rules.halving
       ? splitCurrentWindow(context, history, state, page, verdict.reason)
       : finishWindow(context, history, state)
-  if (verdict.isOffsetIgnored && kind === 'exact') return E.left(ignoredOffsetFailure(context))
+  if (kind === 'sweep' && !verdict.isOffsetIgnored)
+    return E.right(
+      startRounds(
+        context,
+        history,
+        state,
+        state.windows.map((window, n) => (n === 0 ? { ...window, kind: 'exactSweep', hasRows: true } : window)),
+        verdict.reason,
+      ),
+    )
+  if (verdict.isOffsetIgnored && isExact(state.windows[0])) return E.left(ignoredOffsetFailure(context))
   const uncertified = { ...state, isUncertified: true }
   if (verdict.isOffsetIgnored)
     return pipe(
@@ -87,32 +106,30 @@ const finishWindow = (context: ScanContext, history: RowHistory, state: ScanStat
     exactRounds: undefined,
   }
   const window = state.windows[0]
-  if (window?.kind === 'exact' && state.exactRounds !== undefined)
+  if (isExact(window) && state.exactRounds !== undefined)
     return repeatExactRound(context, state, state.exactRounds, next)
-  if (window?.kind === 'sweep' && state.isUncertified && state.rowsWithoutMention > 0)
-    return E.right([
-      next,
-      [
-        warningNote(
-          `${context.operation}: ${state.rowsWithoutMention} reviews without a mention time were read; the service changed too fast, or keeps too little order, to be sure that these are all. Compare with \`feedback verify --config\`.`,
-        ),
-      ],
-    ])
   return E.right([next, []])
 }
 
-const maxExactRounds = 8
-const minEmptyRounds = 2
+const maxExactRounds = 10
+const minEmptyRounds = 3
 
-/** Ends an `exact` window after two rounds in a row that brought nothing new. `next`: the state behind the window. */
+/**
+ * Ends an `exact` window after three rounds in a row that brought nothing new. In a random order a page leaves out each row with the
+ * same probability: a round of a long list misses one in 50, four rounds one in ten million. A round that brought far fewer rows
+ * than the one before says nothing. `next`: the state behind the window.
+ */
 const repeatExactRound = (
   context: ScanContext,
   state: ScanState,
   rounds: ExactRounds,
   next: ScanState,
 ): AdvanceResult => {
-  const emptyRounds = rounds.newRows === 0 ? rounds.emptyRounds + 1 : 0
-  if (emptyRounds >= minEmptyRounds)
+  const isWhole = rounds.ids.size >= rounds.rowsBefore * 0.8
+  const emptyRounds = rounds.newRows > 0 ? 0 : rounds.emptyRounds + (isWhole ? 1 : 0)
+  // One round without any review of a sweep is enough: it misses each with a probability of a fiftieth, two of them once in 3,000 times.
+  const isNothingFound = state.windows[0]?.kind === 'exactSweep' && rounds.versions.size === 0
+  if (emptyRounds >= (isNothingFound ? 1 : minEmptyRounds))
     return E.right([
       next,
       [
@@ -132,7 +149,14 @@ const repeatExactRound = (
           ...state,
           pass: newPass(state.from),
           isUncertified: false,
-          exactRounds: { ...rounds, round: rounds.round + 1, emptyRounds, newRows: 0 },
+          exactRounds: {
+            ...rounds,
+            round: rounds.round + 1,
+            emptyRounds,
+            newRows: 0,
+            rowsBefore: rounds.ids.size,
+            ids: new Set(),
+          },
         },
         [],
       ])
@@ -140,6 +164,30 @@ const repeatExactRound = (
 
 /** The most rows that one request may ask for (the service's specification, Limits). A window without order is best read in one page. */
 const maxPageRows = 1000
+
+/** More windows at a time come only of windows that do not become smaller. */
+const maxWindows = 64
+
+/** Goes on with windows that are read in rounds. */
+const startRounds = (
+  { operation }: ScanContext,
+  history: RowHistory,
+  state: ScanState,
+  windows: ReadonlyArray<ScanWindow>,
+  reason: string,
+): readonly [ScanState, ReadonlyArray<RunNote>] => {
+  history.startPass()
+  return [
+    {
+      ...state,
+      limit: Math.max(state.limit, maxPageRows),
+      windows,
+      pass: newPass(state.from),
+      isUncertified: false,
+    },
+    [warningNote(`${operation}: ${reason}; everything is read in rounds until nothing new comes, some rows twice.`)],
+  ]
+}
 
 /** Replaces the current window by smaller ones. Only the first split of the whole export is worth a warning. */
 const splitCurrentWindow = (
@@ -151,15 +199,33 @@ const splitCurrentWindow = (
 ): AdvanceResult => {
   const [window, ...others] = state.windows
   if (window === undefined) return E.right([state, []])
+  const times = context.hasMentionTime ? page.rows.map(readMentionTime) : []
+  // Without this, windows could be split without end: they would all have the same rows.
+  if (ignoresBounds(window, times) || state.windows.length > maxWindows + (context.windows ?? []).length)
+    return E.right(
+      startRounds(
+        context,
+        history,
+        state,
+        toExactWindows(context.windows ?? [wholeWindow], state.windows).map((one) => ({ ...one, hasRows: true })),
+        'the service does not keep to the filters by mention time',
+      ),
+    )
   history.startPass()
+  const mentionTimes = times.filter((time) => time !== undefined)
   const parts = splitWindow(context.filters, window, {
-    mentionTimes: context.hasMentionTime
-      ? page.rows.map(readMentionTime).filter((time) => time !== undefined)
-      : undefined,
+    mentionTimes: context.hasMentionTime ? mentionTimes : undefined,
     cutoff: state.cutoff ?? 0,
-  })
+  }).map(
+    (part): ScanWindow => ({
+      ...part,
+      hasRows:
+        part.sources === window.sources &&
+        (part.kind !== 'part' ? page.rows.length > 0 : containsMention(part, mentionTimes)),
+    }),
+  )
   const limit = parts[0]?.kind === 'exact' ? Math.max(state.limit, maxPageRows) : state.limit
-  const isFirstSplit = state.windows.length === 1 && Object.keys(window).length === 1
+  const isFirstSplit = state.windows.length === 1 && Object.keys({ ...window, hasRows: 0 }).length === 2
   const message = `${context.operation}: ${reason}; the rest is read in smaller parts, some rows twice.`
   return E.right([
     { ...state, limit, windows: [...parts, ...others], pass: newPass(state.from), isUncertified: false },
@@ -189,7 +255,8 @@ const advanceSortedPass = (
       ],
     ])
   }
-  if (last === undefined) return E.right([state, []])
+  // A page of one modifiedTime rises and falls: on a service that serves the newest first, nothing older would be read.
+  if (last === undefined || rows[0]?.modifiedTime === last.modifiedTime) return E.right([state, []])
   if (!isUpToCutoff(state)(last)) return finishWindow(context, history, state)
   const from = floorToSecond(last.modifiedTime) - 1
   if (state.pass.isConfirmingEnd || from <= state.pass.from) return E.right([state, []])

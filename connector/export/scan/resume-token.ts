@@ -39,7 +39,7 @@ const PassToken = t.intersection([
     confirming: t.boolean,
   }),
   /** `emptyOffset` */
-  t.partial({ emptyAt: Integer }),
+  t.partial({ emptyAt: Integer, /** `insertedRows` */ inserted: Integer }),
 ])
 type PassToken = t.TypeOf<typeof PassToken>
 
@@ -159,7 +159,7 @@ const toPassToken = (pass: Pass): PassToken => ({
   confirming: pass.isConfirmingEnd,
   gap: pass.missingRows,
   doubted: pass.hasRecheckedEnd,
-  ...defined({ emptyAt: pass.emptyOffset }),
+  ...defined({ emptyAt: pass.emptyOffset, inserted: pass.insertedRows === 0 ? undefined : pass.insertedRows }),
 })
 
 export const fromResumeToken = (token: ResumeToken): ScanState => ({
@@ -179,6 +179,7 @@ export const fromResumeToken = (token: ResumeToken): ScanState => ({
   newestRowTime: token.newest,
   sentRows: restoreCollector(token.horizon ?? Number.NEGATIVE_INFINITY, token.recent),
   exactRounds: undefined,
+  rereads: 0,
 })
 
 const fromPassToken = (token: PassToken): Pass => ({
@@ -197,4 +198,8 @@ const fromPassToken = (token: PassToken): Pass => ({
   hasRecheckedEnd: token.doubted,
   repeatedPages: 0,
   emptyOffset: token.emptyAt,
+  isNewestFirst: undefined,
+  insertedRows: token.inserted ?? 0,
+  isCutShort: false,
+  foundAtStart: undefined,
 })

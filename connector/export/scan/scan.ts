@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
+import type { Task } from 'fp-ts/Task'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, isTokenError, toFailure } from '../../api'
 import { type Failure, type Feed, type FeedStep, unfoldFeed } from '../../cdk'
@@ -21,6 +22,8 @@ export type ScanEnv = {
   readonly fetch: FetchPage
   /** Milliseconds since 1970, by the local clock. */
   readonly now: () => number
+  /** Waits so many milliseconds before an answer is asked for again that cannot be right; none: does not wait. */
+  readonly wait?: (millis: number) => Task<void>
   /** The most requests at a time. */
   readonly concurrency: number
   /** Rows asked for in each request. */
@@ -80,6 +83,17 @@ export const scan =
     const applyPage = processPage({ ...env, ...start, rules }, history)
     const { isRefused, takePage } = createPageTaker(env.fetch)
     let releasePage: ExportPage['release']
+    let pause = 0
+    let failure: Failure | undefined
+    const firstState = (): ScanState =>
+      newScanState({
+        origin: start.origin,
+        now: env.now(),
+        limit: env.limit,
+        isSorted: env.order === 'modified_time' && start.windows === undefined,
+        cutoff: start.cutoff,
+        windows: start.windows ?? [wholeWindow],
+      })
 
     const toItem = (state: ScanState, rows: ReadonlyArray<CutRecord>, notes: ReadonlyArray<RunNote>): ScanItem => {
       // Copied now: when the token is asked for, the next page may have changed the history although none of its rows has left.
@@ -98,6 +112,9 @@ export const scan =
         : async () => {
             // Whoever asks for the next item no longer reads the bytes of the one before.
             releasePage?.()
+            if (failure !== undefined) return E.left(failure)
+            if (pause > 0) await env.wait?.(pause)()
+            pause = 0
             const request = nextPageRequest(start.filters, state)
             const answer = await takePage(request, prefetcher.takePage(request))
             releasePage = E.isRight(answer) ? answer.right.release : undefined
@@ -105,6 +122,18 @@ export const scan =
             return pipe(
               applyPage(state, answer.right, env.now()),
               E.map((result) => {
+                pause = result.pause ?? 0
+                failure = result.failure
+                if (pause > 0) {
+                  prefetcher.prefetchPages([])
+                  return [toItem(result.state, [], result.notes), O.some(result.state)] as const
+                }
+                if (failure !== undefined) {
+                  // The next run must not go on from rows that the service no longer shows.
+                  history.startPass()
+                  const anew = firstState()
+                  return [toItem(anew, [], result.notes), O.some(anew)] as const
+                }
                 const ahead = requestsAhead(env.concurrency, start.filters, state, result.state)
                 prefetcher.prefetchPages(ahead.filter((request) => !isRefused(request)))
                 return [toItem(result.state, result.rows, result.notes), O.some(result.state)] as const
@@ -121,18 +150,7 @@ export const scan =
       return E.right([toItem(smaller, [], [note]), O.some(smaller)])
     }
 
-    return unfoldFeed(step)(
-      token === undefined
-        ? newScanState({
-            origin: start.origin,
-            now: env.now(),
-            limit: env.limit,
-            isSorted: env.order === 'modified_time' && start.windows === undefined,
-            cutoff: start.cutoff,
-            windows: start.windows ?? [wholeWindow],
-          })
-        : fromResumeToken(token),
-    )
+    return unfoldFeed(step)(token === undefined ? firstState() : fromResumeToken(token))
   }
 
 /** Whether an error may be about the offset of its request alone. Outages, rate limits and tokens are not. */

@@ -3,7 +3,7 @@ import { filterFrom, nextCursor } from './cutoff'
 import type { RowVersion } from './history'
 import { newPass, overlapSize, type Pass, type ScanRules } from './pass'
 import { emptyCollector, type SentRowCollector } from './sent-rows'
-import type { ScanFilters, ScanWindow } from './window'
+import { isExact, type ScanFilters, type ScanWindow } from './window'
 
 /** Where a run reads from; milliseconds. */
 export type ScanOrigin = { readonly startDate: number; readonly cursor: O.Option<number>; readonly lookback: number }
@@ -16,6 +16,8 @@ export type ScanContext = {
   readonly filters: ScanFilters
   readonly origin: ScanOrigin
   readonly rules: ScanRules
+  /** The windows that the scan was asked for; none: the whole export. */
+  readonly windows?: ReadonlyArray<ScanWindow>
 }
 
 /** The rounds over an `exact` window, which is read until nothing new comes. */
@@ -25,8 +27,12 @@ export type ExactRounds = {
   readonly emptyRounds: number
   /** New rows in this round. */
   readonly newRows: number
+  /** How many rows the round before brought. */
+  readonly rowsBefore: number
   /** The modifiedTime of every row of the window, by id. Changed in place. */
   readonly versions: Map<string, number>
+  /** The ids of this round. Changed in place. */
+  readonly ids: Set<string>
 }
 
 /** How far a scan has come; times in milliseconds. */
@@ -59,6 +65,8 @@ export type ScanState = {
   readonly sentRows: SentRowCollector
   /** Present while the current window is an `exact` one. */
   readonly exactRounds: ExactRounds | undefined
+  /** How many times in a row an end that contradicts what was read has been asked for again. */
+  readonly rereads: number
 }
 
 export const newScanState = (start: {
@@ -87,6 +95,7 @@ export const newScanState = (start: {
     newestRowTime: undefined,
     sentRows: emptyCollector,
     exactRounds: undefined,
+    rereads: 0,
   }
 }
 
@@ -106,4 +115,4 @@ export const nextFilterFrom = (origin: ScanOrigin, state: ScanState): number =>
 
 /** Rows that two successive pages of the current window share: three quarters of a page where no order is kept. */
 export const windowOverlap = ({ longestPage, pass, windows }: ScanState): number =>
-  windows[0]?.kind === 'exact' ? Math.floor((longestPage * 3) / 4) : overlapSize(longestPage, pass.overlapDoublings)
+  isExact(windows[0]) ? Math.floor((longestPage * 3) / 4) : overlapSize(longestPage, pass.overlapDoublings)

@@ -25,18 +25,33 @@ export type ScanScope = ScanFilters & { readonly windows?: ReadonlyArray<ScanWin
 
 /**
  * A part of the export that a pass of its own reads. A `part` that is not certified is split into smaller windows; a `sweep` reads
- * everything once more and sends the reviews without a mention time; an `exact` window is read until nothing new comes.
+ * everything once more and sends the reviews without a mention time; an `exact` window is read until nothing new comes, and an
+ * `exactSweep` is a sweep read in that way.
  */
 export const ScanWindow = t.intersection([
-  t.type({ kind: t.keyof({ part: null, sweep: null, exact: null }) }),
-  t.partial({ mentionTimeAfter: Instant, mentionTimeBefore: Instant, sources: t.readonlyArray(Integer) }),
+  t.type({ kind: t.keyof({ part: null, sweep: null, exact: null, exactSweep: null }) }),
+  t.partial({
+    mentionTimeAfter: Instant,
+    mentionTimeBefore: Instant,
+    sources: t.readonlyArray(Integer),
+    /** It was cut out of a larger window: whether rows of it were read there. */
+    hasRows: t.boolean,
+  }),
 ])
 export type ScanWindow = t.TypeOf<typeof ScanWindow>
 
 export const wholeWindow: ScanWindow = { kind: 'part' }
 
+/** Whether a window is read until nothing new comes. */
+export const isExact = (window: ScanWindow | undefined): boolean =>
+  window?.kind === 'exact' || window?.kind === 'exactSweep'
+
+/** Whether only the reviews without a mention time of a window are sent. */
+export const isSweep = (window: ScanWindow | undefined): boolean =>
+  window?.kind === 'sweep' || window?.kind === 'exactSweep'
+
 /** The filters of a request for a window. */
-export const windowFilters = (filters: ScanFilters, { kind: _, ...bounds }: ScanWindow): ScanFilters => ({
+export const windowFilters = (filters: ScanFilters, { kind: _, hasRows: __, ...bounds }: ScanWindow): ScanFilters => ({
   ...filters,
   ...bounds,
 })
@@ -63,15 +78,49 @@ export const splitWindow = (
       ? []
       : splitByMention({ ...filters, ...window }, sample.mentionTimes, sample.cutoff)
   if (halves.length > 0) {
-    const isWhole = window.mentionTimeAfter === undefined && window.mentionTimeBefore === undefined
     const parts = halves.map((half): ScanWindow => ({ ...window, ...half }))
-    return isWhole ? [...parts, { ...window, kind: 'sweep' }] : parts
+    return isBounded(window) ? parts : [...parts, { ...window, kind: 'sweep' }]
   }
   const sources = window.sources ?? filters.sources ?? []
   const middle = Math.ceil(sources.length / 2)
   return sources.length > 1
     ? [sources.slice(0, middle), sources.slice(middle)].map((half): ScanWindow => ({ ...window, sources: half }))
     : [{ ...window, kind: 'exact' }]
+}
+
+/** Whether a window is limited by mention time. */
+const isBounded = ({ mentionTimeAfter, mentionTimeBefore }: MentionBounds): boolean =>
+  mentionTimeAfter !== undefined || mentionTimeBefore !== undefined
+
+const lowerBound = ({ mentionTimeAfter }: MentionBounds): number =>
+  mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(mentionTimeAfter)
+const upperBound = ({ mentionTimeBefore }: MentionBounds): number =>
+  mentionTimeBefore === undefined ? Number.POSITIVE_INFINITY : toMillis(mentionTimeBefore)
+
+/** Whether a window surely has one of the rows with these mention times, whether its bounds are inclusive or not. */
+export const containsMention = (window: MentionBounds, mentionTimes: ReadonlyArray<number>): boolean =>
+  mentionTimes.some((time) => time > lowerBound(window) && time < upperBound(window))
+
+/** Whether a sample shows that the service ignores the bounds of a window: it has no mention time, or one outside of them. */
+export const ignoresBounds = (window: ScanWindow, mentionTimes: ReadonlyArray<number | undefined>): boolean =>
+  isBounded(window) &&
+  mentionTimes.some(
+    (time) => time === undefined || time < lowerBound(window) - second || time > upperBound(window) + second,
+  )
+
+/**
+ * The windows that are left where smaller ones by mention time would not have fewer rows: for each window that the scan was asked for
+ * and that is not read to its end yet, an `exact` one.
+ */
+export const toExactWindows = (
+  asked: ReadonlyArray<ScanWindow>,
+  left: ReadonlyArray<ScanWindow>,
+): ReadonlyArray<ScanWindow> => {
+  const outer = left.map(
+    (window) =>
+      asked.find((one) => lowerBound(one) <= lowerBound(window) && upperBound(one) >= upperBound(window)) ?? window,
+  )
+  return [...new Set(outer)].map((window) => ({ ...window, kind: window.kind === 'sweep' ? 'exactSweep' : 'exact' }))
 }
 
 type MentionBounds = Pick<ScanWindow, 'mentionTimeAfter' | 'mentionTimeBefore'>
@@ -88,8 +137,7 @@ const splitByMention = (
   mentionTimes: ReadonlyArray<number>,
   cutoff: number,
 ): ReadonlyArray<MentionBounds> => {
-  const after = bounds.mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(bounds.mentionTimeAfter)
-  const before = bounds.mentionTimeBefore === undefined ? Number.POSITIVE_INFINITY : toMillis(bounds.mentionTimeBefore)
+  const [after, before] = [lowerBound(bounds), upperBound(bounds)]
   const areInside = mentionTimes.every((time) => time >= after - second && time <= before + second)
   if (!areInside) return []
   const pivot = choosePivot(after, before, mentionTimes, cutoff)

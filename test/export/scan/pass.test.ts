@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   allScanRules,
   certifyPage,
+  maxRereads,
   newPass,
   overlapSize,
   type PageEvidence,
@@ -19,14 +20,21 @@ const evidence = (from: number, to: number, read: number, more: Partial<PageEvid
     rows: page,
     knownPositions: page.map((_, i) => (from + i < read ? from + i : undefined)),
     newRows: page.filter((_, i) => from + i >= read),
+    unreadRows: page.filter((_, i) => from + i >= read),
     longestPage: 50,
     overlap: 10,
     isNarrowWindow: false,
-    isUncertifiedSweep: false,
+    isRefused: false,
+    orderCheck: { hasUnreadRow: false, insertedRows: 0, isInPlace: false },
+    hasRows: read > 0,
+    rereads: 0,
+    lastLength: read === 0 ? undefined : 50,
+    maxPagesWithoutNewRows: 100,
     isRepeatedPage: false,
     isBelowEchoedLimit: false,
     distanceToEnd: 0,
     certainTime: 1000,
+    newestTime: 0,
     ...more,
   }
 }
@@ -79,19 +87,18 @@ describe('a pass', () => {
   test('asks for the end once more if rows that were read before are missing there', () => {
     const confirming = pass({ offset: 60, isConfirmingEnd: true, missingRows: 3 })
     expect(verdict(confirming, evidence(60, 60, 60))._tag).toBe('Rewind')
-    expect(verdict({ ...confirming, hasRecheckedEnd: true }, evidence(60, 60, 60))._tag).toBe('Done')
+    const rechecked = { ...confirming, hasRecheckedEnd: true }
+    expect(verdict(rechecked, evidence(60, 60, 60))).toMatchObject({ _tag: 'Contradiction', pass: { offset: 50 } })
+    expect(verdict(rechecked, evidence(60, 60, 60, { rereads: maxRereads }))._tag).toBe('Done')
+    expect(verdict({ ...rechecked, isCutShort: true }, evidence(60, 60, 60, { rereads: maxRereads }))._tag).toBe(
+      'Contradiction',
+    )
   })
 
   test('over a narrow window confirms the end as soon as one page is short', () => {
     expect(verdict(newPass(0), evidence(0, 30, 0, { isNarrowWindow: true }))).toMatchObject({
       pass: { offset: 30, isConfirmingEnd: true },
     })
-  })
-})
-
-test('an uncertified sweep treats a short page as the end although its rows look new', () => {
-  expect(verdict(pass({ offset: 40 }), evidence(40, 60, 50, { isUncertifiedSweep: true }))).toMatchObject({
-    pass: { offset: 60, isConfirmingEnd: true },
   })
 })
 

@@ -56,6 +56,10 @@ describe('a resume token', () => {
         hasRecheckedEnd: true,
         repeatedPages: 0,
         emptyOffset: 10,
+        isNewestFirst: undefined,
+        insertedRows: 11,
+        isCutShort: false,
+        foundAtStart: undefined,
       },
     }
     const written = toResumeToken(busy, [], filters, origin)
@@ -67,7 +71,7 @@ describe('a resume token', () => {
       windows: [{ kind: 'part' }],
       pass: {
         ...{ from: '2025-12-31T23:59:59.000Z', offset: 11, growth: 1, good: 2, lost: 3, losses: 4, pages: 5 },
-        ...{ full: 6, barren: 7, late: 8, gap: 9, doubted: true, confirming: true, emptyAt: 10 },
+        ...{ full: 6, barren: 7, late: 8, gap: 9, doubted: true, confirming: true, emptyAt: 10, inserted: 11 },
       },
       trail: [],
       longest: 50,
