@@ -62,7 +62,7 @@ const SourceCodec = orderFields({
   ),
   export_order: describeField(
     'Export order',
-    'The order of the export; modified_time only if the operator of the service guarantees it',
+    'The order of the export; modified_time, ascending (the oldest change first), only if the operator of the service guarantees it',
     { examples: ['unspecified'] },
   )(fieldWithDefault(enumField('unspecified', 'modified_time'), 'unspecified')),
   entities: describeField(

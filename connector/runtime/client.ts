@@ -4,11 +4,13 @@ import {
   type ApiError,
   type ClientConfig,
   type ClientOptions,
+  type Clock,
   checkRedisUrl,
   checkUrl,
   createHttpClient,
   type HttpClient,
   isUnreachableCode,
+  systemClock,
 } from '../api'
 import { defined, type Failure } from '../cdk'
 import type { ConnectionConfig } from '../config'
@@ -18,6 +20,8 @@ export type ServiceClient = {
   readonly send: HttpClient['send']
   /** Calls `listener` with the time until which the service makes us wait, in milliseconds since 1970; returns how to stop that. */
   readonly onWait: (listener: (until: number) => void) => () => void
+  /** Waits so many milliseconds, or until the client is closed. */
+  readonly wait: Clock['wait']
   /** Aborts the requests under way and closes the connections. */
   readonly close: () => Promise<void>
 }
@@ -51,6 +55,7 @@ const openClient = (
   base: URL,
   options: ClientOptions,
 ): ServiceClient => {
+  const closed = new AbortController()
   const listeners = new Set<(until: number) => void>()
   const { requests_per_minute, redis_url, max_concurrency } = config.rate_limit
   const client = createHttpClient(
@@ -73,6 +78,10 @@ const openClient = (
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    close: client.close,
+    wait: (options.clock ?? systemClock)(closed.signal).wait,
+    close: () => {
+      closed.abort()
+      return client.close()
+    },
   }
 }

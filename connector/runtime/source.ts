@@ -92,9 +92,10 @@ const checkCombinations = ({
     : E.right(undefined)
 }
 
-const toSource = (config: SourceConfig, { send }: ServiceClient): SourceEnv => ({
+const toSource = (config: SourceConfig, { send, wait }: ServiceClient): SourceEnv => ({
   api: createApi(send, defined({ sources: config.lookups.sources, categories: config.lookups.categories })),
   now: Date.now,
+  wait,
   startDate: toMillis(config.start_date),
   lookback: config.lookback_minutes * 60_000,
   filters: {

@@ -31,6 +31,7 @@ export const createReviewService = (source: SourceEnv): ServiceReviews => {
         operation: reviewExportOperation.name,
         fetch,
         now: source.now,
+        ...defined({ wait: source.wait }),
         concurrency: source.concurrency,
         limit: pageSize,
         order: source.order,

@@ -4,6 +4,7 @@ import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
 import {
   concatFeed,
+  defined,
   type Failure,
   type Feed,
   feedOf,
@@ -128,6 +129,7 @@ const readSharedScan = <Item>(
       operation: operation.name,
       fetch: pages.fetch,
       now: source.now,
+      ...defined({ wait: source.wait }),
       concurrency: source.concurrency,
       limit: source.pageSize,
       order: source.order,

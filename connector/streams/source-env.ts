@@ -1,4 +1,5 @@
 import type { Option } from 'fp-ts/Option'
+import type { Task } from 'fp-ts/Task'
 import type { Api } from '../api'
 import type { PrivacyAction } from '../export'
 import type { EntityIndex, ReviewEntitySettings } from './entity-index'
@@ -11,6 +12,8 @@ export type ResourceName = 'export' | 'comments' | 'transparency_reviews' | 'ent
 export type SourceEnv = {
   readonly api: Api
   readonly now: () => number
+  /** Waits so many milliseconds before an answer is asked for again that cannot be right; none: does not wait. */
+  readonly wait?: (millis: number) => Task<void>
   readonly startDate: number
   readonly lookback: number
   /** The configured filters of the export; an absent one does not filter. */
