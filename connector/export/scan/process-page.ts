@@ -48,6 +48,7 @@ export const processPage =
     const knownPositions = rows.map((row, i) => history.findPosition(row, foundRows[i]))
     const lastPosition = history.lastPosition()
     const positions = assignPositions(knownPositions, lastPosition, state.pass.offset === 0 ? 0 : lastPosition + 1)
+    const isRepeatedPage = state.pass.offset > 0 && rows.length > 0 && history.isLastPage(rows)
     const verdict = certifyPage(context.rules)(state.pass, {
       rows,
       isRefused: page.isRefused === true,
@@ -57,7 +58,7 @@ export const processPage =
       longestPage: state.longestPage,
       overlap: windowOverlap(state),
       isNarrowWindow: isNarrowWindow(state),
-      isRepeatedPage: state.pass.offset > 0 && rows.length > 0 && history.isLastPage(rows),
+      isRepeatedPage,
       isBelowEchoedLimit:
         page.filter.limit != null && rows.length < page.filter.limit && rows.length !== state.longestFullPage,
       distanceToEnd: keepsOrder(state)
@@ -65,16 +66,17 @@ export const processPage =
         : 0,
       certainTime: Math.min(state.cutoff ?? 0, state.rowClockAtStart ?? Number.NEGATIVE_INFINITY),
       newestTime: state.newestRowTime ?? Number.NEGATIVE_INFINITY,
-      orderCheck: isExact(window)
-        ? noOrder
-        : checkOrder({
-            offset: state.pass.offset,
-            rows,
-            found: foundRows,
-            known: knownPositions,
-            isOfPass: history.isOfPass,
-            youngFrom: (state.cutoff ?? 0) - context.origin.lookback,
-          }),
+      orderCheck:
+        isExact(window) || isRepeatedPage
+          ? noOrder
+          : checkOrder({
+              offset: state.pass.offset,
+              rows,
+              found: foundRows,
+              known: knownPositions,
+              isOfPass: history.isOfPass,
+              youngFrom: (state.cutoff ?? 0) - context.origin.lookback,
+            }),
       hasRows: hasRows(state, lastPosition),
       rereads: state.rereads,
       lastLength: history.lastLengths(1)[0],
