@@ -201,8 +201,14 @@ export const visitRecordSink = defineSink<SinkTarget, VisitRecord>({
 /** Without these a visit is not taken, is taken twice, or is asked about years later. */
 const essentialAttributes = [...requiredAttributes, 'name', 'firstName', 'lastName', 'visitRecordId', 'visitTime']
 
+/** What a service may refuse, although the specification does not say so: named in a dry run, which asks no service. */
+const findFormProblems = ({ email, npi }: VisitRecord): ReadonlyArray<string> => [
+  ...(/^[^\s@]+@[^\s@]+$/.test(email ?? '') ? [] : ['email must be an e-mail address']),
+  ...(/^\d{10}$/.test(npi ?? '') ? [] : ['npi must have ten digits']),
+]
+
 const createPreparer = (target: SinkTarget, stream: InputStream) => {
-  const { mapping, now, maxVisitAge, warn } = target
+  const { mapping, now, maxVisitAge, warn, dryRun } = target
   const rules = createAttributeRules(target, sinkName, stream.name, essentialAttributes)
   const mapVisit = createRecordMapper(VisitRecord, rules, { visitTime: convertTime })
   const reportMapping = createMappingReporter(target, rules, VisitRecord, stream.name)
@@ -227,6 +233,8 @@ const createPreparer = (target: SinkTarget, stream: InputStream) => {
     const normalized = E.isLeft(mapped) ? mapped : normalizeVisit(mapped.right, { now: now(), maxAge: maxVisitAge })
     if (E.isLeft(normalized)) return normalized
     const visit = normalized.right
+    const formProblems = dryRun ? findFormProblems(visit) : []
+    if (formProblems.length > 0) return E.left(formProblems.join('; '))
     if (visit.languageValue != null) warnOnce(visit.languageValue)
     if (hasVisitId(visit)) return E.right({ item: visit, key: visit.visitRecordId })
     const key = deriveVisitId(stream, columns)

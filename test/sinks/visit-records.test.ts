@@ -25,6 +25,16 @@ const prepareVisit = async (
 ) => prepareRecord(await openSink(visitRecordSink, target), createTestStream('visit_records', more), record)
 
 describe('a visit', () => {
+  it.each<[object, string]>([
+    [{ email: 'ada' }, 'email must be an e-mail address'],
+    [{ npi: '123' }, 'npi must have ten digits'],
+    [{ email: 'ada at example.org', npi: 'none' }, 'email must be an e-mail address; npi must have ten digits'],
+  ])('with what a service may refuse is named in a dry run, and sent otherwise: %j', async (wrong, problem) => {
+    const record = { ...validVisit, ...wrong }
+    expect(await prepareVisit(record, createTestTarget({ dryRun: true }))).toEqual(problem)
+    expect(await prepareVisit(record)).toEqual(record)
+  })
+
   it.each<[string, object, object]>([
     ['a valid visit unchanged', {}, validVisit],
     ['numbers as text in attributes of text', { npi: 1234567890, zipCode: 1234 }, { ...validVisit, zipCode: '1234' }],

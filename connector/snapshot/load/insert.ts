@@ -131,11 +131,17 @@ const memberSql = ({ name, attribute }: Column, structure: '_typed' | '_text', t
 const typedSql = (column: Column): string => memberSql(column, '_typed', column.type)
 const textSql = (column: Column): string => memberSql(column, '_text', 'VARCHAR')
 
-/** An integer column takes 5.0 but no fraction; DuckDB alone would round 1.5 to an integer. */
-const valueSql = (column: Column): string =>
-  column.type === 'BIGINT'
-    ? `CASE WHEN contains(${textSql(column)}, '.') AND ${typedSql(column)} <> TRY_CAST(${textSql(column)} AS DOUBLE) THEN NULL ELSE ${typedSql(column)} END`
-    : typedSql(column)
+/**
+ * An integer column takes 5.0 and 1e3 but no fraction, and no number is infinite: DuckDB alone would make 2 of 1.5, 0 of 1e-7 and
+ * infinity of 1e400.
+ */
+const valueSql = (column: Column): string => {
+  const [typed, text] = [typedSql(column), textSql(column)]
+  if (column.type === 'DOUBLE') return `CASE WHEN isfinite(${typed}) THEN ${typed} END`
+  return column.type === 'BIGINT'
+    ? `CASE WHEN regexp_matches(${text}, '[.eE]') AND ${typed} <> TRY_CAST(${text} AS DOUBLE) THEN NULL ELSE ${typed} END`
+    : typed
+}
 
 /** The entry in `_airbyte_meta` for a value that became null; null if the value fits. */
 const changeSql = (column: Column): string => {

@@ -7,7 +7,8 @@ import { archiveSql } from '../store/views'
 
 /**
  * Keeps one row for each key of the batch: the newest generation, then the newest cursor, then the row that came last. A review
- * wins over a tombstone of its own millisecond: it has been restored.
+ * wins over a tombstone of its own millisecond: it has been restored. A cursor of text that is a number counts as one: 10 is newer
+ * than 9.
  */
 export const keepNewestSql = (
   table: Table,
@@ -20,7 +21,13 @@ export const keepNewestSql = (
   const keys = key.map((_, i) => `k${i}`).join(', ')
   const keyColumns = key.map((column, i) => `t.${quoteIdentifier(column)} AS k${i}`).join(', ')
   const cursorSql = cursor === undefined ? 'NULL' : `t.${quoteIdentifier(cursor)}`
-  const isTime = ['TIMESTAMPTZ', 'DATE'].includes(table.columns.find((column) => column.name === cursor)?.type ?? '')
+  const cursorType = table.columns.find((column) => column.name === cursor)?.type
+  const cursorText = cursorType === 'JSON' ? `json_extract_string(${cursorSql}, '$')` : cursorSql
+  const cursorNumber =
+    cursorType === 'VARCHAR' || cursorType === 'JSON'
+      ? `CASE WHEN regexp_full_match(${cursorText}, '-?[0-9]{1,28}([.][0-9]{1,9})?') THEN TRY_CAST(${cursorText} AS DECIMAL(38, 9)) END`
+      : 'NULL'
+  const isTime = ['TIMESTAMPTZ', 'DATE'].includes(cursorType ?? '')
   const ended =
     tombstone === undefined
       ? 'NULL'
@@ -31,10 +38,10 @@ export const keepNewestSql = (
     SELECT row, row_number() OVER best AS place, first_value(raw) OVER best AS winner, first_value(tombstone) OVER best AS ended
     FROM (
       SELECT ${keyColumns}, t.rowid AS row, t._airbyte_raw_id AS raw, t._airbyte_generation_id AS generation,
-        ${cursorSql} AS cursor, ${ended} AS tombstone, ${tombstone ?? 'false'} AS marked
+        ${cursorSql} AS cursor, ${cursorNumber} AS number, ${ended} AS tombstone, ${tombstone ?? 'false'} AS marked
       FROM ${name} AS t)
     SEMI JOIN (SELECT ${keyColumns} FROM ${name} AS t WHERE t.rowid > ${lastRowId}) USING (${keys})
-    WINDOW best AS (PARTITION BY ${keys} ORDER BY generation DESC, cursor DESC NULLS LAST, marked, row DESC))
+    WINDOW best AS (PARTITION BY ${keys} ORDER BY generation DESC, number DESC NULLS LAST, cursor DESC NULLS LAST, marked, row DESC))
   WHERE place > 1;
   ${archiveSql(table, `${name} AS t JOIN _lost ON t.rowid = _lost.row`, 't._airbyte_raw_id <> _lost.winner', '_lost.ended')}
   DELETE FROM ${name} AS t WHERE t.rowid IN (SELECT row FROM _lost)`

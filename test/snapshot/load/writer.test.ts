@@ -233,6 +233,48 @@ describe('a full refresh', () => {
   })
 })
 
+describe('numbers and cursors', () => {
+  const listItems = async (type: string, cursor: string, ...rows: ReadonlyArray<string>) => {
+    const snapshot = await openMemorySnapshot()
+    const info = createStreamInfo('items', { id: { type: 'integer' }, value: { type } }, ['id'], cursor)
+    await writeMessages(snapshot, streamMessages(info, ...rows))
+    return (await snapshot.db.query('SELECT value, _airbyte_meta::VARCHAR AS meta FROM items')).map(
+      ({ value, meta }) => ({
+        value,
+        meta: String(meta),
+      }),
+    )
+  }
+
+  it.each<[string, string, unknown]>([
+    ['integer', '1e-7', null],
+    ['integer', '1.5', null],
+    ['integer', '25e-1', null],
+    ['integer', '1E3', 1000],
+    ['integer', '5.0', 5],
+    ['number', '1e400', null],
+    ['number', '-1E+400', null],
+    ['number', '1e-7', 1e-7],
+  ])('%s %s is kept, or becomes null and is named', async (type, text, value) => {
+    const [row] = await listItems(type, 'id', `{"id":1,"value":${text}}`)
+    expect(row?.value).toEqual(value)
+    expect(row?.meta.includes('DESTINATION_TYPECAST_ERROR')).toBe(value === null)
+  })
+
+  it.each<[string, string]>([
+    ['9', '10'],
+    ['-10', '-9'],
+    ['9.5', '10.25'],
+    ['9007199254740993', '9007199254740994'],
+    ['2026-01-09', '2026-01-10'],
+    ['a', 'b'],
+  ])('a cursor of text %j is older than %j, in either order of arrival', async (older, newer) => {
+    const rows = [older, newer].map((value) => JSON.stringify({ id: 1, value }))
+    for (const order of [rows, [...rows].reverse()])
+      expect((await listItems('string', 'value', ...order)).map(({ value }) => value)).toEqual([newer])
+  })
+})
+
 describe('deletions', () => {
   const startAll = (...messages: Message[]) => [
     startedMessage(deletedReviewsInfo()),
