@@ -58,7 +58,7 @@ const catalog = written(
 const record = (id: string, day: string, rating = 4) =>
   `{"type":"RECORD","record":{"stream":"reviews","data":{"id":${id},"modifiedTime":"2026-01-${day}T00:00:00.000Z","rating":${rating}},"emitted_at":1}}`
 const stateLine = (day: string, count: number) =>
-  `{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"modifiedTimeFrom":"2026-01-${day}T00:00:00.000Z","recent":[9007199254740993]}},"sourceStats":{"recordCount":${count}.0}}}`
+  `{"type":"STATE","state":{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"modifiedTimeFrom":"2026-01-${day}T00:00:00.000Z","recent":[],"more":[9007199254740993]}},"sourceStats":{"recordCount":${count}.0}}}`
 const status = (value: string) =>
   `{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},"status":"${value}"}}}`
 const messages = [record('9007199254740993', '01'), record('2', '02', 5), stateLine('02', 2), status('COMPLETE')].join(
@@ -335,7 +335,7 @@ describe('feedback state', () => {
       stdout: '',
     })
     expect(readFileSync(out, 'utf8')).toBe(
-      '[\n{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"modifiedTimeFrom":"2026-01-02T00:00:00.000Z","recent":[9007199254740993]}}}\n]\n',
+      '[\n{"type":"STREAM","stream":{"stream_descriptor":{"name":"reviews"},"stream_state":{"modifiedTimeFrom":"2026-01-02T00:00:00.000Z","recent":[],"more":[9007199254740993]}}}\n]\n',
     )
     const earlier = written('earlier.json', stateLine('01', 1))
     expect((await runCommand(stateCommand, ['import', '--db', db, '--state', earlier])).status).toBe(0)
