@@ -144,10 +144,14 @@ export {
 } from './sink'
 export {
   consumeMessages,
+  identifyService,
+  isSameService,
   type MessageConsumer,
   type OpenSource,
   type ReadOutcome,
+  type ServiceIdentity,
   type SourceProgram,
+  serviceOfState,
 } from './source-program'
 export {
   defineStream,

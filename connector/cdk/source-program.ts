@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto'
+import * as t from 'io-ts'
 import type { Catalog, SourceState } from './catalog'
 import type { CommandIo } from './command'
+import { configFailure } from './failure'
 import type { ConfigFormat } from './load'
 import type { Message } from './message'
 import { limitHeap } from './program'
@@ -16,11 +19,59 @@ export type ConnectOptions = {
   readonly onRequest?: (report: RequestReport) => void
 }
 
+/** Whose data a source reads. Each state carries the fingerprint, so that it is not given to another service. */
+export type ServiceIdentity = {
+  /** For people. */
+  readonly address: string
+  /** A hash of the address; with a dot and a second hash where an account is known by its name. Holds no secret. */
+  readonly fingerprint: string
+}
+
+const hashText = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16)
+
+/** The identity of the service at a URL. The case of the host, a default port and slashes at the end make no difference. `account`: a name, no secret. */
+export const identifyService = (url: string, account: string | undefined): ServiceIdentity => {
+  const { protocol, hostname, port, pathname } = new URL(url)
+  const address = `${protocol}//${hostname.replace(/\.$/, '')}${port === '' ? '' : `:${port}`}${pathname.replace(/\/+$/, '')}`
+  return {
+    address,
+    fingerprint: account === undefined ? hashText(address) : `${hashText(address)}.${hashText(account)}`,
+  }
+}
+
+/** Whether two fingerprints are of one service; accounts differ only where both are known. */
+export const isSameService = (a: string, b: string): boolean => {
+  const [[addressA, accountA], [addressB, accountB]] = [a.split('.'), b.split('.')]
+  return addressA === addressB && (accountA === undefined || accountB === undefined || accountA === accountB)
+}
+
+/** The fingerprint that a state carries; undefined for a state of an older version. */
+export const serviceOfState = (state: unknown): string | undefined =>
+  t.UnknownRecord.is(state) && typeof state.service === 'string' ? state.service : undefined
+
+const removeService = (state: unknown): unknown => {
+  if (serviceOfState(state) === undefined || !t.UnknownRecord.is(state)) return state
+  const { service: _, ...rest } = state
+  return rest
+}
+
+const addService = (message: Message, fingerprint: string | undefined): Message =>
+  fingerprint !== undefined && message._tag === 'Checkpoint' && t.UnknownRecord.is(message.state)
+    ? { ...message, state: { ...message.state, service: fingerprint } }
+    : message
+
+const foreignStateFailure = (stream: string, address: string) =>
+  configFailure(
+    `The state of ${stream} is of another service, or of another application, than ${address}. To read this service from the beginning, reset the stream or give no state. If only the address of the same service has changed, remove the key service from the state.`,
+  )
+
 /** A source that is connected to its service. */
 export type OpenSource<Env> = Partial<Pick<ReadRun<Env>, 'onWait'>> & {
   /** In the order in which they are read. */
   readonly streams: ReadonlyArray<Stream<Env>>
   readonly env: Env
+  /** Without it, states are taken from anywhere. */
+  readonly service?: ServiceIdentity
   readonly close?: () => Promise<void>
 }
 
@@ -79,26 +130,45 @@ const listFullOnly = <Env>(streams: ReadonlyArray<Stream<Env>>, catalog: Catalog
     return stream === undefined || stream.syncModes.includes(syncMode) ? [] : [name]
   })
 
-/** Reads the selected streams and passes each message, without secrets, to each consumer. */
+/** Reads the selected streams and passes each message, without secrets, to each consumer. A stream with the state of another service fails. */
 export const consumeMessages = async <Env>(
   io: Pick<CommandIo, 'stop' | 'redactText'>,
-  { streams, env, onWait = neverWait }: OpenSource<Env>,
+  { streams, env, service, onWait = neverWait }: OpenSource<Env>,
   { catalog, state, order = streams }: ReadSelection<Env>,
   consumers: ReadonlyArray<MessageConsumer>,
 ): Promise<ReadOutcome> => {
   let failed = false
   const limitYoungHeap = limitHeap()
-  const run = { streams: order, env, catalog, state, now: Date.now, checkpointInterval, stop: io.stop, onWait }
+  const consumeMessage = async (message: Message): Promise<void> => {
+    failed = failed || message._tag === 'Failed'
+    const redacted = redactMessage(io.redactText, addService(message, service?.fingerprint))
+    for (const consume of consumers) await consume(redacted)
+  }
+  const isForeign = (stream: string): boolean => {
+    const fingerprint = serviceOfState(state[stream])
+    return service !== undefined && fingerprint !== undefined && !isSameService(fingerprint, service.fingerprint)
+  }
+  for (const { name } of catalog)
+    if (service !== undefined && isForeign(name))
+      await consumeMessage({ _tag: 'Failed', stream: name, failure: foreignStateFailure(name, service.address) })
+  const run = {
+    streams: order,
+    env,
+    catalog: catalog.filter(({ name }) => !isForeign(name)),
+    state: Object.fromEntries(Object.entries(state).map(([name, value]) => [name, removeService(value)])),
+    now: Date.now,
+    checkpointInterval,
+    stop: io.stop,
+    onWait,
+  }
   const messages = async function* (): AsyncGenerator<Message> {
-    for (const name of listFullOnly(order, catalog))
+    for (const name of listFullOnly(order, run.catalog))
       yield { _tag: 'Log', level: 'info', message: `${name} has no cursor: every run reads it in full.` }
     yield* readStreams(run)
   }
   for await (const message of messages()) {
     limitYoungHeap()
-    failed = failed || message._tag === 'Failed'
-    const redacted = redactMessage(io.redactText, message)
-    for (const consume of consumers) await consume(redacted)
+    await consumeMessage(message)
   }
   return io.stop.aborted ? 'stopped' : failed ? 'failed' : 'complete'
 }

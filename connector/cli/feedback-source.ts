@@ -42,10 +42,11 @@ export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
     const privacyPath = findPrivacyPath(streams as ReadonlyArray<Stream<never>>, stream, path)
     return O.isNone(privacyPath) ? undefined : `add ${privacyPath.value} to privacy.drop in the config`
   },
-  openCopy: async ({ snapshot_path, reporting_time_zone }) =>
-    snapshot_path === undefined
-      ? undefined
-      : (await loadRuntime()).openSnapshotCopy(snapshot_path, reporting_time_zone),
+  openCopy: async (config) => {
+    if (config.snapshot_path === undefined) return undefined
+    const { identifySource, openSnapshotCopy } = await loadRuntime()
+    return openSnapshotCopy(config.snapshot_path, identifySource(config), config.reporting_time_zone)
+  },
 }
 
 /** The commands of source-feedback. */

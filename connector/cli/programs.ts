@@ -62,7 +62,7 @@ const createPlatformProgram = ({ run, protocol, summary }: PlatformProgram): Pro
   commands: protocolCommands[protocol][run],
 })
 
-const exitStatusNotes = `Exit status of every verb: 0 all is well, 1 the answer is no (verify, diff; snapshot and replay: a stream is not complete),
+const exitStatusNotes = `Exit status of every verb: 0 all is well, 1 the answer is no (verify, diff, status; snapshot and replay: a stream is not complete),
 2 the command line is wrong, 70 an error in the connector, 75 run it again later, 78 the configuration or a file is wrong,
 130 and 143 stopped by Ctrl-C (SIGINT) and SIGTERM.`
 
@@ -80,6 +80,7 @@ const feedbackProgram: Program = {
     state: async () => (await import('./state.js')).stateCommand,
     snapshot: async () => (await import('./snapshot.js')).snapshotCommand,
     verify: async () => (await import('./verify.js')).verifyCommand,
+    status: async () => (await import('./status.js')).statusCommand,
     replay: async () => (await import('./replay.js')).replayCommand,
     diff: async () => (await import('./diff.js')).diffCommand,
     report: async () => (await import('./report.js')).reportCommand,

@@ -1,4 +1,4 @@
-import { defineCommand, failureStatus, getOrThrow, loadConfig, runOrThrow } from '../cdk'
+import { defineCommand, failureStatus, getOrThrow, loadConfig, runOrThrow, usageError } from '../cdk'
 import { sourceFormat } from '../config'
 import { createSource, probeAccess, syncSnapshot } from '../runtime'
 import { selectStreams } from '../streams'
@@ -16,6 +16,11 @@ export const syncCommand = defineCommand({
     select: selectOption,
     'full-refresh': { type: 'boolean', help: 'Read everything again and replace what is in the file' },
     history: historyOption,
+    'start-anew': { type: 'boolean', help: 'Empty a file that holds the data of another service, and read everything' },
+    'service-moved': {
+      type: 'boolean',
+      help: 'Go on in a file of another service: it is the same one at a new address, or with a new application id',
+    },
     json: { type: 'boolean', help: 'Print the outcome as JSON' },
   },
   examples: [
@@ -26,6 +31,8 @@ export const syncCommand = defineCommand({
   notes:
     'What was read is kept, and the next run continues from there. Exit status: 0 all streams are complete; otherwise 75 run it again later, 78 change something first, 70 an error in the connector.',
   run: async (io, { options }) => {
+    if (options['start-anew'] && options['service-moved'])
+      throw usageError('feedback sync takes --start-anew or --service-moved, not both. See feedback sync --help.')
     const config = await loadConfig(io, sourceFormat, options.config, variablePrefix)
     if (config.snapshot_path !== undefined)
       io.printWarning('snapshot_path has no effect on sync, which writes the file of --db.')
@@ -41,6 +48,7 @@ export const syncCommand = defineCommand({
       streams: getOrThrow(selectStreams(configured.streams, options.select)),
       history: options.history,
       reportingTimeZone: config.reporting_time_zone,
+      otherService: options['start-anew'] ? 'empty' : options['service-moved'] ? 'moved' : 'refuse',
       syncMode: options['full-refresh'] ? 'full_refresh' : 'incremental',
     })
     await configured.close()

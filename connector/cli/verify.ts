@@ -9,6 +9,7 @@ import {
   countChecks,
   damagedFileFailure,
   planRepair,
+  requireService,
   type Snapshot,
   verifySnapshot,
 } from '../snapshot'
@@ -124,6 +125,7 @@ const compareWithService = async (
 ): Promise<ReadonlyArray<CheckResult>> => {
   const configured = getOrThrow(createSource(await loadConfig(io, sourceFormat, paths, variablePrefix)))
   try {
+    await requireService(snapshot, configured.service, 'Give the config of the service that the file was read from.')
     return await compareReviews(snapshot, createReviewService(configured.env))
   } finally {
     await configured.close()

@@ -2,7 +2,16 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import { type ClientOptions, createApi, toMillis } from '../api'
-import { configFailure, defined, type Failure, mapDefined, type OpenSource, type Stream } from '../cdk'
+import {
+  configFailure,
+  defined,
+  type Failure,
+  identifyService,
+  mapDefined,
+  type OpenSource,
+  type ServiceIdentity,
+  type Stream,
+} from '../cdk'
 import type { SourceConfig } from '../config'
 import {
   applyStreamSettings,
@@ -49,6 +58,10 @@ const toPrivacy = ({ privacy: { drop, hash, hash_key } }: SourceConfig): Privacy
   hashKey: hash_key,
 })
 
+/** Whose data a config reads: an access token says nothing of the account, an application id does. */
+export const identifySource = ({ base_url, credentials }: SourceConfig): ServiceIdentity =>
+  identifyService(base_url, credentials.auth_type === 'application' ? credentials.application_id : undefined)
+
 export type SourceOptions = ClientOptions & { readonly deletedAt?: DeletedAtColumn }
 
 /** The source that a config describes; fails if an address is not allowed, an attribute cannot be hidden, or two keys contradict each other. */
@@ -61,6 +74,7 @@ export const createSource = (config: SourceConfig, options: SourceOptions = {}):
     E.map(({ streams, connected }) => ({
       streams,
       env: toSource(config, connected),
+      service: identifySource(config),
       onWait: connected.onWait,
       close: connected.close,
     })),

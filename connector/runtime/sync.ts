@@ -10,12 +10,13 @@ import {
   type ReadOutcome,
   readObjectMembers,
   runOrThrow,
+  type ServiceIdentity,
   type Stream,
   type StreamInfo,
   type SyncMode,
   stringAt,
 } from '../cdk'
-import type { FileWait, LoadSummary } from '../snapshot'
+import type { FileWait, LoadSummary, OtherService } from '../snapshot'
 import { readStateCursor, type SourceEnv } from '../streams'
 import type { ConfiguredSource } from './source'
 
@@ -33,6 +34,7 @@ export type SyncOptions = {
   readonly wait?: FileWait | undefined
   /** The time zone of the file's days and months from now on; undefined: as it is, at first UTC. */
   readonly reportingTimeZone?: string | undefined
+  readonly otherService?: OtherService
 }
 
 /** What a sync did with one stream, as `--json` prints it. */
@@ -64,13 +66,13 @@ export type SyncResult = {
 export const syncSnapshot = async (
   io: CommandIo,
   configured: ConfiguredSource,
-  { path, streams, syncMode, history = false, wait, reportingTimeZone }: SyncOptions,
+  { path, streams, syncMode, history = false, wait, reportingTimeZone, otherService = 'refuse' }: SyncOptions,
 ): Promise<SyncResult> => {
   const room = await loadSnapshotRoom()
-  const snapshot = await runOrThrow(
-    wait === undefined ? room.openSnapshot(path) : room.openSnapshotWithin(path, 'write', wait),
-  )
+  const opened = wait === undefined ? room.openSnapshot(path) : room.openSnapshotWithin(path, 'write', wait)
+  const snapshot = await runOrThrow(opened)
   try {
+    await room.claimSnapshot(snapshot, configured.service, otherService)
     if (reportingTimeZone !== undefined) await room.setReportingTimeZone(snapshot, reportingTimeZone)
     const state = await room.readSnapshotState(snapshot)
     const writer = await room.createSnapshotWriter(snapshot, { now: Date.now, history })
@@ -154,10 +156,12 @@ const toStreamOutcome = (
 /** Writes the messages of a run also into a DuckDB file: the config's `snapshot_path`. */
 export const openSnapshotCopy = async (
   path: string,
+  service: ServiceIdentity,
   reportingTimeZone?: string,
 ): Promise<{ readonly write: MessageConsumer; readonly finish: () => Promise<void> }> => {
-  const { createSnapshotWriter, openSnapshot, setReportingTimeZone } = await loadSnapshotRoom()
+  const { claimSnapshot, createSnapshotWriter, openSnapshot, setReportingTimeZone } = await loadSnapshotRoom()
   const snapshot = await runOrThrow(openSnapshot(path))
+  await claimSnapshot(snapshot, service, 'refuse')
   if (reportingTimeZone !== undefined) await setReportingTimeZone(snapshot, reportingTimeZone)
   const writer = await createSnapshotWriter(snapshot, { now: Date.now })
   return {
@@ -229,9 +233,8 @@ export const createProgressReporter = (
     scan.sampledAt = now()
     const line = Buffer.from(json.buffer, json.byteOffset, json.byteLength)
     const field = O.toUndefined(streamsByName.get(stream)?.cursor ?? O.none)
-    const time = Date.parse(
-      stringAt(line, field === undefined ? undefined : readObjectMembers(line, '')?.get(field)) ?? '',
-    )
+    const text = stringAt(line, field === undefined ? undefined : readObjectMembers(line, '')?.get(field))
+    const time = Date.parse(text ?? '')
     if (Number.isNaN(time)) return
     scan.forward += scan.lastTime !== undefined && time > scan.lastTime ? 1 : 0
     scan.back += scan.lastTime !== undefined && time < scan.lastTime ? 1 : 0
@@ -272,9 +275,8 @@ export const createProgressReporter = (
         return
       }
       case 'Log':
-        return message.skipped === undefined && (message.level === 'warn' || message.level === 'error')
-          ? io.printWarning(message.message)
-          : undefined
+        if (message.skipped === undefined && /warn|error/.test(message.level)) io.printWarning(message.message)
+        return
       default:
         return
     }

@@ -9,7 +9,14 @@ export { toLoadOptions } from './load/stream-load'
 export { createSnapshotWriter, type LoadSummary } from './load/writer'
 export { readReport, renderReport } from './report/report'
 export { type DuckDBValue, damagedFileFailure, type Snapshot } from './store/database'
-export { importState, listStateTexts, readSnapshotState } from './store/metadata'
+export {
+  claimSnapshot,
+  importState,
+  listStateTexts,
+  type OtherService,
+  readSnapshotState,
+  requireService,
+} from './store/metadata'
 export { closeSnapshot, type FileWait, openSnapshot, openSnapshotWithin, type SnapshotAccess } from './store/open'
 export { encodeJsonValue, encodeTextValue } from './store/values'
 export { setReportingTimeZone } from './store/views'

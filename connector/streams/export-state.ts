@@ -3,7 +3,7 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, toInstant, toMillis } from '../api'
-import { configFailure, decodeValue, type Failure, type SourceState } from '../cdk'
+import { configFailure, decodeValue, type Failure, isSameService, type SourceState, serviceOfState } from '../cdk'
 import {
   cursorSlack,
   decodeResumeToken,
@@ -112,6 +112,9 @@ const maxMergedRows = 1000
  * Each process reads the whole of a stream that cannot be shared: of these the first state is taken.
  */
 export const mergeStates = (states: ReadonlyArray<SourceState>): E.Either<Failure, SourceState> => {
+  const services = states.flatMap((state) => Object.values(state)).flatMap((state) => serviceOfState(state) ?? [])
+  if (services.some((service) => !isSameService(service, services[0] ?? service)))
+    return E.left(configFailure('The states are of different services. Merge those of one service only.'))
   const names = [...new Set(states.flatMap((state) => Object.keys(state)))]
   return pipe(
     names,

@@ -8,6 +8,7 @@ import {
   reviewsTableName,
   type Table,
 } from '../store/tables'
+import { showRowId } from './evolve'
 import {
   applyDeletionsSql,
   keepNewestSql,
@@ -21,7 +22,7 @@ import {
   removeUnreadSql,
   tombstoneDeletionsSql,
 } from './merge'
-import { type Load, mapToColumns, showRowId } from './stream-load'
+import { type Load, mapToColumns } from './stream-load'
 
 /**
  * Limits DuckDB's memory while rows are inserted, since it would fill all it may use with pages of the file. What it needs grows

@@ -11,19 +11,10 @@ import {
 } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { declareStream, insertLoad, type LoadStatus, readStreamMetadata, type StreamMetadata } from '../store/metadata'
-import {
-  attributeOf,
-  type Column,
-  type ColumnType,
-  findFreeName,
-  foldCase,
-  historyTableName,
-  listStreamTables,
-  type Table,
-} from '../store/tables'
+import { attributeOf, type Column, type ColumnType, listStreamTables, type Table } from '../store/tables'
 import { createHistoryTable } from '../store/views'
-import { ensureTable, evolveTable, findUndeclaredColumns } from './evolve'
-import { createRowBatch, insertRows, type RowBatch } from './insert'
+import { ensureTable, evolveTable, findUndeclaredColumns, hideRowId, showRowId } from './evolve'
+import { createRowBatch, insertRows, type RowBatch, wideTableColumns } from './insert'
 import { keepNewestSql } from './merge'
 
 /** How a configured catalog wants a stream written. Without one, a full refresh replaces the rows and an incremental read merges. */
@@ -217,34 +208,6 @@ const applyChangedKey = async (db: Database, info: StreamInfo, table: Table, tar
   await showRowId(db, hidden)
 }
 
-const rowIdName = 'rowid'
-
-/** Renames a column that hides DuckDB's own `rowid`, within the open transaction; the history keeps the same names. */
-export const hideRowId = async (db: Database, table: Table): Promise<Table> => {
-  const column = table.columns.find(({ name }) => foldCase(name) === rowIdName)
-  if (column === undefined) return table
-  const hidden = { ...column, name: findFreeName(table.columns, `${rowIdName}_`), attribute: attributeOf(column) }
-  await renameColumn(db, table, column.name, hidden.name)
-  return { ...table, columns: table.columns.map((other) => (other === column ? hidden : other)) }
-}
-
-/** Gives the column back its name. */
-export const showRowId = async (db: Database, table: Table): Promise<Table> => {
-  const hidden = table.columns.find(({ name, attribute }) => foldCase(attribute ?? '') === rowIdName && isHidden(name))
-  if (hidden === undefined || typeof hidden.attribute !== 'string') return table
-  await renameColumn(db, table, hidden.name, hidden.attribute)
-  const shown = { name: hidden.attribute, type: hidden.type }
-  return { ...table, columns: table.columns.map((other) => (other === hidden ? shown : other)) }
-}
-
-/** A second attribute of this name in another case has a column with a hash, which is not hidden. */
-const isHidden = (name: string): boolean => /^rowid_+$/.test(name)
-
-const renameColumn = async (db: Database, { name, history }: Table, from: string, to: string): Promise<void> => {
-  for (const table of [name, ...(history ? [historyTableName(name)] : [])])
-    await db.run(`ALTER TABLE ${quoteIdentifier(table)} RENAME ${quoteIdentifier(from)} TO ${quoteIdentifier(to)}`)
-}
-
 /** Applies a schema that changed while the stream was read: a tap may declare its stream again. */
 export const updateLoadSchema = (db: Database, load: Load, info: StreamInfo): Promise<void> =>
   db.transaction(async () => {
@@ -258,6 +221,11 @@ export const updateLoadSchema = (db: Database, load: Load, info: StreamInfo): Pr
     )
   })
 
+/** Records of this size, or of so many columns, need more memory while they are inserted; the next commit limits it again. */
+const largeBatchBytes = 1_000_000
+const isLarge = (lines: Buffer, columns: number): boolean =>
+  lines.length > largeBatchBytes || columns > wideTableColumns
+
 /** Inserts a load's records into its table, within the open transaction. */
 export const insertBatch = async (db: Database, load: Load): Promise<void> => {
   if (load.batch.count() === 0) return
@@ -268,7 +236,9 @@ export const insertBatch = async (db: Database, load: Load): Promise<void> => {
   const rows = load.batch.take()
   const { records } = load
   try {
+    if (isLarge(rows.lines, load.table.columns.length)) await db.run(`SET memory_limit = '2GB'`)
     const undeclared = await findUndeclaredColumns(db, load.table, rows.lines)
+    if (isLarge(rows.lines, load.table.columns.length + undeclared.length)) await db.run(`SET memory_limit = '2GB'`)
     if (undeclared.length > 0) load.table = await hideRowId(db, await evolveTable(db, load.table, undeclared))
     await insertRows(db, load.table, load.target.generation, rows)
   } catch (error) {

@@ -1,30 +1,11 @@
-import {
-  CommandError,
-  configFailure,
-  type Failure,
-  type Message,
-  printJsonText,
-  type Row,
-  systemFailure,
-  transientFailure,
-} from '../../cdk'
-import type { Snapshot } from '../store/database'
-import { closeAbandonedLoads, deletionsTableSql, type LoadStatus } from '../store/metadata'
+import { CommandError, configFailure, type Message, printJsonText, type Row } from '../../cdk'
+import { databaseWriteFailure, type Snapshot } from '../store/database'
+import { checkStateService, closeAbandonedLoads, deletionsTableSql, type LoadStatus } from '../store/metadata'
+import { protectFiles } from '../store/open'
 import { deletionsTableName, listStreamTables } from '../store/tables'
 import { createViews } from '../store/views'
 import { commitLoads, limitLoadMemory, raiseMergeMemory } from './commit'
 import { insertBatch, type Load, type LoadOptions, openLoad, updateLoadSchema } from './stream-load'
-
-/** The reason why DuckDB did not write. Its own message may quote a record after `Input:`; that part is left out. */
-const databaseWriteFailure = (path: string, error: unknown): Failure => {
-  const detail = (error instanceof Error ? error.message : String(error)).replace(/Input:[\s\S]*/, '')
-  if (/No space left|disk quota|File too large/i.test(detail))
-    return transientFailure(
-      `${path} cannot grow: the disk is full, or the file has reached the largest size allowed. Make room and run again; what was committed is kept.`,
-      detail,
-    )
-  return systemFailure(`${path} cannot be written: ${detail.split('\n')[0]}`, detail)
-}
 
 export type SnapshotWriterOptions = {
   /** Milliseconds since 1970. */
@@ -50,6 +31,9 @@ export type SnapshotWriter = {
   readonly finish: () => Promise<ReadonlyArray<LoadSummary>>
 }
 
+/** The fingerprint of its service in a state's text. */
+const servicePattern = /"service":\s*"([0-9a-f.]+)"/
+
 /** What is inserted at once: more costs memory, less costs time. */
 const maxInsertBytes = 500_000
 /** A transaction is committed at the first of these limits. Larger ones cost less for each row; smaller ones lose less when a run is killed. */
@@ -67,6 +51,7 @@ export const createSnapshotWriter = async (
   await limitLoadMemory(db)
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
   const loads = new Map<string, Load>()
+  const checkedServices = new Set<string>()
   let tables = await listStreamTables(db)
   /** What was received since the last commit; `begun`: DuckDB has an open transaction. */
   let transaction = { rows: 0, bytes: 0, since: now(), begun: false }
@@ -95,6 +80,7 @@ export const createSnapshotWriter = async (
       await raiseMergeMemory(db)
       await commitLoads(db, changedLoads, tables, now())
       await limitLoadMemory(db)
+      protectFiles(db.path)
     }
     for (const load of changedLoads) {
       load.lastRowId = undefined
@@ -133,6 +119,12 @@ export const createSnapshotWriter = async (
   const keepState = async (stream: string, state: unknown, count: number): Promise<void> => {
     const load = findLoad(stream)
     load.state = printJsonText(state)
+    const service = servicePattern.exec(load.state)?.[1]
+    if (service !== undefined && !checkedServices.has(service)) {
+      await pendingInsert
+      await checkStateService(db, stream, service)
+      checkedServices.add(service)
+    }
     if (Number.isFinite(count)) load.sourceRecords = (load.sourceRecords ?? 0) + count
     if (now() - transaction.since >= maxCommitMillis) await commit()
   }

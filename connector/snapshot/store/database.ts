@@ -48,6 +48,21 @@ export const databaseOpenFailure = (path: string, error: unknown): Failure => {
   return systemFailure(`${path} cannot be opened: ${detail}`, detail)
 }
 
+/** A disk that is full while DuckDB spills is told as memory that is out, since it may use what is free on the disk. */
+const diskFullPattern =
+  /No space left|disk quota|File too large|max_temp_directory_size|failed to offload|Could not write all bytes/i
+
+/** The reason why DuckDB did not write. Its own message may quote a record after `Input:`; that part is left out. */
+export const databaseWriteFailure = (path: string, error: unknown): Failure => {
+  const detail = (error instanceof Error ? error.message : String(error)).replace(/Input:[\s\S]*/, '')
+  if (diskFullPattern.test(detail))
+    return transientFailure(
+      `${path} cannot grow: the disk is full, or the file has reached the largest size allowed. Make room and run again; what was committed is kept.`,
+      detail,
+    )
+  return systemFailure(`${path} cannot be written: ${detail.split('\n')[0]}`, detail)
+}
+
 /** More than this would mostly be statements for tables whose columns have changed since. */
 const maxPreparedStatements = 64
 

@@ -1,4 +1,12 @@
-import type { SourceState, StreamInfo } from '../../cdk'
+import {
+  CommandError,
+  configFailure,
+  isSameService,
+  type ServiceIdentity,
+  type SourceState,
+  type StreamInfo,
+  serviceOfState,
+} from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
 import { type Column, type ColumnType, historyTableName } from './tables'
 
@@ -207,5 +215,82 @@ export const readSnapshotState = async (snapshot: Snapshot): Promise<SourceState
 /** Replaces the states of these streams; those of other streams stay. `now`: milliseconds since 1970. */
 export const importState = ({ db }: Snapshot, state: SourceState, now: number): Promise<void> =>
   db.transaction(async () => {
-    for (const [stream, value] of Object.entries(state)) await saveStreamState(db, stream, JSON.stringify(value), now)
+    for (const [stream, value] of Object.entries(state)) {
+      const service = serviceOfState(value)
+      if (service !== undefined) await checkStateService(db, stream, service)
+      await saveStreamState(db, stream, JSON.stringify(value), now)
+    }
   })
+
+/** What happens to a file that holds the data of another service: it is refused, emptied, or taken for the same one at a new address. */
+export type OtherService = 'refuse' | 'empty' | 'moved'
+
+/** The fingerprint of the service whose data the file holds; undefined if nothing says so. */
+const readService = async (db: Database): Promise<string | undefined> => {
+  const saved = await db.scalar(`SELECT value FROM _meta WHERE name = 'service'`)
+  if (saved !== undefined) return String(saved)
+  const states = Object.values(await readSnapshotState({ db }))
+  return states.map(serviceOfState).find((fingerprint) => fingerprint !== undefined)
+}
+
+/** Rejects with `CommandError` if the file holds the data of another service. `advice`: what to do then. */
+export const requireService = async ({ db }: Snapshot, service: ServiceIdentity, advice: string): Promise<void> => {
+  const saved = await readService(db)
+  if (saved === undefined || isSameService(saved, service.fingerprint)) return
+  const address = await db.scalar(`SELECT value FROM _meta WHERE name = 'address'`)
+  const owner =
+    address === service.address ? `${address} as another application reads it` : (address ?? 'another service')
+  throw new CommandError(
+    configFailure(`${db.path} holds the data of ${owner}, and the config reads ${service.address}. ${advice}`),
+  )
+}
+
+const otherServiceAdvice =
+  'Nothing was changed. Give another file with --db. To empty this one and start anew, add --start-anew; if only the address or the application id of the same service has changed, add --service-moved.'
+
+/** Makes sure, before anything is read, that the file holds the data of this service or none, and remembers whose data it holds. */
+export const claimSnapshot = (snapshot: Snapshot, service: ServiceIdentity, other: OtherService): Promise<void> =>
+  snapshot.db.transaction(async () => {
+    const { db } = snapshot
+    if (other === 'refuse') await requireService(snapshot, service, otherServiceAdvice)
+    const saved = await readService(db)
+    if (saved !== undefined && !isSameService(saved, service.fingerprint)) {
+      if (other === 'empty') await emptySnapshot(db)
+      else
+        await db.run('UPDATE _state SET state = json_merge_patch(state, json_object($key, $fingerprint))', {
+          key: 'service',
+          fingerprint: service.fingerprint,
+        })
+    }
+    await saveService(db, service)
+  })
+
+const saveService = async (db: Database, { address, fingerprint }: ServiceIdentity): Promise<void> => {
+  await db.run(`DELETE FROM _meta WHERE name IN ('service', 'address')`)
+  await db.run(`INSERT INTO _meta VALUES ('service', $fingerprint), ('address', $address)`, { fingerprint, address })
+}
+
+/** Refuses a state of another service: what writes messages or imports states knows the source by its states alone. */
+export const checkStateService = async (db: Database, stream: string, fingerprint: string): Promise<void> => {
+  const saved = await readService(db)
+  if (saved === undefined || isSameService(saved, fingerprint)) return
+  throw new CommandError(
+    configFailure(
+      `${db.path} holds the data of another service than the state of ${stream}. Give another file with --db.`,
+    ),
+  )
+}
+
+/** Removes every stream with its rows, versions and states. */
+const emptySnapshot = async (db: Database): Promise<void> => {
+  const views = await db.query(
+    'SELECT view_name AS name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal',
+  )
+  for (const { name } of views) await db.run(`DROP VIEW IF EXISTS ${quoteIdentifier(String(name))}`)
+  for (const { stream } of await db.query('SELECT stream FROM _streams'))
+    for (const name of [String(stream), historyTableName(String(stream))])
+      await db.run(`DROP TABLE IF EXISTS ${quoteIdentifier(name)}`)
+  await db.run(
+    `${deletionsTableSql}; DELETE FROM _deletions; DELETE FROM _streams; DELETE FROM _state; DELETE FROM _loads`,
+  )
+}

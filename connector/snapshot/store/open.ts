@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { chmodSync, existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
@@ -42,6 +42,22 @@ export const openSnapshotWithin =
     }
   }
 
+/**
+ * Makes the file, its log and the folder into which DuckDB spills readable to their owner only. Another owner's file stays as it is.
+ * DuckDB makes a new log after each checkpoint, so this is repeated; the programs also have a umask.
+ */
+export const protectFiles = (path: string): void => {
+  if (path === ':memory:') return
+  for (const [file, mode] of [
+    [path, 0o600],
+    [`${path}.wal`, 0o600],
+    [`${path}.tmp`, 0o700],
+  ] as const)
+    try {
+      chmodSync(file, mode)
+    } catch {}
+}
+
 /** Opens a snapshot. Refuses any other file, and does not change it. */
 export const openSnapshot = (path: string, access: SnapshotAccess = 'write'): TaskEither<Failure, Snapshot> =>
   access !== 'write' && !existsSync(path)
@@ -56,6 +72,7 @@ export const openSnapshot = (path: string, access: SnapshotAccess = 'write'): Ta
             ),
             TE.flatMapEither((result) => {
               if (E.isLeft(result)) db.close()
+              else if (access !== 'read') protectFiles(path)
               return result
             }),
           ),

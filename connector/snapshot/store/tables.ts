@@ -154,13 +154,13 @@ export const columnsFromSchema = (schema: JsonSchema, existing: ReadonlyArray<Co
     existing,
   )
 
-/** The attribute as text that does not depend on the session's settings; the fingerprint of a row is made of these. */
-const canonicalSql = ({ name, type }: Column): string =>
-  type === 'TIMESTAMPTZ' ? `epoch_us(${quoteIdentifier(name)})` : `${quoteIdentifier(name)}::VARCHAR`
+/** The attribute as text that does not depend on the session's settings, with its name; the fingerprint of a row is made of these. */
+export const fingerprintPartSql = (column: Column, value = quoteIdentifier(column.name)): string =>
+  `${quoteLiteral(`${attributeOf(column) ?? column.name}=`)} || ${column.type === 'TIMESTAMPTZ' ? `epoch_us(${value})` : `${value}::VARCHAR`}`
 
 /** `_airbyte_raw_id`: a fingerprint of the row's declared values. Nulls do not count, so that a new column does not change it. */
 export const fingerprintSql = (columns: ReadonlyArray<Column>): string =>
-  `md5(concat_ws(chr(31), ''${columns.map((column) => `, ${quoteLiteral(`${attributeOf(column) ?? column.name}=`)} || ${canonicalSql(column)}`).join('')}))::UUID`
+  `md5(concat_ws(chr(31), ''${columns.map((column) => `, ${fingerprintPartSql(column)}`).join('')}))::UUID`
 
 /** A stream's table as it is in the file; `columns` without those of `airbyteColumns`. */
 export type Table = {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
@@ -8,7 +8,13 @@ import * as O from 'fp-ts/Option'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openSnapshot } from '../../../connector/snapshot/store/open'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
-import { openSnapshotFile } from '../../support/snapshot-messages'
+import {
+  openSnapshotFile,
+  reviewJson,
+  reviewsInfo,
+  streamMessages,
+  writeMessages,
+} from '../../support/snapshot-messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'opening-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -63,5 +69,22 @@ describe('openSnapshot', () => {
     expect(await snapshot.db.scalar('SELECT state FROM _state')).toBe('{"a":1}')
     expect((await verifySnapshot(snapshot)).filter(({ ok }) => !ok)).toEqual([])
     snapshot.db.close()
+  })
+
+  it('makes the file, its log and its temporary folder readable to their owner only, existing ones too', async () => {
+    const path = join(folder, 'shared.duckdb')
+    mkdirSync(`${path}.tmp`)
+    for (let i = 0; i < 2; i += 1) {
+      const snapshot = await openSnapshotFile(path)
+      chmodSync(`${path}.tmp`, 0o755)
+      await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 1)))
+      const modes = [path, `${path}.wal`, `${path}.tmp`].flatMap((file) =>
+        existsSync(file) ? [[file, statSync(file).mode & 0o77]] : [],
+      )
+      expect(modes.length).toBeGreaterThan(1)
+      expect(modes.filter(([, mode]) => mode !== 0)).toEqual([])
+      snapshot.db.close()
+      chmodSync(path, 0o644)
+    }
   })
 })
