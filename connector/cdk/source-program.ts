@@ -17,6 +17,8 @@ export type ConnectOptions = {
   /** Aborted when the run is stopped. */
   readonly stop: AbortSignal
   readonly onRequest?: (report: RequestReport) => void
+  /** Receives what a person should know about the connection. */
+  readonly onNotice: (message: string) => void
 }
 
 /** Whose data a source reads. Each state carries the fingerprint, so that it is not given to another service. */

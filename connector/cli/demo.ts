@@ -152,6 +152,7 @@ const toDemoConfig = ({ url, applicationId, applicationSecret, tokenUrl }: Sandb
         application_id: applicationId,
         application_secret: applicationSecret,
         token_url: tokenUrl,
+        token_request: { encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' },
       },
       start_date: '2000-01-01T00:00:00Z',
       entities: { from_reviews: { locations: true } },

@@ -28,10 +28,11 @@ export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
     config === undefined
       ? (await import('../streams/index.js')).streams
       : getOrThrow((await loadRuntime()).buildStreams(config, deletedAtColumns[protocol])),
-  connect: async (protocol, config, { onRequest }) =>
+  connect: async (protocol, config, { onNotice, onRequest }) =>
     getOrThrow(
       (await loadRuntime()).createSource(config, {
         deletedAt: deletedAtColumns[protocol],
+        onNotice,
         ...defined({ onRequest }),
       }),
     ),

@@ -36,7 +36,7 @@ export const syncCommand = defineCommand({
     const config = await loadConfig(io, sourceFormat, options.config, variablePrefix)
     if (config.snapshot_path !== undefined)
       io.printWarning('snapshot_path has no effect on sync, which writes the file of --db.')
-    const configured = getOrThrow(createSource(config))
+    const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
     // Before the file is opened: a wrong token neither creates it nor changes it.
     await runOrThrow(probeAccess(configured))
     const onStop = () =>

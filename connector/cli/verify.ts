@@ -123,7 +123,9 @@ const compareWithService = async (
   snapshot: Snapshot,
   paths: ReadonlyArray<string>,
 ): Promise<ReadonlyArray<CheckResult>> => {
-  const configured = getOrThrow(createSource(await loadConfig(io, sourceFormat, paths, variablePrefix)))
+  const configured = getOrThrow(
+    createSource(await loadConfig(io, sourceFormat, paths, variablePrefix), { onNotice: io.printWarning }),
+  )
   try {
     await requireService(snapshot, configured.service, 'Give the config of the service that the file was read from.')
     return await compareReviews(snapshot, createReviewService(configured.env))

@@ -29,22 +29,26 @@ const AccessTokenFields = orderFields({
   })(textField),
 })
 
+// Encoding and names have no default here: where one is left out and the service refuses the published form (form, appId, appSecret),
+// the form of versions before 0.2 is tried (json, applicationId, applicationSecret).
 const TokenRequestFields = orderFields({
-  encoding: describeField('Encoding', 'How the application id and secret are sent', { examples: ['json'] })(
-    fieldWithDefault(enumField('json', 'form', 'basic'), 'json'),
-  ),
-  id_field: describeField('Id field', 'Name of the field that holds the application id', {
+  encoding: describeField('Encoding', 'How the application id and secret are sent; form if left out', {
+    examples: ['json'],
+  })(optionalField(enumField('json', 'form', 'basic'))),
+  id_field: describeField('Id field', 'Name of the field that holds the application id; appId if left out', {
     examples: ['applicationId'],
-  })(fieldWithDefault(textField, 'applicationId')),
-  secret_field: describeField('Secret field', 'Name of the field that holds the application secret', {
+  })(optionalField(textField)),
+  secret_field: describeField('Secret field', 'Name of the field that holds the secret; appSecret if left out', {
     examples: ['applicationSecret'],
-  })(fieldWithDefault(textField, 'applicationSecret')),
+  })(optionalField(textField)),
   token_field: describeField('Token field', 'Path of the token in the response, with dots', {
     examples: ['accessToken'],
   })(fieldWithDefault(textField, 'accessToken')),
-  expires_in_field: describeField('Lifetime field', 'Path of the lifetime in seconds in the response, with dots', {
-    examples: ['expiresIn'],
-  })(fieldWithDefault(textField, 'expiresIn')),
+  expires_in_field: describeField(
+    'Lifetime field',
+    'Path of the time of expiry, or of the lifetime in seconds, in the response, with dots',
+    { examples: ['expiresIn'] },
+  )(fieldWithDefault(textField, 'expiresIn')),
 })
 
 const ApplicationFields = orderFields({
@@ -59,9 +63,11 @@ const ApplicationFields = orderFields({
     ...secretKeywords,
     examples: ['s3cr3t'],
   })(textField),
-  token_url: describeField('Token URL', 'Where the pair is exchanged for an access token', {
-    examples: ['https://feedback.example.com/oauth/token'],
-  })(urlField),
+  token_url: describeField(
+    'Token URL',
+    'Where the pair is exchanged for an access token: an address, or a path below the base URL; /api/service/v1/token/create if left out',
+    { examples: ['https://feedback.example.com/oauth/token'] },
+  )(optionalField(patternField(/^(https?:\/\/[^\s/$.?#][^\s]*|\/[^\s]*)$/))),
   token_request: describeField(
     'Token request',
     'The form of the exchange, where it differs from the default',

@@ -1,4 +1,5 @@
 import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import { type ClientOptions, toFailure } from '../api'
 import { type Failure, type Stream, transientFailure } from '../cdk'
@@ -153,8 +154,10 @@ const runSourceCheck = async (
 ): Promise<E.Either<Failure, ReadonlyArray<string>>> => {
   const { options, lastFailure } = createRetryRecorder()
   let answered = 0
+  const notices: Array<string> = []
   const configured = createSource(withCheckTimeouts(config, countOtherOperations(config)), {
     ...options,
+    onNotice: (message) => notices.push(message),
     onRequest: ({ status }) => {
       answered += status < 400 ? 1 : 0
     },
@@ -174,7 +177,10 @@ const runSourceCheck = async (
   })
   inspect(check, configured.right, result)
   await configured.right.close()
-  return result
+  return pipe(
+    result,
+    E.map((warnings) => [...warnings, ...notices]),
+  )
 }
 
 /** Checks the destination that a config describes, before a platform gives up on `check`; the result is what it found. */

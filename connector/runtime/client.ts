@@ -10,6 +10,7 @@ import {
   createHttpClient,
   type HttpClient,
   isUnreachableCode,
+  resolveTokenUrl,
   systemClock,
 } from '../api'
 import { defined, type Failure } from '../cdk'
@@ -32,6 +33,8 @@ export const toConnectionFailure = (error: ApiError, failure: Failure): Failure 
   return code !== undefined && isUnreachableCode(code) ? { ...failure, _tag: 'Config' } : failure
 }
 
+type ConnectionLimits = Pick<ConnectionConfig, 'rate_limit'>
+
 /** The client that a configuration describes; fails if one of its addresses is not allowed. */
 export const createClient = (
   config: ConnectionConfig & Pick<ClientConfig, 'max_response_mb'>,
@@ -39,20 +42,29 @@ export const createClient = (
 ): E.Either<Failure, ServiceClient> =>
   pipe(
     checkUrl('base_url', config.base_url, config.allow_http),
-    E.chainFirst(() =>
-      config.credentials.auth_type === 'application'
-        ? checkUrl('credentials.token_url', config.credentials.token_url, config.allow_http)
-        : E.right(undefined),
-    ),
+    E.bindTo('base'),
+    E.bind('credentials', ({ base }) => resolveCredentials(base, config)),
     E.chainFirst(() =>
       config.rate_limit.redis_url === undefined ? E.right(undefined) : checkRedisUrl(config.rate_limit.redis_url),
     ),
-    E.map((base) => openClient(config, base, options)),
+    E.map(({ base, credentials }) => openClient({ ...config, base_url: base, credentials }, options)),
   )
 
-const openClient = (
-  config: ConnectionConfig & Pick<ClientConfig, 'max_response_mb'>,
+/** The credentials with a full `token_url`; fails if that is not allowed. */
+const resolveCredentials = (
   base: URL,
+  { credentials, allow_http }: ConnectionConfig,
+): E.Either<Failure, ClientConfig['credentials']> => {
+  if (credentials.auth_type === 'access_token') return E.right(credentials)
+  const token_url = resolveTokenUrl(base, credentials.token_url)
+  return pipe(
+    checkUrl('credentials.token_url', token_url, allow_http),
+    E.map(() => ({ ...credentials, token_url, token_request: defined(credentials.token_request) })),
+  )
+}
+
+const openClient = (
+  config: Pick<ClientConfig, 'base_url' | 'credentials' | 'timeouts' | 'max_response_mb'> & ConnectionLimits,
   options: ClientOptions,
 ): ServiceClient => {
   const closed = new AbortController()
@@ -61,7 +73,6 @@ const openClient = (
   const client = createHttpClient(
     {
       ...config,
-      base_url: base,
       rate_limit: { max_concurrency, ...defined({ requests_per_minute, redis_url }) },
     },
     {

@@ -34,7 +34,7 @@ export const openDestination = (
   inform: (message: string) => void = () => undefined,
 ): TE.TaskEither<Failure, ConfiguredDestination> =>
   pipe(
-    TE.fromEither(createClient({ ...config, max_response_mb: maxResponseMb }, options)),
+    TE.fromEither(createClient({ ...config, max_response_mb: maxResponseMb }, { onNotice: warn, ...options })),
     TE.bindTo('client'),
     TE.bind('ledger', () => openConfiguredLedger(config)),
     TE.map(({ client, ledger }) => {

@@ -33,23 +33,20 @@ describe('the configuration of the source', () => {
     )
   })
 
-  it('gets the default fields of the token request', () => {
-    const credentials = {
-      auth_type: 'application',
-      application_id: 'a',
-      application_secret: 's',
-      token_url: 'https://x.example/token',
-      token_request: { encoding: 'basic' },
+  it('needs an id and a secret alone, and keeps a token request as it is given', () => {
+    const decodeCredentials = (more: object) => {
+      const credentials = { auth_type: 'application', application_id: 'a', application_secret: 's', ...more }
+      return sourceFormat.decode({ ...right, credentials })
     }
-    expect(sourceFormat.decode({ ...right, credentials })).toMatchObject(
+    expect(decodeCredentials({})).toMatchObject(
       E.right({
-        config: {
-          credentials: {
-            token_request: { encoding: 'basic', id_field: 'applicationId', expires_in_field: 'expiresIn' },
-          },
-        },
+        config: { credentials: { token_request: { token_field: 'accessToken', expires_in_field: 'expiresIn' } } },
       }),
     )
+    expect(decodeCredentials({ token_url: '/oauth/token', token_request: { encoding: 'basic' } })).toMatchObject(
+      E.right({ config: { credentials: { token_url: '/oauth/token', token_request: { encoding: 'basic' } } } }),
+    )
+    expect(E.isLeft(decodeCredentials({ token_url: 'oauth/token' }))).toBe(true)
   })
 
   it('treats null, which forms send for an empty field, as left out', () => {

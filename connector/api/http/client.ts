@@ -84,7 +84,10 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
   const token =
     credentials.auth_type === 'access_token'
       ? createStaticTokenSource(credentials.access_token)
-      : createExchangeTokenSource(credentials, transport.exchange, clock, throttle.run)
+      : createExchangeTokenSource(credentials, transport.exchange, clock, {
+          waitForTurn: throttle.run,
+          notify: observer.onNotice,
+        })
   return {
     send: createSend({
       baseUrl: config.base_url,

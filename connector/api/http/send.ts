@@ -68,6 +68,8 @@ export type RequestObserver = {
   }) => void
   /** A request will be sent again after `delay` milliseconds. */
   readonly onRetry?: (retry: { readonly operation: string; readonly error: ApiError; readonly delay: number }) => void
+  /** Something about the connection that a person should know; each is told once. */
+  readonly onNotice?: (message: string) => void
   /** The service asks to wait; `until` in milliseconds since 1970. */
   readonly onWait?: (until: number) => void
 }
@@ -104,10 +106,14 @@ const statusOf = (error: ApiError): number =>
 
 /**
  * Whether an error may mean that the token expired. The transparency operations (header Access-Token) answer 401 then; what
- * the others answer is not documented, so for them it may be 400, 401 or 403.
+ * the others answer is not documented, so for them it may be 400, 401 or 403. Deployments have been seen to tell it inside a 200,
+ * with a code that is not documented either; it is believed where the request may be sent twice.
  */
-const isTokenExpiry = (header: string, error: ApiError): boolean =>
-  header === 'Access-Token' ? statusOf(error) === 401 : [400, 401, 403].includes(statusOf(error))
+const isTokenExpiry = ({ header, idempotent }: TokenUse, error: ApiError): boolean => {
+  if (error._tag === 'Application' && idempotent) return true
+  return header === 'Access-Token' ? statusOf(error) === 401 : [400, 401, 403].includes(statusOf(error))
+}
+type TokenUse = { readonly header: string; readonly idempotent: boolean }
 
 /** How old a token must be for the error to mean that it expired, milliseconds; a 401 is always about the token. */
 const minTokenAge = (error: ApiError): number => (statusOf(error) === 401 ? 0 : 60_000)
@@ -153,6 +159,8 @@ export const createSend = (options: SendOptions): SendRequest => {
         transport.exchange(request),
         TE.flatMapEither((response) => {
           const { status, millis } = response
+          const servedAt = serverTime(response)
+          if (servedAt !== undefined) token.noteServiceTime(servedAt)
           observer.onRequest?.({ operation: route.name, status, millis })
           return status >= 200 && status < 300
             ? E.mapLeft(maskApplicationError(hidden))(route.response.decode(toRawResponse(response)))
@@ -178,7 +186,7 @@ export const createSend = (options: SendOptions): SendRequest => {
           ]),
           TE.map((answer) => E.right<AttemptRules, O>(answer)),
           TE.orElse((error) =>
-            mayRenew && isTokenExpiry(header, error) && token.invalidate(value, minTokenAge(error))
+            mayRenew && isTokenExpiry({ header, idempotent: route.idempotent }, error) && token.invalidate(value, minTokenAge(error))
               ? TE.right(E.left({ mayRenew: false, unusedTurns: 0 }))
               : TE.left(error),
           ),

@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { configFailure, defined, transientFailure } from '../../cdk'
-import { type ApiError, isTlsCode, isUnreachableCode } from '../error'
+import { type ApiError, isSuccessStatus, isTlsCode, isUnreachableCode, maskCode } from '../error'
 import type { Clock } from './clock'
 import { encodeForm, encodeJson, type HttpRequest } from './request'
 import { parseRetryAfter } from './retry'
@@ -16,6 +16,7 @@ export const isHeaderValue = (token: string): boolean => /^[\x20-\x7e]+$/.test(t
 export type TokenExchange = {
   readonly application_id: string
   readonly application_secret: string
+  /** A full address. */
   readonly token_url: string
   readonly token_request?: {
     readonly encoding?: 'json' | 'form' | 'basic'
@@ -23,13 +24,85 @@ export type TokenExchange = {
     readonly secret_field?: string
     /** A name, or names joined by dots. */
     readonly token_field?: string
-    /** The field with the lifetime in seconds. A token without it is used until the service refuses it. */
+    /** The field with the time of expiry, or the lifetime in seconds. */
     readonly expires_in_field?: string
   }
 }
 
-/** `issuedAt` in ticks of the clock, `lifetime` in milliseconds. */
-export type AccessToken = { readonly token: string; readonly issuedAt: number; readonly lifetime: number }
+/** Where published deployments issue tokens, below base_url. */
+export const defaultTokenPath = '/api/service/v1/token/create'
+
+/** The address that a configured `token_url` means: a path, as the default is one, is appended to that of base_url. */
+export const resolveTokenUrl = (base: URL, tokenUrl = defaultTokenPath): string => {
+  if (!tokenUrl.startsWith('/')) return tokenUrl
+  const [path = '', query = ''] = tokenUrl.split(/(?=\?)/)
+  const url = new URL(base)
+  url.pathname = `${base.pathname.replace(/\/+$/, '')}${path}`
+  url.search = query
+  return url.href
+}
+
+/** How an application's id and secret are sent. */
+export type TokenForm = {
+  readonly encoding: 'json' | 'form' | 'basic'
+  readonly id_field: string
+  readonly secret_field: string
+}
+
+/**
+ * The forms to try, in order: what is configured, completed by what published deployments accept; then, where something was left
+ * out, completed by the defaults of versions before 0.2.
+ */
+export const tokenForms = ({ encoding, id_field, secret_field }: Partial<TokenForm>): ReadonlyArray<TokenForm> => {
+  const complete = (form: TokenForm): TokenForm => ({
+    encoding: encoding ?? form.encoding,
+    id_field: id_field ?? form.id_field,
+    secret_field: secret_field ?? form.secret_field,
+  })
+  const published = complete({ encoding: 'form', id_field: 'appId', secret_field: 'appSecret' })
+  const former = complete({ encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' })
+  const same =
+    encoding === 'basic' ||
+    (Object.keys(published) as ReadonlyArray<keyof TokenForm>).every((key) => published[key] === former[key])
+  return same ? [published] : [published, former]
+}
+
+/** Times in milliseconds: `issuedAt` in ticks of the clock, `servedAt` by the service's clock where known. */
+export type AccessToken = {
+  readonly token: string
+  readonly issuedAt: number
+  readonly servedAt: number | undefined
+  /** The expiry as the answer gives it; undefined where it gives none. */
+  readonly expiry: unknown
+  /** Undefined where the expiry makes no sense. */
+  readonly lifetime: number | undefined
+}
+
+const dayMs = 86_400_000
+const zonelessTime = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/
+const zonedTime = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/i
+
+/** The time of an expiry, in milliseconds since 1970; a text without a zone is in UTC. NaN for any other text. */
+const parseExpiryTime = (text: string): number =>
+  zonelessTime.test(text)
+    ? Date.parse(`${text.replace(' ', 'T')}Z`)
+    : zonedTime.test(text)
+      ? Date.parse(text.replace(' ', 'T').replace(/([+-]\d\d)(\d\d)$/, '$1:$2'))
+      : Number.NaN
+
+/**
+ * The lifetime in milliseconds that a token's expiry means: seconds, epoch seconds, epoch milliseconds, or an ISO 8601 time; a
+ * number may be a text. `now` is the service's clock. Undefined for a time that has passed or is more than a day away, and for
+ * anything else; a lifetime in seconds counts as a day at most.
+ */
+export const parseLifetime = (expiry: unknown, now: number): number | undefined => {
+  const text = typeof expiry === 'string' ? expiry.trim() : typeof expiry === 'number' ? String(expiry) : ''
+  const number = text === '' ? Number.NaN : Number(text)
+  if (number > 0 && number < 1e9) return Math.min(number * 1000, dayMs)
+  const time = number >= 1e11 ? number : number >= 1e9 ? number * 1000 : parseExpiryTime(text)
+  const lifetime = time - now
+  return lifetime > 0 && lifetime <= dayMs ? lifetime : undefined
+}
 
 const memberAt = (path: string, value: unknown): unknown =>
   typeof value !== 'object' || value === null
@@ -49,13 +122,10 @@ const parseTokenBody = (body: Buffer): unknown => {
 }
 
 /** The request for a token. */
-export const encodeTokenRequest = ({
-  application_id,
-  application_secret,
-  token_url,
-  token_request = {},
-}: TokenExchange): HttpRequest => {
-  const { encoding = 'json', id_field = 'applicationId', secret_field = 'applicationSecret' } = token_request
+export const encodeTokenRequest = (
+  { application_id, application_secret, token_url }: TokenExchange,
+  { encoding, id_field, secret_field }: TokenForm,
+): HttpRequest => {
   const target = { method: 'POST' as const, url: new URL(token_url) }
   const credentials = { [id_field]: application_id, [secret_field]: application_secret }
   switch (encoding) {
@@ -91,6 +161,15 @@ export const toTokenError = (
       }
 }
 
+/** Whether an answer without a token may be about the form of the request: neither an overload nor a wrong address. */
+export const mayRefuseForm = (status: number): boolean =>
+  status < 300 || status === 500 || (status >= 400 && status < 500 && ![404, 408, 429].includes(status))
+
+const refusal = (origin: string, outcome: string): ApiError =>
+  tokenConfigError(
+    `credentials.token_url (${origin}) refused the application (${outcome}). Check credentials.application_id, credentials.application_secret, credentials.token_url and credentials.token_request.`,
+  )
+
 /** The token in a response of `token_url`, or an error that says who must act. */
 export const decodeToken =
   ({ token_url, token_request = {} }: TokenExchange, clock: Pick<Clock, 'now' | 'ticks'>) =>
@@ -108,13 +187,19 @@ export const decodeToken =
       return E.left(
         tokenConfigError(`credentials.token_url redirects (${status}). Configure the address it redirects to.`),
       )
-    if (status >= 400)
+    if (status === 404)
       return E.left(
         tokenConfigError(
-          `credentials.token_url (${origin}) refused the application (${status}). Check credentials.application_id, credentials.application_secret, credentials.token_url and credentials.token_request.`,
+          `No tokens are issued at credentials.token_url (${origin} answered 404). Check base_url and credentials.token_url; without one, it is ${defaultTokenPath} below base_url.`,
         ),
       )
+    if (status >= 400) return E.left(refusal(origin, String(status)))
     const value = parseTokenBody(body)
+    const outcome = memberAt('status', value)
+    if (outcome !== undefined && !isSuccessStatus(outcome)) {
+      const code = memberAt('code', outcome)
+      return E.left(refusal(origin, `${status}, status.code ${maskCode(String(code ?? 'missing'))}`))
+    }
     const token = memberAt(token_field, value)
     if (typeof token !== 'string' || !isHeaderValue(token.trim()))
       return E.left(
@@ -122,7 +207,14 @@ export const decodeToken =
           `credentials.token_url (${origin}) answered ${status} without a token at "${token_field}". Check credentials.token_url and credentials.token_request.token_field.`,
         ),
       )
-    const seconds = Number(memberAt(expires_in_field, value))
-    const lifetime = seconds > 0 ? seconds * 1000 : Number.POSITIVE_INFINITY
-    return E.right({ token: token.trim(), issuedAt: clock.ticks(), lifetime })
+    const date = Date.parse(headers.date ?? '')
+    const servedAt = Number.isNaN(date) ? undefined : date
+    const expiry = memberAt(expires_in_field, value) ?? undefined
+    return E.right({
+      token: token.trim(),
+      issuedAt: clock.ticks(),
+      servedAt,
+      expiry,
+      lifetime: parseLifetime(expiry, servedAt ?? clock.now()),
+    })
   }

@@ -13,8 +13,11 @@ import {
   decodeToken,
   encodeTokenRequest,
   isHeaderValue,
+  mayRefuseForm,
   type TokenExchange,
+  type TokenForm,
   tokenConfigError,
+  tokenForms,
   toTokenError,
 } from './token-exchange'
 import type { HttpResponse } from './transport'
@@ -34,6 +37,8 @@ export type TokenSource = {
    * another one.
    */
   readonly invalidate: (token: string, minAge: number) => boolean
+  /** The service's clock as a response shows it, milliseconds since 1970: the age of a token counts by it, too. */
+  readonly noteServiceTime: (time: number) => void
 }
 
 /** The configured token, which the user renews. */
@@ -51,26 +56,45 @@ export const createStaticTokenSource = (token: string): TokenSource => {
     currentToken: () => O.some(token.trim()),
     renewNow: getToken,
     invalidate: () => false,
+    noteServiceTime: () => undefined,
   }
 }
 
-/** A token is renewed when a quarter of its lifetime, and at most a minute, is left. */
-const renewalReserve = (lifetime: number): number => Math.min(60_000, lifetime / 4)
+/** How long before its expiry a token is renewed: 5 minutes, but at most a quarter of its lifetime; milliseconds. */
+const renewalReserve = (lifetime: number): number => Math.min(300_000, lifetime / 4)
 const noReserve = (): number => 0
+
+/** The lifetime of a token whose expiry is unknown, as published deployments have it: it is renewed after 25 minutes. */
+const unknownLifetime = 1_800_000
+
+export type ExchangeOptions = {
+  /** Runs an exchange when the rate limit allows it. */
+  readonly waitForTurn?: Throttle['run']
+  /** Receives what the user should know about the exchange; each message once. */
+  readonly notify?: ((message: string) => void) | undefined
+}
 
 /**
  * Tokens in exchange for the application's id and secret. A token is used while it is valid by a clock that only runs forward and
- * is renewed a little before it expires, with one exchange at a time for all requests that wait for it. `waitForTurn` runs an
- * exchange when the rate limit allows it.
+ * is renewed ahead of its expiry, with one exchange at a time for all requests that wait for it.
  */
 export const createExchangeTokenSource = (
   exchange: TokenExchange,
   send: (request: HttpRequest) => TaskEither<ApiError, HttpResponse>,
   clock: Pick<Clock, 'now' | 'ticks'>,
-  waitForTurn: Throttle['run'] = identity,
+  { waitForTurn = identity, notify = () => undefined }: ExchangeOptions = {},
 ): TokenSource => {
-  let current: Option<AccessToken> = O.none
+  const { token_request = {} } = exchange
+  let forms = tokenForms(token_request)
+  let current: Option<AccessToken & { readonly lifetime: number }> = O.none
   let renewal: Promise<E.Either<ApiError, string>> | undefined
+  let serviceTime: number | undefined
+  let maxLifetime = Number.POSITIVE_INFINITY
+  const told = new Set<string>()
+  const tellOnce = (message: string): void => {
+    if (!told.has(message)) notify(message)
+    told.add(message)
+  }
 
   /** The current token while more than `reserve` of its lifetime is left; milliseconds. */
   const validToken = (reserve: (lifetime: number) => number): Option<string> =>
@@ -80,18 +104,65 @@ export const createExchangeTokenSource = (
       O.map(({ token }) => token),
     )
 
-  const renewNow: TaskEither<ApiError, string> = pipe(
-    TE.Do,
-    TE.flatMap(() => send(encodeTokenRequest(exchange))),
-    TE.mapLeft((error) => (error._tag === 'Network' ? toTokenError(exchange, error) : error)),
-    TE.flatMapEither(decodeToken(exchange, clock)),
-    TE.map((issued) => {
-      current = O.some(issued)
-      return issued.token
-    }),
-  )
+  /** The age of a token by the forward clock or the service's, whichever shows more. */
+  const tokenAge = ({ issuedAt, servedAt }: AccessToken): number =>
+    Math.max(clock.ticks() - issuedAt, servedAt === undefined || serviceTime === undefined ? 0 : serviceTime - servedAt)
+
+  const keepToken = (issued: AccessToken): string => {
+    if (issued.lifetime === undefined && issued.expiry !== undefined)
+      tellOnce(
+        `The expiry of the token at credentials.token_request.expires_in_field ("${token_request.expires_in_field ?? 'expiresIn'}") is not within a day from now, so the token is renewed after 25 minutes.`,
+      )
+    current = O.some({ ...issued, lifetime: Math.min(issued.lifetime ?? unknownLifetime, maxLifetime) })
+    return issued.token
+  }
+
+  /** The status of the last answer. */
+  let lastStatus: number | undefined
+  const requestToken = (form: TokenForm): TaskEither<ApiError, string> =>
+    pipe(
+      TE.Do,
+      TE.flatMap(() => {
+        lastStatus = undefined
+        return send(encodeTokenRequest(exchange, form))
+      }),
+      TE.mapLeft((error) => (error._tag === 'Network' ? toTokenError(exchange, error) : error)),
+      TE.flatMapEither((response) => {
+        lastStatus = response.status
+        return decodeToken(exchange, clock)(response)
+      }),
+      TE.map((issued) => {
+        forms = [form]
+        return keepToken(issued)
+      }),
+    )
+
+  /** After a refusal of the first form: a token for the form of former versions, or the refusal. */
+  const tryFormerForm =
+    (turn: Throttle['run']) =>
+    (refusal: ApiError): TaskEither<ApiError, string> => {
+      const former = forms[1]
+      if (former === undefined || lastStatus === undefined || !mayRefuseForm(lastStatus)) return TE.left(refusal)
+      return pipe(
+        turn(requestToken(former)),
+        TE.mapLeft(() => refusal),
+        TE.tapIO(() => () => {
+          tellOnce(
+            `The service issues tokens for the form that was the default before 0.2. Set credentials.token_request to ${JSON.stringify(former)}: until then, each run tries the present default first.`,
+          )
+        }),
+      )
+    }
+
+  /** A token for the first form that the service accepts. Each request runs in `turn`. */
+  const exchangeToken = (turn: Throttle['run']): TaskEither<ApiError, string> =>
+    pipe(
+      turn(() => requestToken(forms[0] as TokenForm)()),
+      TE.orElse(tryFormerForm(turn)),
+    )
+
   const renew: TaskEither<ApiError, string> = pipe(
-    waitForTurn(renewNow),
+    exchangeToken(waitForTurn),
     TE.orElse((error) =>
       pipe(
         validToken(noReserve),
@@ -103,7 +174,7 @@ export const createExchangeTokenSource = (
   return {
     isReady: () => O.isSome(validToken(renewalReserve)),
     currentToken: () => validToken(noReserve),
-    renewNow,
+    renewNow: exchangeToken(identity),
     getToken: () =>
       pipe(
         validToken(renewalReserve),
@@ -119,9 +190,15 @@ export const createExchangeTokenSource = (
       ),
     invalidate: (token, minAge) => {
       if (O.isNone(current) || current.value.token !== token) return true
-      if (clock.ticks() - current.value.issuedAt < minAge) return false
+      const age = tokenAge(current.value)
+      if (age < minAge) return false
+      // Its lifetime was shorter than the service said, or than its time without a zone seemed to say.
+      if (age >= 60_000 && age < current.value.lifetime) maxLifetime = unknownLifetime
       current = O.none
       return true
+    },
+    noteServiceTime: (time) => {
+      serviceTime = Math.max(serviceTime ?? time, time)
     },
   }
 }

@@ -98,11 +98,15 @@ export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<C
         const config = await loadSourceConfig(io, options.config)
         const catalog = await loadAirbyteCatalog(options.catalog)
         const state = await loadAirbyteState(options.state)
-        const open = await source.connect('airbyte', config, { stop: io.stop })
         const encoder = createAirbyteEncoder({ now: Date.now })
         const print: MessageConsumer = async (message) => {
           for (const text of encoder.encode(message).lines) await io.print(text)
         }
+        const open = await source.connect('airbyte', config, {
+          stop: io.stop,
+          // A broken output shows itself where a record is printed.
+          onNotice: (message) => void print({ _tag: 'Log', level: 'warn', message }).catch(() => undefined),
+        })
         const copy = await source.openCopy?.(config)
         const consumers = copy === undefined ? [print] : [print, copy.write]
         const outcome = await consumeMessages(io, open, { catalog, state }, consumers)

@@ -252,6 +252,7 @@ export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>
       const config = await loadConfig(io, source.format, requireConfigPaths(options.config), program.variablePrefix)
       const open = await source.connect('singer', config, {
         stop: io.stop,
+        onNotice: io.printWarning,
         onRequest: ({ operation, status, millis }) =>
           log(
             metricLogEntry('timer', 'http_request_duration', millis / 1000, {

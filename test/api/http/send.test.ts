@@ -454,7 +454,7 @@ describe('a token exchange takes a turn of the rate limit', () => {
     const exchange = { application_id: 'a', application_secret: 'b', token_url: 'https://issuer.example/token' }
     const send = createSend({
       baseUrl: new URL('https://service.example'),
-      token: createExchangeTokenSource(exchange, transport.exchange, clock, throttle.run),
+      token: createExchangeTokenSource(exchange, transport.exchange, clock, { waitForTurn: throttle.run }),
       throttle,
       mayPair: perMinute >= 4 * concurrency,
       transport: { ...transport, close: () => undefined },

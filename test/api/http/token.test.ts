@@ -3,7 +3,7 @@ import { pipe } from 'fp-ts/function'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
 import { createExchangeTokenSource, createStaticTokenSource } from '../../../connector/api/http/token'
-import type { TokenExchange } from '../../../connector/api/http/token-exchange'
+import { parseLifetime, type TokenExchange } from '../../../connector/api/http/token-exchange'
 import { createTransport } from '../../../connector/api/http/transport'
 import { createFakeClock } from '../../support/clock'
 import { type Reply, sendJson, startServer } from '../../support/listen'
@@ -13,6 +13,7 @@ const secret = 'p&s=w/ord'
 const createTokens = async (reply: Reply, token_request: TokenExchange['token_request'] = {}) => {
   const issuer = await startServer(reply)
   const time = createFakeClock()
+  const notices: string[] = []
   const transport = createTransport(
     { connectSeconds: 1, responseSeconds: 1, maxResponseBytes: 1000 },
     time.clock,
@@ -24,8 +25,9 @@ const createTokens = async (reply: Reply, token_request: TokenExchange['token_re
     { application_id: 'my app', application_secret: secret, token_url: `${issuer.url}/oauth/token?x=1`, token_request },
     transport.exchange,
     time.clock,
+    { notify: (notice) => notices.push(notice) },
   )
-  return { source, issuer, ...time }
+  return { source, issuer, notices, ...time }
 }
 
 const sendToken: Reply = (_, response, count) => sendJson(response, 200, { accessToken: `t${count}`, expiresIn: 3600 })
@@ -52,7 +54,8 @@ test('a configured token that no header can carry is refused with a message that
 })
 
 test.each([
-  ['json', {}, 'application/json', `{"applicationId":"my app","applicationSecret":"${secret}"}`, undefined],
+  ['form by default', {}, 'application/x-www-form-urlencoded', 'appId=my+app&appSecret=p%26s%3Dw%2Ford', undefined],
+  ['json', { encoding: 'json' }, 'application/json', `{"appId":"my app","appSecret":"${secret}"}`, undefined],
   [
     'form',
     { encoding: 'form', id_field: 'client_id', secret_field: 'client_secret' },
@@ -88,11 +91,11 @@ test('token_field may be a path', async () => {
   expect(await source.getToken()).toEqual(E.right('deep'))
 })
 
-test('a token is used until a minute before it expires', async () => {
+test('a token is used until 5 minutes before it expires', async () => {
   const { source, issuer, pass } = await createTokens(sendToken)
   expect(source.isReady()).toBe(false)
   await source.getToken()
-  pass(3_539_000)
+  pass(3_299_000)
   expect(source.isReady()).toBe(true)
   expect(await source.getToken()).toEqual(E.right('t1'))
   pass(2000)
@@ -101,19 +104,136 @@ test('a token is used until a minute before it expires', async () => {
   expect(issuer.seen).toHaveLength(2)
 })
 
-test.each([[{}], [{ expiresIn: 'soon' }], [{ expiresIn: 0 }], [{ expiresIn: null }]])(
-  'a token without a lifetime (%o) is used until the service refuses it',
-  async (rest) => {
-    const { source, pass } = await createTokens((_, response, count) =>
+test('a short-lived token is used for three quarters of its lifetime', async () => {
+  const { source, pass } = await createTokens((_, response, count) =>
+    sendJson(response, 200, { accessToken: `t${count}`, expiresIn: 400 }),
+  )
+  await source.getToken()
+  pass(299_000)
+  expect(await source.getToken()).toEqual(E.right('t1'))
+  pass(2000)
+  expect(await source.getToken()).toEqual(E.right('t2'))
+})
+
+test.each([
+  ['none', {}, false],
+  ['null', { expiresIn: null }, false],
+  ['a word', { expiresIn: 'soon' }, true],
+  ['zero', { expiresIn: 0 }, true],
+  ['a time that has passed', { expiresIn: '2019-10-01 17:44:46' }, true],
+  ['a time far ahead', { expiresIn: '2999-10-01T17:44:46Z' }, true],
+])(
+  'a token whose expiry is %s is renewed after 25 minutes, which is told once where it was given',
+  async (_, rest, told) => {
+    const { source, notices, pass } = await createTokens((_, response, count) =>
       sendJson(response, 200, { accessToken: `t${count}`, ...rest }),
     )
     await source.getToken()
-    pass(365 * 86_400_000)
+    pass(1_499_000)
     expect(await source.getToken()).toEqual(E.right('t1'))
-    expect(source.invalidate('t1', 60_000)).toBe(true)
+    pass(2000)
     expect(await source.getToken()).toEqual(E.right('t2'))
+    expect(notices).toEqual(told ? [expect.stringContaining('expires_in_field ("expiresIn")')] : [])
   },
 )
+
+const servedAt = Date.parse('2019-10-01T17:14:46Z')
+test.each<[unknown, number | undefined]>([
+  [1800, 1_800_000],
+  ['1800', 1_800_000],
+  [2_592_000, 86_400_000],
+  [1_569_951_886, 1_800_000],
+  ['1569951886', 1_800_000],
+  [1_569_951_886_000, 1_800_000],
+  ['2019-10-01 17:44:46', 1_800_000],
+  ['2019-10-01T17:44:46', 1_800_000],
+  ['2019-10-01T17:44:46.500', 1_800_500],
+  ['2019-10-01T17:44:46Z', 1_800_000],
+  ['2019-10-01T19:44:46+02:00', 1_800_000],
+  ['2019-10-01T19:44:46+0200', 1_800_000],
+  ['2019-10-01 17:14:46', undefined],
+  ['2019-10-02 17:14:47', undefined],
+  ['2019-13-01 17:44:46', undefined],
+  [-5, undefined],
+  [0, undefined],
+  ['', undefined],
+  [{}, undefined],
+  [true, undefined],
+])('the expiry %j means a lifetime of %j ms', (expiry, lifetime) => {
+  expect(parseLifetime(expiry, servedAt)).toBe(lifetime)
+})
+
+test('the expiry counts by the Date of the answer, not by our clock', async () => {
+  const { source, notices, pass } = await createTokens((_, response, count) =>
+    sendJson(
+      response,
+      200,
+      { accessToken: `t${count}`, status: { code: 200, message: 'Success' }, expiresIn: '2019-10-01 17:44:46' },
+      { Date: new Date(servedAt).toUTCString() },
+    ),
+  )
+  await source.getToken()
+  pass(1_499_000)
+  expect(await source.getToken()).toEqual(E.right('t1'))
+  pass(2000)
+  expect(await source.getToken()).toEqual(E.right('t2'))
+  expect(notices).toEqual([])
+})
+
+test('a token that is refused before its end is renewed after 25 minutes from then on', async () => {
+  const { source, pass } = await createTokens((_, response, count) =>
+    sendJson(response, 200, { accessToken: `t${count}`, expiresIn: 36_000 }),
+  )
+  await source.getToken()
+  pass(1_900_000)
+  expect(source.invalidate('t1', 60_000)).toBe(true)
+  await source.getToken()
+  pass(1_499_000)
+  expect(await source.getToken()).toEqual(E.right('t2'))
+  pass(2000)
+  expect(await source.getToken()).toEqual(E.right('t3'))
+})
+
+test('the age of a token also counts by the clock of the service', async () => {
+  const { source } = await createTokens((_, response, count) =>
+    sendJson(response, 200, { accessToken: `t${count}` }, { Date: new Date(servedAt).toUTCString() }),
+  )
+  await source.getToken()
+  source.noteServiceTime(servedAt + 59_000)
+  expect(source.invalidate('t1', 60_000)).toBe(false)
+  source.noteServiceTime(servedAt + 60_000)
+  source.noteServiceTime(servedAt)
+  expect(source.invalidate('t1', 60_000)).toBe(true)
+})
+
+const acceptFormer: Reply = ({ body }, response, count) =>
+  body.startsWith('{"applicationId"')
+    ? sendToken({} as never, response, count)
+    : sendJson(response, 200, { status: { code: 401, message: 'Invalid application' } })
+
+test('the form of former versions is tried once where the default is refused, and told with the settings for it', async () => {
+  const { source, issuer, notices, pass } = await createTokens(acceptFormer)
+  expect(await source.getToken()).toEqual(E.right('t2'))
+  pass(3_500_000)
+  expect(await source.getToken()).toEqual(E.right('t3'))
+  expect(issuer.seen).toHaveLength(3)
+  expect(notices).toEqual([
+    expect.stringContaining('{"encoding":"json","id_field":"applicationId","secret_field":"applicationSecret"}'),
+  ])
+})
+
+test('a form that is configured whole is the only one', async () => {
+  const form = { encoding: 'form', id_field: 'a', secret_field: 'b' } as const
+  const { source, issuer } = await createTokens(acceptFormer, form)
+  expect(cause(await source.getToken()).cause.message).toMatch(/refused the application \(200, status\.code 401\)/)
+  expect(issuer.seen).toHaveLength(1)
+})
+
+test.each([[404], [429], [503]])('a %i is not about the form of the request', async (status) => {
+  const { source, issuer } = await createTokens((_, response) => sendJson(response, status))
+  expect(E.isLeft(await source.getToken())).toBe(true)
+  expect(issuer.seen).toHaveLength(1)
+})
 
 test('a token does not expire by the wall clock', async () => {
   const issuer = await startServer(sendToken)
@@ -173,7 +293,7 @@ test('a token is used to its end while the issuer is down', async () => {
 
 test('a failed exchange is tried again by the next request', async () => {
   const { source } = await createTokens((seen, response, count) =>
-    count === 1 ? sendJson(response, 500) : sendToken(seen, response, count),
+    count === 1 ? sendJson(response, 503) : sendToken(seen, response, count),
   )
   expect(E.isLeft(await source.getToken())).toBe(true)
   expect(await source.getToken()).toEqual(E.right('t2'))
@@ -181,7 +301,13 @@ test('a failed exchange is tried again by the next request', async () => {
 
 test.each<[string, Reply, 'Config' | 'Transient', RegExp]>([
   ['a refusal', (_, response) => sendJson(response, 401, { secret }), 'Config', /application_id.*application_secret/],
-  ['a wrong address', (_, response) => sendJson(response, 404), 'Config', /credentials\.token_url/],
+  ['a wrong address', (_, response) => sendJson(response, 404), 'Config', /base_url and credentials\.token_url/],
+  [
+    'a refusal inside a 200',
+    (_, response) => sendJson(response, 200, { accessToken: 'x', status: { code: 500, message: secret } }),
+    'Config',
+    /refused the application \(200, status\.code 500\)/,
+  ],
   [
     'a redirect',
     (_, response) => sendJson(response, 302, '', { Location: 'http://elsewhere.example/' }),
