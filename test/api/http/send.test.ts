@@ -13,7 +13,7 @@ import { createSend } from '../../../connector/api/http/send'
 import { createExchangeTokenSource } from '../../../connector/api/http/token'
 import type { Transport } from '../../../connector/api/http/transport'
 import { bytesResponse, defineRoute, jsonResponse, type Route } from '../../../connector/api/route'
-import { createVisitRecords, exportReviews } from '../../../connector/api/routes'
+import { createVisitRecords, exportReviews, lookupSources } from '../../../connector/api/routes'
 import { defined } from '../../../connector/cdk/defined'
 import { createReviewFetcher } from '../../../connector/export/fetch-page'
 import { createFakeClock } from '../../support/clock'
@@ -384,6 +384,30 @@ describe('a token is renewed', () => {
     const result = await send(exportReviews)({ modifiedTimeFrom: '2026-01-01T00:00:00.000Z' })()
     expect(E.isRight(result) && Buffer.from(result.right.body).toString()).toBe('{"reviews":[]}')
     expect(seen.map(({ url }) => url)).toEqual(['/token', exportReviews.path, '/token', exportReviews.path])
+  })
+
+  test.each([
+    [59_000, 1],
+    [60_000, 2],
+  ])('after an error in a body that a read of a token %i ms old meets: %i requests', async (age, requests) => {
+    const { url, seen } = await startServer(({ url, headers }, response, count) =>
+      sendJson(
+        response,
+        200,
+        url === '/token'
+          ? { accessToken: `t${count}` }
+          : headers.accesstoken === 't1'
+            ? { status: { code: 'SESSION', message: 'over' } }
+            : [],
+      ),
+    )
+    const { send, pass } = startClient(url, { credentials: applicationCredentials(`${url}/token`) })
+    await send(lookupSources)({})()
+    pass(age)
+    const before = seen.length
+    const answer = await send(lookupSources)({})()
+    expect(E.isRight(answer)).toBe(requests === 2)
+    expect(seen.slice(before).filter(({ url }) => url !== '/token')).toHaveLength(requests)
   })
 
   test.each([400, 403, 500])('not after a %i in a body with status 200, which is about the request', async (code) => {
