@@ -186,7 +186,9 @@ export const createSend = (options: SendOptions): SendRequest => {
           ]),
           TE.map((answer) => E.right<AttemptRules, O>(answer)),
           TE.orElse((error) =>
-            mayRenew && isTokenExpiry({ header, idempotent: route.idempotent }, error) && token.invalidate(value, minTokenAge(error))
+            mayRenew &&
+            isTokenExpiry({ header, idempotent: route.idempotent }, error) &&
+            token.invalidate(value, minTokenAge(error))
               ? TE.right(E.left({ mayRenew: false, unusedTurns: 0 }))
               : TE.left(error),
           ),
