@@ -6,7 +6,7 @@ import { type ApiError, applicationError, isSuccessStatus, isTokenError } from '
 import { Instant, Int64 } from './model/scalar'
 import { EnvelopeStatus } from './model/transparency'
 import { VisitRecordResult } from './model/visit-record'
-import { decodeWith, jsonResponse, parseBody, type RawResponse, type ResponseCodec } from './route'
+import { decodeWith, jsonResponse, parseBody, parseBodyLoosely, type RawResponse, type ResponseCodec } from './route'
 
 const ErrorBody = t.type({
   status: t.intersection([t.partial({ code: t.unknown, message: t.unknown }), t.UnknownRecord]),
@@ -15,7 +15,7 @@ const ErrorBody = t.type({
 /** The application error in a body that is the documented error body. */
 const decodeErrorBody = ({ body }: RawResponse): E.Either<ApiError, ApiError> =>
   pipe(
-    parseBody(body),
+    parseBodyLoosely(body),
     E.flatMap(decodeWith(ErrorBody)),
     E.map(({ status }) => applicationError(status)),
   )
@@ -159,6 +159,13 @@ const envelopeResponse = <A>(
   decode: ({ body, servedAt }) =>
     pipe(
       parseBody(body),
+      E.mapLeft((error) =>
+        pipe(
+          decodeErrorBody({ body }),
+          E.filterOrElse(isTokenError, () => error),
+          E.toUnion,
+        ),
+      ),
       E.flatMap(decodeWith(StatusEnvelope)),
       E.flatMap(toSuccessEnvelope),
       E.flatMap(decodeWith(codec)),

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
@@ -45,8 +46,12 @@ export type SendRequest = <I, O>(route: Route<I, O>) => (input: I) => TaskEither
 
 export const defineRoute = <I, O>(value: Route<I, O>): Route<I, O> => value
 
-/** The JSON value of a body; integers keep all their digits. */
+/** The JSON value of a body; integers keep all their digits. Bytes that are not UTF-8 are an error: they would be replaced untold. */
 export const parseBody = (body: Uint8Array): E.Either<ApiError, unknown> =>
+  isUtf8(body) ? parseBodyLoosely(body) : E.left({ _tag: 'Decode', path: '$', message: 'not UTF-8' })
+
+/** As `parseBody`, with U+FFFD for bytes that are not UTF-8: enough to read the status in an error. */
+export const parseBodyLoosely = (body: Uint8Array): E.Either<ApiError, unknown> =>
   E.tryCatch(
     () => parseExactJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')),
     () => ({ _tag: 'Decode', path: '$', message: 'not JSON' }),

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
+import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
-import { visitRecordResponse } from '../../connector/api/envelope'
+import { commentsResponse, lookupResponse, reviewsResponse, visitRecordResponse } from '../../connector/api/envelope'
 import { VisitRecordResult } from '../../connector/api/model/visit-record'
 import { jsonResponse } from '../../connector/api/route'
 
@@ -44,5 +45,28 @@ describe('visit outcomes read from bytes', () => {
   ])('equal those of a parser for %s', (_, text) => {
     const [extracted, parsed] = decodeBoth(text)
     expect(extracted).toEqual(parsed)
+  })
+})
+
+describe('an answer in JSON', () => {
+  const body = (text: string) => ({ body: Buffer.from(text, 'latin1') })
+  const entities = (name: string) =>
+    `{"status":{"code":0,"message":"success"},"data":{"entities":[{"id":"1","name":"${name}"}]}}`
+
+  it.each([
+    ['operations 1 to 3', reviewsResponse(t.unknown, t.unknown), entities('Ren\xe9e')],
+    ['operations 1 to 3, in a key', commentsResponse(t.unknown, t.unknown), entities('a","\xff":"b')],
+    ['a lookup', lookupResponse, '[{"name":"\xe9"}]'],
+    ['any other', jsonResponse(t.unknown), '"\xc3"'],
+  ])('of %s that is not UTF-8 is refused in the words of an export', (_, { decode }, text) => {
+    expect(decode(body(text))).toEqual(E.left({ _tag: 'Decode', path: '$', message: 'not UTF-8' }))
+    expect(E.isRight(decode({ body: Buffer.from(text) }))).toBe(true)
+  })
+
+  it('that is not UTF-8 still tells that the token expired', () => {
+    const text = '{"status":{"code":401,"message":"jeton expir\xe9"}}'
+    expect(reviewsResponse(t.unknown, t.unknown).decode(body(text))).toMatchObject({
+      left: { _tag: 'Application', code: '401' },
+    })
   })
 })
