@@ -54,6 +54,8 @@ export type RecordDraft = {
   changes: RecordChange[]
   /** Undeclared top-level attributes, as the text of members (latin1). */
   collectedMembers: string[]
+  /** One of them holds a replacement character. */
+  hasCollectedReplacement: boolean
   /** It may hold a key twice: it is printed anew. */
   hasDuplicateKeys: boolean
   /** It spans lines: it is cut again without them. */
@@ -93,11 +95,12 @@ export const createCutState = (
     modifiedTime: 0,
     changes: [],
     collectedMembers: [],
+    hasCollectedReplacement: false,
     hasDuplicateKeys: false,
     hasLineBreaks: false,
   }
   const scanner = createScanner(bytes, {
-    // UTF-8 cannot express half a surrogate pair: the replacement character leaves.
+    // UTF-8 cannot express half a surrogate pair: the replacement character leaves. The reader of the value tells it.
     onLoneSurrogate: (from, to) => addEdit(edits, from, to, '\\ufffd'),
     onDuplicateKey: () => {
       draft.hasDuplicateKeys = true
@@ -147,6 +150,18 @@ export const createPlace = (shape: Shape): PlaceState => ({
 /** The path of the value under way, with the indexes of its elements: `contents.0.id`. */
 export const indexedPathOf = (state: CutState, shape: Shape): string =>
   joinPath(shape, (array) => [String(placeOf(state, array).elementIndex)])
+
+const loneSurrogates = /\p{Surrogate}/gu
+
+/** Says that a text in the value of a shape leaves with U+FFFD in place of half a surrogate pair. */
+export const reportReplacement = (state: CutState, shape: Shape): void =>
+  reportAlteration(state, indexedPathOf(state, shape).replace(loneSurrogates, '\ufffd'))
+
+/** Says that the value of an attribute leaves, but not as it came. */
+export const reportAlteration = ({ draft: { changes } }: CutState, field: string): void => {
+  if (changes[changes.length - 1]?.field !== field)
+    changes.push({ field, change: 'TRUNCATED', reason: 'SOURCE_SERIALIZATION_ERROR' })
+}
 
 /** The name of the record under way in messages. */
 export const recordPathOf = ({ options, recordIndex }: CutState): string => `$.${options.list}[${recordIndex}]`

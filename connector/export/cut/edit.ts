@@ -55,6 +55,10 @@ export const removeEdits = (list: EditList, from: number): void => {
   }
 }
 
+/** Whether anything at or behind a position was edited. */
+export const isEditedFrom = (list: EditList, from: number): boolean =>
+  list.length > 0 && (list.from[list.length - 1] ?? 0) >= from
+
 /** How many bytes longer the text of an edit is than its span. */
 const growthOf = ({ from, to, texts }: EditList, i: number): number =>
   (texts[i] ?? '').length - ((to[i] ?? 0) - (from[i] ?? 0))

@@ -16,7 +16,7 @@ import {
   skipValue,
 } from '../../cdk/json/scanner'
 import type { CutRecord } from '../export-page'
-import { CutError, type CutState, createCutError, createCutState, recordPathOf } from './cut-state'
+import { CutError, type CutState, createCutError, createCutState, recordPathOf, reportAlteration } from './cut-state'
 import { addEdit, clearEdits, renderedLength, renderSpan, renderSpanInto } from './edit'
 import { endRecordOffsets, type OffsetTable, removeRecordOffsets, startRecordOffsets } from './offsets'
 import { type Shape, unknownAttributesKey } from './shape'
@@ -36,12 +36,14 @@ export const readRecord = (state: CutState, { shape }: RecordShape, at: number):
   clearEdits(edits, at)
   if (draft.changes.length > 0) draft.changes = []
   if (draft.collectedMembers.length > 0) draft.collectedMembers = []
+  draft.hasCollectedReplacement = false
   draft.hasDuplicateKeys = false
   draft.hasLineBreaks = false
   if (scanner.bytes[at] !== OPEN_OBJECT) throw createCutError(recordPathOf(state), 'expected an object')
   if (offsets !== undefined) startRecordOffsets(offsets)
   const end = readObject(state, shape, at)
   if (offsets !== undefined) endRecordOffsets(offsets)
+  if (draft.hasCollectedReplacement) reportAlteration(state, unknownAttributesKey)
   return end
 }
 
@@ -50,9 +52,11 @@ export const toCutRecord = (state: CutState, record: RecordShape, from: number, 
   const { bytes } = state.scanner
   const { id, modifiedTime, changes, hasDuplicateKeys, hasLineBreaks } = state.draft
   const input = { bytes, from, to }
-  if (hasDuplicateKeys)
-    return recutRecord(state, record, input, Buffer.from(printDistinctKeys(bytes, from, record.aliases), 'latin1'))
-  if (hasLineBreaks) return recutRecord(state, record, input, removeLineBreaks(bytes.toString('latin1', from, to)))
+  if (hasDuplicateKeys) {
+    const { text, cutShort } = printDistinctKeys(bytes, from, record)
+    return recutRecord(state, record, input, Buffer.from(text, 'latin1'), cutShort)
+  }
+  if (hasLineBreaks) return recutRecord(state, record, input, removeLineBreaks(bytes.toString('latin1', from, to)), [])
   const output = renderRecord(state, input)
   const length = output.to - output.from
   if (length > maxRecordBytes)
@@ -65,13 +69,20 @@ export const toCutRecord = (state: CutState, record: RecordShape, from: number, 
   return new PageRecord(id, modifiedTime, input, output, changes.length === 0 ? undefined : changes, state.offsets)
 }
 
-/** A record that is cut from another text than the one it came in; both say the same. */
-const recutRecord = (state: CutState, record: RecordShape, input: ByteSpan, bytes: Buffer): CutRecord => {
+/** A record that is cut from another text than the one it came in; both say the same, except of the attributes in `cutShort`. */
+const recutRecord = (
+  state: CutState,
+  record: RecordShape,
+  input: ByteSpan,
+  bytes: Buffer,
+  cutShort: ReadonlyArray<string>,
+): CutRecord => {
   if (state.offsets !== undefined) removeRecordOffsets(state.offsets)
   const again = createCutState(bytes, state.options, state.table, state.undeclaredPaths, undefined, state.offsets)
   again.recordIndex = state.recordIndex
   readRecord(again, record, 0)
   again.draft.hasDuplicateKeys = false
+  for (const field of cutShort) reportAlteration(again, field)
   const { id, modifiedTime, json, changes } = toCutRecord(again, record, 0, bytes.length)
   return new PageRecord(id, modifiedTime, input, wholeSpan(json), changes, state.offsets)
 }
@@ -142,17 +153,55 @@ const renderRecord = ({ edits, draft, output }: CutState, input: ByteSpan): Byte
 const removeLineBreaks = (json: string): Buffer => Buffer.from(json.replace(/[\n\r][\t\n\r ]*/g, ''), 'latin1')
 
 /**
- * The record at `at`, printed anew with the last of each repeated key, as JSON.parse reads it (latin1). Of an attribute under both
- * of its names the declared one stays, unless it is null. The text must be JSON.
+ * The record at `at`, printed anew with the last of each repeated key, as JSON.parse reads it (latin1). An attribute under both of
+ * its names has the elements of both lists; `cutShort` names those that lack something. The text must be JSON.
  */
-const printDistinctKeys = (bytes: Buffer, at: number, aliases: Readonly<Record<string, string>>): string => {
+const printDistinctKeys = (
+  bytes: Buffer,
+  at: number,
+  { shape, aliases }: RecordShape,
+): { readonly text: string; readonly cutShort: ReadonlyArray<string> } => {
   const [members] = readDistinctMembers(createScanner(bytes), at)
+  const cutShort: string[] = []
   for (const [from, to] of Object.entries(aliases)) {
-    const declared = members.get(to)
-    if (declared !== undefined && members.has(from)) members.delete(declared === 'null' ? to : from)
+    const [declared, other] = [members.get(to), members.get(from)]
+    if (declared === undefined || other === undefined) continue
+    const { text, isWhole } = joinLists(declared, other)
+    members.set(to, text)
+    members.delete(from)
+    if (!isWhole && shape.attributes.get(to)?.action !== 'drop') cutShort.push(to)
   }
-  return printMembers(members)
+  return { text: printMembers(members), cutShort }
 }
+
+/** Two printed values of one attribute as one list, without the elements of the other that the first has, or that are no objects. */
+const joinLists = (first: string, other: string): { readonly text: string; readonly isWhole: boolean } => {
+  const [own, more] = [readElements(first), readElements(other)]
+  if (own === undefined || more === undefined) {
+    const isWhole = first === 'null' || other === 'null' || first === other
+    return { text: first === 'null' || (own === undefined && more !== undefined) ? other : first, isWhole }
+  }
+  const known = new Set(own.map(sortMembers))
+  const added = more.filter((element) => !known.has(sortMembers(element)))
+  const objects = added.filter((element) => element.startsWith('{'))
+  return { text: `[${[...own, ...objects].join(',')}]`, isWhole: objects.length === added.length }
+}
+
+/** The printed elements of a printed list; undefined: it is none. */
+const readElements = (text: string): ReadonlyArray<string> | undefined => {
+  const scanner = createScanner(Buffer.from(text, 'latin1'))
+  if (scanner.bytes[0] !== OPEN_ARRAY) return undefined
+  const elements: string[] = []
+  for (let p = firstElement(scanner, 0); scanner.bytes[p] !== CLOSE_ARRAY; ) {
+    const end = skipValue(scanner, p)
+    elements.push(text.slice(p, end))
+    p = nextElement(scanner, end)
+  }
+  return elements
+}
+
+/** A printed value with its members in order and its texts without needless escapes, so that equal values are equal texts. */
+const sortMembers = (text: string): string => printDistinctValue(createScanner(Buffer.from(text, 'latin1')), 0, true)[0]
 
 type PrintedMembers = Map<string, string>
 
@@ -160,34 +209,39 @@ const printMembers = (members: PrintedMembers): string =>
   `{${[...members].map(([key, text]) => `${Buffer.from(JSON.stringify(key)).toString('latin1')}:${text}`).join(',')}}`
 
 /** The printed members of the object at `open`, and the position after it. */
-const readDistinctMembers = (scanner: JsonScanner, open: number): readonly [PrintedMembers, number] => {
+const readDistinctMembers = (
+  scanner: JsonScanner,
+  open: number,
+  isSorted = false,
+): readonly [PrintedMembers, number] => {
   const members: PrintedMembers = new Map()
   let key = firstMember(scanner, open)
   while (scanner.bytes[key] === QUOTE) {
     const keyEnd = skipString(scanner, key + 1)
-    const [text, end] = printDistinctValue(scanner, skipColon(scanner, keyEnd))
+    const [text, end] = printDistinctValue(scanner, skipColon(scanner, keyEnd), isSorted)
     members.set(decodeString(scanner, key, keyEnd), text)
     key = nextMember(scanner, end)
   }
   return [members, key + 1]
 }
 
-const printDistinctValue = (scanner: JsonScanner, at: number): readonly [string, number] => {
+const printDistinctValue = (scanner: JsonScanner, at: number, isSorted = false): readonly [string, number] => {
   const { bytes } = scanner
   if (bytes[at] === OPEN_OBJECT) {
-    const [members, end] = readDistinctMembers(scanner, at)
-    return [printMembers(members), end]
+    const [members, end] = readDistinctMembers(scanner, at, isSorted)
+    return [printMembers(isSorted ? new Map([...members].sort(([a], [b]) => (a < b ? -1 : 1))) : members), end]
   }
   if (bytes[at] === OPEN_ARRAY) {
     const texts: string[] = []
     let p = firstElement(scanner, at)
     while (bytes[p] !== CLOSE_ARRAY) {
-      const [text, end] = printDistinctValue(scanner, p)
+      const [text, end] = printDistinctValue(scanner, p, isSorted)
       texts.push(text)
       p = nextElement(scanner, end)
     }
     return [`[${texts.join(',')}]`, p + 1]
   }
   const end = skipValue(scanner, at)
-  return [bytes.toString('latin1', at, end), end]
+  const isText = isSorted && bytes[at] === QUOTE
+  return [isText ? JSON.stringify(decodeString(scanner, at, end)) : bytes.toString('latin1', at, end), end]
 }

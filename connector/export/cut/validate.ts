@@ -26,8 +26,9 @@ import {
   type PlaceState,
   placeOf,
   recordPathOf,
+  reportReplacement,
 } from './cut-state'
-import { noRun, removeEdits, removeLastRun, removeRun, renderSpan, replaceSpan, startRun } from './edit'
+import { isEditedFrom, noRun, removeEdits, removeLastRun, removeRun, renderSpan, replaceSpan, startRun } from './edit'
 import { endFieldOffset, startFieldOffset } from './offsets'
 import { readCursor, readDouble, readInstant, readInteger, readPrimaryKey, rejectValue, type ValueEnd } from './scalars'
 import {
@@ -78,6 +79,7 @@ export const readObject = (state: CutState, shape: Shape, open: number): ValueEn
         // Edits inside the key come after that of the run.
         skipString(scanner, key + 1)
       }
+      if (known.undeclaredPath !== undefined) keepText(state, known.shape, key, keyEnd)
       end = known.isPlain ? readValue(state, known.shape, start) : readMember(state, known, key, keyEnd, start)
       if (end < 0) {
         end = ~end
@@ -114,7 +116,7 @@ const readValue = (state: CutState, shape: Shape, at: number): ValueEnd => {
   const byte = scanner.bytes[at]
   switch (shape.kind) {
     case 'string':
-      if (byte === QUOTE) return skipString(scanner, at + 1)
+      if (byte === QUOTE) return keepText(state, shape, at, skipString(scanner, at + 1))
       break
     case 'object':
     case 'array':
@@ -133,10 +135,10 @@ const readValue = (state: CutState, shape: Shape, at: number): ValueEnd => {
       if (byte === 0x74 || byte === 0x66) return skipLiteral(scanner, at)
       break
     case 'free':
-      if (byte === OPEN_OBJECT) return skipValue(scanner, at)
+      if (byte === OPEN_OBJECT) return keepText(state, shape, at, skipValue(scanner, at))
       break
     case 'any':
-      return skipValue(scanner, at)
+      return keepText(state, shape, at, skipValue(scanner, at))
     case 'key':
       return readPrimaryKey(state, shape, at)
     case 'cursor':
@@ -144,6 +146,12 @@ const readValue = (state: CutState, shape: Shape, at: number): ValueEnd => {
   }
   const end = skipValue(scanner, at)
   return byte === 0x6e && shape.nullable ? end : rejectValue(state, shape, at, end, state.draft.changes.length)
+}
+
+/** The end of a value that leaves as it came; a replacement inside it is told. */
+const keepText = (state: CutState, shape: Shape, from: number, end: number): number => {
+  if (isEditedFrom(state.edits, from)) reportReplacement(state, shape)
+  return end
 }
 
 const readContainer = (state: CutState, shape: Shape, at: number): ValueEnd => {
@@ -247,6 +255,7 @@ const reportUndeclared = ({ options, undeclaredPaths }: CutState, path: string):
 }
 
 const collectMember = ({ draft, edits, scanner }: CutState, key: number, end: number): void => {
+  if (isEditedFrom(edits, key)) draft.hasCollectedReplacement = true
   draft.collectedMembers.push(renderSpan(edits, scanner.bytes, key, end).toString('latin1'))
 }
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import { Review } from '../../../connector/api/model/review'
@@ -52,13 +53,20 @@ const declaredAttributes = new Set(Review.types.flatMap((part) => Object.keys(pa
 const applyAliases = ({ engagement, ...review }: Json): Json => {
   const all = {
     ...review,
-    ...(engagement === undefined || review.engagements != null ? {} : { engagements: engagement }),
+    ...(engagement === undefined ? {} : { engagements: joinEngagements(review.engagements ?? null, engagement) }),
   }
   const unknown = Object.entries(all).filter(([key]) => !declaredAttributes.has(key))
   return {
     ...Object.fromEntries(Object.entries(all).filter(([key]) => declaredAttributes.has(key))),
     ...(unknown.length === 0 ? {} : { unknown_attributes: Object.fromEntries(unknown) }),
   }
+}
+
+const joinEngagements = (own: unknown, other: unknown): unknown => {
+  if (!Array.isArray(own)) return own === null || Array.isArray(other) ? other : own
+  if (!Array.isArray(other)) return own
+  const isObject = (one: unknown) => typeof one === 'object' && one !== null && !Array.isArray(one)
+  return [...own, ...other.filter((one) => isObject(one) && !own.some((known) => isDeepStrictEqual(known, one)))]
 }
 
 /** Nulls the nearest nullable place over each error of the codec. */

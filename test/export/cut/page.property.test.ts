@@ -12,11 +12,18 @@ const parseRecord = (json: Uint8Array): unknown =>
     Number.isFinite(Number(text)) ? toExactNumber(text) : 'infinite',
   )
 
+/** The paths of the texts that hold a replacement character, each of which the generator wrote as half a surrogate pair. */
+const replacedPaths = (value: unknown, path = ''): ReadonlyArray<string> => {
+  if (typeof value === 'string') return value.includes('\ufffd') ? [path] : []
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => replacedPaths(inner, path === '' ? key : `${path}.${key}`))
+}
+
 const seed = 20261121
 
 describe(`cutter, against the codec (seed ${seed})`, () => {
   it('cuts what the codec accepts as it is, the rest with nulls and changes', () => {
-    const counts = { cut: 0, refused: 0, changed: 0 }
+    const counts = { cut: 0, refused: 0, changed: 0, altered: 0 }
     fc.assert(
       fc.property(reviewNode, (record) => {
         const text = printNode(record)
@@ -38,12 +45,27 @@ describe(`cutter, against the codec (seed ${seed})`, () => {
         const data = parseRecord(row.json)
         expect(data).toEqual(wanted.data)
         expect(row.modifiedTime).toBe(Date.parse((data as { modifiedTime: string }).modifiedTime))
-        expect((row.changes ?? []).map(({ field }) => field).sort()).toEqual([...wanted.nulledPaths].sort())
+        const fieldsOf = (kind: string) =>
+          (row.changes ?? []).filter(({ change }) => change === kind).map(({ field }) => field)
+        expect(fieldsOf('NULLED').sort()).toEqual([...wanted.nulledPaths].sort())
+        const altered = fieldsOf('TRUNCATED')
+        if (altered.length > 0) counts.altered += 1
+        for (const path of replacedPaths(data))
+          expect(
+            altered.some((field) => `${path}.`.startsWith(`${field}.`)),
+            path,
+          ).toBe(true)
+        for (const field of altered)
+          expect(
+            field === 'engagements' || replacedPaths(data).some((path) => `${path}.`.startsWith(`${field}.`)),
+            field,
+          ).toBe(true)
       }),
       { seed, numRuns: 4000 },
     )
     expect(counts.cut).toBeGreaterThan(3000)
     expect(counts.changed).toBeGreaterThan(2000)
+    expect(counts.altered).toBeGreaterThan(1000)
     expect(counts.refused).toBeGreaterThan(100)
   })
 

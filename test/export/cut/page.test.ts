@@ -103,9 +103,6 @@ describe('cutter', () => {
     expect(cutText(cut, reviewJson('"engagement":[{"engagement":"Hi"}]'))).toBe(
       reviewJson('"engagements":[{"engagement":"Hi"}]'),
     )
-    expect(cutText(cut, reviewJson('"engagement":[{"engagement":"old"}],"engagements":[]'))).toBe(
-      reviewJson('"engagements":[]'),
-    )
     expect(cutText(cut, reviewJson('"\\u0065ngagement" :[]'))).toBe(reviewJson('"engagements" :[]'))
     expect(cutText(cut, reviewJson('"engagements":null,"engagement":[{"engagement":"Hi"}]'))).toBe(
       reviewJson('"engagements":[{"engagement":"Hi"}]'),
@@ -115,10 +112,97 @@ describe('cutter', () => {
     ).toBe(reviewJson('"rating":2,"source":{"id":2},"textAnalytics":{"a":{"b":2}}'))
   })
 
+  it.each([
+    ['[{"engagement":"a"}]', '[{"engagement":"b"}]', '[{"engagement":"a"},{"engagement":"b"}]'],
+    [
+      '[{"engagement":"a"},{"engagement":"b"}]',
+      ' [ {"engagement" : "b"}, {"engagement":"a"}]',
+      '[{"engagement":"a"},{"engagement":"b"}]',
+    ],
+    [
+      '[{"engagement":"a","engagementTime":"2024-05-01T10:11:12.345Z"}]',
+      '[{"engagementTime":"2024-05-01T10:11:12.345Z","engagement":"\\u0061"},{}]',
+      '[{"engagement":"a","engagementTime":"2024-05-01T10:11:12.345Z"},{}]',
+    ],
+    ['[{"engagement":"a"},{"engagement":"a"}]', '[]', '[{"engagement":"a"},{"engagement":"a"}]'],
+    ['[]', '[{"engagement":"b"}]', '[{"engagement":"b"}]'],
+    ['null', '[{"engagement":"b"}]', '[{"engagement":"b"}]'],
+    ['[{"engagement":"a"}]', 'null', '[{"engagement":"a"}]'],
+    ['[]', '[]', '[]'],
+  ])('joins engagements %s and engagement %s without repeats, and tells nothing', (own, other, joined) => {
+    for (const members of [
+      `"engagements":${own},"engagement":${other}`,
+      `"engagement":${other},"engagements":${own}`,
+    ]) {
+      const [row] = expectCut(cut(reviewPage(reviewJson(members)))).rows
+      expect(JSON.parse(Buffer.from(row?.json ?? []).toString())).toEqual(
+        JSON.parse(reviewJson(`"engagements":${joined}`)),
+      )
+      expect(row).not.toHaveProperty('changes')
+    }
+  })
+
+  it.each([
+    ['[{"engagement":"a"}]', '"b"', '[{"engagement":"a"}]'],
+    ['"a"', '[{"engagement":"b"}]', '[{"engagement":"b"}]'],
+    ['[{"engagement":"a"}]', '["b",{"engagement":"c"},null]', '[{"engagement":"a"},{"engagement":"c"}]'],
+  ])('tells a change where engagements %s and engagement %s do not join', (own, other, kept) => {
+    const [row] = expectCut(cut(reviewPage(reviewJson(`"engagements":${own},"engagement":${other}`)))).rows
+    expect(JSON.parse(Buffer.from(row?.json ?? []).toString())).toEqual(JSON.parse(reviewJson(`"engagements":${kept}`)))
+    expect(row?.changes).toEqual([{ field: 'engagements', change: 'TRUNCATED', reason: 'SOURCE_SERIALIZATION_ERROR' }])
+  })
+
+  it('tells no change of engagements that are dropped', () => {
+    const dropping = createCutter({ ...reviewOptions, actions: { engagements: 'drop' } })
+    const [row] = expectCut(dropping(reviewPage(reviewJson('"engagements":[{}],"engagement":"b"')))).rows
+    expect(Buffer.from(row?.json ?? []).toString()).toBe(reviewJson())
+    expect(row).not.toHaveProperty('changes')
+  })
+
   it('puts half a surrogate pair right, since no UTF-8 can say it', () => {
     expect(cutText(cut, reviewJson('"visitRecordId":"a\\ud83d","textAnalytics":{"\\ude00":"\\ud83d\\ude00"}'))).toBe(
       reviewJson('"visitRecordId":"a\\ufffd","textAnalytics":{"\\ufffd":"\\ud83d\\ude00"}'),
     )
+  })
+
+  it.each([
+    ['a text', '"visitRecordId":"a\\ud83d"', ['visitRecordId']],
+    ['two halves in one text', '"visitRecordId":"\\ude00\\ud83d"', ['visitRecordId']],
+    [
+      'texts of elements',
+      '"contents":[{"response":"\\ud83d"},{},{"question":"\\udfff"}]',
+      ['contents.0.response', 'contents.2.question'],
+    ],
+    ['a free object', '"textAnalytics":{"\\ude00":1,"a":["\\ude00"]}', ['textAnalytics']],
+    ['undeclared attributes', '"mood":"\\ud800","x\\udc00":{"a":"\\ud800"},"rating":1', ['unknown_attributes']],
+    [
+      'an undeclared attribute of an object',
+      '"location":{"floor":"\\ud800","\\udc00":1}',
+      ['location.floor', 'location.\ufffd'],
+    ],
+    ['an attribute that follows one that is left out', '"x":1,"visitRecordId":"\\ud800"', ['visitRecordId']],
+    [
+      'a whole pair, or a replacement character of the service',
+      '"visitRecordId":"\\ud83d\\ude00 \\ufffd \ufffd"',
+      undefined,
+    ],
+    ['an attribute that comes twice', '"visitRecordId":"\\ud800","visitRecordId":"b"', undefined],
+  ])('tells half a surrogate pair in %s as a change', (_, members, fields) => {
+    const [row] = expectCut(cut(reviewPage(reviewJson(members)))).rows
+    expect(row?.changes).toEqual(
+      fields?.map((field) => ({ field, change: 'TRUNCATED', reason: 'SOURCE_SERIALIZATION_ERROR' })),
+    )
+    expect(JSON.stringify(JSON.parse(Buffer.from(row?.json ?? []).toString()))).not.toMatch(/\\u[dD]/)
+  })
+
+  it('tells no change of what does not leave, and one where a value leaves as null', () => {
+    const dropping = createCutter({ ...reviewOptions, undeclared: 'drop', actions: { visitRecordId: 'drop' } })
+    const [row] = expectCut(
+      dropping(
+        reviewPage(reviewJson('"visitRecordId":"\\ud800","mood":"\\ud800","rating":"\\ud800","brand":{"a":"\\ud800"}')),
+      ),
+    ).rows
+    expect(row?.changes?.map(({ field, change }) => `${field} ${change}`)).toEqual(['rating NULLED', 'brand NULLED'])
   })
 
   it('sends each record on one line', () => {

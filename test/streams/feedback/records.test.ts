@@ -26,9 +26,11 @@ const api = {
     TE.right({ status: {}, servedAt: now, data: { entities: [{ ...entity, reviews: [review] }] } }),
 } as unknown as Api
 
-const read = (onUnknown: SourceEnv['onUnknown']) =>
+const read = (onUnknown: SourceEnv['onUnknown']) => readFrom(api, onUnknown)
+
+const readFrom = (service: Api, onUnknown: SourceEnv['onUnknown']) =>
   readAll(
-    createSourceEnv(api, {
+    createSourceEnv(service, {
       now: () => now,
       onUnknown,
       startDate: Date.parse('2026-01-01T00:00:00Z'),
@@ -77,6 +79,38 @@ describe('a record of feedback', () => {
       ['overallRating.value', 'source', 'wordCount'],
       ['comment.wordCount', 'overallRating.value', 'source'],
       ['totalCommentCount'],
+    ])
+  })
+
+  it('tells half a surrogate pair, which leaves as U+FFFD, as a change of its attribute', async () => {
+    const halves = { ...common, source: 'a\ud800', tone: 'b\ufffd', overallRating: { value: 1 } }
+    const answering = (entity: object) => () => TE.right({ status: {}, servedAt: now, data: { entities: [entity] } })
+    const { records, messages } = await readFrom(
+      {
+        retrieveComments: answering({
+          ...entity,
+          totalCommentCount: 1,
+          name: '\udfff',
+          comments: [{ ...halves, id: 1, wordCount: 1, mood: ['\ud83d'] }],
+        }),
+        retrieveReviews: answering({
+          ...entity,
+          reviews: [{ ...halves, documentId: 3, comment: { comment: 'c\udc00' } }],
+        }),
+      } as unknown as Api,
+      'keep',
+    )
+    expect(records.comments).toMatchObject([{ source: 'a\ufffd', entityName: '\ufffd' }])
+    expect(records.transparency_reviews).toMatchObject([{ comment: { comment: 'c\ufffd' } }])
+    const changes = messages.flatMap((message) =>
+      message._tag === 'Records'
+        ? message.rows.map((row) => (row.changes ?? []).map(({ field, change }) => `${field} ${change}`).sort())
+        : [],
+    )
+    expect(changes).toEqual([
+      ['entityName TRUNCATED', 'source TRUNCATED', 'unknown_attributes TRUNCATED'],
+      ['comment.comment TRUNCATED', 'source TRUNCATED'],
+      ['entityName TRUNCATED'],
     ])
   })
 
