@@ -40,6 +40,7 @@ export const anyTraits: fc.Arbitrary<ExportTraits> = fc
     lowerLimit: fc.constantFrom(15, 25, 45),
   })
   .map((traits) => ({ ...stableTraits, ...traits }))
+  .map((traits) => ({ ...traits, futureDates: traits.futureDates.filter((time) => time !== traits.clockSkew) }))
   .map((traits) => ({ ...traits, ...(keepsOrder(traits) ? {} : limitGrowth(traits)) }))
   .map((traits) => ({ ...traits, ...(traits.shortPages ? limitChanges(traits) : {}) }))
   .map((traits) => ({ ...traits, ...(isOrderUnsteady(traits) ? stopChanges : {}) }))

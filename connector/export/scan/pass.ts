@@ -215,8 +215,8 @@ const checkEnd = (
   const { rows, unreadRows, longestPage, lastLength = longestPage, rereads, distanceToEnd, overlap } = evidence
   const isLate = areUnreadRowsLate(evidence)
   const isInPlace = witnessCount === 0 || (!isInverted && distanceToEnd === 0)
-  // The service may have lowered its limit untold: where rows were read before, only a page shorter than the last one ends the list.
-  const isShort = rows.length < (witnessCount === 0 ? longestPage : Math.min(longestPage, lastLength))
+  // The service may have lowered its limit untold, and rows after the cutoff may fill pages: only a page shorter than the last one ends the list.
+  const isShort = rows.length === 0 || rows.length < Math.min(longestPage, evidence.lastLength ?? 0)
   const isMissing = pass.missingRows > 0
   if (isMissing && pass.insertedRows > 0) return uncertifiedVerdict('the last row cannot be determined', pass, evidence)
   if (isMissing && rows.length === 0 && pass.hasRecheckedEnd && (pass.isCutShort || rereads < maxRereads))

@@ -44,8 +44,8 @@ export const processPage =
     const isOfWindow = (row: CutRecord): boolean =>
       !isLook && (window?.kind !== 'exactSweep' || readMentionTime(row) === undefined)
     const newRows = rows.filter((row, i) => isNew(row, foundRows[i]) && isOfWindow(row))
-    const state = lowerLongestPage(history, measured, rows.length, newRows.length > 0)
     const knownPositions = rows.map((row, i) => history.findPosition(row, foundRows[i]))
+    const state = lowerLongestPage(history, measured, rows.length, knownPositions.includes(undefined))
     const lastPosition = history.lastPosition()
     const positions = assignPositions(knownPositions, lastPosition, state.pass.offset === 0 ? 0 : lastPosition + 1)
     const isRepeatedPage = state.pass.offset > 0 && rows.length > 0 && history.isLastPage(rows)
@@ -157,10 +157,13 @@ const addToRound = (
   return { ...rounds, newRows: rounds.newRows + sentRows.length }
 }
 
-/** Three pages of one length in a row, and there are more rows: the service has lowered its limit. A shorter page is not the end. */
-const lowerLongestPage = (history: RowHistory, state: ScanState, length: number, hasNewRows: boolean): ScanState => {
+/**
+ * Three pages of one length in a row, and there are rows that the pass has not read: the service has lowered its limit. A shorter
+ * page is not the end. Rows after the cutoff count: many rows changed at once fill pages of their own.
+ */
+const lowerLongestPage = (history: RowHistory, state: ScanState, length: number, hasUnreadRows: boolean): ScanState => {
   const earlier = history.lastLengths(2)
-  return hasNewRows &&
+  return hasUnreadRows &&
     length > 1 &&
     length < state.longestPage &&
     earlier.length === 2 &&

@@ -153,11 +153,19 @@ export const scan =
     return unfoldFeed(step)(token === undefined ? firstState() : fromResumeToken(token))
   }
 
+const outageStatuses: ReadonlyArray<number> = [408, 429, 502, 503, 504]
+const outageWords = /request_?time_?out|too_?(many|\*+)_?requests|bad_?gateway|service_?unavailable|gateway_?time_?out/i
+
+/** Whether an application error is an outage or a rate limit: its code holds such a status, or its code or message the words for one. */
+const isOutage = ({ code, message }: ApiError & { readonly _tag: 'Application' }): boolean =>
+  (code.match(/\d+/g) ?? []).some((digits) => outageStatuses.includes(Number(digits))) ||
+  [code, message].some((text) => outageWords.test(text.replace(/[\s.:-]+/g, '_')))
+
 /** Whether an error may be about the offset of its request alone. Outages, rate limits and tokens are not. */
 const mayRefuseOffset = (error: ApiError): boolean =>
   error._tag === 'Http'
-    ? error.status === 204 || (error.status >= 400 && ![401, 408, 429, 502, 503, 504].includes(error.status))
-    : error._tag === 'Application' && !isTokenError(error)
+    ? error.status === 204 || (error.status >= 400 && ![401, ...outageStatuses].includes(error.status))
+    : error._tag === 'Application' && !isTokenError(error) && !isOutage(error)
 
 /**
  * Takes the answer to a request. The specification does not say how the service answers an offset behind the last row, or one deeper

@@ -95,6 +95,17 @@ describe('a pass', () => {
     )
   })
 
+  test.each([
+    ['as long as the one before, as under a limit lowered untold', 8, 8, 'Rewind'],
+    ['longer than the one before', 9, 8, 'Rewind'],
+    ['of unknown length before, after a restart', 8, undefined, 'Rewind'],
+    ['shorter than the one before', 7, 8, 'Done'],
+    ['empty', 0, undefined, 'Done'],
+  ])('behind its seeming end finds a page of rows after the cutoff, %s', (_, length, lastLength, tag) => {
+    const later = evidence(60, 60 + length, 60, { newRows: [], unreadRows: [], lastLength })
+    expect(verdict(pass({ offset: 60, isConfirmingEnd: true }), later)._tag).toBe(tag)
+  })
+
   test('over a narrow window confirms the end as soon as one page is short', () => {
     expect(verdict(newPass(0), evidence(0, 30, 0, { isNarrowWindow: true }))).toMatchObject({
       pass: { offset: 30, isConfirmingEnd: true },

@@ -311,6 +311,7 @@ describe('a scan', () => {
   const refusals: ReadonlyArray<readonly [string, ApiError]> = [
     ...[204, 400, 403, 404, 405, 410, 413, 416, 422, 500, 501].map((status) => [String(status), http(status)] as const),
     ['an error with status 200', { _tag: 'Application', code: 'TOO_DEEP', message: 'offset' }],
+    ['a code with status 200', { _tag: 'Application', code: '5030', message: 'offset 503 is too deep' }],
   ]
 
   describe.each(refusals)('takes an offset that the service refuses with %s for an empty page', (_, refusal) => {
@@ -353,6 +354,28 @@ describe('a scan', () => {
     )
     expect(failure).toContain(String(status))
   })
+
+  const outages: ReadonlyArray<readonly [code: string, message: string]> = [
+    ...[408, 429, 502, 503, 504].map((status) => [String(status), 'offset'] as const),
+    ['HTTP_503', 'offset'],
+    ['503.0', 'offset'],
+    ['SERVICE_UNAVAILABLE', 'offset'],
+    ['TooManyRequests', 'offset'],
+    ['gateway-timeout', 'offset'],
+    ['none', '503 Service Unavailable'],
+    ['7', 'Too *** requests'],
+  ]
+  test.each(outages)(
+    'fails if an error with status 200 at further offsets is an outage: %s, %s',
+    async (code, message) => {
+      const service = simulateExport({ ...stableTraits, rows: 200 }, 1)
+      const { failure, items } = await collect((request) =>
+        request.offset > 0 ? TE.left({ _tag: 'Application', code, message }) : service.reviews(request),
+      )
+      expect(failure).toContain(`application error (code ${code})`)
+      expect(items.every(({ completion }) => completion === undefined)).toBe(true)
+    },
+  )
 
   test('does not take an expired token for an empty page', async () => {
     const service = simulateExport({ ...stableTraits, rows: 200 }, 1)
@@ -562,3 +585,27 @@ test('a limit lowered untold is not taken for the end', async () => {
       expect(quiet.requests).toBeLessThan((3 * 400) / lowered.lowerLimit)
     }
 })
+
+test.each([
+  ['descending', 4, 8, 6, 60, 0, 6],
+  ['descending', 4, 8, 6, 60, 1, 1],
+  ['descending', 8, 24, 6, 200, 3, 6],
+  ['id', 3, 8, 3, 60, 1, 1],
+  ['id', 8, 8, 6, 60, 2, 4],
+] as const)(
+  'a limit lowered untold is not taken for the end while many rows change at once: %s, after %i, to %i',
+  async (order, lowerAfter, lowerLimit, burstEvery, burstSize, seed, concurrency) => {
+    const traits = { ...stableTraits, order, rows: 400, lowerAfter, lowerLimit, burstEvery, burstSize }
+    const service = simulateExport(traits, seed)
+    const before = service.truth()
+    const { ids, failure } = await collect(service.reviews, {
+      concurrency,
+      now: service.now,
+      wait: (millis) => async () => service.sleep(millis),
+    })
+    const read = new Set(ids)
+    const isLost = ([id, version]: readonly [string, number]) => before.get(id) === version && !read.has(id)
+    if (failure === undefined) expect([...service.truth()].filter(isLost)).toEqual([])
+    else expect(failure).toContain('the list ends before rows that the service has shown')
+  },
+)
