@@ -126,6 +126,11 @@ describe('a response that', () => {
   it.each<[string, (asked: Asked) => unknown, RegExp]>([
     ['is a page in HTML', () => '<html>Please log in</html>', /not JSON|expected/],
     ['is cut short', (asked) => JSON.stringify(whole([review])(asked)).slice(0, -9), /cut short after/],
+    [
+      'is not UTF-8',
+      (asked) => Buffer.from(JSON.stringify(whole([{ ...review, mood: 'gr\xfcn' }])(asked)), 'latin1'),
+      /not UTF-8/,
+    ],
     ['is empty', () => '', /./],
     ['holds no reviews and no echo', () => ({}), /neither reviews nor filter/],
     ['holds reviews that are no list', whole({ 7: review }), /reviews/],
