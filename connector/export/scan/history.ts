@@ -191,6 +191,8 @@ export type ComparedPage = {
   readonly isOfPass: RowHistory['isOfPass']
   /** Rows with a later modifiedTime may have changed or become visible since the row before them was read; milliseconds. */
   readonly youngFrom: number
+  /** Rows with a later modifiedTime belong to the next run: new rows may come in front of them; milliseconds. */
+  readonly cutoff: number
 }
 
 /** What a page says about the order of the rows behind its known ones. */
@@ -210,7 +212,7 @@ export type OrderCheck = {
  * and may itself be missing. Equal times are common only where many rows changed at once, so a young row does not explain itself if
  * a known row has its time.
  */
-export const checkOrder = ({ offset, rows, found, known, isOfPass, youngFrom }: ComparedPage): OrderCheck => {
+export const checkOrder = ({ offset, rows, found, known, isOfPass, youngFrom, cutoff }: ComparedPage): OrderCheck => {
   const isKnown = (_: RowVersion, i: number): boolean => known[i] !== undefined
   const knownTimes = new Set(rows.filter(isKnown).map(({ modifiedTime }) => modifiedTime))
   const lastKnown = known.findLastIndex((position) => position !== undefined)
@@ -228,7 +230,7 @@ export const checkOrder = ({ offset, rows, found, known, isOfPass, youngFrom }: 
       else isUnread = true
       return
     }
-    if (earlier === undefined) return
+    if (earlier === undefined || row.modifiedTime > cutoff) return
     hasUnreadRow ||= isUnread && !earlier.isSampled
     isUnread = false
     if (!(isYoung && knownTimes.size > 1)) insertedRows = Math.max(insertedRows, offset + i - explained - earlier.index)

@@ -35,6 +35,8 @@ export type Pass = {
   readonly repeatedPages: number
   /** The offset of the empty page that caused the last rewind. */
   readonly emptyOffset: number | undefined
+  /** The offset of the last page whose order was in doubt. It has been asked for once more. */
+  readonly doubtedOffset: number | undefined
   /** As far as the rows read so far show; none while all had one modifiedTime. */
   readonly isNewestFirst: boolean | undefined
   /** Rows that came in front of rows read before, as changed rows do where the newest come first. */
@@ -61,15 +63,12 @@ export const newPass = (from: number): Pass => ({
   hasRecheckedEnd: false,
   repeatedPages: 0,
   emptyOffset: undefined,
+  doubtedOffset: undefined,
   isNewestFirst: undefined,
   insertedRows: 0,
   isCutShort: false,
   foundAtStart: undefined,
 })
-
-/** Rows that two successive pages share: 10 or a fiftieth of the longest page, doubled after each rewind, at most half a page. */
-export const overlapSize = (longestPage: number, doublings: number): number =>
-  Math.min(Math.floor(longestPage / 2), Math.max(10, Math.floor(longestPage / 50)) * 2 ** doublings)
 
 /** A page, compared with what the pass has read before. */
 export type PageEvidence = {
@@ -164,7 +163,10 @@ const certifyNextPage =
     if (isWhole && (newRows.length === 0 || areUnreadRowsLate(evidence))) return { _tag: 'Done' }
 
     if (rules.witness && rules.overlap && hasDoubt(pass, evidence))
-      return uncertifiedVerdict('rows that were not read stand among those that were', pass, evidence)
+      // A page that was asked for ahead may be older than the page before it, so only one that is asked for now counts.
+      return pass.doubtedOffset === pass.offset
+        ? uncertifiedVerdict('rows that were not read stand among those that were', pass, evidence)
+        : { _tag: 'Rewind', pass: { ...pass, doubtedOffset: pass.offset } }
     const witnesses = evidence.knownPositions.filter((position) => position !== undefined)
     const isInverted = witnesses.some((position, i) => position < (witnesses[i - 1] ?? position))
     const endVerdict = pass.isConfirmingEnd ? checkEnd(pass, evidence, witnesses.length, isInverted) : undefined

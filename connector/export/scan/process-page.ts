@@ -76,6 +76,7 @@ export const processPage =
               known: knownPositions,
               isOfPass: history.isOfPass,
               youngFrom: (state.cutoff ?? 0) - context.origin.lookback,
+              cutoff: state.cutoff ?? 0,
             }),
       hasRows: hasRows(state, lastPosition),
       rereads: state.rereads,

@@ -1,7 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { filterFrom, nextCursor } from './cutoff'
 import type { RowVersion } from './history'
-import { newPass, overlapSize, type Pass, type ScanRules } from './pass'
+import { newPass, type Pass, type ScanRules } from './pass'
 import { emptyCollector, type SentRowCollector } from './sent-rows'
 import { isExact, type ScanFilters, type ScanWindow } from './window'
 
@@ -112,6 +112,10 @@ export const isUpToCutoff =
 /** If the scan ended now: the `modifiedTimeFrom` of the next run, milliseconds. */
 export const nextFilterFrom = (origin: ScanOrigin, state: ScanState): number =>
   filterFrom(origin.startDate, nextCursor(origin.cursor, certainTime(state)), origin.lookback)
+
+/** Rows that two successive pages share: 10 or a fiftieth of the longest page, doubled after each rewind, at most half a page. */
+export const overlapSize = (longestPage: number, doublings: number): number =>
+  Math.min(Math.floor(longestPage / 2), Math.max(10, Math.floor(longestPage / 50)) * 2 ** doublings)
 
 /** Rows that two successive pages of the current window share: three quarters of a page where no order is kept. */
 export const windowOverlap = ({ longestPage, pass, windows }: ScanState): number =>

@@ -4,10 +4,10 @@ import {
   certifyPage,
   maxRereads,
   newPass,
-  overlapSize,
   type PageEvidence,
   type Pass,
 } from '../../../connector/export/scan/pass'
+import { overlapSize } from '../../../connector/export/scan/state'
 
 const row = (id: number): { id: string; modifiedTime: number } => ({ id: String(id), modifiedTime: id })
 const rows = (from: number, to: number): ReturnType<typeof row>[] =>

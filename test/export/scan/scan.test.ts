@@ -236,7 +236,7 @@ describe('a scan', () => {
     const { items } = await collect(service.reviews, { now: service.now })
     const unmentioned = items.flatMap(({ rows }) => rows).filter(({ raw }) => !raw.toString().includes('mentionTime'))
     expect(unmentioned.length).toBeGreaterThan(10)
-    expect(unmentioned.map(({ id }) => id).length).toBe(
+    expect(new Set(unmentioned.map(({ id }) => id)).size).toBe(
       [...service.truth().keys()].length - new Set(mentionedIds(items)).size,
     )
   })
@@ -275,7 +275,7 @@ describe('a scan', () => {
       const { failure, items } = await collect(service.reviews, { now: service.now })
       expect(failure).toBeUndefined()
       expect(items.at(-1)?.completion).toBeDefined()
-      expect(service.requests()).toBeLessThan(40)
+      expect(service.requests()).toBeLessThan(50)
     }
   })
 
