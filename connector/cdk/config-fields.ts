@@ -163,7 +163,8 @@ export const optionalGroupField = <A>(codec: t.Type<A, unknown>): t.Type<A | und
       new t.Type<A | undefined, unknown>(
         codec.name,
         (value): value is A | undefined => value === undefined || codec.is(value),
-        (value, context) => (isUntouched(schema, value) ? t.success(undefined) : codec.validate(value, context)),
+        (value, context) =>
+          isUntouched(schema, value) && !Array.isArray(value) ? t.success(undefined) : codec.validate(value, context),
         (value) => (value === undefined ? undefined : codec.encode(value)),
       ),
     ),

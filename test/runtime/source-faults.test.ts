@@ -69,7 +69,13 @@ const ofMany = {
 } as const
 
 /** A refused offset may mean that there is no row at it: the pass checks whether its pages still overlap. */
-const ofPages = { '400': mayFail('Config', /refuses the request.*\(400\)/) }
+const ofPages = {
+  '400': mayFail('Config', /refuses the request.*\(400\)/),
+  '403': mayFail('Config', /lacks permission.*\(403\)/),
+  '413': mayFail('Transient', /answered 413/),
+  '500': mayFail('Transient', /answered 500|\(500\)/),
+  application: mayFail('Transient', /application error \(code INTERNAL\)/),
+}
 
 const families: Readonly<Record<string, Family>> = {
   reviews: { operation: 'exportReviews', streams: ['reviews'], cursor: start, expected: ofPages },

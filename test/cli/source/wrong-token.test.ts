@@ -34,6 +34,7 @@ describe('credentials that the service refuses', () => {
       application_id: sandbox.applicationId,
       application_secret: 'guess-guess',
       token_url: sandbox.tokenUrl,
+      token_request: { encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' },
     })
   const rightToken = () => configOf({ auth_type: 'access_token', access_token: sandbox.accessToken })
 
