@@ -291,10 +291,7 @@ const advancePass = (pass: Pass, evidence: PageEvidence): Accepted => {
   const endOffset = pass.offset + rows.length
   if (isLate && accepted.latePages >= maxLatePages) return { _tag: 'Done' }
   if (isShort && (newRows.length === 0 || (isNarrowWindow && pass.offset === 0)))
-    return {
-      _tag: 'Next',
-      pass: { ...accepted, offset: endOffset, isConfirmingEnd: true, missingRows: distanceToEnd },
-    }
+    return { _tag: 'Next', pass: { ...accepted, offset: endOffset, isConfirmingEnd: true, missingRows: distanceToEnd } }
   const idleReason = `${maxPagesWithoutNewRows} pages in a row brought nothing but later changes`
   return accepted.pagesWithoutNewRows >= maxPagesWithoutNewRows
     ? { _tag: 'Uncertified', reason: idleReason, pass: undefined }
