@@ -71,8 +71,9 @@ const limitGrowth = ({ additions, burstEvery }: ExportTraits): Partial<ExportTra
 })
 
 /** If pages may be short although more rows follow, against the service's own rule, the end can only be found while little changes. */
-const limitChanges = ({ changes }: ExportTraits): Partial<ExportTraits> => ({
+const limitChanges = ({ changes, additions }: ExportTraits): Partial<ExportTraits> => ({
   changes: Math.min(changes, 1),
+  additions: Math.min(additions, 0.5),
   outageEvery: 0,
   lowerAfter: 0,
   attackSize: 0,
