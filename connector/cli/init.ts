@@ -31,7 +31,11 @@ const options = {
   'start-date': { type: 'string', value: 'DATE', help: 'Reviews since this date or time are read, such as 2024-01-31' },
   auth: { type: 'string', value: 'access_token|application', help: 'The kind of credentials; default access_token' },
   'application-id': { type: 'string', value: 'ID', help: 'With --auth application: its id' },
-  'token-url': { type: 'string', value: 'URL', help: 'With --auth application: where tokens are issued' },
+  'token-url': {
+    type: 'string',
+    value: 'URL',
+    help: 'With --auth application: where tokens are issued; left out, the usual path',
+  },
   'secret-in': {
     type: 'string',
     value: 'env|file',
@@ -210,7 +214,6 @@ const askApplication = async (prompter: Prompter, given: InitOptions) => {
         auth_type: 'application',
         application_id: 'x',
         application_secret: 'x',
-        token_url: 'https://example.com/token',
         ...part,
       },
     })
@@ -218,13 +221,17 @@ const askApplication = async (prompter: Prompter, given: InitOptions) => {
     application_id: await askValid(prompter, given['application-id'], 'Application id', '--application-id', (value) =>
       findCredentialProblem({ application_id: value }),
     ),
-    token_url: await askValid(
-      prompter,
-      given['token-url'],
-      'Address at which tokens are issued (token_url)',
-      '--token-url',
-      (value) => findCredentialProblem({ token_url: value }),
-    ),
+    ...(given['token-url'] === undefined
+      ? {}
+      : {
+          token_url: await askValid(
+            prompter,
+            given['token-url'],
+            'Address at which tokens are issued (token_url)',
+            '--token-url',
+            (value) => findCredentialProblem({ token_url: value }),
+          ),
+        }),
   }
 }
 

@@ -92,16 +92,19 @@ describe('feedback init', () => {
     })
   })
 
-  it('writes the credentials of an application', async () => {
+  it.each([
+    [['--token-url', 'https://x.example/token'], { token_url: 'https://x.example/token' }],
+    [[], {}],
+  ])('writes the credentials of an application, with %j', async (args, expected) => {
     const path = newFile()
-    const more = ['--auth', 'application', '--application-id', 'app-1', '--token-url', 'https://x.example/token']
+    const more = ['--auth', 'application', '--application-id', 'app-1', ...args]
     const env = { FEEDBACK_CREDENTIALS_APPLICATION_SECRET: 'S3CR3T' }
     await run(['init', '--out', path, ...service, ...more, '--secret-in', 'file'], { env })
     expect(readConfig(path).credentials).toEqual({
       auth_type: 'application',
       application_id: 'app-1',
       application_secret: 'S3CR3T',
-      token_url: 'https://x.example/token',
+      ...expected,
     })
   })
 
