@@ -35,8 +35,6 @@ export type Pass = {
   readonly repeatedPages: number
   /** The offset of the empty page that caused the last rewind. */
   readonly emptyOffset: number | undefined
-  /** The offset of the last page whose order was in doubt. It has been asked for once more. */
-  readonly doubtedOffset: number | undefined
   /** As far as the rows read so far show; none while all had one modifiedTime. */
   readonly isNewestFirst: boolean | undefined
   /** Rows that came in front of rows read before, as changed rows do where the newest come first. */
@@ -63,7 +61,6 @@ export const newPass = (from: number): Pass => ({
   hasRecheckedEnd: false,
   repeatedPages: 0,
   emptyOffset: undefined,
-  doubtedOffset: undefined,
   isNewestFirst: undefined,
   insertedRows: 0,
   isCutShort: false,
@@ -75,6 +72,8 @@ export type PageEvidence = {
   readonly rows: ReadonlyArray<RowVersion>
   /** The service refuses the offset, so there are no rows. */
   readonly isRefused: boolean
+  /** It was asked for ahead, so it may be older than the page before it. */
+  readonly isPrefetched: boolean
   /** For each row its position, if this pass has already read the row in this version: the row is a witness. */
   readonly knownPositions: ReadonlyArray<number | undefined>
   /** Rows up to the cutoff that were not sent before. */
@@ -163,10 +162,9 @@ const certifyNextPage =
     if (isWhole && (newRows.length === 0 || areUnreadRowsLate(evidence))) return { _tag: 'Done' }
 
     if (rules.witness && rules.overlap && hasDoubt(pass, evidence))
-      // A page that was asked for ahead may be older than the page before it, so only one that is asked for now counts.
-      return pass.doubtedOffset === pass.offset
-        ? uncertifiedVerdict('rows that were not read stand among those that were', pass, evidence)
-        : { _tag: 'Rewind', pass: { ...pass, doubtedOffset: pass.offset } }
+      return evidence.isPrefetched
+        ? { _tag: 'Rewind', pass }
+        : uncertifiedVerdict('rows that were not read stand among those that were', pass, evidence)
     const witnesses = evidence.knownPositions.filter((position) => position !== undefined)
     const isInverted = witnesses.some((position, i) => position < (witnesses[i - 1] ?? position))
     const endVerdict = pass.isConfirmingEnd ? checkEnd(pass, evidence, witnesses.length, isInverted) : undefined

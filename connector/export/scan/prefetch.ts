@@ -14,6 +14,8 @@ export type Prefetcher = {
    * as are needed to never wait: twice the time of an answer over the time that a page is worked on. More would only take memory.
    */
   readonly prefetchPages: (requests: ReadonlyArray<PageRequest>) => void
+  /** Whether the page of a request was asked for before the page in front of it was taken: it may be the older one. */
+  readonly isPrefetched: (request: PageRequest) => boolean
   /** The page of a request, whether prefetched or not. Only now is it cut: until then a prefetched answer is nothing but its bytes. */
   readonly takePage: (request: PageRequest) => TaskEither<ApiError, ExportPage>
 }
@@ -21,7 +23,12 @@ export type Prefetcher = {
 /** The first pages are not measured: until our code is compiled, each takes far longer than any later one. */
 const warmUpPages = 4
 
-type PendingPage = { readonly page: Promise<Either<ApiError, ExportPage>>; readonly startCut: () => void }
+type PendingPage = {
+  readonly page: Promise<Either<ApiError, ExportPage>>
+  readonly startCut: () => void
+  /** Other pages are to come in front of it. */
+  readonly isAhead: boolean
+}
 
 /** `now`: milliseconds. */
 export const createPrefetcher = (fetchPage: FetchPage, now: () => number): Prefetcher => {
@@ -32,7 +39,7 @@ export const createPrefetcher = (fetchPage: FetchPage, now: () => number): Prefe
   let workStart: number | undefined
   let takenPages = 0
 
-  const requestPage = (request: PageRequest): PendingPage => {
+  const requestPage = (request: PageRequest, isAhead: boolean): PendingPage => {
     const key = requestKey(request)
     const earlier = pending.get(key)
     if (earlier !== undefined) return earlier
@@ -47,7 +54,7 @@ export const createPrefetcher = (fetchPage: FetchPage, now: () => number): Prefe
       workStart = now()
     })()
     page.catch(() => undefined)
-    const started = { page, startCut }
+    const started = { page, startCut, isAhead }
     pending.set(key, started)
     return started
   }
@@ -59,13 +66,14 @@ export const createPrefetcher = (fetchPage: FetchPage, now: () => number): Prefe
         workTime === undefined || workTime === 0
           ? requests.length
           : Math.ceil((2 * (answerTime ?? workTime)) / workTime)
-      requests.slice(0, Math.max(1, depth)).forEach(requestPage)
+      for (const [i, request] of requests.slice(0, Math.max(1, depth)).entries()) requestPage(request, i > 0)
     },
+    isPrefetched: (request) => pending.get(requestKey(request))?.isAhead === true,
     takePage: (request) => async () => {
       if (workStart !== undefined && takenPages > warmUpPages) workTime = decayMinimum(workTime, now() - workStart)
       takenPages += 1
       workStart = undefined
-      const { page, startCut } = requestPage(request)
+      const { page, startCut } = requestPage(request, false)
       startCut()
       pending.delete(requestKey(request))
       return page

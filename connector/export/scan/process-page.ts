@@ -28,13 +28,16 @@ export type PageResult = {
   readonly failure?: Failure
 }
 
+/** `isPrefetched`: it was asked for before the page in front of it was processed. */
+type ScannedPage = ExportPage & { readonly isPrefetched: boolean }
+
 /**
  * Processes the page that `before` asked for: measures it, compares it with the history, lets `certifyPage` decide whether it joins
  * the rows read so far, and lets `advanceScan` choose what comes next. Adds the page to `history` unless it is thrown away.
  */
 export const processPage =
   (context: ScanContext, history: RowHistory) =>
-  (before: ScanState, page: ExportPage, now: number): E.Either<Failure, PageResult> => {
+  (before: ScanState, page: ScannedPage, now: number): E.Either<Failure, PageResult> => {
     const { rows } = page
     const [measured, notes] = measurePage(context, before, page, now)
     const foundRows = rows.map(({ id }) => history.findRow(id))
@@ -52,6 +55,7 @@ export const processPage =
     const verdict = certifyPage(context.rules)(state.pass, {
       rows,
       isRefused: page.isRefused === true,
+      isPrefetched: page.isPrefetched,
       knownPositions,
       newRows,
       unreadRows: rows.filter((row, i) => knownPositions[i] === undefined && isUpToCutoff(state)(row)),

@@ -199,7 +199,6 @@ const fromPassToken = (token: PassToken): Pass => ({
   repeatedPages: 0,
   emptyOffset: token.emptyAt,
   isNewestFirst: undefined,
-  doubtedOffset: undefined,
   insertedRows: token.inserted ?? 0,
   isCutShort: false,
   foundAtStart: undefined,

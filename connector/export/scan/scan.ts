@@ -116,11 +116,12 @@ export const scan =
             if (pause > 0) await env.wait?.(pause)()
             pause = 0
             const request = nextPageRequest(start.filters, state)
+            const isPrefetched = prefetcher.isPrefetched(request)
             const answer = await takePage(request, prefetcher.takePage(request))
             releasePage = E.isRight(answer) ? answer.right.release : undefined
             if (E.isLeft(answer)) return shrinkPages(state, answer.left)
             return pipe(
-              applyPage(state, answer.right, env.now()),
+              applyPage(state, { ...answer.right, isPrefetched }, env.now()),
               E.map((result) => {
                 pause = result.pause ?? 0
                 failure = result.failure

@@ -25,6 +25,7 @@ const evidence = (from: number, to: number, read: number, more: Partial<PageEvid
     overlap: 10,
     isNarrowWindow: false,
     isRefused: false,
+    isPrefetched: false,
     orderCheck: { hasUnreadRow: false, insertedRows: 0, isInPlace: false },
     hasRows: read > 0,
     rereads: 0,

@@ -56,7 +56,6 @@ describe('a resume token', () => {
         hasRecheckedEnd: true,
         repeatedPages: 0,
         emptyOffset: 10,
-        doubtedOffset: undefined,
         isNewestFirst: undefined,
         insertedRows: 11,
         isCutShort: false,
