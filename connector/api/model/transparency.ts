@@ -58,7 +58,9 @@ export const CommentsForm = t.partial(
 export type CommentsForm = t.TypeOf<typeof CommentsForm>
 
 /** Query of a lookup: its page, under names that a config gives. */
-export const LookupQuery = annotate({ type: 'object' })(t.record(t.string, t.string, 'LookupQuery'))
+export const LookupQuery = annotate({ type: 'object' })(
+  t.record(t.string, t.union([t.string, t.number]), 'LookupQuery'),
+)
 export type LookupQuery = t.TypeOf<typeof LookupQuery>
 
 /** The status in the body of a transparency response; it may have other keys. */

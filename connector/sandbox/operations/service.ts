@@ -33,7 +33,7 @@ export const listLocations = async (
   database: Database,
   { page = '1', size = '20', sortDirection = 'ASC' }: LookupQuery,
 ): Promise<E.Either<ApiError, unknown>> => {
-  if (![page, size].every((text) => /^[1-9]\d{0,8}$/.test(text)))
+  if (![page, size].every((value) => /^[1-9]\d{0,8}$/.test(String(value))))
     return E.left(badRequestError('page, size: expected whole numbers from 1'))
   const pageSize = Math.min(Number(size), 100)
   const totalCount = Number(await database.scalar('SELECT count(*) FROM location WHERE active'))
