@@ -20,7 +20,8 @@ import {
 const numRuns = Number(process.env.SCAN_RUNS ?? 80)
 /** How much more than `npm test` the simulations of single worlds try. */
 const scale = Math.max(1, Math.round(numRuns / 300))
-const fixedSeed = process.env.SCAN_SEED === undefined ? {} : { seed: Number(process.env.SCAN_SEED) }
+/** The same worlds each time: a few in a thousand others take minutes. SCAN_SEED=N tries others. */
+const fixedSeed = { seed: Number(process.env.SCAN_SEED ?? 20_261_122) }
 
 const simplePlan: SimulationPlan = { seed: 1, limit: 50, concurrency: 1, sorted: false, runs: 2, crashes: false }
 const singleChanges: Partial<ExportTraits> = { changes: 1, deletions: 0.2, additions: 0.5 }
