@@ -266,19 +266,22 @@ describe('a scan', () => {
   })
 
   test.each([
-    ['an hour', [3_600_000]],
-    ['a year', [31_536_000_000]],
-    ['two hours, a day and a century', [7_200_000, 86_400_000, 3_155_760_000_000]],
-  ])('ends although rows keep arriving and rows are dated in the future by %s', async (_, futureDates) => {
-    for (const order of ['ascending', 'id'] as const) {
-      const busy = { changes: 5, additions: 2, deletions: 0.5, clockSkew: 1_200_000, order, futureDates }
-      const service = simulateExport({ ...stableTraits, ...busy }, 1)
-      const { failure, items } = await collect(service.reviews, { now: service.now })
-      expect(failure).toBeUndefined()
-      expect(items.at(-1)?.completion).toBeDefined()
-      expect(service.requests()).toBeLessThan(50)
-    }
-  })
+    ['an hour', [3_600_000], 40],
+    ['a year', [31_536_000_000], 40],
+    ['two hours, a day and a century', [7_200_000, 86_400_000, 3_155_760_000_000], 50],
+  ])(
+    'ends although rows keep arriving and rows are dated in the future by %s',
+    async (_, futureDates, mostRequests) => {
+      for (const order of ['ascending', 'id'] as const) {
+        const busy = { changes: 5, additions: 2, deletions: 0.5, clockSkew: 1_200_000, order, futureDates }
+        const service = simulateExport({ ...stableTraits, ...busy }, 1)
+        const { failure, items } = await collect(service.reviews, { now: service.now })
+        expect(failure).toBeUndefined()
+        expect(items.at(-1)?.completion).toBeDefined()
+        expect(service.requests()).toBeLessThan(mostRequests)
+      }
+    },
+  )
 
   test('fails without moving the cursor if a part cannot be split and never stops moving', async () => {
     const service = simulateExport({ ...stableTraits, rows: 0 }, 1)
