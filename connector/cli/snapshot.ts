@@ -1,5 +1,5 @@
 import { type CommandIo, defineCommand, usageError } from '../cdk'
-import { exportParquet, type ParquetPartition, partitionFormats, setReportingTimeZone } from '../snapshot'
+import { exportParquet, hashContent, type ParquetPartition, partitionFormats, setReportingTimeZone } from '../snapshot'
 import { historyOption, inputCatalogOption, outputDbOption, waitOption } from './options'
 import { ingestMessages, loadInputCatalog, toFileWait, useSnapshot } from './snapshot-file'
 import { formatJson, formatLoadSummaries, formatTable } from './table'
@@ -88,3 +88,41 @@ const exportSnapshot = async (
   )
   return 0
 }
+
+export const replayCommand = defineCommand({
+  name: 'replay',
+  summary: 'Writes captured messages into DuckDB again and prints a hash of the content of the tables.',
+  operands: 'FILE…',
+  options: {
+    db: outputDbOption,
+    wait: waitOption,
+    catalog: inputCatalogOption,
+    history: historyOption,
+    json: { type: 'boolean', help: 'Print the hashes as JSON' },
+  },
+  examples: [
+    'source-feedback read --config config.json --catalog catalog.json | tee run.jsonl | feedback snapshot --db a.duckdb --catalog catalog.json',
+    'feedback replay run.jsonl --db b.duckdb --catalog catalog.json',
+  ],
+  notes:
+    'The same messages written into a new file always give the same hash. Exit status: 0 all streams are complete, 1 a stream is not complete.',
+  run: async (io, { options, positionals }) => {
+    if (positionals.length === 0)
+      throw usageError('feedback replay needs a file of captured messages. See feedback replay --help.')
+    const catalog = await loadInputCatalog(options.catalog)
+    return useSnapshot(
+      options.db,
+      'write',
+      async (snapshot) => {
+        const summaries = await ingestMessages(io, snapshot, { files: positionals, catalog, history: options.history })
+        const content = await hashContent(snapshot)
+        const rows = content.tables.map(({ table, rows, hash }) => [table, rows.toLocaleString('en'), hash])
+        await io.print(
+          options.json ? formatJson(content) : `${formatTable(['table', 'rows', 'hash'], rows)}\n${content.hash}\n`,
+        )
+        return summaries.every(({ status }) => status === 'complete') ? 0 : 1
+      },
+      toFileWait(io, options.wait),
+    )
+  },
+})

@@ -4,8 +4,9 @@
  * (`runWrite`), or the findings of a check. What the room needs DuckDB for is loaded when it is used.
  */
 export { type CheckFinding, checkDestinationConfig, checkSourceConfig, checkStreams } from './check'
+export { openSnapshotCopy } from './snapshot-copy'
 export { buildStreams, type ConfiguredSource, createSource, identifySource } from './source'
 export { checkSource, probeAccess } from './source-check'
-export { openSnapshotCopy, type StreamOutcome, syncSnapshot } from './sync'
+export { type StreamOutcome, syncSnapshot } from './sync'
 export { createReviewService } from './verify'
 export { runWrite, type WriteCaller } from './write'

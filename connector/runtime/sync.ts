@@ -10,7 +10,6 @@ import {
   type ReadOutcome,
   readObjectMembers,
   runOrThrow,
-  type ServiceIdentity,
   type Stream,
   type StreamInfo,
   type SyncMode,
@@ -150,26 +149,6 @@ const toStreamOutcome = (
     cursor_field: O.toNullable(cursor),
     cursor: O.isNone(cursor) ? null : readStateCursor(state),
     failure: failure === undefined ? null : describeFailure(failure),
-  }
-}
-
-/** Writes the messages of a run also into a DuckDB file: the config's `snapshot_path`. */
-export const openSnapshotCopy = async (
-  path: string,
-  service: ServiceIdentity,
-  reportingTimeZone?: string,
-): Promise<{ readonly write: MessageConsumer; readonly finish: () => Promise<void> }> => {
-  const { claimSnapshot, createSnapshotWriter, openSnapshot, setReportingTimeZone } = await loadSnapshotRoom()
-  const snapshot = await runOrThrow(openSnapshot(path))
-  await claimSnapshot(snapshot, service, 'refuse')
-  if (reportingTimeZone !== undefined) await setReportingTimeZone(snapshot, reportingTimeZone)
-  const writer = await createSnapshotWriter(snapshot, { now: Date.now })
-  return {
-    write: writer.write,
-    finish: async () => {
-      await writer.finish()
-      snapshot.db.close()
-    },
   }
 }
 

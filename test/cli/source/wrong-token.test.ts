@@ -80,6 +80,17 @@ describe('credentials that the service refuses', () => {
     expect(countRequests() - before).toBe(1)
   })
 
+  it.each([
+    ['source-feedback read', sourceReadCommand],
+    ['tap-feedback', tapCommand],
+  ] as const)('leave no file at the snapshot_path of %s', async (_, command) => {
+    const snapshot_path = newTempPath('duckdb')
+    const config = writeTempFile({ ...JSON.parse(readFileSync(wrongToken(), 'utf8')), snapshot_path })
+    const args = command === sourceReadCommand ? ['--catalog', catalog] : []
+    expect((await runCommand(command, ['--config', config, ...args])).status).toBe(1)
+    expect([existsSync(snapshot_path), existsSync(`${snapshot_path}.wal`)]).toEqual([false, false])
+  })
+
   it('are said once by the tap', async () => {
     const { status, stderr } = await runCommand(tapCommand, ['--config', wrongToken()])
     expect(status).toBe(1)
