@@ -8,8 +8,9 @@ import { reportCommand } from '../../connector/cli/report'
 import { replayCommand } from '../../connector/cli/snapshot'
 import { syncCommand } from '../../connector/cli/sync'
 import { verifyCommand } from '../../connector/cli/verify'
-import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import type { Sandbox } from '../../connector/sandbox/start'
 import { runCommand } from '../support/run-command'
+import { startTestSandbox } from '../support/sandbox'
 
 const folder = mkdtempSync(join(tmpdir(), 'history-'))
 const path = (name: string) => join(folder, name)
@@ -19,7 +20,7 @@ let ahead = -5 * minute
 let sandbox: Sandbox
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ reviews: 40, until: Date.now() - 60 * minute, now: () => Date.now() + ahead })
+  sandbox = await startTestSandbox({ reviews: 40, until: Date.now() - 60 * minute, now: () => Date.now() + ahead })
   writeFileSync(
     config,
     JSON.stringify({

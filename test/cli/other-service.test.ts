@@ -7,8 +7,9 @@ import { snapshotCommand } from '../../connector/cli/snapshot'
 import { stateCommand } from '../../connector/cli/state'
 import { syncCommand } from '../../connector/cli/sync'
 import { verifyCommand } from '../../connector/cli/verify'
-import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import type { Sandbox } from '../../connector/sandbox/start'
 import { runCommand } from '../support/run-command'
+import { startTestSandbox } from '../support/sandbox'
 import { openSnapshotFile } from '../support/snapshot-messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'other-'))
@@ -29,8 +30,8 @@ const configOf = ({ url, accessToken }: Sandbox, more: object = {}) => ({
 })
 
 beforeAll(async () => {
-  trial = await startSandbox({ reviews: 20 })
-  real = await startSandbox({ reviews: 7 })
+  trial = await startTestSandbox({ reviews: 20 })
+  real = await startTestSandbox({ reviews: 7 })
   writeFile('trial.json', configOf(trial))
   writeFile('real.json', configOf(real))
   // The same service, its address written otherwise.

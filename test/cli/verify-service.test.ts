@@ -16,9 +16,10 @@ import { snapshotCommand } from '../../connector/cli/snapshot'
 import { stateCommand } from '../../connector/cli/state'
 import { syncCommand } from '../../connector/cli/sync'
 import { verifyCommand } from '../../connector/cli/verify'
-import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import type { Sandbox } from '../../connector/sandbox/start'
 import { openSnapshot } from '../../connector/snapshot/store/open'
 import { runCommand } from '../support/run-command'
+import { startTestSandbox } from '../support/sandbox'
 
 const folder = mkdtempSync(join(tmpdir(), 'verify-'))
 const config = join(folder, 'config.json')
@@ -26,7 +27,7 @@ const db = join(folder, 'reviews.duckdb')
 let sandbox: Sandbox
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ reviews: 300, until: Date.now() - 3_600_000 })
+  sandbox = await startTestSandbox({ reviews: 300, until: Date.now() - 3_600_000 })
   writeFileSync(
     config,
     JSON.stringify({

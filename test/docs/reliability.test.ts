@@ -66,3 +66,13 @@ it('.ci/run runs each part of test/slow/run', () => {
   expect(parts.length).toBeGreaterThan(5)
   for (const part of parts) expect(ci).toContain(`test/slow/run ${part}`)
 })
+
+it('test/slow/run published leaves out only what test/slow/one-kind.txt names, with a reason', () => {
+  const exceptions = readFileSync(join(root, 'test/slow/one-kind.txt'), 'utf8').trim().split('\n')
+  for (const line of exceptions) expect(line).toMatch(/^test\/\S+\.test\.ts \w+ .{20}/)
+  const ofOneKind = matchFiles('test/*/*.test.ts')
+    .concat(matchFiles('test/*/*/*.test.ts'))
+    .filter((path) => /^test\/(acceptance|cli|interop|runtime|sinks|snapshot|streams)\//.test(path))
+    .filter((path) => /import \{[^}]*\bstartSandbox\b[^}]*\} from .[./]*connector/.test(readFileSync(join(root, path), 'utf8')))
+  expect(ofOneKind.sort()).toEqual(exceptions.map((line) => line.split(' ')[0]).sort())
+})

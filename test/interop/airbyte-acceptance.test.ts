@@ -4,7 +4,7 @@ import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonSchema } from '../../connector/cdk/schema'
-import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import type { Sandbox } from '../../connector/sandbox/start'
 import { createJsonFolder, type JsonFolder } from '../support/files'
 import {
   type AirbyteLine,
@@ -17,7 +17,7 @@ import {
 } from '../support/lines'
 import { type ProgramResult, programPath, runProgram } from '../support/program'
 import { hasProtocol, protocolErrors } from '../support/protocol'
-import { sandboxConfig } from '../support/sandbox'
+import { sandboxConfig, startTestSandbox } from '../support/sandbox'
 import { schemaAlternatives, schemaKeywords, schemaProperties, schemaTypes, walkSchema } from '../support/schema-walk'
 
 // The assertions of Airbyte's connector acceptance test under their own names, over the built source: its own runner
@@ -57,7 +57,7 @@ let streams: ReadonlyArray<AirbyteStream>
 let full: ProgramResult
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ reviews: 400 })
+  sandbox = await startTestSandbox({ reviews: 400 })
   files = createJsonFolder()
   const spec = only(airbyteLines((await source('spec')).stdout)).spec
   specification = spec?.connectionSpecification ?? {}
@@ -384,7 +384,7 @@ describe('TestIncremental', () => {
   })
 
   it('test_read_sequential_slices: a read from a state reads exactly the records after it', async () => {
-    const large = await startSandbox({ reviews: 11_000 })
+    const large = await startTestSandbox({ reviews: 11_000 })
     const config = files.put('large.json', sandboxConfig(large))
     const reviews = streams.filter(({ name }) => name === 'reviews')
     const catalog = files.put('reviews.json', configureStreams(reviews, 'incremental'))

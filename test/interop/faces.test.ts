@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import type { Sandbox } from '../../connector/sandbox/start'
 import { createJsonFolder, type JsonFolder } from '../support/files'
 import { airbyteLines, airbyteState, configureStreams, recordTexts, singerLines, singerState } from '../support/lines'
 import { runProgram } from '../support/program'
-import { sandboxConfig } from '../support/sandbox'
+import { sandboxConfig, startTestSandbox } from '../support/sandbox'
 import { createTapRunner } from './tap'
 
 let sandbox: Sandbox
 let files: JsonFolder
 beforeAll(async () => {
-  sandbox = await startSandbox({ reviews: 300 })
+  sandbox = await startTestSandbox({ reviews: 300 })
   files = createJsonFolder()
 })
 afterAll(async () => {

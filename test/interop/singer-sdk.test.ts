@@ -2,11 +2,12 @@ import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonSchema } from '../../connector/cdk/schema'
-import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import type { Sandbox } from '../../connector/sandbox/start'
 import manifest from '../../package.json'
 import { createJsonFolder, type JsonFolder } from '../support/files'
 import { type SingerStream, singerLines, singerRecords, singerState } from '../support/lines'
 import { type ProgramResult, runProgram } from '../support/program'
+import { startTestSandbox } from '../support/sandbox'
 import { schemaProperties, schemaTypes } from '../support/schema-walk'
 import { createTapRunner, recordKeys } from './tap'
 
@@ -20,7 +21,7 @@ let synced: ProgramResult
 let runTap: ReturnType<typeof createTapRunner>
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ reviews: 400 })
+  sandbox = await startTestSandbox({ reviews: 400 })
   files = createJsonFolder()
   runTap = createTapRunner(sandbox, files)
   streams = JSON.parse((await runProgram('tap-feedback', ['--discover'])).stdout).streams

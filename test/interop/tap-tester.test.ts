@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import type { Sandbox } from '../../connector/sandbox/start'
 import { createJsonFolder, type JsonFolder } from '../support/files'
 import { type SingerStream, singerLines, singerRecords, singerState } from '../support/lines'
 import { runProgram } from '../support/program'
+import { startTestSandbox } from '../support/sandbox'
 import { schemaProperties } from '../support/schema-walk'
 import { addMetadata, createTapRunner, readBookmark, recordKeys, selectAll, selectAutomatic } from './tap'
 
@@ -14,7 +15,7 @@ let streams: ReadonlyArray<SingerStream>
 let runTap: ReturnType<typeof createTapRunner>
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ reviews: 300 })
+  sandbox = await startTestSandbox({ reviews: 300 })
   files = createJsonFolder()
   runTap = createTapRunner(sandbox, files)
   streams = JSON.parse((await runProgram('tap-feedback', ['--discover'])).stdout).streams

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { FaultKind } from '../../connector/sandbox/faults/plan'
-import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import type { Sandbox } from '../../connector/sandbox/start'
 import { type FaultyWrite, writeWithFault } from '../support/destination-faults'
 import {
   airbyteFormat,
@@ -24,6 +24,7 @@ import {
   mayFail,
   seed,
 } from '../support/fault-matrix'
+import { startTestSandbox } from '../support/sandbox'
 
 const count = 60
 const every = 5
@@ -90,7 +91,7 @@ describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, { operation,
   let write: FaultyWrite
   let runs = 0
   beforeAll(async () => {
-    sandbox = await startSandbox({ reviews: 10 })
+    sandbox = await startTestSandbox({ reviews: 10 })
     await sandbox.api.syncLocations([{ code: 'W1', active: true }])()
     write = { api: sandbox.api, operation, config, catalog: configuredCatalogOf({ [family.stream]: family.key }) }
   })

@@ -15,6 +15,7 @@ import {
   mayFail,
   seed,
 } from '../support/fault-matrix'
+import { lookupSettings } from '../support/sandbox'
 import { cacheApi, type FaultyRead, type FaultyRun, quietSandbox, readWithFault } from '../support/source-faults'
 
 /** A response that cannot be decoded is requested three times in all. */
@@ -124,16 +125,7 @@ const families: Readonly<Record<string, Family>> = {
   'a lookup': {
     operation: 'lookupSources',
     streams: ['sources'],
-    config: {
-      lookups: {
-        sources: {
-          method: 'GET',
-          path: '/api/reputation/v1/lookup/sources',
-          records_path: 'sources',
-          primary_key: 'id',
-        },
-      },
-    },
+    config: { lookups: { sources: lookupSettings.sources } },
   },
 }
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import type { Sandbox } from '../../connector/sandbox/start'
 import { reviewsStream } from '../../connector/streams/reviews'
 import { streams } from '../../connector/streams/streams'
 import { createSourceEnv, readAll } from '../support/in-process'
+import { startTestSandbox } from '../support/sandbox'
 
 const selectStreams = (...names: string[]) => streams.filter(({ name }) => names.includes(name))
 const reviewStreams = streams.filter(({ reader }) => reader === reviewsStream.reader)
@@ -11,7 +12,7 @@ describe('the export of reviews', () => {
   let sandbox: Sandbox
   let clock = Date.now()
   beforeAll(async () => {
-    sandbox = await startSandbox({ reviews: 400, now: () => clock, until: clock - 60_000 })
+    sandbox = await startTestSandbox({ reviews: 400, now: () => clock, until: clock - 60_000 })
   })
   afterAll(() => sandbox.close())
 

@@ -3,12 +3,13 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonSchema } from '../../connector/cdk/schema'
-import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import type { Sandbox } from '../../connector/sandbox/start'
 import type { ReviewEntitySettings } from '../../connector/streams/entity-index'
 import { checkPrivacy, type PrivacySettings, privacyActions } from '../../connector/streams/privacy'
 import { applyStreamSettings, streams } from '../../connector/streams/streams'
 import { printExact } from '../support/destination'
 import { createSourceEnv, locationsFromReviews, readAll, selectEntities } from '../support/in-process'
+import { startTestSandbox } from '../support/sandbox'
 
 const none: PrivacySettings = { drop: [], hash: [], hashKey: undefined }
 const noReviewEntities: ReviewEntitySettings = { locations: false, providers: 'none' }
@@ -135,7 +136,7 @@ describe('privacy', () => {
 
   let sandbox: Sandbox
   beforeAll(async () => {
-    sandbox = await startSandbox({ reviews: 300, locations: 4, until: Date.now() - 3_600_000 })
+    sandbox = await startTestSandbox({ reviews: 300, locations: 4, until: Date.now() - 3_600_000 })
   })
   afterAll(() => sandbox.close())
 

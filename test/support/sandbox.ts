@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest'
+import type { ServiceKind } from '../../connector/sandbox/server/handlers'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../connector/sandbox/start'
 
 export const epochTime = '1970-01-01T00:00:00.000Z'
@@ -12,9 +13,43 @@ export const operationPaths = {
   lookupSources: '/api/reputation/v1/lookup/sources',
 } as const
 
+/**
+ * What the sandboxes of the tests behave like: SANDBOX_LIKE=published, as test/slow/run sets it, runs the tests of reading and
+ * writing against what deployments do where the specification is silent.
+ */
+export const sandboxKind: ServiceKind = process.env.SANDBOX_LIKE === 'published' ? 'published' : 'specification'
+
+/** A sandbox of the kind that the tests run against, unless a test needs one kind. The test closes it. */
+export const startTestSandbox = (options: SandboxOptions = {}): Promise<Sandbox> =>
+  startSandbox({ like: sandboxKind, ...options })
+
+/** The configured lookups of such a sandbox; published deployments show none of categories. */
+export const lookupSettings =
+  sandboxKind === 'published'
+    ? { sources: { path: '/api/reputation/v1/sources', records_path: '', primary_key: 'id' } }
+    : Object.fromEntries(
+        ['sources', 'categories'].map((name) => [
+          name,
+          { path: `/api/reputation/v1/lookup/${name}`, records_path: name, primary_key: 'id' },
+        ]),
+      )
+
+/** The application of such a sandbox as credentials of a config. */
+export const applicationCredentials = ({ applicationId, applicationSecret, tokenUrl }: Sandbox) => ({
+  auth_type: 'application',
+  application_id: applicationId,
+  application_secret: applicationSecret,
+  ...(sandboxKind === 'published'
+    ? {}
+    : {
+        token_url: tokenUrl,
+        token_request: { encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' },
+      }),
+})
+
 /** A small sandbox that ends with the test. */
 export const startSmallSandbox = async (options: SandboxOptions = {}): Promise<Sandbox> => {
-  const sandbox = await startSandbox({ reviews: 100, ...options })
+  const sandbox = await startTestSandbox({ reviews: 100, ...options })
   onTestFinished(() => sandbox.close())
   return sandbox
 }
@@ -25,7 +60,7 @@ export const startSmallSandbox = async (options: SandboxOptions = {}): Promise<S
  */
 export const startChangingSandbox = async ({ churn, ...options }: SandboxOptions & { readonly churn: Churn }) => {
   let clock = Date.now()
-  const sandbox = await startSandbox({
+  const sandbox = await startTestSandbox({
     ...options,
     churn,
     until: clock - 60_000,

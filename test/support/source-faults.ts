@@ -9,13 +9,14 @@ import type { Fault, FaultRule } from '../../connector/sandbox/faults/plan'
 import { createTokenRegistry, type OperationName } from '../../connector/sandbox/operations/operation'
 import { createRequestLog } from '../../connector/sandbox/server/pages'
 import { createLatency, type SandboxServer, startServer } from '../../connector/sandbox/server/server'
-import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
+import type { Sandbox } from '../../connector/sandbox/start'
 import { type Outcome, readAll } from './in-process'
+import { sandboxKind, startTestSandbox } from './sandbox'
 
 /** A service that does not change, with deletions in the past, so that the next run has nothing to read; and its time. */
 export const quietSandbox = async (reviews: number, deleted: number): Promise<Sandbox & { readonly now: number }> => {
   let ago = 60_000
-  const sandbox = await startSandbox({ reviews, locations: 4, providers: 5, now: () => Date.now() - ago })
+  const sandbox = await startTestSandbox({ reviews, locations: 4, providers: 5, now: () => Date.now() - ago })
   await sandbox.churn({ delete: deleted })
   ago = 0
   return { ...sandbox, now: Math.floor(Date.now() / 1000) * 1000 }
@@ -85,6 +86,7 @@ export const serveWithFault = async (api: Api, scheduled: ScheduledFault | undef
     requestRate: { requests: Number.POSITIVE_INFINITY, seconds: 1 },
     latency: createLatency({ minMs: 0, maxMs: 0 }, 1),
     lookups: {},
+    kind: sandboxKind,
     pages: [],
     log,
     now: () => now,

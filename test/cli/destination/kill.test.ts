@@ -3,7 +3,7 @@ import * as E from 'fp-ts/Either'
 import { afterAll, describe, it } from 'vitest'
 import { defined } from '../../../connector/cdk/defined'
 import { decodeFaultPlan } from '../../../connector/sandbox/faults/plan'
-import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import type { Sandbox } from '../../../connector/sandbox/start'
 import {
   airbyteFormat,
   configuredCatalogOf,
@@ -17,6 +17,7 @@ import {
 } from '../../support/destination-input'
 import { newTempPath, writeTempFile } from '../../support/files'
 import { type ProgramName, startProgram } from '../../support/program'
+import { startTestSandbox } from '../../support/sandbox'
 
 const visitCount = 10_000
 const locationCount = 500
@@ -103,7 +104,7 @@ describe.concurrent.each<Case>([
     }) => {
       const faults = decodeFaultPlan(plan)
       if (E.isLeft(faults)) throw new Error(faults.left)
-      const sandbox = await startSandbox({ reviews: 10, faults: faults.right, latency: { minMs: 5, maxMs: 5 } })
+      const sandbox = await startTestSandbox({ reviews: 10, faults: faults.right, latency: { minMs: 5, maxMs: 5 } })
       sandboxes.push(sandbox)
       const locationsBefore = (await sandbox.truth()).locations.length
       const deadLetters = newTempPath('jsonl')

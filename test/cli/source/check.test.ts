@@ -3,10 +3,10 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Failure } from '../../../connector/cdk/failure'
 import { sourceCheckCommand } from '../../../connector/cli/feedback-source'
 import { awaitOrTimeOut, withCheckTimeouts } from '../../../connector/runtime/check'
-import { startSandbox } from '../../../connector/sandbox/start'
 import { writeTempFile } from '../../support/files'
 import { type ReceivedRequest, sendJson, startServer } from '../../support/listen'
 import { runCommand } from '../../support/run-command'
+import { startTestSandbox } from '../../support/sandbox'
 
 const settings = (base_url: string, more: object = {}) => ({
   base_url,
@@ -263,8 +263,8 @@ describe('check succeeds', () => {
     expect(stdout.trim().split('\n')).toHaveLength(1)
     return JSON.parse(stdout).connectionStatus
   }
-  const inSandbox = async (options: Parameters<typeof startSandbox>[0], more: object = {}) => {
-    const sandbox = await startSandbox({ reviews: 50, ...options })
+  const inSandbox = async (options: Parameters<typeof startTestSandbox>[0], more: object = {}) => {
+    const sandbox = await startTestSandbox({ reviews: 50, ...options })
     try {
       const credentials = { auth_type: 'access_token', access_token: sandbox.accessToken }
       return await successOf(settings(sandbox.url, { credentials, ...more }))

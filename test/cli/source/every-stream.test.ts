@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sourceReadCommand as readVerb } from '../../../connector/cli/feedback-source'
-import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import type { Sandbox } from '../../../connector/sandbox/start'
 import { streams } from '../../../connector/streams/streams'
 import { type Fields, parseExact, printExact, warehouse } from '../../support/destination'
 import { expectedOfReviews } from '../../support/expected-rows'
 import { writeTempFile } from '../../support/files'
 import { runCommand } from '../../support/run-command'
+import { startTestSandbox } from '../../support/sandbox'
 
 const hour = 3_600_000
 const keys = Object.fromEntries(streams.map(({ name, primaryKey }) => [name, primaryKey]))
@@ -24,7 +25,7 @@ describe.each(['named in the config', 'found in the reviews'])('every stream, wi
   let clock = Date.now()
   let sandbox: Sandbox
   beforeAll(async () => {
-    sandbox = await startSandbox({
+    sandbox = await startTestSandbox({
       reviews: 70,
       years: 1,
       locations: 2,
@@ -66,38 +67,42 @@ describe.each(['named in the config', 'found in the reviews'])('every stream, wi
     })
   }
 
+  type Answer = { readonly entity: Fields; readonly scrollKey: unknown }
+
   /** What the service answers of an entity, asked as plainly as can be. */
-  const ask = async (path: string, init: RequestInit = {}): Promise<Fields> => {
+  const ask = async (path: string, init: RequestInit = {}): Promise<Answer> => {
     const headers = { 'Access-Token': sandbox.accessToken, 'Content-Type': 'application/json' }
     const text = await (await fetch(sandbox.url + path, { ...init, headers })).text()
-    const { data } = parseExact(text) as { readonly data: { readonly entities: ReadonlyArray<Fields> } }
-    return data.entities[0] ?? {}
+    const { data } = parseExact(text) as {
+      readonly data: { readonly entities: ReadonlyArray<Fields>; readonly filter: Fields }
+    }
+    return { entity: data.entities[0] ?? {}, scrollKey: data.filter.scrollKey }
   }
 
-  const rowsOf = async ([kind, id]: Entity, list: 'comments' | 'reviews'): Promise<ReadonlyArray<Fields>> => {
-    const all: Fields[] = []
-    for (let page = list === 'comments' ? 1 : 0; ; page += 1) {
-      const window = { fromDate: '2009-01-01T00:00:00Z', toDate: new Date(clock).toISOString(), perPage: 100, page }
-      const query = Object.entries({ ...window, [`${kind}Id`]: id }).map(([key, value]): [string, string] => [
-        key,
-        String(value),
-      ])
-      const { name, [list]: rows = [] } =
-        list === 'comments'
-          ? await ask(`/api/bsr/comments?${new URLSearchParams(query)}`)
-          : await ask('/api/external/bsr/v2/reviews', {
-              method: 'POST',
-              body: JSON.stringify({ ...window, [`${kind}Id`]: id }),
-            })
-      const found = rows as ReadonlyArray<Fields>
-      if (found.length === 0) return all
-      all.push(...found.map((row) => ({ entityType: kind, entityId: id, entityName: name, ...row })))
-    }
+  const filtersOf = ([kind, id]: Entity) => ({ [`${kind}Id`]: id, days: 3650, minRatingCount: -1, perPage: 100 })
+  const ofEntity = ([entityType, entityId]: Entity, { name: entityName }: Fields, rows: unknown) =>
+    ((rows ?? []) as ReadonlyArray<Fields>).map((row) => ({ entityType, entityId, entityName, ...row }))
+
+  const commentsOf = async (entity: Entity, page = 1): Promise<ReadonlyArray<Fields>> => {
+    const filters = Object.entries({ ...filtersOf(entity), page })
+    const query = new URLSearchParams(filters.map(([name, value]): [string, string] => [name, String(value)]))
+    const { entity: found } = await ask(`/api/bsr/comments?${query}`)
+    const rows = ofEntity(entity, found, found.comments)
+    return rows.length === 0 ? rows : [...rows, ...(await commentsOf(entity, page + 1))]
+  }
+
+  /** By scrollKey, the only way that both kinds of the service have. */
+  const reviewsOf = async (entity: Entity, scrolled: object = {}): Promise<ReadonlyArray<Fields>> => {
+    const body = JSON.stringify({ ...filtersOf(entity), ...scrolled })
+    const { entity: found, scrollKey } = await ask('/api/external/bsr/v2/reviews', { method: 'POST', body })
+    const rows = ofEntity(entity, found, found.reviews)
+    return scrollKey === null ? rows : [...rows, ...(await reviewsOf(entity, { scrollKey }))]
   }
 
   const ratingOf = async ([kind, id]: Entity): Promise<Fields> => {
-    const query = `${kind}Id=${id}&days=3650&showComments=false`
-    const { id: _, name, comments: __, totalPages: ___, ...summary } = await ask(`/api/bsr/comments?${query}`)
+    const query = `${kind}Id=${id}&days=3650&minRatingCount=-1&showComments=false`
+    const { entity } = await ask(`/api/bsr/comments?${query}`)
+    const { id: _, name, comments: __, totalPages: ___, ...summary } = entity
     const { VendorSealOfIntegrity: seal } = summary
     return {
       entityType: kind,
@@ -137,11 +142,11 @@ describe.each(['named in the config', 'found in the reviews'])('every stream, wi
 
     const entities = await entitiesOf()
     const isThere = (review: unknown) => version.has(String(review))
-    const comments = (await Promise.all(entities.map((entity) => rowsOf(entity, 'comments')))).flat()
+    const comments = (await Promise.all(entities.map((entity) => commentsOf(entity)))).flat()
     const said = warehouse.rows('comments').filter(({ id }) => isThere(BigInt(String(id)) / 10n))
     expect(comments.length).toBeGreaterThan(60)
     expect(sorted(said)).toEqual(sorted(comments))
-    const reviews = (await Promise.all(entities.map((entity) => rowsOf(entity, 'reviews')))).flat()
+    const reviews = (await Promise.all(entities.map((entity) => reviewsOf(entity)))).flat()
     const shown = warehouse.rows('transparency_reviews').filter(({ documentId }) => isThere(documentId))
     expect(sorted(shown)).toEqual(sorted(reviews))
     const ratings = await Promise.all(entities.map(ratingOf))

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { sourceReadCommand } from '../../../connector/cli/feedback-source'
-import { startSandbox } from '../../../connector/sandbox/start'
 import { messages } from '../../support/destination'
 import { writeTempFile } from '../../support/files'
 import { sendJson, startServer } from '../../support/listen'
 import { runCommand } from '../../support/run-command'
+import { startTestSandbox } from '../../support/sandbox'
 
 const rows = Array.from({ length: 60 }, (_, id) => ({
   id: id + 1,
@@ -64,7 +64,7 @@ describe('a 429 in the middle of a scan', () => {
 })
 
 it('a service with a low rate limit is read at about that rate, although no rate is configured', async () => {
-  const sandbox = await startSandbox({ reviews: 500, rate: { requests: 15, seconds: 1 } })
+  const sandbox = await startTestSandbox({ reviews: 500, rate: { requests: 15, seconds: 1 } })
   try {
     const { status, said } = await reading({
       base_url: sandbox.url,

@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import type { Sandbox } from '../../../connector/sandbox/start'
 import { newTempPath, writeTempFile } from '../../support/files'
 import { type ReceivedRequest, sendJson, startServer } from '../../support/listen'
 import { type ProgramName, type ProgramResult, programPath, runProgram } from '../../support/program'
+import { startTestSandbox } from '../../support/sandbox'
 
 /** What no output may hold: fit for a header, and different in every encoding. */
 const secret = 'mark/ed+s3cret="&x'
@@ -216,7 +217,7 @@ describe('a run without errors', () => {
     const granted = new Map([
       [secret, ['exportReviews', 'exportDeletedReviews', 'createVisitRecords', 'syncLocations'] as const],
     ])
-    const sandbox = await startSandbox({ reviews: 300, granted, faults: [] })
+    const sandbox = await startTestSandbox({ reviews: 300, granted, faults: [] })
     try {
       await body(sandbox)
     } finally {

@@ -2,17 +2,17 @@ import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sourceCheckCommand, tapCommand } from '../../../connector/cli/feedback-source'
 import { syncCommand } from '../../../connector/cli/sync'
-import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import type { Sandbox } from '../../../connector/sandbox/start'
 import { newTempPath, writeTempFile } from '../../support/files'
 import { type SingerStream, singerLines, singerRecords, singerState } from '../../support/lines'
 import { runProgram } from '../../support/program'
 import { runCommand } from '../../support/run-command'
-import { sandboxConfig } from '../../support/sandbox'
+import { sandboxConfig, startTestSandbox } from '../../support/sandbox'
 
 let sandbox: Sandbox
 let streams: ReadonlyArray<SingerStream>
 beforeAll(async () => {
-  sandbox = await startSandbox({ reviews: 60 })
+  sandbox = await startTestSandbox({ reviews: 60 })
   streams = JSON.parse((await runCommand(tapCommand, ['--discover'])).stdout).streams
 })
 afterAll(() => sandbox.close())

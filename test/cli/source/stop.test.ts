@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import type { Sandbox } from '../../../connector/sandbox/start'
 import { destination } from '../../support/destination'
 import { newTempPath, writeTempFile } from '../../support/files'
 import { type ProgramName, programPath, runProgram, startProgram } from '../../support/program'
+import { startTestSandbox } from '../../support/sandbox'
 
 let sandbox: Sandbox
 let config: string
@@ -16,7 +17,7 @@ let large: string
 let long: string
 let catalog: string
 beforeAll(async () => {
-  sandbox = await startSandbox({ reviews: 7_000, until: Date.now() - 60_000 })
+  sandbox = await startTestSandbox({ reviews: 7_000, until: Date.now() - 60_000 })
   const whole = {
     base_url: sandbox.url,
     credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },

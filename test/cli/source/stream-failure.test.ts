@@ -2,17 +2,19 @@ import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportAirbyteFailure } from '../../../connector/cdk/program'
 import { sourceReadCommand, tapCommand } from '../../../connector/cli/feedback-source'
-import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import type { Sandbox } from '../../../connector/sandbox/start'
 import { streams } from '../../../connector/streams/streams'
 import { writeTempFile } from '../../support/files'
 import { startProxy } from '../../support/gate'
 import { airbyteLines, singerLines, singerState } from '../../support/lines'
 import { type ReceivedRequest, sendJson } from '../../support/listen'
 import { runCommand } from '../../support/run-command'
+import { lookupSettings, startTestSandbox } from '../../support/sandbox'
 
 const ofReviews = [
   ...['reviews', 'locations', 'providers', 'review_contents', 'review_sentiments', 'review_liabilities'],
   ...['review_tasks', 'review_engagements'],
+  ...['sources', 'categories'].filter((name) => !(name in lookupSettings)),
 ]
 const all = streams.map(({ name }) => name)
 const at = (path: string) => (seen: ReceivedRequest) => seen.url.startsWith(path)
@@ -26,8 +28,9 @@ const families: Readonly<Record<string, readonly [(seen: ReceivedRequest) => boo
   comments: [(seen) => at('/api/bsr/comments')(seen) && !summaries(seen), ['comments']],
   'entity ratings': [summaries, ['entity_ratings']],
   'transparency reviews': [at('/api/external/bsr/v2/reviews'), ['transparency_reviews']],
-  'the lookup of sources': [at('/api/reputation/v1/lookup/sources'), ['sources']],
-  'the lookup of categories': [at('/api/reputation/v1/lookup/categories'), ['categories']],
+  ...Object.fromEntries(
+    Object.entries(lookupSettings).map(([name, { path }]) => [`the lookup of ${name}`, [at(path), [name]]]),
+  ),
 }
 
 const faults: Readonly<Record<string, (response: ServerResponse) => void>> = {
@@ -38,22 +41,17 @@ const faults: Readonly<Record<string, (response: ServerResponse) => void>> = {
 describe('a refused stream fails alone', () => {
   let sandbox: Sandbox
   beforeAll(async () => {
-    sandbox = await startSandbox({ reviews: 60, locations: 2, until: Date.now() - 3_600_000 })
+    sandbox = await startTestSandbox({ reviews: 60, locations: 2, until: Date.now() - 3_600_000 })
     await sandbox.churn({ delete: 2 })
   })
   afterAll(() => sandbox.close())
 
-  const lookup = (name: string) => ({
-    path: `/api/reputation/v1/lookup/${name}`,
-    records_path: name,
-    primary_key: 'id',
-  })
   const configured = (base_url: string, entities: object) => ({
     base_url,
     credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
     start_date: '2010-01-01T00:00:00Z',
     entities,
-    lookups: { sources: lookup('sources'), categories: lookup('categories') },
+    lookups: lookupSettings,
   })
   const someone = async () => {
     const [location] = (await sandbox.truth()).locations

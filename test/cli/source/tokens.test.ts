@@ -78,7 +78,7 @@ describe('an application with an id and a secret alone', () => {
   })
 
   it('goes on with the form of former versions, and says which settings ask for it at once', async () => {
-    const sandbox = await startSmallSandbox()
+    const sandbox = await startSmallSandbox({ like: 'specification' })
     const former = applicationConfig(sandbox, { token_url: '/oauth/token' })
     const { status, ids, logs } = await read(former)
     expect(status).toBe(0)

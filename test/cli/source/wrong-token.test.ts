@@ -3,11 +3,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { reportAirbyteFailure } from '../../../connector/cdk/program'
 import { sourceReadCommand, tapCommand } from '../../../connector/cli/feedback-source'
 import { syncCommand } from '../../../connector/cli/sync'
-import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import type { Sandbox } from '../../../connector/sandbox/start'
 import { streams } from '../../../connector/streams/streams'
 import { newTempPath, writeTempFile } from '../../support/files'
 import { airbyteLines } from '../../support/lines'
 import { runCommand } from '../../support/run-command'
+import { applicationCredentials, startTestSandbox } from '../../support/sandbox'
 
 const catalog = writeTempFile({
   streams: streams.map(({ name }) => ({ stream: { name, json_schema: {} }, sync_mode: 'incremental' })),
@@ -16,7 +17,7 @@ const catalog = writeTempFile({
 describe('credentials that the service refuses', () => {
   let sandbox: Sandbox
   beforeAll(async () => {
-    sandbox = await startSandbox({ reviews: 20, locations: 2, until: Date.now() - 3_600_000 })
+    sandbox = await startTestSandbox({ reviews: 20, locations: 2, until: Date.now() - 3_600_000 })
   })
   afterAll(() => sandbox.close())
 
@@ -28,14 +29,7 @@ describe('credentials that the service refuses', () => {
       entities: { location_ids: ['1001'] },
     })
   const wrongToken = () => configOf({ auth_type: 'access_token', access_token: 'guess-guess' })
-  const wrongSecret = () =>
-    configOf({
-      auth_type: 'application',
-      application_id: sandbox.applicationId,
-      application_secret: 'guess-guess',
-      token_url: sandbox.tokenUrl,
-      token_request: { encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' },
-    })
+  const wrongSecret = () => configOf({ ...applicationCredentials(sandbox), application_secret: 'guess-guess' })
   const rightToken = () => configOf({ auth_type: 'access_token', access_token: sandbox.accessToken })
 
   let before = 0

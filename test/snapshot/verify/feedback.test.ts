@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { syncCommand } from '../../../connector/cli/sync'
-import { startSandbox } from '../../../connector/sandbox/start'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { readSnapshotStreams, runCheck } from '../../../connector/snapshot/verify/check'
 import { relationChecks } from '../../../connector/snapshot/verify/relations'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import { newTempPath, writeTempFile } from '../../support/files'
 import { runCommand } from '../../support/run-command'
+import { startTestSandbox } from '../../support/sandbox'
 import { openSnapshotFile } from '../../support/snapshot-messages'
 
 const setRatingSql = (stream: string, column: string, path: string, value: number) =>
@@ -74,7 +74,7 @@ const mutations: ReadonlyArray<readonly [mutation: string, sql: string, check: s
 describe('the feedback checks', () => {
   let snapshot: Snapshot
   beforeAll(async () => {
-    const sandbox = await startSandbox({ reviews: 80, years: 1, locations: 3, until: Date.now() - 3_600_000 })
+    const sandbox = await startTestSandbox({ reviews: 80, years: 1, locations: 3, until: Date.now() - 3_600_000 })
     const db = newTempPath('duckdb')
     const config = writeTempFile({
       base_url: sandbox.url,

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import type { Sandbox } from '../../../connector/sandbox/start'
 import type { SourceEnv } from '../../../connector/streams/source-env'
 import { streams } from '../../../connector/streams/streams'
 import { createExportApi } from '../../support/export-api'
 import { defaultTraits, simulateFeedback } from '../../support/feedback-simulation'
 import { createSourceEnv, locationsFromReviews, readAll, selectEntities } from '../../support/in-process'
+import { startTestSandbox } from '../../support/sandbox'
 
 const selectStreams = (...names: string[]) => streams.filter(({ name }) => names.includes(name))
 const hour = 3_600_000
@@ -13,7 +14,13 @@ describe('feedback by entity', () => {
   let sandbox: Sandbox
   let clock = Date.now()
   beforeAll(async () => {
-    sandbox = await startSandbox({ reviews: 700, locations: 6, providers: 9, now: () => clock, until: clock - hour })
+    sandbox = await startTestSandbox({
+      reviews: 700,
+      locations: 6,
+      providers: 9,
+      now: () => clock,
+      until: clock - hour,
+    })
   })
   afterAll(() => sandbox.close())
 
@@ -37,8 +44,7 @@ describe('feedback by entity', () => {
         page,
         perPage: 100,
         days: 5000,
-        fromDate: '2009-12-31T00:00:00.000Z',
-        toDate: new Date(clock).toISOString(),
+        minRatingCount: -1,
       })()
       if (answer._tag === 'Left') throw new Error(JSON.stringify(answer.left))
       const comments = answer.right.data.entities[0]?.comments ?? []
@@ -47,22 +53,15 @@ describe('feedback by entity', () => {
     }
   }
 
-  /** The same for the reviews of operation 1, whose pages begin at 0. */
-  const listReviews = async (locationId: string) => {
-    const keys: string[] = []
-    for (let page = 0; ; page += 1) {
-      const answer = await sandbox.api.retrieveReviews({
-        locationId,
-        page,
-        perPage: 100,
-        fromDate: '2009-12-31T00:00:00.000Z',
-        toDate: new Date(clock).toISOString(),
-      })()
-      if (answer._tag === 'Left') throw new Error(JSON.stringify(answer.left))
-      const reviews = answer.right.data.entities[0]?.reviews ?? []
-      keys.push(...reviews.map(({ documentId }) => `location ${locationId} ${documentId}`))
-      if (reviews.length === 0) return keys
-    }
+  /** The same for the reviews of operation 1, by scrollKey: every service of ours has it. */
+  const listReviews = async (locationId: string, scrolled: object = {}): Promise<ReadonlyArray<string>> => {
+    const request = { locationId, perPage: 100, days: 5000, minRatingCount: -1, ...scrolled }
+    const answer = await sandbox.api.retrieveReviews(request)()
+    if (answer._tag === 'Left') throw new Error(JSON.stringify(answer.left))
+    const { entities, filter } = answer.right.data
+    const keys = (entities[0]?.reviews ?? []).map(({ documentId }) => `location ${locationId} ${documentId}`)
+    const scrollKey = filter?.scrollKey ?? undefined
+    return scrollKey === undefined ? keys : [...keys, ...(await listReviews(locationId, { scrollKey }))]
   }
 
   it('reads the comments of every location that reviews name, and none again in the next run', async () => {
@@ -91,7 +90,7 @@ describe('feedback by entity', () => {
     expect(failures).toEqual({})
     const locations = [...new Set(records.transparency_reviews?.map(({ entityId }) => String(entityId)))]
     expect(locations).toHaveLength(6)
-    const truth = (await Promise.all(locations.map(listReviews))).flat().sort()
+    const truth = (await Promise.all(locations.map((location) => listReviews(location)))).flat().sort()
     expect(truth.length).toBeGreaterThan(0)
     expect(rowKeys(records.transparency_reviews, 'documentId')).toEqual(truth)
   })
