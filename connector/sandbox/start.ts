@@ -119,7 +119,7 @@ export const startSandbox = async (options: SandboxOptions = {}): Promise<Sandbo
     requestRate: options.rate ?? { requests: Number.POSITIVE_INFINITY, seconds: 1 },
     latency: createLatency(options.latency ?? { minMs: 0, maxMs: 0 }, seedOptions.seed),
     lookups: options.lookups ?? {},
-    kind,
+    published: kind === 'published' ? { now, listEntities: service.listEntities } : undefined,
     onRequest: () => forward(options.secondsPerRequest ?? 0),
     pages: createSandboxPages(service, log, { kind, lookups: options.lookups ?? {} }, forward),
     log,

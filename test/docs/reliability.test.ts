@@ -73,6 +73,8 @@ it('test/slow/run published leaves out only what test/slow/one-kind.txt names, w
   const ofOneKind = matchFiles('test/*/*.test.ts')
     .concat(matchFiles('test/*/*/*.test.ts'))
     .filter((path) => /^test\/(acceptance|cli|interop|runtime|sinks|snapshot|streams)\//.test(path))
-    .filter((path) => /import \{[^}]*\bstartSandbox\b[^}]*\} from .[./]*connector/.test(readFileSync(join(root, path), 'utf8')))
+    .filter((path) =>
+      /import \{[^}]*\bstartSandbox\b[^}]*\} from .[./]*connector/.test(readFileSync(join(root, path), 'utf8')),
+    )
   expect(ofOneKind.sort()).toEqual(exceptions.map((line) => line.split(' ')[0]).sort())
 })

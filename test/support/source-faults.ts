@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/Either'
+import * as TE from 'fp-ts/TaskEither'
 import type { Api } from '../../connector/api/api'
 import { systemClock } from '../../connector/api/http/clock'
 import type { SourceState } from '../../connector/cdk/catalog'
@@ -86,7 +87,8 @@ export const serveWithFault = async (api: Api, scheduled: ScheduledFault | undef
     requestRate: { requests: Number.POSITIVE_INFINITY, seconds: 1 },
     latency: createLatency({ minMs: 0, maxMs: 0 }, 1),
     lookups: {},
-    kind: sandboxKind,
+    published:
+      sandboxKind === 'published' ? { now: () => now, listEntities: () => TE.right({ entities: [] }) } : undefined,
     pages: [],
     log,
     now: () => now,

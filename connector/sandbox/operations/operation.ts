@@ -1,9 +1,13 @@
 import { type Api, type ApiError, type IssuedToken, routes, type TokenRequest } from '../../api'
 
-export type OperationName = keyof Api
+/** An operation of the `Api`, or the list of entities that published deployments have beside it. */
+export type OperationName = keyof Api | 'listEntities'
 
 /** The names of the operations, as fault plans, grants and the request log use them. */
-export const operationNames = Object.keys(routes) as ReadonlyArray<OperationName>
+export const operationNames: ReadonlyArray<OperationName> = [
+  ...(Object.keys(routes) as ReadonlyArray<keyof Api>),
+  'listEntities',
+]
 
 export const isOperationName = (name: string): name is OperationName => operationNames.some((known) => known === name)
 

@@ -1,4 +1,5 @@
 import * as E from 'fp-ts/Either'
+import type { TaskEither } from 'fp-ts/TaskEither'
 import { type Api, type ApiError, type LookupQuery, toInstant } from '../../api'
 import { parseExactJson } from '../../cdk'
 import type { CellValue, Database } from '../../snapshot/store'
@@ -61,6 +62,19 @@ export const listLocations = async (
   })
 }
 
+const entityTables: ReadonlyMap<unknown, string> = new Map([
+  ['Person', 'SELECT id::VARCHAR AS code, name FROM provider ORDER BY provider.id'],
+  ['Location', 'SELECT code, name FROM location WHERE active ORDER BY location.id'],
+])
+
+/** The entities of a type, as deployments list them: by codes that operations 1 to 3 take. */
+export const listEntities = async (database: Database, { type }: LookupQuery): Promise<E.Either<ApiError, unknown>> => {
+  const sql = entityTables.get(type)
+  if (sql === undefined) return E.left(badRequestError(`type: expected ${[...entityTables.keys()].join(' or ')}`))
+  const rows = await database.query(sql)
+  return E.right({ entities: rows.map(({ code, name }) => ({ name, code, type })) })
+}
+
 export type ServiceOptions = {
   readonly order: ExportOrder
   /** The changes after each page of operation 6. */
@@ -74,6 +88,8 @@ export type ServiceOptions = {
 /** The service over a database: its `Api`, and what only its operator may do. */
 export type SandboxService = {
   readonly api: Api
+  /** The list of entities that published deployments have beside the `Api`. */
+  readonly listEntities: (query: LookupQuery) => TaskEither<ApiError, unknown>
   readonly churn: (step: Churn) => Promise<void>
   readonly truth: () => Promise<Truth>
   readonly truthSummary: () => Promise<TruthSummary>
@@ -140,6 +156,7 @@ export const createSandboxService = (database: Database, options: ServiceOptions
       lookupLocations: (query) => () => enqueue(() => listLocations(database, query)),
       issueToken: (request) => async () => E.fromNullable(credentialsError)(tokenRegistry.issueToken(request)),
     },
+    listEntities: (query) => () => enqueue(() => listEntities(database, query)),
     churn: (step) => enqueue(() => churn(step)),
     truth: () => enqueue(() => readTruth(database)),
     truthSummary: () => enqueue(() => readTruthSummary(database)),

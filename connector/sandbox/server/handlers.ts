@@ -9,6 +9,7 @@ import {
   defineRoute,
   type IssuedToken,
   jsonResponse,
+  type LookupQuery,
   type LookupRoutes,
   moveLookup,
   type RawResponse,
@@ -64,7 +65,7 @@ export type OperationRequest = {
 
 /** An operation as the server calls it: its route, and how to decode a request and answer it. */
 export type Handler = Pick<Route<never, never>, 'name' | 'method' | 'path' | 'tokenHeader'> & {
-  readonly operation: keyof Api
+  readonly operation: OperationName
   /** The input as a plain value, which `answer` checks. */
   readonly decodeInput: (request: OperationRequest) => E.Either<ApiError, unknown>
   readonly answer: (value: unknown) => Promise<E.Either<ApiError, RawResponse>>
@@ -106,7 +107,7 @@ const inputDecoders: Readonly<Record<Route<never, never>['encoding'], Handler['d
 }
 
 const createHandler =
-  (operation: keyof Api) =>
+  (operation: OperationName) =>
   <I, O>(route: Route<I, O>, run: (input: I) => TE.TaskEither<ApiError, O>): Handler => ({
     operation,
     name: route.name,
@@ -141,7 +142,7 @@ export const publishedTokenPath = '/api/service/v1/token/create'
 const PublishedTokenRequest = t.type({ appId: t.string, appSecret: t.string }, 'PublishedTokenRequest')
 
 /** The token exchange of published deployments: a form, and an answer that `printPublishedToken` makes. */
-const publishedTokenRoute = defineRoute({
+export const publishedTokenRoute = defineRoute({
   ...routes.issueToken,
   path: publishedTokenPath,
   encoding: 'form',
@@ -164,35 +165,28 @@ const publishedCredentialsError: ApiError = {
   message: 'Unknown application, or a wrong secret',
 }
 
-const publishedSourcesRoute = defineRoute({ ...routes.lookupSources, path: '/api/reputation/v1/sources' })
+/** The sources of published deployments: an array. */
+export const publishedSourcesRoute = defineRoute({ ...routes.lookupSources, path: '/api/reputation/v1/sources' })
+/** The persons or the locations that published deployments let a token ask for. The connector has no use for it. */
+export const publishedEntitiesRoute = defineRoute({
+  ...routes.lookupSources,
+  name: 'list entities',
+  path: '/api/service/v1/access/entities',
+})
+
 const SourceList = t.type({ sources: t.unknown })
 
 /** What the sandbox behaves like: the specification, or what published deployments have been seen to do where it is silent. */
 export type ServiceKind = 'specification' | 'published'
 
-export type RouteDescription = Pick<Route<never, never>, 'name' | 'method' | 'path' | 'tokenHeader' | 'encoding'> & {
-  readonly request: t.Any
-  readonly response: { readonly codec: t.Any }
+/** What a published deployment serves beside the `Api`: the expiry of a token needs the clock in milliseconds. */
+export type PublishedService = {
+  readonly now: () => number
+  readonly listEntities: (query: LookupQuery) => TE.TaskEither<ApiError, unknown>
 }
 
-/** The routes of a service of this kind, for its description; `lookups` moves those that the specification does not show. */
-export const servedRoutes = (
-  kind: ServiceKind,
-  lookups: LookupRoutes,
-): Readonly<Partial<Record<OperationName, RouteDescription>>> => {
-  const { lookupSources, lookupCategories, lookupLocations, issueToken, ...specified } = routes
-  if (kind === 'published')
-    return { ...specified, lookupSources: publishedSourcesRoute, lookupLocations, issueToken: publishedTokenRoute }
-  return {
-    ...specified,
-    lookupSources: moveLookup(lookupSources, lookups.sources),
-    lookupCategories: moveLookup(lookupCategories, lookups.categories),
-    ...(lookups.locations === undefined ? {} : { lookupLocations: moveLookup(lookupLocations, lookups.locations) }),
-    issueToken,
-  }
-}
-
-const createPublishedHandlers = (api: Api, now: () => number): ReadonlyArray<Handler> => [
+const createPublishedHandlers = (api: Api, { now, listEntities }: PublishedService): ReadonlyArray<Handler> => [
+  createHandler('listEntities')(publishedEntitiesRoute, listEntities),
   createHandler('lookupSources')(publishedSourcesRoute, (query) =>
     pipe(
       api.lookupSources(query),
@@ -220,15 +214,14 @@ const createSandboxHandlers = (api: Api, lookups: LookupRoutes): ReadonlyArray<H
   createHandler('issueToken')(routes.issueToken, api.issueToken),
 ]
 
-/** A handler for each operation of `servedRoutes`; `now` is the clock for the expiry of tokens in milliseconds. */
+/** A handler for each operation of `servedRoutes`: of the specification, unless `published` is given. */
 export const createHandlers = (
   api: Api,
   lookups: LookupRoutes = {},
-  kind: ServiceKind = 'specification',
-  now: () => number = Date.now,
+  published?: PublishedService,
 ): ReadonlyArray<Handler> => [
   ...createSpecifiedHandlers(api),
-  ...(kind === 'published' ? createPublishedHandlers(api, now) : createSandboxHandlers(api, lookups)),
+  ...(published === undefined ? createSandboxHandlers(api, lookups) : createPublishedHandlers(api, published)),
 ]
 
 /** What all requests of a server share. */

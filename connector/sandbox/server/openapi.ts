@@ -1,8 +1,36 @@
 import * as t from 'io-ts'
-import { EnvelopeStatus, ExportFilter, type LookupRoutes } from '../../api'
+import { EnvelopeStatus, ExportFilter, type LookupRoutes, moveLookup, type Route, routes } from '../../api'
 import { type JsonSchema, toJsonSchema } from '../../cdk'
 import type { OperationName } from '../operations/operation'
-import { type RouteDescription, type ServiceKind, servedRoutes } from './handlers'
+import { publishedEntitiesRoute, publishedSourcesRoute, publishedTokenRoute, type ServiceKind } from './handlers'
+
+type RouteDescription = Pick<Route<never, never>, 'name' | 'method' | 'path' | 'tokenHeader' | 'encoding'> & {
+  readonly request: t.Any
+  readonly response: { readonly codec: t.Any }
+}
+
+/** The routes of a service of this kind, for its description; `lookups` moves those that the specification does not show. */
+const servedRoutes = (
+  kind: ServiceKind,
+  lookups: LookupRoutes,
+): Readonly<Partial<Record<OperationName, RouteDescription>>> => {
+  const { lookupSources, lookupCategories, lookupLocations, issueToken, ...specified } = routes
+  if (kind === 'published')
+    return {
+      ...specified,
+      lookupSources: publishedSourcesRoute,
+      lookupLocations,
+      listEntities: publishedEntitiesRoute,
+      issueToken: publishedTokenRoute,
+    }
+  return {
+    ...specified,
+    lookupSources: moveLookup(lookupSources, lookups.sources),
+    lookupCategories: moveLookup(lookupCategories, lookups.categories),
+    ...(lookups.locations === undefined ? {} : { lookupLocations: moveLookup(lookupLocations, lookups.locations) }),
+    issueToken,
+  }
+}
 
 /** The routes of the exports decode only records; these are the envelopes around the records. */
 const exportEnvelopes: Partial<Record<OperationName, (record: t.Any) => t.Any>> = {

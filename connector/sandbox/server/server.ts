@@ -6,7 +6,7 @@ import type { Api, LookupRoutes } from '../../api'
 import { CommandError, configFailure, printExactJson } from '../../cdk'
 import { type FaultRule, scheduleFaults } from '../faults/plan'
 import type { OperationName, TokenRegistry } from '../operations/operation'
-import { createHandlers, type Handler, performOperation, type RequestContext, type ServiceKind } from './handlers'
+import { createHandlers, type Handler, type PublishedService, performOperation, type RequestContext } from './handlers'
 import { type RequestLog, refuseOperatorRequest, type SandboxPage } from './pages'
 import { type BodyDelivery, type Reply, refusalReply, writeReply } from './reply'
 
@@ -47,8 +47,8 @@ export type ServerOptions = {
   /** The delay before the nth answer in milliseconds. */
   readonly latency: (n: number) => number
   readonly lookups: LookupRoutes
-  /** Default the specification. */
-  readonly kind?: ServiceKind
+  /** What a published deployment serves beside the `Api`; undefined for a service as the specification describes it. */
+  readonly published?: PublishedService | undefined
   /** Called at the beginning of every request of an operation. */
   readonly onRequest?: () => void
   readonly pages: ReadonlyArray<SandboxPage>
@@ -72,13 +72,13 @@ const toLoggedInput = (input: unknown): unknown => (printExactJson(input).length
 /** Serves an `Api` over HTTP, as `createApi` calls it; resolves when the server listens, rejects with a `CommandError`. */
 export const startServer = async (api: Api, options: ServerOptions): Promise<SandboxServer> => {
   const { tokenRegistry, now, headerClock, log, pages } = options
-  const handlers = createHandlers(api, options.lookups, options.kind, now)
+  const handlers = createHandlers(api, options.lookups, options.published)
   const nextFault = scheduleFaults(options.rules, options.seed)
   const context: RequestContext = {
     tokenRegistry,
     checkRate: createRequestLimiter(options.requestRate),
     now,
-    refusesInsideAnswer: options.kind === 'published',
+    refusesInsideAnswer: options.published !== undefined,
     lastAnswers: new Map<OperationName, string>(),
   }
   let count = 0

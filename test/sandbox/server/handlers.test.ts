@@ -38,6 +38,17 @@ describe('a token of a published deployment', () => {
     expect([status.code, accessToken]).toEqual([401, undefined])
   })
 
+  it('is issued for a query, too, and for no other form', async () => {
+    const sandbox = await startPublished()
+    const { tokenUrl, applicationId: appId, applicationSecret: appSecret } = sandbox
+    const inQuery = await fetch(`${tokenUrl}?${new URLSearchParams({ appId, appSecret })}`, { method: 'POST' })
+    expect(await readJsonAnswer(inQuery)).toHaveProperty('accessToken')
+    const headers = { 'Content-Type': 'application/json' }
+    const inJson = await fetch(tokenUrl, { method: 'POST', headers, body: JSON.stringify({ appId, appSecret }) })
+    expect([inJson.status, await readJsonAnswer(inJson)]).toEqual([400, { status: expect.anything() }])
+    expect((await requestToken(sandbox, { applicationId: appId, applicationSecret: appSecret })).status).toBe(400)
+  })
+
   it('expires after 30 minutes of the clock that the operator moves, which a 200 tells; a guessed one is a 401', async () => {
     const sandbox = await startPublished()
     const { accessToken = '' } = await exchangeToken(sandbox)
@@ -92,11 +103,46 @@ describe('the reviews of a published deployment', () => {
     expect(ids(next)).not.toContain(ids(first)[0])
   })
 
+  it('of operations 2 and 3 heed page, and fromDate and toDate rather than days', async () => {
+    const sandbox = await startPublished({ reviews: 400, years: 1, locations: 4 })
+    type Comments = {
+      readonly data: {
+        readonly entities: ReadonlyArray<{ readonly comments: ReadonlyArray<{ readonly mentionTime: string }> }>
+      }
+    }
+    const times = async (filters: Record<string, string>, method = 'GET') => {
+      const query = new URLSearchParams({ locationId: '1001', minRatingCount: '-1', perPage: '2', ...filters })
+      const answer =
+        method === 'GET'
+          ? getPath(sandbox, `${operationPaths.comments}?${query}`)
+          : fetch(sandbox.url + operationPaths.comments, {
+              method,
+              headers: { 'Access-Token': sandbox.accessToken },
+              body: query,
+            })
+      const { data } = await readJsonAnswer<Comments>(answer)
+      return data.entities.flatMap(({ comments }) => comments.map(({ mentionTime }) => mentionTime))
+    }
+    const [first, second] = [await times({ page: '1' }), await times({ page: '2' })]
+    expect([first.length, second.length]).toEqual([2, 2])
+    expect((second[0] ?? '') < (first[1] ?? '')).toBe(true)
+    const toDate = `${second[0]?.slice(0, 19)}Z`
+    const window = { fromDate: '2001-01-01T00:00:00Z', toDate, days: '1' }
+    for (const method of ['GET', 'POST']) {
+      const inWindow = await times(window, method)
+      expect(inWindow).toHaveLength(2)
+      expect(inWindow.every((time) => time <= toDate)).toBe(true)
+    }
+    expect(await times({ ...window, toDate: '2001-01-02T00:00:00Z' })).toEqual([])
+  })
+
   it('are not shown of an entity with fewer than 30 ratings unless minRatingCount says so', async () => {
     const sandbox = await startPublished({ reviews: 100 })
     const shown = async (request: object) =>
       (await readReviews(sandbox, { days: 3650, ...request })).data.entities.length
     expect([await shown({ minRatingCount: undefined }), await shown({})]).toEqual([0, 1])
+    const comments = getPath(sandbox, `${operationPaths.comments}?locationId=1001&days=3650`)
+    expect((await readJsonAnswer<ReviewsAnswer>(comments)).data.entities).toEqual([])
   })
 
   it.each([
@@ -145,6 +191,31 @@ describe('the lookups of a published deployment', () => {
     expect((await getPath(sandbox, '/api/v2/entity/locations?page=0')).status).toBe(400)
   })
 
+  it('list the persons or the locations that the token may ask for, by codes that the other operations take', async () => {
+    const sandbox = await startPublished({ reviews: 200, locations: 3, providers: 4 })
+    await postJson(sandbox, operationPaths.syncLocations, [{ code: 'LOC-1001', active: false }])
+    type Listed = { readonly entities: ReadonlyArray<{ name: string; code: string; type: string }> }
+    const list = (type: string) =>
+      readJsonAnswer<Listed>(getPath(sandbox, `/api/service/v1/access/entities?type=${type}`))
+    const [{ entities: persons }, { entities: locations }] = [await list('Person'), await list('Location')]
+    expect(locations.map(({ code, type }) => `${type} ${code}`)).toEqual(['Location LOC-1002', 'Location LOC-1003'])
+    expect(persons).toHaveLength(4)
+    for (const [family, listed] of [
+      ['personId', persons[0]],
+      ['locationId', locations[0]],
+    ] as const) {
+      const request = { [family]: listed?.code, days: 3650, minRatingCount: -1 }
+      const answer = await readJsonAnswer<{ data: { entities: ReadonlyArray<{ name: string }> } }>(
+        postJson(sandbox, operationPaths.retrieveReviews, request),
+      )
+      expect(answer.data.entities.map((entity) => entity.name)).toEqual([listed?.name])
+    }
+    const path = '/api/service/v1/access/entities'
+    expect((await getPath(sandbox, `${path}?type=Region`)).status).toBe(400)
+    expect((await fetch(`${sandbox.url}${path}?type=Person`)).status).toBe(401)
+    expect((await getPath(await startSmallSandbox({ like: 'specification' }), `${path}?type=Person`)).status).toBe(404)
+  })
+
   it('are described as they are served', async () => {
     const sandbox = await startPublished()
     const { paths } = await readJsonAnswer<{ readonly paths: object }>(getPath(sandbox, '/openapi.json'))
@@ -153,6 +224,7 @@ describe('the lookups of a published deployment', () => {
         '/api/service/v1/token/create',
         '/api/reputation/v1/sources',
         '/api/v2/entity/locations',
+        '/api/service/v1/access/entities',
       ]),
     )
     expect(Object.keys(paths)).not.toContain('/oauth/token')

@@ -10,11 +10,7 @@ import type { RawResponse, Route } from '../../../connector/api/route'
 import * as routes from '../../../connector/api/routes'
 import { parseExactJson, printExactJson } from '../../../connector/cdk/json/exact'
 import { toJsonSchema } from '../../../connector/cdk/schema'
-import {
-  createTokenRegistry,
-  type OperationName,
-  operationNames,
-} from '../../../connector/sandbox/operations/operation'
+import { createTokenRegistry } from '../../../connector/sandbox/operations/operation'
 import { createRequestLog } from '../../../connector/sandbox/server/pages'
 import { type SandboxServer, startServer } from '../../../connector/sandbox/server/server'
 import { valueFor } from '../../support/arbitrary'
@@ -92,9 +88,10 @@ afterAll(async () => {
 })
 
 type AnyRoute = Pick<Route<unknown, unknown>, 'encoding' | 'response'> & { readonly request: t.Any }
-const routesByName: Readonly<Record<OperationName, unknown>> = { ...routes }
-const routeOf = (operation: OperationName): AnyRoute => routesByName[operation] as AnyRoute
-const call = (operation: OperationName, input: unknown) =>
+const operationNames = Object.keys(routes) as ReadonlyArray<keyof Api>
+const routesByName: Readonly<Record<keyof Api, unknown>> = { ...routes }
+const routeOf = (operation: keyof Api): AnyRoute => routesByName[operation] as AnyRoute
+const call = (operation: keyof Api, input: unknown) =>
   (api[operation] as (input: unknown) => TE.TaskEither<ApiError, unknown>)(input)()
 
 /** Whether a request can be encoded: a form has no empty lists, and neither a form nor JSON keeps the sign of zero. */
@@ -108,7 +105,7 @@ const requestFor = (route: AnyRoute): fc.Arbitrary<unknown> =>
   valueFor(toJsonSchema(route.request), 1e6).filter((value) => route.request.is(value) && isEncodable(route, value))
 
 /** Answers that the codec of the route accepts; those of operations 1 to 3 report success. */
-const answerFor = (operation: OperationName): fc.Arbitrary<unknown> => {
+const answerFor = (operation: keyof Api): fc.Arbitrary<unknown> => {
   const { codec, decode } = routeOf(operation).response
   if (operation === 'exportReviews' || operation === 'exportDeletedReviews')
     return fc.string().map((text): RawResponse => ({ body: Buffer.from(printExactJson({ reviews: [], text })) }))
@@ -124,7 +121,7 @@ const answerFor = (operation: OperationName): fc.Arbitrary<unknown> => {
 }
 
 /** An answer without `servedAt`, which the client adds. */
-const withoutServedAt = (operation: OperationName, value: unknown): unknown => {
+const withoutServedAt = (operation: keyof Api, value: unknown): unknown => {
   if (operation.startsWith('export')) return Buffer.from((value as RawResponse).body).toString()
   const { servedAt: _, ...rest } = Object(value)
   return operation.startsWith('retrieve') ? rest : value
