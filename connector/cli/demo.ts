@@ -1,12 +1,23 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { CommandError, type CommandIo, defineCommand, getOrThrow, runOrThrow, systemFailure, usageError } from '../cdk'
+import * as E from 'fp-ts/Either'
+import {
+  CommandError,
+  type CommandIo,
+  defineCommand,
+  defined,
+  getOrThrow,
+  runOrThrow,
+  systemFailure,
+  usageError,
+} from '../cdk'
 import { sourceFormat } from '../config'
 import { type ConfiguredSource, checkSource, createSource, syncSnapshot } from '../runtime'
-import { type Sandbox, startSandbox } from '../sandbox'
+import { type Sandbox, type ServiceKind, startSandbox } from '../sandbox'
 import { readReport, renderReport, verifySnapshot } from '../snapshot'
 import { findStateProblem, streams } from '../streams'
+import { readSandboxFlags } from './sandbox-flags'
 import { useSnapshot } from './snapshot-file'
 import { formatCheckCounts, formatSyncOutcome } from './table'
 
@@ -29,18 +40,26 @@ export const demoCommand = defineCommand({
   summary: 'Shows the connector at work with its own sandbox: sync, change, sync again, verify.',
   options: {
     reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; default 10000' },
+    like: {
+      type: 'string',
+      value: 'KIND',
+      help: 'specification, the default, or published, as feedback sandbox has it',
+    },
   },
-  examples: ['feedback demo', 'feedback demo --reviews 2000'],
+  examples: ['feedback demo', 'feedback demo --reviews 2000', 'feedback demo --like published'],
   notes: `Writes ${snapshotPath} and ${reportPath} into this folder, over older ones. Exit status: 0, or 1 if a check failed.`,
   run: async (io, { options }) => {
     const startedAt = Date.now()
     const reviews = Number(options.reviews ?? 10_000)
     if (!Number.isInteger(reviews) || reviews < 1)
       throw usageError(`--reviews must be a whole number of at least 1, not ${options.reviews}.`)
+    const flags = readSandboxFlags(defined({ like: options.like }))
+    if (E.isLeft(flags)) throw usageError(`feedback demo: ${flags.left}. See feedback demo --help.`)
+    const { like = 'specification' } = flags.right
     io.printProgress('Starting a service on this machine…')
-    const sandbox = await startSandbox({ reviews, limits: { maxPerPage: feedbackPageSize } })
+    const sandbox = await startSandbox({ reviews, like, limits: { maxPerPage: feedbackPageSize } })
     try {
-      const ok = await runSteps(io, sandbox)
+      const ok = await runSteps(io, sandbox, like)
       await io.print(
         `\nDone in ${((Date.now() - startedAt) / 1000).toFixed(0)} s. ${ok ? 'Try next:' : 'Something is wrong, see above.'}\n`,
       )
@@ -86,11 +105,11 @@ const changeService = async (io: CommandIo, sandbox: Sandbox): Promise<void> => 
 }
 
 /** Both syncs with a change of the service between them; returns whether all checks hold. */
-const runSteps = async (io: CommandIo, sandbox: Sandbox): Promise<boolean> => {
-  const source = getOrThrow(createSource(toDemoConfig(sandbox)))
+const runSteps = async (io: CommandIo, sandbox: Sandbox, like: ServiceKind): Promise<boolean> => {
+  const source = getOrThrow(createSource(toDemoConfig(sandbox, like)))
   try {
     await io.print(
-      `A service with ${(await sandbox.truth()).reviews.length.toLocaleString('en')} reviews listens at ${sandbox.url}.\n`,
+      `A service with ${(await sandbox.truth()).reviews.length.toLocaleString('en')} reviews, ${kindNames[like]}, listens at ${sandbox.url}.\n`,
     )
     for (const warning of await runOrThrow(checkSource(source))) io.printWarning(warning)
     await io.print('check     address, token and permissions are good\n')
@@ -142,8 +161,13 @@ const syncAndVerify = async (
   })
 }
 
-/** The connector's configuration for a sandbox. */
-const toDemoConfig = ({ url, applicationId, applicationSecret, tokenUrl }: Sandbox) =>
+const kindNames: Readonly<Record<ServiceKind, string>> = {
+  specification: 'like the specification',
+  published: 'like published deployments',
+}
+
+/** The connector's configuration for a sandbox; the default form of the token request is that of published deployments. */
+const toDemoConfig = ({ url, applicationId, applicationSecret, tokenUrl }: Sandbox, like: ServiceKind) =>
   getOrThrow(
     sourceFormat.decode({
       base_url: url,
@@ -151,8 +175,12 @@ const toDemoConfig = ({ url, applicationId, applicationSecret, tokenUrl }: Sandb
         auth_type: 'application',
         application_id: applicationId,
         application_secret: applicationSecret,
-        token_url: tokenUrl,
-        token_request: { encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' },
+        ...(like === 'published'
+          ? {}
+          : {
+              token_url: tokenUrl,
+              token_request: { encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' },
+            }),
       },
       start_date: '2000-01-01T00:00:00Z',
       entities: { from_reviews: { locations: true } },

@@ -7,5 +7,6 @@
 export { decodeFaultPlan, type FaultRule, faultKinds, parseFaultList } from './faults/plan'
 export { exportOrders } from './operations/exports'
 export { isOperationName, type OperationName, operationNames } from './operations/operation'
+export type { ServiceKind } from './server/handlers'
 export { isLocalHost } from './server/pages'
 export { type Sandbox, type SandboxOptions, startSandbox } from './start'
