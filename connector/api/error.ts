@@ -69,10 +69,16 @@ export type ApiError =
   /** A response longer than `max_response_mb`. */
   | { readonly _tag: 'TooLarge'; readonly bytes: number; readonly limit: number }
   /**
-   * No token; `cause` says who must act, `code` why no response came, `retryAfter` (milliseconds) how long the issuer asks to
-   * wait.
+   * No token; `cause` says who must act, `code` why no response came, `status` that of the issuer's response, `retryAfter`
+   * (milliseconds) how long the issuer asks to wait.
    */
-  | { readonly _tag: 'Token'; readonly cause: Failure; readonly code?: string; readonly retryAfter?: number }
+  | {
+      readonly _tag: 'Token'
+      readonly cause: Failure
+      readonly code?: string
+      readonly status?: number
+      readonly retryAfter?: number
+    }
   /** The service asks to wait longer than `max_wait_seconds`; milliseconds. */
   | { readonly _tag: 'Wait'; readonly wait: number; readonly limit: number }
   /** The rate limit that several processes share cannot be reached; `cause` says why. */

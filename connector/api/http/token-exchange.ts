@@ -6,8 +6,12 @@ import { encodeForm, encodeJson, type HttpRequest } from './request'
 import { parseRetryAfter } from './retry'
 import type { HttpResponse } from './transport'
 
-/** No token before the config is corrected. */
-export const tokenConfigError = (message: string): ApiError => ({ _tag: 'Token', cause: configFailure(message) })
+/** No token before the config is corrected; `status` is that of the response. */
+export const tokenConfigError = (message: string, status?: number): ApiError => ({
+  _tag: 'Token',
+  cause: configFailure(message),
+  ...defined({ status }),
+})
 
 /** Whether a header can carry the token: printable ASCII, and not empty. */
 export const isHeaderValue = (token: string): boolean => /^[\x20-\x7e]+$/.test(token)
@@ -165,9 +169,10 @@ export const toTokenError = (
 export const mayRefuseForm = (status: number): boolean =>
   status < 300 || status === 500 || (status >= 400 && status < 500 && ![404, 408, 429].includes(status))
 
-const refusal = (origin: string, outcome: string): ApiError =>
+const refusal = (origin: string, status: number, outcome = String(status)): ApiError =>
   tokenConfigError(
     `credentials.token_url (${origin}) refused the application (${outcome}). Check credentials.application_id, credentials.application_secret, credentials.token_url and credentials.token_request.`,
+    status,
   )
 
 /** The token in a response of `token_url`, or an error that says who must act. */
@@ -179,32 +184,35 @@ export const decodeToken =
     if (status === 408 || status === 429 || status >= 500) {
       return E.left({
         _tag: 'Token',
+        status,
         cause: transientFailure(`credentials.token_url (${origin}) answered ${status}. Run again later.`),
         ...defined({ retryAfter: parseRetryAfter(status, headers, clock.now()) }),
       })
     }
     if (status >= 300 && status < 400)
       return E.left(
-        tokenConfigError(`credentials.token_url redirects (${status}). Configure the address it redirects to.`),
+        tokenConfigError(`credentials.token_url redirects (${status}). Configure the address it redirects to.`, status),
       )
     if (status === 404)
       return E.left(
         tokenConfigError(
           `No tokens are issued at credentials.token_url (${origin} answered 404). Check base_url and credentials.token_url; without one, it is ${defaultTokenPath} below base_url.`,
+          status,
         ),
       )
-    if (status >= 400) return E.left(refusal(origin, String(status)))
+    if (status >= 400) return E.left(refusal(origin, status))
     const value = parseTokenBody(body)
     const outcome = memberAt('status', value)
     if (outcome !== undefined && !isSuccessStatus(outcome)) {
       const code = memberAt('code', outcome)
-      return E.left(refusal(origin, `${status}, status.code ${maskCode(String(code ?? 'missing'))}`))
+      return E.left(refusal(origin, status, `${status}, status.code ${maskCode(String(code ?? 'missing'))}`))
     }
     const token = memberAt(token_field, value)
     if (typeof token !== 'string' || !isHeaderValue(token.trim()))
       return E.left(
         tokenConfigError(
           `credentials.token_url (${origin}) answered ${status} without a token at "${token_field}". Check credentials.token_url and credentials.token_request.token_field.`,
+          status,
         ),
       )
     const date = Date.parse(headers.date ?? '')

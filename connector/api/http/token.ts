@@ -24,8 +24,6 @@ import type { HttpResponse } from './transport'
 
 /** Where access tokens come from. */
 export type TokenSource = {
-  /** Whether `getToken` gives a token without a request. */
-  readonly isReady: () => boolean
   /** A token that is valid for a while; where there is none, a new one, whose exchange waits for its turn as every request does. */
   readonly getToken: TaskEither<ApiError, string>
   /** The token that a request sent now can carry; none if it has expired. */
@@ -51,7 +49,6 @@ export const createStaticTokenSource = (token: string): TokenSource => {
         ),
       )
   return {
-    isReady: () => true,
     getToken,
     currentToken: () => O.some(token.trim()),
     renewNow: getToken,
@@ -117,20 +114,11 @@ export const createExchangeTokenSource = (
     return issued.token
   }
 
-  /** The status of the last answer. */
-  let lastStatus: number | undefined
   const requestToken = (form: TokenForm): TaskEither<ApiError, string> =>
     pipe(
-      TE.Do,
-      TE.flatMap(() => {
-        lastStatus = undefined
-        return send(encodeTokenRequest(exchange, form))
-      }),
+      send(encodeTokenRequest(exchange, form)),
       TE.mapLeft((error) => (error._tag === 'Network' ? toTokenError(exchange, error) : error)),
-      TE.flatMapEither((response) => {
-        lastStatus = response.status
-        return decodeToken(exchange, clock)(response)
-      }),
+      TE.flatMapEither(decodeToken(exchange, clock)),
       TE.map((issued) => {
         forms = [form]
         return keepToken(issued)
@@ -142,7 +130,8 @@ export const createExchangeTokenSource = (
     (turn: Throttle['run']) =>
     (refusal: ApiError): TaskEither<ApiError, string> => {
       const former = forms[1]
-      if (former === undefined || lastStatus === undefined || !mayRefuseForm(lastStatus)) return TE.left(refusal)
+      const isOfForm = refusal._tag === 'Token' && refusal.status !== undefined && mayRefuseForm(refusal.status)
+      if (former === undefined || !isOfForm) return TE.left(refusal)
       return pipe(
         turn(requestToken(former)),
         TE.mapLeft(() => refusal),
@@ -172,7 +161,6 @@ export const createExchangeTokenSource = (
   )
 
   return {
-    isReady: () => O.isSome(validToken(renewalReserve)),
     currentToken: () => validToken(noReserve),
     renewNow: exchangeToken(identity),
     getToken: () =>

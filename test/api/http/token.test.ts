@@ -44,7 +44,6 @@ const cause = (result: E.Either<ApiError, string>) =>
 test('a configured token is used as it is, without the line end of the file it came from', async () => {
   const source = createStaticTokenSource('abc\n')
   expect(await source.getToken()).toEqual(E.right('abc'))
-  expect(source.isReady()).toBe(true)
   expect(source.invalidate('abc', 0)).toBe(false)
 })
 
@@ -93,13 +92,10 @@ test('token_field may be a path', async () => {
 
 test('a token is used until 5 minutes before it expires', async () => {
   const { source, issuer, pass } = await createTokens(sendToken)
-  expect(source.isReady()).toBe(false)
   await source.getToken()
   pass(3_299_000)
-  expect(source.isReady()).toBe(true)
   expect(await source.getToken()).toEqual(E.right('t1'))
   pass(2000)
-  expect(source.isReady()).toBe(false)
   expect(await source.getToken()).toEqual(E.right('t2'))
   expect(issuer.seen).toHaveLength(2)
 })

@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { parseExactJson } from '../../../connector/cdk/json/exact'
 import { reportAirbyteFailure } from '../../../connector/cdk/program'
 import { sourceCheckCommand, sourceReadCommand } from '../../../connector/cli/feedback-source'
+import { operationNames } from '../../../connector/sandbox/operations/operation'
 import type { Sandbox, SandboxOptions } from '../../../connector/sandbox/start'
 import { writeTempFile } from '../../support/files'
+import { type Reply, sendJson, startServer } from '../../support/listen'
 import { runCommand } from '../../support/run-command'
 import { startSmallSandbox } from '../../support/sandbox'
 
@@ -41,6 +43,7 @@ const read = async (config: object) => {
   const ofType = (type: string) => messages.filter((message) => message.type === type)
   return {
     status,
+    output: stdout,
     ids: ofType('RECORD').map(({ record }) => String(record.data.id)),
     logs: ofType('LOG').map(({ log }) => String(log.message)),
     traces: ofType('TRACE').flatMap(({ trace }) => trace.error?.message ?? []),
@@ -68,13 +71,20 @@ describe('an application with an id and a secret alone', () => {
     expect(sandbox.stats().requests.issueToken).toBe(1)
   })
 
-  it('reads across many expiries that a 200 tells', async () => {
-    const sandbox = await startPublished({ secondsPerRequest: 400, until: Date.now() - 86_400_000 })
+  it('reads through many expiries, each told to all requests under way and followed by one exchange', async () => {
+    const sandbox = await startPublished({
+      reviews: 1_000,
+      until: Date.now() - 30 * 86_400_000,
+      secondsPerRequest: 200,
+      latency: { minMs: 1, maxMs: 4 },
+    })
     const { status, ids, traces } = await read({ ...applicationConfig(sandbox), page_size: 10 })
-    expect(traces).toEqual([])
-    expect(status).toBe(0)
+    expect([status, traces]).toEqual([0, []])
     expect([...new Set(ids)].sort()).toEqual(await idsOf(sandbox))
-    expect(sandbox.stats().requests.issueToken).toBeGreaterThan(5)
+    const issued = sandbox.log().flatMap(({ operation, at }) => (operation === 'issueToken' ? [Date.parse(at)] : []))
+    expect(issued.length).toBeGreaterThan(20)
+    const ages = issued.slice(1).map((at, index) => (at - (issued[index] ?? 0)) / 60_000)
+    expect(Math.min(...ages)).toBeGreaterThanOrEqual(25)
   })
 
   it('goes on with the form of former versions, and says which settings ask for it at once', async () => {
@@ -90,6 +100,61 @@ describe('an application with an id and a secret alone', () => {
     const told = await read(applicationConfig(sandbox, { token_url: sandbox.tokenUrl, token_request: settled }))
     expect(told.logs.filter((line) => line.includes('credentials.token_request'))).toEqual([])
   })
+
+  const withIssuer = async (reply: Reply) => {
+    const granted = new Map([['issued-token', operationNames]])
+    const [sandbox, issuer] = [await startPublished({ granted }), await startServer(reply)]
+    return { sandbox, issuer, ...(await read(applicationConfig(sandbox, { token_url: `${issuer.url}/token` }))) }
+  }
+
+  it.each<readonly [string, Reply, RegExp]>([
+    [
+      'a page',
+      (_, response) => void response.end('<html>sign in</html>'),
+      /answered 200 without a token at "accessToken"/,
+    ],
+    ['null', (_, response) => sendJson(response, 200, 'null'), /answered 200 without a token at "accessToken"/],
+    [
+      'a token elsewhere',
+      (_, response) => sendJson(response, 200, { data: { token: 'hidden-token' } }),
+      /answered 200 without a token at "accessToken"\. Check credentials\.token_url and credentials\.token_request\.token_field/,
+    ],
+    [
+      'a token that is no text',
+      (_, response) => sendJson(response, 200, { accessToken: { value: 'hidden-token' } }),
+      /answered 200 without a token at "accessToken"/,
+    ],
+    [
+      'nothing, for a status of its own',
+      (_, response) => sendJson(response, 200, { accessToken: 'hidden-token', status: { code: 'E-17' } }),
+      /refused the application \(200, status\.code E-17\)\. Check credentials\.application_id/,
+    ],
+    [
+      'no such address',
+      (_, response) => sendJson(response, 404),
+      /No tokens are issued at credentials\.token_url .*answered 404\)\. Check base_url and credentials\.token_url/,
+    ],
+  ])('reads nothing where the token endpoint answers %s, and says once what to check', async (_, reply, message) => {
+    const { status, ids, traces, output, sandbox } = await withIssuer(reply)
+    expect([status, ids, traces]).toEqual([1, [], [expect.stringMatching(message)]])
+    expect(output).not.toMatch(/hidden-token|sign in/)
+    expect(output).not.toContain(sandbox.applicationSecret)
+    expect(sandbox.stats().requests).toEqual({})
+  })
+
+  it.each(['2019-10-01 17:44:46', 1_569_951_886, -60])(
+    'reads with a token whose expiry has passed: %s',
+    async (expiresIn) => {
+      const { issuer, status, ids, logs } = await withIssuer((_, response) =>
+        sendJson(response, 200, { accessToken: 'issued-token', status: { message: 'Success', code: 200 }, expiresIn }),
+      )
+      expect([status, ids.length]).toEqual([0, 300])
+      expect(issuer.seen).toHaveLength(1)
+      expect(logs.filter((line) => line.includes('expires_in_field'))).toEqual([
+        expect.stringMatching(/"expiresIn"\) is not within a day from now, so the token is renewed after 25 minutes/),
+      ])
+    },
+  )
 
   it.each([
     ['a wrong secret', { application_secret: 'guess' }, /refused the application \(200, status\.code 401\)/],
