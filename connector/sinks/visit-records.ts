@@ -63,6 +63,7 @@ export const normalizeVisit = (
   const isNamed = visit.name != null || visit.firstName != null || visit.lastName != null
   if (!isNamed || requiredAttributes.some((attribute) => visit[attribute] == null))
     return E.left(formatMissing(visit, isNamed))
+  if (!/^\s*[^\s@]+@[^\s@]+\s*$/.test(visit.email ?? '')) return E.left('email must be an e-mail address')
   return visit.visitTime != null && now - Date.parse(visit.visitTime) > maxAge
     ? E.left(`visitTime is older than max_visit_age_days (${maxAge / dayMillis})`)
     : E.right(visit)
@@ -201,14 +202,8 @@ export const visitRecordSink = defineSink<SinkTarget, VisitRecord>({
 /** Without these a visit is not taken, is taken twice, or is asked about years later. */
 const essentialAttributes = [...requiredAttributes, 'name', 'firstName', 'lastName', 'visitRecordId', 'visitTime']
 
-/** What a service may refuse, although the specification does not say so: named in a dry run, which asks no service. */
-const findFormProblems = ({ email, npi }: VisitRecord): ReadonlyArray<string> => [
-  ...(/^[^\s@]+@[^\s@]+$/.test(email ?? '') ? [] : ['email must be an e-mail address']),
-  ...(/^\d{10}$/.test(npi ?? '') ? [] : ['npi must have ten digits']),
-]
-
 const createPreparer = (target: SinkTarget, stream: InputStream) => {
-  const { mapping, now, maxVisitAge, warn, dryRun } = target
+  const { mapping, now, maxVisitAge, warn } = target
   const rules = createAttributeRules(target, sinkName, stream.name, essentialAttributes)
   const mapVisit = createRecordMapper(VisitRecord, rules, { visitTime: convertTime })
   const reportMapping = createMappingReporter(target, rules, VisitRecord, stream.name)
@@ -226,6 +221,14 @@ const createPreparer = (target: SinkTarget, stream: InputStream) => {
         : `${stream.name}: the language ${language} needs a mapping at the service; its visits are sent as they are.`,
     )
   }
+  let isNpiTold = false
+  const warnOfNpi = (): void => {
+    if (!isNpiTold)
+      warn(
+        `${stream.name}: npi${formatColumn(mapping[sinkName], 'npi')} holds values that have not ten digits, which the service may refuse. Check the mapping; the visits are sent as they are.`,
+      )
+    isNpiTold = true
+  }
   return (columns: InputRecord): E.Either<string, PreparedItem<VisitWithId>> => {
     if (isTombstoneRecord(columns)) return deletionRefusal
     reportMapping(columns)
@@ -233,8 +236,7 @@ const createPreparer = (target: SinkTarget, stream: InputStream) => {
     const normalized = E.isLeft(mapped) ? mapped : normalizeVisit(mapped.right, { now: now(), maxAge: maxVisitAge })
     if (E.isLeft(normalized)) return normalized
     const visit = normalized.right
-    const formProblems = dryRun ? findFormProblems(visit) : []
-    if (formProblems.length > 0) return E.left(formProblems.join('; '))
+    if (!/^\d{10}$/.test(visit.npi?.trim() ?? '')) warnOfNpi()
     if (visit.languageValue != null) warnOnce(visit.languageValue)
     if (hasVisitId(visit)) return E.right({ item: visit, key: visit.visitRecordId })
     const key = deriveVisitId(stream, columns)

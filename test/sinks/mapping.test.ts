@@ -4,8 +4,8 @@ import type { ColumnMapping, SinkTarget } from '../../connector/sinks/target'
 import { visitRecordSink } from '../../connector/sinks/visit-records'
 import { createTestStream, createTestTarget, openSink, prepareRecord } from '../support/sink-target'
 
-const visit = { id: 1, mail: 'a@example.com', name: 'Ada', locationCode: 'W1', npi: '1', visitRecordId: 'v' }
-const sent = { email: 'a@example.com', name: 'Ada', locationCode: 'W1', npi: '1', visitRecordId: 'v' }
+const visit = { id: 1, mail: 'a@example.com', name: 'Ada', locationCode: 'W1', npi: '1234567893', visitRecordId: 'v' }
+const sent = { email: 'a@example.com', name: 'Ada', locationCode: 'W1', npi: '1234567893', visitRecordId: 'v' }
 
 /** The visit that is made of a record, and what was said. */
 const prepareVisit = async (

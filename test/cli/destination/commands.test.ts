@@ -254,6 +254,25 @@ describe('write', () => {
     expect(first.stdout + first.stderr).not.toMatch(/nobody|Byron|Ada/)
   })
 
+  it('rejects the same visits in a dry run as in a real one', async () => {
+    const sandbox = await startSandboxWithLocation()
+    const mails = ['ada@example.org', 'nobody', 'ada at example.org', 'b@example.org', 'c@example.org']
+    const rows = mails.map((mail, n) => visitRow(n, { clinic: 'W1', mail }))
+    const stdin = formatLines(formatStream(airbyteFormat, 'visit_records', 'id', rows))
+    const runs = await Promise.all(
+      [[], ['--dry-run']].map(async (flags) => {
+        const dead_letter_path = newTempPath('jsonl')
+        const settings = config(sandbox, { mapping, dead_letter_path, max_rejected_percent: 50 })
+        const outcome = await write(settings, configuredCatalogOf({ visit_records: 'id' }), stdin, ...flags)
+        return [outcome.status, /visit_records: 5 received, (\d) .*, (\d) rejected/.exec(outcome.stdout)?.slice(1)]
+      }),
+    )
+    expect(runs).toEqual([
+      [0, ['3', '2']],
+      [0, ['3', '2']],
+    ])
+  })
+
   it('rejects a visit that is too old', async () => {
     const sandbox = await startSandboxWithLocation()
     const old = new Date(Date.now() - 31 * 86_400_000).toISOString()
