@@ -83,7 +83,7 @@ export {
   unfoldFeed,
 } from './feed'
 export { decodeValue, parseJson } from './json/decode'
-export { JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
+export { fitsDouble, JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
 export { readMembersAt, readObjectMembers, stringAt } from './json/members'
 export { createStdoutWriter, formatTimeLeft, joinText, splitLines } from './lines'
 export {

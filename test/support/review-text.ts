@@ -11,7 +11,11 @@ export type JsonMember = readonly [key: { readonly text: string; readonly value:
 
 /** A number as it is, whatever its length; -0 is 0. */
 export const toExactNumber = (text: string): number | bigint =>
-  /^-?\d+$/.test(text) && !Number.isSafeInteger(Number(text)) ? BigInt(text) : Number(text) + 0
+  /^-?\d+$/.test(text) && !Number.isSafeInteger(Number(text))
+    ? BigInt(text)
+    : Number(text) === 0 && /^[^e]*[1-9]/i.test(text)
+      ? Number.NaN
+      : Number(text) + 0
 
 const token = (text: string, value: unknown = JSON.parse(text)): JsonNode => ({ tag: 'token', text, value })
 
@@ -80,7 +84,9 @@ const stringNode = fc.oneof(
 )
 const doubleNode = fc.oneof(
   fc.double({ noNaN: true, min: -1e15, max: 1e15 }).map((value) => token(JSON.stringify(value))),
-  fc.constantFrom('4.5', '-0.0', '1E-7', '0e5', '1e400', '-1e999').map((value) => token(value, toExactNumber(value))),
+  fc
+    .constantFrom('4.5', '-0.0', '1E-7', '0e5', '1e400', '-1e999', '1e-400', '-0e-999')
+    .map((value) => token(value, toExactNumber(value))),
 )
 const scalarNode = fc.oneof(
   stringNode,

@@ -1,4 +1,5 @@
 import { toInstant, toMillis } from '../../api'
+import { fitsDouble } from '../../cdk'
 import {
   decodeString,
   QUOTE,
@@ -109,7 +110,7 @@ export const readDouble = (state: CutState, shape: Shape, from: number): ValueEn
   const fractionEnd = skipFraction(scanner, skipInteger(scanner, from))
   const to = skipExponent(scanner, fractionEnd)
   if (to === fractionEnd && to - from < 300) return to
-  return Number.isFinite(Number(scanner.bytes.toString('latin1', from, to))) ? to : rejectScalar(state, shape, from, to)
+  return fitsDouble(scanner.bytes.toString('latin1', from, to)) ? to : rejectScalar(state, shape, from, to)
 }
 
 /** A time, which leaves in UTC with `Z`. */

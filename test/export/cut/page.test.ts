@@ -93,6 +93,17 @@ describe('cutter', () => {
     )
   })
 
+  it('nulls a number so small that a double makes it 0, and names it', () => {
+    const [row] = expectCut(cut(reviewPage(reviewJson('"rating":1e-400')))).rows
+    expect(row?.changes).toEqual([{ field: 'rating', change: 'NULLED', reason: 'SOURCE_SERIALIZATION_ERROR' }])
+    for (const text of ['0e-400', '-0.0E-999', '1e-300'])
+      expect(cutText(cut, reviewJson(`"rating":${text}`))).toBe(reviewJson(`"rating":${text}`))
+    const long = `0.${'0'.repeat(400)}`
+    expect(cutText(cut, reviewJson(`"rating":${long},"reviewScore":${long}1`))).toBe(
+      reviewJson(`"rating":${long},"reviewScore":null`),
+    )
+  })
+
   it('leaves null where it may stand', () => {
     const [row] = expectCut(cut(reviewPage(reviewJson('"rating":null,"contents":null,"location":{"id":null}')))).rows
     expect(isUnchanged(row)).toBe(true)

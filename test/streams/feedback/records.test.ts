@@ -1,6 +1,7 @@
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { Api } from '../../../connector/api/api'
+import { parseBody } from '../../../connector/api/route'
 import { commentsStream } from '../../../connector/streams/feedback/comments'
 import { entityRatingsStream } from '../../../connector/streams/feedback/entity-ratings'
 import { transparencyReviewsStream } from '../../../connector/streams/feedback/transparency-reviews'
@@ -80,6 +81,27 @@ describe('a record of feedback', () => {
       ['comment.wordCount', 'overallRating.value', 'source'],
       ['totalCommentCount'],
     ])
+  })
+
+  it('has null with a change for a number that no double holds', async () => {
+    const rows = ['1e400', '1e-400', '0e-400'].map(
+      (value, id) => `{"id":${id},"mentionTime":"2026-02-01T10:00:00Z","overallRating":{"value":${value}}}`,
+    )
+    const text = `{"status":{},"servedAt":${now},"data":{"entities":[{"id":"7","comments":[${rows}]}]}}`
+    const answer = parseBody(Buffer.from(text))
+    const service = { ...api, retrieveComments: () => TE.fromEither(answer) } as unknown as Api
+    const { records, messages } = await readFrom(service, 'keep')
+    expect(records.comments?.map(({ overallRating }) => overallRating)).toEqual([
+      { value: null },
+      { value: null },
+      { value: 0 },
+    ])
+    const changed = messages.flatMap((message) =>
+      message._tag === 'Records' && message.stream === 'comments'
+        ? message.rows.map(({ changes = [] }) => changes.map(({ field }) => field))
+        : [],
+    )
+    expect(changed).toEqual([['overallRating.value'], ['overallRating.value'], []])
   })
 
   it('tells half a surrogate pair, which leaves as U+FFFD, as a change of its attribute', async () => {
