@@ -21,7 +21,8 @@ export { type ClientConfig, type ClientOptions, createHttpClient, type HttpClien
 export { type Clock, systemClock } from './http/clock'
 export { checkRedisUrl, checkUrl } from './http/request'
 export { createRetryPolicy, mayHaveArrived, type RetryLimits, type RetryPolicy, retryRequest } from './http/retry'
-export { resolveTokenUrl } from './http/token-exchange'
+export type { TokenReport } from './http/token'
+export { type ExpiryFormat, expiryFormat, resolveTokenUrl } from './http/token-exchange'
 export { AnnotationResponse, Comment, EntitySummary, OverallRating, Rating, TransparencyReview } from './model/entity'
 export { Location, LocationSyncResult } from './model/location'
 export {

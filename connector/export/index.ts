@@ -22,4 +22,5 @@ export {
 } from './scan/resume-token'
 export { type ScanCompletion, type ScanItem, type ScanStart, scan, scanScope } from './scan/scan'
 export { matchesSentRow, SentRows } from './scan/sent-rows'
+export { overlapSize } from './scan/state'
 export { type ScanFilters, ScanWindow } from './scan/window'

@@ -8,7 +8,7 @@ import { createSend, type RequestObserver } from './send'
 import { createSharedLimiter, sharedLimiterId } from './shared-rate-limit'
 import { createExchangeTokenSource, createStaticTokenSource } from './token'
 import type { TokenExchange } from './token-exchange'
-import { createTransport } from './transport'
+import { createTransport, type Transport } from './transport'
 
 /** The parts of a config that the client needs, under the keys of the config. */
 export type ClientConfig = {
@@ -77,6 +77,10 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
     createRedactor(secrets),
     stop.signal,
   )
+  const sendOnce: Transport['exchange'] = (request) => () => {
+    observer.onSend?.()
+    return transport.exchange(request)()
+  }
   const retryLimits = { maxAttempts: attempts, maxWait: timeouts.max_wait_seconds * 1000 }
   const { requests_per_minute, max_concurrency } = config.rate_limit
   const limiter = createLimiter(config)
@@ -84,9 +88,10 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
   const token =
     credentials.auth_type === 'access_token'
       ? createStaticTokenSource(credentials.access_token)
-      : createExchangeTokenSource(credentials, transport.exchange, clock, {
+      : createExchangeTokenSource(credentials, sendOnce, clock, {
           waitForTurn: throttle.run,
           notify: observer.onNotice,
+          onToken: observer.onToken,
         })
   return {
     send: createSend({
@@ -94,7 +99,7 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
       token,
       throttle,
       mayPair: requests_per_minute === undefined || requests_per_minute >= 4 * max_concurrency,
-      transport,
+      transport: { exchange: sendOnce },
       retryLimits,
       clock,
       secrets,

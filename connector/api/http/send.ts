@@ -8,7 +8,7 @@ import { type ApiError, isTokenError, maskMessage } from '../error'
 import type { RawResponse, Route, SendRequest } from '../route'
 import type { Clock } from './clock'
 import type { Throttle } from './rate-limit'
-import { encodeRequest, type HttpRequest } from './request'
+import { encodeRequest, type HttpRequest, type ResponseHeaders } from './request'
 import {
   createRetryPolicy,
   type FailedAttempt,
@@ -17,7 +17,7 @@ import {
   type RetryLimits,
   retryRequest,
 } from './retry'
-import type { TokenSource } from './token'
+import type { TokenReport, TokenSource } from './token'
 import type { HttpResponse, Transport } from './transport'
 
 /** Every string inside a value. */
@@ -60,11 +60,16 @@ export const toHttpError = (
 
 /** Called as requests are sent. */
 export type RequestObserver = {
+  /** A request is sent, one for a token included. */
+  readonly onSend?: () => void
+  /** A token was issued. */
+  readonly onToken?: (report: TokenReport) => void
   /** A response came; `millis` from sending to its last byte. */
   readonly onRequest?: (request: {
     readonly operation: string
     readonly status: number
     readonly millis: number
+    readonly headers: ResponseHeaders
   }) => void
   /** A request will be sent again after `delay` milliseconds. */
   readonly onRetry?: (retry: { readonly operation: string; readonly error: ApiError; readonly delay: number }) => void
@@ -80,7 +85,7 @@ export type SendOptions = {
   readonly throttle: Throttle
   /** Whether a turn may hold two requests after turns that were not used. */
   readonly mayPair: boolean
-  readonly transport: Transport
+  readonly transport: Pick<Transport, 'exchange'>
   readonly retryLimits: RetryLimits
   readonly clock: Clock
   /** Texts that no error may hold. */
@@ -158,10 +163,10 @@ export const createSend = (options: SendOptions): SendRequest => {
       pipe(
         transport.exchange(request),
         TE.flatMapEither((response) => {
-          const { status, millis } = response
+          const { status, millis, headers } = response
           const servedAt = serverTime(response)
           if (servedAt !== undefined) token.noteServiceTime(servedAt)
-          observer.onRequest?.({ operation: route.name, status, millis })
+          observer.onRequest?.({ operation: route.name, status, millis, headers })
           return status >= 200 && status < 300
             ? E.mapLeft(maskApplicationError(hidden))(route.response.decode(toRawResponse(response)))
             : E.left(toHttpError(response, request.url, clock.now(), hidden()))

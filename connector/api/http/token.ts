@@ -64,7 +64,20 @@ const noReserve = (): number => 0
 /** The lifetime of a token whose expiry is unknown, as published deployments have it: it is renewed after 25 minutes. */
 const unknownLifetime = 1_800_000
 
+/** How a token was issued, and how long it is used; milliseconds. */
+export type TokenReport = {
+  readonly form: TokenForm
+  /** The expiry as the answer gives it; undefined where it gives none. */
+  readonly expiry: unknown
+  /** Undefined where it is not known. */
+  readonly lifetime: number | undefined
+  /** After how long the token is renewed. */
+  readonly renewal: number
+}
+
 export type ExchangeOptions = {
+  /** Receives each token that is issued, without the token itself. */
+  readonly onToken?: ((report: TokenReport) => void) | undefined
   /** Runs an exchange when the rate limit allows it. */
   readonly waitForTurn?: Throttle['run']
   /** Receives what the user should know about the exchange; each message once. */
@@ -79,7 +92,7 @@ export const createExchangeTokenSource = (
   exchange: TokenExchange,
   send: (request: HttpRequest) => TaskEither<ApiError, HttpResponse>,
   clock: Pick<Clock, 'now' | 'ticks'>,
-  { waitForTurn = identity, notify = () => undefined }: ExchangeOptions = {},
+  { waitForTurn = identity, notify = () => undefined, onToken }: ExchangeOptions = {},
 ): TokenSource => {
   const { token_request = {} } = exchange
   let forms = tokenForms(token_request)
@@ -105,12 +118,19 @@ export const createExchangeTokenSource = (
   const tokenAge = ({ issuedAt, servedAt }: AccessToken): number =>
     Math.max(clock.ticks() - issuedAt, servedAt === undefined || serviceTime === undefined ? 0 : serviceTime - servedAt)
 
-  const keepToken = (issued: AccessToken): string => {
+  const keepToken = (issued: AccessToken, form: TokenForm): string => {
     if (issued.lifetime === undefined && issued.expiry !== undefined)
       tellOnce(
         `The expiry of the token at credentials.token_request.expires_in_field ("${token_request.expires_in_field ?? 'expiresIn'}") is not within a day from now, so the token is renewed after 25 minutes.`,
       )
-    current = O.some({ ...issued, lifetime: Math.min(issued.lifetime ?? unknownLifetime, maxLifetime) })
+    const lifetime = Math.min(issued.lifetime ?? unknownLifetime, maxLifetime)
+    current = O.some({ ...issued, lifetime })
+    onToken?.({
+      form,
+      expiry: issued.expiry,
+      lifetime: issued.lifetime,
+      renewal: lifetime - renewalReserve(lifetime),
+    })
     return issued.token
   }
 
@@ -121,7 +141,7 @@ export const createExchangeTokenSource = (
       TE.flatMapEither(decodeToken(exchange, clock)),
       TE.map((issued) => {
         forms = [form]
-        return keepToken(issued)
+        return keepToken(issued, form)
       }),
     )
 
