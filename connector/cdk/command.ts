@@ -18,6 +18,8 @@ export type CommandIo = {
   readonly printProgress: (line: string) => void
   /** Whether a person answers on stdin and reads stderr. */
   readonly isInteractive: boolean
+  /** Whether stdout is a terminal that shows colors, and NO_COLOR is not set. */
+  readonly hasColors: boolean
   /** Whether the terminal shows what is typed; without, each key comes at once and unedited. */
   readonly setEcho: (on: boolean) => void
   /** From now on, `***` replaces these texts on stderr and in the failures of a run. */

@@ -183,6 +183,10 @@ const watchForStall = ({ progress }: Pick<StdoutWriter, 'progress'>, onStall: ()
   }, 100).unref()
 }
 
+/** https://no-color.org: any text in NO_COLOR but the empty one turns colors off. */
+export const showsColors = ({ stdout, env }: Pick<NodeJS.Process, 'stdout' | 'env'>): boolean =>
+  stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb'
+
 /** Runs a program in this process (`host`) and ends it with the exit status, or by the signal that stopped it. */
 export const runProgram = (name: string, program: Program, host: NodeJS.Process): void => {
   const stop = new AbortController()
@@ -228,6 +232,7 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
     printWarning,
     printProgress: progress.print,
     isInteractive: host.stdin.isTTY === true && host.stderr.isTTY === true,
+    hasColors: showsColors(host),
     setEcho: (on) => void host.stdin.setRawMode?.(!on),
     addSecrets: (more) => {
       secrets.push(...more)

@@ -36,7 +36,7 @@ const toSourceProgram = <Config, Env>(source: SourceDeclaration<Config, Env>): S
   connect: async (_protocol, config, { stop }) => ({ streams: source.streams, env: source.connect(config, stop) }),
   check: async (config, stop) => {
     await runOrThrow(source.check(source.connect(config, stop)))
-    return []
+    return { warnings: [], findings: [] }
   },
 })
 

@@ -80,6 +80,9 @@ export type OpenSource<Env> = Partial<Pick<ReadRun<Env>, 'onWait'>> & {
 /** Receives each message of a run; the run goes on when it resolves. */
 export type MessageConsumer = (message: Message) => Promise<void>
 
+/** What a check that succeeds tells. Each is a sentence; a warning is also printed by itself. */
+type SourceCheckReport = { readonly warnings: ReadonlyArray<string>; readonly findings: ReadonlyArray<string> }
+
 /** A source as the commands of both protocols run it. Each function may throw a `CommandError`. */
 export type SourceProgram<Config, Env> = {
   /** Its programs are `source-NAME` and `tap-NAME`. */
@@ -98,8 +101,8 @@ export type SourceProgram<Config, Env> = {
     config: Config,
     options: ConnectOptions,
   ) => Promise<OpenSource<Env>>
-  /** Resolves if the config works, with warnings. */
-  readonly check: (config: Config, stop: AbortSignal) => Promise<ReadonlyArray<string>>
+  /** Resolves if the config works. */
+  readonly check: (config: Config, stop: AbortSignal) => Promise<SourceCheckReport>
   /** Whether a Singer target is told at the end of a full refresh that all other rows are gone (ACTIVATE_VERSION). */
   readonly sendsTableVersions?: (config: Config) => boolean
   /** What to write into the config so that an attribute inside an object does not leave; undefined where nothing helps. */

@@ -10,48 +10,59 @@ import {
   runOrThrow,
 } from '../cdk'
 import { type SourceConfig, sourceFormat } from '../config'
-import { buildStreams, type CheckFinding, checkStreams } from '../runtime'
+import { buildStreams, type CheckStep, checkStreams, type Finding } from '../runtime'
 import { selectStreams } from '../streams'
-import { configOption, selectOption, variablePrefix } from './options'
-import { formatJson, formatTable } from './table'
+import { configOption, formatNextSteps, selectOption, variablePrefix } from './options'
+import { formatJson, formatTable, paintText } from './table'
 
-/** A finding of the service, or of the configuration, which comes first. */
-type CheckStep = Omit<CheckFinding, 'check'> & { readonly check: CheckFinding['check'] | 'configuration' }
+/** A step of the check: the configuration comes first. */
+type ReportedStep = Omit<CheckStep, 'check'> & { readonly check: CheckStep['check'] | 'configuration' }
 
-type CheckReport = { readonly steps: ReadonlyArray<CheckStep>; readonly warnings: ReadonlyArray<string> }
+type CheckReport = {
+  readonly steps: ReadonlyArray<ReportedStep>
+  readonly findings: ReadonlyArray<Finding>
+  readonly warnings: ReadonlyArray<string>
+}
 
 export const checkCommand = defineCommand({
   name: 'check',
-  summary: 'Says whether a configuration works: the service, the token, and access to each stream.',
+  summary: 'Says whether a configuration works, and what a run will meet: token, pages, windows, how many reviews.',
   options: {
     config: configOption,
     select: selectOption,
     json: { type: 'boolean', help: 'Print the findings as JSON' },
   },
   examples: ['feedback check --config config.json', 'feedback check --config ENV --select reviews --json'],
-  notes:
-    'Asks each operation for a few rows and changes nothing. Exit status: 0 everything works, 78 someone must change something, 75 check again later.',
+  notes: `Asks each operation for a few rows, then finds out more with at most 36 further requests, at most those that a minute of the
+configured rate has left. It changes nothing and ends after a minute at the latest. docs/first-sync.md explains every message.
+Exit status: 0 everything works, 78 someone must change something, 75 check again later.`,
   run: async (io, { options }) => {
-    const { steps, warnings } = await checkAll(io, options.config, options.select)
+    const report = await checkAll(io, options.config, options.select)
+    const { steps, findings, warnings } = report
     const failures = steps.flatMap(({ failure }) => (failure === undefined ? [] : [redactText(io, failure)]))
-    if (options.json) await io.print(formatJson(toJsonReport(io, { steps, warnings })))
+    if (options.json) await io.print(formatJson(toJsonReport(io, report)))
     else {
       await io.print(formatSteps(io, steps))
+      if (findings.length > 0) await io.print(formatFindings(io, findings))
       for (const warning of warnings) io.printWarning(warning)
       await io.print(
-        failures.length === 0 ? '\nEverything works.\n' : `\n${failures.length} of ${steps.length} failed.\n`,
+        failures.length === 0
+          ? `\n${paintText(io, 'green', 'Everything works.')}\n${formatNextSteps([`feedback sync ${formatConfigArgs(options.config)} --db reviews.duckdb`])}`
+          : `\n${paintText(io, 'red', `${failures.length} of ${steps.length} failed.`)}\n`,
       )
     }
     return failures.length === 0 ? 0 : failureStatus(failures)
   },
 })
 
+const formatConfigArgs = (paths: ReadonlyArray<string>): string => paths.map((path) => `--config ${path}`).join(' ')
+
 const redactText = (io: CommandIo, failure: Failure): Failure => ({
   ...failure,
   message: io.redactText(failure.message),
 })
 
-/** A configuration that cannot be used is the only finding. */
+/** A configuration that cannot be used is the only step. */
 const checkAll = async (
   io: CommandIo,
   paths: ReadonlyArray<string>,
@@ -60,18 +71,22 @@ const checkAll = async (
   try {
     const config = await loadConfig(io, sourceFormat, paths, variablePrefix)
     const names = listStreamNames(config, select)
-    const { findings, warnings } = await runOrThrow(checkStreams(config, names))
-    return { steps: [{ check: 'configuration', status: 'ok' }, ...findings], warnings }
+    const { steps, findings, warnings } = await runOrThrow(checkStreams(config, names))
+    return { steps: [{ check: 'configuration', status: 'ok' }, ...steps], findings, warnings }
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
-    return { steps: [{ check: 'configuration', status: 'failed', failure: error.failure }], warnings: [] }
+    return {
+      steps: [{ check: 'configuration', status: 'failed', failure: error.failure }],
+      findings: [],
+      warnings: [],
+    }
   }
 }
 
 const listStreamNames = (config: SourceConfig, select: string | undefined): ReadonlyArray<string> =>
   getOrThrow(selectStreams(getOrThrow(buildStreams(config)), select)).map(({ name }) => name)
 
-const toJsonReport = (io: CommandIo, { steps, warnings }: CheckReport) => {
+const toJsonReport = (io: CommandIo, { steps, findings, warnings }: CheckReport) => {
   const failed = steps.find(({ failure }) => failure !== undefined)?.failure
   return {
     ok: failed === undefined,
@@ -80,11 +95,21 @@ const toJsonReport = (io: CommandIo, { steps, warnings }: CheckReport) => {
       ...step,
       ...(failure === undefined ? {} : { failure: describeFailure(redactText(io, failure)) }),
     })),
-    warnings,
+    findings: findings.map(({ finding, isKnown, text, value }) => ({
+      finding,
+      known: isKnown,
+      text: io.redactText(text),
+      value,
+    })),
+    warnings: warnings.map((warning) => io.redactText(warning)),
   }
 }
 
-const formatSteps = (io: CommandIo, steps: ReadonlyArray<CheckStep>): string =>
+const resultColors = { ok: 'green', FAILED: 'red', skipped: 'yellow' } as const
+
+const isResult = (cell: string): cell is keyof typeof resultColors => Object.hasOwn(resultColors, cell)
+
+const formatSteps = (io: CommandIo, steps: ReadonlyArray<ReportedStep>): string =>
   formatTable(
     ['check', 'result', ''],
     steps.map(({ check, stream, status, failure, note = '' }) => [
@@ -92,4 +117,14 @@ const formatSteps = (io: CommandIo, steps: ReadonlyArray<CheckStep>): string =>
       status === 'failed' ? 'FAILED' : status,
       failure === undefined ? note : io.redactText(failure.message),
     ]),
+    (cell, text) => (isResult(text) ? paintText(io, resultColors[text], cell) : cell),
   )
+
+const formatFindings = (io: CommandIo, findings: ReadonlyArray<Finding>): string => {
+  const unknownNames = new Set(findings.flatMap(({ finding, isKnown }) => (isKnown ? [] : [finding])))
+  return `\n${formatTable(
+    ['found out', ''],
+    findings.map(({ finding, text }) => [finding, io.redactText(text)]),
+    (cell, text) => (unknownNames.has(text) ? paintText(io, 'yellow', cell) : cell),
+  )}`
+}

@@ -36,7 +36,11 @@ export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
         ...defined({ onRequest }),
       }),
     ),
-  check: async (config) => runOrThrow((await loadRuntime()).checkSourceConfig(config)),
+  check: async (config) => {
+    const { warnings, findings } = await runOrThrow((await loadRuntime()).checkSourceConfig(config))
+    const sentences = findings.map(({ finding, text }) => `${finding[0]?.toUpperCase()}${finding.slice(1)}: ${text}.`)
+    return { warnings, findings: sentences }
+  },
   sendsTableVersions: ({ activate_version }) => activate_version,
   explainWithholding: async (stream, path) => {
     const { findPrivacyPath, streams } = await import('../streams/index.js')

@@ -14,7 +14,7 @@ import {
 } from '../cdk'
 import { sourceFormat } from '../config'
 import { createSource } from '../runtime'
-import { variablePrefix } from './options'
+import { formatNextSteps, variablePrefix } from './options'
 import { formatJson } from './table'
 
 /** The kinds of credentials: which key of theirs is secret, and how it is asked for. */
@@ -89,20 +89,17 @@ ${variablePrefix}_CREDENTIALS_ACCESS_TOKEN or ${variablePrefix}_CREDENTIALS_APPL
     const next = [`feedback check ${configArgs}`, `feedback sync ${configArgs} --db reviews.duckdb`]
     if (given.json)
       await io.print(formatJson({ config: path, secret_in: secret === undefined ? 'env' : 'file', variable, next }))
-    else await io.print(formatNextSteps(path, secret === undefined ? variable : undefined, next))
+    else await io.print(formatOutcome(path, secret === undefined ? variable : undefined, next))
     return 0
   },
 })
 
-const formatNextSteps = (path: string, variable: string | undefined, next: ReadonlyArray<string>): string =>
-  [
+const formatOutcome = (path: string, variable: string | undefined, next: ReadonlyArray<string>): string =>
+  `${
     variable === undefined
       ? `${path} is written. Only you can read it.`
-      : `${path} is written, without a secret: set the variable ${variable}.`,
-    'Next:',
-    ...next.map((command) => `  ${command}`),
-    '',
-  ].join('\n')
+      : `${path} is written, without a secret: set the variable ${variable}.`
+  }\n${formatNextSteps(next)}`
 
 /** What is wrong with a part of a configuration; the rest is taken to be right. */
 const findProblem = (part: object): string | undefined => {

@@ -64,3 +64,7 @@ export const readPackageVersion = (): string => {
   )
   return manifest.version
 }
+
+/** The commands that a person runs next, as they can be copied. */
+export const formatNextSteps = (commands: ReadonlyArray<string>): string =>
+  `Next:\n${commands.map((command) => `  ${command}\n`).join('')}`

@@ -1,8 +1,18 @@
 import { CommandError, type CommandIo, configFailure, defineCommand, usageError } from '../cdk'
-import { type DuckDBValue, encodeJsonValue, encodeTextValue, type Snapshot } from '../snapshot'
+import {
+  type DuckDBValue,
+  diffSnapshots,
+  encodeJsonValue,
+  encodeTextValue,
+  isIdentical,
+  readReport,
+  renderReport,
+  type Snapshot,
+  type StreamDifference,
+} from '../snapshot'
 import { dbOption, waitOption } from './options'
-import { toFileWait, useSnapshot } from './snapshot-file'
-import { escapeControls, formatTable, shortenText } from './table'
+import { refuseDatabaseAsOutput, toFileWait, useSnapshot, writeOutputFile } from './snapshot-file'
+import { escapeControls, formatJson, formatTable, shortenText } from './table'
 
 /** More rows are for programs, which read --json. */
 const maxRows = 1_000
@@ -73,3 +83,81 @@ const printTable = async (io: CommandIo, { db }: Snapshot, sql: string): Promise
 }
 
 const formatCell = (text: string): string => shortenText(text.replaceAll(/\s+/g, ' '), maxValueWidth)
+
+export const diffCommand = defineCommand({
+  name: 'diff',
+  summary: 'Shows the differences between two snapshots.',
+  operands: 'A.duckdb B.duckdb',
+  options: { wait: waitOption, json: { type: 'boolean', help: 'Print the differences as JSON' } },
+  examples: ['feedback diff yesterday.duckdb today.duckdb'],
+  notes:
+    'For each stream: rows, columns and their types, and the first values that differ. Exit status: 0 they are the same, 1 they differ, 75 or 78 they could not be compared.',
+  run: async (io, { options, positionals }) => {
+    const [a, b, ...others] = positionals
+    if (a === undefined || b === undefined || others.length > 0)
+      throw usageError('feedback diff needs two files. See feedback diff --help.')
+    // Opening B first reports a missing or foreign file by its own name.
+    const wait = toFileWait(io, options.wait)
+    await useSnapshot(b, 'read', async () => undefined, wait)
+    const streams = await useSnapshot(a, 'read', (snapshot) => diffSnapshots(snapshot, b), wait)
+    await io.print(options.json ? formatJson(streams) : formatDifferences(streams))
+    return streams.every(isIdentical) ? 0 : 1
+  },
+})
+
+const formatCount = (rows: number | null): string => (rows === null ? 'none' : rows.toLocaleString('en'))
+
+const formatValue = (value: string | null): string => (value === null ? 'null' : shortenText(value, maxValueWidth))
+
+const formatDifferences = (streams: ReadonlyArray<StreamDifference>): string => {
+  const table = formatTable(
+    ['stream', 'rows in A', 'rows in B', 'only in A', 'only in B', 'changed'],
+    streams.map(({ stream, a, b, onlyA, onlyB, changed }) => [
+      stream,
+      ...[a, b, onlyA, onlyB, changed].map(formatCount),
+    ]),
+  )
+  const types = streams.flatMap(({ stream, columns }) =>
+    columns.map(({ column, a, b }) => `${stream}.${column}: ${a ?? 'not in A'}, ${b ?? 'not in B'}\n`),
+  )
+  const values = streams.flatMap(({ stream, values }) =>
+    values.map(
+      ({ key, column, a, b }) => `${stream} ${key}, ${column}: ${formatValue(a)} in A, ${formatValue(b)} in B\n`,
+    ),
+  )
+  const verdict = streams.every(isIdentical) ? 'They are the same.' : 'They differ.'
+  return [
+    table,
+    ...(types.length > 0 ? ['\n', ...types] : []),
+    ...(values.length > 0 ? ['\n', ...values] : []),
+    `\n${verdict}\n`,
+  ].join('')
+}
+
+export const reportCommand = defineCommand({
+  name: 'report',
+  summary: 'Writes the content of a snapshot, and whether its checks pass, as one HTML page.',
+  options: {
+    db: dbOption,
+    wait: waitOption,
+    out: { type: 'string', value: 'FILE', help: 'The page to write; an existing file is replaced' },
+    json: { type: 'boolean', help: "Print the page's numbers as JSON" },
+  },
+  examples: [
+    'feedback report --db reviews.duckdb --out report.html',
+    `feedback report --db reviews.duckdb --json | jq '.locations[:5]'`,
+  ],
+  notes:
+    'The page contains everything it shows: it opens without a network, has a light and a dark theme, and prints. Exit status: 0, also if a check fails, which the page then says.',
+  run: async (io, { options: { db, wait, out, json } }) => {
+    if (out === undefined && !json) throw usageError('Give --out FILE for the page to write, or --json.')
+    if (out !== undefined) await refuseDatabaseAsOutput(out, db)
+    const report = await useSnapshot(db, 'read', (snapshot) => readReport(snapshot, Date.now()), toFileWait(io, wait))
+    if (json) await io.print(formatJson(report))
+    if (out !== undefined) await writeOutputFile(out, renderReport(report))
+    if (out !== undefined && !json) await io.print(`${out} is written.\n`)
+    for (const { name, explain } of report.health.checks.filter(({ ok }) => !ok))
+      io.printWarning(`The check "${name}" fails: ${explain} See feedback verify.`)
+    return 0
+  },
+})

@@ -5,15 +5,20 @@ import {
   formatStateFile,
   getOrThrow,
   loadAirbyteState,
+  loadConfig,
   type ParsedOptions,
   type SourceState,
+  selectAllStreams,
   suggestName,
   usageError,
 } from '../cdk'
+import { sourceFormat } from '../config'
+import { buildStreams } from '../runtime'
 import { importState, listStateTexts } from '../snapshot'
-import { mergeStates } from '../streams'
-import { dbOption, jsonFailureOption, waitOption } from './options'
+import { mergeStates, selectStreams } from '../streams'
+import { configOption, dbOption, jsonFailureOption, selectOption, variablePrefix, waitOption } from './options'
 import { refuseDatabaseAsOutput, toFileWait, useSnapshot, writeOutputFile } from './snapshot-file'
+import { formatJson } from './table'
 
 const options = {
   db: { ...dbOption, help: 'export, import: the snapshot', required: false },
@@ -96,3 +101,15 @@ const stateActions: ReadonlyMap<string, StateAction> = new Map([
   ['import', importStates],
   ['merge', mergeStateFiles],
 ])
+
+export const catalogCommand = defineCommand({
+  name: 'catalog',
+  summary: 'Prints a configured catalog, as source-feedback read expects it.',
+  options: { config: configOption, select: selectOption, json: jsonFailureOption },
+  examples: ['feedback catalog --config config.json --select reviews > catalog.json'],
+  run: async (io, { options }) => {
+    const streams = getOrThrow(buildStreams(await loadConfig(io, sourceFormat, options.config, variablePrefix)))
+    await io.print(formatJson(selectAllStreams(getOrThrow(selectStreams(streams, options.select)))))
+    return 0
+  },
+})

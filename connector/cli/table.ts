@@ -1,3 +1,4 @@
+import type { CommandIo } from '../cdk'
 import type { StreamOutcome } from '../runtime'
 import { type CheckResult, countChecks, type LoadSummary } from '../snapshot'
 
@@ -10,21 +11,39 @@ const formatEscape = (character: string): string => `\\u${character.charCodeAt(0
 /** The text with control characters as escapes such as \u001b; tabs and line feeds stay. Inside JSON it means the same as before. */
 export const escapeControls = (text: string): string => text.replaceAll(controlCharacters, formatEscape)
 
-/** Rows below their header, each column as wide as its widest cell, numbers aligned to the right. No line ends in spaces. */
+const colorCodes = { green: 32, red: 31, yellow: 33 } as const
+
+/** The text in a color, where the output shows colors. */
+export const paintText = (
+  { hasColors }: Pick<CommandIo, 'hasColors'>,
+  color: keyof typeof colorCodes,
+  text: string,
+): string => (hasColors ? `\u001b[${colorCodes[color]}m${text}\u001b[39m` : text)
+
+/**
+ * Rows below their header, each column as wide as its widest cell, numbers aligned to the right. No line ends in spaces.
+ * `paint`: colors a cell, which comes padded, by its text.
+ */
 export const formatTable = (
   rawHeader: ReadonlyArray<string>,
   rawRows: ReadonlyArray<ReadonlyArray<string>>,
+  paint: (cell: string, text: string) => string = (cell) => cell,
 ): string => {
   const toCell = (text: string) => escapeControls(text).replaceAll(/[\t\n]+/g, ' ')
   const header = rawHeader.map(toCell)
   const rows = rawRows.map((row) => row.map(toCell))
   const isNumeric = header.map((_, i) => rows.length > 0 && rows.every((row) => /^(-?[\d,.]+)?$/.test(row[i] ?? '')))
   const widths = header.map((title, i) => Math.max(title.length, ...rows.map((row) => (row[i] ?? '').length)))
-  const formatRow = (cells: ReadonlyArray<string>) =>
-    `${cells
-      .map((cell, i) => (isNumeric[i] ? cell.padStart(widths[i] ?? 0) : cell.padEnd(widths[i] ?? 0)))
-      .join('  ')
-      .trimEnd()}\n`
+  const formatRow = (cells: ReadonlyArray<string>) => {
+    const last = cells.findLastIndex((cell) => cell !== '')
+    return `${cells
+      .slice(0, last + 1)
+      .map((cell, i) => {
+        const width = i === last && !isNumeric[i] ? 0 : (widths[i] ?? 0)
+        return paint(isNumeric[i] ? cell.padStart(width) : cell.padEnd(width), cell)
+      })
+      .join('  ')}\n`
+  }
   return [header, ...rows].map(formatRow).join('')
 }
 

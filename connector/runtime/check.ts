@@ -4,10 +4,13 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import { type ClientOptions, toFailure } from '../api'
 import { type Failure, type Stream, transientFailure } from '../cdk'
 import type { ConnectionConfig, DestinationConfig, SourceConfig } from '../config'
-import type { SourceEnv } from '../streams'
+import { type SourceEnv, windowOperations } from '../streams'
+import { observeRequests } from './client'
 import { checkDestination, openDestination } from './destination'
+import { describeFindings, type Finding, listFindingWarnings } from './findings'
+import { createProbeGate, maxProbeRequests, type ProbeFacts, runProbes } from './probe'
 import { type ConfiguredSource, createSource } from './source'
-import { startSourceCheck } from './source-check'
+import { createSampleFetcher, refusedEntityWarning, startSourceCheck } from './source-check'
 
 /** How long a platform waits for `check`, less the time to start on a busy machine; in milliseconds. */
 const checkTimeout = 12_000
@@ -75,8 +78,8 @@ const countOtherOperations = ({ entities, lookups }: SourceConfig): number => {
   return feedback + Object.values(lookups).filter((lookup) => lookup !== undefined).length
 }
 
-/** What a check has found of one thing: the service, the token, or a stream. `note`: why a stream was not asked for. */
-export type CheckFinding = {
+/** Whether one thing works: the service, the token, or a stream. `note`: why a stream was not asked for. */
+export type CheckStep = {
   readonly check: 'service' | 'token' | 'stream'
   readonly stream?: string
   readonly status: 'ok' | 'failed' | 'skipped'
@@ -88,38 +91,45 @@ export type CheckFinding = {
 const operationOf = ({ reader }: Stream<SourceEnv>): string =>
   reader.name === 'retrieve summaries' ? 'retrieve comments' : reader.name
 
-type StreamChecks = { readonly findings: ReadonlyArray<CheckFinding>; readonly warnings: ReadonlyArray<string> }
+/** What a check has found out of the service, and what a person should know or change. */
+type SourceReport = { readonly warnings: ReadonlyArray<string>; readonly findings: ReadonlyArray<Finding> }
+
+type StreamChecks = SourceReport & { readonly steps: ReadonlyArray<CheckStep> }
+
+/** How long people wait for the findings of a check that they have asked for, in milliseconds. */
+const personTimeout = 60_000
 
 /**
- * Asks the service for what the streams of these names need. Findings come in order; behind a broken connection there are none. A
+ * Asks the service for what the streams of these names need. Steps come in order; behind a broken connection there are none. A
  * failure says that the config cannot be used at all.
  */
 export const checkStreams =
   (config: SourceConfig, names: ReadonlyArray<string>): TaskEither<Failure, StreamChecks> =>
   async () => {
-    const findings: CheckFinding[] = []
-    const result = await runSourceCheck(config, (check, { env, streams }, checked) => {
+    const steps: CheckStep[] = []
+    const result = await runSourceCheck(config, personTimeout, (check, { env, streams }, checked) => {
       const connection = check.connection() ?? E.mapLeft((failure: Failure) => ({ part: 'service', failure }))(checked)
       const broken = E.isLeft(connection) ? connection.left : undefined
-      if (broken?.part === 'token') findings.push({ check: 'service', status: 'ok' })
+      if (broken?.part === 'token') steps.push({ check: 'service', status: 'ok' })
       if (broken !== undefined)
-        findings.push({
+        steps.push({
           check: broken.part === 'token' ? 'token' : 'service',
           status: 'failed',
           failure: broken.failure,
         })
       else {
-        findings.push({ check: 'service', status: 'ok' }, { check: 'token', status: 'ok' })
+        steps.push({ check: 'service', status: 'ok' }, { check: 'token', status: 'ok' })
         for (const stream of streams.filter(({ name }) => names.includes(name)))
-          findings.push({
+          steps.push({
             check: 'stream',
             stream: stream.name,
             ...checkStreamAccess(operationOf(stream), check, env, checked),
           })
       }
     })
-    if (E.isLeft(result) && findings.length === 0) return result
-    return E.right({ findings, warnings: E.isRight(result) ? result.right : [] })
+    if (E.isLeft(result)) return result
+    const { outcome, report } = result.right
+    return E.isLeft(outcome) && steps.length === 0 ? outcome : E.right({ steps, ...report })
   }
 
 const checkStreamAccess = (
@@ -127,7 +137,7 @@ const checkStreamAccess = (
   { operations, unansweredOperations }: ReturnType<typeof startSourceCheck>,
   { entities: { fromReviews } }: SourceEnv,
   result: E.Either<Failure, unknown>,
-): Pick<CheckFinding, 'status' | 'failure' | 'note'> => {
+): Pick<CheckStep, 'status' | 'failure' | 'note'> => {
   const outcome = operations.get(operation) ?? (unansweredOperations().includes(operation) ? result : undefined)
   if (outcome !== undefined && E.isLeft(outcome)) return { status: 'failed', failure: outcome.left }
   if (operations.has(operation)) return { status: 'ok' }
@@ -137,36 +147,48 @@ const checkStreamAccess = (
     : { status: 'skipped', note: 'the config names no entities, so there is nothing to read' }
 }
 
-/** Checks the source that a config describes, before a platform gives up on `check`; the result are warnings. */
+/** Checks the source that a config describes, before a platform gives up on `check`. */
 export const checkSourceConfig =
-  (config: SourceConfig): TaskEither<Failure, ReadonlyArray<string>> =>
-  () =>
-    runSourceCheck(config, () => undefined)
+  (config: SourceConfig): TaskEither<Failure, SourceReport> =>
+  async () => {
+    const result = await runSourceCheck(config, checkTimeout, () => undefined)
+    return pipe(
+      result,
+      E.flatMap(({ outcome, report }) => E.map(() => report)(outcome)),
+    )
+  }
 
-/** Runs the check until it ends or its time is up; `inspect` sees what was found by then. */
+type CheckOutcome = E.Either<Failure, ReadonlyArray<string>>
+
+/**
+ * Runs the check until it ends or its time is up; `inspect` sees what was found by then. Then, until `timeout` milliseconds after the
+ * start, finds out what a run will meet. Left: the config cannot be used.
+ */
 const runSourceCheck = async (
   config: SourceConfig,
-  inspect: (
-    check: ReturnType<typeof startSourceCheck>,
-    configured: ConfiguredSource,
-    result: E.Either<Failure, ReadonlyArray<string>>,
-  ) => void,
-): Promise<E.Either<Failure, ReadonlyArray<string>>> => {
+  timeout: number,
+  inspect: (check: ReturnType<typeof startSourceCheck>, configured: ConfiguredSource, result: CheckOutcome) => void,
+): Promise<E.Either<Failure, { readonly outcome: CheckOutcome; readonly report: SourceReport }>> => {
+  const startedAt = performance.now()
   const { options, lastFailure } = createRetryRecorder()
+  const { seen, options: observers } = observeRequests(Date.now)
   let answered = 0
   const notices: Array<string> = []
-  const configured = createSource(withCheckTimeouts(config, countOtherOperations(config)), {
+  const otherRequests = countOtherOperations(config)
+  const configured = createSource(withCheckTimeouts(config, otherRequests), {
     ...options,
+    ...observers,
     onNotice: (message) => notices.push(message),
-    onRequest: ({ status }) => {
-      answered += status < 400 ? 1 : 0
+    onRequest: (request) => {
+      observers.onRequest(request)
+      answered += request.status < 400 ? 1 : 0
     },
   })
   if (E.isLeft(configured)) return configured
+  const { env, close } = configured.right
   const check = startSourceCheck(configured.right)
-  const { outcome, unansweredOperations } = check
-  const result = await awaitOrTimeOut(outcome, () => {
-    const operations = unansweredOperations().join(' and ')
+  const outcome = await awaitOrTimeOut(check.outcome, () => {
+    const operations = check.unansweredOperations().join(' and ')
     const { requests_per_minute } = config.rate_limit
     // Nothing is wrong yet where only our own rate limit delays the rest of the requests.
     return requests_per_minute !== undefined && answered > 0
@@ -175,12 +197,55 @@ const runSourceCheck = async (
         ])
       : E.left(checkTimeoutFailure(operations, lastFailure()))
   })
-  inspect(check, configured.right, result)
-  await configured.right.close()
-  return pipe(
-    result,
-    E.map((warnings) => [...warnings, ...notices]),
-  )
+  inspect(check, configured.right, outcome)
+  const facts: ProbeFacts = { pages: undefined, count: undefined, entities: undefined, windows: [] }
+  const exported = check.operations.get('export reviews')
+  if (exported !== undefined && E.isRight(exported) && (E.isRight(outcome) || timeout > checkTimeout)) {
+    const lastSend = seen.sends + countProbeRequests(config, minRequests + otherRequests)
+    const end = startedAt + timeout - probeReserve
+    const isOpen = () => seen.sends < lastSend && performance.now() < end
+    const probeEnv = { source: env, fetchPage: createSampleFetcher(env), send: createProbeGate(isOpen), ticks }
+    await awaitUntil(runProbes(probeEnv, facts), end)
+  }
+  await close()
+  if (exported !== undefined && E.isLeft(exported)) facts.pages = E.left({ _tag: 'Failed' })
+  const warnings = E.isRight(outcome) ? outcome.right : []
+  return E.right({
+    outcome,
+    report: {
+      findings: seen.answers === 0 || exported === undefined ? [] : describeFindings(config, facts, seen),
+      warnings: [...dropRefusals(warnings, facts), ...listFindingWarnings(config, facts, seen, Date.now()), ...notices],
+    },
+  })
+}
+
+/** The warnings without those of the first entity's refusal: what is known of all entities says the same, and for each of them. */
+const dropRefusals = (warnings: ReadonlyArray<string>, { entities }: ProbeFacts): ReadonlyArray<string> => {
+  const unknown = entities !== undefined && E.isRight(entities) ? entities.right.unknown : []
+  const refusals = windowOperations.flatMap(({ name }) => unknown.map(({ id }) => refusedEntityWarning(name, id)))
+  return warnings.filter((warning) => !refusals.includes(warning))
+}
+
+/** How long before its time is up a check stops probing, in milliseconds. */
+const probeReserve = 1_000
+
+const ticks = (): number => performance.now()
+
+/** How many requests the probes may make: all that a minute of the configured rate has left, where it is known. */
+const countProbeRequests = ({ rate_limit }: SourceConfig, checkRequests: number): number => {
+  const { requests_per_minute = Number.POSITIVE_INFINITY, redis_url } = rate_limit
+  return redis_url !== undefined || requests_per_minute < checkRequests
+    ? maxProbeRequests
+    : Math.min(maxProbeRequests, requests_per_minute - checkRequests)
+}
+
+/** Waits for a result, but not beyond a time of `ticks`. */
+const awaitUntil = async (result: Promise<unknown>, end: number): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise((resolve) => {
+    timer = setTimeout(resolve, Math.max(0, end - ticks()))
+  })
+  await Promise.race([result, timeout]).finally(() => clearTimeout(timer))
 }
 
 /** Checks the destination that a config describes, before a platform gives up on `check`; the result is what it found. */

@@ -12,6 +12,7 @@ import {
   isUnreachableCode,
   resolveTokenUrl,
   systemClock,
+  type TokenReport,
 } from '../api'
 import { defined, type Failure } from '../cdk'
 import type { ConnectionConfig } from '../config'
@@ -95,4 +96,54 @@ const openClient = (
       return client.close()
     },
   }
+}
+
+/** What the requests of a check showed beside their answers. */
+export type Observations = {
+  sends: number
+  answers: number
+  refusedForRate: number
+  token: TokenReport | undefined
+  /** The service's clock minus ours lies between these, milliseconds: a Date has whole seconds. */
+  clock: readonly [least: number, most: number] | 'contradictory' | undefined
+  rateLimitHeaders: Readonly<Record<string, string>>
+}
+
+/** Values of headers that hold nothing but numbers, names of units and separators. */
+const rateLimitValue = /^[\w .,;:="/-]{1,80}$/
+
+/** Client options that observe the requests; `now`: milliseconds since 1970. */
+export const observeRequests = (now: () => number) => {
+  const seen: Observations = {
+    sends: 0,
+    answers: 0,
+    refusedForRate: 0,
+    token: undefined,
+    clock: undefined,
+    rateLimitHeaders: {},
+  }
+  const options = {
+    onSend: () => {
+      seen.sends += 1
+    },
+    onToken: (report) => {
+      seen.token = report
+    },
+    onRequest: ({ status, millis, headers }) => {
+      seen.answers += 1
+      seen.refusedForRate += status === 429 ? 1 : 0
+      const limits = Object.entries(headers).filter(
+        ([name, value]) => /rate-?limit/.test(name) && rateLimitValue.test(value ?? ''),
+      )
+      seen.rateLimitHeaders = { ...seen.rateLimitHeaders, ...(Object.fromEntries(limits) as Record<string, string>) }
+      const date = Date.parse(headers.date ?? '')
+      if (Number.isNaN(date) || Number(headers.age ?? 0) > 0) return
+      if (seen.clock === 'contradictory') return
+      const [least, most] = seen.clock ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
+      // The Date was written between sending and now.
+      const [low, high] = [Math.max(least, date - now()), Math.min(most, date + 1000 - (now() - millis))]
+      seen.clock = low <= high ? [low, high] : 'contradictory'
+    },
+  } satisfies ClientOptions
+  return { seen, options }
 }

@@ -3,7 +3,8 @@
  * the command line adds; out come messages for a consumer (`consumeMessages` of the kit, `syncSnapshot`), records accepted by the service
  * (`runWrite`), or the findings of a check. What the room needs DuckDB for is loaded when it is used.
  */
-export { type CheckFinding, checkDestinationConfig, checkSourceConfig, checkStreams } from './check'
+export { type CheckStep, checkDestinationConfig, checkSourceConfig, checkStreams } from './check'
+export type { Finding } from './findings'
 export { openSnapshotCopy } from './snapshot-copy'
 export { buildStreams, type ConfiguredSource, createSource, identifySource } from './source'
 export { checkSource, probeAccess } from './source-check'

@@ -51,16 +51,14 @@ const feedbackOperationChecks = (source: SourceEnv): ReadonlyArray<OperationChec
   const entity = firstEntity(source)
   if (entity === undefined) return []
   const request = { ...entity, days: 1, perPage: 1 }
-  const [id] = Object.values(entity)
+  const [id = ''] = Object.values(entity)
   const toCheck = (name: string, answer: TaskEither<ApiError, unknown>): OperationCheck => [
     name,
     pipe(
       answer,
       TE.match(
         (error): E.Either<Failure, ReadonlyArray<string>> =>
-          isEntityError(error)
-            ? E.right([`${name}: the service refuses ${id}, the first of entities. See that it exists.`])
-            : E.left(toCheckFailure(name, error)),
+          isEntityError(error) ? E.right([refusedEntityWarning(name, id)]) : E.left(toCheckFailure(name, error)),
         () => E.right([]),
       ),
     ),
@@ -70,6 +68,10 @@ const feedbackOperationChecks = (source: SourceEnv): ReadonlyArray<OperationChec
     toCheck('retrieve reviews', source.api.retrieveReviews({ ...request, page: 0, showReviews: false })),
   ]
 }
+
+/** `id`: the first entity of the config. */
+export const refusedEntityWarning = (operation: string, id: string): string =>
+  `${operation}: the service refuses ${id}, the first of entities. See that it exists.`
 
 /** Whether the service does not know the entity; a run still reads the others. */
 const isEntityError = (error: ApiError): boolean =>
@@ -105,9 +107,16 @@ type SourceCheck = {
 
 const exportShape = { list: 'reviews', primaryKey: 'id', cursor: 'modifiedTime', undeclared: 'drop' } as const
 
-const listExportChecks = ({ api }: SourceEnv): readonly [ExportCheck, ...ReadonlyArray<ExportCheck>] => [
-  ['export reviews', createReviewFetcher(api, createCutter({ codec: Review, ...exportShape }))],
-  ['export deleted reviews', createDeletedReviewFetcher(api, createCutter({ codec: DeletedReview, ...exportShape }))],
+/** Pages of the review export, with nothing of a review but its key and cursor checked. */
+export const createSampleFetcher = ({ api }: SourceEnv): FetchPage =>
+  createReviewFetcher(api, createCutter({ codec: Review, ...exportShape }))
+
+const listExportChecks = (source: SourceEnv): readonly [ExportCheck, ...ReadonlyArray<ExportCheck>] => [
+  ['export reviews', createSampleFetcher(source)],
+  [
+    'export deleted reviews',
+    createDeletedReviewFetcher(source.api, createCutter({ codec: DeletedReview, ...exportShape })),
+  ],
 ]
 
 type CheckedSource = Pick<ConfiguredSource, 'env' | 'streams'>

@@ -8,9 +8,17 @@
 export { deletedReviewsStream } from './deleted-reviews'
 export { createEntityIndex } from './entity-index'
 export { decodeExportState, mergeStates, readStateCursor } from './export-state'
-export { commentsOperation } from './feedback/comments'
-export { probedDays, probeWindow, type WindowEvidence } from './feedback/consistency'
-export { publicReviewsOperation } from './feedback/transparency-reviews'
+export {
+  type EntityFacts,
+  listConfiguredEntities,
+  type ProbeError,
+  type ProbeGate,
+  probedDays,
+  probeEntities,
+  probeWindow,
+  type WindowEvidence,
+  windowOperations,
+} from './feedback/probe'
 export { isLookupStream } from './lookups'
 export { findPrivacyPath, type PrivacySettings, privacyActions } from './privacy'
 export { reviewExportOperation } from './reviews'

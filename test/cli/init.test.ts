@@ -10,10 +10,18 @@ import type { Sandbox } from '../../connector/sandbox/start'
 import { createTestIo } from '../support/command-io'
 import { startSmallSandbox } from '../support/sandbox'
 
-type Given = { readonly env?: CommandIo['env']; readonly keys?: ReadonlyArray<string>; readonly terminal?: boolean }
+type Given = {
+  readonly env?: CommandIo['env']
+  readonly keys?: ReadonlyArray<string>
+  readonly terminal?: boolean
+  readonly colors?: boolean
+}
 
 /** Runs a verb; `keys` is what comes on stdin, piece by piece. */
-const run = async (args: ReadonlyArray<string>, { env = {}, keys = [], terminal = false }: Given = {}) => {
+const run = async (
+  args: ReadonlyArray<string>,
+  { env = {}, keys = [], terminal = false, colors = false }: Given = {},
+) => {
   const [out, err, echo]: [string[], string[], boolean[]] = [[], [], []]
   const stdin = async function* () {
     for (const text of keys) yield new Uint8Array(Buffer.from(text))
@@ -21,6 +29,7 @@ const run = async (args: ReadonlyArray<string>, { env = {}, keys = [], terminal 
   const io = createTestIo(stdin(), async (text) => void out.push(joinText(text)), {
     env,
     isInteractive: terminal,
+    hasColors: colors,
     setEcho: (on) => echo.push(on),
     printWarning: (line) => err.push(line),
   })
@@ -151,11 +160,12 @@ describe('feedback check', () => {
     { url, accessToken }: Pick<Sandbox, 'url' | 'accessToken'>,
     args: ReadonlyArray<string> = [],
     more: object = {},
+    given: Given = {},
   ) => {
     const path = newFile()
     const credentials = { auth_type: 'access_token', access_token: accessToken }
     writeFileSync(path, JSON.stringify({ base_url: url, credentials, start_date: '2020-01-01', ...more }))
-    return run(['check', '--config', path, ...args])
+    return run(['check', '--config', path, ...args], given)
   }
 
   it('says what works, stream by stream, and why one is not asked for', async () => {
@@ -164,7 +174,21 @@ describe('feedback check', () => {
     for (const line of [/^configuration +ok$/m, /^service +ok$/m, /^token +ok$/m, /^reviews +ok$/m, /^sources +ok$/m])
       expect(stdout).toMatch(line)
     expect(stdout).toMatch(/^comments +skipped +the config names no entities, so there is nothing to read$/m)
-    expect(stdout).toMatch(/\nEverything works\.\n$/)
+    expect(stdout).toMatch(/\nEverything works\.\nNext:\n {2}feedback sync --config \S+ --db reviews\.duckdb\n$/)
+  })
+
+  it('colors the results on a terminal, and nothing else changes', async () => {
+    const sandbox = await startSmallSandbox({ granted: new Map([['one', ['exportReviews']]]) })
+    const one = { ...sandbox, accessToken: 'one' }
+    const [plain, colored] = [await check(one), await check(one, [], {}, { colors: true })]
+    const shown = colored.stdout.replaceAll('\u001b', '^')
+    expect(plain.stdout).not.toContain('\u001b')
+    expect(shown).toMatch(/^reviews +\^\[32mok *\^\[39m$/m)
+    expect(shown).toMatch(/^deleted_reviews +\^\[31mFAILED *\^\[39m {2}\S/m)
+    const stable = (text: string) =>
+      text.replaceAll(/^(first sync|clock|requests).*\n/gm, '').replaceAll(/\S+\.json/g, '')
+    expect(stable(shown.replaceAll(/\^\[\d+m/g, ''))).toBe(stable(plain.stdout))
+    expect((await check(one, ['--json'], {}, { colors: true })).stdout).not.toContain('\u001b')
   })
 
   it('names the streams that a token may not read, and no others', async () => {

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { reportCommand } from '../../connector/cli/report'
+import { reportCommand } from '../../connector/cli/query'
 import { openDatabase } from '../../connector/snapshot/store/database'
 import { closeSnapshot, openSnapshot } from '../../connector/snapshot/store/open'
 import { fillReviews } from '../support/report-reviews'

@@ -69,9 +69,10 @@ export const createAirbyteSourceCommands = <Config, Env>(source: SourceProgram<C
       options: { config: configOption },
       run: async (io, { options }) => {
         const config = await loadSourceConfig(io, options.config)
-        const warnings = (await source.check(config, io.stop)).map(io.redactText)
+        const { warnings, findings } = await source.check(config, io.stop)
         for (const warning of warnings) io.printWarning(warning)
-        await io.print(connectionStatusLine('SUCCEEDED', warnings.length === 0 ? undefined : warnings.join(' ')))
+        const message = io.redactText([...warnings, ...findings].join(' '))
+        await io.print(connectionStatusLine('SUCCEEDED', message === '' ? undefined : message))
         return 0
       },
     }),

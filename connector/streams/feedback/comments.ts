@@ -5,7 +5,7 @@ import { Comment, type CommentsResponse, toInstant, toMillis } from '../../api'
 import { defined } from '../../cdk'
 import { UnknownAttributes } from '../record'
 import type { SourceEnv } from '../source-env'
-import type { FeedbackOperation, FeedbackPage, FeedbackRequest } from './page'
+import type { FeedbackPage, FeedbackRequest } from './page'
 import { createFeedbackStream } from './reader'
 import { EntityColumns } from './records'
 
@@ -49,28 +49,25 @@ const toFeedbackPage = (source: SourceEnv, { data, servedAt }: CommentsResponse)
   ...defined({ servedAt }),
 })
 
-/** Operation 2 for one entity, operation 3 for many. */
-export const commentsOperation: Omit<FeedbackOperation, 'key'> = {
-  name: 'retrieve comments',
-  maxIdentifiers: 50,
-  firstPage: 1,
-  createFetch: (source) => (request) => {
-    const filters = toCommentFilters(source, request)
-    const [id = '', ...others] = request.ids
-    return pipe(
-      others.length === 0
-        ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: id })
-        : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
-      TE.map((answer) => toFeedbackPage(source, answer)),
-    )
-  },
-}
-
-/** Comments by entity. */
+/** Comments by entity: operation 2 for one entity, operation 3 for many. */
 export const commentsStream = createFeedbackStream({
   name: 'comments',
   list: 'comments',
   codec: CommentRecord,
   key: 'id',
-  operation: commentsOperation,
+  operation: {
+    name: 'retrieve comments',
+    maxIdentifiers: 50,
+    firstPage: 1,
+    createFetch: (source) => (request) => {
+      const filters = toCommentFilters(source, request)
+      const [id = '', ...others] = request.ids
+      return pipe(
+        others.length === 0
+          ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: id })
+          : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
+        TE.map((answer) => toFeedbackPage(source, answer)),
+      )
+    },
+  },
 })

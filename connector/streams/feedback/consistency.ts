@@ -2,7 +2,7 @@ import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, toInstant, toMillis } from '../../api'
-import type { EntityFeedback, FeedbackOperation, FeedbackPage, FeedbackRequest } from './page'
+import type { EntityFeedback, FeedbackPage, FeedbackRequest } from './page'
 
 type FetchFeedback = (request: FeedbackRequest) => TaskEither<ApiError, FeedbackPage>
 
@@ -92,48 +92,4 @@ export const withConsistencyCheck = (fetch: FetchFeedback): FetchFeedback => {
     for (const id of request.ids) requestedIds.add(id)
     return fetchConsistent(request, 1)
   }
-}
-
-/** Whether a service heeds fromDate and toDate, and what shows it: rows, or only the echo of the filter. */
-export type WindowEvidence = { readonly isHeeded: boolean; readonly by: 'rows' | 'echo' }
-
-/** What an answer shows against its window; undefined: nothing. An echo may be of a narrower window. */
-export const findIgnoredWindow = (
-  { from, to }: Pick<FeedbackRequest, 'from' | 'to'>,
-  { entities, window }: FeedbackPage,
-): WindowEvidence | undefined => {
-  if (entities.some((feedback) => isOutsideWindow(from, to, feedback))) return { isHeeded: false, by: 'rows' }
-  return window !== undefined && (window.from < from || window.to > to) ? { isHeeded: false, by: 'echo' } : undefined
-}
-
-/** How far back the probe of an entity's window looks, days. */
-export const probedDays = 365
-
-/**
- * Asks for an entity's newest rows and then for those of the first second of the same window, which the newest are not in.
- * Undefined: there are no rows to tell by, and no echo.
- */
-export const probeWindow = (
-  { firstPage }: Pick<FeedbackOperation, 'firstPage'>,
-  fetch: FetchFeedback,
-  { kind, id }: { readonly kind: FeedbackRequest['kind']; readonly id: string },
-  now: number,
-): TaskEither<ApiError, WindowEvidence | undefined> => {
-  const from = Math.floor(now / 1000) * 1000 - probedDays * day
-  const whole = { kind, ids: [id], from, to: from + probedDays * day, page: firstPage }
-  const narrow = { ...whole, to: from + 1000 }
-  return pipe(
-    TE.Do,
-    TE.apS('newest', fetch(whole)),
-    TE.bind('oldest', () => fetch(narrow)),
-    TE.map(({ newest, oldest }) => {
-      const ignored = findIgnoredWindow(narrow, oldest)
-      // What the echo says is only believed where no rows can tell.
-      const canTell = newest.entities.some((feedback) => isOutsideWindow(narrow.from, narrow.to, feedback))
-      if (ignored?.by === 'rows') return ignored
-      if (canTell) return { isHeeded: true, by: 'rows' }
-      if (ignored !== undefined) return ignored
-      return oldest.window === undefined ? undefined : { isHeeded: true, by: 'echo' }
-    }),
-  )
 }

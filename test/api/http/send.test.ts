@@ -122,11 +122,20 @@ describe('a request', () => {
     expect(connections.size).toBe(1)
   })
 
-  test('is reported with its status and duration', async () => {
-    const service = await startServer((_, response) => sendJson(response, 200, { ok: true }))
+  test('is reported with its status, duration and headers', async () => {
+    const service = await startServer((_, response) =>
+      sendJson(response, 200, { ok: true }, { 'X-RateLimit-Limit': 60 }),
+    )
     const observed: unknown[] = []
     await startClient(service.url, {}, { onRequest: (request) => observed.push(request) }).send(askRoute)({})()
-    expect(observed).toEqual([{ operation: 'ask', status: 200, millis: expect.any(Number) }])
+    expect(observed).toEqual([
+      {
+        operation: 'ask',
+        status: 200,
+        millis: expect.any(Number),
+        headers: expect.objectContaining({ 'x-ratelimit-limit': '60' }),
+      },
+    ])
   })
 })
 
@@ -481,7 +490,7 @@ describe('a token exchange takes a turn of the rate limit', () => {
       token: createExchangeTokenSource(exchange, transport.exchange, clock, { waitForTurn: throttle.run }),
       throttle,
       mayPair: perMinute >= 4 * concurrency,
-      transport: { ...transport, close: () => undefined },
+      transport,
       retryLimits: { maxAttempts: 1, maxWait: 0 },
       clock,
       secrets: [],

@@ -66,7 +66,7 @@ describe('check', () => {
 })
 
 describe('check asks the operations that the config uses', () => {
-  it('which are those of feedback for the first entity and the lookups, each once', async () => {
+  it('which are those of feedback for the first entity and the lookups, then all entities, each once', async () => {
     const { url, seen } = await startServer(
       beside(({ url }, to) => sendJson(to, 200, url === '/find' ? { sources: [{ id: 1 }] } : feedback)),
     )
@@ -76,6 +76,8 @@ describe('check asks the operations that the config uses', () => {
       .map(({ method, url, body }) => `${method} ${url} ${body}`)
       .filter((line) => !line.includes('/v1/'))
     expect(asked.sort()).toEqual([
+      expect.stringMatching(/^GET \/api\/bsr\/comments\?minRatingCount=-1&.*showComments=false.*&locationId=7 /),
+      expect.stringMatching(/^GET \/api\/bsr\/comments\?minRatingCount=-1&.*showComments=false.*&personId=500057 /),
       expect.stringMatching(/^GET \/api\/bsr\/comments\?personId=500057&.*showComments=false/),
       'GET /find ',
       expect.stringMatching(/^POST \/api\/external\/bsr\/v2\/reviews .*"personId":"500057".*"showReviews":false/),
@@ -118,7 +120,8 @@ describe('check asks the operations that the config uses', () => {
     const { url } = await startServer(beside((_, to) => sendJson(to, 404, status('who?'))))
     const { failure, stdout, stderr } = await checking(settings(url, { entities }))
     expect([failure, stdout]).toEqual([undefined, expect.stringContaining('SUCCEEDED')])
-    expect(stderr).toContain('retrieve comments: the service refuses 500057, the first of entities.')
+    expect(stderr).toContain('entities.person_ids: the service does not know 500057 (status 404). Correct it')
+    expect(stderr).not.toContain('the first of entities')
   })
 })
 
@@ -273,8 +276,13 @@ describe('check succeeds', () => {
     }
   }
 
-  it('without a message if everything works', async () => {
-    expect(await inSandbox({})).toEqual({ status: 'SUCCEEDED' })
+  it('and tells what it has found out, in one line', async () => {
+    expect(await inSandbox({})).toEqual({
+      status: 'SUCCEEDED',
+      message: expect.stringMatching(
+        /^Token: fixed .*\. Order: by modifiedTime.*\. Reviews: 48 since start_date\. .*\.$/,
+      ),
+    })
   })
 
   it('with a warning if the clocks differ', async () => {
@@ -285,7 +293,12 @@ describe('check succeeds', () => {
   })
 
   it('at once if the rate limit of this process covers the whole check', async () => {
-    expect(await inSandbox({}, { rate_limit: { requests_per_minute: 7 } })).toEqual({ status: 'SUCCEEDED' })
+    expect(await inSandbox({}, { rate_limit: { requests_per_minute: 7 } })).toMatchObject({
+      status: 'SUCCEEDED',
+      message: expect.stringMatching(
+        /Reviews: not found out: there was no time for it\..*Requests: 6 for this check\.$/,
+      ),
+    })
   })
 })
 

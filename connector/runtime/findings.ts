@@ -1,0 +1,262 @@
+import * as E from 'fp-ts/Either'
+import { expiryFormat, maskCode, type TokenReport, toMillis } from '../api'
+import { formatTimeLeft } from '../cdk'
+import type { SourceConfig } from '../config'
+import { overlapSize } from '../export'
+import { type ProbeError, probedDays } from '../streams'
+import type { Observations } from './client'
+import type { CountFacts, PageFacts, Probed, ProbeFacts, RowOrder, WindowFacts } from './probe'
+
+/** Something that a check has found out about the service. `value`: for programs; null where it is not known. */
+export type Finding = {
+  readonly finding: string
+  readonly isKnown: boolean
+  /** One clause, for people. */
+  readonly text: string
+  readonly value: unknown
+}
+
+const known = (finding: string, text: string, value: unknown): Finding => ({ finding, isKnown: true, text, value })
+const unknown = (finding: string, text: string): Finding => ({ finding, isKnown: false, text, value: null })
+
+/** What a check has found out, in the order in which a person needs it. */
+export const describeFindings = (
+  config: SourceConfig,
+  { pages, count, entities, windows }: ProbeFacts,
+  seen: Observations,
+): ReadonlyArray<Finding> => {
+  return [
+    describeToken(config, seen.token),
+    describeClock(seen.clock),
+    describeRateLimit(seen),
+    describeProbed('page size', pages, describePageSize),
+    describeProbed('order', pages, ({ order, distinct }) => describeOrder(order, distinct)),
+    ...describeEntities(config, entities),
+    ...windows.map(describeWindow),
+    describeProbed('reviews', count ?? leftOf(pages), (facts) => describeCount(config.start_date, facts)),
+    describeFirstSync(pages, count, config.rate_limit),
+    known('requests', `${seen.sends} for this check`, seen.sends),
+  ]
+}
+
+/** What a person should change, by what was found out. */
+export const listFindingWarnings = (
+  config: SourceConfig,
+  { pages, entities }: ProbeFacts,
+  { clock }: Observations,
+  now: number,
+): ReadonlyArray<string> => {
+  const serviceNow = clock === undefined || clock === 'contradictory' ? now : now + (clock[0] + clock[1]) / 2
+  const missing = entities !== undefined && E.isRight(entities) ? entities.right.unknown : []
+  const order = pages !== undefined && E.isRight(pages) ? pages.right.order : 'no rows'
+  return [
+    ...(toMillis(config.start_date) > serviceNow
+      ? [`start_date (${config.start_date}) lies in the future: until then a run reads nothing. Give an earlier one.`]
+      : []),
+    ...missing.map(
+      ({ key, id, reason }) =>
+        `${key}: the service does not know ${id} (${reason}). Correct it or take it out; a run reads the others.`,
+    ),
+    ...(config.export_order === 'modified_time' && ['descending', 'by id', 'none'].includes(order)
+      ? ['export_order: modified_time is set, but the rows come in another order. Take export_order out.']
+      : []),
+  ]
+}
+
+const leftOf = (probed: Probed<unknown>): Probed<never> =>
+  probed !== undefined && E.isLeft(probed) ? probed : undefined
+
+const describeError = (error: ProbeError | undefined): string => {
+  switch (error?._tag) {
+    case undefined:
+    case 'Stopped':
+      return 'there was no time for it'
+    case 'Failed':
+      return 'export reviews fails'
+    case 'Http':
+      return `the service answered ${error.status}`
+    case 'Application':
+      return `the service answered with an error (code ${maskCode(error.code)})`
+    case 'Network':
+      return `the service did not answer (${error.code})`
+    case 'Wait':
+      return `the service asks to wait ${Math.ceil(error.wait / 1000)} s`
+    default:
+      return 'the answer was not what was asked for'
+  }
+}
+
+const describeProbed = <A>(finding: string, probed: Probed<A>, describe: (facts: A) => Finding): Finding =>
+  probed !== undefined && E.isRight(probed)
+    ? describe(probed.right)
+    : unknown(finding, `not found out: ${describeError(probed?.left)}`)
+
+const describeToken = ({ credentials }: SourceConfig, report: TokenReport | undefined): Finding => {
+  if (credentials.auth_type === 'access_token')
+    return unknown(
+      'token',
+      'fixed in credentials.access_token; when it expires cannot be found out, a refusal (401) is its only sign',
+    )
+  if (report === undefined) return unknown('token', 'not found out: none was issued')
+  const { form, expiry, lifetime, renewal } = report
+  const { encoding, id_field, secret_field } = form
+  const sent = encoding === 'basic' ? 'Basic authorization' : `${encoding} with ${id_field} and ${secret_field}`
+  const renewed = `renewed after ${formatTimeLeft(renewal)}`
+  const text =
+    lifetime === undefined
+      ? expiry === undefined
+        ? `issued for ${sent}; its lifetime is unknown, the answer gives none, so it is ${renewed}`
+        : `issued for ${sent}; its lifetime is unknown, since the expiry in the answer is none within a day, so it is ${renewed}`
+      : `issued for ${sent}; lives ${formatTimeLeft(lifetime)} (the answer gives ${describeExpiry(expiry)}), ${renewed}`
+  return known('token', text, {
+    form,
+    expiry_format: lifetime === undefined ? null : expiryFormat(expiry),
+    lifetime_seconds: lifetime === undefined ? null : lifetime / 1000,
+    renewed_after_seconds: renewal / 1000,
+  })
+}
+
+const describeExpiry = (expiry: unknown): string => {
+  const format = expiryFormat(expiry)
+  return format === 'a time without a zone' ? 'a time without a zone, read as UTC' : (format ?? 'nothing')
+}
+
+const describeClock = (clock: Observations['clock']): Finding => {
+  if (clock === undefined)
+    return unknown('clock', 'not found out: no answer has a Date header, so each run leaves out the last 5 minutes')
+  if (clock === 'contradictory')
+    return unknown('clock', 'cannot be told: the Date headers of the answers contradict each other')
+  const [least, most] = clock
+  const seconds = Math.round((least + most) / 2000)
+  if (least <= 1000 && most >= -1000) return known('clock', 'the same as here, to the second', 0)
+  return seconds > 0
+    ? known('clock', `the service's is ${seconds} s ahead of the one here; a run goes by the service's`, seconds)
+    : known('clock', `the service's is ${-seconds} s behind the one here; a run goes by the service's`, seconds)
+}
+
+const describeRateLimit = ({ answers, refusedForRate, rateLimitHeaders }: Observations): Finding => {
+  const headers = Object.entries(rateLimitHeaders).map(([name, value]) => `${name}: ${value}`)
+  const refused = refusedForRate === 0 ? '' : `; ${refusedForRate} of ${answers} answers were 429`
+  return known(
+    'rate limit',
+    headers.length === 0 ? `no answer of ${answers} tells one${refused}` : `told as ${headers.join(', ')}${refused}`,
+    { headers: rateLimitHeaders, answers_429: refusedForRate },
+  )
+}
+
+const formatCount = (count: number): string => count.toLocaleString('en')
+
+const describePageSize = ({ asked, rows: [first, second], echoedLimit, ending }: PageFacts): Finding => {
+  const largest = Math.max(first, second)
+  const value = { asked, got: largest, clamp: null }
+  const asks = `asked for ${formatCount(asked)}, got ${formatCount(first)}`
+  if (first > asked) return known('page size', `${asks}: the service does not heed limit`, value)
+  if (first === asked) return known('page size', `${asks}: no clamp`, value)
+  if (second > 0 && ending === undefined)
+    return known('page size', `${asks} and there are more: the service clamps pages at ${formatCount(largest)}`, {
+      ...value,
+      clamp: largest,
+    })
+  if (echoedLimit !== undefined && echoedLimit < asked)
+    return known('page size', `${asks}: the service lowers limit to ${formatCount(echoedLimit)}`, {
+      ...value,
+      clamp: echoedLimit,
+    })
+  return unknown('page size', `${asks}, and no more after it: whether the service clamps larger pages cannot be told`)
+}
+
+const orderTexts: Readonly<Record<RowOrder, readonly [text: string, value: string | null]>> = {
+  ascending: ['by modifiedTime, oldest first', 'modified_time_ascending'],
+  descending: ['by modifiedTime, newest first', 'modified_time_descending'],
+  'by id': ['by id', 'id'],
+  none: ['neither by modifiedTime nor by id; a run needs no order', 'none'],
+  'one time': ['cannot be told: all rows have one modifiedTime', null],
+  'one row': ['cannot be told from one review', null],
+  'no rows': ['cannot be told: there are no reviews', null],
+}
+
+const describeOrder = (order: RowOrder, rows: number): Finding => {
+  const [text, value] = orderTexts[order]
+  return value === null
+    ? unknown('order', text)
+    : known('order', `${text}, as far as ${formatCount(rows)} rows show it`, value)
+}
+
+const describeEntities = ({ entities }: SourceConfig, probed: ProbeFacts['entities']): ReadonlyArray<Finding> => {
+  if (entities.person_ids.length + entities.location_ids.length + entities.entity_ids.length === 0) return []
+  return [
+    describeProbed('entities', probed, ({ total, unknown: missing, unasked }) => {
+      const rest = unasked === 0 ? '' : `; ${unasked} were not asked for`
+      const names = missing.map(({ key, id, reason }) => `${id} in ${key} (${reason})`)
+      const value = { total, unknown: missing.map(({ key, id }) => ({ key, id })), unasked }
+      return missing.length === 0
+        ? known('entities', `the service lists ${total - unasked} of ${total}${rest}`, value)
+        : known(
+            'entities',
+            `${missing.length} of ${total} are unknown to the service: ${names.join(', ')}${rest}`,
+            value,
+          )
+    }),
+  ]
+}
+
+const describeWindow = ({ operation, evidence }: WindowFacts): Finding => {
+  const described = describeProbed('windows', evidence, (found) => {
+    if (found === undefined)
+      return unknown(
+        'windows',
+        `cannot be told: the entity has no rows of ${probedDays} days, and the answer no echo of fromDate and toDate`,
+      )
+    const by = found.by === 'rows' ? 'as the rows show' : 'as the echo in the answer says'
+    return found.isHeeded
+      ? known('windows', `heeds fromDate and toDate, ${by}`, { operation, heeded: true, by: found.by })
+      : known('windows', `does not heed fromDate and toDate, ${by}`, { operation, heeded: false, by: found.by })
+  })
+  return { ...described, text: `${operation}: ${described.text}` }
+}
+
+const describeCount = (since: string, { min, max, limit }: CountFacts): Finding => {
+  const least = formatCount(min)
+  const value = { at_least: min, at_most: max ?? null, since }
+  if (max === min) return known('reviews', `${least} since start_date`, value)
+  if (max !== undefined) return known('reviews', `${least} to ${formatCount(max)} since start_date`, value)
+  const why =
+    limit?._tag === 'Refused'
+      ? `the service refuses offset ${formatCount(limit.offset)}`
+      : limit?._tag === 'Repeated'
+        ? `the service answers offset ${formatCount(limit.offset)} with a row of another one`
+        : 'there was no time to look further'
+  return known('reviews', `at least ${least} since start_date: ${why}`, value)
+}
+
+/** How long the pages of the export take at the rate of the two that were read; a run may ask for several at once. */
+const describeFirstSync = (
+  pages: Probed<PageFacts>,
+  count: Probed<CountFacts>,
+  { requests_per_minute, max_concurrency }: SourceConfig['rate_limit'],
+): Finding => {
+  if (pages === undefined || E.isLeft(pages) || count === undefined || E.isLeft(count))
+    return unknown('first sync', 'not found out, since it follows from the number of reviews')
+  const { rows, millis } = pages.right
+  const { min, max } = count.right
+  const largest = Math.max(...rows)
+  if (max === 0) return known('first sync', 'nothing to read', { seconds_at_least: 0, seconds_at_most: 0 })
+  const pageMillis = millis / rows.filter((n) => n > 0).length
+  const perPage = Math.max(1, largest - (max === undefined || max > largest ? overlapSize(largest, 0) : 0))
+  const pagesOf = (reviews: number) => Math.ceil(reviews / perPage)
+  const millisOf = (reviews: number) =>
+    Math.max(
+      1000,
+      pagesOf(reviews) * Math.max(pageMillis, requests_per_minute === undefined ? 0 : 60_000 / requests_per_minute),
+    )
+  const rate = requests_per_minute === undefined ? '' : `, and rate_limit.requests_per_minute (${requests_per_minute})`
+  const pageCount = pagesOf(max ?? min)
+  const basis = `${formatCount(pageCount)} page${pageCount === 1 ? '' : 's'} of ${formatCount(largest)} at ${(pageMillis / 1000).toFixed(2)} s, as here one after the other${rate}; up to ${max_concurrency} at once may be faster, loading the rows comes on top`
+  const value = {
+    seconds_at_least: Math.round(millisOf(min) / 1000),
+    seconds_at_most: max === undefined ? null : Math.round(millisOf(max) / 1000),
+  }
+  return max === undefined
+    ? known('first sync', `at least ${formatTimeLeft(millisOf(min))}: ${basis}`, value)
+    : known('first sync', `about ${formatTimeLeft(millisOf(max))}: ${basis}`, value)
+}
