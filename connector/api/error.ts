@@ -53,6 +53,12 @@ export const maskMessage = (text: string, hidden: ReadonlyArray<string> = []): s
     .trim()
     .slice(0, maxMessageLength)
 
+/** What the specification's own names look like. Any other name may be data: an e-mail address, a name or a number of a person. */
+const plainName = /^(?!.*\d{5})[A-Za-z_$][\w$-]{0,39}$/
+
+/** The name of an undeclared attribute of an answer for messages. */
+export const maskAttributeName = (name: string): string => (plainName.test(name) ? name : '***')
+
 /** What can go wrong with one request. `message` never quotes a secret or a record. */
 export type ApiError =
   /** No complete response: no connection, TLS, time-out, cut short. */

@@ -13,6 +13,7 @@ export {
   isSuccessStatus,
   isTokenError,
   isUnreachableCode,
+  maskAttributeName,
   maskCode,
   toFailure,
 } from './error'
@@ -23,8 +24,19 @@ export { checkRedisUrl, checkUrl } from './http/request'
 export { createRetryPolicy, mayHaveArrived, type RetryLimits, type RetryPolicy, retryRequest } from './http/retry'
 export type { TokenReport } from './http/token'
 export { type ExpiryFormat, expiryFormat, resolveTokenUrl } from './http/token-exchange'
+export {
+  type LookupList,
+  type LookupListError,
+  type LookupListRequest,
+  type LookupPaging,
+  type LookupRecord,
+  listAnswerNames,
+  publishedLocationOrder,
+  publishedLocationPaging,
+  readLookupList,
+} from './lookup-list'
 export { AnnotationResponse, Comment, EntitySummary, OverallRating, Rating, TransparencyReview } from './model/entity'
-export { Location, LocationSyncResult } from './model/location'
+export { Location, LocationSyncResult, ManagedLocation } from './model/location'
 export {
   Content,
   DeletedExportRequest,

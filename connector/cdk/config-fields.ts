@@ -1,7 +1,7 @@
 import { pipe } from 'fp-ts/function'
 import * as t from 'io-ts'
 import { defined } from './defined'
-import { annotate, type JsonSchema, toJsonSchema } from './schema'
+import { annotate, annotationsOf, type JsonSchema, toJsonSchema } from './schema'
 
 /** A codec that accepts what `is` accepts; `schema` expresses the same in keywords. */
 const createField = <A>(name: string, schema: JsonSchema, is: (value: unknown) => value is A): t.Type<A> =>
@@ -169,6 +169,33 @@ export const optionalGroupField = <A>(codec: t.Type<A, unknown>): t.Type<A | und
       ),
     ),
     { optional: true },
+  )
+}
+
+/**
+ * A group that may be left out, with the key `enabled`. `true`, or `enabled: true`, needs only what `whenEnabled` needs; `false`, or
+ * `enabled: false`, leaves the group out whatever it holds. Without `enabled` it must be `complete`.
+ */
+export const switchedGroupField = <A, B extends A>(
+  whenEnabled: t.Type<A, unknown>,
+  complete: t.Type<B, unknown>,
+): t.Type<A | undefined, unknown> => {
+  const group = optionalGroupField(complete)
+  return Object.assign(
+    annotate({})(
+      new t.Type<A | undefined, unknown>(
+        group.name,
+        (value): value is A | undefined => value === undefined || whenEnabled.is(value),
+        (value, context) => {
+          const given = typeof value === 'boolean' ? { enabled: value } : value
+          const enabled = t.UnknownRecord.is(given) ? given.enabled : undefined
+          if (enabled === false) return t.success(undefined)
+          return enabled === true ? whenEnabled.validate(given, context) : group.validate(given, context)
+        },
+        (value) => (value === undefined ? undefined : whenEnabled.encode(value)),
+      ),
+    ),
+    { optional: true, schema: annotationsOf(group) },
   )
 }
 

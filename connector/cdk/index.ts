@@ -65,6 +65,7 @@ export {
   orderFields,
   patternField,
   sectionField,
+  switchedGroupField,
   textField,
   timeField,
 } from './config-fields'

@@ -43,8 +43,8 @@ export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
   },
   sendsTableVersions: ({ activate_version }) => activate_version,
   explainWithholding: async (stream, path) => {
-    const { findPrivacyPath, streams } = await import('../streams/index.js')
-    const privacyPath = findPrivacyPath(streams as ReadonlyArray<Stream<never>>, stream, path)
+    const { declaredStreams, findPrivacyPath } = await import('../streams/index.js')
+    const privacyPath = findPrivacyPath(declaredStreams as ReadonlyArray<Stream<never>>, stream, path)
     return O.isNone(privacyPath) ? undefined : `add ${privacyPath.value} to privacy.drop in the config`
   },
   openCopy: async (config) => {

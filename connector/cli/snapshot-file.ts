@@ -37,7 +37,7 @@ import {
   type SnapshotAccess,
   toLoadOptions,
 } from '../snapshot'
-import { streams } from '../streams'
+import { declaredStreams } from '../streams'
 import { escapeControls } from './table'
 
 const waitUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
@@ -156,7 +156,7 @@ export const loadInputCatalog = async (path: string | undefined): Promise<Config
       )
 
 /** Without a catalog our own streams are known; their records are merged into their tables. */
-const ownCatalog: ConfiguredCatalog = streams.map((stream) => toConfiguredStream(stream, 'incremental'))
+const ownCatalog: ConfiguredCatalog = declaredStreams.map((stream) => toConfiguredStream(stream, 'incremental'))
 
 const undeclaredStreamFailure = (stream: string): Failure =>
   configFailure(

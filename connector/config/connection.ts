@@ -7,9 +7,11 @@ import {
   integerField,
   oneOfField,
   optionalField,
+  optionalGroupField,
   orderFields,
   patternField,
   sectionField,
+  switchedGroupField,
   textField,
 } from '../cdk'
 
@@ -143,6 +145,94 @@ export const limitFields = {
     ),
   ),
 }
+
+/** How a lookup gives its records in pages. */
+const lookupPagingField = describeField(
+  'Paging',
+  'How the pages of the lookup are asked for, if it has pages; page_param belongs to it',
+)(
+  optionalGroupField(
+    orderFields({
+      page_param: describeField('Page parameter', 'Name of the parameter with the number of the page', {
+        examples: ['page'],
+      })(textField),
+      first_page: describeField('First page', 'Number of the first page', { examples: [1] })(
+        fieldWithDefault(integerField(0, 1), 1),
+      ),
+      size_param: describeField(
+        'Size parameter',
+        'Name of the parameter with the size of a page; not sent if left out',
+        {
+          examples: ['size'],
+        },
+      )(optionalField(textField)),
+      size: describeField('Page size', 'Records in a page', { examples: [100] })(
+        fieldWithDefault(integerField(1, 10_000), 100),
+      ),
+      total_pages_path: describeField(
+        'Path of the total',
+        'Path of the number of pages in the response, with dots; if left out, a page shorter than the others is the last',
+        { examples: ['totalPages'] },
+      )(optionalField(textField)),
+    }),
+  ),
+)
+
+const enabledField = (published: string) =>
+  describeField('Enabled', `true reads ${published} unless the other keys say otherwise; false turns the lookup off`, {
+    examples: [true],
+  })(optionalField(t.boolean))
+
+const lookupMethodField = describeField('Method', 'GET or POST', { examples: ['GET'] })(
+  fieldWithDefault(enumField('GET', 'POST'), 'GET'),
+)
+
+const lookupPathField = <A>(codec: t.Type<A, unknown>, example: string) =>
+  describeField('Path', 'Path of the operation, after the base URL', { examples: [example] })(codec)
+
+const lookupPath: t.Type<string, unknown> = patternField(/^\//) as t.Type<string, unknown>
+const lookupKey = textField as t.Type<string, unknown>
+
+/** A lookup whose records a key of the config identifies. */
+const recordLookupFields = <A>(pathCodec: t.Type<A, unknown>, keyCodec: t.Type<A, unknown>) => ({
+  method: lookupMethodField,
+  path: lookupPathField(pathCodec, '/api/reputation/v1/sources'),
+  records_path: describeField('Records path', 'Path of the records in the response, with dots', {
+    examples: ['sources'],
+  })(fieldWithDefault(t.string as t.Type<string, unknown>, '')),
+  primary_key: describeField('Primary key', 'The attribute that identifies a record', { examples: ['id'] })(keyCodec),
+  paging: lookupPagingField,
+})
+
+export const categoryLookupField = optionalGroupField(orderFields(recordLookupFields(lookupPath, lookupKey)))
+
+const sourceEnabledField = enabledField('GET /api/reputation/v1/sources, and the reviews where it is refused,')
+export const sourceLookupField = switchedGroupField(
+  orderFields({
+    enabled: sourceEnabledField,
+    ...recordLookupFields(optionalField(lookupPath), optionalField(lookupKey)),
+  }),
+  orderFields({ enabled: sourceEnabledField, ...recordLookupFields(lookupPath, lookupKey) }),
+)
+
+const locationLookupFields = <A>(pathCodec: t.Type<A, unknown>) =>
+  orderFields({
+    enabled: enabledField('GET /api/v2/entity/locations'),
+    method: lookupMethodField,
+    path: lookupPathField(pathCodec, '/api/v2/entity/locations'),
+    records_path: describeField('Records path', 'Path of the locations in the response, with dots', {
+      examples: ['data'],
+    })(fieldWithDefault(t.string as t.Type<string, unknown>, 'data')),
+    paging: lookupPagingField,
+  })
+
+/** The list of locations that the service manages: the same in both configurations. */
+export const locationLookupField = switchedGroupField(
+  locationLookupFields(optionalField(lookupPath)),
+  locationLookupFields(lookupPath),
+)
+export type LocationLookupConfig = NonNullable<t.TypeOf<typeof locationLookupField>>
+export type LookupPagingConfig = NonNullable<t.TypeOf<typeof lookupPagingField>>
 
 const ConnectionCodec = t.type({ ...serviceFields, ...limitFields })
 /** The part of a configuration that says where the service is, who we are and how much it is asked. */

@@ -3,6 +3,6 @@
  * platforms draw (spec/*.json), the defaults, and messages that name each wrong key. In goes a
  * value; out comes a typed configuration, or a failure that says what would be right.
  */
-export type { ConnectionConfig } from './connection'
+export type { ConnectionConfig, LocationLookupConfig, LookupPagingConfig } from './connection'
 export { createDestinationFormat, type DestinationConfig } from './destination'
 export { type SourceConfig, sourceFormat } from './source'

@@ -16,20 +16,14 @@ import {
   textField,
   timeField,
 } from '../cdk'
-import { limitFields, secretKeywords, serviceFields } from './connection'
-
-const lookupFields = orderFields({
-  method: describeField('Method', 'GET or POST', { examples: ['GET'] })(
-    fieldWithDefault(enumField('GET', 'POST'), 'GET'),
-  ),
-  path: describeField('Path', 'Path of the operation, after the base URL', {
-    examples: ['/api/reputation/v1/sources'],
-  })(patternField(/^\//)),
-  records_path: describeField('Records path', 'Path of the records in the response, with dots', {
-    examples: ['sources'],
-  })(fieldWithDefault(t.string as t.Type<string, unknown>, '')),
-  primary_key: describeField('Primary key', 'The attribute that identifies a record', { examples: ['id'] })(textField),
-})
+import {
+  categoryLookupField,
+  limitFields,
+  locationLookupField,
+  secretKeywords,
+  serviceFields,
+  sourceLookupField,
+} from './connection'
 
 const SourceCodec = orderFields({
   ...serviceFields,
@@ -135,18 +129,22 @@ const SourceCodec = orderFields({
   )(fieldWithDefault(integerField(0, 3650), 30)),
   lookups: describeField(
     'Lookups',
-    'The two lookup operations; if left out, sources and categories come from reviews',
+    'Operations that list sources, categories and locations; if left out, sources and categories come from reviews',
   )(
     sectionField(
       orderFields({
         sources: describeField(
           'Sources',
-          'The lookup of sources; path and primary_key belong to it',
-        )(optionalGroupField(lookupFields)),
+          'The lookup of sources: true, or an object; path and primary_key of another operation belong to it',
+        )(sourceLookupField),
         categories: describeField(
           'Categories',
           'The lookup of categories; path and primary_key belong to it',
-        )(optionalGroupField(lookupFields)),
+        )(categoryLookupField),
+        locations: describeField(
+          'Locations',
+          'The list of the locations that the service manages, read into managed_locations: true, or an object; path of another operation belongs to it',
+        )(locationLookupField),
       }),
     ),
   ),

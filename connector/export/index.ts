@@ -8,7 +8,7 @@ export { createExtractor, fieldText, hasField, pickRecordAttributes, rawFieldTex
 export { createOffsetReader, type FieldOffset, type FieldOffsets, type ObjectOffsets } from './cut/offsets'
 export { type CutPage, createCutter } from './cut/page'
 export type { PrivacyAction } from './cut/shape'
-export { attributePaths, maskAttributeName } from './cut/shape'
+export { attributePaths } from './cut/shape'
 export type { CutRecord, ExportPage, FetchPage } from './export-page'
 export { createDeletedReviewFetcher, createReviewFetcher } from './fetch-page'
 export { chooseCutoff, cursorSlack, filterFrom, floorToSecond, nextCursor, type RunNote } from './scan/cutoff'

@@ -10,12 +10,18 @@ import {
   createHttpClient,
   type HttpClient,
   isUnreachableCode,
+  type LookupListRequest,
+  type LookupPaging,
+  type LookupRoutes,
+  publishedLocationOrder,
+  publishedLocationPaging,
   resolveTokenUrl,
+  routes,
   systemClock,
   type TokenReport,
 } from '../api'
 import { defined, type Failure } from '../cdk'
-import type { ConnectionConfig } from '../config'
+import type { ConnectionConfig, LocationLookupConfig, LookupPagingConfig } from '../config'
 
 /** A client that is connected to its service. */
 export type ServiceClient = {
@@ -147,3 +153,35 @@ export const observeRequests = (now: () => number) => {
   } satisfies ClientOptions
   return { seen, options }
 }
+
+/** How the pages of a lookup are asked for, as a config describes it. */
+export const toLookupPaging = ({
+  page_param,
+  first_page,
+  size_param,
+  size,
+  total_pages_path,
+}: LookupPagingConfig): LookupPaging => ({
+  pageParam: page_param,
+  firstPage: first_page,
+  size,
+  ...defined({ sizeParam: size_param, totalPagesPath: total_pages_path }),
+})
+
+/** The list of locations that a config names: its route, and where its records and pages are. */
+export const toLocationLookup = ({
+  method,
+  path,
+  records_path,
+  paging,
+}: LocationLookupConfig): {
+  readonly route: NonNullable<LookupRoutes['locations']>
+  readonly list: Pick<LookupListRequest, 'recordsPath' | 'paging' | 'query'>
+} => ({
+  route: { method, path: path ?? routes.lookupLocations.path },
+  list: {
+    recordsPath: records_path,
+    paging: paging === undefined ? publishedLocationPaging : toLookupPaging(paging),
+    ...(path === undefined ? { query: publishedLocationOrder } : {}),
+  },
+})

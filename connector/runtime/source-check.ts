@@ -13,7 +13,7 @@ import {
   type ExportPage,
   type FetchPage,
 } from '../export'
-import { isLookupStream, type SourceEnv } from '../streams'
+import { checkSourceLookup, isLookupStream, type SourceEnv } from '../streams'
 import { toConnectionFailure } from './client'
 import type { ConfiguredSource } from './source'
 
@@ -34,6 +34,9 @@ const listOperationChecks = (
   streams: ReadonlyArray<Stream<SourceEnv>>,
 ): ReadonlyArray<OperationCheck> => [
   ...feedbackOperationChecks(source),
+  ...(source.sourceLookup === undefined
+    ? []
+    : [['look up sources', checkSourceLookup({ ...source, samplesLookups: true })] as const]),
   ...streams.filter(isLookupStream).map((stream): OperationCheck => [stream.reader.name, checkLookup(source, stream)]),
 ]
 
@@ -79,7 +82,7 @@ const isEntityError = (error: ApiError): boolean =>
 
 const checkLookup = (source: SourceEnv, { name, reader, projector }: Stream<SourceEnv>): OperationCheck[1] =>
   pipe(
-    reader.read(source)([
+    reader.read({ ...source, samplesLookups: true })([
       { stream: name, syncMode: 'full_refresh', state: O.none, attributes: O.none, project: projector() },
     ]),
     drainFeed(() => TE.right(undefined)),

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
-import { type ClientOptions, createApi, toMillis } from '../api'
+import { type ClientOptions, createApi, type LookupRoutes, toMillis } from '../api'
 import {
   configFailure,
   defined,
@@ -21,7 +21,7 @@ import {
   privacyActions,
   type SourceEnv,
 } from '../streams'
-import { createClient, type ServiceClient } from './client'
+import { createClient, type ServiceClient, toLocationLookup, toLookupPaging } from './client'
 
 /** A source that is connected to its service. */
 export type ConfiguredSource = Required<OpenSource<SourceEnv>>
@@ -35,22 +35,43 @@ export const buildStreams = (
     privacy: toPrivacy(config),
     fromReviews: config.entities.from_reviews,
     tombstones: config.deletes === 'tombstones' ? O.some(deletedAt) : O.none,
-    lookups: defined({
-      sources: mapDefined(config.lookups.sources, toLookupOptions),
-      categories: mapDefined(config.lookups.categories, toLookupOptions),
-    }),
+    lookups: {
+      ...defined({
+        sources: mapDefined(config.lookups.sources, toKeyedLookup),
+        categories: mapDefined(config.lookups.categories, toKeyedLookup),
+        locations: mapDefined(config.lookups.locations, (locations) => toLocationLookup(locations).list),
+      }),
+      publishedSources: isPublishedLookup(config),
+    },
   })
 
-const toLookupOptions = ({
+/** A lookup with the attribute that is its key; undefined where the config names none, as for the published one. */
+const toKeyedLookup = ({
   records_path,
   primary_key,
-}: {
-  readonly records_path: string
-  readonly primary_key: string
-}) => ({
-  recordsPath: records_path,
-  primaryKey: primary_key,
-})
+  paging,
+}: NonNullable<SourceConfig['lookups']['sources' | 'categories']>) =>
+  primary_key === undefined
+    ? undefined
+    : {
+        recordsPath: records_path,
+        primaryKey: primary_key,
+        ...defined({ paging: mapDefined(paging, toLookupPaging) }),
+      }
+
+/** Whether sources are looked up as deployments have been seen to offer it. */
+const isPublishedLookup = ({ lookups: { sources } }: SourceConfig): boolean =>
+  sources !== undefined && sources.primary_key === undefined
+
+/** Where deployments have been seen to list the sources. */
+const publishedSourcesPath = '/api/reputation/v1/sources'
+
+const toLookupRoutes = ({ lookups: { sources, categories, locations } }: SourceConfig): LookupRoutes =>
+  defined({
+    sources: mapDefined(sources, ({ method, path = publishedSourcesPath }) => ({ method, path })),
+    categories,
+    locations: mapDefined(locations, (lookup) => toLocationLookup(lookup).route),
+  })
 
 const toPrivacy = ({ privacy: { drop, hash, hash_key } }: SourceConfig): PrivacySettings => ({
   drop,
@@ -107,7 +128,7 @@ const checkCombinations = ({
 }
 
 const toSource = (config: SourceConfig, { send, wait }: ServiceClient): SourceEnv => ({
-  api: createApi(send, defined({ sources: config.lookups.sources, categories: config.lookups.categories })),
+  api: createApi(send, toLookupRoutes(config)),
   now: Date.now,
   wait,
   startDate: toMillis(config.start_date),
@@ -134,6 +155,14 @@ const toSource = (config: SourceConfig, { send, wait }: ServiceClient): SourceEn
   },
   feedback: toFeedback(config),
   entityIndex: createEntityIndex(),
+  ...defined({
+    sourceLookup: isPublishedLookup(config)
+      ? mapDefined(config.lookups.sources, ({ records_path, paging }) => ({
+          recordsPath: records_path,
+          ...defined({ paging: mapDefined(paging, toLookupPaging) }),
+        }))
+      : undefined,
+  }),
 })
 
 const formatInstant = (time: string): string => new Date(toMillis(time)).toISOString()

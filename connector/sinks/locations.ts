@@ -17,7 +17,6 @@ import {
   type RecordVerdict,
   type SinkNote,
 } from '../cdk'
-import { isServiceAnswering, toBatchAnswer } from './batch-errors'
 import {
   checkDeactivations,
   formatLocation,
@@ -36,7 +35,7 @@ import {
   createRecordMapper,
   isTombstoneRecord,
 } from './mapping'
-import type { SinkTarget } from './target'
+import { isServiceAnswering, type SinkTarget, toBatchAnswer } from './target'
 
 const acceptedVerdict: RecordVerdict = { _tag: 'Accepted' }
 const rejectedVerdict: RecordVerdict = {

@@ -1,7 +1,19 @@
-import type { Option } from 'fp-ts/Option'
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import type { Task } from 'fp-ts/Task'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import type { Api, ApiError } from '../api'
+import {
+  type Api,
+  type ApiError,
+  createRetryPolicy,
+  mayHaveArrived,
+  type RetryLimits,
+  type RetryPolicy,
+  retryRequest,
+  toFailure,
+} from '../api'
+import type { BatchAnswer, Failure } from '../cdk'
 import type { LocationLedger } from './ledger'
 
 /** The column of each attribute; null: the attribute is not sent. One that is left out may have the column of its own name. */
@@ -21,7 +33,7 @@ export type SinkTarget = {
   /** Older visits are rejected; in milliseconds. */
   readonly maxVisitAge: number
   /** The locations accepted before; without it, only locations whose record says so are deactivated. */
-  readonly ledger: Option<LocationLedger>
+  readonly ledger: O.Option<LocationLedger>
   readonly maxDeactivationsPercent: number
   /** Nothing is sent, so the notes list every change. */
   readonly dryRun: boolean
@@ -35,3 +47,75 @@ export const dryRunApi: SinkTarget['api'] = {
     TE.right({ records: Object.fromEntries(visits.map(({ visitRecordId }) => [visitRecordId ?? '', 'Success'])) }),
   syncLocations: (items) => TE.right({ status: 'SUCCESS', failedRequests: 0, totalRequests: items.length }),
 }
+
+/** Whether the request may have been processed without a usable answer. Only requests that may be sent twice are sent again after it. */
+export const isUnanswered = (error: ApiError): boolean => {
+  switch (error._tag) {
+    case 'Network':
+      return mayHaveArrived(error)
+    case 'Http':
+      return error.status === 408 || error.status >= 500
+    case 'Decode':
+    case 'Application':
+      return true
+    default:
+      return false
+  }
+}
+
+/** Retries unanswered requests, which must have the same effect if they arrive twice. */
+export const resendPolicy = (limits: RetryLimits, random: () => number): RetryPolicy => {
+  const policy = createRetryPolicy(limits, random)(true)
+  return (error, attempts) => (isUnanswered(error) ? policy(error, attempts) : O.none)
+}
+
+/** Runs a request again as the policy says; `wait` takes milliseconds. */
+export const resendUnanswered =
+  (policy: RetryPolicy, wait: (millis: number) => TaskEither<never, void>) =>
+  <A>(request: TaskEither<ApiError, A>): TaskEither<ApiError, A> =>
+    retryRequest(policy, ({ delay }) => wait(delay))(request)
+
+/** Statuses that mean a wrong request, not missing permission or a failing service: a smaller batch may pass. */
+const isBatchStatus = (status: number): boolean =>
+  status >= 400 && status < 500 && ![401, 403, 404, 405, 407, 408, 429].includes(status)
+
+/** What an error means for the batch that was sent; a Left ends the run. */
+export const toBatchAnswer = (operation: string, error: ApiError): E.Either<Failure, BatchAnswer> => {
+  const failure = toFailure(operation, error)
+  if (error._tag === 'Http' && isBatchStatus(error.status))
+    return E.right({
+      _tag: 'Refused',
+      reason: rejectionReason(error),
+      tooLarge: error.status === 413,
+    })
+  return isUnanswered(error)
+    ? E.right({ _tag: 'Unanswered', reason: unansweredReason(error), failure })
+    : E.left(failure)
+}
+
+/** Without a message from the service, the error's own message is only its status. */
+const rejectionReason = ({ status, message }: Extract<ApiError, { _tag: 'Http' }>): string =>
+  message === `the service answered ${status}` ? message : `the service answered ${status}: ${message}`
+
+const unansweredReason = (error: ApiError): string => {
+  switch (error._tag) {
+    case 'Http':
+      return `the service repeatedly answers ${error.status} to it, and accepts others`
+    case 'Network':
+      return `the service does not answer to it (${error.code}), and accepts others`
+    default:
+      return 'the service repeatedly answers something else to it, and accepts others'
+  }
+}
+
+/** Whether the service answers, even with a refusal, and does not report its own failure. `request`: sends an empty batch. */
+export const isServiceAnswering =
+  (request: TaskEither<ApiError, unknown>): Task<boolean> =>
+  async () => {
+    const answer = await request()
+    return (
+      E.isRight(answer) ||
+      answer.left._tag === 'Decode' ||
+      (answer.left._tag === 'Http' && isBatchStatus(answer.left.status))
+    )
+  }

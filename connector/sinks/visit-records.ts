@@ -12,9 +12,10 @@ import {
   type PreparedItem,
   printExactJson,
   type RecordVerdict,
+  type Sink,
 } from '../cdk'
-import { isServiceAnswering, toBatchAnswer } from './batch-errors'
 import { convertTime } from './convert'
+import { locationSink } from './locations'
 import {
   checkMapping,
   createAttributeRules,
@@ -23,7 +24,7 @@ import {
   formatColumn,
   isTombstoneRecord,
 } from './mapping'
-import type { SinkTarget } from './target'
+import { isServiceAnswering, type SinkTarget, toBatchAnswer } from './target'
 
 const dayMillis = 86_400_000
 
@@ -245,3 +246,6 @@ const createPreparer = (target: SinkTarget, stream: InputStream) => {
 }
 
 const deletionRefusal = E.left('the record says that its row was deleted, and a visit cannot be taken back')
+
+/** Every object that can be written to. Locations come first, since visits refer to them. */
+export const sinks: ReadonlyArray<Sink<SinkTarget>> = [locationSink, visitRecordSink]

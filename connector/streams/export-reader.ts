@@ -37,9 +37,8 @@ import {
   encodeExportState,
   encodeOpenScan,
 } from './export-state'
-import { partitionWindows } from './partition'
 import { selectAttributes } from './record'
-import type { SourceEnv } from './source-env'
+import { partitionWindows, type SourceEnv } from './source-env'
 import { collectPageWarnings, stateWarnings } from './warnings'
 
 /** An export operation, and how its records become the items of its streams. */

@@ -5,7 +5,7 @@
  * selected streams with their states (`StreamRequest` of cdk). Out: a feed of `ReaderEvent`s: rows as JSON text,
  * checkpoints with the state that covers the rows before them, notes, and failures of single streams.
  */
-export { deletedReviewsStream } from './deleted-reviews'
+
 export { createEntityIndex } from './entity-index'
 export { decodeExportState, mergeStates, readStateCursor } from './export-state'
 export {
@@ -21,7 +21,8 @@ export {
 } from './feedback/probe'
 export { isLookupStream } from './lookups'
 export { findPrivacyPath, type PrivacySettings, privacyActions } from './privacy'
-export { reviewExportOperation } from './reviews'
+export { deletedReviewsStream, reviewExportOperation } from './reviews'
 export type { SourceEnv } from './source-env'
-export { applyStreamSettings, findStateProblem, selectStreams, streams } from './streams'
+export { checkSourceLookup } from './source-lookup'
+export { applyStreamSettings, declaredStreams, findStateProblem, selectStreams, streams } from './streams'
 export type { DeletedAtColumn } from './tombstones'

@@ -10,11 +10,12 @@ import type { ReviewEntitySettings } from './entity-index'
 import { CommentRecord } from './feedback/comments'
 import { EntityRating } from './feedback/entity-ratings'
 import { TransparencyReviewRecord } from './feedback/transparency-reviews'
+import { ManagedLocationRecord } from './managed-locations'
 import type { ResourceName, SourceEnv } from './source-env'
 
 /**
  * The resources of the service that have attributes to hide. Deletions have nothing but a key and a cursor, and no field of
- * the lookups is specified.
+ * the other lookups is specified.
  */
 export const privacyResources: Readonly<Record<ResourceName, { readonly codec: t.Any; readonly roots: StreamRoots }>> =
   {
@@ -36,6 +37,7 @@ export const privacyResources: Readonly<Record<ResourceName, { readonly codec: t
     comments: { codec: CommentRecord, roots: { comments: '' } },
     transparency_reviews: { codec: TransparencyReviewRecord, roots: { transparency_reviews: '' } },
     entity_ratings: { codec: EntityRating, roots: { entity_ratings: '' } },
+    managed_locations: { codec: ManagedLocationRecord, roots: { managed_locations: '' } },
   }
 
 /** The path within a resource at which the records of a stream are found, by stream name; empty or with a dot at its end. */

@@ -1,12 +1,13 @@
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
-import { Review } from '../api'
+import { DeletedReview, Review } from '../api'
 import { defined, defineStream } from '../cdk'
-import { createCutter, createReviewFetcher } from '../export'
+import { type CutRecord, createCutter, createDeletedReviewFetcher, createReviewFetcher } from '../export'
 import { digestEntitySelection, indexEntities } from './entity-index'
 import { createExportReader, type ExportDefinition } from './export-reader'
 import { UnknownAttributes } from './record'
 import { createReviewItem, type ReviewItem, reviewFieldTree } from './review-item'
+import { withSourceLookup } from './source-lookup'
 
 /** A record of `reviews`: the declared attributes of a review, and those that are not declared. */
 const ReviewRecord = t.intersection([Review, UnknownAttributes], 'ReviewRecord')
@@ -49,7 +50,7 @@ export const reviewExportOperation: ExportDefinition<ReviewItem> = {
 }
 
 /** The one reader of all streams that are made of reviews. */
-export const reviewExportReader = createExportReader(reviewExportOperation)
+export const reviewExportReader = withSourceLookup(createExportReader(reviewExportOperation))
 
 /** The reviews themselves. */
 export const reviewsStream = defineStream({
@@ -59,4 +60,36 @@ export const reviewsStream = defineStream({
   cursor: 'modifiedTime',
   reader: reviewExportReader,
   project: ({ record }: ReviewItem) => [record],
+})
+
+/** A record of `deleted_reviews`. */
+const DeletedReviewRecord = t.intersection([DeletedReview, UnknownAttributes], 'DeletedReviewRecord')
+
+/** Operation 7, export deleted reviews; of the filters it takes the sources alone. */
+export const deletionExportReader = createExportReader({
+  name: 'export deleted reviews',
+  fetch: ({ api, onUnknown }) =>
+    createDeletedReviewFetcher(
+      api,
+      createCutter({
+        codec: DeletedReview,
+        list: 'reviews',
+        primaryKey: 'id',
+        cursor: 'modifiedTime',
+        undeclared: onUnknown,
+      }),
+    ),
+  filters: ({ filters: { sources } }) => defined({ sources }),
+  hasMentionTime: false,
+  toItem: () => (record) => record,
+})
+
+/** The deletions themselves. */
+export const deletedReviewsStream = defineStream({
+  name: 'deleted_reviews',
+  codec: DeletedReviewRecord,
+  primaryKey: ['id'],
+  cursor: 'modifiedTime',
+  reader: deletionExportReader,
+  project: (record: CutRecord) => [record],
 })

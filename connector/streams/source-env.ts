@@ -1,12 +1,14 @@
 import type { Option } from 'fp-ts/Option'
 import type { Task } from 'fp-ts/Task'
-import type { Api } from '../api'
-import type { PrivacyAction } from '../export'
+import { type Api, type LookupListRequest, toInstant, toMillis } from '../api'
+import type { PrivacyAction, ScanFilters, ScanWindow } from '../export'
 import type { EntityIndex, ReviewEntitySettings } from './entity-index'
-import type { BackfillPartition } from './partition'
 
 /** A resource of the service that has attributes to hide; the paths of `privacy` begin with it. */
-export type ResourceName = 'export' | 'comments' | 'transparency_reviews' | 'entity_ratings'
+export type ResourceName = 'export' | 'comments' | 'transparency_reviews' | 'entity_ratings' | 'managed_locations'
+
+/** The share of a backfill that one process reads: `index` of `count`, from 0. */
+export type BackfillPartition = { readonly index: number; readonly count: number }
 
 /** What the streams read from, and how: the client and the parts of the config that concern them. Times in milliseconds. */
 export type SourceEnv = {
@@ -53,4 +55,50 @@ export type SourceEnv = {
     readonly lookbackDays: number
   }
   readonly entityIndex: EntityIndex
+  /** Only the first page of a lookup is read, as a check needs. */
+  readonly samplesLookups?: boolean
+  /** The published lookup of sources; none: the reviews tell them. */
+  readonly sourceLookup?: Pick<LookupListRequest, 'recordsPath' | 'paging' | 'query'>
+}
+
+/** Starts of the calendar months (UTC) after `from` and up to `to`, milliseconds. */
+const monthsBetween = (from: number, to: number): ReadonlyArray<number> => {
+  const first = new Date(from)
+  const month = (n: number): number => Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + n, 1)
+  const last = new Date(to)
+  const count = (last.getUTCFullYear() - first.getUTCFullYear()) * 12 + last.getUTCMonth() - first.getUTCMonth()
+  return Array.from({ length: Math.max(0, count) }, (_, n) => month(n + 1))
+}
+
+/**
+ * The windows of mention time that a process reads: every `count`th calendar month since the start date. So the processes
+ * agree on the windows whenever each of them begins, and each gets old and new months. The first window is open to the
+ * past, the last to the future; they overlap by a millisecond, since it is not known whether the bounds are inclusive.
+ * Reviews without a mention time are in no window: the last process reads them in a sweep.
+ */
+export const partitionWindows = (
+  { index, count }: BackfillPartition,
+  startDate: number,
+  now: number,
+  filters: ScanFilters,
+): ReadonlyArray<ScanWindow> => {
+  const after = filters.mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(filters.mentionTimeAfter)
+  const before =
+    filters.mentionTimeBefore === undefined ? Number.POSITIVE_INFINITY : toMillis(filters.mentionTimeBefore)
+  const monthStarts = monthsBetween(startDate, now)
+  const windows = Array.from({ length: monthStarts.length + 1 }, (_, n) => ({
+    after: Math.max(after, (monthStarts[n - 1] ?? Number.NEGATIVE_INFINITY) - 1),
+    before: Math.min(before, monthStarts[n] ?? Number.POSITIVE_INFINITY),
+  }))
+  const share = windows
+    .filter((window, n) => n % count === index && window.after < window.before)
+    .map(
+      (window): ScanWindow => ({
+        kind: 'part',
+        ...(Number.isFinite(window.after) ? { mentionTimeAfter: toInstant(window.after) } : {}),
+        ...(Number.isFinite(window.before) ? { mentionTimeBefore: toInstant(window.before) } : {}),
+      }),
+    )
+  const unbounded = after === Number.NEGATIVE_INFINITY && before === Number.POSITIVE_INFINITY
+  return index === count - 1 && unbounded ? [...share, { kind: 'sweep' }] : share
 }

@@ -3,14 +3,20 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
 import { configFailure, type Failure, type Stream, suggestName } from '../cdk'
-import { deletedReviewsStream } from './deleted-reviews'
 import type { ReviewEntitySettings } from './entity-index'
 import { decodeExportState } from './export-state'
 import { commentsStream } from './feedback/comments'
 import { entityRatingsStream } from './feedback/entity-ratings'
 import { decodeFeedbackState } from './feedback/state'
 import { transparencyReviewsStream } from './feedback/transparency-reviews'
-import { checkLookups, createLookupStream, type LookupName, type LookupSettings } from './lookups'
+import {
+  checkLookups,
+  createLookupStream,
+  type LookupListSettings,
+  type LookupName,
+  type LookupSettings,
+} from './lookups'
+import { createManagedLocationsStream, managedLocationsStream } from './managed-locations'
 import { applyPrivacyToSchema, checkPrivacy, type PrivacySettings } from './privacy'
 import {
   reviewContentsStream,
@@ -20,12 +26,13 @@ import {
   reviewTasksStream,
 } from './review-children'
 import { categoriesStream, locationsStream, providersStream, sourcesStream } from './review-dimensions'
-import { reviewsStream } from './reviews'
+import { deletedReviewsStream, reviewsStream } from './reviews'
 import type { SourceEnv } from './source-env'
+import { addLookedUpRecord } from './source-lookup'
 import { addTombstones, type DeletedAtColumn } from './tombstones'
 
 /**
- * Every stream, in the order in which they are read. Deletions come before reviews: a review that is restored between the
+ * The streams of every config, in the order in which they are read. Deletions come before reviews: a review that is restored between the
  * two is then read after its deletion, and stays.
  */
 export const streams: ReadonlyArray<Stream<SourceEnv>> = [
@@ -45,21 +52,38 @@ export const streams: ReadonlyArray<Stream<SourceEnv>> = [
   entityRatingsStream,
 ]
 
+/** Every stream that a config can have: those of every config, and those that it must name an operation for. */
+export const declaredStreams: ReadonlyArray<Stream<SourceEnv>> = [...streams, managedLocationsStream]
+
 /** The parts of the config that change the streams. */
 type StreamSettings = {
   readonly privacy: PrivacySettings
   readonly fromReviews: ReviewEntitySettings
   /** The column that marks deletions in `reviews`; none: `deleted_reviews` alone tells of them. */
   readonly tombstones: O.Option<DeletedAtColumn>
-  /** The lookups whose operation is configured; the other dimensions are made of the reviews. */
-  readonly lookups: Partial<Readonly<Record<LookupName, LookupSettings>>>
+  /**
+   * The lookups whose operation is configured; the other dimensions are made of the reviews. `publishedSources`: sources are looked
+   * up as published, or made of the reviews where that is refused.
+   */
+  readonly lookups: Partial<Readonly<Record<LookupName, LookupSettings>>> & {
+    readonly locations?: LookupListSettings
+    readonly publishedSources?: boolean
+  }
 }
 
-const replaceWithLookup =
+/** The stream as its lookup changes it. `managed_locations` is there only with its lookup. */
+const applyLookup =
   (lookups: StreamSettings['lookups']) =>
-  (stream: Stream<SourceEnv>): Stream<SourceEnv> => {
+  (stream: Stream<SourceEnv>): ReadonlyArray<Stream<SourceEnv>> => {
+    if (stream.name === managedLocationsStream.name)
+      return lookups.locations === undefined
+        ? []
+        : [{ ...createManagedLocationsStream(lookups.locations), schema: stream.schema }]
     const lookup = stream.name === 'sources' || stream.name === 'categories' ? lookups[stream.name] : undefined
-    return lookup === undefined ? stream : createLookupStream(stream.name as LookupName, lookup)
+    if (lookup !== undefined) return [createLookupStream(stream.name as LookupName, lookup)]
+    return stream.name === 'sources' && lookups.publishedSources === true
+      ? [{ ...stream, schema: addLookedUpRecord(stream.schema) }]
+      : [stream]
   }
 
 /** The streams as the settings change them; a failure names the settings that are not allowed. */
@@ -70,10 +94,10 @@ export const applyStreamSettings = ({
   lookups,
 }: StreamSettings): E.Either<Failure, ReadonlyArray<Stream<SourceEnv>>> =>
   pipe(
-    checkPrivacy(privacy, streams, fromReviews),
+    checkPrivacy(privacy, declaredStreams, fromReviews),
     E.chain(() => checkLookups(lookups)),
-    E.map(() => streams.map(applyPrivacyToSchema(privacy))),
-    E.map(RA.map(replaceWithLookup(lookups))),
+    E.map(() => declaredStreams.map(applyPrivacyToSchema(privacy))),
+    E.map(RA.chain(applyLookup(lookups))),
     E.map((all) =>
       pipe(
         tombstones,
@@ -116,7 +140,7 @@ const cursorKeys = ['modifiedTimeFrom', 'fromDate', 'readAt'] as const
 
 /** Why the next run could not go on from the cursor of a stream's state; undefined if it can, and for a stream that is not ours. */
 export const findStateProblem = (name: string, state: unknown): string | undefined => {
-  const stream = streams.find((other) => other.name === name)
+  const stream = declaredStreams.find((other) => other.name === name)
   if (stream === undefined || typeof state !== 'object' || state === null) return undefined
   const entries = Object.entries(state).filter(([key]) => cursorKeys.some((other) => other === key))
   const cursor = O.some(Object.fromEntries(entries))

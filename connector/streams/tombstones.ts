@@ -23,10 +23,9 @@ import {
   type StreamRequest,
 } from '../cdk'
 import { type CutRecord, decodeResumeToken, scanStartTime } from '../export'
-import { deletionExportReader } from './deleted-reviews'
 import { createExportReader } from './export-reader'
 import type { ReviewItem } from './review-item'
-import { reviewExportOperation, reviewExportReader } from './reviews'
+import { deletionExportReader, reviewExportOperation, reviewExportReader } from './reviews'
 import type { SourceEnv } from './source-env'
 
 /** The column in which a protocol marks a record as deleted. */

@@ -109,14 +109,35 @@ describe('a group that may be left out', () => {
     { lookups: { sources: { path: '', primary_key: null } }, partition: { index: null, count: '' } },
     { lookups: null, partition: null, privacy: null, entities: { from_reviews: null } },
     { lookups: '', privacy: {}, entities: { person_ids: [] } },
+    { lookups: { sources: false, locations: { enabled: false, path: '/mine' } } },
+    { lookups: { sources: { enabled: false, method: 'POST' }, locations: { method: 'GET', paging: {} } } },
   ])('counts as left out where it holds only defaults and nothing: %j', (more) => {
     expect(decodeWith(more)).toEqual(sourceFormat.decode(given))
+  })
+
+  it('takes true for a group that is enabled, and reads the same', () => {
+    const bare = decodeWith({ lookups: { sources: true, locations: true } })
+    expect(bare).toMatchObject(
+      E.right({
+        unknownKeys: [],
+        config: { lookups: { sources: { method: 'GET', records_path: '' }, locations: { records_path: 'data' } } },
+      }),
+    )
+    expect(decodeWith({ lookups: { sources: { enabled: true }, locations: { enabled: true } } })).toEqual(bare)
+    expect(decodeWith({ lookups: '{"sources":true,"locations":"true"}' })).toEqual(bare)
   })
 
   it.each([
     [{ lookups: { sources: { method: 'POST' } } }, 'lookups.sources.path is missing'],
     [{ lookups: { categories: { path: '/categories' } } }, 'lookups.categories.primary_key is missing'],
     [{ lookups: { categories: { pth: '/categories' } } }, 'lookups.categories.path is missing'],
+    [{ lookups: { categories: true } }, 'lookups.categories is a boolean, expected object'],
+    [{ lookups: { locations: { method: 'POST' } } }, 'lookups.locations.path is missing'],
+    [{ lookups: { locations: { enabled: 'yes' } } }, 'lookups.locations.enabled must be boolean'],
+    [
+      { lookups: { locations: { enabled: true, paging: { size_param: 'size' } } } },
+      'lookups.locations.paging.page_param is missing',
+    ],
     [{ partition: { index: 0 } }, 'partition.count is missing'],
     [{ partition: { count: 4 } }, 'partition.index is missing'],
   ])('is refused by the path of the missing key where it holds more: %j', (more, expected) => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { sourceFormat } from '../../connector/config/source'
 import { keyPaths, privacyResources, resourcePaths } from '../../connector/streams/privacy'
-import { streams } from '../../connector/streams/streams'
+import { declaredStreams as streams } from '../../connector/streams/streams'
 import { settingsTable } from '../support/config-doc'
 
 const keys = keyPaths(streams as never)
@@ -24,6 +24,23 @@ A key without a value in this table and the next may be left out; where it lies 
 default. \`index\` and \`count\` of \`partition\`, and \`path\` and \`primary_key\` of a lookup, are given together or not at all: an
 empty group, or one with nothing but defaults, as the forms of platforms send it, counts as left out. So does an empty text.
 
+## Lookups
+
+\`lookups.sources: true\` and \`lookups.locations: true\` need nothing else where the service offers these operations as deployments
+have been seen to; \`{"enabled": true}\` says the same where a form takes no bare \`true\`, and other keys beside \`enabled\` change
+what differs. \`false\`, or \`{"enabled": false}\`, turns a lookup off and keeps its other keys.
+
+- \`sources: true\` reads \`GET /api/reputation/v1/sources\` into \`sources\`. Where the service refuses it (400, 401, 403, 404, an
+  application error, no list of records with integer ids), a warning says so and the sources come from the reviews, as without it.
+- \`locations: true\` reads \`GET /api/v2/entity/locations\` into the stream \`managed_locations\`, which is there only then.
+
+A lookup with \`paging\` is asked for page by page. It ends with the number of pages that the answer tells at
+\`paging.total_pages_path\`, or with a page that is shorter than the others, empty or without a record that is new; a first page that
+is short, and a last page that is full, are followed by one more request. A list of several pages is read twice, since a record
+that is removed meanwhile shifts the others onto pages that were read before; if the second reading lacks any record of the first,
+it is read again, up to five times. A warning says so. A list that still changes fails its stream as transient; one that does not
+end within 2000 pages, or whose pages repeat though the service tells more of them, fails it as a wrong config.
+
 ## Privacy
 
 \`privacy.drop\` leaves attributes out, \`privacy.hash\` lets them leave as HMAC-SHA-256 in hex under \`privacy.hash_key\`: the
@@ -39,7 +56,7 @@ right. These can be hidden:
 ${hideable}
 
 Of a deletion there is nothing but its key and cursor. The fields of a configured lookup are not known beforehand: deselect
-the attribute \`record\` to leave them out. Attributes that this version does not know cannot be named either:
+the attribute \`record\` to leave them out. Where an attribute of \`export.source\` is hidden, sources come from the reviews alone. Attributes that this version does not know cannot be named either:
 \`on_unknown_attribute: drop\` leaves them out of a record; those inside an object stay there unless it is dropped.
 
 A list or an object can also be given as JSON text, in a file as in the environment: some platforms keep every setting as

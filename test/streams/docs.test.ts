@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { startSandbox } from '../../connector/sandbox/start'
-import { streams } from '../../connector/streams/streams'
+import { declaredStreams as streams } from '../../connector/streams/streams'
 import { codeBlocks } from '../support/doc-blocks'
 import { createSourceEnv, locationsFromReviews, readAll } from '../support/in-process'
 import { openMemorySnapshot } from '../support/snapshot-messages'
@@ -20,12 +20,12 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
   locations: { what: 'Locations that reviews name.', costs: sharedCosts },
   providers: { what: 'Providers (physicians) that reviews name.', costs: sharedCosts },
   sources: {
-    what: 'Sources that reviews came from. With `lookups.sources` in the config, the answer of that operation instead: full refresh, the configured key as text, and all other fields in one object `record`.',
-    costs: `${sharedCosts}; one request with a lookup`,
+    what: 'Sources that reviews came from. With `lookups.sources: true` the sources that the service lists, at each run, with the same key and cursor (`reviewModifiedTime` is then the time of the lookup) and all other fields in one object `record`; where the service refuses the lookup, a warning says so and they come from reviews. With an operation of its own in `lookups.sources`, the answer of that: full refresh, the configured key as text, and all other fields in `record`.',
+    costs: `${sharedCosts}; one request with a lookup, or those of its pages`,
   },
   categories: {
     what: 'Categories and sub-categories of the sentiments in reviews. With `lookups.categories` in the config, a lookup as in `sources`.',
-    costs: `${sharedCosts}; one request with a lookup`,
+    costs: `${sharedCosts}; one request with a lookup, or those of its pages`,
   },
   review_contents: { what: 'Questions and responses of reviews, one row for each.', costs: sharedCosts },
   review_sentiments: { what: 'Sentiments found in the responses, one row for each.', costs: sharedCosts },
@@ -45,6 +45,11 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
   entity_ratings: {
     what: 'The summary of each entity: overall rating, ratings by category and their distribution (operations 2 and 3).',
     costs: 'one request for up to 50 entities',
+  },
+  managed_locations: {
+    what: 'The locations that the service manages, active ones only, as `lookups.locations` lists them; the stream is there only with that. A location without a code has its id as `code`, with the `codeType` id; one with the code and type of another too, and a warning says so. One with a code and no type has the `codeType` none.',
+    costs:
+      'one or two requests for up to 100 locations; one for each further 100, all of them twice or, while the list changes, up to five times, since a location that is removed meanwhile shifts the others',
   },
 }
 

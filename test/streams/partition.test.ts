@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { toMillis } from '../../connector/api/model/scalar'
-import { partitionWindows } from '../../connector/streams/partition'
+import { partitionWindows } from '../../connector/streams/source-env'
 
 const start = Date.parse('2024-01-15T00:00:00Z')
 const now = Date.parse('2024-04-10T00:00:00Z')

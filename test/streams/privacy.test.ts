@@ -39,7 +39,7 @@ describe('checkPrivacy', () => {
     [
       'a path of a stream that has nothing to hide',
       { ...none, drop: ['deleted_reviews.id'] },
-      'Paths begin with export, comments, transparency_reviews, entity_ratings',
+      'Paths begin with export, comments, transparency_reviews, entity_ratings, managed_locations',
     ],
     [
       'an attribute of a comment that does not exist',

@@ -2,7 +2,7 @@ import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { describeAirbyteStream } from '../../connector/cdk/airbyte/catalog'
 import type { JsonSchema } from '../../connector/cdk/schema'
-import { streams } from '../../connector/streams/streams'
+import { declaredStreams as streams } from '../../connector/streams/streams'
 
 type AttributeSchema = {
   readonly type?: unknown

@@ -6,6 +6,7 @@ type Line = {
   readonly state?: {
     readonly stream: { readonly stream_descriptor: { readonly name: string }; readonly stream_state: unknown }
   }
+  readonly log?: { readonly level: string; readonly message: string }
   readonly trace?: {
     readonly stream_status?: { readonly stream_descriptor: { readonly name: string }; readonly status: string }
     readonly error?: { readonly failure_type: string; readonly message: string }

@@ -1,5 +1,5 @@
 import * as t from 'io-ts'
-import { describeAttribute, Integer, optionalAttributes } from './scalar'
+import { describeAttribute, Instant, Int64, Integer, optionalAttributes } from './scalar'
 
 /** A location in the body of `syncLocations`; the service's specification does not say which attributes are required. */
 export const Location = optionalAttributes({
@@ -32,6 +32,31 @@ export const Location = optionalAttributes({
   additionalAttributes: describeAttribute('Free-form attributes')(t.UnknownRecord),
 })
 export type Location = t.TypeOf<typeof Location>
+
+/**
+ * A location as the service lists it (`lookupLocations`), as far as deployments have been seen to. What no form is known of is JSON
+ * text.
+ */
+export const ManagedLocation = optionalAttributes({
+  id: describeAttribute('Identifier at the service')(Int64),
+  displayName: describeAttribute('Display name')(t.string),
+  internalName: describeAttribute('Internal name')(t.string),
+  phone: describeAttribute('Telephone number')(t.string),
+  email: describeAttribute('E-mail address')(t.string),
+  website: describeAttribute('Web site')(t.string),
+  address1: describeAttribute('First address line')(t.string),
+  address2: describeAttribute('Second address line')(t.string),
+  city: describeAttribute('City')(t.string),
+  state: describeAttribute('State or region')(t.string),
+  zip: describeAttribute('Postal code')(t.string),
+  country: describeAttribute('Country')(t.string),
+  productMappings: describeAttribute('Associated products, as JSON text')(t.string),
+  entityMappings: describeAttribute('External to internal mapping values, as JSON text')(t.string),
+  additionalAttributes: describeAttribute('Free-form attributes, as JSON text')(t.string),
+  labels: describeAttribute('Associated labels, as JSON text')(t.string),
+  createdTime: describeAttribute('Creation')(Instant),
+  modifiedTime: describeAttribute('Last modification')(Instant),
+})
 
 /** Response of `syncLocations`; the attributes of the items of `nonSyncableList` are not documented. */
 export const LocationSyncResult = t.intersection(

@@ -95,12 +95,6 @@ export const unknownAttributesKey = 'unknown_attributes'
 /** The path of a shape, without indexes: `contents.id`. */
 export const shapePathOf = (shape: Shape): string => joinPath(shape, () => [])
 
-/** What the specification's own names look like. Any other name may be data: an e-mail address, a name or a number of a person. */
-const plainName = /^(?!.*\d{5})[A-Za-z_$][\w$-]{0,39}$/
-
-/** The name of an undeclared attribute for messages. */
-export const maskAttributeName = (name: string): string => (plainName.test(name) ? name : '***')
-
 /** The names on the way to a shape; of each array what `indexOf` gives for it. */
 export const joinPath = (shape: Shape, indexOf: (array: Shape) => ReadonlyArray<string>): string => {
   const names: string[] = []

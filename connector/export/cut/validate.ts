@@ -1,3 +1,4 @@
+import { maskAttributeName } from '../../api'
 import {
   BACKSLASH,
   CLOSE_ARRAY,
@@ -31,14 +32,7 @@ import {
 import { isEditedFrom, noRun, removeEdits, removeLastRun, removeRun, renderSpan, replaceSpan, startRun } from './edit'
 import { endFieldOffset, startFieldOffset } from './offsets'
 import { readCursor, readDouble, readInstant, readInteger, readPrimaryKey, rejectValue, type ValueEnd } from './scalars'
-import {
-  type Attribute,
-  createAttribute,
-  createUndeclaredShape,
-  maskAttributeName,
-  type Shape,
-  shapePathOf,
-} from './shape'
+import { type Attribute, createAttribute, createUndeclaredShape, type Shape, shapePathOf } from './shape'
 
 /** An object: each member is checked, and those that are not to leave are left out. */
 export const readObject = (state: CutState, shape: Shape, open: number): ValueEnd => {

@@ -16,6 +16,10 @@ import { savedCursorSql } from './loads'
 const lastCursorSql = (stream: string) =>
   `(SELECT max(cursor_to::TIMESTAMPTZ) FROM _loads WHERE stream = ${quoteLiteral(stream)})`
 
+/** Whether a stream's last state is that of a lookup: the service lists what it likes, whatever the reviews name. */
+const isLookedUpSql = (stream: string) =>
+  `EXISTS (SELECT 1 FROM _state WHERE stream = ${quoteLiteral(stream)} AND (state->>'$.readAt') IS NOT NULL)`
+
 /** The stream that lists the distinct values of a review's attribute. */
 const lookupStreamsByAttribute = [
   ['location', 'locations'],
@@ -29,10 +33,15 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
   const reviews = find(reviewsTableName)
   const children = streams.filter((stream) => hasColumns(stream, 'reviewId', 'reviewModifiedTime'))
   const reviewChildren = reviews === undefined ? [] : children
-  const lookups = lookupStreamsByAttribute.filter(
-    ([attribute, list]) =>
-      reviews !== undefined && hasTypedColumn(reviews, attribute, 'JSON') && find(list) !== undefined,
-  )
+  const lookups = lookupStreamsByAttribute.filter(([attribute, list]) => {
+    const stream = find(list)
+    return (
+      reviews !== undefined &&
+      hasTypedColumn(reviews, attribute, 'JSON') &&
+      stream !== undefined &&
+      hasTypedColumn(stream, 'id', 'BIGINT')
+    )
+  })
   const expectedChildren = childSources.filter(
     ({ stream, attribute, keys }) =>
       reviews !== undefined &&
@@ -91,13 +100,14 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
     {
       name: 'lookups are complete',
       explain:
-        'The location, provider and source of each review are in their own tables, up to the time to which these were read.',
+        'The location, provider and source of each review are in their own tables, up to the time to which these were read. Sources that the service listed itself may be others.',
       sql: unionSql(
         lookups.map(
           ([attribute, list]) => `
       SELECT DISTINCT ${failureTextSql(list, `'id ' || id || ' is missing'`)}
       FROM (SELECT TRY_CAST(${quoteIdentifier(attribute)}->>'$.id' AS BIGINT) AS id, "modifiedTime" AS time FROM ${reviewsTableName})
-      WHERE id NOT IN (SELECT id FROM ${quoteIdentifier(list)} WHERE id IS NOT NULL) AND time <= ${lastCursorSql(list)}`,
+      WHERE id NOT IN (SELECT id FROM ${quoteIdentifier(list)} WHERE id IS NOT NULL) AND time <= ${lastCursorSql(list)}
+        AND NOT ${isLookedUpSql(list)}`,
         ),
       ),
       subjects: lookups.map(

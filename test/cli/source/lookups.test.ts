@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { reportAirbyteFailure } from '../../../connector/cdk/program'
@@ -7,13 +8,18 @@ import {
   sourceReadCommand,
   tapCommand,
 } from '../../../connector/cli/feedback-source'
+import { queryCommand } from '../../../connector/cli/query'
+import { syncCommand } from '../../../connector/cli/sync'
+import { verifyCommand } from '../../../connector/cli/verify'
+import type { Sandbox, SandboxOptions } from '../../../connector/sandbox/start'
 import { streams } from '../../../connector/streams/streams'
 import { messages } from '../../support/destination'
 import { createExportApi } from '../../support/export-api'
-import { writeTempFile } from '../../support/files'
+import { newTempPath, writeTempFile } from '../../support/files'
 import { createSourceEnv, readAll } from '../../support/in-process'
 import { type ReceivedRequest, sendJson, startServer } from '../../support/listen'
 import { runCommand } from '../../support/run-command'
+import { startSmallSandbox } from '../../support/sandbox'
 
 const sources = [
   { id: 9_007_199_254_740_993n, name: 'Surveys', kind: { code: 'S', live: true } },
@@ -59,6 +65,7 @@ const reading = async (config: object, ...names: ReadonlyArray<string>) => {
       trace?.stream_status?.status === 'COMPLETE' ? [trace.stream_status.stream_descriptor.name] : [],
     ),
     errors: lines.flatMap(({ trace }) => (trace?.error === undefined ? [] : [trace.error])),
+    warnings: lines.flatMap(({ log }) => (log?.level === 'WARN' ? [log.message] : [])),
   }
 }
 
@@ -231,3 +238,278 @@ it('a stream without its lookup is built again from all reviews', async () => {
 type Singer = { readonly streams: ReadonlyArray<{ readonly stream: string }> }
 
 const chosen = [{ breadcrumb: [], metadata: { selected: true } }]
+
+const credentials = { auth_type: 'access_token', access_token: 'not-for-anybody' }
+const start_date = '2010-01-01T00:00:00Z'
+const settingsOf = ({ url, accessToken }: Pick<Sandbox, 'url' | 'accessToken'>, lookups: object) => ({
+  base_url: url,
+  credentials: { ...credentials, access_token: accessToken },
+  start_date,
+  lookups,
+})
+const dataOf = ({ records }: Awaited<ReturnType<typeof reading>>, stream: string) =>
+  records.flatMap((record) => (record.stream === stream ? [record.data] : []))
+/** The answer of an export without rows to a request. */
+const noRows = (body: string) => ({ reviews: [], filter: { modifiedTimeFrom: JSON.parse(body).modifiedTimeFrom } })
+
+describe('lookups.sources: true', () => {
+  it.each([true, { enabled: true }])('reads the list of a published service, as %j', async (sources) => {
+    const sandbox = await startSmallSandbox({ like: 'published' })
+    const truth = new Map(
+      (await sandbox.truth()).reviews.map(({ json }) => [JSON.parse(json).source.id, JSON.parse(json)]),
+    )
+    const result = await reading(settingsOf(sandbox, { sources }), 'sources')
+    expect([result.status, result.errors, result.completed]).toEqual([0, [], ['sources']])
+    const rows = dataOf(result, 'sources')
+    expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining([...truth.keys()]))
+    for (const row of rows)
+      expect(row).toEqual({
+        id: expect.any(Number),
+        name: expect.any(String),
+        reviewModifiedTime: expect.any(String),
+        record: {},
+      })
+  })
+
+  it.each<[string, number, unknown]>([
+    ['400', 400, {}],
+    ['401', 401, {}],
+    ['403', 403, {}],
+    ['404', 404, 'not here'],
+    ['an application error', 200, { status: { code: 'E7', message: 'No such feature' } }],
+    ['no list', 200, { sources: [] }],
+    ['a page for people', 200, '<html>'],
+    ['records without ids', 200, [{ name: 'Web' }]],
+  ])('takes them from the reviews where the answer is %s, and says so once', async (_, status, answer) => {
+    const review = { id: 1, modifiedTime: '2024-02-01T00:00:00.000Z', source: { id: 3, name: 'Web' } }
+    const { url, seen } = await startServer(({ url: path, body }, response) => {
+      if (path.endsWith('/sources')) return sendJson(response, status, answer)
+      const { offset = 0, modifiedTimeFrom } = JSON.parse(body)
+      const reviews = offset === 0 && modifiedTimeFrom < '2024-02-01' ? [review] : []
+      return sendJson(response, 200, { reviews, filter: { modifiedTimeFrom, offset } })
+    })
+    const config = { base_url: url, credentials, start_date, lookups: { sources: true } }
+    const result = await reading(config, 'reviews', 'sources', 'providers')
+    expect([result.status, result.errors]).toEqual([0, []])
+    expect(dataOf(result, 'sources')).toEqual([{ ...review.source, reviewModifiedTime: review.modifiedTime }])
+    expect(result.warnings).toEqual([
+      expect.stringMatching(/^lookups\.sources: .* Sources are read from the reviews instead/),
+    ])
+    const scans = seen.filter(({ method }) => method === 'POST').length
+    const alone = await reading({ ...config, lookups: {} }, 'reviews', 'providers')
+    expect(alone.status).toBe(0)
+    expect(seen.filter(({ method }) => method === 'POST').length).toBe(2 * scans)
+  })
+
+  it('fails alone where the service is down, and the other streams go on', async () => {
+    const { url } = await startServer(({ url: path, body }, response) =>
+      path.endsWith('/sources')
+        ? sendJson(response, 429, {}, { 'Retry-After': '9999' })
+        : sendJson(response, 200, noRows(body)),
+    )
+    const config = { base_url: url, credentials, start_date, lookups: { sources: true } }
+    const { completed, errors } = await reading(config, 'sources', 'providers')
+    expect([completed, errors.map(({ failure_type }) => failure_type)]).toEqual([['providers'], ['transient_error']])
+  })
+
+  it('is not asked for where privacy hides an attribute of sources', async () => {
+    const sandbox = await startSmallSandbox({ like: 'published' })
+    const config = { ...settingsOf(sandbox, { sources: true }), privacy: { drop: ['export.source.name'] } }
+    const result = await reading(config, 'sources')
+    expect(dataOf(result, 'sources').length).toBeGreaterThan(0)
+    for (const row of dataOf(result, 'sources')) expect(Object.keys(row).sort()).toEqual(['id', 'reviewModifiedTime'])
+    expect(result.warnings.join()).toContain('privacy hides attributes of sources')
+  })
+
+  it('passes check, with a warning where the reviews stand in for it', async () => {
+    const check = async (config: object) =>
+      messages(
+        (await runCommand(sourceCheckCommand, ['--config', writeTempFile(config)], { fail: reportAirbyteFailure }))
+          .stdout,
+      )
+    const [published, specified] = await Promise.all([startSmallSandbox({ like: 'published' }), startSmallSandbox()])
+    expect(JSON.stringify(await check(settingsOf(published, { sources: true, locations: true })))).not.toContain(
+      'lookups',
+    )
+    expect(JSON.stringify(await check(settingsOf(specified, { sources: true })))).toMatch(
+      /SUCCEEDED.*lookups\.sources: the service answered 404|lookups\.sources: the service answered 404.*SUCCEEDED/,
+    )
+  })
+})
+
+describe('lookups.locations', () => {
+  const locationRoute = { method: 'GET', path: '/all/locations' } as const
+  it.each<[string, SandboxOptions, unknown]>([
+    ['a published service', { like: 'published', locations: 130 }, true],
+    [
+      'a published service, of 20 in a page',
+      { like: 'published', locations: 130 },
+      { enabled: true, paging: { page_param: 'page', size_param: 'size', size: 20 } },
+    ],
+    ['another operation', { locations: 130, lookups: { locations: locationRoute } }, { path: '/all/locations' }],
+  ])('reads every active location of %s, with its schema in discover', async (_, options, locations) => {
+    const sandbox = await startSmallSandbox(options)
+    const [first] = (await sandbox.truth()).locations
+    await sandbox.api.syncLocations([{ code: first?.code ?? '', active: false }])()
+    const config = settingsOf(sandbox, { locations })
+    const result = await reading(config, 'managed_locations')
+    expect([result.status, result.completed]).toEqual([0, ['managed_locations']])
+    const active = (await sandbox.truth()).locations.filter((one) => one.active)
+    expect(active).toHaveLength(129)
+    expect(dataOf(result, 'managed_locations').map(({ id, displayName, code }) => [id, displayName, code])).toEqual(
+      active.map(({ id, name, code }) => [id, name, code]),
+    )
+    const { stdout } = await runCommand(sourceDiscoverCommand, ['--config', writeTempFile(config)])
+    const found = JSON.parse(stdout).catalog.streams.find(({ name }: { name: string }) => name === 'managed_locations')
+    expect(found).toEqual(JSON.parse(readFileSync('catalog/managed_locations.json', 'utf8')))
+  })
+
+  const serveLocations = (answer: (query: URLSearchParams, request: number) => unknown, status = 200) =>
+    startServer(({ url }, response, count) =>
+      sendJson(response, status, text(answer(new URL(url, 'http://x').searchParams, count))),
+    )
+  const readLocations = async (base_url: string, locations: unknown = true, more: object = {}) =>
+    reading({ base_url, credentials, start_date, lookups: { locations }, ...more }, 'managed_locations')
+
+  it('loses no location without a code, or with the code and type of another', async () => {
+    const data = [
+      {
+        id: 1,
+        code: 'A',
+        codeType: 'STORE',
+        displayName: 'a',
+        zip: 75_001,
+        labels: ['x'],
+        createdTime: '2019-10-01 17:44:46',
+      },
+      { id: 2, code: 'A', codeType: 'STORE', displayName: 'b', modifiedTime: 1_569_951_886_000 },
+      { id: 3, code: null, displayName: 'c', entityMappings: { a: 1 } },
+      { id: 4, code: ' ', codeType: '', colour: 'red' },
+      { id: 5, code: 'A', codeType: null },
+      { id: 9_007_199_254_740_993n, code: 7, codeType: 'X' },
+    ]
+    const { url, seen } = await serveLocations(() => ({ data, totalPages: 1 }))
+    const result = await readLocations(url)
+    expect(result.status).toBe(0)
+    expect(dataOf(result, 'managed_locations')).toEqual([
+      expect.objectContaining({
+        id: 1,
+        code: 'A',
+        codeType: 'STORE',
+        zip: '75001',
+        labels: '["x"]',
+        createdTime: '2019-10-01T17:44:46.000Z',
+      }),
+      expect.objectContaining({
+        id: 2,
+        code: '2',
+        codeType: 'id',
+        displayName: 'b',
+        modifiedTime: '2019-10-01T17:44:46.000Z',
+      }),
+      expect.objectContaining({ id: 3, code: '3', codeType: 'id', entityMappings: '{"a":1}' }),
+      expect.objectContaining({ id: 4, code: '4', codeType: 'id', unknown_attributes: { colour: 'red' } }),
+      expect.objectContaining({ id: 5, code: 'A', codeType: 'none' }),
+      expect.objectContaining({ id: 9_007_199_254_740_993n, code: '7', codeType: 'X' }),
+    ])
+    expect(result.warnings).toEqual([
+      expect.stringContaining('colour'),
+      expect.stringMatching(/1 locations have the code and codeType of another/),
+    ])
+    expect(seen[0]?.url).toBe('/api/v2/entity/locations?sortBy=id&sortDirection=ASC&page=1&size=100')
+  })
+
+  it.each<[string, ReadonlyArray<object>, RegExp]>([
+    ['has neither code nor id', [{ id: 1 }, { displayName: 'x' }], /location 2 of 2 has neither a code nor an id/],
+    [
+      'cannot be told from another',
+      [{ code: 'A' }, { code: 'A', displayName: 'x' }],
+      /location 2 of 2 has the code and codeType of another/,
+    ],
+    [
+      'has an id that is the code of another',
+      [{ code: '5', codeType: 'id' }, { id: 5 }],
+      /location 2 of 2 has the code and codeType of another/,
+    ],
+  ])('is an error where a location %s', async (_, data, message) => {
+    const { url } = await serveLocations(() => ({ data }))
+    const { status, records, errors } = await readLocations(url)
+    expect([status, records]).toEqual([1, []])
+    expect(errors).toEqual([
+      expect.objectContaining({ failure_type: 'config_error', message: expect.stringMatching(message) }),
+    ])
+  })
+
+  it.each<[number, unknown, RegExp]>([
+    [404, 'no', /lookups\.locations: the service answered 404\. Check its path/],
+    [403, {}, /look up locations: The token lacks permission/],
+    [401, {}, /look up locations: The access token is missing, wrong or expired/],
+    [200, { status: { code: 9, message: 'off' } }, /look up locations: the service reports an application error/],
+  ])('fails alone where it is answered %i: the exports go on', async (status, answer, message) => {
+    const { url } = await startServer(({ method, body }, response) =>
+      method === 'GET' ? sendJson(response, status, answer) : sendJson(response, 200, noRows(body)),
+    )
+    const config = { base_url: url, credentials, start_date, lookups: { locations: true } }
+    const { completed, errors } = await reading(config, 'managed_locations', 'providers')
+    expect(errors.map((error) => error.message)).toEqual([expect.stringMatching(message)])
+    expect(completed).toEqual(['providers'])
+  })
+
+  it('is read again, and says so, where a location goes while it is read', async () => {
+    let ids = Array.from({ length: 9 }, (_, n) => n + 1)
+    const { url } = await serveLocations((query, count) => {
+      const page = Number(query.get('page'))
+      const size = Number(query.get('size'))
+      const data = ids.slice((page - 1) * size, page * size).map((id) => ({ id, code: `L${id}` }))
+      if (count === 1) ids = ids.filter((id) => id !== 2)
+      return { data, totalPages: Math.ceil(ids.length / size) }
+    })
+    const locations = {
+      enabled: true,
+      paging: { page_param: 'page', size_param: 'size', size: 3, total_pages_path: 'totalPages' },
+    }
+    const result = await readLocations(url, locations)
+    expect(dataOf(result, 'managed_locations').map(({ id }) => id)).toEqual([1, 3, 4, 5, 6, 7, 8, 9])
+    expect(result.warnings).toEqual([expect.stringContaining('the list changed while it was read')])
+  })
+
+  it('ends where pages never do', async () => {
+    const { url, seen } = await serveLocations((query) => {
+      const page = Number(query.get('page'))
+      return { data: [{ id: page, code: `L${page}` }], totalPages: 1e9 }
+    })
+    const { status, errors } = await readLocations(url)
+    expect([status, errors.map(({ message }) => message)]).toEqual([
+      1,
+      [expect.stringMatching(/does not end after 2000 pages/)],
+    ])
+    expect(seen).toHaveLength(2000)
+  }, 60_000)
+
+  it('hides what privacy names', async () => {
+    const { url } = await serveLocations(() => ({ data: [{ id: 1, code: 'A', email: 'a@b.c', phone: '1' }] }))
+    const privacy = { drop: ['managed_locations.email'], hash: ['managed_locations.phone'], hash_key: 'k' }
+    const { records } = await readLocations(url, true, { privacy })
+    expect(records[0]?.data).not.toHaveProperty('email')
+    expect(records[0]?.data.phone).toMatch(/^[0-9a-f]{64}$/)
+  })
+})
+
+it('what was looked up passes verify', async () => {
+  const sandbox = await startSmallSandbox({ like: 'published' })
+  const config = writeTempFile(settingsOf(sandbox, { sources: true, locations: true }))
+  const db = newTempPath('lookups.duckdb')
+  const args = ['--config', config, '--db', db]
+  for (const _ of [1, 2]) {
+    const { status, stdout } = await runCommand(syncCommand, [...args, '--select', 'reviews,sources,managed_locations'])
+    expect([status, stdout]).toEqual([0, expect.stringMatching(/^managed_locations +complete/m)])
+    expect(await runCommand(verifyCommand, args)).toMatchObject({ status: 0 })
+  }
+  const { stdout } = await runCommand(queryCommand, [
+    '--db',
+    db,
+    'SELECT count(*) AS n, count(DISTINCT code) AS m FROM managed_locations',
+  ])
+  const count = (await sandbox.truth()).locations.filter(({ active }) => active).length
+  expect(stdout).toMatch(new RegExp(`${count}\\D+${count}`))
+})

@@ -3,7 +3,7 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { ApiError } from '../../connector/api/error'
-import { resendPolicy, resendUnanswered } from '../../connector/sinks/batch-errors'
+import { resendPolicy, resendUnanswered } from '../../connector/sinks/target'
 
 const policy = resendPolicy({ maxAttempts: 3, maxWait: 60_000 }, () => 0.5)
 const network = (code: string): ApiError => ({ _tag: 'Network', code, message: '' })

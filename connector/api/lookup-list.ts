@@ -1,0 +1,276 @@
+import * as E from 'fp-ts/Either'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import * as t from 'io-ts'
+import { configFailure, type Failure, printExactJson, transientFailure } from '../cdk'
+import { type ApiError, maskAttributeName } from './error'
+import type { LookupQuery } from './model/transparency'
+
+/** How a lookup is asked for its pages: the names of the parameters, and where the answer tells the number of pages, with dots. */
+export type LookupPaging = {
+  readonly pageParam: string
+  /** The number of the first page. */
+  readonly firstPage: number
+  readonly sizeParam?: string
+  /** Records in a page. */
+  readonly size: number
+  readonly totalPagesPath?: string
+}
+
+/** How deployments have been seen to give the list of locations: in the order of ids, in pages of at most 100. */
+export const publishedLocationPaging: LookupPaging = {
+  pageParam: 'page',
+  firstPage: 1,
+  sizeParam: 'size',
+  size: 100,
+  totalPagesPath: 'totalPages',
+}
+export const publishedLocationOrder: LookupQuery = { sortBy: 'id', sortDirection: 'ASC' }
+
+export type LookupRecord = Readonly<Record<string, unknown>>
+
+/** A lookup whose records are a list somewhere in its answer. */
+export type LookupListRequest = {
+  /** The key of its settings in messages, such as `lookups.sources`. */
+  readonly setting: string
+  readonly fetch: (query: LookupQuery) => TaskEither<ApiError, unknown>
+  /** The dotted path of the records in an answer; empty: the answer is the list. */
+  readonly recordsPath: string
+  /** None: one request gives all records. */
+  readonly paging?: LookupPaging
+  /** Parameters that every request has. */
+  readonly query?: LookupQuery
+  /** What tells a record from others, in every page and every reading; undefined: all that it holds. */
+  readonly identify: (record: LookupRecord) => string | undefined
+  /** Only the first page is read. */
+  readonly isSample?: boolean
+}
+
+/** `doubt`: why the list may lack records. `notes`: what a person should know. */
+export type LookupList = {
+  readonly records: ReadonlyArray<LookupRecord>
+  readonly notes: ReadonlyArray<string>
+  readonly doubt?: string
+}
+
+/** The service refused a request, or its answers are not the pages of a list. */
+export type LookupListError =
+  | { readonly _tag: 'Request'; readonly error: ApiError }
+  | { readonly _tag: 'Answer'; readonly failure: Failure }
+
+/** More pages than this are no list but answers that never end. */
+export const maxLookupPages = 2000
+
+/** How often a list that changes while it is read is read. */
+const maxReadings = 5
+
+/** The value at a dotted path of an answer; undefined if there is none. */
+const valueAt = (path: string, answer: unknown): unknown =>
+  path
+    .split('.')
+    .filter((key) => key !== '')
+    .reduce<unknown>((value, key) => (t.UnknownRecord.is(value) ? value[key] : undefined), answer)
+
+const isRecordList = (value: unknown): value is ReadonlyArray<LookupRecord> =>
+  Array.isArray(value) && value.every((record) => t.UnknownRecord.is(record))
+
+const maxListedNames = 10
+
+/** Names of the answer's attributes for a message. */
+export const listAnswerNames = (names: ReadonlyArray<string>): string => {
+  const masked = [
+    ...new Set(names.map((name) => (name === '' ? '' : name.split('.').map(maskAttributeName).join('.')))),
+  ]
+  const more = masked.length > maxListedNames ? [`${masked.length - maxListedNames} more`] : []
+  return [...masked.slice(0, maxListedNames).map((name) => name || '"" (the answer itself)'), ...more].join(', ')
+}
+
+/** The paths of the lists of objects in an answer, down to `depth` levels. */
+const findLists = (value: unknown, path: string, depth: number): ReadonlyArray<string> => {
+  if (isRecordList(value)) return [path]
+  if (!t.UnknownRecord.is(value) || depth === 0) return []
+  return Object.entries(value).flatMap(([key, inner]) =>
+    findLists(inner, path === '' ? key : `${path}.${key}`, depth - 1),
+  )
+}
+
+const answerError = (failure: Failure): E.Either<LookupListError, never> => E.left({ _tag: 'Answer', failure })
+
+/** The records of an answer; a failure says where the answer has a list. */
+const findRecords = (
+  { setting, recordsPath }: Pick<LookupListRequest, 'setting' | 'recordsPath'>,
+  answer: unknown,
+): E.Either<LookupListError, ReadonlyArray<LookupRecord>> => {
+  const records = valueAt(recordsPath, answer)
+  if (isRecordList(records)) return E.right(records)
+  const lists = findLists(answer, '', 3)
+  const places = lists.length === 0 ? 'nowhere' : `at ${listAnswerNames(lists)}`
+  return answerError(
+    configFailure(
+      `${setting}.records_path: there is no list of objects at ${recordsPath === '' ? 'the top of the answer' : recordsPath}. The answer has one ${places}.`,
+    ),
+  )
+}
+
+/** The number of pages that an answer tells; undefined where it is no number from 1. */
+const readTotalPages = ({ totalPagesPath }: LookupPaging, answer: unknown): number | undefined => {
+  const total = totalPagesPath === undefined ? undefined : valueAt(totalPagesPath, answer)
+  const count = typeof total === 'string' && /^\d+$/.test(total) ? Number(total) : total
+  return Number.isSafeInteger(count) && Number(count) > 0 ? Number(count) : undefined
+}
+
+/**
+ * The records of one reading, by what tells them apart. A record of a later page replaces the one of an earlier page; two of one
+ * page are both kept if they differ.
+ */
+const createRecordSet = (identify: LookupListRequest['identify']) => {
+  const entries = new Map<string, { readonly page: number; readonly contents: Map<string, LookupRecord> }>()
+  return {
+    /** Adds the records of a page; returns how many of them were not there yet. */
+    add: (page: number, records: ReadonlyArray<LookupRecord>): number => {
+      const before = entries.size
+      for (const record of records) {
+        const content = printExactJson(record)
+        const key = identify(record) ?? content
+        const entry = entries.get(key)
+        if (entry?.page === page) entry.contents.set(content, record)
+        else entries.set(key, { page, contents: new Map([[content, record]]) })
+      }
+      return entries.size - before
+    },
+    size: () => entries.size,
+    has: (key: string) => entries.has(key),
+    keys: () => [...entries.keys()],
+    records: () => [...entries.values()].flatMap(({ contents }) => [...contents.values()]),
+  }
+}
+
+type Reading = Omit<LookupList, 'records'> & {
+  readonly set: ReturnType<typeof createRecordSet>
+  /** Whether a record may have been on no page, because another was removed between two pages. */
+  readonly mayLack: boolean
+}
+
+/** Whether a service may answer so for a page behind the last one. */
+const isPageRefusal = (error: ApiError): boolean => error._tag === 'Http' && [400, 404, 416].includes(error.status)
+
+/** The parameters of the page of this number, from 0. */
+const queryOf = ({ query, paging }: LookupListRequest, page: number): LookupQuery => ({
+  ...query,
+  ...(paging === undefined ? {} : { [paging.pageParam]: paging.firstPage + page }),
+  ...(paging?.sizeParam === undefined ? {} : { [paging.sizeParam]: paging.size }),
+})
+
+/** Reads all pages once. What ends the reading: the number of pages that is told, a page shorter than others, or one without a new record. */
+const readOnce = async (
+  request: LookupListRequest,
+  paging: LookupPaging,
+): Promise<E.Either<LookupListError, Reading>> => {
+  const { setting } = request
+  const { pageParam, size } = paging
+  const set = createRecordSet(request.identify)
+  const notes: Array<string> = []
+  let longest = 0
+  let total: number | undefined
+  /** Whether nothing but caution asks for the next page. */
+  let mayBeOver = false
+  /** Whether there may be records behind the first page. */
+  let mayLack = false
+  for (let n = 0; n < maxLookupPages; n += 1) {
+    const answer = await request.fetch(queryOf(request, n))()
+    if (E.isLeft(answer)) {
+      const isEnd = n > 0 && (mayBeOver || total === undefined) && isPageRefusal(answer.left)
+      if (!isEnd) return E.left({ _tag: 'Request', error: answer.left })
+      return E.right({
+        set,
+        mayLack: n > 1,
+        notes,
+        ...(mayBeOver ? {} : { doubt: refusedPageDoubt(request.setting, n + 1) }),
+      })
+    }
+    const records = findRecords(request, answer.right)
+    if (E.isLeft(records)) return records
+    total = readTotalPages(paging, answer.right)
+    const count = records.right.length
+    const added = set.add(n, records.right)
+    const isTold = total !== undefined && n + 1 < total
+    if (count === 0) {
+      if (isTold) notes.push(`${setting}: the service tells ${total} pages, and page ${n + 1} is empty.`)
+      return E.right({ set, mayLack: mayLack || isTold, notes })
+    }
+    if (added === 0) {
+      // A service that heeds neither parameter gives everything at once.
+      const isEverything = n === 1 && (longest > size || (longest < size && !isTold))
+      if (isTold && !isEverything) return repeatedPageError(setting, pageParam, n + 1)
+      const isDoubtful = n === 1 && !isEverything && !mayBeOver
+      return E.right({
+        set,
+        mayLack: n > 1,
+        notes,
+        ...(isDoubtful ? { doubt: repeatedPageDoubt(setting, pageParam, size) } : {}),
+      })
+    }
+    if (mayBeOver && total !== undefined && notes.length === 0)
+      notes.push(`${setting}: the service has more pages than it tells (${n}); all of them are read.`)
+    const isFull = count >= (n === 0 ? size : longest)
+    longest = Math.max(longest, count)
+    mayLack ||= n > 0 || (isFull && total !== 1)
+    mayBeOver = total === undefined ? !isFull : n + 1 >= total
+    // The first page may be short because the service allows no longer ones, whatever number of pages it tells.
+    if (mayBeOver && !isFull && n > 0) return E.right({ set, mayLack, notes })
+  }
+  return answerError(
+    configFailure(
+      `${setting}.paging: the list does not end after ${maxLookupPages} pages. Check page_param (${pageParam}), or raise size.`,
+    ),
+  )
+}
+
+const repeatedPageError = (setting: string, pageParam: string, page: number): E.Either<LookupListError, never> =>
+  answerError(
+    configFailure(
+      `${setting}.paging: page ${page} repeats earlier pages though the service tells more pages, so the rest of the list cannot be read. Check page_param (${pageParam}).`,
+    ),
+  )
+
+const refusedPageDoubt = (setting: string, page: number): string =>
+  `${setting}: the service refuses page ${page}, which is taken for the end of the list. Name total_pages_path, if the answer tells the number of pages.`
+
+const repeatedPageDoubt = (setting: string, pageParam: string, size: number): string =>
+  `${setting}: the second page repeats the first, which has ${size} records, as many as asked for. If the list is longer, the rest is not read: check paging.page_param (${pageParam}).`
+
+/**
+ * Reads a list completely. A list of several pages is read until a reading has every record of the one before: a record that is
+ * removed meanwhile shifts the others, and one of them may be on no page of that reading.
+ */
+export const readLookupList =
+  (request: LookupListRequest): TaskEither<LookupListError, LookupList> =>
+  async () => {
+    const { paging } = request
+    if (paging === undefined || request.isSample === true) {
+      const answer = await request.fetch(queryOf(request, 0))()
+      if (E.isLeft(answer)) return E.left({ _tag: 'Request', error: answer.left })
+      return E.map((records: LookupList['records']): LookupList => ({ records, notes: [] }))(
+        findRecords(request, answer.right),
+      )
+    }
+    let previous: Reading['set'] | undefined
+    for (let reading = 1; reading <= maxReadings; reading += 1) {
+      const read = await readOnce(request, paging)
+      if (E.isLeft(read)) return read
+      const { set, mayLack, notes, ...rest } = read.right
+      const isConfirmed = previous?.keys().every(set.has) ?? !mayLack
+      if (isConfirmed) {
+        const changed =
+          reading > 2 || (previous !== undefined && previous.size() !== set.size())
+            ? [`${request.setting}: the list changed while it was read, so it was read ${reading} times.`]
+            : []
+        return E.right({ records: set.records(), notes: [...notes, ...changed], ...rest })
+      }
+      previous = set
+    }
+    return answerError(
+      transientFailure(
+        `${request.setting}: the list changes faster than it can be read: each of ${maxReadings} readings lacks records of the one before. Run again later.`,
+      ),
+    )
+  }
