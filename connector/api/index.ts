@@ -49,7 +49,16 @@ export {
   Sentiment,
   TaskDetails,
 } from './model/review'
-export { describeAttribute, Instant, Int64, Integer, optionalAttributes, toInstant, toMillis } from './model/scalar'
+export {
+  describeAttribute,
+  Instant,
+  Int64,
+  Integer,
+  optionalAttributes,
+  toInstant,
+  toMillis,
+  toSecondInstant,
+} from './model/scalar'
 export { CommentsForm, EnvelopeStatus, LookupQuery, ReviewsRequest } from './model/transparency'
 export { VisitRecord, VisitRecordResult } from './model/visit-record'
 export { defineRoute, jsonResponse, type RawResponse, type Route, toDecodeError } from './route'

@@ -11,7 +11,15 @@ export type { PrivacyAction } from './cut/shape'
 export { attributePaths } from './cut/shape'
 export type { CutRecord, ExportPage, FetchPage } from './export-page'
 export { createDeletedReviewFetcher, createReviewFetcher } from './fetch-page'
-export { chooseCutoff, cursorSlack, filterFrom, floorToSecond, nextCursor, type RunNote } from './scan/cutoff'
+export {
+  ceilToSecond,
+  chooseCutoff,
+  cursorSlack,
+  filterFrom,
+  floorToSecond,
+  nextCursor,
+  type RunNote,
+} from './scan/cutoff'
 export {
   decodeResumeToken,
   digestFilters,

@@ -102,3 +102,9 @@ export const partitionWindows = (
   const unbounded = after === Number.NEGATIVE_INFINITY && before === Number.POSITIVE_INFINITY
   return index === count - 1 && unbounded ? [...share, { kind: 'sweep' }] : share
 }
+
+/** The thresholds of a feedback request. `minRatingCount` is always sent, since the default of some services hides entities. */
+export const toThresholds = ({ thresholds }: SourceEnv['feedback']): SourceEnv['feedback']['thresholds'] => ({
+  minRatingCount: -1,
+  ...thresholds,
+})

@@ -5,10 +5,9 @@ import * as RA from 'fp-ts/ReadonlyArray'
 import { configFailure, type Failure, type Stream, suggestName } from '../cdk'
 import type { ReviewEntitySettings } from './entity-index'
 import { decodeExportState } from './export-state'
-import { commentsStream } from './feedback/comments'
+import { commentsStream, transparencyReviewsStream } from './feedback/comments-and-reviews'
 import { entityRatingsStream } from './feedback/entity-ratings'
 import { decodeFeedbackState } from './feedback/state'
-import { transparencyReviewsStream } from './feedback/transparency-reviews'
 import {
   checkLookups,
   createLookupStream,

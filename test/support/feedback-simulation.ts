@@ -28,7 +28,7 @@ export type FeedbackTraits = {
   readonly maxIdentifiers: number
   /** Whether an answer lists entities under the requested ids, or under ids of its own. */
   readonly ids: 'requested' | 'own'
-  /** Whether fromDate and toDate have any effect. */
+  /** Whether fromDate and toDate have any effect; the days decide where they have none. */
   readonly appliesWindow: boolean
   /** How many changes a request sees, on average. */
   readonly changesPerRequest: number
@@ -113,7 +113,7 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
   const countPages = (count: number, size: number): number | undefined =>
     ({ right: Math.ceil(count / size), zero: 0, huge: 1000, one: 1, none: undefined })[traits.totals]
 
-  type PageRequest = Pick<CommentsForm, 'page' | 'perPage' | 'showComments'> & {
+  type PageRequest = Pick<CommentsForm, 'page' | 'perPage' | 'showComments' | 'days'> & {
     readonly fromDate?: string | null
     readonly toDate?: string | null
   }
@@ -130,10 +130,14 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
     if (requests.length > 20_000) throw new Error('a reading that does not end')
     clock += 50 + randomInteger(400)
     for (let n = changesPerRequest; n > nextRandom(); n -= 1) change()
-    const { showComments = true, fromDate, toDate } = request
-    if (showComments && (typeof fromDate !== 'string' || typeof toDate !== 'string'))
+    const { showComments = true, fromDate, toDate, days = 365 } = request
+    const isDated = typeof fromDate === 'string' && typeof toDate === 'string'
+    if (!isDated && (typeof fromDate === 'string' || typeof toDate === 'string'))
       throw new Error('fromDate and toDate go together')
-    const [from, to] = showComments ? [toMillis(fromDate ?? ''), toMillis(toDate ?? '')] : [0, 0]
+    for (const time of isDated ? [fromDate, toDate] : [])
+      if (!/T\d\d:\d\d:\d\dZ$/.test(time)) throw new Error('fromDate and toDate have whole seconds')
+    const [from, to] =
+      traits.appliesWindow && isDated ? [toMillis(fromDate), toMillis(toDate)] : [clock - days * day, clock]
     if (from > to) throw new Error('a window that ends before it begins')
     const size = Math.min(request.perPage ?? 20, traits.maxPageSize)
     const pageIndex = (request.page ?? firstPage) - firstPage
@@ -143,9 +147,7 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
       if (rowsOfEntity === undefined) return []
       const inWindow = rowsOfEntity.filter(
         ({ mention }) =>
-          !traits.appliesWindow ||
-          ((traits.bounds.from ? mention >= from : mention > from) &&
-            (traits.bounds.to ? mention <= to : mention < to)),
+          (traits.bounds.from ? mention >= from : mention > from) && (traits.bounds.to ? mention <= to : mention < to),
       )
       const first = traits.paging === 'entity' || ids.length === 1 ? 0 : rowsBefore
       rowsBefore += inWindow.length

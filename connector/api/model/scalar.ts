@@ -43,6 +43,9 @@ export const toMillis = (time: string): number => {
 /** Milliseconds since 1970 in the pattern of the service, yyyy-MM-dd'T'HH:mm:ss.SSS'Z'. */
 export const toInstant = (millis: number): string => new Date(millis).toISOString()
 
+/** The second that a time lies in, in the pattern of operations 1 to 3, yyyy-MM-dd'T'HH:mm:ss'Z'. */
+export const toSecondInstant = (millis: number): string => `${toInstant(millis).slice(0, -5)}Z`
+
 /** An ISO 8601 time; the connector emits it in UTC with `Z`. */
 export type Instant = string
 export const Instant = annotate({ type: 'string', format: 'date-time', airbyte_type: 'timestamp_with_timezone' })(

@@ -7,6 +7,9 @@ const second = 1000
 /** The start of the second that a time lies in; milliseconds. */
 export const floorToSecond = (time: number): number => Math.floor(time / second) * second
 
+/** The first whole second at or after a time; milliseconds. */
+export const ceilToSecond = (time: number): number => Math.ceil(time / second) * second
+
 /**
  * The `modifiedTimeFrom` of a run, milliseconds: `lookback` before the cursor but not before the start date, and one second
  * earlier, so that a service that compares with `>` serves the same rows as one that compares with `>=`.

@@ -20,14 +20,15 @@ import {
   type StreamRequest,
 } from '../../cdk'
 import { selectAttributes, UnknownAttributes } from '../record'
-import type { SourceEnv } from '../source-env'
+import { type SourceEnv, toThresholds } from '../source-env'
 import { noEntitiesWarning } from '../warnings'
 import { withConsistencyCheck } from './consistency'
 import { type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './entities'
 import type { FeedbackOperation } from './page'
 import { createRecordBuilder, EntityColumns, type RecordBuilder, toRows } from './records'
 import { decodeFeedbackState, emptyFeedbackState, encodeFeedbackState } from './state'
-import { groupEntities, readWindows, type WindowResults } from './window-reader'
+import type { WindowResults } from './window-queue'
+import { groupEntities, readWindows } from './window-reader'
 
 const [, Summary] = EntitySummary.types
 const { name: _name, ...summaryProps } = Summary.props
@@ -54,8 +55,15 @@ const summaryOperation: FeedbackOperation = {
   firstPage: 1,
   key: 'id',
   createFetch: (source) => (request) => {
-    const { thresholds, days } = source.feedback
-    const filters = { ...thresholds, days, showComments: false, showRatings: true, page: 1, perPage: 1 }
+    const { days } = source.feedback
+    const filters = {
+      ...toThresholds(source.feedback),
+      days,
+      showComments: false,
+      showRatings: true,
+      page: 1,
+      perPage: 1,
+    }
     const [id = '', ...others] = request.ids
     return pipe(
       others.length === 0

@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import type { ApiError } from '../../api'
+import { type ApiError, toMillis } from '../../api'
 import type { SourceEnv } from '../source-env'
 import type { EntityKind } from './entities'
 
@@ -15,6 +15,10 @@ export type FeedbackRequest = {
   readonly page: number
   /** The rows to request for a page, where they differ from the configured ones. */
   readonly perPage?: number
+  /** Requests the rows of so many days in place of the dates, for a service that does not heed these. */
+  readonly byDays?: boolean
+  /** The key of the requested page, as the answer before gave it, in place of its number. */
+  readonly scrollKey?: string
 }
 
 /** The feedback of one entity in a page. */
@@ -33,6 +37,10 @@ export type FeedbackPage = {
   readonly perPage: number
   /** The window that the answer echoes, milliseconds; absent if it echoes none. */
   readonly window?: { readonly from: number; readonly to: number }
+  /** The key of the page that follows, where the answer gives one. */
+  readonly scrollKey?: string
+  /** The days that the answer covers, where its echo tells fewer than the requested ones. */
+  readonly coveredDays?: number
   /** The service's clock, milliseconds, where it is known. */
   readonly servedAt?: number
 }
@@ -70,6 +78,8 @@ export type PageSizes = {
   readonly trustsPageCounts: boolean
   /** Whether rows have followed a page that was shorter than others: the service filters a page after it has cut it. */
   readonly hasShortPages: boolean
+  /** Whether the service heeds windows, where an answer has shown it; ignored: each entity is read from page to page. */
+  readonly windows: 'unknown' | 'heeded' | 'ignored'
 }
 
 export const initialPageSizes: PageSizes = {
@@ -77,6 +87,7 @@ export const initialPageSizes: PageSizes = {
   maxPageRows: 0,
   trustsPageCounts: true,
   hasShortPages: false,
+  windows: 'unknown',
 }
 
 const countRows = ({ entities }: FeedbackPage): number => entities.reduce((count, { rows }) => count + rows.length, 0)
@@ -129,6 +140,9 @@ export const isRepeatedPage = (key: string, first: FeedbackPage, next: FeedbackP
   const firstKeys = new Set(first.entities.flatMap(({ id, rows }) => rows.map((row) => `${id} ${row[key]}`)))
   return next.entities.every(({ id, rows }) => rows.every((row) => firstKeys.has(`${id} ${row[key]}`)))
 }
+
+/** So many rows may be a page that a limit has cut, although the service answers each page number with it. */
+export const minRepeatedRows = 10
 
 /** The empty pages in a row that are the end of an entity's rows. */
 const emptyPagesAtEnd = ({ hasShortPages }: PageSizes): number => (hasShortPages ? 3 : 1)
@@ -245,3 +259,27 @@ const readPages =
 const pagingError = (message: string): ApiError => ({ _tag: 'Decode', path: '$.data.entities', message })
 
 const repeatedPagesError = pagingError('the pages of one second do not end: each has the rows of the one before')
+
+/** The key of a row, and its mention time in milliseconds. */
+export type ExpectedRow = { readonly key: string; readonly time: number }
+
+/** An expected row this close to an end of the window (milliseconds) may be missing: it is not known which rows the bounds include. */
+const edgeMargin = 1000
+export const maxWindowAttempts = 3
+
+/** Whether rows are missing that lie well inside the window: they were deleted, or the answer belongs to another request. */
+export const lacksExpectedRows = (
+  { key }: FeedbackOperation,
+  { expectedRows = [], from }: { readonly expectedRows?: ReadonlyArray<ExpectedRow>; readonly from: number },
+  to: number,
+  feedback: EntityFeedback | undefined,
+): boolean => {
+  const keys = new Set(feedback?.rows.map((row) => String(row[key])))
+  return expectedRows.some((row) => row.time > from + edgeMargin && row.time < to - edgeMargin && !keys.has(row.key))
+}
+
+export const toExpectedRows = (
+  { key }: FeedbackOperation,
+  feedback: EntityFeedback | undefined,
+): ReadonlyArray<ExpectedRow> =>
+  (feedback?.rows ?? []).map((row) => ({ key: String(row[key]), time: toMillis(String(row.mentionTime)) }))

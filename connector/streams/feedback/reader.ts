@@ -38,7 +38,8 @@ import {
   trackPartition,
 } from './state'
 import type { FeedbackWindow } from './window'
-import { groupEntities, readWindows, type WindowResults } from './window-reader'
+import type { WindowResults } from './window-queue'
+import { groupEntities, readWindows } from './window-reader'
 
 const day = 86_400_000
 
@@ -116,13 +117,13 @@ const readPartitions = (
     }),
   )
   const initialPartition = (entity: Entity): EntityPartition => initialPartitions[entityKey(entity)] ?? {}
+  const windowFrom = (entity: Entity): number =>
+    nextWindowFrom(partitionCursor(initialPartition(entity)), source.startDate, lookback)
   const resultToRows = toRows(feedback, source, entities, (entity) => {
     const partition = initialPartition(entity)
-    return trackPartition(partitionCursor(partition), partition.digest ?? '', lookback)
+    return trackPartition(partitionCursor(partition), partition.digest ?? '', lookback, windowFrom(entity))
   })
-  const windows = groupEntities(feedback, entities, (entity) =>
-    nextWindowFrom(partitionCursor(initialPartition(entity)), source.startDate, lookback),
-  )
+  const windows = groupEntities(feedback, entities, windowFrom)
   // A checkpoint is built later from the entries that the log has now: it must not include any that follow.
   const log: Array<readonly [key: string, partition: EntityPartition]> = []
   /** `next`: the window that is requested next; none at the end of the run. */

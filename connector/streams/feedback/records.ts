@@ -90,14 +90,14 @@ export const toRows = (
       return E.right({ ...noRows, notes: [refusalWarning(name, result, result.feedback.left)] })
     }
     const trackRows = trackers.get(key) ?? createTracker(entity)
-    if (result.to === undefined) trackers.delete(key)
+    if (result.scroll?.isEnd ?? result.to === undefined) trackers.delete(key)
     else trackers.set(key, trackRows)
     const feedback = result.feedback.right
     return pipe(
       feedback === undefined ? E.right({ rows: [], unknownPaths: [] }) : buildRecords(entity, feedback),
       E.map(({ rows, unknownPaths }) => ({
         entity,
-        ...trackRows(rows, result.to, cutoff ?? Number.POSITIVE_INFINITY),
+        ...trackRows(rows, result, cutoff ?? Number.POSITIVE_INFINITY),
         notes: nameUnknown(unknownPaths).map(warningEvent),
       })),
     )

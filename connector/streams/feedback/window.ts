@@ -3,13 +3,13 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { type ApiError, toMillis } from '../../api'
-import { ignoredWindowError, isOutsideWindow } from './consistency'
+import type { ApiError } from '../../api'
+import { checkWindowIsHeeded, findEcho, ignoredPageError, ignoredWindowError, isOutsideWindow } from './consistency'
 import type { EntityKind } from './entities'
 import {
   checkCompleteness,
   type EntityFeedback,
-  type FeedbackOperation,
+  type ExpectedRow,
   type FeedbackPage,
   type FeedbackService,
   findEntityFeedback,
@@ -18,9 +18,13 @@ import {
   isFullPage,
   isPagedByEntity,
   isRepeatedPage,
+  lacksExpectedRows,
+  maxWindowAttempts,
+  minRepeatedRows,
   type PageSizes,
   readTiedRows,
   splitCount,
+  toExpectedRows,
 } from './page'
 
 /** A window of time to read for some entities of one kind; milliseconds, `from` at a whole second. */
@@ -36,15 +40,14 @@ export type FeedbackWindow = {
   readonly attempt?: number
 }
 
-/** The key of a row, and its mention time in milliseconds. */
-export type ExpectedRow = { readonly key: string; readonly time: number }
-
 /** What the service answered for one entity in a window. */
 export type EntityResult = {
   readonly kind: EntityKind
   readonly id: string
   /** The window's end in milliseconds; none: the run's cutoff, and the entity is complete. */
   readonly to: number | undefined
+  /** Of a page of an entity that is read page by page: which reading it belongs to, and whether the entity ends with it. */
+  readonly scroll?: { readonly reading: number; readonly isEnd: boolean }
   /** Its feedback, or why the service refuses it. None: the service does not know the entity. */
   readonly feedback: Either<ApiError, EntityFeedback | undefined>
 }
@@ -85,10 +88,12 @@ export const splitIdentifiers = (window: FeedbackWindow, size: number): Readonly
         ids: window.ids.slice(n * size, (n + 1) * size),
       }))
 
-/** A window with the first page of its answer. `to`: the end of the window that was requested, milliseconds. */
+/** A window with the first page of its answer; times in milliseconds. */
 type AnsweredWindow = {
   readonly window: FeedbackWindow
+  /** The end of the window to read, and the end that was requested, which is later before the service's time is known. */
   readonly to: number
+  readonly requestedTo: number
   readonly page: FeedbackPage
   readonly sizes: PageSizes
 }
@@ -98,7 +103,7 @@ type WindowResolution = {
   /** The windows that are still to be read in place of this one. */
   readonly remaining: ReadonlyArray<FeedbackWindow>
   /** What the answers have shown about pages. */
-  readonly traits: Pick<PageSizes, 'trustsPageCounts' | 'hasShortPages'>
+  readonly traits: Pick<PageSizes, 'trustsPageCounts' | 'hasShortPages' | 'windows'>
   /** The service lists entities under other ids than the requested ones: each needs a request of its own. */
   readonly splitAll?: true
 }
@@ -107,18 +112,28 @@ type WindowResolution = {
 export const resolveWindow = (
   service: FeedbackService,
   answered: AnsweredWindow,
-): TaskEither<ApiError, WindowResolution> =>
-  answered.window.ids.length === 1 ? resolveSingle(service, answered) : resolveGroup(service, answered)
+): TaskEither<ApiError, WindowResolution> => {
+  const { window, requestedTo, page, sizes } = answered
+  const resolve = (checked: AnsweredWindow): TaskEither<ApiError, WindowResolution> =>
+    window.ids.length === 1 ? resolveSingle(service, checked) : resolveGroup(service, checked)
+  const request = { kind: window.kind, ids: window.ids, from: window.from, to: requestedTo }
+  return sizes.windows === 'unknown' && findEcho(request, page) === 'wider' && !isEmptyPage(page)
+    ? pipe(
+        checkWindowIsHeeded(service, request, page),
+        TE.flatMap(() => resolve({ ...answered, sizes: { ...sizes, windows: 'heeded' } })),
+      )
+    : resolve(answered)
+}
 
-const traitsOf = ({ trustsPageCounts, hasShortPages }: PageSizes): WindowResolution['traits'] => ({
+const traitsOf = ({ trustsPageCounts, hasShortPages, windows }: PageSizes): WindowResolution['traits'] => ({
   trustsPageCounts,
   hasShortPages,
+  windows,
 })
 
-const resolveSingle = (
-  service: FeedbackService,
-  { window, to, page, sizes }: AnsweredWindow,
-): TaskEither<ApiError, WindowResolution> => {
+const resolveSingle = (service: FeedbackService, answered: AnsweredWindow): TaskEither<ApiError, WindowResolution> => {
+  const { operation } = service
+  const { window, to, requestedTo, page, sizes } = answered
   const [id = ''] = window.ids
   const traits = traitsOf(sizes)
   const request = { kind: window.kind, ids: window.ids, from: window.from, to }
@@ -135,7 +150,10 @@ const resolveSingle = (
         }
   }
   const resolveIncomplete = (next?: FeedbackPage): TaskEither<ApiError, WindowResolution> => {
-    if (feedback !== undefined && isOutsideWindow(window.from, to, feedback)) return TE.left(ignoredWindowError)
+    const requested = { ...request, to: requestedTo }
+    if (feedback !== undefined && isOutsideWindow(requested.from, requestedTo, feedback))
+      return TE.left(ignoredWindowError)
+    if (!isSplittable(window, to)) return resolveTied()
     const nextCount = next === undefined ? 0 : (findEntityFeedback(id, next)?.rows.length ?? 0)
     const shown = {
       // The answer told one page, and there is another.
@@ -143,40 +161,53 @@ const resolveSingle = (
       hasShortPages:
         traits.hasShortPages || rowCount < Math.min(page.perPage, Math.max(sizes.maxEntityRows, nextCount)),
     }
-    return isSplittable(window, to)
-      ? TE.right({
-          results: [],
-          remaining: splitFeedbackWindow(
-            { ...window, expectedRows: toExpectedRows(service.operation, feedback), attempt: 1 },
-            to,
-            splitCount(sizes, feedback),
-          ),
-          traits: next === undefined ? traits : shown,
-        })
-      : pipe(
-          readTiedRows(service, request, sizes),
-          TE.map((read) => ({
-            results: [
-              toEntityResult(
-                window,
-                id,
-                pipe(
-                  read,
-                  E.map((rows) => ({ id, name: feedback?.name, rows })),
-                ),
-              ),
-            ],
-            remaining: [],
-            traits,
-          })),
-        )
+    return pipe(
+      sizes.windows !== 'unknown' || findEcho(requested, page) === 'requested'
+        ? TE.right(sizes.windows)
+        : checkWindowIsHeeded(service, requested, page),
+      TE.map((windows) => ({
+        results: [],
+        remaining: splitFeedbackWindow(
+          { ...window, expectedRows: toExpectedRows(service.operation, feedback), attempt: 1 },
+          to,
+          splitCount(sizes, feedback),
+        ),
+        traits: { ...traits, ...(next === undefined ? {} : shown), windows },
+      })),
+    )
   }
+  /** Reads a window of one second page by page, if the service heeds pages: where it gives a scrollKey, the second one is asked for first. */
+  const resolveTied = (): TaskEither<ApiError, WindowResolution> =>
+    pipe(
+      page.scrollKey === undefined
+        ? TE.right(true)
+        : pipe(
+            service.fetch({ ...request, page: operation.firstPage + 1 }),
+            TE.map((next) => !isRepeatedPage(operation.key, page, next)),
+          ),
+      TE.flatMap((isPaged) => (isPaged ? TE.right(undefined) : TE.left(ignoredPageError))),
+      TE.flatMap(() => readTiedRows(service, request, sizes)),
+      TE.map((read) => ({
+        results: [
+          toEntityResult(
+            window,
+            id,
+            pipe(
+              read,
+              E.map((rows) => ({ id, name: feedback?.name, rows })),
+            ),
+          ),
+        ],
+        remaining: [],
+        traits,
+      })),
+    )
   /**
    * Whether a page after the first shows that there are no more rows: it repeats the first one, and asked for again it is empty
    * (another answer had come in its place), or it repeats a small page again (the service ignores the page number).
    */
   const isLastRepeated = (next: FeedbackPage): TaskEither<ApiError, boolean> => {
-    const { key, firstPage } = service.operation
+    const { key, firstPage } = operation
     if (!isRepeatedPage(key, page, next)) return TE.right(false)
     // A repeated page may also have come in place of another one: it proves nothing while the window can be split.
     if (!isSplittable(window, to)) return TE.right(true)
@@ -189,24 +220,27 @@ const resolveSingle = (
       ),
     )
   }
-  switch (checkCompleteness(sizes, feedback, page)) {
-    case 'complete':
-      return TE.right(resolveComplete())
-    case 'incomplete':
-      return resolveIncomplete()
-    case 'uncertain':
-      return pipe(
-        findNextPage(service, request, sizes),
-        TE.flatMap((next) =>
-          next === undefined
-            ? TE.right(resolveComplete(traits.trustsPageCounts && (feedback?.pages ?? 1) <= 1))
-            : pipe(
-                isLastRepeated(next),
-                TE.flatMap((isLast) => (isLast ? TE.right(resolveComplete()) : resolveIncomplete(next))),
-              ),
-        ),
-      )
-  }
+  /** The page after the first by its number; complete if it has no rows that are not in the first. */
+  const resolveByPage = (): TaskEither<ApiError, WindowResolution> =>
+    pipe(
+      findNextPage(service, request, sizes),
+      TE.flatMap((next) =>
+        next === undefined
+          ? TE.right(resolveComplete(traits.trustsPageCounts && (feedback?.pages ?? 1) <= 1))
+          : pipe(
+              isLastRepeated(next),
+              TE.flatMap((isLast) => (isLast ? TE.right(resolveComplete()) : resolveIncomplete(next))),
+            ),
+      ),
+    )
+  const state = checkCompleteness(sizes, feedback, page)
+  if (state === 'incomplete') return resolveIncomplete()
+  if (page.scrollKey === undefined) return state === 'complete' ? TE.right(resolveComplete()) : resolveByPage()
+  // The service tells that rows follow.
+  return pipe(
+    service.fetch({ ...request, page: operation.firstPage, scrollKey: page.scrollKey }),
+    TE.flatMap((next) => (isRepeatedPage(operation.key, page, next) ? resolveByPage() : resolveIncomplete(next))),
+  )
 }
 
 const resolveGroup = (
@@ -259,26 +293,5 @@ const resolveGroup = (
   )
 }
 
-/** So many rows may be a page that a limit has cut, although the service answers each page number with it. */
-const minRepeatedRows = 10
-
 /** A group of at most so many entities whose rows do not fit a page is read one by one; a larger one in halves. */
 const maxSeparated = 6
-
-/** An expected row this close to an end of the window (milliseconds) may be missing: it is not known which rows the bounds include. */
-const edgeMargin = 1000
-const maxWindowAttempts = 3
-
-/** Whether rows are missing that lie well inside the window: they were deleted, or the answer belongs to another request. */
-const lacksExpectedRows = (
-  { key }: FeedbackOperation,
-  { expectedRows = [], from }: FeedbackWindow,
-  to: number,
-  feedback: EntityFeedback | undefined,
-): boolean => {
-  const keys = new Set(feedback?.rows.map((row) => String(row[key])))
-  return expectedRows.some((row) => row.time > from + edgeMargin && row.time < to - edgeMargin && !keys.has(row.key))
-}
-
-const toExpectedRows = ({ key }: FeedbackOperation, feedback: EntityFeedback | undefined): ReadonlyArray<ExpectedRow> =>
-  (feedback?.rows ?? []).map((row) => ({ key: String(row[key]), time: toMillis(String(row.mentionTime)) }))

@@ -90,7 +90,7 @@ describe('an answer that stays inconsistent three times', () => {
       pageOf('1', { from: 0, to: january.to }),
     )
     expect(pages.every(E.isRight)).toBe(true)
-    expect(count).toBe(4)
+    expect(count).toBe(2)
   })
 })
 

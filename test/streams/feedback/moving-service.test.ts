@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { commentsStream } from '../../../connector/streams/feedback/comments'
-import { transparencyReviewsStream } from '../../../connector/streams/feedback/transparency-reviews'
+import { commentsStream, transparencyReviewsStream } from '../../../connector/streams/feedback/comments-and-reviews'
 import type { SourceEnv } from '../../../connector/streams/source-env'
 import { createFeedbackDestination, type RunEnd } from '../../support/feedback-destination'
 import {

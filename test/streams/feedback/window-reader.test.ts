@@ -1,9 +1,8 @@
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { Api } from '../../../connector/api/api'
-import { commentsStream } from '../../../connector/streams/feedback/comments'
+import { commentsStream, transparencyReviewsStream } from '../../../connector/streams/feedback/comments-and-reviews'
 import { entityRatingsStream } from '../../../connector/streams/feedback/entity-ratings'
-import { transparencyReviewsStream } from '../../../connector/streams/feedback/transparency-reviews'
 import type { SourceEnv } from '../../../connector/streams/source-env'
 import { createFeedbackDestination } from '../../support/feedback-destination'
 import {
@@ -144,13 +143,18 @@ describe('a service at fault', () => {
     expect(records.transparency_reviews).toHaveLength(1)
   })
 
-  it('is named in the failure if it ignores the dates', async () => {
-    const service = simulatePersons([], { appliesWindow: false })
-    for (let n = 0; n < 200; n += 1) service.addComment('person 1', start - n * day)
-    const { failures } = await readAll(sourceAt(service, ['1']), [commentsStream])
-    expect(failures.comments).toContain('ignores fromDate and toDate')
-    expect(service.requests.length).toBeLessThan(20)
-  })
+  it.each([commentsStream, transparencyReviewsStream])(
+    'that ignores the dates is read page by page: $name',
+    async (stream) => {
+      const service = simulatePersons([], { appliesWindow: false })
+      for (let n = 1; n <= 250; n += 1) service.addComment('person 1', start - n * day)
+      const { records, failures, logs } = await readAll(sourceAt(service, ['1']), [stream])
+      expect(failures).toEqual({})
+      expect(records[stream.name]).toHaveLength(250)
+      expect(logs).toEqual([expect.stringContaining('does not heed fromDate and toDate')])
+      expect(service.requests.length).toBeLessThan(12)
+    },
+  )
 })
 
 describe('many comments of one second', () => {

@@ -1,0 +1,130 @@
+import { pipe } from 'fp-ts/function'
+import * as TE from 'fp-ts/TaskEither'
+import * as t from 'io-ts'
+import {
+  Comment,
+  type CommentsResponse,
+  type ReviewsResponse,
+  TransparencyReview,
+  toMillis,
+  toSecondInstant,
+} from '../../api'
+import { defined } from '../../cdk'
+import { ceilToSecond } from '../../export'
+import { UnknownAttributes } from '../record'
+import { type SourceEnv, toThresholds } from '../source-env'
+import type { FeedbackPage, FeedbackRequest } from './page'
+import { createFeedbackStream } from './reader'
+import { EntityColumns } from './records'
+
+export const CommentRecord = t.intersection([EntityColumns, Comment, UnknownAttributes], 'CommentRecord')
+
+const day = 86_400_000
+
+/**
+ * The filters of a request: the thresholds, and its window as dates, in whole seconds at or outside its ends, and as the days
+ * back to its start. A service that heeds the dates prefers them; `byDays` asks without them.
+ */
+const toFilters = (
+  { feedback, now }: SourceEnv,
+  { from, to, page, perPage = feedback.perPage, byDays = false, scrollKey }: FeedbackRequest,
+) => ({
+  ...toThresholds(feedback),
+  ...defined({ additionalFields: feedback.additionalFields }),
+  ...(byDays ? {} : { fromDate: toSecondInstant(from), toDate: toSecondInstant(ceilToSecond(to)) }),
+  days: countDays(from, Math.max(to, now())),
+  ...(scrollKey === undefined ? { page } : { scrollKey }),
+  perPage,
+})
+
+/** The days that reach back to `from`, with one more for a service whose days begin at midnight. */
+const countDays = (from: number, to: number): number => Math.max(1, Math.ceil((to - from) / day) + 1)
+
+/** The window that an answer echoes, milliseconds. The specification leaves open in which of two places it is. */
+const echoedWindow = (echo: Readonly<Record<string, unknown>> | null | undefined): Pick<FeedbackPage, 'window'> => {
+  const period = t.UnknownRecord.is(echo?.period) ? echo.period : {}
+  const [from, to] = [echo?.fromDate ?? period.from, echo?.toDate ?? period.to].map((time) => toMillis(String(time)))
+  return from === undefined || to === undefined || Number.isNaN(from + to) ? {} : { window: { from, to } }
+}
+
+/** The page size that an answer echoes, which may be smaller than the requested one. */
+const echoedPageSize = (requested: number, echoed: number | null | undefined): number =>
+  echoed == null || echoed < 1 ? requested : Math.min(echoed, requested)
+
+/** What the echo of an answer and its headers tell about its rows. */
+const describePage = (
+  source: SourceEnv,
+  { perPage: requestedSize, from, to }: FeedbackRequest,
+  {
+    data: { filter },
+    servedAt,
+  }: Pick<CommentsResponse | ReviewsResponse, 'servedAt'> & {
+    readonly data: Pick<CommentsResponse['data'], 'filter'>
+  },
+): Omit<FeedbackPage, 'entities'> => ({
+  perPage: echoedPageSize(requestedSize ?? source.feedback.perPage, filter?.perPage),
+  ...echoedWindow(filter),
+  ...coveredDays(filter?.days, countDays(from, Math.max(to, source.now()))),
+  ...defined({ scrollKey: filter?.scrollKey || undefined, servedAt }),
+})
+
+/** The days that an answer echoes, where they are fewer than the requested ones. */
+const coveredDays = (echoed: unknown, requested: number): Pick<FeedbackPage, 'coveredDays'> =>
+  typeof echoed === 'number' && echoed >= 0 && echoed < requested ? { coveredDays: echoed } : {}
+
+/** Comments by entity: operation 2 for one entity, operation 3 for many. */
+export const commentsStream = createFeedbackStream({
+  name: 'comments',
+  list: 'comments',
+  codec: CommentRecord,
+  key: 'id',
+  operation: {
+    name: 'retrieve comments',
+    maxIdentifiers: 50,
+    firstPage: 1,
+    createFetch: (source) => (request) => {
+      const filters = toFilters(source, request)
+      const [id = '', ...others] = request.ids
+      return pipe(
+        others.length === 0
+          ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: id })
+          : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
+        TE.map((answer) => ({
+          entities: answer.data.entities.map(({ id: entityId, name, comments, totalPages }) => ({
+            id: entityId,
+            name,
+            rows: comments ?? [],
+            ...defined({ pages: totalPages ?? undefined }),
+          })),
+          ...describePage(source, request, answer),
+        })),
+      )
+    },
+  },
+})
+
+export const TransparencyReviewRecord = t.intersection(
+  [EntityColumns, TransparencyReview, UnknownAttributes],
+  'TransparencyReviewRecord',
+)
+
+/** Public reviews by entity, operation 1: one identifier a request, pages from 0; an answer does not give their number. */
+export const transparencyReviewsStream = createFeedbackStream({
+  name: 'transparency_reviews',
+  list: 'reviews',
+  codec: TransparencyReviewRecord,
+  key: 'documentId',
+  operation: {
+    name: 'retrieve reviews',
+    maxIdentifiers: 1,
+    firstPage: 0,
+    createFetch: (source) => (request) =>
+      pipe(
+        source.api.retrieveReviews({ ...toFilters(source, request), [`${request.kind}Id`]: request.ids[0] ?? '' }),
+        TE.map((answer) => ({
+          entities: answer.data.entities.map(({ id, name, reviews }) => ({ id, name, rows: reviews ?? [] })),
+          ...describePage(source, request, answer),
+        })),
+      ),
+  },
+})

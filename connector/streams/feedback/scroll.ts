@@ -1,0 +1,258 @@
+import { createHash } from 'node:crypto'
+import { type ApiError, isTokenError, toMillis } from '../../api'
+import { defined } from '../../cdk'
+import {
+  checkCompleteness,
+  type EntityFeedback,
+  type FeedbackOperation,
+  type FeedbackPage,
+  type FeedbackRequest,
+  findEntityFeedback,
+  minRepeatedRows,
+  type PageSizes,
+} from './page'
+import type { FeedbackWindow } from './window'
+
+/** What a page shows of the reading of an entity. */
+type ScrollStep = {
+  readonly feedback: EntityFeedback | undefined
+  /** Which reading of the entity's rows the page belongs to, from 0. */
+  readonly reading: number
+  readonly isEnd: boolean
+  /** Why the rows cannot be shown to be complete; the entity ends with it. */
+  readonly error?: ApiError
+}
+
+/** The reading of one entity from page to page. Only the ids of its rows are held. */
+export type Scroll = {
+  /** The next request, with the rows of so many days up to `to`, milliseconds; `isFirst`: it is the entity's first one. */
+  readonly createRequest: (to: number) => FeedbackRequest
+  readonly isFirst: () => boolean
+  readonly takePage: (page: FeedbackPage, sizes: PageSizes) => ScrollStep
+  /** Begins the reading again where that may help; otherwise the error to report. */
+  readonly recover: (error: ApiError) => ApiError | undefined
+}
+
+const decodeError = (message: string): ApiError => ({ _tag: 'Decode', path: '$.data', message })
+
+export const refusedKeyError = decodeError('the service refuses the scrollKey that it gave itself, three times')
+const endlessError = decodeError('its pages do not end')
+const changingError = decodeError('its rows are others each time they are read')
+const cutOffError = decodeError(
+  'the service heeds neither fromDate and toDate nor page, and its scrollKey does not lead on, so that rows may be missing',
+)
+
+/** The answers of a reading after which it counts as endless. */
+const maxAnswers = 50_000
+/** The readings of an entity, of which two in a row must agree. */
+const maxReadings = 8
+const maxRestarts = 3
+/** The pages without new rows that are the end, where pages vary in size although the service tells that more follow. */
+const maxBarrenPages = 3
+/** The page sizes of later readings, as shares of the largest page: an order that depends on the page shows by them. */
+const sizeShares = [0.5, 0.75, 0.6, 0.9, 0.4, 0.8, 0.3] as const
+
+/** A key as it is remembered: keys may be long, and there are as many as pages. */
+const digestKey = (key: string): string =>
+  key.length <= 32 ? key : createHash('sha256').update(key).digest('base64url').slice(0, 22)
+
+const startReading = (firstPage: number) => ({
+  answers: 0,
+  page: firstPage,
+  scrollKey: undefined as string | undefined,
+  usedKeys: new Set<string>(),
+  /** Rows of the window in all pages, those that came before in this reading, and those that the reading before had. */
+  served: 0,
+  distinct: 0,
+  shared: 0,
+  pagesWithRows: 0,
+  largest: 0,
+  /** Pages in a row without a row that is new in this reading. */
+  barren: 0,
+  lastIsShort: false,
+  /** A page with fewer rows than others was followed by rows. */
+  hasShortPages: false,
+})
+type Reading = ReturnType<typeof startReading>
+
+/** What is compared of two readings. */
+type ReadingResult = { readonly distinct: number; readonly repeats: number; readonly pageSize: number | undefined }
+
+/**
+ * Starts readings of single entities of a service that does not heed windows, by its scroll keys, or by page numbers where it
+ * gives none. Rows move between pages while the service changes, so a reading of several pages is confirmed by another one.
+ */
+export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
+  /** Whether an answer of this run had a key: then one without a key is the last. */
+  let givesKeys = false
+
+  return ({ kind, ids, from }: FeedbackWindow): Scroll => {
+    const [id = ''] = ids
+    /** The last reading that had a row, by the row's id. */
+    const lastReadings = new Map<unknown, number>()
+    let reading = 0
+    let restarts = 0
+    let current: Reading = startReading(firstPage)
+    let previous: ReadingResult | undefined
+    let largestPage = 0
+    let pageSize: number | undefined
+    let maxPageSize = Number.POSITIVE_INFINITY
+    let ignoresKeys = false
+    /** Whether a reading ended with repeated rows: the service may not lead beyond them. */
+    let isSuspect = false
+    /** The number of rows that the last readings told alike, the first of them, and how many different rows they had. */
+    let toldRows: number | undefined
+    let toldSince = 0
+    let toldDistinct = 0
+
+    const nextReading = (): void => {
+      reading += 1
+      current = startReading(firstPage)
+    }
+
+    /** Counts the rows of a page; how many of them are new in this reading. */
+    const countRows = (rows: EntityFeedback['rows']): number => {
+      let fresh = 0
+      for (const row of rows) {
+        const rowId = row[key]
+        const last = lastReadings.get(rowId) ?? -1
+        if (last !== reading) {
+          fresh += 1
+          lastReadings.set(rowId, reading)
+        }
+        if (toMillis(String(row.mentionTime)) < from) continue
+        current.served += 1
+        if (last === reading) continue
+        current.distinct += 1
+        if (last >= 0 && last === reading - 1) current.shared += 1
+        if (last < toldSince) toldDistinct += 1
+      }
+      return fresh
+    }
+
+    const barrenLimit = (): number => (current.largest > 0 && !current.hasShortPages ? 1 : maxBarrenPages)
+
+    /** How the reading ends with a page; undefined: it goes on with the next one. */
+    const findEnd = (page: FeedbackPage, rows: number, fresh: number, isComplete: boolean): Ending | undefined => {
+      const { scrollKey } = page
+      const ending: Ending = rows === 0 ? 'clean' : 'repeated'
+      if (scrollKey !== undefined && !ignoresKeys) {
+        givesKeys = true
+        const digest = digestKey(scrollKey)
+        const isUsed = current.usedKeys.has(digest)
+        current.usedKeys.add(digest)
+        current.scrollKey = scrollKey
+        const limit = rows === 0 ? barrenLimit() : maxBarrenPages
+        return fresh === 0 && (isUsed || current.barren >= limit) ? ending : undefined
+      }
+      if (givesKeys && !ignoresKeys) return 'clean'
+      if (current.answers === 1 && isComplete) return 'clean'
+      if (fresh === 0 && current.answers > 1 && (rows > 0 || current.barren >= barrenLimit())) return ending
+      current.page += 1
+      return undefined
+    }
+
+    /** Whether the reading that ends here shows, by itself or beside the one before, that no row is missing. */
+    const isConfirmed = (ending: Ending, page: FeedbackPage, sizes: PageSizes): boolean => {
+      const { answers, served, distinct, shared, pagesWithRows, largest } = current
+      const isWhole = pagesWithRows <= 1 && previous === undefined
+      if (isWhole && ending === 'clean')
+        if (answers === 1 || largest < Math.min(page.perPage, Math.max(1, sizes.maxEntityRows))) return true
+      if (isWhole && ending === 'repeated' && !givesKeys && largest < Math.max(minRepeatedRows, sizes.maxEntityRows))
+        return true
+      // So many different rows as the pages of two readings told: whatever their order, none is missing.
+      if (ending === 'clean' && served === toldRows && toldDistinct >= served) return true
+      if (previous === undefined) return false
+      const hasAll = shared === previous.distinct
+      if (isSuspect) return hasAll && distinct === shared && pageSize !== previous.pageSize
+      // A row can only be skipped where another one was removed, and that one would be missing now.
+      return hasAll && previous.repeats <= distinct - shared
+    }
+
+    const chooseNextReading = (): ApiError | undefined => {
+      const { served, distinct } = current
+      if (isSuspect && previous !== undefined) {
+        if (!givesKeys || ignoresKeys) return cutOffError
+        ignoresKeys = true
+        isSuspect = false
+        previous = undefined
+        pageSize = undefined
+      } else {
+        const hasToVary = isSuspect || previous !== undefined
+        previous = { distinct, repeats: served - distinct, pageSize }
+        const share = sizeShares[reading % sizeShares.length] ?? 1
+        pageSize = hasToVary ? Math.max(largestPage === 1 ? 2 : 1, Math.floor(largestPage * share)) : undefined
+      }
+      nextReading()
+      return reading - restarts >= maxReadings ? changingError : undefined
+    }
+
+    const endReading = (ending: Ending, page: FeedbackPage, sizes: PageSizes): Pick<ScrollStep, 'isEnd' | 'error'> => {
+      isSuspect ||= ending === 'repeated'
+      if (isConfirmed(ending, page, sizes)) return { isEnd: true }
+      if (current.served !== toldRows) {
+        toldRows = current.served
+        toldSince = reading
+        toldDistinct = current.distinct
+      }
+      const error = chooseNextReading()
+      return { isEnd: error !== undefined, ...defined({ error }) }
+    }
+
+    const createRequest = (to: number): FeedbackRequest => {
+      const size = Math.min(pageSize ?? Number.POSITIVE_INFINITY, maxPageSize)
+      const { page, scrollKey } = current
+      const perPage = Number.isFinite(size) ? size : undefined
+      return { kind, ids, from, to, page, byDays: true, ...defined({ perPage, scrollKey }) }
+    }
+
+    return {
+      createRequest,
+      isFirst: () => reading === 0 && current.answers === 0 && restarts === 0,
+      takePage: (page, sizes) => {
+        const feedback = findEntityFeedback(id, page)
+        const rows = feedback?.rows ?? []
+        const taken = { feedback, reading }
+        const fresh = countRows(rows)
+        current.answers += 1
+        current.barren = fresh === 0 ? current.barren + 1 : 0
+        if (rows.length > 0) {
+          current.hasShortPages ||= current.lastIsShort
+          current.pagesWithRows += 1
+          current.largest = Math.max(current.largest, rows.length)
+          current.lastIsShort = rows.length < current.largest
+        }
+        largestPage = Math.max(largestPage, rows.length)
+        const ending = findEnd(page, rows.length, fresh, checkCompleteness(sizes, feedback, page) === 'complete')
+        if (ending !== undefined) return { ...taken, ...endReading(ending, page, sizes) }
+        return current.answers < maxAnswers
+          ? { ...taken, isEnd: false }
+          : { ...taken, isEnd: true, error: endlessError }
+      },
+      recover: (error) => {
+        const isSize = error._tag === 'TooLarge'
+        const isKey = current.scrollKey !== undefined && isKeyRefusal(error)
+        if (!isSize && !isKey) return error
+        if (isKey && restarts >= maxRestarts) return refusedKeyError
+        const size = Math.min(pageSize ?? Number.POSITIVE_INFINITY, maxPageSize, largestPage || defaultPageSize)
+        if (isSize && size <= 1) return error
+        if (isSize) maxPageSize = Math.floor(size / 2)
+        restarts += 1
+        previous = undefined
+        nextReading()
+        return undefined
+      },
+    }
+  }
+}
+
+/** Clean: the service tells that no rows follow. Repeated: it gives rows again that have come. */
+type Ending = 'clean' | 'repeated'
+
+/** The page size from which to go down where a first answer is too large. */
+const defaultPageSize = 100
+
+/** Whether an error may say that a scroll key is no longer valid. */
+const isKeyRefusal = (error: ApiError): boolean =>
+  (error._tag === 'Application' && !isTokenError(error)) ||
+  (error._tag === 'Http' && [400, 404, 410].includes(error.status))
