@@ -130,7 +130,7 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
     if (requests.length > 20_000) throw new Error('a reading that does not end')
     clock += 50 + randomInteger(400)
     for (let n = changesPerRequest; n > nextRandom(); n -= 1) change()
-    const { showComments = true, fromDate, toDate, days = 365 } = request
+    const { fromDate, toDate, days = 365 } = request
     const isDated = typeof fromDate === 'string' && typeof toDate === 'string'
     if (!isDated && (typeof fromDate === 'string' || typeof toDate === 'string'))
       throw new Error('fromDate and toDate go together')
