@@ -1,18 +1,25 @@
+import * as E from 'fp-ts/Either'
+import { CommandError, parseJson, systemFailure } from '../../cdk'
 import { type Database, quoteIdentifier } from '../store/database'
 import { type CursorRange, cursorSql, saveStreamState, updateLoad, updateRowCounts } from '../store/metadata'
 import {
+  attributeOf,
   deletionsTableName,
   findReviewReference,
   hasTombstonesSql,
   type ReviewReference,
   reviewsTableName,
   type Table,
+  tombstoneColumnNames,
 } from '../store/tables'
-import { showRowId } from './evolve'
+import { evolveTable, findUndeclaredColumns } from './evolve'
+import { typeColumnsSql, typeRows } from './insert'
 import {
   applyDeletionsSql,
+  insertRowsSql,
   keepNewestSql,
   knownDeletionsSql,
+  metKeysSql,
   newestVersionsSql,
   type ReviewBatch,
   refreshDeletionsSql,
@@ -22,92 +29,160 @@ import {
   removeUnreadSql,
   tombstoneDeletionsSql,
 } from './merge'
+import type { Spool } from './spool'
 import { type Load, mapToColumns } from './stream-load'
 
-/**
- * Limits DuckDB's memory while rows are inserted, since it would fill all it may use with pages of the file. What it needs grows
- * with the tables: 64 MB for each million rows is enough, as measured.
- */
-export const limitLoadMemory = async (db: Database): Promise<void> => {
-  await db.run('DROP TABLE IF EXISTS temp._lost; DROP TABLE IF EXISTS temp._gone; DROP TABLE IF EXISTS temp._version')
-  const rows = Number(await db.scalar('SELECT coalesce(sum(rows), 0) FROM _streams'))
-  await db.run(`SET memory_limit = '${56 + Math.ceil(rows / 15_625)}MB'`)
+/** What one stream has received since the commit before. */
+export type Change = {
+  readonly load: Load
+  readonly spool: Spool
+  readonly target: Load['target']
+  readonly activatesGeneration: boolean
+  readonly status: Load['status']
+  readonly records: number
+  readonly sourceRecords: number | undefined
+  readonly state: string | undefined
 }
 
-/** Joining a batch with large tables needs more memory for a short time. */
-export const raiseMergeMemory = (db: Database): Promise<void> => db.run(`SET memory_limit = '2GB'`)
+/** Takes from a load what it has received, and gives it an empty spool. */
+export const takeChange = (load: Load, spool: Spool): Change => {
+  const { target, activatesGeneration, status, records, sourceRecords, state } = load
+  const change = { load, spool: load.spool, target, activatesGeneration, status, records, sourceRecords, state }
+  Object.assign(load, { spool, state: undefined, hasChanges: false })
+  return change
+}
 
-/** A load with rows in the open transaction; these are the rows above `lastRowId`. */
-type LoadBatch = { readonly load: Load; readonly lastRowId: number }
+/** A change whose records are in the table; `batch`: the temporary table with their keys, cursors and references to reviews. */
+type Batch = { readonly change: Change; readonly table: Table; readonly batch: string }
 
-/** Merges the rows that the open transaction has inserted, saves the states that cover them, and commits the transaction. */
-export const commitLoads = async (
+/**
+ * In one transaction: types the records and merges them by their key, applies deletions, saves the states that cover them. If it
+ * rejects, nothing has changed and it may be called again.
+ */
+export const commitChanges = async (
   db: Database,
-  loads: ReadonlyArray<Load>,
+  changes: ReadonlyArray<Change>,
   tables: ReadonlyArray<Table>,
   now: number,
 ): Promise<void> => {
-  const currentTables = tables.map((table) => loads.find(({ stream }) => stream === table.name)?.table ?? table)
+  const oldTables = changes.map(({ load }) => load.table)
+  await db.run('BEGIN')
+  try {
+    await commitWithin(db, changes, tables, now)
+    await db.run('COMMIT')
+  } catch (error) {
+    await db.run('ROLLBACK').catch(() => undefined)
+    for (const [i, { load }] of changes.entries()) load.table = oldTables[i] ?? load.table
+    throw error
+  }
+}
+
+const commitWithin = async (
+  db: Database,
+  changes: ReadonlyArray<Change>,
+  tables: ReadonlyArray<Table>,
+  now: number,
+): Promise<void> => {
+  for (const { load, spool } of changes) {
+    if (spool.count() === 0) continue
+    const undeclared = await explainInvalidRecords(changes, () => findUndeclaredColumns(db, load.table, spool))
+    if (undeclared.length > 0) load.table = await evolveTable(db, load.table, undeclared)
+  }
+  const currentTables = tables.map(
+    (table) => changes.find(({ load }) => load.stream === table.name)?.load.table ?? table,
+  )
   const references = currentTables.map(findReviewReference).filter((reference) => reference !== undefined)
-  const batches = loads.flatMap((load) => (load.lastRowId === undefined ? [] : [{ load, lastRowId: load.lastRowId }]))
+  const batches = changes
+    .filter(({ spool }) => spool.count() > 0)
+    .map((change, i): Batch => ({ change, table: change.load.table, batch: `temp._batch_${i}` }))
   const ranges = new Map<string, CursorRange>()
-  for (const { load, lastRowId } of batches) ranges.set(load.stream, await readCursorRange(db, load, lastRowId))
-  for (const batch of batches) await mergeBatch(db, batch, references)
-  const reviewBatches = batches.flatMap(({ load, lastRowId }): ReadonlyArray<ReviewBatch> => {
-    const self = findReviewReference(load.table)
-    return self === undefined ? [] : [{ ...self, lastRowId }]
+  for (const batch of batches) {
+    await explainInvalidRecords(changes, () => insertBatch(db, batch))
+    ranges.set(batch.table.name, await readCursorRange(db, batch))
+  }
+  for (const batch of batches) await applyTombstones(db, batch, references)
+  const reviewBatches = batches.flatMap(({ table, batch }): ReadonlyArray<ReviewBatch> => {
+    const self = findReviewReference(table)
+    return self === undefined ? [] : [{ ...self, batch }]
   })
   await applyKnownDeletions(db, reviewBatches, references)
   await removeOldChildren(db, reviewBatches, references)
-  for (const load of loads) {
-    if (load.activatesGeneration) await activateGeneration(db, load, references, now)
-    if (load.status === 'complete' && load.target.minimumGeneration > 0) await finishRefresh(db, load, references, now)
-    if (load.state !== undefined) await saveStreamState(db, load.stream, load.state, now)
-    await updateLoad(db, load, ranges.get(load.stream) ?? emptyRange, now)
+  for (const { batch } of batches) await db.run(`DROP TABLE ${batch}`)
+  for (const change of changes) {
+    const { load, target, status, state } = change
+    if (change.activatesGeneration) await activateGeneration(db, load.table, target.generation, references, now)
+    if (status === 'complete' && target.minimumGeneration > 0)
+      await finishRefresh(db, load.table, target.minimumGeneration, references, now)
+    if (state !== undefined) await saveStreamState(db, load.stream, state, now)
+    await updateLoad(db, { ...change, id: load.id, stream: load.stream }, ranges.get(load.stream) ?? emptyRange, now)
   }
   await updateRowCounts(
     db,
-    [...new Set([...loads.map(({ stream }) => stream), ...references.map(({ table }) => table.name)])],
+    [...new Set([...changes.map(({ load }) => load.stream), ...references.map(({ table }) => table.name)])],
     tables.filter(({ history }) => history).map(({ name }) => name),
   )
-  for (const load of loads) load.table = await showRowId(db, load.table)
-  await db.run('COMMIT')
+}
+
+/** The records are JSON in all but a few files, so that they are looked through only once DuckDB has refused them. */
+const explainInvalidRecords = async <A>(changes: ReadonlyArray<Change>, body: () => Promise<A>): Promise<A> => {
+  try {
+    return await body()
+  } catch (error) {
+    for (const { load, spool, records } of changes) {
+      let number = records - spool.count()
+      for (const text of spool.texts()) {
+        number += 1
+        const parsed = parseJson(text)
+        if (E.isLeft(parsed))
+          throw new CommandError(systemFailure(`Record ${number} of the stream ${load.stream} ${parsed.left}.`))
+      }
+    }
+    throw error
+  }
+}
+
+/** Types the records of a batch into their table, one row for each key. */
+const insertBatch = async (db: Database, { change: { target, spool }, table, batch }: Batch): Promise<void> => {
+  const { key, cursor } = mapToColumns(table, target)
+  const self = findReviewReference(table)
+  const wanted = new Set<string | undefined>([...key, cursor, self?.id, self?.time, ...tombstoneColumnNames])
+  const columns = table.columns.filter((column) => wanted.has(column.name) && attributeOf(column) !== null)
+  await db.run(`CREATE OR REPLACE TEMP TABLE ${batch} AS ${typeColumnsSql(columns, spool.toSql())}`)
+  const rows = await typeRows(db, table, target.generation, spool.toSql())
+  if (key.length > 0) await db.run(metKeysSql(table, batch, key))
+  const hasMet = key.length > 0 && Number(await db.scalar('SELECT count(*) FROM _met')) > 0
+  if (hasMet) await db.run(keepNewestSql(table, key, cursor, rows))
+  await db.run(insertRowsSql(table, rows, hasMet ? key : []))
+}
+
+/** A tombstone of a review has taken its turn as a version; now it deletes what refers to the review, and is removed. */
+const applyTombstones = async (
+  db: Database,
+  { change: { target }, table, batch }: Batch,
+  references: ReadonlyArray<ReviewReference>,
+): Promise<void> => {
+  const self = table.name === reviewsTableName && target.key.length > 0 ? findReviewReference(table) : undefined
+  const tombstone = hasTombstonesSql(table, 't')
+  if (self === undefined || tombstone === undefined) return
+  await db.run(tombstoneDeletionsSql({ ...self, batch }, tombstone))
+  await applyDeletions(db, references, [deletionsTableName])
+  await db.run(removeTombstonesSql(table, tombstone))
 }
 
 const emptyRange: CursorRange = { from: undefined, to: undefined, type: 'VARCHAR' }
 
 const readCursorRange = async (
   db: Database,
-  { cursor: declared, stream, table, target }: Load,
-  lastRowId: number,
+  { change: { load, target }, table, batch }: Batch,
 ): Promise<CursorRange> => {
-  if (declared === undefined) return emptyRange
-  const cursor = { ...declared, name: mapToColumns(table, target).cursor ?? declared.name }
+  const name = mapToColumns(table, target).cursor
+  if (load.cursor === undefined || name === undefined) return emptyRange
+  const cursor = { ...load.cursor, name }
   const [least, greatest] = ['min', 'max'].map((aggregate) =>
     cursorSql(cursor, `${aggregate}(t.${quoteIdentifier(cursor.name)})`),
   )
-  const [row] = await db.query(
-    `SELECT ${least} AS least, ${greatest} AS greatest FROM ${quoteIdentifier(stream)} AS t WHERE t.rowid > ${lastRowId}`,
-  )
+  const [row] = await db.query(`SELECT ${least} AS least, ${greatest} AS greatest FROM ${batch} AS t`)
   return { from: row?.least?.toString(), to: row?.greatest?.toString(), type: cursor.type }
-}
-
-/** Merges the rows of a batch by their key. A tombstone takes its turn as a version of its review before it is removed. */
-const mergeBatch = async (
-  db: Database,
-  { load: { table, target }, lastRowId }: LoadBatch,
-  references: ReadonlyArray<ReviewReference>,
-): Promise<void> => {
-  if (target.key.length === 0) return
-  const { key, cursor } = mapToColumns(table, target)
-  const self = table.name === reviewsTableName ? findReviewReference(table) : undefined
-  const tombstone = hasTombstonesSql(table, 't')
-  const hasTombstones = self !== undefined && tombstone !== undefined
-  if (hasTombstones) await db.run(tombstoneDeletionsSql(self, tombstone, lastRowId))
-  await db.run(keepNewestSql(table, lastRowId, key, cursor))
-  if (!hasTombstones) return
-  await applyDeletions(db, references, [deletionsTableName])
-  await db.run(removeTombstonesSql(table, tombstone))
 }
 
 /** Applies the deletions in `_gone` to every table that refers to reviews, except these. */
@@ -145,34 +220,37 @@ const removeOldChildren = async (
   if (children.length === 0 || versions.length === 0) return
   const parents = references.filter(({ table }) => table.name === reviewsTableName)
   await db.run(newestVersionsSql([...parents, ...children], versions))
+  if (Number(await db.scalar('SELECT count(*) FROM _version')) === 0) return
   for (const child of children) await db.run(removeOldVersionsSql(child))
 }
 
 const activateGeneration = async (
   db: Database,
-  load: Load,
+  table: Table,
+  generation: number,
   references: ReadonlyArray<ReviewReference>,
   now: number,
 ): Promise<void> => {
-  const { generation } = load.target
-  await finishRefresh(db, { ...load, target: { ...load.target, minimumGeneration: generation } }, references, now)
+  await finishRefresh(db, table, generation, references, now)
   await db.run('UPDATE _streams SET generation = $generation::BIGINT WHERE stream = $stream', {
     generation,
-    stream: load.stream,
+    stream: table.name,
   })
 }
 
+/** Removes the rows of older generations. */
 const finishRefresh = async (
   db: Database,
-  { table, target }: Load,
+  table: Table,
+  minimumGeneration: number,
   references: ReadonlyArray<ReviewReference>,
   now: number,
 ): Promise<void> => {
   const self = findReviewReference(table)
   if (table.name === reviewsTableName && self !== undefined) {
-    await db.run(refreshDeletionsSql(self, target.minimumGeneration))
+    await db.run(refreshDeletionsSql(self, minimumGeneration))
     await applyDeletions(db, references, [reviewsTableName, deletionsTableName], removeUnreadSql)
   }
-  await db.run(removeOldGenerationsSql(table, target.minimumGeneration, now))
+  await db.run(removeOldGenerationsSql(table, minimumGeneration, now))
   await db.run('UPDATE _streams SET refreshing = false WHERE stream = $stream', { stream: table.name })
 }

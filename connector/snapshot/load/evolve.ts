@@ -1,4 +1,3 @@
-import { blobValue } from '@duckdb/node-api'
 import type { JsonSchema } from '../../cdk'
 import { type Database, quoteIdentifier } from '../store/database'
 import {
@@ -10,13 +9,13 @@ import {
   columnsFromSchema,
   findFreeName,
   fingerprintSql,
-  foldCase,
   historyTableName,
   listStreamTables,
   outdatedColumnName,
   type Table,
   tombstoneColumnNames,
 } from '../store/tables'
+import type { Spool } from './spool'
 
 /** Creates the stream's table, or changes it to fit the schema. `carried`: the attributes whose values a new type takes over: key and cursor. */
 export const ensureTable = async (
@@ -133,16 +132,13 @@ export const evolveTable = async (
 export const findUndeclaredColumns = async (
   db: Database,
   { columns }: Table,
-  lines: Uint8Array,
+  spool: Spool,
 ): Promise<ReadonlyArray<Column>> => {
   const known = new Set(columns.map(attributeOf))
   const collectsUnknown = known.has('unknown_attributes')
-  if (collectsUnknown && !tombstoneColumnNames.some((name) => !known.has(name) && Buffer.from(lines).includes(name)))
+  if (collectsUnknown && (tombstoneColumnNames.every((name) => known.has(name)) || !spool.mentionsTombstones()))
     return []
-  const attributes = await db.query(
-    'SELECT DISTINCT unnest(json_keys(line)) AS name FROM (SELECT unnest(string_split(decode($lines), chr(10))) AS line)',
-    { lines: blobValue(lines) },
-  )
+  const attributes = await db.query(`SELECT DISTINCT unnest(json_keys(_json)) AS name FROM ${spool.toSql()}`)
   const undeclared = attributes
     .map(({ name }) => String(name))
     .filter((name) => !known.has(name) && (!collectsUnknown || tombstoneColumnNames.includes(name)))
@@ -184,32 +180,4 @@ const carriedValueSql = (field: string, from: ColumnType, to: ColumnType): strin
   return to === 'BIGINT'
     ? `CASE WHEN regexp_full_match(${text}, '[+-]?[0-9]+([.]0*)?') THEN TRY_CAST(${text} AS BIGINT) END`
     : `TRY_CAST(${text} AS ${to})`
-}
-
-const rowIdName = 'rowid'
-
-/** Renames a column that hides DuckDB's own `rowid`, within the open transaction; the history keeps the same names. */
-export const hideRowId = async (db: Database, table: Table): Promise<Table> => {
-  const column = table.columns.find(({ name }) => foldCase(name) === rowIdName)
-  if (column === undefined) return table
-  const hidden = { ...column, name: findFreeName(table.columns, `${rowIdName}_`), attribute: attributeOf(column) }
-  await renameColumn(db, table, column.name, hidden.name)
-  return { ...table, columns: table.columns.map((other) => (other === column ? hidden : other)) }
-}
-
-/** Gives the column back its name. */
-export const showRowId = async (db: Database, table: Table): Promise<Table> => {
-  const hidden = table.columns.find(({ name, attribute }) => foldCase(attribute ?? '') === rowIdName && isHidden(name))
-  if (hidden === undefined || typeof hidden.attribute !== 'string') return table
-  await renameColumn(db, table, hidden.name, hidden.attribute)
-  const shown = { name: hidden.attribute, type: hidden.type }
-  return { ...table, columns: table.columns.map((other) => (other === hidden ? shown : other)) }
-}
-
-/** A second attribute of this name in another case has a column with a hash, which is not hidden. */
-const isHidden = (name: string): boolean => /^rowid_+$/.test(name)
-
-const renameColumn = async (db: Database, { name, history }: Table, from: string, to: string): Promise<void> => {
-  for (const table of [name, ...(history ? [historyTableName(name)] : [])])
-    await db.run(`ALTER TABLE ${quoteIdentifier(table)} RENAME ${quoteIdentifier(from)} TO ${quoteIdentifier(to)}`)
 }

@@ -1,6 +1,3 @@
-import { isUtf8 } from 'node:buffer'
-import { BIGINT, BLOB, blobValue, LIST, listValue, VARCHAR } from '@duckdb/node-api'
-import type { Row } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import {
   airbyteColumns,
@@ -12,109 +9,49 @@ import {
   type Table,
 } from '../store/tables'
 
-const surrogatePattern =
-  /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\./g
-
-/** JSON allows half of a surrogate pair as an escape and DuckDB does not: a lone half becomes U+FFFD, as do bytes that are not UTF-8. */
-const replaceLoneSurrogates = (json: Buffer): Buffer =>
-  isUtf8(json) && !json.includes('\\ud') && !json.includes('\\uD')
-    ? json
-    : Buffer.from(
-        json
-          .toString()
-          .replace(surrogatePattern, (found, lone: string | undefined) => (lone === undefined ? found : '\\ufffd')),
-      )
-
-const newlineByte = 0x0a
-
-/**
- * Collects records for one insert, copied into one buffer, a line each: DuckDB takes one text faster than a list, and the buffers
- * of the pages that the records came in can be freed.
- */
-export type RowBatch = {
-  /** `at`: when the record was read, in milliseconds since 1970. */
-  readonly add: (row: Row, at: number) => void
-  readonly count: () => number
-  /** Empties the batch and returns what was in it. */
-  readonly take: () => RowLines
+/** The records of a spool in the columns of their table. A value that does not fit its column is null and named in `_airbyte_meta`. */
+export type TypedRows = {
+  /** SQL of the rows: the columns that records fill, those of `airbyteColumns`, and `seq`. */
+  readonly sql: string
+  /** The name of the column with a record's place in the stream. */
+  readonly seq: string
+  /** The columns without `seq`, as SQL. */
+  readonly names: string
 }
 
-export type RowLines = {
-  /** One record a line; UTF-8 without lone surrogates. Valid until the next `take`. */
-  readonly lines: Buffer
-  readonly at: ReadonlyArray<number>
-  /** Each record's changes as JSON without the brackets; null for a record without changes. */
-  readonly changes: ReadonlyArray<string | null>
-}
-
-export const createRowBatch = (): RowBatch => {
-  let bytes = Buffer.allocUnsafe(65_536)
-  let otherBytes = Buffer.allocUnsafe(0)
-  let used = 0
-  let at: Array<number> = []
-  let changes: Array<string | null> = []
-  return {
-    add: (row, time) => {
-      const needed = used + row.json.length + 1
-      if (needed > bytes.length) {
-        const larger = Buffer.allocUnsafe(Math.max(needed, bytes.length * 2))
-        bytes.copy(larger, 0, 0, used)
-        bytes = larger
-      }
-      if (used > 0) bytes[used++] = newlineByte
-      bytes.set(row.json, used)
-      used += row.json.length
-      at.push(time)
-      changes.push(row.changes?.map((change) => JSON.stringify(change)).join(',') || null)
-    },
-    count: () => at.length,
-    take: () => {
-      const rows = { lines: replaceLoneSurrogates(bytes.subarray(0, used)), at, changes }
-      ;[bytes, otherBytes] = [otherBytes, bytes]
-      used = 0
-      at = []
-      changes = []
-      return rows
-    },
-  }
-}
-
-/** Inserts records as typed rows, in their order. A value that does not fit its column becomes null and is named in `_airbyte_meta`. */
-export const insertRows = async (
-  db: Database,
-  table: Table,
-  generation: number,
-  { lines, at, changes }: RowLines,
-): Promise<void> => {
-  const first = at[0] ?? 0
-  const values = {
-    lines: blobValue(lines),
-    first: BigInt(first),
-    at: listValue(at.every((time) => time === first) ? [] : at.map(BigInt)),
-    changes: listValue(changes.every((change) => change === null) ? [] : changes),
-  }
-  const types = { lines: BLOB, first: BIGINT, at: LIST(BIGINT), changes: LIST(VARCHAR) }
-  if (table.columns.length <= wideTableColumns) return db.runPrepared(insertSql(table, generation), values, types)
+/** `spool`: SQL of the records. Rows of a wide table wait in a temporary table, which the next call replaces. */
+export const typeRows = async (db: Database, table: Table, generation: number, spool: string): Promise<TypedRows> => {
+  const seq = quoteIdentifier(findFreeName(table.columns, '_seq'))
   const columns = table.columns.filter((column) => attributeOf(column) !== null)
-  await db.run(wideMembersSql(columns), values, types)
-  for (const sql of wideInsertSql(table.name, columns, generation)) await db.run(sql)
+  const names = [...columns.map(({ name }) => name), ...airbyteColumns.map(([name]) => name)]
+    .map(quoteIdentifier)
+    .join(', ')
+  const isWide = table.columns.length > wideTableColumns
+  if (isWide) for (const sql of wideRowsSql(columns, generation, spool, seq)) await db.run(sql)
+  return { sql: isWide ? 'SELECT * FROM temp._wide' : typedRowsSql(columns, generation, spool, seq), seq, names }
 }
+
+/** The values of some columns of the records alone, typed in the same way. */
+export const typeColumnsSql = (columns: ReadonlyArray<Column>, spool: string): string =>
+  columns.length === 0
+    ? `SELECT 1 AS _row FROM ${spool}`
+    : `SELECT ${columns.map((column) => `${valueSql(column)} AS ${quoteIdentifier(column.name)}`).join(', ')} FROM (${structuresSql(columns, spool)})`
 
 /** What a structure of so many members costs grows with their square; such records are typed in groups of columns. */
 export const wideTableColumns = 200
 const groupColumns = 250
 
-/** Into `_members`: the JSON of each record's attributes as one list, in the order of the columns. */
-const wideMembersSql = (columns: ReadonlyArray<Column>): string => `
-  CREATE OR REPLACE TEMP TABLE _members AS
-  SELECT json_extract(_json, [${columns.map((column) => quoteLiteral(toJsonPointer(attributeOf(column) ?? ''))).join(', ')}]) AS _list, _at, _changes
-  FROM (${linesSql})`
-
-/** Types the columns group by group, and puts the groups side by side. */
-const wideInsertSql = (table: string, columns: ReadonlyArray<Column>, generation: number): ReadonlyArray<string> => {
+/** Into `_wide`: types the columns group by group, and puts the groups side by side, for which the temporary tables keep their order. */
+const wideRowsSql = (
+  columns: ReadonlyArray<Column>,
+  generation: number,
+  spool: string,
+  seq: string,
+): ReadonlyArray<string> => {
   const groups = Array.from({ length: Math.ceil(columns.length / groupColumns) }, (_, g) =>
     columns.slice(g * groupColumns, (g + 1) * groupColumns),
   )
+  const pointers = columns.map((column) => quoteLiteral(toJsonPointer(attributeOf(column) ?? ''))).join(', ')
   const steps = groups.map((group, g) => {
     const json = (i: number) => `_list[${g * groupColumns + i + 1}]`
     const typed = group.map((column, i) => {
@@ -132,46 +69,39 @@ const wideInsertSql = (table: string, columns: ReadonlyArray<Column>, generation
     ]
   })
   const sides = groups.map((_, g) => `_typed${g} POSITIONAL JOIN _told${g}`).join(' POSITIONAL JOIN ')
-  const values = groups.flatMap((group, g) => group.map((_, i) => `_typed${g}.v${i}`))
+  const values = groups.flatMap((group, g) =>
+    group.map(({ name }, i) => `_typed${g}.v${i} AS ${quoteIdentifier(name)}`),
+  )
   const parts = groups.map((_, g) => `nullif(_told${g}.part, '')`).join(', ')
   const changes = groups.map((_, g) => `nullif(_told${g}.changes, '')`).join(', ')
-  const names = [...columns.map(({ name }) => quoteIdentifier(name)), ...airbyteColumns.map(([column]) => column)]
   return [
+    'SET preserve_insertion_order = true',
+    `CREATE OR REPLACE TEMP TABLE _members AS SELECT json_extract(_json, [${pointers}]) AS _list, _at, _changes, _seq FROM ${spool}`,
     ...steps.flat(),
-    `INSERT INTO ${quoteIdentifier(table)} (${names.join(', ')})
-     SELECT ${values.join(', ')}, md5(concat_ws(chr(31), '', ${parts}))::UUID, make_timestamptz(_members._at * 1000),
-       '{"changes":[' || concat_ws(',', _members._changes, ${changes}) || ']}', ${generation}
+    `CREATE OR REPLACE TEMP TABLE _wide AS
+     SELECT ${values.join(', ')}, md5(concat_ws(chr(31), '', ${parts}))::UUID AS _airbyte_raw_id, make_timestamptz(_members._at * 1000) AS _airbyte_extracted_at,
+       '{"changes":[' || concat_ws(',', _members._changes, ${changes}) || ']}' AS _airbyte_meta, ${generation} AS _airbyte_generation_id, _members._seq AS ${seq}
      FROM _members POSITIONAL JOIN ${sides}`,
     ...['_members', ...groups.flatMap((_, g) => [`_typed${g}`, `_told${g}`])].map((name) => `DROP TABLE temp.${name}`),
+    'SET preserve_insertion_order = false',
   ]
 }
 
-/**
- * `unnest` fills lists that are shorter than the lines with nulls. `_typed` is the record in the columns' types, `_text` the same
- * attributes as text. Only the innermost selects are free of foreign names.
- */
-const insertSql = ({ name, columns }: Table, generation: number): string => {
-  const filledColumns = columns.filter((column) => attributeOf(column) !== null)
-  const nonTextColumns = filledColumns.filter(hasText)
+/** Only the innermost selects are free of foreign names. */
+const typedRowsSql = (columns: ReadonlyArray<Column>, generation: number, spool: string, seq: string): string => {
   const [at, meta] = [findFreeName(columns, '_at'), findFreeName(columns, '_meta')].map(quoteIdentifier)
-  const airbyteValues = [fingerprintSql(filledColumns), `make_timestamptz(${at} * 1000)`, meta, String(generation)]
-  const names = filledColumns.map((column) => quoteIdentifier(column.name))
-  const values = filledColumns.map((column) => `${valueSql(column)} AS ${quoteIdentifier(column.name)}`)
-  const changes = `'{"changes":[' || concat_ws(',', ${['_changes', ...nonTextColumns.map(changeSql)].join(', ')}) || ']}' AS ${meta}`
+  const names = columns.map((column) => quoteIdentifier(column.name))
+  const values = columns.map((column) => `${valueSql(column)} AS ${quoteIdentifier(column.name)}`)
+  const changes = `'{"changes":[' || concat_ws(',', ${['_changes', ...columns.filter(hasText).map(changeSql)].join(', ')}) || ']}' AS ${meta}`
+  const airbyteValues = [fingerprintSql(columns), `make_timestamptz(${at} * 1000)`, meta, String(generation)]
   return `
-    INSERT INTO ${quoteIdentifier(name)} (${[...names, ...airbyteColumns.map(([column]) => column)].join(', ')})
-    SELECT ${[...names, ...airbyteValues].join(', ')}
-    FROM (
-      SELECT ${[...values, `_at AS ${at}`, changes].join(', ')}
-      FROM (
-        SELECT ${fromJsonSql(filledColumns, ({ type }) => type)} AS _typed, ${fromJsonSql(nonTextColumns, () => 'VARCHAR')} AS _text, _json, _at, _changes
-        FROM (${linesSql})))`
+    SELECT ${[...names, ...airbyteColumns.map(([name], i) => `${airbyteValues[i]} AS ${name}`), seq].join(', ')}
+    FROM (SELECT ${[...values, `_at AS ${at}`, changes, `_seq AS ${seq}`].join(', ')} FROM (${structuresSql(columns, spool)}))`
 }
 
-/** The records with the time and the changes of each. */
-const linesSql = `
-          SELECT _json, coalesce(_listed, $first::BIGINT) AS _at, _changes
-          FROM (SELECT unnest(string_split(decode($lines::BLOB), chr(10))) AS _json, unnest($at::BIGINT[]) AS _listed, unnest($changes::VARCHAR[]) AS _changes)`
+/** `_typed` is the record in the columns' types, `_text` the same attributes as text. */
+const structuresSql = (columns: ReadonlyArray<Column>, spool: string): string =>
+  `SELECT ${fromJsonSql(columns, ({ type }) => type)} AS _typed, ${fromJsonSql(columns.filter(hasText), () => 'VARCHAR')} AS _text, _json, _at, _changes, _seq FROM ${spool}`
 
 /** A structure of the attributes whose columns have their names; its members could not differ in case alone either. */
 const fromJsonSql = (columns: ReadonlyArray<Column>, type: (column: Column) => string): string => {

@@ -1,25 +1,63 @@
 import { quoteIdentifier } from '../store/database'
-import { deletedAtSql, hasTombstonesSql, type ReviewReference, type Table } from '../store/tables'
+import {
+  airbyteColumns,
+  deletedAtSql,
+  findFreeName,
+  hasTombstonesSql,
+  type ReviewReference,
+  type Table,
+} from '../store/tables'
 import { archiveSql } from '../store/views'
+import type { TypedRows } from './insert'
 
-// In all of these, rows with a rowid above `lastRowId` are those that the open transaction has inserted. Attributes may have any
-// name, so a foreign column is always qualified or renamed before it stands beside a name of ours.
+// Attributes may have any name, so a foreign column is always qualified or renamed before it stands beside a name of ours. Nothing
+// here depends on the order in which a table keeps its rows.
 
-/**
- * Keeps one row for each key of the batch: the newest generation, then the newest cursor, then the row that came last. A review
- * wins over a tombstone of its own millisecond: it has been restored. A cursor of text that is a number counts as one: 10 is newer
- * than 9.
- */
+/** The key of a table in SQL: under names of ours, and as a condition that joins the table `t` with `_met`. */
+const keySql = (key: ReadonlyArray<string>) => ({
+  names: key.map((_, i) => `k${i}`).join(', '),
+  columns: key.map((column, i) => `t.${quoteIdentifier(column)} AS k${i}`).join(', '),
+  isMet: key.map((column, i) => `t.${quoteIdentifier(column)} = _met.k${i}`).join(' AND '),
+  isWhole: key.map((column) => `t.${quoteIdentifier(column)} IS NOT NULL`).join(' AND '),
+})
+
+/** Into `_met`: the keys that several rows have, all of the batch or some of the table. A key with a null meets no other. */
+export const metKeysSql = (table: Table, batch: string, key: ReadonlyArray<string>): string => {
+  const { names, columns, isWhole } = keySql(key)
+  return `
+  CREATE OR REPLACE TEMP TABLE _met AS
+  SELECT ${names} FROM (SELECT ${columns} FROM ${batch} AS t WHERE ${isWhole}) GROUP BY ${names} HAVING count(*) > 1
+  UNION
+  SELECT ${names} FROM (SELECT ${columns} FROM ${quoteIdentifier(table.name)} AS t) SEMI JOIN (SELECT ${columns} FROM ${batch} AS t) USING (${names})`
+}
+
+/** Into `_met`: the keys that several rows of the table have. */
+export const repeatedKeysSql = (table: Table, key: ReadonlyArray<string>): string => {
+  const { names, columns } = keySql(key)
+  return `
+  CREATE OR REPLACE TEMP TABLE _met AS
+  SELECT ${names} FROM (SELECT ${columns} FROM ${quoteIdentifier(table.name)} AS t) GROUP BY ${names} HAVING count(*) > 1`
+}
+
+/** Adds the rows of a batch to the table; where `_met` has keys, those of no other row. */
+export const insertRowsSql = (table: Table, { sql, names }: TypedRows, metKey: ReadonlyArray<string> = []): string =>
+  `INSERT INTO ${quoteIdentifier(table.name)} (${names}) SELECT ${names} FROM (${sql}) AS t${metKey.length === 0 ? '' : ` ANTI JOIN _met ON ${keySql(metKey).isMet}`}`
+
+/** Puts one row for each key of `_met` in place of those that the table and the batch have. Rows of the table count as older. */
 export const keepNewestSql = (
   table: Table,
-  lastRowId: number,
   key: ReadonlyArray<string>,
   cursor: string | undefined,
+  rows?: TypedRows,
 ): string => {
   const name = quoteIdentifier(table.name)
+  const seq = quoteIdentifier(findFreeName(table.columns, '_seq'))
+  const { columns: keyColumns, names: keys, isMet } = keySql(key)
+  const batch =
+    rows === undefined
+      ? ''
+      : `INSERT INTO _stage (${rows.names}, ${seq}) SELECT ${rows.names}, ${seq} FROM (${rows.sql}) AS t SEMI JOIN _met ON ${isMet};`
   const tombstone = hasTombstonesSql(table, 't')
-  const keys = key.map((_, i) => `k${i}`).join(', ')
-  const keyColumns = key.map((column, i) => `t.${quoteIdentifier(column)} AS k${i}`).join(', ')
   const cursorSql = cursor === undefined ? 'NULL' : `t.${quoteIdentifier(cursor)}`
   const cursorType = table.columns.find((column) => column.name === cursor)?.type
   const cursorText = cursorType === 'JSON' ? `json_extract_string(${cursorSql}, '$')` : cursorSql
@@ -32,31 +70,31 @@ export const keepNewestSql = (
     tombstone === undefined
       ? 'NULL'
       : `CASE WHEN ${tombstone} THEN ${isTime ? cursorSql : 't._airbyte_extracted_at'} END`
+  const columns = [...table.columns.map((column) => column.name), ...airbyteColumns.map(([column]) => column)].map(
+    quoteIdentifier,
+  )
   return `
-  CREATE OR REPLACE TEMP TABLE _lost AS
-  SELECT row, winner, ended FROM (
-    SELECT row, row_number() OVER best AS place, first_value(raw) OVER best AS winner, first_value(tombstone) OVER best AS ended
-    FROM (
-      SELECT ${keyColumns}, t.rowid AS row, t._airbyte_raw_id AS raw, t._airbyte_generation_id AS generation,
-        ${cursorSql} AS cursor, ${cursorNumber} AS number, ${ended} AS tombstone, ${tombstone ?? 'false'} AS marked
-      FROM ${name} AS t)
-    SEMI JOIN (SELECT ${keyColumns} FROM ${name} AS t WHERE t.rowid > ${lastRowId}) USING (${keys})
-    WINDOW best AS (PARTITION BY ${keys} ORDER BY generation DESC, number DESC NULLS LAST, cursor DESC NULLS LAST, marked, row DESC))
-  WHERE place > 1;
-  ${archiveSql(table, `${name} AS t JOIN _lost ON t.rowid = _lost.row`, 't._airbyte_raw_id <> _lost.winner', '_lost.ended')}
-  DELETE FROM ${name} AS t WHERE t.rowid IN (SELECT row FROM _lost)`
+  CREATE OR REPLACE TEMP TABLE _stage AS
+  SELECT t.*, -row_number() OVER () AS ${seq} FROM ${name} AS t SEMI JOIN _met ON ${isMet};
+  ${batch}
+  CREATE OR REPLACE TEMP TABLE _ranked AS
+  SELECT seq, row_number() OVER best AS place, first_value(raw) OVER best AS winner, first_value(tombstone) OVER best AS ended
+  FROM (
+    SELECT ${keyColumns}, t.${seq} AS seq, t._airbyte_raw_id AS raw, t._airbyte_generation_id AS generation,
+      ${cursorSql} AS cursor, ${cursorNumber} AS number, ${ended} AS tombstone, ${tombstone ?? 'false'} AS marked
+    FROM _stage AS t)
+  WINDOW best AS (PARTITION BY ${keys} ORDER BY generation DESC, number DESC NULLS LAST, cursor DESC NULLS LAST, marked, seq DESC);
+  ${archiveSql(table, `_stage AS t JOIN _ranked ON t.${seq} = _ranked.seq`, '_ranked.place > 1 AND t._airbyte_raw_id <> _ranked.winner', '_ranked.ended')}
+  DELETE FROM ${name} AS t USING _met WHERE ${isMet};
+  INSERT INTO ${name} (${columns.join(', ')}) SELECT ${columns.map((column) => `t.${column}`).join(', ')} FROM _stage AS t JOIN _ranked ON t.${seq} = _ranked.seq WHERE _ranked.place = 1;
+  DROP TABLE _stage; DROP TABLE _ranked`
 }
 
-/** A table that refers to reviews, and the last row that it had before the open transaction. */
-export type ReviewBatch = ReviewReference & { readonly lastRowId: number }
+/** A table that refers to reviews, and the temporary table with the ids and times that the open transaction adds to it. */
+export type ReviewBatch = ReviewReference & { readonly batch: string }
 
 const batchIdsSql = (batches: ReadonlyArray<ReviewBatch>): string =>
-  batches
-    .map(
-      ({ table, id, lastRowId }) =>
-        `SELECT t.${quoteIdentifier(id)} AS id FROM ${quoteIdentifier(table.name)} AS t WHERE t.rowid > ${lastRowId}`,
-    )
-    .join(' UNION ')
+  batches.map(({ id, batch }) => `SELECT t.${quoteIdentifier(id)} AS id FROM ${batch} AS t`).join(' UNION ')
 
 const referencesSql = ({ table, id, time }: ReviewReference): string =>
   `SELECT t.${quoteIdentifier(id)} AS id, t.${quoteIdentifier(time)} AS time FROM ${quoteIdentifier(table.name)} AS t`
@@ -79,17 +117,13 @@ export const knownDeletionsSql = (
  * Into `_gone`: the reviews that the batch's tombstones delete. `_deletions` remembers when, which is the earlier of a tombstone's
  * cursor and its mark: a mark that is earlier than the cursor removes a version that was wrong, and lets a true one come later.
  */
-export const tombstoneDeletionsSql = (
-  { table, id, time }: ReviewReference,
-  tombstone: string,
-  lastRowId: number,
-): string => {
+export const tombstoneDeletionsSql = ({ table, id, time, batch }: ReviewBatch, tombstone: string): string => {
   const timeSql = `t.${quoteIdentifier(time)}`
   const markSql = deletedAtSql(table, 't')
   return `
   CREATE OR REPLACE TEMP TABLE _gone AS
   SELECT t.${quoteIdentifier(id)} AS id, max(coalesce(${timeSql}, ${markSql})) AS time, max(least(${timeSql}, ${markSql})) AS since
-  FROM ${quoteIdentifier(table.name)} AS t WHERE t.rowid > ${lastRowId} AND ${tombstone} GROUP BY 1;
+  FROM ${batch} AS t WHERE ${tombstone} GROUP BY 1;
   DELETE FROM _deletions WHERE EXISTS (SELECT 1 FROM _gone WHERE _gone.id = _deletions.id AND _gone.since >= _deletions.time);
   INSERT INTO _deletions SELECT id, since FROM _gone WHERE since IS NOT NULL AND id NOT IN (SELECT id FROM _deletions)`
 }
@@ -121,7 +155,7 @@ const removeRowsSql = (table: Table, events: '_gone' | '_version', where: string
   ${archiveSql(table, `${quoteIdentifier(table.name)} AS t, ${events}`, where, `${events}.time`)}
   DELETE FROM ${quoteIdentifier(table.name)} AS t USING ${events} WHERE ${where}`
 
-/** Into `_version`: the newest version of each review that the batches name, from all tables that refer to reviews. */
+/** Into `_version`: the newest version of each review that the batches name and of which the tables hold more than one. */
 export const newestVersionsSql = (
   tables: ReadonlyArray<ReviewReference>,
   batches: ReadonlyArray<ReviewBatch>,
@@ -129,7 +163,7 @@ export const newestVersionsSql = (
   CREATE OR REPLACE TEMP TABLE _version AS
   SELECT id, max(time) AS time FROM (${tables.map(referencesSql).join(' UNION ALL ')})
   WHERE id IN (${batchIdsSql(batches)})
-  GROUP BY id`
+  GROUP BY id HAVING min(time) < max(time)`
 
 /** Removes the rows that belong to an older version of their review. */
 export const removeOldVersionsSql = ({ table, id, time }: ReviewReference): string =>

@@ -1,21 +1,12 @@
-import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import {
-  CommandError,
-  type ConfiguredStream,
-  configFailure,
-  defined,
-  parseJson,
-  type StreamInfo,
-  systemFailure,
-} from '../../cdk'
+import { CommandError, type ConfiguredStream, configFailure, defined, type StreamInfo } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { declareStream, insertLoad, type LoadStatus, readStreamMetadata, type StreamMetadata } from '../store/metadata'
 import { attributeOf, type Column, type ColumnType, listStreamTables, type Table } from '../store/tables'
 import { createHistoryTable } from '../store/views'
-import { ensureTable, evolveTable, findUndeclaredColumns, hideRowId, showRowId } from './evolve'
-import { createRowBatch, insertRows, type RowBatch, wideTableColumns } from './insert'
-import { keepNewestSql } from './merge'
+import { ensureTable } from './evolve'
+import { keepNewestSql, repeatedKeysSql } from './merge'
+import { createSpool, type Spool } from './spool'
 
 /** How a configured catalog wants a stream written. Without one, a full refresh replaces the rows and an incremental read merges. */
 export type LoadOptions = {
@@ -87,13 +78,11 @@ export type Load = {
   records: number
   /** Undefined if the source does not count its records. */
   sourceRecords: number | undefined
-  /** Records that are not inserted yet. */
-  readonly batch: RowBatch
-  /** The table's last rowid before the open transaction inserted rows; undefined if it has inserted none. */
-  lastRowId: number | undefined
-  /** The text of the last state received since the last commit; it covers the rows received before it. */
+  /** The records that wait for the next commit. */
+  spool: Spool
+  /** The text of the last state received since the last commit began; it covers the rows received before it. */
   state: string | undefined
-  /** Whether anything was received since the last commit. */
+  /** Whether anything was received since the last commit began. */
   hasChanges: boolean
 }
 
@@ -141,14 +130,13 @@ export const openLoad = (
       status: 'running',
       records: 0,
       sourceRecords: undefined,
-      batch: createRowBatch(),
-      lastRowId: undefined,
+      spool: createSpool(db.path),
       state: undefined,
       hasChanges: false,
     }
   })
 
-/** The column of an attribute; a column of another name may hold it while `rowid` is hidden. */
+/** The column of an attribute, which may have another name. */
 const findColumn = ({ columns }: Table, attribute: string): Column | undefined =>
   columns.find((column) => attributeOf(column) === attribute)
 
@@ -191,8 +179,7 @@ const readKeyTypes = async (db: Database, table: Table): Promise<KeyTypes> => {
 
 /** Rows without a value of the new key could never be replaced or deleted: only a load that replaces all rows may leave them. */
 const applyChangedKey = async (db: Database, info: StreamInfo, table: Table, target: LoadTarget): Promise<void> => {
-  const hidden = await hideRowId(db, table)
-  const { key, cursor } = mapToColumns(hidden, target)
+  const { key, cursor } = mapToColumns(table, target)
   const without = Number(
     await db.scalar(
       `SELECT count(*) FROM ${quoteIdentifier(table.name)} AS t WHERE ${key.map((name) => `t.${quoteIdentifier(name)} IS NULL`).join(' OR ')}`,
@@ -204,8 +191,8 @@ const applyChangedKey = async (db: Database, info: StreamInfo, table: Table, tar
       `its key is now ${target.key.join(', ')}, and ${without} of its rows in the file have no such value`,
       'Read it anew with a full refresh, or into another file with --db.',
     )
-  await db.run(keepNewestSql(hidden, -1, key, cursor))
-  await showRowId(db, hidden)
+  await db.run(repeatedKeysSql(table, key))
+  await db.run(keepNewestSql(table, key, cursor))
 }
 
 /** Applies a schema that changed while the stream was read: a tap may declare its stream again. */
@@ -220,47 +207,6 @@ export const updateLoadSchema = (db: Database, load: Load, info: StreamInfo): Pr
       { stream: info.name, schema: load.schema },
     )
   })
-
-/** Records of this size, or of so many columns, need more memory while they are inserted; the next commit limits it again. */
-const largeBatchBytes = 1_000_000
-const isLarge = (lines: Buffer, columns: number): boolean =>
-  lines.length > largeBatchBytes || columns > wideTableColumns
-
-/** Inserts a load's records into its table, within the open transaction. */
-export const insertBatch = async (db: Database, load: Load): Promise<void> => {
-  if (load.batch.count() === 0) return
-  load.table = await hideRowId(db, load.table)
-  load.lastRowId ??= Number(
-    await db.scalar(`SELECT coalesce(max(t.rowid), -1) FROM ${quoteIdentifier(load.stream)} AS t`),
-  )
-  const rows = load.batch.take()
-  const { records } = load
-  try {
-    if (isLarge(rows.lines, load.table.columns.length)) await db.run(`SET memory_limit = '2GB'`)
-    const undeclared = await findUndeclaredColumns(db, load.table, rows.lines)
-    if (isLarge(rows.lines, load.table.columns.length + undeclared.length)) await db.run(`SET memory_limit = '2GB'`)
-    if (undeclared.length > 0) load.table = await hideRowId(db, await evolveTable(db, load.table, undeclared))
-    await insertRows(db, load.table, load.target.generation, rows)
-  } catch (error) {
-    throw findInvalidRecord({ stream: load.stream, records }, rows.lines.toString()) ?? error
-  }
-}
-
-/** The failure for the first record that is not JSON, by its number in the load; undefined if all of them are JSON. */
-const findInvalidRecord = (
-  { stream, records }: Pick<Load, 'stream' | 'records'>,
-  lines: string,
-): CommandError | undefined => {
-  const all = lines.split('\n')
-  for (const [i, line] of all.entries()) {
-    const parsed = parseJson(line)
-    if (E.isLeft(parsed))
-      return new CommandError(
-        systemFailure(`Record ${records - all.length + i + 1} of the stream ${stream} ${parsed.left}.`),
-      )
-  }
-  return undefined
-}
 
 const rejectStream = ({ name }: StreamInfo, reason: string, remedy = 'Correct the catalog.'): never => {
   throw new CommandError(configFailure(`Stream ${name} cannot be written: ${reason}. ${remedy}`))

@@ -4,8 +4,10 @@ import { checkStateService, closeAbandonedLoads, deletionsTableSql, type LoadSta
 import { protectFiles } from '../store/open'
 import { deletionsTableName, listStreamTables } from '../store/tables'
 import { createViews } from '../store/views'
-import { commitLoads, limitLoadMemory, raiseMergeMemory } from './commit'
-import { insertBatch, type Load, type LoadOptions, openLoad, updateLoadSchema } from './stream-load'
+import { type Change, commitChanges, takeChange } from './commit'
+import { wideTableColumns } from './insert'
+import { createSpool } from './spool'
+import { type Load, type LoadOptions, openLoad, updateLoadSchema } from './stream-load'
 
 export type SnapshotWriterOptions = {
   /** Milliseconds since 1970. */
@@ -34,12 +36,15 @@ export type SnapshotWriter = {
 /** The fingerprint of its service in a state's text. */
 const servicePattern = /"service":\s*"([0-9a-f.]+)"/
 
-/** What is inserted at once: more costs memory, less costs time. */
-const maxInsertBytes = 500_000
-/** A transaction is committed at the first of these limits. Larger ones cost less for each row; smaller ones lose less when a run is killed. */
-const maxCommitRows = 65_536
-const maxCommitBytes = 100_000_000
+/** A commit begins at the first of these limits. Larger ones cost less for each row; smaller ones lose less when a run is killed. */
+const maxCommitRows = 500_000
+const maxCommitBytes = 128_000_000
 const maxCommitMillis = 5_000
+/** The records of a wide table take many times their size while they are typed. */
+const maxWideCommitBytes = 4_000_000
+
+/** What DuckDB may use while records are typed and merged; the second once the first was too little. It grows with the file. */
+const memoryLimits = ['192MB', '2GB']
 
 /** Writes a run's messages into the snapshot. A committed state covers committed rows only, whenever the process is killed. */
 export const createSnapshotWriter = async (
@@ -48,46 +53,55 @@ export const createSnapshotWriter = async (
 ): Promise<SnapshotWriter> => {
   await db.run(deletionsTableSql)
   await closeAbandonedLoads(db)
-  await limitLoadMemory(db)
+  await db.run('SET preserve_insertion_order = false')
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
   const loads = new Map<string, Load>()
   const checkedServices = new Set<string>()
   let tables = await listStreamTables(db)
-  /** What was received since the last commit; `begun`: DuckDB has an open transaction. */
-  let transaction = { rows: 0, bytes: 0, since: now(), begun: false }
-  let pendingBytes = 0
-  /** The insert that runs while more messages are read; nothing else may use the connection until it ends. */
-  let pendingInsert: Promise<void> = Promise.resolve()
+  /** What was received since the last commit began. */
+  let received = { rows: 0, bytes: 0, since: now() }
+  /** The commit that runs while more messages are read; nothing else may use the connection until it ends. */
+  let pendingCommit: Promise<void> = Promise.resolve()
+  let failed: { readonly error: unknown } | undefined
 
-  const insert = async (): Promise<void> => {
-    pendingBytes = 0
-    if (!transaction.begun) await db.run('BEGIN')
-    transaction.begun = true
-    for (const load of loads.values()) await insertBatch(db, load)
+  const waitForCommit = async (): Promise<void> => {
+    await pendingCommit
+    if (failed !== undefined) throw failed.error
   }
 
-  const startInsert = async (): Promise<void> => {
-    await pendingInsert
-    pendingInsert = insert()
-    db.trackWork(pendingInsert)
+  /** Commits with more memory where DuckDB needs it. */
+  const commitChangesWithin = async (changes: ReadonlyArray<Change>): Promise<void> => {
+    for (const [i, limit] of memoryLimits.entries())
+      try {
+        await db.run(`SET memory_limit = '${limit}'`)
+        return await commitChanges(db, changes, tables, now())
+      } catch (error) {
+        if (i + 1 === memoryLimits.length || !isOutOfMemory(error)) throw error
+      }
+  }
+
+  /** Begins to commit what was received, once the commit before it has ended. */
+  const startCommit = async (): Promise<void> => {
+    await waitForCommit()
+    const changes = [...loads.values()]
+      .filter((load) => load.hasChanges)
+      .map((load) => takeChange(load, createSpool(db.path)))
+    received = { rows: 0, bytes: 0, since: now() }
+    if (changes.length === 0) return
+    pendingCommit = commitChangesWithin(changes)
+      .then(() => protectFiles(db.path))
+      .catch((error) => {
+        failed = { error }
+      })
+      .finally(() => {
+        for (const { spool } of changes) spool.close()
+      })
+    db.trackWork(pendingCommit)
   }
 
   const commit = async (): Promise<void> => {
-    await pendingInsert
-    const changedLoads = [...loads.values()].filter((load) => load.hasChanges)
-    if (changedLoads.length > 0) {
-      await insert()
-      await raiseMergeMemory(db)
-      await commitLoads(db, changedLoads, tables, now())
-      await limitLoadMemory(db)
-      protectFiles(db.path)
-    }
-    for (const load of changedLoads) {
-      load.lastRowId = undefined
-      load.state = undefined
-      load.hasChanges = false
-    }
-    transaction = { rows: 0, bytes: 0, since: now(), begun: false }
+    await startCommit()
+    await waitForCommit()
   }
 
   const findLoad = (stream: string): Load => {
@@ -102,16 +116,15 @@ export const createSnapshotWriter = async (
     const load = findLoad(stream)
     const others = [...loads.values()].filter((other) => other.stream !== stream && hasUncommittedRows(other))
     if (stream === deletionsTableName ? others.length > 0 : others.some((other) => other.stream === deletionsTableName))
-      await commit()
+      await startCommit()
+    const maxBytes = load.table.columns.length > wideTableColumns ? maxWideCommitBytes : maxCommitBytes
     for (const row of rows) {
       load.hasChanges = true
-      load.batch.add(row, at)
+      load.spool.add(row, at)
       load.records += 1
-      transaction.rows += 1
-      transaction.bytes += row.json.length
-      pendingBytes += row.json.length
-      if (pendingBytes >= maxInsertBytes) await startInsert()
-      if (transaction.rows >= maxCommitRows || transaction.bytes >= maxCommitBytes) await commit()
+      received.rows += 1
+      received.bytes += row.json.length
+      if (received.rows >= maxCommitRows || received.bytes >= maxBytes) await startCommit()
     }
   }
 
@@ -121,12 +134,12 @@ export const createSnapshotWriter = async (
     load.state = printJsonText(state)
     const service = servicePattern.exec(load.state)?.[1]
     if (service !== undefined && !checkedServices.has(service)) {
-      await pendingInsert
+      await waitForCommit()
       await checkStateService(db, stream, service)
       checkedServices.add(service)
     }
     if (Number.isFinite(count)) load.sourceRecords = (load.sourceRecords ?? 0) + count
-    if (now() - transaction.since >= maxCommitMillis) await commit()
+    if (now() - received.since >= maxCommitMillis) await startCommit()
   }
 
   const endLoad = async (load: Load, status: LoadStatus): Promise<void> => {
@@ -195,13 +208,14 @@ export const createSnapshotWriter = async (
     }
   }
 
-  /** Turns an error into a `CommandError` and rolls back the open transaction. */
+  /** Turns an error into a `CommandError`. */
   const guardWrite = async <A>(body: () => Promise<A>): Promise<A> => {
     try {
+      if (failed !== undefined) throw failed.error
       return await body()
     } catch (error) {
-      await pendingInsert.catch(() => undefined)
-      if (transaction.begun) await db.run('ROLLBACK').catch(() => undefined)
+      await pendingCommit
+      for (const { spool } of loads.values()) spool.close()
       throw error instanceof CommandError ? error : new CommandError(databaseWriteFailure(db.path, error))
     }
   }
@@ -222,5 +236,7 @@ export const createSnapshotWriter = async (
   }
 }
 
-/** Whether rows of the load are waiting for the next commit. */
-const hasUncommittedRows = (load: Load): boolean => load.lastRowId !== undefined || load.batch.count() > 0
+const isOutOfMemory = (error: unknown): boolean => error instanceof Error && /out of memory/i.test(error.message)
+
+/** Whether records of the load wait for the next commit. */
+const hasUncommittedRows = (load: Load): boolean => load.spool.count() > 0

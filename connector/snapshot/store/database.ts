@@ -2,7 +2,6 @@ import {
   type DuckDBAppender,
   type DuckDBConnection,
   DuckDBInstance,
-  type DuckDBPreparedStatement,
   type DuckDBType,
   type DuckDBValue,
 } from '@duckdb/node-api'
@@ -54,35 +53,13 @@ const diskFullPattern =
 
 /** The reason why DuckDB did not write. Its own message may quote a record after `Input:`; that part is left out. */
 export const databaseWriteFailure = (path: string, error: unknown): Failure => {
-  const detail = (error instanceof Error ? error.message : String(error)).replace(/Input:[\s\S]*/, '')
+  const detail = (error instanceof Error ? error.message : String(error)).replace(/(Input|Original Line):[\s\S]*/, '')
   if (diskFullPattern.test(detail))
     return transientFailure(
       `${path} cannot grow: the disk is full, or the file has reached the largest size allowed. Make room and run again; what was committed is kept.`,
       detail,
     )
   return systemFailure(`${path} cannot be written: ${detail.split('\n')[0]}`, detail)
-}
-
-/** More than this would mostly be statements for tables whose columns have changed since. */
-const maxPreparedStatements = 64
-
-/** Prepares each statement once. Prepared statements keep the file open until `clear` is called. */
-const createStatementCache = (connection: DuckDBConnection) => {
-  const statements = new Map<string, DuckDBPreparedStatement>()
-  const clear = () => {
-    for (const statement of statements.values()) statement.destroySync()
-    statements.clear()
-  }
-  const run: Database['run'] = async (sql, values, types) => {
-    const cached = statements.get(sql)
-    if (cached === undefined && statements.size >= maxPreparedStatements) clear()
-    const statement = cached ?? (await connection.prepare(sql))
-    statements.set(sql, statement)
-    if (values !== undefined) statement.bind(values, types)
-    await statement.run()
-    statement.clearBindings()
-  }
-  return { run, clear }
 }
 
 export type { DuckDBAppender, DuckDBValue } from '@duckdb/node-api'
@@ -100,8 +77,6 @@ export type Database = {
   readonly path: string
   /** Runs one or more statements; only a single statement may have `values`. `types`: for values whose type DuckDB cannot infer. */
   readonly run: (sql: string, values?: QueryParameters, types?: Readonly<Record<string, DuckDBType>>) => Promise<void>
-  /** The same for a single statement that runs often: it is prepared once. */
-  readonly runPrepared: Database['run']
   readonly query: (sql: string, values?: QueryParameters) => Promise<ReadonlyArray<RowValues>>
   /** The first column of the first row; undefined if there is no row. */
   readonly scalar: (sql: string, values?: QueryParameters) => Promise<CellValue | undefined>
@@ -161,6 +136,7 @@ const instanceSettings = ({ readOnly, memoryLimit, threads }: DatabaseOptions): 
   }),
   autoinstall_known_extensions: 'false',
   autoload_known_extensions: 'false',
+  enable_external_file_cache: 'false',
 })
 
 const openConnection = async (path: string, instance: DuckDBInstance, attach?: string): Promise<Database> => {
@@ -181,18 +157,15 @@ const connectInstance = async (
   const connection = await instance.connect()
   await connection.run(`SET TimeZone = 'UTC'`)
   if (attach !== undefined) await connection.run(attach)
-  const statementCache = createStatementCache(connection)
   let pendingWork: Promise<void> = Promise.resolve()
   return {
     ...createConnectionMethods(path, connection),
-    runPrepared: statementCache.run,
     trackWork: (work) => {
       pendingWork = work.catch(() => undefined)
     },
     waitForWork: () => pendingWork,
     connect: () => connectInstance(path, instance, attach && 'USE file', () => undefined),
     close: () => {
-      statementCache.clear()
       connection.closeSync()
       release()
     },
@@ -202,7 +175,7 @@ const connectInstance = async (
 const createConnectionMethods = (
   path: string,
   connection: DuckDBConnection,
-): Omit<Database, 'runPrepared' | 'trackWork' | 'waitForWork' | 'connect' | 'close'> => {
+): Omit<Database, 'trackWork' | 'waitForWork' | 'connect' | 'close'> => {
   const run: Database['run'] = async (sql, values, types) => {
     await connection.run(sql, values, types)
   }

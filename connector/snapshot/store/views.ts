@@ -31,9 +31,10 @@ export const createHistoryTable = async (db: Database, { name }: Table): Promise
 export const archiveSql = (table: Table, source: string, where: string, ended: string): string => {
   if (!table.history) return ''
   const tombstone = hasTombstonesSql(table, 't')
+  const columns = [...table.columns.map(({ name }) => name), ...airbyteColumns.map(([name]) => name)]
   return `
   INSERT INTO ${quoteIdentifier(historyTableName(table.name))} BY NAME
-  SELECT DISTINCT ON (t._airbyte_raw_id) t.*, ${ended} AS _ended
+  SELECT DISTINCT ON (t._airbyte_raw_id) ${columns.map((name) => `t.${quoteIdentifier(name)}`).join(', ')}, ${ended} AS _ended
   FROM ${source}
   WHERE ${where}${tombstone === undefined ? '' : ` AND NOT ${tombstone}`} AND NOT EXISTS (
     SELECT 1 FROM ${quoteIdentifier(historyTableName(table.name))} AS archived WHERE archived._airbyte_raw_id = t._airbyte_raw_id);`
