@@ -35,7 +35,7 @@ export const typeRows = async (db: Database, table: Table, generation: number, s
 export const typeColumnsSql = (columns: ReadonlyArray<Column>, spool: string): string =>
   columns.length === 0
     ? `SELECT 1 AS _row FROM ${spool}`
-    : `SELECT ${columns.map((column) => `${valueSql(column)} AS ${quoteIdentifier(column.name)}`).join(', ')} FROM (${structuresSql(columns, spool)})`
+    : `SELECT ${columns.map((column) => `${valueSql(column)} AS ${quoteIdentifier(column.name)}`).join(', ')} FROM (${recordsSql(columns, spool)})`
 
 /** What a structure of so many members costs grows with their square; such records are typed in groups of columns. */
 export const wideTableColumns = 200
@@ -54,12 +54,10 @@ const wideRowsSql = (
   const pointers = columns.map((column) => quoteLiteral(toJsonPointer(attributeOf(column) ?? ''))).join(', ')
   const steps = groups.map((group, g) => {
     const json = (i: number) => `_list[${g * groupColumns + i + 1}]`
-    const typed = group.map((column, i) => {
-      const [value, text] = [column.type, 'VARCHAR'].map((type) => `from_json(${json(i)}, '"${type}"')`)
-      return `${toValueSql(column.type, `${value}`, `${text}`)} AS v${i}`
-    })
+    const source = (column: Column, i: number) => `from_json(${json(i)}, '"${sourceType(column)}"')`
+    const typed = group.map((column, i) => `${valueSql(column, source(column, i))} AS v${i}`)
     const changes = group.flatMap((column, i) =>
-      hasText(column) ? [toChangeSql(column, `from_json(${json(i)}, '"VARCHAR"')`, `v${i}`)] : [],
+      mayNotFit(column) ? [changeSql(column, source(column, i), `v${i}`)] : [],
     )
     return [
       `CREATE OR REPLACE TEMP TABLE _typed${g} AS SELECT ${typed.join(', ')} FROM _members`,
@@ -92,55 +90,52 @@ const typedRowsSql = (columns: ReadonlyArray<Column>, generation: number, spool:
   const [at, meta] = [findFreeName(columns, '_at'), findFreeName(columns, '_meta')].map(quoteIdentifier)
   const names = columns.map((column) => quoteIdentifier(column.name))
   const values = columns.map((column) => `${valueSql(column)} AS ${quoteIdentifier(column.name)}`)
-  const changes = `'{"changes":[' || concat_ws(',', ${['_changes', ...columns.filter(hasText).map(changeSql)].join(', ')}) || ']}' AS ${meta}`
+  const changes = `'{"changes":[' || concat_ws(',', ${['_changes', ...columns.filter(mayNotFit).map((column) => changeSql(column))].join(', ')}) || ']}' AS ${meta}`
   const airbyteValues = [fingerprintSql(columns), `make_timestamptz(${at} * 1000)`, meta, String(generation)]
   return `
     SELECT ${[...names, ...airbyteColumns.map(([name], i) => `${airbyteValues[i]} AS ${name}`), seq].join(', ')}
-    FROM (SELECT ${[...values, `_at AS ${at}`, changes, `_seq AS ${seq}`].join(', ')} FROM (${structuresSql(columns, spool)}))`
+    FROM (SELECT ${[...values, `_at AS ${at}`, changes, `_seq AS ${seq}`].join(', ')} FROM (${recordsSql(columns, spool)}))`
 }
 
-/** `_typed` is the record in the columns' types, `_text` the same attributes as text. */
-const structuresSql = (columns: ReadonlyArray<Column>, spool: string): string =>
-  `SELECT ${fromJsonSql(columns, ({ type }) => type)} AS _typed, ${fromJsonSql(columns.filter(hasText), () => 'VARCHAR')} AS _text, _json, _at, _changes, _seq FROM ${spool}`
+const recordsSql = (columns: ReadonlyArray<Column>, spool: string): string =>
+  `SELECT ${recordSql(columns)} AS _record, _json, _at, _changes, _seq FROM ${spool}`
 
 /** A structure of the attributes whose columns have their names; its members could not differ in case alone either. */
-const fromJsonSql = (columns: ReadonlyArray<Column>, type: (column: Column) => string): string => {
+const recordSql = (columns: ReadonlyArray<Column>): string => {
   const named = columns.filter(({ attribute }) => attribute === undefined)
   return named.length === 0
     ? 'NULL'
-    : `from_json(_json, ${quoteLiteral(JSON.stringify(Object.fromEntries(named.map((column) => [column.name, type(column)]))))})`
+    : `from_json(_json, ${quoteLiteral(JSON.stringify(Object.fromEntries(named.map((column) => [column.name, sourceType(column)]))))})`
 }
 
-const memberSql = ({ name, attribute }: Column, structure: '_typed' | '_text', type: string): string =>
-  typeof attribute === 'string'
-    ? `from_json(json_extract(_json, ${quoteLiteral(toJsonPointer(attribute))}), '"${type}"')`
-    : `${structure}.${quoteIdentifier(name)}`
+/** The type in which an attribute is taken from the JSON text; every other type is cast from text. */
+const sourceType = ({ type }: Column): 'JSON' | 'VARCHAR' => (type === 'JSON' ? 'JSON' : 'VARCHAR')
 
-const typedSql = (column: Column): string => memberSql(column, '_typed', column.type)
-const textSql = (column: Column): string => memberSql(column, '_text', 'VARCHAR')
+const sourceSql = (column: Column): string =>
+  typeof column.attribute === 'string'
+    ? `from_json(json_extract(_json, ${quoteLiteral(toJsonPointer(column.attribute))}), '"${sourceType(column)}"')`
+    : `_record.${quoteIdentifier(column.name)}`
 
 const toJsonPointer = (attribute: string): string => `/${attribute.replaceAll('~', '~0').replaceAll('/', '~1')}`
 
-/** Whether a value may not fit the column; the text then tells it from a null. */
-const hasText = ({ type }: Column): boolean => type !== 'VARCHAR' && type !== 'JSON'
+/** Whether a value may not fit the column. */
+const mayNotFit = ({ type }: Column): boolean => type !== 'VARCHAR' && type !== 'JSON'
 
 /**
- * An integer column takes 5.0 and 1e3 but no fraction, and no number is infinite: DuckDB alone would make 2 of 1.5, 0 of 1e-7 and
- * infinity of 1e400.
+ * The value of an attribute in its column's type; null where it does not fit. An integer column takes 5.0 and 1e3 but no fraction,
+ * and no number is infinite: DuckDB alone would make 2 of 1.5, 0 of 1e-7 and infinity of 1e400.
  */
-const toValueSql = (type: Column['type'], typed: string, text: string): string => {
-  if (type === 'DOUBLE') return `CASE WHEN isfinite(${typed}) THEN ${typed} END`
-  return type === 'BIGINT'
-    ? `CASE WHEN regexp_matches(${text}, '[.eE]') AND ${typed} <> TRY_CAST(${text} AS DOUBLE) THEN NULL ELSE ${typed} END`
-    : typed
+const valueSql = (column: Column, source = sourceSql(column)): string => {
+  const value = `TRY_CAST(${source} AS ${column.type})`
+  if (!mayNotFit(column)) return source
+  if (column.type === 'DOUBLE') return `CASE WHEN isfinite(${value}) THEN ${value} END`
+  return column.type === 'BIGINT'
+    ? `CASE WHEN regexp_matches(${source}, '[.eE]') AND ${value} <> TRY_CAST(${source} AS DOUBLE) THEN NULL ELSE ${value} END`
+    : value
 }
-
-const valueSql = (column: Column): string => toValueSql(column.type, typedSql(column), textSql(column))
 
 /** The entry in `_airbyte_meta` for a value that became null; null if the value fits. */
-const toChangeSql = (column: Column, text: string, value: string): string => {
+const changeSql = (column: Column, source = sourceSql(column), value = valueSql(column, source)): string => {
   const change = { field: attributeOf(column), change: 'NULLED', reason: 'DESTINATION_TYPECAST_ERROR' }
-  return `CASE WHEN ${text} IS NOT NULL AND (${value}) IS NULL THEN ${quoteLiteral(JSON.stringify(change))} END`
+  return `CASE WHEN ${source} IS NOT NULL AND (${value}) IS NULL THEN ${quoteLiteral(JSON.stringify(change))} END`
 }
-
-const changeSql = (column: Column): string => toChangeSql(column, textSql(column), valueSql(column))

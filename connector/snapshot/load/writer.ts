@@ -37,14 +37,14 @@ export type SnapshotWriter = {
 const servicePattern = /"service":\s*"([0-9a-f.]+)"/
 
 /** A commit begins at the first of these limits. Larger ones cost less for each row; smaller ones lose less when a run is killed. */
-const maxCommitRows = 500_000
-const maxCommitBytes = 128_000_000
+const maxCommitRows = 250_000
+const maxCommitBytes = 64_000_000
 const maxCommitMillis = 5_000
 /** The records of a wide table take many times their size while they are typed. */
 const maxWideCommitBytes = 4_000_000
 
 /** What DuckDB may use while records are typed and merged; the second once the first was too little. It grows with the file. */
-const memoryLimits = ['192MB', '2GB']
+const memoryLimits = ['96MB', '2GB']
 
 /** Writes a run's messages into the snapshot. A committed state covers committed rows only, whenever the process is killed. */
 export const createSnapshotWriter = async (

@@ -12,7 +12,7 @@ import { metadataTablesSql, snapshotFormat } from './metadata'
 export type SnapshotAccess = 'write' | 'change' | 'read'
 
 const accessOptions: Readonly<Record<SnapshotAccess, DatabaseOptions>> = {
-  write: { memoryLimit: '192MB', threads: 2, rowGroupSize: 4096 },
+  write: { memoryLimit: '96MB', threads: 2, rowGroupSize: 4096 },
   change: { memoryLimit: '1GB' },
   read: { memoryLimit: '1GB', readOnly: true },
 }
