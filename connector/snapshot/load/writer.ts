@@ -1,10 +1,10 @@
 import { CommandError, configFailure, type Message, printJsonText, type Row } from '../../cdk'
-import { databaseWriteFailure, type Snapshot } from '../store/database'
+import { type Database, databaseWriteFailure, type Snapshot } from '../store/database'
 import { checkStateService, closeAbandonedLoads, deletionsTableSql, type LoadStatus } from '../store/metadata'
 import { protectFiles } from '../store/open'
 import { deletionsTableName, listStreamTables } from '../store/tables'
 import { createViews } from '../store/views'
-import { type Change, commitChanges, takeChange } from './commit'
+import { commitChanges, takeChange } from './commit'
 import { wideTableColumns } from './insert'
 import { createSpool } from './spool'
 import { type Load, type LoadOptions, openLoad, updateLoadSchema } from './stream-load'
@@ -63,21 +63,11 @@ export const createSnapshotWriter = async (
   /** The commit that runs while more messages are read; nothing else may use the connection until it ends. */
   let pendingCommit: Promise<void> = Promise.resolve()
   let failed: { readonly error: unknown } | undefined
+  const withMemory = createMemorySetter(db)
 
   const waitForCommit = async (): Promise<void> => {
     await pendingCommit
     if (failed !== undefined) throw failed.error
-  }
-
-  /** Commits with more memory where DuckDB needs it. */
-  const commitChangesWithin = async (changes: ReadonlyArray<Change>): Promise<void> => {
-    for (const [i, limit] of memoryLimits.entries())
-      try {
-        await db.run(`SET memory_limit = '${limit}'`)
-        return await commitChanges(db, changes, tables, now())
-      } catch (error) {
-        if (i + 1 === memoryLimits.length || !isOutOfMemory(error)) throw error
-      }
   }
 
   /** Begins to commit what was received, once the commit before it has ended. */
@@ -88,7 +78,7 @@ export const createSnapshotWriter = async (
       .map((load) => takeChange(load, createSpool(db.path)))
     received = { rows: 0, bytes: 0, since: now() }
     if (changes.length === 0) return
-    pendingCommit = commitChangesWithin(changes)
+    pendingCommit = withMemory(() => commitChanges(db, changes, tables, now()))
       .then(() => protectFiles(db.path))
       .catch((error) => {
         failed = { error }
@@ -177,8 +167,13 @@ export const createSnapshotWriter = async (
         if (running?.schema === JSON.stringify(schema)) return
         await commit()
         if (running === undefined)
-          loads.set(name, await openLoad(db, run, message.stream, { options: loadOptions[name] ?? {}, history }, now()))
-        else await updateLoadSchema(db, running, message.stream)
+          loads.set(
+            name,
+            await withMemory(() =>
+              openLoad(db, run, message.stream, { options: loadOptions[name] ?? {}, history }, now()),
+            ),
+          )
+        else await withMemory(() => updateLoadSchema(db, running, message.stream))
         tables = await listStreamTables(db)
         return
       }
@@ -225,7 +220,7 @@ export const createSnapshotWriter = async (
     finish: () =>
       guardWrite(async () => {
         for (const load of loads.values()) await endLoad(load, 'incomplete')
-        await db.transaction(() => createViews(db))
+        await withMemory(() => db.transaction(() => createViews(db)))
         return [...loads.values()].map(({ stream, status, records, startedAt, endedAt }) => ({
           stream,
           status,
@@ -233,6 +228,22 @@ export const createSnapshotWriter = async (
           seconds: ((endedAt ?? now()) - startedAt) / 1000,
         }))
       }),
+  }
+}
+
+/** Runs work that changes nothing when it rejects: with the first memory limit, and again with the next where that was too little. */
+const createMemorySetter = (db: Database): (<A>(work: () => Promise<A>) => Promise<A>) => {
+  let current: string | undefined
+  return async (work) => {
+    for (const [i, limit] of memoryLimits.entries())
+      try {
+        if (limit !== current) await db.run(`SET memory_limit = '${limit}'`)
+        current = limit
+        return await work()
+      } catch (error) {
+        if (i + 1 === memoryLimits.length || !isOutOfMemory(error)) throw error
+      }
+    throw new Error('There is no memory limit.')
   }
 }
 
