@@ -255,6 +255,12 @@ describe('numbers and cursors', () => {
     ['number', '1e400', null],
     ['number', '-1E+400', null],
     ['number', '1e-7', 1e-7],
+    ['integer', 'true', null],
+    ['number', 'false', null],
+    ['boolean', '2', null],
+    ['boolean', '1.5', null],
+    ['boolean', '1', true],
+    ['boolean', '"true"', true],
   ])('%s %s is kept, or becomes null and is named', async (type, text, value) => {
     const [row] = await listItems(type, 'id', `{"id":1,"value":${text}}`)
     expect(row?.value).toEqual(value)
