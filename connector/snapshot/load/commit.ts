@@ -13,6 +13,7 @@ import {
   tombstoneColumnNames,
 } from '../store/tables'
 import { evolveTable, findUndeclaredColumns } from './evolve'
+import type { Spool } from './insert'
 import { typeColumnsSql, typeRows } from './insert'
 import {
   applyDeletionsSql,
@@ -29,7 +30,6 @@ import {
   removeUnreadSql,
   tombstoneDeletionsSql,
 } from './merge'
-import type { Spool } from './spool'
 import { type Load, mapToColumns } from './stream-load'
 
 /** What one stream has received since the commit before. */

@@ -15,7 +15,7 @@ import {
   type Table,
   tombstoneColumnNames,
 } from '../store/tables'
-import type { Spool } from './spool'
+import type { Spool } from './insert'
 
 /** Creates the stream's table, or changes it to fit the schema. `carried`: the attributes whose values a new type takes over: key and cursor. */
 export const ensureTable = async (

@@ -1,3 +1,10 @@
+import { isUtf8 } from 'node:buffer'
+import { randomUUID } from 'node:crypto'
+import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { StringDecoder } from 'node:string_decoder'
+import type { Row } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import {
   airbyteColumns,
@@ -7,7 +14,132 @@ import {
   fingerprintPartSql,
   fingerprintSql,
   type Table,
+  tombstoneColumnNames,
 } from '../store/tables'
+
+/**
+ * Where the records of one stream wait for the next commit: a file that nobody else can open, since it has no name, one record a
+ * line. DuckDB reads it with all threads, and records that wait take no memory.
+ */
+export type Spool = {
+  /** `at`: when the record was read, in milliseconds since 1970. */
+  readonly add: (row: Row, at: number) => void
+  readonly count: () => number
+  /** The table `(_seq, _at, _changes, _json)` of the records in SQL. Nothing may be added after it. */
+  readonly toSql: () => string
+  /** Whether any text in it is the name of an attribute that marks tombstones. */
+  readonly mentionsTombstones: () => boolean
+  /** The longest line in bytes. */
+  readonly longest: () => number
+  /** The records as text, in their order. */
+  readonly texts: () => Iterable<string>
+  readonly close: () => void
+}
+
+/** Stands between the fields of a line: no JSON text holds it. */
+const separator = '\u0001'
+const bufferBytes = 131_072
+/** DuckDB reads the file in parts of this size, one for each thread at a time. */
+const partBytes = 1_000_000
+
+/** `path`: the file of the snapshot; the spool is on the same disk. */
+export const createSpool = (path: string): Spool => {
+  let buffer: Buffer = Buffer.allocUnsafe(16_384)
+  let used = 0
+  let count = 0
+  let longest = 0
+  let mentionsTombstones = false
+  let file: number | undefined
+  const writeOut = (): number => {
+    file ??= openUnnamedFile(path)
+    const text = cleanText(buffer.subarray(0, used))
+    mentionsTombstones ||= tombstoneColumnNames.some((name) => text.includes(name))
+    for (let from = 0; from < text.length; ) from += writeSync(file, text, from)
+    used = 0
+    return file
+  }
+  return {
+    add: ({ json, changes = [] }, at) => {
+      const changeText = changes.map((change) => JSON.stringify(change)).join(',')
+      const head = `${count}${separator}${at}${separator}${changeText}${separator}`
+      const length = (changeText === '' ? head.length : Buffer.byteLength(head)) + json.length + 2
+      if (used + length > buffer.length) {
+        if (used >= bufferBytes / 2) writeOut()
+        if (used + length > buffer.length) buffer = enlarge(buffer, used, used + length)
+      }
+      used += buffer.write(head, used, changeText === '' ? 'latin1' : 'utf8')
+      buffer.set(json, used)
+      used += json.length
+      // An empty text is no JSON; as an empty field it would count as null.
+      if (json.length === 0) buffer[used++] = 0x20
+      buffer[used++] = 0x0a
+      count += 1
+      if (length > longest) longest = length
+    },
+    count: () => count,
+    toSql: () => {
+      const largest = Math.max(partBytes, longest + 1024)
+      return `(SELECT * FROM read_csv('/dev/fd/${writeOut()}', columns = {'_seq': 'BIGINT', '_at': 'BIGINT', '_changes': 'VARCHAR', '_json': 'VARCHAR'},
+        auto_detect = false, header = false, delim = '${separator}', quote = '', escape = '', new_line = '\\n', max_line_size = ${largest}, buffer_size = ${largest}))`
+    },
+    mentionsTombstones: () => {
+      writeOut()
+      return mentionsTombstones
+    },
+    longest: () => longest,
+    texts: () => readTexts(writeOut()),
+    close: () => {
+      if (file !== undefined) closeSync(file)
+      file = undefined
+    },
+  }
+}
+
+const enlarge = (buffer: Buffer, used: number, needed: number): Buffer => {
+  const larger = Buffer.allocUnsafe(Math.max(needed, Math.min(buffer.length * 2, bufferBytes)))
+  buffer.copy(larger, 0, 0, used)
+  return larger
+}
+
+/** A file without a name is gone with its process, however that ends. */
+const openUnnamedFile = (path: string): number => {
+  const name = `${path === ':memory:' ? join(tmpdir(), 'feedback') : path}.${randomUUID()}.spool`
+  const file = openSync(name, 'wx+', 0o600)
+  unlinkSync(name)
+  return file
+}
+
+const surrogatePattern =
+  /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\./g
+
+/**
+ * JSON allows half of a surrogate pair as an escape and DuckDB does not: a lone half becomes U+FFFD, as do bytes that are not UTF-8.
+ * A carriage return can only stand between two tokens, as a space can; in a line DuckDB takes it for the end.
+ */
+const cleanText = (text: Buffer): Buffer => {
+  const isClean = isUtf8(text) && !text.includes('\\ud') && !text.includes('\\uD') && !text.includes(0x0d)
+  if (isClean) return text
+  return Buffer.from(
+    text
+      .toString()
+      .replaceAll('\r', ' ')
+      .replace(surrogatePattern, (found, lone: string | undefined) => (lone === undefined ? found : '\\ufffd')),
+  )
+}
+
+function* readTexts(file: number): Iterable<string> {
+  const decoder = new StringDecoder('utf8')
+  const buffer = Buffer.allocUnsafe(bufferBytes)
+  let rest = ''
+  for (let position = 0; ; ) {
+    const length = readSync(file, buffer, 0, buffer.length, position)
+    if (length === 0) return
+    position += length
+    const lines = (rest + decoder.write(buffer.subarray(0, length))).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) yield line.slice(line.split(separator, 3).join(separator).length + 1)
+  }
+}
 
 /** The records of a spool in the columns of their table. A value that does not fit its column is null and named in `_airbyte_meta`. */
 export type TypedRows = {

@@ -5,8 +5,8 @@ import { declareStream, insertLoad, type LoadStatus, readStreamMetadata, type St
 import { attributeOf, type Column, type ColumnType, listStreamTables, type Table } from '../store/tables'
 import { createHistoryTable } from '../store/views'
 import { ensureTable } from './evolve'
+import { createSpool, type Spool } from './insert'
 import { keepNewestSql, repeatedKeysSql } from './merge'
-import { createSpool, type Spool } from './spool'
 
 /** How a configured catalog wants a stream written. Without one, a full refresh replaces the rows and an incremental read merges. */
 export type LoadOptions = {

@@ -5,8 +5,7 @@ import { protectFiles } from '../store/open'
 import { deletionsTableName, listStreamTables } from '../store/tables'
 import { createViews } from '../store/views'
 import { commitChanges, takeChange } from './commit'
-import { wideTableColumns } from './insert'
-import { createSpool } from './spool'
+import { createSpool, wideTableColumns } from './insert'
 import { type Load, type LoadOptions, openLoad, updateLoadSchema } from './stream-load'
 
 export type SnapshotWriterOptions = {

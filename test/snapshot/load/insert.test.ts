@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect, it } from 'vitest'
-import { createSpool } from '../../../connector/snapshot/load/spool'
+import { createSpool } from '../../../connector/snapshot/load/insert'
 import { openMemorySnapshot } from '../../support/snapshot-messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'spool-'))
