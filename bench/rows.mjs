@@ -5,6 +5,7 @@ import { bin } from './bin.mjs'
 import { measure } from './measure.mjs'
 import { preparePeer } from './prepare-peer.mjs'
 import { readJsonFloor, snapshot } from './snapshot.mjs'
+import { loadChanges, onFile, sync } from './sync.mjs'
 import { postFloor, write } from './writing.mjs'
 
 const here = import.meta.dirname
@@ -16,6 +17,9 @@ const lineEach = (records) => ({ least: records, most: records * 1.02 + 50 })
 
 /** Rows in the file it wrote. */
 const rowEach = (records) => ({ least: records, most: records })
+
+/** What a command prints to people. */
+const anyLines = () => ({ least: 0, most: 500 })
 
 const floor = (name, file) => ({
   name,
@@ -39,7 +43,10 @@ const peer = {
   },
 }
 
-const read = (name, { select = ['--select', 'reviews'], latency = 0, concurrency, lines = lineEach } = {}) => ({
+const read = (
+  name,
+  { select = ['--select', 'reviews'], latency = 0, concurrency, lines = lineEach, attributes } = {},
+) => ({
   name,
   lines,
   run: ({ folder, url, pages }) => {
@@ -51,7 +58,15 @@ const read = (name, { select = ['--select', 'reviews'], latency = 0, concurrency
       ...(concurrency === undefined ? {} : { rate_limit: { max_concurrency: concurrency } }),
     }
     writeFileSync(config, JSON.stringify(settings))
-    writeFileSync(catalog, execFileSync(process.execPath, [bin('feedback'), 'catalog', '--config', config, ...select]))
+    const chosen = JSON.parse(
+      execFileSync(process.execPath, [bin('feedback'), 'catalog', '--config', config, ...select]),
+    )
+    if (attributes !== undefined)
+      for (const { stream } of chosen.streams)
+        stream.json_schema.properties = Object.fromEntries(
+          attributes.map((name) => [name, stream.json_schema.properties[name]]),
+        )
+    writeFileSync(catalog, JSON.stringify(chosen))
     return measure(folder, [bin('source-feedback'), 'read', '--config', config, '--catalog', catalog])
   },
 })
@@ -72,12 +87,40 @@ export const rows = {
   }),
   large: { ...read('read, 10 times the pages'), scale: 10, once: true },
   peerLarge: { ...peer, name: 'read by faros-airbyte-cdk, 10 times the pages', scale: 10, once: true },
+  readIds: read('read, ids alone', { attributes: ['id', 'modifiedTime'] }),
   late: { ...read('read, 200 ms a page, one by one', { latency: 200, concurrency: 1 }), once: true },
   late8: { ...read('read, 200 ms a page, 8 at a time', { latency: 200, concurrency: 8 }), once: true },
   post: { name: 'post visits, no connector', lines: perThousand, run: postFloor },
   write: { name: 'write visits', lines: perThousand, run: write },
   readJson: { name: "DuckDB's read_json", lines: rowEach, run: readJsonFloor },
   snapshot: { name: 'snapshot', lines: rowEach, run: snapshot },
+  sync: { name: 'sync, reviews', lines: rowEach, run: sync('--select', 'reviews') },
+  syncAll: { name: 'sync, every stream', lines: rowEach, run: sync() },
+  syncAllLarge: { name: 'sync, every stream, 10 times the pages', lines: rowEach, run: sync(), scale: 10, once: true },
+  hashRows: {
+    name: "DuckDB's hash of every row",
+    lines: anyLines,
+    run: onFile((db) => [join(here, 'floors', 'hash-rows.mjs'), db]),
+  },
+  verify: { name: 'verify', lines: anyLines, run: onFile((db) => [bin('feedback'), 'verify', '--db', db]) },
+  verifyService: {
+    name: 'verify, against the service',
+    lines: anyLines,
+    run: onFile((db, _, config) => [bin('feedback'), 'verify', '--db', db, '--config', config]),
+  },
+  report: {
+    name: 'report',
+    lines: anyLines,
+    run: onFile((db, folder) => [bin('feedback'), 'report', '--db', db, '--out', join(folder, 'report.html')]),
+  },
+  smallSync: { name: 'load of 100 changed reviews', lines: rowEach, run: loadChanges, scale: 0.1 },
+  smallSyncLarge: {
+    name: 'load of 100 changed reviews into 100 times as many',
+    lines: rowEach,
+    run: loadChanges,
+    scale: 10,
+    once: true,
+  },
   writeLarge: { name: 'write visits, 10 times as many', lines: perThousand, run: write, scale: 10, once: true },
 }
 
@@ -94,6 +137,16 @@ export const comparisons = [
   { of: 'writeLarge', to: 'write', figure: 'peak', atMost: 1.1 },
   { of: 'snapshot', to: 'readJson', figure: 'rate', atLeast: 0.33 },
   { of: 'snapshot', figure: 'peak', atMost: 286 },
+  { of: 'sync', to: 'readJson', figure: 'rate', atLeast: 0.7 },
+  { of: 'syncAll', to: 'readJson', figure: 'rate', atLeast: 0.33 },
+  { of: 'syncAll', figure: 'peak', atMost: 300 },
+  { of: 'syncAllLarge', figure: 'peak', atMost: 300 },
+  { of: 'smallSyncLarge', to: 'smallSync', figure: 'seconds', atMost: 2 },
+  { of: 'verify', to: 'hashRows', figure: 'seconds', atMost: 3 },
+  { of: 'verifyService', to: 'readIds', figure: 'seconds', atMost: 1.5 },
+  { of: 'verify', figure: 'peak', atMost: 512 },
+  { of: 'verifyService', figure: 'peak', atMost: 512 },
+  { of: 'report', figure: 'peak', atMost: 512 },
   { of: 'read', figure: 'peak', atMost: 130 },
   { of: 'large', to: 'read', figure: 'peak', atMost: 1.1 },
   { of: 'spec', to: 'node', figure: 'ms', less: 60, atMost: 1.5 },

@@ -38,7 +38,7 @@ const input = (folder, count) => {
 }
 
 /** Loads the lines into a fresh file; counts what the file holds after it. */
-const load = async (folder, args) => {
+export const load = async (folder, args) => {
   const db = join(folder, 'snapshot.duckdb')
   for (const path of [db, `${db}.wal`]) rmSync(path, { force: true })
   const result = await measure(folder, args(db))
