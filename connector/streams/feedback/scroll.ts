@@ -49,6 +49,8 @@ const maxReadings = 8
 const maxRestarts = 3
 /** The pages without new rows that are the end, where pages vary in size although the service tells that more follow. */
 const maxBarrenPages = 3
+/** The days of a request begin up to two days before its window; with one more for services that begin them at midnight. */
+const slidingMillis = 3 * 86_400_000
 /** The page sizes of later readings, as shares of the largest page: an order that depends on the page shows by them. */
 const sizeShares = [0.5, 0.75, 0.6, 0.9, 0.4, 0.8, 0.3] as const
 
@@ -61,7 +63,7 @@ const startReading = (firstPage: number) => ({
   page: firstPage,
   scrollKey: undefined as string | undefined,
   usedKeys: new Set<string>(),
-  /** Rows of the window in all pages, those that came before in this reading, and those that the reading before had. */
+  /** The rows of all pages without those that slide out of the days; the different ones; those that the reading before had too. */
   served: 0,
   distinct: 0,
   shared: 0,
@@ -105,6 +107,9 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
     let toldSince = 0
     let toldDistinct = 0
 
+    /** Rows shortly before the window, which the days reach while a reading begins and no longer when it ends. */
+    const isSliding = (time: number): boolean => time < from && time >= from - slidingMillis
+
     const nextReading = (): void => {
       reading += 1
       current = startReading(firstPage)
@@ -120,7 +125,7 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
           fresh += 1
           lastReadings.set(rowId, reading)
         }
-        if (toMillis(String(row.mentionTime)) < from) continue
+        if (isSliding(toMillis(String(row.mentionTime)))) continue
         current.served += 1
         if (last === reading) continue
         current.distinct += 1
