@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { connectionStatusLine, errorTraceLine, failureTypes } from './airbyte/encode'
 import { type Command, CommandError, type CommandIo, formatHelp, suggestName } from './command'
-import { type Failure, unexpectedFailure } from './failure'
+import { type Failure, transientFailure, unexpectedFailure } from './failure'
 import { createProgressPrinter, createStdoutWriter, type StdoutWriter } from './lines'
 import { createRedactor, redactFailure } from './redact'
 import { reportSingerFailure } from './singer/command-line'
@@ -42,6 +42,8 @@ type CallerConventions = {
   readonly reportFailure: ReportFailure
   /** After a signal, exit with status 143 or 130; other programs die of the signal itself. */
   readonly exitsOnSignal: boolean
+  /** The exit status where stdout cannot be written. */
+  readonly outputStatus: number
 }
 
 /** `check` answers a wrong config with a status; every other failure is a trace. */
@@ -75,12 +77,21 @@ const reportToPerson: ReportFailure = async (io, failure, { json = false }) => {
   return failureStatus([failure])
 }
 
-export const airbyteConventions: CallerConventions = { reportFailure: reportAirbyteFailure, exitsOnSignal: false }
+export const airbyteConventions: CallerConventions = {
+  reportFailure: reportAirbyteFailure,
+  exitsOnSignal: false,
+  outputStatus: 1,
+}
 export const singerConventions: CallerConventions = {
   reportFailure: reportSingerFailure,
   exitsOnSignal: true,
+  outputStatus: 1,
 }
-export const personConventions: CallerConventions = { reportFailure: reportToPerson, exitsOnSignal: false }
+export const personConventions: CallerConventions = {
+  reportFailure: reportToPerson,
+  exitsOnSignal: false,
+  outputStatus: failureStatuses.Transient,
+}
 
 export type Program = CallerConventions & {
   readonly summary: string
@@ -151,12 +162,22 @@ export const runCommandLine = async (
   try {
     return await Promise.race([command.run(io, name, commandArgs), crash])
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EPIPE') throw error
+    if ((error as NodeJS.ErrnoException).code === 'EPIPE' || outputFailure(error) !== undefined) throw error
     const failure = error instanceof CommandError ? error.failure : unexpectedFailure(error)
     const json = Object.hasOwn(command.options, 'json') && given.includes('--json')
     const status = await reportFailure(io, redactFailure(io.redactText, failure), { program: name, verb, json })
     return status !== 0 && error instanceof CommandError ? (error.status ?? status) : status
   }
+}
+
+const outputCodes = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO']
+
+/** The failure of stdout, where it leads to a file that cannot take what is printed; undefined for any other error. */
+const outputFailure = (error: unknown): Failure | undefined => {
+  const { code = '', syscall } = error as NodeJS.ErrnoException
+  return syscall === 'write' && outputCodes.includes(code)
+    ? transientFailure(`The output cannot be written to stdout (${code}). Make room where it goes, and run again.`)
+    : undefined
 }
 
 type StopSignal = 'SIGTERM' | 'SIGINT'
@@ -256,8 +277,10 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
   }
   run()
     .catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code !== 'EPIPE') printWarning(unexpectedFailure(error).message)
-      return undefined
+      if ((error as NodeJS.ErrnoException).code === 'EPIPE') return undefined
+      const failure = outputFailure(error)
+      printWarning((failure ?? unexpectedFailure(error)).message)
+      return failure === undefined ? undefined : program.outputStatus
     })
     .then(async (status) => {
       progress.clear()

@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { beforeAll, describe, expect, it } from 'vitest'
+import {
+  airbyteFormat,
+  configuredCatalogOf,
+  formatLines,
+  formatStream,
+  mapping,
+  visitRow,
+} from '../support/destination-input'
+import { newTempPath, writeTempFile } from '../support/files'
+import { type ProgramName, programPath } from '../support/program'
+import { sandboxConfig, startTestSandbox } from '../support/sandbox'
+
+/** Runs a built program whose stdout goes to `output`; `limit`: the largest file that it may write, in KiB. */
+const runInto = (
+  output: string,
+  program: ProgramName,
+  args: ReadonlyArray<string>,
+  { stdin = '', limit = 'unlimited' } = {},
+): Promise<{ readonly status: number | null; readonly stderr: string }> => {
+  const shell = `trap '' XFSZ; ulimit -f ${limit}; exec "$0" "$@" > '${output}'`
+  const child = spawn('bash', ['-c', shell, process.execPath, programPath(program), ...args])
+  const errors: Buffer[] = []
+  child.stderr.on('data', (chunk: Buffer) => errors.push(chunk))
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(stdin)
+  return new Promise((resolve) =>
+    child.on('close', (status) => resolve({ status, stderr: Buffer.concat(errors).toString() })),
+  )
+}
+
+const told = /^The output cannot be written to stdout \((ENOSPC|EFBIG)\)\. Make room where it goes, and run again\.$/gm
+
+// A device that is always full stands for a full disk, and so does the largest size of a file.
+describe.skipIf(!existsSync('/dev/full'))('where stdout is full', () => {
+  let config: string
+  let db: string
+  let catalog: string
+  beforeAll(async () => {
+    const sandbox = await startTestSandbox({ reviews: 300 })
+    config = writeTempFile(sandboxConfig(sandbox))
+    catalog = writeTempFile({ streams: [{ stream: { name: 'reviews', json_schema: {} }, sync_mode: 'incremental' }] })
+    db = newTempPath('duckdb')
+    return () => sandbox.close()
+  })
+
+  const commands: ReadonlyArray<readonly [ProgramName, ReadonlyArray<string>, number]> = [
+    ['source-feedback', ['spec'], 1],
+    ['source-feedback', ['check', '--config', 'CONFIG'], 1],
+    ['source-feedback', ['read', '--config', 'CONFIG', '--catalog', 'CATALOG'], 1],
+    ['tap-feedback', ['--config', 'CONFIG'], 1],
+    ['feedback', ['sync', '--config', 'CONFIG', '--db', 'DB', '--select', 'reviews'], 75],
+    ['feedback', ['query', '--db', 'DB', 'SELECT count(*) FROM reviews'], 75],
+    ['feedback', ['verify', '--db', 'DB'], 75],
+  ]
+  it.each(commands)('%s %j says so once and ends with %i', async (program, args, expected) => {
+    const paths: Readonly<Record<string, string>> = { CONFIG: config, CATALOG: catalog, DB: db }
+    const given = args.map((arg) => paths[arg] ?? arg)
+    const { status, stderr } = await runInto('/dev/full', program, given)
+    expect([status, stderr.match(told)?.length], stderr).toEqual([expected, 1])
+    expect(stderr).not.toMatch(/unexpected error|report it/)
+  })
+
+  it('says so of a file that has reached the largest size allowed', async () => {
+    const args = ['read', '--config', config, '--catalog', catalog]
+    const { status, stderr } = await runInto(newTempPath('jsonl'), 'source-feedback', args, { limit: '8' })
+    expect([status, stderr.match(told)?.length], stderr).toEqual([1, 1])
+  })
+
+  it('says of a dead-letter file that it cannot be written, and acknowledges nothing', async () => {
+    const sandbox = await startTestSandbox({ reviews: 1 })
+    const { base_url, credentials } = sandboxConfig(sandbox)
+    const settings = writeTempFile({ base_url, credentials, mapping, dead_letter_path: '/dev/full' })
+    const rows = [visitRow(0, { clinic: 'W1', mail: 'nobody' })]
+    const stdin = formatLines(formatStream(airbyteFormat, 'visit_records', 'id', rows))
+    const visits = writeTempFile(configuredCatalogOf({ visit_records: 'id' }))
+    const output = newTempPath('jsonl')
+    const args = ['write', '--config', settings, '--catalog', visits]
+    const { status } = await runInto(output, 'destination-feedback', args, { stdin })
+    await sandbox.close()
+    const lines = readFileSync(output, 'utf8')
+    expect(status).toBe(1)
+    expect(lines).toMatch(/dead-letter file cannot be written: .*Make room, or choose another dead_letter_path/)
+    expect(lines).not.toContain('"STATE"')
+  })
+})
