@@ -1,4 +1,4 @@
-import { write as writeTo } from 'node:fs'
+import { constants, openSync, writeSync, write as writeTo } from 'node:fs'
 import type { Row } from './message'
 
 /** A text to print, or the pieces of a long one; each piece is valid until the next is asked for. */
@@ -166,6 +166,26 @@ export const createStdoutWriter = (fd: number, room = 1 << 20): StdoutWriter => 
     write: (text) => enqueue(() => appendAndWait(text)),
     flush: () => enqueue(() => waitBelow(1)),
     progress: () => ({ waiting: waitingBytes, written: writtenBytes }),
+  }
+}
+
+/**
+ * Writes to the terminal behind stderr what it takes at once, and drops the rest: Node's own writes to a terminal wait, and one that
+ * is stopped by Ctrl-S would hold up the process. Undefined where the terminal cannot be opened once more.
+ */
+export const createTerminalWriter = (): ((text: string) => void) | undefined => {
+  const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants
+  try {
+    const fd = openSync('/dev/stderr', O_WRONLY | O_NONBLOCK | O_NOCTTY)
+    return (text) => {
+      try {
+        writeSync(fd, text)
+      } catch {
+        // It takes nothing now; the next redraw shows more.
+      }
+    }
+  } catch {
+    return undefined
   }
 }
 

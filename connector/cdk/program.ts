@@ -2,7 +2,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { connectionStatusLine, errorTraceLine, failureTypes } from './airbyte/encode'
 import { type Command, CommandError, type CommandIo, formatHelp, suggestName } from './command'
 import { type Failure, transientFailure, unexpectedFailure } from './failure'
-import { createProgressPrinter, createStdoutWriter, type StdoutWriter } from './lines'
+import { createProgressPrinter, createStdoutWriter, createTerminalWriter, type StdoutWriter } from './lines'
 import { createRedactor, redactFailure } from './redact'
 import { reportSingerFailure } from './singer/command-line'
 
@@ -232,9 +232,11 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
     })
   let redactText = createRedactor([])
   const secrets: string[] = []
+  const drawOnTerminal = host.stderr.isTTY === true ? createTerminalWriter() : undefined
+  const drawProgress = drawOnTerminal ?? ((text: string): unknown => host.stderr.write(text))
   const progress = createProgressPrinter({
     columns: () => (host.stderr.isTTY === true ? host.stderr.columns || 80 : undefined),
-    write: (text) => void host.stderr.write(redactText(text)),
+    write: (text) => void drawProgress(redactText(text)),
     now: Date.now,
   })
   setInterval(progress.repeat, 5_000).unref()
