@@ -39,12 +39,11 @@ export const applicationCredentials = ({ applicationId, applicationSecret, token
   auth_type: 'application',
   application_id: applicationId,
   application_secret: applicationSecret,
-  ...(sandboxKind === 'published'
-    ? {}
-    : {
-        token_url: tokenUrl,
-        token_request: { encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' },
-      }),
+  token_url: tokenUrl,
+  token_request:
+    sandboxKind === 'published'
+      ? { encoding: 'form', id_field: 'appId', secret_field: 'appSecret' }
+      : { encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' },
 })
 
 /** A small sandbox that ends with the test. */

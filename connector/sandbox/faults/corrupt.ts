@@ -73,6 +73,7 @@ const nullAttributes = (value: unknown): unknown => {
 /** The answer with null for every attribute except keys and times; its envelope stays. */
 const nullAnswer = (text: string): string => {
   const answer = parseExactJson(text)
+  if (Array.isArray(answer)) return printExactJson(nullAttributes(answer))
   if (typeof answer !== 'object' || answer === null) return text
   return printExactJson(
     Object.fromEntries(

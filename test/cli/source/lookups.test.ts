@@ -327,7 +327,10 @@ describe('lookups.sources: true', () => {
         (await runCommand(sourceCheckCommand, ['--config', writeTempFile(config)], { fail: reportAirbyteFailure }))
           .stdout,
       )
-    const [published, specified] = await Promise.all([startSmallSandbox({ like: 'published' }), startSmallSandbox()])
+    const [published, specified] = await Promise.all([
+      startSmallSandbox({ like: 'published' }),
+      startSmallSandbox({ like: 'specification' }),
+    ])
     expect(JSON.stringify(await check(settingsOf(published, { sources: true, locations: true })))).not.toContain(
       'lookups',
     )
@@ -346,7 +349,11 @@ describe('lookups.locations', () => {
       { like: 'published', locations: 130 },
       { enabled: true, paging: { page_param: 'page', size_param: 'size', size: 20 } },
     ],
-    ['another operation', { locations: 130, lookups: { locations: locationRoute } }, { path: '/all/locations' }],
+    [
+      'another operation',
+      { like: 'specification', locations: 130, lookups: { locations: locationRoute } },
+      { path: '/all/locations' },
+    ],
   ])('reads every active location of %s, with its schema in discover', async (_, options, locations) => {
     const sandbox = await startSmallSandbox(options)
     const [first] = (await sandbox.truth()).locations

@@ -160,6 +160,13 @@ describe('a fault of the first request', () => {
   })
 })
 
+it('nulls keeps an answer that is a list one', async () => {
+  const faults = decodePlan({ kind: 'nulls', operation: 'lookupSources' })
+  const sandbox = await startSmallSandbox({ like: 'published', faults })
+  const sources = await readJsonAnswer<ReadonlyArray<object>>(getPath(sandbox, '/api/reputation/v1/sources'))
+  expect(sources[0]).toEqual({ id: expect.any(Number), name: null })
+})
+
 describe('a plan of faults', () => {
   it('counts the requests of each rule by its operations', () => {
     const nextFault = scheduleFaults(
