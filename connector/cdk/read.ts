@@ -5,7 +5,7 @@ import { configFailure, type Failure, unexpectedFailure } from './failure'
 import type { Message, Row } from './message'
 import type { Reader, ReaderEvent, Stream, StreamRequest } from './stream'
 
-/** How many records, or milliseconds, may pass before a stream's next checkpoint is sent. */
+/** How many records of a stream, or milliseconds, may pass before the next checkpoint is sent. */
 export type CheckpointInterval = { readonly records: number; readonly millis: number }
 
 export type ReadRun<Env> = {
@@ -72,6 +72,8 @@ type ReadProgress = {
   /** Records since the last checkpoint that was sent. */
   count: number
   lastCheckpointAt: number
+  /** Its next checkpoint is sent. */
+  isDue: boolean
 }
 
 async function* readGroup<Env>(
@@ -89,6 +91,7 @@ async function* readGroup<Env>(
       running: false,
       count: 0,
       lastCheckpointAt: run.now(),
+      isDue: false,
     })
     yield startedMessage(stream, selection)
   }
@@ -103,10 +106,9 @@ async function* readGroup<Env>(
       return
     }
     if (typeof event === 'number') {
-      for (const progress of progressByStream.values()) {
-        yield { _tag: 'Waiting', stream: progress.name, until: event }
-        yield* checkpointMessages(progress, run.now())
-      }
+      // The states first: whoever commits what it has when it hears of the wait then has them all.
+      for (const progress of progressByStream.values()) yield* checkpointMessages(progress, run.now())
+      for (const { name } of progressByStream.values()) yield { _tag: 'Waiting', stream: name, until: event }
       continue
     }
     if (event.done === true) {
@@ -153,12 +155,21 @@ function* toMessages<Env>(
     return
   }
   progress.pendingState = O.some(event.state)
-  if (
-    progress.count >= run.checkpointInterval.records ||
-    run.now() - progress.lastCheckpointAt >= run.checkpointInterval.millis
-  )
-    yield* checkpointMessages(progress, run.now())
+  const group = [...progressByStream.values()]
+  if (!progress.isDue && isCheckpointDue(run, group)) for (const each of group) each.isDue = true
+  if (progress.isDue) yield* checkpointMessages(progress, run.now())
 }
+
+/**
+ * Whether the streams of a group send their next checkpoints: all of them together, after so many records of a stream on average. A
+ * resumed run goes on from the oldest of their states, so a stream with few records must not keep back the others.
+ */
+const isCheckpointDue = <Env>(
+  { checkpointInterval: { records, millis }, now }: ReadRun<Env>,
+  group: ReadonlyArray<ReadProgress>,
+): boolean =>
+  group.reduce((sum, { count }) => sum + count, 0) >= records * group.length ||
+  group.some(({ pendingState, lastCheckpointAt }) => O.isSome(pendingState) && now() - lastCheckpointAt >= millis)
 
 function* recordMessages(progress: ReadProgress, rows: ReadonlyArray<Row>, at: number): Generator<Message> {
   if (rows.length === 0) return
@@ -180,6 +191,7 @@ function* checkpointMessages(progress: ReadProgress, at: number): Generator<Mess
   const text = JSON.stringify(state)
   progress.pendingState = O.none
   progress.lastCheckpointAt = at
+  progress.isDue = false
   if (O.isSome(progress.lastText) && progress.lastText.value === text) return
   progress.lastText = O.some(text)
   yield { _tag: 'Checkpoint', stream: progress.name, state, count: progress.count }

@@ -123,7 +123,7 @@ export type ReadSelection<Env> = {
   readonly order?: ReadonlyArray<Stream<Env>>
 }
 
-/** The most records or milliseconds between two states of a stream: a killed run loses no more than that. */
+/** The most records of a stream, on average of those that are read together, or milliseconds between two states: a killed run loses no more than that. */
 const checkpointInterval = { records: 5_000, millis: 30_000 }
 
 const neverWait = (): (() => void) => () => undefined

@@ -110,6 +110,24 @@ describe('readStreams', () => {
     expect(brief(messages).filter((line) => line.includes('state'))).toEqual(['a state 2 after 2', 'a state 3 after 1'])
   })
 
+  it('sends the states of streams that are read together for the same page, those with few records too', async () => {
+    const page = (n: number) => [rows('a', 1, 2, 3, 4, 5, 6), ...(n === 1 ? [rows('b', 1)] : []), state('a', n), state('b', n)]
+    const shared = reader([...page(1), ...page(2), ...page(3), ...page(4), 'hang'])
+    const stop = new AbortController()
+    const run = { ...base([numbers('a', shared), numbers('b', shared)]), stop: stop.signal }
+    const messages: Message[] = []
+    for await (const message of readStreams({ ...run, checkpointInterval: { records: 4, millis: 1e9 } })) {
+      messages.push(message)
+      if (message._tag === 'Checkpoint' && message.stream === 'b' && message.state === 4) break
+    }
+    expect(brief(messages).filter((line) => line.includes('state'))).toEqual([
+      'a state 2 after 12',
+      'b state 2 after 1',
+      'a state 4 after 12',
+      'b state 4 after 0',
+    ])
+  })
+
   it('reads the streams of one reader together and fails them together; other streams go on', async () => {
     const shared = reader([rows('a', 1), state('a', 1), E.left(transientFailure('gone'))])
     const other = numbers('c', reader([state('c', 9)]))
@@ -196,9 +214,9 @@ describe('readStreams', () => {
     expect(brief(messages)).toEqual(['a started', 'a running', 'a 1 records', 'a state 1 after 1'])
   })
 
-  it('sends that it waits, with the state so far, and goes on', async () => {
+  it('sends the states so far, then that it waits, and goes on', async () => {
     let tell: ((until: number) => void) | undefined
-    const script: Script = [rows('a', 1), state('a', 1)]
+    const script: Script = [rows('a', 1), state('a', 1), state('b', 1)]
     const slow: Reader<unknown, number> = {
       name: 'slow',
       read: () =>
@@ -211,7 +229,7 @@ describe('readStreams', () => {
           yield state('a', 2)
         },
     }
-    const run = base([numbers('a', slow)])
+    const run = base([numbers('a', slow), numbers('b', slow)])
     const messages = await collect({
       ...run,
       checkpointInterval: { records: 99, millis: 1e9 },
@@ -224,13 +242,17 @@ describe('readStreams', () => {
     })
     expect(brief(messages)).toEqual([
       'a started',
+      'b started',
       'a running',
       'a 1 records',
-      'a waits until 42',
       'a state 1 after 1',
+      'b state 1 after 0',
+      'a waits until 42',
+      'b waits until 42',
       'a 1 records',
       'a state 2 after 1',
       'a finished',
+      'b finished',
     ])
   })
 })

@@ -59,6 +59,8 @@ export const createSnapshotWriter = async (
   let tables = await listStreamTables(db)
   /** What was received since the last commit began. */
   let received = { rows: 0, bytes: 0, since: now() }
+  /** The states of a page come one after another: a commit between them would leave the others at an older page. */
+  let isCommitDue = false
   /** The commit that runs while more messages are read; nothing else may use the connection until it ends. */
   let pendingCommit: Promise<void> = Promise.resolve()
   let failed: { readonly error: unknown } | undefined
@@ -71,6 +73,7 @@ export const createSnapshotWriter = async (
 
   /** Begins to commit what was received, once the commit before it has ended. */
   const startCommit = async (): Promise<void> => {
+    isCommitDue = false
     await waitForCommit()
     const changes = [...loads.values()]
       .filter((load) => load.hasChanges)
@@ -128,7 +131,7 @@ export const createSnapshotWriter = async (
       checkedServices.add(service)
     }
     if (Number.isFinite(count)) load.sourceRecords = (load.sourceRecords ?? 0) + count
-    if (now() - received.since >= maxCommitMillis) await startCommit()
+    isCommitDue ||= now() - received.since >= maxCommitMillis
   }
 
   const endLoad = async (load: Load, status: LoadStatus): Promise<void> => {
@@ -158,6 +161,7 @@ export const createSnapshotWriter = async (
   }
 
   const writeMessage = async (message: Message): Promise<void> => {
+    if (isCommitDue && message._tag !== 'Checkpoint') await startCommit()
     switch (message._tag) {
       case 'Started': {
         const { name, schema } = message.stream
