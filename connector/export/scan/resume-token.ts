@@ -71,7 +71,14 @@ export const ResumeToken = t.intersection([
     recent: SentRows,
   }),
   /** `signpost` is the cutoff; `reached` is `rowClockAtStart` and `newest` is `newestRowTime`. None of them before the first page. */
-  t.partial({ signpost: Instant, reached: t.number, newest: t.number, horizon: t.number }),
+  t.partial({
+    signpost: Instant,
+    reached: t.number,
+    newest: t.number,
+    horizon: t.number,
+    /** When the token was made, by the local clock; left out in tokens of version 0.1. */
+    saved: Instant,
+  }),
 ])
 export type ResumeToken = t.TypeOf<typeof ResumeToken>
 
@@ -88,11 +95,11 @@ export const digestFilters = (filters: ScanScope): string =>
 
 const day = 86_400_000
 
-/** Whether a scan that would start at `from` (milliseconds) may go on from the token instead. Not after 24 hours. */
+/** Whether a scan that would start at `from` (milliseconds) may go on from the token instead. Not if it was made over 24 hours ago. */
 export const isResumable =
   (planned: { readonly now: number; readonly from: number; readonly filters: ScanScope }) =>
   (token: ResumeToken): boolean =>
-    Math.abs(planned.now - toMillis(token.begun)) < day &&
+    Math.abs(planned.now - toMillis(token.saved ?? token.begun)) < day &&
     token.from === toInstant(planned.from) &&
     token.filters === digestFilters(planned.filters)
 
@@ -120,6 +127,7 @@ export const toResumeToken = (
   samples: SampledRows,
   scope: ScanScope,
   origin: ScanOrigin,
+  now: number,
 ): ResumeToken => {
   const { horizon } = state.sentRows
   return {
@@ -136,6 +144,7 @@ export const toResumeToken = (
     flawed: state.isUncertified,
     unmentioned: state.rowsWithoutMention,
     recent: sentRowsSince(state.sentRows, nextFilterFrom(origin, state)),
+    saved: toInstant(now),
     ...defined({
       signpost: state.cutoff === undefined ? undefined : toInstant(state.cutoff),
       reached: state.rowClockAtStart,

@@ -98,10 +98,11 @@ export const scan =
     const toItem = (state: ScanState, rows: ReadonlyArray<CutRecord>, notes: ReadonlyArray<RunNote>): ScanItem => {
       // Copied now: when the token is asked for, the next page may have changed the history although none of its rows has left.
       const samples = sampleRows(state, history)
+      const now = env.now()
       return {
         rows,
         notes,
-        resumeToken: once(() => toResumeToken(state, samples, scanScope(start), start.origin)),
+        resumeToken: once(() => toResumeToken(state, samples, scanScope(start), start.origin, now)),
         ...(state.isSorted && state.pass.from > state.from ? { safeCursor: state.pass.from } : {}),
       }
     }

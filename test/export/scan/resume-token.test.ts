@@ -23,7 +23,7 @@ const state: ScanState = {
   longestPage: 50,
   rowClockAtStart: at - 10,
 }
-const token = toResumeToken(state, sampleRows(state, createRowHistory([['7', at, 4]])), filters, origin)
+const token = toResumeToken(state, sampleRows(state, createRowHistory([['7', at, 4]])), filters, origin, at)
 
 describe('a resume token', () => {
   test('gives back the state and the rows read last', () => {
@@ -62,7 +62,7 @@ describe('a resume token', () => {
         foundAtStart: undefined,
       },
     }
-    const written = toResumeToken(busy, [], filters, origin)
+    const written = toResumeToken(busy, [], filters, origin, at)
     expect(written).toEqual({
       from: '2025-12-31T23:59:59.000Z',
       filters: digestFilters(filters),
@@ -84,6 +84,7 @@ describe('a resume token', () => {
       reached: at - 10,
       newest: at - 20,
       horizon: at - 30,
+      saved: '2026-01-31T00:00:00.000Z',
     })
     expect(fromResumeToken(written)).toEqual(busy)
   })
@@ -93,10 +94,19 @@ describe('a resume token', () => {
     expect(decodeResumeToken(undefined)).toEqual(O.none)
   })
 
-  test('is valid for a day, for the same start and the same filters', () => {
+  test('is valid for a day since it was made, however long ago its scan began', () => {
+    const old = { ...token, begun: '2026-01-20T00:00:00.000Z' }
+    const planned = { now: at + 3_600_000, from: state.from, filters }
+    expect(isResumable(planned)(old)).toBe(true)
+    expect(isResumable({ ...planned, now: at + 86_400_000 })(old)).toBe(false)
+    const { saved: _, ...tokenOfOldVersion } = token
+    expect(isResumable(planned)(tokenOfOldVersion)).toBe(true)
+    expect(isResumable(planned)({ ...tokenOfOldVersion, begun: old.begun })).toBe(false)
+  })
+
+  test('is valid for the same start and the same filters', () => {
     const planned = { now: at + 3_600_000, from: state.from, filters }
     expect(isResumable(planned)(token)).toBe(true)
-    expect(isResumable({ ...planned, now: at + 86_400_000 })(token)).toBe(false)
     expect(isResumable({ ...planned, from: state.from + 1000 })(token)).toBe(false)
     expect(isResumable({ ...planned, filters: { sources: [2] } })(token)).toBe(false)
   })
