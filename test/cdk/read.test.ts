@@ -111,7 +111,12 @@ describe('readStreams', () => {
   })
 
   it('sends the states of streams that are read together for the same page, those with few records too', async () => {
-    const page = (n: number) => [rows('a', 1, 2, 3, 4, 5, 6), ...(n === 1 ? [rows('b', 1)] : []), state('a', n), state('b', n)]
+    const page = (n: number) => [
+      rows('a', 1, 2, 3, 4, 5, 6),
+      ...(n === 1 ? [rows('b', 1)] : []),
+      state('a', n),
+      state('b', n),
+    ]
     const shared = reader([...page(1), ...page(2), ...page(3), ...page(4), 'hang'])
     const stop = new AbortController()
     const run = { ...base([numbers('a', shared), numbers('b', shared)]), stop: stop.signal }

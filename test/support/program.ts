@@ -30,6 +30,7 @@ export type ProgramOptions = {
 }
 
 export type RunningProgram = {
+  readonly pid: number | undefined
   readonly kill: (signal: NodeJS.Signals) => void
   /** Calls back with the number of bytes on stdout so far, whenever there are more. */
   readonly onOutput: (listener: (bytes: number) => void) => void
@@ -63,6 +64,7 @@ export const startProgram = (
   child.stdin.on('error', () => undefined)
   child.stdin.end(stdin)
   return {
+    pid: child.pid,
     kill: (signal) => child.kill(signal),
     onOutput: (listener) => listeners.push(listener),
     ended: new Promise((resolve, reject) => {

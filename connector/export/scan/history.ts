@@ -28,6 +28,8 @@ export type RowHistory = {
   readonly isLastPage: (rows: ReadonlyArray<RowVersion>) => boolean
   /** The highest position in this pass, -1 before its first row. */
   readonly lastPosition: () => number
+  /** The highest position of a sample in this pass: up to there rows were read that are unknown now. -1 without samples. */
+  readonly sampledUntil: () => number
   /** How many rows each of the last `count` pages of this pass had, the last one first. */
   readonly lastLengths: (count: number) => ReadonlyArray<number>
   /** `offset`: the page's; without one the rows are samples. */
@@ -73,6 +75,7 @@ export const createRowHistory = (samples: SampledRows): RowHistory => {
   let passStart = 0
   let rowCount = 0
   let lastPosition = -1
+  let sampledUntil = -1
 
   const addPage: RowHistory['addPage'] = (rows, positions, offset) => {
     const columns: PageColumns = {
@@ -109,6 +112,7 @@ export const createRowHistory = (samples: SampledRows): RowHistory => {
       samples.map(([id, modifiedTime]) => ({ id, modifiedTime })),
       samples.map(([, , position]) => position),
     )
+  sampledUntil = lastPosition
 
   return {
     findRow,
@@ -131,10 +135,12 @@ export const createRowHistory = (samples: SampledRows): RowHistory => {
       )
     },
     lastPosition: () => lastPosition,
+    sampledUntil: () => sampledUntil,
     addPage,
     startPass: () => {
       passStart = pageCount
       lastPosition = -1
+      sampledUntil = -1
     },
     sampleRows: (overlap) => {
       const rows: Array<SampledRows[number]> = []
@@ -157,20 +163,24 @@ export const createRowHistory = (samples: SampledRows): RowHistory => {
 
 /**
  * The positions of a page's rows. Known rows keep theirs, rows behind the last known one follow `lastPosition`, and rows
- * in front of a known one stand between their neighbours. `start`: the position of the first row if none is known.
+ * in front of a known one stand between their neighbours. `start`: the position of the first row if none is known. Up to
+ * `sampledUntil` only samples of what was read are known, so rows follow the last known one itself.
  */
 export const assignPositions = (
   known: ReadonlyArray<number | undefined>,
   lastPosition: number,
   start: number,
+  sampledUntil = -1,
 ): ReadonlyArray<number> => {
   const positions: number[] = []
   const lastKnown = known.findLastIndex((position) => position !== undefined)
+  const lastKnownPosition = known[lastKnown] ?? lastPosition
+  const follows = lastKnownPosition < sampledUntil ? lastKnownPosition : lastPosition
   const firstKnown = known.findIndex((position) => position !== undefined)
   known.forEach((position, i) => {
     if (position !== undefined) positions.push(position)
     else if (lastKnown < 0) positions.push(start + i)
-    else if (i > lastKnown) positions.push(lastPosition + i - lastKnown)
+    else if (i > lastKnown) positions.push(follows + i - lastKnown)
     else if (i < firstKnown) positions.push((known[firstKnown] ?? 0) - (firstKnown - i))
     else {
       const next = known.slice(i).find((other) => other !== undefined) ?? lastPosition

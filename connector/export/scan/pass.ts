@@ -99,6 +99,8 @@ export type PageEvidence = {
   readonly isBelowEchoedLimit: boolean
   /** How many rows that this pass has read stand behind the last row of the page. */
   readonly distanceToEnd: number
+  /** Behind the page stand rows that were read before a restart, of which only samples are known: nobody can tell how many are left. */
+  readonly isAmongSamples: boolean
   /** Milliseconds. The next run reads rows that are later than this again, so a pass need not wait for them. */
   readonly certainTime: number
   /** The newest modifiedTime read so far that is not later than the cutoff; milliseconds. */
@@ -290,8 +292,9 @@ const advancePass = (pass: Pass, evidence: PageEvidence): Accepted => {
   if (isLate && accepted.latePages >= maxLatePages) return { _tag: 'Done' }
   if (isShort && (newRows.length === 0 || (isNarrowWindow && pass.offset === 0)))
     return { _tag: 'Next', pass: { ...accepted, offset: endOffset, isConfirmingEnd: true, missingRows: distanceToEnd } }
+  const skipped = evidence.isAmongSamples ? 0 : distanceToEnd
   const idleReason = `${maxPagesWithoutNewRows} pages in a row brought nothing but later changes`
   return accepted.pagesWithoutNewRows >= maxPagesWithoutNewRows
     ? { _tag: 'Uncertified', reason: idleReason, pass: undefined }
-    : { _tag: 'Next', pass: { ...accepted, offset: Math.max(0, endOffset - overlap + distanceToEnd) } }
+    : { _tag: 'Next', pass: { ...accepted, offset: Math.max(0, endOffset - overlap + skipped) } }
 }

@@ -50,7 +50,13 @@ export const processPage =
     const knownPositions = rows.map((row, i) => history.findPosition(row, foundRows[i]))
     const state = lowerLongestPage(history, measured, rows.length, knownPositions.includes(undefined))
     const lastPosition = history.lastPosition()
-    const positions = assignPositions(knownPositions, lastPosition, state.pass.offset === 0 ? 0 : lastPosition + 1)
+    const positions = assignPositions(
+      knownPositions,
+      lastPosition,
+      state.pass.offset === 0 ? 0 : lastPosition + 1,
+      history.sampledUntil(),
+    )
+    const endPosition = positions[positions.length - 1] ?? lastPosition
     const isRepeatedPage = state.pass.offset > 0 && rows.length > 0 && history.isLastPage(rows)
     const verdict = certifyPage(context.rules)(state.pass, {
       rows,
@@ -65,9 +71,8 @@ export const processPage =
       isRepeatedPage,
       isBelowEchoedLimit:
         page.filter.limit != null && rows.length < page.filter.limit && rows.length !== state.longestFullPage,
-      distanceToEnd: keepsOrder(state)
-        ? Math.max(0, Math.round(lastPosition - (positions[positions.length - 1] ?? lastPosition)))
-        : 0,
+      distanceToEnd: keepsOrder(state) ? Math.max(0, Math.round(lastPosition - endPosition)) : 0,
+      isAmongSamples: endPosition < history.sampledUntil(),
       certainTime: Math.min(state.cutoff ?? 0, state.rowClockAtStart ?? Number.NEGATIVE_INFINITY),
       newestTime: state.newestRowTime ?? Number.NEGATIVE_INFINITY,
       orderCheck:

@@ -34,6 +34,7 @@ const evidence = (from: number, to: number, read: number, more: Partial<PageEvid
     isRepeatedPage: false,
     isBelowEchoedLimit: false,
     distanceToEnd: 0,
+    isAmongSamples: false,
     certainTime: 1000,
     newestTime: 0,
     ...more,

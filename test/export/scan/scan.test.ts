@@ -4,8 +4,10 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, test } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
-import type { ExportPage, FetchPage } from '../../../connector/export/export-page'
+import { toInstant } from '../../../connector/api/model/scalar'
+import type { CutRecord, ExportPage, FetchPage } from '../../../connector/export/export-page'
 import { allScanRules } from '../../../connector/export/scan/pass'
+import { decodeResumeToken } from '../../../connector/export/scan/resume-token'
 import { type ScanEnv, type ScanItem, type ScanStart, scan } from '../../../connector/export/scan/scan'
 import { anySimulationPlan, anyTraits, orders } from '../../support/export-arbitraries'
 import { runSimulation, type SimulationPlan } from '../../support/export-runs'
@@ -16,6 +18,7 @@ import {
   stableTraits,
   type TieOrder,
 } from '../../support/export-simulation'
+import { random } from '../../support/random'
 
 const numRuns = Number(process.env.SCAN_RUNS ?? 80)
 /** How much more than `npm test` the simulations of single worlds try. */
@@ -472,6 +475,60 @@ describe('a scan of a quiet service is complete with all rows although', () => {
       expect(outcome).toMatchObject({ failure: undefined, missing: 0 })
       expect(outcome.requests).toBeLessThan(30 * Math.ceil(500 / 50))
     }
+  })
+})
+
+/** A list that only shrinks between two runs. */
+const startList = (order: 'modifiedTime' | 'id' | 'newest first', count: number) => {
+  const start = Date.UTC(2026, 0, 1)
+  const draw = random(count)
+  const times = Array.from(
+    { length: count },
+    (_, i) => start + 60_000 * (order === 'id' ? Math.floor(draw() * count) : i),
+  )
+  let rows = (order === 'newest first' ? times.reverse() : times).map((modifiedTime, i): CutRecord => {
+    const raw = Buffer.from(JSON.stringify({ id: i, modifiedTime: toInstant(modifiedTime) }))
+    return { id: String(i), modifiedTime, raw, json: raw }
+  })
+  let requests = 0
+  const fetch: FetchPage = ({ offset, limit }) => {
+    requests += 1
+    return TE.right({ rows: rows.slice(offset, offset + limit), filter: {}, unknownPaths: [], servedAt: start + 1e10 })
+  }
+  const removeAmongFirst = (place: number, removed: number): void => {
+    const gone = new Set<number>()
+    while (gone.size < removed) gone.add(Math.floor(draw() * place))
+    rows = rows.filter((_, i) => !gone.has(i))
+  }
+  return { fetch, removeAmongFirst, requests: () => requests, ids: () => rows.map(({ id }) => id) }
+}
+
+describe('a scan goes on at its place, or near by, although rows in front of it were deleted:', () => {
+  test.each(
+    (['modifiedTime', 'id', 'newest first'] as const).flatMap((order) =>
+      [0, 5, 20, 60, 300, 1000, 2000].map((removed) => [order, removed] as const),
+    ),
+  )('by %s, %i of 3,000', async (order, removed) => {
+    const list = startList(order, 6000)
+    const now = () => Date.UTC(2026, 5, 1)
+    const start = { origin: { startDate: Date.UTC(2025, 0, 1), cursor: O.none, lookback: 600_000 }, filters: {} }
+    const env = { operation: 'export reviews', fetch: list.fetch, now, concurrency: 4, limit: 50, hasMentionTime: true }
+    const before: string[] = []
+    let token: ScanStart['resumeToken'] = O.none
+    for await (const item of scan({ ...env, order: 'unspecified' })({ ...start, resumeToken: O.none })) {
+      if (E.isLeft(item)) throw new Error(item.left.message)
+      before.push(...idsOf(item.right))
+      token = decodeResumeToken(JSON.parse(JSON.stringify(item.right.resumeToken())))
+      if (before.length >= 3000) break
+    }
+    list.removeAmongFirst(3000, removed)
+    const asked = list.requests()
+    const { ids, items } = await collect(list.fetch, { now, concurrency: 4 }, { ...start, resumeToken: token })
+    expect(items.flatMap(({ notes }) => notes)).toEqual([])
+    const all = new Set([...before, ...ids])
+    expect(list.ids().filter((id) => !all.has(id))).toEqual([])
+    // What is left, what rewinding by twice the deletions brings again, and a few pages to find the place.
+    expect(list.requests() - asked).toBeLessThan((3000 + 2 * removed) / 30 + 25)
   })
 })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Message } from '../../../connector/cdk/message'
+import { createSnapshotWriter } from '../../../connector/snapshot/load/writer'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import {
@@ -515,6 +516,29 @@ describe('children', () => {
       recordsMessage('review_contents', contentJson(2, 1, 3), contentJson(2, 5, 4)),
     ])
     expect(await listRows(snapshot, 'review_contents', 'reviewId, id')).toEqual(['1 1', '2 4'])
+  })
+})
+
+describe('the states of a page', () => {
+  it('are committed together, so that none of its streams keeps the others back', async () => {
+    const snapshot = await openMemorySnapshot()
+    let now = 0
+    const writer = await createSnapshotWriter(snapshot, { now: () => now })
+    const saved: string[] = []
+    const page: ReadonlyArray<Message> = [
+      recordsMessage('reviews', reviewJson(1, 1)),
+      checkpointMessage('reviews', { page: 1 }),
+      checkpointMessage('review_contents', { page: 1 }),
+    ]
+    const start = [startedMessage(reviewsInfo()), startedMessage(reviewContentsInfo())]
+    for (const message of [...start, ...page, recordsMessage('reviews', reviewJson(2, 2))]) {
+      await writer.write(message)
+      now += 10_000
+      saved.push(
+        (await snapshot.db.query('SELECT stream FROM _state ORDER BY stream')).map(({ stream }) => stream).join(),
+      )
+    }
+    expect(saved).toEqual(['', '', '', '', '', 'review_contents,reviews'])
   })
 })
 
