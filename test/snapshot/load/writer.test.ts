@@ -533,6 +533,7 @@ describe('the states of a page', () => {
     const start = [startedMessage(reviewsInfo()), startedMessage(reviewContentsInfo())]
     for (const message of [...start, ...page, recordsMessage('reviews', reviewJson(2, 2))]) {
       await writer.write(message)
+      await snapshot.db.waitForWork()
       now += 10_000
       saved.push(
         (await snapshot.db.query('SELECT stream FROM _state ORDER BY stream')).map(({ stream }) => stream).join(),
