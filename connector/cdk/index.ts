@@ -86,7 +86,15 @@ export {
 export { decodeValue, parseJson } from './json/decode'
 export { fitsDouble, JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
 export { readMembersAt, readObjectMembers, stringAt } from './json/members'
-export { createStdoutWriter, formatTimeLeft, joinText, splitLines } from './lines'
+export {
+  createRangeEstimate,
+  createStdoutWriter,
+  formatTimeLeft,
+  joinText,
+  type RangeEstimate,
+  splitLines,
+  type TimeRange,
+} from './lines'
 export {
   addFilePath,
   type ConfigFormat,

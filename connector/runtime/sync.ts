@@ -2,11 +2,13 @@ import * as O from 'fp-ts/Option'
 import {
   type CommandIo,
   consumeMessages,
+  createRangeEstimate,
   describeFailure,
   type Failure,
   formatTimeLeft,
   type Message,
   type MessageConsumer,
+  type RangeEstimate,
   type ReadOutcome,
   readObjectMembers,
   runOrThrow,
@@ -14,9 +16,10 @@ import {
   type StreamInfo,
   type SyncMode,
   stringAt,
+  type TimeRange,
 } from '../cdk'
-import type { FileWait, LoadSummary, OtherService } from '../snapshot'
-import { readStateCursor, type SourceEnv } from '../streams'
+import type { FileWait, LoadSummary, OtherService, ReceivedRangeReader } from '../snapshot'
+import { readScanStart, readStateCursor, type SourceEnv } from '../streams'
 import type { ConfiguredSource } from './source'
 
 /** Loaded only when a file is opened: it brings DuckDB, which doubles the time that a command takes to start. */
@@ -77,7 +80,13 @@ export const syncSnapshot = async (
     const writer = await room.createSnapshotWriter(snapshot, { now: Date.now, history })
     const catalog = streams.map(({ name }) => ({ name, syncMode, attributes: O.none }))
     const log = createSyncLog()
-    const reporter = createProgressReporter(io, configured.env, streams, Date.now)
+    const reporter = createProgressReporter(
+      io,
+      configured.env,
+      streams,
+      Date.now,
+      await readEarlierRanges(room.readReceivedRange(snapshot), state, streams),
+    )
     const outcome = await consumeMessages(io, configured, { catalog, state }, [
       writer.write,
       async (message) => log.add(message),
@@ -101,6 +110,22 @@ export const syncSnapshot = async (
   } finally {
     await room.closeSnapshot(snapshot)
   }
+}
+
+/** The times that the runs before this one have read of the scans that it goes on with, by stream. */
+const readEarlierRanges = async (
+  readReceivedRange: ReceivedRangeReader,
+  state: SourceState,
+  streams: ReadonlyArray<Stream<SourceEnv>>,
+): Promise<Readonly<Record<string, TimeRange>>> => {
+  const ranges: Record<string, TimeRange> = {}
+  for (const { name } of streams) {
+    const begun = readScanStart(state[name])
+    const range = begun === undefined ? undefined : await readReceivedRange(name, begun)
+    const [from, to] = [Date.parse(range?.from ?? ''), Date.parse(range?.to ?? '')]
+    if (from <= to) ranges[name] = { from, to }
+  }
+  return ranges
 }
 
 /** What the messages of a run say of its streams. */
@@ -164,50 +189,38 @@ type ScanProgress = {
   rows: number
   /** The first of its streams that sent rows: its cursors tell how far the scan has come. */
   measuredStream: string | undefined
-  firstTime: number | undefined
-  lastTime: number | undefined
+  estimate: RangeEstimate | undefined
   sampledAt: number
-  /** How often the cursor moved forward and back from one sample to the next. */
-  forward: number
-  back: number
-}
-
-/** How much of the time range a scan has read, from 0 to 1; undefined where its rows keep no order of time. */
-const shareOfRange = ({ firstTime, lastTime, forward, back, startedAt }: ScanProgress, since: number) => {
-  if (firstTime === undefined || lastTime === undefined || forward + back === 0) return undefined
-  const isAscending = forward >= 20 * back
-  if (!isAscending && back < 20 * forward) return undefined
-  const [read, range] = isAscending
-    ? [lastTime - firstTime, startedAt - firstTime]
-    : [firstTime - lastTime, firstTime - since]
-  return range <= 0 ? undefined : Math.min(1, Math.max(0, read / range))
 }
 
 /** One line for the scan: its rows, their rate, its share of the time range, and the time left. */
-const formatScanProgress = (scan: ScanProgress, since: number, now: number): string => {
+const formatScanProgress = (scan: ScanProgress, now: number): string => {
   const elapsed = now - scan.startedAt
   const parts = [`${scan.rows.toLocaleString('en')} rows`]
   if (elapsed >= minEstimateTime) {
     parts.push(`${Math.round((scan.rows * 1000) / elapsed).toLocaleString('en')}/s`)
-    const share = shareOfRange(scan, since)
-    if (share !== undefined) parts.push(`${Math.floor(share * 100)}% of time range`)
-    if (share !== undefined && share >= 0.02) parts.push(`${formatTimeLeft((elapsed * (1 - share)) / share)} left`)
+    const read = scan.estimate?.share()
+    if (read !== undefined) parts.push(`${Math.floor(read.share * 100)}% of time range`)
+    if (read !== undefined && read.share - read.before >= 0.02)
+      parts.push(`${formatTimeLeft((elapsed * (1 - read.share)) / (read.share - read.before))} left`)
   }
   return `${scan.title}: ${parts.join(', ')}`
 }
 
-/** Reports to a person while a run goes on. The streams that one scan feeds share one line. */
+/** Reports to a person while a run goes on. The streams that one scan feeds share one line. `earlier`: by stream, what runs before have read of its scan. */
 export const createProgressReporter = (
   io: Pick<CommandIo, 'printProgress' | 'printWarning'>,
   { startDate }: Pick<SourceEnv, 'startDate'>,
   streams: ReadonlyArray<Pick<Stream<SourceEnv>, 'name' | 'reader' | 'cursor'>>,
   now: () => number,
+  earlier: Readonly<Record<string, TimeRange>> = {},
 ): { readonly report: MessageConsumer; readonly finish: () => void } => {
   const streamsByName = new Map(streams.map((stream) => [stream.name, stream]))
   let reader: unknown
   let scan = newScanProgress('', now())
   const sampleTime = (stream: string, json: Uint8Array): void => {
     scan.measuredStream ??= stream
+    scan.estimate ??= createRangeEstimate({ from: startDate, to: scan.startedAt }, earlier[stream])
     if (scan.measuredStream !== stream || now() - scan.sampledAt < sampleInterval) return
     scan.sampledAt = now()
     const line = Buffer.from(json.buffer, json.byteOffset, json.byteLength)
@@ -215,10 +228,7 @@ export const createProgressReporter = (
     const text = stringAt(line, field === undefined ? undefined : readObjectMembers(line, '')?.get(field))
     const time = Date.parse(text ?? '')
     if (Number.isNaN(time)) return
-    scan.forward += scan.lastTime !== undefined && time > scan.lastTime ? 1 : 0
-    scan.back += scan.lastTime !== undefined && time < scan.lastTime ? 1 : 0
-    scan.firstTime ??= time
-    scan.lastTime = time
+    scan.estimate.add(time)
   }
   /** The streams that have just failed for the same reason, which is said once. */
   let failed = { names: [] as ReadonlyArray<string>, reason: '' }
@@ -235,13 +245,13 @@ export const createProgressReporter = (
         reader = next
         const names = streams.filter((stream) => stream.reader === next).map(({ name }) => name)
         scan = newScanProgress(`${names[0]}${names.length > 1 ? ` and ${names.length - 1} more` : ''}`, now())
-        return io.printProgress(formatScanProgress(scan, startDate, now()))
+        return io.printProgress(formatScanProgress(scan, now()))
       }
       case 'Records': {
         scan.rows += message.rows.length
         const last = message.rows.at(-1)
         if (last !== undefined) sampleTime(message.stream, last.json)
-        return io.printProgress(formatScanProgress(scan, startDate, now()))
+        return io.printProgress(formatScanProgress(scan, now()))
       }
       case 'Waiting':
         return io.printProgress(
@@ -267,7 +277,11 @@ export const createProgressReporter = (
   return { report, finish }
 }
 
-const newScanProgress = (title: string, startedAt: number): ScanProgress => {
-  const unmeasured = { measuredStream: undefined, firstTime: undefined, lastTime: undefined }
-  return { title, startedAt, rows: 0, ...unmeasured, sampledAt: Number.NEGATIVE_INFINITY, forward: 0, back: 0 }
-}
+const newScanProgress = (title: string, startedAt: number): ScanProgress => ({
+  title,
+  startedAt,
+  rows: 0,
+  measuredStream: undefined,
+  estimate: undefined,
+  sampledAt: Number.NEGATIVE_INFINITY,
+})

@@ -5,7 +5,7 @@
  */
 export { diffSnapshots, hashContent, isIdentical, type StreamDifference } from './diff'
 export { exportParquet, type ParquetPartition, partitionFormats } from './export-parquet'
-export { toLoadOptions } from './load/stream-load'
+export { type ReceivedRangeReader, readReceivedRange, toLoadOptions } from './load/stream-load'
 export { createSnapshotWriter, type LoadSummary } from './load/writer'
 export { readReport, renderReport } from './report/report'
 export { type DuckDBValue, damagedFileFailure, type Snapshot } from './store/database'

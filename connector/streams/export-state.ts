@@ -167,3 +167,13 @@ export const readStateCursor = (state: unknown): string | null => {
   const cursor = modifiedTimeFrom ?? fromDate
   return typeof cursor === 'string' ? cursor : null
 }
+
+/** When the unfinished scan of an export's state began, milliseconds since 1970; undefined without one. */
+export const readScanStart = (state: unknown): number | undefined =>
+  pipe(
+    t.UnknownRecord.is(state) ? decodeResumeToken(state.scan) : O.none,
+    O.match(
+      () => undefined,
+      ({ begun }) => toMillis(begun),
+    ),
+  )

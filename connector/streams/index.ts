@@ -6,7 +6,7 @@
  * checkpoints with the state that covers the rows before them, notes, and failures of single streams.
  */
 export { createEntityIndex } from './entity-index'
-export { decodeExportState, mergeStates, readStateCursor } from './export-state'
+export { decodeExportState, mergeStates, readScanStart, readStateCursor } from './export-state'
 export {
   type EntityFacts,
   listConfiguredEntities,

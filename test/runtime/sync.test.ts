@@ -12,6 +12,8 @@ const start = Date.parse('2024-01-01T00:00:00Z')
 const report = async (
   names: ReadonlyArray<string>,
   steps: ReadonlyArray<readonly [millis: number, message: Message]>,
+  /** The days after the start that earlier runs have read of the scan of reviews. */
+  earlier?: readonly [from: number, to: number],
 ) => {
   let now = start + 100 * day
   const [lines, warnings]: [string[], string[]] = [[], []]
@@ -21,6 +23,7 @@ const report = async (
     { startDate: start },
     selected,
     () => now,
+    earlier === undefined ? {} : { reviews: { from: start + earlier[0] * day, to: start + earlier[1] * day } },
   )
   for (const { name, schema, primaryKey, cursor } of selected)
     await report({ _tag: 'Started', stream: { name, schema, primaryKey, cursor, syncMode: 'incremental' } })
@@ -72,6 +75,30 @@ describe('progress', () => {
       ],
     )
     expect(lines.at(-1)).toBe('reviews: 100 rows, 10/s, 25% of time range, 30 s left')
+  })
+
+  it.each([
+    ['oldest', [0, 60] as const, [60, 65, 70]],
+    ['newest', [40, 100] as const, [40, 35, 30]],
+  ])('goes on from where the run before stopped: %s first', async (_, earlier, days) => {
+    const steps = days.map((at) => [5_000, records('reviews', at)] as const)
+    const { lines } = await report(['reviews'], steps, earlier)
+    expect(lines).toEqual([
+      'reviews: 0 rows',
+      'reviews: 50 rows, 10/s',
+      'reviews: 100 rows, 10/s, 65% of time range, 1 min left',
+      'reviews: 150 rows, 10/s, 70% of time range, 45 s left',
+    ])
+  })
+
+  it('withdraws its estimate where the rows are in order of time only in parts', async () => {
+    const bySource = [0, 1, 2].flatMap(() => Array.from({ length: 50 }, (_, i) => 2 * i))
+    const { lines } = await report(
+      ['reviews'],
+      bySource.map((at) => [5_000, records('reviews', at)] as const),
+    )
+    expect(lines[40]).toContain('% of time range')
+    expect(lines.slice(51).filter((line) => line.includes('%'))).toEqual([])
   })
 
   it('claims no share where the rows keep no order of time', async () => {

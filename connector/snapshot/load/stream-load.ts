@@ -1,6 +1,6 @@
 import * as O from 'fp-ts/Option'
 import { CommandError, type ConfiguredStream, configFailure, defined, type StreamInfo } from '../../cdk'
-import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
+import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from '../store/database'
 import { declareStream, insertLoad, type LoadStatus, readStreamMetadata, type StreamMetadata } from '../store/metadata'
 import { attributeOf, type Column, type ColumnType, listStreamTables, type Table } from '../store/tables'
 import { createHistoryTable } from '../store/views'
@@ -211,3 +211,21 @@ export const updateLoadSchema = (db: Database, load: Load, info: StreamInfo): Pr
 const rejectStream = ({ name }: StreamInfo, reason: string, remedy = 'Correct the catalog.'): never => {
   throw new CommandError(configFailure(`Stream ${name} cannot be written: ${reason}. ${remedy}`))
 }
+
+/** The least and the greatest cursor that the loads of a stream since a time (milliseconds since 1970) have received; undefined if none. */
+export type ReceivedRangeReader = (
+  stream: string,
+  since: number,
+) => Promise<{ readonly from: string; readonly to: string } | undefined>
+
+export const readReceivedRange =
+  ({ db }: Snapshot): ReceivedRangeReader =>
+  async (stream, since) => {
+    // A load begins a little before its scan.
+    const [row] = await db.query(
+      `SELECT min(cursor_from) AS least, max(cursor_to) AS greatest FROM _loads
+       WHERE stream = $stream AND started >= make_timestamptz(($since::BIGINT - 60000) * 1000)`,
+      { stream, since },
+    )
+    return row?.least && row.greatest ? { from: String(row.least), to: String(row.greatest) } : undefined
+  }

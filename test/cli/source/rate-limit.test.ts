@@ -56,7 +56,7 @@ describe('a 429 in the middle of a scan', () => {
       const [reason] = statusOf(said[at] as (typeof said)[number])?.reasons ?? []
       expect(statusOf(said[at] as (typeof said)[number])?.status).toBe('RUNNING')
       expect(reason?.rate_limited.quota_reset).toBeGreaterThanOrEqual(refusedAt + least - 5)
-      expect(said[at + 1]?.state?.stream.stream_state).toHaveProperty('scan')
+      expect(said[at - 1]?.state?.stream.stream_state).toHaveProperty('scan')
       // No request left before the time that was asked for.
       expect((sent[2] ?? 0) - refusedAt).toBeGreaterThanOrEqual(least - 5)
     },
