@@ -81,7 +81,13 @@ describe(`a backfill of ${reviews} reviews through a night`, () => {
   beforeAll(async () => {
     const began = Date.now()
     const data = newTempPath('duckdb')
-    const sandbox = await startSandbox({ reviews, like: 'published', db: data, secondsPerRequest, faults: readFaults() })
+    const sandbox = await startSandbox({
+      reviews,
+      like: 'published',
+      db: data,
+      secondsPerRequest,
+      faults: readFaults(),
+    })
     const db = newTempPath('duckdb')
     const config = writeTempFile({
       base_url: sandbox.url,
@@ -101,7 +107,9 @@ describe(`a backfill of ${reviews} reviews through a night`, () => {
       lastEntry = entries.at(-1)?.n ?? lastEntry
       return entries.flatMap(({ operation, request, status }) => {
         const asked = request as ReviewRequest | null
-        return asked !== null && operation === 'exportReviews' && asked.limit === pageSize ? [{ ...asked, isServed: status === 200 }] : []
+        return asked !== null && operation === 'exportReviews' && asked.limit === pageSize
+          ? [{ ...asked, isServed: status === 200 }]
+          : []
       })
     }
     const readTokens = async () => {

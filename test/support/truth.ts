@@ -12,11 +12,12 @@ const chunkSize = 20_000
 /** What a table lacks, has beyond, and has otherwise, with an example of each. */
 export type TableDifference = {
   readonly rows: number
-  missing: number
-  additional: number
-  different: number
-  example?: string
+  readonly missing: number
+  readonly additional: number
+  readonly different: number
+  readonly example?: string
 }
+type Difference = { -readonly [Name in keyof TableDifference]: TableDifference[Name] }
 
 type ColumnInfo = { readonly name: string; readonly type: string }
 
@@ -38,7 +39,11 @@ const rowSql = (columns: ReadonlyArray<ColumnInfo>): string =>
   `to_json(struct_pack(${columns
     .map(({ name, type }) => {
       const column = quoteIdentifier(name)
-      const value = type.startsWith('TIMESTAMP') ? `epoch_ms(${column})` : type === 'BIGINT' ? `${column}::VARCHAR` : column
+      const value = type.startsWith('TIMESTAMP')
+        ? `epoch_ms(${column})`
+        : type === 'BIGINT'
+          ? `${column}::VARCHAR`
+          : column
       return `${column} := ${value}`
     })
     .join(', ')}))::VARCHAR`
@@ -82,29 +87,21 @@ export const compareWithTruth = async (
     const columns = await columnsOf(held, table)
     const key = keys.get(table) ?? []
     const keyOf = (row: Fields) => key.map((name) => String(row[name])).join(' ')
-    const difference = (differences[table] ??= { rows: 0, missing: 0, additional: 0, different: 0 })
+    const difference: Difference = { ...(differences[table] ?? { rows: 0, missing: 0, additional: 0, different: 0 }) }
     const wanted = new Map(expected.map((row) => [keyOf(row), row]))
     const found = await held.query(`SELECT ${rowSql(columns)} AS row FROM ${quoteIdentifier(table)} WHERE ${where}`)
-    const count = { missing: 0, additional: 0, different: 0 }
+    difference.rows += found.length
     for (const { row: text } of found) {
       const row = JSON.parse(String(text)) as Fields
       const one = wanted.get(keyOf(row))
       wanted.delete(keyOf(row))
-      if (one === undefined) count.additional += 1
-      else if (toRowText(one, columns) !== JSON.stringify(sortMembers(row))) {
-        count.different += 1
-        difference.example ??= `${toRowText(one, columns)} ${JSON.stringify(sortMembers(row))}`
-      }
-      if (one === undefined) difference.example ??= `additional ${text}`
+      const [held, truth] = [JSON.stringify(sortMembers(row)), one === undefined ? undefined : toRowText(one, columns)]
+      if (held === truth) continue
+      difference[truth === undefined ? 'additional' : 'different'] += 1
+      difference.example ??= `${held} instead of ${truth}`
     }
-    for (const one of wanted.values()) difference.example ??= `missing ${JSON.stringify(sortMembers(one))}`
-    differences[table] = {
-      ...difference,
-      rows: difference.rows + found.length,
-      missing: difference.missing + wanted.size,
-      additional: difference.additional + count.additional,
-      different: difference.different + count.different,
-    }
+    for (const one of wanted.values()) difference.example ??= `${toRowText(one, columns)} is missing`
+    differences[table] = { ...difference, missing: difference.missing + wanted.size }
   }
   const dimensions = new Map<string, Map<string, Fields>>()
   const bounds = await service.query(
