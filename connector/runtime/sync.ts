@@ -12,6 +12,7 @@ import {
   type ReadOutcome,
   readObjectMembers,
   runOrThrow,
+  type SourceState,
   type Stream,
   type StreamInfo,
   type SyncMode,
