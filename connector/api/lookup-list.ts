@@ -58,7 +58,7 @@ export type LookupListError =
   | { readonly _tag: 'Answer'; readonly failure: Failure }
 
 /** More pages than this are no list but answers that never end. */
-export const maxLookupPages = 2000
+export const maxLookupPages = 1000
 
 /** How often a list that changes while it is read is read. */
 const maxReadings = 5

@@ -65,8 +65,12 @@ export type OpenSink<Item> = {
   readonly write: (items: ReadonlyArray<Item>, isSuspect: boolean) => TaskEither<Failure, BatchAnswer>
   /** Asks the service whether it answers at all. */
   readonly isReachable: Task<boolean>
+  /** Runs once before `finish`, also where no record came. */
+  readonly beforeFinish?: Task<void>
   /** Called once, after the last record. `isWhole`: the input held all records there are, not only changes. */
   readonly finish: (isWhole: boolean) => E.Either<Failure, FinalItems<Item>>
+  /** Runs once after everything was delivered: what the service shows of what was written. */
+  readonly verify?: Task<ReadonlyArray<SinkNote>>
 }
 
 /** An object of the service that can be written to. `Env`: what it needs to write, such as a client. */

@@ -14,7 +14,7 @@ import {
   sectionField,
   textField,
 } from '../cdk'
-import { limitFields, serviceFields } from './connection'
+import { limitFields, locationLookupField, serviceFields } from './connection'
 
 /** JSON schemas of the objects that can be written to the service. */
 export type DestinationObjects = { readonly visit_records: JsonSchema; readonly locations: JsonSchema }
@@ -124,12 +124,30 @@ const createDestinationCodec = (objects: DestinationObjects) =>
             'Keeps the codes of accepted locations; if left out, only locations whose records say so are deactivated',
             { examples: ['/data/locations.ledger'] },
           )(optionalField(textField)),
+          deactivate_unlisted: describeField(
+            'Deactivate unlisted',
+            'Also deactivate locations that the service lists and that this destination did not write; needs lookups.locations',
+            { examples: [false] },
+          )(fieldWithDefault(t.boolean, false)),
+        }),
+      ),
+    ),
+    lookups: describeField(
+      'Lookups',
+      'What the service itself lists, for plans and for the verification of what was written',
+    )(
+      sectionField(
+        orderFields({
+          locations: describeField(
+            'Locations',
+            'The list of the locations that the service manages: true, or an object; path of another operation belongs to it',
+          )(locationLookupField),
         }),
       ),
     ),
     max_deactivations_percent: describeField(
       'Most deactivated (%)',
-      'Part of the locations in the ledger; a run that would deactivate more fails',
+      'Part of the locations in the ledger, or of those that the service lists; a run that would deactivate more fails',
       { examples: [10] },
     )(fieldWithDefault(numberField(0, 100), 10)),
     dry_run: describeField('Dry run', 'Check and plan everything, send nothing and print no state', {

@@ -3,8 +3,16 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { type ApiError, type ClientOptions, type Clock, createApi, systemClock, toFailure } from '../api'
-import type { Failure } from '../cdk'
+import {
+  type ApiError,
+  type ClientOptions,
+  type Clock,
+  createApi,
+  readLookupList,
+  systemClock,
+  toFailure,
+} from '../api'
+import { configFailure, type Failure } from '../cdk'
 import type { DestinationConfig } from '../config'
 import {
   dryRunApi,
@@ -15,7 +23,7 @@ import {
   resendUnanswered,
   type SinkTarget,
 } from '../sinks'
-import { createClient, type ServiceClient, toConnectionFailure } from './client'
+import { createClient, type ServiceClient, toConnectionFailure, toLocationLookup } from './client'
 
 /** A config made ready to write: the client of its service and what the sinks need. */
 export type ConfiguredDestination = Pick<ServiceClient, 'onWait' | 'close'> & { readonly target: SinkTarget }
@@ -34,7 +42,8 @@ export const openDestination = (
   inform: (message: string) => void = () => undefined,
 ): TE.TaskEither<Failure, ConfiguredDestination> =>
   pipe(
-    TE.fromEither(createClient({ ...config, max_response_mb: maxResponseMb }, { onNotice: warn, ...options })),
+    TE.fromEither(checkReconcile(config)),
+    TE.flatMapEither(() => createClient({ ...config, max_response_mb: maxResponseMb }, { onNotice: warn, ...options })),
     TE.bindTo('client'),
     TE.bind('ledger', () => openConfiguredLedger(config)),
     TE.map(({ client, ledger }) => {
@@ -50,6 +59,50 @@ export const openDestination = (
     }),
   )
 
+/** Fails where deactivations need a list that is not configured. */
+const checkReconcile = ({ reconcile, lookups }: DestinationConfig): E.Either<Failure, void> =>
+  reconcile.deactivate_unlisted && lookups.locations === undefined
+    ? E.left(
+        configFailure(
+          'The config is wrong: reconcile.deactivate_unlisted needs lookups.locations, the list that tells which locations there are.',
+        ),
+      )
+    : E.right(undefined)
+
+/** Reads the list of locations that the config names. A list that may lack locations is no list to plan against. */
+const createServiceListReader = (
+  { lookups }: DestinationConfig,
+  { send }: ServiceClient,
+  warn: (message: string) => void,
+): SinkTarget['serviceList'] => {
+  if (lookups.locations === undefined) return O.none
+  const { route, list } = toLocationLookup(lookups.locations)
+  const { lookupLocations } = createApi(send, { locations: route })
+  return O.some((isSample) =>
+    pipe(
+      readLookupList({
+        ...list,
+        setting: 'lookups.locations',
+        fetch: lookupLocations,
+        identify: ({ id }) => (id === undefined || id === null ? undefined : String(id)),
+        isSample,
+      }),
+      TE.mapLeft((refused) =>
+        refused._tag === 'Answer' ? refused.failure : toFailure('look up locations', refused.error),
+      ),
+      TE.filterOrElse(
+        ({ doubt }) => doubt === undefined,
+        ({ doubt = '' }) => configFailure(doubt),
+      ),
+      TE.tapIO(
+        ({ notes }) =>
+          () =>
+            notes.forEach(warn),
+      ),
+    ),
+  )
+}
+
 const openConfiguredLedger = ({
   reconcile,
   base_url,
@@ -61,13 +114,13 @@ const openConfiguredLedger = ({
 
 const createTarget = (
   config: DestinationConfig,
-  { send }: ServiceClient,
+  client: ServiceClient,
   clock: Clock,
   ledger: O.Option<LocationLedger>,
   log: Pick<SinkTarget, 'warn' | 'inform'>,
 ): SinkTarget => ({
   // Only `resend` repeats requests: the client does not repeat visits, and would multiply the attempts for locations.
-  api: config.dry_run ? dryRunApi : createApi((route) => send({ ...route, idempotent: false })),
+  api: config.dry_run ? dryRunApi : createApi((route) => client.send({ ...route, idempotent: false })),
   resend: (isSuspect) =>
     resendUnanswered(
       resendPolicy(
@@ -84,6 +137,9 @@ const createTarget = (
   now: Date.now,
   maxVisitAge: config.max_visit_age_days * 86_400_000,
   ledger,
+  serviceList: createServiceListReader(config, client, log.warn) ?? O.none,
+  deactivateUnlisted: config.reconcile.deactivate_unlisted,
+  wait: clock.wait,
   maxDeactivationsPercent: config.max_deactivations_percent,
   dryRun: config.dry_run,
   ...log,
@@ -96,19 +152,22 @@ export const rejectAction = ({ on_reject, dead_letter_path }: DestinationConfig)
 type ObjectName = keyof SinkTarget['mapping']
 
 /** The objects that the config configures; both if it configures none. */
-const listUsedObjects = ({ mapping, reconcile, streams }: DestinationConfig): ReadonlyArray<ObjectName> => {
+const listUsedObjects = ({ lookups, mapping, reconcile, streams }: DestinationConfig): ReadonlyArray<ObjectName> => {
   const names = (['visit_records', 'locations'] as const).filter(
     (name) =>
       Object.values(mapping[name]).some((column) => column !== undefined) ||
       Object.values(streams).includes(name) ||
-      (name === 'locations' && reconcile.ledger_path !== undefined),
+      (name === 'locations' && (reconcile.ledger_path !== undefined || lookups.locations !== undefined)),
   )
   return names.length === 0 ? ['visit_records', 'locations'] : names
 }
 
 /** Sends an empty array for each object used, since the service has no better way to check. Any answer but 401 and 403 means that permission is not denied. */
 export const checkDestination =
-  (config: DestinationConfig, { api }: Pick<SinkTarget, 'api'>): TaskEither<Failure, string> =>
+  (
+    config: DestinationConfig,
+    { api, serviceList = O.none }: Pick<SinkTarget, 'api' | 'serviceList'>,
+  ): TaskEither<Failure, string> =>
   async () => {
     const requests: Readonly<Record<ObjectName, TaskEither<ApiError, unknown>>> = {
       visit_records: api.createVisitRecords([]),
@@ -120,6 +179,14 @@ export const checkDestination =
       if (E.isLeft(answer) && isPermissionDenied(answer.left))
         return E.left(toConnectionFailure(answer.left, toFailure(name, answer.left)))
       results.push(`${name}: permission not denied${E.isLeft(answer) ? formatStatus(answer.left) : ''}`)
+    }
+    if (O.isSome(serviceList)) {
+      const list = await serviceList.value(true)()
+      results.push(
+        E.isRight(list)
+          ? `list of locations: answered, ${list.right.records.length} on its first page`
+          : `list of locations: not usable, so nothing is verified (${list.left.message})`,
+      )
     }
     return E.right(`${results.join('; ')}.`)
   }

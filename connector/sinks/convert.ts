@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/Either'
+import * as t from 'io-ts'
 import { toInstant, toMillis } from '../api'
-import { parseExactJson } from '../cdk'
+import { parseExactJson, printExactJson } from '../cdk'
 
 /** Turns a column's value into an attribute's; the Left says what is allowed and quotes no value. */
 export type ValueConverter = (value: unknown) => E.Either<string, unknown>
@@ -72,3 +73,39 @@ export const convertObject: ValueConverter = structureConverter(
   'an object',
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 )
+
+/** What is there (`old`; null: nothing) and what is sent for it (`next`), by the path of the attribute. */
+export type Difference = { readonly path: string; readonly old: unknown; readonly next: unknown }
+
+const isNothing = (value: unknown): boolean => value === undefined || value === null || value === ''
+
+/** A value as a text that is equal for equal values: without the order of keys, and of a list without its order. */
+export const toComparable = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(toComparable).sort().join()}]`
+  if (!t.UnknownRecord.is(value)) return isNothing(value) ? '' : String(value).trim()
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${members.map(([name, inner]) => `${JSON.stringify(name)}:${toComparable(inner)}`).join()}}`
+}
+
+/** How two values of an attribute differ, member by member. */
+export const compareValues = (path: string, old: unknown, next: unknown): ReadonlyArray<Difference> => {
+  // The service may add members of its own to an object.
+  if (t.UnknownRecord.is(next) && !Array.isArray(next) && (isNothing(old) || t.UnknownRecord.is(old)))
+    return Object.entries(next).flatMap(([name, inner]) =>
+      compareValues(`${path}.${name}`, t.UnknownRecord.is(old) ? old[name] : null, inner),
+    )
+  return toComparable(old) === toComparable(next) ? [] : [{ path, old: isNothing(old) ? null : old, next }]
+}
+
+const maxValueLength = 200
+const secretName = /pass|secret|token|credential|api_?key/i
+
+/** A value as JSON text of at most 200 characters; one whose name is that of a secret is masked. */
+export const formatValue = (path: string, value: unknown): string => {
+  if (!isNothing(value) && secretName.test(path)) return '"***"'
+  const text = printExactJson(value ?? null)
+  return text.length > maxValueLength ? `${text.slice(0, maxValueLength)}…` : text
+}
+
+export const formatDifferences = (differences: ReadonlyArray<Difference>): string =>
+  differences.map(({ path, old, next }) => `${path} ${formatValue(path, old)} -> ${formatValue(path, next)}`).join('; ')

@@ -1,10 +1,10 @@
 import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import type { TaskEither } from 'fp-ts/TaskEither'
+import { type TaskEither, tryCatch } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import type { Location } from '../api'
-import { configFailure, type Failure } from '../cdk'
+import type { Location, LookupRecord } from '../api'
+import { configFailure, defined, type Failure, type SinkNote } from '../cdk'
 
 /** The attributes that identify a location. */
 export type LocationKey = { readonly code: string; readonly codeType: string | null }
@@ -71,6 +71,85 @@ export const checkDeactivations = (
           `locations: ${count} of ${activeCount} locations are no longer on the list, more than max_deactivations_percent (${maxPercent}); none is deactivated. Check that the list is complete, or raise the percentage for this run.`,
         ),
       )
+}
+
+/** The item that deactivates a location. */
+export const toDeactivation = ({ code, codeType }: LocationKey): Location => ({
+  code,
+  ...defined({ codeType: codeType ?? undefined }),
+  active: false,
+})
+
+/** `listAll`: lists every change, not only deactivations. */
+export const formatPlan = (
+  { creates, updates, deactivations }: ReconcilePlan,
+  listAll: boolean,
+): ReadonlyArray<SinkNote> => {
+  const list = (verb: string, locations: ReadonlyArray<LocationKey>): ReadonlyArray<SinkNote> =>
+    locations.map((location) => ({ level: 'info', message: `locations: ${verb} ${formatLocation(location)}` }))
+  return [
+    {
+      level: 'info',
+      message: `locations: ${creates.length} created, ${updates.length} updated, ${deactivations.length} to deactivate.`,
+    },
+    ...(listAll ? [...list('create', creates), ...list('update', updates)] : []),
+    ...list('deactivate', deactivations),
+  ]
+}
+
+export const formatKept = ({ kept }: Pick<ReconcilePlan, 'kept'>): ReadonlyArray<SinkNote> =>
+  kept.map((location) => ({
+    level: 'warn',
+    message: `locations: ${formatLocation(location)} is not on the list, but its code is, with another codeType. It is not deactivated, since the service may know both as one; send it with active false to deactivate it.`,
+  }))
+
+/** A location as the service lists it. */
+export type ListedLocation = LocationKey & { readonly record: LookupRecord }
+
+/** The active locations of the service. */
+export type ServiceList = {
+  readonly locations: ReadonlyArray<ListedLocation>
+  /** The location with this code and type; where one of the two has no type, the only one with this code. */
+  readonly find: (key: LocationKey) => ListedLocation | undefined
+  /** Whether a location has this code, also in another case. */
+  readonly hasCode: (code: string) => boolean
+  /** How many locations have no code, so that they cannot be written to. */
+  readonly withoutCode: number
+}
+
+/** A key of the list as text; empty if there is none. */
+const textOf = (value: unknown): string => (value === undefined || value === null ? '' : String(value).trim())
+
+/** Whether two types may be the same: the service may leave one out. */
+export const isSameType = (a: string | null, b: string | null): boolean => a === b || a === null || b === null
+
+/** Adds an item to the list of its key. */
+export const addToGroup = <A>(groups: Map<string, Array<A>>, key: string, item: A): void => {
+  const group = groups.get(key)
+  if (group === undefined) groups.set(key, [item])
+  else group.push(item)
+}
+
+export const createServiceList = (records: ReadonlyArray<LookupRecord>): ServiceList => {
+  const locations = records.flatMap((record): ReadonlyArray<ListedLocation> => {
+    const code = textOf(record.code)
+    return code === '' ? [] : [{ code, codeType: textOf(record.codeType) || null, record }]
+  })
+  const byCode = new Map<string, Array<ListedLocation>>()
+  for (const location of locations) addToGroup(byCode, location.code, location)
+  const foldedCodes = new Set(locations.map(({ code }) => code.toLowerCase()))
+  return {
+    locations,
+    find: ({ code, codeType }) => {
+      const sameCode = byCode.get(code.trim()) ?? []
+      const exact = sameCode.find((location) => location.codeType === codeType)
+      if (exact !== undefined) return exact
+      const [only, ...others] = sameCode.filter((location) => isSameType(location.codeType, codeType))
+      return others.length === 0 ? only : undefined
+    },
+    hasCode: (code) => foldedCodes.has(code.trim().toLowerCase()),
+    withoutCode: records.length - locations.length,
+  }
 }
 
 /** The locations that the service accepted from this destination, kept in a file from run to run. */
@@ -147,6 +226,14 @@ export const readLedger =
       E.map((active) => ({ active, announce: async () => undefined, append: async () => undefined })),
     )
   }
+
+/** A write to a ledger, with a failure that says what to do. */
+export const writeLedger = (write: () => Promise<void>): TaskEither<Failure, void> =>
+  tryCatch(write, (error) =>
+    configFailure(
+      `reconcile.ledger_path cannot be written: ${error instanceof Error ? error.message : String(error)}. Make room, or name another file.`,
+    ),
+  )
 
 /** Opens a ledger, creates it if it is missing, and rewrites it with its active locations only. */
 export const openLedger =

@@ -6,8 +6,6 @@ import * as t from 'io-ts'
 import { Location, type LocationSyncResult } from '../api'
 import {
   type BatchAnswer,
-  configFailure,
-  defined,
   defineSink,
   type Failure,
   type FinalItems,
@@ -15,18 +13,19 @@ import {
   type InputStream,
   type PreparedItem,
   type RecordVerdict,
-  type SinkNote,
 } from '../cdk'
 import {
   checkDeactivations,
-  formatLocation,
+  formatKept,
   formatLocationKey,
+  formatPlan,
   isCertain,
-  type LocationKey,
   type LocationLedger,
   planReconcile,
-  type ReconcilePlan,
+  type ServiceList,
+  toDeactivation,
   toLocationKey,
+  writeLedger,
 } from './ledger'
 import {
   checkMapping,
@@ -35,6 +34,7 @@ import {
   createRecordMapper,
   isTombstoneRecord,
 } from './mapping'
+import { planAgainstService, readServiceListOnce, verifyLocations } from './service-list'
 import { isServiceAnswering, type SinkTarget, toBatchAnswer } from './target'
 
 const acceptedVerdict: RecordVerdict = { _tag: 'Accepted' }
@@ -91,23 +91,41 @@ export const locationSink = defineSink<SinkTarget, Location>({
   operations: ['update', 'soft_delete'],
   open: (target) =>
     TE.fromIO(() => {
-      const list: LocationList = { listed: new Map(), unreadable: 0 }
+      const list: LocationList = { listed: new Map(), unreadable: 0, isUsed: false }
       const announced = new Set<string>()
+      const accepted = new Map<string, Location>()
+      const before = readServiceListOnce(target)
       return {
         prepare: (stream) =>
           pipe(
             checkMapping(stream, sinkName, Location, target.mapping[sinkName]),
-            E.map(() => createPreparer(target, list, stream)),
+            E.map(() => {
+              list.isUsed = true
+              return createPreparer(target, list, stream)
+            }),
           ),
-        write: (items, isSuspect) => sendLocations(target, announced, items, isSuspect),
+        write: (items, isSuspect) =>
+          pipe(
+            TE.fromTask(before.read),
+            TE.flatMap(() => sendLocations(target, announced, items, isSuspect)),
+            TE.chainFirstIOK((answer) => () => noteAccepted(accepted, items, answer)),
+          ),
         isReachable: isServiceAnswering(target.api.syncLocations([])),
-        finish: (isWhole) => reconcileLocations(target, list, isWhole),
+        beforeFinish: async () => (list.isUsed ? before.read() : undefined),
+        finish: (isWhole) => reconcileLocations(target, list, isWhole, before.list()),
+        verify: verifyLocations(target, accepted, before.list),
       }
     }),
 })
 
-/** The locations of the input, rejected ones included; `unreadable`: the number of records without a readable code. */
-type LocationList = { readonly listed: Map<string, LocationKey & { readonly active: boolean }>; unreadable: number }
+const noteAccepted = (accepted: Map<string, Location>, items: ReadonlyArray<Location>, answer: BatchAnswer): void => {
+  if (answer._tag !== 'Verdicts') return
+  for (const [index, item] of items.entries())
+    if (answer.verdicts[index]?._tag === 'Accepted') accepted.set(formatLocationKey(toLocationKey(item)), item)
+}
+
+/** The locations of the input by `formatLocationKey`, rejected ones included; `unreadable`: the number of records without a readable code; `isUsed`: any stream holds locations. */
+type LocationList = { readonly listed: Map<string, Location>; unreadable: number; isUsed: boolean }
 
 const KeyColumns = t.partial({ code: t.string, codeType: t.string })
 
@@ -115,20 +133,22 @@ const KeyColumns = t.partial({ code: t.string, codeType: t.string })
 const essentialAttributes = ['code', 'codeType', 'active']
 
 const createPreparer = (target: SinkTarget, list: LocationList, { name, isDeletion }: InputStream) => {
-  const { ledger } = target
+  const { ledger, serviceList = O.none } = target
   const rules = createAttributeRules(target, sinkName, name, essentialAttributes)
   const mapLocation = createRecordMapper(Location, rules)
   const mapKey = createRecordMapper(KeyColumns, rules)
   const reportMapping = createMappingReporter(target, rules, Location, name)
   const addToList = (location: Location): void => {
     const key = toLocationKey(location)
-    if (O.isSome(ledger)) list.listed.set(formatLocationKey(key), { ...key, active: location.active === true })
+    // A ledger alone plans by keys.
+    if (O.isSome(serviceList)) list.listed.set(formatLocationKey(key), location)
+    else if (O.isSome(ledger)) list.listed.set(formatLocationKey(key), { ...key, active: location.active !== false })
   }
   /** A location whose record is wrong is on the list too, if its code can be read. */
   const addKeyToList = (columns: InputRecord): void => {
     const key = mapKey(columns)
     if (E.isLeft(key) || key.right.code === undefined) list.unreadable += 1
-    else addToList({ ...key.right, active: true })
+    else addToList(key.right)
   }
   const toItem = (columns: InputRecord): E.Either<string, PreparedItem<Location>> =>
     pipe(
@@ -180,13 +200,6 @@ const isKnownActive = ({ active }: LocationLedger, key: string): boolean => {
   return known !== undefined && isCertain(known)
 }
 
-const writeLedger = (write: () => Promise<void>): TE.TaskEither<Failure, void> =>
-  TE.tryCatch(write, (error) =>
-    configFailure(
-      `reconcile.ledger_path cannot be written: ${error instanceof Error ? error.message : String(error)}. Make room, or name another file.`,
-    ),
-  )
-
 /** Notes new locations before they are sent: if the answer is lost, or the run is killed, the next run knows that they may be active. */
 const announceLocations = (
   ledger: LocationLedger,
@@ -225,24 +238,38 @@ const appendOutcomes = (
 }
 
 const noItems: FinalItems<Location> = { items: [], notes: [] }
-const warnOnly = (message: string): E.Either<Failure, FinalItems<Location>> =>
-  E.right({ items: [], notes: [{ level: 'warn', message }] })
 
-/** Deactivates the locations of the ledger that are not on a complete list. */
+/** Plans against the service's own list where it was read, else against the ledger, and deactivates what is not on a complete list. */
 const reconcileLocations = (
-  { ledger, maxDeactivationsPercent, dryRun }: SinkTarget,
+  { ledger, deactivateUnlisted = false, maxDeactivationsPercent, dryRun }: SinkTarget,
   list: LocationList,
   isWhole: boolean,
+  service: ServiceList | undefined,
 ): E.Either<Failure, FinalItems<Location>> => {
-  if (O.isNone(ledger)) return E.right(noItems)
-  if (!isWhole)
-    return warnOnly('locations: the input was no complete list, so no location is deactivated for not being on it.')
-  if (list.unreadable > 0)
-    return warnOnly(
-      `locations: ${list.unreadable} records have no readable code and may be of any location, so no location is deactivated for not being on the list.`,
+  if (O.isNone(ledger) && service === undefined) return E.right(noItems)
+  const obstacle = !isWhole
+    ? 'locations: the input was no complete list, so no location is deactivated for not being on it.'
+    : list.unreadable > 0
+      ? `locations: ${list.unreadable} records have no readable code and may be of any location, so no location is deactivated for not being on the list.`
+      : undefined
+  const mayDeactivate = O.isSome(ledger) || deactivateUnlisted
+  const warning = obstacle !== undefined && mayDeactivate ? [{ level: 'warn', message: obstacle } as const] : []
+  if (service !== undefined)
+    return pipe(
+      planAgainstService({
+        service,
+        input: list.listed,
+        isComplete: obstacle === undefined,
+        ledger: O.map(({ active }: LocationLedger) => active)(ledger),
+        deactivateUnlisted,
+        maxDeactivationsPercent,
+        dryRun,
+      }),
+      E.map(({ items, notes }) => ({ items, notes: [...notes, ...warning] })),
     )
+  if (O.isNone(ledger) || obstacle !== undefined) return E.right({ items: [], notes: warning })
   const { active } = ledger.value
-  const plan = planReconcile(active, list.listed)
+  const plan = planReconcile(active, toListedKeys(list))
   return pipe(
     checkDeactivations(plan, [...active.values()].filter(isCertain).length, maxDeactivationsPercent),
     E.map(() => ({
@@ -252,28 +279,7 @@ const reconcileLocations = (
   )
 }
 
-const toDeactivation = ({ code, codeType }: LocationKey): Location => ({
-  code,
-  ...defined({ codeType: codeType ?? undefined }),
-  active: false,
-})
-
-/** `listAll`: lists every change, not only deactivations. */
-const formatPlan = ({ creates, updates, deactivations }: ReconcilePlan, listAll: boolean): ReadonlyArray<SinkNote> => {
-  const list = (verb: string, locations: ReadonlyArray<LocationKey>): ReadonlyArray<SinkNote> =>
-    locations.map((location) => ({ level: 'info', message: `locations: ${verb} ${formatLocation(location)}` }))
-  return [
-    {
-      level: 'info',
-      message: `locations: ${creates.length} created, ${updates.length} updated, ${deactivations.length} to deactivate.`,
-    },
-    ...(listAll ? [...list('create', creates), ...list('update', updates)] : []),
-    ...list('deactivate', deactivations),
-  ]
-}
-
-const formatKept = ({ kept }: ReconcilePlan): ReadonlyArray<SinkNote> =>
-  kept.map((location) => ({
-    level: 'warn',
-    message: `locations: ${formatLocation(location)} is not on the list, but its code is, with another codeType. It is not deactivated, since the service may know both as one; send it with active false to deactivate it.`,
-  }))
+const toListedKeys = ({ listed }: LocationList) =>
+  new Map(
+    [...listed].map(([key, location]) => [key, { ...toLocationKey(location), active: location.active !== false }]),
+  )

@@ -7,6 +7,7 @@ import {
   type Api,
   type ApiError,
   createRetryPolicy,
+  type LookupList,
   mayHaveArrived,
   type RetryLimits,
   type RetryPolicy,
@@ -34,6 +35,12 @@ export type SinkTarget = {
   readonly maxVisitAge: number
   /** The locations accepted before; without it, only locations whose record says so are deactivated. */
   readonly ledger: O.Option<LocationLedger>
+  /** Reads the service's own list of active locations, or only its first page (`isSample`); none: it is not configured. */
+  readonly serviceList?: O.Option<(isSample: boolean) => TaskEither<Failure, LookupList>>
+  /** Whether a complete list also deactivates locations that the service lists and no ledger knows. */
+  readonly deactivateUnlisted?: boolean
+  /** Waits so many milliseconds. */
+  readonly wait?: (millis: number) => Task<void>
   readonly maxDeactivationsPercent: number
   /** Nothing is sent, so the notes list every change. */
   readonly dryRun: boolean

@@ -37,9 +37,8 @@ import {
   encodeExportState,
   encodeOpenScan,
 } from './export-state'
-import { selectAttributes } from './record'
 import { partitionWindows, type SourceEnv } from './source-env'
-import { collectPageWarnings, stateWarnings } from './warnings'
+import { collectPageWarnings, selectAttributes, stateWarnings } from './warnings'
 
 /** An export operation, and how its records become the items of its streams. */
 export type ExportDefinition<Item> = {

@@ -24,9 +24,8 @@ import {
   type Stream,
   type StreamRequest,
 } from '../cdk'
-import { selectAttributes } from './record'
 import type { SourceEnv } from './source-env'
-import { warningEvent } from './warnings'
+import { selectAttributes, warningEvent } from './warnings'
 
 /** Where the records of a lookup are, and how it gives its pages. */
 export type LookupListSettings = Pick<LookupListRequest, 'recordsPath' | 'paging' | 'query'>

@@ -27,9 +27,8 @@ import {
 } from '../cdk'
 import { createCutter } from '../export'
 import { type LookupListSettings, lookupEvents, toLookupFailure } from './lookups'
-import { UnknownAttributes } from './record'
 import type { SourceEnv } from './source-env'
-import { collectUnknownAttributes, warningEvent } from './warnings'
+import { collectUnknownAttributes, UnknownAttributes, warningEvent } from './warnings'
 
 /** A record of `managed_locations`. A key that is null or empty would be no key, so both attributes always have a text. */
 export const ManagedLocationRecord = t.intersection(

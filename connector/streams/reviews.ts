@@ -5,9 +5,9 @@ import { defined, defineStream } from '../cdk'
 import { type CutRecord, createCutter, createDeletedReviewFetcher, createReviewFetcher } from '../export'
 import { digestEntitySelection, indexEntities } from './entity-index'
 import { createExportReader, type ExportDefinition } from './export-reader'
-import { UnknownAttributes } from './record'
 import { createReviewItem, type ReviewItem, reviewFieldTree } from './review-item'
 import { withSourceLookup } from './source-lookup'
+import { UnknownAttributes } from './warnings'
 
 /** A record of `reviews`: the declared attributes of a review, and those that are not declared. */
 const ReviewRecord = t.intersection([Review, UnknownAttributes], 'ReviewRecord')

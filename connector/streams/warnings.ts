@@ -2,9 +2,10 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
 import * as TE from 'fp-ts/TaskEither'
-import { toInstant } from '../api'
-import type { ReaderEvent } from '../cdk'
-import type { ExportPage, FetchPage, ScanItem } from '../export'
+import * as t from 'io-ts'
+import { describeAttribute, optionalAttributes, toInstant } from '../api'
+import type { ReaderEvent, Row } from '../cdk'
+import { type ExportPage, type FetchPage, pickRecordAttributes, type ScanItem } from '../export'
 import type { ExportStreamState } from './export-state'
 
 /** A note that the user should read; the run goes on. */
@@ -98,5 +99,23 @@ export const collectPageWarnings = (
         }),
       ),
     drain: () => pending.splice(0),
+  }
+}
+
+/** The member of a record that collects its undeclared attributes. */
+export const UnknownAttributes = optionalAttributes({
+  unknown_attributes: describeAttribute('Attributes the service sent that this version does not know, as they came')(
+    t.UnknownRecord,
+  ),
+})
+
+/** Leaves only the selected top-level attributes of a row; none selected: all of them. */
+export const selectAttributes = (attributes: O.Option<ReadonlySet<string>>): ((row: Row) => Row) => {
+  if (O.isNone(attributes)) return (row) => row
+  const selected = attributes.value
+  const pickAttributes = pickRecordAttributes(selected)
+  return ({ json, changes = [] }) => {
+    const selectedChanges = changes.filter(({ field }) => selected.has(field.split('.')[0] ?? ''))
+    return { json: pickAttributes(json), ...(selectedChanges.length === 0 ? {} : { changes: selectedChanges }) }
   }
 }

@@ -39,7 +39,7 @@ A lookup with \`paging\` is asked for page by page. It ends with the number of p
 is short, and a last page that is full, are followed by one more request. A list of several pages is read twice, since a record
 that is removed meanwhile shifts the others onto pages that were read before; if the second reading lacks any record of the first,
 it is read again, up to five times. A warning says so. A list that still changes fails its stream as transient; one that does not
-end within 2000 pages, or whose pages repeat though the service tells more of them, fails it as a wrong config.
+end within 1000 pages, or whose pages repeat though the service tells more of them, fails it as a wrong config.
 
 ## Privacy
 

@@ -1,5 +1,5 @@
 import * as O from 'fp-ts/Option'
-import { configFailure, type Failure } from '../failure'
+import { configFailure, type Failure, transientFailure } from '../failure'
 
 /** How many records of a stream came in so far, and how many of them were accepted or rejected. */
 export type RecordCounts = { readonly received: number; readonly accepted: number; readonly rejected: number }
@@ -56,3 +56,9 @@ const tooManyRejections = (
         ),
       )
     : O.none
+
+/** The failure of a stream without an end. */
+export const incompleteStreamFailure = (stream: string): Failure =>
+  transientFailure(
+    `${stream}: the input ended before the stream was complete. What its states cover is written; run again to go on from there.`,
+  )

@@ -1,15 +1,15 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { createConditionVariable } from '../abort'
-import { configFailure, type Failure, systemFailure, transientFailure, unexpectedFailure } from '../failure'
+import { configFailure, type Failure, systemFailure, unexpectedFailure } from '../failure'
 import type { CheckpointMessage, InputRecord, Message, Row, StreamInfo } from '../message'
 import type { MessageFeed } from '../protocol'
 import { declaredColumns } from '../schema'
-import type { InputStream, OpenSink, PreparedItem } from '../sink'
+import type { InputStream, OpenSink, PreparedItem, SinkNote } from '../sink'
 import { createAckQueue, type PendingRecord, type Rejection } from './acknowledge'
 import { type BatchersOptions, createBatchers } from './batch'
 import type { DeadLetters } from './dead-letters'
-import { type RecordCounts, type RejectPolicy, streamRejectionFailure } from './reject-policy'
+import { incompleteStreamFailure, type RecordCounts, type RejectPolicy, streamRejectionFailure } from './reject-policy'
 
 export type WriteRun = Pick<BatchersOptions, 'sinks' | 'batch' | 'inFlight' | 'now' | 'setTimer'> & {
   /** The messages to write; ends once `halt` is aborted. */
@@ -184,15 +184,19 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
     await waitForDelivery()
   }
 
+  const logNotes = (notes: ReadonlyArray<SinkNote>): void => {
+    for (const { level, message } of notes) run.log(level === 'info' ? 'info' : 'warn', message)
+  }
   /** Sends the items that the sinks ask for after the whole input. They are no records, so their rejections only fail the run. */
   const sendFinalItems = async (): Promise<void> => {
     for (const [objectName, sink] of run.sinks) {
+      await sink.beforeFinish?.()
       const final = sink.finish(routes.isWhole(objectName))
       if (E.isLeft(final)) {
         failures.push(final.left)
         continue
       }
-      for (const { level, message } of final.right.notes) run.log(level === 'info' ? 'info' : 'warn', message)
+      logNotes(final.right.notes)
       for (const { key, item } of final.right.items) {
         const bytes = JSON.stringify(item).length
         batchers.get(objectName)?.add({ key, item, objectName, record: undefined, bytes, queuedAt: run.now() })
@@ -228,6 +232,7 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   await waitForDelivery()
   queue.acknowledge()
   await queue.flush()
+  if (!run.stop.aborted) for (const sink of run.sinks.values()) logNotes((await sink.verify?.()) ?? [])
   run.stop.removeEventListener('abort', end)
   if (O.isSome(outputError)) throw outputError.value
   return { failures, countsByStream: new Map(routes.streamIds().map((id) => [id, queue.countsOf(id)])) }
@@ -293,8 +298,3 @@ const openRoute = (
       )
     : E.map((prepare: SinkRoute['prepare']): SinkRoute => ({ stream, prepare }))(sink.prepare(stream))
 }
-
-const incompleteStreamFailure = (stream: string): Failure =>
-  transientFailure(
-    `${stream}: the input ended before the stream was complete. What its states cover is written; run again to go on from there.`,
-  )

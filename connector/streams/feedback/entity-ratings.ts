@@ -19,9 +19,8 @@ import {
   type Row,
   type StreamRequest,
 } from '../../cdk'
-import { selectAttributes, UnknownAttributes } from '../record'
 import { type SourceEnv, toThresholds } from '../source-env'
-import { noEntitiesWarning } from '../warnings'
+import { noEntitiesWarning, selectAttributes, UnknownAttributes } from '../warnings'
 import { withConsistencyCheck } from './consistency'
 import { type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './entities'
 import type { FeedbackOperation } from './page'

@@ -19,9 +19,8 @@ import {
   type StreamRequest,
 } from '../../cdk'
 import { digestFilters } from '../../export'
-import { selectAttributes } from '../record'
 import type { ResourceName, SourceEnv } from '../source-env'
-import { cursorAheadWarning, filtersChangedWarning, noEntitiesWarning } from '../warnings'
+import { cursorAheadWarning, filtersChangedWarning, noEntitiesWarning, selectAttributes } from '../warnings'
 import { withConsistencyCheck } from './consistency'
 import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './entities'
 import type { FeedbackOperation } from './page'
