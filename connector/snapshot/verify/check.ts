@@ -61,12 +61,11 @@ export const runCheck = async (db: Database, check: Check, limit = maxExamples):
   }
 }
 
-/** The outcome of a check without failures. */
-const chooseEmptyOutcome = async (db: Database, subjects: ReadonlyArray<string>): Promise<CheckOutcome> =>
-  subjects.length > 0 &&
-  (await db.scalar(`SELECT ${subjects.map((subject) => `EXISTS (FROM ${subject})`).join(' OR ')}`)) === true
-    ? 'holds'
-    : 'nothing to check'
+/** The outcome of a check without failures. One row of a subject is enough; `EXISTS` would read all of them. */
+const chooseEmptyOutcome = async (db: Database, subjects: ReadonlyArray<string>): Promise<CheckOutcome> => {
+  for (const subject of subjects) if ((await db.scalar(`SELECT true FROM ${subject} LIMIT 1`)) === true) return 'holds'
+  return 'nothing to check'
+}
 
 /**
  * Why a check's query could not be run on a table that is not as it was written, without the value that DuckDB may quote; undefined

@@ -127,23 +127,25 @@ type ChildSource = {
   readonly keys: Readonly<Record<string, string>>
 }
 
-const contentElements = `SELECT *, unnest(json_extract(contents, '$[*]')) AS content FROM ${reviewsTableName}`
-const contentMembers = (list: string) =>
-  `SELECT *, unnest(json_extract(content, '$.${list}[*]')) AS element FROM (${contentElements})`
+/** The contents of each review, as much of them as `members` says: DuckDB unnests values of a type far faster than JSON texts. */
+const contentElements = (members: string): string =>
+  `SELECT * EXCLUDE (contents), unnest(from_json(contents, '[{"id":"VARCHAR"${members}}]')) AS content FROM ${reviewsTableName}`
+const contentMembers = (list: string, id: string) =>
+  `SELECT *, unnest(content.${list}) AS element FROM (${contentElements(`,"${list}":[{"${id}":"VARCHAR"}]`)})`
 
 const childSources: ReadonlyArray<ChildSource> = [
-  { stream: 'review_contents', attribute: 'contents', elements: contentElements, keys: { id: `content->>'$.id'` } },
+  { stream: 'review_contents', attribute: 'contents', elements: contentElements(''), keys: { id: 'content.id' } },
   {
     stream: 'review_sentiments',
     attribute: 'contents',
-    elements: contentMembers('sentiments'),
-    keys: { contentId: `content->>'$.id'`, id: `element->>'$.id'` },
+    elements: contentMembers('sentiments', 'id'),
+    keys: { contentId: 'content.id', id: 'element.id' },
   },
   {
     stream: 'review_liabilities',
     attribute: 'contents',
-    elements: contentMembers('liabilities'),
-    keys: { contentId: `content->>'$.id'`, liabilityId: `element->>'$.liabilityId'` },
+    elements: contentMembers('liabilities', 'liabilityId'),
+    keys: { contentId: 'content.id', liabilityId: 'element.liabilityId' },
   },
   {
     stream: 'review_tasks',
