@@ -97,7 +97,7 @@ const describeToken = ({ credentials }: SourceConfig, report: TokenReport | unde
       'token',
       'fixed in credentials.access_token; when it expires cannot be found out, a refusal (401) is its only sign',
     )
-  if (report === undefined) return unknown('token', 'not found out: none was issued')
+  if (report === undefined) return unknown('token', `not found out: ${describeError(undefined)}`)
   const { form, expiry, lifetime, renewal } = report
   const { encoding, id_field, secret_field } = form
   const sent = encoding === 'basic' ? 'Basic authorization' : `${encoding} with ${id_field} and ${secret_field}`

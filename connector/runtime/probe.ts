@@ -95,7 +95,7 @@ const probeWindows = async ({ source, send }: ProbeEnv, entities: Probed<EntityF
         windowOperations.map(
           async (operation): Promise<WindowFacts> => ({
             operation: operation.name,
-            evidence: await probeWindow(operation, source, entity, send)(),
+            evidence: await send(probeWindow(operation, source, entity))(),
           }),
         ),
       )

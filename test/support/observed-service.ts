@@ -36,7 +36,7 @@ const start = Date.parse('2024-01-01T00:00:00Z')
 
 const instant = (time: number): string => new Date(time).toISOString()
 
-export const startObservedService = async (world: ObservedService) => {
+export const startObservedService = async (world: ObservedService, onEnd?: (close: () => void) => void) => {
   const { reviews: count = 25, order = (n) => n, clock = 0, headers = {} } = world
   const { entities = ['1', '2'], mentions = [dayMs, 2 * dayMs], windows = 'heeded', echo = 'window' } = world
   let requests = 0
@@ -121,5 +121,5 @@ export const startObservedService = async (world: ObservedService) => {
       )
     return refuse(to, 404)
   }
-  return { ...(await startServer(reply)), countRequests: () => requests }
+  return { ...(await startServer(reply, onEnd)), countRequests: () => requests }
 }

@@ -79,6 +79,8 @@ const describeKind = (value: unknown): string => {
   return Array.isArray(value) ? 'is an array' : `is ${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`
 }
 
+const formatNames: Readonly<Record<string, string>> = { uri: 'a URL', 'date-time': 'a date, or a time with its zone' }
+
 /** What a schema expects, in words. */
 const describeExpectation = (codec: t.Any | undefined): string => {
   const {
@@ -95,7 +97,7 @@ const describeExpectation = (codec: t.Any | undefined): string => {
   )
   const kind = Array.isArray(choices)
     ? `one of ${choices.join(', ')}`
-    : `${format ?? type ?? codec?.name ?? 'object'}${range}${pattern === undefined || format !== undefined ? '' : ` that matches ${pattern}`}`
+    : `${formatNames[String(format)] ?? format ?? type ?? codec?.name ?? 'object'}${range}${pattern === undefined || format !== undefined ? '' : ` that matches ${pattern}`}`
   const example = Array.isArray(examples) && examples.length > 0 ? `, such as ${JSON.stringify(examples[0])}` : ''
   return `${kind}${example}`
 }

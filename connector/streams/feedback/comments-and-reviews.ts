@@ -13,7 +13,7 @@ import { defined } from '../../cdk'
 import { ceilToSecond } from '../../export'
 import { type SourceEnv, toThresholds } from '../source-env'
 import { UnknownAttributes } from '../warnings'
-import type { FeedbackPage, FeedbackRequest } from './page'
+import type { FeedbackOperation, FeedbackPage, FeedbackRequest } from './page'
 import { createFeedbackStream } from './reader'
 import { EntityColumns } from './records'
 
@@ -73,34 +73,37 @@ const coveredDays = (echoed: unknown, requested: number): Pick<FeedbackPage, 'co
   typeof echoed === 'number' && echoed >= 0 && echoed < requested ? { coveredDays: echoed } : {}
 
 /** Comments by entity: operation 2 for one entity, operation 3 for many. */
+export const commentsOperation: FeedbackOperation = {
+  name: 'retrieve comments',
+  key: 'id',
+  maxIdentifiers: 50,
+  firstPage: 1,
+  createFetch: (source) => (request) => {
+    const filters = toFilters(source, request)
+    const [id = '', ...others] = request.ids
+    return pipe(
+      others.length === 0
+        ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: id })
+        : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
+      TE.map((answer) => ({
+        entities: answer.data.entities.map(({ id: entityId, name, comments, totalPages }) => ({
+          id: entityId,
+          name,
+          rows: comments ?? [],
+          ...defined({ pages: totalPages ?? undefined }),
+        })),
+        ...describePage(source, request, answer),
+      })),
+    )
+  },
+}
+
 export const commentsStream = createFeedbackStream({
   name: 'comments',
   list: 'comments',
   codec: CommentRecord,
   key: 'id',
-  operation: {
-    name: 'retrieve comments',
-    maxIdentifiers: 50,
-    firstPage: 1,
-    createFetch: (source) => (request) => {
-      const filters = toFilters(source, request)
-      const [id = '', ...others] = request.ids
-      return pipe(
-        others.length === 0
-          ? source.api.retrieveComments({ ...filters, [`${request.kind}Id`]: id })
-          : source.api.retrieveCommentsByForm({ ...filters, [`${request.kind}Id`]: request.ids }),
-        TE.map((answer) => ({
-          entities: answer.data.entities.map(({ id: entityId, name, comments, totalPages }) => ({
-            id: entityId,
-            name,
-            rows: comments ?? [],
-            ...defined({ pages: totalPages ?? undefined }),
-          })),
-          ...describePage(source, request, answer),
-        })),
-      )
-    },
-  },
+  operation: commentsOperation,
 })
 
 export const TransparencyReviewRecord = t.intersection(
@@ -109,22 +112,25 @@ export const TransparencyReviewRecord = t.intersection(
 )
 
 /** Public reviews by entity, operation 1: one identifier a request, pages from 0; an answer does not give their number. */
+export const publicReviewsOperation: FeedbackOperation = {
+  name: 'retrieve reviews',
+  key: 'documentId',
+  maxIdentifiers: 1,
+  firstPage: 0,
+  createFetch: (source) => (request) =>
+    pipe(
+      source.api.retrieveReviews({ ...toFilters(source, request), [`${request.kind}Id`]: request.ids[0] ?? '' }),
+      TE.map((answer) => ({
+        entities: answer.data.entities.map(({ id, name, reviews }) => ({ id, name, rows: reviews ?? [] })),
+        ...describePage(source, request, answer),
+      })),
+    ),
+}
+
 export const transparencyReviewsStream = createFeedbackStream({
   name: 'transparency_reviews',
   list: 'reviews',
   codec: TransparencyReviewRecord,
   key: 'documentId',
-  operation: {
-    name: 'retrieve reviews',
-    maxIdentifiers: 1,
-    firstPage: 0,
-    createFetch: (source) => (request) =>
-      pipe(
-        source.api.retrieveReviews({ ...toFilters(source, request), [`${request.kind}Id`]: request.ids[0] ?? '' }),
-        TE.map((answer) => ({
-          entities: answer.data.entities.map(({ id, name, reviews }) => ({ id, name, rows: reviews ?? [] })),
-          ...describePage(source, request, answer),
-        })),
-      ),
-  },
+  operation: publicReviewsOperation,
 })

@@ -2,10 +2,12 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import * as t from 'io-ts'
-import { type ApiError, toInstant, toMillis } from '../../api'
+import type { ApiError } from '../../api'
 import type { SourceEnv } from '../source-env'
+import { commentsOperation, publicReviewsOperation } from './comments-and-reviews'
+import { checkWindowIsHeeded, findEcho, isOutsideWindow, needsScroll } from './consistency'
 import type { EntityKind } from './entities'
+import type { FeedbackOperation } from './page'
 
 const day = 86_400_000
 
@@ -18,110 +20,37 @@ export type ProbeError = ApiError | { readonly _tag: 'Stopped' | 'Failed' }
 /** Sends a request, unless no more may be sent. */
 export type ProbeGate = <A>(request: TaskEither<ApiError, A>) => TaskEither<ProbeError, A>
 
-/** Sent always: deployments have other defaults, which hide entities with few ratings. */
-const noThresholds = { minRatingCount: -1, minSurveyCount: 0, minWordCount: 0 }
-
 /** Whether a service heeds fromDate and toDate, and what shows it: rows, or only the echo of the filter. */
 export type WindowEvidence = { readonly isHeeded: boolean; readonly by: 'rows' | 'echo' }
 
-type TimeSpan = { readonly from: number; readonly to: number }
-
-/** What an answer shows of its window: its rows' times, and the window it echoes. */
-type WindowAnswer = { readonly times: ReadonlyArray<number>; readonly echo: TimeSpan | undefined }
-
-const toWindowAnswer = (
-  rows: ReadonlyArray<{ readonly mentionTime: string }>,
-  filter: Readonly<Record<string, unknown>> | null | undefined,
-): WindowAnswer => {
-  const period = t.UnknownRecord.is(filter?.period) ? filter.period : {}
-  const from = toMillis(String(filter?.fromDate ?? period.from))
-  const to = toMillis(String(filter?.toDate ?? period.to))
-  return {
-    times: rows.map(({ mentionTime }) => toMillis(mentionTime)),
-    echo: Number.isNaN(from + to) ? undefined : { from, to },
-  }
-}
-
-/** Deployments refuse fractions of a second. */
-const toWholeSeconds = (time: number): string => toInstant(time).replace(/\.\d+Z$/, 'Z')
-
-type WindowOperation = {
-  readonly name: string
-  readonly ask: (source: SourceEnv, entity: object, window: TimeSpan) => TaskEither<ApiError, WindowAnswer>
-}
-
 /** The operations whose windows are probed. */
-export const windowOperations: ReadonlyArray<WindowOperation> = [
-  {
-    name: 'retrieve comments',
-    ask: ({ api, feedback }, entity, { from, to }) =>
-      pipe(
-        api.retrieveComments({
-          ...entity,
-          ...noThresholds,
-          fromDate: toWholeSeconds(from),
-          toDate: toWholeSeconds(to),
-          page: 1,
-          perPage: feedback.perPage,
-        }),
-        TE.map(({ data }) =>
-          toWindowAnswer(
-            data.entities.flatMap(({ comments }) => comments ?? []),
-            data.filter,
-          ),
-        ),
-      ),
-  },
-  {
-    name: 'retrieve reviews',
-    ask: ({ api, feedback }, entity, { from, to }) =>
-      pipe(
-        api.retrieveReviews({
-          ...entity,
-          ...noThresholds,
-          fromDate: toWholeSeconds(from),
-          toDate: toWholeSeconds(to),
-          days: probedDays + 1,
-          page: 0,
-          perPage: feedback.perPage,
-        }),
-        TE.map(({ data }) =>
-          toWindowAnswer(
-            data.entities.flatMap(({ reviews }) => reviews ?? []),
-            data.filter,
-          ),
-        ),
-      ),
-  },
-]
-
-const isOutside = ({ from, to }: TimeSpan, { times }: WindowAnswer): boolean =>
-  times.some((time) => time < from - day || time > to + day)
+export const windowOperations = [commentsOperation, publicReviewsOperation]
 
 /**
- * Asks for an entity's newest rows and then for those of the first second of the same window, which the newest are not in.
- * Undefined: there are no rows to tell by, and no echo.
+ * Asks for an entity's newest rows, and then judges as a run does whether their window is heeded. Undefined: there are no rows to tell
+ * by, and no echo.
  */
 export const probeWindow = (
-  { ask }: WindowOperation,
+  operation: FeedbackOperation,
   source: SourceEnv,
   { kind, id }: Pick<ConfiguredEntity, 'kind' | 'id'>,
-  send: ProbeGate,
-): TaskEither<ProbeError, WindowEvidence | undefined> => {
-  const from = Math.floor(source.now() / 1000) * 1000 - probedDays * day
-  const entity = { [`${kind}Id`]: id }
-  const second = { from, to: from + 1000 }
+): TaskEither<ApiError, WindowEvidence | undefined> => {
+  const fetch = operation.createFetch(source)
+  const to = Math.floor(source.now() / 1000) * 1000
+  const window = { kind, ids: [id], from: to - probedDays * day, to }
   return pipe(
-    TE.Do,
-    TE.apS('newest', send(ask(source, entity, { from, to: from + probedDays * day }))),
-    TE.bind('oldest', () => send(ask(source, entity, second))),
-    TE.map(({ newest, oldest }): WindowEvidence | undefined => {
-      if (isOutside(second, oldest)) return { isHeeded: false, by: 'rows' }
-      // What the echo says is only believed where no rows can tell.
-      if (isOutside(second, newest)) return { isHeeded: true, by: 'rows' }
-      const { echo } = oldest
-      // An echo may be of a narrower window.
-      return echo === undefined ? undefined : { isHeeded: echo.from >= second.from && echo.to <= second.to, by: 'echo' }
+    fetch({ ...window, page: operation.firstPage }),
+    TE.flatMap((page): TaskEither<ApiError, WindowEvidence | undefined> => {
+      const echo = findEcho(window, page)
+      // Rows of the first second are in every window that is asked for here.
+      const canTell = page.entities.some((feedback) => isOutsideWindow(window.from, window.from + 1000, feedback))
+      const by: WindowEvidence['by'] =
+        canTell && (page.scrollKey === undefined || echo === 'requested') ? 'rows' : 'echo'
+      return pipe(
+        checkWindowIsHeeded({ operation, fetch }, window, page),
+        TE.map(() => (canTell || echo !== 'none' ? { isHeeded: canTell || echo === 'requested', by } : undefined)),
+        TE.orElse((error) => (needsScroll(error) ? TE.right({ isHeeded: false, by }) : TE.left(error))),
+      )
     }),
   )
 }
@@ -146,10 +75,12 @@ export type EntityFacts = {
   readonly unasked: number
 }
 
-/** The most entities of a request, those that are asked for one by one, and the most groups. */
-const maxGroupSize = 50
+/** The most entities that are asked for one by one, and the most groups. */
 const maxSingles = 8
 const maxGroups = 4
+
+/** Sent always: deployments have other defaults, which hide entities with few ratings. */
+const noThresholds = { minRatingCount: -1, minSurveyCount: 0, minWordCount: 0 }
 
 /** An error that may be about one entity, in words. */
 const describeRefusal = (error: ProbeError): string | undefined => {
@@ -170,7 +101,7 @@ export const probeEntities =
       send(
         source.api.retrieveCommentsByForm({
           ...filters,
-          perPage: maxGroupSize,
+          perPage: commentsOperation.maxIdentifiers,
           [`${group[0]?.kind}Id`]: group.map(({ id }) => id),
         }),
       )()
@@ -212,10 +143,9 @@ export const probeEntities =
 
 /** Entities of one kind, as many as one request may have. */
 const groupByKind = (all: ReadonlyArray<ConfiguredEntity>): ReadonlyArray<ReadonlyArray<ConfiguredEntity>> => {
+  const { maxIdentifiers: size } = commentsOperation
   return (['person', 'location', 'entity'] as const).flatMap((kind) => {
     const ofKind = all.filter((entity) => entity.kind === kind)
-    return Array.from({ length: Math.ceil(ofKind.length / maxGroupSize) }, (_, n) =>
-      ofKind.slice(n * maxGroupSize, (n + 1) * maxGroupSize),
-    )
+    return Array.from({ length: Math.ceil(ofKind.length / size) }, (_, n) => ofKind.slice(n * size, (n + 1) * size))
   })
 }

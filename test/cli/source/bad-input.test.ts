@@ -34,7 +34,7 @@ describe.each([
   ['missing', nowhere, /does not exist/],
   ['not JSON', cut, /is not JSON: it ends too early/],
   ['empty', empty, /is not JSON/],
-  ['wrong', misspelt, /base_url must be uri, such as "https:.*page_size .*10 to 1000/],
+  ['wrong', misspelt, /base_url must be a URL, such as "https:.*page_size .*10 to 1000/],
 ])('a config that is %s', (_, path, says) => {
   const named = (message: string) => {
     expect(message).toContain(path)

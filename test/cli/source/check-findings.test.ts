@@ -341,6 +341,10 @@ describe.each(['specification', 'published'] as const)('check of a sandbox like 
     expect(of('page size')).toMatchObject([{ text: 'asked for 1,000, got 1,000: no clamp' }])
     expect(of('order')).toMatchObject([{ value: 'modified_time_ascending' }])
     expect(of('clock')).toMatchObject([{ value: 0 }])
+    expect(of('windows')).toMatchObject([
+      { value: { operation: 'retrieve comments', heeded: true } },
+      { value: { operation: 'retrieve reviews', heeded: like === 'specification' } },
+    ])
     expect(of('entities')[0]?.text).toMatch(/^1 of 3 are unknown to the service: nowhere in entities\.location_ids/)
     expect(warnings.join(' ')).toContain('entities.location_ids: the service does not know nowhere')
     const path = writeTempFile(config)
