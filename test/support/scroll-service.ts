@@ -64,6 +64,8 @@ export const createScrollService = (initial: ScrollTraits, seed: number, start: 
   const pick = (sides: number): number => Math.floor(chance() * sides)
   const rowsByEntity = new Map<string, Row[]>()
   const requests: Asked[] = []
+  /** Keys with the entity and the filters of the request that they were given for: they hold for no others. */
+  const givenKeys = new Set<string>()
   /** Offsets that a constant key stands for. */
   const positions = new Map<string, number>()
 
@@ -129,6 +131,10 @@ export const createScrollService = (initial: ScrollTraits, seed: number, start: 
   /** The answer to a request for these entities; `list` names their rows, `rowId` the rows' ids. */
   const answer = (asked: Asked, kind: string, ids: ReadonlyArray<string>, list: 'reviews' | 'comments') => {
     requests.push(asked)
+    const { page: _page, scrollKey: askedKey, ...others } = asked
+    const filters = JSON.stringify(others)
+    if (askedKey !== undefined && !givenKeys.has(`${askedKey} ${filters}`))
+      throw new Error(`the key ${askedKey} was given for other filters than ${filters}`)
     if (requests.length > 30_000) throw new Error('a reading that does not end')
     clock += 50 + pick(400)
     const [fromDate, toDate] = [asText(asked.fromDate), asText(asked.toDate)]
@@ -163,6 +169,7 @@ export const createScrollService = (initial: ScrollTraits, seed: number, start: 
         ? {}
         : { period: { from: toInstant(Math.floor(echoed.from / second) * second), to: toInstant(echoed.to) } }),
     }
+    if (scrollKey !== null) givenKeys.add(`${scrollKey} ${filters}`)
     for (let n = traits.changes; n > chance(); n -= 1) change()
     return { status: { code: 200, message: 'SUCCESS' }, data: { client: 'small', entities, filter }, servedAt: clock }
   }

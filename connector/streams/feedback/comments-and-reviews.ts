@@ -19,26 +19,28 @@ import { EntityColumns } from './records'
 
 export const CommentRecord = t.intersection([EntityColumns, Comment, UnknownAttributes], 'CommentRecord')
 
-const day = 86_400_000
-
 /**
  * The filters of a request: the thresholds, and its window as dates, in whole seconds at or outside its ends, and as the days
- * back to its start. A service that heeds the dates prefers them; `byDays` asks without them.
+ * back to its start. A service that heeds the dates prefers them.
  */
-const toFilters = (
-  { feedback, now }: SourceEnv,
-  { from, to, page, perPage = feedback.perPage, byDays = false, scrollKey }: FeedbackRequest,
-) => ({
-  ...toThresholds(feedback),
-  ...defined({ additionalFields: feedback.additionalFields }),
-  ...(byDays ? {} : { fromDate: toSecondInstant(from), toDate: toSecondInstant(ceilToSecond(to)) }),
-  days: countDays(from, Math.max(to, now())),
-  ...(scrollKey === undefined ? { page } : { scrollKey }),
-  perPage,
-})
+const toFilters = (source: SourceEnv, request: FeedbackRequest) => {
+  const { feedback } = source
+  const { from, to, page, perPage = feedback.perPage, byDays = false, scrollKey } = request
+  return {
+    ...toThresholds(feedback),
+    ...defined({ additionalFields: feedback.additionalFields }),
+    ...(byDays ? {} : { fromDate: toSecondInstant(from), toDate: toSecondInstant(ceilToSecond(to)) }),
+    days: requestedDays(source, request),
+    ...(scrollKey === undefined ? { page } : { scrollKey }),
+    perPage,
+  }
+}
 
-/** The days that reach back to `from`, with one more for a service whose days begin at midnight. */
-const countDays = (from: number, to: number): number => Math.max(1, Math.ceil((to - from) / day) + 1)
+const day = 86_400_000
+
+/** The days back to the window's start, with one more for a service whose days begin at midnight. */
+const requestedDays = ({ now }: SourceEnv, { from, to, days }: FeedbackRequest): number =>
+  days ?? Math.max(1, Math.ceil((Math.max(to, now()) - from) / day) + 1)
 
 /** The window that an answer echoes, milliseconds. The specification leaves open in which of two places it is. */
 const echoedWindow = (echo: Readonly<Record<string, unknown>> | null | undefined): Pick<FeedbackPage, 'window'> => {
@@ -54,7 +56,7 @@ const echoedPageSize = (requested: number, echoed: number | null | undefined): n
 /** What the echo of an answer and its headers tell about its rows. */
 const describePage = (
   source: SourceEnv,
-  { perPage: requestedSize, from, to }: FeedbackRequest,
+  request: FeedbackRequest,
   {
     data: { filter },
     servedAt,
@@ -62,9 +64,10 @@ const describePage = (
     readonly data: Pick<CommentsResponse['data'], 'filter'>
   },
 ): Omit<FeedbackPage, 'entities'> => ({
-  perPage: echoedPageSize(requestedSize ?? source.feedback.perPage, filter?.perPage),
+  perPage: echoedPageSize(request.perPage ?? source.feedback.perPage, filter?.perPage),
   ...echoedWindow(filter),
-  ...coveredDays(filter?.days, countDays(from, Math.max(to, source.now()))),
+  days: requestedDays(source, request),
+  ...coveredDays(filter?.days, requestedDays(source, request)),
   ...defined({ scrollKey: filter?.scrollKey || undefined, servedAt }),
 })
 

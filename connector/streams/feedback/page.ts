@@ -15,8 +15,10 @@ export type FeedbackRequest = {
   readonly page: number
   /** The rows to request for a page, where they differ from the configured ones. */
   readonly perPage?: number
-  /** Requests the rows of so many days in place of the dates, for a service that does not heed these. */
+  /** Leaves the dates out, for a service that does not heed them: the days decide. */
   readonly byDays?: boolean
+  /** The days of an earlier page, since a key may hold only for requests with equal filters. */
+  readonly days?: number
   /** The key of the requested page, as the answer before gave it, in place of its number. */
   readonly scrollKey?: string
 }
@@ -39,6 +41,8 @@ export type FeedbackPage = {
   readonly window?: { readonly from: number; readonly to: number }
   /** The key of the page that follows, where the answer gives one. */
   readonly scrollKey?: string
+  /** The days that were requested. */
+  readonly days?: number
   /** The days that the answer covers, where its echo tells fewer than the requested ones. */
   readonly coveredDays?: number
   /** The service's clock, milliseconds, where it is known. */

@@ -62,6 +62,8 @@ const startReading = (firstPage: number) => ({
   answers: 0,
   page: firstPage,
   scrollKey: undefined as string | undefined,
+  /** The days of the first request. */
+  days: undefined as number | undefined,
   usedKeys: new Set<string>(),
   /** The rows of all pages without those that slide out of the days; the different ones; those that the reading before had too. */
   served: 0,
@@ -206,9 +208,9 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
 
     const createRequest = (to: number): FeedbackRequest => {
       const size = Math.min(pageSize ?? Number.POSITIVE_INFINITY, maxPageSize)
-      const { page, scrollKey } = current
+      const { page, scrollKey, days } = current
       const perPage = Number.isFinite(size) ? size : undefined
-      return { kind, ids, from, to, page, byDays: true, ...defined({ perPage, scrollKey }) }
+      return { kind, ids, from, to, page, ...defined({ perPage, scrollKey, days }) }
     }
 
     return {
@@ -220,6 +222,7 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
         const taken = { feedback, reading }
         const fresh = countRows(rows)
         current.answers += 1
+        current.days ??= page.days
         current.barren = fresh === 0 ? current.barren + 1 : 0
         if (rows.length > 0) {
           current.hasShortPages ||= current.lastIsShort

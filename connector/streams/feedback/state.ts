@@ -123,9 +123,9 @@ const hashRow = (text: Uint8Array): string => createHash('sha256').update(text).
 
 const second = 1000
 
-/** The start of an entity's next window, milliseconds: a second early, so that `>` and `>=` serve the same rows. */
+/** The start of an entity's next window, milliseconds: a second early, so that `>` and `>=` serve the same rows, and not before the start date. */
 export const nextWindowFrom = (cursor: O.Option<number>, startDate: number, lookback: number): number =>
-  floorToSecond(O.isNone(cursor) ? startDate : cursor.value - lookback) - second
+  floorToSecond(O.isNone(cursor) ? startDate : Math.max(startDate, cursor.value - lookback)) - second
 
 /** The most rows up to the cursor that are held back while an entity is read page by page. */
 const maxHeldRecords = 1000

@@ -12,7 +12,6 @@ import type { Entity, EntityKind } from './entities'
 import {
   type FeedbackOperation,
   type FeedbackPage,
-  type FeedbackRequest,
   type FeedbackService,
   initialPageSizes,
   updatePageSizes,
@@ -93,7 +92,7 @@ export const readWindows = (
   env: WindowReaderEnv,
   windows: ReadonlyArray<FeedbackWindow>,
 ): Feed<Failure, WindowResults> => {
-  const byDays = { ...env, fetch: (request: FeedbackRequest) => env.fetch({ ...request, byDays: true }) }
+  const byDays: WindowReaderEnv = { ...env, fetch: (request) => env.fetch({ ...request, byDays: true }) }
   const [fetchWindow, fetchDays] = [prefetchWindows(env), prefetchWindows(byDays)]
   const startScroll = createScrolls(env.operation)
   let coveredDays = Number.POSITIVE_INFINITY
@@ -118,7 +117,7 @@ export const readWindows = (
     return pipe(
       scroll.isFirst()
         ? fetchDays(window, to, rest.slice(0, env.concurrency - 1), queue.cutoff)
-        : env.fetch(scroll.createRequest(to)),
+        : byDays.fetch(scroll.createRequest(to)),
       TE.map((page): QueueStep => {
         const [cutoff, notes] = queue.cutoff === undefined ? chooseCutoff(page.servedAt, env.now()) : [queue.cutoff, []]
         const { feedback, reading, isEnd, error } = scroll.takePage(page, queue.sizes)

@@ -4,6 +4,7 @@ import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import type { ApiError } from '../../api'
+import { defined } from '../../cdk'
 import { checkWindowIsHeeded, findEcho, ignoredPageError, ignoredWindowError, isOutsideWindow } from './consistency'
 import type { EntityKind } from './entities'
 import {
@@ -237,8 +238,9 @@ const resolveSingle = (service: FeedbackService, answered: AnsweredWindow): Task
   if (state === 'incomplete') return resolveIncomplete()
   if (page.scrollKey === undefined) return state === 'complete' ? TE.right(resolveComplete()) : resolveByPage()
   // The service tells that rows follow.
+  const byKey = { ...request, to: requestedTo, ...defined({ days: page.days, scrollKey: page.scrollKey }) }
   return pipe(
-    service.fetch({ ...request, page: operation.firstPage, scrollKey: page.scrollKey }),
+    service.fetch({ ...byKey, page: operation.firstPage }),
     TE.flatMap((next) => (isRepeatedPage(operation.key, page, next) ? resolveByPage() : resolveIncomplete(next))),
   )
 }
