@@ -1,10 +1,21 @@
 import fc from 'fast-check'
+import { pipe } from 'fp-ts/function'
+import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
+import type { ReviewsResponse } from '../../../connector/api/envelope'
+import type { ApiError } from '../../../connector/api/error'
+import type { ReviewsRequest } from '../../../connector/api/model/transparency'
 import { transparencyReviewsStream } from '../../../connector/streams/feedback/comments-and-reviews'
 import type { SourceEnv } from '../../../connector/streams/source-env'
 import { createFeedbackDestination, type RunEnd } from '../../support/feedback-destination'
-import { createSourceEnv, selectEntities } from '../../support/in-process'
-import { createScrollService, type ScrollService, type ScrollTraits } from '../../support/scroll-service'
+import { createSourceEnv, readAll, readMessages, selectEntities } from '../../support/in-process'
+import {
+  createScrollService,
+  publishedTraits,
+  type ScrollService,
+  type ScrollTraits,
+  specifiedTraits,
+} from '../../support/scroll-service'
 
 const start = Date.parse('2026-03-01T12:00:00.250Z')
 const day = 86_400_000
@@ -103,5 +114,148 @@ describe('transparency reviews of a service of any kind', () => {
       ),
       { numRuns: Number(process.env.RUNS ?? 60), seed: Number(process.env.SEED ?? 20261123) },
     )
+  })
+})
+
+const readReviews = (service: ScrollService, state = {}, overrides: Partial<SourceEnv> = {}) =>
+  readAll(sourceAt(service, overrides), [transparencyReviewsStream], state)
+
+describe('what is asked for', () => {
+  it('is one request more than the pages need, in a run of a service as published', async () => {
+    const service = createScrollService(publishedTraits, 1, start)
+    for (const id of people) for (let n = 1; n <= 5; n += 1) service.addRow(`person ${id}`, start - n * day)
+    for (let n = 1; n <= 25; n += 1) service.addRow('person 1', start - n * day)
+    const { records, logs } = await readReviews(service)
+    expect(records.transparency_reviews).toHaveLength(45)
+    expect(logs).toEqual([expect.stringContaining('does not heed fromDate and toDate')])
+    // One that is answered without regard to its dates, twice two pages of the first person, and one of each of the others.
+    expect(service.requests).toHaveLength(1 + 4 + 3)
+    expect(
+      service.requests.slice(1).every(({ fromDate, toDate }) => fromDate === undefined && toDate === undefined),
+    ).toBe(true)
+  })
+
+  it('is windows alone of a service that heeds them, though it gives keys', async () => {
+    const service = createScrollService(specifiedTraits, 1, start)
+    for (let n = 1; n <= 60; n += 1) service.addRow('person 1', start - n * day)
+    await readReviews(service, {}, { entities: selectEntities({ persons: ['1'] }) })
+    expect(
+      service.requests.every(({ fromDate, scrollKey }) => typeof fromDate === 'string' && scrollKey === undefined),
+    ).toBe(true)
+    expect(service.requests.length).toBeLessThan(20)
+  })
+
+  it('does not reach back before the start date, however long the lookback', async () => {
+    for (const traits of [publishedTraits, specifiedTraits]) {
+      const service = createScrollService(traits, 1, start)
+      for (let n = 1; n <= 25; n += 1) service.addRow('person 1', start - n * day)
+      const overrides = { startDate: start - 10 * day - 3_600_000 }
+      const first = await readReviews(service, {}, overrides)
+      expect(first.records.transparency_reviews).toHaveLength(10)
+      service.advanceClock(day)
+      expect((await readReviews(service, first.state, overrides)).records.transparency_reviews).toEqual([])
+    }
+  })
+})
+
+describe('rows of an entity that is read page by page', () => {
+  it('leave with their page', async () => {
+    const service = createScrollService({ ...publishedTraits, maxPageSize: 20 }, 1, start)
+    for (let n = 1; n <= 2000; n += 1) service.addRow('person 1', start - n * 3_600_000)
+    let rows = 0
+    let mostHeld = 0
+    for await (const message of readMessages(sourceAt(service), [transparencyReviewsStream])) {
+      if (message._tag === 'Records') rows += message.rows.length
+      if (rows > 0 && rows < 2000) mostHeld = Math.max(mostHeld, service.requests.length * 20 - rows)
+    }
+    expect(rows).toBe(2000)
+    expect(mostHeld).toBeLessThan(200)
+  })
+
+  it('are sent again if one of them has changed, also where they are too many to hold', async () => {
+    for (const count of [600, 2600]) {
+      const service = createScrollService(publishedTraits, 1, start)
+      for (let n = 1; n <= count; n += 1) service.addRow('person 1', start - n * 600_000)
+      const overrides = { feedback: { thresholds: {}, perPage: 100, days: 365, lookbackDays: 30 } }
+      const first = await readReviews(service, {}, overrides)
+      service.advanceClock(60_000)
+      expect((await readReviews(service, first.state, overrides)).records.transparency_reviews).toEqual([])
+      service.respond('person 1')
+      service.advanceClock(60_000)
+      const changed = await readReviews(service, first.state, overrides)
+      expect(changed.records.transparency_reviews).toHaveLength(count)
+      service.advanceClock(60_000)
+      expect((await readReviews(service, changed.state, overrides)).records.transparency_reviews).toEqual([])
+    }
+  })
+})
+
+describe('a service at fault', () => {
+  const review = (id: number) => ({ documentId: id, mentionTime: new Date(start - (id % 300) * day).toISOString() })
+  type Page = { readonly rows: ReadonlyArray<number>; readonly key?: string | null }
+  /** A service whose pages are made by their number in this run. */
+  const readPages = async (pageOf: (asked: ReviewsRequest, count: number) => TE.TaskEither<ApiError, Page>) => {
+    let count = 0
+    const retrieveReviews = (asked: ReviewsRequest): TE.TaskEither<ApiError, ReviewsResponse> =>
+      pipe(
+        pageOf(asked, count++),
+        TE.map(({ rows, key = null }) => ({
+          status: { code: 200 },
+          servedAt: start,
+          data: { entities: [{ id: '1', reviews: rows.map(review) }], filter: { perPage: 20, scrollKey: key } },
+        })),
+      )
+    const env = createSourceEnv(
+      { retrieveReviews },
+      { now: () => start, startDate, entities: selectEntities({ persons: ['1'] }) },
+    )
+    const outcome = await readAll(env, [transparencyReviewsStream])
+    const ids = new Set(outcome.records.transparency_reviews?.map(({ documentId }) => documentId))
+    return { ...outcome, ids: ids.size, count }
+  }
+  const rowsFrom = (first: number, count = 20): ReadonlyArray<number> =>
+    Array.from({ length: count }, (_, n) => first + n)
+
+  it('whose keys never end, with new rows on each page, is named', async () => {
+    const { logs, failures } = await readPages((_, n) => TE.right({ rows: [1 + n], key: `key ${n}` }))
+    expect([...logs, ...Object.values(failures)].join()).toContain('its pages do not end')
+  })
+
+  it.each<[string, (n: number, isFirst: boolean) => Page]>([
+    ['empty pages and ever new keys', (n, isFirst) => ({ rows: isFirst ? rowsFrom(1) : [], key: `key ${n}` })],
+    ['one page and ever new keys', (n) => ({ rows: rowsFrom(1), key: `key ${n}` })],
+    ['one page and one key', () => ({ rows: rowsFrom(1), key: 'key' })],
+    ['no rows and one key', () => ({ rows: [], key: 'key' })],
+    ['no rows and ever new keys', (n) => ({ rows: [], key: `key ${n}` })],
+  ])('with %s ends after few requests', async (_, pageOf) => {
+    const { count, ids } = await readPages(({ scrollKey }, n) => TE.right(pageOf(n, scrollKey === undefined)))
+    expect(count).toBeLessThan(20)
+    expect(ids).toBe(pageOf(0, true).rows.length)
+  })
+
+  it('that refuses its own key is asked from the beginning three times, then the entity is named', async () => {
+    const refused: ApiError = { _tag: 'Http', status: 400, message: 'scrollKey expired' }
+    const pageOf = (refusals: number) => {
+      let count = 0
+      return ({ scrollKey }: ReviewsRequest): TE.TaskEither<ApiError, Page> => {
+        if (scrollKey === undefined) return TE.right({ rows: rowsFrom(1), key: 'next' })
+        count += 1
+        return count <= refusals ? TE.left(refused) : TE.right({ rows: rowsFrom(21, 5) })
+      }
+    }
+    const twice = await readPages(pageOf(2))
+    expect([twice.ids, twice.failures, twice.logs.length]).toEqual([25, {}, 1])
+    const always = await readPages(pageOf(1000))
+    expect([...always.logs, ...Object.values(always.failures)].join()).toContain('refuses the scrollKey that it gave')
+    expect(always.count).toBeLessThan(20)
+  })
+
+  it('whose answers are too large is asked for smaller ones', async () => {
+    const { ids, failures } = await readPages(({ perPage = 0, scrollKey = '0', fromDate }) => {
+      if (perPage > 6 && fromDate === undefined) return TE.left({ _tag: 'TooLarge', bytes: 2, limit: 1 })
+      const next = Number(scrollKey) + perPage
+      return TE.right({ rows: rowsFrom(1, 40).slice(Number(scrollKey), next), key: next < 40 ? String(next) : null })
+    })
+    expect([ids, failures]).toEqual([40, {}])
   })
 })
