@@ -25,14 +25,27 @@ const rows: ReadonlyArray<Row> = Array.from({ length: 430 }, (_, id) => ({
   mentionTime: new Date(Date.parse(start) - ((id * 7919) % 430) * day).toISOString(),
 }))
 
-const mentioned = ({ mentionTimeAfter = '0', mentionTimeBefore = '9' }: Asked): ReadonlyArray<Row> =>
-  rows.filter(({ mentionTime = '' }) => mentionTime > mentionTimeAfter && mentionTime < mentionTimeBefore)
+/** The same rows, with mention times of 35 years. */
+const spreadRows = rows.map((row, id) => ({
+  ...row,
+  mentionTime: new Date(Date.parse(start) - ((id * 7919) % 430) * 30 * day).toISOString(),
+}))
+
+const mentioned = ({ mentionTimeAfter = '0', mentionTimeBefore = '9' }: Asked, among: ReadonlyArray<Row> = rows) =>
+  among.filter(({ mentionTime = '' }) => mentionTime > mentionTimeAfter && mentionTime < mentionTimeBefore)
 
 /** What `read` makes of a service that answers with what `body` makes of a request. */
-const reading = async (stream: string, body: (asked: Asked, nth: number) => unknown) => {
-  const { url, seen } = await startServer((request, response) =>
-    sendJson(response, 200, body(JSON.parse(request.body), seen.length)),
-  )
+const reading = async (
+  stream: string,
+  body: (asked: Asked, nth: number) => unknown,
+  statusOf: (asked: Asked) => number = () => 200,
+) => {
+  const { url, seen } = await startServer((request, response) => {
+    const asked: Asked = JSON.parse(request.body)
+    const status = statusOf(asked)
+    const refusal = { status: { code: status, message: 'offset is too large' } }
+    sendJson(response, status, status === 200 ? body(asked, seen.length) : refusal)
+  })
   const config = writeTempFile({
     base_url: url,
     credentials: { auth_type: 'access_token', access_token: 'x' },
@@ -123,6 +136,49 @@ describe('everything is read, in a bounded number of requests, if a service', ()
     expect(status).toBe(0)
     expect([...new Set(ids)]).toEqual(all)
     expect(requests).toBeLessThan(most)
+  })
+
+  const sliced = (asked: Asked) => echoed(asked, mentioned(asked).slice(asked.offset, asked.offset + asked.limit))
+  const isBehindEnd = (asked: Asked): boolean => asked.offset >= mentioned(asked).length
+
+  it.each([400, 404, 413])('answers %i for an offset behind its last row', async (refused) => {
+    const statusOf = (asked: Asked) => (isBehindEnd(asked) ? refused : 200)
+    const { status, ids, errors, requests } = await reading('reviews', sliced, statusOf)
+    expect([status, errors]).toEqual([0, []])
+    expect([...new Set(ids)]).toEqual(all)
+    expect(requests).toBeLessThan(60)
+  })
+
+  it('refuses an offset above a limit that it does not tell', async () => {
+    const { status, ids, errors, requests } = await reading(
+      'reviews',
+      (asked) => echoed(asked, mentioned(asked, spreadRows).slice(asked.offset, asked.offset + asked.limit)),
+      ({ offset }) => (offset > 120 ? 400 : 200),
+    )
+    expect([status, errors]).toEqual([0, []])
+    expect([...new Set(ids)]).toEqual(all)
+    expect(requests).toBeLessThan(150)
+  })
+
+  it('answers an error inside a 200 for an offset behind its last row', async () => {
+    const refusal = { status: { code: 400, message: 'offset is too large' } }
+    const { status, ids, errors } = await reading('reviews', (asked) => (isBehindEnd(asked) ? refusal : sliced(asked)))
+    expect([status, errors]).toEqual([0, []])
+    expect([...new Set(ids)]).toEqual(all)
+  })
+
+  it('answers nothing for a while, which contradicts the rows that it has shown: they are asked for again', async () => {
+    const emptyAtStart: number[] = []
+    const { status, ids, errors, stdout } = await reading('reviews', (asked, nth) => {
+      const isEmpty = nth > 1 && nth < 9
+      if (isEmpty && asked.offset === 0) emptyAtStart.push(nth)
+      return isEmpty ? echoed(asked, []) : sliced(asked)
+    })
+    expect([status, errors]).toEqual([0, []])
+    expect([...new Set(ids)]).toEqual(all)
+    // The first page came, then it was empty, and was asked for until it came again.
+    expect(emptyAtStart.length).toBeGreaterThan(0)
+    expect(stdout).not.toContain('INCOMPLETE')
   })
 
   it('has fewer rows than fit in a page, and serves them at every offset', async () => {
