@@ -18,6 +18,9 @@ import { syncCommand } from '../../connector/cli/sync'
 import { verifyCommand } from '../../connector/cli/verify'
 import type { Sandbox } from '../../connector/sandbox/start'
 import { openSnapshot } from '../../connector/snapshot/store/open'
+import { writeTempFile } from '../support/files'
+import { startProxy } from '../support/gate'
+import { sendJson } from '../support/listen'
 import { runCommand } from '../support/run-command'
 import { startTestSandbox } from '../support/sandbox'
 
@@ -57,13 +60,13 @@ type Result = {
   readonly failures: number
   readonly examples: ReadonlyArray<string>
 }
-const compared = async (path = db, ...more: string[]) => {
-  const { stdout, stderr } = await runCommand(verifyCommand, ['--db', path, '--config', config, '--json', ...more])
+const compared = async (path = db, more: ReadonlyArray<string> = [], settings = config) => {
+  const { stdout, stderr } = await runCommand(verifyCommand, ['--db', path, '--config', settings, '--json', ...more])
   expect(stdout, stderr).not.toBe('')
   const results = JSON.parse(stdout) as ReadonlyArray<Result>
   return Object.fromEntries(
     results
-      .slice(-4)
+      .slice(-5)
       .map(({ name, ok, examples }) => [name, { ok, ids: examples.map((text) => /^id (\d+)/.exec(text)?.[1]) }]),
   )
 }
@@ -76,6 +79,7 @@ describe('feedback verify --config', () => {
       'no review is missing': fine,
       'no review is stale': fine,
       'no review is extra': fine,
+      'no deletion is undone': fine,
       'not read yet': fine,
     })
   })
@@ -138,6 +142,46 @@ describe('feedback verify --config', () => {
     expect((await compared(copy))['no review is extra']).toEqual({ ok: false, ids: [expect.any(String)] })
   })
 
+  it.each([
+    ['deleted_reviews', '"modifiedTime"'],
+    ['_deletions', 'time'],
+  ])('names a review that %s has as deleted and the service has restored with its old time', async (table, time) => {
+    const copy = join(folder, `${table}.duckdb`)
+    await runCommand(syncCommand, ['--config', config, '--db', db])
+    copyFileSync(db, copy)
+    await change(
+      `INSERT INTO ${table} BY NAME SELECT id, "modifiedTime" + INTERVAL 1 MINUTE AS ${time} FROM reviews ORDER BY "modifiedTime" LIMIT 1;
+       DELETE FROM reviews WHERE id IN (SELECT id FROM ${table} WHERE id IN (SELECT id FROM reviews))`,
+      copy,
+    )
+    expect(await compared(copy)).toMatchObject({
+      'no review is missing': fine,
+      'no deletion is undone': { ok: false, ids: [expect.any(String)] },
+    })
+  })
+
+  it('finds no difference in a review that the service serves and lists as deleted, until it lists it no longer', async () => {
+    let listed: { readonly id: number; readonly modifiedTime: string } | undefined
+    const { url } = await startProxy(sandbox.url, (seen, response) => {
+      if (!seen.url.endsWith('/deleted-reviews')) return false
+      const filter = JSON.parse(seen.body) as { readonly modifiedTimeFrom: string; readonly offset?: number }
+      const isAsked = listed !== undefined && listed.modifiedTime > filter.modifiedTimeFrom && !filter.offset
+      sendJson(response, 200, { reviews: isAsked ? [listed] : [], filter })
+      return true
+    })
+    const settings = writeTempFile({ ...JSON.parse(readFileSync(config, 'utf8')), base_url: url })
+    const file = join(folder, 'served-and-deleted.duckdb')
+    const sync = () => runCommand(syncCommand, ['--config', settings, '--db', file])
+    expect((await sync()).status).toBe(0)
+    const [review] = (await sandbox.truth()).reviews
+    listed = { id: Number(review?.id), modifiedTime: new Date(Date.now() - 60_000).toISOString() }
+    expect((await sync()).status).toBe(0)
+    const undone = async () => (await compared(file, [], settings))['no deletion is undone']
+    expect(await undone()).toEqual(fine)
+    listed = undefined
+    expect(await undone()).toEqual({ ok: false, ids: [review?.id] })
+  })
+
   it('names every missing, stale and extra review, and writes files that repair them', async () => {
     await runCommand(syncCommand, ['--config', config, '--db', db])
     await change(`
@@ -147,7 +191,7 @@ describe('feedback verify --config', () => {
       UPDATE reviews SET "modifiedTime" = "modifiedTime" + INTERVAL 1 DAY WHERE id = (SELECT id FROM chosen WHERE n = 35);
       INSERT INTO reviews SELECT * REPLACE (77 AS id) FROM reviews WHERE id = (SELECT id FROM chosen WHERE n = 40)`)
     const repair = join(folder, 'repair')
-    const found = await compared(db, '--repair', repair)
+    const found = await compared(db, ['--repair', repair])
     expect(found).toMatchObject({
       'no review is missing': { ok: false, ids: [expect.any(String), expect.any(String)] },
       'no review is stale': { ok: false, ids: [expect.any(String), expect.any(String)] },

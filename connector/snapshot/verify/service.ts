@@ -65,7 +65,14 @@ export const compareReviews = async (
     throw new CommandError(
       configFailure(`${db.path} has no ${reviewsTableName} to compare with the service. Sync them first.`),
     )
-  const tables: ReadonlyArray<ServiceTable> = ['_service', '_changed', '_deleted', '_sent', '_sent_deletions']
+  const tables: ReadonlyArray<ServiceTable> = [
+    '_service',
+    '_changed',
+    '_deleted',
+    '_sent',
+    '_sent_deletions',
+    '_listed',
+  ]
   await db.run(tables.map((name) => `CREATE OR REPLACE TEMP TABLE ${name} (id BIGINT, time TIMESTAMPTZ)`).join('; '))
   let cutoff = service.startDate
   await consumeFeed(service.reviews, async (item) => {
@@ -80,7 +87,11 @@ export const compareReviews = async (
   const deletedFrom = Math.min(cutoff, nextDeletions?.from ?? cutoff)
   await consumeFeed(service.deletedSince(deletedFrom), (rows) => insertServiceReviews(db, '_deleted', rows))
   await db.run(movingSql(deletedFrom))
+  await db.run(await knownDeletionsSql(db))
   await db.run(comparisonSql(service.startDate, nextReviews?.from))
+  const undoneFrom = await db.scalar(`SELECT epoch_ms(min(theirs)) FROM _compared WHERE verdict = 'undone'`)
+  if (undoneFrom !== null && undoneFrom !== undefined)
+    await consumeFeed(service.deletedSince(Number(undoneFrom) - 1), (rows) => insertServiceReviews(db, '_listed', rows))
   const results: Array<CheckResult> = []
   for (const check of serviceChecks) results.push(await runCheck(db, check, maxDifferences))
   return results
@@ -102,7 +113,7 @@ const readState = async (db: Database, stream: string): Promise<unknown> => {
   return text === undefined || text === null ? undefined : JSON.parse(String(text))
 }
 
-type ServiceTable = '_service' | '_changed' | '_deleted' | '_sent' | '_sent_deletions'
+type ServiceTable = '_service' | '_changed' | '_deleted' | '_sent' | '_sent_deletions' | '_listed'
 
 const consumeFeed = async <A>(feed: Feed<Failure, A>, process: (item: A) => Promise<void>): Promise<void> => {
   const result = await drainFeed((item: A) => TE.rightTask<Failure, void>(() => process(item)))(feed)()
@@ -132,8 +143,20 @@ const movingSql = (deletedFrom: number): string => `
   SELECT id, NULL::TIMESTAMPTZ AS deleted FROM _changed ANTI JOIN _sent USING (id, time)
   UNION ALL SELECT id, time FROM _deleted ANTI JOIN _sent_deletions USING (id, time) WHERE time >= ${instantSql(deletedFrom)}`
 
+/** Into `_known_deletions`: the deletions that the file applies to reviews; one of an old version has none of tombstones. */
+const knownDeletionsSql = async (db: Database): Promise<string> => {
+  const names = new Set((await db.query('SELECT table_name FROM duckdb_tables()')).map((row) => String(row.table_name)))
+  const sources = [
+    'SELECT NULL::BIGINT AS id, NULL::TIMESTAMPTZ AS time WHERE false',
+    ...(names.has(deletionsTableName) ? [`SELECT id, "modifiedTime" FROM ${deletionsTableName}`] : []),
+    ...(names.has('_deletions') ? ['SELECT id, time FROM _deletions'] : []),
+  ]
+  return `CREATE OR REPLACE TEMP TABLE _known_deletions AS ${sources.join(' UNION ALL ')}`
+}
+
 /**
- * The verdict `later` is for reviews that the next run brings: changed while the service was read, or since `nextFrom` and not known
+ * The verdict `undone` is for reviews that the file has deleted by a later event, and the service serves without listing their
+ * deletion. The verdict `later` is for reviews that the next run brings: changed while the service was read, or since `nextFrom` and not known
  * as sent. `nextFrom` undefined: the next run reads none.
  */
 const comparisonSql = (startDate: number, nextFrom: number | undefined): string => `
@@ -141,6 +164,8 @@ const comparisonSql = (startDate: number, nextFrom: number | undefined): string 
   SELECT coalesce(s.id, r.id) AS id, r.time AS ours, s.time AS theirs, CASE
       WHEN r.time = s.time THEN 'same'
       WHEN EXISTS (SELECT 1 FROM _moving WHERE _moving.id = coalesce(s.id, r.id) AND coalesce(r.time <= deleted, true)) THEN 'later'
+      WHEN r.id IS NULL AND EXISTS (SELECT 1 FROM _known_deletions AS d WHERE d.id = s.id AND d.time >= s.time)
+        THEN CASE WHEN EXISTS (SELECT 1 FROM _listed AS l WHERE l.id = s.id AND l.time >= s.time) THEN 'same' ELSE 'undone' END
       WHEN ${nextFrom === undefined ? 'false' : `s.time >= ${instantSql(nextFrom)}`} AND coalesce(r.time < s.time, true)
         AND NOT EXISTS (SELECT 1 FROM _sent WHERE _sent.id = s.id AND _sent.time = s.time) THEN 'later'
       WHEN r.id IS NULL THEN 'missing' WHEN s.id IS NULL THEN 'extra' ELSE 'stale' END AS verdict
@@ -172,6 +197,13 @@ export const serviceChecks: ReadonlyArray<Check> = [
     name: 'no review is extra',
     explain: `The service has every review of the file. ${repairHint}`,
     sql: verdictSql('extra'),
+    subjects: ['_compared'],
+  },
+  {
+    name: 'no deletion is undone',
+    explain:
+      'The service has none of the reviews that the file has deleted. It has restored these with a time before their deletion: the later event wins, so they stay deleted until the service changes them. feedback sync --start-anew reads everything again.',
+    sql: verdictSql('undone'),
     subjects: ['_compared'],
   },
   {
