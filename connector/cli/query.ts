@@ -19,7 +19,7 @@ const maxRows = 1_000
 const maxValueWidth = 80
 
 /** SQL may come from anywhere, so it reaches no other file and no setting: it neither reads files, nor writes over any, nor loads code. */
-const lockSql = 'SET enable_external_access = false; SET lock_configuration = true'
+const lockSql = "SET memory_limit = '1GB'; SET enable_external_access = false; SET lock_configuration = true"
 
 export const queryCommand = defineCommand({
   name: 'query',

@@ -1,5 +1,5 @@
 import { CommandError, configFailure, type Message, printJsonText, type Row } from '../../cdk'
-import { type Database, databaseWriteFailure, type Snapshot } from '../store/database'
+import { type Database, databaseWriteFailure, isOutOfMemory, type Snapshot } from '../store/database'
 import { checkStateService, closeAbandonedLoads, deletionsTableSql, type LoadStatus } from '../store/metadata'
 import { protectFiles } from '../store/open'
 import { deletionsTableName, listStreamTables } from '../store/tables'
@@ -249,8 +249,6 @@ const createMemorySetter = (db: Database): (<A>(work: () => Promise<A>) => Promi
     throw new Error('There is no memory limit.')
   }
 }
-
-const isOutOfMemory = (error: unknown): boolean => error instanceof Error && /out of memory/i.test(error.message)
 
 /** Whether records of the load wait for the next commit. */
 const hasUncommittedRows = (load: Load): boolean => load.spool.count() > 0

@@ -103,6 +103,8 @@ export type DatabaseOptions = {
   readonly readOnly?: boolean
   /** What DuckDB may use in addition to the JavaScript heap, such as '160MB'. */
   readonly memoryLimit?: string
+  /** A query that needs more memory than `memoryLimit` is run again with this limit. Only for files that are not written. */
+  readonly maxMemory?: string
   readonly threads?: number
   /** A full group goes straight to the file instead of through the log, so small groups suit small writes. DuckDB's default is 122,880. */
   readonly rowGroupSize?: number
@@ -112,9 +114,11 @@ export type DatabaseOptions = {
 export const openDatabase = (path: string, options: DatabaseOptions = {}): TaskEither<Failure, Database> =>
   TE.tryCatch(
     async () => {
-      const { rowGroupSize, ...settings } = options
-      if (rowGroupSize === undefined)
-        return openConnection(path, await DuckDBInstance.create(path, instanceSettings(settings)))
+      const { rowGroupSize, maxMemory, ...settings } = options
+      if (rowGroupSize === undefined) {
+        const db = await openConnection(path, await DuckDBInstance.create(path, instanceSettings(settings)))
+        return maxMemory === undefined ? db : withMoreMemory(db, maxMemory)
+      }
       const instance = await DuckDBInstance.create(':memory:', {
         ...instanceSettings(settings),
         ...defined({ temp_directory: path === ':memory:' ? undefined : `${path}.tmp` }),
@@ -127,6 +131,26 @@ export const openDatabase = (path: string, options: DatabaseOptions = {}): TaskE
     },
     (error) => databaseOpenFailure(path, error),
   )
+
+/** Whether DuckDB needed more memory than its limit. */
+export const isOutOfMemory = (error: unknown): boolean => error instanceof Error && /out of memory/i.test(error.message)
+
+/** Runs a query again with a higher limit if it is out of memory. */
+const withMoreMemory = (db: Database, limit: string): Database => {
+  const retry =
+    <A extends ReadonlyArray<unknown>, B>(run: (...args: A) => Promise<B>) =>
+    async (...args: A): Promise<B> => {
+      try {
+        return await run(...args)
+      } catch (error) {
+        if (!isOutOfMemory(error)) throw error
+        await db.run(`SET memory_limit = ${quoteLiteral(limit)}`)
+        return run(...args)
+      }
+    }
+  const more = { ...db, query: retry(db.query), scalar: retry(db.scalar), stream: retry(db.stream) }
+  return { ...more, connect: async () => withMoreMemory(await db.connect(), limit) }
+}
 
 const instanceSettings = ({ readOnly, memoryLimit, threads }: DatabaseOptions): Record<string, string> => ({
   ...defined({

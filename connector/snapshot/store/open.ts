@@ -13,8 +13,8 @@ export type SnapshotAccess = 'write' | 'change' | 'read'
 
 const accessOptions: Readonly<Record<SnapshotAccess, DatabaseOptions>> = {
   write: { memoryLimit: '96MB', threads: 2, rowGroupSize: 4096 },
-  change: { memoryLimit: '256MB' },
-  read: { memoryLimit: '256MB', readOnly: true },
+  change: { memoryLimit: '1GB' },
+  read: { memoryLimit: '256MB', maxMemory: '1GB', readOnly: true },
 }
 
 /** For how long to wait for a file that another process uses. */

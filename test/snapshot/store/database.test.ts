@@ -41,6 +41,18 @@ describe('query', () => {
     expect(await db.scalar(`SELECT TIMESTAMPTZ '2026-01-02 03:04:05'`)).toEqual(new Date('2026-01-02T03:04:05Z'))
     db.close()
   })
+
+  it('is run again with more memory where it needs it', async () => {
+    const path = join(folder, 'memory.duckdb')
+    ;(await openFile(path)).close()
+    const sql = 'SELECT len(list(range)) AS n FROM range(3000000)'
+    const limited = await openFile(path, { readOnly: true, memoryLimit: '20MB' })
+    await expect(limited.scalar(sql)).rejects.toThrow(/out of memory/i)
+    limited.close()
+    const db = await openFile(path, { readOnly: true, memoryLimit: '20MB', maxMemory: '1GB' })
+    expect(await db.scalar(sql)).toBe(3_000_000)
+    db.close()
+  })
 })
 
 describe('stream and append', () => {
