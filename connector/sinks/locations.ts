@@ -112,7 +112,7 @@ export const locationSink = defineSink<SinkTarget, Location>({
           ),
         isReachable: isServiceAnswering(target.api.syncLocations([])),
         beforeFinish: async () => (list.isUsed ? before.read() : undefined),
-        finish: (isWhole) => reconcileLocations(target, list, isWhole, before.list()),
+        finish: (isWhole) => reconcileLocations(target, list, isWhole, { service: before.list(), accepted }),
         verify: verifyLocations(target, accepted, before.list),
       }
     }),
@@ -244,7 +244,10 @@ const reconcileLocations = (
   { ledger, deactivateUnlisted = false, maxDeactivationsPercent, dryRun }: SinkTarget,
   list: LocationList,
   isWhole: boolean,
-  service: ServiceList | undefined,
+  {
+    service,
+    accepted,
+  }: { readonly service: ServiceList | undefined; readonly accepted: ReadonlyMap<string, Location> },
 ): E.Either<Failure, FinalItems<Location>> => {
   if (O.isNone(ledger) && service === undefined) return E.right(noItems)
   const obstacle = !isWhole
@@ -264,6 +267,7 @@ const reconcileLocations = (
         deactivateUnlisted,
         maxDeactivationsPercent,
         dryRun,
+        isAccepted: (key) => accepted.has(key),
       }),
       E.map(({ items, notes }) => ({ items, notes: [...notes, ...warning] })),
     )

@@ -73,6 +73,8 @@ export type ServicePlanRequest = {
   readonly maxDeactivationsPercent: number
   /** Every change is listed. */
   readonly dryRun: boolean
+  /** Whether the service accepted a location, by `formatLocationKey`; a dry run takes all of them for accepted. */
+  readonly isAccepted: (key: string) => boolean
 }
 
 /** What the service lists and the input does not: what to deactivate, and why the others stay. */
@@ -88,15 +90,19 @@ const planDeactivations = ({ service, input, ledger, deactivateUnlisted }: Servi
   const written = O.isSome(ledger) ? [...ledger.value.values()] : []
   const writtenByCode = new Map<string, Array<LedgerLocation>>()
   for (const key of written) addToGroup(writtenByCode, key.code.trim(), key)
-  const isWritten = ({ code, codeType }: ListedLocation): boolean =>
-    (writtenByCode.get(code) ?? []).some((key) => isSameType(key.codeType, codeType))
+  const findWritten = ({ code, codeType }: ListedLocation): ReadonlyArray<LocationKey> =>
+    (writtenByCode.get(code) ?? []).filter((key) => isSameType(key.codeType, codeType))
+  const isWritten = (location: ListedLocation): boolean => findWritten(location).length > 0
   const isChosen = (location: ListedLocation): boolean => deactivateUnlisted || isWritten(location)
+  /** Under the key that it was written with, so that the ledger notes the deactivation; else under the service's own. */
+  const toMissing = (location: ListedLocation): ReadonlyArray<LedgerLocation> =>
+    (isWritten(location) ? findWritten(location) : [location]).map(({ code, codeType }) => ({ code, codeType }))
   // The service may have changed the case of a code: whether such a location is active is not certain, so it is deactivated too.
   const misspelt = written.filter(
     (key) => service.find(key) === undefined && service.hasCode(key.code) && !isListed(key),
   )
   const missing: ReadonlyArray<LedgerLocation> = [
-    ...unlisted.filter(isChosen).map(({ code, codeType }) => ({ code, codeType })),
+    ...unlisted.filter(isChosen).flatMap(toMissing),
     ...misspelt.map((key): LedgerLocation => ({ ...key, isUnknown: true })),
   ]
   return {
@@ -137,7 +143,8 @@ export const planAgainstService = (request: ServicePlanRequest): E.Either<Failur
   const { service, input, isComplete, dryRun } = request
   const lines: Array<SinkNote> = []
   const counts = { create: 0, update: 0, unchanged: 0, deactivate: 0 }
-  for (const location of input.values()) {
+  for (const [inputKey, location] of input) {
+    if (!request.isAccepted(inputKey)) continue
     const key = formatLocation(toLocationKey(location))
     const { verb, differences } = planChange(service, location)
     if (verb === undefined) continue

@@ -64,18 +64,21 @@ const toSourceRows = (
   records: ReadonlyArray<LookupRecord>,
   reviewModifiedTime: string,
 ): E.Either<string, ReadonlyArray<Row>> => {
+  if (records.length === 0) return E.left('the list is empty.')
   const ids = records.map(sourceIdOf)
   if (ids.includes(undefined)) return E.left(`record ${ids.indexOf(undefined) + 1} has no id that is an integer.`)
   if (new Set(ids.map(String)).size < ids.length) return E.left('two different records have the same id.')
   return E.right(
-    records.map(({ id: _id, name, ...record }, index) =>
-      encodeRow({
+    records.map(({ id: _id, ...record }, index) => {
+      const { name, ...rest } = record
+      const isText = typeof name === 'string'
+      return encodeRow({
         id: ids[index],
-        name: name === undefined || name === null ? null : String(name),
+        name: isText ? name : null,
         reviewModifiedTime,
-        record,
-      }),
-    ),
+        record: isText ? rest : record,
+      })
+    }),
   )
 }
 
@@ -124,11 +127,11 @@ export const checkSourceLookup = (source: SourceEnv): TE.TaskEither<Failure, Rea
 export const withSourceLookup = <Item>(reader: Reader<SourceEnv, Item>): Reader<SourceEnv, Item> => ({
   name: reader.name,
   read: (source) => (requests) => {
-    const { sourceLookup } = source
+    const { sourceLookup, ...withoutLookup } = source
     const request = requests.find(({ stream }) => stream === 'sources')
     if (sourceLookup === undefined || request === undefined) return reader.read(source)(requests)
     const others = requests.filter((other) => other !== request)
-    const readOthers = () => (others.length === 0 ? feedOf<Failure, ReaderEvent>() : reader.read(source)(others))
+    const readOthers = () => (others.length === 0 ? feedOf<Failure, ReaderEvent>() : reader.read(withoutLookup)(others))
     const lookUp = TE.fromTask<E.Either<Failure, SourceOutcome>, Failure>(lookUpSources(source, sourceLookup))
     return chainEffect(lookUp, (outcome) => {
       if (E.isLeft(outcome)) {
@@ -136,7 +139,7 @@ export const withSourceLookup = <Item>(reader: Reader<SourceEnv, Item>): Reader<
         return concatFeed(readOthers)(feedOf<Failure, ReaderEvent>(E.right(failed)))
       }
       return E.isLeft(outcome.right)
-        ? concatFeed(() => reader.read(source)(requests))(
+        ? concatFeed(() => reader.read(withoutLookup)(requests))(
             feedOf<Failure, ReaderEvent>(E.right(warningEvent(derivedWarning(outcome.right.left)))),
           )
         : concatFeed(readOthers)(lookupEvents(source, request, outcome.right.right.list, outcome.right.right.rows))

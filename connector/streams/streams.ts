@@ -119,7 +119,7 @@ export const selectStreams = (
   return unknown.length > 0
     ? E.left(
         configFailure(
-          `--select names ${unknown.join(', ')}, which does not exist. Choose among ${all.map(({ name }) => name).join(', ')}.${suggestName(
+          `--select names ${unknown.join(', ')}, which does not exist.${unknown.includes(managedLocationsStream.name) ? ` ${managedLocationsStream.name} is there with lookups.locations in the config.` : ''} Choose among ${all.map(({ name }) => name).join(', ')}.${suggestName(
             unknown[0] ?? '',
             all.map(({ name }) => name),
           )}`,

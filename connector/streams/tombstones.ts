@@ -27,6 +27,7 @@ import { createExportReader } from './export-reader'
 import type { ReviewItem } from './review-item'
 import { deletionExportReader, reviewExportOperation, reviewExportReader } from './reviews'
 import type { SourceEnv } from './source-env'
+import { withSourceLookup } from './source-lookup'
 
 /** The column in which a protocol marks a record as deleted. */
 export type DeletedAtColumn = '_ab_cdc_deleted_at' | '_sdc_deleted_at'
@@ -45,7 +46,7 @@ export const addTombstones = (
 ): ReadonlyArray<Stream<SourceEnv>> => {
   const reviews = streams.find(({ name }) => name === 'reviews')
   const attributes = Object.keys((reviews?.schema.properties ?? {}) as object)
-  const reader = createTombstoneReader(deletedAt, attributes) as Reader<SourceEnv, unknown>
+  const reader = withSourceLookup(createTombstoneReader(deletedAt, attributes)) as Reader<SourceEnv, unknown>
   return streams.map((stream) => {
     if (stream.reader !== reviewExportReader) return stream
     const properties = { ...(stream.schema.properties as object), [deletedAt]: deletedAtSchema }

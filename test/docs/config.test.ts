@@ -31,7 +31,7 @@ have been seen to; \`{"enabled": true}\` says the same where a form takes no bar
 what differs. \`false\`, or \`{"enabled": false}\`, turns a lookup off and keeps its other keys.
 
 - \`sources: true\` reads \`GET /api/reputation/v1/sources\` into \`sources\`. Where the service refuses it (400, 401, 403, 404, an
-  application error, no list of records with integer ids), a warning says so and the sources come from the reviews, as without it.
+  application error, an empty list, or none of records with integer ids), a warning says so and the sources come from the reviews, as without it.
 - \`locations: true\` reads \`GET /api/v2/entity/locations\` into the stream \`managed_locations\`, which is there only then.
 
 A lookup with \`paging\` is asked for page by page. It ends with the number of pages that the answer tells at

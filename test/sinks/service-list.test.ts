@@ -94,6 +94,7 @@ const plan = (
     deactivateUnlisted: false,
     maxDeactivationsPercent: 100,
     dryRun: true,
+    isAccepted: () => true,
     ...more,
   })
   return E.isLeft(result)
@@ -197,6 +198,11 @@ describe("the plan against the service's list", () => {
     const result = plan(records, input, more)
     expect(result.items).toEqual(items)
     expect(result.text).toMatch(text)
+  })
+
+  it('counts nothing that was not accepted', () => {
+    const { text } = plan(records, [active('A'), active('N')], { isAccepted: (key) => key === 'A' })
+    expect(text).toContain('0 created, 0 updated, 1 unchanged')
   })
 
   it('keeps a location whose code is on the list with another type', () => {

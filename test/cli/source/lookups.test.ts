@@ -280,6 +280,7 @@ describe('lookups.sources: true', () => {
     ['no list', 200, { sources: [] }],
     ['a page for people', 200, '<html>'],
     ['records without ids', 200, [{ name: 'Web' }]],
+    ['an empty list', 200, []],
   ])('takes them from the reviews where the answer is %s, and says so once', async (_, status, answer) => {
     const review = { id: 1, modifiedTime: '2024-02-01T00:00:00.000Z', source: { id: 3, name: 'Web' } }
     const { url, seen } = await startServer(({ url: path, body }, response) => {
@@ -299,6 +300,19 @@ describe('lookups.sources: true', () => {
     const alone = await reading({ ...config, lookups: {} }, 'reviews', 'providers')
     expect(alone.status).toBe(0)
     expect(seen.filter(({ method }) => method === 'POST').length).toBe(2 * scans)
+  })
+
+  it('is read with tombstones too, and keeps a name that is no text in its record', async () => {
+    const answer = [{ id: '3', name: { en: 'Web' } }]
+    const { url, seen } = await startServer(({ url: path, body }, response) =>
+      sendJson(response, 200, path.endsWith('/sources') ? answer : noRows(body)),
+    )
+    const config = { base_url: url, credentials, start_date, deletes: 'tombstones', lookups: { sources: true } }
+    const result = await reading(config, 'reviews', 'sources')
+    expect(dataOf(result, 'sources')).toEqual([
+      { id: 3, name: null, reviewModifiedTime: expect.any(String), record: { name: { en: 'Web' } } },
+    ])
+    expect(seen.filter(({ url: path }) => path.endsWith('/sources'))).toHaveLength(1)
   })
 
   it('fails alone where the service is down, and the other streams go on', async () => {
