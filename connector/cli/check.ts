@@ -13,7 +13,7 @@ import { type SourceConfig, sourceFormat } from '../config'
 import { buildStreams, type CheckStep, checkStreams, type Finding } from '../runtime'
 import { selectStreams } from '../streams'
 import { configOption, formatNextSteps, selectOption, variablePrefix } from './options'
-import { formatJson, formatTable, paintText } from './table'
+import { escapeControls, formatJson, formatTable, paintText } from './table'
 
 /** A step of the check: the configuration comes first. */
 type ReportedStep = Omit<CheckStep, 'check'> & { readonly check: CheckStep['check'] | 'configuration' }
@@ -44,7 +44,7 @@ Exit status: 0 everything works, 78 someone must change something, 75 check agai
     else {
       await io.print(formatSteps(io, steps))
       if (findings.length > 0) await io.print(formatFindings(io, findings))
-      for (const warning of warnings) io.printWarning(warning)
+      if (warnings.length > 0) await io.print(formatWarnings(io, warnings))
       await io.print(
         failures.length === 0
           ? `\n${paintText(io, 'green', 'Everything works.')}\n${formatNextSteps([`feedback sync ${formatConfigArgs(options.config)} --db reviews.duckdb`])}`
@@ -128,3 +128,7 @@ const formatFindings = (io: CommandIo, findings: ReadonlyArray<Finding>): string
     (cell, text) => (unknownNames.has(text) ? paintText(io, 'yellow', cell) : cell),
   )}`
 }
+
+/** On stdout, where they follow what they are about. */
+const formatWarnings = (io: CommandIo, warnings: ReadonlyArray<string>): string =>
+  `\n${warnings.map((warning) => `${paintText(io, 'yellow', 'Warning:')} ${escapeControls(io.redactText(warning))}\n`).join('')}`

@@ -111,9 +111,11 @@ export const checkStreams =
       const connection = check.connection() ?? E.mapLeft((failure: Failure) => ({ part: 'service', failure }))(checked)
       const broken = E.isLeft(connection) ? connection.left : undefined
       if (broken?.part === 'token') steps.push({ check: 'service', status: 'ok' })
+      if (broken?.part === 'issuer')
+        steps.push({ check: 'service', status: 'skipped', note: 'it was not asked, for want of a token' })
       if (broken !== undefined)
         steps.push({
-          check: broken.part === 'token' ? 'token' : 'service',
+          check: broken.part === 'service' ? 'service' : 'token',
           status: 'failed',
           failure: broken.failure,
         })

@@ -139,7 +139,9 @@ const describeRateLimit = ({ answers, refusedForRate, rateLimitHeaders }: Observ
   const refused = refusedForRate === 0 ? '' : `; ${refusedForRate} of ${answers} answers were 429`
   return known(
     'rate limit',
-    headers.length === 0 ? `no answer of ${answers} tells one${refused}` : `told as ${headers.join(', ')}${refused}`,
+    headers.length === 0
+      ? `no headers of one in ${answers} answers${refused}`
+      : `told as ${headers.join(', ')}${refused}`,
     { headers: rateLimitHeaders, answers_429: refusedForRate },
   )
 }

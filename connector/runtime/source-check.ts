@@ -92,8 +92,8 @@ const checkLookup = (source: SourceEnv, { name, reader, projector }: Stream<Sour
 /** A failure, or warnings. */
 type CheckOutcome = E.Either<Failure, ReadonlyArray<string>>
 
-/** Why nothing could be asked: the address does not answer as the service does, or the token is refused. */
-export type ConnectionFailure = { readonly part: 'service' | 'token'; readonly failure: Failure }
+/** Why nothing could be asked: the address does not answer as the service does, no token is issued, or it is refused. */
+export type ConnectionFailure = { readonly part: 'service' | 'issuer' | 'token'; readonly failure: Failure }
 
 type ExportCheck = readonly [name: string, fetch: FetchPage]
 
@@ -147,7 +147,7 @@ export const startSourceCheck = ({ env, streams }: CheckedSource): SourceCheck =
     const first = await fetchSample(fetchFirst, env, env.startDate)()
     if (E.isLeft(first) && !isOperationError(first.left)) {
       const failure = toFirstFailure(firstName, first.left)
-      connection = E.left({ part: isTokenError(first.left) ? 'token' : 'service', failure })
+      connection = E.left({ part: partOf(first.left), failure })
       return E.left(failure)
     }
     connection = E.right(undefined)
@@ -191,8 +191,11 @@ export const probeAccess = ({ env }: Pick<ConfiguredSource, 'env'>): TaskEither<
 const isOperationError = (error: ApiError): boolean =>
   error._tag === 'Application' || (error._tag === 'Http' && error.status >= 400 && ![401, 429].includes(error.status))
 
-const isTokenError = (error: ApiError): boolean =>
-  error._tag === 'Token' || (error._tag === 'Http' && error.status === 401)
+/** What an error of the first request is about. Where no token is issued, the service was not asked. */
+const partOf = (error: ApiError): ConnectionFailure['part'] => {
+  if (error._tag === 'Token') return error.code === undefined ? 'issuer' : 'service'
+  return error._tag === 'Http' && error.status === 401 ? 'token' : 'service'
+}
 
 /** The failure of the first request of all: the address is the most likely cause. */
 const toFirstFailure = (operation: string, error: ApiError): Failure =>

@@ -237,6 +237,28 @@ describe('feedback check', () => {
     expect(words.stdout + json.stdout).not.toContain('S3CR3T')
   })
 
+  it.each([
+    ['is not asked, where no token is issued', 'right', 'skipped', 'token'],
+    ['is what fails, where nothing answers', 'closed', 'FAILED', 'service'],
+  ] as const)('says that the service %s', async (_, state, result, failing) => {
+    const sandbox = await startSmallSandbox()
+    const { applicationId: application_id, tokenUrl: token_url } = sandbox
+    const credentials = { auth_type: 'application', application_id, application_secret: 'S3CR3T-other', token_url }
+    if (state === 'closed') await sandbox.close()
+    const { status, stdout } = await check(sandbox, [], { credentials })
+    expect([status, stdout]).toEqual([78, expect.stringMatching(new RegExp(`^service +${result}`, 'm'))])
+    expect(stdout).toMatch(new RegExp(`^${failing} +FAILED`, 'm'))
+    expect(stdout).not.toContain('found out')
+  })
+
+  it('prints a warning behind what it is about', async () => {
+    const { stdout, stderr } = await check(await startSmallSandbox(), [], { start_date: '2090-01-01' })
+    expect(stdout).toMatch(
+      /first sync +nothing to read[\s\S]*\nWarning: start_date \(2090-01-01.*future.*\n\nEverything/,
+    )
+    expect(stderr).toBe('')
+  })
+
   it('names a stream that does not exist', async () => {
     const { status, stdout } = await check(await startSmallSandbox(), ['--select', 'review'])
     expect([status, stdout]).toEqual([78, expect.stringContaining('--select names review')])

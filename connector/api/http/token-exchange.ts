@@ -167,13 +167,13 @@ export const toTokenError = (
   const where = `credentials.token_url (${new URL(token_url).origin})`
   return isTlsCode(code)
     ? tokenConfigError(
-        `${where} offers no secure connection that can be trusted (${code}). Check credentials.token_url; if its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.`,
+        `${where} offers no secure connection that can be trusted (${code}). Check base_url and credentials.token_url; if its certificate comes from an authority of your own, name that in NODE_EXTRA_CA_CERTS.`,
       )
     : {
         _tag: 'Token',
         code,
         cause: transientFailure(
-          `${where} did not answer (${code}). ${isUnreachableCode(code) ? 'Check credentials.token_url, or run again later.' : 'Run again later.'}`,
+          `${where} did not answer (${code}). ${isUnreachableCode(code) ? 'Check base_url and credentials.token_url, or run again later.' : 'Run again later.'}`,
           message,
         ),
       }

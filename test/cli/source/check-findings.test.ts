@@ -215,8 +215,8 @@ describe('check says of the service', () => {
     [{ 'X-Rate-Limit-Limit': '60' }, 'told as x-rate-limit-limit: 60'],
     [{ RateLimit: '"default";r=50;t=30' }, 'told as ratelimit: "default";r=50;t=30'],
     [{ 'RateLimit-Policy': '"default";q=100;w=60' }, 'told as ratelimit-policy: "default";q=100;w=60'],
-    [{ 'X-RateLimit-Limit': 'Mr. Smith (born 1970) <is> ill' }, 'no answer of '],
-    [{}, 'no answer of '],
+    [{ 'X-RateLimit-Limit': 'Mr. Smith (born 1970) <is> ill' }, 'no headers of one in '],
+    [{}, 'no headers of one in '],
   ])('which rate limit its headers tell: %j', async (headers, expected) => {
     expect((await check({ headers })).of('rate limit')[0]?.text).toContain(expected)
   })

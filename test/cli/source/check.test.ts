@@ -239,7 +239,7 @@ describe('check fails with a config error or a transient one if', () => {
     [
       'the token exchange cannot be reached',
       () => 'http://127.0.0.1:1/token',
-      /credentials\.token_url .*ECONNREFUSED.*Check credentials\.token_url/,
+      /credentials\.token_url .*ECONNREFUSED.*Check base_url and credentials\.token_url/,
     ],
     [
       'the application is refused',
