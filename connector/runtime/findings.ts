@@ -227,11 +227,11 @@ const describeCount = (since: string, { min, max, limit }: CountFacts): Finding 
       ? `the service refuses offset ${formatCount(limit.offset)}`
       : limit?._tag === 'Repeated'
         ? `the service answers offset ${formatCount(limit.offset)} with a row of another one`
-        : 'there was no time to look further'
+        : describeError(limit?._tag === 'Stopped' ? limit.error : undefined)
   return known('reviews', `at least ${least} since start_date: ${why}`, value)
 }
 
-/** How long the pages of the export take at the rate of the two that were read; a run may ask for several at once. */
+/** How long the pages of the export take at the rate of the two that were read, one at a time or as many at once as a run asks for. */
 const describeFirstSync = (
   pages: Probed<PageFacts>,
   count: Probed<CountFacts>,
@@ -244,21 +244,19 @@ const describeFirstSync = (
   const largest = Math.max(...rows)
   if (max === 0) return known('first sync', 'nothing to read', { seconds_at_least: 0, seconds_at_most: 0 })
   const pageMillis = millis / rows.filter((n) => n > 0).length
-  const perPage = Math.max(1, largest - (max === undefined || max > largest ? overlapSize(largest, 0) : 0))
-  const pagesOf = (reviews: number) => Math.ceil(reviews / perPage)
-  const millisOf = (reviews: number) =>
-    Math.max(
-      1000,
-      pagesOf(reviews) * Math.max(pageMillis, requests_per_minute === undefined ? 0 : 60_000 / requests_per_minute),
-    )
-  const rate = requests_per_minute === undefined ? '' : `, and rate_limit.requests_per_minute (${requests_per_minute})`
-  const pageCount = pagesOf(max ?? min)
-  const basis = `${formatCount(pageCount)} page${pageCount === 1 ? '' : 's'} of ${formatCount(largest)} at ${(pageMillis / 1000).toFixed(2)} s, as here one after the other${rate}; up to ${max_concurrency} at once may be faster, loading the rows comes on top`
-  const value = {
-    seconds_at_least: Math.round(millisOf(min) / 1000),
-    seconds_at_most: max === undefined ? null : Math.round(millisOf(max) / 1000),
-  }
-  return max === undefined
-    ? known('first sync', `at least ${formatTimeLeft(millisOf(min))}: ${basis}`, value)
-    : known('first sync', `about ${formatTimeLeft(millisOf(max))}: ${basis}`, value)
+  const newRows = Math.max(1, largest - (max === undefined || max > largest ? overlapSize(largest, 0) : 0))
+  const interval = requests_per_minute === undefined ? 0 : 60_000 / requests_per_minute
+  const secondsOf = (reviews: number, atOnce: number) =>
+    Math.max(1, Math.round((Math.ceil(reviews / newRows) * Math.max(pageMillis / atOnce, interval)) / 1000))
+  const least = secondsOf(min, max_concurrency)
+  const most = max === undefined ? undefined : secondsOf(max, 1)
+  const [from, to] = [least, most ?? least].map((seconds) => formatTimeLeft(seconds * 1000))
+  const duration = most === undefined ? `at least ${from}` : from === to ? `about ${from}` : `${from} to ${to}`
+  const pageCount = Math.ceil((max ?? min) / newRows)
+  const rate = interval === 0 ? '' : `, at rate_limit.requests_per_minute (${requests_per_minute})`
+  return known(
+    'first sync',
+    `${duration}: ${formatCount(pageCount)} page${pageCount === 1 ? '' : 's'} of ${formatCount(largest)} at ${(pageMillis / 1000).toFixed(2)} s as measured here, up to ${max_concurrency} at once${rate}; loading the rows comes on top`,
+    { seconds_at_least: least, seconds_at_most: most ?? null },
+  )
 }

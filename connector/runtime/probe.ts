@@ -41,7 +41,9 @@ export type PageFacts = {
 export type CountFacts = {
   readonly min: number
   readonly max?: number
-  readonly limit?: { readonly _tag: 'Stopped' } | { readonly _tag: 'Refused' | 'Repeated'; readonly offset: number }
+  readonly limit?:
+    | { readonly _tag: 'Stopped'; readonly error?: ProbeError }
+    | { readonly _tag: 'Refused' | 'Repeated'; readonly offset: number }
 }
 
 export type WindowFacts = { readonly operation: string; readonly evidence: Probed<WindowEvidence | undefined> }
@@ -189,7 +191,7 @@ const countReviews = (env: ProbeEnv, { distinct, ending }: PageFacts): TaskEithe
   if (ending !== undefined)
     return TE.right({
       min: distinct,
-      limit: isOffsetRefusal(ending) ? { _tag: 'Refused', offset: distinct } : { _tag: 'Stopped' },
+      limit: isOffsetRefusal(ending) ? { _tag: 'Refused', offset: distinct } : { _tag: 'Stopped', error: ending },
     })
   return async () => {
     const ids = new Set<string>()
@@ -200,7 +202,8 @@ const countReviews = (env: ProbeEnv, { distinct, ending }: PageFacts): TaskEithe
       const answers = await Promise.all(offsets.map((offset) => fetchRows(env, offset, 1)()))
       for (const [i, offset] of offsets.entries()) {
         const answer = answers[i]
-        if (answer === undefined || (E.isLeft(answer) && !isOffsetRefusal(answer.left))) return E.right(toCount(bounds))
+        if (answer === undefined) return E.right(toCount(bounds))
+        if (E.isLeft(answer) && !isOffsetRefusal(answer.left)) return E.right(toCount(bounds, answer.left))
         const [row] = E.isRight(answer) ? takeKeys(answer.right) : []
         if (E.isLeft(answer)) bounds = { ...bounds, refused: Math.min(bounds.refused, offset) }
         else if (row === undefined) bounds = { ...bounds, empty: Math.min(bounds.empty, offset) }
@@ -229,7 +232,13 @@ const chooseOffsets = ({ min, empty, refused }: Bounds, count: number): Readonly
   return [...new Set(Array.from({ length: count }, (_, i) => Math.floor(min + step * (i + 1))))]
 }
 
-const toCount = ({ min, empty, refused }: Bounds): CountFacts => {
+const toCount = ({ min, empty, refused }: Bounds, error?: ProbeError): CountFacts => {
   if (empty < Number.POSITIVE_INFINITY && empty <= refused) return { min, max: empty }
-  return { min, limit: refused < Number.POSITIVE_INFINITY ? { _tag: 'Refused', offset: refused } : { _tag: 'Stopped' } }
+  return {
+    min,
+    limit:
+      refused < Number.POSITIVE_INFINITY
+        ? { _tag: 'Refused', offset: refused }
+        : { _tag: 'Stopped', ...defined({ error }) },
+  }
 }

@@ -19,6 +19,8 @@ export type ObservedService = {
   /** How far the Date header is ahead, milliseconds; null: there is none. Default 0. */
   readonly clock?: number | null | ((request: number) => number)
   readonly headers?: Readonly<Record<string, string>>
+  /** Requests from this one on are answered 429. */
+  readonly refusedForRate?: number
   /** The answer to a request for a token; `now`: milliseconds. */
   readonly token?: (now: number) => unknown
   /** The entities that exist; default 1 and 2. */
@@ -103,6 +105,10 @@ export const startObservedService = async (world: ObservedService, onEnd?: (clos
   }
 
   const reply = ({ method, url, body }: ReceivedRequest, to: ServerResponse) => {
+    if (requests + 1 >= (world.refusedForRate ?? Number.POSITIVE_INFINITY)) {
+      requests += 1
+      return sendJson(to, 429, { status: { code: 429, message: 'slow' } }, { 'Retry-After': '60' })
+    }
     const { pathname, searchParams } = new URL(url, 'http://small')
     if (pathname === '/api/service/v1/token/create')
       return send(to, 200, world.token?.(Date.now()) ?? { accessToken: 'abc' })

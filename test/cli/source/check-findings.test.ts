@@ -124,9 +124,16 @@ describe('check says of the export', () => {
     expect([at_least <= reviews, reviews <= at_most, at_most <= 1.16 * at_least]).toEqual([true, true, true])
     expect(of('first sync')[0]).toMatchObject({
       known: true,
-      text: expect.stringMatching(/^about .* pages of 1,000 at/),
+      text: expect.stringMatching(/^(about )?\d+ (s|min).*: \d+ pages of 1,000 at /),
     })
     expect(requests).toBeLessThanOrEqual(44)
+  })
+
+  it('at least so many, and why, where the service limits the rate while they are counted', async () => {
+    const { of } = await check({ reviews: 30_000, refusedForRate: 9 })
+    expect(of('reviews')[0]?.text).toMatch(/^at least [\d,]+ since start_date: the service asks to wait 60 s$/)
+    expect(of('rate limit')[0]?.text).toMatch(/; \d+ of \d+ answers were 429$/)
+    expect(of('first sync')[0]?.text).toMatch(/^at least /)
   })
 
   it('a first sync as slow as its configured rate', async () => {
@@ -306,7 +313,7 @@ describe('the requests of check', () => {
     const { of, requests, told } = await check({ reviews: 700_000 }, { rate_limit: { requests_per_minute: 12 } })
     expect(requests).toBeLessThanOrEqual(12)
     expect(of('requests')).toMatchObject([{ value: requests }])
-    expect(of('reviews')[0]?.text).toMatch(/^at least .*: there was no time to look further$/)
+    expect(of('reviews')[0]?.text).toMatch(/^at least .*: there was no time for it$/)
     expect(told.every(({ known, value }) => known === (value !== null))).toBe(true)
   })
 
