@@ -33,8 +33,7 @@ export const anyTraits: fc.Arbitrary<ExportTraits> = fc
     unmentioned: fc.constantFrom(0, 0, 0.1, 0.5),
     mentionFilter: fc.constantFrom('kept', 'kept', 'kept', 'lenient', 'ignored'),
     ties: fc.constantFrom('stable', 'stable', 'replicas', 'merged', 'rotated'),
-    // Pages that lack rows, together with outages, still lose one once in some hundred worlds: only worlds of their own have them.
-    lackingRows: fc.constant(0),
+    lackingRows: fc.constantFrom(0, 0, 0, 1, 6),
     outageEvery: fc.constantFrom(0, 0, 0, 20),
     outageTime: fc.constantFrom(600, 5_000, 100_000),
     lowerAfter: fc.constantFrom(0, 0, 0, 5, 20),

@@ -2,13 +2,13 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
-import { type Failure, transientFailure } from '../../connector/cdk/failure'
+import type { Failure } from '../../connector/cdk/failure'
 import type { FetchPage } from '../../connector/export/export-page'
 import { cursorSlack, filterFrom, nextCursor } from '../../connector/export/scan/cutoff'
-import { allScanRules, type ScanRules } from '../../connector/export/scan/pass'
 import { decodeResumeToken, isResumable } from '../../connector/export/scan/resume-token'
 import { type ScanEnv, type ScanItem, scan } from '../../connector/export/scan/scan'
 import { matchesSentRow, type SentRows } from '../../connector/export/scan/sent-rows'
+import { allScanRules, type ScanRules } from '../../connector/export/scan/state'
 import { type ExportTraits, type SimulatedExport, simulateExport } from './export-simulation'
 import { random } from './random'
 
@@ -43,8 +43,6 @@ type RunSettings = {
   readonly slack?: boolean
   /** Stop after so many items, before or after storing the state that covers the last of them. */
   readonly crash?: { readonly items: number; readonly stateKept: boolean }
-  /** A scan with more items than this counts as endless. */
-  readonly maxItems?: number
   readonly watch?: (item: ScanItem) => void
 }
 
@@ -69,7 +67,11 @@ export const runStream = async (
   const feed = scan(
     {
       operation: stream,
-      fetch: overwriteReleased(service[stream]),
+      fetch: limitRequests(
+        overwriteReleased(service[stream]),
+        settings,
+        (stream === 'reviews' ? service.truth() : service.deleted()).size,
+      ),
       now: service.now,
       wait: (millis) => async () => service.sleep(millis),
       concurrency: settings.concurrency,
@@ -86,6 +88,8 @@ export const runStream = async (
   const isSentRow = matchesSentRow(state.recent)
   const sent: string[] = []
   let current = state
+  /** Makes the token of the last item that was stored; only a run that is stopped needs it. */
+  let makeToken: ScanItem['resumeToken'] | undefined
   let items = 0
   for await (const answer of feed) {
     if (E.isLeft(answer)) return { state: { ...current, scan: undefined }, sent, failure: answer.left, finished: false }
@@ -97,17 +101,10 @@ export const runStream = async (
       else deleteRow(destination, row.id, row.modifiedTime)
     }
     items += 1
-    if (items > (settings.maxItems ?? 1000 + 3 * service.truth().size))
-      return {
-        state: { ...current, scan: undefined },
-        sent,
-        failure: transientFailure('the scan does not end'),
-        finished: false,
-      }
     const isCrash = settings.crash !== undefined && items >= settings.crash.items
     if (!isCrash || settings.crash?.stateKept) {
-      if (item.completion === undefined) current = { ...current, scan: JSON.parse(JSON.stringify(item.resumeToken())) }
-      else {
+      makeToken = item.completion === undefined ? item.resumeToken : undefined
+      if (item.completion !== undefined) {
         const next = nextCursor(cursor, item.completion.newestRowTime)
         const slack =
           settings.slack === false ? 0 : cursorSlack(next, nextCursor(scanCursor, item.completion.certainTime))
@@ -121,9 +118,30 @@ export const runStream = async (
         }
       }
     }
-    if (isCrash) return { state: current, sent, failure: undefined, finished: item.completion !== undefined }
+    if (isCrash) {
+      const token = makeToken === undefined ? {} : { scan: JSON.parse(JSON.stringify(makeToken())) }
+      return { state: { ...current, ...token }, sent, failure: undefined, finished: item.completion !== undefined }
+    }
   }
   return { state: current, sent, failure: undefined, finished: true }
+}
+
+/** How many times the fewest requests a scan may take: rounds over a list without order ask for each page four times, up to 30 rounds. */
+const maxRequestsPerPage = 130
+
+/** Counts a scan as endless, and throws, once it has asked for more pages than the rows at its beginning allow. */
+const limitRequests = (
+  fetch: FetchPage,
+  { service, limit }: Pick<RunSettings, 'service' | 'limit'>,
+  rowCount: number,
+): FetchPage => {
+  const first = service.requests()
+  const most = maxRequestsPerPage * (Math.ceil(rowCount / service.shortestPage(limit)) + 5)
+  return (request) => {
+    if (service.requests() - first > most)
+      throw new Error(`the scan does not end: ${most} requests for ${rowCount} rows`)
+    return fetch(request)
+  }
 }
 
 /** Overwrites the bytes of a page once it is released, as the next answer does. */

@@ -95,17 +95,22 @@ type Row = {
   readonly version: number
 }
 
-const createCutRecord = ({ id, modifiedTime, mention, source, version }: Row): CutRecord => {
-  const raw = Buffer.from(
-    JSON.stringify({
-      id,
-      modifiedTime: toInstant(modifiedTime),
-      ...(mention === undefined ? {} : { mentionTime: toInstant(mention) }),
-      source: { id: source },
-      version,
-    }),
-  )
-  return { id: String(id), modifiedTime, raw, json: raw }
+const toText = ({ id, modifiedTime, mention, source, version }: Row): string =>
+  JSON.stringify({
+    id,
+    modifiedTime: toInstant(modifiedTime),
+    ...(mention === undefined ? {} : { mentionTime: toInstant(mention) }),
+    source: { id: source },
+    version,
+  })
+
+const texts = new WeakMap<Row, string>()
+
+const createCutRecord = (row: Row): CutRecord => {
+  const text = texts.get(row) ?? toText(row)
+  texts.set(row, text)
+  const raw = Buffer.from(text)
+  return { id: String(row.id), modifiedTime: row.modifiedTime, raw, json: raw }
 }
 
 /** Some prefetched answers arrive before they are taken, some after. */
@@ -122,6 +127,8 @@ export type SimulatedExport = {
   /** Stops all activity. */
   readonly calm: () => void
   readonly requests: () => number
+  /** How many rows a page has at least if so many are asked for and more follow. */
+  readonly shortestPage: (limit: number) => number
   /** Live reviews: version by id. */
   readonly truth: () => ReadonlyMap<string, number>
   /** The ids of the rows that are dated in the future. */
@@ -253,15 +260,20 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
   }
 
   const sortRows = (rows: readonly Row[]): readonly Row[] => {
-    const key = rows.map((row) => ({ row, tie: draw() }))
-    const by = {
-      ascending: (a: Row, b: Row) => a.modifiedTime - b.modifiedTime || tieOf(a.id) - tieOf(b.id),
-      descending: (a: Row, b: Row) => b.modifiedTime - a.modifiedTime || tieOf(a.id) - tieOf(b.id),
-      id: (a: Row, b: Row) => a.id - b.id,
-      ties: (a: Row, b: Row) => a.modifiedTime - b.modifiedTime,
-      random: () => 0,
+    const keys = {
+      ascending: ({ id, modifiedTime }: Row) => [modifiedTime, tieOf(id)],
+      descending: ({ id, modifiedTime }: Row) => [-modifiedTime, tieOf(id)],
+      id: ({ id }: Row) => [id, 0],
+      ties: ({ modifiedTime }: Row) => [modifiedTime, 0],
+      random: () => [0, 0],
     }[traits.order]
-    const sorted = key.sort((a, b) => by(a.row, b.row) || a.tie - b.tie).map(({ row }) => row)
+    const sorted = rows
+      .map((row) => {
+        const [first = 0, second = 0] = keys(row)
+        return { row, first, second, third: draw() }
+      })
+      .sort((a, b) => a.first - b.first || a.second - b.second || a.third - b.third)
+      .map(({ row }) => row)
     return traits.ties === 'rotated' && (traits.order === 'ascending' || traits.order === 'descending')
       ? rotate(sorted)
       : sorted
@@ -345,6 +357,10 @@ export const simulateExport = (traits: ExportTraits, seed: number): SimulatedExp
       isBusy = false
     },
     requests: () => requests,
+    shortestPage: (limit) => {
+      const lowest = Math.min(limit, traits.clamp, traits.lowerAfter > 0 ? traits.lowerLimit : limit)
+      return Math.ceil(traits.shortPages ? lowest * 0.4 : lowest)
+    },
     truth: () => new Map([...liveRows].map(([id, versions]) => [String(id), versions.at(-1)?.version ?? -1])),
     futureIds,
     deleted: () => new Map([...deletedRows].map(([id, { time }]) => [String(id), time])),

@@ -1,71 +1,5 @@
 import { findDirection, type OrderCheck, type RowVersion } from './history'
-
-/** The safeguards of a pass. Only tests switch one off, to show that rows are lost without it. */
-export type ScanRules = { readonly overlap: boolean; readonly witness: boolean; readonly halving: boolean }
-
-export const allScanRules: ScanRules = { overlap: true, witness: true, halving: true }
-
-/** How far a pass over one window has come. A rewind is a page thrown away in favour of one at a lower offset. */
-export type Pass = {
-  /** The `modifiedTimeFrom` of its requests; milliseconds. */
-  readonly from: number
-  /** Of the next page to ask for. */
-  readonly offset: number
-  /** How many times the overlap has been doubled. */
-  readonly overlapDoublings: number
-  /** Pages with enough witnesses since the overlap changed. */
-  readonly pagesSinceOverlapChange: number
-  readonly rewindsInARow: number
-  readonly rewinds: number
-  /** Pages accepted so far. */
-  readonly pageCount: number
-  /** Pages in a row that are as long as the longest: the next one is worth a prefetch. */
-  readonly fullPagesInARow: number
-  /** Pages in a row without a new row up to the cutoff. */
-  readonly pagesWithoutNewRows: number
-  /** Short pages in a row whose new rows are all late: the next run reads these again. */
-  readonly latePages: number
-  /** The page asked for lies behind what seems to be the last row. */
-  readonly isConfirmingEnd: boolean
-  /** Rows that were read before and are missing at what seems to be the end. */
-  readonly missingRows: number
-  /** The end has been asked for again because rows were missing there. */
-  readonly hasRecheckedEnd: boolean
-  /** How many times in a row a further offset brought exactly the rows of the page before. */
-  readonly repeatedPages: number
-  /** The offset of the empty page that caused the last rewind. */
-  readonly emptyOffset: number | undefined
-  /** As far as the rows read so far show; none while all had one modifiedTime. */
-  readonly isNewestFirst: boolean | undefined
-  /** Rows that came in front of rows read before, as changed rows do where the newest come first. */
-  readonly insertedRows: number
-  /** The list seems to end before rows of a full page: more was to follow it. */
-  readonly isCutShort: boolean
-  /** The pass is over but for a look at the start of the list, for the rows inserted there: how many were found so far. */
-  readonly foundAtStart: number | undefined
-}
-
-export const newPass = (from: number): Pass => ({
-  from,
-  offset: 0,
-  overlapDoublings: 0,
-  pagesSinceOverlapChange: 0,
-  rewindsInARow: 0,
-  rewinds: 0,
-  pageCount: 0,
-  fullPagesInARow: 0,
-  pagesWithoutNewRows: 0,
-  latePages: 0,
-  isConfirmingEnd: false,
-  missingRows: 0,
-  hasRecheckedEnd: false,
-  repeatedPages: 0,
-  emptyOffset: undefined,
-  isNewestFirst: undefined,
-  insertedRows: 0,
-  isCutShort: false,
-  foundAtStart: undefined,
-})
+import type { Pass, ScanRules } from './state'
 
 /** A page, compared with what the pass has read before. */
 export type PageEvidence = {
@@ -161,7 +95,7 @@ const certifyNextPage =
         : { _tag: 'Done' }
     // The page at this offset was empty and the page at offset 0 has as many rows: these are all rows.
     const isWhole = pass.offset === 0 && pass.emptyOffset === rows.length
-    if (isWhole && (newRows.length === 0 || areUnreadRowsLate(evidence))) return { _tag: 'Done' }
+    if (isWhole && (newRows.length === 0 || areUnreadRowsLate(pass, evidence))) return { _tag: 'Done' }
 
     if (rules.witness && rules.overlap && hasDoubt(pass, evidence))
       return evidence.isPrefetched
@@ -215,7 +149,7 @@ const checkEnd = (
   isInverted: boolean,
 ): PageVerdict | undefined => {
   const { rows, unreadRows, longestPage, lastLength = longestPage, rereads, distanceToEnd, overlap } = evidence
-  const isLate = areUnreadRowsLate(evidence)
+  const isLate = areUnreadRowsLate(pass, evidence)
   const isInPlace = witnessCount === 0 || (!isInverted && distanceToEnd === 0)
   // The service may have lowered its limit untold, and rows after the cutoff may fill pages: only a page shorter than the last one ends the list.
   const isShort = rows.length === 0 || rows.length < Math.min(longestPage, evidence.lastLength ?? 0)
@@ -223,7 +157,9 @@ const checkEnd = (
   if (isMissing && pass.insertedRows > 0) return uncertifiedVerdict('the last row cannot be determined', pass, evidence)
   if (isMissing && rows.length === 0 && pass.hasRecheckedEnd && (pass.isCutShort || rereads < maxRereads))
     return { _tag: 'Contradiction', pass: rewindFromEnd(pass, overlap, true) }
-  const isEnd = isShort && (!isMissing || (rows.length === 0 && pass.hasRecheckedEnd))
+  // Where the newest rows come first, a row that was not read stands at the start of the list, whatever its time.
+  const isNearStart = findDirection(pass.isNewestFirst, rows) === true && witnessCount < rows.length
+  const isEnd = isShort && !isNearStart && (!isMissing || (rows.length === 0 && pass.hasRecheckedEnd))
   if (isInPlace && isEnd && (unreadRows.length === 0 || (isLate && pass.latePages >= maxLatePages)))
     return { _tag: 'Done' }
   if (isInPlace && witnessCount > 0) return undefined
@@ -232,8 +168,11 @@ const checkEnd = (
     : { _tag: 'Rewind', pass: rewindFromEnd(pass, Math.min(overlap, Math.ceil(lastLength / 2)), isLate) }
 }
 
-const areUnreadRowsLate = ({ unreadRows, certainTime }: PageEvidence): boolean =>
-  unreadRows.length > 0 && unreadRows.every(({ modifiedTime }) => modifiedTime > certainTime)
+/** Where the newest rows come first, late rows stand at the start of the list and say nothing about its end. */
+const areUnreadRowsLate = ({ isNewestFirst }: Pass, { rows, unreadRows, certainTime }: PageEvidence): boolean =>
+  unreadRows.length > 0 &&
+  unreadRows.every(({ modifiedTime }) => modifiedTime > certainTime) &&
+  findDirection(isNewestFirst, rows) !== true
 
 const hasTooManyRewinds = ({ rewinds, pageCount }: Pass): boolean => rewinds >= 10 + pageCount / 10
 
@@ -270,7 +209,7 @@ const rewindFromEnd = (pass: Pass, overlap: number, isLate: boolean): Pass => ({
 const advancePass = (pass: Pass, evidence: PageEvidence): Accepted => {
   const { rows, newRows, longestPage, overlap, distanceToEnd, isNarrowWindow, maxPagesWithoutNewRows } = evidence
   const isShort = rows.length < longestPage
-  const isLate = isShort && areUnreadRowsLate(evidence)
+  const isLate = isShort && areUnreadRowsLate(pass, evidence)
   const isStable = pass.pagesSinceOverlapChange >= 15
   const accepted: Pass = {
     ...pass,

@@ -8,7 +8,8 @@ import { certifyPage, maxRereads } from './pass'
 import { advanceScan } from './progress'
 import { collectSentRows } from './sent-rows'
 import {
-  type ExactRounds,
+  addToRound,
+  firstExactRound,
   isUpToCutoff,
   nextFilterFrom,
   type ScanContext,
@@ -106,7 +107,9 @@ export const processPage =
       pageCount: state.pageCount + 1,
       sentRows: collectSentRows(state.sentRows, collectedRows, nextFilterFrom(context.origin, state)),
       rowsWithoutMention: state.rowsWithoutMention + (isSweep(window) ? sentRows.length : 0),
-      exactRounds: state.exactRounds && addToRound(state.exactRounds, isSweep(window), rows, sentRows),
+      exactRounds:
+        state.exactRounds &&
+        addToRound(state.exactRounds, state, state.pass.offset, isRepeatedPage ? [] : rows, sentRows),
       rereads: isEndInDoubt ? state.rereads : 0,
     }
     return pipe(
@@ -155,17 +158,6 @@ const hasRows = (
 /** A list that grows as fast as it is read must not keep a pass from ending; a round brings many pages without new rows. */
 const maxPagesWithoutNewRows = ({ exactRounds, longestPage }: ScanState): number =>
   100 + (exactRounds === undefined ? 0 : Math.ceil((8 * exactRounds.versions.size) / Math.max(1, longestPage)))
-
-const addToRound = (
-  rounds: ExactRounds,
-  isOfSweep: boolean,
-  rows: ReadonlyArray<CutRecord>,
-  sentRows: ReadonlyArray<CutRecord>,
-): ExactRounds => {
-  for (const { id, modifiedTime } of sentRows) rounds.versions.set(id, modifiedTime)
-  for (const { id } of rows) if (!isOfSweep || rounds.versions.has(id)) rounds.ids.add(id)
-  return { ...rounds, newRows: rounds.newRows + sentRows.length }
-}
 
 /**
  * Three pages of one length in a row, and there are rows that the pass has not read: the service has lowered its limit. A shorter
@@ -257,15 +249,6 @@ const longestPageLength = ({ longestPage }: ScanState, { rows, filter }: ExportP
   filter.limit != null && filter.limit > 0 && rows.length >= filter.limit
     ? rows.length
     : Math.max(longestPage, rows.length)
-
-const firstExactRound = (): ExactRounds => ({
-  round: 1,
-  emptyRounds: 0,
-  newRows: 0,
-  rowsBefore: 0,
-  versions: new Map(),
-  ids: new Set(),
-})
 
 /**
  * Whether a row is to be sent: it is up to the cutoff, and as far as the history goes neither this version nor a later one was sent.

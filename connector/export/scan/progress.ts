@@ -4,8 +4,16 @@ import { configFailure, type Failure, transientFailure } from '../../cdk'
 import type { CutRecord, ExportPage } from '../export-page'
 import { floorToSecond, infoNote, type RunNote, warningNote } from './cutoff'
 import type { RowHistory } from './history'
-import { type Accepted, newPass } from './pass'
-import { type ExactRounds, isUpToCutoff, type ScanContext, type ScanState } from './state'
+import type { Accepted } from './pass'
+import {
+  areRowsCounted,
+  type ExactRounds,
+  isUpToCutoff,
+  lacksRows,
+  newPass,
+  type ScanContext,
+  type ScanState,
+} from './state'
 import {
   containsMention,
   ignoresBounds,
@@ -113,11 +121,13 @@ const finishWindow = (context: ScanContext, history: RowHistory, state: ScanStat
 
 const maxExactRounds = 10
 const minEmptyRounds = 3
+/** For a list that keeps its length and hardly brings a new row: another round is cheaper than a new scan. */
+const maxQuietRounds = 30
 
 /**
- * Ends an `exact` window after three rounds in a row that brought nothing new. In a random order a page leaves out each row with the
- * same probability: a round of a long list misses one in 50, four rounds one in ten million. A round that brought far fewer rows
- * than the one before says nothing. `next`: the state behind the window.
+ * Ends an `exact` window after three rounds in a row that brought nothing new, if as many rows were read as the list has. In a random
+ * order a page leaves out each row with the same probability: a round of a long list misses one in 50, four rounds one in ten
+ * million. A round that brought far fewer rows than the one before says nothing. `next`: the state behind the window.
  */
 const repeatExactRound = (
   context: ScanContext,
@@ -125,23 +135,24 @@ const repeatExactRound = (
   rounds: ExactRounds,
   next: ScanState,
 ): AdvanceResult => {
-  const isWhole = rounds.ids.size >= rounds.rowsBefore * 0.8
+  const { round, rowCount, listLength, firstLength = listLength, versions, readIn } = rounds
+  const isWhole = rowCount >= rounds.rowsBefore * 0.8
   const emptyRounds = rounds.newRows > 0 ? 0 : rounds.emptyRounds + (isWhole ? 1 : 0)
-  // One round without any review of a sweep is enough: it misses each with a probability of a fiftieth, two of them once in 3,000 times.
-  const isNothingFound = state.windows[0]?.kind === 'exactSweep' && rounds.versions.size === 0
-  if (emptyRounds >= (isNothingFound ? 1 : minEmptyRounds))
+  const isLacking = lacksRows(rounds)
+  // If all rows of the list were read and none is one of a sweep's, there is none.
+  const isNothingFound = state.windows[0]?.kind === 'exactSweep' && versions.size === 0 && areRowsCounted(rounds)
+  if (emptyRounds >= (isNothingFound ? 1 : minEmptyRounds) && !isLacking)
     return E.right([
       next,
-      [
-        infoNote(
-          `${context.operation}: ${rounds.versions.size} ids were held in memory to read a part that keeps no order.`,
-        ),
-      ],
+      [infoNote(`${context.operation}: ${readIn.size} ids were held in memory to read a part that keeps no order.`)],
     ])
-  return rounds.round >= maxExactRounds
+  // A list that grows by half is longer with each round, so it would not come to an end.
+  const isGrowing = listLength > firstLength * 1.5 + 4 * state.longestPage
+  const isQuiet = listLength === firstLength && rounds.newRows <= rowCount / 50
+  return isGrowing || round >= (isQuiet ? maxQuietRounds : maxExactRounds)
     ? E.left(
         transientFailure(
-          `${context.operation}: the service's rows changed place faster than they could be read, in ${maxExactRounds} attempts. The cursor of the stream did not move: run again, at a quieter time if possible.`,
+          `${context.operation}: the service's rows changed place faster than they could be read, in ${round} attempts. The cursor of the stream did not move: run again, at a quieter time if possible.`,
         ),
       )
     : E.right([
@@ -151,11 +162,14 @@ const repeatExactRound = (
           isUncertified: false,
           exactRounds: {
             ...rounds,
-            round: rounds.round + 1,
+            round: round + 1,
             emptyRounds,
             newRows: 0,
-            rowsBefore: rounds.ids.size,
-            ids: new Set(),
+            rowCount: 0,
+            lateRows: 0,
+            rowsBefore: rowCount,
+            listLength: 0,
+            firstLength,
           },
         },
         [],

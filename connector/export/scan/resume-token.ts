@@ -5,9 +5,16 @@ import * as t from 'io-ts'
 import { Instant, Integer, toInstant, toMillis } from '../../api'
 import { defined } from '../../cdk'
 import type { RowHistory, SampledRows } from './history'
-import { newPass, type Pass } from './pass'
 import { restoreCollector, SentRows, sentRowsSince } from './sent-rows'
-import { certainTime, nextFilterFrom, type ScanOrigin, type ScanState, windowOverlap } from './state'
+import {
+  certainTime,
+  newPass,
+  nextFilterFrom,
+  type Pass,
+  type ScanOrigin,
+  type ScanState,
+  windowOverlap,
+} from './state'
 import { type ScanScope, ScanWindow } from './window'
 
 /** `pass` of a resume token; each key says which member of `Pass` it holds where the names differ. */

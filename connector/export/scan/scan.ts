@@ -8,12 +8,11 @@ import { type Failure, type Feed, type FeedStep, unfoldFeed } from '../../cdk'
 import type { CutRecord, ExportPage, FetchPage } from '../export-page'
 import { infoNote, type RunNote } from './cutoff'
 import { createRowHistory } from './history'
-import { allScanRules, type ScanRules } from './pass'
 import { createPrefetcher, nextPageRequest, type PageRequest, requestsAhead } from './prefetch'
 import { processPage } from './process-page'
 import { fromResumeToken, type ResumeToken, sampleRows, toResumeToken } from './resume-token'
 import { type SentRows, sentRowsSince } from './sent-rows'
-import { certainTime, newScanState, type ScanOrigin, type ScanState } from './state'
+import { allScanRules, certainTime, newScanState, type ScanOrigin, type ScanRules, type ScanState } from './state'
 import { type ScanFilters, type ScanScope, type ScanWindow, wholeWindow } from './window'
 
 export type ScanEnv = {

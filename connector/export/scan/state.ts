@@ -1,9 +1,75 @@
 import * as O from 'fp-ts/Option'
 import { filterFrom, nextCursor } from './cutoff'
 import type { RowVersion } from './history'
-import { newPass, type Pass, type ScanRules } from './pass'
 import { emptyCollector, type SentRowCollector } from './sent-rows'
 import { isExact, type ScanFilters, type ScanWindow } from './window'
+
+/** The safeguards of a pass. Only tests switch one off, to show that rows are lost without it. */
+export type ScanRules = { readonly overlap: boolean; readonly witness: boolean; readonly halving: boolean }
+
+export const allScanRules: ScanRules = { overlap: true, witness: true, halving: true }
+
+/** How far a pass over one window has come. A rewind is a page thrown away in favour of one at a lower offset. */
+export type Pass = {
+  /** The `modifiedTimeFrom` of its requests; milliseconds. */
+  readonly from: number
+  /** Of the next page to ask for. */
+  readonly offset: number
+  /** How many times the overlap has been doubled. */
+  readonly overlapDoublings: number
+  /** Pages with enough witnesses since the overlap changed. */
+  readonly pagesSinceOverlapChange: number
+  readonly rewindsInARow: number
+  readonly rewinds: number
+  /** Pages accepted so far. */
+  readonly pageCount: number
+  /** Pages in a row that are as long as the longest: the next one is worth a prefetch. */
+  readonly fullPagesInARow: number
+  /** Pages in a row without a new row up to the cutoff. */
+  readonly pagesWithoutNewRows: number
+  /** Short pages in a row whose new rows are all late: the next run reads these again. */
+  readonly latePages: number
+  /** The page asked for lies behind what seems to be the last row. */
+  readonly isConfirmingEnd: boolean
+  /** Rows that were read before and are missing at what seems to be the end. */
+  readonly missingRows: number
+  /** The end has been asked for again because rows were missing there. */
+  readonly hasRecheckedEnd: boolean
+  /** How many times in a row a further offset brought exactly the rows of the page before. */
+  readonly repeatedPages: number
+  /** The offset of the empty page that caused the last rewind. */
+  readonly emptyOffset: number | undefined
+  /** As far as the rows read so far show; none while all had one modifiedTime. */
+  readonly isNewestFirst: boolean | undefined
+  /** Rows that came in front of rows read before, as changed rows do where the newest come first. */
+  readonly insertedRows: number
+  /** The list seems to end before rows of a full page: more was to follow it. */
+  readonly isCutShort: boolean
+  /** The pass is over but for a look at the start of the list, for the rows inserted there: how many were found so far. */
+  readonly foundAtStart: number | undefined
+}
+
+export const newPass = (from: number): Pass => ({
+  from,
+  offset: 0,
+  overlapDoublings: 0,
+  pagesSinceOverlapChange: 0,
+  rewindsInARow: 0,
+  rewinds: 0,
+  pageCount: 0,
+  fullPagesInARow: 0,
+  pagesWithoutNewRows: 0,
+  latePages: 0,
+  isConfirmingEnd: false,
+  missingRows: 0,
+  hasRecheckedEnd: false,
+  repeatedPages: 0,
+  emptyOffset: undefined,
+  isNewestFirst: undefined,
+  insertedRows: 0,
+  isCutShort: false,
+  foundAtStart: undefined,
+})
 
 /** Where a run reads from; milliseconds. */
 export type ScanOrigin = { readonly startDate: number; readonly cursor: O.Option<number>; readonly lookback: number }
@@ -27,13 +93,69 @@ export type ExactRounds = {
   readonly emptyRounds: number
   /** New rows in this round. */
   readonly newRows: number
+  /** How many rows this round brought, each counted once. */
+  readonly rowCount: number
+  /** How many of them are later than the cutoff. */
+  readonly lateRows: number
   /** How many rows the round before brought. */
   readonly rowsBefore: number
-  /** The modifiedTime of every row of the window, by id. Changed in place. */
+  /** How many rows the list has, as far as the pages of this round show. */
+  readonly listLength: number
+  /** How many rows the list had in the first round; none before its end. */
+  readonly firstLength: number | undefined
+  /** The modifiedTime of every row that was sent, by id. Changed in place. */
   readonly versions: Map<string, number>
-  /** The ids of this round. Changed in place. */
-  readonly ids: Set<string>
+  /** The last round that brought a row, by id and modifiedTime, whether it was sent or not. Changed in place. */
+  readonly readIn: Map<string, number>
 }
+
+export const firstExactRound = (): ExactRounds => ({
+  round: 1,
+  emptyRounds: 0,
+  newRows: 0,
+  rowCount: 0,
+  lateRows: 0,
+  rowsBefore: 0,
+  listLength: 0,
+  firstLength: undefined,
+  versions: new Map(),
+  readIn: new Map(),
+})
+
+/** Beyond so many rows their number is not compared with the length of the list, to bound memory. */
+const maxCountedRows = 2_000_000
+
+/** Whether all rows of a window are counted. */
+export const areRowsCounted = ({ readIn }: ExactRounds): boolean => readIn.size < maxCountedRows
+
+/** Adds a page at `offset` to its round. `sentRows`: those of its rows that leave. */
+export const addToRound = (
+  rounds: ExactRounds,
+  { cutoff }: ScanState,
+  offset: number,
+  rows: ReadonlyArray<RowVersion>,
+  sentRows: ReadonlyArray<RowVersion>,
+): ExactRounds => {
+  const { round, versions, readIn } = rounds
+  for (const { id, modifiedTime } of sentRows) versions.set(id, modifiedTime)
+  let { rowCount, lateRows } = rounds
+  for (const { id, modifiedTime } of rows) {
+    const key = `${id} ${modifiedTime}`
+    if (readIn.get(key) === round) continue
+    if (readIn.size < maxCountedRows) readIn.set(key, round)
+    rowCount += 1
+    if (modifiedTime > (cutoff ?? 0)) lateRows += 1
+  }
+  const listLength = rows.length === 0 ? rounds.listLength : Math.max(rounds.listLength, offset + rows.length)
+  return { ...rounds, newRows: rounds.newRows + sentRows.length, rowCount, lateRows, listLength }
+}
+
+/**
+ * Whether a round shows that rows are missing: the list is longer than the rows that were read of it, in whatever round. Rows later
+ * than the cutoff that came meanwhile may be among those, and the next run reads them.
+ */
+export const lacksRows = (rounds: ExactRounds): boolean =>
+  areRowsCounted(rounds) && rounds.listLength - rounds.readIn.size > rounds.lateRows / 4
 
 /** How far a scan has come; times in milliseconds. */
 export type ScanState = {

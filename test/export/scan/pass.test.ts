@@ -1,13 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  allScanRules,
-  certifyPage,
-  maxRereads,
-  newPass,
-  type PageEvidence,
-  type Pass,
-} from '../../../connector/export/scan/pass'
-import { overlapSize } from '../../../connector/export/scan/state'
+import { certifyPage, maxRereads, type PageEvidence } from '../../../connector/export/scan/pass'
+import { allScanRules, newPass, overlapSize, type Pass } from '../../../connector/export/scan/state'
 
 const row = (id: number): { id: string; modifiedTime: number } => ({ id: String(id), modifiedTime: id })
 const rows = (from: number, to: number): ReturnType<typeof row>[] =>
@@ -107,6 +100,18 @@ describe('a pass', () => {
     const later = evidence(60, 60 + length, 60, { newRows: [], unreadRows: [], lastLength })
     expect(verdict(pass({ offset: 60, isConfirmingEnd: true }), later)._tag).toBe(tag)
   })
+
+  test.each([
+    ['the newest first', true, 'Rewind'],
+    ['the oldest first', false, 'Done'],
+  ])(
+    'is not over at two short pages of rows after the cutoff if they stand at the start: %s',
+    (_, isNewestFirst, tag) => {
+      const page = isNewestFirst ? rows(14, 27).reverse() : rows(14, 27)
+      const later = evidence(14, 27, 14, { rows: page, newRows: [], unreadRows: [], lastLength: 14 })
+      expect(verdict(pass({ offset: 14, isConfirmingEnd: true, isNewestFirst }), later)._tag).toBe(tag)
+    },
+  )
 
   test('over a narrow window confirms the end as soon as one page is short', () => {
     expect(verdict(newPass(0), evidence(0, 30, 0, { isNarrowWindow: true }))).toMatchObject({

@@ -6,9 +6,9 @@ import { describe, expect, test } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
 import { toInstant } from '../../../connector/api/model/scalar'
 import type { CutRecord, ExportPage, FetchPage } from '../../../connector/export/export-page'
-import { allScanRules } from '../../../connector/export/scan/pass'
 import { decodeResumeToken } from '../../../connector/export/scan/resume-token'
 import { type ScanEnv, type ScanItem, type ScanStart, scan } from '../../../connector/export/scan/scan'
+import { allScanRules } from '../../../connector/export/scan/state'
 import { anySimulationPlan, anyTraits, orders } from '../../support/export-arbitraries'
 import { runSimulation, type SimulationPlan } from '../../support/export-runs'
 import {
@@ -74,6 +74,39 @@ describe('a scan of a service that changes while it is read', () => {
       { numRuns, ...fixedSeed },
     )
   })
+
+  const lacking: Partial<ExportTraits> = { inclusive: true, echo: true, lackingRows: 8 }
+  const busy: Partial<ExportTraits> = { changes: 1, deletions: 0.2, additions: 0.5 }
+  test.each<[string, Partial<ExportTraits>, Partial<SimulationPlan>]>([
+    [
+      'the first page always lacks rows, and some reviews have no mention time',
+      { ...lacking, order: 'ties', rows: 398, unmentioned: 0.1 },
+      { seed: 697_607_691, concurrency: 4 },
+    ],
+    [
+      'the first page always lacks rows, and half of the reviews have no mention time',
+      { ...lacking, order: 'ties', ties: 'replicas', rows: 132, unmentioned: 0.5, clockSkew: undefined },
+      { seed: -607_981_066, crashes: true },
+    ],
+    [
+      'the newest rows come first, and short pages hold nothing but rows after the cutoff',
+      {
+        ...{ ...busy, order: 'descending', ties: 'replicas', clamp: 30, rows: 395, lag: 60_000, latency: 30_000 },
+        ...{ clockSkew: 1_200_000, shortPages: true, unmentioned: 0.1, echo: true, futureDates: [600_000] },
+      },
+      { seed: -19, runs: 4 },
+    ],
+  ])(
+    'makes the destination equal to the service in a world that was wrong once: %s',
+    {
+      timeout: 60_000,
+    },
+    async (_, traits, plan) => {
+      const outcome = await runSimulation({ ...stableTraits, ...traits }, { ...simplePlan, ...plan })
+      expect(outcome.unfinished).toEqual([])
+      expect(outcome.differences).toEqual([])
+    },
+  )
 
   test.each(orders)('sends nothing again when nothing changes: %s', async (order) => {
     const { repeated } = await runSimulation({ ...stableTraits, ...singleChanges, order, rows: 300 }, simplePlan)
@@ -143,13 +176,13 @@ test.each<[Order, number]>([
   expect(lost.reduce((a, b) => a + b) / lost.length).toBeGreaterThanOrEqual(least)
 })
 
-test('an unordered service is read in parts with at most twelve times the fewest requests', async () => {
+test('an unordered service is read in parts with at most twenty times the fewest requests', async () => {
   for (let seed = 0; seed < 10; seed++) {
     const service = simulateExport({ ...stableTraits, order: 'random', rows: 760, clamp: 30 }, seed)
     const { ids, failure } = await collect(service.reviews, { now: service.now })
     expect(failure).toBeUndefined()
     expect(new Set(ids).size).toBe(760)
-    expect(service.requests()).toBeLessThan(12 * Math.ceil(760 / 30))
+    expect(service.requests()).toBeLessThan(20 * Math.ceil(760 / 30))
   }
 })
 
@@ -243,6 +276,22 @@ describe('a scan', () => {
     expect(new Set(unmentioned.map(({ id }) => id)).size).toBe(
       [...service.truth().keys()].length - new Set(mentionedIds(items)).size,
     )
+  })
+
+  test('gives up reading in rounds if the list grows faster than they read it', async () => {
+    for (let seed = 0; seed < 2; seed++) {
+      const growing = { order: 'random', rows: 60, clamp: 30, additions: 3, clockSkew: 86_400_000 } as const
+      const outcome = await readOnce(growing, seed, { hasMentionTime: false })
+      expect(outcome.failure).toMatch(/faster than they could be read.*cursor of the stream did not move/)
+      expect(outcome.requests).toBeLessThan(300)
+    }
+  })
+
+  test('sends a single review without a mention time on a service without order', async () => {
+    for (const seed of [...Array(3 * scale).keys(), 56]) {
+      const traits = { order: 'random', rows: 760, clamp: 30, unmentioned: 0.0015 } as const
+      expect(await readOnce(traits, seed)).toMatchObject({ failure: undefined, missing: 0 })
+    }
   })
 
   test('reads a part that cannot be split until nothing new comes', async () => {
