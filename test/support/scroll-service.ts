@@ -13,10 +13,22 @@ export type ScrollTraits = {
   readonly page: 'heeded' | 'ignored' | 'empty'
   /**
    * The scroll keys of operation 1. Row: of the last row of a page; offset: of the next offset; endless: the same, after the last
-   * page too; constant: one key that leads on each time; repeated: the last page leads to itself; blank: empty texts. Broken
-   * ones: cycle leads back to the second page after the third, stuck always to the first.
+   * page too; constant: one key that leads on each time; repeated: the last page leads to itself; overlap: a page begins with
+   * the last row of the one before; blank: empty texts. Broken ones: cycle leads back to the second page after the third, stuck
+   * always to the first, time to the rows before the last one's time, without others of that time.
    */
-  readonly key: 'none' | 'row' | 'offset' | 'endless' | 'constant' | 'repeated' | 'blank' | 'cycle' | 'stuck'
+  readonly key:
+    | 'none'
+    | 'row'
+    | 'offset'
+    | 'endless'
+    | 'constant'
+    | 'repeated'
+    | 'overlap'
+    | 'blank'
+    | 'cycle'
+    | 'stuck'
+    | 'time'
   /** The window of the echo: the requested one whether it is heeded or not, that of the days, or none. */
   readonly echo: 'requested' | 'days' | 'none'
   readonly echoedSize: 'applied' | 'requested' | 'none'
@@ -123,6 +135,8 @@ export const createScrollService = (initial: ScrollTraits, seed: number, start: 
       if (key === 'repeated') return `offset ${isLast ? offset : next}`
       if (key === 'cycle') return isLast ? null : `offset ${next >= 3 * size ? size : next}`
       if (isLast || last === undefined) return null
+      if (key === 'overlap') return `offset ${next - (page.length > 1 ? 1 : 0)}`
+      if (key === 'time') return `offset ${rows.findLastIndex(({ mention }) => mention === last.mention) + 1}`
       return key === 'row' ? `row ${sortKey(last)} ${last.id}` : `offset ${next}`
     }
     return { page, key: createKey() }

@@ -28,7 +28,8 @@ export type Scroll = {
   /** The next request, with the rows of so many days up to `to`, milliseconds; `isFirst`: it is the entity's first one. */
   readonly createRequest: (to: number) => FeedbackRequest
   readonly isFirst: () => boolean
-  readonly takePage: (page: FeedbackPage, sizes: PageSizes) => ScrollStep
+  /** Takes the answer to it; `cutoff`: the time that the run reads up to, milliseconds. */
+  readonly takePage: (page: FeedbackPage, sizes: PageSizes, cutoff: number) => ScrollStep
   /** Begins the reading again where that may help; otherwise the error to report. */
   readonly recover: (error: ApiError) => ApiError | undefined
 }
@@ -47,6 +48,8 @@ const maxAnswers = 50_000
 /** The readings of an entity, of which two in a row must agree. */
 const maxReadings = 8
 const maxRestarts = 3
+/** The readings that must be equal before one with more rows than the one before is taken for complete. */
+const minGrowingReadings = 3
 /** The pages without new rows that are the end, where pages vary in size although the service tells that more follow. */
 const maxBarrenPages = 3
 /** The days of a request begin up to two days before its window; with one more for services that begin them at midnight. */
@@ -62,14 +65,19 @@ const startReading = (firstPage: number) => ({
   answers: 0,
   page: firstPage,
   scrollKey: undefined as string | undefined,
-  /** The days of the first request. */
-  days: undefined as number | undefined,
   usedKeys: new Set<string>(),
   /** The rows of all pages without those that slide out of the days; the different ones; those that the reading before had too. */
   served: 0,
   distinct: 0,
   shared: 0,
-  pagesWithRows: 0,
+  /** The different rows after the run's cutoff, which are not counted above. */
+  late: 0,
+  /** The different rows that slide out of the days, which are not counted above either. */
+  sliding: 0,
+  /** Whether a page had a row twice. */
+  hasDoubles: false,
+  /** Pages with rows that are new in this reading. */
+  freshPages: 0,
   largest: 0,
   /** Pages in a row without a row that is new in this reading. */
   barren: 0,
@@ -80,7 +88,12 @@ const startReading = (firstPage: number) => ({
 type Reading = ReturnType<typeof startReading>
 
 /** What is compared of two readings. */
-type ReadingResult = { readonly distinct: number; readonly repeats: number; readonly pageSize: number | undefined }
+type ReadingResult = {
+  readonly distinct: number
+  readonly repeats: number
+  readonly largest: number
+  readonly sliding: number
+}
 
 /**
  * Starts readings of single entities of a service that does not heed windows, by its scroll keys, or by page numbers where it
@@ -94,6 +107,8 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
     const [id = ''] = ids
     /** The last reading that had a row, by the row's id. */
     const lastReadings = new Map<unknown, number>()
+    /** Those of the first request. */
+    let days: number | undefined
     let reading = 0
     let restarts = 0
     let current: Reading = startReading(firstPage)
@@ -118,8 +133,9 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
     }
 
     /** Counts the rows of a page; how many of them are new in this reading. */
-    const countRows = (rows: EntityFeedback['rows']): number => {
+    const countRows = (rows: EntityFeedback['rows'], cutoff: number): number => {
       let fresh = 0
+      current.hasDoubles ||= new Set(rows.map((row) => row[key])).size < rows.length
       for (const row of rows) {
         const rowId = row[key]
         const last = lastReadings.get(rowId) ?? -1
@@ -127,7 +143,10 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
           fresh += 1
           lastReadings.set(rowId, reading)
         }
-        if (isSliding(toMillis(String(row.mentionTime)))) continue
+        const time = toMillis(String(row.mentionTime))
+        if (time > cutoff && last !== reading) current.late += 1
+        if (isSliding(time) && last !== reading) current.sliding += 1
+        if (time > cutoff || isSliding(time)) continue
         current.served += 1
         if (last === reading) continue
         current.distinct += 1
@@ -140,9 +159,12 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
     const barrenLimit = (): number => (current.largest > 0 && !current.hasShortPages ? 1 : maxBarrenPages)
 
     /** How the reading ends with a page; undefined: it goes on with the next one. */
-    const findEnd = (page: FeedbackPage, rows: number, fresh: number, isComplete: boolean): Ending | undefined => {
+    const findEnd = (page: FeedbackPage, rows: number, fresh: number, sizes: PageSizes): Ending | undefined => {
       const { scrollKey } = page
-      const ending: Ending = rows === 0 ? 'clean' : 'repeated'
+      const isComplete = checkCompleteness(sizes, findEntityFeedback(id, page), page) === 'complete'
+      // A short page that comes again is the last one; a full one may be one that does not lead on.
+      const fullPage = Math.min(pageSize ?? Number.POSITIVE_INFINITY, Math.max(1, largestPage, sizes.maxEntityRows))
+      const ending: Ending = rows < fullPage ? 'clean' : 'repeated'
       if (scrollKey !== undefined && !ignoresKeys) {
         givesKeys = true
         const digest = digestKey(scrollKey)
@@ -161,8 +183,8 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
 
     /** Whether the reading that ends here shows, by itself or beside the one before, that no row is missing. */
     const isConfirmed = (ending: Ending, page: FeedbackPage, sizes: PageSizes): boolean => {
-      const { answers, served, distinct, shared, pagesWithRows, largest } = current
-      const isWhole = pagesWithRows <= 1 && previous === undefined
+      const { answers, served, distinct, shared, late, hasDoubles, freshPages, largest } = current
+      const isWhole = freshPages <= 1 && previous === undefined
       if (isWhole && ending === 'clean')
         if (answers === 1 || largest < Math.min(page.perPage, Math.max(1, sizes.maxEntityRows))) return true
       if (isWhole && ending === 'repeated' && !givesKeys && largest < Math.max(minRepeatedRows, sizes.maxEntityRows))
@@ -171,9 +193,13 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
       if (ending === 'clean' && served === toldRows && toldDistinct >= served) return true
       if (previous === undefined) return false
       const hasAll = shared === previous.distinct
-      if (isSuspect) return hasAll && distinct === shared && pageSize !== previous.pageSize
-      // A row can only be skipped where another one was removed, and that one would be missing now.
-      return hasAll && previous.repeats <= distinct - shared
+      // Rows that were skipped between two pages would be others with pages of another size.
+      const isVaried = largest !== previous.largest || largest === 1
+      if (isSuspect && current.sliding !== previous.sliding) return false
+      if (hasAll && distinct === shared && !hasDoubles && (isVaried || (!isSuspect && previous.repeats <= late)))
+        return true
+      // Where rows come all the time: one can only be skipped where another was removed, and that one would be missing now.
+      return !isSuspect && reading >= minGrowingReadings && hasAll && previous.repeats <= distinct - shared + late
     }
 
     const chooseNextReading = (): ApiError | undefined => {
@@ -185,10 +211,10 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
         previous = undefined
         pageSize = undefined
       } else {
-        const hasToVary = isSuspect || previous !== undefined
-        previous = { distinct, repeats: served - distinct, pageSize }
         const share = sizeShares[reading % sizeShares.length] ?? 1
-        pageSize = hasToVary ? Math.max(largestPage === 1 ? 2 : 1, Math.floor(largestPage * share)) : undefined
+        const varied = previous === undefined ? largestPage - 1 : Math.floor(largestPage * share)
+        previous = { distinct, repeats: served - distinct, largest: current.largest, sliding: current.sliding }
+        pageSize = Math.max(largestPage === 1 ? 2 : 1, varied)
       }
       nextReading()
       return reading - restarts >= maxReadings ? changingError : undefined
@@ -208,7 +234,7 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
 
     const createRequest = (to: number): FeedbackRequest => {
       const size = Math.min(pageSize ?? Number.POSITIVE_INFINITY, maxPageSize)
-      const { page, scrollKey, days } = current
+      const { page, scrollKey } = current
       const perPage = Number.isFinite(size) ? size : undefined
       return { kind, ids, from, to, page, ...defined({ perPage, scrollKey, days }) }
     }
@@ -216,22 +242,22 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
     return {
       createRequest,
       isFirst: () => reading === 0 && current.answers === 0 && restarts === 0,
-      takePage: (page, sizes) => {
+      takePage: (page, sizes, cutoff) => {
         const feedback = findEntityFeedback(id, page)
         const rows = feedback?.rows ?? []
         const taken = { feedback, reading }
-        const fresh = countRows(rows)
+        const fresh = countRows(rows, cutoff)
         current.answers += 1
-        current.days ??= page.days
+        days ??= page.days
         current.barren = fresh === 0 ? current.barren + 1 : 0
         if (rows.length > 0) {
           current.hasShortPages ||= current.lastIsShort
-          current.pagesWithRows += 1
+          if (fresh > 0) current.freshPages += 1
           current.largest = Math.max(current.largest, rows.length)
           current.lastIsShort = rows.length < current.largest
         }
         largestPage = Math.max(largestPage, rows.length)
-        const ending = findEnd(page, rows.length, fresh, checkCompleteness(sizes, feedback, page) === 'complete')
+        const ending = findEnd(page, rows.length, fresh, sizes)
         if (ending !== undefined) return { ...taken, ...endReading(ending, page, sizes) }
         return current.answers < maxAnswers
           ? { ...taken, isEnd: false }

@@ -120,7 +120,7 @@ export const readWindows = (
         : byDays.fetch(scroll.createRequest(to)),
       TE.map((page): QueueStep => {
         const [cutoff, notes] = queue.cutoff === undefined ? chooseCutoff(page.servedAt, env.now()) : [queue.cutoff, []]
-        const { feedback, reading, isEnd, error } = scroll.takePage(page, queue.sizes)
+        const { feedback, reading, isEnd, error } = scroll.takePage(page, queue.sizes, cutoff)
         const result = toEntityResult(window, id, E.right(feedback))
         const failed = error === undefined ? [] : [toEntityResult(window, id, E.left(error))]
         return [

@@ -19,7 +19,7 @@ const startService = async (traits: ScrollTraits, onEnd: (close: () => void) => 
   for (const id of people) service.addEntity(`person ${id}`)
   for (let n = 0; n < rows; n += 1) service.addRow('person 1', start - 60_000 - service.pick(700 * day))
   const burst = Math.floor((start - 50 * day) / 1000) * 1000
-  for (let n = 0; n < 33; n += 1) service.addRow('person 2', burst + n)
+  for (let n = 0; n < 33; n += 1) service.addRow('person 2', burst + (n % 3))
   for (let n = 0; n < 5; n += 1) service.addRow('person 3', start - (3 + 90 * n) * day)
   const { url } = await service.listen(onEnd)
   const startDate = Math.floor((start - 365 * day) / 1000) * 1000
@@ -76,6 +76,7 @@ const readable: Readonly<Record<string, Partial<ScrollTraits>>> = {
   'gives a key after its last page too': { key: 'endless' },
   'gives the same key with each page': { key: 'constant' },
   'repeats its last page': { key: 'repeated' },
+  'repeats the last row of each page': { key: 'overlap' },
   'echoes a window that it does not heed': { echo: 'requested' },
   'echoes nothing': { echo: 'none', echoedSize: 'none' },
   'heeds page and gives no key': { key: 'none', page: 'heeded' },

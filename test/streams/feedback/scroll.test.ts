@@ -57,7 +57,7 @@ const expectAllRows = (service: ScrollService, rows: ReadonlyMap<string, string>
 
 /** What makes all rows of a service readable. */
 const readsAll: fc.Arbitrary<Partial<ScrollTraits>> = fc.constantFrom<Partial<ScrollTraits>>(
-  ...(['row', 'offset', 'endless', 'constant', 'repeated'] as const).map((key) => ({ key })),
+  ...(['row', 'offset', 'endless', 'constant', 'repeated', 'overlap'] as const).map((key) => ({ key })),
   ...(['heeded'] as const).flatMap((page) =>
     (['none', 'blank', 'cycle', 'stuck'] as const).map((key): Partial<ScrollTraits> => ({ key, page })),
   ),
