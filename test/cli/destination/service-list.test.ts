@@ -78,7 +78,7 @@ const kinds: ReadonlyArray<readonly [string, SandboxOptions, object]> = [
   ['published', { like: 'published' }, {}],
   [
     'specified',
-    { lookups: { locations: { method: 'GET', path: '/list' } } },
+    { like: 'specification', lookups: { locations: { method: 'GET', path: '/list' } } },
     {
       lookups: {
         locations: {
