@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Message } from '../../../connector/cdk/message'
+import { readReceivedRange } from '../../../connector/snapshot/load/stream-load'
 import { createSnapshotWriter } from '../../../connector/snapshot/load/writer'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
@@ -544,6 +545,28 @@ describe('the states of a page', () => {
 })
 
 describe('the metadata tables', () => {
+  it('tell which times the loads of a stream have received since a time', async () => {
+    const snapshot = await openMemorySnapshot()
+    const hour = 3_600_000
+    for (const [n, minutes] of [
+      [1, 2],
+      [5, 7],
+      [4, 6],
+    ].entries())
+      await writeMessages(
+        snapshot,
+        streamMessages(reviewsInfo(), ...minutes.map((minute) => reviewJson(minute, minute))),
+        {
+          now: () => n * hour,
+        },
+      )
+    const read = readReceivedRange(snapshot)
+    expect(await read('reviews', 0)).toEqual({ from: timeAtMinute(1), to: timeAtMinute(7) })
+    expect(await read('reviews', hour)).toEqual({ from: timeAtMinute(4), to: timeAtMinute(7) })
+    expect(await read('reviews', 9 * hour)).toBeUndefined()
+    expect(await read('other', 0)).toBeUndefined()
+  })
+
   it('have the result of each load', async () => {
     const snapshot = await openMemorySnapshot()
     const summaries = await writeMessages(snapshot, [
