@@ -19,8 +19,11 @@ const distinct = (rows: ReadonlyArray<Fields | undefined>): ReadonlyArray<Fields
 ]
 
 /** The rows that a warehouse must have of the reviews export, computed from the service's data without the connector. */
-export const expectedOfReviews = (truth: Truth): Readonly<Record<string, ReadonlyArray<Fields>>> => {
-  const reviews = truth.reviews.map(({ json }) => renamed(parseExact(json) as Fields))
+export const expectedOfReviews = (
+  truth: Pick<Truth, 'reviews'>,
+  parse: (text: string) => unknown = parseExact,
+): Readonly<Record<string, ReadonlyArray<Fields>>> => {
+  const reviews = truth.reviews.map(({ json }) => renamed(parse(json) as Fields))
   const of = ({ id, modifiedTime }: Review) => ({ reviewId: id, reviewModifiedTime: modifiedTime })
   const contents = reviews.flatMap((review) => (review.contents ?? []).map((content) => ({ content, own: of(review) })))
   return {

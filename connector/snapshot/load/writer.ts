@@ -42,8 +42,11 @@ const maxCommitMillis = 5_000
 /** The records of a wide table take many times their size while they are typed. */
 const maxWideCommitBytes = 4_000_000
 
-/** What DuckDB may use while records are typed and merged; the second once the first was too little. It grows with the file. */
-const memoryLimits = ['96MB', '2GB']
+/**
+ * What DuckDB may use while records are typed and merged: each once the one before was too little. It fills what it may use with pages
+ * of the file, so the steps keep the peak near what a commit needs, which grows with the file.
+ */
+const memoryLimits = ['96MB', '384MB', '1GB', '2GB']
 
 /** Writes a run's messages into the snapshot. A committed state covers committed rows only, whenever the process is killed. */
 export const createSnapshotWriter = async (
@@ -234,19 +237,24 @@ export const createSnapshotWriter = async (
   }
 }
 
-/** Runs work that changes nothing when it rejects: with the first memory limit, and again with the next where that was too little. */
-const createMemorySetter = (db: Database): (<A>(work: () => Promise<A>) => Promise<A>) => {
+/**
+ * Runs work that changes nothing when it rejects: with the first memory limit, and again with the next where that was too little. Later
+ * work begins with the limit that was enough.
+ */
+export const createMemorySetter = (db: Pick<Database, 'run'>): (<A>(work: () => Promise<A>) => Promise<A>) => {
+  let level = 0
   let current: string | undefined
   return async (work) => {
-    for (const [i, limit] of memoryLimits.entries())
+    for (;;)
       try {
+        const limit = memoryLimits[level]
         if (limit !== current) await db.run(`SET memory_limit = '${limit}'`)
         current = limit
         return await work()
       } catch (error) {
-        if (i + 1 === memoryLimits.length || !isOutOfMemory(error)) throw error
+        if (level + 1 === memoryLimits.length || !isOutOfMemory(error)) throw error
+        level += 1
       }
-    throw new Error('There is no memory limit.')
   }
 }
 
