@@ -9,15 +9,18 @@ import { newTempPath, writeTempFile } from '../support/files'
 import { runProgram, startProgram } from '../support/program'
 import { compareWithTruth, type TableDifference } from '../support/truth'
 
-const reviews = Number(process.env.BACKFILL ?? 500_000)
-/** About 2,100 requests however many reviews there are: more than eight simulated hours. */
+const reviews = Number(process.env.BACKFILL ?? 200_000)
+/** More than 2,000 requests however many reviews there are. */
 const pageSize = Math.max(10, Math.min(1000, Math.round(reviews / 2000)))
-const secondsPerRequest = 15
-const requestsPerHour = 3600 / secondsPerRequest
+/** An hour has enough rows for several transactions. */
+const requestsPerHour = Math.max(240, Math.round(40_000 / pageSize))
+const secondsPerRequest = 3600 / requestsPerHour
+/** A run that is killed before its first transaction would go on from the same place for ever, on a machine that is fast enough. */
+const minRunMillis = 10_000
 /** Of one run of `feedback sync`; measured peaks are far below. */
 const maxPeakMb = 1300
 /** What a kill may lose: two transactions, one that is being committed and one that is gathered, and the pages asked for ahead. */
-const maxRowsAgain = 45_000 + 10 * pageSize
+const maxRowsAgain = 70_000 + 10 * pageSize
 
 const exportStreams = streams.filter(({ reader }) => /^export /.test(reader.name)).map(({ name }) => name)
 
@@ -131,7 +134,8 @@ describe(`a backfill of ${reviews} reviews through a night`, () => {
         isOver = true
       })
       let peakMb = 0
-      while (!isOver && countRequests(sandbox) < hour * requestsPerHour) {
+      const isHourOver = () => countRequests(sandbox) >= hour * requestsPerHour && Date.now() - start >= minRunMillis
+      while (!isOver && !isHourOver()) {
         peakMb = Math.max(peakMb, readPeak(running.pid))
         await sleep(20)
       }
@@ -152,7 +156,7 @@ describe(`a backfill of ${reviews} reviews through a night`, () => {
       }
       runs.push(run)
       console.log(
-        `hour ${hour}: ${run.end} after ${seconds.toFixed(0)} s; peak ${peakMb.toFixed(0)} MB; file ${run.fileMb.toFixed(0)} MB, opened in ${openSeconds.toFixed(1)} s; from ${first?.offset} (committed ${committed?.offset}, asked for before: up to ${reached?.offset}); ${stderr.trim().split('\n').at(-1)}`,
+        `run ${hour}: ${run.end} after ${seconds.toFixed(0)} s; peak ${peakMb.toFixed(0)} MB; file ${run.fileMb.toFixed(0)} MB, opened in ${openSeconds.toFixed(1)} s; from ${first?.offset} (committed ${committed?.offset}, asked for before: up to ${reached?.offset}); ${stderr.trim().split('\n').at(-1)}`,
       )
       committed = places[0]
       const last = requests.at(-1)
@@ -183,7 +187,7 @@ describe(`a backfill of ${reviews} reviews through a night`, () => {
 
   it('is killed once an hour and complete in the end', () => {
     expect(runs.map(({ end }) => end)).toEqual([...runs.slice(1).map(() => 'SIGKILL'), 'exit 0'])
-    expect(runs.length).toBeGreaterThan(8)
+    expect(runs.length).toBeGreaterThan(3)
   })
 
   it('meets each kind of fault as often as planned', () => {
