@@ -50,7 +50,7 @@ const maxReadings = 8
 const maxRestarts = 3
 /** The readings that must be equal before one with more rows than the one before is taken for complete. */
 const minGrowingReadings = 3
-/** The pages without new rows that are the end, where pages vary in size although the service tells that more follow. */
+/** The pages without new rows in a row that are the end, where a new key comes with each of them or pages vary in size. */
 const maxBarrenPages = 3
 /** The days of a request begin up to two days before its window; with one more for services that begin them at midnight. */
 const slidingMillis = 3 * 86_400_000
@@ -111,6 +111,8 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
     let days: number | undefined
     let reading = 0
     let restarts = 0
+    /** The different rows of all readings. */
+    let known = 0
     let current: Reading = startReading(firstPage)
     let previous: ReadingResult | undefined
     let largestPage = 0
@@ -151,6 +153,7 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
         if (last === reading) continue
         current.distinct += 1
         if (last >= 0 && last === reading - 1) current.shared += 1
+        if (last < 0) known += 1
         if (last < toldSince) toldDistinct += 1
       }
       return fresh
@@ -171,8 +174,7 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
         const isUsed = current.usedKeys.has(digest)
         current.usedKeys.add(digest)
         current.scrollKey = scrollKey
-        const limit = rows === 0 ? barrenLimit() : maxBarrenPages
-        return fresh === 0 && (isUsed || current.barren >= limit) ? ending : undefined
+        return fresh === 0 && (isUsed || current.barren >= maxBarrenPages) ? ending : undefined
       }
       if (givesKeys && !ignoresKeys) return 'clean'
       if (current.answers === 1 && isComplete) return 'clean'
@@ -199,7 +201,8 @@ export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {
       if (hasAll && distinct === shared && !hasDoubles && (isVaried || (!isSuspect && previous.repeats <= late)))
         return true
       // Where rows come all the time: one can only be skipped where another was removed, and that one would be missing now.
-      return !isSuspect && reading >= minGrowingReadings && hasAll && previous.repeats <= distinct - shared + late
+      const isGrowing = reading >= minGrowingReadings && hasAll && distinct === known
+      return !isSuspect && isGrowing && previous.repeats <= distinct - shared + late
     }
 
     const chooseNextReading = (): ApiError | undefined => {

@@ -88,7 +88,9 @@ const anyRunEnd: fc.Arbitrary<RunEnd> = fc.record({
 })
 
 describe('transparency reviews of a service of any kind', () => {
-  it('are complete after a run without changes, however earlier runs ended and whatever kind it was then', async () => {
+  it('are complete after a run without changes, however earlier runs ended and whatever kind it was then', {
+    timeout: 200_000,
+  }, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.nat(1_000_000),
@@ -216,9 +218,25 @@ describe('a service at fault', () => {
   const rowsFrom = (first: number, count = 20): ReadonlyArray<number> =>
     Array.from({ length: count }, (_, n) => first + n)
 
-  it('whose keys never end, with new rows on each page, is named', async () => {
+  it('whose keys never end, with new rows on each page, is named', { timeout: 200_000 }, async () => {
     const { logs, failures } = await readPages((_, n) => TE.right({ rows: [1 + n], key: `key ${n}` }))
     expect([...logs, ...Object.values(failures)].join()).toContain('its pages do not end')
+  })
+
+  it('that has empty pages with keys between others loses none', async () => {
+    const { ids } = await readPages(({ scrollKey = '0' }) => {
+      const n = Number(scrollKey)
+      return TE.right({ rows: n % 3 === 0 ? rowsFrom(1 + n * 20) : [], key: n < 12 ? String(n + 1) : null })
+    })
+    expect(ids).toBe(100)
+  })
+
+  it('whose keys skip rows of the time of a last row is named', async () => {
+    const service = createScrollService({ ...publishedTraits, key: 'time', maxPageSize: 20 }, 1, start)
+    for (let n = 0; n < 300; n += 1) service.addRow('person 1', start - 3_600_000 - Math.floor(n / 30) * day)
+    const { records, logs } = await readReviews(service)
+    expect(records.transparency_reviews?.length).toBeLessThan(300)
+    expect(logs).toContainEqual(expect.stringContaining('person 1 is left out of the rest of this run'))
   })
 
   it.each<[string, (n: number, isFirst: boolean) => Page]>([
