@@ -226,6 +226,7 @@ export const createSnapshotWriter = async (
     finish: () =>
       guardWrite(async () => {
         for (const load of loads.values()) await endLoad(load, 'incomplete')
+        await commit()
         await withMemory(() => db.transaction(() => createViews(db)))
         return [...loads.values()].map(({ stream, status, records, startedAt, endedAt }) => ({
           stream,

@@ -283,6 +283,20 @@ describe('numbers and cursors', () => {
   })
 })
 
+it('a state that comes after its stream has ended is saved, though a commit of it has begun', async () => {
+  const snapshot = await openMemorySnapshot()
+  let time = 0
+  const writer = await createSnapshotWriter(snapshot, { now: () => time })
+  for (const message of streamMessages(reviewsInfo(), reviewJson(1, 1))) await writer.write(message)
+  for (const cursor of [2, 3]) {
+    time += 60_000
+    await writer.write(checkpointMessage('reviews', { cursor }))
+  }
+  expect(await writer.finish()).toMatchObject([{ status: 'complete', records: 1 }])
+  expect(await snapshot.db.scalar(`SELECT state->>'$.cursor' FROM _state`)).toBe('3')
+  snapshot.db.close()
+})
+
 describe('deletions', () => {
   const startAll = (...messages: Message[]) => [
     startedMessage(deletedReviewsInfo()),
