@@ -155,9 +155,9 @@ describe('a third protocol', () => {
     expect(written).toContainEqual({ id: 9007199254740993n })
     expect(lines).toEqual([
       '#things\t{"after":1}\n',
-      '#things\t{"after":2}\n',
       '#places\t{"after":1}\n',
       '#places\t{"after":2}\n',
+      '#things\t{"after":2}\n',
     ])
   })
 })
