@@ -113,7 +113,7 @@ describe.skipIf(ours === undefined)('a service whose certificate', () => {
 
   it('is in NODE_EXTRA_CA_CERTS is trusted by check and read', async () => {
     const config = settings(service, application(service))
-    expect(await checking(config, trusting(ours?.path))).toEqual({ status: 'SUCCEEDED' })
+    expect(await checking(config, trusting(ours?.path))).toMatchObject({ status: 'SUCCEEDED' })
     const catalog = writeTempFile({
       streams: [{ stream: { name: 'reviews', json_schema: {} }, sync_mode: 'incremental' }],
     })
