@@ -33,9 +33,10 @@ writeFileSync(
 )
 
 const pageRows = 1_000
-const pageCount = 160
+const pageCount = 260
 const timeOfReview = (id: number) => new Date(1_700_000_000_000 + id * 1_000).toISOString()
-const text = 'words '.repeat(5)
+/** A commit begins after 64 MB, which are 46 pages, once the one before it has ended: after 92 pages the first one has. */
+const text = 'words '.repeat(220)
 
 /** One page: its records, then the state that covers them and all earlier pages. */
 const pageLines = (number: number): string => {
@@ -84,7 +85,7 @@ const readCounts = async (db: string) => {
 it('a run killed at any point leaves a state whose rows are all in the file, and the next run continues from it', async () => {
   const db = join(folder, 'killed.duckdb')
   const savedPages: number[] = []
-  for (const killAfter of [2, 70, 100, 140]) {
+  for (const killAfter of [2, 110, 150, 220]) {
     await feedMessages(db, savedPages.at(-1) ?? 0, killAfter)
     const { pages, covered, present } = await readCounts(db)
     expect(present).toBe(covered)
@@ -96,4 +97,4 @@ it('a run killed at any point leaves a state whose rows are all in the file, and
   expect((await verifySnapshot(snapshot)).filter(({ ok }) => !ok)).toEqual([])
   expect(await snapshot.db.scalar('SELECT count(DISTINCT id) FROM reviews')).toBe(pageCount * pageRows)
   snapshot.db.close()
-}, 120_000)
+}, 240_000)
