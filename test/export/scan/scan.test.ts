@@ -23,7 +23,7 @@ import { random } from '../../support/random'
 const numRuns = Number(process.env.SCAN_RUNS ?? 80)
 /** How much more than `npm test` the simulations of single worlds try. */
 const scale = Math.max(1, Math.round(numRuns / 300))
-/** The same worlds each time: a few in a thousand others take minutes. SCAN_SEED=N tries others. */
+/** The same worlds each time: about one in some thousand others takes minutes. SCAN_SEED=N tries others. */
 const fixedSeed = { seed: Number(process.env.SCAN_SEED ?? 20_261_122) }
 
 const simplePlan: SimulationPlan = { seed: 1, limit: 50, concurrency: 1, sorted: false, runs: 2, crashes: false }
