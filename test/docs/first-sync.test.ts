@@ -141,6 +141,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   },
   { world: { reviews: 40, order: (n, count) => (n * 7919) % count } },
   { world: { reviews: 20_000 } },
+  { world: { reviews: 5000, delay: 120 }, more: { page_size: 100 } },
   { world: { reviews: 20_000, depth: 10_000 }, more: { rate_limit: { requests_per_minute: 400 } } },
   { world: { reviews: 3000, beyondEnd: 'last row' } },
   { world: { reviews: 700_000 }, more: { rate_limit: { requests_per_minute: 12 } } },

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
 import { type ReceivedRequest, sendJson, startServer } from './listen'
 
 /** A service in plain node:http, as the specification has it where nothing else is said. */
@@ -14,6 +15,8 @@ export type ObservedService = {
   readonly echoesClamp?: boolean
   /** Offsets from here on are refused. */
   readonly depth?: number
+  /** How long each page of reviews takes, milliseconds. */
+  readonly delay?: number
   /** How an offset beyond the end is answered; default with no rows. */
   readonly beyondEnd?: 'refused' | 'last row'
   /** How far the Date header is ahead, milliseconds; null: there is none. Default 0. */
@@ -52,7 +55,8 @@ export const startObservedService = async (world: ObservedService, onEnd?: (clos
   }
   const refuse = (to: ServerResponse, status: number) => send(to, status, { status: { code: status, message: 'no' } })
 
-  const sendReviews = (to: ServerResponse, body: string) => {
+  const sendReviews = async (to: ServerResponse, body: string) => {
+    if (world.delay !== undefined) await setTimeout(world.delay)
     const filter = JSON.parse(body)
     const { modifiedTimeFrom, offset, limit } = filter
     if (offset >= (world.depth ?? Number.POSITIVE_INFINITY)) return refuse(to, 400)
