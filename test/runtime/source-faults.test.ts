@@ -197,7 +197,8 @@ describe.each(Object.entries(families))(`%s (seed ${seed})`, (name, family) => {
 
   it.concurrent.each(faultCasesOf(number, family.kinds))(
     'loses nothing by the fault %s',
-    { timeout: 120_000 },
+    // Rows of the answer before in every answer split the windows down to seconds: a hundred requests for each row.
+    { timeout: 600_000 },
     async (kind, cases) => {
       const { fates } = family.expected?.[kind] ?? expected[kind]
       const results = await Promise.all(cases.map(async (one) => ({ ...one, fate: await runWithFault(kind, one) })))
