@@ -82,6 +82,14 @@ export const startServer = async (api: Api, options: ServerOptions): Promise<San
     lastAnswers: new Map<OperationName, string>(),
   }
   let count = 0
+  let isClosed = false
+  /** What uses the database now: it must not be closed before that has ended, though nobody waits for the answer. */
+  const pendingAnswers = new Set<Promise<unknown>>()
+  const trackAnswer = <A>(answer: Promise<A>): Promise<A> => {
+    const settled = answer.catch(() => undefined).finally(() => pendingAnswers.delete(settled))
+    pendingAnswers.add(settled)
+    return answer
+  }
 
   const handleOperation = async (handler: Handler, url: URL, request: IncomingMessage, response: ServerResponse) => {
     const startedAt = headerClock()
@@ -90,7 +98,8 @@ export const startServer = async (api: Api, options: ServerOptions): Promise<San
     const fault = nextFault(handler.operation)
     const delayMs = options.latency(++count)
     if (delayMs > 0) await setTimeout(delayMs, undefined, { ref: false })
-    const { reply, input } = await performOperation(context, handler, fault, url.searchParams, request)
+    if (isClosed) return
+    const { reply, input } = await trackAnswer(performOperation(context, handler, fault, url.searchParams, request))
     log.addEntry({
       at: new Date(startedAt).toISOString(),
       operation: handler.operation,
@@ -122,7 +131,7 @@ export const startServer = async (api: Api, options: ServerOptions): Promise<San
     if ('operation' in found) return handleOperation(found, url, request, response)
     const { accessToken } = tokenRegistry
     const refusal = found.isOperator ? refuseOperatorRequest(request, { accessToken, host: options.host }) : undefined
-    return send(refusal ?? (await found.answer(request)))
+    return send(refusal ?? (await trackAnswer(found.answer(request))))
   }
 
   const server = createServer((request, response) => {
@@ -145,11 +154,14 @@ export const startServer = async (api: Api, options: ServerOptions): Promise<San
   const { address, family, port } = server.address() as AddressInfo
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
-    close: () =>
-      new Promise((resolve) => {
+    close: async () => {
+      isClosed = true
+      await new Promise<void>((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
-      }),
+      })
+      await Promise.race([Promise.all(pendingAnswers), setTimeout(5_000, undefined, { ref: false })])
+    },
   }
 }
 
