@@ -198,7 +198,7 @@ const readOnce = async (
       return E.right({ set, mayLack: mayLack || isTold, notes })
     }
     if (added === 0) {
-      // A service that heeds neither parameter gives everything at once.
+      // A service that uses neither parameter gives everything at once.
       const isEverything = n === 1 && (longest > size || (longest < size && !isTold))
       if (isTold && !isEverything) return repeatedPageError(setting, pageParam, n + 1)
       const isDoubtful = n === 1 && !isEverything && !mayBeOver

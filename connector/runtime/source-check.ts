@@ -3,17 +3,10 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { type ApiError, DeletedReview, Review, toFailure, toInstant } from '../api'
+import { type ApiError, Review, toFailure, toInstant } from '../api'
 import { configFailure, drainFeed, type Failure, type Stream, transientFailure } from '../cdk'
-import {
-  chooseCutoff,
-  createCutter,
-  createDeletedReviewFetcher,
-  createReviewFetcher,
-  type ExportPage,
-  type FetchPage,
-} from '../export'
-import { checkSourceLookup, isLookupStream, type SourceEnv } from '../streams'
+import { chooseCutoff, createCutter, createReviewFetcher, type ExportPage, type FetchPage } from '../export'
+import { checkSourceLookup, createDeletionFetcher, isLookupStream, type SourceEnv } from '../streams'
 import { toConnectionFailure } from './client'
 import type { ConfiguredSource } from './source'
 
@@ -108,18 +101,16 @@ type SourceCheck = {
   readonly unansweredOperations: () => ReadonlyArray<string>
 }
 
-const exportShape = { list: 'reviews', primaryKey: 'id', cursor: 'modifiedTime', undeclared: 'drop' } as const
-
 /** Pages of the review export, with nothing of a review but its key and cursor checked. */
 export const createSampleFetcher = ({ api }: SourceEnv): FetchPage =>
-  createReviewFetcher(api, createCutter({ codec: Review, ...exportShape }))
+  createReviewFetcher(
+    api,
+    createCutter({ codec: Review, list: 'reviews', primaryKey: 'id', cursor: 'modifiedTime', undeclared: 'drop' }),
+  )
 
 const listExportChecks = (source: SourceEnv): readonly [ExportCheck, ...ReadonlyArray<ExportCheck>] => [
   ['export reviews', createSampleFetcher(source)],
-  [
-    'export deleted reviews',
-    createDeletedReviewFetcher(source.api, createCutter({ codec: DeletedReview, ...exportShape })),
-  ],
+  ['export deleted reviews', createDeletionFetcher({ api: source.api, onUnknown: 'drop' })],
 ]
 
 type CheckedSource = Pick<ConfiguredSource, 'env' | 'streams'>

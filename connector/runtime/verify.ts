@@ -2,27 +2,18 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
-import { DeletedReview, toFailure, toInstant } from '../api'
+import { toFailure, toInstant } from '../api'
 import { defined, type Failure, type Feed, flatMapFeed, unfoldFeed } from '../cdk'
-import { createCutter, createDeletedReviewFetcher, type FetchPage, filterFrom, type ScanFilters, scan } from '../export'
+import { type FetchPage, filterFrom, type ScanFilters, scan } from '../export'
 import type { NextRead, ServiceReview, ServiceReviews } from '../snapshot'
-import { decodeExportState, reviewExportOperation, type SourceEnv } from '../streams'
+import { createDeletionFetcher, decodeExportState, reviewExportOperation, type SourceEnv } from '../streams'
 
 /** Reads the ids and times of the service's reviews, for `feedback verify` to compare with those in a snapshot. */
 export const createReviewService = (source: SourceEnv): ServiceReviews => {
   const { api, startDate, pageSize } = source
   const fetch = reviewExportOperation.fetch(source, [])
   const filters = reviewExportOperation.filters(source)
-  const fetchDeleted = createDeletedReviewFetcher(
-    api,
-    createCutter({
-      codec: DeletedReview,
-      list: 'reviews',
-      primaryKey: 'id',
-      cursor: 'modifiedTime',
-      undeclared: 'drop',
-    }),
-  )
+  const fetchDeleted = createDeletionFetcher({ api, onUnknown: 'drop' })
   return {
     startDate,
     planNextRead: (stream, state) => planNextRead(source, stream, state),

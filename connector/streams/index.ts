@@ -20,7 +20,7 @@ export {
 } from './feedback/probe'
 export { isLookupStream } from './lookups'
 export { findPrivacyPath, type PrivacySettings, privacyActions } from './privacy'
-export { deletedReviewsStream, reviewExportOperation } from './reviews'
+export { createDeletionFetcher, deletedReviewsStream, reviewExportOperation } from './reviews'
 export type { SourceEnv } from './source-env'
 export { checkSourceLookup } from './source-lookup'
 export { applyStreamSettings, declaredStreams, findStateProblem, selectStreams, streams } from './streams'

@@ -2,10 +2,17 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { DeletedReview, Review } from '../api'
 import { defined, defineStream } from '../cdk'
-import { type CutRecord, createCutter, createDeletedReviewFetcher, createReviewFetcher } from '../export'
+import {
+  type CutRecord,
+  createCutter,
+  createDeletedReviewFetcher,
+  createReviewFetcher,
+  type FetchPage,
+} from '../export'
 import { digestEntitySelection, indexEntities } from './entity-index'
 import { createExportReader, type ExportDefinition } from './export-reader'
 import { createReviewItem, type ReviewItem, reviewFieldTree } from './review-item'
+import type { SourceEnv } from './source-env'
 import { withSourceLookup } from './source-lookup'
 import { UnknownAttributes } from './warnings'
 
@@ -65,20 +72,23 @@ export const reviewsStream = defineStream({
 /** A record of `deleted_reviews`. */
 const DeletedReviewRecord = t.intersection([DeletedReview, UnknownAttributes], 'DeletedReviewRecord')
 
+/** Fetches pages of operation 7, export deleted reviews, cut into records. */
+export const createDeletionFetcher = ({ api, onUnknown }: Pick<SourceEnv, 'api' | 'onUnknown'>): FetchPage =>
+  createDeletedReviewFetcher(
+    api,
+    createCutter({
+      codec: DeletedReview,
+      list: 'reviews',
+      primaryKey: 'id',
+      cursor: 'modifiedTime',
+      undeclared: onUnknown,
+    }),
+  )
+
 /** Operation 7, export deleted reviews; of the filters it takes the sources alone. */
 export const deletionExportReader = createExportReader({
   name: 'export deleted reviews',
-  fetch: ({ api, onUnknown }) =>
-    createDeletedReviewFetcher(
-      api,
-      createCutter({
-        codec: DeletedReview,
-        list: 'reviews',
-        primaryKey: 'id',
-        cursor: 'modifiedTime',
-        undeclared: onUnknown,
-      }),
-    ),
+  fetch: createDeletionFetcher,
   filters: ({ filters: { sources } }) => defined({ sources }),
   hasMentionTime: false,
   toItem: () => (record) => record,

@@ -1,12 +1,8 @@
 import * as t from 'io-ts'
 import { describeAttribute, Instant, Int64, Integer, optionalAttributes } from './scalar'
 
-/** A location in the body of `syncLocations`; the service's specification does not say which attributes are required. */
-export const Location = optionalAttributes({
-  code: describeAttribute('Location code or identifier')(t.string),
-  codeType: describeAttribute('Type of the code')(t.string),
-  active: describeAttribute('true creates or updates the location; false deactivates it')(t.boolean),
-  name: describeAttribute('Display name')(t.string),
+/** What a location has both where it is written and where it is listed. */
+const contactAttributes = {
   internalName: describeAttribute('Internal name')(t.string),
   phone: describeAttribute('Telephone number')(t.string),
   email: describeAttribute('E-mail address')(t.string),
@@ -17,6 +13,15 @@ export const Location = optionalAttributes({
   state: describeAttribute('State or region')(t.string),
   zip: describeAttribute('Postal code')(t.string),
   country: describeAttribute('Country')(t.string),
+}
+
+/** A location in the body of `syncLocations`; the service's specification does not say which attributes are required. */
+export const Location = optionalAttributes({
+  code: describeAttribute('Location code or identifier')(t.string),
+  codeType: describeAttribute('Type of the code')(t.string),
+  active: describeAttribute('true creates or updates the location; false deactivates it')(t.boolean),
+  name: describeAttribute('Display name')(t.string),
+  ...contactAttributes,
   profiles: describeAttribute('Its profiles at sources')(
     t.readonlyArray(
       optionalAttributes({
@@ -40,16 +45,7 @@ export type Location = t.TypeOf<typeof Location>
 export const ManagedLocation = optionalAttributes({
   id: describeAttribute('Identifier at the service')(Int64),
   displayName: describeAttribute('Display name')(t.string),
-  internalName: describeAttribute('Internal name')(t.string),
-  phone: describeAttribute('Telephone number')(t.string),
-  email: describeAttribute('E-mail address')(t.string),
-  website: describeAttribute('Web site')(t.string),
-  address1: describeAttribute('First address line')(t.string),
-  address2: describeAttribute('Second address line')(t.string),
-  city: describeAttribute('City')(t.string),
-  state: describeAttribute('State or region')(t.string),
-  zip: describeAttribute('Postal code')(t.string),
-  country: describeAttribute('Country')(t.string),
+  ...contactAttributes,
   productMappings: describeAttribute('Associated products, as JSON text')(t.string),
   entityMappings: describeAttribute('External to internal mapping values, as JSON text')(t.string),
   additionalAttributes: describeAttribute('Free-form attributes, as JSON text')(t.string),

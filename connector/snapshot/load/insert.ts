@@ -29,8 +29,6 @@ export type Spool = {
   readonly toSql: () => string
   /** Whether any text in it is the name of an attribute that marks tombstones. */
   readonly mentionsTombstones: () => boolean
-  /** The longest line in bytes. */
-  readonly longest: () => number
   /** The records as text, in their order. */
   readonly texts: () => Iterable<string>
   readonly close: () => void
@@ -86,7 +84,6 @@ export const createSpool = (path: string): Spool => {
       writeOut()
       return mentionsTombstones
     },
-    longest: () => longest,
     texts: () => readTexts(writeOut()),
     close: () => {
       if (file !== undefined) closeSync(file)
