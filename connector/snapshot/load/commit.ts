@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { CommandError, parseJson, systemFailure } from '../../cdk'
-import { type Database, quoteIdentifier } from '../store/database'
+import { type Database, isOutOfMemory, quoteIdentifier } from '../store/database'
 import { type CursorRange, cursorSql, saveStreamState, updateLoad, updateRowCounts } from '../store/metadata'
 import {
   attributeOf,
@@ -128,6 +128,7 @@ const explainInvalidRecords = async <A>(changes: ReadonlyArray<Change>, body: ()
   try {
     return await body()
   } catch (error) {
+    if (isOutOfMemory(error)) throw error
     for (const { load, spool, records } of changes) {
       let number = records - spool.count()
       for (const text of spool.texts()) {

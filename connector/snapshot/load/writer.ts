@@ -1,5 +1,5 @@
 import { CommandError, configFailure, type Message, printJsonText, type Row } from '../../cdk'
-import { type Database, databaseWriteFailure, isOutOfMemory, type Snapshot } from '../store/database'
+import { createMemorySetter, databaseWriteFailure, type Snapshot } from '../store/database'
 import { checkStateService, closeAbandonedLoads, deletionsTableSql, type LoadStatus } from '../store/metadata'
 import { protectFiles } from '../store/open'
 import { deletionsTableName, listStreamTables } from '../store/tables'
@@ -46,7 +46,7 @@ const maxWideCommitBytes = 4_000_000
  * What DuckDB may use while records are typed and merged: each once the one before was too little. It fills what it may use with pages
  * of the file, so the steps keep the peak near what a commit needs, which grows with the file.
  */
-const memoryLimits = ['96MB', '384MB', '1GB', '2GB']
+export const memoryLimits = ['96MB', '384MB', '1GB', '2GB']
 
 /** Writes a run's messages into the snapshot. A committed state covers committed rows only, whenever the process is killed. */
 export const createSnapshotWriter = async (
@@ -67,7 +67,7 @@ export const createSnapshotWriter = async (
   /** The commit that runs while more messages are read; nothing else may use the connection until it ends. */
   let pendingCommit: Promise<void> = Promise.resolve()
   let failed: { readonly error: unknown } | undefined
-  const withMemory = createMemorySetter(db)
+  const withMemory = createMemorySetter(db, memoryLimits)
 
   const waitForCommit = async (): Promise<void> => {
     await pendingCommit
@@ -235,27 +235,6 @@ export const createSnapshotWriter = async (
           seconds: ((endedAt ?? now()) - startedAt) / 1000,
         }))
       }),
-  }
-}
-
-/**
- * Runs work that changes nothing when it rejects: with the first memory limit, and again with the next where that was too little. Later
- * work begins with the limit that was enough.
- */
-export const createMemorySetter = (db: Pick<Database, 'run'>): (<A>(work: () => Promise<A>) => Promise<A>) => {
-  let level = 0
-  let current: string | undefined
-  return async (work) => {
-    for (;;)
-      try {
-        const limit = memoryLimits[level]
-        if (limit !== current) await db.run(`SET memory_limit = '${limit}'`)
-        current = limit
-        return await work()
-      } catch (error) {
-        if (level + 1 === memoryLimits.length || !isOutOfMemory(error)) throw error
-        level += 1
-      }
   }
 }
 

@@ -117,7 +117,8 @@ export const openDatabase = (path: string, options: DatabaseOptions = {}): TaskE
       const { rowGroupSize, maxMemory, ...settings } = options
       if (rowGroupSize === undefined) {
         const db = await openConnection(path, await DuckDBInstance.create(path, instanceSettings(settings)))
-        return maxMemory === undefined ? db : withMoreMemory(db, maxMemory)
+        const { memoryLimit } = settings
+        return memoryLimit === undefined || maxMemory === undefined ? db : withMoreMemory(db, memoryLimit, maxMemory)
       }
       const instance = await DuckDBInstance.create(':memory:', {
         ...instanceSettings(settings),
@@ -135,21 +136,41 @@ export const openDatabase = (path: string, options: DatabaseOptions = {}): TaskE
 /** Whether DuckDB needed more memory than its limit. */
 export const isOutOfMemory = (error: unknown): boolean => error instanceof Error && /out of memory/i.test(error.message)
 
-/** Runs a query again with a higher limit if it is out of memory. */
-const withMoreMemory = (db: Database, limit: string): Database => {
-  const retry =
-    <A extends ReadonlyArray<unknown>, B>(run: (...args: A) => Promise<B>) =>
-    async (...args: A): Promise<B> => {
+/**
+ * Runs work that changes nothing when it rejects: with the first memory limit, and again with the next where that was too little. Later
+ * work begins with the limit that was enough. `current`: the limit that the connection has.
+ */
+export const createMemorySetter = (
+  db: Pick<Database, 'run'>,
+  limits: ReadonlyArray<string>,
+  current?: string,
+): (<A>(work: () => Promise<A>) => Promise<A>) => {
+  let level = 0
+  let set = current
+  return async (work) => {
+    for (;;)
       try {
-        return await run(...args)
+        const limit = limits[level]
+        if (limit !== undefined && limit !== set) await db.run(`SET memory_limit = ${quoteLiteral(limit)}`)
+        set = limit
+        return await work()
       } catch (error) {
-        if (!isOutOfMemory(error)) throw error
-        await db.run(`SET memory_limit = ${quoteLiteral(limit)}`)
-        return run(...args)
+        if (level + 1 >= limits.length || !isOutOfMemory(error)) throw error
+        level += 1
       }
-    }
-  const more = { ...db, query: retry(db.query), scalar: retry(db.scalar), stream: retry(db.stream) }
-  return { ...more, connect: async () => withMoreMemory(await db.connect(), limit) }
+  }
+}
+
+/** Runs a query again with a higher limit if it is out of memory. */
+const withMoreMemory = (db: Database, memoryLimit: string, maxMemory: string): Database => {
+  const withMemory = createMemorySetter(db, [memoryLimit, maxMemory], memoryLimit)
+  return {
+    ...db,
+    query: (...query) => withMemory(() => db.query(...query)),
+    scalar: (...query) => withMemory(() => db.scalar(...query)),
+    stream: (...query) => withMemory(() => db.stream(...query)),
+    connect: async () => withMoreMemory(await db.connect(), memoryLimit, maxMemory),
+  }
 }
 
 const instanceSettings = ({ readOnly, memoryLimit, threads }: DatabaseOptions): Record<string, string> => ({
