@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 
 /** The virtual environments that test/slow/run interop made. */
-export const pythonProgram = (environment: 'meltano' | 'airbyte', program: string): string =>
-  join(process.env.INTEROP_VENV ?? '.venv', environment, 'bin', program)
+export const pythonProgram = (
+  environment: 'meltano' | 'airbyte' | 'dbt' | 'target-postgres',
+  program: string,
+): string => join(process.env.INTEROP_VENV ?? '.venv', environment, 'bin', program)
 
 export type ShellResult = { readonly status: number; readonly output: string }
 

@@ -1,0 +1,83 @@
+{# Types by the names that the package uses: bigint, double, text, time (an instant), date. #}
+{% macro type_of(name) %}{{ return(adapter.dispatch('type_of', 'feedback')(name)) }}{% endmacro %}
+
+{% macro default__type_of(name) %}
+  {{ return({'bigint': 'bigint', 'double': 'double precision', 'text': 'varchar', 'time': 'timestamptz', 'date': 'date', 'json': 'jsonb'}[name]) }}
+{% endmacro %}
+
+{% macro duckdb__type_of(name) %}
+  {{ return({'bigint': 'bigint', 'double': 'double', 'text': 'varchar', 'time': 'timestamptz', 'date': 'date', 'json': 'json'}[name]) }}
+{% endmacro %}
+
+{# A time is a TIMESTAMP_NTZ in UTC, since a TIMESTAMP_TZ keeps the offset it came with. #}
+{% macro snowflake__type_of(name) %}
+  {{ return({'bigint': 'number(38, 0)', 'double': 'float', 'text': 'varchar', 'time': 'timestamp_ntz', 'date': 'date', 'json': 'variant'}[name]) }}
+{% endmacro %}
+
+{% macro bigquery__type_of(name) %}
+  {{ return({'bigint': 'int64', 'double': 'float64', 'text': 'string', 'time': 'timestamp', 'date': 'date', 'json': 'json'}[name]) }}
+{% endmacro %}
+
+{% macro null_of(name) %}cast(null as {{ feedback.type_of(name) }}){% endmacro %}
+
+{# Casts of text that may be no such value: those become null. #}
+{% macro safe_cast_text(expression, name) %}{{ return(adapter.dispatch('safe_cast_text', 'feedback')(expression, name)) }}{% endmacro %}
+
+{% macro duckdb__safe_cast_text(expression, name) %}
+  {%- if name == 'text' %}{{ return(expression) }}{% endif -%}
+  {{ return('try_cast(' ~ expression ~ ' as ' ~ feedback.type_of(name) ~ ')') }}
+{% endmacro %}
+
+{# PostgreSQL has no cast that fails quietly, and promises the order of tests inside CASE alone. #}
+{% macro default__safe_cast_text(expression, name) %}
+  {%- if name == 'text' %}{{ return(expression) }}
+  {%- elif name == 'bigint' %}
+    {{ return("case when " ~ expression ~ " ~ '^-?[0-9]{1,19}$' then case when cast(" ~ expression ~ " as numeric) between -9223372036854775808 and 9223372036854775807 then cast(" ~ expression ~ " as bigint) end end") }}
+  {%- elif name == 'double' %}
+    {{ return("case when " ~ expression ~ " ~ '^-?[0-9]{1,18}([.][0-9]{1,30})?([eE][-+]?[0-9]{1,2})?$' then cast(" ~ expression ~ " as double precision) end") }}
+  {%- else %}
+    {{ return("case when " ~ expression ~ " ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[-+][0-9]{2}(:?[0-9]{2})?)$' then cast(" ~ expression ~ " as timestamptz) end") }}
+  {%- endif %}
+{% endmacro %}
+
+{% macro snowflake__safe_cast_text(expression, name) %}
+  {%- if name == 'text' %}{{ return(expression) }}
+  {%- elif name == 'bigint' %}{{ return('try_to_number(' ~ expression ~ ', 38, 0)') }}
+  {%- elif name == 'double' %}{{ return('try_to_double(' ~ expression ~ ')') }}
+  {%- else %}{{ return("cast(convert_timezone('UTC', try_to_timestamp_tz(" ~ expression ~ ')) as timestamp_ntz)') }}
+  {%- endif %}
+{% endmacro %}
+
+{% macro bigquery__safe_cast_text(expression, name) %}
+  {%- if name == 'text' %}{{ return(expression) }}{% endif -%}
+  {{ return('safe_cast(' ~ expression ~ ' as ' ~ feedback.type_of(name) ~ ')') }}
+{% endmacro %}
+
+{#
+  A column as the package uses it. `type`: the column's type in the warehouse, in upper case, or none where it could not be
+  asked. A time without a zone is in the variable feedback_naive_time_zone: PyAirbyte writes UTC, Meltano's target for PostgreSQL the
+  zone of its session.
+#}
+{% macro cast_column(column, type, name) %}
+  {%- if name == 'json' %}{{ return(feedback.json_document(column, type)) }}
+  {%- elif name != 'time' %}{{ return('cast(' ~ column ~ ' as ' ~ feedback.type_of(name) ~ ')') }}
+  {%- elif type is not none and feedback.is_text(type) %}{{ return(feedback.safe_cast_text(column, 'time')) }}
+  {%- else %}{{ return(adapter.dispatch('to_instant', 'feedback')(column, type)) }}
+  {%- endif %}
+{% endmacro %}
+
+{% macro is_text(type) %}{{ return('CHAR' in type or type in ['TEXT', 'STRING']) }}{% endmacro %}
+
+{% macro default__to_instant(column, type) %}
+  {%- if type is none %}{% set type = 'TIMESTAMP WITHOUT TIME ZONE' if var('feedback_loader') == 'meltano' else 'TIMESTAMP WITH TIME ZONE' %}{% endif -%}
+  {{ return(column ~ " at time zone '" ~ var('feedback_naive_time_zone') ~ "'" if type in ['TIMESTAMP', 'TIMESTAMP WITHOUT TIME ZONE', 'TIMESTAMP_NS', 'TIMESTAMP_MS', 'TIMESTAMP_S'] else 'cast(' ~ column ~ ' as timestamptz)') }}
+{% endmacro %}
+
+{% macro snowflake__to_instant(column, type) %}
+  {%- if type is none %}{% set type = 'TIMESTAMP_NTZ' if var('feedback_loader') == 'meltano' else 'TIMESTAMP_TZ' %}{% endif -%}
+  {{ return("convert_timezone('" ~ var('feedback_naive_time_zone') ~ "', 'UTC', " ~ column ~ ')' if 'NTZ' in type else "cast(convert_timezone('UTC', " ~ column ~ ') as timestamp_ntz)') }}
+{% endmacro %}
+
+{% macro bigquery__to_instant(column, type) %}
+  {{ return('timestamp(' ~ column ~ ", '" ~ var('feedback_naive_time_zone') ~ "')" if type == 'DATETIME' else 'cast(' ~ column ~ ' as timestamp)') }}
+{% endmacro %}

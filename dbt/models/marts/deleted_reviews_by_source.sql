@@ -1,0 +1,26 @@
+-- The deleted reviews by source and month of deletion. The source is null where no version of the review was kept.
+with named as (
+  select source_id, source_name, max(deleted_time) as deleted_time
+  from {{ ref('deleted_reviews_current') }}
+  where source_id is not null
+  group by source_id, source_name
+),
+
+ranked as (
+  select source_id, source_name, row_number() over (partition by source_id order by deleted_time desc, source_name) as place
+  from named
+),
+
+counted as (
+  select
+    source_id,
+    {{ feedback.local_month('deleted_time') }} as month,
+    count(*) as deleted_reviews,
+    {{ feedback.round_to(feedback.median(feedback.seconds_between('mention_time', 'deleted_time') ~ ' / 86400'), 1) }} as median_days_to_deletion
+  from {{ ref('deleted_reviews_current') }}
+  group by source_id, {{ feedback.local_month('deleted_time') }}
+)
+
+select counted.source_id, ranked.source_name, counted.month, counted.deleted_reviews, counted.median_days_to_deletion
+from counted
+left join ranked on ranked.source_id = counted.source_id and ranked.place = 1

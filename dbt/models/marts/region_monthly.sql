@@ -1,0 +1,23 @@
+-- The reviews of each region and month.
+select
+  figures.key as region,
+  figures.month,
+  figures.reviews,
+  figures.rated,
+  figures.average_rating,
+  figures.average_score,
+  figures.positive,
+  figures.neutral,
+  figures.negative,
+  figures.share_negative,
+  figures.tasks,
+  figures.open_tasks,
+  figures.closed_tasks,
+  figures.share_closed,
+  figures.answered,
+  figures.share_answered,
+  figures.median_hours_to_answer,
+  figures.open_liabilities,
+  figures.oldest_open_days
+from {{ ref('scope_monthly') }} as figures
+where figures.scope = 'region'

@@ -1,0 +1,74 @@
+-- Each location starts with ten ratings at the mean of all reviews, with the spread of ratings from 1 to 5.
+with answers as (
+  select review_id, min(engagement_time) as first_response_time
+  from {{ ref('review_engagements_current') }}
+  where engagement_time is not null
+  group by review_id
+),
+
+liabilities as (
+  select review_id, count(*) as open_liabilities
+  from {{ ref('open_liabilities') }}
+  group by review_id
+),
+
+named as (
+  select
+    location_id,
+    location_name,
+    row_number() over (partition by location_id order by modified_time desc, review_id desc) as version_rank
+  from {{ ref('reviews_current') }}
+),
+
+overall as (
+  select
+    avg(rating) as mean,
+    sqrt((20 + count(rating) * coalesce(var_pop(rating), 0)) / (10 + count(rating))) as deviation
+  from {{ ref('reviews_current') }}
+),
+
+locations as (
+  select
+    reviews.location_id,
+    count(*) as reviews,
+    count(reviews.rating) as rated,
+    avg(reviews.rating) as average_rating,
+    sum(reviews.rating) as rating_sum,
+    avg(reviews.review_score) as average_score,
+    count(answers.first_response_time) as answered,
+    {{ feedback.median(feedback.round_to(feedback.hours_between('reviews.mention_time', 'answers.first_response_time'), 1)) }} as median_hours,
+    coalesce(sum(liabilities.open_liabilities), 0) as open_liabilities,
+    max(reviews.mention_time) as last_mention
+  from {{ ref('reviews_current') }} as reviews
+  left join answers on answers.review_id = reviews.review_id
+  left join liabilities on liabilities.review_id = reviews.review_id
+  where reviews.location_id is not null
+  group by reviews.location_id
+),
+
+estimates as (
+  select
+    locations.*,
+    named.location_name,
+    case when locations.rated > 0 then (10 * overall.mean + locations.rating_sum) / (10 + locations.rated) end as estimate,
+    1.96 * overall.deviation / sqrt(10 + locations.rated) as margin
+  from locations
+  inner join named on named.location_id = locations.location_id and named.version_rank = 1
+  cross join overall
+)
+
+select
+  location_id,
+  location_name,
+  reviews,
+  rated,
+  {{ feedback.round_to('average_rating', 2) }} as average_rating,
+  {{ feedback.round_to('estimate', 2) }} as rating_estimate,
+  case when estimate is null then null when estimate - margin < 0 then 0 else {{ feedback.round_to('estimate - margin', 2) }} end as rating_low,
+  case when estimate is null then null when estimate + margin > 5 then 5 else {{ feedback.round_to('estimate + margin', 2) }} end as rating_high,
+  {{ feedback.round_to('average_score', 2) }} as average_score,
+  {{ feedback.share('answered', 'reviews') }} as answered,
+  {{ feedback.round_to('median_hours', 1) }} as median_hours_to_answer,
+  {{ feedback.as_bigint('open_liabilities') }} as open_liabilities,
+  last_mention
+from estimates

@@ -1,0 +1,17 @@
+-- Without the justifications, which quote patients.
+select
+  liabilities.liability_id,
+  liabilities.review_id,
+  liabilities.content_id,
+  liabilities.category,
+  liabilities.severity_level,
+  liabilities.severity,
+  reviews.location_id,
+  reviews.location_name,
+  reviews.provider_name,
+  reviews.mention_time,
+  reviews.task_status,
+  reviews.task_owner
+from {{ ref('review_liabilities_current') }} as liabilities
+inner join {{ ref('reviews_current') }} as reviews on reviews.review_id = liabilities.review_id
+where lower(trim(coalesce(reviews.task_status, 'pending'))) <> 'completed'

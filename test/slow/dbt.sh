@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# The dbt package on a snapshot, and on tables of a Meltano target and of Airbyte in a real PostgreSQL: one line a scenario, then
+# `N passed, N failed`. Needs a build (npm ci), Python 3.10 to 3.12, PyPI and PostgreSQL; says plainly what it skips where they are missing.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source test/slow/python.sh
+findPython 'the dbt package'
+
+export INTEROP_VENV=$PWD/.venv NO_COLOR=1 DO_NOT_TRACK=1 AIRBYTE_OFFLINE_MODE=1
+PG_BIN=$(dirname "$(readlink -f "$(command -v pg_ctl || ls -d /usr/lib/postgresql/*/bin/pg_ctl 2>/dev/null | sort -V | tail -1)")")
+export PG_BIN
+[ -x "$PG_BIN/initdb" ] || skip 'the dbt package, since PostgreSQL is not here (apt-get install postgresql)'
+
+for name in dbt target-postgres airbyte; do environment "$name" & pids+=($!); done
+for pid in "${pids[@]}"; do wait "$pid" || skip 'the dbt package, since dbt, target-postgres or PyAirbyte cannot be installed from PyPI'; done
+
+exec npx vitest run --config test/slow/dbt/vitest.config.mts

@@ -1,0 +1,297 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import { createJsonFolder, type JsonFolder } from '../../support/files'
+import { readModelRows, toComparable } from '../../support/model-rows'
+import { expectedModels, type ModelRows } from '../../support/oracle'
+import { pythonProgram, runShellOrThrow } from '../interop/shell'
+import { createLoads, type Loads } from './loads'
+import { type Postgres, startPostgres } from './postgres'
+import { createProject, type Project, packageFolder, type Relations } from './project'
+
+const modelsOf = (folder: string): ReadonlyArray<string> =>
+  readdirSync(join(packageFolder, 'models', folder))
+    .filter((name) => name.endsWith('.sql'))
+    .map((name) => name.replace('.sql', ''))
+const staging = modelsOf('staging')
+const scorecards = modelsOf('scorecards')
+const marts = modelsOf('marts')
+const relations = [...staging, ...scorecards, ...marts]
+
+/** The instant that ages are counted to, in every run. */
+const asOf = new Date(Date.now() + 3_600_000).toISOString()
+
+let sandbox: Sandbox
+/** How far the service's clock is ahead of ours, in milliseconds: a run leaves the last seconds to the next one. */
+let ahead = 0
+let postgres: Postgres
+let files: JsonFolder
+let loads: Loads
+let project: Project
+/** The reviews as they were before the changes between the two runs. */
+let earlier: Awaited<ReturnType<Sandbox['truth']>>['reviews']
+/** The relations that dbt made over the snapshot. */
+let wanted: Relations
+
+beforeAll(async () => {
+  files = createJsonFolder()
+  postgres = await startPostgres()
+  sandbox = await startSandbox({ reviews: 600, now: () => Date.now() + ahead })
+  loads = await createLoads(sandbox, postgres, files.path)
+  await loads.load()
+  earlier = (await sandbox.truth()).reviews
+  await sandbox.churn({ change: 80, delete: 30, add: 40 })
+  ahead += 10_000
+  await sandbox.churn({ restore: 8, change: 10 })
+  ahead += 10_000
+  await loads.load()
+  project = await createProject(sandbox, postgres, files.path)
+})
+afterAll(async () => {
+  await sandbox?.close()
+  await postgres?.stop()
+  files?.remove()
+})
+
+const expectSame = (found: Relations, without: ReadonlyArray<string> = []) => {
+  const names = relations.filter((name) => !without.includes(name))
+  const lines = (all: Relations) => Object.fromEntries(names.map((name) => [name, toComparable(all[name] ?? [])]))
+  expect(lines(found)).toEqual(lines(wanted))
+}
+/** What depends on how deletions came: tombstones do not tell of those before the first read, and leave no source. */
+const ofDeletions = ['deleted_reviews_current', 'deleted_reviews_by_source']
+const deletions = (all: Relations) =>
+  toComparable(all.deleted_reviews_current ?? [], ['source_id', 'source_name', 'mention_time'])
+
+it('dbt deps takes the package from git, and the page names every variable', async () => {
+  expect(await project.runSection('Install')).toMatch(/and subdirectory dbt/)
+  const declared =
+    readFileSync(join(packageFolder, 'dbt_project.yml'), 'utf8')
+      .split(/^vars:$/m)[1]
+      ?.split(/^\S/m)[0] ?? ''
+  const page = readFileSync(join(packageFolder, '..', 'docs', 'dbt.md'), 'utf8')
+  const variables = [...declared.matchAll(/^ {2}(\w+):/gm)].map(([, name]) => name)
+  expect(variables.length).toBeGreaterThan(10)
+  expect(variables.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
+  // What the runs below have in common; the server of the test is not in UTC.
+  const file = join(files.path, 'dbt_project.yml')
+  writeFileSync(file, `${readFileSync(file, 'utf8')}    as_of: '${asOf}'\n    feedback_naive_time_zone: Asia/Kolkata\n`)
+})
+
+it('runs over a snapshot, and keeps what the service has', async () => {
+  const output = await project.runSection('Over a snapshot')
+  expect(output).toMatch(/PASS freshness of feedback\._loads/)
+  wanted = await project.readRows('duckdb', join(files.path, 'analytics.duckdb'), relations)
+  const { reviews } = await sandbox.truth()
+  const versions = (wanted.reviews_current ?? []).map((row) => `${row.review_id} ${row.modified_time}`)
+  expect(versions.sort()).toEqual(reviews.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`).sort())
+  for (const name of relations) expect([name, wanted[name]?.length]).not.toEqual([name, 0])
+  const manifest = JSON.parse(readFileSync(join(files.path, 'target', 'manifest.json'), 'utf8'))
+  const bare = relations.flatMap((name) => {
+    const { description, columns } = manifest.nodes[`model.feedback.${name}`]
+    const described = (column: string) => (columns[column]?.description ?? '') !== ''
+    const held = Object.keys(wanted[name]?.[0] ?? {})
+    return [
+      ...(description === '' ? [name] : []),
+      ...held.filter((column) => !described(column)).map((column) => `${name}.${column}`),
+    ]
+  })
+  expect(bare).toEqual([])
+})
+
+const regions = [
+  { location_id: '1001', location_name: null, region: 'North' },
+  { location_id: '1002', location_name: null, region: 'North' },
+  { location_id: null, location_name: 'Oak Hill Urgent Care', region: 'South' },
+]
+
+/** The rows of every mart as plain TypeScript computes them from the service's own data, with the settings of the page. */
+const compute = async (): Promise<ModelRows> => {
+  const { reviews, deleted } = await sandbox.truth()
+  const settings = { asOf: Date.parse(asOf), timeZone: 'Europe/Berlin', openDays: 14, lowScore: 1.5, minReviews: 5 }
+  return expectedModels({ reviews, deletions: deleted, earlier, regions, ...settings })
+}
+
+it.each(marts)('%s equals what plain TypeScript computes from the service', async (name) => {
+  const expected = (await compute())[name] ?? []
+  expect(expected.length).toBeGreaterThan(0)
+  expect(toComparable(wanted[name] ?? [])).toEqual(toComparable(expected))
+})
+
+it("every mart equals the snapshot's view of its name", async () => {
+  const views = await readModelRows(loads.snapshot, { asOf: new Date(asOf), regions }, marts)
+  for (const name of marts) expect([name, ...toComparable(wanted[name])]).toEqual([name, ...toComparable(views[name])])
+})
+
+it.each(scorecards)("%s equals the snapshot's own view but for the rounding of halves", async (name) => {
+  const views = await project.readRows('duckdb', loads.snapshot, [name])
+  const keys = { review_daily: ['day', 'source_name'], open_liabilities: ['review_id', 'liability_id'] }[name] ?? [
+    'location_id',
+  ]
+  const keyed = (rows: Relations[string] = []) =>
+    new Map(rows.map((row) => [keys.map((key) => row[key]).join(' '), row]))
+  const [mine, theirs] = [keyed(wanted[name]), keyed(views[name])]
+  expect([...mine.keys()].sort()).toEqual([...theirs.keys()].sort())
+  for (const [key, row] of mine)
+    for (const [column, value] of Object.entries(row)) {
+      const other = theirs.get(key)?.[column] ?? null
+      if (typeof value === 'number' && typeof other === 'number') expect(Math.abs(value - other)).toBeLessThan(0.11)
+      else expect([key, column, value]).toEqual([key, column, other])
+    }
+})
+
+it('runs over the tables of a real Meltano target, with the same numbers', async () => {
+  await project.runSection('Over tables of Meltano')
+  expectSame(await project.readRows('postgres', 'analytics', relations))
+  const stale =
+    'SELECT count(*) FROM feedback.review_sentiments JOIN feedback.reviews ON reviews.id = "reviewId" WHERE "modifiedTime" <> "reviewModifiedTime"'
+  expect(Number(postgres.ask(stale))).toBeGreaterThan(0)
+  const tables = '{feedback_loader: meltano, feedback_children: tables}'
+  await project.dbt('run', '--target', 'warehouse', '--vars', tables)
+  expectSame(await project.readRows('postgres', 'analytics', relations))
+})
+
+it("runs over Airbyte's tables with every version and every tombstone appended, with the same numbers", async () => {
+  expect(
+    postgres.ask('SELECT count(*) > count(DISTINCT id), count(_ab_cdc_deleted_at) > 20 FROM airbyte.fb_reviews'),
+  ).toBe('t|t\n')
+  await project.runSection('Over tables of Airbyte')
+  const found = await project.readRows('postgres', 'analytics', relations)
+  // Tombstones tell of deletions since the first read alone.
+  const known = new Set((found.deleted_reviews_current ?? []).map((row) => row.review_id))
+  expect(deletions(found)).toEqual(
+    deletions({
+      deleted_reviews_current: (wanted.deleted_reviews_current ?? []).filter((row) => known.has(row.review_id)),
+    }),
+  )
+  expect(known.size).toBeGreaterThanOrEqual(22)
+  expectSame(found, ofDeletions)
+})
+
+it('runs over tombstones of Meltano without any other table, with the same numbers', async () => {
+  expect(postgres.ask('SELECT count(*) > 20 FROM tombstones.reviews WHERE _sdc_deleted_at IS NOT NULL')).toBe('t\n')
+  await project.dbt(
+    'build',
+    '--exclude-resource-type',
+    'test',
+    '--target',
+    'warehouse',
+    '--vars',
+    '{feedback_loader: meltano, feedback_schema: tombstones, feedback_naive_time_zone: UTC}',
+  )
+  expectSame(await project.readRows('postgres', 'analytics', relations), ofDeletions)
+})
+
+it('runs over a cache of PyAirbyte and its child tables, with the same numbers and texts', async () => {
+  const profiles = join(files.path, 'profiles.yml')
+  const cache = `    cache:\n      type: duckdb\n      path: cached.duckdb\n      attach: [{ path: ${loads.cache}, alias: cache, read_only: true }]\n`
+  writeFileSync(profiles, readFileSync(profiles, 'utf8') + cache)
+  const vars =
+    '{feedback_loader: airbyte, feedback_database: cache, feedback_schema: main, feedback_naive_time_zone: UTC, feedback_children: tables, feedback_with_text: true}'
+  await project.dbt('build', '--exclude-resource-type', 'test', '--target', 'cache', '--vars', vars)
+  const found = await project.readRows('duckdb', join(files.path, 'cached.duckdb'), relations)
+  const texts = new Map(
+    (await project.readRows('duckdb', loads.snapshot, ['reviews_current'])).reviews_current?.map((row) => [
+      row.review_id,
+      row.text,
+    ]),
+  )
+  expect(found.reviews_current?.filter((row) => (row.text ?? '') !== (texts.get(row.review_id ?? null) ?? ''))).toEqual(
+    [],
+  )
+  expect(found.reviews_current?.filter((row) => row.text !== null).length).toBeGreaterThan(300)
+  const withoutText = {
+    ...found,
+    reviews_current: (found.reviews_current ?? []).map((row) => ({ ...row, text: null })),
+  }
+  // The cache keeps the rows of deleted reviews, a snapshot with its history too.
+  expectSame(withoutText)
+})
+
+describe('compiled without an account', () => {
+  const folderOf = (dialect: string) => join(files.path, 'target', dialect)
+  /** Parses every compiled model in the dialect. */
+  const expectParsed = async (dialect: string) => {
+    const args = [join(__dirname, 'compiled.py'), dialect, join(folderOf(dialect), 'compiled', 'feedback', 'models')]
+    const output = await runShellOrThrow(pythonProgram('dbt', 'python'), args, { cwd: files.path })
+    for (const name of [...relations, ...modelsOf('staging/base')])
+      expect(output).toMatch(new RegExp(`^${name}\\.sql`, 'm'))
+  }
+
+  it('over tables of Airbyte, every model is a query of Snowflake and of BigQuery', async () => {
+    const profiles = join(files.path, 'profiles.yml')
+    const login =
+      'account: nobody, user: nobody, password: nobody, database: analytics, warehouse: none, schema: feedback'
+    const outputs = `    snowflake: { type: snowflake, ${login} }
+    bigquery: { type: bigquery, method: oauth-secrets, token: none, project: analytics, dataset: feedback }\n`
+    writeFileSync(profiles, readFileSync(profiles, 'utf8') + outputs)
+    await project.runSection('Snowflake and BigQuery')
+    for (const dialect of ['snowflake', 'bigquery']) await expectParsed(dialect)
+  })
+
+  it.each(['snowflake', 'bigquery'])(
+    'the marts of %s, translated to DuckDB, give the same numbers',
+    async (dialect) => {
+      const compiled = join(folderOf(dialect), 'compiled', 'feedback', 'models')
+      const args = [join(__dirname, 'translated.py'), dialect, compiled, join(files.path, 'analytics.duckdb')]
+      const output = await runShellOrThrow(pythonProgram('dbt', 'python'), args, { cwd: files.path })
+      expect(output).toBe(`COMPARED ${marts.length + scorecards.length}\n`)
+    },
+  )
+
+  it.each(['snowflake', 'bigquery'])(
+    'over tables of Meltano and their texts, every model is a query of %s',
+    async (dialect) => {
+      const vars = '{feedback_loader: meltano, feedback_children: tables, feedback_with_text: true}'
+      const what = ['--no-introspect', '--no-populate-cache', '--select', 'resource_type:model', '--target', dialect]
+      await project.dbt('compile', ...what, '--target-path', folderOf(dialect), '--vars', vars)
+      await expectParsed(dialect)
+    },
+  )
+})
+
+describe('bad input', () => {
+  const failing = async (...args: ReadonlyArray<string>) => {
+    const failure = await project.dbt(...args).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+    return failure ?? 'it ended well'
+  }
+
+  it.each([
+    [
+      'a schema without tables',
+      '{feedback_loader: meltano, feedback_schema: nowhere}',
+      /There is no table [\s\S]*Set feedback_database, feedback_schema/,
+    ],
+    [
+      'another loader',
+      '{feedback_loader: fivetran}',
+      /feedback_loader is 'fivetran'\. Set it to airbyte, meltano or snapshot/,
+    ],
+    [
+      'another place of the parts',
+      '{feedback_children: json}',
+      /feedback_children is 'json'\. Set it to auto, reviews or tables/,
+    ],
+  ])('%s is told in a sentence', async (_, vars, message) => {
+    expect(await failing('run', '--target', 'warehouse', '--vars', vars)).toMatch(message)
+  })
+
+  it('a location with two regions fails a test by its name', async () => {
+    const file = join(files.path, 'seeds', 'regions.csv')
+    writeFileSync(file, `${readFileSync(file, 'utf8')},oak hill urgent care ,West\n`)
+    const output = await failing(
+      'build',
+      '--select',
+      'regions',
+      '--target',
+      'warehouse',
+      '--vars',
+      '{feedback_loader: meltano}',
+    )
+    expect(output).toMatch(/FAIL 1 regions_are_unambiguous/)
+  })
+})

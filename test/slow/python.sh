@@ -1,0 +1,26 @@
+# What the parts that need Python share; run from the root of the checkout. Sets `python`, and asks PyPI for environments.
+
+skip() {
+  echo "skipped: $1"
+  echo "0 passed, 0 failed"
+  exit 0
+}
+
+# findPython FOR: sets `python` to a Python 3.10 to 3.12, or skips.
+findPython() {
+  python=''
+  for candidate in python3.12 python3.11 python3.10 python3; do
+    "$candidate" -c 'import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null &&
+      python=$candidate && break
+  done
+  [ -n "$python" ] || skip "$1, since no Python 3.10 to 3.12 with venv is here"
+}
+
+# environment NAME: a virtual environment with the pinned versions, made anew when they change.
+environment() {
+  local home=.venv/$1 wanted=test/slow/requirements/$1.txt
+  cmp -s "$wanted" "$home/requirements.txt" && return
+  rm -rf "$home"
+  "$python" -m venv "$home" && "$home/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" &&
+    cp "$wanted" "$home/requirements.txt"
+}
