@@ -15,6 +15,7 @@ ENV NODE_ENV=production TZ=UTC PATH=/connector/node_modules/.bin:$PATH
 COPY --from=build /connector/package.json /connector/sbom.json /connector/LICENSE /connector/
 COPY --from=build /connector/node_modules /connector/node_modules
 COPY --from=build /connector/build /connector/build
+COPY --from=build /connector/dbt/models/marts /connector/dbt/models/marts
 RUN install -d -o node -g node /airbyte
 WORKDIR /airbyte
 USER 1000:1000

@@ -283,11 +283,12 @@ describe('packaging', () => {
       .map(({ path }) => path)
       .filter(
         (path) =>
-          !/^(build\/.*\.js|build\/cdk\/.*\.d\.ts|(spec|catalog)\/\w+\.json|package\.json|README\.md|LICENSE|icon\.svg)$/.test(
+          !/^(build\/.*\.js|build\/cdk\/.*\.d\.ts|(spec|catalog)\/\w+\.json|dbt\/.*\.(sql|yml|csv|md)|package\.json|README\.md|LICENSE|icon\.svg)$/.test(
             path,
           ),
       )
     expect(needless).toEqual([])
+    expect(files.map(({ path }) => path)).toContain('dbt/models/marts/critical_alerts.sql')
   })
 
   it('locks a version of every optional package, so that each platform can install', () => {

@@ -5,7 +5,7 @@ import { defined, parseExactJson, printExactJson, readMembersAt, stringAt } from
 import { type ApiError, applicationError, isSuccessStatus, isTokenError } from './error'
 import { Instant, Int64 } from './model/scalar'
 import { EnvelopeStatus } from './model/transparency'
-import { VisitRecordResult } from './model/visit-record'
+import { VisitRecordResult } from './model/written'
 import { decodeWith, jsonResponse, parseBody, parseBodyLoosely, type RawResponse, type ResponseCodec } from './route'
 
 const ErrorBody = t.type({

@@ -1,9 +1,8 @@
 import type * as t from 'io-ts'
 import { configFailure, createRedactor, type Failure, type JsonSchema, toJsonSchema, transientFailure } from '../cdk'
-import { Location } from './model/location'
 import { ExportRequest } from './model/review'
 import { CommentsForm, ReviewsRequest } from './model/transparency'
-import { VisitRecord } from './model/visit-record'
+import { Location, VisitRecord } from './model/written'
 
 const maxMessageLength = 200
 

@@ -19,7 +19,7 @@ export {
 } from './error'
 export { type BufferPool, createBufferPool } from './http/body'
 export { type ClientConfig, type ClientOptions, createHttpClient, type HttpClient } from './http/client'
-export { type Clock, systemClock } from './http/clock'
+export { type Clock, systemClock } from './http/rate-limit'
 export { checkRedisUrl, checkUrl } from './http/request'
 export { createRetryPolicy, mayHaveArrived, type RetryLimits, type RetryPolicy, retryRequest } from './http/retry'
 export type { TokenReport } from './http/token'
@@ -36,7 +36,6 @@ export {
   readLookupList,
 } from './lookup-list'
 export { AnnotationResponse, Comment, EntitySummary, OverallRating, Rating, TransparencyReview } from './model/entity'
-export { Location, LocationSyncResult, ManagedLocation } from './model/location'
 export {
   Content,
   DeletedExportRequest,
@@ -60,7 +59,7 @@ export {
   toSecondInstant,
 } from './model/scalar'
 export { CommentsForm, EnvelopeStatus, LookupQuery, ReviewsRequest } from './model/transparency'
-export { VisitRecord, VisitRecordResult } from './model/visit-record'
+export { Location, LocationSyncResult, ManagedLocation, VisitRecord, VisitRecordResult } from './model/written'
 export { defineRoute, jsonResponse, type RawResponse, type Route, toDecodeError } from './route'
 export * as routes from './routes'
 export { issueToken } from './routes'

@@ -10,7 +10,6 @@ import {
   withTokenError,
 } from './envelope'
 import { CommentsEntity, ReviewsEntity } from './model/entity'
-import { Location, LocationSyncResult } from './model/location'
 import { DeletedExportRequest, DeletedReview, ExportRequest, Review } from './model/review'
 import {
   CommentsFilter,
@@ -20,7 +19,7 @@ import {
   ReviewsFilter,
   ReviewsRequest,
 } from './model/transparency'
-import { VisitRecord } from './model/visit-record'
+import { Location, LocationSyncResult, VisitRecord } from './model/written'
 import { bytesResponse, defineRoute, jsonResponse } from './route'
 
 /** Reviews and summary of one person, location or roll-up entity. */

@@ -18,6 +18,8 @@ export type CommandIo = {
   readonly printProgress: (line: string) => void
   /** Whether a person answers on stdin and reads stderr. */
   readonly isInteractive: boolean
+  /** Whether stdout is a terminal, which acts on control characters. */
+  readonly printsOnTerminal: boolean
   /** Whether stdout is a terminal that shows colors, and NO_COLOR is not set. */
   readonly hasColors: boolean
   /** Whether the terminal shows what is typed; without, each key comes at once and unedited. */

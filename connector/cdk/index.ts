@@ -13,8 +13,12 @@
  * - feeds: `unfoldFeed`, `flatMapFeed`, …; failures: `configFailure`, `transientFailure`, `systemFailure`; schemas: `toJsonSchema`
  * The other names serve the rooms of this connector and may change.
  */
-export { takeUntilAbort } from './abort'
-export { decodeConfiguredCatalog, selectAllStreams } from './airbyte/catalog'
+export {
+  decodeConfiguredCatalog,
+  destinationCatalogLine,
+  destinationSpecLine,
+  selectAllStreams,
+} from './airbyte/catalog'
 export { connectionStatusLine, encodeAirbyte, errorTraceLine } from './airbyte/encode'
 export {
   configOptionFor,
@@ -22,7 +26,6 @@ export {
   createAirbyteSourceCommands,
   loadAirbyteState,
 } from './airbyte/source-commands'
-export { destinationCatalogLine, destinationSpecLine } from './airbyte/spec'
 export { decodeAirbyteState, formatStateFile } from './airbyte/state'
 export {
   assignObjects,
@@ -81,10 +84,18 @@ export {
   flatMapFeed,
   flatMapFeedEither,
   mapFeedFailure,
+  takeUntilAbort,
   unfoldFeed,
 } from './feed'
-export { decodeValue, parseJson } from './json/decode'
-export { fitsDouble, JsonText, parseExactJson, printExactJson, printJsonText } from './json/exact'
+export {
+  decodeValue,
+  fitsDouble,
+  JsonText,
+  parseExactJson,
+  parseJson,
+  printExactJson,
+  printJsonText,
+} from './json/decode'
 export { readMembersAt, readObjectMembers, stringAt } from './json/members'
 export {
   createRangeEstimate,

@@ -255,6 +255,7 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
     printWarning,
     printProgress: progress.print,
     isInteractive: host.stdin.isTTY === true && host.stderr.isTTY === true,
+    printsOnTerminal: host.stdout.isTTY === true,
     hasColors: showsColors(host),
     setEcho: (on) => void host.stdin.setRawMode?.(!on),
     addSecrets: (more) => {

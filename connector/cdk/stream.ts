@@ -3,7 +3,7 @@ import * as O from 'fp-ts/Option'
 import type * as t from 'io-ts'
 import type { Failure } from './failure'
 import type { Feed } from './feed'
-import { printExactJson } from './json/exact'
+import { printExactJson } from './json/decode'
 import type { LogLevel, Row, SyncMode } from './message'
 import { type JsonSchema, toJsonSchema } from './schema'
 

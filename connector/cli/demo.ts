@@ -78,7 +78,7 @@ export const demoCommand = defineCommand({
 /** Writes the report beside the snapshot; readable to its owner only, as the snapshot. */
 const writeReport = async (): Promise<void> => {
   const page = renderReport(
-    await useSnapshot(snapshotPath, 'read', (snapshot) => readReport(snapshot, Date.now(), findStateProblem)),
+    await useSnapshot(snapshotPath, 'read', (snapshot) => readReport(snapshot, { now: Date.now(), findStateProblem })),
   )
   await rm(reportPath, { force: true })
   await writeFile(reportPath, page, { mode: 0o600 })

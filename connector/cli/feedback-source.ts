@@ -1,10 +1,14 @@
+import { existsSync } from 'node:fs'
 import * as O from 'fp-ts/Option'
 import {
   createAirbyteSourceCommands,
   createTapCommand,
   defined,
   getOrThrow,
+  type Message,
+  type MessageConsumer,
   runOrThrow,
+  type ServiceIdentity,
   type SourceProgram,
   type Stream,
 } from '../cdk'
@@ -15,8 +19,49 @@ import { readPackageVersion } from './options'
 /** Loaded when a command runs: `spec` and `--help` do without the HTTP client. */
 const loadRuntime = () => import('../runtime/index.js')
 
+/** Loaded only for a copy: it brings DuckDB, which doubles the time that a command takes to start. */
+const loadSnapshotRoom = () => import('../snapshot/index.js')
+
 /** The columns in which the protocols mark a deleted row. */
 const deletedAtColumns = { airbyte: '_ab_cdc_deleted_at', singer: '_sdc_deleted_at' } as const
+
+/** The messages that wait for a reason to create the file of a copy: more would take memory. */
+const maxWaitingMessages = 100
+
+/**
+ * Writes the messages of a run also into a DuckDB file: the config's `snapshot_path`. A file that does not exist yet is created
+ * with the first rows or the end of a stream, so that a run that fails at once, as with a wrong token, leaves none.
+ */
+const openSnapshotCopy = async (
+  path: string,
+  service: ServiceIdentity,
+  reportingTimeZone?: string,
+): Promise<{ readonly write: MessageConsumer; readonly finish: () => Promise<void> }> => {
+  const { claimSnapshot, createSnapshotWriter, openSnapshot, setReportingTimeZone } = await loadSnapshotRoom()
+  const open = async () => {
+    const snapshot = await runOrThrow(openSnapshot(path))
+    await claimSnapshot(snapshot, service, 'refuse')
+    if (reportingTimeZone !== undefined) await setReportingTimeZone(snapshot, reportingTimeZone)
+    return { snapshot, writer: await createSnapshotWriter(snapshot, { now: Date.now }) }
+  }
+  let opened = existsSync(path) ? await open() : undefined
+  let waiting: ReadonlyArray<Message> = []
+  return {
+    write: async (message) => {
+      if (opened !== undefined) return opened.writer.write(message)
+      waiting = [...waiting, message]
+      const isWorthFile = message._tag === 'Records' || message._tag === 'Finished'
+      if (!isWorthFile && waiting.length <= maxWaitingMessages) return
+      opened = await open()
+      for (const each of waiting) await opened.writer.write(each)
+      waiting = []
+    },
+    finish: async () => {
+      await opened?.writer.finish()
+      opened?.snapshot.db.close()
+    },
+  }
+}
 
 /** The Feedback Data Service as the commands of both protocols read it. */
 export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
@@ -49,7 +94,7 @@ export const feedbackSource: SourceProgram<SourceConfig, SourceEnv> = {
   },
   openCopy: async (config) => {
     if (config.snapshot_path === undefined) return undefined
-    const { identifySource, openSnapshotCopy } = await loadRuntime()
+    const { identifySource } = await loadRuntime()
     return openSnapshotCopy(config.snapshot_path, identifySource(config), config.reporting_time_zone)
   },
 }

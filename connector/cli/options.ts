@@ -39,10 +39,26 @@ export const outputDbOption = {
   help: 'The DuckDB file; created if it is missing',
 } as const satisfies CommandOption
 
-export const waitOption = {
+const waitOption = {
   type: 'string',
   value: 'TIME',
   help: 'How long to wait while another process uses the file, such as 30s, 10m or 2h; not at all if left out',
+} as const satisfies CommandOption
+
+export const memoryLimitOption = {
+  type: 'string',
+  value: 'SIZE',
+  help: "What DuckDB may use at most, such as 512MB or 1GiB; a quarter of the machine's or the container's memory if left out, at most 1GiB",
+} as const satisfies CommandOption
+
+/** What every verb takes that opens a snapshot; `toSnapshotOptions` reads it. */
+export const fileOptions = { wait: waitOption, 'memory-limit': memoryLimitOption } as const
+
+/** The regions of the locations, for the models. */
+export const regionsOption = {
+  type: 'string',
+  value: 'FILE',
+  help: 'A CSV file with the columns location_id, location_name (or one of them) and region',
 } as const satisfies CommandOption
 
 export const historyOption = {

@@ -1,163 +1,264 @@
-import { CommandError, type CommandIo, configFailure, defineCommand, usageError } from '../cdk'
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
 import {
-  type DuckDBValue,
-  diffSnapshots,
-  encodeJsonValue,
-  encodeTextValue,
-  isIdentical,
-  readReport,
-  renderReport,
+  CommandError,
+  type CommandIo,
+  configFailure,
+  defineCommand,
+  suggestName,
+  takeUntilAbort,
+  transientFailure,
+  usageError,
+} from '../cdk'
+import {
+  askQuestion,
+  createNamedViews,
+  explainQueryError,
+  exportQuery,
+  type FilterValues,
+  findQuestion,
+  lockDatabase,
+  type Question,
+  type QuestionFilter,
+  questionFilters,
+  questions,
+  type Region,
+  readRegions,
   type Snapshot,
-  type StreamDifference,
+  type SnapshotOptions,
+  suggestQuestion,
+  typeNestedMembers,
 } from '../snapshot'
-import { dbOption, waitOption } from './options'
-import { refuseDatabaseAsOutput, toFileWait, useSnapshot, writeOutputFile } from './snapshot-file'
-import { escapeControls, formatJson, formatTable, shortenText } from './table'
+import { dbOption, fileOptions, regionsOption } from './options'
+import { refuseDatabaseAsOutput, toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
+import { escapeControls, formatFirstRows, formatJson, formatRows, formatTable } from './table'
 
-/** More rows are for programs, which read --json. */
-const maxRows = 1_000
-const maxValueWidth = 80
+const formats = ['table', 'csv', 'json', 'jsonl', 'markdown', 'parquet'] as const
+type Format = (typeof formats)[number]
 
-/** SQL may come from anywhere, so it reaches no other file and no setting: it neither reads files, nor writes over any, nor loads code. */
-const lockSql = "SET memory_limit = '1GB'; SET enable_external_access = false; SET lock_configuration = true"
+type QueryOptions = {
+  readonly db: string
+  readonly file: SnapshotOptions
+  readonly format: Format
+  readonly out: string | undefined
+  readonly spreadsheet: boolean
+  readonly regions: ReadonlyArray<Region> | undefined
+  readonly filters: FilterValues
+}
 
 export const queryCommand = defineCommand({
   name: 'query',
-  summary: 'Runs a query in SQL on a snapshot; changes nothing and reaches no other file.',
-  operands: 'SQL',
+  summary: 'Answers a named question about a snapshot, or a query in SQL; changes nothing and reaches no other file.',
+  operands: '[QUESTION | SQL]',
   options: {
-    db: dbOption,
-    wait: waitOption,
-    json: { type: 'boolean', help: 'Print a JSON object for each row, nested values as JSON' },
+    db: { ...dbOption, required: false },
+    ...fileOptions,
+    list: { type: 'boolean', help: 'Print the named questions' },
+    regions: regionsOption,
+    region: { type: 'string', value: 'NAME', help: 'With a question: only this region' },
+    location: { type: 'string', value: 'ID|NAME', help: 'With a question: only this location' },
+    source: { type: 'string', value: 'ID|NAME', help: 'With a question: only this source' },
+    provider: { type: 'string', value: 'ID|NAME', help: 'With a question: only this provider' },
+    owner: { type: 'string', value: 'NAME|MAIL', help: 'With a question: only tasks of this owner' },
+    month: { type: 'string', value: 'YYYY-MM', help: 'With a question: only this month' },
+    format: { type: 'string', value: formats.join('|'), help: 'How to print the rows; table if left out' },
+    out: { type: 'string', value: 'FILE', help: 'Write them into this file; an existing one is replaced' },
+    spreadsheet: {
+      type: 'boolean',
+      help: 'With csv: an apostrophe before a text that a spreadsheet would run as a formula, and a byte order mark',
+    },
+    json: {
+      type: 'boolean',
+      help: 'Print a JSON object for each row, nested values as JSON; the same as --format jsonl',
+    },
   },
   examples: [
+    'feedback query --list',
+    'feedback query --db reviews.duckdb task-ageing --regions regions.csv --region North',
+    'feedback query --db reviews.duckdb critical_alerts --format json',
     `feedback query --db reviews.duckdb "SELECT rating, count(*) FROM reviews_current GROUP BY ALL ORDER BY ALL"`,
+    `feedback query --db reviews.duckdb "SELECT location.name, count(*) FROM reviews GROUP BY ALL"`,
+    `feedback query --db reviews.duckdb --format parquet --out reviews.parquet "FROM reviews_current"`,
     `feedback query --db reviews.duckdb --json "FROM _loads"`,
   ],
-  notes: `A table shows the first ${maxRows.toLocaleString('en')} rows and ${maxValueWidth} characters of a value; --json prints everything. Exit status: 0, or 78 if the file or the SQL is wrong.`,
+  notes: `A table shows the first 1,000 rows and 80 characters of a value; every other format has everything.
+Without SQL, on a terminal, each line is a query until .exit. Exit status: 0, or 78 if the file or the SQL is wrong.`,
   run: async (io, { options, positionals }) => {
-    const sql = positionals.join(' ').trim()
-    if (sql === '') throw usageError('The SQL is missing. See feedback query --help.')
-    return useSnapshot(
-      options.db,
-      'read',
-      async (snapshot) => {
-        try {
-          await snapshot.db.run(lockSql)
-          await (options.json ? printJson : printTable)(io, snapshot, sql)
-          return 0
-        } catch (error) {
-          if (error instanceof CommandError) throw error
-          throw new CommandError(
-            configFailure(
-              `The SQL cannot be run. ${escapeControls(error instanceof Error ? error.message : String(error))}`,
-            ),
-          )
-        }
-      },
-      toFileWait(io, options.wait),
-    )
-  },
-})
-
-const printJson = async (io: CommandIo, { db }: Snapshot, sql: string): Promise<void> => {
-  const { names, types, chunks } = await db.stream(sql)
-  const keys = names.map((name, i) => `${i === 0 ? '' : ','}${JSON.stringify(name)}:`)
-  const formatRow = (row: ReadonlyArray<DuckDBValue>) =>
-    `{${types.map((type, i) => `${keys[i]}${encodeJsonValue(row[i] ?? null, type)}`).join('')}}\n`
-  for await (const rows of chunks) if (rows.length > 0) await io.print(escapeControls(rows.map(formatRow).join('')))
-}
-
-const printTable = async (io: CommandIo, { db }: Snapshot, sql: string): Promise<void> => {
-  const { names, types, chunks } = await db.stream(sql)
-  const shown: Array<ReadonlyArray<string>> = []
-  let total = 0
-  for await (const rows of chunks) {
-    total += rows.length
-    for (const row of rows.slice(0, maxRows - shown.length))
-      shown.push(types.map((type, i) => formatCell(encodeTextValue(row[i] ?? null, type))))
-  }
-  await io.print(total === 0 ? 'No rows.\n' : formatTable(names, shown))
-  if (total > shown.length)
-    io.printWarning(`${(total - shown.length).toLocaleString('en')} more rows; --json prints them all.`)
-}
-
-const formatCell = (text: string): string => shortenText(text.replaceAll(/\s+/g, ' '), maxValueWidth)
-
-export const diffCommand = defineCommand({
-  name: 'diff',
-  summary: 'Shows the differences between two snapshots.',
-  operands: 'A.duckdb B.duckdb',
-  options: { wait: waitOption, json: { type: 'boolean', help: 'Print the differences as JSON' } },
-  examples: ['feedback diff yesterday.duckdb today.duckdb'],
-  notes:
-    'For each stream: rows, columns and their types, and the first values that differ. Exit status: 0 they are the same, 1 they differ, 75 or 78 they could not be compared.',
-  run: async (io, { options, positionals }) => {
-    const [a, b, ...others] = positionals
-    if (a === undefined || b === undefined || others.length > 0)
-      throw usageError('feedback diff needs two files. See feedback diff --help.')
-    // Opening B first reports a missing or foreign file by its own name.
-    const wait = toFileWait(io, options.wait)
-    await useSnapshot(b, 'read', async () => undefined, wait)
-    const streams = await useSnapshot(a, 'read', (snapshot) => diffSnapshots(snapshot, b), wait)
-    await io.print(options.json ? formatJson(streams) : formatDifferences(streams))
-    return streams.every(isIdentical) ? 0 : 1
-  },
-})
-
-const formatCount = (rows: number | null): string => (rows === null ? 'none' : rows.toLocaleString('en'))
-
-const formatValue = (value: string | null): string => (value === null ? 'null' : shortenText(value, maxValueWidth))
-
-const formatDifferences = (streams: ReadonlyArray<StreamDifference>): string => {
-  const table = formatTable(
-    ['stream', 'rows in A', 'rows in B', 'only in A', 'only in B', 'changed'],
-    streams.map(({ stream, a, b, onlyA, onlyB, changed }) => [
-      stream,
-      ...[a, b, onlyA, onlyB, changed].map(formatCount),
-    ]),
-  )
-  const types = streams.flatMap(({ stream, columns }) =>
-    columns.map(({ column, a, b }) => `${stream}.${column}: ${a ?? 'not in A'}, ${b ?? 'not in B'}\n`),
-  )
-  const values = streams.flatMap(({ stream, values }) =>
-    values.map(
-      ({ key, column, a, b }) => `${stream} ${key}, ${column}: ${formatValue(a)} in A, ${formatValue(b)} in B\n`,
-    ),
-  )
-  const verdict = streams.every(isIdentical) ? 'They are the same.' : 'They differ.'
-  return [
-    table,
-    ...(types.length > 0 ? ['\n', ...types] : []),
-    ...(values.length > 0 ? ['\n', ...values] : []),
-    `\n${verdict}\n`,
-  ].join('')
-}
-
-export const reportCommand = defineCommand({
-  name: 'report',
-  summary: 'Writes the content of a snapshot, and whether its checks pass, as one HTML page.',
-  options: {
-    db: dbOption,
-    wait: waitOption,
-    out: { type: 'string', value: 'FILE', help: 'The page to write; an existing file is replaced' },
-    json: { type: 'boolean', help: "Print the page's numbers as JSON" },
-  },
-  examples: [
-    'feedback report --db reviews.duckdb --out report.html',
-    `feedback report --db reviews.duckdb --json | jq '.locations[:5]'`,
-  ],
-  notes:
-    'The page contains everything it shows: it opens without a network, has a light and a dark theme, and prints. Exit status: 0, also if a check fails, which the page then says.',
-  run: async (io, { options: { db, wait, out, json } }) => {
-    if (out === undefined && !json) throw usageError('Give --out FILE for the page to write, or --json.')
+    const format = decodeFormat(options)
+    const { db, out, spreadsheet } = options
+    const text = positionals.join(' ').trim()
+    if (options.list) {
+      if (text !== '') throw usageError('--list takes no question and no SQL.')
+      await io.print(options.json ? formatJson(questions) : formatQuestions())
+      return 0
+    }
+    if (db === undefined) throw usageError('feedback query: --db is missing. See feedback query --help.')
+    const filters = decodeFilters(options, text)
+    const regions = options.regions === undefined ? undefined : await readRegions(options.regions)
+    const query = { db, file: toSnapshotOptions(io, options), format, out, spreadsheet, regions, filters }
+    if (text === '') {
+      if (io.isInteractive && io.printsOnTerminal && out === undefined) return runShell(io, query)
+      throw usageError('The question or the SQL is missing. feedback query --list prints the questions.')
+    }
     if (out !== undefined) await refuseDatabaseAsOutput(out, db)
-    const report = await useSnapshot(db, 'read', (snapshot) => readReport(snapshot, Date.now()), toFileWait(io, wait))
-    if (json) await io.print(formatJson(report))
-    if (out !== undefined) await writeOutputFile(out, renderReport(report))
-    if (out !== undefined && !json) await io.print(`${out} is written.\n`)
-    for (const { name, explain } of report.health.checks.filter(({ ok }) => !ok))
-      io.printWarning(`The check "${name}" fails: ${explain} See feedback verify.`)
+    await runQuery(io, query, text)
     return 0
   },
 })
+
+const formatQuestions = (): string =>
+  formatTable(
+    ['question', 'what it answers', 'filters'],
+    questions.map(({ name, description, filters }) => [
+      name,
+      description,
+      filters.map((filter) => `--${filter}`).join(' '),
+    ]),
+  )
+
+/** One word is the name of a question: SQL has more. */
+const isName = (text: string): boolean => /^[\w-]+$/.test(text)
+
+const requireQuestion = (name: string): Question => {
+  const question = findQuestion(name)
+  if (question !== undefined) return question
+  throw usageError(
+    `There is no question ${name}.${suggestQuestion(name)} feedback query --list prints them; the rows of a table are "FROM ${name}".`,
+  )
+}
+
+const decodeFilters = (options: { readonly [K in QuestionFilter]: string | undefined }, text: string): FilterValues => {
+  const given = questionFilters.filter((filter) => options[filter] !== undefined)
+  if (options.month !== undefined && !/^\d{4}-(0[1-9]|1[0-2])$/.test(options.month))
+    throw usageError(`--month must be a month such as 2026-10, not ${options.month}.`)
+  if (!isName(text)) {
+    if (given.length > 0) throw usageError(`--${given[0]} is for a named question. Write it into the SQL.`)
+    return {}
+  }
+  const { name, filters } = requireQuestion(text)
+  const wrong = given.find((filter) => !filters.includes(filter))
+  if (wrong !== undefined)
+    throw usageError(
+      `${name} cannot be asked of one ${wrong}. ${filters.length === 0 ? 'It has no filters' : `Its filters are ${filters.map((filter) => `--${filter}`).join(', ')}`}.`,
+    )
+  return Object.fromEntries(given.map((filter) => [filter, options[filter]]))
+}
+
+const isFormat = (name: string): name is Format => formats.some((format) => format === name)
+
+const decodeFormat = (options: {
+  readonly format: string | undefined
+  readonly json: boolean
+  readonly out: string | undefined
+  readonly spreadsheet: boolean
+}): Format => {
+  const format = options.format ?? (options.json ? 'jsonl' : 'table')
+  if (!isFormat(format))
+    throw usageError(`--format must be one of ${formats.join(', ')}, not ${format}.${suggestName(format, formats)}`)
+  if (options.json && !format.startsWith('json'))
+    throw usageError(`--json prints JSON, and --format says ${format}. Leave one of them out.`)
+  if (format === 'parquet' && options.out === undefined)
+    throw usageError('--format parquet needs --out FILE, since Parquet is no text.')
+  if (options.spreadsheet && format !== 'csv') throw usageError('--spreadsheet is for --format csv.')
+  return format
+}
+
+const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<void> =>
+  useSnapshot(
+    query.db,
+    'read',
+    async (snapshot) => {
+      const { db } = snapshot
+      const timer = setInterval(() => io.stop.aborted && db.interrupt(), 100) // Between statements it has no effect.
+      let sql = text
+      let typed = text
+      try {
+        if (isName(text))
+          sql = await askQuestion(db, requireQuestion(text), query.filters, query.regions, io.printWarning)
+        else await createNamedViews(db, text, query.regions)
+        typed = await typeNestedMembers(snapshot, sql)
+        await db.giveAllMemory()
+        await db.withMemory('the query', () => writeRows(io, snapshot, typed, query))
+      } catch (error) {
+        if (io.stop.aborted) throw new CommandError(transientFailure('The query was stopped. No file was written.'))
+        if (error instanceof CommandError || isSystemError(error)) throw error
+        const message = error instanceof Error ? error.message : String(error)
+        // Where the text was changed, its lines are not those of the user.
+        const explained = await explainQueryError(
+          snapshot,
+          sql,
+          typed === text ? message : (message.split('\n\nLINE ')[0] ?? ''),
+        )
+        throw new CommandError(configFailure(`The SQL cannot be run. ${escapeControls(explained)}`))
+      } finally {
+        clearInterval(timer)
+      }
+    },
+    query.file,
+  )
+
+/** An error of stdout, such as a pipe that is closed: the program handles it. */
+const isSystemError = (error: unknown): boolean => (error as NodeJS.ErrnoException).syscall !== undefined
+
+const writeRows = async (
+  io: CommandIo,
+  snapshot: Snapshot,
+  sql: string,
+  { format, out, spreadsheet }: QueryOptions,
+): Promise<void> => {
+  const { db } = snapshot
+  if (out !== undefined && format === 'parquet')
+    return writeOutputFile(out, async (path) => {
+      await lockDatabase(db, path)
+      await exportQuery(snapshot, sql, path)
+    })
+  await lockDatabase(db)
+  const result = await db.stream(sql)
+  const texts =
+    format === 'table' || format === 'parquet'
+      ? formatFirstRows(result, io.printWarning)
+      : formatRows(result, spreadsheet ? 'spreadsheet' : format)
+  if (out !== undefined) return writeOutputFile(out, takeWhole(io.stop, texts))
+  // Inside JSON an escape means the same character.
+  const escapes = io.printsOnTerminal || format.startsWith('json')
+  for await (const text of texts) await io.print(escapes ? escapeControls(text) : text)
+}
+
+/** The texts; an error where the signal has ended them early. */
+async function* takeWhole(stop: AbortSignal, texts: AsyncIterable<string>): AsyncIterable<string> {
+  for await (const text of texts) {
+    stop.throwIfAborted()
+    yield text
+  }
+  stop.throwIfAborted()
+}
+
+/** Runs what is typed, query by query. The file is open only while one runs, so that a sync can write it in between. */
+const runShell = async (io: CommandIo, query: QueryOptions): Promise<number> => {
+  io.printWarning(
+    'SQL ends with a semicolon, a question stands alone. .list prints the questions; .exit or Ctrl-D ends.',
+  )
+  let sql = ''
+  const prompt = () => io.print(sql === '' ? 'feedback> ' : '     ...> ')
+  await prompt()
+  for await (const line of createInterface({ input: Readable.from(takeUntilAbort(io.stop, io.stdin)) })) {
+    const isFirst = sql === ''
+    sql = `${sql}${line}\n`
+    const text = sql.trim()
+    if (isFirst && text === '.exit') return 0
+    const isWhole = text.endsWith(';') || (isFirst && isName(text))
+    if (isFirst && text === '.list') await io.print(formatQuestions())
+    if (text === '' || text === '.list' || isWhole) sql = ''
+    if (isWhole) {
+      try {
+        await runQuery(io, query, text)
+      } catch (error) {
+        if (!(error instanceof CommandError)) throw error
+        io.printWarning(error.message)
+      }
+    }
+    await prompt()
+  }
+  await io.print('\n')
+  return 0
+}

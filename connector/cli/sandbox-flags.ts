@@ -10,6 +10,7 @@ import {
   parseFaultList,
   type SandboxOptions,
 } from '../sandbox'
+import { parseMemorySize } from '../snapshot'
 
 /** An option of the command line. `read` returns the sandbox options that a text means; left: a description of a valid text. */
 type SandboxFlag = {
@@ -92,6 +93,16 @@ export const sandboxFlags: Readonly<Record<string, SandboxFlag>> = {
     value: 'FILE',
     help: 'Serves a snapshot made by feedback snapshot or feedback sync instead of generated reviews',
     read: (from) => E.right({ from }),
+  },
+  'memory-limit': {
+    value: 'SIZE',
+    help: 'What DuckDB may use for the data, such as 512MB; what does not fit goes to the disk; no limit of ours if left out',
+    read: (text) => {
+      const memoryLimit = parseMemorySize(text)
+      return memoryLimit === undefined
+        ? E.left('a size of at least 16MB, such as 512MB or 1GiB')
+        : E.right({ memoryLimit })
+    },
   },
   order: {
     value: 'ORDER',

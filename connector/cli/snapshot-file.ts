@@ -29,12 +29,13 @@ import {
   closeSnapshot,
   createSnapshotWriter,
   damagedFileFailure,
-  type FileWait,
+  isOutOfMemory,
   type LoadSummary,
   openSnapshot,
-  openSnapshotWithin,
+  parseMemorySize,
   type Snapshot,
   type SnapshotAccess,
+  type SnapshotOptions,
   toLoadOptions,
 } from '../snapshot'
 import { declaredStreams } from '../streams'
@@ -42,8 +43,23 @@ import { escapeControls } from './table'
 
 const waitUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
 
+/** How the options of the command line ask to open a file. */
+export const toSnapshotOptions = (
+  io: CommandIo,
+  options: { readonly wait: string | undefined; readonly 'memory-limit': string | undefined },
+): SnapshotOptions => ({ wait: toFileWait(io, options.wait), memoryLimit: toMemoryLimit(options['memory-limit']) })
+
+/** What `--memory-limit` asks for, in bytes. */
+const toMemoryLimit = (text: string | undefined): number | undefined => {
+  if (text === undefined) return undefined
+  const bytes = parseMemorySize(text)
+  if (bytes === undefined)
+    throw usageError(`--memory-limit must be a size of at least 16MB, such as 512MB or 1GiB, not ${text}.`)
+  return bytes
+}
+
 /** What `--wait` asks for: for how long to wait for a file that another process uses. */
-export const toFileWait = (io: CommandIo, text: string | undefined): FileWait | undefined => {
+const toFileWait = (io: CommandIo, text: string | undefined): SnapshotOptions['wait'] => {
   if (text === undefined) return undefined
   const [, amount, unit = 's'] = /^(\d{1,6})(s|m|h)?$/.exec(text) ?? []
   const millis = Number(amount) * (waitUnits[unit] ?? Number.NaN)
@@ -56,25 +72,26 @@ export const useSnapshot = async <A>(
   path: string,
   access: SnapshotAccess,
   body: (snapshot: Snapshot) => Promise<A>,
-  wait?: FileWait,
+  options?: SnapshotOptions,
 ): Promise<A> => {
-  const snapshot = await runOrThrow(
-    wait === undefined ? openSnapshot(path, access) : openSnapshotWithin(path, access, wait),
-  )
+  const snapshot = await runOrThrow(openSnapshot(path, access, options))
   try {
     return await body(snapshot)
   } catch (error) {
-    throw toReadFailure(path, error)
+    throw toReadFailure(snapshot.db, error)
   } finally {
     await closeSnapshot(snapshot)
   }
 }
 
-/** An error of DuckDB, as a damaged file gives it, as a failure with a reason; any other error as it is. */
-const toReadFailure = (path: string, error: unknown): unknown =>
-  error instanceof Error && !(error instanceof CommandError) && /^[A-Z][A-Za-z ]* Error: /.test(error.message)
-    ? new CommandError(damagedFileFailure(path, error.message.split('\n')[0]))
-    : error
+/** An error of DuckDB, as a damaged file or too little memory gives it, as a failure with a reason; any other error as it is. */
+const toReadFailure = ({ path, explainMemory }: Snapshot['db'], error: unknown): unknown => {
+  if (!(error instanceof Error) || error instanceof CommandError || !/^[A-Z][A-Za-z ]* Error: /.test(error.message))
+    return error
+  return new CommandError(
+    isOutOfMemory(error) ? explainMemory('this', error) : damagedFileFailure(path, error.message.split('\n')[0]),
+  )
+}
 
 /** The file that a path leads to, through symbolic links, though it may not exist yet. */
 const resolveLinks = async (path: string, linksLeft = 40): Promise<string> => {
@@ -122,25 +139,36 @@ export const refuseDatabaseAsOutput = async (out: string, db: string | undefined
   if (found?.isFile() && (await isDatabaseFile(target))) refuse('a DuckDB database')
 }
 
+/** A text at once or in parts, or what writes to a path, where an empty file is. */
+export type OutputContent = string | AsyncIterable<string> | ((path: string) => Promise<void>)
+
 /**
  * Replaces a file at once, so that a reader never sees a part of it. Only its owner can read the file, since it may hold words of
- * patients. What is no file, such as a pipe, is written to.
+ * patients. What is no file, such as a pipe, is written to. An error of the content itself is thrown as it is.
  */
-export const writeOutputFile = async (path: string, text: string): Promise<void> => {
+export const writeOutputFile = async (path: string, content: OutputContent): Promise<void> => {
   try {
     const found = await stat(path).catch(() => undefined)
-    if (found !== undefined && !found.isFile()) return await writeFile(path, text)
+    if (found !== undefined && !found.isFile()) {
+      if (typeof content === 'function')
+        throw new CommandError(configFailure(`${path} is no file, and this format needs one.`))
+      return await writeFile(path, content)
+    }
     const target = await resolveLinks(resolve(path))
     const temporary = `${target}.${randomUUID()}.tmp`
     try {
-      await writeFile(temporary, text, { mode: 0o600, flag: 'wx' })
+      await writeFile(temporary, typeof content === 'function' ? '' : content, { mode: 0o600, flag: 'wx' })
+      if (typeof content === 'function') await content(temporary)
       await rename(temporary, target)
     } catch (error) {
       await rm(temporary, { force: true })
       throw error
     }
   } catch (error) {
-    throw new CommandError(configFailure(`${path} cannot be written. ${errorCode(error)}: check the path.`))
+    const { syscall } = error as NodeJS.ErrnoException
+    throw syscall === undefined
+      ? error
+      : new CommandError(configFailure(`${path} cannot be written. ${errorCode(error)}: check the path.`))
   }
 }
 

@@ -1,8 +1,18 @@
 import { type CommandIo, defineCommand, usageError } from '../cdk'
-import { exportParquet, hashContent, type ParquetPartition, partitionFormats, setReportingTimeZone } from '../snapshot'
-import { historyOption, inputCatalogOption, outputDbOption, waitOption } from './options'
-import { ingestMessages, loadInputCatalog, toFileWait, useSnapshot } from './snapshot-file'
-import { formatJson, formatLoadSummaries, formatTable } from './table'
+import {
+  compactSnapshot,
+  diffSnapshots,
+  exportParquet,
+  hashContent,
+  isIdentical,
+  type ParquetPartition,
+  partitionFormats,
+  type StreamDifference,
+  setReportingTimeZone,
+} from '../snapshot'
+import { dbOption, fileOptions, historyOption, inputCatalogOption, outputDbOption } from './options'
+import { ingestMessages, loadInputCatalog, toSnapshotOptions, useSnapshot } from './snapshot-file'
+import { formatJson, formatLoadSummaries, formatTable, shortenText } from './table'
 
 export const snapshotCommand = defineCommand({
   name: 'snapshot',
@@ -10,7 +20,7 @@ export const snapshotCommand = defineCommand({
   operands: '[FILE… | FOLDER]',
   options: {
     db: outputDbOption,
-    wait: waitOption,
+    ...fileOptions,
     catalog: inputCatalogOption,
     history: historyOption,
     'reporting-time-zone': {
@@ -48,7 +58,7 @@ export const snapshotCommand = defineCommand({
         else io.printWarning(formatLoadSummaries(summaries).trimEnd())
         return summaries.every(({ status }) => status === 'complete') ? 0 : 1
       },
-      toFileWait(io, options.wait),
+      toSnapshotOptions(io, options),
     )
   },
 })
@@ -59,15 +69,17 @@ type ExportOptions = {
   readonly db: string
   readonly format: string
   readonly wait: string | undefined
+  readonly 'memory-limit': string | undefined
   readonly partition: string | undefined
   readonly json: boolean
 }
 
 const exportSnapshot = async (
   io: CommandIo,
-  { db, wait, format, partition, json }: ExportOptions,
+  { format, ...options }: ExportOptions,
   [folder, ...others]: ReadonlyArray<string>,
 ): Promise<number> => {
+  const { db, partition, json } = options
   if (format !== 'parquet') throw usageError('--export can only be parquet.')
   if (folder === undefined || others.length > 0) throw usageError('--export needs one folder to write to.')
   if (partition !== undefined && !isPartition(partition))
@@ -76,7 +88,7 @@ const exportSnapshot = async (
     db,
     'read',
     (snapshot) => exportParquet(snapshot, folder, partition),
-    toFileWait(io, wait),
+    toSnapshotOptions(io, options),
   )
   await io.print(
     json
@@ -95,7 +107,7 @@ export const replayCommand = defineCommand({
   operands: 'FILE…',
   options: {
     db: outputDbOption,
-    wait: waitOption,
+    ...fileOptions,
     catalog: inputCatalogOption,
     history: historyOption,
     json: { type: 'boolean', help: 'Print the hashes as JSON' },
@@ -115,14 +127,91 @@ export const replayCommand = defineCommand({
       'write',
       async (snapshot) => {
         const summaries = await ingestMessages(io, snapshot, { files: positionals, catalog, history: options.history })
-        const content = await hashContent(snapshot)
+        const content = await snapshot.db.withMemory('the hash of the tables', () => hashContent(snapshot))
         const rows = content.tables.map(({ table, rows, hash }) => [table, rows.toLocaleString('en'), hash])
         await io.print(
           options.json ? formatJson(content) : `${formatTable(['table', 'rows', 'hash'], rows)}\n${content.hash}\n`,
         )
         return summaries.every(({ status }) => status === 'complete') ? 0 : 1
       },
-      toFileWait(io, options.wait),
+      toSnapshotOptions(io, options),
     )
+  },
+})
+
+const maxValueWidth = 80
+
+export const diffCommand = defineCommand({
+  name: 'diff',
+  summary: 'Shows the differences between two snapshots.',
+  operands: 'A.duckdb B.duckdb',
+  options: { ...fileOptions, json: { type: 'boolean', help: 'Print the differences as JSON' } },
+  examples: ['feedback diff yesterday.duckdb today.duckdb'],
+  notes:
+    'For each stream: rows, columns and their types, and the first values that differ. Exit status: 0 they are the same, 1 they differ, 75 or 78 they could not be compared.',
+  run: async (io, { options, positionals }) => {
+    const [a, b, ...others] = positionals
+    if (a === undefined || b === undefined || others.length > 0)
+      throw usageError('feedback diff needs two files. See feedback diff --help.')
+    // Opening B first reports a missing or foreign file by its own name.
+    const opening = toSnapshotOptions(io, options)
+    await useSnapshot(b, 'read', async () => undefined, opening)
+    const streams = await useSnapshot(a, 'read', (snapshot) => diffSnapshots(snapshot, b), opening)
+    await io.print(options.json ? formatJson(streams) : formatDifferences(streams))
+    return streams.every(isIdentical) ? 0 : 1
+  },
+})
+
+const formatCount = (rows: number | null): string => (rows === null ? 'none' : rows.toLocaleString('en'))
+
+const formatValue = (value: string | null): string => (value === null ? 'null' : shortenText(value, maxValueWidth))
+
+const formatDifferences = (streams: ReadonlyArray<StreamDifference>): string => {
+  const table = formatTable(
+    ['stream', 'rows in A', 'rows in B', 'only in A', 'only in B', 'changed'],
+    streams.map(({ stream, a, b, onlyA, onlyB, changed }) => [
+      stream,
+      ...[a, b, onlyA, onlyB, changed].map(formatCount),
+    ]),
+  )
+  const types = streams.flatMap(({ stream, columns }) =>
+    columns.map(({ column, a, b }) => `${stream}.${column}: ${a ?? 'not in A'}, ${b ?? 'not in B'}\n`),
+  )
+  const values = streams.flatMap(({ stream, values }) =>
+    values.map(
+      ({ key, column, a, b }) => `${stream} ${key}, ${column}: ${formatValue(a)} in A, ${formatValue(b)} in B\n`,
+    ),
+  )
+  const verdict = streams.every(isIdentical) ? 'They are the same.' : 'They differ.'
+  return [
+    table,
+    ...(types.length > 0 ? ['\n', ...types] : []),
+    ...(values.length > 0 ? ['\n', ...values] : []),
+    `\n${verdict}\n`,
+  ].join('')
+}
+
+const describeSizes = (path: string, before: number, after: number): string => {
+  const format = (bytes: number) => `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`
+  return after < before
+    ? `${path}: ${format(before)}, now ${format(after)}\n`
+    : `${path} has no place to give back: ${format(before)}. It was not changed.\n`
+}
+
+export const compactCommand = defineCommand({
+  name: 'compact',
+  summary: 'Writes a snapshot anew, so that its file takes no more of the disk than its content needs.',
+  options: {
+    db: dbOption,
+    ...fileOptions,
+    json: { type: 'boolean', help: 'Print the sizes as JSON' },
+  },
+  examples: ['feedback compact --db reviews.duckdb'],
+  notes:
+    'The new file is compared with the old one, table by table, and takes its place at once; until then it needs its size on the same disk. Exit status: 0, 75 another process uses the file or the disk is full, 78 the file cannot be read or replaced.',
+  run: async (io, { options }) => {
+    const { before, after } = await compactSnapshot(options.db, toSnapshotOptions(io, options))
+    await io.print(options.json ? formatJson({ before, after }) : describeSizes(options.db, before, after))
+    return 0
   },
 })

@@ -16,25 +16,25 @@ import { sourceFormat } from '../config'
 import { buildStreams } from '../runtime'
 import { importState, listStateTexts } from '../snapshot'
 import { mergeStates, selectStreams } from '../streams'
-import { configOption, dbOption, jsonFailureOption, selectOption, variablePrefix, waitOption } from './options'
-import { refuseDatabaseAsOutput, toFileWait, useSnapshot, writeOutputFile } from './snapshot-file'
+import { configOption, dbOption, fileOptions, jsonFailureOption, selectOption, variablePrefix } from './options'
+import { refuseDatabaseAsOutput, toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
 import { formatJson } from './table'
 
-const options = {
+const stateOptions = {
   db: { ...dbOption, help: 'export, import: the snapshot', required: false },
-  wait: waitOption,
+  ...fileOptions,
   out: { type: 'string', value: 'FILE', help: 'export, merge: the file to write; stdout if left out' },
   state: { type: 'string', value: 'FILE', help: 'import: the state, from source-feedback, tap-feedback or export' },
   json: jsonFailureOption,
 } as const satisfies CommandOptions
 
-type StateAction = (io: CommandIo, parsed: ParsedOptions<typeof options>) => Promise<void>
+type StateAction = (io: CommandIo, parsed: ParsedOptions<typeof stateOptions>) => Promise<void>
 
 export const stateCommand = defineCommand({
   name: 'state',
   summary: 'Exports the states of a snapshot, imports states into it, or merges the states of a shared backfill.',
   operands: 'export|import|merge [FILE…]',
-  options,
+  options: stateOptions,
   examples: [
     'feedback state export --db reviews.duckdb --out state.json',
     'feedback state import --db reviews.duckdb --state state.json',
@@ -63,12 +63,13 @@ const requireDb = (db: string | undefined): string => {
 const writeOutput = (io: CommandIo, out: string | undefined, text: string): Promise<void> =>
   out === undefined ? io.print(text) : writeOutputFile(out, text)
 
-const exportStates: StateAction = async (io, { options: { db, wait, out } }) => {
+const exportStates: StateAction = async (io, { options }) => {
+  const { db, out } = options
   if (out !== undefined) await refuseDatabaseAsOutput(out, db)
   return writeOutput(
     io,
     out,
-    formatStateFile(await useSnapshot(requireDb(db), 'read', listStateTexts, toFileWait(io, wait))),
+    formatStateFile(await useSnapshot(requireDb(db), 'read', listStateTexts, toSnapshotOptions(io, options))),
   )
 }
 
@@ -84,14 +85,15 @@ const mergeStateFiles: StateAction = async (io, { options: { out }, positionals:
   )
 }
 
-const importStates: StateAction = async (io, { options: { db, wait, state } }) => {
+const importStates: StateAction = async (io, { options }) => {
+  const { db, state } = options
   if (state === undefined) throw usageError('feedback state import: --state is missing.')
   const imported = await loadAirbyteState(state)
   await useSnapshot(
     requireDb(db),
     'change',
     (snapshot) => importState(snapshot, imported, Date.now()),
-    toFileWait(io, wait),
+    toSnapshotOptions(io, options),
   )
   io.printWarning(`Imported the state of ${Object.keys(imported).join(', ') || 'no stream'}.`)
 }

@@ -1,10 +1,19 @@
 import { defineCommand, failureStatus, getOrThrow, loadConfig, runOrThrow, usageError } from '../cdk'
 import { sourceFormat } from '../config'
 import { createSource, probeAccess, syncSnapshot } from '../runtime'
+import type { Snapshot } from '../snapshot'
 import { selectStreams } from '../streams'
-import { configOption, historyOption, outputDbOption, selectOption, variablePrefix, waitOption } from './options'
-import { toFileWait } from './snapshot-file'
-import { formatJson, formatSyncOutcome } from './table'
+import {
+  configOption,
+  dbOption,
+  fileOptions,
+  historyOption,
+  outputDbOption,
+  selectOption,
+  variablePrefix,
+} from './options'
+import { toSnapshotOptions, useSnapshot } from './snapshot-file'
+import { formatJson, formatSyncOutcome, formatTable } from './table'
 
 export const syncCommand = defineCommand({
   name: 'sync',
@@ -12,7 +21,7 @@ export const syncCommand = defineCommand({
   options: {
     config: configOption,
     db: outputDbOption,
-    wait: waitOption,
+    ...fileOptions,
     select: selectOption,
     'full-refresh': { type: 'boolean', help: 'Read everything again and replace what is in the file' },
     history: historyOption,
@@ -44,7 +53,7 @@ export const syncCommand = defineCommand({
     io.stop.addEventListener('abort', onStop, { once: true })
     const { outcome, failures, ...result } = await syncSnapshot(io, configured, {
       path: options.db,
-      wait: toFileWait(io, options.wait),
+      ...toSnapshotOptions(io, options),
       streams: getOrThrow(selectStreams(configured.streams, options.select)),
       history: options.history,
       reportingTimeZone: config.reporting_time_zone,
@@ -61,3 +70,133 @@ export const syncCommand = defineCommand({
     return outcome === 'complete' ? 0 : failureStatus(failures)
   },
 })
+
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
+const defaultMaxAge = '26h'
+
+/** The seconds of a duration such as 90m; undefined for anything else. */
+const parseDuration = (text: string): number | undefined => {
+  const [, count, unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? []
+  return count === undefined ? undefined : Number(count) * (unitSeconds[unit] ?? 1)
+}
+
+type StreamStatus = {
+  readonly stream: string
+  readonly ok: boolean
+  /** When its last complete load ended, in ISO 8601; null if none is complete. */
+  readonly last_complete: string | null
+  readonly age_seconds: number | null
+  readonly last_status: string
+  readonly rows: number
+  /** Undefined if nothing is wrong. */
+  readonly problem?: string
+}
+
+export const statusCommand = defineCommand({
+  name: 'status',
+  summary: 'Says whether every stream of a snapshot was read lately, for a monitor.',
+  options: {
+    db: dbOption,
+    ...fileOptions,
+    'max-age': {
+      type: 'string',
+      value: 'TIME',
+      help: `The longest time since a stream's last complete load: 90m, 26h, 2d; default ${defaultMaxAge}`,
+    },
+    select: { ...selectOption, help: 'Only these streams; every stream of the file if left out' },
+    json: { type: 'boolean', help: 'Print the answer as JSON' },
+  },
+  examples: ['feedback status --db reviews.duckdb', 'feedback status --db reviews.duckdb --max-age 90m --json'],
+  notes:
+    "Exit status: 0 every stream's last load is complete and not older, 1 one is not, or nothing was ever loaded, 75 the file is in use (a run is writing it), 78 it cannot be read.",
+  run: async (io, { options }) => {
+    const maxAge = parseDuration(options['max-age'] ?? defaultMaxAge)
+    if (maxAge === undefined)
+      throw usageError(
+        `--max-age must be a number with s, m, h or d, such as 26h, not ${options['max-age']}. See feedback status --help.`,
+      )
+    const selected = options.select?.split(',').map((name) => name.trim())
+    const streams = await useSnapshot(
+      options.db,
+      'read',
+      (snapshot) => readStatus(snapshot, { maxAge, selected, now: Date.now() }),
+      toSnapshotOptions(io, options),
+    )
+    const ok = streams.length > 0 && streams.every((stream) => stream.ok)
+    await io.print(
+      options.json ? formatJson({ ok, max_age_seconds: maxAge, streams }) : formatStatus(ok, streams, options.db),
+    )
+    return ok ? 0 : 1
+  },
+})
+
+type StatusRequest = {
+  readonly maxAge: number
+  readonly selected: ReadonlyArray<string> | undefined
+  readonly now: number
+}
+
+const readStatus = async (
+  { db }: Snapshot,
+  { maxAge, selected, now }: StatusRequest,
+): Promise<ReadonlyArray<StreamStatus>> => {
+  const rows = await db.query(`
+    SELECT stream, coalesce(any_value(streams.rows), 0) AS rows, arg_max(loads.status, load) AS status,
+      epoch_ms(max(ended) FILTER (loads.status = 'complete')) AS ended
+    FROM _streams AS streams LEFT JOIN _loads AS loads USING (stream) GROUP BY stream ORDER BY stream`)
+  const known = rows.map(({ stream, rows: count, status, ended }): StreamStatus => {
+    const age = ended === null || ended === undefined ? null : Math.max(0, Math.round((now - Number(ended)) / 1000))
+    const lastStatus = String(status ?? 'never loaded')
+    const problem = findProblem(lastStatus, age, maxAge)
+    return {
+      stream: String(stream),
+      ok: problem === undefined,
+      last_complete: age === null ? null : new Date(Number(ended)).toISOString(),
+      age_seconds: age,
+      last_status: lastStatus,
+      rows: Number(count),
+      ...(problem === undefined ? {} : { problem }),
+    }
+  })
+  if (selected === undefined) return known
+  return selected.map((name) => known.find(({ stream }) => stream === name) ?? missingStream(name))
+}
+
+const missingStream = (stream: string): StreamStatus => ({
+  stream,
+  ok: false,
+  last_complete: null,
+  age_seconds: null,
+  last_status: 'never loaded',
+  rows: 0,
+  problem: 'was never loaded',
+})
+
+const findProblem = (status: string, age: number | null, maxAge: number): string | undefined => {
+  if (age === null) return 'has no complete load'
+  if (age > maxAge) return `was last complete ${formatAge(age)} ago`
+  // A run that is under way holds the file: one that seems to be running was killed.
+  return status === 'complete' ? undefined : 'has an incomplete last load'
+}
+
+const formatAge = (seconds: number): string => {
+  if (seconds >= 2 * 86_400) return `${Math.floor(seconds / 86_400)} days`
+  if (seconds >= 7_200) return `${Math.floor(seconds / 3_600)} hours`
+  return seconds >= 120 ? `${Math.floor(seconds / 60)} minutes` : `${seconds} seconds`
+}
+
+const formatStatus = (ok: boolean, streams: ReadonlyArray<StreamStatus>, path: string): string => {
+  if (streams.length === 0) return `${path} holds no stream yet.\n`
+  const table = formatTable(
+    ['stream', 'last complete', 'age', 'last load', 'rows'],
+    streams.map((stream) => [
+      stream.stream,
+      stream.last_complete ?? 'never',
+      stream.age_seconds === null ? '' : formatAge(stream.age_seconds),
+      stream.last_status,
+      stream.rows.toLocaleString('en'),
+    ]),
+  )
+  const problems = streams.flatMap(({ stream, problem }) => (problem === undefined ? [] : [`${stream} ${problem}.\n`]))
+  return `${table}\n${ok ? 'Every stream is up to date.\n' : `${problems.join('')}Run feedback sync, and check what should have started it.\n`}`
+}

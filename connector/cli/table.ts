@@ -1,6 +1,14 @@
 import type { CommandIo } from '../cdk'
 import type { StreamOutcome } from '../runtime'
-import { type CheckResult, countChecks, type LoadSummary } from '../snapshot'
+import {
+  type CheckResult,
+  countChecks,
+  type DuckDBValue,
+  encodeJsonValue,
+  encodeTextValue,
+  type LoadSummary,
+  type QueryResult,
+} from '../snapshot'
 
 /** Characters that a terminal acts on, or that change the order in which it shows a text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
@@ -144,3 +152,124 @@ export const formatCheckCounts = (results: ReadonlyArray<CheckResult>): string =
     ...(nothing === 0 ? [] : [`${nothing} had nothing to check`]),
   ].join(', ')
 }
+
+type RowLayout = {
+  readonly begin: string
+  readonly formatRow: (row: ReadonlyArray<DuckDBValue>, isFirst: boolean) => string
+  readonly end: string
+}
+
+const jsonObjects = ({ names, types }: QueryResult): ((row: ReadonlyArray<DuckDBValue>) => string) => {
+  const keys = names.map((name, i) => `${i === 0 ? '' : ','}${JSON.stringify(name)}:`)
+  return (row) => `{${types.map((type, i) => `${keys[i]}${encodeJsonValue(row[i] ?? null, type)}`).join('')}}`
+}
+
+/** RFC 4180 with line feeds. A null is empty, an empty text is in quotes. */
+const quoteCsv = (text: string | null): string =>
+  text === null ? '' : text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+
+/** What a spreadsheet takes for the beginning of a formula. */
+const formulaStart = /^[=+\-@\t\r]/
+
+/** A row whose texts a spreadsheet takes as texts; a missing cell is empty. */
+export const formatCsvRow = (cells: ReadonlyArray<string | number | null | undefined>): string =>
+  `${cells
+    .map((cell) =>
+      typeof cell === 'string' ? quoteCsv(formulaStart.test(cell) ? `'${cell}` : cell) : (cell ?? '').toString(),
+    )
+    .join(',')}\n`
+
+const csvLayout =
+  (isForSpreadsheets: boolean) =>
+  ({ names, types }: QueryResult): RowLayout => {
+    const guard = (text: string) => (isForSpreadsheets && formulaStart.test(text) ? `'${text}` : text)
+    const formatCell = (value: DuckDBValue, i: number) => {
+      const type = types[i]
+      if (value === null || type === undefined) return ''
+      return quoteCsv(typeof value === 'string' ? guard(value) : encodeTextValue(value, type))
+    }
+    return {
+      // A spreadsheet knows by the byte order mark that the file is UTF-8.
+      begin: `${isForSpreadsheets ? '\ufeff' : ''}${names.map((name) => quoteCsv(guard(name))).join(',')}\n`,
+      formatRow: (row) => `${names.map((_, i) => formatCell(row[i] ?? null, i)).join(',')}\n`,
+      end: '',
+    }
+  }
+
+/** The text as a cell of a Markdown table that shows it as it is. */
+export const escapeMarkdown = (text: string): string =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll(/[\\`*[\]<>|~]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, '\\$&')
+    .replaceAll(/\r\n|[\r\n]/g, '<br>')
+
+/** A table whose cells are escaped already. `isNumeric`: the columns that stand to the right. */
+export const formatMarkdownTable = (
+  header: ReadonlyArray<string>,
+  rows: ReadonlyArray<ReadonlyArray<string>>,
+  isNumeric: (title: string, i: number) => boolean = (_, i) => i > 0,
+): string =>
+  [header, header.map((title, i) => (isNumeric(title, i) ? '---:' : '---')), ...rows]
+    .map((cells) => `| ${cells.join(' | ')} |\n`)
+    .join('')
+
+/** The formats that take a result row by row, whatever its size. */
+export const rowLayouts = {
+  csv: csvLayout(false),
+  spreadsheet: csvLayout(true),
+  json: (result) => {
+    const formatObject = jsonObjects(result)
+    return { begin: '[', formatRow: (row, isFirst) => `${isFirst ? '' : ','}\n${formatObject(row)}`, end: '\n]\n' }
+  },
+  jsonl: (result) => {
+    const formatObject = jsonObjects(result)
+    return { begin: '', formatRow: (row) => `${formatObject(row)}\n`, end: '' }
+  },
+  markdown: ({ names, types }) => {
+    const formatCells = (cells: ReadonlyArray<string>) => `| ${cells.join(' | ')} |\n`
+    return {
+      begin: formatCells(names.map(escapeMarkdown)) + formatCells(names.map(() => '---')),
+      formatRow: (row) => formatCells(types.map((type, i) => escapeMarkdown(encodeTextValue(row[i] ?? null, type)))),
+      end: '',
+    }
+  },
+} as const satisfies Readonly<Record<string, (result: QueryResult) => RowLayout>>
+
+/** The rows of a result as text, a part for each chunk of rows. */
+export async function* formatRows(result: QueryResult, format: keyof typeof rowLayouts): AsyncIterable<string> {
+  const { begin, formatRow, end } = rowLayouts[format](result)
+  let isFirst = true
+  if (begin !== '') yield begin
+  for await (const rows of result.chunks) {
+    const lines: string[] = []
+    for (const row of rows) {
+      lines.push(formatRow(row, isFirst))
+      isFirst = false
+    }
+    if (lines.length > 0) yield lines.join('')
+  }
+  if (end !== '') yield end
+}
+
+/** More rows are for programs, which read --json. */
+const maxRows = 1_000
+const maxValueWidth = 80
+
+/** The first rows of a result as a table. */
+export async function* formatFirstRows(
+  { names, types, chunks }: QueryResult,
+  printWarning: (line: string) => void,
+): AsyncIterable<string> {
+  const shown: Array<ReadonlyArray<string>> = []
+  let total = 0
+  for await (const rows of chunks) {
+    total += rows.length
+    for (const row of rows.slice(0, maxRows - shown.length))
+      shown.push(types.map((type, i) => formatCell(encodeTextValue(row[i] ?? null, type))))
+  }
+  yield total === 0 ? 'No rows.\n' : formatTable(names, shown)
+  if (total > shown.length)
+    printWarning(`${(total - shown.length).toLocaleString('en')} more rows; --json prints them all.`)
+}
+
+const formatCell = (text: string): string => shortenText(text.replaceAll(/\s+/g, ' '), maxValueWidth)

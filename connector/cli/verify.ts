@@ -14,8 +14,8 @@ import {
   verifySnapshot,
 } from '../snapshot'
 import { deletedReviewsStream, findStateProblem } from '../streams'
-import { configOption, dbOption, variablePrefix, waitOption } from './options'
-import { toFileWait, useSnapshot, writeOutputFile } from './snapshot-file'
+import { configOption, dbOption, fileOptions, variablePrefix } from './options'
+import { toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
 import { formatCheckCounts, formatJson, formatTable } from './table'
 
 /** More examples are for programs, which read --json. */
@@ -64,7 +64,7 @@ export const verifyCommand = defineCommand({
   summary: 'Checks that a snapshot is complete and consistent, and says what is wrong with it.',
   options: {
     db: dbOption,
-    wait: waitOption,
+    ...fileOptions,
     config: {
       ...configOption,
       required: false,
@@ -85,7 +85,8 @@ export const verifyCommand = defineCommand({
   ],
   notes:
     'With --config, the ids and times of all reviews are read from the service by a scan that loses none. Exit status: 0 all checks passed, 1 a check failed, 2 a check could not be made or the file is damaged, 75 or 78 the file or the service could not be read.',
-  run: async (io, { options: { db, wait, config, repair, json, explain } }) => {
+  run: async (io, { options }) => {
+    const { db, config, repair, json, explain } = options
     if (repair !== undefined && config.length === 0)
       throw usageError('feedback verify --repair needs --config too: only the service knows what is right.')
     return withDamageStatus(db, () =>
@@ -101,7 +102,7 @@ export const verifyCommand = defineCommand({
           const { failed, unanswered } = countChecks(results)
           return unanswered > 0 ? 2 : failed > 0 ? 1 : 0
         },
-        toFileWait(io, wait),
+        toSnapshotOptions(io, options),
       ),
     )
   },

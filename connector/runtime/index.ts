@@ -5,7 +5,6 @@
  */
 export { type CheckStep, checkDestinationConfig, checkSourceConfig, checkStreams } from './check'
 export type { Finding } from './findings'
-export { openSnapshotCopy } from './snapshot-copy'
 export { buildStreams, type ConfiguredSource, createSource, identifySource } from './source'
 export { checkSource, probeAccess } from './source-check'
 export { type StreamOutcome, syncSnapshot } from './sync'

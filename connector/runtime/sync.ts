@@ -19,22 +19,20 @@ import {
   stringAt,
   type TimeRange,
 } from '../cdk'
-import type { FileWait, LoadSummary, OtherService, ReceivedRangeReader } from '../snapshot'
+import type { LoadSummary, OtherService, ReceivedRangeReader, SnapshotOptions } from '../snapshot'
 import { readScanStart, readStateCursor, type SourceEnv } from '../streams'
 import type { ConfiguredSource } from './source'
 
 /** Loaded only when a file is opened: it brings DuckDB, which doubles the time that a command takes to start. */
 const loadSnapshotRoom = () => import('../snapshot/index.js')
 
-export type SyncOptions = {
+export type SyncOptions = SnapshotOptions & {
   /** The DuckDB file; created if it is missing. */
   readonly path: string
   readonly streams: ReadonlyArray<Stream<SourceEnv>>
   readonly syncMode: SyncMode
   /** From now on, keep every version of a row. */
   readonly history?: boolean
-  /** How long to wait for a file that another process uses; not at all if left out. */
-  readonly wait?: FileWait | undefined
   /** The time zone of the file's days and months from now on; undefined: as it is, at first UTC. */
   readonly reportingTimeZone?: string | undefined
   readonly otherService?: OtherService
@@ -69,11 +67,10 @@ export type SyncResult = {
 export const syncSnapshot = async (
   io: CommandIo,
   configured: ConfiguredSource,
-  { path, streams, syncMode, history = false, wait, reportingTimeZone, otherService = 'refuse' }: SyncOptions,
+  { path, streams, syncMode, history = false, reportingTimeZone, otherService = 'refuse', ...opening }: SyncOptions,
 ): Promise<SyncResult> => {
   const room = await loadSnapshotRoom()
-  const opened = wait === undefined ? room.openSnapshot(path) : room.openSnapshotWithin(path, 'write', wait)
-  const snapshot = await runOrThrow(opened)
+  const snapshot = await runOrThrow(room.openSnapshot(path, 'write', opening))
   try {
     await room.claimSnapshot(snapshot, configured.service, otherService)
     if (reportingTimeZone !== undefined) await room.setReportingTimeZone(snapshot, reportingTimeZone)

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CommandError, configFailure } from '../cdk'
+import { countSelects } from './query'
 import { quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
 import { readReportingTimeZone } from './store/metadata'
 import { findFreeName, listStreamTables, type Table } from './store/tables'
@@ -70,6 +71,8 @@ export const exportParquet = async (
     throw new CommandError(
       configFailure(`${folder} is not empty. Give a new folder: an export does not overwrite files.`),
     )
+  // An export that begins again could leave files of the first attempt beside its own.
+  await db.giveAllMemory()
   const timeZone = await readReportingTimeZone(db)
   const results: Array<ParquetExport> = []
   const tables = await listStreamTables(db)
@@ -102,5 +105,31 @@ const findTimeColumn = async ({ scalar }: Snapshot['db'], { name, columns }: Tab
   const cursor = await scalar('SELECT cursor FROM _streams WHERE stream = $name', { name })
   return ['mentionTime', String(cursor)].find((candidate) =>
     columns.some((column) => column.name === candidate && column.type === 'TIMESTAMPTZ'),
+  )
+}
+
+/** Types that Parquet does not hold, or holds only in part, and those that hold their values. */
+const parquetTypes: Readonly<Record<string, string>> = {
+  UUID: 'VARCHAR',
+  HUGEINT: 'DECIMAL(38, 0)',
+  UHUGEINT: 'VARCHAR',
+}
+
+/** Writes the rows of a SELECT as one Parquet file (zstd). The file must exist; the connection may be locked but for it. */
+export const exportQuery = async ({ db }: Snapshot, sql: string, path: string): Promise<void> => {
+  if ((await countSelects(db, sql)) !== 1)
+    throw new CommandError(
+      configFailure('Only the rows of one SELECT can be written as Parquet. Give one, without others beside it.'),
+    )
+  const view = quoteIdentifier('query result')
+  await db.run(`CREATE TEMP VIEW ${view} AS\n${sql}`)
+  const columns = await db.query(`DESCRIBE ${view}`)
+  const list = columns.map(({ column_name: name, column_type: type }) => {
+    const column = quoteIdentifier(String(name))
+    const kept = parquetTypes[String(type)]
+    return kept === undefined ? column : `${column}::${kept} AS ${column}`
+  })
+  await db.run(
+    `COPY (SELECT ${list.join(', ')} FROM ${view}) TO ${quoteLiteral(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 20480, USE_TMP_FILE false)`,
   )
 }

@@ -3,12 +3,32 @@
  * (`createSnapshotWriter`); out come states for the next run, the results of `verify`, differences, hashes, Parquet files and the
  * report. Knows nothing of the service: what it compares with the service comes in as a `ServiceReviews`.
  */
+export { compactSnapshot } from './compact'
 export { diffSnapshots, hashContent, isIdentical, type StreamDifference } from './diff'
-export { exportParquet, type ParquetPartition, partitionFormats } from './export-parquet'
+export { exportParquet, exportQuery, type ParquetPartition, partitionFormats } from './export-parquet'
 export { type ReceivedRangeReader, readReceivedRange, toLoadOptions } from './load/stream-load'
 export { createSnapshotWriter, type LoadSummary } from './load/writer'
-export { readReport, renderReport } from './report/report'
-export { type DuckDBValue, damagedFileFailure, type Snapshot } from './store/database'
+export { explainQueryError, lockDatabase, typeNestedMembers } from './query'
+export {
+  askQuestion,
+  createNamedViews,
+  type FilterValues,
+  findQuestion,
+  type Question,
+  type QuestionFilter,
+  questionFilters,
+  questions,
+  suggestQuestion,
+} from './questions'
+export { readRegions } from './regions'
+export { type FigureGroup, type GroupSection, metrics } from './report/comparisons'
+export { type Figures, formatChange, formatMetricValue, formatMinute, formatMonth, type Metric } from './report/html'
+export { explainAlert, nameOwner, namePlace, type WorkItem } from './report/open-work'
+export { explainMonth, listGroupSections, renderReport } from './report/page'
+export { type Report, readReport } from './report/report'
+export type { DuckDBValue, QueryResult, Snapshot } from './store/database'
+export { damagedFileFailure } from './store/failures'
+export { isOutOfMemory, parseMemorySize } from './store/memory'
 export {
   claimSnapshot,
   importState,
@@ -17,7 +37,14 @@ export {
   readSnapshotState,
   requireService,
 } from './store/metadata'
-export { closeSnapshot, type FileWait, openSnapshot, openSnapshotWithin, type SnapshotAccess } from './store/open'
+export {
+  createModelViews,
+  defaultModelVariables,
+  type ModelOptions,
+  type ModelVariables,
+  type Region,
+} from './store/models'
+export { closeSnapshot, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/open'
 export { encodeJsonValue, encodeTextValue } from './store/values'
 export { setReportingTimeZone } from './store/views'
 export type { CheckResult } from './verify/check'

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
 import { commentsResponse, lookupResponse, reviewsResponse, visitRecordResponse } from '../../connector/api/envelope'
-import { VisitRecordResult } from '../../connector/api/model/visit-record'
+import { VisitRecordResult } from '../../connector/api/model/written'
 import { jsonResponse } from '../../connector/api/route'
 
 const parsedResponse = jsonResponse(VisitRecordResult)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { awaitUntilAbort, createConditionVariable, takeUntilAbort } from '../../connector/cdk/abort'
+import { awaitUntilAbort, createConditionVariable, takeUntilAbort } from '../../connector/cdk/feed'
 
 async function* endless() {
   for (let i = 0; ; i += 1) yield i

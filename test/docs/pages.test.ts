@@ -138,7 +138,7 @@ describe('snapshot.md', () => {
     const views = await snapshot.db.query(
       `SELECT view_name AS name, list(column_name ORDER BY column_index) AS columns FROM duckdb_views() JOIN duckdb_columns() ON view_name = table_name WHERE NOT duckdb_views.internal GROUP BY ALL`,
     )
-    expect(views).toHaveLength(5)
+    expect(views).toHaveLength(9)
     for (const { name, columns } of views)
       expect(text('snapshot.md')).toContain(
         `| \`${name}\` | ${(columns as string[]).map((column) => `\`${column}\``).join(', ')} |`,
@@ -148,7 +148,7 @@ describe('snapshot.md', () => {
 
 describe('the versions and settings', () => {
   const required = (name: string) =>
-    readFileSync(join(__dirname, '..', 'slow', 'interop', 'requirements', `${name}.txt`), 'utf8')
+    readFileSync(join(__dirname, '..', 'slow', 'requirements', `${name}.txt`), 'utf8')
       .trimEnd()
       .split('\n')
 

@@ -6,7 +6,7 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { ApiError } from '../../connector/api/error'
-import type { Location, LocationSyncResult } from '../../connector/api/model/location'
+import type { Location, LocationSyncResult } from '../../connector/api/model/written'
 import {
   checkDeactivations,
   decodeLedger,

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import type { Location } from '../../connector/api/model/location'
+import type { Location } from '../../connector/api/model/written'
 import { formatDifferences } from '../../connector/sinks/convert'
 import { createServiceList, formatLocationKey, type LedgerLocation, toLocationKey } from '../../connector/sinks/ledger'
 import { compareLocation, compareReadBack, planAgainstService } from '../../connector/sinks/service-list'

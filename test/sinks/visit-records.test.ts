@@ -3,7 +3,7 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { ApiError } from '../../connector/api/error'
-import type { VisitRecordResult } from '../../connector/api/model/visit-record'
+import type { VisitRecordResult } from '../../connector/api/model/written'
 import { toVisitAnswer, visitRecordSink } from '../../connector/sinks/visit-records'
 import { createTestStream, createTestTarget, openSink, prepareRecord } from '../support/sink-target'
 

@@ -13,6 +13,7 @@ export const createTestIo = (
   printWarning: () => undefined,
   printProgress: () => undefined,
   isInteractive: false,
+  printsOnTerminal: false,
   hasColors: false,
   setEcho: () => undefined,
   addSecrets: () => undefined,

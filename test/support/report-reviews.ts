@@ -14,6 +14,8 @@ const pickItem = <A>(list: ReadonlyArray<A>, i: number): A => list[i % list.leng
 const locations = ['North Clinic', 'South Clinic', 'Riverside Family Practice', 'Harbor Point Urgent Care', hostileText]
 const categories = ['Access', 'Billing', 'Staff', hostileText]
 const severities = ['low', 'medium', 'high']
+const owners = ['Ada Moreau', 'Bo Lindqvist', hostileText, null]
+const sources = ['Survey', 'Search engine', hostileText]
 
 /** Review number `i` of two years of reviews at five locations, some with an answer, some with a liability. */
 const createReview = (i: number) => {
@@ -27,7 +29,8 @@ const createReview = (i: number) => {
     rating: pickItem([5, 4, 5, 1, 4, 0, 5, 3, 2, 5, 1], i * i + location),
     reviewScore: (i % 11) / 2,
     location: { id: location + 1, name: locations[location] },
-    source: { id: 1, name: 'Survey' },
+    provider: i % 2 === 0 ? { id: 1 + (i % 4), name: `Provider ${i % 4}`, npi: String(1_000_000_000 + (i % 4)) } : null,
+    source: { id: 1 + (i % 3), name: pickItem(sources, i) },
     contents: [
       {
         id: 1,
@@ -35,6 +38,8 @@ const createReview = (i: number) => {
         sentiments: [0, 1].map((n) => ({
           id: n,
           category: pickItem(categories, i + n),
+          subCategory: pickItem(['Waiting', 'Price'], i),
+          score: (i % 11) / 2,
           tonality: pickItem(['positive', 'Negative', 'neutral', 'positive'], i * 3 + n),
         })),
         liabilities:
@@ -52,7 +57,12 @@ const createReview = (i: number) => {
     ],
     engagements:
       i % 4 === 0 ? [{ engagement: hostileText, engagementTime: toIso(mentioned + (1 + i) * 3_600_000) }] : [],
-    taskDetails: { status: i % 12 === 0 ? 'completed' : 'pending' },
+    taskDetails: {
+      id: 5000 + i,
+      status: i % 12 === 0 ? 'completed' : 'pending',
+      ownerName: pickItem(owners, i),
+      ownerEmail: pickItem(owners, i) === null ? null : `owner.${i % 4}@example.org`,
+    },
     unknown_attributes: i % 50 === 0 ? { [hostileText]: i } : null,
   }
 }

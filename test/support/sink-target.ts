@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import { parseExactJson } from '../../connector/cdk/json/exact'
+import { parseExactJson } from '../../connector/cdk/json/decode'
 import type { InputRecord } from '../../connector/cdk/message'
 import type { InputStream, OpenSink, Sink } from '../../connector/cdk/sink'
 import { dryRunApi, type SinkTarget } from '../../connector/sinks/target'

@@ -22,7 +22,7 @@ type Difference = { -readonly [Name in keyof TableDifference]: TableDifference[N
 type ColumnInfo = { readonly name: string; readonly type: string }
 
 const open = async (path: string): Promise<Database> => {
-  const opened = await openDatabase(path, { readOnly: true, memoryLimit: '1GB' })()
+  const opened = await openDatabase(path, { readOnly: true, memory: [1e9] })()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   return opened.right
 }

@@ -2,8 +2,15 @@ import { setMaxListeners } from 'node:events'
 import { unescape } from 'node:querystring'
 import { createRedactor } from '../../cdk'
 import type { SendRequest } from '../route'
-import { type Clock, systemClock } from './clock'
-import { createLocalLimiter, createThrottle, limiterSettings, type RateLimit, type RateLimiter } from './rate-limit'
+import {
+  type Clock,
+  createLocalLimiter,
+  createThrottle,
+  limiterSettings,
+  type RateLimit,
+  type RateLimiter,
+  systemClock,
+} from './rate-limit'
 import { createSend, type RequestObserver } from './send'
 import { createSharedLimiter, sharedLimiterId } from './shared-rate-limit'
 import { createExchangeTokenSource, createStaticTokenSource } from './token'

@@ -6,8 +6,7 @@ import * as TE from 'fp-ts/TaskEither'
 import { defined } from '../../cdk'
 import { type ApiError, isTokenError, maskMessage } from '../error'
 import type { RawResponse, Route, SendRequest } from '../route'
-import type { Clock } from './clock'
-import type { Throttle } from './rate-limit'
+import type { Clock, Throttle } from './rate-limit'
 import { encodeRequest, type HttpRequest, type ResponseHeaders } from './request'
 import {
   createRetryPolicy,

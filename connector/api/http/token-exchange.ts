@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { configFailure, defined, transientFailure } from '../../cdk'
 import { type ApiError, isSuccessStatus, isTlsCode, isUnreachableCode, maskCode } from '../error'
-import type { Clock } from './clock'
+import type { Clock } from './rate-limit'
 import { encodeForm, encodeJson, type HttpRequest } from './request'
 import { parseRetryAfter } from './retry'
 import type { HttpResponse } from './transport'

@@ -5,8 +5,7 @@ import * as O from 'fp-ts/Option'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import type { ApiError } from '../error'
-import type { Clock } from './clock'
-import type { Throttle } from './rate-limit'
+import type { Clock, Throttle } from './rate-limit'
 import type { HttpRequest } from './request'
 import {
   type AccessToken,

@@ -6,7 +6,7 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import { defined } from '../../cdk'
 import type { ApiError } from '../error'
 import { createBufferPool, receiveBody } from './body'
-import type { Clock } from './clock'
+import type { Clock } from './rate-limit'
 import { type HttpRequest, isLoopback, type ResponseHeaders } from './request'
 
 /** A response of any status; `millis` from sending to its last byte. */

@@ -1,6 +1,6 @@
 import { defined } from '../defined'
 import type { Failure } from '../failure'
-import { printJsonText } from '../json/exact'
+import { printJsonText } from '../json/decode'
 import { readMembersAt, readObjectMembers } from '../json/members'
 import { jsonLine, type OutputText, wrapRows } from '../lines'
 import type { LogLevel, Message, StateCounts } from '../message'

@@ -5,9 +5,8 @@ import { CommandError, type CommandOption, defineCommand, getOrThrow, runOrThrow
 import { configFailure } from '../failure'
 import { addFilePath, loadConfig, readJsonFile, readStateFile } from '../load'
 import { consumeMessages, type MessageConsumer, type SourceProgram } from '../source-program'
-import { decodeConfiguredCatalog, sourceCatalogLine } from './catalog'
+import { decodeConfiguredCatalog, sourceCatalogLine, sourceSpecLine } from './catalog'
 import { connectionStatusLine, createAirbyteEncoder } from './encode'
-import { sourceSpecLine } from './spec'
 import { decodeAirbyteState } from './state'
 
 /** The configuration. A later one is merged over the earlier ones; ENV stands for variables with this prefix. */

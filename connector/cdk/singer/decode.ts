@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
-import { JsonText } from '../json/exact'
+import { JsonText } from '../json/decode'
 import { numberAt, readMembersAt, stringAt, valueAt } from '../json/members'
 import type { Message, Row } from '../message'
 import {

@@ -1,15 +1,15 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import { createConditionVariable } from '../abort'
 import { configFailure, type Failure, systemFailure, unexpectedFailure } from '../failure'
+import { createConditionVariable } from '../feed'
 import type { CheckpointMessage, InputRecord, Message, Row, StreamInfo } from '../message'
 import type { MessageFeed } from '../protocol'
 import { declaredColumns } from '../schema'
 import type { InputStream, OpenSink, PreparedItem, SinkNote } from '../sink'
 import { createAckQueue, type PendingRecord, type Rejection } from './acknowledge'
 import { type BatchersOptions, createBatchers } from './batch'
-import type { DeadLetters } from './dead-letters'
-import { incompleteStreamFailure, type RecordCounts, type RejectPolicy, streamRejectionFailure } from './reject-policy'
+import type { DeadLetters, RecordCounts, RejectPolicy } from './dead-letters'
+import { incompleteStreamFailure, streamRejectionFailure } from './dead-letters'
 
 export type WriteRun = Pick<BatchersOptions, 'sinks' | 'batch' | 'inFlight' | 'now' | 'setTimer'> & {
   /** The messages to write; ends once `halt` is aborted. */

@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
-import { CommandError, configFailure } from '../../cdk'
+import { CommandError, configFailure, defined } from '../../cdk'
 import { type Database, openDatabase, quoteIdentifier, quoteLiteral } from '../../snapshot/store'
 import { reviewIdAt, type SeedOptions, seedConstants, seedDatabase } from './generate'
 import { indexDefinitions, tableDefinitions } from './tables'
@@ -10,6 +13,8 @@ export type DataFiles = {
   readonly db?: string
   /** A snapshot to serve instead of generated reviews. */
   readonly from?: string
+  /** What DuckDB may use for the data, in bytes; what it chooses itself if left out. */
+  readonly memoryLimit?: number
 }
 
 const listTables = async (database: Database): Promise<ReadonlyArray<string>> =>
@@ -31,7 +36,11 @@ const fillDatabase = async (database: Database, { db, from }: DataFiles, data: S
 
 /** Opens the data of the file, else imports the snapshot, else generates data; rejects with a `CommandError`. */
 export const openData = async (files: DataFiles, data: SeedOptions): Promise<Database> => {
-  const opened = await openDatabase(files.db ?? ':memory:')()
+  const { db = ':memory:', memoryLimit } = files
+  const opened = await openDatabase(db, {
+    ...defined({ memory: memoryLimit === undefined ? undefined : [memoryLimit] }),
+    ...(db === ':memory:' ? { spillPath: join(tmpdir(), `feedback-sandbox.${randomUUID()}`) } : {}),
+  })()
   if (E.isLeft(opened)) throw new CommandError(opened.left)
   const database = opened.right
   try {
@@ -39,7 +48,9 @@ export const openData = async (files: DataFiles, data: SeedOptions): Promise<Dat
     return database
   } catch (error) {
     database.close()
-    throw error
+    throw error instanceof Error && /out of memory/i.test(error.message)
+      ? new CommandError(database.explainMemory('The data of the sandbox', error))
+      : error
   }
 }
 

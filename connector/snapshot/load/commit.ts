@@ -1,7 +1,8 @@
 import * as E from 'fp-ts/Either'
 import { CommandError, parseJson, systemFailure } from '../../cdk'
-import { type Database, isOutOfMemory, quoteIdentifier } from '../store/database'
-import { type CursorRange, cursorSql, saveStreamState, updateLoad, updateRowCounts } from '../store/metadata'
+import { type Database, quoteIdentifier } from '../store/database'
+import { isOutOfMemory } from '../store/memory'
+import { type CursorRange, cursorSql, saveStreamStateSql, updateLoadSql, updateRowCountsSql } from '../store/metadata'
 import {
   attributeOf,
   deletionsTableName,
@@ -16,18 +17,16 @@ import { evolveTable, findUndeclaredColumns } from './evolve'
 import type { Spool } from './insert'
 import { typeColumnsSql, typeRows } from './insert'
 import {
-  applyDeletionsSql,
+  applyDeletions,
   insertRowsSql,
   keepNewestSql,
   knownDeletionsSql,
   metKeysSql,
   newestVersionsSql,
   type ReviewBatch,
-  refreshDeletionsSql,
-  removeOldGenerationsSql,
+  removeOldRows,
   removeOldVersionsSql,
   removeTombstonesSql,
-  removeUnreadSql,
   tombstoneDeletionsSql,
 } from './merge'
 import { type Load, mapToColumns } from './stream-load'
@@ -83,10 +82,15 @@ const commitWithin = async (
   tables: ReadonlyArray<Table>,
   now: number,
 ): Promise<void> => {
-  for (const { load, spool } of changes) {
-    if (spool.count() === 0) continue
-    const undeclared = await explainInvalidRecords(changes, () => findUndeclaredColumns(db, load.table, spool))
-    if (undeclared.length > 0) load.table = await evolveTable(db, load.table, undeclared)
+  const undeclared = await explainInvalidRecords(changes, () =>
+    findUndeclaredColumns(
+      db,
+      changes.map(({ load: { table }, spool }) => ({ table, spool })),
+    ),
+  )
+  for (const [i, { load }] of changes.entries()) {
+    const columns = undeclared[i] ?? []
+    if (columns.length > 0) load.table = await evolveTable(db, load.table, columns)
   }
   const currentTables = tables.map(
     (table) => changes.find(({ load }) => load.stream === table.name)?.load.table ?? table,
@@ -95,11 +99,7 @@ const commitWithin = async (
   const batches = changes
     .filter(({ spool }) => spool.count() > 0)
     .map((change, i): Batch => ({ change, table: change.load.table, batch: `temp._batch_${i}` }))
-  const ranges = new Map<string, CursorRange>()
-  for (const batch of batches) {
-    await explainInvalidRecords(changes, () => insertBatch(db, batch))
-    ranges.set(batch.table.name, await readCursorRange(db, batch))
-  }
+  for (const batch of batches) await explainInvalidRecords(changes, () => insertBatch(db, batch))
   for (const batch of batches) await applyTombstones(db, batch, references)
   const reviewBatches = batches.flatMap(({ table, batch }): ReadonlyArray<ReviewBatch> => {
     const self = findReviewReference(table)
@@ -107,19 +107,33 @@ const commitWithin = async (
   })
   await applyKnownDeletions(db, reviewBatches, references)
   await removeOldChildren(db, reviewBatches, references)
-  for (const { batch } of batches) await db.run(`DROP TABLE ${batch}`)
   for (const change of changes) {
-    const { load, target, status, state } = change
+    const { load, target, status } = change
     if (change.activatesGeneration) await activateGeneration(db, load.table, target.generation, references, now)
     if (status === 'complete' && target.minimumGeneration > 0)
       await finishRefresh(db, load.table, target.minimumGeneration, references, now)
-    if (state !== undefined) await saveStreamState(db, load.stream, state, now)
-    await updateLoad(db, { ...change, id: load.id, stream: load.stream }, ranges.get(load.stream) ?? emptyRange, now)
   }
-  await updateRowCounts(
-    db,
-    [...new Set([...changes.map(({ load }) => load.stream), ...references.map(({ table }) => table.name)])],
-    tables.filter(({ history }) => history).map(({ name }) => name),
+  const changedTables = new Set([
+    ...changes.map(({ load }) => load.stream),
+    ...references.map(({ table }) => table.name),
+  ])
+  // Each statement waits for its turn on the thread that reads on, so these are sent as one.
+  await db.run(
+    [
+      ...changes.flatMap((change) => {
+        const { load, state } = change
+        const range = batches.filter((batch) => batch.change === change).map(findCursorRange)[0]
+        return [
+          ...(state === undefined ? [] : [saveStreamStateSql(load.stream, state, now)]),
+          updateLoadSql({ ...change, id: load.id, stream: load.stream }, range, now),
+        ]
+      }),
+      ...updateRowCountsSql(
+        [...changedTables],
+        tables.filter(({ history }) => history).map(({ name }) => name),
+      ),
+      ...batches.map(({ batch }) => `DROP TABLE ${batch}`),
+    ].join(';\n'),
   )
 }
 
@@ -148,10 +162,16 @@ const insertBatch = async (db: Database, { change: { target, spool }, table, bat
   const self = findReviewReference(table)
   const wanted = new Set<string | undefined>([...key, cursor, self?.id, self?.time, ...tombstoneColumnNames])
   const columns = table.columns.filter((column) => wanted.has(column.name) && attributeOf(column) !== null)
-  await db.run(`CREATE OR REPLACE TEMP TABLE ${batch} AS ${typeColumnsSql(columns, spool.toSql())}`)
+  const batchSql = `CREATE OR REPLACE TEMP TABLE ${batch} AS ${typeColumnsSql(columns, spool.toSql())}`
   const rows = await typeRows(db, table, target.generation, spool.toSql())
-  if (key.length > 0) await db.run(metKeysSql(table, batch, key))
-  const hasMet = key.length > 0 && Number(await db.scalar('SELECT count(*) FROM _met')) > 0
+  const hasMet =
+    Number(
+      await db.scalar(
+        key.length === 0
+          ? `${batchSql}; SELECT 0`
+          : `${batchSql}; ${metKeysSql(table, batch, key)}; SELECT count(*) FROM _met`,
+      ),
+    ) > 0
   if (hasMet) await db.run(keepNewestSql(table, key, cursor, rows))
   await db.run(insertRowsSql(table, rows, hasMet ? key : []))
 }
@@ -170,30 +190,14 @@ const applyTombstones = async (
   await db.run(removeTombstonesSql(table, tombstone))
 }
 
-const emptyRange: CursorRange = { from: undefined, to: undefined, type: 'VARCHAR' }
-
-const readCursorRange = async (
-  db: Database,
-  { change: { load, target }, table, batch }: Batch,
-): Promise<CursorRange> => {
+const findCursorRange = ({ change: { load, target }, table, batch }: Batch): CursorRange | undefined => {
   const name = mapToColumns(table, target).cursor
-  if (load.cursor === undefined || name === undefined) return emptyRange
+  if (load.cursor === undefined || name === undefined) return undefined
   const cursor = { ...load.cursor, name }
-  const [least, greatest] = ['min', 'max'].map((aggregate) =>
+  const [least = '', greatest = ''] = ['min', 'max'].map((aggregate) =>
     cursorSql(cursor, `${aggregate}(t.${quoteIdentifier(cursor.name)})`),
   )
-  const [row] = await db.query(`SELECT ${least} AS least, ${greatest} AS greatest FROM ${batch} AS t`)
-  return { from: row?.least?.toString(), to: row?.greatest?.toString(), type: cursor.type }
-}
-
-/** Applies the deletions in `_gone` to every table that refers to reviews, except these. */
-const applyDeletions = async (
-  db: Database,
-  references: ReadonlyArray<ReviewReference>,
-  exceptions: ReadonlyArray<string>,
-  removeSql = applyDeletionsSql,
-): Promise<void> => {
-  for (const reference of references) if (!exceptions.includes(reference.table.name)) await db.run(removeSql(reference))
+  return { table: batch, least, greatest, type: cursor.type }
 }
 
 /** Applies every deletion that is known of the reviews which the batches name: the deletion or the version may have come first. */
@@ -204,8 +208,7 @@ const applyKnownDeletions = async (
 ): Promise<void> => {
   if (batches.length === 0) return
   const deletions = references.filter(({ table }) => table.name === deletionsTableName)
-  await db.run(knownDeletionsSql(deletions, batches))
-  if (Number(await db.scalar('SELECT count(*) FROM _gone')) > 0)
+  if (Number(await db.scalar(`${knownDeletionsSql(deletions, batches)}; SELECT count(*) FROM _gone`)) > 0)
     await applyDeletions(db, references, [deletionsTableName])
 }
 
@@ -220,8 +223,8 @@ const removeOldChildren = async (
   const versions = batches.filter(({ table }) => table.name !== deletionsTableName)
   if (children.length === 0 || versions.length === 0) return
   const parents = references.filter(({ table }) => table.name === reviewsTableName)
-  await db.run(newestVersionsSql([...parents, ...children], versions))
-  if (Number(await db.scalar('SELECT count(*) FROM _version')) === 0) return
+  const versionsSql = newestVersionsSql([...parents, ...children], versions)
+  if (Number(await db.scalar(`${versionsSql}; SELECT count(*) FROM _version`)) === 0) return
   for (const child of children) await db.run(removeOldVersionsSql(child))
 }
 
@@ -239,7 +242,7 @@ const activateGeneration = async (
   })
 }
 
-/** Removes the rows of older generations. */
+/** Removes the rows of older generations, and ends the refresh. */
 const finishRefresh = async (
   db: Database,
   table: Table,
@@ -247,11 +250,6 @@ const finishRefresh = async (
   references: ReadonlyArray<ReviewReference>,
   now: number,
 ): Promise<void> => {
-  const self = findReviewReference(table)
-  if (table.name === reviewsTableName && self !== undefined) {
-    await db.run(refreshDeletionsSql(self, minimumGeneration))
-    await applyDeletions(db, references, [reviewsTableName, deletionsTableName], removeUnreadSql)
-  }
-  await db.run(removeOldGenerationsSql(table, minimumGeneration, now))
+  await removeOldRows(db, table, minimumGeneration, references, now)
   await db.run('UPDATE _streams SET refreshing = false WHERE stream = $stream', { stream: table.name })
 }

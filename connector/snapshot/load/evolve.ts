@@ -126,25 +126,34 @@ export const evolveTable = async (
 }
 
 /**
- * Columns for the attributes of these records that have none: JSON columns, and a column that marks tombstones. A source that collects
- * what is undeclared in `unknown_attributes` needs only the latter.
+ * By batch, columns for the attributes of its records that have none: JSON columns, and a column that marks tombstones. A source that
+ * collects what is undeclared in `unknown_attributes` needs only the latter.
  */
 export const findUndeclaredColumns = async (
   db: Database,
-  { columns }: Table,
-  spool: Spool,
-): Promise<ReadonlyArray<Column>> => {
-  const known = new Set(columns.map(attributeOf))
-  const collectsUnknown = known.has('unknown_attributes')
-  if (collectsUnknown && (tombstoneColumnNames.every((name) => known.has(name)) || !spool.mentionsTombstones()))
-    return []
-  const attributes = await db.query(`SELECT DISTINCT unnest(json_keys(_json)) AS name FROM ${spool.toSql()}`)
-  const undeclared = attributes
-    .map(({ name }) => String(name))
-    .filter((name) => !known.has(name) && (!collectsUnknown || tombstoneColumnNames.includes(name)))
-    .sort()
-    .map((name): Column => ({ name, type: tombstoneColumnNames.includes(name) ? 'TIMESTAMPTZ' : 'JSON' }))
-  return chooseColumns(undeclared, columns)
+  batches: ReadonlyArray<{ readonly table: Table; readonly spool: Spool }>,
+): Promise<ReadonlyArray<ReadonlyArray<Column>>> => {
+  const selects = batches.flatMap(({ table: { columns }, spool }, i) => {
+    if (spool.count() === 0) return []
+    const known = new Set(columns.map(attributeOf))
+    const mayHaveUndeclared =
+      !known.has('unknown_attributes') ||
+      (spool.mentionsTombstones() && tombstoneColumnNames.some((name) => !known.has(name)))
+    return mayHaveUndeclared
+      ? [`SELECT DISTINCT ${i} AS batch, unnest(json_keys(_json)) AS name FROM ${spool.toSql()}`]
+      : []
+  })
+  const attributes = selects.length === 0 ? [] : await db.query(selects.join(' UNION ALL '))
+  return batches.map(({ table: { columns } }, i) => {
+    const known = new Set(columns.map(attributeOf))
+    const undeclared = attributes
+      .filter(({ batch }) => batch === i)
+      .map(({ name }) => String(name))
+      .filter((name) => !known.has(name) && (!known.has('unknown_attributes') || tombstoneColumnNames.includes(name)))
+      .sort()
+      .map((name): Column => ({ name, type: tombstoneColumnNames.includes(name) ? 'TIMESTAMPTZ' : 'JSON' }))
+    return chooseColumns(undeclared, columns)
+  })
 }
 
 const fitsType = async (

@@ -37,8 +37,8 @@ export type Spool = {
 /** Stands between the fields of a line: no JSON text holds it. */
 const separator = '\u0001'
 const bufferBytes = 131_072
-/** DuckDB reads the file in parts of this size, one for each thread at a time. */
-const partBytes = 1_000_000
+/** DuckDB reads the file in parts of this size, one for each thread at a time, and types a part at once: larger ones take memory only. */
+const partBytes = 256_000
 
 /** `path`: the file of the snapshot; the spool is on the same disk. */
 export const createSpool = (path: string): Spool => {

@@ -1,10 +1,14 @@
-import { quoteIdentifier } from '../store/database'
+import { type Database, quoteIdentifier } from '../store/database'
+import { updateRowCountsSql } from '../store/metadata'
 import {
   airbyteColumns,
   deletedAtSql,
+  deletionsTableName,
   findFreeName,
+  findReviewReference,
   hasTombstonesSql,
   type ReviewReference,
+  reviewsTableName,
   type Table,
 } from '../store/tables'
 import { archiveSql } from '../store/views'
@@ -132,23 +136,32 @@ export const tombstoneDeletionsSql = ({ table, id, time, batch }: ReviewBatch, t
 export const removeTombstonesSql = ({ name }: Table, tombstone: string): string =>
   `DELETE FROM ${quoteIdentifier(name)} AS t WHERE ${tombstone}`
 
-/** Into `_gone`: the reviews that a finished full refresh did not read again. */
-export const refreshDeletionsSql = ({ table, id, time }: ReviewReference, minimumGeneration: number): string => `
+/** The rows that a finished full refresh did not read again; with `part`, those of them that are in `_old`. */
+const isOldSql = (minimumGeneration: number, part: boolean): string =>
+  `t._airbyte_generation_id < ${minimumGeneration}${part ? ' AND t._airbyte_raw_id IN (SELECT raw FROM _old)' : ''}`
+
+/** Into `_old`: the fingerprints of some rows that a finished full refresh did not read again. */
+const selectOldSql = (table: Table, minimumGeneration: number, limit: number): string => `
+  CREATE OR REPLACE TEMP TABLE _old AS
+  SELECT t._airbyte_raw_id AS raw FROM ${quoteIdentifier(table.name)} AS t WHERE ${isOldSql(minimumGeneration, false)} LIMIT ${limit}`
+
+/** Into `_gone`: the reviews that a finished full refresh did not read again; with `part`, those in `_old`. */
+const refreshDeletionsSql = ({ table, id, time }: ReviewReference, minimumGeneration: number, part = false): string => `
   CREATE OR REPLACE TEMP TABLE _gone AS
   SELECT t.${quoteIdentifier(id)} AS id, max(t.${quoteIdentifier(time)}) AS time
   FROM ${quoteIdentifier(table.name)} AS t
-  WHERE t._airbyte_generation_id < ${minimumGeneration}
+  WHERE ${isOldSql(minimumGeneration, part)}
   GROUP BY 1`
 
 /**
  * Removes the rows that `_gone` deletes. The later event wins: a version that is newer than the deletion stays, and so does one
  * of its millisecond, since only a restored review is served with it.
  */
-export const applyDeletionsSql = ({ table, id, time }: ReviewReference): string =>
+const applyDeletionsSql = ({ table, id, time }: ReviewReference): string =>
   removeRowsSql(table, '_gone', `t.${quoteIdentifier(id)} = _gone.id AND t.${quoteIdentifier(time)} < _gone.time`)
 
 /** Removes the rows of the reviews in `_gone`, versions of the last time included: the refresh has not read them again. */
-export const removeUnreadSql = ({ table, id, time }: ReviewReference): string =>
+const removeUnreadSql = ({ table, id, time }: ReviewReference): string =>
   removeRowsSql(table, '_gone', `t.${quoteIdentifier(id)} = _gone.id AND t.${quoteIdentifier(time)} <= _gone.time`)
 
 const removeRowsSql = (table: Table, events: '_gone' | '_version', where: string): string => `
@@ -173,7 +186,81 @@ export const removeOldVersionsSql = ({ table, id, time }: ReviewReference): stri
     `t.${quoteIdentifier(id)} = _version.id AND t.${quoteIdentifier(time)} < _version.time`,
   )
 
-/** Removes the rows that a finished full refresh did not read again. `now`: milliseconds since 1970, taken as the time they ended. */
-export const removeOldGenerationsSql = (table: Table, minimumGeneration: number, now: number): string => `
-  ${archiveSql(table, `${quoteIdentifier(table.name)} AS t`, `t._airbyte_generation_id < ${minimumGeneration}`, `make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)`)}
-  DELETE FROM ${quoteIdentifier(table.name)} AS t WHERE t._airbyte_generation_id < ${minimumGeneration}`
+/**
+ * Removes the rows that a finished full refresh did not read again; with `part`, those in `_old`. `now`: milliseconds since 1970, taken
+ * as the time they ended.
+ */
+const removeOldGenerationsSql = (table: Table, minimumGeneration: number, now: number, part = false): string => `
+  ${archiveSql(table, `${quoteIdentifier(table.name)} AS t`, isOldSql(minimumGeneration, part), `make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)`)}
+  DELETE FROM ${quoteIdentifier(table.name)} AS t WHERE ${isOldSql(minimumGeneration, part)}`
+
+/** Applies the deletions in `_gone` to every table that refers to reviews, except these. */
+export const applyDeletions = async (
+  db: Database,
+  references: ReadonlyArray<ReviewReference>,
+  exceptions: ReadonlyArray<string>,
+  removeSql = applyDeletionsSql,
+): Promise<void> => {
+  for (const reference of references) if (!exceptions.includes(reference.table.name)) await db.run(removeSql(reference))
+}
+
+/** How many old rows one transaction removes. With the rows that refer to them they fit into the memory that a commit has at first. */
+const maxOldRows = 20_000
+
+const countOldRows = async (db: Database, { name }: Table, minimumGeneration: number): Promise<number> =>
+  Number(
+    await db.scalar(
+      `SELECT count(*) FROM ${quoteIdentifier(name)} WHERE _airbyte_generation_id < ${minimumGeneration}`,
+    ),
+  )
+
+/** Whether the rows of older generations are too many for one transaction. */
+export const hasManyOldRows = async (db: Database, table: Table, minimumGeneration: number): Promise<boolean> =>
+  (await countOldRows(db, table, minimumGeneration)) > maxOldRows
+
+/**
+ * Removes the rows of older generations in several transactions, since the memory of one would grow with their number. After each of them
+ * the file is whole: a refresh that is stopped here has read everything, and ends when it is run again.
+ */
+export const removeOldRowsInParts = async (
+  db: Database,
+  table: Table,
+  minimumGeneration: number,
+  tables: ReadonlyArray<Table>,
+  now: number,
+): Promise<void> => {
+  const references = tables.map(findReviewReference).filter((reference) => reference !== undefined)
+  const streams = [table.name, ...references.map((reference) => reference.table.name)]
+  const histories = tables.filter(({ history }) => history).map(({ name }) => name)
+  for (
+    let left = await countOldRows(db, table, minimumGeneration), before = Number.POSITIVE_INFINITY;
+    left > 0 && left < before;
+  ) {
+    await db.withMemory(`removing the old rows of ${table.name}`, () =>
+      db.transaction(async () => {
+        await db.run(selectOldSql(table, minimumGeneration, maxOldRows))
+        await removeOldRows(db, table, minimumGeneration, references, now, true)
+        await db.run(updateRowCountsSql([...new Set(streams)], histories).join(';\n'))
+      }),
+    )
+    before = left
+    left = await countOldRows(db, table, minimumGeneration)
+  }
+}
+
+/** Removes the rows of older generations, and what refers to them; with `part`, those in `_old`. */
+export const removeOldRows = async (
+  db: Database,
+  table: Table,
+  minimumGeneration: number,
+  references: ReadonlyArray<ReviewReference>,
+  now: number,
+  part = false,
+): Promise<void> => {
+  const self = findReviewReference(table)
+  if (table.name === reviewsTableName && self !== undefined) {
+    await db.run(refreshDeletionsSql(self, minimumGeneration, part))
+    await applyDeletions(db, references, [reviewsTableName, deletionsTableName], removeUnreadSql)
+  }
+  await db.run(removeOldGenerationsSql(table, minimumGeneration, now, part))
+}

@@ -1,11 +1,14 @@
+import { setImmediate } from 'node:timers/promises'
 import { CommandError, configFailure, type Message, printJsonText, type Row } from '../../cdk'
-import { createMemorySetter, databaseWriteFailure, type Snapshot } from '../store/database'
+import type { Snapshot } from '../store/database'
+import { databaseWriteFailure } from '../store/failures'
 import { checkStateService, closeAbandonedLoads, deletionsTableSql, type LoadStatus } from '../store/metadata'
 import { protectFiles } from '../store/open'
 import { deletionsTableName, listStreamTables } from '../store/tables'
 import { createViews } from '../store/views'
-import { commitChanges, takeChange } from './commit'
+import { type Change, commitChanges, takeChange } from './commit'
 import { createSpool, wideTableColumns } from './insert'
+import { hasManyOldRows, removeOldRowsInParts } from './merge'
 import { type Load, type LoadOptions, openLoad, updateLoadSchema } from './stream-load'
 
 export type SnapshotWriterOptions = {
@@ -39,14 +42,13 @@ const servicePattern = /"service":\s*"([0-9a-f.]+)"/
 const maxCommitRows = 250_000
 const maxCommitBytes = 64_000_000
 const maxCommitMillis = 5_000
+/** The log of the commits is brought into the file once it has grown to this. */
+const maxLogBytes = 16_000_000
 /** The records of a wide table take many times their size while they are typed. */
 const maxWideCommitBytes = 4_000_000
 
-/**
- * What DuckDB may use while records are typed and merged: each once the one before was too little. It fills what it may use with pages
- * of the file, so the steps keep the peak near what a commit needs, which grows with the file.
- */
-export const memoryLimits = ['96MB', '384MB', '1GB', '2GB']
+/** For how long messages are taken at most before the commit that runs may go on to its next statement. */
+const maxHoldMillis = 2
 
 /** Writes a run's messages into the snapshot. A committed state covers committed rows only, whenever the process is killed. */
 export const createSnapshotWriter = async (
@@ -55,19 +57,24 @@ export const createSnapshotWriter = async (
 ): Promise<SnapshotWriter> => {
   await db.run(deletionsTableSql)
   await closeAbandonedLoads(db)
-  await db.run('SET preserve_insertion_order = false')
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
+  // Each thread writes a full group of rows at once, instead of holding five. A checkpoint joins groups whose rows were replaced, a few
+  // at a time; by default it writes most rows of a first load a second time, only because the last group of each commit is not full.
+  await db.run(
+    `SET preserve_insertion_order = false; SET write_buffer_row_group_count = 1; SET max_vacuum_tasks = ${run === 1 ? 0 : 2}`,
+  )
   const loads = new Map<string, Load>()
   const checkedServices = new Set<string>()
   let tables = await listStreamTables(db)
   /** What was received since the last commit began. */
   let received = { rows: 0, bytes: 0, since: now() }
-  /** The states of a page come one after another: a commit between them would leave the others at an older page. */
+  /** The states of a page, and the ends of streams, come one after another: a commit between them would leave the others at an older page. */
   let isCommitDue = false
   /** The commit that runs while more messages are read; nothing else may use the connection until it ends. */
   let pendingCommit: Promise<void> = Promise.resolve()
+  let isCommitting = false
+  let heldSince = 0
   let failed: { readonly error: unknown } | undefined
-  const withMemory = createMemorySetter(db, memoryLimits)
 
   const waitForCommit = async (): Promise<void> => {
     await pendingCommit
@@ -83,15 +90,28 @@ export const createSnapshotWriter = async (
       .map((load) => takeChange(load, createSpool(db.path)))
     received = { rows: 0, bytes: 0, since: now() }
     if (changes.length === 0) return
-    pendingCommit = withMemory(() => commitChanges(db, changes, tables, now()))
-      .then(() => protectFiles(db.path))
+    isCommitting = true
+    pendingCommit = db
+      .withMemory(describeChanges(changes), () => commitChanges(db, changes, tables, now()))
+      .then(async () => {
+        await db.checkpoint(maxLogBytes)
+        protectFiles(db.path)
+      })
       .catch((error) => {
         failed = { error }
       })
       .finally(() => {
+        isCommitting = false
         for (const { spool } of changes) spool.close()
       })
     db.trackWork(pendingCommit)
+  }
+
+  /** Reading keeps the thread for a page at a time; without this, DuckDB would wait as long before each statement of a commit. */
+  const letCommitProceed = async (): Promise<void> => {
+    if (!isCommitting || performance.now() - heldSince < maxHoldMillis) return
+    await setImmediate()
+    heldSince = performance.now()
   }
 
   const commit = async (): Promise<void> => {
@@ -108,6 +128,7 @@ export const createSnapshotWriter = async (
   }
 
   const addRows = async (stream: string, rows: ReadonlyArray<Row>, at: number): Promise<void> => {
+    await letCommitProceed()
     const load = findLoad(stream)
     const others = [...loads.values()].filter((other) => other.stream !== stream && hasUncommittedRows(other))
     if (stream === deletionsTableName ? others.length > 0 : others.some((other) => other.stream === deletionsTableName))
@@ -137,12 +158,24 @@ export const createSnapshotWriter = async (
     isCommitDue ||= now() - received.since >= maxCommitMillis
   }
 
+  /** Removes most of the rows that a finished refresh has not read again, before the commit that ends it. */
+  const removeOldRows = async (load: Load, minimumGeneration: number): Promise<void> => {
+    await waitForCommit()
+    if (!(await hasManyOldRows(db, load.table, minimumGeneration))) return
+    await commit()
+    await removeOldRowsInParts(db, load.table, minimumGeneration, tables, now())
+  }
+
   const endLoad = async (load: Load, status: LoadStatus): Promise<void> => {
     if (load.status !== 'running') return
+    if (status === 'complete' && load.target.minimumGeneration > 0)
+      await removeOldRows(load, load.target.minimumGeneration)
     load.status = status
     load.endedAt = now()
     load.hasChanges = true
-    await commit()
+    if (load.target.minimumGeneration > 0) await commit()
+    // The streams of one export end together, and one commit ends them all.
+    else isCommitDue = true
   }
 
   const changeVersion = async ({
@@ -157,6 +190,7 @@ export const createSnapshotWriter = async (
       load.target = { ...load.target, generation: version }
     }
     if (!active) return
+    await removeOldRows(load, load.target.generation)
     load.activatesGeneration = true
     load.hasChanges = true
     await commit()
@@ -164,7 +198,7 @@ export const createSnapshotWriter = async (
   }
 
   const writeMessage = async (message: Message): Promise<void> => {
-    if (isCommitDue && message._tag !== 'Checkpoint') await startCommit()
+    if (isCommitDue && message._tag !== 'Checkpoint' && message._tag !== 'Finished') await startCommit()
     switch (message._tag) {
       case 'Started': {
         const { name, schema } = message.stream
@@ -175,11 +209,11 @@ export const createSnapshotWriter = async (
         if (running === undefined)
           loads.set(
             name,
-            await withMemory(() =>
+            await db.withMemory(`preparing the table of ${name}`, () =>
               openLoad(db, run, message.stream, { options: loadOptions[name] ?? {}, history }, now()),
             ),
           )
-        else await withMemory(() => updateLoadSchema(db, running, message.stream))
+        else await db.withMemory(`changing the table of ${name}`, () => updateLoadSchema(db, running, message.stream))
         tables = await listStreamTables(db)
         return
       }
@@ -227,7 +261,7 @@ export const createSnapshotWriter = async (
       guardWrite(async () => {
         for (const load of loads.values()) await endLoad(load, 'incomplete')
         await commit()
-        await withMemory(() => db.transaction(() => createViews(db)))
+        await db.withMemory('creating the views', () => db.transaction(() => createViews(db)))
         return [...loads.values()].map(({ stream, status, records, startedAt, endedAt }) => ({
           stream,
           status,
@@ -240,3 +274,13 @@ export const createSnapshotWriter = async (
 
 /** Whether records of the load wait for the next commit. */
 const hasUncommittedRows = (load: Load): boolean => load.spool.count() > 0
+
+/** What a commit does, in words. */
+const describeChanges = (changes: ReadonlyArray<Change>): string => {
+  const added = changes.filter(({ spool }) => spool.count() > 0)
+  const rows = added.reduce((sum, { spool }) => sum + spool.count(), 0)
+  const streams = (added.length > 0 ? added : changes).map(({ load }) => load.stream)
+  const names = `${streams[0]}${streams.length > 1 ? ` and ${streams.length - 1} more` : ''}`
+  if (rows > 0) return `committing ${rows.toLocaleString('en')} records of ${names}`
+  return `committing the end of ${names}`
+}

@@ -45,3 +45,90 @@ const drawHatchedBar = (_path: string, ...corners: ReadonlyArray<string>): strin
 
 /** Markup that only interactive charts need. Parts of it carry running numbers, so two drawings of the same data would differ. */
 const interactionMarkup = /<(style|defs) ?>.*?<\/\1>\s*| (?:class|clip-path|pointer-events|ecmeta_\w+)="[^"]*"/gs
+
+/** A chart and its height in pixels; `option` takes the width on the page, so that the text keeps its size. */
+export type Figure = { readonly height: number; readonly option: (width: number) => ChartOption }
+
+/** Colours are variables of the page's style, so that one drawing works on a light page, a dark page and on paper. */
+export const inkColor = 'var(--ink)'
+export const accentColor = 'var(--accent)'
+export const labelText = { fontFamily: 'inherit', fontSize: 12, color: 'var(--muted)' }
+
+export const hiddenAxis = { show: false } as const
+export const baselineStyle = { lineStyle: { color: 'var(--line)' } } as const
+export const staticSeries = { silent: true, emphasis: { disabled: true } } as const
+/** The labels of an axis take their space from the chart, not from the page. */
+export const axisBounds = { outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' } as const
+
+export const barChartHeight = (rows: number): number => rows * 32 + 8
+
+/** Pixels to add for each character of a label, since a browser's font may be wider than the one the library assumes. */
+const nameMargin = 0.9
+
+/** Axes for bars from left to right, each after its name. `right`: the margin in pixels; `max`: the value of a bar of full length. */
+export const barChartAxes = (names: ReadonlyArray<string>, right: number, max?: number) =>
+  ({
+    grid: {
+      left: 4 + Math.round(nameMargin * Math.max(...names.map(({ length }) => length))),
+      right,
+      top: 4,
+      bottom: 4,
+      ...axisBounds,
+    },
+    xAxis: { type: 'value', show: false, ...(max === undefined ? {} : { max }) },
+    yAxis: {
+      type: 'category',
+      inverse: true,
+      data: [...names],
+      axisTick: hiddenAxis,
+      axisLine: hiddenAxis,
+      axisLabel: { ...labelText, color: inkColor, interval: 0 },
+    },
+  }) satisfies ChartOption
+
+export const barSeries = { ...staticSeries, type: 'bar', barWidth: 20 } as const
+
+export const chartHeight = 130
+export const chartGrid = { left: 8, right: 30, top: 12, bottom: 4, ...axisBounds }
+export const valueAxis = { type: 'value', axisLabel: labelText, splitNumber: 3, splitLine: baselineStyle } as const
+
+/** An axis with as many labels as fit; the last month always has one. */
+export const createTimeAxis = (months: ReadonlyArray<string>, width: number): NonNullable<ChartOption['xAxis']> => {
+  const step = Math.ceil(months.length / Math.max(1, Math.floor(width / 70)))
+  return {
+    type: 'category',
+    data: [...months],
+    axisTick: hiddenAxis,
+    axisLine: baselineStyle,
+    axisLabel: { ...labelText, interval: (index: number) => (months.length - 1 - index) % step === 0 },
+  }
+}
+
+type ValueScale = {
+  readonly min: number | ((extent: { readonly min: number }) => number)
+  readonly max?: number
+  readonly axisLabel?: typeof labelText & { readonly formatter: string }
+}
+
+export const plotLine = (
+  months: ReadonlyArray<string>,
+  scale: ValueScale,
+  data: ReadonlyArray<number | '-'>,
+): Figure => ({
+  height: chartHeight,
+  option: (width) => ({
+    grid: chartGrid,
+    xAxis: createTimeAxis(months, width),
+    yAxis: { ...valueAxis, ...scale },
+    series: {
+      ...staticSeries,
+      type: 'line',
+      data: [...data],
+      symbol: 'circle',
+      symbolSize: 5,
+      showAllSymbol: true,
+      lineStyle: { color: accentColor, width: 2 },
+      itemStyle: { color: accentColor },
+    },
+  }),
+})

@@ -49,7 +49,7 @@ export type UndeclaredAttribute = {
   readonly last: string | null
 }
 
-const maxRuns = 12
+const maxRuns = 6
 
 export const readDataHealth = async (snapshot: Snapshot, findStateProblem?: FindStateProblem): Promise<DataHealth> => {
   const { db } = snapshot
@@ -130,10 +130,9 @@ const readUndeclaredAttributes = async (
 export const renderHealth = ({ health, timeZone }: { readonly health: DataHealth; readonly timeZone: string }): Html =>
   renderSection(
     'Health of the data',
-    renderStreams(health, timeZone),
-    renderRuns(health, timeZone),
     renderChecks(health),
-    renderUndeclaredAttributes(health, timeZone),
+    html`<div class="pair screen"><div>${renderStreams(health, timeZone)}</div><div>${renderRuns(health, timeZone)}</div></div>`,
+    html`<div class="screen">${renderUndeclaredAttributes(health, timeZone)}</div>`,
   )
 
 const renderStreams = ({ streams }: DataHealth, timeZone: string): Html =>
@@ -141,17 +140,19 @@ const renderStreams = ({ streams }: DataHealth, timeZone: string): Html =>
     streams.length === 0
       ? renderNotice('Nothing was loaded into this file yet.')
       : renderTable(
-          'Each stream with its newest record and its last complete load',
+          'Each stream with its newest record and the end of its last complete load',
           [
-            { title: 'Stream', cell: ({ stream }) => stream },
+            { title: 'Stream', isHeader: true, cell: ({ stream }) => stream },
             { title: 'Rows', kind: 'n', cell: ({ rows }) => formatCount(rows) },
+            { title: 'Newest record', kind: 't spare', cell: ({ newest }) => formatMinute(newest, timeZone) },
             {
-              title: 'Newest record',
-              kind: 't spare',
-              cell: ({ newest }) => formatMinute(newest, timeZone),
+              title: 'Loaded',
+              kind: 't',
+              cell: ({ completed, status }) =>
+                status === 'complete'
+                  ? formatMinute(completed, timeZone)
+                  : html`${completed === null ? undefined : html`${formatMinute(completed, timeZone)}, then `}<span class="bad">${status ?? 'never'}</span>`,
             },
-            { title: 'Loaded', kind: 't spare', cell: ({ completed }) => formatMinute(completed, timeZone) },
-            { title: 'Last load', cell: ({ status }) => renderVerdict(status === 'complete', status ?? 'none') },
           ],
           streams,
         )
@@ -163,33 +164,47 @@ const renderRuns = ({ runs }: DataHealth, timeZone: string): Html | undefined =>
     : html`<h3>Loads</h3>${renderTable(
         runs.length === 1 ? 'One run' : `The last ${formatCount(runs.length)} runs, newest first`,
         [
-          { title: 'Run', kind: 'n', cell: ({ run }) => String(run) },
+          { title: 'Run', kind: 'n', isHeader: true, cell: ({ run }) => String(run) },
           { title: 'Started', kind: 't', cell: ({ started }) => formatMinute(started, timeZone) },
           { title: 'Duration', kind: 'n spare', cell: ({ seconds }) => formatDuration(seconds) },
-          { title: 'Streams', kind: 'n spare', cell: (run) => formatCount(run.streams) },
           { title: 'Records', kind: 'n', cell: ({ records }) => formatCount(records) },
           {
             title: 'Outcome',
             cell: ({ incomplete }) =>
               incomplete.length === 0
-                ? renderVerdict(true, 'complete')
-                : renderVerdict(false, `incomplete: ${incomplete.join(', ')}`),
+                ? 'complete'
+                : html`<span class="bad">incomplete: ${incomplete.join(', ')}</span>`,
           },
         ],
         runs,
       )}`
 
+/** Those that do not hold as a table; the names of the others behind a line that opens. */
 const renderChecks = ({ checks }: DataHealth): Html => {
   const { hold, checked, nothing } = countChecks(checks)
-  return html`<h3>Checks</h3>${renderTable(
-    `${formatCount(hold)} of ${formatPlural(checked, 'check')} of feedback verify hold${nothing === 0 ? '' : `; ${formatCount(nothing)} had nothing to check and ${nothing === 1 ? 'is' : 'are'} left out`}`,
-    [
-      { title: 'Check and what must hold', cell: renderCheckName },
-      { title: 'Found', kind: 'n', cell: ({ failures }) => (failures === 0 ? '' : formatCount(failures)) },
-      { title: 'Result', cell: renderOutcome },
-    ],
-    checks.filter(({ outcome }) => outcome !== 'nothing to check'),
-  )}`
+  const told = checks.filter(({ outcome }) => outcome !== 'nothing to check' && outcome !== 'holds')
+  const held = checks.filter(({ outcome }) => outcome === 'holds')
+  return html`<p>${formatCount(hold)} of ${formatPlural(checked, 'check')} of feedback verify hold${
+    nothing === 0 ? '' : `; ${formatCount(nothing)} had nothing to check`
+  }.</p>${
+    told.length === 0
+      ? undefined
+      : renderTable(
+          'Checks that do not hold, and notes',
+          [
+            { title: 'Check and what must hold', isHeader: true, cell: renderCheckName },
+            { title: 'Found', kind: 'n', cell: ({ failures }) => (failures === 0 ? '' : formatCount(failures)) },
+            { title: 'Result', cell: renderOutcome },
+          ],
+          told,
+        )
+  }${
+    held.length === 0
+      ? undefined
+      : html`<details><summary>The checks that hold</summary><ul class="plain">${held.map(
+          ({ name, explain }) => html`<li>${name} <span class="quiet">${explain}</span></li>`,
+        )}</ul></details>`
+  }`
 }
 
 const renderCheckName = ({ name, explain, examples, failures, problem }: CheckResult): Html =>
@@ -202,8 +217,8 @@ const renderCheckName = ({ name, explain, examples, failures, problem }: CheckRe
   }`
 
 const renderOutcome = ({ outcome }: CheckResult): Html =>
-  outcome === 'holds' || outcome === 'failed'
-    ? renderVerdict(outcome === 'holds', outcome)
+  outcome === 'failed'
+    ? html`<span class="bad">failed</span>`
     : html`<span class="quiet">${outcome === 'unanswered' ? 'could not be made' : outcome}</span>`
 
 const renderUndeclaredAttributes = ({ undeclared }: DataHealth, timeZone: string): Html | undefined =>
@@ -213,12 +228,10 @@ const renderUndeclaredAttributes = ({ undeclared }: DataHealth, timeZone: string
         'Attributes that no schema declares; their values are kept',
         [
           { title: 'Stream', cell: ({ stream }) => stream },
-          { title: 'Attribute', cell: ({ attribute }) => attribute },
+          { title: 'Attribute', isHeader: true, cell: ({ attribute }) => attribute },
           { title: 'Rows', kind: 'n', cell: ({ rows }) => formatCount(rows) },
           { title: 'First read', kind: 't spare', cell: ({ first }) => formatMinute(first, timeZone) },
           { title: 'Last read', kind: 't', cell: ({ last }) => formatMinute(last, timeZone) },
         ],
         undeclared,
       )}`
-
-const renderVerdict = (good: boolean, text: string): Html => html`<span class="${good ? 'good' : 'bad'}">${text}</span>`

@@ -1,145 +1,299 @@
 import { basename } from 'node:path'
-import { defined } from '../../cdk'
-import type { Snapshot } from '../store/database'
+import { CommandError, configFailure } from '../../cdk'
+import { findUnknownRegions } from '../regions'
+import { type Database, quoteLiteral, type Snapshot } from '../store/database'
 import { readReportingTimeZone } from '../store/metadata'
-import { listStreamTables } from '../store/tables'
+import { createModelViews, defaultModelVariables, type Region } from '../store/models'
+import { reviewsTableName } from '../store/tables'
+import { cellToNumber, cellToNumberOrNull, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
 import { createTemporaryViews } from '../store/views'
 import type { FindStateProblem } from '../verify/loads'
-import { countChecks } from '../verify/verify'
-import { type DataHealth, readDataHealth, renderHealth } from './health'
 import {
-  formatCount,
-  formatDay,
-  formatHours,
-  formatMinute,
-  formatPlural,
-  formatRating,
-  formatShare,
-  Html,
-  html,
-  pageStyle,
-  renderPair,
-} from './html'
-import { type LiabilityStatistics, readLiabilityStatistics, renderLiabilities, severities } from './liabilities'
-import { type LocationStatistics, readLocationStatistics, renderLocations } from './locations'
-import { type ResponseStatistics, readResponseStatistics, renderResponses } from './responses'
-import { type ReviewStatistics, readReviewStatistics, renderRatings, renderReviews } from './reviews'
-import { readSentimentStatistics, renderSentiments, type SentimentStatistics } from './sentiments'
+  addMonths,
+  compareRows,
+  earlierMonth,
+  type FigureGroup,
+  type FocusMonth,
+  type GroupSectionName,
+  groupSections,
+  laterMonth,
+  type MonthPair,
+  monthlyMetrics,
+  readGroups,
+} from './comparisons'
+import { type DataHealth, readDataHealth } from './health'
+import { type Figures, formatMinute } from './html'
+import { type Alerts, addTexts, readAlerts, readOpenTasks, type WorkItem, type WorkList } from './open-work'
+import { type LocationEstimate, readLocationEstimates, readRatings } from './ratings'
+import { type LiabilityCounts, limitTrend, readLiabilities, readResponses, type TrendMonth } from './reviews'
 
-/** The report's numbers as plain data; times in ISO 8601, UTC, days and months those of the time zone. Null: the file does not have the streams for that section. */
+/** The report as plain data, as `--format json` prints it; times in ISO 8601, UTC; months such as 2026-10, of the time zone. */
 export type Report = {
+  /** The version of this shape: higher once a key changes its meaning or goes. */
+  readonly format: 1
   readonly file: string
-  readonly madeAt: string
-  readonly timeZone: string
-  readonly reviews: ReviewStatistics | null
-  readonly sentiments: SentimentStatistics | null
-  /** Ranked, the best first. */
-  readonly locations: ReadonlyArray<LocationStatistics> | null
-  readonly liabilities: LiabilityStatistics | null
-  readonly responses: ResponseStatistics | null
+  /** The time at which ages end. */
+  readonly made_at: string
+  readonly time_zone: string
+  /** When the reviews were last read; null if they never were. */
+  readonly read_at: string | null
+  readonly month: string
+  readonly previous_month: string
+  /** Whether the month was over when the reviews were last read. */
+  readonly is_over: boolean
+  readonly has_regions: boolean
+  /** What the regions file names and no review has. */
+  readonly unknown_regions: ReadonlyArray<string>
+  readonly has_text: boolean
+  /** All reviews of the file, and the months of the first and the last; null if it has no table of reviews. */
+  readonly data: ReviewRange | null
+  /** The figures of all reviews of the month. */
+  readonly figures: Figures
+  readonly alerts: Alerts
+  readonly open_tasks: WorkList
+  readonly ratings: ReadonlyArray<FigureGroup>
+  readonly response_times: ReadonlyArray<FigureGroup>
+  /** The last months up to that of the report, the oldest first. */
+  readonly trend: ReadonlyArray<TrendMonth>
+  readonly location_estimates: ReadonlyArray<LocationEstimate>
+  readonly open_liabilities: LiabilityCounts
   readonly health: DataHealth
+} & Readonly<Record<GroupSectionName, ReadonlyArray<FigureGroup>>>
+
+export type ReviewRange = {
+  readonly reviews: number
+  /** Reviews without a mention time, which are in no month. */
+  readonly undated: number
+  readonly first_month: string | null
+  readonly last_month: string | null
 }
 
-/** Reads the report's numbers from a snapshot, without changing it. `now`: milliseconds since 1970. */
-export const readReport = async (
-  snapshot: Snapshot,
-  now: number,
-  findStateProblem?: FindStateProblem,
-): Promise<Report> => {
-  const { db } = snapshot
-  const tables = await listStreamTables(db)
-  const timeZone = await readReportingTimeZone(db)
-  const reviews = (await createTemporaryViews(db)) ? await readReviewStatistics(db, timeZone) : null
+export type ReportOptions = {
+  /** Milliseconds since 1970. */
+  readonly now: number
+  /** Such as 2026-10; left out: the last full month. */
+  readonly month?: string | undefined
+  readonly withText?: boolean
+  readonly regions?: ReadonlyArray<Region> | undefined
+  readonly findStateProblem?: FindStateProblem
+  /** Called before each section is read. */
+  readonly onSection?: (name: string) => void
+}
+
+/** The last month that was over when the reviews were read; an earlier one if the reviews end earlier, a later one if they begin later. */
+const chooseMonth = (readAt: string | null, now: number, timeZone: string, data: ReviewRange | null): string => {
+  const readMonth = formatMinute(readAt ?? new Date(now).toISOString(), timeZone).slice(0, 7)
+  const lastFull = addMonths(
+    earlierMonth(readMonth, formatMinute(new Date(now).toISOString(), timeZone).slice(0, 7)),
+    -1,
+  )
+  return laterMonth(earlierMonth(lastFull, data?.last_month ?? lastFull), data?.first_month ?? lastFull)
+}
+
+const readRange = async (db: Database): Promise<ReviewRange> => {
+  const [row] = await db.query(`
+    SELECT count(*) AS reviews, count(*) - count(mention_time) AS undated, strftime(min(month), '%Y-%m') AS first, strftime(max(month), '%Y-%m') AS last
+    FROM review_facts`)
   return {
-    file: basename(db.path),
-    madeAt: new Date(now).toISOString(),
-    timeZone,
-    reviews,
-    sentiments: await readSentimentStatistics(db, tables),
-    locations: reviews && (await readLocationStatistics(db)),
-    liabilities: reviews && (await readLiabilityStatistics(db)),
-    responses: reviews && (await readResponseStatistics(db)),
-    health: await readDataHealth(snapshot, findStateProblem),
+    reviews: cellToNumber(row?.reviews),
+    undated: cellToNumber(row?.undated),
+    first_month: cellToTextOrNull(row?.first),
+    last_month: cellToTextOrNull(row?.last),
   }
 }
 
-type KeyFigure = { readonly name: string; readonly value: string; readonly note: string; readonly bad?: true }
-
-/** The numbers at the top of the page. */
-const renderKeyFigures = (report: Report): Html =>
-  html`<dl class="key">${listKeyFigures(report).map(
-    ({ name, value, note, bad }) =>
-      html`<div><dt>${name}</dt><dd class="${bad === true ? 'bad' : ''}">${value}</dd><dd>${note}</dd></div>`,
-  )}</dl>`
-
-const listKeyFigures = ({ reviews, liabilities, responses, health, timeZone }: Report): ReadonlyArray<KeyFigure> => {
-  const figures: Array<KeyFigure> = []
-  if (reviews !== null)
-    figures.push({
-      name: 'Reviews',
-      value: formatCount(reviews.reviews),
-      note: reviews.lastMention === null ? '' : `last one ${formatDay(reviews.lastMention, timeZone)}`,
-    })
-  if (reviews !== null && reviews.rated > 0)
-    figures.push({
-      name: 'Mean rating',
-      value: formatRating(reviews.meanRating),
-      note: `of ${formatPlural(reviews.rated, 'rated review')}`,
-    })
-  if (responses !== null && reviews !== null && responses.medianHours !== null)
-    figures.push({
-      name: 'Median answer',
-      value: formatHours(responses.medianHours),
-      note: `${formatShare(responses.answered, reviews.reviews)} answered`,
-    })
-  if (liabilities !== null)
-    figures.push({
-      name: 'Open liabilities',
-      value: formatCount(severities.reduce((sum, name) => sum + liabilities.total[name], 0)),
-      note: `${formatCount(liabilities.total.high)} of high severity`,
-    })
-  const { hold, checked, nothing } = countChecks(health.checks)
-  const started = health.runs[0]?.started ?? null
-  figures.push({
-    name: 'Last load',
-    value: started === null ? 'none' : formatMinute(started, timeZone).slice(11),
-    note: started === null ? '' : `on ${formatDay(started, timeZone)}`,
-  })
-  figures.push({
-    name: 'Checks',
-    value: hold === checked ? 'all hold' : `${formatCount(checked - hold)} failed`,
-    note: `of ${formatCount(checked)}${nothing === 0 ? '' : `; ${formatCount(nothing)} had nothing to check`}`,
-    ...defined({ bad: hold === checked ? undefined : (true as const) }),
-  })
-  return figures
+/** When the last complete load of the reviews began; without one, when their last row was read. */
+const findReadTime = async (db: Database, hasReviews: boolean): Promise<string | null> => {
+  const loaded = await db.scalar(
+    `SELECT max(started) FROM _loads WHERE stream = ${quoteLiteral(reviewsTableName)} AND status = 'complete'`,
+  )
+  const extracted =
+    loaded === null && hasReviews
+      ? await db.scalar(`SELECT max(_airbyte_extracted_at) FROM ${reviewsTableName}`)
+      : loaded
+  return cellToTimeOrNull(extracted)
 }
 
-/** The report as one HTML page that needs no other file and forbids the browser to fetch anything. */
-export const renderReport = (report: Report): string =>
-  html`${new Html('<!doctype html>')}
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<link rel="icon" href="data:,">
-<title>Feedback report: ${report.file}</title>
-<style>${new Html(pageStyle)}</style>
-</head>
-<body>
-<header>
-<h1>Feedback report</h1>
-<p class="quiet">${report.file}, as it stood at ${formatMinute(report.madeAt, report.timeZone)}. Times, days and months are those of ${report.timeZone}.</p>
-${renderKeyFigures(report)}
-</header>
-<main>
-${renderReviews(report.reviews)}
-${renderPair(renderRatings(report.reviews), renderSentiments(report.sentiments))}
-${renderLocations(report.locations)}
-${renderLiabilities(report.liabilities, report.timeZone)}
-${renderResponses(report)}
-${renderHealth(report)}
-</main>
-</body>
-</html>
-`.text
+/** Reads the figures of all reviews: those of the month, and the curves up to it. */
+const readOverall = async (
+  db: Database,
+  { month }: MonthPair,
+): Promise<{ readonly figures: Figures; readonly trend: ReadonlyArray<TrendMonth> }> => {
+  const rows = await db.query(
+    `SELECT strftime(month, '%Y-%m') AS month, metric, value, previous_value FROM month_over_month WHERE scope = 'all' ORDER BY 1`,
+  )
+  const of = (name: string) => rows.filter((row) => row.month === name)
+  const find = (name: string, metric: string) =>
+    cellToNumberOrNull(of(name).find((row) => row.metric === metric)?.value)
+  const own = of(month)
+  const column = (name: 'value' | 'previous_value') =>
+    own.length === 0 ? undefined : Object.fromEntries(own.map((row) => [String(row.metric), row[name] ?? null]))
+  const months = [...new Set(rows.map((row) => String(row.month)))]
+  return {
+    figures: compareRows(monthlyMetrics, column('value'), column('previous_value')),
+    trend: limitTrend(
+      months.map((name) => ({
+        month: name,
+        reviews: find(name, 'reviews') ?? 0,
+        average_rating: find(name, 'average_rating'),
+        share_answered: find(name, 'share_answered'),
+      })),
+      month,
+    ),
+  }
+}
+
+const factsCopy = '_report_facts'
+const sentimentsCopy = '_report_sentiments'
+
+/** Copies the model that the others read, so that the JSON of a review is taken apart once; views over `reviews` read the copy too. */
+const copyFacts = async (db: Database): Promise<void> => {
+  await db.query(`CREATE OR REPLACE TEMP TABLE ${factsCopy} AS FROM review_facts`)
+  await db.run(`
+    CREATE OR REPLACE TEMP VIEW review_facts AS FROM ${factsCopy};
+    CREATE OR REPLACE TEMP VIEW reviews_current AS 
+      SELECT review_id, mention_time, modified_time, rating, review_score, location_id, location_name, provider_id, provider_name, provider_npi,
+        source_id, source_name, task_status, owner_name AS task_owner FROM ${factsCopy}`)
+}
+
+/** Copies the sentiments of the two months. */
+const copySentiments = async (db: Database, { month, previous }: MonthPair): Promise<void> => {
+  const months = [month, previous].map((of) => `${quoteLiteral(`${of}-01`)}::DATE`).join(', ')
+  await db.query(`
+    CREATE OR REPLACE TEMP TABLE ${sentimentsCopy} AS
+    FROM review_sentiments_current WHERE review_id IN (SELECT review_id FROM ${factsCopy} WHERE month IN (${months}))`)
+  await db.run(`CREATE OR REPLACE TEMP VIEW review_sentiments_current AS FROM ${sentimentsCopy}`)
+}
+
+const dropCopies = async (db: Database): Promise<void> => {
+  await createTemporaryViews(db)
+  await db.run(
+    `DROP VIEW IF EXISTS review_facts; DROP TABLE IF EXISTS ${factsCopy}; DROP TABLE IF EXISTS ${sentimentsCopy}`,
+  )
+}
+
+/** Evaluates the models over the reviews of one month: the model that they read is restricted for as long as `body` runs. */
+const createFocus =
+  (db: Database): FocusMonth =>
+  async (month, body) => {
+    const select = `CREATE OR REPLACE TEMP VIEW review_facts AS FROM ${factsCopy}`
+    await db.run(`${select} WHERE month = ${quoteLiteral(`${month}-01`)}::DATE`)
+    try {
+      return await body()
+    } finally {
+      await db.run(select)
+    }
+  }
+
+/** What some reviewers wrote. It is read on a connection of its own, whose views still have the texts. */
+const readTexts = async (db: Database, items: ReadonlyArray<WorkItem>): Promise<ReadonlyArray<WorkItem>> => {
+  const connection = await db.connect()
+  try {
+    await createTemporaryViews(connection)
+    return await addTexts(connection, items)
+  } finally {
+    connection.close()
+  }
+}
+
+/** What the report asks the models. */
+type ModelSections = Pick<
+  Report,
+  | GroupSectionName
+  | 'figures'
+  | 'alerts'
+  | 'open_tasks'
+  | 'ratings'
+  | 'response_times'
+  | 'trend'
+  | 'location_estimates'
+  | 'open_liabilities'
+>
+
+const noGroups = { regions: [], owners: [], locations: [], sources: [], providers: [], categories: [] }
+const noFigures = { figures: {}, trend: [], ratings: [], response_times: [], location_estimates: [] }
+const noWork = { total: 0, listed: [] }
+const noSections: ModelSections = {
+  ...{ ...noGroups, ...noFigures, deleted_reviews: [], open_liabilities: [] },
+  ...{ alerts: { ...noWork, counts: [] }, open_tasks: noWork },
+}
+
+const readSections = async (
+  db: Database,
+  months: MonthPair,
+  { withText = false, onSection = () => undefined }: ReportOptions,
+): Promise<ModelSections> => {
+  const focusMonth = createFocus(db)
+  const read = <A>(name: string, body: () => Promise<A>): Promise<A> => {
+    onSection(name)
+    return db.withMemory(`the section ${name} of the report`, body)
+  }
+  const groups = (name: GroupSectionName) =>
+    read(groupSections[name].title.toLowerCase(), () => readGroups(db, groupSections[name], months, focusMonth))
+  const addTextsTo = async <L extends WorkList>(list: L): Promise<L> =>
+    withText ? { ...list, listed: await readTexts(db, list.listed) } : list
+  return {
+    ...(await read('figures', () => readOverall(db, months))),
+    alerts: await read('alerts', async () => addTextsTo(await readAlerts(db, months, defaultModelVariables))),
+    open_tasks: await read('open tasks', async () => addTextsTo(await readOpenTasks(db))),
+    regions: await groups('regions'),
+    owners: await groups('owners'),
+    locations: await groups('locations'),
+    location_estimates: await read('ratings of locations', () => readLocationEstimates(db)),
+    sources: await groups('sources'),
+    providers: await groups('providers'),
+    categories: await groups('categories'),
+    response_times: await read('response times', () => readResponses(db, months, focusMonth)),
+    ratings: await read('ratings', () => readRatings(db, months, focusMonth)),
+    open_liabilities: await read('open liabilities', () => readLiabilities(db)),
+    deleted_reviews: await groups('deleted_reviews'),
+  }
+}
+
+/** Reads the report's numbers from a snapshot, without changing it. Rejects with `CommandError` for a month in the future. */
+export const readReport = async (snapshot: Snapshot, options: ReportOptions): Promise<Report> => {
+  const { db } = snapshot
+  const { now, regions, onSection } = options
+  const made_at = new Date(now).toISOString()
+  const time_zone = await readReportingTimeZone(db)
+  const toMonth = (time: string) => formatMinute(time, time_zone).slice(0, 7)
+  if (options.month !== undefined && options.month > toMonth(made_at))
+    throw new CommandError(
+      configFailure(
+        `--month ${options.month} is in the future: it is ${toMonth(made_at)} in ${time_zone}. Give an earlier month.`,
+      ),
+      2,
+    )
+  onSection?.('reviews')
+  const hasReviews = await createModelViews(db, { asOf: new Date(now), regions })
+  try {
+    if (hasReviews) await db.withMemory('the section reviews of the report', () => copyFacts(db))
+    const data = hasReviews ? await readRange(db) : null
+    const read_at = await findReadTime(db, hasReviews)
+    const month = options.month ?? chooseMonth(read_at, now, time_zone, data)
+    const months = { month, previous: addMonths(month, -1) }
+    if (hasReviews) await db.withMemory('the section sentiments of the report', () => copySentiments(db, months))
+    const unknown_regions = hasReviews && regions !== undefined ? await findUnknownRegions(db, regions) : []
+    const sections = hasReviews ? await readSections(db, months, options) : noSections
+    if (hasReviews) await dropCopies(db)
+    onSection?.('health of the data')
+    return {
+      format: 1,
+      file: basename(db.path),
+      made_at,
+      time_zone,
+      read_at,
+      month,
+      previous_month: months.previous,
+      is_over: month < toMonth(read_at ?? made_at),
+      has_regions: regions !== undefined,
+      unknown_regions,
+      has_text: options.withText === true,
+      data,
+      ...sections,
+      health: await readDataHealth(snapshot, options.findStateProblem),
+    }
+  } finally {
+    if (hasReviews) await dropCopies(db)
+  }
+}

@@ -1,8 +1,5 @@
-import { type Database, quoteLiteral } from '../store/database'
-import { reviewsTableName } from '../store/tables'
-import { cellToNumber, cellToNumberOrNull, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
-import { localDateSql } from '../store/views'
-import { type ChartOption, hatchColor } from './charts'
+import type { Database } from '../store/database'
+import { cellToNumber, cellToTextOrNull } from '../store/values'
 import {
   accentColor,
   axisBounds,
@@ -10,149 +7,100 @@ import {
   barChartHeight,
   barSeries,
   baselineStyle,
+  chartGrid,
+  chartHeight,
+  createTimeAxis,
   type Figure,
+  hatchColor,
+  hiddenAxis,
+  inkColor,
+  labelText,
+  plotLine,
+  staticSeries,
+  valueAxis,
+} from './charts'
+import { compareRows, type FigureGroup, type FocusMonth, type MetricName, type MonthPair } from './comparisons'
+import {
   formatCount,
+  formatMonth,
   formatPlural,
   formatRating,
   formatShare,
   type Html,
-  hiddenAxis,
   html,
-  inkColor,
-  labelText,
   renderFigure,
+  renderLegend,
   renderSection,
-  staticSeries,
+  shortenName,
 } from './html'
 
-export type ChartPeriod = 'day' | 'week' | 'month' | 'quarter' | 'year'
-
-export type ReviewStatistics = {
+/** A month in the curves; `month` as 2026-10, null where nothing was rated or mentioned. */
+export type TrendMonth = {
+  readonly month: string
   readonly reviews: number
-  /** Reviews with a rating; the service sends 0 for none. */
-  readonly rated: number
-  readonly meanRating: number | null
-  /** The standard deviation of the ratings; null for fewer than two. */
-  readonly deviation: number | null
-  readonly lastMention: string | null
-  /** How many ratings round to 1, 2, 3, 4 and 5. */
-  readonly ratings: ReadonlyArray<number>
-  readonly period: ChartPeriod
-  /** Every period from the first to the last, oldest first. */
-  readonly points: ReadonlyArray<PeriodStatistics>
-  /** Whether the last period was not over when the reviews were read. */
-  readonly lastIsIncomplete: boolean
-  /** Reviews without a mention time, which are in no period. */
-  readonly undated: number
-}
-/** The reviews mentioned in a period; `start` as 2026-11-21, `meanRating` null if none of them is rated. */
-export type PeriodStatistics = {
-  readonly start: string
-  readonly reviews: number
-  readonly answered: number
-  readonly meanRating: number | null
+  readonly average_rating: number | null
+  readonly share_answered: number | null
 }
 
-/** The number of days up to which a chart uses each period. */
-const maxDaysByPeriod: ReadonlyArray<readonly [ChartPeriod, number]> = [
-  ['day', 45],
-  ['week', 300],
-  ['month', 1_500],
-  ['quarter', 4_500],
+const maxTrendMonths = 24
+
+/** The groups of a distribution, each with how many reviews it has in both months. */
+export const toDistribution = (
+  keys: ReadonlyArray<readonly [key: string, name: string]>,
+  metric: MetricName,
+  value: ReadonlyMap<string, number>,
+  previous: ReadonlyMap<string, number>,
+): ReadonlyArray<FigureGroup> =>
+  keys.map(([key, name]) => ({
+    key,
+    name,
+    figures: compareRows([metric], { [metric]: value.get(key) ?? 0 }, { [metric]: previous.get(key) ?? 0 }),
+  }))
+
+export const readCounts = async (db: Database, sql: string): Promise<ReadonlyMap<string, number>> =>
+  new Map((await db.query(sql)).map((row) => [String(row.key), cellToNumber(row.reviews)]))
+
+/** Each bucket's upper bound in hours; the last bucket has none. An answer that is older than its review is in none. */
+const responseBuckets: ReadonlyArray<readonly [label: string, hours: number]> = [
+  ['< 1 h', 1],
+  ['1–4 h', 4],
+  ['4–24 h', 24],
+  ['1–3 d', 72],
+  ['3–7 d', 168],
+  ['1–4 w', 672],
+  ['> 4 w', Number.POSITIVE_INFINITY],
 ]
 
-const choosePeriod = (days: number): ChartPeriod => maxDaysByPeriod.find(([, max]) => days <= max)?.[0] ?? 'year'
+const responsesSql = `SELECT CASE ${responseBuckets
+  .map(([label, hours]) => (Number.isFinite(hours) ? `WHEN hours < ${hours} THEN '${label}'` : `ELSE '${label}'`))
+  .join(' ')} END AS key, count(*) AS reviews FROM response_times WHERE hours >= 0 GROUP BY 1`
 
-/** Reads the views reviews_current and response_times. Periods are those of the time zone. */
-export const readReviewStatistics = async (db: Database, timeZone: string): Promise<ReviewStatistics> => {
-  const [totals] = await db.query(`
-    SELECT count(*) AS reviews, count(rating) AS rated, avg(rating) AS mean, stddev_samp(rating) AS deviation,
-      max(mention_time) AS last,
-      date_diff('day', ${localDateSql('min(mention_time)', timeZone)}, ${localDateSql('max(mention_time)', timeZone)}) AS days,
-      count(*) - count(mention_time) AS undated
-    FROM reviews_current`)
-  const ratings = await db.query(
-    `SELECT least(5, greatest(1, round(rating)))::INT AS rating, count(*) AS reviews FROM reviews_current WHERE rating IS NOT NULL GROUP BY 1`,
+/** Reads response_times: the time from a review to its first answer. */
+export const readResponses = async (
+  db: Database,
+  { month, previous }: MonthPair,
+  focusMonth: FocusMonth,
+): Promise<ReadonlyArray<FigureGroup>> =>
+  toDistribution(
+    responseBuckets.map(([label]) => [label, label]),
+    'answered',
+    await focusMonth(month, () => readCounts(db, responsesSql)),
+    await focusMonth(previous, () => readCounts(db, responsesSql)),
   )
-  const period = choosePeriod(cellToNumber(totals?.days))
-  const points = await db.query(`
-    WITH periods AS (
-      SELECT date_trunc('${period}', ${localDateSql('mention_time', timeZone)})::DATE AS start, count(*) AS reviews, avg(rating) AS mean,
-        count(*) FILTER (review_id IN (SELECT review_id FROM response_times)) AS answered
-      FROM reviews_current WHERE mention_time IS NOT NULL GROUP BY 1)
-    SELECT strftime(start, '%Y-%m-%d') AS start, coalesce(reviews, 0) AS reviews, coalesce(answered, 0) AS answered, mean
-    FROM (SELECT unnest(generate_series(min(start), max(start), INTERVAL 1 ${period}))::DATE AS start FROM periods)
-    LEFT JOIN periods USING (start) ORDER BY start`)
-  const last = cellToTextOrNull(points.at(-1)?.start)
-  const lastIsIncomplete =
-    last !== null &&
-    (await db.scalar(
-      `SELECT $last::DATE + INTERVAL 1 ${period} > max(_airbyte_extracted_at) AT TIME ZONE ${quoteLiteral(timeZone)} FROM ${reviewsTableName}`,
-      { last },
-    )) === true
-  return {
-    reviews: cellToNumber(totals?.reviews),
-    rated: cellToNumber(totals?.rated),
-    meanRating: cellToNumberOrNull(totals?.mean),
-    deviation: cellToNumberOrNull(totals?.deviation),
-    lastMention: cellToTimeOrNull(totals?.last),
-    ratings: [1, 2, 3, 4, 5].map((rating) => cellToNumber(ratings.find((row) => row.rating === rating)?.reviews)),
-    period,
-    points: points.map(({ start, reviews, answered, mean }) => ({
-      start: cellToTextOrNull(start) ?? '',
-      reviews: cellToNumber(reviews),
-      answered: cellToNumber(answered),
-      meanRating: cellToNumberOrNull(mean),
-    })),
-    lastIsIncomplete,
-    undated: cellToNumber(totals?.undated),
-  }
-}
 
-const periodFormats: Readonly<Record<ChartPeriod, (start: string) => string>> = {
-  day: (start) => start,
-  week: (start) => start,
-  month: (start) => start.slice(0, 7),
-  quarter: (start) => `${start.slice(0, 4)} Q${Math.ceil(Number(start.slice(5, 7)) / 3)}`,
-  year: (start) => start.slice(0, 4),
-}
+const listMonths = (trend: ReadonlyArray<TrendMonth>): ReadonlyArray<string> => trend.map(({ month }) => month)
 
-const formatPeriod = (period: ChartPeriod, { start }: PeriodStatistics): string => periodFormats[period](start)
-
-const lineChartHeight = 200
-const chartGrid = { left: 8, right: 30, top: 12, bottom: 4, ...axisBounds }
-const valueAxis = { type: 'value', axisLabel: labelText, splitNumber: 4, splitLine: baselineStyle } as const
-
-/** An axis with as many labels as fit; the last period always has one. */
-const createTimeAxis = ({ period, points }: ReviewStatistics, width: number): NonNullable<ChartOption['xAxis']> => {
-  const step = Math.ceil(points.length / Math.max(1, Math.floor(width / 85)))
-  return {
-    type: 'category',
-    data: points.map((point) => formatPeriod(period, point)),
-    axisTick: hiddenAxis,
-    axisLine: baselineStyle,
-    axisLabel: { ...labelText, interval: (index: number) => (points.length - 1 - index) % step === 0 },
-  }
-}
-
-const isIncomplete = ({ points, lastIsIncomplete }: ReviewStatistics, index: number): boolean =>
-  lastIsIncomplete && index === points.length - 1
-
-/** What a figure says of a last period that was not over; `mark`: how it is drawn. */
-export const explainLastPeriod = ({ period, lastIsIncomplete }: ReviewStatistics, mark: string): string =>
-  lastIsIncomplete ? ` The last ${period}, ${mark}, was not over when the reviews were read.` : ''
-
-const plotReviewCounts = (reviews: ReviewStatistics): Figure => ({
-  height: lineChartHeight,
+const plotReviewCounts = (trend: ReadonlyArray<TrendMonth>, isOver: boolean): Figure => ({
+  height: chartHeight,
   option: (width) => ({
     grid: chartGrid,
-    xAxis: createTimeAxis(reviews, width),
+    xAxis: createTimeAxis(listMonths(trend), width),
     yAxis: { ...valueAxis, minInterval: 1 },
     series: {
       ...staticSeries,
       type: 'bar',
-      data: reviews.points.map((point, i) =>
-        isIncomplete(reviews, i) ? { value: point.reviews, itemStyle: { color: hatchColor } } : point.reviews,
+      data: trend.map(({ reviews }, i) =>
+        !isOver && i === trend.length - 1 ? { value: reviews, itemStyle: { color: hatchColor } } : reviews,
       ),
       barCategoryGap: '25%',
       barMaxWidth: 40,
@@ -161,122 +109,167 @@ const plotReviewCounts = (reviews: ReviewStatistics): Figure => ({
   }),
 })
 
-type ValueScale = {
-  readonly min: number | ((extent: { readonly min: number }) => number)
-  readonly max?: number
-  readonly axisLabel?: typeof labelText & { readonly formatter: string }
+/** A curve in words, for readers who cannot see it. */
+const describeTrend = (trend: ReadonlyArray<TrendMonth>, value: (point: TrendMonth) => string): string =>
+  `${trend.map((point) => `${point.month}: ${value(point)}`).join('; ')}.`
+
+/** Keeps the last months up to that of the report. */
+export const limitTrend = (trend: ReadonlyArray<TrendMonth>, month: string): ReadonlyArray<TrendMonth> =>
+  trend.filter((point) => point.month <= month).slice(-maxTrendMonths)
+
+export const renderTrend = (trend: ReadonlyArray<TrendMonth>, isOver: boolean): Html | undefined => {
+  if (trend.length < 2) return undefined
+  const counts = renderFigure(
+    'Reviews by month',
+    describeTrend(trend, ({ reviews }) => formatCount(reviews)),
+    plotReviewCounts(trend, isOver),
+    isOver ? {} : { below: 'The last month, hatched, was not over when the reviews were read.' },
+  )
+  const ratings = renderFigure(
+    'Average rating by month',
+    describeTrend(trend, (point) => formatRating(point.average_rating)),
+    plotLine(
+      listMonths(trend),
+      { min: ({ min }) => (min < 1 ? 0 : 1), max: 5 },
+      trend.map((point) => point.average_rating ?? '-'),
+    ),
+  )
+  const answers = renderFigure(
+    'Reviews with an answer',
+    describeTrend(trend, (point) => formatShare(point.share_answered)),
+    plotLine(
+      listMonths(trend),
+      { min: 0, axisLabel: { ...labelText, formatter: '{value} %' } },
+      trend.map((point) => (point.share_answered === null ? '-' : 100 * point.share_answered)),
+    ),
+    { below: 'Answers that come later still raise the last values.' },
+  )
+  return renderSection('Over time', html`<div class="three">${[counts, ratings, answers]}</div>`)
 }
 
-const plotLine = (reviews: ReviewStatistics, scale: ValueScale, data: ReadonlyArray<number | '-'>): Figure => ({
-  height: lineChartHeight,
-  option: (width) => ({
-    grid: chartGrid,
-    xAxis: createTimeAxis(reviews, width),
-    yAxis: { ...valueAxis, ...scale },
-    series: {
-      ...staticSeries,
-      type: 'line',
-      data: data.map((value, i) =>
-        isIncomplete(reviews, i)
-          ? { value, itemStyle: { color: 'var(--paper)', borderColor: accentColor, borderWidth: 1.5 } }
-          : value,
-      ),
-      symbol: 'circle',
-      symbolSize: Math.min(5, width / reviews.points.length / 2.5),
-      showAllSymbol: true,
-      lineStyle: { color: accentColor, width: 2 },
-      itemStyle: { color: accentColor },
-    },
-  }),
-})
+/** The bars of the month, and hatched ones of the month before. */
+export const hatchedPair = (groups: ReadonlyArray<FigureGroup>, metric: MetricName) =>
+  (['value', 'previous'] as const).map((at) => ({
+    at,
+    data: groups.map(({ figures }) => figures[metric]?.[at] ?? 0),
+    color: at === 'value' ? accentColor : hatchColor,
+  }))
 
-const plotMeanRatings = (reviews: ReviewStatistics): Figure =>
-  plotLine(
-    reviews,
-    { min: ({ min }) => (min < 1 ? 0 : 1), max: 5 },
-    reviews.points.map(({ meanRating }) => meanRating ?? '-'),
-  )
+export const describeGroups = (groups: ReadonlyArray<FigureGroup>, metric: MetricName): string =>
+  `${groups.map(({ name, figures }) => `${name}: ${formatCount(figures[metric]?.value ?? 0)}, month before ${formatCount(figures[metric]?.previous ?? 0)}`).join('; ')}.`
 
-export const plotAnswerShares = (reviews: ReviewStatistics): Figure =>
-  plotLine(
-    reviews,
-    { min: 0, axisLabel: { ...labelText, formatter: '{value} %' } },
-    reviews.points.map((point) => (point.reviews === 0 ? '-' : (100 * point.answered) / point.reviews)),
-  )
+export const sumOf = (groups: ReadonlyArray<FigureGroup>, metric: MetricName, at: 'value' | 'previous'): number =>
+  groups.reduce((sum, { figures }) => sum + (figures[metric]?.[at] ?? 0), 0)
 
-/** A line in words, for readers who cannot see it: its first and its last value. */
-export const describeLine = (
-  { points, period }: ReviewStatistics,
-  value: (point: PeriodStatistics) => string,
-): string => {
-  const [first, last] = [points[0], points.at(-1)]
-  return first === undefined || last === undefined
-    ? 'No data.'
-    : `${value(first)} in ${formatPeriod(period, first)}, ${value(last)} in ${formatPeriod(period, last)}.`
-}
+export const explainHatch = (previous: string): string => `Hatched: ${formatMonth(previous)}.`
 
-const plotRatingDistribution = ({ ratings, rated }: ReviewStatistics): Figure => ({
-  height: barChartHeight(ratings.length),
+const plotResponses = (responses: ReadonlyArray<FigureGroup>): Figure => ({
+  height: chartHeight,
   option: () => ({
-    ...barChartAxes(['5', '4', '3', '2', '1'], 100),
-    series: {
-      ...barSeries,
-      itemStyle: { color: accentColor },
-      data: ratings
-        .toReversed()
-        .map((value) => ({ value, label: { formatter: `${formatCount(value)}  ${formatShare(value, rated)}` } })),
-      label: { ...labelText, show: true, position: 'right', color: inkColor },
+    grid: { left: 8, right: 8, top: 24, bottom: 4, ...axisBounds },
+    xAxis: {
+      type: 'category',
+      data: responses.map(({ name }) => name ?? ''),
+      axisTick: hiddenAxis,
+      axisLine: baselineStyle,
+      axisLabel: { ...labelText, fontSize: 11.5, interval: 0 },
     },
+    yAxis: { type: 'value', show: false },
+    series: hatchedPair(responses, 'answered').map(({ data, color }) => ({
+      ...staticSeries,
+      type: 'bar' as const,
+      barCategoryGap: '25%',
+      itemStyle: { color },
+      data,
+      label: { ...labelText, fontSize: 11.5, show: true, position: 'top' as const, color: inkColor },
+    })),
   }),
 })
 
-/** The sections of the report show nothing where the file has no data for them. */
-export const renderReviews = (reviews: ReviewStatistics | null): Html | undefined =>
-  reviews === null || reviews.points.length === 0
+export const renderResponses = (responses: ReadonlyArray<FigureGroup>, { previous }: MonthPair): Html | undefined =>
+  sumOf(responses, 'answered', 'value') + sumOf(responses, 'answered', 'previous') === 0
     ? undefined
-    : renderSection('Reviews over time', renderTimeline(reviews))
+    : renderSection(
+        'Response times',
+        renderFigure(undefined, describeGroups(responses, 'answered'), plotResponses(responses), {
+          below: `From a review to its first answer. ${explainHatch(previous)}`,
+        }),
+      )
 
-export const renderRatings = (reviews: ReviewStatistics | null): Html | undefined => {
-  if (reviews === null || reviews.rated === 0) return undefined
-  const { ratings: counts, rated, reviews: all, meanRating } = reviews
-  const descriptions = counts
-    .map((count, i) => `${i + 1}: ${formatCount(count)}, ${formatShare(count, rated)}`)
-    .toReversed()
-  return renderSection(
-    'Ratings',
-    renderFigure(undefined, `${descriptions.join('; ')}.`, plotRatingDistribution(reviews), {
-      below: `To the nearest whole rating; the mean is ${formatRating(meanRating)}. ${formatPlural(all - rated, 'review has', 'reviews have')} no rating.`,
-    }),
-  )
-}
+/** The highest first. `other`: a severity that the service does not document. */
+const severities = ['high', 'medium', 'low', 'other'] as const
+type Severity = (typeof severities)[number]
 
-const renderTimeline = (reviews: ReviewStatistics): Html | undefined => {
-  const { points, period, undated } = reviews
-  const [first, last] = [points[0], points.at(-1)]
-  if (first === undefined || last === undefined) return undefined
-  const span = `${formatPeriod(period, first)} to ${formatPeriod(period, last)}`
-  const peak = points.reduce((a, b) => (b.reviews > a.reviews ? b : a))
-  const undatedNote =
-    undated === 0
-      ? ''
-      : ` ${formatPlural(undated, 'review')} without a mention time ${undated === 1 ? 'is' : 'are'} left out.`
-  return html`<div class="pair">${renderFigure(
-    `Reviews by ${period}`,
-    `Reviews by ${period}, ${span}; most in ${formatPeriod(period, peak)}: ${formatCount(peak.reviews)}.`,
-    plotReviewCounts(reviews),
+/** Open liabilities of all months by category, that with the most first; null: they have none. */
+export type LiabilityCounts = ReadonlyArray<{ readonly category: string | null } & Readonly<Record<Severity, number>>>
+
+const severitySql = `CASE
+  WHEN severity_level = 3 OR lower(severity) = 'high' THEN 'high'
+  WHEN severity_level = 2 OR lower(severity) = 'medium' THEN 'medium'
+  WHEN severity_level = 1 OR lower(severity) = 'low' THEN 'low' ELSE 'other' END`
+
+/** Reads the view open_liabilities, without the justifications, since these quote patients. */
+export const readLiabilities = async (db: Database): Promise<LiabilityCounts> =>
+  (
+    await db.query(`
+      SELECT nullif(trim(category), '') AS category, ${severities.map((name) => `count(*) FILTER (grade = '${name}') AS ${name}`).join(', ')}
+      FROM (SELECT category, ${severitySql} AS grade FROM open_liabilities) GROUP BY 1 ORDER BY count(*) DESC, high DESC, category`)
+  ).map((row) => ({
+    category: cellToTextOrNull(row.category),
+    high: cellToNumber(row.high),
+    medium: cellToNumber(row.medium),
+    low: cellToNumber(row.low),
+    other: cellToNumber(row.other),
+  }))
+
+const maxCategories = 8
+
+/** Open liabilities by category, each bar divided by severity. */
+const plotLiabilities = (categories: LiabilityCounts): Figure => ({
+  height: barChartHeight(categories.length),
+  option: (width) => {
+    const max = Math.max(...categories.map((counts) => severities.reduce((sum, name) => sum + counts[name], 0)))
+    return {
+      ...barChartAxes(
+        categories.map(({ category }) => shortenName(category ?? 'No category')),
+        8,
+        max,
+      ),
+      series: severities.map((severity) => ({
+        ...barSeries,
+        stack: 'all',
+        itemStyle: { color: `var(--${severity})` },
+        data: categories.map((counts) => ({
+          value: counts[severity],
+          label: { show: (counts[severity] / max) * width > 40 },
+        })),
+        label: { ...labelText, color: `var(--on-${severity})` },
+      })),
+    }
+  },
+})
+
+export const renderLiabilities = (all: LiabilityCounts): Html | undefined => {
+  if (all.length === 0) return undefined
+  const counted = (name: Severity) => all.reduce((sum, counts) => sum + counts[name], 0)
+  const present = severities.filter((name) => counted(name) > 0)
+  const describe = (counts: Readonly<Record<Severity, number>>) =>
+    present
+      .filter((name) => counts[name] > 0)
+      .map((name) => `${formatCount(counts[name])} ${name}`)
+      .join(', ')
+  const shown = all.slice(0, maxCategories)
+  return renderFigure(
+    'Open liabilities by category and severity',
+    shown.map((counts) => `${counts.category ?? 'No category'}: ${describe(counts)}`).join('; '),
+    plotLiabilities(shown),
     {
-      below: `By the time of mention. The first ${period} may be incomplete.${explainLastPeriod(reviews, 'hatched')}${undatedNote}`,
+      above: renderLegend(present),
+      below: `${present.map((name) => `${formatCount(counted(name))} ${name}`).join(', ')}, of all months, in reviews whose task is not completed or that have none.${
+        all.length > shown.length
+          ? ` ${formatPlural(all.length - shown.length, 'smaller category', 'smaller categories')} left out.`
+          : ''
+      }`,
     },
-  )}${
-    reviews.rated === 0
-      ? undefined
-      : renderFigure(
-          `Mean rating by ${period}`,
-          describeLine(reviews, ({ meanRating }) => formatRating(meanRating)),
-          plotMeanRatings(reviews),
-          {
-            below: `Of the reviews with a rating; a gap where there is none.${explainLastPeriod(reviews, 'hollow')}`,
-          },
-        )
-  }</div>`
+  )
 }

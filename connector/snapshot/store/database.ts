@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import {
   type DuckDBAppender,
   type DuckDBConnection,
@@ -7,60 +8,10 @@ import {
 } from '@duckdb/node-api'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { configFailure, defined, type Failure, systemFailure, transientFailure } from '../../cdk'
+import { CommandError, defined, type Failure } from '../../cdk'
+import { databaseMemoryFailure, databaseOpenFailure } from './failures'
+import { createMemorySetter, isOutOfMemory, type MemorySetter } from './memory'
 import { type CellValue, type RowValues, toRowValues } from './values'
-
-/** The failure of a file that DuckDB opens or reads only in part. */
-export const damagedFileFailure = (path: string, detail?: string): Failure =>
-  configFailure(
-    `${path} is cut short or damaged, or its tables were changed by hand. Take it from a backup, or read everything again into a new file.`,
-    detail,
-  )
-
-/** The reason why DuckDB did not open a file, in words for the user who gave its path. */
-export const databaseOpenFailure = (path: string, error: unknown): Failure => {
-  const detail = error instanceof Error ? error.message : String(error)
-  const holder = /held in (.*?) \(PID (\d+)\)/.exec(detail)
-  if (holder !== null)
-    return transientFailure(
-      `${path} is in use by process ${holder[2]} (${holder[1]}). Wait until it ends, or stop it, and try again; --wait 10m waits for it.`,
-      detail,
-    )
-  if (/set lock on file/.test(detail))
-    return transientFailure(
-      `${path} is in use by another process. Wait until it ends and try again; --wait 10m waits for it.`,
-      detail,
-    )
-  if (/does not exist|No such file/.test(detail))
-    return configFailure(`${path}: no such file or folder. Check the path given with --db.`, detail)
-  if (/Is a directory/.test(detail)) return configFailure(`${path} is a folder. Give the path of a file.`, detail)
-  if (/Permission denied|Read-only file system/.test(detail))
-    return configFailure(`${path}: permission denied. Check who may read and write it.`, detail)
-  if (/not a valid DuckDB database|launch in-memory database/.test(detail))
-    return configFailure(
-      `${path} exists and is not a DuckDB file. It was not changed; give another path with --db.`,
-      detail,
-    )
-  if (/Could not read enough bytes|Corrupt database/.test(detail)) return damagedFileFailure(path, detail)
-  if (/newer version|version number/.test(detail))
-    return configFailure(`${path} was written by another version of DuckDB. Upgrade feedback-connector.`, detail)
-  return systemFailure(`${path} cannot be opened: ${detail}`, detail)
-}
-
-/** A disk that is full while DuckDB spills is told as memory that is out, since it may use what is free on the disk. */
-const diskFullPattern =
-  /No space left|disk quota|File too large|max_temp_directory_size|failed to offload|Could not write all bytes/i
-
-/** The reason why DuckDB did not write. Its own message may quote a record after `Input:`; that part is left out. */
-export const databaseWriteFailure = (path: string, error: unknown): Failure => {
-  const detail = (error instanceof Error ? error.message : String(error)).replace(/(Input|Original Line):[\s\S]*/, '')
-  if (diskFullPattern.test(detail))
-    return transientFailure(
-      `${path} cannot grow: the disk is full, or the file has reached the largest size allowed. Make room and run again; what was committed is kept.`,
-      detail,
-    )
-  return systemFailure(`${path} cannot be written: ${detail.split('\n')[0]}`, detail)
-}
 
 export type { DuckDBAppender, DuckDBValue } from '@duckdb/node-api'
 
@@ -88,11 +39,33 @@ export type Database = {
   readonly transaction: <A>(body: () => Promise<A>) => Promise<A>
   /** Another connection to the same file, for concurrent statements. Close it before this one. */
   readonly connect: () => Promise<Database>
+  /**
+   * Runs work that changes nothing when it rejects, and runs it again with more memory where that was too little, up to the limit. Where
+   * the limit is too little, it rejects with a `CommandError` that names the work, such as "the check x".
+   */
+  readonly withMemory: <A>(name: string, work: () => Promise<A>) => Promise<A>
+  /** The failure of work that ran out of memory. `work`: what did not fit, such as "the check x". */
+  readonly explainMemory: (work: string, error: unknown) => Failure
+  /**
+   * Brings the log of the commits into the file where it has grown to `leastBytes`, with all memory that DuckDB may use: a checkpoint that
+   * runs out of memory makes the file unusable to this process. It also frees what DuckDB remembers of deleted rows, some 400 kB for each
+   * row group that they were in. Returns whether there was anything to do.
+   */
+  readonly checkpoint: (leastBytes?: number) => Promise<boolean>
+  /** Gives DuckDB at once all that it may use: for work that cannot be run again. */
+  readonly giveAllMemory: () => Promise<void>
+  /** Ends the statement that runs now; it rejects. */
+  readonly interrupt: () => void
   /** Registers work on this connection that the caller does not await now. */
   readonly trackWork: (work: Promise<void>) => void
   /** Resolves once the registered work has ended; only then may the connection be closed. */
   readonly waitForWork: () => Promise<void>
   readonly close: () => void
+}
+
+/** A connection as DuckDB has it, without its memory. */
+type Connection = Omit<Database, 'explainMemory' | 'withMemory' | 'giveAllMemory' | 'checkpoint' | 'connect'> & {
+  readonly connect: () => Promise<Connection>
 }
 
 /** A DuckDB file that holds our metadata tables beside the tables of its streams. */
@@ -101,11 +74,11 @@ export type Snapshot = { readonly db: Database }
 export type DatabaseOptions = {
   /** By default the file is read and written, and created if it is missing. */
   readonly readOnly?: boolean
-  /** What DuckDB may use in addition to the JavaScript heap, such as '160MB'. */
-  readonly memoryLimit?: string
-  /** A query that needs more memory than `memoryLimit` is run again with this limit. Only for files that are not written. */
-  readonly maxMemory?: string
+  /** What DuckDB may use in addition to the JavaScript heap, in bytes: the first at once, each other where the one before was too little. */
+  readonly memory?: ReadonlyArray<number>
   readonly threads?: number
+  /** Of a database in memory: the file beside which it puts what does not fit. */
+  readonly spillPath?: string
   /** A full group goes straight to the file instead of through the log, so small groups suit small writes. DuckDB's default is 122,880. */
   readonly rowGroupSize?: number
 }
@@ -114,77 +87,112 @@ export type DatabaseOptions = {
 export const openDatabase = (path: string, options: DatabaseOptions = {}): TaskEither<Failure, Database> =>
   TE.tryCatch(
     async () => {
-      const { rowGroupSize, maxMemory, ...settings } = options
-      if (rowGroupSize === undefined) {
-        const db = await openConnection(path, await DuckDBInstance.create(path, instanceSettings(settings)))
-        const { memoryLimit } = settings
-        return memoryLimit === undefined || maxMemory === undefined ? db : withMoreMemory(db, memoryLimit, maxMemory)
-      }
-      const instance = await DuckDBInstance.create(':memory:', {
-        ...instanceSettings(settings),
-        ...defined({ temp_directory: path === ':memory:' ? undefined : `${path}.tmp` }),
-      })
-      return openConnection(
-        path,
-        instance,
-        `ATTACH ${quoteLiteral(path)} AS file (ROW_GROUP_SIZE ${rowGroupSize}); USE file`,
-      )
+      // What the log of a killed run holds is brought into the file as it is opened.
+      for (const [i, limit] of (options.memory ?? [undefined]).entries())
+        try {
+          return await openWithin(path, options, limit)
+        } catch (error) {
+          if (i + 1 >= (options.memory?.length ?? 0) || !isOutOfMemory(error)) throw error
+        }
+      throw new Error('There is no memory to open it with.')
     },
-    (error) => databaseOpenFailure(path, error),
+    (error) => databaseOpenFailure(path, error, options.memory?.at(-1)),
   )
 
-/** Whether DuckDB needed more memory than its limit. */
-export const isOutOfMemory = (error: unknown): boolean => error instanceof Error && /out of memory/i.test(error.message)
+/** Opens a file with so much memory, in bytes. What is written in small groups has checkpoints only where `checkpoint` makes them. */
+const openWithin = async (path: string, options: DatabaseOptions, limit: number | undefined): Promise<Database> => {
+  const { rowGroupSize, memory = [], readOnly } = options
+  const settings = instanceSettings(options, limit)
+  const inMemory = { ...settings, ...defined({ temp_directory: path === ':memory:' ? undefined : `${path}.tmp` }) }
+  const attach =
+    rowGroupSize === undefined
+      ? undefined
+      : `ATTACH ${quoteLiteral(path)} AS file (ROW_GROUP_SIZE ${rowGroupSize}); USE file; SET checkpoint_threshold = '1TB'`
+  const opened =
+    attach === undefined
+      ? await openConnection(path, await DuckDBInstance.create(path, settings))
+      : await openConnection(path, await DuckDBInstance.create(':memory:', inMemory), attach)
+  const setter: MemorySetter = createMemorySetter(
+    (bytes) => opened.run(`SET memory_limit = '${bytes}B'`),
+    memory,
+    limit,
+    () => reopenFile(opened, setter, attach),
+  )
+  return giveMemory(opened, memory.at(-1), setter, readOnly === true)
+}
+
+const readLogBytes = (path: string): number => statSync(`${path}.wal`, { throwIfNoEntry: false })?.size ?? 0
+
+const checkpointLog = async (connection: Connection, setter: MemorySetter, leastBytes: number): Promise<boolean> => {
+  if (readLogBytes(connection.path) < leastBytes) return false
+  await setter.runWithAll(() => connection.run('CHECKPOINT'))
+  return true
+}
 
 /**
- * Runs work that changes nothing when it rejects: with the first memory limit, and again with the next where that was too little. Later
- * work begins with the limit that was enough. `current`: the limit that the connection has.
+ * Closes a file and opens it again where work in it ran out of memory: rows that it was deleting when it ran out stay marked in this process after
+ * the rollback, and would conflict. It also frees what DuckDB remembers of deleted rows. Returns whether there was a log to bring into the file.
  */
-export const createMemorySetter = (
-  db: Pick<Database, 'run'>,
-  limits: ReadonlyArray<string>,
-  current?: string,
-): (<A>(work: () => Promise<A>) => Promise<A>) => {
-  let level = 0
-  let set = current
-  return async (work) => {
-    for (;;)
-      try {
-        const limit = limits[level]
-        if (limit !== undefined && limit !== set) await db.run(`SET memory_limit = ${quoteLiteral(limit)}`)
-        set = limit
-        return await work()
-      } catch (error) {
-        if (level + 1 >= limits.length || !isOutOfMemory(error)) throw error
-        level += 1
-      }
-  }
+const reopenFile = async (
+  connection: Connection,
+  setter: MemorySetter,
+  attach: string | undefined,
+): Promise<boolean> => {
+  if (attach === undefined || connection.path === ':memory:') return false
+  const hadLog = readLogBytes(connection.path) > 0
+  await setter.runWithAll(() => connection.run(`USE memory; DETACH file; ${attach}`))
+  return hadLog
 }
 
-/** Runs a query again with a higher limit if it is out of memory. */
-const withMoreMemory = (db: Database, memoryLimit: string, maxMemory: string): Database => {
-  const withMemory = createMemorySetter(db, [memoryLimit, maxMemory], memoryLimit)
+/** A connection that takes more memory where it needs it; in a file that is not written, for every statement. */
+const giveMemory = (
+  connection: Connection,
+  memoryLimit: number | undefined,
+  setter: MemorySetter,
+  isReadOnly: boolean,
+): Database => {
+  const explainMemory: Database['explainMemory'] = (work, error) =>
+    databaseMemoryFailure(connection.path, work, error, memoryLimit, isReadOnly)
   return {
-    ...db,
-    query: (...query) => withMemory(() => db.query(...query)),
-    scalar: (...query) => withMemory(() => db.scalar(...query)),
-    stream: (...query) => withMemory(() => db.stream(...query)),
-    connect: async () => withMoreMemory(await db.connect(), memoryLimit, maxMemory),
+    ...connection,
+    explainMemory,
+    withMemory: async (name, work) => {
+      try {
+        return await setter.run(work)
+      } catch (error) {
+        throw isOutOfMemory(error) ? new CommandError(explainMemory(name, error)) : error
+      }
+    },
+    checkpoint: (leastBytes = 1) => checkpointLog(connection, setter, leastBytes),
+    giveAllMemory: setter.giveAll,
+    connect: async () => giveMemory(await connection.connect(), memoryLimit, setter, isReadOnly),
+    ...(isReadOnly
+      ? {
+          run: (...statement) => setter.run(() => connection.run(...statement)),
+          query: (...statement) => setter.run(() => connection.query(...statement)),
+          scalar: (...statement) => setter.run(() => connection.scalar(...statement)),
+          stream: (...statement) => setter.run(() => connection.stream(...statement)),
+        }
+      : {}),
   }
 }
 
-const instanceSettings = ({ readOnly, memoryLimit, threads }: DatabaseOptions): Record<string, string> => ({
+const instanceSettings = (
+  { readOnly, threads, spillPath }: DatabaseOptions,
+  limit: number | undefined,
+): Record<string, string> => ({
   ...defined({
     access_mode: readOnly === true ? 'READ_ONLY' : undefined,
-    memory_limit: memoryLimit,
+    memory_limit: limit === undefined ? undefined : `${limit}B`,
     threads: threads?.toString(),
+    temp_directory: spillPath === undefined ? undefined : `${spillPath}.tmp`,
   }),
   autoinstall_known_extensions: 'false',
   autoload_known_extensions: 'false',
   enable_external_file_cache: 'false',
 })
 
-const openConnection = async (path: string, instance: DuckDBInstance, attach?: string): Promise<Database> => {
+const openConnection = async (path: string, instance: DuckDBInstance, attach?: string): Promise<Connection> => {
   try {
     return await connectInstance(path, instance, attach, () => instance.closeSync())
   } catch (error) {
@@ -198,7 +206,7 @@ const connectInstance = async (
   instance: DuckDBInstance,
   attach: string | undefined,
   release: () => void,
-): Promise<Database> => {
+): Promise<Connection> => {
   const connection = await instance.connect()
   await connection.run(`SET TimeZone = 'UTC'`)
   if (attach !== undefined) await connection.run(attach)
@@ -220,7 +228,7 @@ const connectInstance = async (
 const createConnectionMethods = (
   path: string,
   connection: DuckDBConnection,
-): Omit<Database, 'trackWork' | 'waitForWork' | 'connect' | 'close'> => {
+): Omit<Connection, 'trackWork' | 'waitForWork' | 'connect' | 'close'> => {
   const run: Database['run'] = async (sql, values, types) => {
     await connection.run(sql, values, types)
   }
@@ -235,6 +243,7 @@ const createConnectionMethods = (
       const result = await connection.stream(sql, values)
       return { names: result.deduplicatedColumnNames(), types: result.columnTypes(), chunks: result.yieldRows() }
     },
+    interrupt: () => connection.interrupt(),
     append: async (table, fill) => {
       const appender = await connection.createAppender(table)
       try {

@@ -105,16 +105,16 @@ export const insertLoad = async (
   return load
 }
 
-/** The least and the greatest cursor of some records, as text; `type`: the type to compare them as. */
+/** SQL of the least and the greatest cursor in a table `t` of records, as text; `type`: the type to compare them as. */
 export type CursorRange = {
-  readonly from: string | undefined
-  readonly to: string | undefined
+  readonly table: string
+  readonly least: string
+  readonly greatest: string
   readonly type: ColumnType
 }
 
-/** Updates a load's row in `_loads` after a batch. */
-export const updateLoad = async (
-  db: Database,
+/** Updates a load's row in `_loads` after a batch; `range`: of the cursors in the batch. */
+export const updateLoadSql = (
   load: {
     readonly id: number
     readonly stream: string
@@ -122,58 +122,53 @@ export const updateLoad = async (
     readonly records: number
     readonly sourceRecords: number | undefined
   },
-  { from, to, type }: CursorRange,
+  range: CursorRange | undefined,
   now: number,
-): Promise<void> => {
-  await db.run(
-    `UPDATE _loads SET
-       records = $records::BIGINT, source_records = $source::BIGINT, status = $status,
-       rows = (SELECT count(*) FROM ${quoteIdentifier(load.stream)}),
-       cursor_from = ${widenRangeSql('<', 'cursor_from', '$from', type)}, cursor_to = ${widenRangeSql('>', 'cursor_to', '$to', type)},
-       ended = CASE WHEN $status = 'running' THEN NULL ELSE make_timestamptz($now::BIGINT * 1000) END,
-       seconds = CASE WHEN $status = 'running' THEN NULL ELSE $now::BIGINT / 1000 - epoch(started) END
-     WHERE load = ${load.id}`,
-    {
-      records: load.records,
-      source: load.sourceRecords ?? null,
-      status: load.status,
-      from: from ?? null,
-      to: to ?? null,
-      now,
-    },
-  )
+): string => {
+  const isRunning = load.status === 'running'
+  const millis = `${Math.trunc(now)}::BIGINT`
+  const widen = (saved: string, operator: '<' | '>', value: string) =>
+    `${saved} = CASE WHEN ${saved} IS NULL OR ${value}::${range?.type} ${operator} ${saved}::${range?.type} THEN ${value} ELSE ${saved} END`
+  const assignments = [
+    `records = ${load.records}`,
+    `source_records = ${load.sourceRecords ?? 'NULL'}`,
+    `status = ${quoteLiteral(load.status)}`,
+    `rows = (SELECT count(*) FROM ${quoteIdentifier(load.stream)})`,
+    `ended = ${isRunning ? 'NULL' : `make_timestamptz(${millis} * 1000)`}`,
+    `seconds = ${isRunning ? 'NULL' : `${millis} / 1000 - epoch(started)`}`,
+    ...(range === undefined
+      ? []
+      : [widen('cursor_from', '<', 'range.least'), widen('cursor_to', '>', 'range.greatest')]),
+  ]
+  const received =
+    range === undefined
+      ? ''
+      : `FROM (SELECT ${range.least} AS least, ${range.greatest} AS greatest FROM ${range.table} AS t) AS range`
+  return `UPDATE _loads SET ${assignments.join(', ')} ${received} WHERE load = ${load.id}`
 }
-
-const widenRangeSql = (operator: '<' | '>', saved: string, value: string, type: ColumnType): string =>
-  `CASE WHEN ${saved} IS NULL OR ${value}::${type} ${operator} ${saved}::${type} THEN ${value}::VARCHAR ELSE ${saved} END`
 
 /** The name in `_meta` of the number of rows in a stream's history table. */
 export const historyCountName = (stream: string): string => `history rows of ${stream}`
 
 /** Saves each table's number of rows, and of older versions, so that `verify` can tell whether rows were added or removed by anything but a load. */
-export const updateRowCounts = async (
-  db: Database,
+export const updateRowCountsSql = (
   streams: ReadonlyArray<string>,
   histories: ReadonlyArray<string>,
-): Promise<void> => {
-  for (const stream of streams)
-    await db.run(
-      `UPDATE _streams SET rows = (SELECT count(*) FROM ${quoteIdentifier(stream)}) WHERE stream = $stream`,
-      {
-        stream,
-      },
-    )
-  for (const stream of histories.filter((name) => streams.includes(name))) {
-    const name = historyCountName(stream)
-    await db.run('DELETE FROM _meta WHERE name = $name', { name })
-    await db.run(
-      `INSERT INTO _meta SELECT $name, count(*)::VARCHAR FROM ${quoteIdentifier(historyTableName(stream))}`,
-      {
-        name,
-      },
-    )
-  }
-}
+): ReadonlyArray<string> => [
+  ...streams.map(
+    (stream) =>
+      `UPDATE _streams SET rows = (SELECT count(*) FROM ${quoteIdentifier(stream)}) WHERE stream = ${quoteLiteral(stream)}`,
+  ),
+  ...histories
+    .filter((name) => streams.includes(name))
+    .flatMap((stream) => {
+      const name = quoteLiteral(historyCountName(stream))
+      return [
+        `DELETE FROM _meta WHERE name = ${name}`,
+        `INSERT INTO _meta SELECT ${name}, count(*)::VARCHAR FROM ${quoteIdentifier(historyTableName(stream))}`,
+      ]
+    }),
+]
 
 const timeZoneName = 'reporting_time_zone'
 
@@ -190,14 +185,10 @@ export const saveReportingTimeZone = async (db: Database, timeZone: string): Pro
 export const closeAbandonedLoads = (db: Database): Promise<void> =>
   db.run(`UPDATE _loads SET status = 'incomplete' WHERE status = 'running'`)
 
-export const saveStreamState = async (db: Database, stream: string, text: string, now: number): Promise<void> => {
-  await db.run('DELETE FROM _state WHERE stream = $stream', { stream })
-  await db.run('INSERT INTO _state VALUES ($stream, $text, make_timestamptz($now::BIGINT * 1000))', {
-    stream,
-    text,
-    now,
-  })
-}
+/** `text`: JSON as it is printed, in which no control character stands unescaped. */
+export const saveStreamStateSql = (stream: string, text: string, now: number): string => `
+  DELETE FROM _state WHERE stream = ${quoteLiteral(stream)};
+  INSERT INTO _state VALUES (${quoteLiteral(stream)}, ${quoteLiteral(text)}, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000))`
 
 export type StreamStateText = { readonly stream: string; readonly state: string }
 
@@ -218,7 +209,7 @@ export const importState = ({ db }: Snapshot, state: SourceState, now: number): 
     for (const [stream, value] of Object.entries(state)) {
       const service = serviceOfState(value)
       if (service !== undefined) await checkStateService(db, stream, service)
-      await saveStreamState(db, stream, JSON.stringify(value), now)
+      await db.run(saveStreamStateSql(stream, JSON.stringify(value), now))
     }
   })
 

@@ -4,17 +4,30 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { configFailure, type Failure } from '../../cdk'
-import { type Database, type DatabaseOptions, databaseOpenFailure, openDatabase, type Snapshot } from './database'
+import { CommandError, configFailure, type Failure } from '../../cdk'
+import { type Database, type DatabaseOptions, openDatabase, type Snapshot } from './database'
+import { databaseOpenFailure } from './failures'
+import { chooseMemoryLimit, listMemorySteps } from './memory'
 import { metadataTablesSql, snapshotFormat } from './metadata'
 
 /** `write` creates the file if it is missing; `change` and `read` need an existing file. */
 export type SnapshotAccess = 'write' | 'change' | 'read'
 
-const accessOptions: Readonly<Record<SnapshotAccess, DatabaseOptions>> = {
-  write: { memoryLimit: '96MB', threads: 2, rowGroupSize: 4096 },
-  change: { memoryLimit: '1GB' },
-  read: { memoryLimit: '256MB', maxMemory: '1GB', readOnly: true },
+/** How many rows DuckDB writes together. A full group goes straight to the file, so small groups suit small commits. */
+export const snapshotRowGroupSize = 4096
+
+/** `leastMemory`: what DuckDB has at first, in bytes; without it the whole limit. */
+const accessOptions: Readonly<Record<SnapshotAccess, DatabaseOptions & { readonly leastMemory?: number }>> = {
+  write: { leastMemory: 64e6, threads: 2, rowGroupSize: snapshotRowGroupSize },
+  change: {},
+  read: { leastMemory: 256e6, readOnly: true },
+}
+
+export type SnapshotOptions = {
+  /** How long to wait while another process uses the file; not at all if left out. */
+  readonly wait?: FileWait | undefined
+  /** What DuckDB may use at most, in bytes; `chooseMemoryLimit` if left out. */
+  readonly memoryLimit?: number | undefined
 }
 
 /** For how long to wait for a file that another process uses. */
@@ -26,21 +39,6 @@ export type FileWait = {
 }
 
 const attemptInterval = 500
-
-/** Opens a snapshot as `openSnapshot` does, and waits as long as another process uses the file. */
-export const openSnapshotWithin =
-  (path: string, access: SnapshotAccess, { millis, stop, onAttempt }: FileWait): TaskEither<Failure, Snapshot> =>
-  async () => {
-    const until = performance.now() + millis
-    for (;;) {
-      const opened = await openSnapshot(path, access)()
-      // A file in use is the only failure that passes by itself.
-      const mayPass = E.isLeft(opened) && opened.left._tag === 'Transient'
-      if (!mayPass || stop.aborted || performance.now() >= until) return opened
-      onAttempt(opened.left)
-      await sleep(attemptInterval, undefined, { signal: stop }).catch(() => undefined)
-    }
-  }
 
 /**
  * Makes the file, its log and the folder into which DuckDB spills readable to their owner only. Another owner's file stays as it is.
@@ -59,25 +57,45 @@ export const protectFiles = (path: string): void => {
 }
 
 /** Opens a snapshot. Refuses any other file, and does not change it. */
-export const openSnapshot = (path: string, access: SnapshotAccess = 'write'): TaskEither<Failure, Snapshot> =>
-  access !== 'write' && !existsSync(path)
-    ? TE.left(configFailure(`${path}: no such file. Check the path given with --db; feedback sync creates one.`))
-    : pipe(
-        openDatabase(path, accessOptions[access]),
-        TE.flatMap((db) =>
-          pipe(
-            TE.tryCatch(
-              () => prepareTables(db),
-              (error) => databaseOpenFailure(path, error),
-            ),
-            TE.flatMapEither((result) => {
-              if (E.isLeft(result)) db.close()
-              else if (access !== 'read') protectFiles(path)
-              return result
-            }),
-          ),
+export const openSnapshot =
+  (
+    path: string,
+    access: SnapshotAccess = 'write',
+    { wait, memoryLimit }: SnapshotOptions = {},
+  ): TaskEither<Failure, Snapshot> =>
+  async () => {
+    const until = performance.now() + (wait?.millis ?? 0)
+    for (;;) {
+      const opened = await openOnce(path, access, memoryLimit ?? chooseMemoryLimit())()
+      // A file in use is the only failure that passes by itself.
+      const mayPass = E.isLeft(opened) && opened.left._tag === 'Transient'
+      if (!mayPass || wait === undefined || wait.stop.aborted || performance.now() >= until) return opened
+      wait.onAttempt(opened.left)
+      await sleep(attemptInterval, undefined, { signal: wait.stop }).catch(() => undefined)
+    }
+  }
+
+const openOnce = (path: string, access: SnapshotAccess, memoryLimit: number): TaskEither<Failure, Snapshot> => {
+  if (access !== 'write' && !existsSync(path))
+    return TE.left(configFailure(`${path}: no such file. Check the path given with --db; feedback sync creates one.`))
+  const { leastMemory = memoryLimit, ...options } = accessOptions[access]
+  return pipe(
+    openDatabase(path, { ...options, memory: listMemorySteps(leastMemory, memoryLimit) }),
+    TE.flatMap((db) =>
+      pipe(
+        TE.tryCatch(
+          () => db.withMemory('opening the file', () => prepareTables(db)),
+          (error) => (error instanceof CommandError ? error.failure : databaseOpenFailure(path, error)),
         ),
-      )
+        TE.flatMapEither((result) => {
+          if (E.isLeft(result)) db.close()
+          else if (access !== 'read') protectFiles(path)
+          return result
+        }),
+      ),
+    ),
+  )
+}
 
 const prepareTables = async (db: Database): Promise<E.Either<Failure, Snapshot>> => {
   const tables = (

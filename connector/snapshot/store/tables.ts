@@ -34,6 +34,36 @@ const expandAlternatives = (schema: JsonSchema, root: JsonSchema, depth: number)
   return options === undefined ? [own] : options.flatMap(expand)
 }
 
+/** The members that a schema declares by name; none where it declares none. `root`: the schema that a `$ref` points into. */
+export const listMembers = (schema: JsonSchema, root: JsonSchema): Readonly<Record<string, JsonSchema>> =>
+  Object.assign({}, ...expandAlternatives(schema, root, 0).map(({ properties }) => properties ?? {}))
+
+/** A name of a path that is not declared: it follows `parent`, whose members are known. */
+export type UnknownMember = {
+  readonly parent: ReadonlyArray<string>
+  readonly unknown: string
+  readonly known: ReadonlyArray<string>
+}
+
+/** The declared path that a path below a schema means, whatever its case, and the type of its values. */
+export const followMembers = (
+  schema: JsonSchema,
+  root: JsonSchema,
+  path: ReadonlyArray<string>,
+): { readonly path: ReadonlyArray<string>; readonly type: ColumnType } | UnknownMember => {
+  const found: string[] = []
+  let current = schema
+  for (const name of path) {
+    const members = listMembers(current, root)
+    const known = Object.keys(members)
+    const key = known.find((member) => member === name) ?? known.find((member) => foldCase(member) === foldCase(name))
+    if (key === undefined) return { parent: found, unknown: name, known }
+    found.push(key)
+    current = members[key] ?? {}
+  }
+  return { path: found, type: chooseColumnType(current, root) }
+}
+
 const isSchemaList = (value: unknown): value is ReadonlyArray<JsonSchema> => Array.isArray(value) && value.length > 0
 
 /** The schema that a pointer such as `#/definitions/time` points at; an empty one if there is none. */

@@ -109,7 +109,7 @@ export const createTemporaryViews = async (db: Database): Promise<boolean> => {
 const reviewViews = (tables: ReadonlyArray<Table>, timeZone: string): Readonly<Record<string, string>> => {
   const reviews = tables.find(({ name }) => name === reviewsTableName)
   return reviews !== undefined && ['id', 'modifiedTime'].every((name) => hasColumn(reviews, name))
-    ? reviewViewSql(reviews, timeZone)
+    ? { ...reviewViewSql(reviews, timeZone), deleted_reviews_current: deletionsSql(tables) }
     : {}
 }
 
@@ -121,8 +121,9 @@ const reviewViewSql = (reviews: Table, timeZone: string): Readonly<Record<string
       ? quoteIdentifier(name)
       : `NULL::${type}`
   const member = (name: string, path: string) => `${column(name, 'JSON')}->>${quoteLiteral(`$.${path}`)}`
+  // A list of no known type would have no members, so a missing column is an empty list.
   const list = (name: string, shape: object) =>
-    `from_json(${column(name, 'JSON')}, ${quoteLiteral(JSON.stringify([shape]))})`
+    `from_json(${column(name, 'JSON').startsWith('NULL') ? "'[]'::JSON" : column(name, 'JSON')}, ${quoteLiteral(JSON.stringify([shape]))})`
   return {
     reviews_current: `
       SELECT id AS review_id, ${column('mentionTime', 'TIMESTAMPTZ')} AS mention_time, "modifiedTime" AS modified_time,
@@ -133,8 +134,30 @@ const reviewViewSql = (reviews: Table, timeZone: string): Readonly<Record<string
         TRY_CAST(${member('source', 'id')} AS BIGINT) AS source_id, ${member('source', 'name')} AS source_name,
         ${writtenTextSql(column('contents', 'JSON'))} AS text,
         ${member('taskDetails', 'status')} AS task_status, ${member('taskDetails', 'ownerName')} AS task_owner,
-        nullif(${column('visitRecordId', 'VARCHAR')}, '') AS visit_record_id
+        nullif(${column('visitRecordId', 'VARCHAR')}, '') AS visit_record_id,
+        ${member('taskDetails', 'ownerEmail')} AS owner_email, TRY_CAST(${member('taskDetails', 'id')} AS BIGINT) AS task_id,
+        coalesce(json_type(${column('taskDetails', 'JSON')}) = 'OBJECT', false) AS has_task
       FROM ${reviewsTableName}`,
+    review_sentiments_current: `
+      SELECT review_id, content_id, sentiment.id AS sentiment_id, sentiment.score, sentiment.category, sentiment."subCategory" AS sub_category,
+        sentiment.tonality
+      FROM (
+        SELECT id AS review_id, content.id AS content_id, unnest(content.sentiments) AS sentiment
+        FROM (SELECT id, unnest(${list('contents', { id: 'BIGINT', sentiments: [sentimentShape] })}) AS content FROM ${reviewsTableName})
+      ) AS found`,
+    review_liabilities_current: `
+      SELECT review_id, content_id, liability."liabilityId" AS liability_id, liability.severity.level AS severity_level,
+        liability.severity.name AS severity, liability."categoryName" AS category
+      FROM (
+        SELECT id AS review_id, content.id AS content_id, unnest(content.liabilities) AS liability
+        FROM (SELECT id, unnest(${list('contents', { id: 'BIGINT', liabilities: [liabilityShape] })}) AS content FROM ${reviewsTableName})
+      ) AS found`,
+    review_engagements_current: `
+      SELECT review_id, position, engagement."engagementTime" AS engagement_time
+      FROM (
+        SELECT review_id, generate_subscripts(engagements, 1) - 1 AS position, unnest(engagements) AS engagement
+        FROM (SELECT id AS review_id, ${list('engagements', { engagementTime: 'TIMESTAMPTZ' })} AS engagements FROM ${reviewsTableName})
+      ) AS found`,
     review_daily: `
       SELECT ${localDateSql('mention_time', timeZone)} AS day, source_name, count(*) AS reviews, count(rating) AS rated,
         round(avg(rating), 2) AS average_rating, round(avg(review_score), 2) AS average_score,
@@ -149,7 +172,7 @@ const reviewViewSql = (reviews: Table, timeZone: string): Readonly<Record<string
         SELECT id, content.id AS content_id, unnest(content.liabilities) AS liability
         FROM (SELECT id, unnest(${list('contents', { id: 'BIGINT', liabilities: [liabilityShape] })}) AS content FROM ${reviewsTableName})
       ) AS found JOIN reviews_current ON review_id = id
-      WHERE coalesce(task_status, 'pending') <> 'completed'`,
+      WHERE lower(trim(coalesce(task_status, 'pending'))) <> 'completed'`,
     response_times: `
       SELECT id AS review_id, location_id, location_name, source_name, mention_time, first_response_time,
         round(epoch(first_response_time - mention_time) / 3600, 1) AS hours
@@ -175,11 +198,41 @@ const reviewViewSql = (reviews: Table, timeZone: string): Readonly<Record<string
   }
 }
 
+const sentimentShape = {
+  id: 'BIGINT',
+  score: 'DOUBLE',
+  category: 'VARCHAR',
+  subCategory: 'VARCHAR',
+  tonality: 'VARCHAR',
+}
 const liabilityShape = {
   liabilityId: 'BIGINT',
   severity: { level: 'BIGINT', name: 'VARCHAR' },
   categoryName: 'VARCHAR',
   justification: 'VARCHAR',
+}
+
+/** The reviews that are deleted, with what their last older version says, where the file keeps versions. A restored one is in `reviews` again. */
+const deletionsSql = (tables: ReadonlyArray<Table>): string => {
+  const deleted = tables.find(({ name }) => name === 'deleted_reviews')
+  const reported =
+    deleted !== undefined && ['id', 'modifiedTime'].every((name) => hasColumn(deleted, name))
+      ? 'SELECT id, "modifiedTime" AS deleted_time, "modifiedTime" AS reported_time FROM deleted_reviews'
+      : 'SELECT NULL::BIGINT AS id, NULL::TIMESTAMPTZ AS deleted_time, NULL::TIMESTAMPTZ AS reported_time WHERE false'
+  const history = tables.find(({ name, history }) => name === reviewsTableName && history)
+  const versions = (name: string, type: string) =>
+    history !== undefined && hasColumn(history, name) ? quoteIdentifier(name) : `NULL::${type}`
+  const kept =
+    history === undefined
+      ? 'SELECT NULL::BIGINT AS id, NULL::TIMESTAMPTZ AS modified_time, NULL::TIMESTAMPTZ AS mention_time, NULL::JSON AS source WHERE false'
+      : `SELECT id, max("modifiedTime") AS modified_time, arg_max(${versions('mentionTime', 'TIMESTAMPTZ')}, "modifiedTime") AS mention_time,
+          arg_max(${versions('source', 'JSON')}, "modifiedTime") AS source FROM ${quoteIdentifier(historyTableName(reviewsTableName))} GROUP BY id`
+  return `
+      SELECT deletion.id AS review_id, CASE WHEN reported_time > modified_time THEN reported_time ELSE deleted_time END AS deleted_time,
+        TRY_CAST(source->>'$.id' AS BIGINT) AS source_id, source->>'$.name' AS source_name, mention_time
+      FROM (SELECT id, max(deleted_time) AS deleted_time, max(reported_time) AS reported_time FROM (${reported}) GROUP BY id) AS deletion
+      LEFT JOIN (${kept}) AS kept ON kept.id = deletion.id
+      WHERE deletion.id NOT IN (SELECT id FROM ${reviewsTableName})`
 }
 
 /** The weight of what is assumed before any rating is known: as many ratings, at the mean of all reviews, are added to each location's own. */

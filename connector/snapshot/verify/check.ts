@@ -49,7 +49,9 @@ export const runCheck = async (db: Database, check: Check, limit = maxExamples):
   if (obstacle !== undefined) return unanswered(obstacle)
   if (sql === undefined) return { ...described, outcome: 'nothing to check', ok: true, failures: 0, examples: [] }
   try {
-    const [row] = await db.query(`SELECT count(*) AS failures, min(what, ${limit}) AS examples FROM (${sql})`)
+    const [row] = await db.withMemory(`the check "${name}"`, () =>
+      db.query(`SELECT count(*) AS failures, min(what, ${limit}) AS examples FROM (${sql})`),
+    )
     const failures = Number(row?.failures)
     const examples = Array.isArray(row?.examples) ? row.examples.map(String) : []
     const outcome = failures > 0 ? (note === true ? 'note' : 'failed') : await chooseEmptyOutcome(db, subjects)

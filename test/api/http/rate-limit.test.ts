@@ -3,7 +3,6 @@ import * as E from 'fp-ts/Either'
 import type { Task } from 'fp-ts/Task'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
-import { systemClock } from '../../../connector/api/http/clock'
 import {
   type AdaptiveRate,
   createLocalLimiter,
@@ -14,6 +13,7 @@ import {
   minInterval,
   type RateLimit,
   recordSend,
+  systemClock,
 } from '../../../connector/api/http/rate-limit'
 import { defined } from '../../../connector/cdk/defined'
 import { createFakeClock } from '../../support/clock'

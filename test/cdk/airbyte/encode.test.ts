@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { encodeAirbyte, errorTraceLine } from '../../../connector/cdk/airbyte/encode'
 import { decodeAirbyteState } from '../../../connector/cdk/airbyte/state'
 import { configFailure, systemFailure, transientFailure } from '../../../connector/cdk/failure'
-import { JsonText } from '../../../connector/cdk/json/exact'
+import { JsonText } from '../../../connector/cdk/json/decode'
 import { joinText } from '../../../connector/cdk/lines'
 import type { Message } from '../../../connector/cdk/message'
 

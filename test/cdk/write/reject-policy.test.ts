@@ -1,6 +1,6 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { type RejectPolicy, rejectionFailure, streamRejectionFailure } from '../../../connector/cdk/write/reject-policy'
+import { type RejectPolicy, rejectionFailure, streamRejectionFailure } from '../../../connector/cdk/write/dead-letters'
 
 const tenPercent: RejectPolicy = { onReject: 'continue', maxPercent: 10 }
 const countsOf = (received: number, rejected: number) => ({ received, accepted: received - rejected, rejected })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseExactJson } from '../../../connector/cdk/json/exact'
+import { parseExactJson } from '../../../connector/cdk/json/decode'
 import { reportAirbyteFailure } from '../../../connector/cdk/program'
 import { sourceCheckCommand, sourceReadCommand } from '../../../connector/cli/feedback-source'
 import { operationNames } from '../../../connector/sandbox/operations/operation'

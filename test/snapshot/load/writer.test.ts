@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Message } from '../../../connector/cdk/message'
 import { readReceivedRange } from '../../../connector/snapshot/load/stream-load'
-import { createSnapshotWriter, memoryLimits } from '../../../connector/snapshot/load/writer'
-import { createMemorySetter, type Snapshot } from '../../../connector/snapshot/store/database'
+import { createSnapshotWriter } from '../../../connector/snapshot/load/writer'
+import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import {
   checkpointMessage,
@@ -555,27 +555,6 @@ describe('the states of a page', () => {
       )
     }
     expect(saved).toEqual(['', '', '', '', '', 'review_contents,reviews'])
-  })
-})
-
-describe('work that runs out of memory', () => {
-  it('is run again with more, in steps, and later work begins with what was enough', async () => {
-    const limits: string[] = []
-    const withMemory = createMemorySetter({ run: async (sql) => void limits.push(sql) }, memoryLimits)
-    const attempts: string[] = []
-    const needs = (least: number) => async () => {
-      attempts.push(limits.at(-1) ?? '')
-      if (limits.length < least) throw new Error('Out of Memory Error: could not allocate block')
-      return least
-    }
-    expect(await withMemory(needs(1))).toBe(1)
-    expect(await withMemory(needs(2))).toBe(2)
-    expect(await withMemory(needs(1))).toBe(1)
-    await expect(withMemory(needs(9))).rejects.toThrow('Out of Memory')
-    const set = (limit: string) => `SET memory_limit = '${limit}'`
-    expect(attempts).toEqual(['96MB', '96MB', '384MB', '384MB', '384MB', '1GB', '2GB'].map(set))
-    const other = async () => Promise.reject(new Error('Constraint Error'))
-    await expect(createMemorySetter({ run: async () => undefined }, memoryLimits)(other)).rejects.toThrow('Constraint')
   })
 })
 

@@ -1,8 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { reportCommand } from '../../../connector/cli/query'
+import { reportCommand } from '../../../connector/cli/report'
+import type { FigureGroup } from '../../../connector/snapshot/report/comparisons'
+import type { RunStatistics, StreamHealth } from '../../../connector/snapshot/report/health'
+import type { Figures } from '../../../connector/snapshot/report/html'
+import type { WorkList } from '../../../connector/snapshot/report/open-work'
+import { renderReport } from '../../../connector/snapshot/report/page'
+import { type Report, readReport } from '../../../connector/snapshot/report/report'
 import { closeSnapshot } from '../../../connector/snapshot/store/open'
 import { type Browser, hasChromium, startChromium, type Tab } from '../../support/chromium'
 import { fillReviews } from '../../support/report-reviews'
@@ -16,6 +22,11 @@ if (!chromiumExists)
     'The report is not tested in a browser: chromium is not installed. Install it with apt-get install chromium.',
   )
 
+type AxeResult = {
+  readonly violations: ReadonlyArray<{ readonly id: string; readonly nodes: ReadonlyArray<{ readonly html: string }> }>
+  readonly passes: number
+}
+
 /** The smallest font size of the visible text, in pixels on the screen, so that the scale of a chart counts. */
 const smallestFontSize = `Math.min(...[...document.querySelectorAll('body *')]
   .filter((node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim() !== '') && node.getClientRects().length > 0)
@@ -23,8 +34,64 @@ const smallestFontSize = `Math.min(...[...document.querySelectorAll('body *')]
 const countElements = (selector: string) => `document.querySelectorAll(${JSON.stringify(selector)}).length`
 /** The number of elements that are wider than the page, except inside elements that scroll. */
 const overflowCount = `[...document.querySelectorAll('body *')]
-  .filter((node) => node.closest('.scroll') === null && node.closest('svg') === null && node.getBoundingClientRect().right > innerWidth + 1).length`
+  .filter((node) => node.closest('.scroll') === null && node.closest('svg') === null && node.closest('.unseen') === null && node.getBoundingClientRect().right > innerWidth + 1).length`
 const pageColors = `[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('.wide svg text, .narrow svg text')).fill]`
+
+/** A report in which every list and table is as long as the page shows it, with long names. */
+const fillTables = (report: Report): Report => {
+  const name = (i: number) => `Harbor Point Family Medical Center ${i}`
+  const repeat = <A>(rows: ReadonlyArray<A>, change: (row: A, i: number) => A): ReadonlyArray<A> =>
+    Array.from({ length: 40 }, (_, i) => change(rows[i % rows.length] as A, i))
+  const groups = (rows: ReadonlyArray<FigureGroup>) =>
+    repeat(rows, (row, i) => ({ ...row, key: String(i), name: name(i) }))
+  const work = ({ listed }: WorkList) => ({
+    total: 4_321,
+    listed: repeat(listed, (item, i) => ({
+      ...item,
+      review_id: String(9007199254741743n + BigInt(i)),
+      location_name: name(i),
+      owner_name: 'Benjamin Castellanos',
+      region: 'Mountain West',
+      reasons: ['overdue', 'low_score', 'high_liability'] as const,
+    })),
+  })
+  const { health } = report
+  return {
+    ...report,
+    alerts: { ...report.alerts, ...work(report.alerts) },
+    open_tasks: work(report.open_tasks),
+    regions: groups(report.regions),
+    owners: groups(report.owners),
+    locations: groups(report.locations),
+    sources: groups(report.sources),
+    providers: groups(report.providers),
+    categories: groups(report.categories),
+    deleted_reviews: groups(
+      report.sources.map((row) => ({
+        ...row,
+        figures: { deleted_reviews: row.figures.reviews, median_days_to_deletion: row.figures.reviews } as Figures,
+      })),
+    ),
+    location_estimates: repeat(report.location_estimates, (row, i) => ({
+      ...row,
+      location_id: String(i),
+      location_name: name(i),
+    })),
+    open_liabilities: repeat(report.open_liabilities, (row, i) => ({ ...row, category: `Regulatory Violations ${i}` })),
+    health: {
+      ...health,
+      streams: Array.from({ length: 14 }, (_, i) => ({
+        ...(health.streams[0] as StreamHealth),
+        stream: `review_engagements_${i}`,
+      })),
+      runs: Array.from({ length: 6 }, (_, i) => ({ ...(health.runs[0] as RunStatistics), run: i })),
+      undeclared: health.undeclared.slice(0, 2),
+    },
+  }
+}
+
+/** Chromium writes the objects of its pages as they are, not compressed. */
+const countPages = (pdf: Buffer): number => pdf.toString('latin1').match(/\/Type \/Page\b(?!s)/g)?.length ?? 0
 
 describe.skipIf(!chromiumExists)('the report in a browser', () => {
   let folder = ''
@@ -35,9 +102,18 @@ describe.skipIf(!chromiumExists)('the report in a browser', () => {
     const db = join(folder, 'reviews.duckdb')
     const snapshot = await openSnapshotFile(db)
     await fillReviews(snapshot)
+    const regions = [1, 2, 3].map((id) => ({
+      location_id: String(id),
+      location_name: null,
+      region: `Region ${id % 2}`,
+    }))
+    const report = await readReport(snapshot, { now: Date.parse('2026-07-01T00:00:00Z'), regions })
+    writeFileSync(join(folder, 'full.html'), renderReport(fillTables(report)))
     await closeSnapshot(snapshot)
-    const result = await runCommand(reportCommand, ['--db', db, '--out', join(folder, 'report.html')])
-    expect(result).toMatchObject({ status: 0, stderr: '' })
+    for (const [name, ...more] of [['report'], ['words', '--with-text']] as const) {
+      const result = await runCommand(reportCommand, ['--db', db, '--out', join(folder, `${name}.html`), ...more])
+      expect(result).toMatchObject({ status: 0, stderr: '' })
+    }
     mkdirSync(screenshotFolder, { recursive: true })
     browser = await startChromium()
     tab = await browser.tab()
@@ -47,31 +123,77 @@ describe.skipIf(!chromiumExists)('the report in a browser', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  const openReport = async (width: number, scheme: 'light' | 'dark'): Promise<void> => {
+  const openReport = async (width: number, scheme: 'light' | 'dark', name = 'report'): Promise<void> => {
     const size = { width, height: 900, deviceScaleFactor: 1, mobile: width < 600 }
     await tab.send('Emulation.setDeviceMetricsOverride', size)
-    await tab.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] })
-    await tab.open(`file://${join(folder, 'report.html')}`)
+    await tab.send('Emulation.setEmulatedMedia', {
+      media: '',
+      features: [{ name: 'prefers-color-scheme', value: scheme }],
+    })
+    await tab.open(`file://${join(folder, `${name}.html`)}`)
     const { data } = await tab.send('Page.captureScreenshot', { captureBeyondViewport: true })
-    writeFileSync(join(screenshotFolder, `report-${width}-${scheme}.png`), Buffer.from(String(data), 'base64'))
+    writeFileSync(join(screenshotFolder, `${name}-${width}-${scheme}.png`), Buffer.from(String(data), 'base64'))
   }
 
   it.each([
-    [380, 'light'],
-    [380, 'dark'],
-    [1400, 'light'],
-    [1400, 'dark'],
-  ] as const)('is readable at %i pixels in %s', async (width, scheme) => {
-    await openReport(width, scheme)
+    ['report', 360, 'light'],
+    ['report', 360, 'dark'],
+    ['words', 360, 'light'],
+    ['report', 1400, 'light'],
+    ['report', 1400, 'dark'],
+    ['full', 360, 'light'],
+    ['full', 768, 'light'],
+    ['full', 1400, 'light'],
+  ] as const)('%s is readable at %i pixels in %s', async (name, width, scheme) => {
+    await openReport(width, scheme, name)
     expect(await tab.evaluate('document.documentElement.scrollWidth')).toBe(width)
     expect(await tab.evaluate(overflowCount)).toBe(0)
     expect(await tab.evaluate(smallestFontSize)).toBeGreaterThanOrEqual(10.5)
-    expect(await tab.evaluate(countElements('svg'))).toBe(14)
+    expect(await tab.evaluate(countElements('svg'))).toBe(12)
     expect(
       await tab.evaluate(
         `[...document.querySelectorAll('svg')].filter((svg) => svg.getClientRects().length > 0).length`,
       ),
-    ).toBe(7)
+    ).toBe(6)
+  })
+
+  it.each([
+    ['report', 360, 'light'],
+    ['report', 1400, 'dark'],
+    ['full', 1400, 'light'],
+  ] as const)('%s has nothing that axe finds fault with at %i pixels in %s', async (name, width, scheme) => {
+    await openReport(width, scheme, name)
+    // The policy of the page allows no script; the protocol's own runs beside it.
+    await tab.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8').replace(/^/, 'void 0;'))
+    await tab.evaluate(
+      `void axe.run(document, { resultTypes: ['violations'] }).then(({ violations, passes }) => { window.axeResult = { violations, passes: passes.length } })`,
+    )
+    let result: AxeResult | undefined
+    while (result === undefined) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      result = (await tab.evaluate('window.axeResult')) as AxeResult | undefined
+    }
+    expect(result.violations.map(({ id, nodes }) => [id, nodes.slice(0, 2).map(({ html }) => html)])).toEqual([])
+    expect(result.passes).toBeGreaterThan(15)
+  })
+
+  it('shows where the keyboard is: every link, every table and the list of checks can be reached', async () => {
+    await openReport(1400, 'light')
+    const reached: Array<unknown> = []
+    for (let i = 0; i < 80; i += 1) {
+      for (const type of ['keyDown', 'keyUp'])
+        await tab.send('Input.dispatchKeyEvent', { type, key: 'Tab', code: 'Tab', windowsVirtualKeyCode: 9 })
+      const focus = await tab.evaluate(
+        `document.activeElement === document.body ? null : [document.activeElement.tagName, getComputedStyle(document.activeElement).outlineStyle]`,
+      )
+      if (focus === null) break
+      reached.push(focus)
+    }
+    const tags = reached.map((focus) => (focus as ReadonlyArray<string>)[0])
+    expect(tags.filter((tag) => tag === 'A').length).toBe(await tab.evaluate(countElements('nav a')))
+    expect(tags.filter((tag) => tag === 'DIV').length).toBe(await tab.evaluate(countElements('.scroll')))
+    expect(tags).toContain('SUMMARY')
+    expect(reached.filter((focus) => (focus as ReadonlyArray<string>)[1] !== 'solid')).toEqual([])
   })
 
   it('is dark if the system is dark', async () => {
@@ -79,27 +201,49 @@ describe.skipIf(!chromiumExists)('the report in a browser', () => {
     const light = await tab.evaluate(pageColors)
     await openReport(1400, 'dark')
     const dark = await tab.evaluate(pageColors)
-    expect(light).toEqual(['rgb(255, 255, 255)', 'rgb(95, 102, 112)'])
-    expect(dark).toEqual(['rgb(20, 23, 27)', 'rgb(154, 162, 173)'])
+    expect(light).toEqual(['rgb(255, 255, 255)', 'rgb(29, 33, 38)'])
+    expect(dark).toEqual(['rgb(20, 23, 27)', 'rgb(228, 231, 235)'])
   })
 
   it('prints with light colours even if the system is dark', async () => {
+    await openReport(1400, 'dark')
     const features = [{ name: 'prefers-color-scheme', value: 'dark' }]
     await tab.send('Emulation.setEmulatedMedia', { media: 'print', features })
-    expect(await tab.evaluate(pageColors)).toEqual(['rgb(255, 255, 255)', 'rgb(95, 102, 112)'])
-    const { data } = await tab.send('Page.printToPDF', { printBackground: true, paperWidth: 8.27, paperHeight: 11.69 })
+    expect(await tab.evaluate(pageColors)).toEqual(['rgb(255, 255, 255)', 'rgb(29, 33, 38)'])
+  })
+
+  it.each(['report', 'full'])('%s is printed on two or three sheets of A4, with nothing cut off', async (name) => {
+    await openReport(1400, 'light', name)
+    const { data } = await tab.send('Page.printToPDF', { printBackground: true, preferCSSPageSize: true })
     const pdf = Buffer.from(String(data), 'base64')
-    writeFileSync(join(screenshotFolder, 'report.pdf'), pdf)
+    writeFileSync(join(screenshotFolder, `${name}.pdf`), pdf)
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-')
+    expect([2, 3]).toContain(countPages(pdf))
+    // The page as it is laid out for the paper: as wide as A4 without its margins of 12 mm.
+    const width = Math.floor(((210 - 24) / 25.4) * 96)
+    await tab.send('Emulation.setDeviceMetricsOverride', { width, height: 1000, deviceScaleFactor: 1, mobile: false })
+    await tab.send('Emulation.setEmulatedMedia', { media: 'print' })
+    expect(
+      await tab.evaluate(`[...document.querySelectorAll('body *')]
+      .filter((node) => node.closest('svg') === null && node.closest('.unseen') === null && node.getBoundingClientRect().right > ${width} + 1)
+      .map((node) => node.outerHTML.slice(0, 80))`),
+    ).toEqual([])
+    expect(
+      await tab.evaluate(`[...document.querySelectorAll('.scroll, td, th, figure, section')]
+      .filter((node) => node.getClientRects().length > 0 && node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).overflowX !== 'visible')
+      .length`),
+    ).toBe(0)
   })
 
   it('runs no script, fetches nothing and logs no error', async () => {
-    expect(await tab.evaluate(countElements('script, img, iframe, object, embed'))).toBe(0)
-    const requests = tab.events.filter(({ method }) => method === 'Network.requestWillBeSent')
+    const plain = await browser.tab()
+    await plain.open(`file://${join(folder, 'report.html')}`)
+    expect(await plain.evaluate(countElements('script, img, iframe, object, embed'))).toBe(0)
+    const requests = plain.events.filter(({ method }) => method === 'Network.requestWillBeSent')
     const addresses = requests.map(({ params }) => (params.request as { readonly url: string }).url)
     expect(addresses.length).toBeGreaterThan(0)
     expect(addresses.filter((url) => !url.startsWith(`file://${folder}/report.html`) && url !== 'data:,')).toEqual([])
     const errorEvents = ['Runtime.consoleAPICalled', 'Runtime.exceptionThrown', 'Log.entryAdded']
-    expect(tab.events.filter(({ method }) => errorEvents.includes(method))).toEqual([])
+    expect(plain.events.filter(({ method }) => errorEvents.includes(method))).toEqual([])
   })
 })

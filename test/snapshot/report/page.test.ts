@@ -1,94 +1,154 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { html, pageStyle } from '../../../connector/snapshot/report/html'
-import { readReport, renderReport } from '../../../connector/snapshot/report/report'
+import { html } from '../../../connector/snapshot/report/html'
+import { pageStyle, renderReport } from '../../../connector/snapshot/report/page'
+import { type Report, readReport } from '../../../connector/snapshot/report/report'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
-import { fillReviews } from '../../support/report-reviews'
+import { fillReviews, hostileText } from '../../support/report-reviews'
 import {
   deletedReviewsInfo,
-  emittedAt,
   finishedMessage,
   openMemorySnapshot,
   startedMessage,
   writeMessages,
 } from '../../support/snapshot-messages'
 
+const now = Date.parse('2026-07-01T00:00:00Z')
+
 describe('renderReport', () => {
   let snapshot: Snapshot
+  let report: Report
   beforeAll(async () => {
     snapshot = await openMemorySnapshot()
     await fillReviews(snapshot)
+    report = await readReport(snapshot, {
+      now,
+      regions: [{ location_id: '1', location_name: null, region: hostileText }],
+    })
   })
   afterAll(() => snapshot.db.close())
 
   it('escapes all text of the data', async () => {
-    const text = renderReport(await readReport(snapshot, emittedAt))
-    expect(text.includes('&quot;&gt;&lt;script&gt;throw 1&lt;/script&gt;')).toBe(true)
-    expect(text.match(/<(script|img|iframe|object|embed)\b/g)).toBe(null)
-    expect(text.includes('what a patient said')).toBe(false)
+    const text = renderReport(await readReport(snapshot, { now, withText: true }))
+    for (const page of [text, renderReport(report)]) {
+      expect(page.includes('&quot;&gt;&lt;script&gt;throw 1&lt;/script&gt;')).toBe(true)
+      expect(page.match(/<(script|img|iframe|object|embed)\b/g)).toBe(null)
+      expect(page.includes('what a patient said')).toBe(false)
+    }
   })
 
-  it('gives the same page for the same data', async () => {
-    const report = await readReport(snapshot, emittedAt)
+  it('has what the reviewers wrote only if it is asked for', async () => {
+    const withText = await readReport(snapshot, { now, withText: true })
+    expect(renderReport(withText)).toContain('class="words"')
+    expect(renderReport(report)).not.toContain('class="words"')
+  })
+
+  it('gives the same page for the same data', () => {
     const [first, second] = [renderReport(report), renderReport(report)]
     expect(first === second).toBe(true)
   })
 
-  it('has no address to fetch anything from', async () => {
-    const text = renderReport(await readReport(snapshot, emittedAt))
-    const addresses = [...text.matchAll(/\b(?:href|src)="([^"]*)"/g)].map(([, address]) => address)
-    expect(addresses).toEqual(['data:,'])
+  it('has no address to fetch anything from, and leads to each of its sections', () => {
+    const text = renderReport(report)
+    const addresses = [...text.matchAll(/\b(?:href|src)="([^"]*)"/g)].map(([, address = '']) => address)
+    const ids = [...text.matchAll(/<h2 id="([^"]*)"/g)].map(([, id]) => `#${id}`)
+    expect(addresses).toEqual(['data:,', ...ids])
+    expect(new Set(ids).size).toBe(ids.length)
     expect(text.match(/url\(|@import/g)).toBe(null)
   })
 
-  it('shows nothing for sections without data', async () => {
+  it('has alerts first, then open tasks, regions, owners and the others, each heading once and in order', () => {
+    const text = renderReport(report)
+    expect([...text.matchAll(/<h2[^>]*>([^<]*)/g)].map(([, title]) => title)).toEqual([
+      'Alerts',
+      'Open tasks',
+      'Regions',
+      'Owners',
+      'Locations',
+      'Sources',
+      'Providers',
+      'Categories',
+      'Response times',
+      'Ratings',
+      'Over time',
+      'Health of the data',
+    ])
+    const levels = [...text.matchAll(/<h(\d)/g)].map(([, level]) => Number(level))
+    expect(levels.filter((level, i) => i > 0 && level > (levels[i - 1] ?? 0) + 1)).toEqual([])
+  })
+
+  it('has a caption, heads of columns and a head of each row in every table', () => {
+    const tables = [...renderReport(report).matchAll(/<table>(.*?)<\/table>/gs)].map(([, table = '']) => table)
+    expect(tables.length).toBeGreaterThan(10)
+    for (const table of tables) {
+      expect(table).toMatch(/^<caption>[^<]+/)
+      const rows = [...table.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row = '']) => row)
+      expect(rows[0]).toMatch(/^<th scope="col"/)
+      expect(rows.slice(1).filter((row) => !row.includes('<th scope="row"'))).toEqual([])
+    }
+  })
+
+  it('marks a change for the worse by a sign and words, not by its colour alone', () => {
+    const marked = [...renderReport(report).matchAll(/<span class="worse">(.*?)<\/span><span aria-hidden="true">!/g)]
+    expect(marked.length).toBeGreaterThan(3)
+    expect(marked.every(([, text = '']) => text.includes('for the worse'))).toBe(true)
+  })
+
+  it.each<[string, Partial<Report>, string]>([
+    ['the stream of reviews', { data: null }, 'This file has no reviews: the stream reviews was not loaded into it.'],
+    [
+      'reviews',
+      { data: { reviews: 0, undated: 0, first_month: null, last_month: null } },
+      'the stream reviews is empty',
+    ],
+    [
+      'mention times',
+      { data: { reviews: 3, undated: 3, first_month: null, last_month: null } },
+      'None of the 3 reviews of this file has a mention time.',
+    ],
+    [
+      'reviews in the month',
+      { month: '2019-01', figures: { reviews: { value: 0, previous: 0, change: 0 } } },
+      'No review of this file was mentioned in January 2019. It has reviews from March 2024 to May 2026.',
+    ],
+    ['an end of the month', { is_over: false }, 'was not over when the reviews were read; its figures will change'],
+  ])('says so without %s', (_case, part, text) => expect(renderReport({ ...report, ...part })).toContain(text))
+
+  it('shows the health alone for a file without reviews, and says that nothing was loaded', async () => {
     const empty = await openMemorySnapshot()
     try {
+      expect(renderReport(await readReport(empty, { now }))).toContain('Nothing was loaded into this file yet.')
       await writeMessages(empty, [startedMessage(deletedReviewsInfo()), finishedMessage('deleted_reviews')])
-      const text = renderReport(await readReport(empty, emittedAt))
-      expect([...text.matchAll(/<h2>([^<]*)/g)].map(([, title]) => title)).toEqual(['Health of the data'])
-      expect(text.match(/<h3>Undeclared|<svg|does not hold/g)).toBe(null)
+      const text = renderReport(await readReport(empty, { now }))
+      expect([...text.matchAll(/<h2[^>]*>([^<]*)/g)].map(([, title]) => title)).toEqual(['Health of the data'])
+      expect(text.match(/<h3>Undeclared|<svg/g)).toBe(null)
     } finally {
       empty.db.close()
     }
   })
 
-  it('gives times, not ages that stand still', async () => {
-    const text = renderReport(await readReport(snapshot, emittedAt))
-    expect(text.match(/\d (s|min|h|d) ago/g)).toBe(null)
-    expect(text.includes('2026-01-02')).toBe(true)
+  it('hatches the last month of the curves only if it was not over', () => {
+    const hatched = (is_over: boolean) => renderReport({ ...report, is_over, ratings: [], response_times: [] })
+    expect(hatched(false)).toMatch(/d="M[\d.]+ [\d.]+H[^"]*Z(M[^"]+L[^"]+)+" fill="none" stroke="var\(--accent\)"/)
+    expect(hatched(false)).toContain('hatched, was not over when the reviews were read')
+    expect(hatched(true)).not.toMatch(/hatched|var\(--hatch\)/)
+    expect(hatched(false)).not.toContain('var(--hatch)')
   })
 
-  it('hatches the last period only if it was not over when the reviews were read', async () => {
-    const report = await readReport(snapshot, emittedAt)
-    const withLast = (lastIsIncomplete: boolean) =>
-      renderReport({ ...report, reviews: report.reviews && { ...report.reviews, lastIsIncomplete } })
-    expect(withLast(true)).toMatch(/d="M[\d.]+ [\d.]+H[^"]*Z(M[^"]+L[^"]+){2}" fill="none" stroke="var\(--accent\)"/)
-    expect(withLast(true)).toContain('hatched, was not over when the reviews were read')
-    expect(withLast(false)).not.toMatch(/hatched|var\(--hatch\)/)
-    expect(withLast(true)).not.toContain('var(--hatch)')
-  })
-
-  it('shows the ten best and the ten last locations, with ticks on the axis of their intervals', async () => {
-    const report = await readReport(snapshot, emittedAt)
-    const [location] = report.locations ?? []
-    const locations = Array.from({ length: 45 }, (_, i) => ({ ...location, id: String(i), name: `Place ${i};` }))
-    const text = renderReport({ ...report, locations } as typeof report)
+  it('shows the four best and the four last locations, with ticks on the axis of their intervals', () => {
+    const [location] = report.location_estimates
+    const location_estimates = Array.from({ length: 45 }, (_, i) => ({
+      ...location,
+      location_id: String(i),
+      location_name: `Place ${i};`,
+    }))
+    const text = renderReport({ ...report, location_estimates } as Report)
     const shown = [...text.matchAll(/Place (\d+);/g)].map(([, i]) => Number(i))
-    expect(shown).toEqual([...Array(10).keys(), ...Array.from({ length: 10 }, (_, i) => 35 + i)])
+    expect(shown).toEqual([...Array(4).keys(), ...Array.from({ length: 4 }, (_, i) => 41 + i)])
     expect(
-      [...text.matchAll(/<div class="axis">(.*?)<\/div>/g)].every(
+      [...text.matchAll(/<div class="axis"[^>]*>(.*?)<\/div>/g)].every(
         ([, ticks]) => (ticks ?? '').split('<span').length > 2,
       ),
     ).toBe(true)
-  })
-
-  it('gives a page for a file without loads', async () => {
-    const empty = await openMemorySnapshot()
-    try {
-      expect(renderReport(await readReport(empty, emittedAt))).toContain('Nothing was loaded into this file yet.')
-    } finally {
-      empty.db.close()
-    }
   })
 })
 

@@ -1,15 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { readReport } from '../../../connector/snapshot/report/report'
+import { type ReportOptions, readReport } from '../../../connector/snapshot/report/report'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
+import { createModelViews } from '../../../connector/snapshot/store/models'
+import { setReportingTimeZone } from '../../../connector/snapshot/store/views'
 import { reviewsStream } from '../../../connector/streams/reviews'
 import {
   checkpointMessage,
-  createStreamInfo,
   deletedReviewsInfo,
-  emittedAt,
   finishedMessage,
-  instantSchema,
-  integerSchema,
   openMemorySnapshot,
   recordsMessage,
   startedMessage,
@@ -18,9 +16,12 @@ import {
 } from '../../support/snapshot-messages'
 
 const stream = { ...reviewsStream, syncMode: 'incremental' } as const
-const reviewRecord = (id: number, mentioned: string, attributes: object = {}) =>
+/** The load is of 2026-01-02, so December is over and January is not. */
+const now = Date.parse('2026-01-05T09:00:00Z')
+const reviewRecord = (id: number, mentioned: string | null, attributes: object = {}) =>
   JSON.stringify({ id, modifiedTime: '2026-01-01T12:00:00.000Z', mentionTime: mentioned, ...attributes })
-const text = { type: ['null', 'string'] }
+const day = (text: string) => `${text}T10:00:00.000Z`
+const compared = (value: number | null, previous: number | null, change: number | null) => ({ value, previous, change })
 
 describe('readReport', () => {
   let snapshot: Snapshot
@@ -28,166 +29,244 @@ describe('readReport', () => {
     snapshot = await openMemorySnapshot()
   })
   afterEach(() => snapshot.db.close())
-  const reportOn = async (...texts: string[]) => {
+  const read = (options: Partial<ReportOptions> = {}) => readReport(snapshot, { now, ...options })
+  const reportOn = async (texts: ReadonlyArray<string>, options: Partial<ReportOptions> = {}) => {
     await writeMessages(snapshot, streamMessages(stream, ...texts))
-    return readReport(snapshot, emittedAt)
+    return read(options)
   }
 
-  it('counts reviews by period, with every period from the first to the last', async () => {
-    const { reviews } = await reportOn(
-      reviewRecord(1, '2025-01-31T23:59:00.000Z', { rating: 4 }),
-      reviewRecord(2, '2025-02-01T00:00:00.000Z', {
-        rating: 5,
-        engagements: [{ engagementTime: '2025-02-02T00:00:00.000Z' }],
-      }),
-      reviewRecord(3, '2025-02-28T00:00:00.000Z', { rating: 2 }),
-      reviewRecord(4, '2026-01-01T00:00:00.000Z', { rating: 0 }),
-      JSON.stringify({ id: 5, modifiedTime: '2026-01-01T12:00:00.000Z', rating: 1.5 }),
-    )
-    expect(reviews).toMatchObject({ reviews: 5, rated: 4, meanRating: 3.125, period: 'month', undated: 1 })
-    expect(reviews?.points).toHaveLength(13)
-    expect(reviews?.points.slice(0, 3)).toEqual([
-      { start: '2025-01-01', reviews: 1, answered: 0, meanRating: 4 },
-      { start: '2025-02-01', reviews: 2, answered: 1, meanRating: 3.5 },
-      { start: '2025-03-01', reviews: 0, answered: 0, meanRating: null },
-    ])
-    expect(reviews?.points.at(-1)).toEqual({ start: '2026-01-01', reviews: 1, answered: 0, meanRating: null })
-    expect(reviews?.ratings).toEqual([0, 2, 0, 1, 1])
-  })
-
   it.each([
-    ['2026-01-02', 'day', 2],
-    ['2026-03-20', 'week', 12],
-    ['2031-01-01', 'quarter', 21],
-    ['2046-01-01', 'year', 21],
-  ])('up to %s counts by %s', async (end, period, points) => {
-    const { reviews } = await reportOn(
-      reviewRecord(1, '2026-01-01T10:00:00.000Z'),
-      reviewRecord(2, `${end}T10:00:00.000Z`),
-    )
-    expect(reviews?.period).toBe(period)
-    expect(reviews?.points).toHaveLength(points)
+    [
+      'the last month that was over when the reviews were read',
+      ['2025-10-05', '2025-12-31', '2026-01-01'],
+      '2025-12',
+      true,
+    ],
+    ['the month of the last review, where that is earlier', ['2025-03-05', '2025-04-02'], '2025-04', true],
+    ['the month of the first review, where that is later', ['2026-01-01'], '2026-01', false],
+    ['the last full month, without reviews', [], '2025-12', true],
+  ])('is of %s', async (_case, days, month, isOver) => {
+    const report = await reportOn(days.map((text, i) => reviewRecord(i + 1, day(text))))
+    expect([report.month, report.is_over]).toEqual([month, isOver])
   })
 
-  it('counts tonalities by category, from the contents if there is no stream of sentiments', async () => {
-    const sentiment = (category: string | undefined, tonality: string) => ({ category, tonality })
-    const { sentiments } = await reportOn(
-      reviewRecord(1, '2026-01-01T10:00:00.000Z', {
+  it('is of the month that is asked for, with the month before across the turn of the year', async () => {
+    const records = ['2024-12-01', '2024-12-31', '2025-01-15', '2025-03-01'].map((text, i) =>
+      reviewRecord(i + 1, day(text)),
+    )
+    const report = await reportOn(records, { month: '2025-01' })
+    expect([report.month, report.previous_month]).toEqual(['2025-01', '2024-12'])
+    expect(report.figures.reviews).toEqual(compared(1, 2, -1))
+    const empty = await read({ month: '2025-02' })
+    expect(empty.figures.reviews).toEqual(compared(0, 1, -1))
+    expect(empty.figures.average_rating).toEqual(compared(null, null, null))
+  })
+
+  it('takes months of the reporting time zone', async () => {
+    await reportOn([reviewRecord(1, '2025-11-30T23:30:00.000Z'), reviewRecord(2, day('2025-12-20'))])
+    expect((await read()).figures.reviews).toEqual(compared(1, 1, 0))
+    await setReportingTimeZone(snapshot, 'Europe/Berlin')
+    expect((await read()).figures.reviews).toEqual(compared(2, null, null))
+  })
+
+  it('refuses a month in the future, and takes one that is not over', async () => {
+    await reportOn([reviewRecord(1, day('2026-01-01'))])
+    await expect(read({ month: '2026-02' })).rejects.toThrow('--month 2026-02 is in the future: it is 2026-01 in UTC')
+    expect((await read({ month: '2026-01' })).is_over).toBe(false)
+  })
+
+  it('compares the figures of all reviews, of each owner, location and source', async () => {
+    const place = { location: { id: 7, name: 'North' }, source: { id: 1, name: 'Survey' } }
+    const owned = (status: string, ownerName: string) => ({
+      taskDetails: { id: 1, status, ownerName, ownerEmail: `${ownerName}@x` },
+    })
+    const report = await reportOn([
+      reviewRecord(1, day('2025-12-01'), { ...place, ...owned('pending', 'ada'), rating: 4, reviewScore: 4.5 }),
+      reviewRecord(2, day('2025-12-02'), { ...place, ...owned('Completed', 'ada'), rating: 1, reviewScore: 1 }),
+      reviewRecord(3, day('2025-12-03'), {
+        ...place,
+        rating: 0,
+        reviewScore: 3,
+        engagements: [{ engagementTime: '2025-12-03T13:00:00.000Z' }, { engagementTime: '2025-12-03T12:00:00.000Z' }],
+      }),
+      reviewRecord(4, day('2025-11-03'), { ...place, ...owned('pending', 'bo'), rating: 5, reviewScore: 5 }),
+      reviewRecord(5, day('2025-11-04'), { rating: 2 }),
+    ])
+    expect(report.figures).toMatchObject({
+      reviews: compared(3, 2, 1),
+      rated: compared(2, 2, 0),
+      average_rating: compared(2.5, 3.5, -1),
+      average_score: compared(2.83, 5, -2.17),
+      positive: compared(1, 1, 0),
+      neutral: compared(1, 0, 1),
+      negative: compared(1, 0, 1),
+      tasks: compared(2, 1, 1),
+      open_tasks: compared(1, 1, 0),
+      closed_tasks: compared(1, 0, 1),
+      share_closed: compared(0.5, 0, 0.5),
+      answered: compared(1, 0, 1),
+      share_answered: compared(0.33, 0, 0.33),
+      median_hours_to_answer: compared(2, null, null),
+      oldest_open_days: compared(34, 62, -28),
+    })
+    expect(report.owners.map(({ key, name, figures }) => [key, name, figures.tasks, figures.open_tasks])).toEqual([
+      ['ada@x', 'ada', compared(2, 0, 2), compared(1, 0, 1)],
+      ['bo@x', 'bo', compared(0, 1, -1), compared(0, 1, -1)],
+    ])
+    expect(report.locations.map(({ key, name, figures }) => [key, name, figures.reviews])).toEqual([
+      ['7', 'North', compared(3, 1, 2)],
+      [null, null, compared(0, 1, -1)],
+    ])
+    expect(report.sources.map(({ key, figures }) => [key, figures.reviews?.value])).toEqual([
+      ['1', 3],
+      [null, 0],
+    ])
+    expect(report.ratings.map(({ key, figures }) => [key, figures.reviews])).toEqual([
+      ['5', compared(0, 1, -1)],
+      ['4', compared(1, 0, 1)],
+      ['3', compared(0, 0, 0)],
+      ['2', compared(0, 1, -1)],
+      ['1', compared(1, 0, 1)],
+    ])
+    expect(report.response_times.map(({ figures }) => figures.answered?.value)).toEqual([0, 1, 0, 0, 0, 0, 0])
+    expect(report.trend).toMatchObject([
+      { month: '2025-11', reviews: 2, average_rating: 3.5, share_answered: 0 },
+      { month: '2025-12', reviews: 3, average_rating: 2.5, share_answered: 0.33 },
+    ])
+  })
+
+  it('gives every figure of a scope as month_over_month has it', async () => {
+    const records = Array.from({ length: 60 }, (_, i) =>
+      reviewRecord(i + 1, day(`2025-${String(9 + (i % 4)).padStart(2, '0')}-0${1 + (i % 9)}`), {
+        rating: i % 6,
+        reviewScore: (i % 11) / 2,
+        location: i % 5 === 0 ? null : { id: i % 3, name: `L${i % 3}` },
+        source: { id: i % 2, name: `S${i % 2}` },
+        taskDetails: i % 2 === 0 ? { status: i % 3 === 0 ? 'completed' : 'pending' } : null,
+      }),
+    )
+    const report = await reportOn(records)
+    await createModelViews(snapshot.db, { asOf: new Date(now) })
+    const rows = await snapshot.db.query(
+      `SELECT scope, key::VARCHAR AS key, metric, value, previous_value AS previous FROM month_over_month WHERE month = DATE '2025-12-01'`,
+    )
+    const groups = { location: report.locations, source: report.sources, all: [{ key: null, figures: report.figures }] }
+    const found = rows.flatMap(({ scope, key, metric, value, previous }) => {
+      const group = groups[scope as keyof typeof groups]?.find(
+        (other) => String(other.key) === String(key) || scope === 'all',
+      )
+      return group === undefined
+        ? []
+        : [{ of: [scope, key, metric], row: [value, previous], figure: group.figures[String(metric)] }]
+    })
+    expect(found.length).toBeGreaterThan(100)
+    expect(found.filter(({ row, figure }) => figure?.value !== row[0] || figure?.previous !== row[1])).toEqual([])
+  })
+
+  it('lists alerts by their reasons and open tasks by their age, without texts unless they are asked for', async () => {
+    const contents = [{ id: 1, response: 'The words of a patient.', questionType: 'Free Form (Text Area)' }]
+    const high = [
+      {
+        ...contents[0],
+        liabilities: [
+          { liabilityId: 5, severity: { level: 3, name: 'high' }, categoryName: 'Assault', justification: 'QUOTE' },
+        ],
+      },
+    ]
+    const task = (status: string) => ({ taskDetails: { id: 9007199254740991, status, ownerName: 'Ada' } })
+    const report = await reportOn([
+      reviewRecord(1, day('2025-12-23'), { contents, ...task('pending'), reviewScore: 1.5 }),
+      reviewRecord(2, day('2025-12-20'), { contents, ...task('pending'), reviewScore: 4 }),
+      reviewRecord(3, day('2025-11-01'), { contents: high, ...task('pending'), reviewScore: 1.4 }),
+      reviewRecord(4, day('2025-11-01'), { contents: high, ...task('completed'), reviewScore: 0 }),
+      reviewRecord(5, day('2025-12-31'), { contents: high }),
+    ])
+    expect(report.alerts.total).toBe(3)
+    expect(report.alerts.listed.map(({ review_id, reasons }) => [review_id, reasons])).toEqual([
+      ['3', ['overdue', 'low_score', 'high_liability']],
+      ['5', ['high_liability']],
+      ['2', ['overdue']],
+    ])
+    expect(
+      report.alerts.counts.map(({ key, total, figures }) => [
+        key,
+        total,
+        figures.alerts.value,
+        figures.alerts.previous,
+      ]),
+    ).toEqual([
+      ['all', 3, 2, 1],
+      ['overdue', 2, 1, 1],
+      ['low_score', 1, 0, 1],
+      ['high_liability', 2, 1, 1],
+    ])
+    expect(report.open_tasks.total).toBe(3)
+    expect(report.open_tasks.listed.map(({ review_id, age_days }) => [review_id, age_days])).toEqual([
+      ['3', 64],
+      ['2', 15],
+      ['1', 12],
+    ])
+    expect(report.open_tasks.listed[0]).toMatchObject({
+      task_id: '9007199254740991',
+      owner_name: 'Ada',
+      severity: 'high',
+    })
+    expect(report.open_liabilities).toEqual([{ category: 'Assault', high: 2, medium: 0, low: 0, other: 0 }])
+    expect(JSON.stringify(report)).not.toMatch(/QUOTE|words of a patient/)
+    const withText = await read({ withText: true })
+    expect(withText.open_tasks.listed.map(({ text }) => text)).toEqual(Array(3).fill('The words of a patient.'))
+    expect(JSON.stringify(withText)).not.toContain('QUOTE')
+  })
+
+  it('names a region by the id of the location, then by its name, and what of the file no review has', async () => {
+    const at = (id: number | null, name: string) => ({ location: { id, name } })
+    const report = await reportOn(
+      [
+        reviewRecord(1, day('2025-12-01'), at(1, 'One')),
+        reviewRecord(2, day('2025-12-01'), at(2, ' two ')),
+        reviewRecord(3, day('2025-11-01'), at(3, 'Three')),
+        reviewRecord(4, day('2025-12-01')),
+      ],
+      {
+        regions: [
+          { location_id: '1', location_name: 'Two', region: 'North' },
+          { location_id: null, location_name: 'TWO', region: 'South' },
+          { location_id: '9', location_name: null, region: 'South' },
+        ],
+      },
+    )
+    expect(report.has_regions).toBe(true)
+    expect(report.unknown_regions).toEqual(['the location 9'])
+    expect(report.regions.find(({ key }) => key === 'North')?.figures.reviews).toEqual(compared(1, 0, 1))
+    expect(report.regions.find(({ key }) => key === '(unknown)')?.figures.reviews).toEqual(compared(1, 1, 0))
+  })
+
+  it('counts tonalities by category and sub-category', async () => {
+    const sentiment = (category: string | undefined, tonality: string, subCategory?: string) => ({
+      id: 1,
+      category,
+      subCategory,
+      tonality,
+      score: 4,
+    })
+    const report = await reportOn([
+      reviewRecord(1, day('2025-12-01'), {
         contents: [
           {
             id: 1,
-            sentiments: [
-              sentiment('Staff', 'positive'),
-              sentiment('Staff', 'NEGATIVE'),
-              sentiment('Access', 'neutral'),
-            ],
-          },
-          { id: 2, sentiments: null },
-          {
-            id: 3,
-            sentiments: [
-              sentiment(undefined, 'positive'),
-              sentiment('Access', 'mixed'),
-              sentiment('Staff', 'positive'),
-            ],
+            sentiments: [sentiment('Staff', 'positive', 'Courtesy'), sentiment('Staff', 'NEGATIVE', 'Courtesy')],
           },
         ],
       }),
-    )
-    expect(sentiments).toEqual({
-      categories: [
-        { category: 'Staff', negative: 1, neutral: 0, positive: 2 },
-        { category: 'Access', negative: 0, neutral: 1, positive: 0 },
-        { category: null, negative: 0, neutral: 0, positive: 1 },
-      ],
-      others: 0,
-      othersTotal: 0,
-      unclear: 1,
-    })
-    const shape = { reviewId: integerSchema, id: integerSchema, reviewModifiedTime: instantSchema }
-    const children = createStreamInfo(
-      'review_sentiments',
-      { ...shape, category: text, tonality: text },
-      ['id'],
-      'reviewModifiedTime',
-    )
-    await writeMessages(
-      snapshot,
-      streamMessages(
-        children,
-        JSON.stringify({
-          reviewId: 1,
-          reviewModifiedTime: '2026-01-01T12:00:00.000Z',
-          id: 1,
-          ...sentiment('Billing', 'negative'),
-        }),
-      ),
-    )
-    expect((await readReport(snapshot, emittedAt)).sentiments?.categories).toEqual([
-      { category: 'Billing', negative: 1, neutral: 0, positive: 0 },
+      reviewRecord(2, day('2025-11-01'), { contents: [{ id: 1, sentiments: [sentiment(undefined, 'positive')] }] }),
     ])
-  })
-
-  it('ranks many good ratings before a few better ratings', async () => {
-    const rated = (location: number, count: number, rating: number) =>
-      Array.from({ length: count }, (_, i) =>
-        reviewRecord(location * 100 + i, '2026-01-01T10:00:00.000Z', {
-          rating,
-          location: { id: location, name: `L${location}` },
-        }),
-      )
-    const { locations } = await reportOn(...rated(1, 1, 5), ...rated(2, 40, 4.5), ...rated(3, 40, 1), ...rated(4, 2, 0))
-    expect(locations?.map(({ name }) => name)).toEqual(['L2', 'L1', 'L3', 'L4'])
-    expect(locations?.map(({ reviews, rated: count }) => [reviews, count])).toEqual([
-      [40, 40],
-      [1, 1],
-      [40, 40],
-      [2, 0],
+    expect(report.categories).toMatchObject([
+      {
+        name: 'Staff / Courtesy',
+        figures: { sentiments: compared(2, 0, 2), positive: compared(1, 0, 1), negative: compared(1, 0, 1) },
+      },
+      { figures: { sentiments: compared(0, 1, -1), positive: compared(0, 1, -1) } },
     ])
-    expect(locations?.at(-1)).toMatchObject({ meanRating: null, estimate: null })
-  })
-
-  it('counts open liabilities by severity and lists the oldest of the highest severity, without their justification', async () => {
-    const liability = (id: number, level: number | undefined, categoryName?: string) => ({
-      liabilityId: id,
-      severity: { level },
-      categoryName,
-      justification: 'QUOTE',
-    })
-    const liableReview = (id: number, mentioned: string, liabilities: ReadonlyArray<object>, status = 'pending') =>
-      reviewRecord(id, mentioned, { contents: [{ id: 1, liabilities }], taskDetails: { status } })
-    const report = await reportOn(
-      liableReview(1, '2026-01-02T10:00:00.000Z', [liability(11, 2, 'Negligence'), liability(12, 1)]),
-      liableReview(2, '2026-01-01T10:00:00.000Z', [
-        liability(13, 2, 'Negligence'),
-        liability(14, undefined, 'Harassment'),
-      ]),
-      liableReview(3, '2026-01-01T10:00:00.000Z', [liability(15, 3, 'Assault')], 'completed'),
-    )
-    expect(report.liabilities?.total).toEqual({ high: 0, medium: 2, low: 1, other: 1 })
-    expect(report.liabilities?.categories[0]).toEqual({
-      category: 'Negligence',
-      counts: { high: 0, medium: 2, low: 0, other: 0 },
-    })
-    expect(report.liabilities?.oldest.map(({ liabilityId, task }) => [liabilityId, task])).toEqual([
-      ['13', 'pending'],
-      ['11', 'pending'],
-    ])
-    expect(JSON.stringify(report)).not.toContain('QUOTE')
-  })
-
-  it('counts answers by the time they took', async () => {
-    const answered = (id: number, ...times: string[]) =>
-      reviewRecord(id, '2026-01-01T00:00:00.000Z', { engagements: times.map((engagementTime) => ({ engagementTime })) })
-    const { responses } = await reportOn(
-      answered(1, '2026-01-01T04:00:00.000Z', '2026-01-01T00:30:00.000Z'),
-      answered(2, '2026-01-01T01:00:00.000Z'),
-      answered(3, '2026-02-01T00:00:00.000Z'),
-      answered(4, '2025-12-31T00:00:00.000Z'),
-      answered(5),
-    )
-    expect(responses).toMatchObject({ answered: 4, medianHours: 1, unclear: 1 })
-    expect(responses?.buckets.map(({ count }) => count)).toEqual([1, 1, 0, 0, 0, 0, 1])
   })
 
   it('lists undeclared attributes, failed checks, runs and streams', async () => {
@@ -201,11 +280,11 @@ describe('readReport', () => {
       checkpointMessage('deleted_reviews', {}, 2),
     ])
     await snapshot.db.run(`UPDATE reviews SET rating = 9`)
-    const { health } = await readReport(snapshot, emittedAt)
-    const read = { rows: 1, first: '2026-01-02T00:00:00.000Z', last: '2026-01-02T00:00:00.000Z' }
+    const { health } = await read()
+    const when = { rows: 1, first: '2026-01-02T00:00:00.000Z', last: '2026-01-02T00:00:00.000Z' }
     expect(health.undeclared).toEqual([
-      { stream: 'deleted_reviews', attribute: 'why', ...read },
-      { stream: 'reviews', attribute: 'mood', ...read },
+      { stream: 'deleted_reviews', attribute: 'why', ...when },
+      { stream: 'reviews', attribute: 'mood', ...when },
     ])
     expect(health.checks.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual(
       expect.arrayContaining(['ratings', 'values are unchanged', 'loads are complete']),
@@ -220,14 +299,23 @@ describe('readReport', () => {
     ])
   })
 
-  it('has null for the sections whose streams are missing', async () => {
+  it('is empty without the stream of reviews, without reviews and without mention times', async () => {
     await writeMessages(snapshot, [startedMessage(deletedReviewsInfo()), finishedMessage('deleted_reviews')])
-    expect(await readReport(snapshot, emittedAt)).toMatchObject({
-      reviews: null,
-      sentiments: null,
-      locations: null,
-      liabilities: null,
-      responses: null,
+    expect(await read()).toMatchObject({ data: null, month: '2025-12', figures: {}, owners: [], alerts: { total: 0 } })
+    expect(await reportOn([])).toMatchObject({ data: { reviews: 0 }, open_tasks: { total: 0 }, locations: [] })
+    expect(await reportOn([reviewRecord(1, null, { rating: 3 })])).toMatchObject({
+      data: { reviews: 1, undated: 1, first_month: null },
+      trend: [],
     })
+  })
+
+  it('leaves the views of the connection as they were defined for all reviews, and tells each section', async () => {
+    const sections: Array<string> = []
+    await reportOn([reviewRecord(1, day('2025-12-01')), reviewRecord(2, day('2024-12-01'))], {
+      onSection: (name) => sections.push(name),
+    })
+    expect(await snapshot.db.scalar('SELECT count(*) FROM reviews_current')).toBe(2)
+    expect(sections.slice(0, 4)).toEqual(['reviews', 'figures', 'alerts', 'open tasks'])
+    expect(sections.at(-1)).toBe('health of the data')
   })
 })

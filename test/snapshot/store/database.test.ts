@@ -46,10 +46,10 @@ describe('query', () => {
     const path = join(folder, 'memory.duckdb')
     ;(await openFile(path)).close()
     const sql = 'SELECT len(list(range)) AS n FROM range(3000000)'
-    const limited = await openFile(path, { readOnly: true, memoryLimit: '20MB' })
+    const limited = await openFile(path, { readOnly: true, memory: [20e6] })
     await expect(limited.scalar(sql)).rejects.toThrow(/out of memory/i)
     limited.close()
-    const db = await openFile(path, { readOnly: true, memoryLimit: '20MB', maxMemory: '1GB' })
+    const db = await openFile(path, { readOnly: true, memory: [20e6, 1e9] })
     expect(await db.scalar(sql)).toBe(3_000_000)
     db.close()
   })

@@ -122,7 +122,7 @@ describe('the views', () => {
     expect(await days()).toEqual(['2026-01-31', '2026-01-31', '2026-01-31'])
     await setReportingTimeZone(zoned, 'Europe/Berlin')
     expect(await days()).toEqual(['2026-02-01', '2026-02-01', '2026-02-01'])
-    expect((await readReport(zoned, 0)).reviews?.points).toMatchObject([{ start: '2026-02-01', reviews: 1 }])
+    expect((await readReport(zoned, { now: Date.parse('2026-03-05T00:00:00Z') })).data?.first_month).toBe('2026-02')
     await writeMessages(zoned, streamMessages({ ...reviewsStream, syncMode: 'incremental' }, record))
     expect(await days()).toEqual(['2026-02-01', '2026-02-01', '2026-02-01'])
     const folder = newTempPath('lake')

@@ -40,9 +40,9 @@ const estimate = async (...ratings: ReadonlyArray<ReadonlyArray<number>>) => {
   const scorecard = await snapshot.db.query(
     'SELECT location_id, rating_estimate AS mean, rating_low AS low, rating_high AS high FROM location_scorecard ORDER BY rating_low DESC',
   )
-  const { locations } = await readReport(snapshot, emittedAt)
+  const { location_estimates } = await readReport(snapshot, { now: emittedAt })
   snapshot.db.close()
-  return { scorecard, report: locations ?? [] }
+  return { scorecard, report: location_estimates }
 }
 
 const repeat = (count: number, ...ratings: ReadonlyArray<number>) => Array.from({ length: count }, () => ratings).flat()
@@ -55,11 +55,11 @@ describe('the estimate of a location', () => {
   ])('is the same in the view and in the report, in the same order: %s', async (_case, ratings) => {
     const { scorecard, report } = await estimate(...ratings)
     expect(
-      report.map(({ id, estimate: own }) => ({
-        location_id: Number(id),
-        mean: own?.mean ?? null,
-        low: own?.low ?? null,
-        high: own?.high ?? null,
+      report.map(({ location_id, rating_estimate, rating_low, rating_high }) => ({
+        location_id: Number(location_id),
+        mean: rating_estimate,
+        low: rating_low,
+        high: rating_high,
       })),
     ).toEqual(scorecard)
   })
@@ -89,9 +89,9 @@ describe('the estimate of a location', () => {
 
   it('comes nearer to the own mean, and narrower, with every rating', async () => {
     const { report } = await estimate(repeat(200, 1), repeat(2, 5), repeat(20, 5), repeat(200, 5))
-    const own = [2, 3, 4].map((id) => report.find((location) => Number(location.id) === id)?.estimate)
-    const means = own.map((each) => each?.mean ?? 0)
-    const widths = own.map((each) => (each?.high ?? 0) - (each?.low ?? 0))
+    const own = [2, 3, 4].map((id) => report.find((location) => Number(location.location_id) === id))
+    const means = own.map((each) => each?.rating_estimate ?? 0)
+    const widths = own.map((each) => (each?.rating_high ?? 0) - (each?.rating_low ?? 0))
     expect(means.toSorted((a, b) => a - b)).toEqual(means)
     expect(widths.toSorted((a, b) => b - a)).toEqual(widths)
   })

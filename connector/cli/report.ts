@@ -1,0 +1,297 @@
+import { type CommandIo, defineCommand, suggestName, usageError } from '../cdk'
+import {
+  countChecks,
+  explainAlert,
+  explainMonth,
+  type FigureGroup,
+  type Figures,
+  formatChange,
+  formatMetricValue,
+  formatMinute,
+  formatMonth,
+  type GroupSection,
+  listGroupSections,
+  type Metric,
+  metrics,
+  nameOwner,
+  namePlace,
+  type Report,
+  readRegions,
+  readReport,
+  renderReport,
+  type WorkItem,
+} from '../snapshot'
+import { dbOption, fileOptions, regionsOption } from './options'
+import { refuseDatabaseAsOutput, toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
+import { escapeControls, escapeMarkdown, formatCsvRow, formatJson, formatMarkdownTable, shortenText } from './table'
+
+const reportFormats = ['html', 'md', 'json', 'csv'] as const
+type ReportFormat = (typeof reportFormats)[number]
+
+export const reportCommand = defineCommand({
+  name: 'report',
+  summary: 'Writes a report of one month beside the month before, and whether the checks of the snapshot pass.',
+  options: {
+    db: dbOption,
+    ...fileOptions,
+    out: { type: 'string', value: 'FILE', help: 'Write the report into this file; an existing one is replaced' },
+    month: { type: 'string', value: 'YYYY-MM', help: 'The month; the last full one that was read if left out' },
+    regions: regionsOption,
+    'with-text': { type: 'boolean', help: 'Add what the reviewers wrote to the alerts and the open tasks' },
+    format: {
+      type: 'string',
+      value: reportFormats.join('|'),
+      help: 'A page, Markdown, JSON or CSV; by the ending of --out if left out, else a page',
+    },
+    json: { type: 'boolean', help: 'The same as --format json' },
+  },
+  examples: [
+    'feedback report --db reviews.duckdb --out report.html',
+    'feedback report --db reviews.duckdb --month 2026-10 --regions regions.csv --format md',
+    `feedback report --db reviews.duckdb --json | jq '.owners[] | [.name, .figures.open_tasks.value]'`,
+  ],
+  notes:
+    'The page contains everything it shows: it opens without a network, has a light and a dark theme, and prints. Without --out, Markdown, JSON and CSV go to stdout. No text of a review is in it without --with-text. Exit status: 0, also for a month without reviews or if a check fails, which the report then says.',
+  run: async (io, { options }) => {
+    const { db, out, month } = options
+    const format = chooseFormat(options)
+    if (month !== undefined && !/^[0-9]{4}-(0[1-9]|1[0-2])$/.test(month))
+      throw usageError(`--month must be a month such as 2026-10, not ${month}.`)
+    if (out !== undefined) await refuseDatabaseAsOutput(out, db)
+    const regions = options.regions === undefined ? undefined : await readRegions(options.regions)
+    const report = await useSnapshot(
+      db,
+      'read',
+      (snapshot) =>
+        readReport(snapshot, {
+          now: Date.now(),
+          month,
+          regions,
+          withText: options['with-text'],
+          onSection: (name) => io.printProgress(`Reading ${name}`),
+        }),
+      toSnapshotOptions(io, options),
+    )
+    io.printProgress('')
+    const text = writers[format](report)
+    if (out === undefined) await io.print(escapeControls(text))
+    else {
+      await writeOutputFile(out, text)
+      await io.print(`${out} is written.\n`)
+    }
+    printWarnings(io, report)
+    return 0
+  },
+})
+
+const chooseFormat = (options: {
+  readonly format: string | undefined
+  readonly json: boolean
+  readonly out: string | undefined
+}): ReportFormat => {
+  const find = (text: string | undefined) => reportFormats.find((name) => name === text)
+  const ending = find(/\.(\w+)$/.exec(options.out ?? '')?.[1]?.toLowerCase())
+  const wanted = options.format ?? (options.json ? 'json' : (ending ?? 'html'))
+  const format = find(wanted)
+  if (format === undefined)
+    throw usageError(
+      `--format must be one of ${reportFormats.join(', ')}, not ${wanted}.${suggestName(wanted, reportFormats)}`,
+    )
+  if (options.json && format !== 'json')
+    throw usageError(`--json prints JSON, and --format says ${format}. Leave one of them out.`)
+  if (format === 'html' && options.out === undefined)
+    throw usageError('Give --out FILE for the page to write, or --format md, json or csv.')
+  return format
+}
+
+const printWarnings = (io: CommandIo, report: Report): void => {
+  const notice = explainMonth(report)
+  if (notice !== undefined) io.printWarning(notice)
+  for (const name of report.unknown_regions) io.printWarning(`The regions file names ${name}, which no review has.`)
+  for (const { name, explain } of report.health.checks.filter(({ ok }) => !ok))
+    io.printWarning(`The check "${name}" fails: ${explain} See feedback verify.`)
+}
+
+const maxRows = 10
+
+/** A figure, in brackets that of the month before and the change. */
+const formatFigure = (metric: Metric, name: string, figures: Figures): string => {
+  const { value = null, previous = null, change = null } = figures[name] ?? {}
+  return `${formatMetricValue(metric, value)} (${formatMetricValue(metric, previous)}, ${formatChange(metric, change)})`
+}
+
+const formatSection = (title: string, ...parts: ReadonlyArray<string>): string => `\n## ${title}\n\n${parts.join('\n')}`
+
+const explainMore = (shown: number, total: number): string =>
+  total > shown ? `The first ${shown} of ${total.toLocaleString('en')}.\n` : ''
+
+const formatGroups = (section: GroupSection, groups: ReadonlyArray<FigureGroup>): string =>
+  groups.length === 0
+    ? ''
+    : formatSection(
+        section.title,
+        formatMarkdownTable(
+          [section.one, ...section.shown.map((name) => metrics[name].title)],
+          groups
+            .slice(0, maxRows)
+            .map(({ name, figures }) => [
+              escapeMarkdown(name ?? `(no ${section.one.toLowerCase()})`),
+              ...section.shown.map((metric) => formatFigure(metrics[metric], metric, figures)),
+            ]),
+        ),
+        explainMore(maxRows, groups.length),
+      )
+
+const formatWork = (items: ReadonlyArray<WorkItem>, total: number): string => {
+  const hasText = items.some(({ text }) => text !== undefined)
+  const isAlert = items.some(({ reasons }) => reasons.length > 0)
+  const pick = <A>(isShown: boolean, cell: A): ReadonlyArray<A> => (isShown ? [cell] : [])
+  return [
+    formatMarkdownTable(
+      ['Review', ...pick(isAlert, 'Why'), 'Location', 'Region', 'Owner', 'Age', ...pick(hasText, 'Text')],
+      items
+        .slice(0, maxRows)
+        .map((item) => [
+          item.review_id,
+          ...pick(isAlert, explainAlert(item)),
+          escapeMarkdown(namePlace(item)),
+          escapeMarkdown(item.region ?? '–'),
+          escapeMarkdown(nameOwner(item)),
+          item.age_days === null ? '–' : `${item.age_days} d`,
+          ...pick(hasText, escapeMarkdown(shortenText(item.text ?? '–', 400))),
+        ]),
+      (title) => title === 'Age',
+    ),
+    explainMore(maxRows, total),
+  ].join('\n')
+}
+
+const formatMarkdown = (report: Report): string => {
+  const { month, previous_month, alerts, open_tasks, health, time_zone } = report
+  const notice = explainMonth(report)
+  const { hold, checked } = countChecks(health.checks)
+  const failed = health.checks.filter(({ ok }) => !ok)
+  const intro = `${escapeMarkdown(report.file)}, last read ${formatMinute(report.read_at, time_zone)} (${time_zone}). In brackets: ${formatMonth(previous_month)}, and the change.`
+  const all = Object.entries(metrics).flatMap(([name, metric]) => {
+    const { value, previous, change } = report.figures[name] ?? {}
+    const title = metric.unit === 'share' ? `${metric.title}, share` : metric.title
+    return value === undefined || previous === undefined || change === undefined
+      ? []
+      : [[title, formatMetricValue(metric, value), formatMetricValue(metric, previous), formatChange(metric, change)]]
+  })
+  return [
+    `# Feedback in ${formatMonth(month)}\n\n${intro}\n`,
+    notice === undefined ? '' : `\n**${escapeMarkdown(notice)}**\n`,
+    all.length === 0
+      ? ''
+      : `\n${formatMarkdownTable(['', formatMonth(month), formatMonth(previous_month), 'Change'], all)}`,
+    alerts.total === 0
+      ? ''
+      : formatSection(
+          'Alerts',
+          formatMarkdownTable(
+            ['Reason', 'Now', `Of ${formatMonth(month)}`],
+            alerts.counts.map((count) => [
+              count.name,
+              String(count.total),
+              formatFigure(metrics.alerts, 'alerts', count.figures),
+            ]),
+          ),
+          formatWork(alerts.listed, alerts.total),
+        ),
+    open_tasks.total === 0 ? '' : formatSection('Open tasks', formatWork(open_tasks.listed, open_tasks.total)),
+    ...listGroupSections(report).map(([name, section]) => formatGroups(section, report[name])),
+    formatSection(
+      'Health of the data',
+      `${hold} of ${checked} checks hold.\n`,
+      ...failed.map(({ name, explain }) => `- **${escapeMarkdown(name)}** fails: ${escapeMarkdown(explain)}\n`),
+    ),
+  ].join('')
+}
+
+/** A row of the CSV: a figure with the month before, or a text, or one attribute of a listed review. */
+type TidyRow = readonly [
+  ...[section: string, key: string | null, name: string | null, metric: string],
+  value: string | number | null,
+  previous?: string | number | null,
+  change?: number | null,
+]
+
+const listFigures = (section: string, groups: ReadonlyArray<FigureGroup>): ReadonlyArray<TidyRow> =>
+  groups.flatMap(({ key, name, figures }) =>
+    Object.entries(figures).map(
+      ([metric, { value, previous, change }]): TidyRow => [section, key, name, metric, value, previous, change],
+    ),
+  )
+
+const listAttributes = (
+  section: string,
+  rows: ReadonlyArray<{ readonly key: string | null; readonly name: string | null; readonly of: object }>,
+): ReadonlyArray<TidyRow> =>
+  rows.flatMap(({ key, name, of }) =>
+    Object.entries(of).map(
+      ([metric, value]): TidyRow => [
+        section,
+        key,
+        name,
+        metric,
+        typeof value === 'number' ? value : (value?.toString() ?? null),
+      ],
+    ),
+  )
+
+const listWork = (section: string, items: ReadonlyArray<WorkItem>): ReadonlyArray<TidyRow> =>
+  listAttributes(
+    section,
+    items.map(({ review_id, ...of }) => ({ key: review_id, name: of.location_name, of })),
+  )
+
+const csvHeader = ['section', 'key', 'name', 'metric', 'value', 'previous', 'change']
+
+const formatCsv = (report: Report): string => {
+  const { alerts, open_tasks, health } = report
+  const rows: ReadonlyArray<TidyRow> = [
+    ['report', null, report.file, 'month', report.month, report.previous_month],
+    ...(['made_at', 'read_at', 'time_zone'] as const).map(
+      (name): TidyRow => ['report', null, report.file, name, report[name]],
+    ),
+    ...listFigures('all', [{ key: null, name: null, figures: report.figures }]),
+    ...listFigures('alerts', alerts.counts),
+    ...alerts.counts.map(({ key, name, total }): TidyRow => ['alerts', key, name, 'alerts_now', total]),
+    ...listWork('alerts_listed', alerts.listed),
+    ['open_tasks', null, null, 'open_tasks_now', open_tasks.total],
+    ...listWork('open_tasks_listed', open_tasks.listed),
+    ...listGroupSections(report).flatMap(([name]) => listFigures(name, report[name])),
+    ...listFigures('ratings', report.ratings),
+    ...listFigures('response_times', report.response_times),
+    ...listAttributes(
+      'trend',
+      report.trend.map(({ month, ...of }) => ({ key: month, name: null, of })),
+    ),
+    ...listAttributes(
+      'location_estimates',
+      report.location_estimates.map(({ location_id, location_name, ...of }) => ({
+        key: location_id,
+        name: location_name,
+        of,
+      })),
+    ),
+    ...listAttributes(
+      'open_liabilities',
+      report.open_liabilities.map(({ category, ...of }) => ({ key: category, name: category, of })),
+    ),
+    ...listAttributes(
+      'streams',
+      health.streams.map(({ stream, ...of }) => ({ key: stream, name: null, of })),
+    ),
+    ...health.checks.map(({ name, outcome, failures }): TidyRow => ['checks', name, outcome, 'failures', failures]),
+  ]
+  return [csvHeader, ...rows].map((row) => formatCsvRow(csvHeader.map((_, i) => row[i]))).join('')
+}
+
+const writers: Readonly<Record<ReportFormat, (report: Report) => string>> = {
+  html: renderReport,
+  md: formatMarkdown,
+  json: formatJson,
+  csv: formatCsv,
+}

@@ -1,0 +1,275 @@
+import { CommandError, configFailure, findNearestName, suggestName } from '../cdk'
+import { type Database, quoteIdentifier, quoteLiteral } from './store/database'
+import { readReportingTimeZone } from './store/metadata'
+import { createModelViews, type ModelOptions, readModels } from './store/models'
+import { localDateSql } from './store/views'
+
+/** The columns that a filter compares: one of them must have the value. A month is compared with a month or the month of a time. */
+const filterColumns = {
+  region: ['region'],
+  location: ['location_id', 'location_name'],
+  source: ['source_id', 'source_name'],
+  provider: ['provider_id', 'provider_name'],
+  owner: ['owner_name', 'owner_email', 'task_owner'],
+  month: ['month', 'mention_time'],
+} as const
+
+export type QuestionFilter = keyof typeof filterColumns
+export const questionFilters = Object.keys(filterColumns) as ReadonlyArray<QuestionFilter>
+export type FilterValues = Readonly<Partial<Record<QuestionFilter, string>>>
+
+/** A query with a name. `view`: where its rows come from; `sql`: what is asked of `selected`, the rows that the filters leave. */
+export type Question = {
+  readonly name: string
+  readonly description: string
+  readonly filters: ReadonlyArray<QuestionFilter>
+  readonly view: string
+  readonly sql: string
+}
+
+type ViewDescription = { readonly description: string; readonly filters: ReadonlyArray<QuestionFilter> }
+
+const workFilters = ['region', 'location', 'source', 'provider', 'owner', 'month'] as const
+
+/** The models that are asked by their own name: every row. */
+const models: Readonly<Record<string, ViewDescription>> = {
+  critical_alerts: {
+    description: 'What cannot wait: overdue tasks, very low scores, liabilities of high severity',
+    filters: workFilters,
+  },
+  review_tasks_open: { description: 'Each open task with its age, owner, region and severity', filters: workFilters },
+  owner_scorecard: { description: 'The tasks of each owner: open, closed, answered, and how fast', filters: ['owner'] },
+  region_monthly: { description: 'The figures of each region and month', filters: ['region', 'month'] },
+  location_monthly: { description: 'The figures of each location and month', filters: ['location', 'month'] },
+  source_monthly: { description: 'The figures of each source and month', filters: ['source', 'month'] },
+  month_over_month: { description: 'Each figure of a month beside that of the month before', filters: ['month'] },
+  location_scorecard: { description: 'The ratings of each location, with their intervals', filters: ['location'] },
+  provider_scorecard: {
+    description: 'The ratings of each provider with enough reviews, with their intervals',
+    filters: ['provider'],
+  },
+  sentiment_by_category_monthly: { description: 'Sentiments by category and month', filters: ['month'] },
+  response_times: { description: 'How long each answered review waited', filters: ['location', 'source', 'month'] },
+  open_liabilities: {
+    description: 'Each liability whose review has no completed task',
+    filters: ['location', 'provider', 'owner', 'month'],
+  },
+  review_daily: { description: 'Reviews and ratings by day and source', filters: ['source'] },
+  deleted_reviews_by_source: {
+    description: 'Reviews that the sources deleted, by month',
+    filters: ['source', 'month'],
+  },
+}
+
+const answers: ReadonlyArray<Question> = [
+  {
+    name: 'task-ageing',
+    description: 'Open tasks of each region by age, in days',
+    view: 'review_tasks_open',
+    filters: workFilters,
+    sql: `SELECT region, count(*) AS open_tasks, count(*) FILTER (age_days < 3) AS days_0_to_2,
+        count(*) FILTER (age_days BETWEEN 3 AND 6) AS days_3_to_6, count(*) FILTER (age_days BETWEEN 7 AND 13) AS days_7_to_13,
+        count(*) FILTER (age_days BETWEEN 14 AND 29) AS days_14_to_29, count(*) FILTER (age_days >= 30) AS days_30_and_more,
+        max(age_days) AS oldest_days
+      FROM selected GROUP BY region ORDER BY open_tasks DESC, region`,
+  },
+  {
+    name: 'oldest-tasks',
+    description: 'The 50 tasks that have been open longest',
+    view: 'review_tasks_open',
+    filters: workFilters,
+    sql: `SELECT review_id, task_id, age_days, task_status, owner_name, region, location_name, source_name, rating, review_score
+      FROM selected ORDER BY age_days DESC, review_id LIMIT 50`,
+  },
+  {
+    name: 'unowned-tasks',
+    description: 'Open tasks that nobody owns, the oldest first',
+    view: 'review_tasks_open',
+    filters: workFilters,
+    sql: `SELECT review_id, task_id, age_days, task_status, region, location_name, source_name, rating, review_score
+      FROM selected WHERE nullif(trim(owner_name), '') IS NULL AND nullif(trim(owner_email), '') IS NULL ORDER BY age_days DESC, review_id`,
+  },
+  {
+    name: 'owner-backlog',
+    description: 'Open tasks of each owner: how many, how old, how many from negative reviews',
+    view: 'review_tasks_open',
+    filters: workFilters,
+    sql: `SELECT owner_name, owner_email, count(*) AS open_tasks, count(*) FILTER (age_days >= 14) AS open_14_days_and_more,
+        max(age_days) AS oldest_days, round(median(age_days), 1) AS median_days, count(*) FILTER (sentiment = 'negative') AS negative
+      FROM selected GROUP BY owner_name, owner_email ORDER BY open_tasks DESC, owner_name, owner_email`,
+  },
+  {
+    name: 'alert-reasons',
+    description: 'Alerts of each region by reason; an alert may have several',
+    view: 'critical_alerts',
+    filters: workFilters,
+    sql: `SELECT region, count(*) AS alerts, count(*) FILTER (is_overdue) AS overdue, count(*) FILTER (is_low_score) AS low_score,
+        count(*) FILTER (is_high_liability) AS high_liability
+      FROM selected GROUP BY region ORDER BY alerts DESC, region`,
+  },
+  {
+    name: 'unanswered-negatives',
+    description: 'Negative reviews without an answer, the newest first',
+    view: 'reviews_current',
+    filters: ['location', 'source', 'provider', 'owner', 'month'],
+    sql: `SELECT review_id, mention_time, location_name, source_name, rating, review_score, task_status
+      FROM selected WHERE review_score < 2.5 AND review_id NOT IN (SELECT review_id FROM response_times)
+      ORDER BY mention_time DESC, review_id`,
+  },
+  {
+    name: 'response-ranking',
+    description: 'How fast each location answers, the slowest first',
+    view: 'response_times',
+    filters: ['location', 'source', 'month'],
+    sql: `SELECT location_id, arg_max(location_name, mention_time) AS location_name, count(*) AS answered,
+        round(median(hours), 1) AS median_hours, round(count(*) FILTER (hours <= 24) / count(*), 2) AS share_within_a_day
+      FROM selected GROUP BY location_id ORDER BY median_hours DESC, location_id`,
+  },
+  {
+    name: 'location-movers',
+    description: 'Locations by the change of their average rating from the month before, the largest drop first',
+    view: 'month_over_month',
+    filters: ['month'],
+    sql: `SELECT key AS location_id, name AS location_name, month, value AS average_rating, previous_value AS month_before, change
+      FROM selected WHERE scope = 'location' AND metric = 'average_rating' AND change IS NOT NULL
+      ORDER BY month DESC, change, key`,
+  },
+  {
+    name: 'locations-below-average',
+    description: 'Locations whose whole interval lies below the average rating of all',
+    view: 'location_scorecard',
+    filters: ['location'],
+    sql: `SELECT location_id, location_name, rated, average_rating, rating_low, rating_high, open_liabilities
+      FROM selected WHERE rating_high < (SELECT avg(rating) FROM reviews_current) ORDER BY rating_high, location_id`,
+  },
+  {
+    name: 'complaint-themes',
+    description: 'What negative sentiments are about, by category',
+    view: 'sentiment_by_category_monthly',
+    filters: ['month'],
+    sql: `SELECT category, sub_category, sum(sentiments)::BIGINT AS sentiments, sum(negative)::BIGINT AS negative,
+        round(sum(negative) / sum(sentiments), 2) AS share_negative
+      FROM selected GROUP BY category, sub_category ORDER BY negative DESC, category, sub_category`,
+  },
+  {
+    name: 'source-mix',
+    description: 'Where reviews come from, and how they differ',
+    view: 'reviews_current',
+    filters: ['location', 'source', 'provider', 'owner', 'month'],
+    sql: `SELECT source_id, source_name, count(*) AS reviews, round(count(*) / sum(count(*)) OVER (), 2) AS share,
+        round(avg(rating), 2) AS average_rating, round(count(*) FILTER (review_score < 2.5) / nullif(count(review_score), 0), 2) AS share_negative,
+        max(mention_time) AS last_mention
+      FROM selected GROUP BY source_id, source_name ORDER BY reviews DESC, source_id`,
+  },
+  {
+    name: 'liability-backlog',
+    description: 'Open liabilities by category and severity, the most severe first',
+    view: 'open_liabilities',
+    filters: ['location', 'provider', 'owner', 'month'],
+    sql: `SELECT category, severity_level, severity, count(*) AS liabilities, count(DISTINCT review_id) AS reviews, min(mention_time) AS oldest
+      FROM selected GROUP BY category, severity_level, severity ORDER BY severity_level DESC NULLS LAST, liabilities DESC, category`,
+  },
+]
+
+/** Every question, in the order in which they are listed. */
+export const questions: ReadonlyArray<Question> = [
+  ...answers,
+  ...Object.entries(models).map(([name, model]) => ({ ...model, name, view: name, sql: 'FROM selected ORDER BY ALL' })),
+]
+
+const simplify = (name: string): string => name.toLowerCase().replaceAll('-', '_')
+
+/** The question of this name, whatever its case and its hyphens. */
+export const findQuestion = (name: string): Question | undefined =>
+  questions.find((question) => simplify(question.name) === simplify(name))
+
+/** ` Did you mean …?` for the name of no question; else nothing. */
+export const suggestQuestion = (name: string): string =>
+  suggestName(
+    name,
+    questions.map((question) => question.name),
+  )
+
+/** Views of `reviews` that are no question. */
+const otherViews: ReadonlyArray<string> = [
+  'regions',
+  'reviews_current',
+  'review_sentiments_current',
+  'review_liabilities_current',
+  'review_engagements_current',
+  'deleted_reviews_current',
+]
+
+/** The names of the models and views that a query may use, whether the file has them or not. */
+export const listModelNames = (): ReadonlyArray<string> => [
+  ...new Set([...readModels().keys(), ...questions.map(({ view }) => view), ...otherViews]),
+]
+
+/** Creates the models and views that a query names, as this version defines them, for this connection only. */
+export const createNamedViews = async (db: Database, sql: string, regions: ModelOptions['regions']): Promise<void> => {
+  const words = new Set(sql.toLowerCase().match(/\w+/g))
+  const names = listModelNames().filter((name) => words.has(name))
+  if (names.length > 0) await createModelViews(db, { asOf: new Date(), regions, names })
+}
+
+const conditionSql = (
+  filter: QuestionFilter,
+  value: string,
+  columns: ReadonlyArray<string>,
+  timeZone: string,
+): string =>
+  `(${filterColumns[filter]
+    .filter((column) => columns.includes(column))
+    .map((column) => {
+      if (column === 'month') return `month = DATE ${quoteLiteral(`${value}-01`)}`
+      if (column === 'mention_time')
+        return `date_trunc('month', ${localDateSql(column, timeZone)}) = DATE ${quoteLiteral(`${value}-01`)}`
+      return `lower(trim(${column}::VARCHAR)) = lower(trim(${quoteLiteral(value)}))`
+    })
+    .join(' OR ')})`
+
+/** Creates the views of a question and returns its SQL. `onUnknown`: called with a message where no row has the value of a filter. */
+export const askQuestion = async (
+  db: Database,
+  { name, view, filters, sql }: Question,
+  values: FilterValues,
+  regions: ModelOptions['regions'],
+  onUnknown: (message: string) => void,
+): Promise<string> => {
+  await createNamedViews(db, `${view} ${sql}`, regions)
+  const rows = await db.query(
+    `SELECT column_name AS name FROM duckdb_columns() WHERE table_name = ${quoteLiteral(view)}`,
+  )
+  const columns = rows.map((row) => String(row.name))
+  if (columns.length === 0)
+    throw new CommandError(
+      configFailure(`${db.path} has no reviews, so ${name} has nothing to ask. Read the stream reviews into it first.`),
+    )
+  const timeZone = await readReportingTimeZone(db)
+  const conditions: string[] = []
+  for (const filter of filters) {
+    const value = values[filter]
+    if (value === undefined) continue
+    const condition = conditionSql(filter, value, columns, timeZone)
+    conditions.push(condition)
+    if (filter === 'month') continue
+    const [found] = await db.query(`SELECT 1 FROM ${quoteIdentifier(view)} WHERE ${condition} LIMIT 1`)
+    if (found !== undefined) continue
+    const known = filterColumns[filter].filter((column) => columns.includes(column))
+    const names = await db.query(
+      known
+        .map(
+          (column) =>
+            `SELECT DISTINCT ${column}::VARCHAR AS name FROM ${quoteIdentifier(view)} WHERE ${column} IS NOT NULL`,
+        )
+        .join(' UNION '),
+    )
+    const near = findNearestName(
+      value,
+      names.map((row) => String(row.name)),
+    )
+    onUnknown(`No row of ${view} has the ${filter} ${value}.${near === undefined ? '' : ` Did you mean ${near}?`}`)
+  }
+  const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+  return `WITH selected AS (SELECT * FROM ${quoteIdentifier(view)}${where})\n${sql}`
+}

@@ -1,0 +1,256 @@
+import { type Database, quoteLiteral } from '../store/database'
+import { cellToNumber, cellToNumberOrNull, cellToTextOrNull, cellToTimeOrNull, type RowValues } from '../store/values'
+import { compareFigures, type MonthPair, metrics } from './comparisons'
+import {
+  type Comparison,
+  formatCount,
+  formatMetricValue,
+  formatMonth,
+  formatPlural,
+  formatRating,
+  type Html,
+  html,
+  renderChange,
+  renderPair,
+  renderSection,
+  renderTable,
+  renderTwoLines,
+  shortenName,
+} from './html'
+
+/** A review that someone should look at: one with an open task, or with an alert. Ids are texts, since they may exceed the numbers of JSON readers. */
+export type WorkItem = {
+  readonly review_id: string
+  readonly task_id: string | null
+  readonly task_status: string | null
+  readonly owner_name: string | null
+  readonly owner_email: string | null
+  readonly region: string | null
+  readonly location_id: string | null
+  readonly location_name: string | null
+  readonly source_name: string | null
+  readonly provider_name: string | null
+  readonly mention_time: string | null
+  readonly age_days: number | null
+  readonly rating: number | null
+  readonly review_score: number | null
+  readonly severity: string | null
+  /** Why an alert stands; empty for one that is in the list of open tasks alone. */
+  readonly reasons: ReadonlyArray<AlertReason>
+  /** What the reviewer wrote; only with `--with-text`. */
+  readonly text?: string | null
+}
+
+/** A list of which the report has the first rows. `total`: how many there are now, of all months. */
+export type WorkList = { readonly total: number; readonly listed: ReadonlyArray<WorkItem> }
+
+export type AlertReason = 'overdue' | 'low_score' | 'high_liability'
+
+/** The alerts of one reason, or all: how many stand now, and how many of them are of reviews of the two months. */
+export type AlertCount = {
+  readonly key: AlertReason | 'all'
+  readonly name: string
+  readonly total: number
+  readonly figures: { readonly alerts: Comparison }
+}
+export type Alerts = WorkList & { readonly counts: ReadonlyArray<AlertCount> }
+
+/** The variables of the models that decide what an alert is. */
+export type AlertThresholds = { readonly alert_open_days: number; readonly alert_score: number }
+
+const alertReasons = ['overdue', 'low_score', 'high_liability'] as const
+
+/** More rows are for `feedback query`, which asks the models themselves. */
+const maxListed = 1_000
+/** How many the page shows. */
+const maxShown = { alerts: 8, tasks: 8 } as const
+
+const workColumns = `review_id::VARCHAR AS review_id, task_id::VARCHAR AS task_id, task_status, owner_name, owner_email, region,
+  location_id::VARCHAR AS location_id, location_name, source_name, provider_name, mention_time, age_days, rating, review_score, severity`
+
+const toWorkItem = (row: RowValues): WorkItem => ({
+  review_id: String(row.review_id),
+  task_id: cellToTextOrNull(row.task_id),
+  task_status: cellToTextOrNull(row.task_status),
+  owner_name: cellToTextOrNull(row.owner_name),
+  owner_email: cellToTextOrNull(row.owner_email),
+  region: cellToTextOrNull(row.region),
+  location_id: cellToTextOrNull(row.location_id),
+  location_name: cellToTextOrNull(row.location_name),
+  source_name: cellToTextOrNull(row.source_name),
+  provider_name: cellToTextOrNull(row.provider_name),
+  mention_time: cellToTimeOrNull(row.mention_time),
+  age_days: cellToNumberOrNull(row.age_days),
+  rating: cellToNumberOrNull(row.rating),
+  review_score: cellToNumberOrNull(row.review_score),
+  severity: cellToTextOrNull(row.severity),
+  reasons: alertReasons.filter((reason) => row[`is_${reason}`] === true),
+})
+
+/** Reads critical_alerts: those with the most reasons first, among these the oldest. */
+export const readAlerts = async (
+  db: Database,
+  { month, previous }: MonthPair,
+  { alert_open_days, alert_score }: AlertThresholds,
+): Promise<Alerts> => {
+  const conditions = {
+    all: 'true',
+    overdue: 'is_overdue',
+    low_score: 'is_low_score',
+    high_liability: 'is_high_liability',
+  }
+  const names: Readonly<Record<AlertCount['key'], string>> = {
+    all: 'Reviews with an alert',
+    overdue: `Task open for ${alert_open_days} days or more`,
+    low_score: `Score below ${alert_score}`,
+    high_liability: 'Open liability of high severity',
+  }
+  const keys = ['all', ...alertReasons] as const
+  const months = {
+    total: 'true',
+    value: `month = ${quoteLiteral(`${month}-01`)}::DATE`,
+    previous: `month = ${quoteLiteral(`${previous}-01`)}::DATE`,
+  }
+  const counts = keys.flatMap((key) =>
+    Object.entries(months).map(([name, of]) => `count(*) FILTER (${conditions[key]} AND ${of}) AS ${key}_${name}`),
+  )
+  const [row] = await db.query(
+    `SELECT ${counts.join(', ')} FROM critical_alerts JOIN (SELECT review_id, month FROM review_facts) USING (review_id)`,
+  )
+  const listed = await db.query(`
+    SELECT ${workColumns}, is_overdue, is_low_score, is_high_liability FROM critical_alerts
+    ORDER BY is_overdue::INT + is_low_score::INT + is_high_liability::INT DESC, is_high_liability DESC, age_days DESC NULLS LAST,
+      critical_alerts.review_id LIMIT ${maxListed}`)
+  return {
+    total: cellToNumber(row?.all_total),
+    counts: keys.map((key) => ({
+      key,
+      name: names[key],
+      total: cellToNumber(row?.[`${key}_total`]),
+      figures: { alerts: compareFigures(cellToNumber(row?.[`${key}_value`]), cellToNumber(row?.[`${key}_previous`])) },
+    })),
+    listed: listed.map(toWorkItem),
+  }
+}
+
+/** Reads review_tasks_open, the oldest first. */
+export const readOpenTasks = async (db: Database): Promise<WorkList> => ({
+  total: cellToNumber(await db.scalar('SELECT count(*) FROM review_tasks_open')),
+  listed: (
+    await db.query(
+      `SELECT ${workColumns} FROM review_tasks_open ORDER BY age_days DESC NULLS LAST, review_tasks_open.review_id LIMIT ${maxListed}`,
+    )
+  ).map(toWorkItem),
+})
+
+/** The items with what their reviewers wrote, from reviews_current. */
+export const addTexts = async (db: Database, items: ReadonlyArray<WorkItem>): Promise<ReadonlyArray<WorkItem>> => {
+  if (items.length === 0) return items
+  const ids = items.map(({ review_id }) => quoteLiteral(review_id)).join(', ')
+  const rows = await db.query(
+    `SELECT review_id::VARCHAR AS review_id, text FROM reviews_current WHERE review_id IN (SELECT unnest([${ids}])::BIGINT)`,
+  )
+  const texts = new Map(rows.map((row) => [String(row.review_id), cellToTextOrNull(row.text)]))
+  return items.map((item) => ({ ...item, text: texts.get(item.review_id) || null }))
+}
+
+const reasonNames: Readonly<Record<AlertReason, (item: WorkItem) => string>> = {
+  overdue: () => 'overdue',
+  low_score: ({ review_score }) => `score ${formatRating(review_score)}`,
+  high_liability: () => 'high liability',
+}
+
+export const explainAlert = (item: WorkItem): string =>
+  item.reasons.map((reason) => reasonNames[reason](item)).join(', ')
+
+export const nameOwner = ({ owner_name, owner_email }: WorkItem): string => owner_name ?? owner_email ?? 'no owner'
+
+export const namePlace = ({ location_name, location_id }: WorkItem): string =>
+  location_name ?? (location_id === null ? 'no location' : `location ${location_id}`)
+
+/** What the models call the region of a location that no regions file names. */
+const unknownRegion = '(unknown)'
+
+const maxTextLength = 400
+
+const renderWork = (caption: string, items: ReadonlyArray<WorkItem>, describe: (item: WorkItem) => string): Html =>
+  renderTable(
+    caption,
+    [
+      { title: 'Review', kind: 'id', isHeader: true, cell: (item) => renderTwoLines(item.review_id, describe(item)) },
+      {
+        title: 'Location, and region or source',
+        cell: (item) =>
+          renderTwoLines(
+            namePlace(item),
+            (item.region === unknownRegion ? null : item.region) ?? item.source_name ?? '',
+          ),
+      },
+      {
+        title: 'Owner and task',
+        cell: (item) =>
+          renderTwoLines(nameOwner(item), item.task_status === null ? 'no task' : `task ${item.task_status}`),
+      },
+      { title: 'Age', kind: 'n', cell: ({ age_days }) => (age_days === null ? '–' : `${formatCount(age_days)} d`) },
+    ],
+    items,
+    ({ text }) => (text === null || text === undefined ? undefined : shortenName(text, maxTextLength)),
+  )
+
+/** How many of a list the page shows, where that is not all. */
+const explainRest = (shown: number, total: number): string =>
+  total <= shown ? '' : ` The first ${formatCount(shown)} of ${formatCount(total)}; --format csv has more.`
+
+/** `liabilities`: the figure that stands beside the reasons. */
+export const renderAlerts = (
+  { total, counts, listed }: Alerts,
+  { month, previous }: MonthPair,
+  liabilities: Html | undefined,
+): Html =>
+  total === 0
+    ? renderSection('Alerts', html`<p>No review has an alert.</p>`, liabilities)
+    : renderSection(
+        'Alerts',
+        renderPair(
+          renderTable(
+            'How many stand now, and how many of them are of reviews mentioned in each month. A review can have several reasons.',
+            [
+              { title: 'Reason', isHeader: true, cell: ({ name }) => name },
+              { title: 'Now', kind: 'n', cell: (count) => formatCount(count.total) },
+              {
+                title: formatMonth(month),
+                kind: 'n',
+                cell: ({ figures }) => formatMetricValue(metrics.alerts, figures.alerts.value),
+              },
+              {
+                title: formatMonth(previous),
+                kind: 'n spare',
+                cell: ({ figures }) => formatMetricValue(metrics.alerts, figures.alerts.previous),
+              },
+              { title: 'Change', kind: 'n', cell: ({ figures }) => renderChange(metrics.alerts, figures.alerts) },
+            ],
+            counts,
+          ),
+          liabilities,
+        ),
+        renderWork(
+          `The reviews with the most reasons, then the oldest.${explainRest(maxShown.alerts, total)}`,
+          listed.slice(0, maxShown.alerts),
+          explainAlert,
+        ),
+      )
+
+export const renderOpenTasks = ({ total, listed }: WorkList): Html =>
+  total === 0
+    ? renderSection('Open tasks', html`<p>No task is open.</p>`)
+    : renderSection(
+        'Open tasks',
+        renderWork(
+          `${formatPlural(total, 'task is', 'tasks are')} open, of all months, the oldest first.${explainRest(maxShown.tasks, total)}`,
+          listed.slice(0, maxShown.tasks),
+          ({ severity, rating }) =>
+            [severity === null ? [] : `${severity} liability`, rating === null ? [] : `rating ${rating}`]
+              .flat()
+              .join(', '),
+        ),
+      )

@@ -1,0 +1,168 @@
+import type { Database } from '../store/database'
+import { cellToNumber, cellToNumberOrNull, cellToTextOrNull } from '../store/values'
+import { priorRatings } from '../store/views'
+import { barChartAxes, barChartHeight, barSeries, type Figure, inkColor, labelText } from './charts'
+import type { FigureGroup, FocusMonth, MonthPair } from './comparisons'
+import {
+  formatCount,
+  formatPlural,
+  formatRating,
+  formatShare,
+  type Html,
+  html,
+  renderFigure,
+  renderPair,
+  renderSection,
+  renderTable,
+  type TableColumn,
+} from './html'
+import { describeGroups, explainHatch, hatchedPair, readCounts, sumOf, toDistribution } from './reviews'
+
+/** A location's ratings of all months and their Bayesian mean with its 95 % interval, as location_scorecard has them. */
+export type LocationEstimate = {
+  readonly location_id: string
+  readonly location_name: string | null
+  readonly reviews: number
+  readonly rated: number
+  readonly average_rating: number | null
+  /** Null: none of its reviews has a rating. */
+  readonly rating_estimate: number | null
+  readonly rating_low: number | null
+  readonly rating_high: number | null
+}
+
+/** Every location, ordered by the lower end of its estimate, so that many good ratings rank before a few. */
+export const readLocationEstimates = async (db: Database): Promise<ReadonlyArray<LocationEstimate>> =>
+  (
+    await db.query(`
+      SELECT location_id::VARCHAR AS id, location_name, reviews, rated, average_rating, rating_estimate, rating_low, rating_high
+      FROM location_scorecard WHERE location_id IS NOT NULL ORDER BY rating_low DESC NULLS LAST, reviews DESC, location_scorecard.location_id`)
+  ).map((row) => ({
+    location_id: String(row.id),
+    location_name: cellToTextOrNull(row.location_name),
+    reviews: cellToNumber(row.reviews),
+    rated: cellToNumber(row.rated),
+    average_rating: cellToNumberOrNull(row.average_rating),
+    rating_estimate: cellToNumberOrNull(row.rating_estimate),
+    rating_low: cellToNumberOrNull(row.rating_low),
+    rating_high: cellToNumberOrNull(row.rating_high),
+  }))
+
+/** If more locations have ratings, the page shows as many of the best and as many of the last. */
+const maxLocations = 4
+
+type Rated = LocationEstimate & Readonly<Record<'rating_estimate' | 'rating_low' | 'rating_high', number>>
+type Ranked = Rated & { readonly rank: number }
+
+const isRated = (location: LocationEstimate): location is Rated => location.rating_estimate !== null
+
+export const renderLocationEstimates = (locations: ReadonlyArray<LocationEstimate>): Html | undefined => {
+  const ranked = locations.filter(isRated).map((location, i) => ({ ...location, rank: i + 1 }))
+  if (ranked.length === 0) return undefined
+  const hasAll = ranked.length <= maxLocations
+  const scale = chooseRatingScale(ranked)
+  const unrated = locations.length - ranked.length
+  const unratedNote =
+    unrated === 0
+      ? ''
+      : ` ${formatPlural(unrated, 'location')} without a rating ${unrated === 1 ? 'is' : 'are'} left out.`
+  const table = (caption: string, rows: ReadonlyArray<Ranked>) => renderTable(caption, locationColumns(scale), rows)
+  return html`<h3>Best and last by the ratings of all months</h3><p class="quiet">By the lower end of the 95 % interval of a Bayesian mean: each location starts with
+${priorRatings} ratings at the average of all reviews, so that a few ratings change it little.${unratedNote}</p>${
+    hasAll
+      ? table(`All ${formatCount(ranked.length)}, the best first`, ranked)
+      : renderPair(
+          table(`The best ${maxLocations} of ${formatCount(ranked.length)}`, ranked.slice(0, maxLocations)),
+          table(
+            `The last ${Math.min(maxLocations, ranked.length - maxLocations)}`,
+            ranked.slice(Math.max(maxLocations, ranked.length - maxLocations)),
+          ),
+        )
+  }`
+}
+
+/** The range of ratings that holds all intervals, in steps of a half. */
+type RatingScale = { readonly from: number; readonly to: number }
+
+const chooseRatingScale = (estimates: ReadonlyArray<Rated>): RatingScale => ({
+  from: Math.floor(2 * Math.min(...estimates.map(({ rating_low }) => rating_low), 4.5)) / 2,
+  to: Math.ceil(2 * Math.max(...estimates.map(({ rating_high }) => rating_high), 0.5)) / 2,
+})
+
+const locationColumns = (scale: RatingScale): ReadonlyArray<TableColumn<Ranked>> => [
+  { title: '#', kind: 'n', cell: ({ rank }) => formatCount(rank) },
+  { title: 'Location', kind: 'name', isHeader: true, cell: (row) => row.location_name ?? `id ${row.location_id}` },
+  { title: 'Rated', kind: 'n spare few', cell: ({ rated }) => formatCount(rated) },
+  { title: 'Estimate', kind: 'n', cell: (row) => formatRating(row.rating_estimate) },
+  { title: '95 %', kind: 'n', cell: (row) => `${formatRating(row.rating_low)}–${formatRating(row.rating_high)}` },
+  { title: renderScale(scale), kind: 'spare', cell: (row) => renderIntervalBar(row, scale) },
+]
+
+const positionOn = ({ from, to }: RatingScale, value: number): string =>
+  (((value - from) / (to - from)) * 100).toFixed(1)
+
+/** The ratings at which the axis has a tick: every whole one, or every half on a short scale. */
+const listTicks = ({ from, to }: RatingScale): ReadonlyArray<number> => {
+  const step = to - from > 2 ? 1 : 0.5
+  const first = Math.ceil(from / step) * step
+  return Array.from({ length: Math.floor((to - first) / step) + 1 }, (_, i) => first + i * step)
+}
+
+/** The axis of the intervals, as the head of their column. */
+const renderScale = (scale: RatingScale): Html =>
+  html`<span class="unseen">Interval</span><div class="axis" aria-hidden="true">${listTicks(scale).map(
+    (tick) => html`<span style="left:${positionOn(scale, tick)}%">${tick}</span>`,
+  )}</div>`
+
+const renderIntervalBar = ({ rating_estimate, rating_low, rating_high }: Rated, scale: RatingScale): Html =>
+  html`<div class="range" aria-hidden="true">${listTicks(scale).map(
+    (tick) => html`<u style="left:${positionOn(scale, tick)}%"></u>`,
+  )}<i style="left:${positionOn(scale, rating_low)}%;right:${(100 - Number(positionOn(scale, rating_high))).toFixed(1)}%"></i><b style="left:${positionOn(scale, rating_estimate)}%"></b></div>`
+
+const ratingsSql = `SELECT least(5, greatest(1, round(rating)))::INT AS key, count(*) AS reviews FROM review_facts WHERE rating IS NOT NULL GROUP BY 1`
+
+/** How many ratings round to 1, 2, 3, 4 and 5, of review_facts. */
+export const readRatings = async (
+  db: Database,
+  { month, previous }: MonthPair,
+  focusMonth: FocusMonth,
+): Promise<ReadonlyArray<FigureGroup>> =>
+  toDistribution(
+    ['5', '4', '3', '2', '1'].map((rating) => [rating, rating]),
+    'reviews',
+    await focusMonth(month, () => readCounts(db, ratingsSql)),
+    await focusMonth(previous, () => readCounts(db, ratingsSql)),
+  )
+
+const plotRatings = (ratings: ReadonlyArray<FigureGroup>): Figure => ({
+  height: barChartHeight(ratings.length),
+  option: () => ({
+    ...barChartAxes(
+      ratings.map(({ name }) => name ?? ''),
+      110,
+    ),
+    series: hatchedPair(ratings, 'reviews').map(({ at, data, color }) => ({
+      ...barSeries,
+      barWidth: 12,
+      itemStyle: { color },
+      data: data.map((value) => {
+        const total = sumOf(ratings, 'reviews', at)
+        return {
+          value,
+          label: { formatter: `${formatCount(value)}  ${formatShare(total === 0 ? null : value / total)}` },
+        }
+      }),
+      label: { ...labelText, show: true, position: 'right' as const, color: inkColor },
+    })),
+  }),
+})
+
+export const renderRatings = (ratings: ReadonlyArray<FigureGroup>, { previous }: MonthPair): Html | undefined =>
+  sumOf(ratings, 'reviews', 'value') + sumOf(ratings, 'reviews', 'previous') === 0
+    ? undefined
+    : renderSection(
+        'Ratings',
+        renderFigure(undefined, describeGroups(ratings, 'reviews'), plotRatings(ratings), {
+          below: `To the nearest whole rating. ${explainHatch(previous)}`,
+        }),
+      )

@@ -1,0 +1,74 @@
+import { configFailure, type Failure, systemFailure, transientFailure } from '../../cdk'
+import { formatMemorySize, isOutOfMemory, memoryFailure, spillFolderPattern } from './memory'
+
+/** The failure of a file that DuckDB opens or reads only in part. */
+export const damagedFileFailure = (path: string, detail?: string): Failure =>
+  configFailure(
+    `${path} is cut short or damaged, or its tables were changed by hand. Take it from a backup, or read everything again into a new file.`,
+    detail,
+  )
+
+/** The reason why DuckDB did not open a file, in words for the user who gave its path. */
+export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: number): Failure => {
+  const detail = error instanceof Error ? error.message : String(error)
+  if (isOutOfMemory(error)) return databaseMemoryFailure(path, 'opening the file', error, memoryLimit)
+  const holder = /held in (.*?) \(PID (\d+)\)/.exec(detail)
+  if (holder !== null)
+    return transientFailure(
+      `${path} is in use by process ${holder[2]} (${holder[1]}). Wait until it ends, or stop it, and try again; --wait 10m waits for it.`,
+      detail,
+    )
+  if (/set lock on file/.test(detail))
+    return transientFailure(
+      `${path} is in use by another process. Wait until it ends and try again; --wait 10m waits for it.`,
+      detail,
+    )
+  if (/does not exist|No such file/.test(detail))
+    return configFailure(`${path}: no such file or folder. Check the path given with --db.`, detail)
+  if (/Is a directory/.test(detail)) return configFailure(`${path} is a folder. Give the path of a file.`, detail)
+  if (/Permission denied|Read-only file system/.test(detail))
+    return configFailure(`${path}: permission denied. Check who may read and write it.`, detail)
+  if (/not a valid DuckDB database|launch in-memory database/.test(detail))
+    return configFailure(
+      `${path} exists and is not a DuckDB file. It was not changed; give another path with --db.`,
+      detail,
+    )
+  if (/Could not read enough bytes|Corrupt database/.test(detail)) return damagedFileFailure(path, detail)
+  if (/newer version|version number/.test(detail))
+    return configFailure(`${path} was written by another version of DuckDB. Upgrade feedback-connector.`, detail)
+  return systemFailure(`${path} cannot be opened: ${detail}`, detail)
+}
+
+/** A disk that is full while DuckDB spills is told as memory that is out, since it may use what is free on the disk. */
+const diskFullPattern =
+  /No space left|disk quota|File too large|max_temp_directory_size|failed to offload|Could not write all bytes/i
+
+/** The reason why DuckDB did not write. Its own message may quote a record after `Input:`; that part is left out. */
+export const databaseWriteFailure = (path: string, error: unknown): Failure => {
+  const detail = (error instanceof Error ? error.message : String(error)).replace(/(Input|Original Line):[\s\S]*/, '')
+  if (diskFullPattern.test(detail))
+    return transientFailure(
+      `${path} cannot grow: the disk is full, or the file has reached the largest size allowed. Make room and run again; what was committed is kept.`,
+      detail,
+    )
+  return systemFailure(`${path} cannot be written: ${detail.split('\n')[0]}`, detail)
+}
+
+/** The reason why DuckDB ran out of memory: its limit, or a disk without room for what it spills. `work`: what did not fit. */
+export const databaseMemoryFailure = (
+  path: string,
+  work: string,
+  error: unknown,
+  limit?: number,
+  isReadOnly = false,
+): Failure => {
+  const detail = error instanceof Error ? error.message : String(error)
+  if (spillFolderPattern.test(detail))
+    return configFailure(
+      `${path}: ${work} needs more memory than the limit${limit === undefined ? '' : ` of ${formatMemorySize(limit)}`}, and the folder beside the file for what does not fit, ${path}.tmp, cannot be made. Check who may write there, or raise the limit with --memory-limit.`,
+      detail,
+    )
+  return diskFullPattern.test(detail)
+    ? databaseWriteFailure(path, error)
+    : memoryFailure(path, work, limit, isReadOnly, detail)
+}

@@ -1,0 +1,444 @@
+import {
+  existsSync,
+  linkSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as E from 'fp-ts/Either'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { personConventions } from '../../connector/cdk/program'
+import { queryCommand } from '../../connector/cli/query'
+import { snapshotCommand } from '../../connector/cli/snapshot'
+import { openDatabase } from '../../connector/snapshot/store/database'
+import { createTestIo } from '../support/command-io'
+import { runCommand } from '../support/run-command'
+
+const folder = mkdtempSync(join(tmpdir(), 'query-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const path = (name: string) => join(folder, name)
+const db = path('reviews.duckdb')
+const catalog = path('catalog.json')
+
+const nullable = (type: string, more: object = {}) => ({ type: ['null', type], ...more })
+const schema = {
+  type: 'object',
+  properties: {
+    id: { type: 'integer' },
+    modifiedTime: { type: 'string', format: 'date-time' },
+    location: nullable('object', {
+      properties: {
+        id: nullable('integer'),
+        name: nullable('string'),
+        'the "house"': nullable('string'),
+        opened: nullable('string', { format: 'date' }),
+        isOpen: nullable('boolean'),
+        share: nullable('number'),
+        address: nullable('object', { properties: { city: nullable('string') } }),
+      },
+    }),
+    source: nullable('object', { properties: { name: nullable('string') } }),
+    contents: nullable('array', { items: nullable('object', { properties: { response: nullable('string') } }) }),
+  },
+}
+const rows = [
+  `{"id":1,"modifiedTime":"2026-01-01T00:00:00.000Z","location":{"id":9007199254740993,"name":"North, \\"one\\"","the \\"house\\"":"h","opened":"2020-02-29","isOpen":true,"share":0.25,"address":{"city":"Köln"},"extra":{"n":12345678901234567890}},"source":{"name":"=A1"},"contents":[{"response":"Good"}]}`,
+  `{"id":2,"modifiedTime":"2026-01-02T00:00:00.000Z","location":{"id":2,"name":"South","isOpen":false},"source":{"name":""},"contents":[]}`,
+  `{"id":3,"modifiedTime":"2026-01-03T00:00:00.000Z","location":null,"source":{"name":null},"contents":null}`,
+]
+
+const query = (...args: ReadonlyArray<string>) => runCommand(queryCommand, ['--db', db, ...args])
+const readJson = async (sql: string): Promise<ReadonlyArray<unknown>> => {
+  const { status, stdout, stderr } = await query('--json', sql)
+  expect([status, stderr]).toEqual([0, ''])
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+}
+const readError = async (...args: ReadonlyArray<string>): Promise<string> => {
+  const { status, stdout, stderr } = await query(...args)
+  expect([status, stdout]).toEqual([1, ''])
+  return stderr
+}
+
+beforeAll(async () => {
+  const stream = {
+    stream: { name: 'reviews', json_schema: schema },
+    sync_mode: 'incremental',
+    destination_sync_mode: 'append_dedup',
+    primary_key: [['id']],
+    cursor_field: ['modifiedTime'],
+  }
+  writeFileSync(catalog, JSON.stringify({ streams: [stream] }))
+  const messages = [
+    ...rows.map((data) => `{"type":"RECORD","record":{"stream":"reviews","data":${data},"emitted_at":1}}`),
+    `{"type":"TRACE","trace":{"type":"STREAM_STATUS","stream_status":{"stream_descriptor":{"name":"reviews"},"status":"COMPLETE"}}}`,
+  ].join('\n')
+  const outcome = await runCommand(snapshotCommand, ['--db', db, '--catalog', catalog, '--history'], messages)
+  expect(outcome.status).toBe(0)
+})
+
+describe('a member of a nested value', () => {
+  it('is reached as column.member, with its declared type', async () => {
+    expect(
+      await readJson(
+        'SELECT location.id, location.name, location.opened, location.isOpen, location.share, location.address.city FROM reviews WHERE reviews.id = 1',
+      ),
+    ).toEqual([{ id: 2 ** 53, name: 'North, "one"', opened: '2020-02-29', isOpen: true, share: 0.25, city: 'Köln' }])
+    expect(
+      await readJson('SELECT typeof(location.id) AS id, typeof(location.opened) AS day FROM reviews LIMIT 1'),
+    ).toEqual([{ id: 'BIGINT', day: 'DATE' }])
+    const { stdout } = await query('--json', 'SELECT location.id FROM reviews WHERE location.id > 9007199254740992')
+    expect(stdout).toBe('{"id":9007199254740993}\n')
+  })
+
+  it.each([
+    ["SELECT id FROM reviews WHERE location.name = 'South'", [{ id: 2 }]],
+    ["SELECT r.id FROM reviews r WHERE r.location.name = 'South'", [{ id: 2 }]],
+    ["SELECT id FROM reviews WHERE reviews.location.name LIKE 'S%'", [{ id: 2 }]],
+    ["SELECT id FROM reviews WHERE main.reviews.location.name = 'South'", [{ id: 2 }]],
+    ["SELECT id FROM reviews WHERE LOCATION.Name = 'South'", [{ id: 2 }]],
+    [`SELECT "location" . "name" FROM reviews WHERE id = 2`, [{ name: 'South' }]],
+    ['SELECT location/* of the review */.name AS n FROM reviews WHERE id = 2 -- location.nmae', [{ n: 'South' }]],
+    [
+      "SELECT 'é location.name' AS é, location.name FROM reviews WHERE id = 2",
+      [{ é: 'é location.name', name: 'South' }],
+    ],
+    [`SELECT location."the ""house""" FROM reviews WHERE id = 1`, [{ 'the "house"': 'h' }]],
+    ['SELECT sum(location.id)::VARCHAR AS s FROM reviews', [{ s: '9007199254740995' }]],
+    [
+      'SELECT location.name, count(*) AS n FROM reviews GROUP BY location.name HAVING location.name IS NOT NULL ORDER BY location.name DESC',
+      [
+        { name: 'South', n: 1 },
+        { name: 'North, "one"', n: 1 },
+      ],
+    ],
+    ["SELECT location.isOpen AND true AS o FROM reviews WHERE location.id::VARCHAR || 'x' = '2x'", [{ o: false }]],
+    ['SELECT location.name FROM reviews_versions WHERE id = 2', [{ name: 'South' }]],
+    ['WITH r AS (SELECT * FROM reviews) SELECT r.location.name FROM r WHERE r.id = 2', [{ name: 'South' }]],
+    ['WITH r AS (SELECT * FROM reviews) SELECT q.location.name FROM r AS q WHERE q.id = 2', [{ name: 'South' }]],
+    ['SELECT q.location.name FROM (FROM reviews WHERE id = 2) AS q', [{ name: 'South' }]],
+    [
+      'SELECT a.location.name FROM reviews a JOIN reviews b ON a.location.id = b.location.id + 0 WHERE b.id = 2',
+      [{ name: 'South' }],
+    ],
+    ['SELECT location.name FROM (SELECT 1 AS name) AS location, reviews WHERE reviews.id = 2', [{ name: 1 }]],
+    ["SELECT s.name FROM (SELECT {'name': 5} AS s)", [{ name: 5 }]],
+    ['SELECT 1 AS a; SELECT location.name FROM reviews WHERE id = 2', [{ name: 'South' }]],
+  ])('in %s', async (sql, expected) => expect(await readJson(sql)).toEqual(expected))
+
+  it('leaves the JSON column and its operators as they are', async () => {
+    const { stdout } = await query(
+      '--json',
+      `SELECT location, location->>'$.name' AS n, location->'$.extra.n' AS big, location.extra.n AS m, location.address, contents[0].response FROM reviews WHERE id = 1`,
+    )
+    const location = /"location":(\{.*?\}\}),"source"/.exec(rows[0] ?? '')?.[1]
+    expect(stdout).toBe(
+      `{"location":${location},"n":"North, \\"one\\"","big":12345678901234567890,"m":12345678901234567890,"address":{"city":"Köln"},"(contents[0]).response":"Good"}\n`,
+    )
+  })
+
+  it.each([
+    ['SELECT location.nmae FROM reviews', 'location has no member nmae. Did you mean location.name?'],
+    ['SELECT location.zzz FROM reviews', 'location has no member zzz. It has id, name,'],
+    [
+      'SELECT r.location.address.cty FROM reviews r',
+      'location.address has no member cty. Did you mean location.address.city?',
+    ],
+    ['SELECT contents.response FROM reviews', 'contents[0].response'],
+    ['SELECT city FROM reviews', 'There is no column city'],
+    ['SELECT name FROM reviews', 'Did you mean location.name or source.name?'],
+    ['SELECT locaton.name FROM reviews', 'Did you mean location?'],
+    ['SELECT modifiedTme FROM reviews', 'There is no column modifiedTme. Did you mean modifiedTime?'],
+    ['SELECT r.modifiedTme FROM reviews AS r', 'Did you mean modifiedTime?'],
+    ['SELECT x.id FROM reviews AS r', 'no table or column x'],
+    ['SELECT qqq FROM _loads', 'There are load, run, stream,'],
+    ['FROM reviewz', 'There is no table or view reviewz. Did you mean reviews?'],
+    ['FROM nothing_like_it', 'There are critical_alerts, deleted_reviews_by_source,'],
+    ["SELECT uper('a')", 'Did you mean "upper"?'],
+    ['SELEC 1', 'Parser Error: syntax error at or near "SELEC"'],
+    ['SELECT avg(location) FROM reviews', "avg(JSON)'"],
+  ])('that is wrong is named: %s', async (sql, expected) => {
+    const message = await readError(sql)
+    expect(message).toContain(expected)
+    expect(message).not.toMatch(/Candidate|Failed to extract/)
+  })
+})
+
+describe('--format', () => {
+  const awkward = `SELECT 1 AS "a|b", 'x,"y"' || chr(10) || '=1' AS t, NULL AS n, '' AS e, {'k': [1.5]} AS s, chr(27) || '[2J' AS c, '=1+1' AS f`
+
+  it('csv quotes what must be quoted, and tells null from an empty text', async () => {
+    const { stdout } = await query('--format', 'csv', awkward)
+    expect(stdout).toBe('a|b,t,n,e,s,c,f\n1,"x,""y""\n=1",,"","{""k"":[1.5]}",\u001b[2J,=1+1\n')
+  })
+
+  it('csv is read again by DuckDB as it was', async () => {
+    const out = path('again.csv')
+    await query(
+      '--format',
+      'csv',
+      '--out',
+      out,
+      'SELECT id, modifiedTime, location, source.name FROM reviews ORDER BY id',
+    )
+    const opened = await openDatabase(':memory:')()
+    if (E.isLeft(opened)) throw new Error(opened.left.message)
+    const read = await opened.right.query(`SELECT id, location.name AS place, name, modifiedTime::VARCHAR AS time FROM (
+      SELECT id, location::JSON AS location, name, "modifiedTime" FROM read_csv('${out}', all_varchar = true, allow_quoted_nulls = false)) ORDER BY id`)
+    opened.right.close()
+    expect(read).toEqual([
+      { id: '1', place: '"North, \\"one\\""', name: '=A1', time: '2026-01-01T00:00:00.000Z' },
+      { id: '2', place: '"South"', name: '', time: '2026-01-02T00:00:00.000Z' },
+      { id: '3', place: null, name: null, time: '2026-01-03T00:00:00.000Z' },
+    ])
+  })
+
+  it('csv for a spreadsheet begins no text as a formula', async () => {
+    const sql = `SELECT '=1+1' AS "=h", '+1' AS p, '-1' AS m, '@a' AS a, chr(9) || '=' AS t, -1 AS n, 'a=b' AS b`
+    const { stdout } = await query('--format', 'csv', '--spreadsheet', sql)
+    expect(stdout).toBe("\ufeff'=h,p,m,a,t,n,b\n'=1+1,'+1,'-1,'@a,'\t=,-1,a=b\n")
+  })
+
+  it('json is one array, jsonl an object a line, as --json prints it', async () => {
+    const sql = 'SELECT id, location FROM reviews ORDER BY id'
+    const [json, jsonl, old] = await Promise.all(
+      [['--format', 'json'], ['--format', 'jsonl'], ['--json']].map((more) => query(...more, sql)),
+    )
+    expect(jsonl?.stdout).toBe(old?.stdout)
+    expect(JSON.parse(json?.stdout ?? '')).toEqual(
+      old?.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    )
+    expect((await query('--format', 'json', 'SELECT 1 WHERE false')).stdout).toBe('[\n]\n')
+  })
+
+  it('markdown shows each text as it is', async () => {
+    const { stdout } = await query(
+      '--format',
+      'markdown',
+      `SELECT 1 AS "a|b", '*x* <b>_y_ a_b &amp; [l](u)' || chr(10) || '~' AS t, NULL AS n`,
+    )
+    expect(stdout).toBe(
+      '| a\\|b | t | n |\n| --- | --- | --- |\n| 1 | \\*x\\* \\<b\\>\\_y\\_ a_b &amp;amp; \\[l\\](u)<br>\\~ |  |\n',
+    )
+  })
+
+  it('parquet keeps types, and integers that Parquet would round', async () => {
+    const out = path('rows.parquet')
+    const sql = `SELECT id, modifiedTime, location.id AS place, 170141183460469231731687303715884105::HUGEINT AS big,
+      _airbyte_raw_id AS raw, location, [1, 2] AS list, 1 AS a, 2 AS a FROM reviews ORDER BY id DESC -- the end`
+    expect(await query('--format', 'parquet', '--out', out, sql)).toEqual({ status: 0, stdout: '', stderr: '' })
+    const opened = await openDatabase(':memory:')()
+    if (E.isLeft(opened)) throw new Error(opened.left.message)
+    const described = await opened.right.query(`DESCRIBE FROM '${out}'`)
+    const read = await opened.right.query(`SELECT id, place, big::VARCHAR AS big, a, a_1 FROM '${out}'`)
+    opened.right.close()
+    expect(described.map(({ column_type }) => column_type)).toEqual([
+      'BIGINT',
+      'TIMESTAMP WITH TIME ZONE',
+      'BIGINT',
+      'DECIMAL(38,0)',
+      'VARCHAR',
+      'JSON',
+      'INTEGER[]',
+      'INTEGER',
+      'INTEGER',
+    ])
+    const big = '170141183460469231731687303715884105'
+    expect(read).toEqual([
+      { id: 3, place: null, big, a: 1, a_1: 2 },
+      { id: 2, place: 2, big, a: 1, a_1: 2 },
+      { id: 1, place: 9007199254740993n, big, a: 1, a_1: 2 },
+    ])
+    expect(statSync(out).mode & 0o777).toBe(0o600)
+  })
+
+  it.each([
+    [['--format', 'xml'], '--format must be one of table, csv,'],
+    [['--format', 'cvs'], 'Did you mean csv?'],
+    [['--format', 'parquet'], 'needs --out FILE'],
+    [['--format', 'csv', '--json'], 'Leave one of them out'],
+    [['--spreadsheet'], '--spreadsheet is for --format csv'],
+    [[], 'The question or the SQL is missing'],
+  ])('is refused with the reason: %j', async (args, expected) => {
+    const sql = args.length === 0 ? [] : ['SELECT 1']
+    const outcome = await runCommand(queryCommand, ['--db', db, ...args, ...sql], {
+      fail: personConventions.reportFailure,
+    })
+    expect(outcome).toMatchObject({ status: 2, stdout: '' })
+    expect(outcome.stderr).toContain(expected)
+  })
+
+  it('hands over a large result in parts', async () => {
+    for (const format of ['csv', 'jsonl', 'json', 'markdown']) {
+      const parts: string[] = []
+      const io = createTestIo((async function* () {})(), async (text) => void parts.push(String(text)))
+      const sql = 'SELECT range AS i FROM range(20000)'
+      expect(await queryCommand.run(io, 'feedback', ['--db', db, '--format', format, sql])).toBe(0)
+      expect(parts.length).toBeGreaterThan(5)
+      expect(parts.join('').match(/19999/g)).toHaveLength(1)
+    }
+  })
+
+  it('escapes what a terminal acts on only where stdout is one', async () => {
+    const texts: string[] = []
+    const io = createTestIo((async function* () {})(), async (text) => void texts.push(String(text)), {
+      printsOnTerminal: true,
+    })
+    await queryCommand.run(io, 'feedback', ['--db', db, '--format', 'csv', awkward])
+    expect(texts.join('')).toContain('\\u001b[2J')
+  })
+})
+
+describe('--out', () => {
+  const outFormats = ['table', 'csv', 'json', 'jsonl', 'markdown', 'parquet'].map((format) => [format] as const)
+  const sql = 'SELECT id, location FROM reviews ORDER BY id'
+
+  it.each(outFormats)('holds what stdout would show, for its owner only: %s', async (format) => {
+    const out = path(`out.${format}`)
+    writeFileSync(out, 'old', { mode: 0o644 })
+    expect(await query('--format', format, '--out', out, sql)).toEqual({ status: 0, stdout: '', stderr: '' })
+    expect(statSync(out).mode & 0o777).toBe(0o600)
+    if (format !== 'parquet') expect(readFileSync(out, 'utf8')).toBe((await query('--format', format, sql)).stdout)
+    rmSync(out)
+  })
+
+  it.each(outFormats)('keeps the old file where the query fails, and leaves none beside it: %s', async (format) => {
+    const out = path('kept.txt')
+    writeFileSync(out, 'old')
+    for (const wrong of [
+      'SELECT nope FROM reviews',
+      "SELECT CASE WHEN range > 9000 THEN 'x' ELSE '1' END::INT FROM range(10000)",
+      'DELETE FROM reviews',
+    ]) {
+      expect(await query('--format', format, '--out', out, wrong)).toMatchObject({ status: 1, stdout: '' })
+      expect(readFileSync(out, 'utf8')).toBe('old')
+    }
+    expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([])
+    rmSync(out)
+  })
+
+  it.each(outFormats)('is never a database: %s', async (format) => {
+    const before = readFileSync(db)
+    for (const name of ['link', 'hard', 'other.duckdb']) rmSync(path(name), { force: true })
+    symlinkSync(db, path('link'))
+    linkSync(db, path('hard'))
+    writeFileSync(path('other.duckdb'), before)
+    for (const out of [db, path('link'), path('hard'), `${db}.wal`, path('other.duckdb')]) {
+      const { status, stderr } = await query('--format', format, '--out', out, sql)
+      expect([out, status]).toEqual([out, 1])
+      expect(stderr).toContain('--out')
+    }
+    expect(readFileSync(db).equals(before)).toBe(true)
+    expect(readFileSync(path('other.duckdb')).equals(before)).toBe(true)
+    expect(existsSync(`${db}.wal`)).toBe(false)
+  })
+
+  it.each(outFormats)('has no part of a query that was stopped: %s', async (format) => {
+    const out = path('stopped.out')
+    for (const endless of [
+      'SELECT range FROM range(100000000000)',
+      'SELECT count(*) FROM range(100000000000), range(1000)',
+    ]) {
+      const stop = new AbortController()
+      const io = createTestIo((async function* () {})(), async () => undefined, { stop: stop.signal })
+      const ended = queryCommand.run(io, 'feedback', ['--db', db, '--format', format, '--out', out, endless])
+      setTimeout(() => stop.abort(), 300)
+      await expect(ended).rejects.toThrow('The query was stopped')
+    }
+    expect(readdirSync(folder).filter((name) => name.startsWith('stopped'))).toEqual([])
+  })
+
+  it('says what is wrong with the path', async () => {
+    expect(await readError('--format', 'csv', '--out', path('no/x.csv'), sql)).toContain('cannot be written. ENOENT')
+    expect(await readError('--format', 'parquet', '--out', path('no/x.parquet'), sql)).toContain(
+      'cannot be written. ENOENT',
+    )
+    expect(await readError('--format', 'parquet', '--out', '/dev/null', sql)).toContain('is no file')
+    expect(await query('--format', 'csv', '--out', '/dev/null', sql)).toMatchObject({ status: 0 })
+  })
+})
+
+describe('SQL with --out', () => {
+  it.each([
+    ["COPY reviews TO 'OTHER'"],
+    ["COPY reviews TO 'DB'"],
+    ["ATTACH 'OTHER' AS other"],
+    ["SELECT 1; COPY reviews TO 'OTHER'"],
+    ["SELECT 1) TO 'OTHER' (FORMAT csv); --"],
+    ["SELECT * FROM read_text('CATALOG')"],
+    ["SELECT * FROM read_csv('CATALOG')"],
+    ["FROM 'CATALOG'"],
+    ["SELECT * FROM glob('/*')"],
+    ["EXPORT DATABASE 'OTHER'"],
+    ['INSTALL httpfs; SELECT 1'],
+    ['PRAGMA database_list; SET enable_external_access = true'],
+    ["SET allowed_paths = ['OTHER']; SELECT 1"],
+    ["SET allowed_directories = ['/']"],
+    ['RESET enable_external_access'],
+    ["SET temp_directory = 'OTHER'"],
+    ['CREATE TABLE main.mine AS SELECT 1 AS a'],
+    ['DROP TABLE reviews'],
+    ['UPDATE reviews SET id = 0'],
+    ['CHECKPOINT; DELETE FROM _state'],
+  ])('reaches no other file and no setting: %s', async (text) => {
+    const [other, before, out] = [path('other.any'), readFileSync(db), path('reached.out')]
+    const sql = text.replaceAll('OTHER', other).replaceAll('DB', db).replaceAll('CATALOG', catalog)
+    for (const format of ['csv', 'parquet'])
+      expect(await query('--format', format, '--out', out, sql)).toMatchObject({ status: 1, stdout: '' })
+    expect([existsSync(other), existsSync(out)]).toEqual([false, false])
+    expect(readFileSync(db).equals(before)).toBe(true)
+  })
+
+  it('is one SELECT for Parquet', async () => {
+    const out = path('one.parquet')
+    for (const sql of ['SELECT 1; SELECT 2', 'CREATE TEMP TABLE t AS SELECT 1 AS a', ';'])
+      expect(await readError('--format', 'parquet', '--out', out, sql)).toContain('one SELECT')
+    expect(existsSync(out)).toBe(false)
+  })
+})
+
+describe('without SQL, on a terminal', () => {
+  const type = async (...lines: ReadonlyArray<string>) => {
+    const out: string[] = []
+    const err: string[] = []
+    const keys = (async function* () {
+      for (const line of lines) yield new Uint8Array(Buffer.from(line))
+    })()
+    const status = await queryCommand.run(
+      createTestIo(keys, async (text) => void out.push(String(text)), {
+        isInteractive: true,
+        printsOnTerminal: true,
+        printWarning: (line) => void err.push(line),
+      }),
+      'feedback',
+      ['--db', db],
+    )
+    return { status, out: out.join(''), err: err.join('\n') }
+  }
+
+  it('runs query after query, each up to its semicolon, also after one that fails', async () => {
+    const { status, out, err } = await type(
+      'SELECT id\n',
+      'FROM reviews WHERE location.name\n',
+      "= 'South';\nSELECT nope FROM reviews;\n\nSELECT 7 AS seven;\n",
+      '.exit\n',
+      'SELECT 8 AS eight;\n',
+    )
+    expect(status).toBe(0)
+    expect(out).toMatch(/feedback> +\.\.\.> +\.\.\.> id\n 2\nfeedback> feedback> feedback> seven\n +7\nfeedback> $/)
+    expect(err).toContain('There is no column nope')
+  })
+
+  it('ends with the input', async () => expect(await type('SELECT 1')).toMatchObject({ status: 0 }))
+})

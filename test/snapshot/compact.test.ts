@@ -1,0 +1,197 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { compactSnapshot } from '../../connector/snapshot/compact'
+import { diffSnapshots, hashContent, isIdentical } from '../../connector/snapshot/diff'
+import { closeSnapshot } from '../../connector/snapshot/store/open'
+import { setReportingTimeZone } from '../../connector/snapshot/store/views'
+import { verifySnapshot } from '../../connector/snapshot/verify/verify'
+import { newTempPath, writeTempFile } from '../support/files'
+import { runProgram, startProgram } from '../support/program'
+import {
+  contentJson,
+  openSnapshotFile,
+  reviewContentsInfo,
+  reviewJson,
+  reviewsInfo,
+  streamMessages,
+  writeMessages,
+} from '../support/snapshot-messages'
+
+const ids = Array.from({ length: 2000 }, (_, i) => i + 1)
+
+/** A file with a history, views, states, several loads and a time zone of its own, much of whose place is free. */
+const createSnapshot = async (): Promise<string> => {
+  const path = newTempPath('duckdb')
+  const snapshot = await openSnapshotFile(path)
+  await setReportingTimeZone(snapshot, 'Europe/Berlin')
+  for (const minute of [1, 2, 3])
+    await writeMessages(
+      snapshot,
+      [
+        ...streamMessages(reviewsInfo(), ...ids.map((id) => reviewJson(id, minute, `${minute} of ${id} `.repeat(20)))),
+        ...streamMessages(reviewContentsInfo(), ...ids.map((id) => contentJson(id, minute, id))),
+      ],
+      { history: true },
+    )
+  await closeSnapshot(snapshot)
+  return path
+}
+
+let original: string
+beforeAll(async () => {
+  original = await createSnapshot()
+})
+
+/** A file of its own with that content. */
+const writeSnapshot = async (path = newTempPath('duckdb')): Promise<string> => {
+  copyFileSync(original, path)
+  return path
+}
+
+/** Everything that a snapshot holds. */
+const read = async (path: string) => {
+  const snapshot = await openSnapshotFile(path, 'read')
+  const { query } = snapshot.db
+  const all = (table: string) => query(`SELECT * FROM ${table} ORDER BY ALL`)
+  const content = {
+    hash: await hashContent(snapshot),
+    history: await all('_history_reviews'),
+    metadata: [
+      await all('_loads'),
+      await all('_streams'),
+      await all('_state'),
+      await all('_meta'),
+      await all('_deletions'),
+    ],
+    views: await query('SELECT view_name, sql FROM duckdb_views() WHERE NOT internal ORDER BY ALL'),
+    days: await query('SELECT * FROM review_daily'),
+    failed: (await verifySnapshot(snapshot)).filter(({ ok }) => !ok),
+  }
+  await closeSnapshot(snapshot)
+  return content
+}
+
+const filesBeside = (path: string): ReadonlyArray<string> =>
+  readdirSync(dirname(path)).filter((name) => name.startsWith(basename(path)))
+
+describe('feedback compact', () => {
+  it('keeps rows, versions, views, states, loads and the time zone, and gives free place back', async () => {
+    const path = await writeSnapshot()
+    const before = await read(path)
+    expect(before.views.length).toBeGreaterThan(3)
+    expect(before.history).toHaveLength(4000)
+    const size = statSync(path).size
+    const { status, stdout, stderr } = await runProgram('feedback', ['compact', '--db', path, '--json'])
+    expect(status, stderr).toBe(0)
+    expect(JSON.parse(stdout)).toEqual({ before: size, after: statSync(path).size })
+    expect(statSync(path).size).toBeLessThan(size)
+    expect(await read(path)).toEqual(before)
+    expect(before.failed).toEqual([])
+    expect([statSync(path).mode & 0o777, filesBeside(path)]).toEqual([0o600, [basename(path)]])
+  })
+
+  it('leaves a file that the next load writes on, and replaces what a link leads to', async () => {
+    const target = await writeSnapshot()
+    const link = newTempPath('duckdb')
+    symlinkSync(target, link)
+    await compactSnapshot(link)
+    expect([lstatSync(link).isSymbolicLink(), lstatSync(target).isFile()]).toEqual([true, true])
+    const other = await writeSnapshot()
+    for (const path of [link, other]) {
+      const snapshot = await openSnapshotFile(path)
+      await writeMessages(snapshot, streamMessages(reviewsInfo(), reviewJson(1, 9), reviewJson(5000, 9)))
+      await closeSnapshot(snapshot)
+    }
+    const snapshot = await openSnapshotFile(link, 'read')
+    expect((await diffSnapshots(snapshot, other)).filter((stream) => !isIdentical(stream))).toEqual([])
+    expect((await verifySnapshot(snapshot)).filter(({ name }) => name === 'row counts')).toMatchObject([{ ok: true }])
+    await closeSnapshot(snapshot)
+  })
+
+  it('brings the log of a killed run into the new file', async () => {
+    const path = newTempPath('duckdb')
+    const script = `
+      const { DuckDBInstance } = require('@duckdb/node-api')
+      DuckDBInstance.create(${JSON.stringify(path)}).then(async (instance) => {
+        const db = await instance.connect()
+        await db.run("UPDATE _state SET state = '{\\"after\\":\\"kill\\"}'")
+        process.kill(process.pid, 'SIGKILL')
+      })`
+    await writeSnapshot(path)
+    await once(spawn(process.execPath, ['-e', script]), 'exit')
+    expect(existsSync(`${path}.wal`)).toBe(true)
+    await compactSnapshot(path)
+    expect((await read(path)).metadata[2]).toMatchObject([{ state: '{"after":"kill"}' }, { state: '{"after":"kill"}' }])
+  })
+
+  it('leaves a whole file whenever it is killed, and the next one cleans up', async () => {
+    const path = await writeSnapshot()
+    const { hash } = await read(path)
+    const started = performance.now()
+    expect((await runProgram('feedback', ['compact', '--db', path])).status).toBe(0)
+    const whole = performance.now() - started
+    const moments = [0.5, 0.7, 0.85, 0.95]
+    for (const part of moments) {
+      const run = startProgram('feedback', ['compact', '--db', path])
+      await sleep(whole * part)
+      run.kill('SIGKILL')
+      await run.ended
+      expect((await read(path)).hash).toEqual(hash)
+    }
+    writeFileSync(`${path}.compact`, 'left by a run that was killed')
+    expect((await runProgram('feedback', ['compact', '--db', path])).status).toBe(0)
+    expect(filesBeside(path)).toEqual([basename(path)])
+    expect((await read(path)).hash).toEqual(hash)
+  }, 60_000)
+
+  it('waits for no other process unless asked, and changes nothing', async () => {
+    const path = await writeSnapshot()
+    const script = `require('@duckdb/node-api').DuckDBInstance.create(${JSON.stringify(path)}).then(() => console.log('held'))
+      process.stdin.resume().on('end', () => process.exit())`
+    const holder = spawn(process.execPath, ['-e', script])
+    await once(holder.stdout, 'data')
+    const bytes = readFileSync(path)
+    const { status, stderr } = await runProgram('feedback', ['compact', '--db', path])
+    expect([status, stderr]).toEqual([75, expect.stringMatching(/is in use by process \d+ .*--wait 10m waits for it/)])
+    const waiting = runProgram('feedback', ['compact', '--db', path, '--wait', '1m'])
+    holder.stdin.end()
+    expect((await waiting).status).toBe(0)
+    expect(bytes.length).toBeGreaterThanOrEqual(statSync(path).size)
+  })
+
+  it.each([
+    ['that is missing', () => newTempPath('duckdb'), 78, /no such file/],
+    [
+      'that is no database',
+      () => writeTempFile('not a database at all, but a text of some length'),
+      78,
+      /not a DuckDB file/,
+    ],
+  ])('refuses a file %s', async (_, make, expected, reason) => {
+    const path = make()
+    const { status, stderr } = await runProgram('feedback', ['compact', '--db', path])
+    expect([status, stderr]).toEqual([expected, expect.stringMatching(reason)])
+    expect(filesBeside(path).filter((name) => name !== basename(path))).toEqual([])
+  })
+
+  it('says what a memory limit is too small for, and changes nothing', async () => {
+    const path = await writeSnapshot()
+    const bytes = readFileSync(path)
+    await expect(compactSnapshot(path, { memoryLimit: 3e6 })).rejects.toThrow(/needs more memory than the limit of 3MB/)
+    expect(readFileSync(path).equals(bytes)).toBe(true)
+    expect(filesBeside(path)).toEqual([basename(path)])
+  })
+})

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { readModels } from '../../../connector/snapshot/store/models'
+import { createJsonFolder } from '../../support/files'
+import { readModelRows, toComparable } from '../../support/model-rows'
+import { expectedModels, type ModelRows, roundHalves } from '../../support/oracle'
+import { runProgram } from '../../support/program'
+import { sandboxConfig, startTestSandbox } from '../../support/sandbox'
+
+const root = join(__dirname, '..', '..', '..')
+const names = [...readModels().keys()]
+type Described = {
+  readonly models: ReadonlyArray<{
+    readonly name: string
+    readonly columns: ReadonlyArray<{ readonly name: string; readonly description: string }>
+  }>
+}
+const regions = [
+  { location_id: '1001', location_name: null, region: 'North' },
+  { location_id: '1002', location_name: null, region: 'North' },
+  { location_id: null, location_name: ' oak hill URGENT care', region: 'South' },
+]
+
+describe('the numbers of every model', () => {
+  let found: ModelRows
+  let expected: ModelRows
+
+  beforeAll(async () => {
+    let ahead = 0
+    const sandbox = await startTestSandbox({ reviews: 400, now: () => Date.now() + ahead })
+    const files = createJsonFolder()
+    const settings = { entities: undefined, reporting_time_zone: 'America/New_York' }
+    const config = files.put('config.json', sandboxConfig(sandbox, settings))
+    const db = `${files.path}/reviews.duckdb`
+    const sync = async () =>
+      expect(await runProgram('feedback', ['sync', '--config', config, '--db', db, '--history'])).toMatchObject({
+        status: 0,
+      })
+    await sync()
+    const earlier = (await sandbox.truth()).reviews
+    await sandbox.churn({ change: 60, delete: 25, add: 20 })
+    ahead += 10_000
+    await sandbox.churn({ restore: 5 })
+    ahead += 10_000
+    await sync()
+    const asOf = new Date(Date.now() + 3_600_000)
+    const { reviews, deleted } = await sandbox.truth()
+    const thresholds = { openDays: 30, lowScore: 2, minReviews: 3 }
+    const variables = { alert_open_days: 30, alert_score: 2, min_reviews: 3 }
+    found = await readModelRows(db, { asOf, regions, variables }, names)
+    expected = expectedModels({
+      reviews,
+      deletions: deleted,
+      earlier,
+      regions,
+      asOf: asOf.getTime(),
+      timeZone: settings.reporting_time_zone,
+      ...thresholds,
+    })
+    await sandbox.close()
+    files.remove()
+  }, 120_000)
+
+  it('are computed for every model', () => expect(Object.keys(expected).sort()).toEqual([...names].sort()))
+
+  it.each(names)('%s equals a computation in plain TypeScript over the raw reviews', (name) => {
+    expect(expected[name]?.length).toBeGreaterThan(0)
+    expect(toComparable(found[name])).toEqual(toComparable(expected[name]))
+  })
+
+  it.each(names)('%s has its columns, in their order, in docs/models.md and in marts.yml', (name) => {
+    const columns = Object.keys(found[name]?.[0] ?? {})
+    const page =
+      readFileSync(join(root, 'docs', 'models.md'), 'utf8')
+        .split(`\n## ${name}\n`)[1]
+        ?.split('\n## ')[0] ?? ''
+    const { models } = parse(readFileSync(join(root, 'dbt', 'models', 'marts', 'marts.yml'), 'utf8')) as Described
+    const described = models.find((model) => model.name === name)?.columns ?? []
+    expect(described.map((column) => column.name)).toEqual(columns)
+    const rows = described.map((column) => `| \`${column.name}\` | ${column.description} |`)
+    expect(page.split('\n').filter((line) => line.startsWith('| `'))).toEqual(rows)
+  })
+})
+
+it.each([
+  [2.345, 2, 2.35],
+  [-2.345, 2, -2.35],
+  [3.1249999999999996, 2, 3.13],
+  [12.65, 1, 12.7],
+  [-0.001, 2, 0],
+  [1e6 + 0.005, 2, 1000000.01],
+])('%d rounded to %d digits is %d', (value, digits, result) => expect(roundHalves(value, digits)).toBe(result))
