@@ -143,11 +143,13 @@ export const sectionField = <A>(codec: t.Type<A, unknown>): t.Type<A, unknown> =
 /** Whether a form has filled `value` in by itself: it is empty, or what `schema` declares as default. */
 const isUntouched = (schema: JsonSchema, value: unknown): boolean => {
   if (value === undefined || value === null || value === '') return true
-  if (Array.isArray(value) && value.length === 0) return true
+  const types = [schema.type].flat()
+  if (Array.isArray(value)) return value.length === 0 && types.includes('array')
   if ('default' in schema && JSON.stringify(value) === JSON.stringify(schema.default)) return true
   const properties = t.UnknownRecord.is(schema.properties) ? schema.properties : undefined
   return (
     t.UnknownRecord.is(value) &&
+    types.includes('object') &&
     Object.entries(value).every(([key, inner]) => {
       const declared = properties?.[key]
       return t.UnknownRecord.is(declared) && isUntouched(declared, inner)
@@ -163,8 +165,7 @@ export const optionalGroupField = <A>(codec: t.Type<A, unknown>): t.Type<A | und
       new t.Type<A | undefined, unknown>(
         codec.name,
         (value): value is A | undefined => value === undefined || codec.is(value),
-        (value, context) =>
-          isUntouched(schema, value) && !Array.isArray(value) ? t.success(undefined) : codec.validate(value, context),
+        (value, context) => (isUntouched(schema, value) ? t.success(undefined) : codec.validate(value, context)),
         (value) => (value === undefined ? undefined : codec.encode(value)),
       ),
     ),
