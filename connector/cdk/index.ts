@@ -51,6 +51,7 @@ export {
   formatHelp,
   getOrThrow,
   type ParsedOptions,
+  progressDelay,
   runOrThrow,
   suggestName,
   usageError,

@@ -189,52 +189,6 @@ export const createTerminalWriter = (): ((text: string) => void) | undefined => 
   }
 }
 
-/** The shortest time between two redraws on a terminal, and between two lines elsewhere, in milliseconds. */
-const redrawInterval = 200
-const progressLineInterval = 60_000
-
-/** How progress is shown. `columns`: the width of the terminal; undefined where there is none. */
-type ProgressOutput = {
-  readonly columns: () => number | undefined
-  readonly write: (text: string) => void
-  readonly now: () => number
-}
-
-/**
- * Prints progress: on a terminal one line that is redrawn at most five times a second and never wraps; elsewhere a line with its
- * time once a minute, the first after a minute. An empty line clears it.
- */
-export const createProgressPrinter = ({ columns, write, now }: ProgressOutput) => {
-  let isDrawn = false
-  let lastRedraw = Number.NEGATIVE_INFINITY
-  let lastLine = now()
-  let shown = ''
-  const clear = (): void => {
-    if (isDrawn) write('\r\x1b[K')
-    isDrawn = false
-  }
-  const print = (line: string): void => {
-    const at = now()
-    const width = columns()
-    shown = line
-    if (line === '') clear()
-    else if (width === undefined) {
-      if (at - lastLine < progressLineInterval) return
-      lastLine = at
-      write(`${new Date(at).toISOString()} ${line}\n`)
-    } else if (at - lastRedraw >= redrawInterval) {
-      lastRedraw = at
-      isDrawn = true
-      write(`\r\x1b[K${line.length < width ? line : `${line.slice(0, Math.max(0, width - 2))}…`}`)
-    }
-  }
-  /** Elsewhere than on a terminal: prints the line again, so that a log shows that the run is still there. */
-  const repeat = (): void => {
-    if (columns() === undefined) print(shown)
-  }
-  return { print, clear, repeat }
-}
-
 /** Milliseconds since 1970. */
 export type TimeRange = { readonly from: number; readonly to: number }
 

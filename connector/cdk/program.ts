@@ -1,8 +1,8 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { connectionStatusLine, errorTraceLine, failureTypes } from './airbyte/encode'
-import { type Command, CommandError, type CommandIo, formatHelp, suggestName } from './command'
+import { type Command, CommandError, type CommandIo, createProgressPrinter, formatHelp, suggestName } from './command'
 import { type Failure, transientFailure, unexpectedFailure } from './failure'
-import { createProgressPrinter, createStdoutWriter, createTerminalWriter, type StdoutWriter } from './lines'
+import { createStdoutWriter, createTerminalWriter, type StdoutWriter } from './lines'
 import { createRedactor, redactFailure } from './redact'
 import { reportSingerFailure } from './singer/command-line'
 
@@ -239,7 +239,7 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
     write: (text) => void drawProgress(redactText(text)),
     now: Date.now,
   })
-  setInterval(progress.repeat, 5_000).unref()
+  setInterval(progress.repeat, 500).unref()
   const printWarning = (line: string): void => {
     progress.clear()
     host.stderr.write(`${redactText(line)}\n`)

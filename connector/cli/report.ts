@@ -1,4 +1,4 @@
-import { type CommandIo, defineCommand, suggestName, usageError } from '../cdk'
+import { type CommandIo, defineCommand, progressDelay, suggestName, usageError } from '../cdk'
 import {
   countChecks,
   explainAlert,
@@ -68,7 +68,7 @@ export const reportCommand = defineCommand({
           month,
           regions,
           withText: options['with-text'],
-          onSection: (name) => io.printProgress(`Reading ${name}`),
+          onSection: (name) => io.printProgress(`Reading ${name}`, progressDelay),
         }),
       toSnapshotOptions(io, options),
     )

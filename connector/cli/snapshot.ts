@@ -1,4 +1,4 @@
-import { type CommandIo, defineCommand, usageError } from '../cdk'
+import { type CommandIo, defineCommand, progressDelay, usageError } from '../cdk'
 import {
   compactSnapshot,
   diffSnapshots,
@@ -156,7 +156,13 @@ export const diffCommand = defineCommand({
     // Opening B first reports a missing or foreign file by its own name.
     const opening = toSnapshotOptions(io, options)
     await useSnapshot(b, 'read', async () => undefined, opening)
-    const streams = await useSnapshot(a, 'read', (snapshot) => diffSnapshots(snapshot, b), opening)
+    const streams = await useSnapshot(
+      a,
+      'read',
+      (snapshot) => diffSnapshots(snapshot, b, (stream) => io.printProgress(stream, progressDelay)),
+      opening,
+    )
+    io.printProgress('')
     await io.print(options.json ? formatJson(streams) : formatDifferences(streams))
     return streams.every(isIdentical) ? 0 : 1
   },

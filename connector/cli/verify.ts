@@ -1,6 +1,15 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CommandError, type CommandIo, configFailure, defineCommand, getOrThrow, loadConfig, usageError } from '../cdk'
+import {
+  CommandError,
+  type CommandIo,
+  configFailure,
+  defineCommand,
+  getOrThrow,
+  loadConfig,
+  progressDelay,
+  usageError,
+} from '../cdk'
 import { sourceFormat } from '../config'
 import { createReviewService, createSource } from '../runtime'
 import {
@@ -94,9 +103,10 @@ export const verifyCommand = defineCommand({
         db,
         'read',
         async (snapshot) => {
-          const own = await verifySnapshot(snapshot, findStateProblem)
+          const own = await verifySnapshot(snapshot, findStateProblem, (step) => io.printProgress(step, progressDelay))
           const compared = config.length === 0 ? [] : await compareWithService(io, snapshot, config)
           const results = [...own, ...compared]
+          io.printProgress('')
           await io.print(json ? formatJson(results) : formatVerifyReport(results, explain))
           if (repair !== undefined) await writeRepair(io, snapshot, repair, config)
           const { failed, unanswered } = countChecks(results)
@@ -129,7 +139,9 @@ const compareWithService = async (
   )
   try {
     await requireService(snapshot, configured.service, 'Give the config of the service that the file was read from.')
-    return await compareReviews(snapshot, createReviewService(configured.env))
+    return await compareReviews(snapshot, createReviewService(configured.env), (step) =>
+      io.printProgress(step, progressDelay),
+    )
   } finally {
     await configured.close()
   }

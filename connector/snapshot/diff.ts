@@ -59,13 +59,19 @@ const attachedName = '__compared'
 /** How many rows of a stream are compared value by value. */
 const maxComparedRows = 5
 
-/** The differences between a snapshot (a) and the one at `path` (b), stream by stream. The columns `_airbyte_…` do not count. */
-export const diffSnapshots = async ({ db }: Snapshot, path: string): Promise<ReadonlyArray<StreamDifference>> => {
+/** The differences between a snapshot (a) and the one at `path` (b), stream by stream. The columns `_airbyte_…` do not count. `onStream`: called before each stream, with its name in words. */
+export const diffSnapshots = async (
+  { db }: Snapshot,
+  path: string,
+  onStream: (text: string) => void = () => undefined,
+): Promise<ReadonlyArray<StreamDifference>> => {
   await db.run(`ATTACH ${quoteLiteral(path)} AS ${attachedName} (READ_ONLY)`)
   const a = new Map((await listStreamTables(db)).map((table) => [table.name, table]))
   const b = new Map((await listStreamTables(db, attachedName)).map((table) => [table.name, table]))
   const differences: Array<StreamDifference> = []
-  for (const stream of [...new Set([...a.keys(), ...b.keys()])].sort()) {
+  const streams = [...new Set([...a.keys(), ...b.keys()])].sort()
+  for (const [i, stream] of streams.entries()) {
+    onStream(`Stream ${i + 1} of ${streams.length}: ${stream}`)
     const [tableA, tableB] = [a.get(stream), b.get(stream)]
     const counts = {
       stream,

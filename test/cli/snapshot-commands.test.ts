@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Command, progressDelay } from '../../connector/cdk/command'
 import { personConventions } from '../../connector/cdk/program'
 import { queryCommand } from '../../connector/cli/query'
 import { reportCommand } from '../../connector/cli/report'
@@ -309,6 +310,33 @@ describe('feedback verify', () => {
     expect((await runCommand(verifyCommand, ['--db', broken, '--explain'])).stdout).toContain(
       'NOT "rating" BETWEEN 0 AND 5',
     )
+  })
+})
+
+describe('progress', () => {
+  const readSteps = async (command: Command, args: ReadonlyArray<string>) => {
+    const lines: Array<readonly [line: string, after: number | undefined]> = []
+    await runCommand(command, args, { printProgress: (line, after) => lines.push([line, after]) })
+    expect(lines.at(-1)?.[0]).toBe('')
+    const steps = lines.slice(0, -1)
+    expect(steps.filter(([, after]) => after !== progressDelay)).toEqual([])
+    return steps.map(([line]) => line)
+  }
+
+  it('of verify numbers the checks', async () => {
+    const steps = await readSteps(verifyCommand, ['--db', db])
+    expect(steps[3]).toBe(`Check 4 of ${steps.length}: column types`)
+    expect(steps.length).toBeGreaterThan(20)
+  })
+
+  it('of diff numbers the streams', async () => {
+    expect(await readSteps(diffCommand, [db, db])).toEqual(['Stream 1 of 1: reviews'])
+  })
+
+  it('of report names the sections, and the checks in the last', async () => {
+    const steps = await readSteps(reportCommand, ['--db', db, '--out', path('progress.html')])
+    expect(steps[0]).toBe('Reading reviews')
+    expect(steps.at(-1)).toMatch(/^Reading health of the data\. Check (\d+) of \1: /)
   })
 })
 

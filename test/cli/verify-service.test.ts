@@ -74,6 +74,21 @@ const compared = async (path = db, more: ReadonlyArray<string> = [], settings = 
 const fine = { ok: true, ids: [] }
 
 describe('feedback verify --config', () => {
+  it('says how many reviews it has read of the service', async () => {
+    const steps: string[] = []
+    await runCommand(verifyCommand, ['--db', db, '--config', config], { printProgress: (line) => steps.push(line) })
+    const [first = 0, last = 0] = [0, -1].map((at) =>
+      Number(
+        steps
+          .filter((step) => step.startsWith('Reading the service: '))
+          .at(at)
+          ?.replace(/\D/g, ''),
+      ),
+    )
+    expect([first, last >= 300]).toEqual([50, true])
+    expect(steps.slice(-3)).toEqual(['Reading what changed meanwhile', 'Comparing the service with the file', ''])
+  })
+
   it('finds no difference after a sync', async () => {
     expect(await compared()).toEqual({
       'no review is missing': fine,

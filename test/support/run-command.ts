@@ -10,6 +10,8 @@ export type RunOptions = {
   readonly env?: CommandIo['env']
   /** How the program reports a failure; on stderr unless given. */
   readonly fail?: ReportFailure
+  /** Receives the lines of progress. */
+  readonly printProgress?: CommandIo['printProgress']
   /** The program that the command belongs to; feedback unless given. */
   readonly program?: string
 }
@@ -30,6 +32,7 @@ export const runCommand = async (
     env = {},
     fail = reportToStderr,
     program = 'feedback',
+    printProgress = () => undefined,
   } = typeof given === 'string' ? { stdin: given } : given
   const out: Array<string> = []
   const err: Array<string> = []
@@ -38,7 +41,7 @@ export const runCommand = async (
     async (text) => {
       out.push(joinText(text))
     },
-    { env, printWarning: (line) => err.push(`${line}\n`) },
+    { env, printProgress, printWarning: (line) => err.push(`${line}\n`) },
   )
   const run = async () => {
     try {

@@ -3,7 +3,7 @@ import { columnsFromSchema } from '../store/tables'
 import { cellToNumber, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
 import { type CheckResult, readSnapshotStreams, type SnapshotStream } from '../verify/check'
 import type { FindStateProblem } from '../verify/loads'
-import { countChecks, verifySnapshot } from '../verify/verify'
+import { countChecks, type OnStep, verifySnapshot } from '../verify/verify'
 import {
   formatCount,
   formatDuration,
@@ -51,7 +51,11 @@ export type UndeclaredAttribute = {
 
 const maxRuns = 6
 
-export const readDataHealth = async (snapshot: Snapshot, findStateProblem?: FindStateProblem): Promise<DataHealth> => {
+export const readDataHealth = async (
+  snapshot: Snapshot,
+  findStateProblem?: FindStateProblem,
+  onStep?: OnStep,
+): Promise<DataHealth> => {
   const { db } = snapshot
   const streams = await readSnapshotStreams(db)
   const undeclared: Array<UndeclaredAttribute> = []
@@ -59,7 +63,7 @@ export const readDataHealth = async (snapshot: Snapshot, findStateProblem?: Find
   return {
     streams: await readStreamHealth(db, streams),
     runs: await readRuns(db),
-    checks: await verifySnapshot(snapshot, findStateProblem),
+    checks: await verifySnapshot(snapshot, findStateProblem, onStep),
     undeclared,
   }
 }

@@ -253,7 +253,7 @@ const readSections = async (
 /** Reads the report's numbers from a snapshot, without changing it. Rejects with `CommandError` for a month in the future. */
 export const readReport = async (snapshot: Snapshot, options: ReportOptions): Promise<Report> => {
   const { db } = snapshot
-  const { now, regions, onSection } = options
+  const { now, regions, onSection, findStateProblem } = options
   const made_at = new Date(now).toISOString()
   const time_zone = await readReportingTimeZone(db)
   const toMonth = (time: string) => formatMinute(time, time_zone).slice(0, 7)
@@ -291,7 +291,7 @@ export const readReport = async (snapshot: Snapshot, options: ReportOptions): Pr
       has_text: options.withText === true,
       data,
       ...sections,
-      health: await readDataHealth(snapshot, options.findStateProblem),
+      health: await readDataHealth(snapshot, findStateProblem, (step) => onSection?.(`health of the data. ${step}`)),
     }
   } finally {
     if (hasReviews) await dropCopies(db)

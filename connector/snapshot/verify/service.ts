@@ -53,12 +53,13 @@ export type ServiceReviews = {
 const maxDifferences = 10_000
 
 /**
- * Compares the service's reviews with the snapshot's by id and modified time. Leaves temporary tables and the view `_compared`.
+ * Compares the service's reviews with the snapshot's by id and modified time. `onStep`: called with each step in words. Leaves temporary tables and the view `_compared`.
  * Rejects with `CommandError` if the service cannot be read completely.
  */
 export const compareReviews = async (
   { db }: Snapshot,
   service: ServiceReviews,
+  onStep: (text: string) => void = () => undefined,
 ): Promise<ReadonlyArray<CheckResult>> => {
   const reviews = (await listStreamTables(db)).find(({ name }) => name === reviewsTableName)
   if (reviews === undefined)
@@ -75,10 +76,14 @@ export const compareReviews = async (
   ]
   await db.run(tables.map((name) => `CREATE OR REPLACE TEMP TABLE ${name} (id BIGINT, time TIMESTAMPTZ)`).join('; '))
   let cutoff = service.startDate
+  let count = 0
   await consumeFeed(service.reviews, async (item) => {
     await insertServiceReviews(db, '_service', item.rows)
     cutoff = item.cutoff ?? cutoff
+    count += item.rows.length
+    onStep(`Reading the service: ${count.toLocaleString('en')} reviews`)
   })
+  onStep('Reading what changed meanwhile')
   const nextReviews = service.planNextRead(reviewsTableName, await readState(db, reviewsTableName))
   const nextDeletions = await planDeletions(db, reviews, service)
   await insertServiceReviews(db, '_sent', nextReviews?.sent ?? [])
@@ -86,6 +91,7 @@ export const compareReviews = async (
   await consumeFeed(service.changedSince(cutoff), (rows) => insertServiceReviews(db, '_changed', rows))
   const deletedFrom = Math.min(cutoff, nextDeletions?.from ?? cutoff)
   await consumeFeed(service.deletedSince(deletedFrom), (rows) => insertServiceReviews(db, '_deleted', rows))
+  onStep('Comparing the service with the file')
   await db.run(movingSql(deletedFrom))
   await db.run(await knownDeletionsSql(db))
   await db.run(comparisonSql(service.startDate, nextReviews?.from))

@@ -17,13 +17,21 @@ export const listChecks = async (
   ]
 }
 
+/** A step of work in words, such as `Check 8 of 25: keys are unique`; called before it. */
+export type OnStep = (text: string) => void
+
 /** Runs every check of `listChecks`, one after the other. */
 export const verifySnapshot = async (
   snapshot: Snapshot,
   findStateProblem?: FindStateProblem,
+  onStep: OnStep = () => undefined,
 ): Promise<ReadonlyArray<CheckResult>> => {
   const results: Array<CheckResult> = []
-  for (const check of await listChecks(snapshot, findStateProblem)) results.push(await runCheck(snapshot.db, check))
+  const checks = await listChecks(snapshot, findStateProblem)
+  for (const [i, check] of checks.entries()) {
+    onStep(`Check ${i + 1} of ${checks.length}: ${check.name}`)
+    results.push(await runCheck(snapshot.db, check))
+  }
   return results
 }
 
