@@ -8,6 +8,9 @@
 {% endmacro %}
 {% macro bigquery__as_of(time) %}{{ return("timestamp '" ~ time ~ "'" if time else 'current_timestamp()') }}{% endmacro %}
 
+{# A constant instant, given with its zone. #}
+{% macro instant(time) %}{{ return(adapter.dispatch('as_of', 'feedback')(time)) }}{% endmacro %}
+
 {# The day, or the first day of the month, that a time lies in, in the variable time_zone. #}
 {% macro local_day(time) %}{{ return(adapter.dispatch('local_day', 'feedback')(time, var('time_zone'))) }}{% endmacro %}
 {% macro default__local_day(time, zone) %}{{ return('cast(' ~ time ~ " at time zone '" ~ zone ~ "' as date)") }}{% endmacro %}

@@ -38,6 +38,22 @@ const id = (value: unknown): number | string | null => {
   return digits === null ? null : Number.isSafeInteger(Number(digits)) ? Number(digits) : digits
 }
 const time = (value: unknown): string | null => (typeof value === 'string' ? new Date(value).toISOString() : null)
+/** Without spaces at both ends, in lower case. */
+const fold = (value: unknown): string | undefined => trimSpaces(text(value))?.toLowerCase()
+const trimSpaces = (value: string | null): string | undefined => value?.replace(/^ +| +$/g, '')
+/** A number within a scale; any other counts as none. */
+const within = (value: number | null, isValid: (number: number) => boolean): number | null =>
+  value !== null && isValid(value) ? value : null
+const isScore = (score: number) => score >= 0 && score <= 5
+
+/** When a review was posted, if a review can have this time: from 1990 on, and at most a day after its `last` change. */
+const postedTime = (mention: string | null, last: string | null, tolerance = 86_400_000): string | null =>
+  mention !== null &&
+  last !== null &&
+  Date.parse(mention) >= Date.UTC(1990) &&
+  Date.parse(mention) <= Date.parse(last) + tolerance
+    ? mention
+    : null
 
 /** Halves away from zero, after a cut to nine digits. */
 export const roundHalves = (value: number, digits: number): number => {
@@ -93,9 +109,7 @@ const nextMonth = (month: string): string => {
 
 const severityLevel = (liability: Json): number => {
   const { level, name } = object(liability.severity)
-  const word = String(name ?? '')
-    .trim()
-    .toLowerCase()
+  const word = fold(name)
   return level === 3 || word === 'high'
     ? 3
     : level === 2 || word === 'medium'
@@ -111,22 +125,23 @@ type Facts = ReturnType<typeof readFacts>
 const readFacts = ({ json }: ReviewText, input: OracleInput, monthOf: (at: string) => string) => {
   const review = parse(json)
   const mention = time(review.mentionTime)
+  const posted = postedTime(mention, time(review.modifiedTime))
   const task = review.taskDetails === undefined || review.taskDetails === null ? undefined : object(review.taskDetails)
-  const isClosed = String(task?.status ?? '').toLowerCase() === 'completed'
+  const isClosed = fold(task?.status) === 'completed'
   const [location, source, provider] = [object(review.location), object(review.source), object(review.provider)]
   const answers = list(review.engagements ?? review.engagement)
   const times = [...present(answers.map(({ engagementTime }) => time(engagementTime)))].sort()
   const contents = list(review.contents)
   const liabilities = contents.flatMap((content) => list(content.liabilities))
   const grade = liabilities.length === 0 ? null : Math.max(...liabilities.map(severityLevel))
-  const score = number(review.reviewScore)
-  const folded = text(location.name)?.trim().toLowerCase()
+  const score = within(number(review.reviewScore), isScore)
+  const folded = fold(location.name)
   const region =
     input.regions.find((row) => row.location_id !== null && row.location_id === text(location.id)) ??
-    input.regions.find((row) => row.location_name !== null && row.location_name.trim().toLowerCase() === folded)
+    input.regions.find((row) => row.location_name !== null && fold(row.location_name) === folded)
   const facts = {
     review_id: id(review.id),
-    month: mention === null ? null : monthOf(mention),
+    month: posted === null ? null : monthOf(posted),
     mention_time: mention,
     modified_time: time(review.modifiedTime),
     region: region?.region ?? '(unknown)',
@@ -144,8 +159,11 @@ const readFacts = ({ json }: ReviewText, input: OracleInput, monthOf: (at: strin
     task: task === undefined ? 0 : 1,
     open_task: task !== undefined && !isClosed ? 1 : 0,
     closed_task: task !== undefined && isClosed ? 1 : 0,
-    age_days: mention === null ? null : Math.floor((input.asOf - Date.parse(mention)) / 86_400_000),
-    rating: number(review.rating) === 0 ? null : number(review.rating),
+    age_days:
+      posted === null || Date.parse(posted) > input.asOf
+        ? null
+        : Math.floor((input.asOf - Date.parse(posted)) / 86_400_000),
+    rating: within(number(review.rating), (rating) => rating > 0 && rating <= 5),
     review_score: score,
     sentiment: score === null ? null : score >= 4 ? 'positive' : score >= 2.5 ? 'neutral' : 'negative',
     liabilities: liabilities.length,
@@ -156,9 +174,9 @@ const readFacts = ({ json }: ReviewText, input: OracleInput, monthOf: (at: strin
     first_response_time: times[0] ?? null,
     last_engagement_time: times.at(-1) ?? null,
     hours_to_answer:
-      times[0] === undefined || mention === null
+      times[0] === undefined || posted === null || times[0] < posted
         ? null
-        : roundHalves((Date.parse(times[0]) - Date.parse(mention)) / 3_600_000, 1),
+        : roundHalves((Date.parse(times[0]) - Date.parse(posted)) / 3_600_000, 1),
   }
   return { facts, sentiments: contents.flatMap((content) => list(content.sentiments)) }
 }
@@ -226,21 +244,23 @@ const figures = (reviews: ReadonlyArray<Review>) => {
 }
 const isCount = (metric: string) => !/^(average|share|median|oldest)_/.test(metric)
 
-/** The name that an id had in the review that changed last; among reviews of one instant the first name. */
-const lastNames = (reviews: ReadonlyArray<Review>, idName: keyof Review, nameName: keyof Review) =>
-  new Map(
-    [...reviews]
-      .filter((review) => review[nameName] !== null)
-      .sort((a, b) =>
-        a.modified_time === b.modified_time
-          ? String(a[nameName]) < String(b[nameName])
-            ? 1
-            : -1
-          : String(a.modified_time) < String(b.modified_time)
-            ? -1
-            : 1,
-      )
-      .map((review) => [String(review[idName]), String(review[nameName])]),
+/** The name that an id had last; of names of one instant the first in the alphabet. */
+const lastNames = (named: ReadonlyArray<{ readonly id: Cell; readonly name: string | null; readonly at: string }>) => {
+  const last = new Map<string, { readonly name: string; readonly at: string }>()
+  for (const { id, name, at } of named) {
+    const known = last.get(String(id))
+    if (name !== null && (known === undefined || at > known.at || (at === known.at && name < known.name)))
+      last.set(String(id), { name, at })
+  }
+  return (id: Cell): string | null => last.get(String(id))?.name ?? null
+}
+const namesOf = (reviews: ReadonlyArray<Review>, idName: keyof Review, nameName: keyof Review) =>
+  lastNames(
+    reviews.map((review) => ({
+      id: review[idName],
+      name: text(review[nameName]),
+      at: String(review.modified_time),
+    })),
   )
 
 /** Bayesian mean and 95 % interval: ten ratings at the mean of all, with the spread of 1 to 5, are added. */
@@ -251,24 +271,21 @@ const estimates = (ratings: ReadonlyArray<number>, all: ReadonlyArray<number>) =
   const deviation = Math.sqrt((10 * 2 + squares) / (10 + all.length))
   const estimate = (10 * overall + sum(ratings)) / (10 + ratings.length)
   const margin = (1.96 * deviation) / Math.sqrt(10 + ratings.length)
-  const within = (value: number) => roundHalves(Math.min(5, Math.max(0, value)), 2)
+  const clamp = (value: number) => roundHalves(Math.min(5, Math.max(0, value)), 2)
   return {
-    rating_estimate: within(estimate),
-    rating_low: within(estimate - margin),
-    rating_high: within(estimate + margin),
+    rating_estimate: clamp(estimate),
+    rating_low: clamp(estimate - margin),
+    rating_high: clamp(estimate + margin),
   }
 }
 
-const monthOverMonth = (
-  monthly: ReadonlyArray<ModelRow>,
-  names: (scope: string, key: string) => string | null,
-): ReadonlyArray<ModelRow> => {
+const monthOverMonth = (monthly: ReadonlyArray<ModelRow>): ReadonlyArray<ModelRow> => {
   const months = monthly.map(({ month }) => String(month)).sort()
   const last = months.at(-1) ?? ''
   return groupBy(monthly, ({ scope, key }) => [scope ?? null, key ?? null]).flatMap((group) => {
-    const [{ scope = null, key = null } = {}] = group
+    const [{ scope = null, key = null, name = null } = {}] = group
     const byMonth = new Map(group.map((row) => [String(row.month), row]))
-    const metrics = Object.keys(group[0] ?? {}).filter((name) => !['scope', 'key', 'month'].includes(name))
+    const metrics = Object.keys(group[0] ?? {}).filter((column) => !['scope', 'key', 'name', 'month'].includes(column))
     const rows: Array<ModelRow> = []
     const previous = new Map<string, number | null>()
     for (let month = [...byMonth.keys()].sort()[0] ?? ''; month <= last; month = nextMonth(month))
@@ -279,7 +296,7 @@ const monthOverMonth = (
         rows.push({
           scope,
           key,
-          name: key === null ? null : names(String(scope), String(key)),
+          name,
           month,
           metric,
           value,
@@ -304,24 +321,25 @@ export const expectedModels = (input: OracleInput): ModelRows => {
     location: ({ location_id }: Review) => text(location_id),
     source: ({ source_id }: Review) => text(source_id),
   }
+  const names: Readonly<Record<string, (key: Cell) => string | null>> = {
+    all: () => null,
+    region: text,
+    location: namesOf(reviews, 'location_id', 'location_name'),
+    source: namesOf(reviews, 'source_id', 'source_name'),
+  }
   const monthly = Object.entries(scopes).flatMap(([scope, keyOf]) =>
-    groupBy(dated, (review) => [keyOf(review), review.month]).map((group) => ({
-      scope,
-      key: group[0] === undefined ? null : keyOf(group[0]),
-      month: group[0]?.month ?? null,
-      ...figures(group),
-    })),
+    groupBy(dated, (review) => [keyOf(review), review.month]).map((group) => {
+      const key = group[0] === undefined ? null : keyOf(group[0])
+      const name = key === null ? null : (names[scope]?.(key) ?? null)
+      return { scope, key, name, month: group[0]?.month ?? null, ...figures(group) }
+    }),
   )
-  const locationNames = lastNames(reviews, 'location_id', 'location_name')
-  const sourceNames = lastNames(reviews, 'source_id', 'source_name')
-  const nameOf = (scope: string, key: string): string | null =>
-    scope === 'region' ? key : ((scope === 'location' ? locationNames : sourceNames).get(key) ?? null)
   const ofScope = (scope: string, idName: string, nameName?: string): ReadonlyArray<ModelRow> =>
     monthly
       .filter((row) => row.scope === scope)
-      .map(({ scope: _, key, ...row }) => ({
+      .map(({ scope: _, key, name, ...row }) => ({
         [idName]: nameName === undefined ? key : id(key),
-        ...(nameName === undefined ? {} : { [nameName]: key === null ? null : nameOf(scope, key) }),
+        ...(nameName === undefined ? {} : { [nameName]: name }),
         ...row,
       }))
   const ratings = present(reviews.map(({ rating }) => rating))
@@ -333,23 +351,23 @@ export const expectedModels = (input: OracleInput): ModelRows => {
     reviews.filter(({ provider_id }) => provider_id !== null),
     ({ provider_id }) => [provider_id],
   )
+  const providerName = namesOf(reviews, 'provider_id', 'provider_name')
+  const providerNpi = namesOf(reviews, 'provider_id', 'provider_npi')
   const sentiments = read.flatMap(({ facts, sentiments }) =>
     facts.month === null
       ? []
       : sentiments.map((sentiment) => ({
           review: facts,
-          category: text(sentiment.category)?.trim() || null,
-          subCategory: text(sentiment.subCategory)?.trim() || null,
-          tonality: text(sentiment.tonality)?.trim().toLowerCase(),
-          score: number(sentiment.score),
+          category: trimSpaces(text(sentiment.category)) || null,
+          subCategory: trimSpaces(text(sentiment.subCategory)) || null,
+          tonality: fold(sentiment.tonality),
+          score: within(number(sentiment.score), isScore),
         })),
   )
   const alive = new Set(reviews.map(({ review_id }) => String(review_id)))
-  const known = new Map(
-    input.earlier
-      .map((review) => readFacts(review, input, monthOf).facts)
-      .map((facts) => [String(facts.review_id), facts]),
-  )
+  const earlier = input.earlier
+    .map((review) => readFacts(review, input, monthOf).facts)
+    .sort((a, b) => (String(a.modified_time) < String(b.modified_time) ? 1 : -1))
   const lastDeletions = new Map(
     [...input.deletions]
       .sort((a, b) => (a.modifiedTime < b.modifiedTime ? -1 : 1))
@@ -357,14 +375,26 @@ export const expectedModels = (input: OracleInput): ModelRows => {
   )
   const deleted = [...lastDeletions]
     .filter(([review]) => !alive.has(review))
-    .map(([review, at]) => ({ at, month: monthOf(at), known: known.get(review) }))
+    .map(([review, time]) => {
+      const versions = earlier.filter(({ review_id }) => String(review_id) === review)
+      const source = versions.find(({ source_id, source_name }) => source_id !== null || source_name !== null)
+      const mention = versions.find(({ mention_time }) => mention_time !== null)?.mention_time ?? null
+      const posted = postedTime(mention, new Date(time).toISOString(), 0)
+      return {
+        id: source?.source_id ?? null,
+        name: source?.source_name ?? null,
+        at: new Date(time).toISOString(),
+        days: posted === null ? null : (Date.parse(time) - Date.parse(posted)) / 86_400_000,
+      }
+    })
+  const deletedName = lastNames(deleted)
   return {
     review_facts: reviews,
     scope_monthly: monthly,
     region_monthly: ofScope('region', 'region'),
     location_monthly: ofScope('location', 'location_id', 'location_name'),
     source_monthly: ofScope('source', 'source_id', 'source_name'),
-    month_over_month: monthOverMonth(monthly, nameOf),
+    month_over_month: monthOverMonth(monthly),
     review_tasks_open: reviews.filter(({ open_task }) => open_task === 1).map((row) => pick(row, taskColumns)),
     critical_alerts: reviews.flatMap((review) => {
       const reasons = {
@@ -400,7 +430,6 @@ export const expectedModels = (input: OracleInput): ModelRows => {
     provider_scorecard: providers
       .filter((group) => group.length >= input.minReviews)
       .map((group) => {
-        const newest = [...group].sort((a, b) => (String(a.modified_time) < String(b.modified_time) ? 1 : -1))[0]
         const row = pick(figures(group), [
           'reviews',
           'rated',
@@ -411,7 +440,9 @@ export const expectedModels = (input: OracleInput): ModelRows => {
           'negative',
         ])
         return {
-          ...pick(newest ?? {}, ['provider_id', 'provider_name', 'provider_npi']),
+          provider_id: group[0]?.provider_id ?? null,
+          provider_name: providerName(group[0]?.provider_id ?? null),
+          provider_npi: providerNpi(group[0]?.provider_id ?? null),
           ...row,
           ...estimates(present(group.map(({ rating }) => rating)), ratings),
         }
@@ -447,19 +478,15 @@ export const expectedModels = (input: OracleInput): ModelRows => {
         ]),
         hours: row.hours_to_answer,
       })),
-    deleted_reviews_by_source: groupBy(deleted, (one) => [one.known?.source_id ?? null, one.month]).map((group) => ({
-      source_id: group[0]?.known?.source_id ?? null,
-      source_name: group[0]?.known?.source_name ?? null,
-      month: group[0]?.month ?? null,
-      deleted_reviews: group.length,
-      median_days_to_deletion: rounded(
-        median(
-          group.map(({ at, known }) =>
-            known?.mention_time == null ? null : (Date.parse(at) - Date.parse(known.mention_time)) / 86_400_000,
-          ),
-        ),
-        1,
-      ),
-    })),
+    deleted_reviews_by_source: groupBy(deleted, ({ id, at }) => [id, monthOf(at)]).map((group) => {
+      const [{ id, at } = { id: null, at: '' }] = group
+      return {
+        source_id: id,
+        source_name: id === null ? null : deletedName(id),
+        month: monthOf(at),
+        deleted_reviews: group.length,
+        median_days_to_deletion: rounded(median(group.map(({ days }) => days)), 1),
+      }
+    }),
   }
 }

@@ -62,7 +62,7 @@ export type Report = {
 
 export type ReviewRange = {
   readonly reviews: number
-  /** Reviews without a mention time, which are in no month. */
+  /** Reviews without a mention time that a review can have, which are in no month. */
   readonly undated: number
   readonly first_month: string | null
   readonly last_month: string | null
@@ -92,7 +92,7 @@ const chooseMonth = (readAt: string | null, now: number, timeZone: string, data:
 
 const readRange = async (db: Database): Promise<ReviewRange> => {
   const [row] = await db.query(`
-    SELECT count(*) AS reviews, count(*) - count(mention_time) AS undated, strftime(min(month), '%Y-%m') AS first, strftime(max(month), '%Y-%m') AS last
+    SELECT count(*) AS reviews, count(*) - count(month) AS undated, strftime(min(month), '%Y-%m') AS first, strftime(max(month), '%Y-%m') AS last
     FROM review_facts`)
   return {
     reviews: cellToNumber(row?.reviews),

@@ -43,6 +43,7 @@ export const readModels = (folder = modelFolder): ReadonlyMap<string, string> =>
 type Variables = Readonly<Record<string, string | number | null>>
 type Macro = (variables: Variables, ...args: ReadonlyArray<string>) => string
 
+const instantSql = (time: string): string => `cast(${quoteLiteral(time)} as timestamptz)`
 const secondsBetween = (start: string, end: string): string => `((epoch_ms(${end}) - epoch_ms(${start})) / 1000.0)`
 const roundTo = (expression: string, digits: string): string =>
   `cast(round(cast(${expression} as decimal(28, 9)), ${digits}) as double)`
@@ -51,7 +52,8 @@ const localDay = (time: string, { time_zone: zone }: Variables): string =>
 
 /** The macros that the models may use, as dbt/macros/expressions.sql defines them for DuckDB. */
 const macros: Readonly<Record<string, Macro>> = {
-  as_of: ({ as_of }) => (as_of === null ? 'current_timestamp' : `cast(${quoteLiteral(String(as_of))} as timestamptz)`),
+  as_of: ({ as_of }) => (as_of === null ? 'current_timestamp' : instantSql(String(as_of))),
+  instant: (_, time = '') => instantSql(time),
   local_day: (variables, time = '') => localDay(time, variables),
   local_month: (variables, time = '') => `cast(date_trunc('month', ${localDay(time, variables)}) as date)`,
   add_months: (_, month = '', count = '1') => `cast(${month} + interval '1 month' * (${count}) as date)`,

@@ -1,22 +1,7 @@
--- The reviews of each location and month; those without a location have a row whose id is null. A location has the name of its last change.
-with named as (
-  select location_id, location_name, max(modified_time) as modified_time
-  from {{ ref('review_facts') }}
-  where location_id is not null and location_name is not null
-  group by location_id, location_name
-),
-
-ranked as (
-  select
-    location_id,
-    location_name,
-    row_number() over (partition by location_id order by modified_time desc, location_name) as place
-  from named
-)
-
+-- The reviews of each location and month; those without a location have a row whose id is null.
 select
   {{ feedback.as_bigint('figures.key') }} as location_id,
-  ranked.location_name,
+  figures.name as location_name,
   figures.month,
   figures.reviews,
   figures.rated,
@@ -36,5 +21,4 @@ select
   figures.open_liabilities,
   figures.oldest_open_days
 from {{ ref('scope_monthly') }} as figures
-left join ranked on {{ feedback.as_text('ranked.location_id') }} = figures.key and ranked.place = 1
 where figures.scope = 'location'

@@ -1,6 +1,11 @@
 -- Every figure beside that of the month before. Each region, location and source has all months from its first to the last of all
--- reviews: without reviews a count is 0, and an average is null.
-with digits as (
+-- reviews: without reviews a count is 0, and an average is null. Its first month has no month before.
+with monthly as (
+  select *
+  from {{ ref('scope_monthly') }}
+),
+
+digits as (
   select 0 as n
   union all select 1
   union all select 2
@@ -15,42 +20,37 @@ with digits as (
 
 bounds as (
   select min(month) as first_month, max(month) as last_month
-  from {{ ref('scope_monthly') }}
+  from monthly
   where scope = 'all'
 ),
 
-months as (
-  select {{ feedback.add_months('bounds.first_month', 'hundreds.n * 100 + tens.n * 10 + ones.n') }} as month
+-- The last thousand months, and every older one that has reviews.
+counted_back as (
+  select {{ feedback.add_months('bounds.last_month', '-(hundreds.n * 100 + tens.n * 10 + ones.n)') }} as month
   from bounds
   cross join digits as hundreds
   cross join digits as tens
   cross join digits as ones
-  where {{ feedback.add_months('bounds.first_month', 'hundreds.n * 100 + tens.n * 10 + ones.n') }} <= bounds.last_month
+),
+
+months as (
+  select counted_back.month
+  from counted_back
+  inner join bounds on counted_back.month >= bounds.first_month
+  union all
+  select older.month
+  from monthly as older
+  where older.scope = 'all' and older.month < (select min(counted_back.month) from counted_back)
 ),
 
 keys as (
-  select scope, key, min(month) as first_month
-  from {{ ref('scope_monthly') }}
+  select scope, key, max(name) as name, min(month) as first_month
+  from monthly
   group by scope, key
 ),
 
-named as (
-  select location_id as id, 'location' as scope, max(location_name) as name
-  from {{ ref('location_monthly') }}
-  group by location_id
-  union all
-  select source_id as id, 'source' as scope, max(source_name) as name
-  from {{ ref('source_monthly') }}
-  group by source_id
-),
-
-names as (
-  select scope, {{ feedback.as_text('id') }} as key, name
-  from named
-),
-
 grid as (
-  select keys.scope, keys.key, months.month
+  select keys.scope, keys.key, keys.name, months.month
   from keys
   cross join months
   where months.month >= keys.first_month
@@ -60,6 +60,7 @@ figures as (
   select
     grid.scope,
     grid.key,
+    grid.name,
     grid.month,
     coalesce(found.reviews, 0) as reviews,
     coalesce(found.rated, 0) as rated,
@@ -79,7 +80,7 @@ figures as (
     coalesce(found.open_liabilities, 0) as open_liabilities,
     found.oldest_open_days
   from grid
-  left join {{ ref('scope_monthly') }} as found
+  left join monthly as found
     on found.scope = grid.scope
     and coalesce(found.key, '') = coalesce(grid.key, '')
     and found.month = grid.month
@@ -109,6 +110,7 @@ listed as (
   select
     figures.scope,
     figures.key,
+    figures.name,
     figures.month,
     metrics.metric,
     {{ feedback.as_double("case metrics.metric
@@ -136,23 +138,26 @@ listed as (
 
 compared as (
   select
-    listed.scope,
-    listed.key,
-    listed.month,
-    listed.metric,
-    listed.value,
-    lag(listed.value) over (partition by listed.scope, listed.key, listed.metric order by listed.month) as previous_value
+    listed.*,
+    lag(listed.month) over (partition by listed.scope, listed.key, listed.metric order by listed.month) as previous_month,
+    lag(listed.value) over (partition by listed.scope, listed.key, listed.metric order by listed.month) as last_value
   from listed
+),
+
+paired as (
+  select
+    compared.*,
+    case when {{ feedback.add_months('compared.previous_month', 1) }} = compared.month then compared.last_value end as previous_value
+  from compared
 )
 
 select
-  compared.scope,
-  compared.key,
-  coalesce(names.name, case when compared.scope = 'region' then compared.key end) as name,
-  compared.month,
-  compared.metric,
-  compared.value,
-  compared.previous_value,
-  {{ feedback.round_to('compared.value - compared.previous_value', 2) }} as change
-from compared
-left join names on names.scope = compared.scope and names.key = compared.key
+  paired.scope,
+  paired.key,
+  paired.name,
+  paired.month,
+  paired.metric,
+  paired.value,
+  paired.previous_value,
+  {{ feedback.round_to('paired.value - paired.previous_value', 2) }} as change
+from paired

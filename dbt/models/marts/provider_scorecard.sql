@@ -7,20 +7,16 @@ with overall as (
   from {{ ref('review_facts') }}
 ),
 
-named as (
-  select provider_id, provider_name, provider_npi, max(modified_time) as modified_time
+provider_names as (
+  select provider_id, provider_name, row_number() over (partition by provider_id order by modified_time desc, provider_name) as place
   from {{ ref('review_facts') }}
-  where provider_id is not null
-  group by provider_id, provider_name, provider_npi
+  where provider_id is not null and provider_name is not null
 ),
 
-ranked as (
-  select
-    provider_id,
-    provider_name,
-    provider_npi,
-    row_number() over (partition by provider_id order by modified_time desc, provider_name, provider_npi) as place
-  from named
+provider_npis as (
+  select provider_id, provider_npi, row_number() over (partition by provider_id order by modified_time desc, provider_npi) as place
+  from {{ ref('review_facts') }}
+  where provider_id is not null and provider_npi is not null
 ),
 
 counted as (
@@ -51,8 +47,8 @@ estimated as (
 
 select
   estimated.provider_id,
-  ranked.provider_name,
-  ranked.provider_npi,
+  provider_names.provider_name,
+  provider_npis.provider_npi,
   estimated.reviews,
   estimated.rated,
   {{ feedback.round_to('estimated.average_rating', 2) }} as average_rating,
@@ -64,4 +60,5 @@ select
   estimated.neutral,
   estimated.negative
 from estimated
-left join ranked on ranked.provider_id = estimated.provider_id and ranked.place = 1
+left join provider_names on provider_names.provider_id = estimated.provider_id and provider_names.place = 1
+left join provider_npis on provider_npis.provider_id = estimated.provider_id and provider_npis.place = 1

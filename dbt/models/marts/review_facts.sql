@@ -44,6 +44,15 @@ regions_by_name as (
 tasks as (
   select
     reviews.*,
+    -- A value outside its scale counts as none.
+    case when reviews.rating > 0 and reviews.rating <= 5 then reviews.rating end as valid_rating,
+    case when reviews.review_score between 0 and 5 then reviews.review_score end as valid_score,
+    -- A time that no review can have counts as none: some sources send the year 1 or 9999 where they know no time.
+    case
+      when reviews.mention_time >= {{ feedback.instant('1990-01-01T00:00:00Z') }}
+        and {{ feedback.seconds_between('reviews.modified_time', 'reviews.mention_time') }} <= 86400
+        then reviews.mention_time
+    end as posted_time,
     case when reviews.has_task then 1 else 0 end as task,
     case when reviews.has_task and lower(trim(reviews.task_status)) = 'completed' then 1 else 0 end as closed_task
   from {{ ref('reviews_current') }} as reviews
@@ -51,7 +60,7 @@ tasks as (
 
 select
   tasks.review_id,
-  {{ feedback.local_month('tasks.mention_time') }} as month,
+  {{ feedback.local_month('tasks.posted_time') }} as month,
   tasks.mention_time,
   tasks.modified_time,
   coalesce(regions_by_id.region, regions_by_name.region, '(unknown)') as region,
@@ -69,13 +78,16 @@ select
   tasks.task,
   tasks.task - tasks.closed_task as open_task,
   tasks.closed_task,
-  {{ feedback.days_between('tasks.mention_time', feedback.as_of()) }} as age_days,
-  tasks.rating,
-  tasks.review_score,
   case
-    when tasks.review_score >= 4 then 'positive'
-    when tasks.review_score >= 2.5 then 'neutral'
-    when tasks.review_score < 2.5 then 'negative'
+    when tasks.posted_time <= {{ feedback.as_of() }}
+      then {{ feedback.days_between('tasks.posted_time', feedback.as_of()) }}
+  end as age_days,
+  tasks.valid_rating as rating,
+  tasks.valid_score as review_score,
+  case
+    when tasks.valid_score >= 4 then 'positive'
+    when tasks.valid_score >= 2.5 then 'neutral'
+    when tasks.valid_score < 2.5 then 'negative'
   end as sentiment,
   coalesce(liabilities.liabilities, 0) as liabilities,
   case when tasks.closed_task = 1 then 0 else coalesce(liabilities.liabilities, 0) end as open_liabilities,
@@ -84,7 +96,10 @@ select
   coalesce(engagements.engagements, 0) as engagements,
   engagements.first_response_time,
   engagements.last_engagement_time,
-  {{ feedback.round_to(feedback.hours_between('tasks.mention_time', 'engagements.first_response_time'), 1) }} as hours_to_answer
+  case
+    when engagements.first_response_time >= tasks.posted_time
+      then {{ feedback.round_to(feedback.hours_between('tasks.posted_time', 'engagements.first_response_time'), 1) }}
+  end as hours_to_answer
 from tasks
 left join engagements on engagements.review_id = tasks.review_id
 left join liabilities on liabilities.review_id = tasks.review_id

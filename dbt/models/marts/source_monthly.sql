@@ -1,22 +1,7 @@
--- The reviews of each source and month; those without a source have a row whose id is null. A source has the name of its last change.
-with named as (
-  select source_id, source_name, max(modified_time) as modified_time
-  from {{ ref('review_facts') }}
-  where source_id is not null and source_name is not null
-  group by source_id, source_name
-),
-
-ranked as (
-  select
-    source_id,
-    source_name,
-    row_number() over (partition by source_id order by modified_time desc, source_name) as place
-  from named
-)
-
+-- The reviews of each source and month; those without a source have a row whose id is null.
 select
   {{ feedback.as_bigint('figures.key') }} as source_id,
-  ranked.source_name,
+  figures.name as source_name,
   figures.month,
   figures.reviews,
   figures.rated,
@@ -36,5 +21,4 @@ select
   figures.open_liabilities,
   figures.oldest_open_days
 from {{ ref('scope_monthly') }} as figures
-left join ranked on {{ feedback.as_text('ranked.source_id') }} = figures.key and ranked.place = 1
 where figures.scope = 'source'

@@ -16,8 +16,9 @@ named as (
   select
     location_id,
     location_name,
-    row_number() over (partition by location_id order by modified_time desc, review_id desc) as version_rank
+    row_number() over (partition by location_id order by modified_time desc, location_name) as place
   from {{ ref('reviews_current') }}
+  where location_id is not null and location_name is not null
 ),
 
 overall as (
@@ -53,7 +54,7 @@ estimates as (
     case when locations.rated > 0 then (10 * overall.mean + locations.rating_sum) / (10 + locations.rated) end as estimate,
     1.96 * overall.deviation / sqrt(10 + locations.rated) as margin
   from locations
-  inner join named on named.location_id = locations.location_id and named.version_rank = 1
+  left join named on named.location_id = locations.location_id and named.place = 1
   cross join overall
 )
 

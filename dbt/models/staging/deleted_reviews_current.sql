@@ -2,7 +2,7 @@
 with kept as (
   select review_id, modified_time, mention_time, source, extracted_time
   from {{ ref('stg_feedback__review_rows') }}
-  where mention_time is not null or {{ feedback.json_is('source', 'object') }}
+  where deleted_time is null or mention_time is not null or {{ feedback.json_is('source', 'object') }}
   union all
   select review_id, modified_time, mention_time, source, extracted_time
   from (
@@ -16,20 +16,33 @@ with kept as (
   ) as history
 ),
 
-newest as (
-  select
-    kept.*,
-    row_number() over (partition by review_id order by modified_time desc, extracted_time desc) as version_rank
+mentions as (
+  select review_id, mention_time, row_number() over (partition by review_id order by modified_time desc, extracted_time desc) as place
   from kept
+  where mention_time is not null
+),
+
+sources as (
+  select review_id, source, row_number() over (partition by review_id order by modified_time desc, extracted_time desc) as place
+  from kept
+  where {{ feedback.json_is('source', 'object') }}
+),
+
+versions as (
+  select review_id, max(modified_time) as modified_time
+  from kept
+  group by review_id
 )
 
 select
   deletions.review_id,
-  coalesce(case when deletions.reported_time > newest.modified_time then deletions.reported_time end, deletions.deleted_time) as deleted_time,
-  {{ feedback.json_value('newest.source', 'id', 'bigint') }} as source_id,
-  {{ feedback.json_value('newest.source', 'name') }} as source_name,
-  newest.mention_time
+  coalesce(case when deletions.reported_time > versions.modified_time then deletions.reported_time end, deletions.deleted_time) as deleted_time,
+  {{ feedback.json_value('sources.source', 'id', 'bigint') }} as source_id,
+  {{ feedback.json_value('sources.source', 'name') }} as source_name,
+  mentions.mention_time
 from {{ ref('stg_feedback__deletions') }} as deletions
-left join newest on newest.review_id = deletions.review_id and newest.version_rank = 1
+left join versions on versions.review_id = deletions.review_id
+left join mentions on mentions.review_id = deletions.review_id and mentions.place = 1
+left join sources on sources.review_id = deletions.review_id and sources.place = 1
 left join {{ ref('stg_feedback__reviews') }} as reviews on reviews.review_id = deletions.review_id
 where reviews.review_id is null
