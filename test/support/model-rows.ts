@@ -1,3 +1,4 @@
+import type { Snapshot } from '../../connector/snapshot/store/database'
 import type { ModelOptions } from '../../connector/snapshot/store/models'
 import { createModelViews } from '../../connector/snapshot/store/models'
 import type { ModelRow, ModelRows } from './oracle'
@@ -9,6 +10,26 @@ const toCell = (value: unknown): ModelRow[string] =>
     ? new Date(`${value.replace(' ', 'T').slice(0, -3)}Z`).toISOString()
     : (value as ModelRow[string])
 
+/** The rows of models as the views of an open snapshot show them. */
+export const readViewRows = async (
+  { db }: Snapshot,
+  options: ModelOptions,
+  names: ReadonlyArray<string>,
+): Promise<ModelRows> => {
+  await db.run("SET TimeZone = 'UTC'")
+  await createModelViews(db, options)
+  const rows: Record<string, ReadonlyArray<ModelRow>> = {}
+  for (const name of names)
+    rows[name] = (await db.query(`SELECT to_json(model)::VARCHAR AS row FROM ${name} AS model`)).map(({ row }) =>
+      Object.fromEntries(
+        Object.entries(JSON.parse(String(row).replace(/([:,[])(\d{16,})(?=[,}\]])/g, '$1"$2"')) as object).map(
+          ([column, value]) => [column, toCell(value)],
+        ),
+      ),
+    )
+  return rows
+}
+
 /** The rows of models as the views of a snapshot's file show them. */
 export const readModelRows = async (
   path: string,
@@ -16,20 +37,11 @@ export const readModelRows = async (
   names: ReadonlyArray<string>,
 ): Promise<ModelRows> => {
   const snapshot = await openSnapshotFile(path, 'read')
-  await snapshot.db.run("SET TimeZone = 'UTC'")
-  await createModelViews(snapshot.db, options)
-  const rows: Record<string, ReadonlyArray<ModelRow>> = {}
-  for (const name of names)
-    rows[name] = (await snapshot.db.query(`SELECT to_json(model)::VARCHAR AS row FROM ${name} AS model`)).map(
-      ({ row }) =>
-        Object.fromEntries(
-          Object.entries(JSON.parse(String(row).replace(/([:,[])(\d{16,})(?=[,}\]])/g, '$1"$2"')) as object).map(
-            ([column, value]) => [column, toCell(value)],
-          ),
-        ),
-    )
-  snapshot.db.close()
-  return rows
+  try {
+    return await readViewRows(snapshot, options, names)
+  } finally {
+    snapshot.db.close()
+  }
 }
 
 /** Rows in an order of their own, each with its columns in that of their names. */

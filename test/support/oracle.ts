@@ -398,7 +398,7 @@ export const expectedModels = (input: OracleInput): ModelRows => {
     review_tasks_open: reviews.filter(({ open_task }) => open_task === 1).map((row) => pick(row, taskColumns)),
     critical_alerts: reviews.flatMap((review) => {
       const reasons = {
-        is_overdue: review.open_task === 1 && (review.age_days ?? 0) >= input.openDays,
+        is_overdue: review.open_task === 1 && review.age_days !== null && review.age_days >= input.openDays,
         is_low_score: review.closed_task === 0 && review.review_score !== null && review.review_score < input.lowScore,
         is_high_liability: review.open_liabilities > 0 && review.severity_level === 3,
       }

@@ -1,0 +1,49 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { readModels } from '../../../connector/snapshot/store/models'
+import { type DrawnCase, drawnCase } from '../../support/drawn-reviews'
+import { loadReviews } from '../../support/loaded-reviews'
+import { readViewRows, toComparable } from '../../support/model-rows'
+import { expectedModels } from '../../support/oracle'
+
+/** So many draws, and another course of them; test/slow/run sets both. */
+const [runs, seed] = [Number(process.env.MODEL_RUNS ?? 2), Number(process.env.MODEL_SEED ?? 20261123)]
+const names = [...readModels().keys()]
+
+const expectEqual = async ({ reads, ...settings }: DrawnCase): Promise<number> => {
+  const snapshot = await loadReviews(reads, settings.timeZone)
+  try {
+    const { asOf, regions, openDays, lowScore, minReviews } = settings
+    const variables = { alert_open_days: openDays, alert_score: lowScore, min_reviews: minReviews }
+    const found = await readViewRows(snapshot, { asOf: new Date(asOf), regions, variables }, names)
+    const last = reads.at(-1) ?? { reviews: [], deletions: [] }
+    const toTexts = (texts: ReadonlyArray<string> = []) => texts.map((json) => ({ json }))
+    const expected = expectedModels({
+      reviews: toTexts(last.reviews),
+      deletions: last.deletions,
+      earlier: toTexts(reads.slice(0, -1).flatMap(({ reviews }) => reviews)),
+      ...settings,
+    })
+    for (const name of names) {
+      const [rows, wanted] = [toComparable(found[name]), toComparable(expected[name])]
+      const lacks = wanted.filter((row) => !rows.includes(row))
+      expect({ name, rows: rows.length, beyond: rows.filter((row) => !wanted.includes(row)), lacks }).toEqual({
+        ...{ name, rows: wanted.length, beyond: [], lacks: [] },
+      })
+    }
+    return Object.values(found).reduce((sum, rows) => sum + rows.length, 0)
+  } finally {
+    snapshot.db.close()
+  }
+}
+
+it('every model equals a computation in plain TypeScript, whatever the reviews', async () => {
+  let rows = 0
+  await fc.assert(
+    fc.asyncProperty(drawnCase(40), async (drawn) => {
+      rows += await expectEqual(drawn)
+    }),
+    { seed, numRuns: runs, endOnFailure: process.env.MODEL_RUNS === undefined },
+  )
+  expect(rows).toBeGreaterThan(runs * 10)
+}, 600_000)
