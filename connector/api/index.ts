@@ -17,13 +17,13 @@ export {
   maskCode,
   toFailure,
 } from './error'
-export { type BufferPool, createBufferPool } from './http/body'
 export { type ClientConfig, type ClientOptions, createHttpClient, type HttpClient } from './http/client'
 export { type Clock, systemClock } from './http/rate-limit'
 export { checkRedisUrl, checkUrl } from './http/request'
 export { createRetryPolicy, mayHaveArrived, type RetryLimits, type RetryPolicy, retryRequest } from './http/retry'
 export type { TokenReport } from './http/token'
 export { type ExpiryFormat, expiryFormat, resolveTokenUrl } from './http/token-exchange'
+export { type BufferPool, createBufferPool } from './http/transport'
 export {
   type LookupList,
   type LookupListError,

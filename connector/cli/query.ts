@@ -5,7 +5,6 @@ import {
   type CommandIo,
   configFailure,
   defineCommand,
-  suggestName,
   takeUntilAbort,
   transientFailure,
   usageError,
@@ -13,10 +12,12 @@ import {
 import {
   askQuestion,
   createNamedViews,
+  databaseWriteFailure,
   explainQueryError,
   exportQuery,
   type FilterValues,
   findQuestion,
+  isDiskFull,
   lockDatabase,
   type Question,
   type QuestionFilter,
@@ -30,20 +31,20 @@ import {
   typeNestedMembers,
 } from '../snapshot'
 import { dbOption, fileOptions, regionsOption } from './options'
+import { chooseRowFormat, formatFirstRows, formatRows, type RowFormat, rowFormats } from './rows'
 import { refuseDatabaseAsOutput, toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
-import { escapeControls, formatFirstRows, formatJson, formatRows, formatTable } from './table'
-
-const formats = ['table', 'csv', 'json', 'jsonl', 'markdown', 'parquet'] as const
-type Format = (typeof formats)[number]
+import { escapeControls, formatJson } from './table'
 
 type QueryOptions = {
   readonly db: string
   readonly file: SnapshotOptions
-  readonly format: Format
+  readonly format: RowFormat
   readonly out: string | undefined
   readonly spreadsheet: boolean
   readonly regions: ReadonlyArray<Region> | undefined
   readonly filters: FilterValues
+  /** How many rows at most; every row, or the first that a table has room for, if left out. */
+  readonly limit: number | undefined
 }
 
 export const queryCommand = defineCommand({
@@ -61,7 +62,12 @@ export const queryCommand = defineCommand({
     provider: { type: 'string', value: 'ID|NAME', help: 'With a question: only this provider' },
     owner: { type: 'string', value: 'NAME|MAIL', help: 'With a question: only tasks of this owner' },
     month: { type: 'string', value: 'YYYY-MM', help: 'With a question: only this month' },
-    format: { type: 'string', value: formats.join('|'), help: 'How to print the rows; table if left out' },
+    limit: { type: 'string', value: 'N', help: 'At most so many rows' },
+    format: {
+      type: 'string',
+      value: rowFormats.join('|'),
+      help: 'How to write the rows; by the ending of --out if left out, else a table',
+    },
     out: { type: 'string', value: 'FILE', help: 'Write them into this file; an existing one is replaced' },
     spreadsheet: {
       type: 'boolean',
@@ -76,15 +82,16 @@ export const queryCommand = defineCommand({
     'feedback query --list',
     'feedback query --db reviews.duckdb task-ageing --regions regions.csv --region North',
     'feedback query --db reviews.duckdb critical_alerts --format json',
+    'feedback query --db reviews.duckdb changes-this-month --month 2026-10 --limit 20',
     `feedback query --db reviews.duckdb "SELECT rating, count(*) FROM reviews_current GROUP BY ALL ORDER BY ALL"`,
     `feedback query --db reviews.duckdb "SELECT location.name, count(*) FROM reviews GROUP BY ALL"`,
     `feedback query --db reviews.duckdb --format parquet --out reviews.parquet "FROM reviews_current"`,
     `feedback query --db reviews.duckdb --json "FROM _loads"`,
   ],
-  notes: `A table shows the first 1,000 rows and 80 characters of a value; every other format has everything.
+  notes: `A table shows the first 1,000 rows (or those of --limit) and 80 characters of a value; every other format has everything.
 Without SQL, on a terminal, each line is a query until .exit. Exit status: 0, or 78 if the file or the SQL is wrong.`,
   run: async (io, { options, positionals }) => {
-    const format = decodeFormat(options)
+    const format = chooseRowFormat(options)
     const { db, out, spreadsheet } = options
     const text = positionals.join(' ').trim()
     if (options.list) {
@@ -94,9 +101,10 @@ Without SQL, on a terminal, each line is a query until .exit. Exit status: 0, or
     }
     if (db === undefined) throw usageError('feedback query: --db is missing. See feedback query --help.')
     const filters = decodeFilters(options, text)
+    const limit = decodeLimit(options.limit)
     const regions = options.regions === undefined ? undefined : await readRegions(options.regions)
-    const query = { db, file: toSnapshotOptions(io, options), format, out, spreadsheet, regions, filters }
-    if (text === '') {
+    const query = { db, file: toSnapshotOptions(io, options), format, out, spreadsheet, regions, filters, limit }
+    if (isBlank(text)) {
       if (io.isInteractive && io.printsOnTerminal && out === undefined) return runShell(io, query)
       throw usageError('The question or the SQL is missing. feedback query --list prints the questions.')
     }
@@ -106,18 +114,34 @@ Without SQL, on a terminal, each line is a query until .exit. Exit status: 0, or
   },
 })
 
-const formatQuestions = (): string =>
-  formatTable(
-    ['question', 'what it answers', 'filters'],
-    questions.map(({ name, description, filters }) => [
-      name,
-      description,
-      filters.map((filter) => `--${filter}`).join(' '),
-    ]),
+/** The questions with their filters, in lines that a narrow terminal shows whole. */
+const formatQuestions = (): string => {
+  const width = Math.max(...questions.map(({ name }) => name.length)) + 4
+  const formatQuestion = ({ name, description, filters }: Question) =>
+    `${`  ${name}`.padEnd(width)}${description}\n${' '.repeat(width)}${filters.map((filter) => `--${filter}`).join(' ')}\n`
+  const [models, others] = [true, false].map((isModel) =>
+    questions.filter(({ name, view }) => (name === view) === isModel).map(formatQuestion),
   )
+  return [
+    'Questions, each with the options that leave only a part of the rows:\n',
+    ...(others ?? []),
+    '\nModels, each row of them:\n',
+    ...(models ?? []),
+    '\nEach takes --regions, --limit and --format too, as in feedback query --db FILE task-ageing --limit 10.\n',
+  ].join('')
+}
 
 /** One word is the name of a question: SQL has more. */
 const isName = (text: string): boolean => /^[\w-]+$/.test(text)
+
+/** Whether a text has no statement: nothing but comments and semicolons. */
+const isBlank = (text: string): boolean => text.replaceAll(/--.*|\/\*[\s\S]*?\*\/|[;\s]/g, '') === ''
+
+const decodeLimit = (text: string | undefined): number | undefined => {
+  if (text !== undefined && !/^[1-9]\d{0,14}$/.test(text))
+    throw usageError(`--limit must be a whole number of at least 1, such as 20, not ${text}.`)
+  return text === undefined ? undefined : Number(text)
+}
 
 const requireQuestion = (name: string): Question => {
   const question = findQuestion(name)
@@ -144,25 +168,6 @@ const decodeFilters = (options: { readonly [K in QuestionFilter]: string | undef
   return Object.fromEntries(given.map((filter) => [filter, options[filter]]))
 }
 
-const isFormat = (name: string): name is Format => formats.some((format) => format === name)
-
-const decodeFormat = (options: {
-  readonly format: string | undefined
-  readonly json: boolean
-  readonly out: string | undefined
-  readonly spreadsheet: boolean
-}): Format => {
-  const format = options.format ?? (options.json ? 'jsonl' : 'table')
-  if (!isFormat(format))
-    throw usageError(`--format must be one of ${formats.join(', ')}, not ${format}.${suggestName(format, formats)}`)
-  if (options.json && !format.startsWith('json'))
-    throw usageError(`--json prints JSON, and --format says ${format}. Leave one of them out.`)
-  if (format === 'parquet' && options.out === undefined)
-    throw usageError('--format parquet needs --out FILE, since Parquet is no text.')
-  if (options.spreadsheet && format !== 'csv') throw usageError('--spreadsheet is for --format csv.')
-  return format
-}
-
 const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<void> =>
   useSnapshot(
     query.db,
@@ -182,6 +187,7 @@ const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<voi
       } catch (error) {
         if (io.stop.aborted) throw new CommandError(transientFailure('The query was stopped. No file was written.'))
         if (error instanceof CommandError || isSystemError(error)) throw error
+        if (isDiskFull(error)) throw new CommandError(databaseWriteFailure(query.db, error))
         const message = error instanceof Error ? error.message : String(error)
         // Where the text was changed, its lines are not those of the user.
         const explained = await explainQueryError(
@@ -204,20 +210,20 @@ const writeRows = async (
   io: CommandIo,
   snapshot: Snapshot,
   sql: string,
-  { format, out, spreadsheet }: QueryOptions,
+  { format, out, spreadsheet, limit }: QueryOptions,
 ): Promise<void> => {
   const { db } = snapshot
   if (out !== undefined && format === 'parquet')
     return writeOutputFile(out, async (path) => {
       await lockDatabase(db, path)
-      await exportQuery(snapshot, sql, path)
+      await exportQuery(snapshot, sql, path, limit)
     })
   await lockDatabase(db)
   const result = await db.stream(sql)
   const texts =
     format === 'table' || format === 'parquet'
-      ? formatFirstRows(result, io.printWarning)
-      : formatRows(result, spreadsheet ? 'spreadsheet' : format)
+      ? formatFirstRows(result, io.printWarning, limit)
+      : formatRows(result, spreadsheet ? 'spreadsheet' : format, limit)
   if (out !== undefined) return writeOutputFile(out, takeWhole(io.stop, texts))
   // Inside JSON an escape means the same character.
   const escapes = io.printsOnTerminal || format.startsWith('json')

@@ -1,4 +1,4 @@
-import { type CommandIo, defineCommand, progressDelay, suggestName, usageError } from '../cdk'
+import { type CommandIo, defineCommand, progressDelay, usageError } from '../cdk'
 import {
   countChecks,
   explainAlert,
@@ -22,11 +22,16 @@ import {
   type WorkItem,
 } from '../snapshot'
 import { dbOption, fileOptions, regionsOption } from './options'
+import {
+  chooseReportFormat,
+  escapeMarkdown,
+  formatCsvRow,
+  formatMarkdownTable,
+  type ReportFormat,
+  reportFormats,
+} from './rows'
 import { refuseDatabaseAsOutput, toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
-import { escapeControls, escapeMarkdown, formatCsvRow, formatJson, formatMarkdownTable, shortenText } from './table'
-
-const reportFormats = ['html', 'md', 'json', 'csv'] as const
-type ReportFormat = (typeof reportFormats)[number]
+import { escapeControls, formatJson, shortenText } from './table'
 
 export const reportCommand = defineCommand({
   name: 'report',
@@ -54,7 +59,7 @@ export const reportCommand = defineCommand({
     'The page contains everything it shows: it opens without a network, has a light and a dark theme, and prints. Without --out, Markdown, JSON and CSV go to stdout. No text of a review is in it without --with-text. Exit status: 0, also for a month without reviews or if a check fails, which the report then says.',
   run: async (io, { options }) => {
     const { db, out, month } = options
-    const format = chooseFormat(options)
+    const format = chooseReportFormat(options)
     if (month !== undefined && !/^[0-9]{4}-(0[1-9]|1[0-2])$/.test(month))
       throw usageError(`--month must be a month such as 2026-10, not ${month}.`)
     if (out !== undefined) await refuseDatabaseAsOutput(out, db)
@@ -83,26 +88,6 @@ export const reportCommand = defineCommand({
     return 0
   },
 })
-
-const chooseFormat = (options: {
-  readonly format: string | undefined
-  readonly json: boolean
-  readonly out: string | undefined
-}): ReportFormat => {
-  const find = (text: string | undefined) => reportFormats.find((name) => name === text)
-  const ending = find(/\.(\w+)$/.exec(options.out ?? '')?.[1]?.toLowerCase())
-  const wanted = options.format ?? (options.json ? 'json' : (ending ?? 'html'))
-  const format = find(wanted)
-  if (format === undefined)
-    throw usageError(
-      `--format must be one of ${reportFormats.join(', ')}, not ${wanted}.${suggestName(wanted, reportFormats)}`,
-    )
-  if (options.json && format !== 'json')
-    throw usageError(`--json prints JSON, and --format says ${format}. Leave one of them out.`)
-  if (format === 'html' && options.out === undefined)
-    throw usageError('Give --out FILE for the page to write, or --format md, json or csv.')
-  return format
-}
 
 const printWarnings = (io: CommandIo, report: Report): void => {
   const notice = explainMonth(report)
@@ -286,7 +271,8 @@ const formatCsv = (report: Report): string => {
     ),
     ...health.checks.map(({ name, outcome, failures }): TidyRow => ['checks', name, outcome, 'failures', failures]),
   ]
-  return [csvHeader, ...rows].map((row) => formatCsvRow(csvHeader.map((_, i) => row[i]))).join('')
+  // A spreadsheet knows by the byte order mark that the file is UTF-8.
+  return `\ufeff${[csvHeader, ...rows].map((row) => formatCsvRow(csvHeader.map((_, i) => row[i]))).join('')}`
 }
 
 const writers: Readonly<Record<ReportFormat, (report: Report) => string>> = {

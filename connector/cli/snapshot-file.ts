@@ -29,9 +29,12 @@ import {
   closeSnapshot,
   createSnapshotWriter,
   damagedFileFailure,
+  databaseWriteFailure,
+  isDiskFull,
   isOutOfMemory,
   type LoadSummary,
   openSnapshot,
+  outputFullFailure,
   parseMemorySize,
   type Snapshot,
   type SnapshotAccess,
@@ -88,8 +91,9 @@ export const useSnapshot = async <A>(
 const toReadFailure = ({ path, explainMemory }: Snapshot['db'], error: unknown): unknown => {
   if (!(error instanceof Error) || error instanceof CommandError || !/^[A-Z][A-Za-z ]* Error: /.test(error.message))
     return error
+  if (isOutOfMemory(error)) return new CommandError(explainMemory('this', error))
   return new CommandError(
-    isOutOfMemory(error) ? explainMemory('this', error) : damagedFileFailure(path, error.message.split('\n')[0]),
+    isDiskFull(error) ? databaseWriteFailure(path, error) : damagedFileFailure(path, error.message.split('\n')[0]),
   )
 }
 
@@ -162,13 +166,17 @@ export const writeOutputFile = async (path: string, content: OutputContent): Pro
       await rename(temporary, target)
     } catch (error) {
       await rm(temporary, { force: true })
-      throw error
+      // DuckDB's own error names the file.
+      throw isDiskFull(error) && String(error).includes(temporary) ? new CommandError(outputFullFailure(path)) : error
     }
   } catch (error) {
     const { syscall } = error as NodeJS.ErrnoException
-    throw syscall === undefined
-      ? error
-      : new CommandError(configFailure(`${path} cannot be written. ${errorCode(error)}: check the path.`))
+    if (syscall === undefined) throw error
+    throw new CommandError(
+      ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(errorCode(error))
+        ? outputFullFailure(path)
+        : configFailure(`${path} cannot be written. ${errorCode(error)}: check the path.`),
+    )
   }
 }
 

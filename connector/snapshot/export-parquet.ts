@@ -1,9 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { chmod, mkdir, readdir } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CommandError, configFailure } from '../cdk'
 import { countSelects } from './query'
 import { quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
+import { isDiskFull, outputFullFailure } from './store/failures'
 import { readReportingTimeZone } from './store/metadata'
 import { findFreeName, listStreamTables, type Table } from './store/tables'
 
@@ -61,9 +62,10 @@ const makePrivate = async (folder: string): Promise<void> => {
 /**
  * Writes each stream's table as Parquet (zstd) into its own folder under `folder`, which must be empty or missing. With a
  * partition, writes Hive folders such as `month=2026-01`, by mention time or, if a stream has none, by its cursor, in the file's reporting time zone.
+ * Removes what it has written if it fails, so that the same export can be made again.
  */
 export const exportParquet = async (
-  { db }: Snapshot,
+  snapshot: Snapshot,
   folder: string,
   partition: ParquetPartition | undefined,
 ): Promise<ReadonlyArray<ParquetExport>> => {
@@ -72,33 +74,49 @@ export const exportParquet = async (
       configFailure(`${folder} is not empty. Give a new folder: an export does not overwrite files.`),
     )
   // An export that begins again could leave files of the first attempt beside its own.
-  await db.giveAllMemory()
-  const timeZone = await readReportingTimeZone(db)
-  const results: Array<ParquetExport> = []
-  const tables = await listStreamTables(db)
-  const folders = nameFolders(tables.map(({ name }) => name))
-  for (const table of tables) {
-    const tableFolder = join(folder, folders.get(table.name) ?? '')
-    // The folder is closed to others before a file is in it.
-    await mkdir(tableFolder, { recursive: true, mode: 0o700 })
-    const time = partition === undefined ? undefined : await findTimeColumn(db, table)
-    const rows = `SELECT * REPLACE (_airbyte_raw_id::VARCHAR AS _airbyte_raw_id)`
-    const format = 'FORMAT parquet, COMPRESSION zstd'
-    const partitionColumn = partition && quoteIdentifier(findFreeName(table.columns, partition))
-    await db.run(
-      partition === undefined || time === undefined
-        ? `COPY (${rows} FROM ${quoteIdentifier(table.name)}) TO ${quoteLiteral(join(tableFolder, 'data_0.parquet'))} (${format})`
-        : `COPY (${rows}, strftime(${quoteIdentifier(time)} AT TIME ZONE ${quoteLiteral(timeZone)}, '${partitionFormats[partition]}') AS ${partitionColumn} FROM ${quoteIdentifier(table.name)})
-           TO ${quoteLiteral(tableFolder)} (${format}, PARTITION_BY (${partitionColumn}), OVERWRITE_OR_IGNORE)`,
-    )
-    await makePrivate(tableFolder)
-    results.push({
-      stream: table.name,
-      rows: Number(await db.scalar(`SELECT count(*) FROM ${quoteIdentifier(table.name)}`)),
-      folder: tableFolder,
-    })
+  await snapshot.db.giveAllMemory()
+  const timeZone = await readReportingTimeZone(snapshot.db)
+  const tables = await listStreamTables(snapshot.db)
+  const names = nameFolders(tables.map(({ name }) => name))
+  const written: Array<ParquetExport> = []
+  const folders: Array<string> = []
+  try {
+    for (const table of tables) {
+      const tableFolder = join(folder, names.get(table.name) ?? '')
+      // The folder is closed to others before a file is in it.
+      await mkdir(tableFolder, { recursive: true, mode: 0o700 })
+      folders.push(tableFolder)
+      written.push(await exportTable(snapshot, table, tableFolder, { partition, timeZone }))
+    }
+    return written
+  } catch (error) {
+    for (const each of folders) await rm(each, { recursive: true, force: true })
+    throw isDiskFull(error) ? new CommandError(outputFullFailure(folder)) : error
   }
-  return results
+}
+
+const exportTable = async (
+  { db }: Snapshot,
+  table: Table,
+  folder: string,
+  { partition, timeZone }: { readonly partition: ParquetPartition | undefined; readonly timeZone: string },
+): Promise<ParquetExport> => {
+  const time = partition === undefined ? undefined : await findTimeColumn(db, table)
+  const rows = `SELECT * REPLACE (_airbyte_raw_id::VARCHAR AS _airbyte_raw_id)`
+  const format = 'FORMAT parquet, COMPRESSION zstd'
+  const partitionColumn = partition && quoteIdentifier(findFreeName(table.columns, partition))
+  await db.run(
+    partition === undefined || time === undefined
+      ? `COPY (${rows} FROM ${quoteIdentifier(table.name)}) TO ${quoteLiteral(join(folder, 'data_0.parquet'))} (${format})`
+      : `COPY (${rows}, strftime(${quoteIdentifier(time)} AT TIME ZONE ${quoteLiteral(timeZone)}, '${partitionFormats[partition]}') AS ${partitionColumn} FROM ${quoteIdentifier(table.name)})
+           TO ${quoteLiteral(folder)} (${format}, PARTITION_BY (${partitionColumn}), OVERWRITE_OR_IGNORE)`,
+  )
+  await makePrivate(folder)
+  return {
+    stream: table.name,
+    rows: Number(await db.scalar(`SELECT count(*) FROM ${quoteIdentifier(table.name)}`)),
+    folder,
+  }
 }
 
 const findTimeColumn = async ({ scalar }: Snapshot['db'], { name, columns }: Table): Promise<string | undefined> => {
@@ -115,8 +133,8 @@ const parquetTypes: Readonly<Record<string, string>> = {
   UHUGEINT: 'VARCHAR',
 }
 
-/** Writes the rows of a SELECT as one Parquet file (zstd). The file must exist; the connection may be locked but for it. */
-export const exportQuery = async ({ db }: Snapshot, sql: string, path: string): Promise<void> => {
+/** Writes the rows of a SELECT, or the first of them, as one Parquet file (zstd). The file must exist; the connection may be locked but for it. */
+export const exportQuery = async ({ db }: Snapshot, sql: string, path: string, limit?: number): Promise<void> => {
   if ((await countSelects(db, sql)) !== 1)
     throw new CommandError(
       configFailure('Only the rows of one SELECT can be written as Parquet. Give one, without others beside it.'),
@@ -130,6 +148,6 @@ export const exportQuery = async ({ db }: Snapshot, sql: string, path: string): 
     return kept === undefined ? column : `${column}::${kept} AS ${column}`
   })
   await db.run(
-    `COPY (SELECT ${list.join(', ')} FROM ${view}) TO ${quoteLiteral(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 20480, USE_TMP_FILE false)`,
+    `COPY (SELECT ${list.join(', ')} FROM ${view}${limit === undefined ? '' : ` LIMIT ${limit}`}) TO ${quoteLiteral(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 20480, USE_TMP_FILE false)`,
   )
 }

@@ -27,7 +27,7 @@ export { explainAlert, nameOwner, namePlace, type WorkItem } from './report/open
 export { explainMonth, listGroupSections, renderReport } from './report/page'
 export { type Report, readReport } from './report/report'
 export type { DuckDBValue, QueryResult, Snapshot } from './store/database'
-export { damagedFileFailure } from './store/failures'
+export { damagedFileFailure, databaseWriteFailure, isDiskFull, outputFullFailure } from './store/failures'
 export { isOutOfMemory, parseMemorySize } from './store/memory'
 export {
   claimSnapshot,

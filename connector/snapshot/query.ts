@@ -1,6 +1,7 @@
 import { CommandError, configFailure, findNearestName, type JsonSchema } from '../cdk'
 import { listModelNames } from './questions'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
+import { explainRefusal } from './store/failures'
 import { attributeOf, foldCase, followMembers, listMembers, listStreamTables, type UnknownMember } from './store/tables'
 
 /**
@@ -291,5 +292,7 @@ export const explainQueryError = async ({ db }: Snapshot, sql: string, message: 
   const table = find(/^Catalog Error: Table with name (.*?) does not exist/)
   if (table !== undefined)
     return `There is no table or view ${table}.${await suggestTable(db, table)}${readPosition(message)}`
+  const refusal = explainRefusal(message)
+  if (refusal !== undefined) return `${refusal}${readPosition(message)}`
   return message.replace(/^Failed to extract statements: /, '').replace(/\n\tCandidate functions:\n(?:\t.*\n)*/, '')
 }

@@ -162,6 +162,33 @@ const answers: ReadonlyArray<Question> = [
       FROM selected GROUP BY source_id, source_name ORDER BY reviews DESC, source_id`,
   },
   {
+    name: 'locations-without-region',
+    description: 'Locations that no line of the regions file names, with their reviews; a start for that file',
+    view: 'review_facts',
+    filters: ['location', 'source', 'provider', 'owner', 'month'],
+    sql: `SELECT location_id, arg_max(location_name, modified_time) AS location_name, count(*) AS reviews, sum(open_task)::BIGINT AS open_tasks
+      FROM selected WHERE region = '(unknown)' AND (location_id IS NOT NULL OR location_name IS NOT NULL)
+      GROUP BY location_id, CASE WHEN location_id IS NULL THEN lower(trim(location_name)) END ORDER BY reviews DESC, location_id, location_name`,
+  },
+  {
+    name: 'recent-deletions',
+    description: 'Reviews that the sources deleted, of the last 12 months that have some, by source',
+    view: 'deleted_reviews_by_source',
+    filters: ['source', 'month'],
+    sql: `SELECT month, source_id, source_name, deleted_reviews, sum(deleted_reviews) OVER (PARTITION BY month)::BIGINT AS deleted_in_month
+      FROM selected WHERE month IN (SELECT DISTINCT month FROM selected ORDER BY month DESC LIMIT 12)
+      ORDER BY month DESC, deleted_reviews DESC, source_id`,
+  },
+  {
+    name: 'changes-this-month',
+    description: 'What is different from the month before in the newest month: all reviews, regions and sources',
+    view: 'month_over_month',
+    filters: ['month'],
+    sql: `SELECT scope, name, month, metric, value, previous_value AS month_before, change
+      FROM selected WHERE month = (SELECT max(month) FROM selected) AND scope IN ('all', 'region', 'source') AND change <> 0
+      ORDER BY CASE scope WHEN 'all' THEN 0 WHEN 'region' THEN 1 ELSE 2 END, name, key, metric`,
+  },
+  {
     name: 'liability-backlog',
     description: 'Open liabilities by category and severity, the most severe first',
     view: 'open_liabilities',
@@ -183,12 +210,10 @@ const simplify = (name: string): string => name.toLowerCase().replaceAll('-', '_
 export const findQuestion = (name: string): Question | undefined =>
   questions.find((question) => simplify(question.name) === simplify(name))
 
+const listQuestionNames = (): ReadonlyArray<string> => questions.map(({ name }) => name)
+
 /** ` Did you mean …?` for the name of no question; else nothing. */
-export const suggestQuestion = (name: string): string =>
-  suggestName(
-    name,
-    questions.map((question) => question.name),
-  )
+export const suggestQuestion = (name: string): string => suggestName(name, listQuestionNames())
 
 /** Views of `reviews` that are no question. */
 const otherViews: ReadonlyArray<string> = [

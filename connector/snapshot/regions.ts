@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { CommandError, configFailure } from '../cdk'
 import type { Database } from './store/database'
@@ -41,10 +42,16 @@ const foldName = (name: string): string => name.trim().toLowerCase()
  * A name that several ids have is left out, since it would not tell them apart.
  */
 export const readRegions = async (path: string): Promise<ReadonlyArray<Region>> => {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(configFailure(`${path} cannot be read (${error.code ?? error.message}). Check the path.`))
   })
-  return decodeRegions(path, text)
+  if (!isUtf8(bytes))
+    throw new CommandError(
+      configFailure(
+        `${path} is not UTF-8, so that its names cannot be read. In a spreadsheet, save it as "CSV UTF-8".`,
+      ),
+    )
+  return decodeRegions(path, bytes.toString())
 }
 
 export const decodeRegions = (path: string, text: string): ReadonlyArray<Region> => {
@@ -53,13 +60,16 @@ export const decodeRegions = (path: string, text: string): ReadonlyArray<Region>
   }
   const body = text.replace(/^\ufeff/, '')
   const separator = [',', ';', '\t'].find((sign) => (body.split(/[\r\n]/, 1)[0] ?? '').includes(sign)) ?? ','
-  const [header, ...lines] = splitCsv(body, separator) ?? fail(' is not CSV: a quote is not closed.')
+  const [header, ...lines] =
+    splitCsv(body, separator) ?? fail(' is not CSV: a quote is not closed, or text follows one that is.')
   const names = header?.cells.map(foldName) ?? []
   const position = (name: ColumnName) => names.indexOf(name)
   if (position('region') < 0 || (position('location_id') < 0 && position('location_name') < 0))
     fail(
       `: the first line must name the columns location_id or location_name (or both) and region; it has ${names.length === 0 ? 'none' : names.join(', ')}.`,
     )
+  const twice = columnNames.find((name) => names.indexOf(name) !== names.lastIndexOf(name))
+  if (twice !== undefined) fail(`: the first line names the column ${twice} twice. Leave one of them out.`)
   const linesById = new Map<string, number>()
   const linesByName = new Map<string, number>()
   const regions = lines.map(({ number, cells }): Region => {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import {
   airbyteFormat,
@@ -84,5 +85,34 @@ describe.skipIf(!existsSync('/dev/full'))('where stdout is full', () => {
     expect(status).toBe(1)
     expect(lines).toMatch(/dead-letter file cannot be written: .*Make room, or choose another dead_letter_path/)
     expect(lines).not.toContain('"STATE"')
+  })
+})
+
+describe('where an output file has no room', () => {
+  let db: string
+  beforeAll(async () => {
+    const sandbox = await startTestSandbox({ reviews: 300 })
+    db = newTempPath('duckdb')
+    const args = ['sync', '--config', writeTempFile(sandboxConfig(sandbox)), '--db', db, '--select', 'reviews']
+    expect((await runInto('/dev/null', 'feedback', args)).status).toBe(0)
+    await sandbox.close()
+  })
+
+  it.each([
+    ['a query as Parquet', (out: string) => ['query', '--db', db, '--format', 'parquet', '--out', out, 'FROM reviews']],
+    ['a query as CSV', (out: string) => ['query', '--db', db, '--format', 'csv', '--out', out, 'FROM reviews']],
+    ['a report', (out: string) => ['report', '--db', db, '--out', out, '--format', 'html']],
+    ['an export', (out: string) => ['snapshot', '--db', db, '--export', 'parquet', out]],
+  ])('%s says so, leaves nothing of it, and ends with 75', async (_name, argsOf) => {
+    const out = newTempPath('out')
+    const { status, stderr } = await runInto('/dev/null', 'feedback', argsOf(out), { limit: '8' })
+    expect([status, stderr]).toEqual([
+      75,
+      `${out} cannot be written: the disk is full, or the file has reached the largest size allowed. Make room and run again.\n`,
+    ])
+    const folder = dirname(out)
+    expect(readdirSync(folder).filter((name) => name.startsWith(`${basename(out)}.`))).toEqual([])
+    if (existsSync(out)) expect(readdirSync(out)).toEqual([])
+    expect((await runInto('/dev/null', 'feedback', argsOf(out))).status).toBe(0)
   })
 })

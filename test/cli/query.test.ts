@@ -269,14 +269,32 @@ describe('--format', () => {
     [['--format', 'parquet'], 'needs --out FILE'],
     [['--format', 'csv', '--json'], 'Leave one of them out'],
     [['--spreadsheet'], '--spreadsheet is for --format csv'],
+    [['--limit', '0'], '--limit must be a whole number of at least 1, such as 20, not 0.'],
+    [['--limit=-1'], 'not -1'],
+    [['--limit', '1e3'], 'not 1e3'],
     [[], 'The question or the SQL is missing'],
+    [[';'], 'The question or the SQL is missing'],
+    [[' ; /* nothing */ ;; '], 'The question or the SQL is missing'],
+    [['/**/ -- nothing'], 'The question or the SQL is missing'],
   ])('is refused with the reason: %j', async (args, expected) => {
-    const sql = args.length === 0 ? [] : ['SELECT 1']
+    const sql = args.length === 0 || !args[0]?.startsWith('-') ? [] : ['SELECT 1']
     const outcome = await runCommand(queryCommand, ['--db', db, ...args, ...sql], {
       fail: personConventions.reportFailure,
     })
     expect(outcome).toMatchObject({ status: 2, stdout: '' })
     expect(outcome.stderr).toContain(expected)
+  })
+
+  it.each([
+    ['csv', 'SELECT 1 AS a', 'a\n1\n'],
+    ['json', 'SELECT 1 AS a', '[\n{"a":1}\n]\n'],
+    ['ndjson', 'SELECT 1 AS a', '{"a":1}\n'],
+    ['md', 'SELECT 1 AS a', '| a |\n| --- |\n| 1 |\n'],
+    ['txt', 'SELECT 1 AS a', 'a\n1\n'],
+  ])('is that of the ending of --out where it is left out: %s', async (ending, sql, expected) => {
+    const out = path(`ending.${ending}`)
+    expect(await query('--out', out, sql)).toMatchObject({ status: 0, stderr: '' })
+    expect(readFileSync(out, 'utf8')).toBe(expected)
   })
 
   it('hands over a large result in parts', async () => {
@@ -297,6 +315,54 @@ describe('--format', () => {
     })
     await queryCommand.run(io, 'feedback', ['--db', db, '--format', 'csv', awkward])
     expect(texts.join('')).toContain('\\u001b[2J')
+  })
+})
+
+describe('--limit', () => {
+  it.each(['csv', 'json', 'jsonl', 'markdown', 'table'])(
+    'leaves the first rows of %s, and reads no more',
+    async (format) => {
+      for (const limit of [1, 2047, 2048, 2049, 5000]) {
+        const { status, stdout, stderr } = await query(
+          '--format',
+          format,
+          '--limit',
+          String(limit),
+          'FROM range(100000000000) AS r (n)',
+        )
+        expect([status, stderr]).toEqual([0, ''])
+        expect(stdout.match(/\d+/g)?.map(Number)).toEqual(Array.from({ length: limit }, (_, i) => i))
+      }
+    },
+  )
+
+  it('leaves the first rows of Parquet', async () => {
+    const out = path('limit.parquet')
+    await query('--limit', '2', '--out', out, 'SELECT id FROM reviews ORDER BY id DESC')
+    const opened = await openDatabase(':memory:')()
+    if (E.isLeft(opened)) throw new Error(opened.left.message)
+    expect(await opened.right.query(`FROM '${out}'`)).toEqual([{ id: 3 }, { id: 2 }])
+    opened.right.close()
+  })
+
+  it('says how many rows a table leaves out, unless it was asked to', async () => {
+    const sql = 'FROM range(1500)'
+    expect(await query(sql)).toMatchObject({ stderr: '500 more rows; --limit N shows more, --json all.\n' })
+    expect((await query('--limit', '1400', sql)).stdout.trim().split('\n')).toHaveLength(1401)
+  })
+})
+
+describe('SQL that does more than read', () => {
+  it.each([
+    ['DELETE FROM reviews', 'A query changes nothing, and this DELETE would.'],
+    ['CREATE TABLE t AS SELECT 1', 'A query changes nothing, and this CREATE would.'],
+    ["COPY reviews TO '/tmp/none.csv'", 'A query reaches no other file, such as /tmp/none.csv.'],
+    ["FROM '/etc/hosts.csv'", 'A query reaches no other file, such as /etc/hosts.csv.'],
+    ['SET threads = 1', 'A query changes no setting, such as threads.'],
+  ])('is refused in plain words: %s', async (sql, expected) => {
+    const message = await readError(sql)
+    expect(message).toContain(expected)
+    expect(message).not.toMatch(/Error:|read-only mode|configuration/)
   })
 })
 
@@ -402,7 +468,7 @@ describe('SQL with --out', () => {
 
   it('is one SELECT for Parquet', async () => {
     const out = path('one.parquet')
-    for (const sql of ['SELECT 1; SELECT 2', 'CREATE TEMP TABLE t AS SELECT 1 AS a', ';'])
+    for (const sql of ['SELECT 1; SELECT 2', 'CREATE TEMP TABLE t AS SELECT 1 AS a'])
       expect(await readError('--format', 'parquet', '--out', out, sql)).toContain('one SELECT')
     expect(existsSync(out)).toBe(false)
   })

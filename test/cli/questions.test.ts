@@ -77,8 +77,15 @@ describe('the list', () => {
   it('has a line for each question, models and at least 12 more, and needs no file', async () => {
     const { status, stdout } = await runCommand(queryCommand, ['--list'])
     expect(status).toBe(0)
-    expect(stdout.trim().split('\n')).toHaveLength(questions.length + 1)
-    expect(questions.filter(({ name, view }) => name !== view).length).toBeGreaterThanOrEqual(12)
+    for (const { name, description, filters } of questions)
+      expect(stdout).toMatch(
+        new RegExp(
+          `^  ${name} +${description.replaceAll(/[()]/g, '.')}\\n +${filters.map((each) => `--${each}`).join(' ')}$`,
+          'm',
+        ),
+      )
+    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThan(132)
+    expect(questions.filter(({ name, view }) => name !== view).length).toBeGreaterThanOrEqual(15)
     expect(new Set(questions.map(({ name }) => name.replaceAll('-', '_'))).size).toBe(questions.length)
     const { stdout: json } = await runCommand(queryCommand, ['--list', '--json'])
     expect(JSON.parse(json)).toHaveLength(questions.length)
@@ -175,6 +182,53 @@ describe('the answers are those of a count over the reviews themselves', () => {
     expect(await found('--source', String(google[0]?.source?.id), '--month', month)).toEqual(
       idsOf(google.filter(({ mentionTime }) => mentionTime?.startsWith(month))),
     )
+  })
+
+  it('locations-without-region', async () => {
+    const rows = await ask('locations-without-region', '--regions', regions)
+    const unnamed = reviews.filter((review) => review.location && regionOf(review) === '(unknown)')
+    expect(Object.fromEntries(rows.map(({ location_id, reviews: count }) => [location_id, count]))).toEqual(
+      groupCounts(unnamed, ({ location }) => String(location?.id)),
+    )
+    expect(sum(rows, 'open_tasks')).toBe(unnamed.filter(isOpen).length)
+    const everyone = await ask('locations-without-region')
+    expect(sum(everyone, 'reviews')).toBe(reviews.filter(({ location }) => location).length)
+    const every = join(folder, 'every.csv')
+    writeFileSync(every, `location_id,region\n${everyone.map(({ location_id }) => `${location_id},All`).join('\n')}\n`)
+    expect(await ask('locations-without-region', '--regions', every)).toEqual([])
+  })
+
+  it('recent-deletions', async () => {
+    const rows = await ask('recent-deletions')
+    const { deleted } = await sandbox.truth()
+    const months = groupCounts(deleted, ({ modifiedTime }) => modifiedTime.slice(0, 7))
+    const newest = Object.keys(months).sort().reverse().slice(0, 12)
+    expect(
+      Object.fromEntries(rows.map(({ month, deleted_in_month }) => [String(month).slice(0, 7), deleted_in_month])),
+    ).toEqual(Object.fromEntries(newest.map((month) => [month, months[month]])))
+    expect([...new Set(rows.map(({ month }) => String(month).slice(0, 7)))]).toEqual(newest)
+  })
+
+  it('changes-this-month', async () => {
+    const countOf = (month: string) => reviews.filter(({ mentionTime }) => mentionTime?.startsWith(month)).length
+    const monthBefore = (month: string) =>
+      new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)) - 2)).toISOString().slice(0, 7)
+    const newest =
+      reviews
+        .flatMap(({ mentionTime }) => mentionTime?.slice(0, 7) ?? [])
+        .sort()
+        .at(-1) ?? ''
+    for (const [month, ...args] of [[newest], ['2026-01', '--month', '2026-01']] as const) {
+      const rows = await ask('changes-this-month', ...args)
+      const all = rows.find(({ scope, metric }) => scope === 'all' && metric === 'reviews')
+      expect([all?.value, all?.month_before]).toEqual([countOf(month), countOf(monthBefore(month))])
+      expect(
+        rows.every(
+          ({ change, value, month_before }) => Math.abs(Number(value) - Number(month_before) - Number(change)) < 0.01,
+        ),
+      ).toBe(true)
+      expect(new Set(rows.map(({ scope }) => scope))).toEqual(new Set(['all', 'region', 'source']))
+    }
   })
 
   it('source-mix', async () => {

@@ -52,8 +52,12 @@ describe('feedback report', () => {
 
   it('writes the format that the ending of the file names', async () => {
     const begins = {
+      html: '<!doctype html>',
+      HTM: '<!doctype html>',
+      month: '<!doctype html>',
       md: '# Feedback in December 2025',
-      csv: 'section,key,name,metric,value,previous,change',
+      markdown: '# Feedback in December 2025',
+      csv: '\ufeffsection,key,name,metric,value,previous,change',
       json: '{',
     }
     for (const [format, begin] of Object.entries(begins)) {
@@ -109,6 +113,12 @@ describe('feedback report', () => {
       '--format must be one of html, md, json, csv, not cvs. Did you mean csv?',
     ],
     ['two formats', ['--format', 'csv', '--json'], 2, '--json prints JSON, and --format says csv.'],
+    [
+      'a file that the page would not open in',
+      ['--out', '/tmp/none/report.PDF'],
+      2,
+      'a browser prints the page as PDF',
+    ],
     ['a page without a file', ['--format', 'html'], 2, 'Give --out FILE'],
     [
       'a missing regions file',
@@ -117,7 +127,7 @@ describe('feedback report', () => {
       '/nowhere/r.csv cannot be read (ENOENT). Check the path.',
     ],
   ])('says what is wrong with %s', async (_case, args, status, message) => {
-    const format = args.includes('--format') || args.includes('--json') ? [] : ['--format', 'md']
+    const format = ['--format', '--json', '--out'].some((name) => args.includes(name)) ? [] : ['--format', 'md']
     const result = await runCommand(reportCommand, ['--db', db, ...args, ...format])
     expect([result.status, result.stderr.includes(message)], result.stderr).toEqual([status, true])
   })

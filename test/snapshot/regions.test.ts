@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { decodeRegions } from '../../connector/snapshot/regions'
+import { decodeRegions, readRegions } from '../../connector/snapshot/regions'
+import { writeTempFile } from '../support/files'
 
 const decode = (text: string) => decodeRegions('regions.csv', text)
 const row = (location_id: string | null, location_name: string | null, region: string) => ({
@@ -51,6 +52,21 @@ describe('a file of regions', () => {
     ['location_id,location_name,region\n,,North', 'line 2: neither location_id nor location_name is given.'],
     ['location_id,region\nabc,North', 'line 2: location_id must be an integer, not abc.'],
     ['location_id,region\n1,North,East', 'line 2: there are 3 cells and 2 columns.'],
-    ['location_id,region\n1,"North', 'is not CSV: a quote is not closed.'],
+    ['location_id,region\n1,"North', 'is not CSV: a quote is not closed, or text follows one that is.'],
+    ['location_id,region\n1,"No"rth', 'is not CSV: a quote is not closed, or text follows one that is.'],
+    ['location_id,Region,region\n1,A,B', 'regions.csv: the first line names the column region twice.'],
   ])('%j is refused', (text, message) => expect(() => decode(text)).toThrow(message))
+
+  it.each([
+    ['Latin 1', Buffer.from('location_id,region\n1,Süd\n', 'latin1')],
+    ['UTF-16', Buffer.from('\ufefflocation_id,region\n1,Süd\n', 'utf16le')],
+  ])('in %s is refused, since its names would be unreadable', async (_name, bytes) => {
+    await expect(readRegions(writeTempFile(bytes))).rejects.toThrow('is not UTF-8')
+  })
+
+  it('in UTF-8 is read', async () => {
+    expect(await readRegions(writeTempFile(Buffer.from('location_id,region\n1,Süd\n')))).toEqual([
+      row('1', null, 'Süd'),
+    ])
+  })
 })

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const createFolder = (): string => mkdtempSync(join(tmpdir(), 'feedback-'))
-const toText = (content: unknown): string => (typeof content === 'string' ? content : JSON.stringify(content))
+const toText = (content: unknown): string | Uint8Array =>
+  typeof content === 'string' || content instanceof Uint8Array ? content : JSON.stringify(content)
 
 const folder = createFolder()
 let fileCount = 0
@@ -14,7 +15,7 @@ export const newTempPath = (ending: string): string => {
   return join(folder, `${fileCount}.${ending}`)
 }
 
-/** A new file with this text, or this value as JSON; returns its path. */
+/** A new file with this text, these bytes, or this value as JSON; returns its path. */
 export const writeTempFile = (content: unknown, ending = 'json'): string => {
   const path = newTempPath(ending)
   writeFileSync(path, toText(content))

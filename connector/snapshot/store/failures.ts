@@ -43,10 +43,20 @@ export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: 
 const diskFullPattern =
   /No space left|disk quota|File too large|max_temp_directory_size|failed to offload|Could not write all bytes/i
 
+/** Whether DuckDB did not write for lack of room, be it on the disk or in the largest size of a file. */
+export const isDiskFull = (error: unknown): boolean =>
+  diskFullPattern.test(error instanceof Error ? error.message : String(error))
+
+/** The disk has no room for an output, or the output is larger than a file may be. */
+export const outputFullFailure = (path: string): Failure =>
+  transientFailure(
+    `${path} cannot be written: the disk is full, or the file has reached the largest size allowed. Make room and run again.`,
+  )
+
 /** The reason why DuckDB did not write. Its own message may quote a record after `Input:`; that part is left out. */
 export const databaseWriteFailure = (path: string, error: unknown): Failure => {
   const detail = (error instanceof Error ? error.message : String(error)).replace(/(Input|Original Line):[\s\S]*/, '')
-  if (diskFullPattern.test(detail))
+  if (isDiskFull(detail))
     return transientFailure(
       `${path} cannot grow: the disk is full, or the file has reached the largest size allowed. Make room and run again; what was committed is kept.`,
       detail,
@@ -68,7 +78,17 @@ export const databaseMemoryFailure = (
       `${path}: ${work} needs more memory than the limit${limit === undefined ? '' : ` of ${formatMemorySize(limit)}`}, and the folder beside the file for what does not fit, ${path}.tmp, cannot be made. Check who may write there, or raise the limit with --memory-limit.`,
       detail,
     )
-  return diskFullPattern.test(detail)
-    ? databaseWriteFailure(path, error)
-    : memoryFailure(path, work, limit, isReadOnly, detail)
+  return isDiskFull(detail) ? databaseWriteFailure(path, error) : memoryFailure(path, work, limit, isReadOnly, detail)
+}
+
+/** Why a query that would do more than read is refused; undefined for any other message of DuckDB. */
+export const explainRefusal = (message: string): string | undefined => {
+  const find = (pattern: RegExp) => pattern.exec(message)?.[1]
+  const statement = find(/^Invalid Input Error: Cannot execute statement of type "(.*?)" on database .* read-only mode/)
+  if (statement !== undefined)
+    return `A query changes nothing, and this ${statement} would. To change rows, copy the file and open the copy with DuckDB's own program.`
+  const path = find(/^Permission Error: Cannot access (?:file|directory) "(.*?)" - file system operations are disabled/)
+  if (path !== undefined) return `A query reaches no other file, such as ${path}. --out FILE writes the rows into one.`
+  const setting = find(/^Invalid Input Error: Cannot change configuration option "(.*?)"/)
+  return setting === undefined ? undefined : `A query changes no setting, such as ${setting}.`
 }

@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { createBufferPool, receiveBody } from '../../../connector/api/http/body'
+import { createBufferPool, receiveBody } from '../../../connector/api/http/transport'
 
 const mega = 1 << 20
 
