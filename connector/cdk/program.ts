@@ -12,20 +12,24 @@ const youngHeapBytes = 4 << 20
 /** Lets the old part of the heap grow by this percentage of its live objects before a collection; V8 lets it grow to several times that. */
 export const setHeapGrowth = (percent: number): void => setFlagsFromString(`--heap-growing-percent=${percent}`)
 
+/** Stops the growth of the young part of the heap if it is large enough; says whether it is. V8 does not make it smaller again. */
+const limitYoungHeap = (): boolean => {
+  const size = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0
+  if (size < youngHeapBytes) return false
+  setFlagsFromString('--semi-space-growth-factor=1')
+  return true
+}
+
 /**
  * Keeps the heap of a run near what it needs. V8 would let it grow to several times that before a collection, and its young part
  * to 48 MB, which makes a run no faster. The returned function stops the growth of the young part once it is large enough:
  * call it after each message.
  */
 export const limitHeap = (): (() => void) => {
-  setHeapGrowth(150)
+  setHeapGrowth(50)
   let growing = true
   return () => {
-    if (!growing) return
-    const size = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0
-    if (size < youngHeapBytes) return
-    growing = false
-    setFlagsFromString('--semi-space-growth-factor=1')
+    if (growing) growing = !limitYoungHeap()
   }
 }
 
@@ -210,6 +214,8 @@ export const showsColors = ({ stdout, env }: Pick<NodeJS.Process, 'stdout' | 'en
 
 /** Runs a program in this process (`host`) and ends it with the exit status, or by the signal that stopped it. */
 export const runProgram = (name: string, program: Program, host: NodeJS.Process): void => {
+  // The modules of a command are loaded only now, which alone would make the young part eight times as large.
+  limitYoungHeap()
   const stop = new AbortController()
   // To name it makes a pipe answer that it is full. A write that waits for room would hold a thread, and with it our exit.
   void host.stdout
