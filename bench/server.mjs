@@ -16,6 +16,8 @@ const starts = new Float64Array(distinct + 1)
 texts.forEach((text, index) => {
   starts[index + 1] = starts[index] + text.length + comma.length
 })
+/** Of the filters only a time after the newest review is heeded: a service has no such reviews. */
+const newest = Math.max(...texts.map((text) => Date.parse(JSON.parse(text).modifiedTime)))
 const all = Buffer.concat(texts.flatMap((text) => [text, comma]))
 texts.length = 0
 const round = new Uint32Array(distinct)
@@ -39,7 +41,8 @@ const records = (from, to) => {
 
 const page = (operation, pages, asked) => {
   const { offset = 0, limit = 1000 } = asked
-  const total = operation === 'reviews' ? pages * 1000 : 0
+  const isLater = Date.parse(asked.modifiedTimeFrom) > newest
+  const total = operation === 'reviews' && !isLater ? pages * 1000 : 0
   const rows = records(Math.min(offset, total), Math.min(offset + limit, total))
   const last = rows.at(-1)
   const filter = {
