@@ -103,9 +103,7 @@ export const verifyCommand = defineCommand({
         db,
         'read',
         async (snapshot) => {
-          const own = await verifySnapshot(snapshot, findStateProblem, (step) => io.printProgress(step, progressDelay))
-          const compared = config.length === 0 ? [] : await compareWithService(io, snapshot, config)
-          const results = [...own, ...compared]
+          const results = config.length === 0 ? await checkFile(io, snapshot) : await checkBoth(io, snapshot, config)
           io.printProgress('')
           await io.print(json ? formatJson(results) : formatVerifyReport(results, explain))
           if (repair !== undefined) await writeRepair(io, snapshot, repair, config)
@@ -129,19 +127,64 @@ const withDamageStatus = async (path: string, answer: () => Promise<number>): Pr
   }
 }
 
+const checkFile = (io: CommandIo, snapshot: Snapshot): Promise<ReadonlyArray<CheckResult>> =>
+  verifySnapshot(snapshot, findStateProblem, (step) => io.printProgress(step, progressDelay))
+
+/**
+ * Checks the file while the service is read, which the JavaScript of this process does, and DuckDB's threads the other. What goes wrong
+ * in one ends the other.
+ */
+const checkBoth = async (
+  io: CommandIo,
+  { db }: Snapshot,
+  paths: ReadonlyArray<string>,
+): Promise<ReadonlyArray<CheckResult>> => {
+  const connection = await db.connect()
+  const steps = { file: '', service: '' }
+  let problem: { readonly error: unknown } | undefined
+  const end = (error: unknown): never => {
+    problem ??= { error }
+    connection.interrupt()
+    throw problem.error
+  }
+  const showStep = (name: keyof typeof steps) => (step: string) => {
+    if (problem !== undefined) throw problem.error
+    steps[name] = step
+    io.printProgress([steps.service, steps.file].filter((text) => text !== '').join('. '), progressDelay)
+  }
+  const checkOwn = async () => {
+    const results = await verifySnapshot({ db: connection }, findStateProblem, showStep('file'))
+    steps.file = ''
+    return results
+  }
+  try {
+    const own = checkOwn().catch(end)
+    const [compared, checked] = await Promise.allSettled([
+      compareWithService(io, { db }, paths, showStep('service'), own).catch(end),
+      own,
+    ])
+    if (compared.status === 'rejected') throw compared.reason
+    if (checked.status === 'rejected') throw checked.reason
+    return [...checked.value, ...compared.value]
+  } finally {
+    connection.close()
+  }
+}
+
+/** `first`: what must have ended before the file is read, so that the two need no more memory together than one after the other. */
 const compareWithService = async (
   io: CommandIo,
   snapshot: Snapshot,
   paths: ReadonlyArray<string>,
+  onStep: (step: string) => void,
+  first: Promise<unknown>,
 ): Promise<ReadonlyArray<CheckResult>> => {
   const configured = getOrThrow(
     createSource(await loadConfig(io, sourceFormat, paths, variablePrefix), { onNotice: io.printWarning }),
   )
   try {
     await requireService(snapshot, configured.service, 'Give the config of the service that the file was read from.')
-    return await compareReviews(snapshot, createReviewService(configured.env), (step) =>
-      io.printProgress(step, progressDelay),
-    )
+    return await compareReviews(snapshot, createReviewService(configured.env), { onStep, first })
   } finally {
     await configured.close()
   }

@@ -48,5 +48,5 @@ export { closeSnapshot, openSnapshot, type SnapshotAccess, type SnapshotOptions 
 export { encodeJsonValue, encodeTextValue } from './store/values'
 export { setReportingTimeZone } from './store/views'
 export type { CheckResult } from './verify/check'
-export { compareReviews, type NextRead, planRepair, type ServiceReview, type ServiceReviews } from './verify/service'
-export { type CheckCounts, countChecks, verifySnapshot } from './verify/verify'
+export { compareReviews, type NextRead, type ServiceReview, type ServiceReviews } from './verify/service'
+export { type CheckCounts, countChecks, planRepair, verifySnapshot } from './verify/verify'

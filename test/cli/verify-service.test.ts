@@ -77,16 +77,24 @@ describe('feedback verify --config', () => {
   it('says how many reviews it has read of the service', async () => {
     const steps: string[] = []
     await runCommand(verifyCommand, ['--db', db, '--config', config], { printProgress: (line) => steps.push(line) })
-    const [first = 0, last = 0] = [0, -1].map((at) =>
-      Number(
-        steps
-          .filter((step) => step.startsWith('Reading the service: '))
-          .at(at)
-          ?.replace(/\D/g, ''),
-      ),
-    )
-    expect([first, last >= 300]).toEqual([50, true])
-    expect(steps.slice(-3)).toEqual(['Reading what changed meanwhile', 'Comparing the service with the file', ''])
+    const counts = steps.flatMap((step) => /^Reading the service: (\d+) reviews/.exec(step)?.[1] ?? []).map(Number)
+    expect(counts[0]).toBe(50)
+    expect(counts.at(-1)).toBeGreaterThanOrEqual(300)
+    expect(steps.slice(-2)).toEqual(['Comparing the service with the file', ''])
+  })
+
+  it('checks the file while it reads the service, and ends both where one cannot be read', async () => {
+    const steps: string[] = []
+    const args = ['--db', db, '--config', config]
+    await runCommand(verifyCommand, args, { printProgress: (line) => steps.push(line) })
+    expect(steps.filter((step) => /^Reading .*\. Check \d+ of \d+: /.test(step))).not.toEqual([])
+    const settings = {
+      ...JSON.parse(readFileSync(config, 'utf8')),
+      credentials: { auth_type: 'access_token', access_token: 'wrong' },
+    }
+    const failed = await runCommand(verifyCommand, ['--db', db, '--config', writeTempFile(settings)])
+    expect([failed.status, failed.stdout]).toEqual([1, ''])
+    expect(failed.stderr).toContain('401')
   })
 
   it('finds no difference after a sync', async () => {

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import {
-  type DuckDBAppender,
   type DuckDBConnection,
+  DuckDBDataChunk,
   DuckDBInstance,
   type DuckDBType,
   type DuckDBValue,
@@ -13,7 +13,7 @@ import { databaseMemoryFailure, databaseOpenFailure } from './failures'
 import { createMemorySetter, isOutOfMemory, type MemorySetter } from './memory'
 import { type CellValue, type RowValues, toRowValues } from './values'
 
-export type { DuckDBAppender, DuckDBValue } from '@duckdb/node-api'
+export type { DuckDBValue } from '@duckdb/node-api'
 
 /** A result read chunk by chunk (2,048 rows each); a row's values are in the order of `names` and `types`. */
 export type QueryResult = {
@@ -21,6 +21,7 @@ export type QueryResult = {
   readonly types: ReadonlyArray<DuckDBType>
   readonly chunks: AsyncIterable<ReadonlyArray<ReadonlyArray<DuckDBValue>>>
 }
+export type Columns = ReadonlyArray<ReadonlyArray<DuckDBValue>>
 export type QueryParameters = Record<string, DuckDBValue> | DuckDBValue[]
 
 /** One connection to one DuckDB file; its methods reject with DuckDB's own errors. */
@@ -33,8 +34,8 @@ export type Database = {
   readonly scalar: (sql: string, values?: QueryParameters) => Promise<CellValue | undefined>
   /** The rows as DuckDB's own values, for results too large for memory. Run nothing else on the connection until it is read. */
   readonly stream: (sql: string, values?: QueryParameters) => Promise<QueryResult>
-  /** Appends rows through DuckDB's appender, the fastest way; `fill` gives each row's values in the table's column order. */
-  readonly append: (table: string, fill: (appender: DuckDBAppender) => void) => Promise<void>
+  /** Appends at most 100,000 rows, given as the values of each column, to a temporary table of these types: all of them, or none where it rejects. */
+  readonly appendColumns: (table: string, types: ReadonlyArray<DuckDBType>, columns: Columns) => Promise<void>
   /** Commits what `body` does, or rolls it back if `body` rejects. Transactions do not nest. */
   readonly transaction: <A>(body: () => Promise<A>) => Promise<A>
   /** Another connection to the same file, for concurrent statements. Close it before this one. */
@@ -172,6 +173,7 @@ const giveMemory = (
           query: (...statement) => setter.run(() => connection.query(...statement)),
           scalar: (...statement) => setter.run(() => connection.scalar(...statement)),
           stream: (...statement) => setter.run(() => connection.stream(...statement)),
+          appendColumns: (...rows) => setter.run(() => connection.appendColumns(...rows)),
         }
       : {}),
   }
@@ -225,6 +227,9 @@ const connectInstance = async (
   }
 }
 
+/** How many rows a chunk of DuckDB holds. */
+const chunkRows = 2048
+
 const createConnectionMethods = (
   path: string,
   connection: DuckDBConnection,
@@ -244,11 +249,16 @@ const createConnectionMethods = (
       return { names: result.deduplicatedColumnNames(), types: result.columnTypes(), chunks: result.yieldRows() }
     },
     interrupt: () => connection.interrupt(),
-    append: async (table, fill) => {
-      const appender = await connection.createAppender(table)
+    appendColumns: async (table, types, columns) => {
+      const appender = await connection.createAppender(table, 'main', 'temp')
       try {
-        fill(appender)
+        for (let from = 0; from < (columns[0]?.length ?? 0); from += chunkRows) {
+          const chunk = DuckDBDataChunk.create(types)
+          chunk.setColumns(columns.map((values) => values.slice(from, from + chunkRows)))
+          appender.appendDataChunk(chunk)
+        }
       } finally {
+        // Here the rows are written; DuckDB writes more than some 200,000 of them in several steps.
         appender.closeSync()
       }
     },

@@ -1,27 +1,9 @@
-import { BIGINT, LIST, listValue } from '@duckdb/node-api'
+import { BIGINT, DuckDBTimestampTZValue, TIMESTAMPTZ } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import * as TE from 'fp-ts/TaskEither'
-import {
-  CommandError,
-  configFailure,
-  drainFeed,
-  encodeAirbyte,
-  type Failure,
-  type Feed,
-  formatStateFile,
-  joinText,
-  type Message,
-  type StreamInfo,
-} from '../../cdk'
+import { CommandError, configFailure, drainFeed, type Failure, type Feed } from '../../cdk'
 import type { Database, Snapshot } from '../store/database'
-import {
-  deletionsTableName,
-  hasTombstonesSql,
-  listStreamTables,
-  reviewsTableName,
-  type Table,
-  tombstoneColumnNames,
-} from '../store/tables'
+import { deletionsTableName, hasTombstonesSql, listStreamTables, reviewsTableName, type Table } from '../store/tables'
 import { type Check, type CheckResult, runCheck } from './check'
 
 /** A review of the service, with what is needed to compare it with the snapshot's. */
@@ -52,14 +34,21 @@ export type ServiceReviews = {
 /** How many differences a result lists. */
 const maxDifferences = 10_000
 
+export type CompareOptions = {
+  /** Called with each step in words. */
+  readonly onStep: (text: string) => void
+  /** Other work on the file, which ends before it is compared: both at once would need more memory. */
+  readonly first: Promise<unknown>
+}
+
 /**
- * Compares the service's reviews with the snapshot's by id and modified time. `onStep`: called with each step in words. Leaves temporary tables and the view `_compared`.
+ * Compares the service's reviews with the snapshot's by id and modified time. Leaves temporary tables, among them `_compared`.
  * Rejects with `CommandError` if the service cannot be read completely.
  */
 export const compareReviews = async (
   { db }: Snapshot,
   service: ServiceReviews,
-  onStep: (text: string) => void = () => undefined,
+  { onStep, first }: CompareOptions,
 ): Promise<ReadonlyArray<CheckResult>> => {
   const reviews = (await listStreamTables(db)).find(({ name }) => name === reviewsTableName)
   if (reviews === undefined)
@@ -77,27 +66,32 @@ export const compareReviews = async (
   await db.run(tables.map((name) => `CREATE OR REPLACE TEMP TABLE ${name} (id BIGINT, time TIMESTAMPTZ)`).join('; '))
   let cutoff = service.startDate
   let count = 0
-  await consumeFeed(service.reviews, async (item) => {
-    await insertServiceReviews(db, '_service', item.rows)
+  await insertFeed(db, '_service', service.reviews, (item) => {
     cutoff = item.cutoff ?? cutoff
     count += item.rows.length
     onStep(`Reading the service: ${count.toLocaleString('en')} reviews`)
+    return item.rows
   })
   onStep('Reading what changed meanwhile')
   const nextReviews = service.planNextRead(reviewsTableName, await readState(db, reviewsTableName))
   const nextDeletions = await planDeletions(db, reviews, service)
   await insertServiceReviews(db, '_sent', nextReviews?.sent ?? [])
   await insertServiceReviews(db, '_sent_deletions', nextDeletions?.sent ?? [])
-  await consumeFeed(service.changedSince(cutoff), (rows) => insertServiceReviews(db, '_changed', rows))
+  await insertFeed(db, '_changed', service.changedSince(cutoff), (rows) => rows)
   const deletedFrom = Math.min(cutoff, nextDeletions?.from ?? cutoff)
-  await consumeFeed(service.deletedSince(deletedFrom), (rows) => insertServiceReviews(db, '_deleted', rows))
+  await insertFeed(db, '_deleted', service.deletedSince(deletedFrom), (rows) => rows)
+  await first
   onStep('Comparing the service with the file')
   await db.run(movingSql(deletedFrom))
   await db.run(await knownDeletionsSql(db))
-  await db.run(comparisonSql(service.startDate, nextReviews?.from))
+  await db.withMemory('the comparison with the service', () =>
+    db.run(comparisonSql(service.startDate, nextReviews?.from)),
+  )
   const undoneFrom = await db.scalar(`SELECT epoch_ms(min(theirs)) FROM _compared WHERE verdict = 'undone'`)
-  if (undoneFrom !== null && undoneFrom !== undefined)
-    await consumeFeed(service.deletedSince(Number(undoneFrom) - 1), (rows) => insertServiceReviews(db, '_listed', rows))
+  if (undoneFrom !== null && undoneFrom !== undefined) {
+    await insertFeed(db, '_listed', service.deletedSince(Number(undoneFrom) - 1), (rows) => rows)
+    await db.run(forgetListedSql)
+  }
   const results: Array<CheckResult> = []
   for (const check of serviceChecks) results.push(await runCheck(db, check, maxDifferences))
   return results
@@ -126,16 +120,36 @@ const consumeFeed = async <A>(feed: Feed<Failure, A>, process: (item: A) => Prom
   if (E.isLeft(result)) throw new CommandError(result.left)
 }
 
+/** How many reviews of the service are collected before they are written: each time costs some 10 ms. */
+const batchRows = 20_000
+
+/** Writes the reviews of a feed into a table, in batches. `process`: called with each item. */
+const insertFeed = async <A>(
+  db: Database,
+  table: ServiceTable,
+  feed: Feed<Failure, A>,
+  process: (item: A) => ReadonlyArray<ServiceReview>,
+): Promise<void> => {
+  let rows: Array<ServiceReview> = []
+  await consumeFeed(feed, async (item) => {
+    rows.push(...process(item))
+    if (rows.length < batchRows) return
+    await insertServiceReviews(db, table, rows)
+    rows = []
+  })
+  await insertServiceReviews(db, table, rows)
+}
+
 const insertServiceReviews = (db: Database, table: ServiceTable, rows: ReadonlyArray<ServiceReview>): Promise<void> =>
   rows.length === 0
     ? Promise.resolve()
-    : db.run(
-        `INSERT INTO ${table} SELECT unnest($ids), make_timestamptz(unnest($times) * 1000)`,
-        {
-          ids: listValue(rows.map(({ id }) => BigInt(id))),
-          times: listValue(rows.map(({ modifiedTime }) => BigInt(modifiedTime))),
-        },
-        { ids: LIST(BIGINT), times: LIST(BIGINT) },
+    : db.appendColumns(
+        table,
+        [BIGINT, TIMESTAMPTZ],
+        [
+          rows.map(({ id }) => BigInt(id)),
+          rows.map(({ modifiedTime }) => new DuckDBTimestampTZValue(BigInt(Math.trunc(modifiedTime)) * 1000n)),
+        ],
       )
 
 const instantSql = (time: number): string => `make_timestamptz(${Math.trunc(time)}::BIGINT * 1000)`
@@ -161,56 +175,69 @@ const knownDeletionsSql = async (db: Database): Promise<string> => {
 }
 
 /**
- * The verdict `undone` is for reviews that the file has deleted by a later event, and the service serves without listing their
- * deletion. The verdict `later` is for reviews that the next run brings: changed while the service was read, or since `nextFrom` and not known
- * as sent. `nextFrom` undefined: the next run reads none.
+ * Into `_compared`: every difference between the file and the service, with its verdict; `_both` are the reviews that it is made of.
+ * Only ids that are not the same in both are grouped: nearly all are, and a group for each would take far more memory.
+ *
+ * The verdict `undone` is for reviews that the file has deleted by a later event, and the service serves. The verdict `later` is for
+ * reviews that the next run brings: changed while the service was read, or since `nextFrom` and not known as sent. `nextFrom` undefined:
+ * the next run reads none.
  */
 const comparisonSql = (startDate: number, nextFrom: number | undefined): string => `
-  CREATE OR REPLACE TEMP VIEW _compared AS
+  CREATE OR REPLACE TEMP VIEW _ours AS
+  SELECT id, date_trunc('millisecond', "modifiedTime") AS time FROM ${reviewsTableName} WHERE "modifiedTime" >= ${instantSql(startDate)};
+  CREATE OR REPLACE TEMP VIEW _both AS SELECT id FROM _service UNION ALL SELECT id FROM _ours;
+  CREATE OR REPLACE TEMP TABLE _candidates AS
+  SELECT id FROM _service ANTI JOIN _ours USING (id, time) UNION SELECT id FROM _ours ANTI JOIN _service USING (id, time);
+  CREATE OR REPLACE TEMP TABLE _compared AS
   SELECT coalesce(s.id, r.id) AS id, r.time AS ours, s.time AS theirs, CASE
       WHEN r.time = s.time THEN 'same'
       WHEN EXISTS (SELECT 1 FROM _moving WHERE _moving.id = coalesce(s.id, r.id) AND coalesce(r.time <= deleted, true)) THEN 'later'
-      WHEN r.id IS NULL AND EXISTS (SELECT 1 FROM _known_deletions AS d WHERE d.id = s.id AND d.time >= s.time)
-        THEN CASE WHEN EXISTS (SELECT 1 FROM _listed AS l WHERE l.id = s.id AND l.time >= s.time) THEN 'same' ELSE 'undone' END
+      WHEN r.id IS NULL AND EXISTS (SELECT 1 FROM _known_deletions AS d WHERE d.id = s.id AND d.time >= s.time) THEN 'undone'
       WHEN ${nextFrom === undefined ? 'false' : `s.time >= ${instantSql(nextFrom)}`} AND coalesce(r.time < s.time, true)
         AND NOT EXISTS (SELECT 1 FROM _sent WHERE _sent.id = s.id AND _sent.time = s.time) THEN 'later'
       WHEN r.id IS NULL THEN 'missing' WHEN s.id IS NULL THEN 'extra' ELSE 'stale' END AS verdict
-  FROM (SELECT id, max(time) AS time FROM _service GROUP BY id) AS s
-  FULL JOIN (
-    SELECT id, date_trunc('millisecond', max("modifiedTime")) AS time FROM ${reviewsTableName}
-    WHERE "modifiedTime" >= ${instantSql(startDate)} GROUP BY id) AS r ON r.id = s.id`
+  FROM (${newestSql('_service')}) AS s FULL JOIN (${newestSql('_ours')}) AS r ON r.id = s.id;
+  DELETE FROM _compared WHERE verdict = 'same'`
+
+const newestSql = (reviews: string): string =>
+  `SELECT id, max(time) AS time FROM ${reviews} SEMI JOIN _candidates ON _candidates.id IS NOT DISTINCT FROM ${reviews}.id GROUP BY id`
+
+/** A deletion that the service lists is not undone. */
+const forgetListedSql = `
+  DELETE FROM _compared WHERE verdict = 'undone' AND EXISTS (
+    SELECT 1 FROM _listed AS l WHERE l.id = _compared.id AND l.time >= _compared.theirs)`
 
 const verdictSql = (verdict: string): string => `
       SELECT 'id ' || id || concat(', ours of ' || ours, ', theirs of ' || theirs) AS what FROM _compared WHERE verdict = '${verdict}'`
 
 const repairHint = 'Repair it: feedback verify --config FILE --repair FOLDER.'
 
-/** The checks of `_compared`. */
+/** The checks of `_compared`, which holds the differences. */
 export const serviceChecks: ReadonlyArray<Check> = [
   {
     name: 'no review is missing',
     explain: `Every review of the service is in the file, or the next run brings it. ${repairHint}`,
     sql: verdictSql('missing'),
-    subjects: ['_compared'],
+    subjects: ['_both'],
   },
   {
     name: 'no review is stale',
     explain: `Each review has the modified time that the service gives. ${repairHint}`,
     sql: verdictSql('stale'),
-    subjects: ['_compared'],
+    subjects: ['_both'],
   },
   {
     name: 'no review is extra',
     explain: `The service has every review of the file. ${repairHint}`,
     sql: verdictSql('extra'),
-    subjects: ['_compared'],
+    subjects: ['_both'],
   },
   {
     name: 'no deletion is undone',
     explain:
       'The service has none of the reviews that the file has deleted. It has restored these with a time before their deletion: the later event wins, so they stay deleted until the service changes them. feedback sync --start-anew reads everything again.',
     sql: verdictSql('undone'),
-    subjects: ['_compared'],
+    subjects: ['_both'],
   },
   {
     name: 'not read yet',
@@ -218,75 +245,6 @@ export const serviceChecks: ReadonlyArray<Check> = [
       'Reviews that the next run brings: it reads them again and does not know them as sent, or they changed while the service was read.',
     note: true,
     sql: verdictSql('later'),
-    subjects: ['_compared'],
+    subjects: ['_both'],
   },
 ]
-
-export type Repair = {
-  /** Airbyte states from which the next run reads missing and stale reviews again; undefined if there are none. */
-  readonly state: string | undefined
-  /** Airbyte messages, a line each, that delete the reviews which the service does not have; undefined if there are none. */
-  readonly messages: string | undefined
-}
-
-/** Plans the repair of the differences in `_compared`; call `compareReviews` first. `now`: when it is written, in milliseconds since 1970. */
-export const planRepair = async ({ db }: Snapshot, deletedReviews: StreamInfo, now: number): Promise<Repair> => {
-  const earliest = await db.scalar(`SELECT epoch_ms(min(theirs)) FROM _compared WHERE verdict IN ('missing', 'stale')`)
-  const wrong = await db.query(`
-    SELECT id::VARCHAR AS id, epoch_ms(ours) AS ours, epoch_ms(theirs) AS theirs FROM _compared
-    WHERE verdict = 'extra' OR (verdict = 'stale' AND ours > theirs) ORDER BY _compared.id`)
-  const deletions = wrong.map(({ id, ours, theirs }) => ({
-    id: String(id),
-    ours: Number(ours),
-    theirs: theirs === null ? undefined : Number(theirs),
-  }))
-  return {
-    state: earliest === null || earliest === undefined ? undefined : await rewindStates({ db }, Number(earliest)),
-    messages: wrong.length === 0 ? undefined : encodeDeletions(deletions, deletedReviews, now),
-  }
-}
-
-/** The states of every stream whose cursor is a review's modified time, set back to `from` and without their progress in a scan. */
-const rewindStates = async ({ db }: Snapshot, from: number): Promise<string> => {
-  const streams = await db.query(`
-    SELECT stream, json_merge_patch(state, json_object('modifiedTimeFrom', strftime(make_timestamptz(${Math.trunc(from)}::BIGINT * 1000)::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ'), 'recent', NULL, 'scan', NULL)) AS state
-    FROM _state JOIN _streams USING (stream)
-    WHERE stream <> '${deletionsTableName}' AND cursor IN ('modifiedTime', 'reviewModifiedTime') ORDER BY stream`)
-  return formatStateFile(streams.map(({ stream, state }) => ({ stream: String(stream), state: String(state) })))
-}
-
-type Deletion = { readonly id: string; readonly ours: number; readonly theirs: number | undefined }
-
-/**
- * Deletions of extra reviews; tombstones for those that the service has with an earlier time, marked as older than that version, so
- * that it is not deleted when it is read again. The file keeps microseconds: a deletion is a millisecond later than its review.
- */
-const encodeDeletions = (deletions: ReadonlyArray<Deletion>, info: StreamInfo, now: number): string => {
-  const extra = deletions.flatMap(({ id, ours, theirs }) =>
-    theirs === undefined ? [`{"id":${id},"modifiedTime":${timeText(ours + 1)}}`] : [],
-  )
-  const tooNew = deletions.flatMap(({ id, ours, theirs }) =>
-    theirs === undefined
-      ? []
-      : [`{"id":${id},"modifiedTime":${timeText(ours + 1)},"${tombstoneColumnNames[0]}":${timeText(theirs - 1)}}`],
-  )
-  const messages: ReadonlyArray<Message> = [
-    ...streamOf(info, now, extra),
-    ...streamOf({ ...info, name: reviewsTableName }, now, tooNew),
-  ]
-  return messages
-    .flatMap(encodeAirbyte(() => now))
-    .map(joinText)
-    .join('')
-}
-
-const timeText = (millis: number): string => JSON.stringify(new Date(millis).toISOString())
-
-const streamOf = (stream: StreamInfo, at: number, records: ReadonlyArray<string>): ReadonlyArray<Message> =>
-  records.length === 0
-    ? []
-    : [
-        { _tag: 'Started', stream },
-        { _tag: 'Records', stream: stream.name, at, rows: records.map((json) => ({ json: Buffer.from(json) })) },
-        { _tag: 'Finished', stream: stream.name },
-      ]

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { BIGINT, VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import { afterAll, describe, expect, it } from 'vitest'
 import {
@@ -55,20 +56,32 @@ describe('query', () => {
   })
 })
 
-describe('stream and append', () => {
+describe('stream and appendColumns', () => {
   it('handle more rows than one chunk holds', async () => {
     const db = await openFile()
-    await db.run('CREATE TABLE t (n BIGINT)')
-    await db.append('t', (appender) => {
-      for (let n = 0n; n < 5000n; n++) {
-        appender.appendBigInt(n)
-        appender.endRow()
-      }
-    })
+    await db.run('CREATE TEMP TABLE t (n BIGINT, text VARCHAR)')
+    const numbers = Array.from({ length: 5000 }, (_, n) => BigInt(n))
+    await db.appendColumns('t', [BIGINT, VARCHAR], [numbers, numbers.map(String)])
+    await db.appendColumns('t', [BIGINT, VARCHAR], [[], []])
     const chunks: number[] = []
     for await (const rows of (await db.stream('SELECT n FROM t')).chunks) chunks.push(rows.length)
     expect(chunks.length).toBeGreaterThan(1)
     expect(chunks.reduce((a, b) => a + b)).toBe(5000)
+    expect(await db.query('SELECT count(*) AS n, sum(n) AS sum FROM t WHERE n::VARCHAR = text')).toEqual([
+      { n: 5000, sum: 12_497_500 },
+    ])
+    db.close()
+  })
+
+  it('append all rows or none where the memory is too little', async () => {
+    const db = await openFile(':memory:', { memory: [20e6] })
+    await db.run(`SET temp_directory = ''; CREATE TEMP TABLE t (n BIGINT)`)
+    const batch = Array.from({ length: 100_000 }, (_, n) => BigInt(n) * 1_000_003n)
+    const fill = async () => {
+      for (let times = 0; times < 100; times++) await db.appendColumns('t', [BIGINT], [batch])
+    }
+    await expect(fill()).rejects.toThrow(/out of memory|could not allocate/i)
+    expect(Number(await db.scalar('SELECT count(*) FROM t')) % batch.length).toBe(0)
     db.close()
   })
 })
