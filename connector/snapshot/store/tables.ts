@@ -184,13 +184,27 @@ export const columnsFromSchema = (schema: JsonSchema, existing: ReadonlyArray<Co
     existing,
   )
 
-/** The attribute as text that does not depend on the session's settings, with its name; the fingerprint of a row is made of these. */
-export const fingerprintPartSql = (column: Column, value = quoteIdentifier(column.name)): string =>
-  `${quoteLiteral(`${attributeOf(column) ?? column.name}=`)} || ${column.type === 'TIMESTAMPTZ' ? `epoch_us(${value})` : `${value}::VARCHAR`}`
+const fingerprintNameSql = (column: Column): string => quoteLiteral(`${attributeOf(column) ?? column.name}=`)
 
-/** `_airbyte_raw_id`: a fingerprint of the row's declared values. Nulls do not count, so that a new column does not change it. */
-export const fingerprintSql = (columns: ReadonlyArray<Column>): string =>
-  `md5(concat_ws(chr(31), ''${columns.map((column) => `, ${fingerprintPartSql(column)}`).join('')}))::UUID`
+/** The value as text that does not depend on the session's settings. */
+const fingerprintValueSql = ({ type }: Column, value: string): string =>
+  type === 'TIMESTAMPTZ' ? `epoch_us(${value})` : `${value}::VARCHAR`
+
+/** The attribute as text, with its name; null for a null. The fingerprint of a row is made of these, each after a `chr(31)`. */
+export const fingerprintPartSql = (column: Column, value: string): string =>
+  `${fingerprintNameSql(column)} || ${fingerprintValueSql(column, value)}`
+
+/**
+ * `_airbyte_raw_id`: a fingerprint of the row's declared values. Nulls do not count, so that a new column does not change it. One
+ * `concat` of names and values copies each value once, where a `||` for each attribute copied it twice.
+ */
+export const fingerprintSql = (columns: ReadonlyArray<Column>): string => {
+  const parts = columns.map((column) => {
+    const value = quoteIdentifier(column.name)
+    return `, CASE WHEN ${value} IS NOT NULL THEN chr(31) || ${fingerprintNameSql(column)} END, ${fingerprintValueSql(column, value)}`
+  })
+  return `md5(concat(''${parts.join('')}))::UUID`
+}
 
 /** A stream's table as it is in the file; `columns` without those of `airbyteColumns`. */
 export type Table = {
