@@ -72,10 +72,11 @@ export const chooseMemoryLimit = (machineMemory: number = readMachineMemory()): 
 
 /**
  * What DuckDB may use while it works, in bytes: each once the one before was too little. It fills what it may use with pages of the
- * file, so the steps keep the peak near what the work needs, which grows with the file. `least`: the first step.
+ * file, so the steps keep the peak near what the work needs, which grows with the file. `least`: the first step; `growth`: how many
+ * times the one before each other is.
  */
-export const listMemorySteps = (least: number, limit: number): ReadonlyArray<number> =>
-  least >= limit ? [limit] : [least, ...listMemorySteps(least * 4, limit)]
+export const listMemorySteps = (least: number, limit: number, growth = 4): ReadonlyArray<number> =>
+  least >= limit ? [limit] : [least, ...listMemorySteps(least * growth, limit, growth)]
 
 /** What DuckDB says where the folder beside the file cannot be made that takes what does not fit into memory. */
 export const spillFolderPattern = /Failed to create directory "?[^"]*\.tmp"?|Cannot open file "[^"]*\.tmp\//

@@ -16,11 +16,13 @@ export type SnapshotAccess = 'write' | 'change' | 'read'
 /** How many rows DuckDB writes together. A full group goes straight to the file, so small groups suit small commits. */
 export const snapshotRowGroupSize = 4096
 
-/** `leastMemory`: what DuckDB has at first, in bytes; without it the whole limit. */
-const accessOptions: Readonly<Record<SnapshotAccess, DatabaseOptions & { readonly leastMemory?: number }>> = {
+/** `leastMemory`: what DuckDB has at first, in bytes; without it the whole limit. `memoryGrowth`: how many times as much it has at each further step. */
+const accessOptions: Readonly<
+  Record<SnapshotAccess, DatabaseOptions & { readonly leastMemory?: number; readonly memoryGrowth?: number }>
+> = {
   write: { leastMemory: 64e6, threads: 2, rowGroupSize: snapshotRowGroupSize },
   change: {},
-  read: { leastMemory: 256e6, readOnly: true },
+  read: { leastMemory: 128e6, memoryGrowth: 2, readOnly: true },
 }
 
 export type SnapshotOptions = {
@@ -78,9 +80,9 @@ export const openSnapshot =
 const openOnce = (path: string, access: SnapshotAccess, memoryLimit: number): TaskEither<Failure, Snapshot> => {
   if (access !== 'write' && !existsSync(path))
     return TE.left(configFailure(`${path}: no such file. Check the path given with --db; feedback sync creates one.`))
-  const { leastMemory = memoryLimit, ...options } = accessOptions[access]
+  const { leastMemory = memoryLimit, memoryGrowth, ...options } = accessOptions[access]
   return pipe(
-    openDatabase(path, { ...options, memory: listMemorySteps(leastMemory, memoryLimit) }),
+    openDatabase(path, { ...options, memory: listMemorySteps(leastMemory, memoryLimit, memoryGrowth) }),
     TE.flatMap((db) =>
       pipe(
         TE.tryCatch(

@@ -3,14 +3,15 @@ import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { type Column, type ColumnType, columnsFromSchema, listStreamTables } from '../store/tables'
 
 /**
- * A check of the file: `sql` returns one row, with one text column `what`, for each failure. Without `sql` the file has nothing
- * to check.
+ * A check of the file. Its queries run one after the other, since all at once would need the memory of each; without any, the file has
+ * nothing to check.
  */
 export type Check = {
   readonly name: string
   /** What must hold, and what to do if it does not. */
   readonly explain: string
-  readonly sql: string | undefined
+  /** Each returns one row, with one text column `what`, for each failure. */
+  readonly queries: ReadonlyArray<string>
   /** What the check looks at: queries, such as table names, that may all be empty. Then there is nothing to check. */
   readonly subjects: ReadonlyArray<string>
   /** Failures are worth knowing, but nothing is wrong. */
@@ -22,7 +23,9 @@ export type Check = {
 /** What became of a check. `unanswered`: it could not be run, and `problem` says why. */
 export type CheckOutcome = 'holds' | 'note' | 'failed' | 'nothing to check' | 'unanswered'
 
-export type CheckResult = Pick<Check, 'name' | 'explain' | 'sql' | 'note'> & {
+export type CheckResult = Pick<Check, 'name' | 'explain' | 'note'> & {
+  /** All queries as one; undefined without any. */
+  readonly sql: string | undefined
   readonly outcome: CheckOutcome
   /** Whether nothing is known to be wrong; false also for a check that could not be run. */
   readonly ok: boolean
@@ -36,7 +39,8 @@ const maxExamples = 5
 
 /** Runs one check. `limit`: how many examples to return. Rejects only if the file itself cannot be read. */
 export const runCheck = async (db: Database, check: Check, limit = maxExamples): Promise<CheckResult> => {
-  const { name, explain, sql, note, subjects, obstacle } = check
+  const { name, explain, queries, note, subjects, obstacle } = check
+  const sql = queries.length === 0 ? undefined : queries.join('\n  UNION ALL ')
   const described = { name, explain, sql, ...defined({ note }) }
   const unanswered = (problem: string): CheckResult => ({
     ...described,
@@ -49,11 +53,16 @@ export const runCheck = async (db: Database, check: Check, limit = maxExamples):
   if (obstacle !== undefined) return unanswered(obstacle)
   if (sql === undefined) return { ...described, outcome: 'nothing to check', ok: true, failures: 0, examples: [] }
   try {
-    const [row] = await db.withMemory(`the check "${name}"`, () =>
-      db.query(`SELECT count(*) AS failures, min(what, ${limit}) AS examples FROM (${sql})`),
-    )
-    const failures = Number(row?.failures)
-    const examples = Array.isArray(row?.examples) ? row.examples.map(String) : []
+    let failures = 0
+    const found: Array<string> = []
+    for (const query of queries) {
+      const [row] = await db.withMemory(`the check "${name}"`, () =>
+        db.query(`SELECT count(*) AS failures, min(what, ${limit}) AS examples FROM (${query})`),
+      )
+      failures += Number(row?.failures)
+      if (Array.isArray(row?.examples)) found.push(...row.examples.map(String))
+    }
+    const examples = found.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).slice(0, limit)
     const outcome = failures > 0 ? (note === true ? 'note' : 'failed') : await chooseEmptyOutcome(db, subjects)
     return { ...described, outcome, ok: outcome !== 'failed', failures, examples }
   } catch (error) {
@@ -108,10 +117,6 @@ export const readSnapshotStreams = async (db: Database): Promise<SnapshotStreams
     history: tables.get(String(row.stream))?.history === true,
   }))
 }
-
-/** All rows of these queries; undefined for no query. */
-export const unionSql = (queries: ReadonlyArray<string>): string | undefined =>
-  queries.length === 0 ? undefined : queries.join('\n  UNION ALL ')
 
 /** The column `what`: the stream's name and a text, given in SQL. */
 export const failureTextSql = (stream: string, text: string): string =>

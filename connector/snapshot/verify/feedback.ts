@@ -7,7 +7,6 @@ import {
   keyTextSql,
   type SnapshotStream,
   type SnapshotStreams,
-  unionSql,
 } from './check'
 
 const isEntityStream = (stream: SnapshotStream): boolean => hasColumns(stream, 'entityType', 'entityId')
@@ -39,13 +38,11 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'ratings of feedback',
       explain: 'Every rating of a comment, of a public review and of an entity is from 0 to 5.',
-      sql: unionSql(
-        rated.flatMap(({ stream, column, paths }) =>
-          paths.map(
-            (path) => `
+      queries: rated.flatMap(({ stream, column, paths }) =>
+        paths.map(
+          (path) => `
       SELECT ${failureTextSql(stream.name, `${keyTextSql(stream.key)} || ' has a rating ' || value`)}
       FROM (SELECT *, unnest(${numbersAtPathSql(column, path)}) AS value FROM ${quoteIdentifier(stream.name)}) WHERE NOT value BETWEEN 0 AND 5`,
-          ),
         ),
       ),
       subjects: rated.map(
@@ -56,11 +53,9 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       name: 'entities have names',
       explain:
         'The service has a name for every entity. An entity without one may not exist: check its id under entities in the config.',
-      sql: unionSql(
-        named.map(
-          ({ name }) => `
+      queries: named.map(
+        ({ name }) => `
       SELECT DISTINCT ${failureTextSql(name, entityTextSql)} FROM ${quoteIdentifier(name)} WHERE coalesce("entityName", '') = ''`,
-        ),
       ),
       subjects: tablesOf(named),
       obstacle: named
@@ -73,17 +68,15 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       explain:
         'Every entity with comments or public reviews has a row in entity_ratings, unless the config no longer lists the entity.',
       note: true,
-      sql:
+      queries:
         ratings === undefined
-          ? undefined
-          : unionSql(
-              streams
-                .filter((stream) => stream !== ratings)
-                .map(
-                  ({ name }) => `
+          ? []
+          : streams
+              .filter((stream) => stream !== ratings)
+              .map(
+                ({ name }) => `
       SELECT DISTINCT ${failureTextSql(name, entityTextSql)} FROM ${quoteIdentifier(name)} ANTI JOIN entity_ratings USING ("entityType", "entityId")`,
-                ),
-            ),
+              ),
       subjects: tablesOf(streams.filter((stream) => stream !== ratings)),
     },
     {
@@ -91,12 +84,14 @@ export const feedbackChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       explain:
         'Every entity for which the service counts comments has comments here, unless they are older than start_date or feedback_filters leaves them out.',
       note: true,
-      sql:
+      queries:
         comments === undefined || ratings === undefined || !hasColumns(ratings, 'totalCommentCount')
-          ? undefined
-          : `
+          ? []
+          : [
+              `
       SELECT ${failureTextSql('entity_ratings', `${entityTextSql} || ' counts ' || "totalCommentCount" || ' comments, none is here'`)}
       FROM entity_ratings ANTI JOIN comments USING ("entityType", "entityId") WHERE "totalCommentCount" > 0`,
+            ],
       subjects: [`(FROM entity_ratings WHERE "totalCommentCount" > 0)`],
     },
   ]

@@ -1,6 +1,6 @@
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
 import { reviewsTableName } from '../store/tables'
-import { type Check, failureTextSql, findCursorObstacle, hasTypedColumn, type SnapshotStreams, unionSql } from './check'
+import { type Check, failureTextSql, findCursorObstacle, hasTypedColumn, type SnapshotStreams } from './check'
 
 /** The checks of the loads, against each other and against the tables. */
 export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
@@ -8,32 +8,34 @@ export const loadChecks = (streams: SnapshotStreams): ReadonlyArray<Check> => [
     name: 'loads are complete',
     explain:
       "Every stream's last load is complete. If not, run feedback sync again: it continues from the state in the file.",
-    sql: `
+    queries: [
+      `
       SELECT stream || ': load ' || load || ' of ' || strftime(started::TIMESTAMP, '%Y-%m-%d %H:%M') || ' is ' || status AS what
       FROM _loads WHERE status = 'running' OR (load IN (SELECT max(load) FROM _loads GROUP BY stream) AND status <> 'complete')`,
+    ],
     subjects: ['_loads'],
   },
   {
     name: "the source's counts",
     explain:
       'Each load received as many records as the source says it sent. If not, some were lost: read the stream again in full.',
-    sql: `
+    queries: [
+      `
       SELECT stream || ': load ' || load || ' has ' || records || ' records, the source counts ' || source_records AS what
       FROM _loads WHERE status = 'complete' AND source_records <> records`,
+    ],
     subjects: [`(FROM _loads WHERE status = 'complete' AND source_records IS NOT NULL)`],
   },
   {
     name: 'row counts',
     explain: 'Each table has as many rows as after the last load. If not, rows were added or removed by hand.',
-    sql: unionSql(
-      streams
-        .filter(({ columns }) => columns.length > 0)
-        .map(
-          ({ name }) => `
+    queries: streams
+      .filter(({ columns }) => columns.length > 0)
+      .map(
+        ({ name }) => `
       SELECT ${failureTextSql(name, `n || ' rows, ' || rows || ' after the last load'`)}
       FROM (SELECT (SELECT count(*) FROM ${quoteIdentifier(name)}) AS n, rows FROM _streams WHERE stream = ${quoteLiteral(name)}) WHERE n <> rows`,
-        ),
-    ),
+      ),
     subjects: ['_streams'],
   },
 ]
@@ -72,11 +74,13 @@ export const stateChecks = (
       name: 'states exist',
       explain:
         'Every stream that is read incrementally by its cursor has a state. Without one, the next run reads it from the beginning.',
-      sql: `
+      queries: [
+        `
       SELECT stream || CASE WHEN stream IN (SELECT stream FROM _state) THEN ': its state is empty' ELSE ': no state' END AS what
       FROM _loads JOIN _streams USING (stream)
       WHERE cursor IS NOT NULL AND status = 'complete' AND sync_mode = 'incremental'
         AND stream NOT IN (SELECT stream FROM _state WHERE state IS NOT NULL AND state::VARCHAR NOT IN ${emptyStates}) GROUP BY stream`,
+      ],
       subjects: [
         `(FROM _loads JOIN _streams USING (stream) WHERE cursor IS NOT NULL AND status = 'complete' AND sync_mode = 'incremental')`,
       ],
@@ -85,7 +89,8 @@ export const stateChecks = (
       name: 'states can be read',
       explain:
         'The next run can go on from every state. If one cannot be read, its stream fails: import an earlier state, or read the stream again with --full-refresh.',
-      sql: `
+      queries: [
+        `
       SELECT stream || ': ' || CASE WHEN json_type(state) <> 'OBJECT' THEN 'its state is no object' ELSE 'modifiedTimeFrom is no time' END AS what
       FROM _state LEFT JOIN _streams USING (stream)
       WHERE state::VARCHAR NOT IN ${emptyStates} AND (json_type(state) <> 'OBJECT' OR (
@@ -95,13 +100,14 @@ export const stateChecks = (
       UNION ALL SELECT ${failureTextSql(stream, quoteLiteral(problem))}`,
           )
           .join('')}`,
+      ],
       subjects: ['_state'],
     },
     {
       name: 'states are not ahead',
       explain:
         'No state is later than the newest record received, nor than the time at which it was saved. If one is, the next run skips the changes in between: import an earlier state.',
-      sql: unionSql(timedStreams.flatMap(({ name, cursor }) => statesAheadSql(name, cursor))),
+      queries: timedStreams.flatMap(({ name, cursor }) => statesAheadSql(name, cursor)),
       subjects: [`(FROM _state JOIN _streams USING (stream) WHERE ${hasReviewCursorSql})`],
       obstacle,
     },
@@ -109,15 +115,13 @@ export const stateChecks = (
       name: 'states are not behind',
       explain:
         "No row of a complete stream is later than the stream's state, except for changes made while it was read. If one is, rows and state were not saved together.",
-      sql: unionSql(
-        timedStreams.map(
-          ({ name, cursor }) => `
+      queries: timedStreams.map(
+        ({ name, cursor }) => `
       SELECT ${quoteLiteral(`${name}: state at `)} || state || ', newest row at ' || newest AS what
       FROM (SELECT ${savedCursorSql(name)} AS state, (
         SELECT max(${quoteIdentifier(cursor)}) FROM ${quoteIdentifier(name)}
         WHERE ${quoteIdentifier(cursor)} < _airbyte_extracted_at - INTERVAL '${clockTolerance}') AS newest)
       WHERE state < date_trunc('millisecond', newest) AND ${isCompleteSql(name)}`,
-        ),
       ),
       subjects: [`(FROM _state WHERE state->>'$.modifiedTimeFrom' IS NOT NULL)`],
       obstacle,

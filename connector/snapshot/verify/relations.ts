@@ -8,7 +8,6 @@ import {
   keyTextSql,
   type SnapshotStream,
   type SnapshotStreams,
-  unionSql,
 } from './check'
 import { savedCursorSql } from './loads'
 
@@ -56,37 +55,33 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
     {
       name: 'deletions are applied',
       explain: 'No review is in the file that is older than its deletion.',
-      sql: reviews !== undefined && find(deletionsTableName) !== undefined ? unappliedDeletionsSql() : undefined,
+      queries: reviews !== undefined && find(deletionsTableName) !== undefined ? [unappliedDeletionsSql()] : [],
       subjects: [deletionsTableName],
     },
     {
       name: 'tombstones are applied',
       explain: 'No tombstone is among the reviews.',
-      sql: reviews === undefined ? undefined : tombstonesSql(reviews),
+      queries: reviews === undefined ? [] : tombstonesSql(reviews),
       subjects: [reviewsTableName],
     },
     {
       name: 'children have their review',
       explain: 'Every row with a reviewId has its review, up to the time to which reviews were read.',
-      sql: unionSql(
-        reviewChildren.map(
-          ({ name, key }) => `
+      queries: reviewChildren.map(
+        ({ name, key }) => `
       SELECT ${failureTextSql(name, keyTextSql(key))} FROM ${quoteIdentifier(name)} AS child
       WHERE NOT EXISTS (SELECT 1 FROM ${reviewsTableName} AS review WHERE review.id = child."reviewId")
         AND child."reviewModifiedTime" <= ${lastCursorSql(reviewsTableName)}`,
-        ),
       ),
       subjects: reviewChildren.map(({ name }) => quoteIdentifier(name)),
     },
     {
       name: "children match their review's version",
       explain: 'No row with a reviewId belongs to an older version of its review.',
-      sql: unionSql(
-        reviewChildren.map(
-          ({ name, key }) => `
+      queries: reviewChildren.map(
+        ({ name, key }) => `
       SELECT ${failureTextSql(name, keyTextSql(key, 'child.'))} FROM ${quoteIdentifier(name)} AS child JOIN ${reviewsTableName} AS review ON review.id = child."reviewId"
       WHERE child."reviewModifiedTime" < review."modifiedTime"`,
-        ),
       ),
       subjects: reviewChildren.map(({ name }) => quoteIdentifier(name)),
     },
@@ -94,21 +89,19 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
       name: 'children are complete',
       explain:
         'Every content, sentiment, liability, task and engagement of a review is in its own table, up to the state of that table. If not, read that stream again with --select and --full-refresh.',
-      sql: unionSql(expectedChildren.map(missingChildrenSql)),
+      queries: expectedChildren.map(missingChildrenSql),
       subjects: expectedChildren.map((child) => `(${expectedChildrenSql(child)})`),
     },
     {
       name: 'lookups are complete',
       explain:
         'The location, provider and source of each review are in their own tables, up to the time to which these were read. Sources that the service listed itself may be others.',
-      sql: unionSql(
-        lookups.map(
-          ([attribute, list]) => `
+      queries: lookups.map(
+        ([attribute, list]) => `
       SELECT DISTINCT ${failureTextSql(list, `'id ' || id || ' is missing'`)}
       FROM (SELECT TRY_CAST(${quoteIdentifier(attribute)}->>'$.id' AS BIGINT) AS id, "modifiedTime" AS time FROM ${reviewsTableName})
       WHERE id NOT IN (SELECT id FROM ${quoteIdentifier(list)} WHERE id IS NOT NULL) AND time <= ${lastCursorSql(list)}
         AND NOT ${isLookedUpSql(list)}`,
-        ),
       ),
       subjects: lookups.map(
         ([attribute]) => `(FROM ${reviewsTableName} WHERE ${quoteIdentifier(attribute)} IS NOT NULL)`,
@@ -200,10 +193,12 @@ const unappliedDeletionsSql = (): string => `
       FROM ${reviewsTableName} AS review JOIN ${deletionsTableName} AS deletion ON deletion.id = review.id
       WHERE review."modifiedTime" < deletion."modifiedTime"`
 
-const tombstonesSql = (reviews: SnapshotStream): string | undefined => {
+const tombstonesSql = (reviews: SnapshotStream): ReadonlyArray<string> => {
   const tombstone = hasTombstonesSql(reviews, 'review')
   return tombstone === undefined
-    ? undefined
-    : `
-      SELECT ${failureTextSql(reviewsTableName, `'id ' || id`)} FROM ${reviewsTableName} AS review WHERE ${tombstone}`
+    ? []
+    : [
+        `
+      SELECT ${failureTextSql(reviewsTableName, `'id ' || id`)} FROM ${reviewsTableName} AS review WHERE ${tombstone}`,
+      ]
 }

@@ -11,7 +11,6 @@ import {
   keyTextSql,
   type SnapshotStream,
   type SnapshotStreams,
-  unionSql,
 } from './check'
 
 /** The attributes that hold a rating or a score, in whatever stream. */
@@ -31,14 +30,12 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
     {
       name: 'column types',
       explain: 'Every declared attribute has a column of the type that its schema needs.',
-      sql: unionSql(
-        all.flatMap(({ name, schema, columns }) =>
-          columnsFromSchema(schema, columns).map(
-            (column) => `
+      queries: all.flatMap(({ name, schema, columns }) =>
+        columnsFromSchema(schema, columns).map(
+          (column) => `
       SELECT ${failureTextSql(name, `${quoteLiteral(`${column.name} is `)} || coalesce(max(data_type), 'missing') || ${quoteLiteral(`, not ${column.type}`)}`)}
       FROM duckdb_columns() WHERE database_name = current_database() AND table_name = ${quoteLiteral(name)} AND column_name = ${quoteLiteral(column.name)}
       HAVING coalesce(max(data_type), '') <> ${quoteLiteral(column.type === 'TIMESTAMPTZ' ? 'TIMESTAMP WITH TIME ZONE' : column.type)}`,
-          ),
         ),
       ),
       subjects: ['_streams'],
@@ -48,34 +45,28 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       explain:
         'Attributes that no schema declares are kept. Ask for a new version of the connector, or declare them in the catalog.',
       note: true,
-      sql: unionSql(
-        streams.flatMap(({ name, schema, columns }) => [
-          ...undeclaredColumnsSql(name, schema, columns),
-          ...unknownAttributesSql(name, columns),
-        ]),
-      ),
+      queries: streams.flatMap(({ name, schema, columns }) => [
+        ...undeclaredColumnsSql(name, schema, columns),
+        ...unknownAttributesSql(name, columns),
+      ]),
       subjects: tablesOf(streams),
     },
     {
       name: 'keys are not null',
       explain: 'No attribute of a primary key is null.',
-      sql: unionSql(
-        keyedStreams.map(
-          ({ name, key }) => `
+      queries: keyedStreams.map(
+        ({ name, key }) => `
       SELECT ${failureTextSql(name, keyTextSql(key))} FROM ${quoteIdentifier(name)} WHERE ${key.map((column) => `${quoteIdentifier(column)} IS NULL`).join(' OR ')}`,
-        ),
       ),
       subjects: tablesOf(keyedStreams),
     },
     {
       name: 'keys are unique',
       explain: 'Each primary key has one row only.',
-      sql: unionSql(
-        keyedStreams.map(
-          ({ name, key }) => `
+      queries: keyedStreams.map(
+        ({ name, key }) => `
       SELECT ${failureTextSql(name, `${keyTextSql(key)} || ' has ' || count(*) || ' rows'`)}
       FROM ${quoteIdentifier(name)} GROUP BY ${key.map(quoteIdentifier).join(', ')} HAVING count(*) > 1`,
-        ),
       ),
       subjects: tablesOf(keyedStreams),
     },
@@ -83,12 +74,10 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       name: 'values are unchanged',
       explain:
         'Each row still has the fingerprint it was written with (_airbyte_raw_id). If not, a value was changed afterwards.',
-      sql: unionSql(
-        streams.map(
-          (stream) => `
+      queries: streams.map(
+        (stream) => `
       SELECT ${failureTextSql(stream.name, stream.key.length === 0 ? '_airbyte_raw_id::VARCHAR' : keyTextSql(stream.key))}
       FROM ${quoteIdentifier(stream.name)} WHERE _airbyte_raw_id IS DISTINCT FROM ${fingerprintSql(stream.columns)}`,
-        ),
       ),
       subjects: tablesOf(streams),
     },
@@ -96,40 +85,36 @@ export const rowChecks = (all: SnapshotStreams): ReadonlyArray<Check> => {
       name: 'histories are unchanged',
       explain:
         'Each older version of a row still has the fingerprint it was written with and its key, stands there once, and did not end before it began; none was removed. If not, the history was changed afterwards.',
-      sql: unionSql(streams.filter(({ history }) => history).flatMap(damagedHistorySql)),
+      queries: streams.filter(({ history }) => history).flatMap(damagedHistorySql),
       subjects: streams.filter(({ history }) => history).map(({ name }) => quoteIdentifier(historyTableName(name))),
     },
     {
       name: 'cursors are within their loads',
       explain: 'No cursor is null, earlier than the first or later than the last one that a load received.',
-      sql: unionSql(
-        streams.flatMap(({ name, key, cursor, columns }) => {
-          const type = columns.find((column) => column.name === cursor)?.type
-          if (cursor === undefined || type === undefined) return []
-          const toMillisecondsSql = (value: string) =>
-            type === 'TIMESTAMPTZ' ? `date_trunc('millisecond', ${value})` : value
-          const cursorSql = `row_.${quoteIdentifier(cursor)}`
-          return [
-            `
+      queries: streams.flatMap(({ name, key, cursor, columns }) => {
+        const type = columns.find((column) => column.name === cursor)?.type
+        if (cursor === undefined || type === undefined) return []
+        const toMillisecondsSql = (value: string) =>
+          type === 'TIMESTAMPTZ' ? `date_trunc('millisecond', ${value})` : value
+        const cursorSql = `row_.${quoteIdentifier(cursor)}`
+        return [
+          `
       SELECT ${failureTextSql(name, `${keyTextSql(key, 'row_.')} || ${quoteLiteral(` has ${cursor} `)} || coalesce(${cursorSql}::VARCHAR, 'null')`)}
       FROM ${quoteIdentifier(name)} AS row_, (
         SELECT min(cursor_from::${type}) AS first, max(cursor_to::${type}) AS last FROM _loads WHERE stream = ${quoteLiteral(name)}) AS load_
       WHERE ${cursorSql} IS NULL OR ${cursorSql} < ${toMillisecondsSql('load_.first')} OR ${toMillisecondsSql(cursorSql)} > load_.last`,
-          ]
-        }),
-      ),
+        ]
+      }),
       subjects: tablesOf(streams.filter(({ cursor }) => cursor !== undefined)),
       obstacle: findCursorObstacle(streams),
     },
     {
       name: 'ratings',
       explain: 'Each rating, reviewScore and score of a sentiment is from 0 to 5.',
-      sql: unionSql(
-        scores.map(
-          ({ name, key, column }) => `
+      queries: scores.map(
+        ({ name, key, column }) => `
       SELECT ${failureTextSql(name, `${keyTextSql(key)} || ${quoteLiteral(` has ${column.name} `)} || ${quoteIdentifier(column.name)}`)}
       FROM ${quoteIdentifier(name)} WHERE NOT ${quoteIdentifier(column.name)} BETWEEN 0 AND 5`,
-        ),
       ),
       subjects: scores.map(
         ({ name, column }) => `(FROM ${quoteIdentifier(name)} WHERE ${quoteIdentifier(column.name)} IS NOT NULL)`,

@@ -217,26 +217,26 @@ export const serviceChecks: ReadonlyArray<Check> = [
   {
     name: 'no review is missing',
     explain: `Every review of the service is in the file, or the next run brings it. ${repairHint}`,
-    sql: verdictSql('missing'),
+    queries: [verdictSql('missing')],
     subjects: ['_both'],
   },
   {
     name: 'no review is stale',
     explain: `Each review has the modified time that the service gives. ${repairHint}`,
-    sql: verdictSql('stale'),
+    queries: [verdictSql('stale')],
     subjects: ['_both'],
   },
   {
     name: 'no review is extra',
     explain: `The service has every review of the file. ${repairHint}`,
-    sql: verdictSql('extra'),
+    queries: [verdictSql('extra')],
     subjects: ['_both'],
   },
   {
     name: 'no deletion is undone',
     explain:
       'The service has none of the reviews that the file has deleted. It has restored these with a time before their deletion: the later event wins, so they stay deleted until the service changes them. feedback sync --start-anew reads everything again.',
-    sql: verdictSql('undone'),
+    queries: [verdictSql('undone')],
     subjects: ['_both'],
   },
   {
@@ -244,7 +244,7 @@ export const serviceChecks: ReadonlyArray<Check> = [
     explain:
       'Reviews that the next run brings: it reads them again and does not know them as sent, or they changed while the service was read.',
     note: true,
-    sql: verdictSql('later'),
+    queries: [verdictSql('later')],
     subjects: ['_both'],
   },
 ]

@@ -115,6 +115,7 @@ describe('the memory of a machine', () => {
   it('is given in steps up to the limit and not beyond', () => {
     expect(listMemorySteps(96e6, 2 ** 30)).toEqual([96e6, 384e6, 2 ** 30])
     expect(listMemorySteps(96e6, 96e6)).toEqual([96e6])
+    expect(listMemorySteps(96e6, 500e6, 2)).toEqual([96e6, 192e6, 384e6, 500e6])
     expect(listMemorySteps(96e6, 50e6)).toEqual([50e6])
     expect(listMemorySteps(96e6, 4e9)).toEqual([96e6, 384e6, 1536e6, 4e9])
   })
