@@ -136,6 +136,7 @@ footer { margin-top: 2.5rem; padding-top: 1rem; border-top: 1px solid var(--line
   .scroll + .scroll { margin-top: .5rem }
   table, .quiet, figcaption, caption { font-size: 7.25pt; line-height: 1.2 }
   th, td { padding: .06rem .3rem }
+  tr:has(+ .words) { break-after: avoid }
   caption { padding-bottom: .15rem }
   thead th { white-space: normal }
   td .before, td .quiet, th .quiet { font-size: 6.5pt; line-height: 1.1 }

@@ -38,7 +38,7 @@ const overflowCount = `[...document.querySelectorAll('body *')]
 const pageColors = `[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('.wide svg text, .narrow svg text')).fill]`
 
 /** A report in which every list and table is as long as the page shows it, with long names. */
-const fillTables = (report: Report): Report => {
+const fillTables = (report: Report, text?: string): Report => {
   const name = (i: number) => `Harbor Point Family Medical Center ${i}`
   const repeat = <A>(rows: ReadonlyArray<A>, change: (row: A, i: number) => A): ReadonlyArray<A> =>
     Array.from({ length: 40 }, (_, i) => change(rows[i % rows.length] as A, i))
@@ -53,6 +53,7 @@ const fillTables = (report: Report): Report => {
       owner_name: 'Benjamin Castellanos',
       region: 'Mountain West',
       reasons: ['overdue', 'low_score', 'high_liability'] as const,
+      ...(text === undefined ? {} : { text }),
     })),
   })
   const { health } = report
@@ -90,6 +91,9 @@ const fillTables = (report: Report): Report => {
   }
 }
 
+/** A text longer than the page shows of one. */
+const longText = 'The staff was kind, but the wait took longer than an hour, and nobody told us why. '.repeat(20)
+
 /** Chromium writes the objects of its pages as they are, not compressed. */
 const countPages = (pdf: Buffer): number => pdf.toString('latin1').match(/\/Type \/Page\b(?!s)/g)?.length ?? 0
 
@@ -109,6 +113,7 @@ describe.skipIf(!chromiumExists)('the report in a browser', () => {
     }))
     const report = await readReport(snapshot, { now: Date.parse('2026-07-01T00:00:00Z'), regions })
     writeFileSync(join(folder, 'full.html'), renderReport(fillTables(report)))
+    writeFileSync(join(folder, 'full-words.html'), renderReport(fillTables(report, longText)))
     await closeSnapshot(snapshot)
     for (const [name, ...more] of [['report'], ['words', '--with-text']] as const) {
       const result = await runCommand(reportCommand, ['--db', db, '--out', join(folder, `${name}.html`), ...more])
@@ -212,13 +217,19 @@ describe.skipIf(!chromiumExists)('the report in a browser', () => {
     expect(await tab.evaluate(pageColors)).toEqual(['rgb(255, 255, 255)', 'rgb(29, 33, 38)'])
   })
 
-  it.each(['report', 'full'])('%s is printed on two or three sheets of A4, with nothing cut off', async (name) => {
+  it.each<[string, ReadonlyArray<number>]>([
+    ['report', [2, 3]],
+    ['full', [2, 3]],
+    ['words', [2, 3]],
+    // Every list is at its longest, and so is every text.
+    ['full-words', [3, 4]],
+  ])('%s is printed on %j sheets of A4, with nothing cut off', async (name, sheets) => {
     await openReport(1400, 'light', name)
     const { data } = await tab.send('Page.printToPDF', { printBackground: true, preferCSSPageSize: true })
     const pdf = Buffer.from(String(data), 'base64')
     writeFileSync(join(screenshotFolder, `${name}.pdf`), pdf)
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-')
-    expect([2, 3]).toContain(countPages(pdf))
+    expect(sheets).toContain(countPages(pdf))
     // The page as it is laid out for the paper: as wide as A4 without its margins of 12 mm.
     const width = Math.floor(((210 - 24) / 25.4) * 96)
     await tab.send('Emulation.setDeviceMetricsOverride', { width, height: 1000, deviceScaleFactor: 1, mobile: false })
@@ -233,6 +244,13 @@ describe.skipIf(!chromiumExists)('the report in a browser', () => {
       .filter((node) => node.getClientRects().length > 0 && node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).overflowX !== 'visible')
       .length`),
     ).toBe(0)
+    // A text ends with its last line, or with the sign that the page shows only its beginning.
+    expect(
+      await tab.evaluate(
+        `[...document.querySelectorAll('.words td')].filter((node) => node.scrollHeight > node.clientHeight + 1).length`,
+      ),
+    ).toBe(0)
+    expect(await tab.evaluate(countElements('.words'))).toBe(name.includes('words') ? 16 : 0)
   })
 
   it('runs no script, fetches nothing and logs no error', async () => {
