@@ -3,7 +3,7 @@ import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import { defined } from './defined'
 import { configFailure, type Failure } from './failure'
-import type { OutputText } from './lines'
+import type { LineEditor, OutputText } from './lines'
 
 /** What a command may use of the process that it runs in. */
 export type CommandIo = {
@@ -27,6 +27,8 @@ export type CommandIo = {
   readonly hasColors: boolean
   /** Whether the terminal shows what is typed; without, each key comes at once and unedited. */
   readonly setEcho: (on: boolean) => void
+  /** Lines that a person edits; only where `isInteractive` and `printsOnTerminal`. */
+  readonly editLines: () => LineEditor
   /** From now on, `***` replaces these texts on stderr and in the failures of a run. */
   readonly addSecrets: (secrets: ReadonlyArray<string>) => void
   /** Replaces the secrets in a text that is printed on stdout. */

@@ -2,7 +2,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { connectionStatusLine, errorTraceLine, failureTypes } from './airbyte/encode'
 import { type Command, CommandError, type CommandIo, createProgressPrinter, formatHelp, suggestName } from './command'
 import { type Failure, transientFailure, unexpectedFailure } from './failure'
-import { createStdoutWriter, createTerminalWriter, type StdoutWriter } from './lines'
+import { createLineEditor, createStdoutWriter, createTerminalWriter, type StdoutWriter } from './lines'
 import { createRedactor, redactFailure } from './redact'
 import { reportSingerFailure } from './singer/command-line'
 
@@ -264,6 +264,7 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
     printsOnTerminal: host.stdout.isTTY === true,
     hasColors: showsColors(host),
     setEcho: (on) => void host.stdin.setRawMode?.(!on),
+    editLines: () => createLineEditor(host.stdin, host.stdout, stdout.flush),
     addSecrets: (more) => {
       secrets.push(...more)
       redactText = createRedactor(secrets)

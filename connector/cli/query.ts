@@ -1,11 +1,9 @@
-import { createInterface } from 'node:readline'
-import { Readable } from 'node:stream'
 import {
   CommandError,
   type CommandIo,
   configFailure,
   defineCommand,
-  takeUntilAbort,
+  parseOptions,
   transientFailure,
   usageError,
 } from '../cdk'
@@ -16,22 +14,30 @@ import {
   explainQueryError,
   exportQuery,
   type FilterValues,
-  findQuestion,
   isDiskFull,
   lockDatabase,
-  type Question,
-  type QuestionFilter,
-  questionFilters,
   questions,
   type Region,
   readRegions,
   type Snapshot,
   type SnapshotOptions,
-  suggestQuestion,
   typeNestedMembers,
 } from '../snapshot'
 import { dbOption, fileOptions, regionsOption } from './options'
-import { chooseRowFormat, formatFirstRows, formatRows, type RowFormat, rowFormats } from './rows'
+import {
+  chooseRowFormat,
+  decodeFilters,
+  decodeLimit,
+  formatFirstRows,
+  formatQuestions,
+  formatRows,
+  isBlank,
+  isName,
+  questionOptions,
+  type RowFormat,
+  requireQuestion,
+  rowFormats,
+} from './rows'
 import { refuseDatabaseAsOutput, toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
 import { escapeControls, formatJson } from './table'
 
@@ -45,6 +51,8 @@ type QueryOptions = {
   readonly filters: FilterValues
   /** How many rows at most; every row, or the first that a table has room for, if left out. */
   readonly limit: number | undefined
+  /** How many rows a table has without a limit. */
+  readonly tableRows?: number
 }
 
 export const queryCommand = defineCommand({
@@ -56,13 +64,7 @@ export const queryCommand = defineCommand({
     ...fileOptions,
     list: { type: 'boolean', help: 'Print the named questions' },
     regions: regionsOption,
-    region: { type: 'string', value: 'NAME', help: 'With a question: only this region' },
-    location: { type: 'string', value: 'ID|NAME', help: 'With a question: only this location' },
-    source: { type: 'string', value: 'ID|NAME', help: 'With a question: only this source' },
-    provider: { type: 'string', value: 'ID|NAME', help: 'With a question: only this provider' },
-    owner: { type: 'string', value: 'NAME|MAIL', help: 'With a question: only tasks of this owner' },
-    month: { type: 'string', value: 'YYYY-MM', help: 'With a question: only this month' },
-    limit: { type: 'string', value: 'N', help: 'At most so many rows' },
+    ...questionOptions,
     format: {
       type: 'string',
       value: rowFormats.join('|'),
@@ -103,9 +105,18 @@ Without SQL, on a terminal, each line is a query until .exit. Exit status: 0, or
     const filters = decodeFilters(options, text)
     const limit = decodeLimit(options.limit)
     const regions = options.regions === undefined ? undefined : await readRegions(options.regions)
-    const query = { db, file: toSnapshotOptions(io, options), format, out, spreadsheet, regions, filters, limit }
+    const query: QueryOptions = {
+      db,
+      file: toSnapshotOptions(io, options),
+      format,
+      out,
+      spreadsheet,
+      regions,
+      filters,
+      limit,
+    }
     if (isBlank(text)) {
-      if (io.isInteractive && io.printsOnTerminal && out === undefined) return runShell(io, query)
+      if (io.isInteractive && io.printsOnTerminal && out === undefined) return runShell(io, { ...query, tableRows: 50 })
       throw usageError('The question or the SQL is missing. feedback query --list prints the questions.')
     }
     if (out !== undefined) await refuseDatabaseAsOutput(out, db)
@@ -113,60 +124,6 @@ Without SQL, on a terminal, each line is a query until .exit. Exit status: 0, or
     return 0
   },
 })
-
-/** The questions with their filters, in lines that a narrow terminal shows whole. */
-const formatQuestions = (): string => {
-  const width = Math.max(...questions.map(({ name }) => name.length)) + 4
-  const formatQuestion = ({ name, description, filters }: Question) =>
-    `${`  ${name}`.padEnd(width)}${description}\n${' '.repeat(width)}${filters.map((filter) => `--${filter}`).join(' ')}\n`
-  const [models, others] = [true, false].map((isModel) =>
-    questions.filter(({ name, view }) => (name === view) === isModel).map(formatQuestion),
-  )
-  return [
-    'Questions, each with the options that leave only a part of the rows:\n',
-    ...(others ?? []),
-    '\nModels, each row of them:\n',
-    ...(models ?? []),
-    '\nEach takes --regions, --limit and --format too, as in feedback query --db FILE task-ageing --limit 10.\n',
-  ].join('')
-}
-
-/** One word is the name of a question: SQL has more. */
-const isName = (text: string): boolean => /^[\w-]+$/.test(text)
-
-/** Whether a text has no statement: nothing but comments and semicolons. */
-const isBlank = (text: string): boolean => text.replaceAll(/--.*|\/\*[\s\S]*?\*\/|[;\s]/g, '') === ''
-
-const decodeLimit = (text: string | undefined): number | undefined => {
-  if (text !== undefined && !/^[1-9]\d{0,14}$/.test(text))
-    throw usageError(`--limit must be a whole number of at least 1, such as 20, not ${text}.`)
-  return text === undefined ? undefined : Number(text)
-}
-
-const requireQuestion = (name: string): Question => {
-  const question = findQuestion(name)
-  if (question !== undefined) return question
-  throw usageError(
-    `There is no question ${name}.${suggestQuestion(name)} feedback query --list prints them; the rows of a table are "FROM ${name}".`,
-  )
-}
-
-const decodeFilters = (options: { readonly [K in QuestionFilter]: string | undefined }, text: string): FilterValues => {
-  const given = questionFilters.filter((filter) => options[filter] !== undefined)
-  if (options.month !== undefined && !/^\d{4}-(0[1-9]|1[0-2])$/.test(options.month))
-    throw usageError(`--month must be a month such as 2026-10, not ${options.month}.`)
-  if (!isName(text)) {
-    if (given.length > 0) throw usageError(`--${given[0]} is for a named question. Write it into the SQL.`)
-    return {}
-  }
-  const { name, filters } = requireQuestion(text)
-  const wrong = given.find((filter) => !filters.includes(filter))
-  if (wrong !== undefined)
-    throw usageError(
-      `${name} cannot be asked of one ${wrong}. ${filters.length === 0 ? 'It has no filters' : `Its filters are ${filters.map((filter) => `--${filter}`).join(', ')}`}.`,
-    )
-  return Object.fromEntries(given.map((filter) => [filter, options[filter]]))
-}
 
 const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<void> =>
   useSnapshot(
@@ -185,7 +142,10 @@ const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<voi
         await db.giveAllMemory()
         await db.withMemory('the query', () => writeRows(io, snapshot, typed, query))
       } catch (error) {
-        if (io.stop.aborted) throw new CommandError(transientFailure('The query was stopped. No file was written.'))
+        if (io.stop.aborted)
+          throw new CommandError(
+            transientFailure(`The query was stopped.${query.out === undefined ? '' : ' No file was written.'}`),
+          )
         if (error instanceof CommandError || isSystemError(error)) throw error
         if (isDiskFull(error)) throw new CommandError(databaseWriteFailure(query.db, error))
         const message = error instanceof Error ? error.message : String(error)
@@ -210,7 +170,7 @@ const writeRows = async (
   io: CommandIo,
   snapshot: Snapshot,
   sql: string,
-  { format, out, spreadsheet, limit }: QueryOptions,
+  { format, out, spreadsheet, limit, tableRows }: QueryOptions,
 ): Promise<void> => {
   const { db } = snapshot
   if (out !== undefined && format === 'parquet')
@@ -222,12 +182,12 @@ const writeRows = async (
   const result = await db.stream(sql)
   const texts =
     format === 'table' || format === 'parquet'
-      ? formatFirstRows(result, io.printWarning, limit)
+      ? formatFirstRows(result, io.printWarning, limit, tableRows)
       : formatRows(result, spreadsheet ? 'spreadsheet' : format, limit)
   if (out !== undefined) return writeOutputFile(out, takeWhole(io.stop, texts))
   // Inside JSON an escape means the same character.
   const escapes = io.printsOnTerminal || format.startsWith('json')
-  for await (const text of texts) await io.print(escapes ? escapeControls(text) : text)
+  for await (const text of takeWhole(io.stop, texts)) await io.print(escapes ? escapeControls(text) : text)
 }
 
 /** The texts; an error where the signal has ended them early. */
@@ -239,31 +199,82 @@ async function* takeWhole(stop: AbortSignal, texts: AsyncIterable<string>): Asyn
   stop.throwIfAborted()
 }
 
+/** Whether a text is a statement to its semicolon, which is in no text in quotes and no comment. */
+const isWholeSql = (text: string): boolean =>
+  /^(?:[^'"/]|\/(?!\*))*;\s*$/.test(text.replaceAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|--.*|\/\*[\s\S]*?\*\//g, ' '))
+
+/** A word that begins SQL, and may stand alone in its line. */
+const sqlWord = /^(from|with|select|values|table|describe|summarize|show|explain|pivot|unpivot|pragma|set|call)$/i
+
+const shellHelp =
+  'SQL ends with a semicolon. A question stands alone in its line, with its options: task-ageing --month 2026-10. .list prints the questions. Ctrl-C stops a query or drops a line; .exit or Ctrl-D ends.'
+
+/** What a word of the shell does; undefined for a line that is a query. */
+const shellWords: Readonly<Record<string, 'end' | 'list' | 'help'>> = {
+  '.exit': 'end',
+  '.quit': 'end',
+  '\\q': 'end',
+  exit: 'end',
+  quit: 'end',
+  '.list': 'list',
+  '.help': 'help',
+  help: 'help',
+  '?': 'help',
+}
+
+/** A question with its options, as a person types it in one line: `task-ageing --source "Google Maps"`. */
+const readTypedQuestion = (query: QueryOptions, line: string): QueryOptions & { readonly text: string } => {
+  const words = [...line.matchAll(/(?:[^\s"']|"[^"]*"|'[^']*')+/g)].map(([word]) => word.replaceAll(/["']/g, ''))
+  const declaration = { name: 'query', options: questionOptions, operands: 'QUESTION' }
+  const { options, positionals } = parseOptions('feedback', declaration, words)
+  const text = positionals.join(' ')
+  return { ...query, text, filters: decodeFilters(options, text), limit: decodeLimit(options.limit) ?? query.limit }
+}
+
 /** Runs what is typed, query by query. The file is open only while one runs, so that a sync can write it in between. */
-const runShell = async (io: CommandIo, query: QueryOptions): Promise<number> => {
-  io.printWarning(
-    'SQL ends with a semicolon, a question stands alone. .list prints the questions; .exit or Ctrl-D ends.',
-  )
+const runShell = async (terminal: CommandIo, query: QueryOptions): Promise<number> => {
+  // What is printed on stdout and on stderr would come in any order.
+  const io: CommandIo = { ...terminal, printWarning: (line) => void terminal.print(`${line}\n`) }
+  io.printWarning(shellHelp)
+  const editor = io.editLines()
+  const close = () => editor.close()
+  io.stop.addEventListener('abort', close)
+  const run = (typed: QueryOptions, text: string) =>
+    editor.runUntilInterrupt((interrupt) =>
+      runQuery({ ...io, stop: AbortSignal.any([io.stop, interrupt]) }, typed, text),
+    )
   let sql = ''
-  const prompt = () => io.print(sql === '' ? 'feedback> ' : '     ...> ')
-  await prompt()
-  for await (const line of createInterface({ input: Readable.from(takeUntilAbort(io.stop, io.stdin)) })) {
-    const isFirst = sql === ''
-    sql = `${sql}${line}\n`
-    const text = sql.trim()
-    if (isFirst && text === '.exit') return 0
-    const isWhole = text.endsWith(';') || (isFirst && isName(text))
-    if (isFirst && text === '.list') await io.print(formatQuestions())
-    if (text === '' || text === '.list' || isWhole) sql = ''
-    if (isWhole) {
+  try {
+    for (;;) {
+      const typed = await editor.readLine(sql === '' ? 'feedback> ' : '     ...> ')
+      if (typed === 'ended') break
+      if (typed === 'interrupted') {
+        sql = ''
+        continue
+      }
+      const isFirst = sql === ''
+      sql = isFirst ? typed.line.trim() : `${sql}\n${typed.line}`
+      const word = isFirst ? shellWords[sql.toLowerCase()] : undefined
+      if (word === 'end') break
+      const isQuestion = isFirst && /^[\w-]+(\s+--.*|;)?$/.test(sql) && !sqlWord.test(sql)
       try {
-        await runQuery(io, query, text)
+        if (word === 'list') await io.print(formatQuestions())
+        else if (word === 'help') io.printWarning(shellHelp)
+        else if (isFirst && sql.startsWith('.')) io.printWarning(`There is no command ${sql}. .help prints them.`)
+        else if (isQuestion) {
+          const question = readTypedQuestion(query, sql.replace(/;$/, ''))
+          await run(question, question.text)
+        } else if (!isWholeSql(sql) && !isBlank(sql)) continue
+        else if (!isBlank(sql)) await run(query, sql)
       } catch (error) {
         if (!(error instanceof CommandError)) throw error
         io.printWarning(error.message)
       }
+      sql = ''
     }
-    await prompt()
+  } finally {
+    io.stop.removeEventListener('abort', close)
+    close()
   }
   await io.print('\n')
   return 0

@@ -276,7 +276,7 @@ export const explainQueryError = async ({ db }: Snapshot, sql: string, message: 
   const find = (pattern: RegExp) => pattern.exec(message)?.[1]
   const relations = (await parseSelect(db, sql))?.relations ?? []
   const column = find(
-    /^Binder Error: (?:Referenced column|Table "[^"]*" does not have a column named) "(.*?)"(?: not found|\n|$)/,
+    /^Binder Error: (?:Referenced column|Table "[^"]*" does not have a column named) "(.*?)"(?: (?:was )?not found|\n|$)/,
   )
   if (column !== undefined)
     return `There is no column ${column}.${suggestColumn(column, await listQueryColumns(db, relations))}${readPosition(message)}`

@@ -1,3 +1,4 @@
+import { spawn, spawnSync } from 'node:child_process'
 import {
   existsSync,
   linkSync,
@@ -11,13 +12,16 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough, Writable } from 'node:stream'
 import * as E from 'fp-ts/Either'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createLineEditor } from '../../connector/cdk/lines'
 import { personConventions } from '../../connector/cdk/program'
 import { queryCommand } from '../../connector/cli/query'
 import { snapshotCommand } from '../../connector/cli/snapshot'
 import { openDatabase } from '../../connector/snapshot/store/database'
-import { createTestIo } from '../support/command-io'
+import { createTestIo, toInput } from '../support/command-io'
+import { programPath } from '../support/program'
 import { runCommand } from '../support/run-command'
 
 const folder = mkdtempSync(join(tmpdir(), 'query-'))
@@ -475,36 +479,160 @@ describe('SQL with --out', () => {
 })
 
 describe('without SQL, on a terminal', () => {
-  const type = async (...lines: ReadonlyArray<string>) => {
-    const out: string[] = []
-    const err: string[] = []
-    const keys = (async function* () {
-      for (const line of lines) yield new Uint8Array(Buffer.from(line))
-    })()
-    const status = await queryCommand.run(
-      createTestIo(keys, async (text) => void out.push(String(text)), {
-        isInteractive: true,
-        printsOnTerminal: true,
-        printWarning: (line) => void err.push(line),
-      }),
-      'feedback',
-      ['--db', db],
-    )
-    return { status, out: out.join(''), err: err.join('\n') }
+  const prompt = /(feedback| {5}\.\.\.)> $/
+  const enter = '\r'
+  const ctrlC = '\u0003'
+  const ctrlD = '\u0004'
+  const up = '\u001b[A'
+
+  /** Types each text once the shell waits for it; `now` are typed while the text before is still at work. Returns all that the terminal shows. */
+  const type = async (texts: ReadonlyArray<string | { readonly now: string }>, ...args: ReadonlyArray<string>) => {
+    const keys = new PassThrough()
+    let shown = ''
+    const show = (text: string) => {
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: what moves the cursor is no text
+      shown += text.replaceAll(/\u001b\[[0-9;]*[A-Za-z]/g, '').replaceAll('\r\n', '\n')
+    }
+    const screen = new Writable({
+      write: (chunk, _encoding, done) => {
+        show(String(chunk))
+        done()
+      },
+    })
+    const stop = new AbortController()
+    const io = createTestIo(toInput(''), async (text) => show(String(text)), {
+      isInteractive: true,
+      printsOnTerminal: true,
+      editLines: () => createLineEditor(keys, screen, async () => undefined),
+      printWarning: (line) => show(`${line}\n`),
+      stop: stop.signal,
+    })
+    const ended = queryCommand.run(io, 'feedback', ['--db', db, ...args])
+    let from = 0
+    for (const text of texts) {
+      const isLate = typeof text === 'string'
+      while (isLate && !prompt.test(shown.slice(from))) await new Promise((resolve) => setTimeout(resolve, 5))
+      if (!isLate) await new Promise((resolve) => setTimeout(resolve, 300))
+      from = shown.length
+      keys.write(isLate ? text : text.now)
+    }
+    return { shown: () => shown, status: await ended, stop }
+  }
+  const readShown = async (...texts: Parameters<typeof type>[0]): Promise<string> => {
+    const { status, shown } = await type(texts)
+    expect(status).toBe(0)
+    return shown()
   }
 
   it('runs query after query, each up to its semicolon, also after one that fails', async () => {
-    const { status, out, err } = await type(
-      'SELECT id\n',
-      'FROM reviews WHERE location.name\n',
-      "= 'South';\nSELECT nope FROM reviews;\n\nSELECT 7 AS seven;\n",
-      '.exit\n',
-      'SELECT 8 AS eight;\n',
+    const shown = await readShown(
+      `SELECT id${enter}`,
+      `FROM reviews WHERE location.name${enter}`,
+      `= 'South';${enter}`,
+      `SELECT nope FROM reviews;${enter}`,
+      enter,
+      `SELECT 7 AS seven; -- the end${enter}`,
+      `.exit${enter}`,
     )
-    expect(status).toBe(0)
-    expect(out).toMatch(/feedback> +\.\.\.> +\.\.\.> id\n 2\nfeedback> feedback> feedback> seven\n +7\nfeedback> $/)
-    expect(err).toContain('There is no column nope')
+    expect(shown).toMatch(/feedback> SELECT id\n {5}\.\.\.> FROM .*\n {5}\.\.\.> = 'South';\nid\n 2\nfeedback> /)
+    expect(shown).toMatch(
+      /There is no column nope[\s\S]*feedback> \nfeedback> SELECT 7 .*\nseven\n +7\nfeedback> \.exit\n/,
+    )
   })
 
-  it('ends with the input', async () => expect(await type('SELECT 1')).toMatchObject({ status: 0 }))
+  it('reads a statement to a semicolon that is in no text and no comment', async () => {
+    const shown = await readShown(
+      `select${enter}`,
+      `'a;${enter}`,
+      `b''' AS t, "id;" -- ;${enter}`,
+      `FROM (SELECT 1 AS "id;") /* ;${enter}`,
+      `; */ ;${enter}`,
+      ctrlD,
+    )
+    expect(shown).toMatch(/t +id;\na; b' +1\nfeedback> /)
+    expect(shown).not.toContain('Error')
+  })
+
+  it('takes a question with its options, and a name that is none is told', async () => {
+    const shown = await readShown(
+      `source-mix;${enter}`,
+      `source-mix --source "No Such" --limit 1${enter}`,
+      `source-mixx${enter}`,
+      `source-mix --sorce x${enter}`,
+      `source-mix --limit none${enter}`,
+      `.list${enter}`,
+      `.lst${enter}`,
+      `help${enter}`,
+      `quit${enter}`,
+    )
+    expect(shown).toMatch(/source-mix;\nsource_id {2}source_name {2}reviews/)
+    expect(shown).toContain('No row of reviews_current has the source No Such.')
+    expect(shown).toContain('Did you mean source-mix?')
+    expect(shown).toContain('there is no option --sorce. Did you mean --source?')
+    expect(shown).toContain('--limit must be a whole number')
+    expect(shown).toContain('Questions, each with')
+    expect(shown).toContain('There is no command .lst. .help prints them.')
+    expect(shown.match(/SQL ends with a semicolon/g)).toHaveLength(2)
+  })
+
+  it('keeps the lines for the arrow keys', async () => {
+    const shown = await readShown(
+      `SELECT 7 AS seven;${enter}`,
+      `SELECT 8 AS eight;${enter}`,
+      `${up}${up}${enter}`,
+      ctrlD,
+    )
+    expect(shown.match(/seven\n +7\n/g)).toHaveLength(2)
+    expect(shown.match(/eight\n +8\n/g)).toHaveLength(1)
+  })
+
+  it('drops the line or the statement at Ctrl-C, and goes on', async () => {
+    const shown = await readShown(`SELECT 1,${enter}`, `2 and more${ctrlC}`, `SELECT 9 AS nine;${enter}`, ctrlD)
+    expect(shown).toMatch(/2 and more\^C\n ?feedback> SELECT 9 AS nine;\nnine\n +9\nfeedback> /)
+  })
+
+  it.each(['SELECT count(*) FROM range(100000000000), range(1000);', 'SELECT range FROM range(100000000000);'])(
+    'ends a query at Ctrl-C, and goes on: %s',
+    async (sql) => {
+      const shown = await readShown(`${sql}${enter}`, { now: ctrlC }, `SELECT 9 AS nine;${enter}`, ctrlD)
+      expect(shown).toMatch(/The query was stopped\.\nfeedback> SELECT 9 AS nine;\nnine\n +9\nfeedback> /)
+      expect(shown).not.toContain('more rows')
+    },
+  )
+
+  it('shows the first rows of many, and how many more there are', async () => {
+    const shown = await readShown(`FROM range(120);${enter}`, ctrlD)
+    expect(shown.match(/^ *\d+$/gm)).toHaveLength(50)
+    expect(shown).toContain('70 more rows; --limit N shows more, --json all.')
+    const { shown: limited } = await type([`FROM range(120);${enter}`, ctrlD], '--limit', '100')
+    expect(limited().match(/^ *\d+$/gm)).toHaveLength(100)
+  })
+
+  it('leaves the file to others between two queries', async () => {
+    const shown = await readShown(`SELECT 1 AS a;${enter}`, ctrlD)
+    expect(shown).toContain('feedback> ')
+    const writer = await openDatabase(db)()
+    expect(writer._tag).toBe('Right')
+    if (E.isRight(writer)) writer.right.close()
+  })
+})
+
+it.skipIf(spawnSync('script', ['--version']).status !== 0)('a shell on a real terminal', async () => {
+  const command = `'${process.execPath}' '${programPath('feedback')}' query --db '${db}'`
+  const terminal = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'ignore'] })
+  onTestFinished(() => void terminal.kill('SIGKILL'))
+  const keys = ['SELECT 41 + 1 AS answer;\r', 'SELECT nothing;\r', 'left\u0003', '\u0004']
+  let shown = ''
+  let from = 0
+  terminal.stdout.on('data', (chunk: Buffer) => {
+    shown += chunk
+    // Behind the prompt, the terminal is told where the cursor stands.
+    if (!/feedback> .{0,8}$/.test(shown.slice(from))) return
+    from = shown.length
+    terminal.stdin.write(keys.shift() ?? '')
+  })
+  expect(await new Promise((resolve) => terminal.on('close', resolve))).toBe(0)
+  expect(shown).toMatch(/answer\r\n +42\r\n/)
+  expect(shown).toContain('There is no column nothing.')
+  expect(shown).toContain('left^C')
 })

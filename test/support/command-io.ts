@@ -16,6 +16,9 @@ export const createTestIo = (
   printsOnTerminal: false,
   hasColors: false,
   setEcho: () => undefined,
+  editLines: () => {
+    throw new Error('This test has no terminal.')
+  },
   addSecrets: () => undefined,
   redactText: (text) => text,
   stop: new AbortController().signal,
