@@ -137,7 +137,7 @@ const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<voi
       try {
         if (isName(text))
           sql = await askQuestion(db, requireQuestion(text), query.filters, query.regions, io.printWarning)
-        else await createNamedViews(db, text, query.regions)
+        else await createNamedViews(db, text, query.regions, io.printWarning)
         typed = await typeNestedMembers(snapshot, sql)
         await db.giveAllMemory()
         await db.withMemory('the query', () => writeRows(io, snapshot, typed, query))

@@ -3,6 +3,7 @@ import {
   countChecks,
   explainAlert,
   explainMonth,
+  explainUnknownRegions,
   type FigureGroup,
   type Figures,
   formatChange,
@@ -92,7 +93,7 @@ export const reportCommand = defineCommand({
 const printWarnings = (io: CommandIo, report: Report): void => {
   const notice = explainMonth(report)
   if (notice !== undefined) io.printWarning(notice)
-  for (const name of report.unknown_regions) io.printWarning(`The regions file names ${name}, which no review has.`)
+  for (const warning of explainUnknownRegions(report.unknown_regions)) io.printWarning(warning)
   for (const { name, explain } of report.health.checks.filter(({ ok }) => !ok))
     io.printWarning(`The check "${name}" fails: ${explain} See feedback verify.`)
 }

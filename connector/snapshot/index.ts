@@ -11,7 +11,6 @@ export { createSnapshotWriter, type LoadSummary } from './load/writer'
 export { explainQueryError, lockDatabase, typeNestedMembers } from './query'
 export {
   askQuestion,
-  createNamedViews,
   type FilterValues,
   findQuestion,
   type Question,
@@ -20,7 +19,7 @@ export {
   questions,
   suggestQuestion,
 } from './questions'
-export { readRegions } from './regions'
+export { createNamedViews, explainUnknownRegions, readRegions } from './regions'
 export { type FigureGroup, type GroupSection, metrics } from './report/comparisons'
 export { type Figures, formatChange, formatMetricValue, formatMinute, formatMonth, type Metric } from './report/html'
 export { explainAlert, nameOwner, namePlace, type WorkItem } from './report/open-work'
@@ -38,7 +37,6 @@ export {
   requireService,
 } from './store/metadata'
 export {
-  createModelViews,
   defaultModelVariables,
   type ModelOptions,
   type ModelVariables,
@@ -46,7 +44,7 @@ export {
 } from './store/models'
 export { closeSnapshot, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/open'
 export { encodeJsonValue, encodeTextValue } from './store/values'
-export { setReportingTimeZone } from './store/views'
+export { createModelViews, setReportingTimeZone } from './store/views'
 export type { CheckResult } from './verify/check'
 export { compareReviews, type NextRead, type ServiceReview, type ServiceReviews } from './verify/service'
 export { type CheckCounts, countChecks, planRepair, verifySnapshot } from './verify/verify'

@@ -3,6 +3,7 @@ import { listModelNames } from './questions'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
 import { explainRefusal } from './store/failures'
 import { attributeOf, foldCase, followMembers, listMembers, listStreamTables, type UnknownMember } from './store/tables'
+import { findModels } from './store/views'
 
 /**
  * Closes the connection to everything but the snapshot: SQL may come from anywhere, so from now on it reaches no other file and no
@@ -262,9 +263,9 @@ const suggestColumn = (name: string, columns: ReadonlyArray<string>): string => 
 }
 
 const suggestTable = async (db: Database, name: string): Promise<string> => {
-  const rows = await db.query(
-    'SELECT table_name AS name FROM duckdb_tables() UNION SELECT view_name FROM duckdb_views() WHERE NOT internal',
-  )
+  if (listModelNames().includes(foldCase(name)) && !(await findModels(db)).hasReviews)
+    return ' It is a view of the reviews, and the file has none yet: read the stream reviews into it first.'
+  const rows = await db.query('SELECT DISTINCT table_name AS name FROM duckdb_columns() WHERE NOT internal')
   const found = [...new Set([...rows.map((row) => String(row.name)), ...listModelNames()])].sort()
   const tables = [...found.filter((each) => !each.startsWith('_')), ...found.filter((each) => each.startsWith('_'))]
   const near = findNearestName(name, tables)
@@ -274,12 +275,13 @@ const suggestTable = async (db: Database, name: string): Promise<string> => {
 /** What DuckDB says of a query, in plain words where a name is wrong, with the name that was probably meant. */
 export const explainQueryError = async ({ db }: Snapshot, sql: string, message: string): Promise<string> => {
   const find = (pattern: RegExp) => pattern.exec(message)?.[1]
+  const position = readPosition(message)
   const relations = (await parseSelect(db, sql))?.relations ?? []
   const column = find(
     /^Binder Error: (?:Referenced column|Table "[^"]*" does not have a column named) "(.*?)"(?: (?:was )?not found|\n|$)/,
   )
   if (column !== undefined)
-    return `There is no column ${column}.${suggestColumn(column, await listQueryColumns(db, relations))}${readPosition(message)}`
+    return `There is no column ${column}.${suggestColumn(column, await listQueryColumns(db, relations))}${position}`
   const qualifier = find(/^Binder Error: Referenced table "(.*?)" not found/)
   if (qualifier !== undefined) {
     const names = [...relations.map(({ alias }) => alias), ...(await listQueryColumns(db, relations))]
@@ -287,12 +289,11 @@ export const explainQueryError = async ({ db }: Snapshot, sql: string, message: 
       qualifier,
       names.filter((name) => !name.includes('.')),
     )
-    return `There is no table or column ${qualifier} in this query.${near === undefined ? '' : ` Did you mean ${near}?`}${readPosition(message)}`
+    return `There is no table or column ${qualifier} in this query.${near === undefined ? '' : ` Did you mean ${near}?`}${position}`
   }
   const table = find(/^Catalog Error: Table with name (.*?) does not exist/)
-  if (table !== undefined)
-    return `There is no table or view ${table}.${await suggestTable(db, table)}${readPosition(message)}`
+  if (table !== undefined) return `There is no table or view ${table}.${await suggestTable(db, table)}${position}`
   const refusal = explainRefusal(message)
-  if (refusal !== undefined) return `${refusal}${readPosition(message)}`
+  if (refusal !== undefined) return refusal + position
   return message.replace(/^Failed to extract statements: /, '').replace(/\n\tCandidate functions:\n(?:\t.*\n)*/, '')
 }

@@ -1,8 +1,9 @@
 import { CommandError, configFailure, findNearestName, suggestName } from '../cdk'
+import { provideModels } from './regions'
 import { type Database, quoteIdentifier, quoteLiteral } from './store/database'
 import { readReportingTimeZone } from './store/metadata'
-import { createModelViews, type ModelOptions, readModels } from './store/models'
-import { localDateSql } from './store/views'
+import { type ModelOptions, readModels } from './store/models'
+import { findModels, localDateSql, reviewViewNames } from './store/views'
 
 /** The columns that a filter compares: one of them must have the value. A month is compared with a month or the month of a time. */
 const filterColumns = {
@@ -215,27 +216,10 @@ const listQuestionNames = (): ReadonlyArray<string> => questions.map(({ name }) 
 /** ` Did you mean …?` for the name of no question; else nothing. */
 export const suggestQuestion = (name: string): string => suggestName(name, listQuestionNames())
 
-/** Views of `reviews` that are no question. */
-const otherViews: ReadonlyArray<string> = [
-  'regions',
-  'reviews_current',
-  'review_sentiments_current',
-  'review_liabilities_current',
-  'review_engagements_current',
-  'deleted_reviews_current',
-]
-
 /** The names of the models and views that a query may use, whether the file has them or not. */
 export const listModelNames = (): ReadonlyArray<string> => [
-  ...new Set([...readModels().keys(), ...questions.map(({ view }) => view), ...otherViews]),
+  ...new Set([...readModels().keys(), 'regions', ...reviewViewNames]),
 ]
-
-/** Creates the models and views that a query names, as this version defines them, for this connection only. */
-export const createNamedViews = async (db: Database, sql: string, regions: ModelOptions['regions']): Promise<void> => {
-  const words = new Set(sql.toLowerCase().match(/\w+/g))
-  const names = listModelNames().filter((name) => words.has(name))
-  if (names.length > 0) await createModelViews(db, { asOf: new Date(), regions, names })
-}
 
 const conditionSql = (
   filter: QuestionFilter,
@@ -253,23 +237,32 @@ const conditionSql = (
     })
     .join(' OR ')})`
 
-/** Creates the views of a question and returns its SQL. `onUnknown`: called with a message where no row has the value of a filter. */
+/**
+ * Creates the views of a question and returns its SQL. `onWarning`: called with a message where no row has the value of a filter, and for
+ * a region whose location no review has.
+ */
 export const askQuestion = async (
   db: Database,
-  { name, view, filters, sql }: Question,
+  { name, view: wanted, filters, sql }: Question,
   values: FilterValues,
   regions: ModelOptions['regions'],
-  onUnknown: (message: string) => void,
+  onWarning: (message: string) => void,
 ): Promise<string> => {
-  await createNamedViews(db, `${view} ${sql}`, regions)
+  const models = await findModels(db)
+  if (!models.hasReviews)
+    throw new CommandError(
+      configFailure(`${db.path} has no reviews, so ${name} has nothing to ask. Read the stream reviews into it first.`),
+    )
+  const view = models.renamed.get(wanted) ?? wanted
+  const renamed = [...models.renamed].reduce(
+    (text, [model, other]) => text.replaceAll(new RegExp(`\\b${model}\\b`, 'g'), other),
+    sql,
+  )
+  await provideModels(db, models, `${view} ${renamed}`, regions, onWarning)
   const rows = await db.query(
     `SELECT column_name AS name FROM duckdb_columns() WHERE table_name = ${quoteLiteral(view)}`,
   )
   const columns = rows.map((row) => String(row.name))
-  if (columns.length === 0)
-    throw new CommandError(
-      configFailure(`${db.path} has no reviews, so ${name} has nothing to ask. Read the stream reviews into it first.`),
-    )
   const timeZone = await readReportingTimeZone(db)
   const conditions: string[] = []
   for (const filter of filters) {
@@ -293,8 +286,8 @@ export const askQuestion = async (
       value,
       names.map((row) => String(row.name)),
     )
-    onUnknown(`No row of ${view} has the ${filter} ${value}.${near === undefined ? '' : ` Did you mean ${near}?`}`)
+    onWarning(`No row of ${view} has the ${filter} ${value}.${near === undefined ? '' : ` Did you mean ${near}?`}`)
   }
   const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
-  return `WITH selected AS (SELECT * FROM ${quoteIdentifier(view)}${where})\n${sql}`
+  return `WITH selected AS (SELECT * FROM ${quoteIdentifier(view)}${where})\n${renamed}`
 }

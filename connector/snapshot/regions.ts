@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { CommandError, configFailure } from '../cdk'
-import type { Database } from './store/database'
+import { type Database, quoteIdentifier } from './store/database'
 import type { Region } from './store/models'
+import { type FileModels, findModels } from './store/views'
 
 const columnNames = ['location_id', 'location_name', 'region'] as const
 type ColumnName = (typeof columnNames)[number]
@@ -113,9 +114,10 @@ export const decodeRegions = (path: string, text: string): ReadonlyArray<Region>
 export const findUnknownRegions = async (
   db: Database,
   regions: ReadonlyArray<Region>,
+  view = 'reviews_current',
 ): Promise<ReadonlyArray<string>> => {
   const rows = await db.query(
-    'SELECT DISTINCT location_id::VARCHAR AS id, lower(trim(location_name)) AS name FROM reviews_current',
+    `SELECT DISTINCT location_id::VARCHAR AS id, lower(trim(location_name)) AS name FROM ${quoteIdentifier(view)}`,
   )
   const [ids, names] = [new Set(rows.map(({ id }) => id)), new Set(rows.map(({ name }) => name))]
   return regions
@@ -127,4 +129,42 @@ export const findUnknownRegions = async (
     .map(({ location_id, location_name }) =>
       location_id === null ? `the location "${location_name}"` : `the location ${location_id}`,
     )
+}
+
+/** At most so many unknown locations are named one by one. */
+const maxNamed = 10
+
+/** A sentence for each location that no review has; the last one counts the rest. */
+export const explainUnknownRegions = (unknown: ReadonlyArray<string>): ReadonlyArray<string> => [
+  ...unknown.slice(0, maxNamed).map((name) => `The regions file names ${name}, which no review has.`),
+  ...(unknown.length > maxNamed ? [`It names ${unknown.length - maxNamed} more locations that no review has.`] : []),
+]
+
+/** Makes sure that the models and views which a query names exist, as this version defines them. */
+export const createNamedViews = async (
+  db: Database,
+  sql: string,
+  regions: ReadonlyArray<Region> | undefined,
+  onWarning: (message: string) => void,
+): Promise<void> => provideModels(db, await findModels(db), sql, regions, onWarning)
+
+/**
+ * `onWarning`: called with a message where a table of the user has the name of a model, and for each location of `regions` that no
+ * review has.
+ */
+export const provideModels = async (
+  db: Database,
+  { renamed, provide }: FileModels,
+  sql: string,
+  regions: ReadonlyArray<Region> | undefined,
+  onWarning: (message: string) => void,
+): Promise<void> => {
+  const words = new Set(sql.toLowerCase().match(/\w+/g))
+  for (const [model, name] of renamed)
+    if (words.has(model)) onWarning(`${model} is a table or view of the file's own; the model of that name is ${name}.`)
+  if (!(await provide(words, regions)) || regions === undefined) return
+  for (const warning of explainUnknownRegions(
+    await findUnknownRegions(db, regions, renamed.get('reviews_current') ?? 'reviews_current'),
+  ))
+    onWarning(warning)
 }

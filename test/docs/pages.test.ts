@@ -134,15 +134,19 @@ describe('snapshot.md', () => {
     expect(names.filter((name) => !rows.includes(name))).toEqual([])
   })
 
-  it('lists the columns of every view', async () => {
+  it('or models.md lists the columns of every view', async () => {
     const views = await snapshot.db.query(
       `SELECT view_name AS name, list(column_name ORDER BY column_index) AS columns FROM duckdb_views() JOIN duckdb_columns() ON view_name = table_name WHERE NOT duckdb_views.internal GROUP BY ALL`,
     )
-    expect(views).toHaveLength(9)
-    for (const { name, columns } of views)
-      expect(text('snapshot.md')).toContain(
+    expect(views.length).toBeGreaterThan(20)
+    const listed = views.filter(({ name, columns }) =>
+      text('snapshot.md').includes(
         `| \`${name}\` | ${(columns as string[]).map((column) => `\`${column}\``).join(', ')} |`,
-      )
+      ),
+    )
+    expect(listed).toHaveLength(10)
+    const others = views.filter((view) => !listed.includes(view)).map(({ name }) => String(name))
+    expect(others.filter((name) => !text('models.md').includes(`\n## ${name}\n`))).toEqual([])
   })
 })
 

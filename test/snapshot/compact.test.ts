@@ -37,7 +37,7 @@ const createSnapshot = async (): Promise<string> => {
   const path = newTempPath('duckdb')
   const snapshot = await openSnapshotFile(path)
   await setReportingTimeZone(snapshot, 'Europe/Berlin')
-  for (const minute of [1, 2, 3])
+  for (const minute of [1, 2, 3]) {
     await writeMessages(
       snapshot,
       [
@@ -46,6 +46,8 @@ const createSnapshot = async (): Promise<string> => {
       ],
       { history: true },
     )
+    await snapshot.db.checkpoint()
+  }
   await closeSnapshot(snapshot)
   return path
 }
@@ -76,7 +78,7 @@ const read = async (path: string) => {
       await all('_meta'),
       await all('_deletions'),
     ],
-    views: await query('SELECT view_name, sql FROM duckdb_views() WHERE NOT internal ORDER BY ALL'),
+    views: await query('SELECT view_name, comment, sql FROM duckdb_views() WHERE NOT internal ORDER BY ALL'),
     days: await query('SELECT * FROM review_daily'),
     failed: (await verifySnapshot(snapshot)).filter(({ ok }) => !ok),
   }

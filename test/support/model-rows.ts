@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../connector/snapshot/store/database'
 import type { ModelOptions } from '../../connector/snapshot/store/models'
-import { createModelViews } from '../../connector/snapshot/store/models'
+import { createModelViews } from '../../connector/snapshot/store/views'
 import type { ModelRow, ModelRows } from './oracle'
 import { openSnapshotFile } from './snapshot-messages'
 

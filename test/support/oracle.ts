@@ -27,13 +27,13 @@ export type OracleInput = {
 }
 
 /** Integers beyond 2^53 as texts. No text of the sandbox looks like one. */
-const parse = (text: string): Json => JSON.parse(text.replace(/([:,[])(\d{16,})(?=[,}\]])/g, '$1"$2"'))
+export const parse = (text: string): Json => JSON.parse(text.replace(/([:,[])(\d{16,})(?=[,}\]])/g, '$1"$2"'))
 
-const object = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {})
-const list = (value: unknown): ReadonlyArray<Json> => (Array.isArray(value) ? value.map(object) : [])
-const text = (value: unknown): string | null => (value === undefined || value === null ? null : String(value))
-const number = (value: unknown): number | null => (value === undefined || value === null ? null : Number(value))
-const id = (value: unknown): number | string | null => {
+export const object = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {})
+export const list = (value: unknown): ReadonlyArray<Json> => (Array.isArray(value) ? value.map(object) : [])
+export const text = (value: unknown): string | null => (value === undefined || value === null ? null : String(value))
+export const number = (value: unknown): number | null => (value === undefined || value === null ? null : Number(value))
+export const id = (value: unknown): number | string | null => {
   const digits = text(value)
   return digits === null ? null : Number.isSafeInteger(Number(digits)) ? Number(digits) : digits
 }
@@ -63,16 +63,16 @@ export const roundHalves = (value: number, digits: number): number => {
   const rounded = Number((magnitude + unit / 2n) / unit) / 10 ** digits
   return ninth < 0n && rounded !== 0 ? -rounded : rounded
 }
-const rounded = (value: number | null, digits: number) => (value === null ? null : roundHalves(value, digits))
+export const rounded = (value: number | null, digits: number) => (value === null ? null : roundHalves(value, digits))
 
-const present = <A>(values: ReadonlyArray<A | null>): ReadonlyArray<A> =>
+export const present = <A>(values: ReadonlyArray<A | null>): ReadonlyArray<A> =>
   values.filter((value): value is A => value !== null)
 const sum = (values: ReadonlyArray<number>): number => values.reduce((total, value) => total + value, 0)
-const mean = (values: ReadonlyArray<number | null>): number | null => {
+export const mean = (values: ReadonlyArray<number | null>): number | null => {
   const known = present(values)
   return known.length === 0 ? null : sum(known) / known.length
 }
-const median = (values: ReadonlyArray<number | null>): number | null => {
+export const median = (values: ReadonlyArray<number | null>): number | null => {
   const sorted = [...present(values)].sort((a, b) => a - b)
   const [low, high] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted[Math.ceil((sorted.length - 1) / 2)]]
   return low === undefined || high === undefined ? null : (low + high) / 2
@@ -81,9 +81,9 @@ const greatest = (values: ReadonlyArray<number | null>): number | null => {
   const known = present(values)
   return known.length === 0 ? null : Math.max(...known)
 }
-const share = (part: number, whole: number): number | null => (whole === 0 ? null : roundHalves(part / whole, 2))
+export const share = (part: number, whole: number): number | null => (whole === 0 ? null : roundHalves(part / whole, 2))
 
-const groupBy = <A>(
+export const groupBy = <A>(
   items: ReadonlyArray<A>,
   keyOf: (item: A) => ReadonlyArray<Cell>,
 ): ReadonlyArray<ReadonlyArray<A>> => {
@@ -254,7 +254,7 @@ const lastNames = (named: ReadonlyArray<{ readonly id: Cell; readonly name: stri
   }
   return (id: Cell): string | null => last.get(String(id))?.name ?? null
 }
-const namesOf = (reviews: ReadonlyArray<Review>, idName: keyof Review, nameName: keyof Review) =>
+export const namesOf = (reviews: ReadonlyArray<Review>, idName: keyof Review, nameName: keyof Review) =>
   lastNames(
     reviews.map((review) => ({
       id: review[idName],
@@ -264,7 +264,7 @@ const namesOf = (reviews: ReadonlyArray<Review>, idName: keyof Review, nameName:
   )
 
 /** Bayesian mean and 95 % interval: ten ratings at the mean of all, with the spread of 1 to 5, are added. */
-const estimates = (ratings: ReadonlyArray<number>, all: ReadonlyArray<number>) => {
+export const estimates = (ratings: ReadonlyArray<number>, all: ReadonlyArray<number>) => {
   if (ratings.length === 0) return { rating_estimate: null, rating_low: null, rating_high: null }
   const overall = mean(all) ?? 0
   const squares = sum(all.map((rating) => (rating - overall) ** 2))

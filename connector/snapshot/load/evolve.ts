@@ -7,6 +7,7 @@ import {
   type ColumnType,
   chooseColumns,
   columnsFromSchema,
+  endedColumnName,
   findFreeName,
   fingerprintSql,
   historyTableName,
@@ -42,6 +43,16 @@ const dropView = async (db: Database, name: string): Promise<void> => {
     { name },
   )
   if (view !== undefined) await db.run(`DROP VIEW ${quoteIdentifier(String(view))}`)
+}
+
+/** Creates the stream's history table; from then on every version of its rows is kept. */
+export const createHistoryTable = async (db: Database, { name }: Table): Promise<void> => {
+  await db.run(
+    `CREATE TABLE IF NOT EXISTS ${quoteIdentifier(historyTableName(name))} AS FROM ${quoteIdentifier(name)} LIMIT 0`,
+  )
+  await db.run(
+    `ALTER TABLE ${quoteIdentifier(historyTableName(name))} ADD COLUMN IF NOT EXISTS ${endedColumnName} TIMESTAMPTZ`,
+  )
 }
 
 /** How a column changes to the type that its schema now declares. */

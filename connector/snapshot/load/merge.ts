@@ -7,15 +7,32 @@ import {
   findFreeName,
   findReviewReference,
   hasTombstonesSql,
+  historyTableName,
   type ReviewReference,
   reviewsTableName,
   type Table,
 } from '../store/tables'
-import { archiveSql } from '../store/views'
 import type { TypedRows } from './insert'
 
 // Attributes may have any name, so a foreign column is always qualified or renamed before it stands beside a name of ours. Nothing
 // here depends on the order in which a table keeps its rows.
+
+/**
+ * SQL to run before rows are deleted: copies the rows that `where` selects into the history table, if there is one. `source`:
+ * the table as `t`, joined with the tables that `ended` (the time at which a row ended) and `where` need. A row that the history
+ * already has is not copied again, and a tombstone is never copied.
+ */
+export const archiveSql = (table: Table, source: string, where: string, ended: string): string => {
+  if (!table.history) return ''
+  const tombstone = hasTombstonesSql(table, 't')
+  const columns = [...table.columns.map(({ name }) => name), ...airbyteColumns.map(([name]) => name)]
+  return `
+  INSERT INTO ${quoteIdentifier(historyTableName(table.name))} BY NAME
+  SELECT DISTINCT ON (t._airbyte_raw_id) ${columns.map((name) => `t.${quoteIdentifier(name)}`).join(', ')}, ${ended} AS _ended
+  FROM ${source}
+  WHERE ${where}${tombstone === undefined ? '' : ` AND NOT ${tombstone}`} AND NOT EXISTS (
+    SELECT 1 FROM ${quoteIdentifier(historyTableName(table.name))} AS archived WHERE archived._airbyte_raw_id = t._airbyte_raw_id);`
+}
 
 /** The key of a table in SQL: under names of ours, and as a condition that joins the table `t` with `_met`. */
 const keySql = (key: ReadonlyArray<string>) => ({

@@ -3,8 +3,7 @@ import { CommandError, type ConfiguredStream, configFailure, defined, type Strea
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from '../store/database'
 import { declareStream, insertLoad, type LoadStatus, readStreamMetadata, type StreamMetadata } from '../store/metadata'
 import { attributeOf, type Column, type ColumnType, listStreamTables, type Table } from '../store/tables'
-import { createHistoryTable } from '../store/views'
-import { ensureTable } from './evolve'
+import { createHistoryTable, ensureTable } from './evolve'
 import { createSpool, type Spool } from './insert'
 import { keepNewestSql, repeatedKeysSql } from './merge'
 

@@ -1,6 +1,5 @@
 import type { Database } from '../store/database'
 import { cellToNumber, cellToNumberOrNull, cellToTextOrNull } from '../store/values'
-import { priorRatings } from '../store/views'
 import { barChartAxes, barChartHeight, barSeries, type Figure, inkColor, labelText } from './charts'
 import type { FigureGroup, FocusMonth, MonthPair } from './comparisons'
 import {
@@ -30,6 +29,9 @@ export type LocationEstimate = {
   readonly rating_low: number | null
   readonly rating_high: number | null
 }
+
+/** With how many ratings at the mean of all reviews each location starts, in location_scorecard. */
+const priorRatings = 10
 
 /** Every location, ordered by the lower end of its estimate, so that many good ratings rank before a few. */
 export const readLocationEstimates = async (db: Database): Promise<ReadonlyArray<LocationEstimate>> =>

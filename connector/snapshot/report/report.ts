@@ -3,10 +3,10 @@ import { CommandError, configFailure } from '../../cdk'
 import { findUnknownRegions } from '../regions'
 import { type Database, quoteLiteral, type Snapshot } from '../store/database'
 import { readReportingTimeZone } from '../store/metadata'
-import { createModelViews, defaultModelVariables, type Region } from '../store/models'
+import { defaultModelVariables, type Region } from '../store/models'
 import { reviewsTableName } from '../store/tables'
 import { cellToNumber, cellToNumberOrNull, cellToTextOrNull, cellToTimeOrNull } from '../store/values'
-import { createTemporaryViews } from '../store/views'
+import { createModelViews, createTemporaryViews } from '../store/views'
 import type { FindStateProblem } from '../verify/loads'
 import {
   addMonths,
@@ -168,7 +168,7 @@ const copySentiments = async (db: Database, { month, previous }: MonthPair): Pro
 const dropCopies = async (db: Database): Promise<void> => {
   await createTemporaryViews(db)
   await db.run(
-    `DROP VIEW IF EXISTS review_facts; DROP TABLE IF EXISTS ${factsCopy}; DROP TABLE IF EXISTS ${sentimentsCopy}`,
+    `DROP VIEW IF EXISTS temp.review_facts; DROP TABLE IF EXISTS ${factsCopy}; DROP TABLE IF EXISTS ${sentimentsCopy}`,
   )
 }
 

@@ -9,6 +9,7 @@ import {
 } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
 import { type Column, type ColumnType, historyTableName } from './tables'
+import type { CellValue } from './values'
 
 /** Increase it when older versions of this package could no longer read what this one writes. */
 export const snapshotFormat = 1
@@ -170,16 +171,27 @@ export const updateRowCountsSql = (
     }),
 ]
 
-const timeZoneName = 'reporting_time_zone'
+/** A value in `_meta`; undefined where there is none. */
+export const readMeta = (db: Database, name: string): Promise<CellValue | undefined> =>
+  db.scalar('SELECT value FROM _meta WHERE name = $name', { name })
+
+export const saveMeta = async (db: Database, name: string, value: string): Promise<void> => {
+  await db.run('DELETE FROM _meta WHERE name = $name', { name })
+  await db.run('INSERT INTO _meta VALUES ($name, $value)', { name, value })
+}
+
+/** Names in `_meta`; the second is that of the hash of the views' definitions as they were created last, which older files do not have. */
+export const [timeZoneName, viewsHashName] = ['reporting_time_zone', 'views'] as const
 
 /** The time zone whose days and months the views, the report and Parquet partitions of this file use. */
 export const readReportingTimeZone = async (db: Database): Promise<string> =>
-  String((await db.scalar('SELECT value FROM _meta WHERE name = $name', { name: timeZoneName })) ?? 'UTC')
+  String((await readMeta(db, timeZoneName)) ?? 'UTC')
 
-export const saveReportingTimeZone = async (db: Database, timeZone: string): Promise<void> => {
-  await db.run('DELETE FROM _meta WHERE name = $name', { name: timeZoneName })
-  await db.run('INSERT INTO _meta VALUES ($name, $timeZone)', { name: timeZoneName, timeZone })
-}
+/** What the comment of each view of ours ends with. A view of the user has no such comment, so that it stays, whatever its name. */
+export const viewMark = 'Made by feedback-connector.'
+
+/** The regions of locations, for programs that read the file themselves. */
+export const regionsTableName = '_regions'
 
 /** A killed run leaves its loads at status `running`; the next run marks them incomplete. */
 export const closeAbandonedLoads = (db: Database): Promise<void> =>
@@ -218,7 +230,7 @@ export type OtherService = 'refuse' | 'empty' | 'moved'
 
 /** The fingerprint of the service whose data the file holds; undefined if nothing says so. */
 const readService = async (db: Database): Promise<string | undefined> => {
-  const saved = await db.scalar(`SELECT value FROM _meta WHERE name = 'service'`)
+  const saved = await readMeta(db, 'service')
   if (saved !== undefined) return String(saved)
   const states = Object.values(await readSnapshotState({ db }))
   return states.map(serviceOfState).find((fingerprint) => fingerprint !== undefined)
@@ -228,7 +240,7 @@ const readService = async (db: Database): Promise<string | undefined> => {
 export const requireService = async ({ db }: Snapshot, service: ServiceIdentity, advice: string): Promise<void> => {
   const saved = await readService(db)
   if (saved === undefined || isSameService(saved, service.fingerprint)) return
-  const address = await db.scalar(`SELECT value FROM _meta WHERE name = 'address'`)
+  const address = await readMeta(db, 'address')
   const owner =
     address === service.address ? `${address} as another application reads it` : (address ?? 'another service')
   throw new CommandError(
@@ -272,16 +284,17 @@ export const checkStateService = async (db: Database, stream: string, fingerprin
   )
 }
 
-/** Removes every stream with its rows, versions and states. */
+/** Removes every stream with its rows, versions, states and views; versions that did not mark their views left no hash of them either. */
 const emptySnapshot = async (db: Database): Promise<void> => {
-  const views = await db.query(
-    'SELECT view_name AS name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal',
-  )
+  const views = await db.query(`
+    SELECT view_name AS name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal
+      AND (ends_with(comment, ${quoteLiteral(viewMark)}) OR NOT EXISTS (FROM _meta WHERE name = ${quoteLiteral(viewsHashName)}))`)
   for (const { name } of views) await db.run(`DROP VIEW IF EXISTS ${quoteIdentifier(String(name))}`)
   for (const { stream } of await db.query('SELECT stream FROM _streams'))
     for (const name of [String(stream), historyTableName(String(stream))])
       await db.run(`DROP TABLE IF EXISTS ${quoteIdentifier(name)}`)
   await db.run(
-    `${deletionsTableSql}; DELETE FROM _deletions; DELETE FROM _streams; DELETE FROM _state; DELETE FROM _loads`,
+    `${deletionsTableSql}; DELETE FROM _deletions; DELETE FROM _streams; DELETE FROM _state; DELETE FROM _loads;
+     DELETE FROM _meta WHERE name = ${quoteLiteral(viewsHashName)}; DROP TABLE IF EXISTS ${regionsTableName}`,
   )
 }

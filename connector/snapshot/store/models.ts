@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database, quoteIdentifier, quoteLiteral } from './database'
-import { readReportingTimeZone } from './metadata'
-import { createTemporaryViews } from './views'
+import { readReportingTimeZone, regionsTableName } from './metadata'
+import { airbyteColumns, endedColumnName, findFreeName, historyTableName, type Table } from './tables'
 
 /** A location and the region that it belongs to, found by its id or else its name. No two rows have the same id or the same name. */
 export type Region = {
@@ -30,15 +30,21 @@ export type ModelVariables = {
 export const defaultModelVariables: ModelVariables = { alert_open_days: 14, alert_score: 1.5, min_reviews: 5 }
 
 /** The models are those of the dbt package, which lies beside the built program. */
-const modelFolder = join(__dirname, '..', '..', '..', 'dbt', 'models', 'marts')
+const modelFolder = join(__dirname, '..', '..', '..', 'dbt', 'models')
 
 /** The name and the text of each model. */
-export const readModels = (folder = modelFolder): ReadonlyMap<string, string> =>
+export const readModels = (): ReadonlyMap<string, string> =>
   new Map(
-    readdirSync(folder)
-      .filter((file) => file.endsWith('.sql'))
-      .map((file) => [file.slice(0, -'.sql'.length), readFileSync(join(folder, file), 'utf8')]),
+    ['marts', 'scorecards'].flatMap((part) =>
+      readdirSync(join(modelFolder, part))
+        .filter((file) => file.endsWith('.sql'))
+        .map((file) => [file.slice(0, -'.sql'.length), readFileSync(join(modelFolder, part, file), 'utf8')] as const),
+    ),
   )
+
+/** What a model says of itself: the comment that it begins with. */
+export const describeModel = (template: string): string | undefined =>
+  /^(?:-- .*\n)+/.exec(template)?.[0].replaceAll(/^-- /gm, '').replaceAll('\n', ' ').trim()
 
 type Variables = Readonly<Record<string, string | number | null>>
 type Macro = (variables: Variables, ...args: ReadonlyArray<string>) => string
@@ -71,7 +77,7 @@ const macros: Readonly<Record<string, Macro>> = {
 const tokenPattern = /\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\d+(?:\.\d+)?)|([A-Za-z_][\w.]*)|([(),~=]))/y
 
 /** The value of a template's expression: texts, numbers, calls of `ref`, `var` and the macros, joined by `~`. */
-const evaluate = (text: string, variables: Variables, addReference: (name: string) => void): string => {
+const evaluate = (text: string, variables: Variables, nameOf: (name: string) => string): string => {
   let position = 0
   const next = (): RegExpExecArray | undefined => {
     tokenPattern.lastIndex = position
@@ -98,10 +104,7 @@ const evaluate = (text: string, variables: Variables, addReference: (name: strin
     return args
   }
   const call = (name: string, args: ReadonlyArray<string>): string => {
-    if (name === 'ref') {
-      addReference(args[0] ?? '')
-      return quoteIdentifier(args[0] ?? '')
-    }
+    if (name === 'ref') return quoteIdentifier(nameOf(args[0] ?? ''))
     if (name === 'var') return String(variables[args[0] ?? ''] ?? 'null')
     const macro = macros[name]
     if (macro === undefined) throw new Error(`The model calls ${name}, which is no macro of the models.`)
@@ -129,61 +132,130 @@ const evaluate = (text: string, variables: Variables, addReference: (name: strin
   return value
 }
 
-/** A model as DuckDB runs it, and the relations that it reads. */
+/** A model as DuckDB runs it, and the relations that it reads; `nameOf`: the names that they have. */
 export const renderModel = (
   template: string,
   variables: Variables,
+  nameOf: (name: string) => string = (name) => name,
 ): { readonly sql: string; readonly references: ReadonlyArray<string> } => {
   const references = new Set<string>()
-  const sql = template
-    .replaceAll(/\{#[\s\S]*?#\}/g, '')
-    .replaceAll(/\{\{-?([\s\S]*?)-?\}\}/g, (_, text: string) =>
-      evaluate(text, variables, (name) => references.add(name)),
-    )
+  const sql = template.replaceAll(/\{#[\s\S]*?#\}/g, '').replaceAll(/\{\{-?([\s\S]*?)-?\}\}/g, (_, text: string) =>
+    evaluate(text, variables, (name) => {
+      references.add(name)
+      return nameOf(name)
+    }),
+  )
   if (/\{%/.test(sql)) throw new Error('A model has a statement of Jinja, which only dbt runs.')
-  return { sql, references: [...references] }
+  return { sql: sql.trim().replace(/;$/, ''), references: [...references] }
 }
 
-/** The models of these names, each after those that it reads. */
-const sortModels = (
-  models: ReadonlyMap<string, ReadonlyArray<string>>,
-  names: ReadonlyArray<string>,
+/** The models of these names, or all, and those that they read, each after those that it reads. */
+export const sortModels = (
+  models: ReadonlyMap<string, string>,
+  names: ReadonlyArray<string> = [...models.keys()],
 ): ReadonlyArray<string> => {
   const sorted = new Set<string>()
   const visit = (name: string): void => {
-    if (sorted.has(name)) return
-    for (const reference of models.get(name) ?? []) if (models.has(reference)) visit(reference)
+    const template = models.get(name)
+    if (template === undefined || sorted.has(name)) return
+    for (const reference of renderModel(template, {}).references) visit(reference)
     sorted.add(name)
   }
-  for (const name of names.filter((each) => models.has(each)).sort()) visit(name)
+  for (const name of [...names].sort()) visit(name)
   return [...sorted]
 }
 
-const regionsSql = (regions: ReadonlyArray<Region>): string => {
+/** The rows of a file of regions. */
+export const regionsSql = (regions: ReadonlyArray<Region>): string => {
   const cell = (text: string | null) => (text === null ? 'NULL' : quoteLiteral(text))
   const rows = regions.map((row) => `(${cell(row.location_id)}, ${cell(row.location_name)}, ${cell(row.region)})`)
   return `SELECT id::BIGINT AS location_id, name::VARCHAR AS location_name, region::VARCHAR AS region
     FROM (VALUES ${rows.length === 0 ? '(NULL, NULL, NULL)' : rows.join(', ')}) AS given (id, name, region) WHERE region IS NOT NULL`
 }
 
-/**
- * Creates the models as views for this connection only, over the views of `reviews`; works on read-only files too. Returns false if the
- * file has no reviews.
- */
-export const createModelViews = async (db: Database, options: ModelOptions = {}): Promise<boolean> => {
-  if (!(await createTemporaryViews(db))) return false
-  const variables = {
+/** The columns of the file's table of regions; none where it has no such table. */
+export const listRegionsColumns = async (db: Database): Promise<ReadonlyArray<string>> =>
+  (
+    await db.query(
+      `SELECT column_name AS name FROM duckdb_columns() WHERE database_name = current_database() AND table_name = ${quoteLiteral(regionsTableName)} ORDER BY column_index`,
+    )
+  ).map(({ name }) => String(name))
+
+export type NameOf = (name: string) => string
+
+/** A view as this version defines it. */
+export type ViewDefinition = {
+  readonly name: string
+  readonly description?: string | undefined
+  /** `nameOf`: the names that the views which it reads have in the file. */
+  readonly toSql: (nameOf: NameOf) => string
+}
+
+/** The views over `reviews` and the models, each after those that it reads; none without the former. */
+export const defineModels = async (
+  db: Database,
+  reviewViews: Readonly<Record<string, string>>,
+  { asOf, regions, variables, names }: ModelOptions = {},
+): Promise<ReadonlyArray<ViewDefinition>> => {
+  const views = Object.entries(reviewViews)
+  if (views.length === 0) return []
+  const settings = {
     ...defaultModelVariables,
-    ...options.variables,
-    as_of: options.asOf?.toISOString() ?? null,
+    ...variables,
+    as_of: asOf?.toISOString() ?? null,
     time_zone: await readReportingTimeZone(db),
   }
-  await db.run(`CREATE OR REPLACE TEMP VIEW regions AS ${regionsSql(options.regions ?? [])}`)
-  const models = new Map([...readModels()].map(([name, template]) => [name, renderModel(template, variables)]))
-  const references = new Map([...models].map(([name, model]) => [name, model.references]))
-  for (const name of sortModels(references, options.names ?? [...models.keys()]))
-    await db.run(
-      `CREATE OR REPLACE TEMP VIEW ${quoteIdentifier(name)} AS ${models.get(name)?.sql.trim().replace(/;$/, '')}`,
-    )
-  return true
+  const isStored = regions === undefined && (await listRegionsColumns(db)).join() === 'location_id,location_name,region'
+  const models = readModels()
+  return [
+    ...views.map(([name, sql]) => ({ name, toSql: () => sql })),
+    {
+      name: 'regions',
+      description: 'The region of each location, by its id or else its name.',
+      toSql: () => (isStored ? `FROM ${regionsTableName}` : regionsSql(regions ?? [])),
+    },
+    ...sortModels(models, names).map((name) => {
+      const template = models.get(name) ?? ''
+      return {
+        name,
+        description: describeModel(template),
+        toSql: (nameOf: NameOf) => renderModel(template, settings, nameOf).sql,
+      }
+    }),
+  ]
 }
+
+/**
+ * Every version of a stream's rows with `valid_from` and `valid_to`: until the next version of its key, or until it was deleted. A
+ * cursor that is no time only orders the versions: they are valid from the time at which they were read.
+ */
+const versionsViewSql = ({ name, columns }: Table, key: ReadonlyArray<string>, cursor: string | undefined): string => {
+  const columnList = [...columns.map((column) => column.name), ...airbyteColumns.map(([column]) => column)]
+    .map(quoteIdentifier)
+    .join(', ')
+  const type = columns.find((column) => column.name === cursor)?.type
+  const isTime = type === 'TIMESTAMPTZ' || type === 'DATE'
+  const cursorSql = cursor === undefined || type === undefined ? [] : [`v.${quoteIdentifier(cursor)}`]
+  const from = isTime ? `${cursorSql[0]}::TIMESTAMPTZ` : 'v._airbyte_extracted_at'
+  const order = [...cursorSql, 'v._airbyte_extracted_at'].join(', ')
+  const keys = key.map((column) => `v.${quoteIdentifier(column)}`).join(', ')
+  return `
+  SELECT ${columnList}, ${from} AS ${quoteIdentifier(findFreeName(columns, 'valid_from'))},
+    least(v.${endedColumnName}, lead(${from}) OVER (PARTITION BY ${keys} ORDER BY ${order})) AS ${quoteIdentifier(findFreeName(columns, 'valid_to'))}
+  FROM (
+    SELECT ${columnList}, NULL::TIMESTAMPTZ AS ${endedColumnName} FROM ${quoteIdentifier(name)}
+    UNION ALL SELECT ${columnList}, ${endedColumnName} FROM ${quoteIdentifier(historyTableName(name))}) AS v`
+}
+
+/** The versions of each stream with a history. */
+export const defineVersions = async (
+  db: Database,
+  tables: ReadonlyArray<Table>,
+): Promise<ReadonlyArray<ViewDefinition>> =>
+  (await db.query('SELECT stream, primary_key, cursor FROM _streams ORDER BY stream')).flatMap((stream) => {
+    const table = tables.find(({ name, history }) => history && name === stream.stream)
+    if (table === undefined || !Array.isArray(stream.primary_key) || stream.primary_key.length === 0) return []
+    const cursor = stream.cursor === null ? undefined : String(stream.cursor)
+    const sql = versionsViewSql(table, stream.primary_key.map(String), cursor)
+    return [{ name: `${table.name}_versions`, toSql: () => sql }]
+  })

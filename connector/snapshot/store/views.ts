@@ -1,70 +1,10 @@
+import { createHash } from 'node:crypto'
 import { CommandError, configFailure } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
-import { readReportingTimeZone, saveReportingTimeZone } from './metadata'
-import {
-  airbyteColumns,
-  endedColumnName,
-  findFreeName,
-  foldCase,
-  hasTombstonesSql,
-  historyTableName,
-  listStreamTables,
-  reviewsTableName,
-  type Table,
-} from './tables'
-
-/** Creates the stream's history table; from then on every version of its rows is kept. */
-export const createHistoryTable = async (db: Database, { name }: Table): Promise<void> => {
-  await db.run(
-    `CREATE TABLE IF NOT EXISTS ${quoteIdentifier(historyTableName(name))} AS FROM ${quoteIdentifier(name)} LIMIT 0`,
-  )
-  await db.run(
-    `ALTER TABLE ${quoteIdentifier(historyTableName(name))} ADD COLUMN IF NOT EXISTS ${endedColumnName} TIMESTAMPTZ`,
-  )
-}
-
-/**
- * SQL to run before rows are deleted: copies the rows that `where` selects into the history table, if there is one. `source`:
- * the table as `t`, joined with the tables that `ended` (the time at which a row ended) and `where` need. A row that the history
- * already has is not copied again, and a tombstone is never copied.
- */
-export const archiveSql = (table: Table, source: string, where: string, ended: string): string => {
-  if (!table.history) return ''
-  const tombstone = hasTombstonesSql(table, 't')
-  const columns = [...table.columns.map(({ name }) => name), ...airbyteColumns.map(([name]) => name)]
-  return `
-  INSERT INTO ${quoteIdentifier(historyTableName(table.name))} BY NAME
-  SELECT DISTINCT ON (t._airbyte_raw_id) ${columns.map((name) => `t.${quoteIdentifier(name)}`).join(', ')}, ${ended} AS _ended
-  FROM ${source}
-  WHERE ${where}${tombstone === undefined ? '' : ` AND NOT ${tombstone}`} AND NOT EXISTS (
-    SELECT 1 FROM ${quoteIdentifier(historyTableName(table.name))} AS archived WHERE archived._airbyte_raw_id = t._airbyte_raw_id);`
-}
-
-/**
- * Every version of a stream's rows with `valid_from` and `valid_to`: until the next version of its key, or until it was deleted. A
- * cursor that is no time only orders the versions: they are valid from the time at which they were read.
- */
-export const versionsViewSql = (
-  { name, columns }: Table,
-  key: ReadonlyArray<string>,
-  cursor: string | undefined,
-): string => {
-  const columnList = [...columns.map((column) => column.name), ...airbyteColumns.map(([column]) => column)]
-    .map(quoteIdentifier)
-    .join(', ')
-  const type = columns.find((column) => column.name === cursor)?.type
-  const isTime = type === 'TIMESTAMPTZ' || type === 'DATE'
-  const cursorSql = cursor === undefined || type === undefined ? [] : [`v.${quoteIdentifier(cursor)}`]
-  const from = isTime ? `${cursorSql[0]}::TIMESTAMPTZ` : 'v._airbyte_extracted_at'
-  const order = [...cursorSql, 'v._airbyte_extracted_at'].join(', ')
-  const keys = key.map((column) => `v.${quoteIdentifier(column)}`).join(', ')
-  return `
-  SELECT ${columnList}, ${from} AS ${quoteIdentifier(findFreeName(columns, 'valid_from'))},
-    least(v.${endedColumnName}, lead(${from}) OVER (PARTITION BY ${keys} ORDER BY ${order})) AS ${quoteIdentifier(findFreeName(columns, 'valid_to'))}
-  FROM (
-    SELECT ${columnList}, NULL::TIMESTAMPTZ AS ${endedColumnName} FROM ${quoteIdentifier(name)}
-    UNION ALL SELECT ${columnList}, ${endedColumnName} FROM ${quoteIdentifier(historyTableName(name))}) AS v`
-}
+import { readMeta, regionsTableName, saveMeta, timeZoneName, viewMark, viewsHashName } from './metadata'
+import { defineModels, defineVersions, listRegionsColumns, type ModelOptions, type NameOf, type Region } from './models'
+import { findFreeName, foldCase, historyTableName, listStreamTables, reviewsTableName, type Table } from './tables'
+import type { RowValues } from './values'
 
 /** Sets the time zone of the file's days and months, in the views that it has too. Rejects with `CommandError` for a zone that does not exist. */
 export const setReportingTimeZone = async ({ db }: Snapshot, timeZone: string): Promise<void> => {
@@ -75,47 +15,166 @@ export const setReportingTimeZone = async ({ db }: Snapshot, timeZone: string): 
       ),
     )
   await db.transaction(async () => {
-    await saveReportingTimeZone(db, timeZone)
+    await saveMeta(db, timeZoneName, timeZone)
     await createViews(db)
   })
 }
 
-/** Creates the views for people: the versions of each stream with a history, and those over `reviews`, where an attribute that the table does not have is null. */
-export const createViews = async (db: Database): Promise<void> => {
+/** The views that the models read beside `regions`. */
+export const reviewViewNames: ReadonlyArray<string> = [
+  'reviews_current',
+  'review_sentiments_current',
+  'review_liabilities_current',
+  'review_engagements_current',
+  'deleted_reviews_current',
+]
+
+/** The views that versions of this package made which did not mark theirs. */
+const unmarkedNames: ReadonlyArray<string> = [
+  ...reviewViewNames,
+  ...['review_daily', 'open_liabilities', 'response_times', 'location_scorecard'],
+]
+
+type ViewPlan = {
+  readonly views: ReadonlyArray<{
+    readonly wanted: string
+    readonly name: string
+    readonly comment: string
+    readonly sql: string
+    readonly isModel: boolean
+  }>
+  /** The views of ours that the file has. */
+  readonly existing: ReadonlyArray<string>
+  readonly hash: string
+  /** The file has all of these views, as this version defines them. */
+  readonly isCurrent: boolean
+}
+
+/** What the file's views are to be, and whether they are. */
+const planViews = async (db: Database, options?: ModelOptions): Promise<ViewPlan> => {
   const tables = await listStreamTables(db)
-  for (const stream of await db.query('SELECT stream, primary_key, cursor FROM _streams')) {
-    const table = tables.find(({ name, history }) => history && name === stream.stream)
-    if (table === undefined || !Array.isArray(stream.primary_key) || stream.primary_key.length === 0) continue
-    const cursor = stream.cursor === null ? undefined : String(stream.cursor)
-    await db.run(
-      `CREATE OR REPLACE VIEW ${quoteIdentifier(findFreeName(tables, `${table.name}_versions`))} AS ${versionsViewSql(table, stream.primary_key.map(String), cursor)}`,
-    )
+  const models = await defineModels(db, reviewViews(tables), options)
+  const versions = await defineVersions(db, tables)
+  const relations = await db.query(`
+    SELECT view_name AS name, true AS view, coalesce(ends_with(comment, ${quoteLiteral(viewMark)}), false) AS marked FROM duckdb_views()
+    WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal
+    UNION ALL SELECT table_name, false, false FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main'`)
+  const unmarked = relations.filter(({ name }) => unmarkedNames.includes(foldCase(String(name))))
+  const isOlder =
+    unmarked.some(({ name, view }) => view === true && name === 'reviews_current') &&
+    !unmarked.some(({ marked }) => marked)
+  const replaced = new Set([...(isOlder ? unmarkedNames : []), ...versions.map(({ name }) => foldCase(name))])
+  const isOurs = ({ name, view, marked }: RowValues): boolean =>
+    view === true && (marked === true || replaced.has(foldCase(String(name)).replace(/_+$/, '')))
+  const taken = relations.filter((relation) => !isOurs(relation)).map(({ name }) => ({ name: String(name) }))
+  const names = new Map([...versions, ...models].map(({ name }) => [name, findFreeName(taken, name)]))
+  const nameOf: NameOf = (name) => names.get(name) ?? name
+  const views = [...versions, ...models].map(({ name, description, toSql }) => ({
+    wanted: name,
+    name: nameOf(name),
+    comment: [description, viewMark].filter((text) => text !== undefined).join(' '),
+    sql: toSql(nameOf),
+    isModel: !versions.some((other) => other.name === name),
+  }))
+  const hash = createHash('sha256')
+    .update(JSON.stringify([tables, views]))
+    .digest('hex')
+  const existing = relations.filter(isOurs).map(({ name }) => String(name))
+  const marked = new Set(relations.flatMap((relation) => (relation.marked === true ? [String(relation.name)] : [])))
+  return {
+    views,
+    existing,
+    hash,
+    isCurrent: views.every(({ name }) => marked.has(name)) && (await readMeta(db, viewsHashName)) === hash,
   }
-  const taken = tables.map(({ name }) => foldCase(name)).filter((name) => name !== reviewsTableName)
-  const allViews = reviewViews(tables, await readReportingTimeZone(db))
-  const views = Object.entries(allViews).filter(([name]) => !taken.includes(name))
-  for (const [name, sql] of views)
-    if (!Object.keys(allViews).some((other) => taken.includes(other) && sql.includes(other)))
-      await db.run(`CREATE OR REPLACE VIEW ${quoteIdentifier(name)} AS ${sql}`)
 }
 
-/** Creates the views over `reviews` for this connection only, as this version of the package defines them; works on read-only files too. Returns false if the file has no reviews. */
-export const createTemporaryViews = async (db: Database): Promise<boolean> => {
-  const views = Object.entries(reviewViews(await listStreamTables(db), await readReportingTimeZone(db)))
-  for (const [name, sql] of views) await db.run(`CREATE OR REPLACE TEMP VIEW ${quoteIdentifier(name)} AS ${sql}`)
-  return views.length > 0
+/**
+ * Creates the views for people, in the file itself: the versions of each stream with a history, those over `reviews`, where an attribute
+ * that the table does not have is null, and the models. DuckDB takes about a second for all of them, so they stay while nothing has changed.
+ */
+export const createViews = async (db: Database): Promise<void> => {
+  const found = await planViews(db)
+  if (found.isCurrent) return
+  if (found.views.some(({ isModel }) => isModel) && (await listRegionsColumns(db)).length === 0)
+    await db.run(`CREATE TABLE ${regionsTableName} (location_id BIGINT, location_name VARCHAR, region VARCHAR)`)
+  const { views, existing, hash } = await planViews(db)
+  const names = new Set(views.map(({ name }) => name))
+  for (const name of existing) if (!names.has(name)) await db.run(`DROP VIEW IF EXISTS ${quoteIdentifier(name)}`)
+  for (const { name, comment, sql } of views)
+    await db.run(
+      `CREATE OR REPLACE VIEW ${quoteIdentifier(name)} AS ${sql}; COMMENT ON VIEW ${quoteIdentifier(name)} IS ${quoteLiteral(comment)}`,
+    )
+  await saveMeta(db, viewsHashName, hash)
 }
 
-const reviewViews = (tables: ReadonlyArray<Table>, timeZone: string): Readonly<Record<string, string>> => {
+const createTemporary = async (
+  db: Database,
+  views: ReadonlyArray<{ readonly name: string; readonly sql: string }>,
+): Promise<void> => {
+  for (const { name, sql } of views) await db.run(`CREATE OR REPLACE TEMP VIEW ${quoteIdentifier(name)} AS ${sql}`)
+}
+
+/** Creates the views over `reviews` for this connection only, as this version defines them; works on read-only files too. A table of their name is hidden. */
+export const createTemporaryViews = async (db: Database): Promise<void> =>
+  createTemporary(
+    db,
+    Object.entries(reviewViews(await listStreamTables(db))).map(([name, sql]) => ({ name, sql })),
+  )
+
+/** Creates the models too, and hides tables of their names. Returns false if the file has no reviews. */
+export const createModelViews = async (db: Database, options?: ModelOptions): Promise<boolean> => {
+  const models = await defineModels(db, reviewViews(await listStreamTables(db)), options)
+  await createTemporary(
+    db,
+    models.map(({ name, toSql }) => ({ name, sql: toSql((other) => other) })),
+  )
+  return models.length > 0
+}
+
+/** The models as a query may name them. */
+export type FileModels = {
+  readonly hasReviews: boolean
+  /** The models and views whose names the user has taken for tables or views, each with the name that it has instead. */
+  readonly renamed: ReadonlyMap<string, string>
+  /**
+   * Makes sure that the models and views exist which the words of a query name: those of the file, where they are current, else some for this
+   * connection only. Returns whether it names any.
+   */
+  readonly provide: (words: ReadonlySet<string>, regions: ReadonlyArray<Region> | undefined) => Promise<boolean>
+}
+
+export const findModels = async (db: Database): Promise<FileModels> => {
+  const plan = await planViews(db)
+  const models = plan.views.filter(({ isModel }) => isModel)
+  return {
+    hasReviews: models.length > 0,
+    renamed: new Map(models.flatMap(({ wanted, name }) => (wanted === name ? [] : [[wanted, name] as const]))),
+    provide: async (words, regions) => {
+      const named = models.filter(({ name }) => words.has(name))
+      if (named.length === 0) return false
+      if (plan.isCurrent && regions === undefined) return true
+      const { views } = await planViews(db, { regions, names: named.map(({ wanted }) => wanted) })
+      // The views of the file read the regions of this connection, where it has some.
+      await createTemporary(
+        db,
+        views.filter(({ isModel, wanted }) => isModel && (!plan.isCurrent || wanted === 'regions')),
+      )
+      return true
+    },
+  }
+}
+
+const reviewViews = (tables: ReadonlyArray<Table>): Readonly<Record<string, string>> => {
   const reviews = tables.find(({ name }) => name === reviewsTableName)
   return reviews !== undefined && ['id', 'modifiedTime'].every((name) => hasColumn(reviews, name))
-    ? { ...reviewViewSql(reviews, timeZone), deleted_reviews_current: deletionsSql(tables) }
+    ? { ...reviewViewSql(reviews), deleted_reviews_current: deletionsSql(tables) }
     : {}
 }
 
 const hasColumn = ({ columns }: Table, name: string): boolean => columns.some((column) => column.name === name)
 
-const reviewViewSql = (reviews: Table, timeZone: string): Readonly<Record<string, string>> => {
+const reviewViewSql = (reviews: Table): Readonly<Record<string, string>> => {
   const column = (name: string, type: string) =>
     reviews.columns.some((other) => other.name === name && other.type === type)
       ? quoteIdentifier(name)
@@ -147,7 +206,7 @@ const reviewViewSql = (reviews: Table, timeZone: string): Readonly<Record<string
       ) AS found`,
     review_liabilities_current: `
       SELECT review_id, content_id, liability."liabilityId" AS liability_id, liability.severity.level AS severity_level,
-        liability.severity.name AS severity, liability."categoryName" AS category
+        liability.severity.name AS severity, liability."categoryName" AS category, liability.justification
       FROM (
         SELECT id AS review_id, content.id AS content_id, unnest(content.liabilities) AS liability
         FROM (SELECT id, unnest(${list('contents', { id: 'BIGINT', liabilities: [liabilityShape] })}) AS content FROM ${reviewsTableName})
@@ -158,43 +217,6 @@ const reviewViewSql = (reviews: Table, timeZone: string): Readonly<Record<string
         SELECT review_id, generate_subscripts(engagements, 1) - 1 AS position, unnest(engagements) AS engagement
         FROM (SELECT id AS review_id, ${list('engagements', { engagementTime: 'TIMESTAMPTZ' })} AS engagements FROM ${reviewsTableName})
       ) AS found`,
-    review_daily: `
-      SELECT ${localDateSql('mention_time', timeZone)} AS day, source_name, count(*) AS reviews, count(rating) AS rated,
-        round(avg(rating), 2) AS average_rating, round(avg(review_score), 2) AS average_score,
-        count(*) FILTER (review_score < 2.5) AS negative
-      FROM reviews_current GROUP BY ALL`,
-    open_liabilities: `
-      SELECT found.liability."liabilityId" AS liability_id, id AS review_id, found.content_id,
-        found.liability."categoryName" AS category, found.liability.severity.level AS severity_level,
-        found.liability.severity.name AS severity, found.liability.justification, location_id, location_name, provider_name,
-        mention_time, task_status, task_owner
-      FROM (
-        SELECT id, content.id AS content_id, unnest(content.liabilities) AS liability
-        FROM (SELECT id, unnest(${list('contents', { id: 'BIGINT', liabilities: [liabilityShape] })}) AS content FROM ${reviewsTableName})
-      ) AS found JOIN reviews_current ON review_id = id
-      WHERE lower(trim(coalesce(task_status, 'pending'))) <> 'completed'`,
-    response_times: `
-      SELECT id AS review_id, location_id, location_name, source_name, mention_time, first_response_time,
-        round(epoch(first_response_time - mention_time) / 3600, 1) AS hours
-      FROM (
-        SELECT id, min(answer."engagementTime") AS first_response_time
-        FROM (SELECT id, unnest(${list('engagements', { engagementTime: 'TIMESTAMPTZ' })}) AS answer FROM ${reviewsTableName})
-        GROUP BY id HAVING first_response_time IS NOT NULL
-      ) JOIN reviews_current ON review_id = id`,
-    location_scorecard: `
-      SELECT location_id, arg_max(location_name, modified_time) AS location_name, count(*) AS reviews, count(rating) AS rated,
-        round(avg(rating), 2) AS average_rating, ${ratingEstimateSql()} AS rating_estimate,
-        ${ratingEstimateSql('-')} AS rating_low, ${ratingEstimateSql('+')} AS rating_high,
-        round(avg(review_score), 2) AS average_score,
-        round(count(first_response_time) / count(*), 2) AS answered, round(median(hours), 1) AS median_hours_to_answer,
-        coalesce(sum(liabilities), 0)::BIGINT AS open_liabilities, max(mention_time) AS last_mention
-      FROM reviews_current
-      CROSS JOIN (
-        SELECT avg(rating) AS overall, sqrt((${priorRatings * priorVariance} + count(rating) * coalesce(var_pop(rating), 0)) / (${priorRatings} + count(rating))) AS deviation
-        FROM reviews_current) AS ratings
-      LEFT JOIN (SELECT review_id, first_response_time, hours FROM response_times) USING (review_id)
-      LEFT JOIN (SELECT review_id, count(*) AS liabilities FROM open_liabilities GROUP BY review_id) USING (review_id)
-      WHERE location_id IS NOT NULL GROUP BY location_id`,
   }
 }
 
@@ -233,22 +255,6 @@ const deletionsSql = (tables: ReadonlyArray<Table>): string => {
       FROM (SELECT id, max(deleted_time) AS deleted_time, max(reported_time) AS reported_time FROM (${reported}) GROUP BY id) AS deletion
       LEFT JOIN (${kept}) AS kept ON kept.id = deletion.id
       WHERE deletion.id NOT IN (SELECT id FROM ${reviewsTableName})`
-}
-
-/** The weight of what is assumed before any rating is known: as many ratings, at the mean of all reviews, are added to each location's own. */
-export const priorRatings = 10
-/** Their variance: that of ratings spread evenly over 1 to 5. With it, few or equal ratings do not seem certain. */
-const priorVariance = 2
-
-/**
- * The Bayesian mean of a location's ratings or a bound of its 95 % interval, within 0 to 5; null for a location without ratings. The
- * estimate from few ratings stays near the mean of all reviews and has a wide interval.
- */
-const ratingEstimateSql = (sign?: '-' | '+'): string => {
-  const weight = `(${priorRatings} + count(rating))`
-  const estimate = `(${priorRatings} * any_value(overall) + sum(rating)) / ${weight}`
-  const margin = sign === undefined ? '' : ` ${sign} 1.96 * any_value(deviation) / sqrt(${weight})`
-  return `CASE WHEN count(rating) > 0 THEN round(least(5, greatest(0, ${estimate}${margin})), 2) END`
 }
 
 /** The day that a time lies in, whatever the time zone of the session that asks. */

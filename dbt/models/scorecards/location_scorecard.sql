@@ -1,23 +1,11 @@
--- Each location starts with ten ratings at the mean of all reviews, with the spread of ratings from 1 to 5.
-with answers as (
-  select review_id, min(engagement_time) as first_response_time
-  from {{ ref('review_engagements_current') }}
-  where engagement_time is not null
-  group by review_id
-),
-
-liabilities as (
-  select review_id, count(*) as open_liabilities
-  from {{ ref('open_liabilities') }}
-  group by review_id
-),
-
-named as (
+-- Each location with its ratings, answers and open liabilities. It starts with ten ratings at the mean of all reviews, with the spread
+-- of ratings from 1 to 5; low and high are the ends of the 95 % interval.
+with named as (
   select
     location_id,
     location_name,
     row_number() over (partition by location_id order by modified_time desc, location_name) as place
-  from {{ ref('reviews_current') }}
+  from {{ ref('review_facts') }}
   where location_id is not null and location_name is not null
 ),
 
@@ -25,26 +13,24 @@ overall as (
   select
     avg(rating) as mean,
     sqrt((20 + count(rating) * coalesce(var_pop(rating), 0)) / (10 + count(rating))) as deviation
-  from {{ ref('reviews_current') }}
+  from {{ ref('review_facts') }}
 ),
 
 locations as (
   select
-    reviews.location_id,
+    location_id,
     count(*) as reviews,
-    count(reviews.rating) as rated,
-    avg(reviews.rating) as average_rating,
-    sum(reviews.rating) as rating_sum,
-    avg(reviews.review_score) as average_score,
-    count(answers.first_response_time) as answered,
-    {{ feedback.median(feedback.round_to(feedback.hours_between('reviews.mention_time', 'answers.first_response_time'), 1)) }} as median_hours,
-    coalesce(sum(liabilities.open_liabilities), 0) as open_liabilities,
-    max(reviews.mention_time) as last_mention
-  from {{ ref('reviews_current') }} as reviews
-  left join answers on answers.review_id = reviews.review_id
-  left join liabilities on liabilities.review_id = reviews.review_id
-  where reviews.location_id is not null
-  group by reviews.location_id
+    count(rating) as rated,
+    avg(rating) as average_rating,
+    sum(rating) as rating_sum,
+    avg(review_score) as average_score,
+    count(first_response_time) as answered,
+    {{ feedback.median('hours_to_answer') }} as median_hours,
+    sum(open_liabilities) as open_liabilities,
+    max(mention_time) as last_mention
+  from {{ ref('review_facts') }}
+  where location_id is not null
+  group by location_id
 ),
 
 estimates as (

@@ -1,4 +1,4 @@
--- Without the justifications, which quote patients.
+-- The liabilities of reviews whose task is not completed, or that have none.
 select
   liabilities.liability_id,
   liabilities.review_id,
@@ -6,6 +6,7 @@ select
   liabilities.category,
   liabilities.severity_level,
   liabilities.severity,
+  liabilities.justification,
   reviews.location_id,
   reviews.location_name,
   reviews.provider_name,

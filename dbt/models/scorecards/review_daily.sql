@@ -1,10 +1,21 @@
+-- The reviews of each day and source; the day is null where the time of mention is none that a review can have.
+with dated as (
+  select
+    case when month is not null then {{ feedback.local_day('mention_time') }} end as day,
+    source_name,
+    rating,
+    review_score,
+    sentiment
+  from {{ ref('review_facts') }}
+)
+
 select
-  {{ feedback.local_day('mention_time') }} as day,
+  day,
   source_name,
   count(*) as reviews,
   count(rating) as rated,
   {{ feedback.round_to('avg(rating)', 2) }} as average_rating,
   {{ feedback.round_to('avg(review_score)', 2) }} as average_score,
-  sum(case when review_score < 2.5 then 1 else 0 end) as negative
-from {{ ref('reviews_current') }}
-group by {{ feedback.local_day('mention_time') }}, source_name
+  {{ feedback.as_bigint("sum(case when sentiment = 'negative' then 1 else 0 end)") }} as negative
+from dated
+group by day, source_name

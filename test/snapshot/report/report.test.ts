@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type ReportOptions, readReport } from '../../../connector/snapshot/report/report'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
-import { createModelViews } from '../../../connector/snapshot/store/models'
-import { setReportingTimeZone } from '../../../connector/snapshot/store/views'
+import { createModelViews, setReportingTimeZone } from '../../../connector/snapshot/store/views'
 import { reviewsStream } from '../../../connector/streams/reviews'
 import {
   checkpointMessage,
@@ -316,6 +315,6 @@ describe('readReport', () => {
     })
     expect(await snapshot.db.scalar('SELECT count(*) FROM reviews_current')).toBe(2)
     expect(sections.slice(0, 4)).toEqual(['reviews', 'figures', 'alerts', 'open tasks'])
-    expect(sections.at(-1)).toBe('health of the data')
+    expect(sections.at(-1)).toMatch(/^health of the data/)
   })
 })

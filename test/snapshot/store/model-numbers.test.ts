@@ -6,6 +6,7 @@ import { readModels } from '../../../connector/snapshot/store/models'
 import { createJsonFolder } from '../../support/files'
 import { readModelRows, toComparable } from '../../support/model-rows'
 import { expectedModels, type ModelRows, roundHalves } from '../../support/oracle'
+import { expectedScorecards } from '../../support/oracle-scorecards'
 import { runProgram } from '../../support/program'
 import { sandboxConfig, startTestSandbox } from '../../support/sandbox'
 
@@ -50,7 +51,7 @@ describe('the numbers of every model', () => {
     const thresholds = { openDays: 30, lowScore: 2, minReviews: 3 }
     const variables = { alert_open_days: 30, alert_score: 2, min_reviews: 3 }
     found = await readModelRows(db, { asOf, regions, variables }, names)
-    expected = expectedModels({
+    const input = {
       reviews,
       deletions: deleted,
       earlier,
@@ -58,7 +59,8 @@ describe('the numbers of every model', () => {
       asOf: asOf.getTime(),
       timeZone: settings.reporting_time_zone,
       ...thresholds,
-    })
+    }
+    expected = { ...expectedModels(input), ...expectedScorecards(input) }
     await sandbox.close()
     files.remove()
   }, 120_000)
@@ -70,13 +72,15 @@ describe('the numbers of every model', () => {
     expect(toComparable(found[name])).toEqual(toComparable(expected[name]))
   })
 
-  it.each(names)('%s has its columns, in their order, in docs/models.md and in marts.yml', (name) => {
+  it.each(names)('%s has its columns, in their order, in docs/models.md and in the package', (name) => {
     const columns = Object.keys(found[name]?.[0] ?? {})
     const page =
       readFileSync(join(root, 'docs', 'models.md'), 'utf8')
         .split(`\n## ${name}\n`)[1]
         ?.split('\n## ')[0] ?? ''
-    const { models } = parse(readFileSync(join(root, 'dbt', 'models', 'marts', 'marts.yml'), 'utf8')) as Described
+    const models = ['marts', 'scorecards'].flatMap(
+      (part) => (parse(readFileSync(join(root, 'dbt', 'models', part, `${part}.yml`), 'utf8')) as Described).models,
+    )
     const described = models.find((model) => model.name === name)?.columns ?? []
     expect(described.map((column) => column.name)).toEqual(columns)
     const rows = described.map((column) => `| \`${column.name}\` | ${column.description} |`)

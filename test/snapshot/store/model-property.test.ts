@@ -5,6 +5,7 @@ import { type DrawnCase, drawnCase } from '../../support/drawn-reviews'
 import { loadReviews } from '../../support/loaded-reviews'
 import { readViewRows, toComparable } from '../../support/model-rows'
 import { expectedModels } from '../../support/oracle'
+import { expectedScorecards } from '../../support/oracle-scorecards'
 
 /** So many draws, and another course of them; test/slow/run sets both. */
 const [runs, seed] = [Number(process.env.MODEL_RUNS ?? 2), Number(process.env.MODEL_SEED ?? 20261123)]
@@ -18,12 +19,13 @@ const expectEqual = async ({ reads, ...settings }: DrawnCase): Promise<number> =
     const found = await readViewRows(snapshot, { asOf: new Date(asOf), regions, variables }, names)
     const last = reads.at(-1) ?? { reviews: [], deletions: [] }
     const toTexts = (texts: ReadonlyArray<string> = []) => texts.map((json) => ({ json }))
-    const expected = expectedModels({
+    const input = {
       reviews: toTexts(last.reviews),
       deletions: last.deletions,
       earlier: toTexts(reads.slice(0, -1).flatMap(({ reviews }) => reviews)),
       ...settings,
-    })
+    }
+    const expected = { ...expectedModels(input), ...expectedScorecards(input) }
     for (const name of names) {
       const [rows, wanted] = [toComparable(found[name]), toComparable(expected[name])]
       const lacks = wanted.filter((row) => !rows.includes(row))

@@ -2,12 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
-import {
-  createModelViews,
-  defaultModelVariables,
-  readModels,
-  renderModel,
-} from '../../../connector/snapshot/store/models'
+import { defaultModelVariables, readModels, renderModel } from '../../../connector/snapshot/store/models'
+import { createModelViews } from '../../../connector/snapshot/store/views'
 import { fillReviews } from '../../support/report-reviews'
 import { openMemorySnapshot } from '../../support/snapshot-messages'
 

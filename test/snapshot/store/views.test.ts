@@ -108,7 +108,7 @@ describe('the views', () => {
 
   it('show days of the reporting time zone, whatever the zone of the session', async () => {
     const zoned = await openMemorySnapshot()
-    const record = '{"id":1,"modifiedTime":"2026-01-02T00:00:00.000Z","mentionTime":"2026-01-31T23:30:00.000Z"}'
+    const record = '{"id":1,"modifiedTime":"2026-02-02T00:00:00.000Z","mentionTime":"2026-01-31T23:30:00.000Z"}'
     await writeMessages(zoned, streamMessages({ ...reviewsStream, syncMode: 'incremental' }, record))
     const days = async () => {
       const found: Array<unknown> = []
