@@ -31,7 +31,7 @@ const mentionOf = (modified: number): fc.Arbitrary<string> =>
         .map(([month, offset]) => toIso(Date.UTC(2024, month) + offset)),
     },
     {
-      weight: 1,
+      weight: 2,
       arbitrary: fc.constantFrom(
         '0001-01-01T00:00:00.000Z',
         '1899-12-31T23:00:00.000Z',
@@ -203,7 +203,13 @@ export type DrawnCase = {
 export const drawnCase = (maxReviews: number): fc.Arbitrary<DrawnCase> =>
   fc
     .record({
-      reviews: fc.array(drawnReview, { maxLength: maxReviews, size: 'max' }),
+      reviews: fc.oneof(
+        {
+          weight: 3,
+          arbitrary: fc.array(drawnReview, { minLength: maxReviews / 2, maxLength: maxReviews, size: 'max' }),
+        },
+        { weight: 1, arbitrary: fc.array(drawnReview, { maxLength: 5 }) },
+      ),
       // A service numbers its reviews from anywhere.
       firstId: fc.constantFrom(1n, 1_000_000n, 9_007_199_254_740_993n),
       regions,
