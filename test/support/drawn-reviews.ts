@@ -38,6 +38,10 @@ const mentionOf = (modified: number): fc.Arbitrary<string> =>
         '1989-12-31T23:59:59.999Z',
         '1990-01-01T00:00:00.000Z',
         '9999-12-31T23:59:59.999Z',
+        '2025-03-01T00:30:00.000+02:00',
+        '2025-02-28T19:00:00-0500',
+        'yesterday',
+        '',
         toIso(modified + 24 * hour),
         toIso(modified + 24 * hour + 1),
       ),
@@ -49,6 +53,7 @@ const scale = fc.oneof(
   { weight: 2, arbitrary: fc.double({ min: 0, max: 5, noNaN: true }).map((value) => Math.round(value * 1000) / 1000) },
   { weight: 1, arbitrary: fc.constantFrom(0, 1.5, 2, 2.499, 2.5, 3.999, 4, 5, -1, 5.001, 7, 100) },
 )
+const listOf = <A>(item: fc.Arbitrary<A>, maxLength: number) => maybe(fc.array(item, { maxLength }))
 const word = (...words: ReadonlyArray<string>) => fc.constantFrom(...words)
 const named = (count: number, names: ReadonlyArray<string>) =>
   maybe(
@@ -57,7 +62,7 @@ const named = (count: number, names: ReadonlyArray<string>) =>
       name: maybe(word(...names)),
     }),
   )
-export const locationNames = ['Oak Hill', ' oak hill', 'Søndre Klinik', 'Über "Quer" 7', '']
+export const locationNames = ['Oak Hill', ' oak hill', 'Søndre Klinik', 'Über "Quer" 7', 'a\\b\n😀', "O'Hara", '', ' ']
 
 const sentiment = fc.record({
   id: maybe(ids(50)),
@@ -79,14 +84,14 @@ const liability = fc.record({
 const content = fc.record({
   id: maybe(ids(9)),
   response: maybe(word('4', 'a text')),
-  sentiments: maybe(fc.array(sentiment, { maxLength: 3 })),
-  liabilities: maybe(fc.array(liability, { maxLength: 2 })),
+  sentiments: listOf(sentiment, 3),
+  liabilities: listOf(liability, 2),
 })
 const task = fc.record({
   id: maybe(ids(1000)),
   status: maybe(word('pending', 'completed', ' Completed ', 'COMPLETED', 'completed\t', 'in progress', '')),
-  ownerName: maybe(word('Ada', 'Bo', '')),
-  ownerEmail: maybe(word('ada@example.org', 'bo@example.org')),
+  ownerName: maybe(word('Ada', 'Bo', ' Ada ', '', '  ')),
+  ownerEmail: maybe(word('ada@example.org', 'bo@example.org', 'bo@example.org ', '')),
 })
 /** Some engagements are earlier than their review, or have no time. */
 const engagementOf = (mention: string | null | undefined, modified: number) =>
@@ -104,7 +109,7 @@ const engagementOf = (mention: string | null | undefined, modified: number) =>
 /** One version of a review, as JSON with an `id` to be put in. */
 const versionOf = (modified: number): fc.Arbitrary<Readonly<Record<string, unknown>>> =>
   maybe(mentionOf(modified)).chain((mentionTime) => {
-    const engagements = maybe(fc.array(engagementOf(mentionTime, modified), { maxLength: 3 }))
+    const engagements = listOf(engagementOf(mentionTime, modified), 3)
     return fc
       .tuple(
         fc.record({
@@ -114,10 +119,10 @@ const versionOf = (modified: number): fc.Arbitrary<Readonly<Record<string, unkno
           reviewScore: maybe(scale),
           location: named(4, locationNames),
           provider: fc
-            .tuple(named(3, ['Dr. A', 'Dr. B']), maybe(word('1000000001', '1000000002')))
+            .tuple(named(3, ['Dr. A', 'Dr. B', ' Dr. B', '']), maybe(word('1000000001', '1000000002')))
             .map(([provider, npi]) => (provider == null ? provider : { ...provider, npi })),
-          source: named(3, ['Survey', 'Search engine']),
-          contents: maybe(fc.array(content, { maxLength: 3 })),
+          source: named(3, ['Survey', 'Search engine', '']),
+          contents: listOf(content, 3),
           taskDetails: maybe(fc.oneof({ weight: 9, arbitrary: task }, { weight: 1, arbitrary: fc.constant({}) })),
           visitRecordId: maybe(word('', 'v1')),
         }),

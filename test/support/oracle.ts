@@ -30,17 +30,22 @@ export type OracleInput = {
 export const parse = (text: string): Json => JSON.parse(text.replace(/([:,[])(\d{16,})(?=[,}\]])/g, '$1"$2"'))
 
 export const object = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {})
-export const list = (value: unknown): ReadonlyArray<Json> => (Array.isArray(value) ? value.map(object) : [])
+/** The objects of a list; anything else in it is none of its items. */
+export const list = (value: unknown): ReadonlyArray<Json> =>
+  Array.isArray(value) ? value.filter((item) => typeof item === 'object' && item !== null) : []
 export const text = (value: unknown): string | null => (value === undefined || value === null ? null : String(value))
 export const number = (value: unknown): number | null => (value === undefined || value === null ? null : Number(value))
 export const id = (value: unknown): number | string | null => {
   const digits = text(value)
   return digits === null ? null : Number.isSafeInteger(Number(digits)) ? Number(digits) : digits
 }
-const time = (value: unknown): string | null => (typeof value === 'string' ? new Date(value).toISOString() : null)
+const time = (value: unknown): string | null =>
+  typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? new Date(value).toISOString() : null
 /** Without spaces at both ends, in lower case. */
 const fold = (value: unknown): string | undefined => trimSpaces(text(value))?.toLowerCase()
 const trimSpaces = (value: string | null): string | undefined => value?.replace(/^ +| +$/g, '')
+/** A name without spaces at its ends; an empty one is none. */
+const nameOf = (value: unknown): string | null => trimSpaces(text(value)) || null
 /** A number within a scale; any other counts as none. */
 const within = (value: number | null, isValid: (number: number) => boolean): number | null =>
   value !== null && isValid(value) ? value : null
@@ -146,16 +151,16 @@ const readFacts = ({ json }: ReviewText, input: OracleInput, monthOf: (at: strin
     modified_time: time(review.modifiedTime),
     region: region?.region ?? '(unknown)',
     location_id: id(location.id),
-    location_name: text(location.name),
+    location_name: nameOf(location.name),
     source_id: id(source.id),
-    source_name: text(source.name),
+    source_name: nameOf(source.name),
     provider_id: id(provider.id),
-    provider_name: text(provider.name),
-    provider_npi: text(provider.npi),
+    provider_name: nameOf(provider.name),
+    provider_npi: nameOf(provider.npi),
     task_id: id(task?.id),
     task_status: text(task?.status),
-    owner_name: text(task?.ownerName),
-    owner_email: text(task?.ownerEmail),
+    owner_name: nameOf(task?.ownerName),
+    owner_email: nameOf(task?.ownerEmail),
     task: task === undefined ? 0 : 1,
     open_task: task !== undefined && !isClosed ? 1 : 0,
     closed_task: task !== undefined && isClosed ? 1 : 0,
@@ -358,8 +363,8 @@ export const expectedModels = (input: OracleInput): ModelRows => {
       ? []
       : sentiments.map((sentiment) => ({
           review: facts,
-          category: trimSpaces(text(sentiment.category)) || null,
-          subCategory: trimSpaces(text(sentiment.subCategory)) || null,
+          category: nameOf(sentiment.category),
+          subCategory: nameOf(sentiment.subCategory),
           tonality: fold(sentiment.tonality),
           score: within(number(sentiment.score), isScore),
         })),

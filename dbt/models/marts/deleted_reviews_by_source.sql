@@ -1,10 +1,10 @@
 -- The deleted reviews by source and month of deletion. The source is null where no version of the review was kept. A source has the
 -- name of its review that was deleted last.
 with named as (
-  select source_id, source_name, max(deleted_time) as deleted_time
+  select source_id, nullif(trim(source_name), '') as source_name, max(deleted_time) as deleted_time
   from {{ ref('deleted_reviews_current') }}
-  where source_id is not null and source_name is not null
-  group by source_id, source_name
+  where source_id is not null and nullif(trim(source_name), '') is not null
+  group by source_id, nullif(trim(source_name), '')
 ),
 
 ranked as (

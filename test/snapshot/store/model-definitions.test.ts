@@ -120,6 +120,20 @@ it('a rating of 0, or a value outside its scale, counts as none', async () => {
   )
 })
 
+it('an owner is the same with spaces at the ends of the name, and none with an empty one', async () => {
+  const owners = ['Ada', ' Ada ', '', '  ', null]
+  const reviews = owners.map((ownerName) => ({
+    taskDetails: { ownerName, ownerEmail: ownerName === null ? '' : null },
+  }))
+  const { owner_scorecard } = await readModels([{ reviews }], ['owner_scorecard'])
+  expect(new Map(owner_scorecard.map((row) => [row.owner_name, [row.owner_email, row.tasks]]))).toEqual(
+    new Map([
+      ['Ada', [null, 2]],
+      [null, [null, 3]],
+    ]),
+  )
+})
+
 it('a review has no age before it is posted', async () => {
   const cases = [
     ['2026-03-09T23:59:59.999Z', 0],
