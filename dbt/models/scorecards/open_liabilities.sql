@@ -12,7 +12,7 @@ select
   reviews.provider_name,
   reviews.mention_time,
   reviews.task_status,
-  reviews.task_owner
+  reviews.owner_name as task_owner
 from {{ ref('review_liabilities_current') }} as liabilities
-inner join {{ ref('reviews_current') }} as reviews on reviews.review_id = liabilities.review_id
-where lower(trim(coalesce(reviews.task_status, 'pending'))) <> 'completed'
+inner join {{ ref('review_facts') }} as reviews on reviews.review_id = liabilities.review_id
+where reviews.closed_task = 0
