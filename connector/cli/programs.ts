@@ -80,6 +80,7 @@ const feedbackProgram: Program = {
     state: async () => (await import('./state.js')).stateCommand,
     snapshot: async () => (await import('./snapshot.js')).snapshotCommand,
     verify: async () => (await import('./verify.js')).verifyCommand,
+    audit: async () => (await import('./audit.js')).auditCommand,
     status: async () => (await import('./sync.js')).statusCommand,
     replay: async () => (await import('./snapshot.js')).replayCommand,
     compact: async () => (await import('./snapshot.js')).compactCommand,

@@ -5,8 +5,8 @@
  */
 export { type CheckStep, checkDestinationConfig, checkSourceConfig, checkStreams } from './check'
 export type { Finding } from './findings'
+export { auditedStreams, createReviewService, createVersionService } from './service-versions'
 export { buildStreams, type ConfiguredSource, createSource, identifySource } from './source'
 export { checkSource, probeAccess } from './source-check'
 export { type StreamOutcome, syncSnapshot } from './sync'
-export { createReviewService } from './verify'
 export { runWrite, type WriteCaller } from './write'

@@ -6,6 +6,7 @@
  * checkpoints with the state that covers the rows before them, notes, and failures of single streams.
  */
 export { createEntityIndex } from './entity-index'
+export type { ExportDefinition } from './export-reader'
 export { decodeExportState, mergeStates, readScanStart, readStateCursor } from './export-state'
 export {
   type EntityFacts,
@@ -20,7 +21,7 @@ export {
 } from './feedback/probe'
 export { isLookupStream } from './lookups'
 export { findPrivacyPath, type PrivacySettings, privacyActions } from './privacy'
-export { createDeletionFetcher, deletedReviewsStream, reviewExportOperation } from './reviews'
+export { createDeletionFetcher, deletedReviewsStream, deletionExportOperation, reviewExportOperation } from './reviews'
 export type { SourceEnv } from './source-env'
 export { checkSourceLookup } from './source-lookup'
 export { applyStreamSettings, declaredStreams, findStateProblem, selectStreams, streams } from './streams'

@@ -86,13 +86,15 @@ export const createDeletionFetcher = ({ api, onUnknown }: Pick<SourceEnv, 'api' 
   )
 
 /** Operation 7, export deleted reviews; of the filters it takes the sources alone. */
-export const deletionExportReader = createExportReader({
+export const deletionExportOperation: ExportDefinition<CutRecord> = {
   name: 'export deleted reviews',
   fetch: createDeletionFetcher,
   filters: ({ filters: { sources } }) => defined({ sources }),
   hasMentionTime: false,
   toItem: () => (record) => record,
-})
+}
+
+export const deletionExportReader = createExportReader(deletionExportOperation)
 
 /** The deletions themselves. */
 export const deletedReviewsStream = defineStream({

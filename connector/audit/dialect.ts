@@ -1,0 +1,101 @@
+/** The dialects of SQL that an audit is printed in. */
+export const dialectNames = ['duckdb', 'postgres', 'snowflake', 'bigquery', 'redshift', 'databricks'] as const
+export type DialectName = (typeof dialectNames)[number]
+
+/** How a column holds an id: as a number or as its digits. */
+export const idTypes = ['number', 'text'] as const
+export type IdType = (typeof idTypes)[number]
+
+/** How a column holds a time; `timestamp` has no zone and is in UTC, `text` is ISO 8601, `millis` counts from 1970. */
+export const timeTypes = ['timestamptz', 'timestamp', 'text', 'millis'] as const
+export type TimeType = (typeof timeTypes)[number]
+
+/** What the statements write differently in each dialect. Arguments and results are SQL. */
+export type Dialect = {
+  readonly text: string
+  readonly integer: string
+  /** Whole numbers of 38 digits. */
+  readonly decimal: string
+  /** The MD5 of a text, in 32 hexadecimal digits. */
+  readonly md5: (text: string) => string
+  /** The number that 15 hexadecimal digits stand for. */
+  readonly hexNumber: (digits: string) => string
+  /** Milliseconds since 1970, what is finer cut off. */
+  readonly millis: (column: string, type: Exclude<TimeType, 'millis'>) => string
+  /** A column's name, where the warehouse keeps it as it is written. */
+  readonly quote: (name: string) => string
+  /** The most bytes of a statement. */
+  readonly maxBytes: number
+}
+
+const standard = {
+  text: 'VARCHAR',
+  integer: 'BIGINT',
+  decimal: 'DECIMAL(38, 0)',
+  md5: (text: string) => `MD5(${text})`,
+  maxBytes: 16_000_000,
+} as const
+
+const quoteDouble = (name: string): string => `"${name.replaceAll('"', '""')}"`
+const quoteBacktick = (name: string): string => `\`${name.replaceAll('`', '')}\``
+/** Warehouses that change the case of names find them without quotes alone. */
+const leaveUnquoted = (name: string): string => name
+
+export const dialects: Readonly<Record<DialectName, Dialect>> = {
+  duckdb: {
+    ...standard,
+    hexNumber: (digits) => `CAST('0x' || ${digits} AS BIGINT)`,
+    millis: (column, type) => (type === 'text' ? `EPOCH_MS(CAST(${column} AS TIMESTAMPTZ))` : `EPOCH_MS(${column})`),
+    quote: quoteDouble,
+  },
+  postgres: {
+    ...standard,
+    hexNumber: (digits) => `CAST(CAST('x' || ${digits} AS BIT(60)) AS BIGINT)`,
+    millis: (column, type) =>
+      `CAST(ROUND(EXTRACT(EPOCH FROM DATE_TRUNC('milliseconds', ${type === 'text' ? `CAST(${column} AS TIMESTAMPTZ)` : column})) * 1000) AS BIGINT)`,
+    quote: quoteDouble,
+  },
+  snowflake: {
+    ...standard,
+    hexNumber: (digits) => `TO_NUMBER(${digits}, 'XXXXXXXXXXXXXXX')`,
+    millis: (column, type) =>
+      `DATE_PART(EPOCH_MILLISECOND, ${type === 'text' ? `TO_TIMESTAMP_TZ(${column})` : column})`,
+    quote: leaveUnquoted,
+    maxBytes: 1_000_000,
+  },
+  bigquery: {
+    ...standard,
+    text: 'STRING',
+    integer: 'INT64',
+    decimal: 'BIGNUMERIC',
+    md5: (text) => `TO_HEX(MD5(${text}))`,
+    hexNumber: (digits) => `CAST(CONCAT('0x', ${digits}) AS INT64)`,
+    millis: (column) => `UNIX_MILLIS(CAST(${column} AS TIMESTAMP))`,
+    quote: quoteBacktick,
+    maxBytes: 1_000_000,
+  },
+  redshift: {
+    ...standard,
+    hexNumber: (digits) => `STRTOL(${digits}, 16)`,
+    millis: (column, type) =>
+      `DATEDIFF(millisecond, CAST('1970-01-01' AS TIMESTAMP), ${
+        type === 'timestamp'
+          ? column
+          : `(${type === 'text' ? `CAST(${column} AS TIMESTAMPTZ)` : column} AT TIME ZONE 'UTC')`
+      })`,
+    quote: leaveUnquoted,
+  },
+  databricks: {
+    ...standard,
+    text: 'STRING',
+    hexNumber: (digits) => `CAST(CONV(${digits}, 16, 10) AS BIGINT)`,
+    millis: (column, type) =>
+      type === 'timestamp'
+        ? `TIMESTAMPDIFF(MILLISECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', ${column})`
+        : `UNIX_MILLIS(CAST(${column} AS TIMESTAMP))`,
+    quote: quoteBacktick,
+  },
+}
+
+/** The most bytes of a statement that a warehouse takes. */
+export const maxStatementBytes = (dialect: DialectName): number => dialects[dialect].maxBytes

@@ -1,0 +1,126 @@
+import * as E from 'fp-ts/Either'
+import * as TE from 'fp-ts/TaskEither'
+import { CommandError, drainFeed, type Failure, type Feed, runOrThrow } from '../cdk'
+import { type Database, openDatabase } from '../snapshot/store'
+import { type AuditScope, bucketOfSql, bucketsSql, type ExpectedBucket, type ExpectedReview } from './statement'
+
+/** A review of the service, its version, and how many rows the stream has of it. */
+export type ServiceVersion = { readonly id: string; readonly modifiedTime: number; readonly rows: number }
+
+/** What an audit reads of a stream; the caller implements it. Times in milliseconds since 1970. */
+export type ServiceVersions = {
+  readonly stream: string
+  /** Older versions are not read. */
+  readonly startDate: number
+  /** Everything up to a cutoff, which the last item gives, from a scan that misses nothing. */
+  readonly versions: Feed<Failure, { readonly rows: ReadonlyArray<ServiceVersion>; readonly cutoff?: number }>
+  /** What has changed since a time, read in one pass; and what was deleted. */
+  readonly changedSince: (time: number) => Feed<Failure, ReadonlyArray<{ readonly id: string }>>
+  readonly deletedSince: (time: number) => Feed<Failure, ReadonlyArray<{ readonly id: string }>>
+}
+
+/** What the service has, for the statements of an audit. */
+export type Expected = {
+  readonly scope: AuditScope
+  /** How many reviews and rows there are as of the cutoff. */
+  readonly reviews: number
+  readonly rows: number
+  readonly listBuckets: () => Promise<ReadonlyArray<ExpectedBucket>>
+  readonly listReviews: (buckets: ReadonlyArray<number>) => Promise<ReadonlyArray<ExpectedReview>>
+}
+
+/** What DuckDB may use while an audit reads; the rest goes to the disk. */
+const memoryLimit = 96e6
+
+/**
+ * Reads what the service has of a stream and gives it to `body`. `cutoff`: as of which time, the end of the scan if left out.
+ * `spillPath`: beside this file goes what does not fit into memory. Rejects with a `CommandError` if the service cannot be read completely.
+ */
+export const useExpected = async <A>(
+  service: ServiceVersions,
+  {
+    cutoff,
+    bucketCount,
+    spillPath,
+  }: { readonly cutoff: number | undefined; readonly bucketCount: number; readonly spillPath: string },
+  body: (expected: Expected) => Promise<A>,
+): Promise<A> => {
+  const db = await runOrThrow(openDatabase(':memory:', { memory: [memoryLimit], threads: 2, spillPath }))
+  try {
+    return await body(await readExpected(db, service, cutoff, bucketCount))
+  } finally {
+    db.close()
+  }
+}
+
+const readExpected = async (
+  db: Database,
+  service: ServiceVersions,
+  wanted: number | undefined,
+  bucketCount: number,
+): Promise<Expected> => {
+  await db.run('CREATE TABLE served (id VARCHAR, version BIGINT, row_count BIGINT); CREATE TABLE changed (id VARCHAR)')
+  let scanned = service.startDate
+  await consume(service.versions, async ({ rows, cutoff }) => {
+    scanned = cutoff ?? scanned
+    if (rows.length > 0)
+      await db.append('served', (appender) => {
+        for (const { id, modifiedTime, rows: count } of rows) {
+          appender.appendVarchar(id)
+          appender.appendBigInt(BigInt(modifiedTime))
+          appender.appendBigInt(BigInt(count))
+          appender.endRow()
+        }
+      })
+  })
+  const cutoff = Math.min(wanted ?? scanned, scanned)
+  const addChanged = (rows: ReadonlyArray<{ readonly id: string }>): Promise<void> =>
+    rows.length === 0
+      ? Promise.resolve()
+      : db.append('changed', (appender) => {
+          for (const { id } of rows) {
+            appender.appendVarchar(id)
+            appender.endRow()
+          }
+        })
+  await consume(service.changedSince(scanned), addChanged)
+  await consume(service.deletedSince(cutoff), addChanged)
+  await db.run(`
+    INSERT INTO changed SELECT id FROM served WHERE version > ${cutoff};
+    CREATE VIEW reviews AS
+    SELECT id, max(version) AS version, arg_max(row_count, version) AS row_count FROM served
+    ANTI JOIN changed USING (id) WHERE version >= ${service.startDate} GROUP BY id HAVING arg_max(row_count, version) > 0`)
+  const changedIds = (await db.query('SELECT DISTINCT id FROM changed ORDER BY id')).map(({ id }) => String(id))
+  const [total] = await db.query(
+    'SELECT count(*) AS ids, coalesce(sum(row_count), 0)::BIGINT AS row_count FROM reviews',
+  )
+  return {
+    scope: { stream: service.stream, from: service.startDate, cutoff, changedIds, bucketCount },
+    reviews: Number(total?.ids),
+    rows: Number(total?.row_count),
+    listBuckets: async () =>
+      (
+        await db.query(
+          `WITH ${bucketsSql('duckdb', bucketCount)} SELECT bucket, ids, row_count::VARCHAR AS row_count, id_digest::VARCHAR AS id_digest, version_digest::VARCHAR AS version_digest, row_digest::VARCHAR AS row_digest FROM buckets`,
+        )
+      ).map((row) => ({
+        bucket: Number(row.bucket),
+        ids: BigInt(String(row.ids)),
+        rows: BigInt(String(row.row_count)),
+        idDigest: BigInt(String(row.id_digest)),
+        versionDigest: BigInt(String(row.version_digest)),
+        rowDigest: BigInt(String(row.row_digest)),
+      })),
+    listReviews: async (buckets) =>
+      (
+        await db.query(
+          `SELECT id, version::VARCHAR AS version, row_count::VARCHAR AS row_count FROM reviews WHERE ${bucketOfSql('duckdb', bucketCount)} IN (${buckets.join(', ')}) ORDER BY id`,
+        )
+      ).map(({ id, version, row_count }) => ({ id: String(id), version: Number(version), rows: Number(row_count) })),
+  }
+}
+
+const consume = async <A>(feed: Feed<Failure, A>, process: (item: A) => Promise<void>): Promise<void> => {
+  const result = await drainFeed((item: A) => TE.rightTask<Failure, void>(() => process(item)))(feed)()
+  if (E.isLeft(result)) throw new CommandError(result.left)
+}

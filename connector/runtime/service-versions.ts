@@ -1,0 +1,132 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import * as O from 'fp-ts/Option'
+import * as TE from 'fp-ts/TaskEither'
+import { toFailure, toInstant } from '../api'
+import type { ServiceVersions } from '../audit'
+import { defined, type Failure, type Feed, flatMapFeed, unfoldFeed } from '../cdk'
+import { type CutRecord, type FetchPage, filterFrom, type ScanFilters, scan } from '../export'
+import type { NextRead, ServiceReview, ServiceReviews } from '../snapshot'
+import {
+  createDeletionFetcher,
+  decodeExportState,
+  deletionExportOperation,
+  type ExportDefinition,
+  reviewExportOperation,
+  type SourceEnv,
+  streams,
+} from '../streams'
+
+/** Reads the ids and times of the service's reviews, for `feedback verify` to compare with those in a snapshot. */
+export const createReviewService = (source: SourceEnv): ServiceReviews => {
+  const { api, startDate, pageSize } = source
+  const fetch = reviewExportOperation.fetch(source, [])
+  const filters = reviewExportOperation.filters(source)
+  const fetchDeleted = createDeletionFetcher({ api, onUnknown: 'drop' })
+  return {
+    startDate,
+    planNextRead: (stream, state) => planNextRead(source, stream, state),
+    reviews: pipe(
+      scanExport(reviewExportOperation, source, []),
+      flatMapFeed(({ rows, completion }) => [{ rows, ...defined({ cutoff: completion?.cutoff }) }]),
+    ),
+    changedSince: (time) => fetchPages(fetch, reviewExportOperation.name, filters, time, pageSize),
+    deletedSince: (time) => fetchPages(fetchDeleted, 'export deleted reviews', {}, time, pageSize),
+  }
+}
+
+/** Reads everything of an export since the start date, by a scan that misses nothing. `streamNames`: what the pages are cut for. */
+const scanExport = <Item>(operation: ExportDefinition<Item>, source: SourceEnv, streamNames: ReadonlyArray<string>) =>
+  scan({
+    operation: operation.name,
+    fetch: operation.fetch(source, streamNames),
+    now: source.now,
+    ...defined({ wait: source.wait }),
+    concurrency: source.concurrency,
+    limit: source.pageSize,
+    order: source.order,
+    hasMentionTime: operation.hasMentionTime,
+  })({
+    origin: { startDate: source.startDate, cursor: O.none, lookback: source.lookback },
+    filters: operation.filters(source),
+    resumeToken: O.none,
+  })
+
+/** The streams that `feedback audit` compares: the exports, and what lies in a review and carries its version. */
+export const auditedStreams: ReadonlyArray<string> = streams
+  .filter(({ primaryKey }) => primaryKey[0] === 'reviewId')
+  .map(({ name }) => name)
+  .concat('reviews', 'deleted_reviews')
+  .sort()
+
+/** Reads which versions a stream has of each review, and how many rows of it. Throws for a stream that is not in `auditedStreams`. */
+export const createVersionService = (source: SourceEnv, name: string): ServiceVersions => {
+  const stream = streams.find((other) => other.name === name && auditedStreams.includes(name))
+  if (stream === undefined) throw new Error(`${name} cannot be audited`)
+  const reviews = createReviewService(source)
+  const base = { stream: stream.name, startDate: source.startDate }
+  const toVersion = ({ id, modifiedTime }: CutRecord, rows: number) => ({ id, modifiedTime, rows })
+  if (stream.reader.name === deletionExportOperation.name)
+    return {
+      ...base,
+      versions: pipe(
+        scanExport(deletionExportOperation, source, [stream.name]),
+        flatMapFeed(({ rows, completion }) => [
+          { rows: rows.map((row) => toVersion(row, 1)), ...defined({ cutoff: completion?.cutoff }) },
+        ]),
+      ),
+      changedSince: reviews.deletedSince,
+      // A review that is restored leaves the list of deletions.
+      deletedSince: reviews.changedSince,
+    }
+  const toItem = reviewExportOperation.toItem(source)
+  const project = stream.projector()
+  return {
+    ...base,
+    versions: pipe(
+      scanExport(reviewExportOperation, source, [stream.name]),
+      flatMapFeed(({ rows, completion }) => [
+        {
+          rows: rows.map((row) => toVersion(row, project(toItem(row)).length)),
+          ...defined({ cutoff: completion?.cutoff }),
+        },
+      ]),
+    ),
+    changedSince: reviews.changedSince,
+    deletedSince: reviews.deletedSince,
+  }
+}
+
+/** What the next run reads from a state: the same decoder, filter and list of sent rows as the run itself. */
+const planNextRead = (source: SourceEnv, stream: string, state: unknown): NextRead | undefined =>
+  pipe(
+    decodeExportState(stream, O.fromNullable(state)),
+    E.match(
+      () => undefined,
+      ({ cursor, slack, sentRows, resumeToken }) => ({
+        from: filterFrom(source.startDate, cursor, source.lookback + slack),
+        sent: [...sentRows, ...(O.isSome(resumeToken) ? resumeToken.value.recent : [])].map(([id, modifiedTime]) => ({
+          id,
+          modifiedTime,
+        })),
+      }),
+    ),
+  )
+
+/** One pass over the pages; it may miss a row that moves to another page during the pass. */
+const fetchPages = (
+  fetch: FetchPage,
+  operation: string,
+  filters: ScanFilters,
+  since: number,
+  limit: number,
+): Feed<Failure, ReadonlyArray<ServiceReview>> =>
+  unfoldFeed((offset: number) =>
+    pipe(
+      fetch({ ...filters, modifiedTimeFrom: toInstant(since - 1_000), offset, limit }),
+      TE.bimap(
+        (error) => toFailure(operation, error),
+        ({ rows }) => [rows, rows.length === 0 ? O.none : O.some(offset + rows.length)] as const,
+      ),
+    ),
+  )(0)
