@@ -102,7 +102,7 @@ const tableReviewsSql = (table: AuditedTable, { from, cutoff, changedIds }: Audi
     const column = `${alias}.${dialect.quote(table.idColumn)}`
     return table.idType === 'text'
       ? `TRIM(CAST(${column} AS ${dialect.text}))`
-      : `CAST(CAST(${column} AS ${dialect.decimal}) AS ${dialect.text})`
+      : `CAST(CAST(${column} AS ${dialect.integer}) AS ${dialect.text})`
   }
   const version = (alias: string): string => {
     const column = `${alias}.${dialect.quote(table.versionColumn)}`

@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import * as E from 'fp-ts/Either'
+import { describe, expect, it } from 'vitest'
+import { type IdType, type TimeType, timeTypes } from '../../connector/audit/dialect'
+import { type ServiceVersion, type ServiceVersions, useExpected } from '../../connector/audit/expected'
+import { type AuditedTable, bucketStatement, reviewStatement } from '../../connector/audit/statement'
+import { type Failure, type Feed, feedOf } from '../../connector/cdk'
+import { type Database, openDatabase } from '../../connector/snapshot/store'
+
+const startDate = Date.UTC(2026, 0, 1)
+const bucketCount = 64
+
+/** Columns of each type, as a row of the table is written with them. */
+const idSql: Readonly<Record<IdType, (id: string) => string>> = {
+  number: (id) => `${id}::DECIMAL(38, 0)`,
+  text: (id) => `'${id}'`,
+}
+const timeSql: Readonly<Record<TimeType, (millis: number) => string>> = {
+  timestamptz: (millis) => `make_timestamptz(${millis * 1000})`,
+  timestamp: (millis) => `make_timestamp(${millis * 1000})`,
+  text: (millis) => `'${new Date(millis).toISOString()}'`,
+  millis: (millis) => `${millis}::BIGINT`,
+}
+
+type TableRow = { readonly id: string; readonly version: number; readonly isMarked?: boolean }
+
+/** How one review of the table differs from the service. */
+type Damage = 'none' | 'drop' | 'double' | 'stale' | 'newer' | 'marked' | 'lost row' | 'older row'
+
+const damageArbitrary = fc.constantFrom<Damage>(
+  ...Array.from({ length: 8 }, () => 'none' as const),
+  ...(['drop', 'double', 'stale', 'newer', 'marked', 'lost row', 'older row'] as const),
+)
+
+/** What the audit must say of a review with this damage. */
+const expectedDifference = (damage: Damage, rows: number, shape: AuditedTable['rows']): string | undefined => {
+  switch (damage) {
+    case 'drop':
+    case 'marked':
+      return 'missing'
+    case 'stale':
+    case 'newer':
+      return 'stale'
+    case 'double':
+      return shape === 'newest' ? undefined : 'doubled'
+    case 'lost row':
+      return rows === 1 ? 'missing' : 'rows missing'
+    case 'older row':
+      return shape === 'one' ? 'doubled' : undefined
+    default:
+      return undefined
+  }
+}
+
+const damagedRows = ({ id, modifiedTime: version, rows }: ServiceVersion, damage: Damage): ReadonlyArray<TableRow> => {
+  const kept = Array.from({ length: rows }, () => ({ id, version }))
+  switch (damage) {
+    case 'drop':
+      return []
+    case 'double':
+      return [...kept, { id, version }]
+    case 'stale':
+      return kept.map((row) => ({ ...row, version: version - 1 }))
+    case 'newer':
+      return kept.map((row) => ({ ...row, version: version + 1 }))
+    case 'marked':
+      return kept.map((row) => ({ ...row, isMarked: true }))
+    case 'lost row':
+      return kept.slice(1)
+    case 'older row':
+      return [...kept, { id, version: version - 86_400_000 }]
+    default:
+      return kept
+  }
+}
+
+const reviewArbitrary = fc.record({
+  id: fc.bigInt({ min: 1n, max: 9_223_372_036_854_775_807n }).map(String),
+  age: fc.integer({ min: 2 * 86_400_000, max: 200 * 86_400_000 }),
+  rows: fc.integer({ min: 1, max: 3 }),
+  damage: damageArbitrary,
+  /** changed: after the cutoff. deleted: the service had it once. */
+  fate: fc.constantFrom('there', 'there', 'there', 'changed', 'deleted since', 'deleted before'),
+})
+
+const caseArbitrary = fc.record({
+  reviews: fc.uniqueArray(reviewArbitrary, { selector: ({ id }) => id, maxLength: 120 }),
+  ghosts: fc.array(fc.bigInt({ min: 1n, max: 999n }).map(String), { maxLength: 3 }),
+  shape: fc.constantFrom<AuditedTable['rows']>('one', 'newest', 'parts'),
+  idType: fc.constantFrom<IdType>('number', 'text'),
+  versionType: fc.constantFrom(...timeTypes),
+})
+
+const feed = <A>(...items: ReadonlyArray<A>): Feed<Failure, A> =>
+  feedOf<Failure, A>(...items.map((item) => E.right(item)))
+
+const fillTable = async (
+  db: Database,
+  rows: ReadonlyArray<TableRow>,
+  idType: IdType,
+  versionType: TimeType,
+): Promise<void> => {
+  await db.run(`SET TimeZone = 'UTC'`)
+  const values = rows
+    .map(
+      ({ id, version, isMarked }) =>
+        `(${idSql[idType](id)}, ${timeSql[versionType](version)}, ${isMarked === true ? 'now()' : 'NULL'})`,
+    )
+    .join(', ')
+  const empty = `SELECT ${idSql[idType]('1')} AS id, ${timeSql[versionType](startDate)} AS "modifiedTime", now() AS marked WHERE false`
+  await db.run(
+    `CREATE OR REPLACE TABLE reviews AS ${empty}${rows.length === 0 ? '' : ` UNION ALL SELECT * FROM (VALUES ${values})`}`,
+  )
+}
+
+describe('bucketStatement and reviewStatement', () => {
+  it('find exactly the reviews that differ, and say how, whatever the types of the columns', async () => {
+    const opened = await openDatabase(':memory:')()
+    if (E.isLeft(opened)) throw new Error(opened.left.message)
+    const db = opened.right
+    const cutoff = startDate + 250 * 86_400_000
+    let found = 0
+    await fc.assert(
+      fc.asyncProperty(caseArbitrary, async ({ reviews, ghosts, shape, idType, versionType }) => {
+        const versions = reviews.map(({ id, age, rows, fate, damage }) => ({
+          id,
+          modifiedTime: cutoff - age,
+          rows: shape === 'parts' ? rows : 1,
+          fate,
+          damage,
+        }))
+        const strangers = [...new Set(ghosts)].filter((id) => !versions.some((version) => version.id === id))
+        const table: AuditedTable = {
+          dialect: 'duckdb',
+          name: 'reviews',
+          idColumn: 'id',
+          idType,
+          versionColumn: 'modifiedTime',
+          versionType,
+          deletedColumn: 'marked',
+          deletionsName: undefined,
+          rows: shape,
+        }
+        await fillTable(
+          db,
+          [
+            ...versions.flatMap((version) => damagedRows(version, version.damage)),
+            ...strangers.map((id) => ({ id, version: startDate + 1 })),
+          ],
+          idType,
+          versionType,
+        )
+        const wanted = new Map<string, string>(strangers.map((id) => [id, 'extra']))
+        for (const { id, damage, rows, fate } of versions) {
+          const difference =
+            fate === 'there'
+              ? expectedDifference(damage, rows, shape)
+              : fate === 'deleted before' &&
+                  !['drop', 'marked'].includes(damage) &&
+                  !(damage === 'lost row' && rows === 1)
+                ? 'extra'
+                : undefined
+          if (difference !== undefined) wanted.set(id, difference)
+        }
+        const served = versions.flatMap(({ fate, ...version }) =>
+          fate === 'there' ? [version] : fate === 'changed' ? [{ ...version, modifiedTime: cutoff + 1 }] : [],
+        )
+        const service: ServiceVersions = {
+          stream: 'reviews',
+          startDate,
+          // A scan may give a row twice.
+          versions: feed({ rows: [...served, ...served.slice(0, 3)] }, { rows: [], cutoff: cutoff + 60_000 }),
+          changedSince: () => feed(),
+          deletedSince: () => feed(versions.filter(({ fate }) => fate === 'deleted since')),
+        }
+        const spillPath = join(tmpdir(), `audit-${randomUUID()}`)
+        await useExpected(service, { cutoff, bucketCount, spillPath }, async ({ scope, listBuckets, listReviews }) => {
+          const buckets = await db.query(bucketStatement(table, scope, await listBuckets()))
+          expect(buckets.length > 0).toBe(wanted.size > 0)
+          if (wanted.size === 0) return
+          const numbers = buckets.map(({ bucket }) => Number(bucket))
+          const named = await db.query(reviewStatement(table, scope, numbers, await listReviews(numbers)))
+          expect(new Map(named.map(({ id, difference }) => [id, difference]))).toEqual(wanted)
+          // Each bucket that differs has a review that differs.
+          for (const number of numbers) {
+            const one = await db.query(reviewStatement(table, scope, [number], await listReviews([number])))
+            expect(one.length).toBeGreaterThan(0)
+          }
+          found += wanted.size
+        })
+      }),
+      { numRuns: 25 },
+    )
+    db.close()
+    expect(found).toBeGreaterThan(50)
+  })
+})
