@@ -1,0 +1,173 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as E from 'fp-ts/Either'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { personConventions } from '../../connector/cdk/program'
+import { auditCommand } from '../../connector/cli/audit'
+import { stateCommand } from '../../connector/cli/state'
+import { syncCommand } from '../../connector/cli/sync'
+import { auditedStreams } from '../../connector/runtime'
+import type { Sandbox } from '../../connector/sandbox/start'
+import { openSnapshot } from '../../connector/snapshot/store/open'
+import { runCommand } from '../support/run-command'
+import { startTestSandbox } from '../support/sandbox'
+
+const folder = mkdtempSync(join(tmpdir(), 'audit-'))
+const path = (name: string): string => join(folder, name)
+const config = path('config.json')
+const db = path('reviews.duckdb')
+const state = path('state.json')
+let sandbox: Sandbox
+
+const settings = () => ({
+  base_url: sandbox.url,
+  credentials: { auth_type: 'access_token', access_token: sandbox.accessToken },
+  start_date: '2000-01-01T00:00:00Z',
+  page_size: 50,
+})
+
+const useDb = async <A>(body: (run: (sql: string) => Promise<ReadonlyArray<unknown>>) => Promise<A>): Promise<A> => {
+  const opened = await openSnapshot(db, 'change')()
+  if (E.isLeft(opened)) throw new Error(opened.left.message)
+  try {
+    return await body(opened.right.db.query)
+  } finally {
+    opened.right.db.close()
+  }
+}
+
+const audit = (...args: ReadonlyArray<string>) =>
+  runCommand(auditCommand, ['--config', config, '--dialect', 'duckdb', '--loader', 'snapshot', ...args])
+
+/** What the statement answers for a table of the file. */
+const answer = async (...args: ReadonlyArray<string>) => {
+  const { status, stdout, stderr } = await audit(...args)
+  expect([status, stderr]).toEqual([0, ''])
+  return useDb((run) => run(stdout))
+}
+
+beforeAll(async () => {
+  sandbox = await startTestSandbox({ reviews: 300, until: Date.now() - 3_600_000 })
+  writeFileSync(config, JSON.stringify(settings()))
+  expect(await runCommand(syncCommand, ['--config', config, '--db', db])).toMatchObject({ status: 0 })
+  expect(await runCommand(stateCommand, ['export', '--db', db, '--out', state])).toMatchObject({ status: 0 })
+})
+afterAll(async () => {
+  await sandbox.close()
+  rmSync(folder, { recursive: true })
+})
+
+describe('feedback audit', () => {
+  it.each(auditedStreams)('finds a table of %s equal that holds what the service has', async (stream) => {
+    const { stdout } = await audit('--stream', stream, '--table', stream, '--json')
+    const { reviews, rows, sql, cutoff } = JSON.parse(stdout)
+    const [count] = await useDb((run) =>
+      run(
+        `SELECT count(*)::INTEGER AS rows, count(DISTINCT "${stream.startsWith('review_') ? 'reviewId' : 'id'}")::INTEGER AS reviews FROM ${stream}`,
+      ),
+    )
+    expect({ reviews, rows }).toEqual({ ...(count as object) })
+    expect(sql).toContain(`-- Compares ${stream} with the stream ${stream} of the service, as of ${cutoff}.`)
+    expect(await useDb((run) => run(sql))).toEqual([])
+  })
+
+  it('names the bucket and the review that is missing, extra, stale or doubled', async () => {
+    const [first, second, third] = (await useDb((run) =>
+      run('SELECT id::VARCHAR AS id FROM reviews ORDER BY id LIMIT 3'),
+    )) as ReadonlyArray<{ readonly id: string }>
+    await useDb((run) => run('CREATE TABLE damaged AS FROM reviews'))
+    await useDb(async (run) => {
+      await run(`DELETE FROM damaged WHERE id = ${first?.id}`)
+      await run(`INSERT INTO damaged FROM damaged WHERE id = ${second?.id}`)
+      await run(`UPDATE damaged SET "modifiedTime" = "modifiedTime" - INTERVAL 1 MILLISECOND WHERE id = ${third?.id}`)
+      await run(`INSERT INTO damaged (id, "modifiedTime") VALUES (7, '2020-01-01')`)
+    })
+    const buckets = (await answer('--stream', 'reviews', '--table', 'main.damaged')) as ReadonlyArray<{
+      readonly bucket: bigint
+    }>
+    const ids = buckets.map(({ bucket }) => String(bucket)).join(',')
+    expect(await answer('--stream', 'reviews', '--table', 'main.damaged', '--ids', ids)).toMatchObject([
+      { id: '7', difference: 'extra', expected_rows: 0, found_rows: 1 },
+      { id: first?.id, difference: 'missing', expected_rows: 1, found_rows: 0 },
+      { id: second?.id, difference: 'doubled', expected_rows: 1, found_rows: 2 },
+      { id: third?.id, difference: 'stale' },
+    ])
+    await useDb((run) => run('DROP TABLE damaged'))
+  })
+
+  it('holds a table against the service as of the state of its last load, though the service has changed since', async () => {
+    await sandbox.churn({ change: 5, delete: 2, add: 3 })
+    const [lost] = (await useDb((run) =>
+      run(`
+      CREATE TABLE loaded AS FROM reviews;
+      SELECT id::VARCHAR AS id FROM reviews ORDER BY id LIMIT 1`),
+    )) as ReadonlyArray<{ readonly id: string }>
+    expect(lost).toBeDefined()
+    expect(await answer('--stream', 'reviews', '--table', 'loaded', '--state', state)).toEqual([])
+    for (const stream of auditedStreams.filter((name) => name !== 'reviews'))
+      expect(await answer('--stream', stream, '--table', stream, '--state', state), stream).toEqual([])
+    await useDb((run) => run('DROP TABLE loaded'))
+  })
+
+  it('leaves out reviews whose deletion another table has', async () => {
+    await useDb(async (run) => {
+      await run(`CREATE TABLE undeleted AS FROM reviews`)
+      await run(
+        `INSERT INTO undeleted (id, "modifiedTime") SELECT id, "modifiedTime" - INTERVAL 1 HOUR FROM deleted_reviews`,
+      )
+    })
+    const table = ['--stream', 'reviews', '--table', 'undeleted', '--state', state]
+    expect((await answer(...table)).length).toBeGreaterThan(0)
+    expect(await answer(...table, '--deletions', 'deleted_reviews')).toEqual([])
+    await useDb((run) => run('DROP TABLE undeleted'))
+  })
+
+  it.each([
+    [['--stream', 'review', '--table', 't'], 'Did you mean reviews?'],
+    [['--stream', 'locations', '--table', 't'], '--stream must be one of'],
+    [['--stream', 'reviews', '--table', 'a b; DROP TABLE c'], '--table must be a table as SQL names it'],
+    [['--stream', 'reviews', '--table', 't', '--ids', '4096'], '--ids must be a whole number from 0 to 4095'],
+    [['--stream', 'reviews', '--table', 't', '--buckets', '0'], '--buckets must be a whole number from 1'],
+    [['--stream', 'reviews', '--table', 't', '--id-type', 'numbr'], 'Did you mean number?'],
+    [['--stream', 'reviews', '--table', 't', '--cutoff', 'yesterday'], '--cutoff must be a time such as'],
+    [['--stream', 'reviews', '--table', 't', '--cutoff', '2026-01-01T00:00:00Z', '--state', 'x'], 'not both'],
+    [['--stream', 'reviews', '--table', 't', '--dialect', 'mysql'], '--dialect must be one of'],
+  ])('refuses %j', async (args, message) => {
+    const { status, stdout, stderr } = await runCommand(
+      auditCommand,
+      ['--config', config, ...(args.includes('--dialect') ? [] : ['--dialect', 'duckdb']), ...args],
+      { fail: personConventions.reportFailure },
+    )
+    expect([status, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(message)
+  })
+
+  it('needs a state of the stream, a config without shares, and a cutoff that is not too far back', async () => {
+    const other = path('other.json')
+    writeFileSync(other, JSON.stringify({ comments: { fromDate: '2026-01-01' } }))
+    const failed = async (args: ReadonlyArray<string>) => {
+      const { status, stdout, stderr } = await runCommand(
+        auditCommand,
+        ['--dialect', 'snowflake', '--stream', 'reviews', '--table', 't', ...args],
+        { fail: personConventions.reportFailure },
+      )
+      expect([status, stdout]).toEqual([78, ''])
+      return stderr
+    }
+    expect(await failed(['--config', config, '--state', other])).toContain('has no state of reviews')
+    writeFileSync(other, JSON.stringify({ ...settings(), partition: { index: 0, count: 2 } }))
+    expect(await failed(['--config', other])).toContain('partition')
+  })
+
+  it('writes the statement into a file, but never over a database', async () => {
+    const out = path('audit.sql')
+    expect(await audit('--stream', 'reviews', '--table', 'reviews', '--out', out)).toMatchObject({
+      status: 0,
+      stdout: '',
+    })
+    expect(readFileSync(out, 'utf8')).toContain('-- Compares reviews')
+    expect(await audit('--stream', 'reviews', '--table', 'reviews', '--out', db)).toMatchObject({ status: 1 })
+    expect(existsSync(db)).toBe(true)
+  })
+})
