@@ -99,3 +99,12 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
 
 /** The most bytes of a statement that a warehouse takes. */
 export const maxStatementBytes = (dialect: DialectName): number => dialects[dialect].maxBytes
+
+/** The hashes of an id and of its version: what decides the bucket, and what is added up. */
+export const hashSql = ({ md5, hexNumber, text }: Dialect) => ({
+  bucket: (id: string, bucketCount: number): string =>
+    `MOD(${hexNumber(`SUBSTRING(${md5(id)}, 1, 15)`)}, ${bucketCount})`,
+  id: (id: string): string => hexNumber(`SUBSTRING(${md5(id)}, 18, 15)`),
+  version: (id: string, version: string): string =>
+    hexNumber(`SUBSTRING(${md5(`${id} || ':' || CAST(${version} AS ${text})`)}, 1, 15)`),
+})

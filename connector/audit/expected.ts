@@ -5,7 +5,13 @@ import { type Database, openDatabase } from '../snapshot/store'
 import { type AuditScope, bucketOfSql, bucketsSql, type ExpectedBucket, type ExpectedReview } from './statement'
 
 /** A review of the service, its version, and how many rows the stream has of it. */
-export type ServiceVersion = { readonly id: string; readonly modifiedTime: number; readonly rows: number }
+export type ServiceVersion = {
+  readonly id: string
+  readonly modifiedTime: number
+  readonly rows: number
+  /** Milliseconds since 1970; where it was asked for. */
+  readonly mentionTime?: number
+}
 
 /** What an audit reads of a stream; the caller implements it. Times in milliseconds since 1970. */
 export type ServiceVersions = {
@@ -27,6 +33,11 @@ export type Expected = {
   readonly rows: number
   readonly listBuckets: () => Promise<ReadonlyArray<ExpectedBucket>>
   readonly listReviews: (buckets: ReadonlyArray<number>) => Promise<ReadonlyArray<ExpectedReview>>
+  /** Those of these reviews that the service has, and how many versions it has since the oldest of them. */
+  readonly findVersions: (ids: ReadonlyArray<string>) => Promise<{
+    readonly versions: ReadonlyArray<{ readonly modifiedTime: number; readonly mentionTime: number | undefined }>
+    readonly newer: number
+  }>
 }
 
 /** What DuckDB may use while an audit reads; the rest goes to the disk. */
@@ -59,16 +70,20 @@ const readExpected = async (
   wanted: number | undefined,
   bucketCount: number,
 ): Promise<Expected> => {
-  await db.run('CREATE TABLE served (id VARCHAR, version BIGINT, row_count BIGINT); CREATE TABLE changed (id VARCHAR)')
+  await db.run(
+    'CREATE TABLE served (id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT); CREATE TABLE changed (id VARCHAR)',
+  )
   let scanned = service.startDate
   await consume(service.versions, async ({ rows, cutoff }) => {
     scanned = cutoff ?? scanned
     if (rows.length > 0)
       await db.append('served', (appender) => {
-        for (const { id, modifiedTime, rows: count } of rows) {
+        for (const { id, modifiedTime, rows: count, mentionTime } of rows) {
           appender.appendVarchar(id)
           appender.appendBigInt(BigInt(modifiedTime))
           appender.appendBigInt(BigInt(count))
+          if (mentionTime === undefined) appender.appendNull()
+          else appender.appendBigInt(BigInt(mentionTime))
           appender.endRow()
         }
       })
@@ -88,7 +103,7 @@ const readExpected = async (
   await db.run(`
     INSERT INTO changed SELECT id FROM served WHERE version > ${cutoff};
     CREATE VIEW reviews AS
-    SELECT id, max(version) AS version, arg_max(row_count, version) AS row_count FROM served
+    SELECT id, max(version) AS version, arg_max(row_count, version) AS row_count, arg_max(mention, version) AS mention FROM served
     ANTI JOIN changed USING (id) WHERE version >= ${service.startDate} GROUP BY id HAVING arg_max(row_count, version) > 0`)
   const changedIds = (await db.query('SELECT DISTINCT id FROM changed ORDER BY id')).map(({ id }) => String(id))
   const [total] = await db.query(
@@ -117,6 +132,20 @@ const readExpected = async (
           `SELECT id, version::VARCHAR AS version, row_count::VARCHAR AS row_count FROM reviews WHERE ${bucketOfSql('duckdb', bucketCount)} IN (${buckets.join(', ')}) ORDER BY id`,
         )
       ).map(({ id, version, row_count }) => ({ id: String(id), version: Number(version), rows: Number(row_count) })),
+    findVersions: async (ids) => {
+      const found = await db.query(
+        `SELECT version::VARCHAR AS version, mention::VARCHAR AS mention FROM reviews WHERE id IN (${["''", ...ids.map((id) => `'${id}'`)].join(', ')})`,
+      )
+      const versions = found.map(({ version, mention }) => ({
+        modifiedTime: Number(version),
+        mentionTime: mention === null ? undefined : Number(mention),
+      }))
+      const oldest = versions.reduce(
+        (least, { modifiedTime }) => Math.min(least, modifiedTime),
+        Number.MAX_SAFE_INTEGER,
+      )
+      return { versions, newer: Number(await db.scalar(`SELECT count(*) FROM served WHERE version >= ${oldest}`)) }
+    },
   }
 }
 

@@ -11,5 +11,6 @@ export {
   type TimeType,
   timeTypes,
 } from './dialect'
+export { type Difference, decodeDifferences, deleteStatement } from './differences'
 export { type Expected, type ServiceVersion, type ServiceVersions, useExpected } from './expected'
 export { type AuditedTable, bucketStatement, reviewStatement } from './statement'

@@ -1,4 +1,4 @@
-import { type Dialect, type DialectName, dialects, type IdType, type TimeType } from './dialect'
+import { type DialectName, dialects, hashSql, type IdType, type TimeType } from './dialect'
 
 /** The table of the warehouse, and how its loader lays a stream down. */
 export type AuditedTable = {
@@ -82,15 +82,6 @@ const unpackedSql = (name: string, from: string, width: number, columns: Readonl
   FROM ${from} CROSS JOIN places
   WHERE LENGTH(packed) >= (place + 1) * ${width}
 )`
-
-/** The hashes of an id and of its version: what decides the bucket, and what is added up. */
-const hashSql = ({ md5, hexNumber, text }: Dialect) => ({
-  bucket: (id: string, bucketCount: number): string =>
-    `MOD(${hexNumber(`SUBSTRING(${md5(id)}, 1, 15)`)}, ${bucketCount})`,
-  id: (id: string): string => hexNumber(`SUBSTRING(${md5(id)}, 18, 15)`),
-  version: (id: string, version: string): string =>
-    hexNumber(`SUBSTRING(${md5(`${id} || ':' || CAST(${version} AS ${text})`)}, 1, 15)`),
-})
 
 const idWidth = 20
 const versionWidth = 16
@@ -211,7 +202,7 @@ export const bucketStatement = (
   const number = (start: number, length: number, type: string): string =>
     `CAST(${field(bucketWidth, start, length)} AS ${type})`
   const found = (column: string): string => `COALESCE(buckets.${column}, 0)`
-  return `${headSql(table, scope, ['No rows: equal. Otherwise the buckets of ids that differ; --ids BUCKET,… prints the statement that names their reviews.'])}WITH
+  return `${headSql(table, scope, ['Run it before the next load. No rows: equal. Otherwise the buckets of ids that differ; --ids BUCKET,… prints the statement that names their reviews.'])}WITH
 ${placesSql},
 ${packedRows('expected_parts', packed)},
 ${unpackedSql('expected', 'expected_parts', bucketWidth, [
@@ -255,7 +246,7 @@ export const reviewStatement = (
   const packed = expected.map(
     ({ id, version, rows }) => pack(id, idWidth) + pack(version, versionWidth) + pack(rows, countWidth),
   )
-  return `${headSql(table, scope, [`Names the reviews that differ in ${buckets.length === 1 ? 'bucket' : 'buckets'} ${buckets.join(', ')}. Versions are milliseconds since 1970.`])}WITH
+  return `${headSql(table, scope, [`Names the reviews that differ in ${buckets.length === 1 ? 'bucket' : 'buckets'} ${buckets.join(', ')}. Versions are milliseconds since 1970; newer: loaded after the audit, or wrong.`])}WITH
 ${placesSql},
 ${packedRows('expected_parts', packed)},
 ${unpackedSql('expected', 'expected_parts', reviewWidth, [
@@ -267,15 +258,24 @@ ${tableReviewsSql(table, scope)},
 found AS (
   SELECT id, version, row_count FROM reviews WHERE ${bucketOfSql(table.dialect, scope.bucketCount)} IN (${buckets.join(', ')})
 ),
-compared AS (
+later AS (
+  SELECT id, MAX(version) AS version, COUNT(*) AS row_count FROM loaded_rows WHERE version > ${scope.cutoff} GROUP BY id
+),
+both_sides AS (
   SELECT COALESCE(expected.id, found.id) AS id, expected.version AS expected_version, found.version AS found_version,
     COALESCE(expected.row_count, 0) AS expected_rows, COALESCE(found.row_count, 0) AS found_rows
   FROM expected FULL OUTER JOIN found ON found.id = expected.id
+),
+compared AS (
+  SELECT both_sides.id, expected_version, COALESCE(found_version, later.version) AS found_version, expected_rows,
+    CASE WHEN found_version IS NULL THEN COALESCE(later.row_count, 0) ELSE found_rows END AS found_rows
+  FROM both_sides LEFT JOIN later ON later.id = both_sides.id
 )
 SELECT id,
   CASE
     WHEN found_version IS NULL THEN 'missing'
     WHEN expected_version IS NULL THEN 'extra'
+    WHEN found_version > ${scope.cutoff} THEN 'newer'
     WHEN found_version <> expected_version THEN 'stale'
     WHEN found_rows < expected_rows THEN 'rows missing'
     ELSE 'doubled'

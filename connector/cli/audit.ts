@@ -1,11 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import { mkdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { Instant, toMillis } from '../api'
 import {
   type AuditedTable,
   bucketStatement,
+  type Difference,
+  decodeDifferences,
+  deleteStatement,
   dialectNames,
   type Expected,
   idTypes,
@@ -16,8 +21,10 @@ import {
 } from '../audit'
 import {
   CommandError,
+  type CommandIo,
   configFailure,
   defineCommand,
+  formatStateFile,
   getOrThrow,
   loadAirbyteState,
   loadConfig,
@@ -26,7 +33,7 @@ import {
 } from '../cdk'
 import { sourceFormat } from '../config'
 import { auditedStreams, createSource, createVersionService } from '../runtime'
-import { decodeExportState } from '../streams'
+import { decodeExportState, exportFilters, rewindStates, type SourceEnv, streamsReadWith } from '../streams'
 import { configOption, variablePrefix } from './options'
 import { refuseDatabaseAsOutput, writeOutputFile } from './snapshot-file'
 import { formatJson } from './table'
@@ -137,6 +144,16 @@ export const auditCommand = defineCommand({
       value: 'NAME',
       help: 'The column that marks deleted rows; default that of the loader, if the config has deletes: tombstones',
     },
+    repair: {
+      type: 'string',
+      value: 'FILE',
+      help: 'Instead of a statement, write what repairs the reviews of this file into --folder: the answer of the statement of --ids, as CSV or JSON',
+    },
+    folder: {
+      type: 'string',
+      value: 'FOLDER',
+      help: 'Where --repair writes delete.sql and the states; default audit-repair',
+    },
     out: { type: 'string', value: 'FILE', help: 'Write the statement into this file; stdout if left out' },
     json: { type: 'boolean', help: 'Print the statement with the cutoff and the numbers of reviews and rows, as JSON' },
   },
@@ -144,6 +161,7 @@ export const auditCommand = defineCommand({
     'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews > audit.sql',
     'feedback audit --config config.json --stream reviews --dialect snowflake --loader airbyte --table RAW.FEEDBACK.REVIEWS --state state.json',
     'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews --ids 17,2048',
+    'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews --repair answer.csv --folder repair --state state.json',
   ],
   notes:
     'The ids and versions of all reviews are read by a scan that misses none; nothing is sent to the warehouse. Run the statement there: no rows mean that the table equals the service as of the time that it names. Exit status: 0 the statement was printed, 75 or 78 the service could not be read.',
@@ -165,29 +183,21 @@ export const auditCommand = defineCommand({
           'The config has partition, which is a share of the reviews. Leave it out to audit the whole table.',
         ),
       )
+    if (options.repair !== undefined && buckets !== undefined)
+      throw usageError('feedback audit takes --repair or --ids, not both. See feedback audit --help.')
     const table = toAuditedTable(options, config.deletes === 'tombstones')
     const cutoff = await chooseCutoff(options)
+    const differences = options.repair === undefined ? undefined : await readDifferences(options.repair)
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
     try {
-      const service = createVersionService(configured.env, options.stream)
+      const withMention = new Set(differences?.map(({ id }) => id))
       await useExpected(
-        service,
+        createVersionService(configured.env, options.stream, withMention),
         { cutoff, bucketCount, spillPath: join(tmpdir(), `feedback-audit.${randomUUID()}`) },
         async (expected) => {
+          if (differences !== undefined) return writeRepair(io, configured.env, table, expected, differences, options)
           const sql = await renderStatement(table, expected, buckets)
-          const text = options.json
-            ? formatJson({
-                stream: options.stream,
-                table: table.name,
-                dialect: table.dialect,
-                cutoff: new Date(expected.scope.cutoff).toISOString(),
-                reviews: expected.reviews,
-                rows: expected.rows,
-                changed_since: expected.scope.changedIds.length,
-                buckets: bucketCount,
-                sql,
-              })
-            : sql
+          const text = options.json ? formatJson(describeStatement(table, expected, sql)) : sql
           await (out === undefined ? io.print(text) : writeOutputFile(out, text))
         },
       )
@@ -274,3 +284,70 @@ const renderStatement = async (
 }
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
+
+const describeStatement = (table: AuditedTable, { scope, reviews, rows }: Expected, sql: string) => ({
+  stream: scope.stream,
+  table: table.name,
+  dialect: table.dialect,
+  cutoff: new Date(scope.cutoff).toISOString(),
+  reviews,
+  rows,
+  changed_since: scope.changedIds.length,
+  buckets: scope.bucketCount,
+  sql,
+})
+
+const readDifferences = async (path: string): Promise<ReadonlyArray<Difference>> => {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new CommandError(configFailure(`${path} cannot be read (${error.code ?? error.message}). Check the path.`))
+  })
+  const decoded = decodeDifferences(text)
+  if (E.isLeft(decoded)) throw new CommandError(configFailure(`${path} ${decoded.left.message}`))
+  return decoded.right
+}
+
+/** Writes the files that repair a table, and prints how they are used. */
+const writeRepair = async (
+  io: CommandIo,
+  source: SourceEnv,
+  table: AuditedTable,
+  { scope, findVersions }: Expected,
+  differences: ReadonlyArray<Difference>,
+  {
+    stream,
+    state,
+    folder = 'audit-repair',
+  }: { readonly stream: string; readonly state: string | undefined; readonly folder: string | undefined },
+): Promise<void> => {
+  if (differences.length === 0) return io.printWarning('There is nothing to repair.')
+  const { versions, newer } = await findVersions(differences.map(({ id }) => id))
+  const given = state === undefined ? {} : await loadAirbyteState(state)
+  const states =
+    versions.length === 0
+      ? {}
+      : getOrThrow(
+          rewindStates(
+            given,
+            { stream, together: streamsReadWith(stream), versions, newer, cutoff: scope.cutoff },
+            { ...source, filters: exportFilters(source, stream), now: source.now() },
+          ),
+        )
+  const list = Object.entries(states).map(([name, value]) => ({ stream: name, state: JSON.stringify(value) }))
+  const files = {
+    'delete.sql': deleteStatement(table, differences),
+    'state.json': list.length === 0 ? '' : formatStateFile(list),
+    'singer-state.json': list.length === 0 ? '' : `${JSON.stringify({ singer_state: { bookmarks: states } })}\n`,
+  }
+  await mkdir(folder, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
+    throw new CommandError(
+      configFailure(`${folder} cannot be made (${error.code ?? error.message}). Give another --folder.`),
+    )
+  })
+  for (const [name, text] of Object.entries(files)) if (text !== '') await writeOutputFile(join(folder, name), text)
+  io.printWarning('To repair the table:')
+  if (files['delete.sql'] !== '') io.printWarning(`  1. Run ${join(folder, 'delete.sql')} in the warehouse.`)
+  if (list.length > 0)
+    io.printWarning(
+      `  ${files['delete.sql'] === '' ? 1 : 2}. Within 24 hours, start the next run from ${join(folder, 'state.json')} (Airbyte) or ${join(folder, 'singer-state.json')} (Singer, Meltano).`,
+    )
+}

@@ -21,6 +21,7 @@ export {
   type RunNote,
 } from './scan/cutoff'
 export {
+  createWindowToken,
   decodeResumeToken,
   digestFilters,
   isResumable,
@@ -31,4 +32,4 @@ export {
 export { type ScanCompletion, type ScanItem, type ScanStart, scan, scanScope } from './scan/scan'
 export { matchesSentRow, SentRows } from './scan/sent-rows'
 export { overlapSize } from './scan/state'
-export { type ScanFilters, ScanWindow } from './scan/window'
+export { readMentionTime, type ScanFilters, ScanWindow } from './scan/window'

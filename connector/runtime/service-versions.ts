@@ -5,7 +5,7 @@ import * as TE from 'fp-ts/TaskEither'
 import { toFailure, toInstant } from '../api'
 import type { ServiceVersions } from '../audit'
 import { defined, type Failure, type Feed, flatMapFeed, unfoldFeed } from '../cdk'
-import { type CutRecord, type FetchPage, filterFrom, type ScanFilters, scan } from '../export'
+import { type CutRecord, type FetchPage, filterFrom, readMentionTime, type ScanFilters, scan } from '../export'
 import type { NextRead, ServiceReview, ServiceReviews } from '../snapshot'
 import {
   createDeletionFetcher,
@@ -59,8 +59,15 @@ export const auditedStreams: ReadonlyArray<string> = streams
   .concat('reviews', 'deleted_reviews')
   .sort()
 
-/** Reads which versions a stream has of each review, and how many rows of it. Throws for a stream that is not in `auditedStreams`. */
-export const createVersionService = (source: SourceEnv, name: string): ServiceVersions => {
+/**
+ * Reads which versions a stream has of each review, and how many rows of it; of the reviews `withMention` also when they were written.
+ * Throws for a stream that is not in `auditedStreams`.
+ */
+export const createVersionService = (
+  source: SourceEnv,
+  name: string,
+  withMention: ReadonlySet<string> = new Set(),
+): ServiceVersions => {
   const stream = streams.find((other) => other.name === name && auditedStreams.includes(name))
   if (stream === undefined) throw new Error(`${name} cannot be audited`)
   const reviews = createReviewService(source)
@@ -87,7 +94,10 @@ export const createVersionService = (source: SourceEnv, name: string): ServiceVe
       scanExport(reviewExportOperation, source, [stream.name]),
       flatMapFeed(({ rows, completion }) => [
         {
-          rows: rows.map((row) => toVersion(row, project(toItem(row)).length)),
+          rows: rows.map((row) => ({
+            ...toVersion(row, project(toItem(row)).length),
+            ...defined({ mentionTime: withMention.has(row.id) ? readMentionTime(row) : undefined }),
+          })),
           ...defined({ cutoff: completion?.cutoff }),
         },
       ]),

@@ -5,12 +5,16 @@ import * as t from 'io-ts'
 import { Instant, toInstant, toMillis } from '../api'
 import { configFailure, decodeValue, type Failure, isSameService, type SourceState, serviceOfState } from '../cdk'
 import {
+  createWindowToken,
   cursorSlack,
   decodeResumeToken,
+  digestFilters,
   filterFrom,
   nextCursor,
   type ResumeToken,
+  type ScanFilters,
   type ScanItem,
+  type ScanWindow,
   SentRows,
 } from '../export'
 
@@ -177,3 +181,94 @@ export const readScanStart = (state: unknown): number | undefined =>
       ({ begun }) => toMillis(begun),
     ),
   )
+
+/** A version of a review that must be sent again, and when it was written, if that is known; milliseconds. */
+type MissedVersion = { readonly modifiedTime: number; readonly mentionTime: number | undefined }
+
+export type Rewind = {
+  readonly stream: string
+  /** The streams that are read in one scan with it, itself included. */
+  readonly together: ReadonlyArray<string>
+  readonly versions: ReadonlyArray<MissedVersion>
+  /** How many versions the service has since the oldest of them. */
+  readonly newer: number
+  /** From where on the next run reads what is new where a state has no cursor; milliseconds. */
+  readonly cutoff: number
+}
+
+/**
+ * The states from which the next run sends these versions again: the stream's cursor goes back to the oldest of them, and where that is less to
+ * read, the run reads only the seconds in which they were written before it goes on. Such a state lasts 24 hours.
+ */
+export const rewindStates = (
+  states: SourceState,
+  { stream, together, versions, newer, cutoff }: Rewind,
+  {
+    startDate,
+    lookback,
+    pageSize,
+    now,
+    filters,
+  }: {
+    readonly startDate: number
+    readonly lookback: number
+    readonly pageSize: number
+    readonly now: number
+    readonly filters: ScanFilters
+  },
+): E.Either<Failure, SourceState> => {
+  const given = states[stream]
+  const oldest = versions.reduce((least, { modifiedTime }) => Math.min(least, modifiedTime), cutoff)
+  const { recent: _, slack: __, scan: ___, ...kept } = t.UnknownRecord.is(given) ? given : {}
+  const rewound = { ...kept, modifiedTimeFrom: toInstant(oldest), filters: digestFilters(filters) }
+  const windows = toMentionWindows(versions)
+  return pipe(
+    together.filter((name) => states[name] !== undefined),
+    E.traverseArray((name) => decodeExportState(name, O.fromNullable(states[name]))),
+    E.map((others) => {
+      const isSmaller = windows !== undefined && 2 * windows.length < newer / pageSize
+      if (!isSmaller || others.some(({ resumeToken }) => O.isSome(resumeToken))) return { ...states, [stream]: rewound }
+      const cursors = others.flatMap(({ cursor }) => (O.isSome(cursor) ? [cursor.value] : []))
+      const reached = Math.min(cutoff, ...cursors)
+      const [first, ...rest] = others.map(({ sentRows }) => sentRows)
+      const areSame = rest.every((rows) => JSON.stringify(rows) === JSON.stringify(first))
+      const scan = createWindowToken(
+        filters,
+        { startDate, cursor: O.some(oldest), lookback },
+        {
+          windows,
+          reached,
+          certain: reached - Math.max(0, ...others.map(({ slack }) => slack)),
+          recent: areSame ? (first ?? []) : [],
+          limit: pageSize,
+          now,
+        },
+      )
+      const siblings = together.flatMap((name) => {
+        const own = states[name]
+        return name !== stream && t.UnknownRecord.is(own) ? [[name, { ...own, scan }] as const] : []
+      })
+      return { ...states, ...Object.fromEntries(siblings), [stream]: { ...rewound, scan } }
+    }),
+  )
+}
+
+const second = 1000
+
+/** Windows around the seconds in which reviews were written; undefined if that is not known of one, or none is left. */
+const toMentionWindows = (versions: ReadonlyArray<MissedVersion>): ReadonlyArray<ScanWindow> | undefined => {
+  const times = versions.flatMap(({ mentionTime }) => (mentionTime === undefined ? [] : [mentionTime]))
+  if (times.length < versions.length || times.length === 0) return undefined
+  const spans: Array<{ after: number; before: number }> = []
+  for (const time of [...times].sort((a, b) => a - b)) {
+    const last = spans.at(-1)
+    // Whether the bounds are inclusive, or have milliseconds, differs from service to service.
+    if (last !== undefined && time - second <= last.before) last.before = time + second
+    else spans.push({ after: time - second, before: time + second })
+  }
+  return spans.map(({ after, before }) => ({
+    kind: 'part',
+    mentionTimeAfter: toInstant(after),
+    mentionTimeBefore: toInstant(before),
+  }))
+}

@@ -7,7 +7,14 @@
  */
 export { createEntityIndex } from './entity-index'
 export type { ExportDefinition } from './export-reader'
-export { decodeExportState, mergeStates, readScanStart, readStateCursor } from './export-state'
+export {
+  decodeExportState,
+  mergeStates,
+  type Rewind,
+  readScanStart,
+  readStateCursor,
+  rewindStates,
+} from './export-state'
 export {
   type EntityFacts,
   listConfiguredEntities,
@@ -24,5 +31,13 @@ export { findPrivacyPath, type PrivacySettings, privacyActions } from './privacy
 export { createDeletionFetcher, deletedReviewsStream, deletionExportOperation, reviewExportOperation } from './reviews'
 export type { SourceEnv } from './source-env'
 export { checkSourceLookup } from './source-lookup'
-export { applyStreamSettings, declaredStreams, findStateProblem, selectStreams, streams } from './streams'
+export {
+  applyStreamSettings,
+  declaredStreams,
+  exportFilters,
+  findStateProblem,
+  selectStreams,
+  streams,
+  streamsReadWith,
+} from './streams'
 export type { DeletedAtColumn } from './tombstones'

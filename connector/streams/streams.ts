@@ -3,6 +3,7 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
 import { configFailure, type Failure, type Stream, suggestName } from '../cdk'
+import type { ScanFilters } from '../export'
 import type { ReviewEntitySettings } from './entity-index'
 import { decodeExportState } from './export-state'
 import { commentsStream, transparencyReviewsStream } from './feedback/comments-and-reviews'
@@ -25,7 +26,7 @@ import {
   reviewTasksStream,
 } from './review-children'
 import { categoriesStream, locationsStream, providersStream, sourcesStream } from './review-dimensions'
-import { deletedReviewsStream, reviewsStream } from './reviews'
+import { deletedReviewsStream, deletionExportOperation, reviewExportOperation, reviewsStream } from './reviews'
 import type { SourceEnv } from './source-env'
 import { addLookedUpRecord } from './source-lookup'
 import { addTombstones, type DeletedAtColumn } from './tombstones'
@@ -148,3 +149,13 @@ export const findStateProblem = (name: string, state: unknown): string | undefin
     : decodeExportState(name, cursor)
   return E.isLeft(result) ? result.left.message : undefined
 }
+
+/** The names of the streams that are read in one scan with a stream, itself included. */
+export const streamsReadWith = (name: string): ReadonlyArray<string> => {
+  const reader = streams.find((stream) => stream.name === name)?.reader
+  return streams.filter((stream) => stream.reader === reader).map((stream) => stream.name)
+}
+
+/** What limits the scan that an export's stream is read by. */
+export const exportFilters = (source: SourceEnv, name: string): ScanFilters =>
+  (name === deletedReviewsStream.name ? deletionExportOperation : reviewExportOperation).filters(source)

@@ -28,11 +28,11 @@ const timeSql: Readonly<Record<TimeType, (millis: number) => string>> = {
 type TableRow = { readonly id: string; readonly version: number; readonly isMarked?: boolean }
 
 /** How one review of the table differs from the service. */
-type Damage = 'none' | 'drop' | 'double' | 'stale' | 'newer' | 'marked' | 'lost row' | 'older row'
+type Damage = 'none' | 'drop' | 'double' | 'stale' | 'newer' | 'future' | 'marked' | 'lost row' | 'older row'
 
 const damageArbitrary = fc.constantFrom<Damage>(
   ...Array.from({ length: 8 }, () => 'none' as const),
-  ...(['drop', 'double', 'stale', 'newer', 'marked', 'lost row', 'older row'] as const),
+  ...(['drop', 'double', 'stale', 'newer', 'future', 'marked', 'lost row', 'older row'] as const),
 )
 
 /** What the audit must say of a review with this damage. */
@@ -44,6 +44,8 @@ const expectedDifference = (damage: Damage, rows: number, shape: AuditedTable['r
     case 'stale':
     case 'newer':
       return 'stale'
+    case 'future':
+      return 'newer'
     case 'double':
       return shape === 'newest' ? undefined : 'doubled'
     case 'lost row':
@@ -66,6 +68,8 @@ const damagedRows = ({ id, modifiedTime: version, rows }: ServiceVersion, damage
       return kept.map((row) => ({ ...row, version: version - 1 }))
     case 'newer':
       return kept.map((row) => ({ ...row, version: version + 1 }))
+    case 'future':
+      return kept.map((row) => ({ ...row, version: version + 400 * 86_400_000 }))
     case 'marked':
       return kept.map((row) => ({ ...row, isMarked: true }))
     case 'lost row':
@@ -159,7 +163,7 @@ describe('bucketStatement and reviewStatement', () => {
             fate === 'there'
               ? expectedDifference(damage, rows, shape)
               : fate === 'deleted before' &&
-                  !['drop', 'marked'].includes(damage) &&
+                  !['drop', 'marked', 'future'].includes(damage) &&
                   !(damage === 'lost row' && rows === 1)
                 ? 'extra'
                 : undefined

@@ -9,6 +9,7 @@ import { restoreCollector, SentRows, sentRowsSince } from './sent-rows'
 import {
   certainTime,
   newPass,
+  newScanState,
   nextFilterFrom,
   type Pass,
   type ScanOrigin,
@@ -158,6 +159,36 @@ export const toResumeToken = (
       newest: state.newestRowTime,
       horizon: Number.isFinite(horizon) ? horizon : undefined,
     }),
+  }
+}
+
+/**
+ * The token of a scan from `origin` that has only these windows left to read and has reached `reached` (milliseconds) in all others;
+ * `certain`: up to where nothing was missed.
+ */
+export const createWindowToken = (
+  scope: ScanScope,
+  origin: ScanOrigin,
+  {
+    windows,
+    reached,
+    certain,
+    recent,
+    limit,
+    now,
+  }: {
+    readonly windows: ReadonlyArray<ScanWindow>
+    readonly reached: number
+    readonly certain: number
+    readonly recent: SentRows
+    readonly limit: number
+    readonly now: number
+  },
+): ResumeToken => {
+  const state = newScanState({ origin, now, limit, isSorted: false, cutoff: reached, windows })
+  return {
+    ...toResumeToken({ ...state, newestRowTime: reached, rowClockAtStart: certain }, [], scope, origin, now),
+    recent,
   }
 }
 
