@@ -25,15 +25,14 @@ const rooms: Readonly<Record<string, Room>> = {
   streams: { ours: ['api', 'export', 'cdk'], outside: [] },
   sinks: { ours: ['api', 'cdk'], outside: [] },
   snapshot: { ours: ['cdk'], outside: ['@duckdb/node-api', ...Object.values(bundled).flat()] },
-  audit: { ours: ['cdk', 'snapshot/store'], outside: [] },
   sandbox: { ours: ['api', 'cdk', 'snapshot/store'], outside: network },
   config: { ours: ['cdk'], outside: [] },
   runtime: {
-    ours: ['api', 'audit', 'cdk', 'config', 'export', 'sandbox', 'sinks', 'snapshot', 'streams'],
+    ours: ['api', 'cdk', 'config', 'export', 'sandbox', 'sinks', 'snapshot', 'streams'],
     outside: [],
   },
   cli: {
-    ours: ['api', 'audit', 'cdk', 'config', 'export', 'runtime', 'sandbox', 'sinks', 'snapshot', 'streams'],
+    ours: ['api', 'cdk', 'config', 'export', 'runtime', 'sandbox', 'sinks', 'snapshot', 'streams'],
     outside: [],
   },
   'main.ts': { ours: ['cli', 'cdk'], outside: [] },

@@ -1,7 +1,7 @@
 import type * as t from 'io-ts'
 import { configFailure, createRedactor, type Failure, type JsonSchema, toJsonSchema, transientFailure } from '../cdk'
+import { CommentsForm, ReviewsRequest } from './model/entity'
 import { ExportRequest } from './model/review'
-import { CommentsForm, ReviewsRequest } from './model/transparency'
 import { Location, VisitRecord } from './model/written'
 
 const maxMessageLength = 200

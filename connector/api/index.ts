@@ -4,7 +4,6 @@
  * retries; `createApi` makes an `Api`, one function per operation, of any way to send. In: a configuration and the input of an
  * operation. Out: its decoded response, or the bytes of an export, or an `ApiError`.
  */
-export { type Api, createApi, type LookupRoutes, moveLookup } from './api'
 export { CommentsResponse, IssuedToken, ReviewsResponse, TokenRequest } from './envelope'
 export {
   type ApiError,
@@ -35,7 +34,18 @@ export {
   publishedLocationPaging,
   readLookupList,
 } from './lookup-list'
-export { AnnotationResponse, Comment, EntitySummary, OverallRating, Rating, TransparencyReview } from './model/entity'
+export {
+  AnnotationResponse,
+  Comment,
+  CommentsForm,
+  EntitySummary,
+  EnvelopeStatus,
+  LookupQuery,
+  OverallRating,
+  Rating,
+  ReviewsRequest,
+  TransparencyReview,
+} from './model/entity'
 export {
   Content,
   DeletedExportRequest,
@@ -58,8 +68,6 @@ export {
   toMillis,
   toSecondInstant,
 } from './model/scalar'
-export { CommentsForm, EnvelopeStatus, LookupQuery, ReviewsRequest } from './model/transparency'
 export { Location, LocationSyncResult, ManagedLocation, VisitRecord, VisitRecordResult } from './model/written'
 export { defineRoute, jsonResponse, type RawResponse, type Route, toDecodeError } from './route'
-export * as routes from './routes'
-export { issueToken } from './routes'
+export { type Api, createApi, issueToken, type LookupRoutes, moveLookup, routes } from './routes'

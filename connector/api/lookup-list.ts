@@ -3,7 +3,7 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { configFailure, type Failure, printExactJson, transientFailure } from '../cdk'
 import { type ApiError, maskAttributeName } from './error'
-import type { LookupQuery } from './model/transparency'
+import type { LookupQuery } from './model/entity'
 
 /** How a lookup is asked for its pages: the names of the parameters, and where the answer tells the number of pages, with dots. */
 export type LookupPaging = {

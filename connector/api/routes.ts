@@ -1,3 +1,4 @@
+import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import {
   commentsResponse,
@@ -9,18 +10,20 @@ import {
   withApplicationError,
   withTokenError,
 } from './envelope'
-import { CommentsEntity, ReviewsEntity } from './model/entity'
-import { DeletedExportRequest, DeletedReview, ExportRequest, Review } from './model/review'
+import type { ApiError } from './error'
 import {
+  CommentsEntity,
   CommentsFilter,
   CommentsForm,
   CommentsQuery,
   LookupQuery,
+  ReviewsEntity,
   ReviewsFilter,
   ReviewsRequest,
-} from './model/transparency'
+} from './model/entity'
+import { DeletedExportRequest, DeletedReview, ExportRequest, Review } from './model/review'
 import { Location, LocationSyncResult, VisitRecord } from './model/written'
-import { bytesResponse, defineRoute, jsonResponse } from './route'
+import { bytesResponse, defineRoute, jsonResponse, type Route, type SendRequest } from './route'
 
 /** Reviews and summary of one person, location or roll-up entity. */
 export const retrieveReviews = defineRoute({
@@ -143,4 +146,56 @@ export const issueToken = defineRoute({
   request: TokenRequest,
   response: jsonResponse(IssuedToken),
   idempotent: true,
+})
+
+/** Every operation by its name. */
+export const routes = {
+  retrieveReviews,
+  retrieveComments,
+  retrieveCommentsByForm,
+  createVisitRecords,
+  syncLocations,
+  exportReviews,
+  exportDeletedReviews,
+  lookupSources,
+  lookupCategories,
+  lookupLocations,
+  issueToken,
+} as const
+
+type Input<R> = R extends Route<infer I, infer _> ? I : never
+type Output<R> = R extends Route<infer _, infer O> ? O : never
+
+/** The service: one function per operation. The HTTP client is one, the sandbox another. */
+export type Api = {
+  readonly [K in keyof typeof routes]: (
+    input: Input<(typeof routes)[K]>,
+  ) => TaskEither<ApiError, Output<(typeof routes)[K]>>
+}
+
+/** Method and path of the lookups where they differ from those above; the service's specification gives neither. */
+export type LookupRoutes = Partial<
+  Record<'sources' | 'categories' | 'locations', Pick<Route<unknown, unknown>, 'method' | 'path'>>
+>
+
+/** A lookup with another method and path; a POST sends its empty input as JSON. */
+export const moveLookup = <I, O>(
+  route: Route<I, O>,
+  target: Pick<Route<unknown, unknown>, 'method' | 'path'> | undefined,
+): Route<I, O> =>
+  target === undefined ? route : { ...route, ...target, encoding: target.method === 'GET' ? 'query' : 'json' }
+
+/** The `Api` whose requests go through `send`. */
+export const createApi = (send: SendRequest, lookups: LookupRoutes = {}): Api => ({
+  retrieveReviews: send(retrieveReviews),
+  retrieveComments: send(retrieveComments),
+  retrieveCommentsByForm: send(retrieveCommentsByForm),
+  createVisitRecords: send(createVisitRecords),
+  syncLocations: send(syncLocations),
+  exportReviews: send(exportReviews),
+  exportDeletedReviews: send(exportDeletedReviews),
+  lookupSources: send(moveLookup(lookupSources, lookups.sources)),
+  lookupCategories: send(moveLookup(lookupCategories, lookups.categories)),
+  lookupLocations: send(moveLookup(lookupLocations, lookups.locations)),
+  issueToken: send(issueToken),
 })

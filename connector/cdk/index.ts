@@ -26,7 +26,6 @@ export {
   createAirbyteSourceCommands,
   loadAirbyteState,
 } from './airbyte/source-commands'
-export { decodeAirbyteState, formatStateFile } from './airbyte/state'
 export {
   assignObjects,
   type Catalog,
@@ -152,7 +151,6 @@ export {
   withLoggedWarnings,
 } from './singer/command-line'
 export { metricLogEntry } from './singer/encode'
-export { decodeSingerState, type SingerState } from './singer/state'
 export { createTapCommand } from './singer/tap-command'
 export {
   type BatchAnswer,
@@ -176,6 +174,7 @@ export {
   type SourceProgram,
   serviceOfState,
 } from './source-program'
+export { decodeAirbyteState, decodeSingerState, formatStateFile, type SingerState } from './state-file'
 export {
   defineStream,
   encodeRow,

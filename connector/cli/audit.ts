@@ -1,76 +1,65 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { Instant, toMillis } from '../api'
-import {
-  type AuditedTable,
-  bucketStatement,
-  type Difference,
-  decodeDifferences,
-  deleteStatement,
-  dialectNames,
-  type Expected,
-  idTypes,
-  maxStatementBytes,
-  reviewStatement,
-  timeTypes,
-  useExpected,
-} from '../audit'
 import {
   CommandError,
   type CommandIo,
   configFailure,
   defineCommand,
+  defined,
   formatStateFile,
   getOrThrow,
   loadAirbyteState,
   loadConfig,
+  mapDefined,
   suggestName,
   usageError,
 } from '../cdk'
 import { sourceFormat } from '../config'
-import { auditedStreams, createSource, createVersionService } from '../runtime'
-import { decodeExportState, exportFilters, rewindStates, type SourceEnv, streamsReadWith } from '../streams'
+import { auditedStreams, createSource, createVersionService, rewindStream } from '../runtime'
+import {
+  type AuditedTable,
+  bucketStatement,
+  checkStatementSize,
+  deleteStatement,
+  dialectNames,
+  type Expected,
+  idTypes,
+  isTableName,
+  loaderNames,
+  type ReviewDifference,
+  readDifferences,
+  reviewStatement,
+  timeTypes,
+  toAuditedTable,
+  useExpected,
+} from '../snapshot'
+import { decodeExportState, type SourceEnv } from '../streams'
 import { configOption, variablePrefix } from './options'
 import { refuseDatabaseAsOutput, writeOutputFile } from './snapshot-file'
 import { formatJson } from './table'
 
-const loaderNames = ['airbyte', 'meltano', 'snapshot'] as const
-
-/** How each loader lays a stream down, where no option says otherwise. */
-const loaders = {
-  airbyte: { idType: 'number', versionType: 'timestamptz', deletedColumn: '_ab_cdc_deleted_at' },
-  meltano: { idType: 'number', versionType: 'timestamp', deletedColumn: '_sdc_deleted_at' },
-  snapshot: { idType: 'number', versionType: 'timestamptz', deletedColumn: undefined },
-} as const
-
 const defaultBuckets = 4096
 
-/** One of a list of words; `otherwise` if the option was left out. */
+/** One of a list of words; undefined if the option was left out. */
 const chooseWord = <A extends string>(
   option: string,
   words: ReadonlyArray<A>,
   text: string | undefined,
-  otherwise: A,
-): A => {
-  if (text === undefined) return otherwise
+): A | undefined => {
   const word = words.find((each) => each === text)
-  if (word === undefined)
+  if (word === undefined && text !== undefined)
     throw usageError(
       `feedback audit: --${option} must be one of ${words.join(', ')}, not ${text}.${suggestName(text, words)} See feedback audit --help.`,
     )
   return word
 }
 
-/** A table's name in SQL: parts between dots, each bare or in quotes. */
-const tablePattern =
-  /^(?:[\p{L}_][\p{L}\p{N}_$-]*|"[^"]+"|`[^`]+`)(?:\.(?:[\p{L}_][\p{L}\p{N}_$-]*|"[^"]+"|`[^`]+`)){0,3}$/u
-
 const requireTableName = (option: string, text: string): string => {
-  if (tablePattern.test(text)) return text
+  if (isTableName(text)) return text
   throw usageError(
     `feedback audit: --${option} must be a table as SQL names it, such as public.reviews, not ${text}. See feedback audit --help.`,
   )
@@ -185,7 +174,7 @@ export const auditCommand = defineCommand({
       )
     if (options.repair !== undefined && buckets !== undefined)
       throw usageError('feedback audit takes --repair or --ids, not both. See feedback audit --help.')
-    const table = toAuditedTable(options, config.deletes === 'tombstones')
+    const table = readTable(options, config.deletes === 'tombstones')
     const cutoff = await chooseCutoff(options)
     const differences = options.repair === undefined ? undefined : await readDifferences(options.repair)
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
@@ -197,7 +186,7 @@ export const auditCommand = defineCommand({
         async (expected) => {
           if (differences !== undefined) return writeRepair(io, configured.env, table, expected, differences, options)
           const sql = await renderStatement(table, expected, buckets)
-          const text = options.json ? formatJson(describeStatement(table, expected, sql)) : sql
+          const text = options.json ? formatJson(describe(sql, table, expected)) : sql
           await (out === undefined ? io.print(text) : writeOutputFile(out, text))
         },
       )
@@ -208,47 +197,34 @@ export const auditCommand = defineCommand({
   },
 })
 
-/** The options of `feedback audit` that describe the table. */
-type TableOptions = {
-  readonly [K in
-    | 'dialect'
-    | 'loader'
-    | 'deletions'
-    | 'id-column'
-    | 'id-type'
-    | 'version-column'
-    | 'version-type'
-    | 'deleted-column']: string | undefined
-} & { readonly stream: string; readonly table: string; readonly 'all-versions': boolean }
+/** The options that describe the table. */
+type TableOptions = Readonly<
+  Record<
+    'dialect' | 'loader' | 'deletions' | 'id-column' | 'id-type' | 'version-column' | 'version-type' | 'deleted-column',
+    string | undefined
+  >
+> & { readonly stream: string; readonly table: string; readonly 'all-versions': boolean }
 
-const toAuditedTable = (options: TableOptions, hasTombstones: boolean): AuditedTable => {
-  const loader = loaders[chooseWord('loader', loaderNames, options.loader, 'airbyte')]
-  const isPart = options.stream.startsWith('review_')
-  return {
-    dialect: chooseWord('dialect', dialectNames, options.dialect, 'duckdb'),
+const readTable = (options: TableOptions, hasTombstones: boolean): AuditedTable =>
+  toAuditedTable(options.stream, chooseWord('loader', loaderNames, options.loader) ?? 'airbyte', {
+    dialect: chooseWord('dialect', dialectNames, options.dialect) ?? 'duckdb',
     name: requireTableName('table', options.table),
-    idColumn: options['id-column'] ?? (isPart ? 'reviewId' : 'id'),
-    idType: chooseWord('id-type', idTypes, options['id-type'], loader.idType),
-    versionColumn: options['version-column'] ?? (isPart ? 'reviewModifiedTime' : 'modifiedTime'),
-    versionType: chooseWord('version-type', timeTypes, options['version-type'], loader.versionType),
-    deletedColumn:
-      options['deleted-column'] ??
-      (hasTombstones && options.stream !== 'deleted_reviews' ? loader.deletedColumn : undefined),
-    deletionsName: options.deletions === undefined ? undefined : requireTableName('deletions', options.deletions),
-    rows: isPart ? 'parts' : options['all-versions'] ? 'newest' : 'one',
-  }
-}
+    hasTombstones,
+    keepsVersions: options['all-versions'],
+    ...defined({
+      idColumn: options['id-column'],
+      idType: chooseWord('id-type', idTypes, options['id-type']),
+      versionColumn: options['version-column'],
+      versionType: chooseWord('version-type', timeTypes, options['version-type']),
+      deletedColumn: options['deleted-column'],
+      deletionsName: mapDefined(options.deletions, (text) => requireTableName('deletions', text)),
+    }),
+  })
+
+type TimeOptions = Readonly<Record<'state' | 'cutoff', string | undefined>> & { readonly stream: string }
 
 /** As of when the table is held against the service, in milliseconds; undefined: as of the end of the scan. */
-const chooseCutoff = async ({
-  stream,
-  state,
-  cutoff,
-}: {
-  readonly stream: string
-  readonly state: string | undefined
-  readonly cutoff: string | undefined
-}): Promise<number | undefined> => {
+const chooseCutoff = async ({ stream, state, cutoff }: TimeOptions): Promise<number | undefined> => {
   if (cutoff !== undefined) {
     if (!Instant.is(cutoff))
       throw usageError(`feedback audit: --cutoff must be a time such as 2026-10-01T00:00:00Z, not ${cutoff}.`)
@@ -274,36 +250,23 @@ const renderStatement = async (
     buckets === undefined
       ? bucketStatement(table, scope, await listBuckets())
       : reviewStatement(table, scope, buckets, await listReviews(buckets))
-  const most = maxStatementBytes(table.dialect)
-  if (sql.length <= most) return sql
-  throw new CommandError(
-    configFailure(
-      `The statement would have ${megabytes(sql.length)} MB, and ${table.dialect} takes ${megabytes(most)}: ${scope.changedIds.length.toLocaleString('en')} reviews have changed since ${new Date(scope.cutoff).toISOString()}${buckets === undefined ? '' : `, and ${buckets.length} buckets are asked for`}. ${buckets === undefined ? 'Load the table again and give the state of that run, or use fewer --buckets' : 'Give fewer buckets with --ids'}.`,
-    ),
-  )
+  return getOrThrow(checkStatementSize(sql, table, scope, buckets))
 }
 
-const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
-
-const describeStatement = (table: AuditedTable, { scope, reviews, rows }: Expected, sql: string) => ({
-  stream: scope.stream,
-  table: table.name,
-  dialect: table.dialect,
-  cutoff: new Date(scope.cutoff).toISOString(),
-  reviews,
-  rows,
-  changed_since: scope.changedIds.length,
-  buckets: scope.bucketCount,
-  sql,
-})
-
-const readDifferences = async (path: string): Promise<ReadonlyArray<Difference>> => {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new CommandError(configFailure(`${path} cannot be read (${error.code ?? error.message}). Check the path.`))
-  })
-  const decoded = decodeDifferences(text)
-  if (E.isLeft(decoded)) throw new CommandError(configFailure(`${path} ${decoded.left.message}`))
-  return decoded.right
+const describe = (sql: string, { name, dialect }: AuditedTable, { scope, reviews, rows }: Expected) => {
+  const { stream, cutoff, changedIds, bucketCount } = scope
+  const time = new Date(cutoff).toISOString()
+  return {
+    stream,
+    table: name,
+    dialect,
+    cutoff: time,
+    reviews,
+    rows,
+    changed_since: changedIds.length,
+    buckets: bucketCount,
+    sql,
+  }
 }
 
 /** Writes the files that repair a table, and prints how they are used. */
@@ -312,42 +275,26 @@ const writeRepair = async (
   source: SourceEnv,
   table: AuditedTable,
   { scope, findVersions }: Expected,
-  differences: ReadonlyArray<Difference>,
-  {
-    stream,
-    state,
-    folder = 'audit-repair',
-  }: { readonly stream: string; readonly state: string | undefined; readonly folder: string | undefined },
+  differences: ReadonlyArray<ReviewDifference>,
+  { stream, state, folder = 'audit-repair' }: TimeOptions & { readonly folder: string | undefined },
 ): Promise<void> => {
   if (differences.length === 0) return io.printWarning('There is nothing to repair.')
   const { versions, newer } = await findVersions(differences.map(({ id }) => id))
   const given = state === undefined ? {} : await loadAirbyteState(state)
-  const states =
-    versions.length === 0
-      ? {}
-      : getOrThrow(
-          rewindStates(
-            given,
-            { stream, together: streamsReadWith(stream), versions, newer, cutoff: scope.cutoff },
-            { ...source, filters: exportFilters(source, stream), now: source.now() },
-          ),
-        )
+  const states = getOrThrow(rewindStream(source, stream, given, { versions, newer, cutoff: scope.cutoff }))
   const list = Object.entries(states).map(([name, value]) => ({ stream: name, state: JSON.stringify(value) }))
-  const files = {
-    'delete.sql': deleteStatement(table, differences),
-    'state.json': list.length === 0 ? '' : formatStateFile(list),
-    'singer-state.json': list.length === 0 ? '' : `${JSON.stringify({ singer_state: { bookmarks: states } })}\n`,
-  }
+  const [deletions, airbyteState, singerState] = ['delete.sql', 'state.json', 'singer-state.json'].map((name) =>
+    join(folder, name),
+  ) as [string, string, string]
   await mkdir(folder, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(
       configFailure(`${folder} cannot be made (${error.code ?? error.message}). Give another --folder.`),
     )
   })
-  for (const [name, text] of Object.entries(files)) if (text !== '') await writeOutputFile(join(folder, name), text)
-  io.printWarning('To repair the table:')
-  if (files['delete.sql'] !== '') io.printWarning(`  1. Run ${join(folder, 'delete.sql')} in the warehouse.`)
-  if (list.length > 0)
-    io.printWarning(
-      `  ${files['delete.sql'] === '' ? 1 : 2}. Within 24 hours, start the next run from ${join(folder, 'state.json')} (Airbyte) or ${join(folder, 'singer-state.json')} (Singer, Meltano).`,
-    )
+  await writeOutputFile(deletions, deleteStatement(table, differences))
+  await writeOutputFile(airbyteState, formatStateFile(list))
+  await writeOutputFile(singerState, `${JSON.stringify({ singer_state: { bookmarks: states } })}\n`)
+  io.printWarning(
+    `To repair the table:\n  1. Run ${deletions} in the warehouse.\n  2. Within 24 hours, start the next run from ${airbyteState} (Airbyte) or ${singerState} (Singer, Meltano).`,
+  )
 }

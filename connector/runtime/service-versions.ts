@@ -3,18 +3,21 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { toFailure, toInstant } from '../api'
-import type { ServiceVersions } from '../audit'
-import { defined, type Failure, type Feed, flatMapFeed, unfoldFeed } from '../cdk'
+import { defined, type Failure, type Feed, flatMapFeed, type SourceState, unfoldFeed } from '../cdk'
 import { type CutRecord, type FetchPage, filterFrom, readMentionTime, type ScanFilters, scan } from '../export'
-import type { NextRead, ServiceReview, ServiceReviews } from '../snapshot'
+import type { NextRead, ServiceReview, ServiceReviews, ServiceVersions } from '../snapshot'
 import {
   createDeletionFetcher,
   decodeExportState,
   deletionExportOperation,
   type ExportDefinition,
+  exportFilters,
+  type Rewind,
   reviewExportOperation,
+  rewindStates,
   type SourceEnv,
   streams,
+  streamsReadWith,
 } from '../streams'
 
 /** Reads the ids and times of the service's reviews, for `feedback verify` to compare with those in a snapshot. */
@@ -140,3 +143,21 @@ const fetchPages = (
       ),
     ),
   )(0)
+
+/**
+ * The states from which the next run sends these versions of a stream again. `newer`: how many versions the service has since the oldest
+ * of them. `cutoff`: from where on it reads what is new where a state has no cursor; milliseconds.
+ */
+export const rewindStream = (
+  source: SourceEnv,
+  stream: string,
+  states: SourceState,
+  missed: Pick<Rewind, 'versions' | 'newer' | 'cutoff'>,
+): E.Either<Failure, SourceState> =>
+  missed.versions.length === 0
+    ? E.right(states)
+    : rewindStates(
+        states,
+        { stream, together: streamsReadWith(stream), ...missed },
+        { ...source, filters: exportFilters(source, stream), now: source.now() },
+      )

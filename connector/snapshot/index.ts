@@ -1,8 +1,28 @@
 /**
  * The snapshot: a DuckDB file with one table for each stream, the saved states, and a row for each load. Messages of a run go in
  * (`createSnapshotWriter`); out come states for the next run, the results of `verify`, differences, hashes, Parquet files and the
- * report. Knows nothing of the service: what it compares with the service comes in as a `ServiceReviews`.
+ * report. Knows nothing of the service: what it compares with the service comes in as a `ServiceReviews`, or, for the SQL that audits a
+ * table of a warehouse (`audit/`), as `ServiceVersions`.
  */
+export {
+  type AuditedTable,
+  dialectNames,
+  idTypes,
+  isTableName,
+  loaderNames,
+  timeTypes,
+  toAuditedTable,
+} from './audit/audited-table'
+export {
+  deleteStatement,
+  type Expected,
+  type ReviewDifference,
+  readDifferences,
+  type ServiceVersion,
+  type ServiceVersions,
+  useExpected,
+} from './audit/comparison'
+export { bucketStatement, checkStatementSize, reviewStatement } from './audit/statement'
 export { compactSnapshot } from './compact'
 export { diffSnapshots, hashContent, isIdentical, type StreamDifference } from './diff'
 export { exportParquet, exportQuery, type ParquetPartition, partitionFormats } from './export-parquet'

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Api, createApi, type LookupRoutes } from '../../connector/api/api'
 import { createHttpClient } from '../../connector/api/http/client'
+import { type Api, createApi, type LookupRoutes } from '../../connector/api/routes'
 import { sendJson, startServer } from '../support/listen'
 
 /** The `Api` of a server that answers every request with `body`. */

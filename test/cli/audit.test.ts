@@ -110,6 +110,78 @@ describe('feedback audit', () => {
     await useDb((run) => run('DROP TABLE loaded'))
   })
 
+  it('repairs what it finds, and the run that starts from the repaired state reads little', async () => {
+    const folderOfRepair = path('repair')
+    const ids = (
+      (await useDb((run) => run('SELECT id::VARCHAR AS id FROM reviews ORDER BY hash(id) LIMIT 6'))) as ReadonlyArray<{
+        readonly id: string
+      }>
+    ).map(({ id }) => id)
+    const [dropped, doubled, stale, newer, alsoDropped] = ids
+    await useDb(async (run) => {
+      await run(`DELETE FROM reviews WHERE id IN (${dropped}, ${alsoDropped})`)
+      await run(`INSERT INTO reviews FROM reviews WHERE id = ${doubled}`)
+      await run(`UPDATE reviews SET "modifiedTime" = "modifiedTime" - INTERVAL 1 DAY WHERE id = ${stale}`)
+      await run(`UPDATE reviews SET "modifiedTime" = '2090-01-01' WHERE id = ${newer}`)
+      await run(`INSERT INTO reviews (id, "modifiedTime") VALUES (7, '2020-01-01')`)
+    })
+    const table = ['--stream', 'reviews', '--table', 'reviews', '--state', state]
+    const buckets = (await answer(...table)) as ReadonlyArray<{ readonly bucket: bigint }>
+    const named = await answer(...table, '--ids', buckets.map(({ bucket }) => String(bucket)).join(','))
+    const csv = [
+      'ID,DIFFERENCE',
+      ...(named as ReadonlyArray<{ readonly id: string; readonly difference: string }>).map(
+        (row) => `${row.id},${row.difference}`,
+      ),
+    ]
+    writeFileSync(path('answer.csv'), csv.join('\n'))
+    const smallPages = path('small-pages.json')
+    writeFileSync(smallPages, JSON.stringify({ ...settings(), page_size: 10 }))
+    expect(
+      await audit(...table, '--config', smallPages, '--repair', path('answer.csv'), '--folder', folderOfRepair),
+    ).toMatchObject({ status: 0, stdout: '', stderr: expect.stringContaining('To repair') })
+    await useDb((run) => run(readFileSync(join(folderOfRepair, 'delete.sql'), 'utf8')))
+    for (const file of ['state.json', 'singer-state.json'])
+      expect(
+        await runCommand(stateCommand, ['import', '--db', db, '--state', join(folderOfRepair, file)]),
+      ).toMatchObject({ status: 0 })
+    const before = sandbox.stats().requests.exportReviews ?? 0
+    const { status, stdout } = await runCommand(syncCommand, [
+      '--config',
+      smallPages,
+      '--db',
+      db,
+      '--select',
+      'reviews',
+      '--json',
+    ])
+    expect(status).toBe(0)
+    // The five that were damaged, and what has changed since the state.
+    expect(JSON.parse(stdout)[0].records).toBeLessThanOrEqual(5 + 8)
+    expect((sandbox.stats().requests.exportReviews ?? 0) - before).toBeLessThan(25)
+    expect(await answer('--stream', 'reviews', '--table', 'reviews')).toEqual([])
+  })
+
+  it.each([
+    ['nothing', '', 'There is nothing to repair'],
+    ['another file', 'a,b\n1,2', 'is not the answer of the statement that --ids prints'],
+    ['a bucket statement', 'bucket,difference\n1,stale', 'row 1 has no id'],
+    ['half a JSON', '[{"id": 1', 'is not the answer'],
+  ])('says that %s is no answer to repair', async (_, text, message) => {
+    writeFileSync(path('wrong.csv'), text)
+    const { stderr } = await audit(
+      '--stream',
+      'reviews',
+      '--table',
+      'reviews',
+      '--repair',
+      path('wrong.csv'),
+      '--folder',
+      path('none'),
+    )
+    expect(stderr).toContain(message)
+  })
+
   it('leaves out reviews whose deletion another table has', async () => {
     await useDb(async (run) => {
       await run(`CREATE TABLE undeleted AS FROM reviews`)

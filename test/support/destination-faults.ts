@@ -1,5 +1,5 @@
 import * as E from 'fp-ts/Either'
-import type { Api } from '../../connector/api/api'
+import type { Api } from '../../connector/api/routes'
 import { decodeConfiguredCatalog } from '../../connector/cdk/airbyte/catalog'
 import { CommandError } from '../../connector/cdk/command'
 import type { Failure } from '../../connector/cdk/failure'

@@ -1,7 +1,7 @@
 import * as TE from 'fp-ts/TaskEither'
-import type { Api } from '../../connector/api/api'
 import type { ExportRequest } from '../../connector/api/model/review'
 import type { RawResponse } from '../../connector/api/route'
+import type { Api } from '../../connector/api/routes'
 
 type Row = { readonly id: number; readonly modifiedTime: string }
 

@@ -1,9 +1,9 @@
 import * as TE from 'fp-ts/TaskEither'
-import type { Api } from '../../connector/api/api'
 import type { CommentsResponse, ReviewsResponse } from '../../connector/api/envelope'
 import type { ApiError } from '../../connector/api/error'
+import type { CommentsForm, ReviewsRequest } from '../../connector/api/model/entity'
 import { toInstant, toMillis } from '../../connector/api/model/scalar'
-import type { CommentsForm, ReviewsRequest } from '../../connector/api/model/transparency'
+import type { Api } from '../../connector/api/routes'
 import { random } from './random'
 
 /** How a service behaves where its specification says nothing. */

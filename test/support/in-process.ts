@@ -1,5 +1,5 @@
 import * as O from 'fp-ts/Option'
-import type { Api } from '../../connector/api/api'
+import type { Api } from '../../connector/api/routes'
 import type { SourceState } from '../../connector/cdk/catalog'
 import type { Message, SyncMode } from '../../connector/cdk/message'
 import { type CheckpointInterval, type ReadRun, readStreams } from '../../connector/cdk/read'

@@ -1,6 +1,6 @@
 import * as TE from 'fp-ts/TaskEither'
-import type { Api } from '../../connector/api/api'
 import { toInstant, toMillis } from '../../connector/api/model/scalar'
+import type { Api } from '../../connector/api/routes'
 import { parseExact, printExact } from './destination'
 import { sendJson, startServer } from './listen'
 import { random } from './random'

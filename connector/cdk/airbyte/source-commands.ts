@@ -5,9 +5,9 @@ import { CommandError, type CommandOption, defineCommand, getOrThrow, runOrThrow
 import { configFailure } from '../failure'
 import { addFilePath, loadConfig, readJsonFile, readStateFile } from '../load'
 import { consumeMessages, type MessageConsumer, type SourceProgram } from '../source-program'
+import { decodeAirbyteState } from '../state-file'
 import { decodeConfiguredCatalog, sourceCatalogLine, sourceSpecLine } from './catalog'
 import { connectionStatusLine, createAirbyteEncoder } from './encode'
-import { decodeAirbyteState } from './state'
 
 /** The configuration. A later one is merged over the earlier ones; ENV stands for variables with this prefix. */
 export const configOptionFor = (variablePrefix: string) =>

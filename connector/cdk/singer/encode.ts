@@ -5,8 +5,8 @@ import { jsonLine, wrapRows } from '../lines'
 import type { Message, Row } from '../message'
 import { type EncodeOptions, emptyOutput, type LogEntry, type MessageEncoder, type ProtocolOutput } from '../protocol'
 import type { JsonSchema } from '../schema'
+import { replaceBookmarks, type SingerState } from '../state-file'
 import { toSingerSchema } from './catalog'
-import { replaceBookmarks, type SingerState } from './state'
 
 type OpenStream = {
   readonly name: string

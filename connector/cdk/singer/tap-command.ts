@@ -22,6 +22,7 @@ import {
   type ReadOutcome,
   type SourceProgram,
 } from '../source-program'
+import { decodeSingerState, type SingerState } from '../state-file'
 import type { Stream } from '../stream'
 import { decodeSingerCatalog, describeSingerStream, formatSingerCatalog, type SingerSelection } from './catalog'
 import {
@@ -36,7 +37,6 @@ import {
   withLoggedWarnings,
 } from './command-line'
 import { createSingerEncoder, metricLogEntry, tableVersionsOf } from './encode'
-import { decodeSingerState, type SingerState } from './state'
 
 /** The streams in their order, starting with the one that an interrupted run was reading. */
 const rotateStreams = <A extends { readonly name: string }>(

@@ -2,11 +2,11 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { encodeAirbyte, errorTraceLine } from '../../../connector/cdk/airbyte/encode'
-import { decodeAirbyteState } from '../../../connector/cdk/airbyte/state'
 import { configFailure, systemFailure, transientFailure } from '../../../connector/cdk/failure'
 import { JsonText } from '../../../connector/cdk/json/decode'
 import { joinText } from '../../../connector/cdk/lines'
 import type { Message } from '../../../connector/cdk/message'
+import { decodeAirbyteState } from '../../../connector/cdk/state-file'
 
 const lines = (message: Message) =>
   encodeAirbyte(() => 1700000000000.5)(message)

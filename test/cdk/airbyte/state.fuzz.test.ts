@@ -2,9 +2,8 @@ import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import { decodeConfiguredCatalog } from '../../../connector/cdk/airbyte/catalog'
-import { decodeAirbyteState } from '../../../connector/cdk/airbyte/state'
 import { parseJson } from '../../../connector/cdk/json/decode'
-import { decodeSingerState as readSingerState } from '../../../connector/cdk/singer/state'
+import { decodeAirbyteState, decodeSingerState as readSingerState } from '../../../connector/cdk/state-file'
 
 const seed = 20261121
 

@@ -1,8 +1,8 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import * as airbyte from '../../../connector/cdk/airbyte/state'
-import { decodeSingerState } from '../../../connector/cdk/singer/state'
+import * as airbyte from '../../../connector/cdk/state-file'
+import { decodeSingerState } from '../../../connector/cdk/state-file'
 
 const state = { modifiedTimeFrom: '2024-01-01T00:00:00.000Z' }
 const value = { bookmarks: { reviews: state, other: {} }, currently_syncing: 'reviews', version: 2 }

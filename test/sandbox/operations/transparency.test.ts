@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Comment, EntitySummary, TransparencyReview } from '../../../connector/api/model/entity'
-import type { CommentsFilter, ReviewsFilter } from '../../../connector/api/model/transparency'
+import type {
+  Comment,
+  CommentsFilter,
+  EntitySummary,
+  ReviewsFilter,
+  TransparencyReview,
+} from '../../../connector/api/model/entity'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { getPath, operationPaths, postJson, readJsonAnswer } from '../../support/sandbox'
 

@@ -1,7 +1,7 @@
 import net from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import * as routes from '../../../connector/api/routes'
+import { routes } from '../../../connector/api/routes'
 import { toJsonSchema } from '../../../connector/cdk/schema'
 import { createHandlers } from '../../../connector/sandbox/server/handlers'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'

@@ -1,7 +1,7 @@
 import Ajv2020 from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
 import { describe, expect, it } from 'vitest'
-import * as routes from '../../../connector/api/routes'
+import { routes } from '../../../connector/api/routes'
 import { describeService } from '../../../connector/sandbox/server/openapi'
 import { epochTime, getPath, operationPaths, postJson, readJsonAnswer, startSmallSandbox } from '../../support/sandbox'
 

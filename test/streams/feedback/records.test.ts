@@ -1,7 +1,7 @@
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
-import type { Api } from '../../../connector/api/api'
 import { parseBody } from '../../../connector/api/route'
+import type { Api } from '../../../connector/api/routes'
 import { commentsStream, transparencyReviewsStream } from '../../../connector/streams/feedback/comments-and-reviews'
 import { entityRatingsStream } from '../../../connector/streams/feedback/entity-ratings'
 import type { SourceEnv } from '../../../connector/streams/source-env'

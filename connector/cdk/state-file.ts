@@ -3,9 +3,9 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as RA from 'fp-ts/ReadonlyArray'
 import * as t from 'io-ts'
-import type { SourceState } from '../catalog'
-import { configFailure, type Failure } from '../failure'
-import { decodeValue } from '../json/decode'
+import type { SourceState } from './catalog'
+import { configFailure, type Failure } from './failure'
+import { decodeValue } from './json/decode'
 
 /** The value of a Singer state: the value itself, a printed STATE line, or the output of `meltano state get`; none for anything else. */
 export const findSingerState = (given: unknown): O.Option<Readonly<Record<string, unknown>>> => {
@@ -100,3 +100,42 @@ export const formatStateFile = (states: ReadonlyArray<{ readonly stream: string;
   )
   return messages.length === 0 ? '[]\n' : `[\n${messages.join(',\n')}\n]\n`
 }
+
+/** A Singer state as it was given. Each state replaces the one before, so the next STATE repeats all of it. */
+export type SingerState = {
+  readonly value: Readonly<Record<string, unknown>>
+  readonly bookmarks: SourceState
+  /** The stream that an interrupted run was reading. */
+  readonly currentlySyncing: O.Option<string>
+}
+
+const toSingerState = (whole: Readonly<Record<string, unknown>>): SingerState => ({
+  value: whole,
+  bookmarks: bookmarksOf(whole),
+  currentlySyncing: typeof whole.currently_syncing === 'string' ? O.some(whole.currently_syncing) : O.none,
+})
+
+/** A state file: Singer's value, printed lines of it (the last wins), or a state of the Airbyte source. */
+export const decodeSingerState = (given: unknown): E.Either<Failure, SingerState> =>
+  pipe(
+    findSingerState(Array.isArray(given) ? (given.at(-1) ?? {}) : (given ?? {})),
+    O.match(
+      () =>
+        pipe(
+          decodeAirbyteState(given),
+          E.map((bookmarks) => toSingerState({ bookmarks })),
+        ),
+      (whole) => E.right(toSingerState(whole)),
+    ),
+  )
+
+/** `whole` with these bookmarks, which replace those of the same streams. */
+export const replaceBookmarks = (
+  whole: SingerState['value'],
+  bookmarks: SourceState,
+  syncing: string | undefined,
+): SingerState['value'] => ({
+  ...whole,
+  bookmarks: { ...(t.UnknownRecord.is(whole.bookmarks) ? whole.bookmarks : {}), ...bookmarks },
+  currently_syncing: syncing ?? null,
+})

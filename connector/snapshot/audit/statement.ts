@@ -1,21 +1,6 @@
-import { type DialectName, dialects, hashSql, type IdType, type TimeType } from './dialect'
-
-/** The table of the warehouse, and how its loader lays a stream down. */
-export type AuditedTable = {
-  readonly dialect: DialectName
-  /** As it stands in SQL, such as `public.reviews`. */
-  readonly name: string
-  readonly idColumn: string
-  readonly idType: IdType
-  readonly versionColumn: string
-  readonly versionType: TimeType
-  /** The column that marks a deleted row; undefined: rows are not marked. */
-  readonly deletedColumn: string | undefined
-  /** The table of the deletions that its readers apply to this one, as it stands in SQL; its key and version have the same columns. */
-  readonly deletionsName: string | undefined
-  /** one: a row a review. newest: all versions of a review, of which the newest counts. parts: several rows of its newest version. */
-  readonly rows: 'one' | 'newest' | 'parts'
-}
+import * as E from 'fp-ts/Either'
+import { configFailure, type Failure } from '../../cdk'
+import { type AuditedTable, type DialectName, dialects, hashSql } from './audited-table'
 
 /** Which rows an audit is about; times in milliseconds since 1970. */
 export type AuditScope = {
@@ -286,3 +271,26 @@ WHERE expected_version IS NULL OR found_version IS NULL OR found_version <> expe
 ORDER BY id;
 `
 }
+
+/** The statement, or why the warehouse would not take it. */
+export const checkStatementSize = (
+  sql: string,
+  { dialect }: AuditedTable,
+  { cutoff, changedIds }: AuditScope,
+  buckets: ReadonlyArray<number> | undefined,
+): E.Either<Failure, string> => {
+  const { maxBytes } = dialects[dialect]
+  if (sql.length <= maxBytes) return E.right(sql)
+  const changes = `${changedIds.length.toLocaleString('en')} reviews have changed since ${instant(cutoff)}`
+  return E.left(
+    configFailure(
+      `The statement would have ${megabytes(sql.length)} MB, and ${dialect} takes ${megabytes(maxBytes)}: ${changes}. ${
+        buckets === undefined
+          ? 'Load the table again and give the state of that run, or use fewer --buckets'
+          : 'Give fewer buckets with --ids, or load the table again and give the state of that run'
+      }.`,
+    ),
+  )
+}
+
+const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)

@@ -97,9 +97,6 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   },
 }
 
-/** The most bytes of a statement that a warehouse takes. */
-export const maxStatementBytes = (dialect: DialectName): number => dialects[dialect].maxBytes
-
 /** The hashes of an id and of its version: what decides the bucket, and what is added up. */
 export const hashSql = ({ md5, hexNumber, text }: Dialect) => ({
   bucket: (id: string, bucketCount: number): string =>
@@ -108,3 +105,66 @@ export const hashSql = ({ md5, hexNumber, text }: Dialect) => ({
   version: (id: string, version: string): string =>
     hexNumber(`SUBSTRING(${md5(`${id} || ':' || CAST(${version} AS ${text})`)}, 1, 15)`),
 })
+
+/** The table of the warehouse, and how its loader lays a stream down. */
+export type AuditedTable = {
+  readonly dialect: DialectName
+  /** As it stands in SQL, such as `public.reviews`. */
+  readonly name: string
+  readonly idColumn: string
+  readonly idType: IdType
+  readonly versionColumn: string
+  readonly versionType: TimeType
+  /** The column that marks a deleted row; undefined: rows are not marked. */
+  readonly deletedColumn: string | undefined
+  /** The table of the deletions that its readers apply to this one, as it stands in SQL; its key and version have the same columns. */
+  readonly deletionsName: string | undefined
+  /** one: a row a review. newest: all versions of a review, of which the newest counts. parts: several rows of its newest version. */
+  readonly rows: 'one' | 'newest' | 'parts'
+}
+
+/** What a loader does where no option says otherwise. */
+export const loaderNames = ['airbyte', 'meltano', 'snapshot'] as const
+type LoaderName = (typeof loaderNames)[number]
+
+const loaders: Readonly<Record<LoaderName, Pick<AuditedTable, 'idType' | 'versionType' | 'deletedColumn'>>> = {
+  airbyte: { idType: 'number', versionType: 'timestamptz', deletedColumn: '_ab_cdc_deleted_at' },
+  meltano: { idType: 'number', versionType: 'timestamp', deletedColumn: '_sdc_deleted_at' },
+  snapshot: { idType: 'number', versionType: 'timestamptz', deletedColumn: undefined },
+}
+
+/** The table of a stream; what is not given is as its loader writes it. `hasTombstones`: whether deleted reviews are marked in their table. */
+export const toAuditedTable = (
+  stream: string,
+  loader: LoaderName,
+  {
+    hasTombstones,
+    keepsVersions,
+    ...given
+  }: Pick<AuditedTable, 'dialect' | 'name'> &
+    Partial<
+      Pick<AuditedTable, 'idColumn' | 'idType' | 'versionColumn' | 'versionType' | 'deletedColumn' | 'deletionsName'>
+    > & {
+      readonly hasTombstones: boolean
+      /** The table has all versions of a review. */
+      readonly keepsVersions: boolean
+    },
+): AuditedTable => {
+  const isPart = stream.startsWith('review_')
+  const { deletedColumn, ...types } = loaders[loader]
+  return {
+    ...types,
+    idColumn: isPart ? 'reviewId' : 'id',
+    versionColumn: isPart ? 'reviewModifiedTime' : 'modifiedTime',
+    deletedColumn: hasTombstones && stream !== 'deleted_reviews' ? deletedColumn : undefined,
+    deletionsName: undefined,
+    rows: isPart ? 'parts' : keepsVersions ? 'newest' : 'one',
+    ...given,
+  }
+}
+
+const tableNamePart = '(?:[\\p{L}_][\\p{L}\\p{N}_$-]*|"[^"]+"|`[^`]+`)'
+const tableNamePattern = new RegExp(`^${tableNamePart}(?:\\.${tableNamePart}){0,3}$`, 'u')
+
+/** Whether a text is a table's name in SQL: parts between dots, each bare or in quotes. */
+export const isTableName = (text: string): boolean => tableNamePattern.test(text)
