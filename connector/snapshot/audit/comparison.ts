@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { BIGINT, VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import * as TE from 'fp-ts/TaskEither'
 import { CommandError, configFailure, drainFeed, type Failure, type Feed, runOrThrow } from '../../cdk'
@@ -73,38 +74,30 @@ const readExpected = async (
   bucketCount: number,
 ): Promise<Expected> => {
   await db.run(
-    'CREATE TABLE served (id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT); CREATE TABLE changed (id VARCHAR)',
+    'CREATE TEMP TABLE served (id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT); CREATE TEMP TABLE changed (id VARCHAR)',
   )
   let scanned = service.startDate
   await consume(service.versions, async ({ rows, cutoff }) => {
     scanned = cutoff ?? scanned
-    if (rows.length > 0)
-      await db.append('served', (appender) => {
-        for (const { id, modifiedTime, rows: count, mentionTime } of rows) {
-          appender.appendVarchar(id)
-          appender.appendBigInt(BigInt(modifiedTime))
-          appender.appendBigInt(BigInt(count))
-          if (mentionTime === undefined) appender.appendNull()
-          else appender.appendBigInt(BigInt(mentionTime))
-          appender.endRow()
-        }
-      })
+    await db.appendColumns(
+      'served',
+      [VARCHAR, BIGINT, BIGINT, BIGINT],
+      [
+        rows.map(({ id }) => id),
+        rows.map(({ modifiedTime }) => BigInt(modifiedTime)),
+        rows.map(({ rows: count }) => BigInt(count)),
+        rows.map(({ mentionTime }) => (mentionTime === undefined ? null : BigInt(mentionTime))),
+      ],
+    )
   })
   const cutoff = Math.min(wanted ?? scanned, scanned)
   const addChanged = (rows: ReadonlyArray<{ readonly id: string }>): Promise<void> =>
-    rows.length === 0
-      ? Promise.resolve()
-      : db.append('changed', (appender) => {
-          for (const { id } of rows) {
-            appender.appendVarchar(id)
-            appender.endRow()
-          }
-        })
+    db.appendColumns('changed', [VARCHAR], [rows.map(({ id }) => id)])
   await consume(service.changedSince(scanned), addChanged)
   await consume(service.deletedSince(cutoff), addChanged)
   await db.run(`
     INSERT INTO changed SELECT id FROM served WHERE version > ${cutoff};
-    CREATE VIEW reviews AS
+    CREATE TEMP VIEW reviews AS
     SELECT id, max(version) AS version, arg_max(row_count, version) AS row_count, arg_max(mention, version) AS mention FROM served
     ANTI JOIN changed USING (id) WHERE version >= ${service.startDate} GROUP BY id HAVING arg_max(row_count, version) > 0`)
   const changedIds = (await db.query('SELECT DISTINCT id FROM changed ORDER BY id')).map(({ id }) => String(id))
