@@ -28,7 +28,6 @@ import {
   scan,
   scanScope,
 } from '../export'
-import type { CompleteScan } from './entity-index'
 import {
   completeExportState,
   decodeExportState,
@@ -37,6 +36,7 @@ import {
   encodeExportState,
   encodeOpenScan,
 } from './export-state'
+import type { CompleteScan } from './review-item'
 import { partitionWindows, type SourceEnv } from './source-env'
 import { collectPageWarnings, selectAttributes, stateWarnings } from './warnings'
 

@@ -5,7 +5,7 @@
  * selected streams with their states (`StreamRequest` of cdk). Out: a feed of `ReaderEvent`s: rows as JSON text,
  * checkpoints with the state that covers the rows before them, notes, and failures of single streams.
  */
-export { createEntityIndex } from './entity-index'
+
 export type { ExportDefinition } from './export-reader'
 export {
   decodeExportState,
@@ -28,6 +28,7 @@ export {
 } from './feedback/probe'
 export { isLookupStream } from './lookups'
 export { findPrivacyPath, type PrivacySettings, privacyActions } from './privacy'
+export { createEntityIndex } from './review-item'
 export { createDeletionFetcher, deletedReviewsStream, deletionExportOperation, reviewExportOperation } from './reviews'
 export type { SourceEnv } from './source-env'
 export { checkSourceLookup } from './source-lookup'

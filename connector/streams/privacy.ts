@@ -6,10 +6,10 @@ import type * as t from 'io-ts'
 import { Review } from '../api'
 import { configFailure, type Failure, type JsonSchema, type Stream } from '../cdk'
 import { attributePaths, type PrivacyAction } from '../export'
-import type { ReviewEntitySettings } from './entity-index'
 import { CommentRecord, TransparencyReviewRecord } from './feedback/comments-and-reviews'
 import { EntityRating } from './feedback/entity-ratings'
 import { ManagedLocationRecord } from './managed-locations'
+import type { ReviewEntitySettings } from './review-item'
 import type { ResourceName, SourceEnv } from './source-env'
 
 /**

@@ -9,9 +9,8 @@ import {
   createReviewFetcher,
   type FetchPage,
 } from '../export'
-import { digestEntitySelection, indexEntities } from './entity-index'
 import { createExportReader, type ExportDefinition } from './export-reader'
-import { createReviewItem, type ReviewItem, reviewFieldTree } from './review-item'
+import { createReviewItem, digestEntitySelection, indexEntities, type ReviewItem, reviewFieldTree } from './review-item'
 import type { SourceEnv } from './source-env'
 import { withSourceLookup } from './source-lookup'
 import { UnknownAttributes } from './warnings'

@@ -2,7 +2,7 @@ import type { Option } from 'fp-ts/Option'
 import type { Task } from 'fp-ts/Task'
 import { type Api, type LookupListRequest, toInstant, toMillis } from '../api'
 import type { PrivacyAction, ScanFilters, ScanWindow } from '../export'
-import type { EntityIndex, ReviewEntitySettings } from './entity-index'
+import type { EntityIndex, ReviewEntitySettings } from './review-item'
 
 /** A resource of the service that has attributes to hide; the paths of `privacy` begin with it. */
 export type ResourceName = 'export' | 'comments' | 'transparency_reviews' | 'entity_ratings' | 'managed_locations'

@@ -152,14 +152,15 @@ describe('feedback audit', () => {
       '--db',
       db,
       '--select',
-      'reviews',
+      'deleted_reviews,reviews',
       '--json',
     ])
     expect(status).toBe(0)
     // The five that were damaged, and what has changed since the state.
-    expect(JSON.parse(stdout)[0].records).toBeLessThanOrEqual(5 + 8)
+    expect(JSON.parse(stdout)[1].records).toBeLessThanOrEqual(5 + 8)
     expect((sandbox.stats().requests.exportReviews ?? 0) - before).toBeLessThan(25)
-    expect(await answer('--stream', 'reviews', '--table', 'reviews')).toEqual([])
+    expect(await runCommand(stateCommand, ['export', '--db', db, '--out', state])).toMatchObject({ status: 0 })
+    expect(await answer('--stream', 'reviews', '--table', 'reviews', '--state', state)).toEqual([])
   })
 
   it.each([

@@ -4,7 +4,7 @@ import type { SourceState } from '../../connector/cdk/catalog'
 import type { Message, SyncMode } from '../../connector/cdk/message'
 import { type CheckpointInterval, type ReadRun, readStreams } from '../../connector/cdk/read'
 import type { Stream } from '../../connector/cdk/stream'
-import { createEntityIndex } from '../../connector/streams/entity-index'
+import { createEntityIndex } from '../../connector/streams/review-item'
 import type { SourceEnv } from '../../connector/streams/source-env'
 import { parseExact } from './destination'
 

@@ -15,8 +15,8 @@ import {
   type StreamRequest,
 } from '../../cdk'
 import { filterFrom } from '../../export'
-import { digestEntitySelection, findScanSince } from '../entity-index'
 import { decodeExportState } from '../export-state'
+import { digestEntitySelection, findScanSince } from '../review-item'
 import { reviewExportReader } from '../reviews'
 import type { SourceEnv } from '../source-env'
 import { encodeFeedbackState, type FeedbackState, mapPartitions } from './state'
