@@ -3,7 +3,15 @@ import { CommandError, configFailure } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
 import { readMeta, regionsTableName, saveMeta, timeZoneName, viewMark, viewsHashName } from './metadata'
 import { defineModels, defineVersions, listRegionsColumns, type ModelOptions, type NameOf, type Region } from './models'
-import { findFreeName, foldCase, historyTableName, listStreamTables, reviewsTableName, type Table } from './tables'
+import {
+  findFreeName,
+  findReviewReference,
+  foldCase,
+  historyTableName,
+  listStreamTables,
+  reviewsTableName,
+  type Table,
+} from './tables'
 import type { RowValues } from './values'
 
 /** Sets the time zone of the file's days and months, in the views that it has too. Rejects with `CommandError` for a zone that does not exist. */
@@ -167,7 +175,7 @@ export const findModels = async (db: Database): Promise<FileModels> => {
 
 const reviewViews = (tables: ReadonlyArray<Table>): Readonly<Record<string, string>> => {
   const reviews = tables.find(({ name }) => name === reviewsTableName)
-  return reviews !== undefined && ['id', 'modifiedTime'].every((name) => hasColumn(reviews, name))
+  return reviews !== undefined && findReviewReference(reviews) !== undefined
     ? { ...reviewViewSql(reviews), deleted_reviews_current: deletionsSql(tables) }
     : {}
 }
@@ -238,7 +246,7 @@ const liabilityShape = {
 const deletionsSql = (tables: ReadonlyArray<Table>): string => {
   const deleted = tables.find(({ name }) => name === 'deleted_reviews')
   const reported =
-    deleted !== undefined && ['id', 'modifiedTime'].every((name) => hasColumn(deleted, name))
+    deleted !== undefined && findReviewReference(deleted) !== undefined
       ? 'SELECT id, "modifiedTime" AS deleted_time, "modifiedTime" AS reported_time FROM deleted_reviews'
       : 'SELECT NULL::BIGINT AS id, NULL::TIMESTAMPTZ AS deleted_time, NULL::TIMESTAMPTZ AS reported_time WHERE false'
   const history = tables.find(({ name, history }) => name === reviewsTableName && history)
