@@ -345,5 +345,14 @@ describe('a question', () => {
     })
     expect(outcome).toMatchObject({ status: 78, stderr: expect.stringContaining('has no reviews') })
     expect((await runCommand(queryCommand, ['--db', other, 'FROM locations'])).status).toBe(0)
+    for (const name of ['review_facts', 'Critical_Alerts', 'reviews_current', 'location_scorecard']) {
+      const asked = await runCommand(queryCommand, ['--db', other, `SELECT count(*) FROM ${name}`], {
+        fail: personConventions.reportFailure,
+      })
+      expect(asked.status).toBe(78)
+      expect(asked.stderr).toContain(
+        `There is no table or view ${name}. It is a view of the reviews, and the file has none yet: read the stream reviews into it first.`,
+      )
+    }
   })
 })

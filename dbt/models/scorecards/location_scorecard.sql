@@ -1,11 +1,25 @@
 -- Each location with its ratings, answers and open liabilities. It starts with ten ratings at the mean of all reviews, with the spread
 -- of ratings from 1 to 5; low and high are the ends of the 95 % interval.
-with named as (
+with facts as (
+  select
+    location_id,
+    location_name,
+    modified_time,
+    mention_time,
+    rating,
+    review_score,
+    first_response_time,
+    hours_to_answer,
+    open_liabilities
+  from {{ ref('review_facts') }}
+),
+
+named as (
   select
     location_id,
     location_name,
     row_number() over (partition by location_id order by modified_time desc, location_name) as place
-  from {{ ref('review_facts') }}
+  from facts
   where location_id is not null and location_name is not null
 ),
 
@@ -13,7 +27,7 @@ overall as (
   select
     avg(rating) as mean,
     sqrt((20 + count(rating) * coalesce(var_pop(rating), 0)) / (10 + count(rating))) as deviation
-  from {{ ref('review_facts') }}
+  from facts
 ),
 
 locations as (
@@ -28,7 +42,7 @@ locations as (
     {{ feedback.median('hours_to_answer') }} as median_hours,
     sum(open_liabilities) as open_liabilities,
     max(mention_time) as last_mention
-  from {{ ref('review_facts') }}
+  from facts
   where location_id is not null
   group by location_id
 ),
