@@ -22,7 +22,7 @@ const accessOptions: Readonly<
 > = {
   write: { leastMemory: 64e6, threads: 2, rowGroupSize: snapshotRowGroupSize },
   change: {},
-  read: { leastMemory: 128e6, memoryGrowth: 2, readOnly: true },
+  read: { leastMemory: 192e6, memoryGrowth: 2, readOnly: true },
 }
 
 export type SnapshotOptions = {
