@@ -20,6 +20,7 @@ import {
   readRegions,
   readReport,
   renderReport,
+  shortenText,
   type WorkItem,
 } from '../snapshot'
 import { dbOption, fileOptions, regionsOption } from './options'
@@ -32,7 +33,7 @@ import {
   reportFormats,
 } from './rows'
 import { refuseDatabaseAsOutput, toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
-import { escapeControls, formatJson, shortenText } from './table'
+import { escapeControls, formatJson } from './table'
 
 export const reportCommand = defineCommand({
   name: 'report',

@@ -10,9 +10,10 @@ import {
   type QuestionFilter,
   questionFilters,
   questions,
+  shortenText,
   suggestQuestion,
 } from '../snapshot'
-import { formatTable, shortenText } from './table'
+import { formatTable } from './table'
 
 export const rowFormats = ['table', 'csv', 'json', 'jsonl', 'markdown', 'parquet'] as const
 export type RowFormat = (typeof rowFormats)[number]

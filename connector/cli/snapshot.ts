@@ -9,10 +9,11 @@ import {
   partitionFormats,
   type StreamDifference,
   setReportingTimeZone,
+  shortenText,
 } from '../snapshot'
 import { dbOption, fileOptions, historyOption, inputCatalogOption, outputDbOption } from './options'
 import { ingestMessages, loadInputCatalog, toSnapshotOptions, useSnapshot } from './snapshot-file'
-import { formatJson, formatLoadSummaries, formatTable, shortenText } from './table'
+import { formatJson, formatLoadSummaries, formatTable } from './table'
 
 export const snapshotCommand = defineCommand({
   name: 'snapshot',

@@ -131,10 +131,6 @@ export const formatLoadSummaries = (summaries: ReadonlyArray<LoadSummary>): stri
 /** A value as JSON that a person can read. */
 export const formatJson = (value: unknown): string => `${escapeControls(JSON.stringify(value, null, 2))}\n`
 
-/** The text in at most `width` characters. */
-export const shortenText = (text: string, width: number): string =>
-  text.length > width ? `${text.slice(0, width - 1)}…` : text
-
 /** How many of the checks that had something to check hold, in one clause: `15 of 15 checks hold, 7 had nothing to check`. */
 export const formatCheckCounts = (results: ReadonlyArray<CheckResult>): string => {
   const { hold, unanswered, checked, nothing } = countChecks(results)

@@ -41,7 +41,15 @@ export {
 } from './questions'
 export { createNamedViews, explainUnknownRegions, readRegions } from './regions'
 export { type FigureGroup, type GroupSection, metrics } from './report/comparisons'
-export { type Figures, formatChange, formatMetricValue, formatMinute, formatMonth, type Metric } from './report/html'
+export {
+  type Figures,
+  formatChange,
+  formatMetricValue,
+  formatMinute,
+  formatMonth,
+  type Metric,
+  shortenText,
+} from './report/html'
 export { explainAlert, nameOwner, namePlace, type WorkItem } from './report/open-work'
 export { explainMonth, listGroupSections, renderReport } from './report/page'
 export { type Report, readReport } from './report/report'

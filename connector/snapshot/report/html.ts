@@ -143,8 +143,7 @@ export const renderTwoLines = (above: Html | string, below: Html | string): Html
 
 const maxNameLength = 28
 
-export const shortenName = (name: string, length = maxNameLength): string =>
-  name.length > length ? `${name.slice(0, length - 1)}…` : name
+export const shortenName = (name: string): string => shortenText(name, maxNameLength)
 
 /** A figure of the month beside that of the month before; null where there is none, as the average of no ratings. */
 export type Comparison = {
@@ -218,3 +217,8 @@ export const renderComparisons = <Row extends { readonly name: string | null; re
     ],
     rows,
   )
+
+/** The text in at most `length` characters; where it is longer, an ellipsis is the last. */
+export const shortenText = (text: string, length: number): string =>
+  // Half of a pair of surrogates would be no character.
+  text.length > length ? `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…` : text

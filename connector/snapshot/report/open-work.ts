@@ -15,7 +15,7 @@ import {
   renderSection,
   renderTable,
   renderTwoLines,
-  shortenName,
+  shortenText,
 } from './html'
 
 /** A review that someone should look at: one with an open task, or with an alert. Ids are texts, since they may exceed the numbers of JSON readers. */
@@ -194,7 +194,7 @@ const renderWork = (caption: string, items: ReadonlyArray<WorkItem>, describe: (
       { title: 'Age', kind: 'n', cell: ({ age_days }) => (age_days === null ? '–' : `${formatCount(age_days)} d`) },
     ],
     items,
-    ({ text }) => (text === null || text === undefined ? undefined : shortenName(text, maxTextLength)),
+    ({ text }) => (text === null || text === undefined ? undefined : shortenText(text, maxTextLength)),
   )
 
 /** How many of a list the page shows, where that is not all. */

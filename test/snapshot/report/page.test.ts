@@ -1,5 +1,6 @@
+import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { html } from '../../../connector/snapshot/report/html'
+import { html, shortenText } from '../../../connector/snapshot/report/html'
 import { pageStyle, renderReport } from '../../../connector/snapshot/report/page'
 import { type Report, readReport } from '../../../connector/snapshot/report/report'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
@@ -188,4 +189,22 @@ describe('html', () => {
       '<p title="&lt;a href=&#39;x&#39; onclick=&quot;y&quot;&gt;&amp;">&lt;a href=&#39;x&#39; onclick=&quot;y&quot;&gt;&amp;<b>1</b></p>',
     )
   })
+})
+
+it('shortens a text to whole characters, and only one that is too long', () => {
+  const texts = fc.string({ unit: fc.constantFrom('a', 'ä', '€', '𝒳', '👩🏽‍⚕️') })
+  fc.assert(
+    fc.property(texts, fc.integer({ min: 1, max: 20 }), (text, length) => {
+      const short = shortenText(text, length)
+      expect(short.length).toBeLessThanOrEqual(Math.max(length, 1))
+      expect(Buffer.from(short).toString()).toBe(short)
+      if (text.length <= length) expect(short).toBe(text)
+      else
+        expect([text.startsWith(short.slice(0, -1)), short.at(-1), short.length >= length - 1]).toEqual([
+          true,
+          '…',
+          true,
+        ])
+    }),
+  )
 })
