@@ -286,7 +286,7 @@ export const readReport = async (snapshot: Snapshot, options: ReportOptions): Pr
       month,
       previous_month: months.previous,
       is_over: month < toMonth(read_at ?? made_at),
-      has_regions: regions !== undefined,
+      has_regions: regions !== undefined || (hasReviews && (await db.scalar('SELECT 1 FROM regions')) !== undefined),
       unknown_regions,
       has_text: options.withText === true,
       data,

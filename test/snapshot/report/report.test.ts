@@ -240,6 +240,15 @@ describe('readReport', () => {
     expect(report.regions.find(({ key }) => key === '(unknown)')?.figures.reviews).toEqual(compared(1, 1, 0))
   })
 
+  it('has the regions of the file where it is given none', async () => {
+    const report = () => readReport(snapshot, { now })
+    expect(
+      (await reportOn([reviewRecord(1, day('2025-12-01'), { location: { id: 1, name: 'One' } })])).has_regions,
+    ).toBe(false)
+    await snapshot.db.run("INSERT INTO _regions VALUES (1, NULL, 'North')")
+    expect(await report()).toMatchObject({ has_regions: true, unknown_regions: [], regions: [{ key: 'North' }] })
+  })
+
   it('counts tonalities by category and sub-category', async () => {
     const sentiment = (category: string | undefined, tonality: string, subCategory?: string) => ({
       id: 1,
