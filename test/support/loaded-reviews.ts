@@ -7,7 +7,7 @@ import type { Snapshot } from '../../connector/snapshot/store/database'
 import { setReportingTimeZone } from '../../connector/snapshot/store/views'
 import { createTestIo, toInput } from './command-io'
 import { type ServiceContent, startReviewService } from './review-service'
-import { openMemorySnapshot } from './snapshot-messages'
+import { openSnapshotFile } from './snapshot-messages'
 
 const createReader = (url: string) => {
   const decoded = sourceFormat.decode({
@@ -21,12 +21,16 @@ const createReader = (url: string) => {
 }
 
 /** A snapshot with its history after one read of each of these contents, as `feedback sync` loads them. */
-export const loadReviews = async (reads: ReadonlyArray<ServiceContent>, timeZone: string): Promise<Snapshot> => {
+export const loadReviews = async (
+  reads: ReadonlyArray<ServiceContent>,
+  timeZone: string,
+  path = ':memory:',
+): Promise<Snapshot> => {
   let close = (): void => undefined
   const service = await startReviewService((end) => {
     close = end
   })
-  const snapshot = await openMemorySnapshot()
+  const snapshot = await openSnapshotFile(path)
   try {
     for (const content of reads) {
       service.serve(content)

@@ -1,8 +1,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import { drawnCase } from '../../support/drawn-reviews'
 import { createJsonFolder, type JsonFolder } from '../../support/files'
+import { loadReviews } from '../../support/loaded-reviews'
 import { readModelRows, toComparable } from '../../support/model-rows'
 import { expectedModels, type ModelRows } from '../../support/oracle'
 import { expectedScorecards } from '../../support/oracle-scorecards'
@@ -212,6 +215,34 @@ it('runs over a cache of PyAirbyte and its child tables, with the same numbers a
     ...conceal('review_liabilities_current', 'justification'),
     ...conceal('open_liabilities', 'justification'),
   })
+})
+
+it('runs over drawn reviews, which lack much and have times and values that none can have', async () => {
+  const drawn = fc
+    .sample(drawnCase(400), { seed: 20261123, numRuns: 10 })
+    .find(({ reads }) => (reads.at(-1)?.reviews.length ?? 0) > 150)
+  if (drawn === undefined) throw new Error('not enough was drawn')
+  const { reads, asOf: at, timeZone, openDays, lowScore, minReviews } = drawn
+  const path = join(files.path, 'drawn.duckdb')
+  const snapshot = await loadReviews(reads, timeZone, path)
+  snapshot.db.close()
+  const profiles = join(files.path, 'profiles.yml')
+  const target = `    drawn:\n      type: duckdb\n      path: drawn_models.duckdb\n      attach: [{ path: ${path}, alias: drawn, read_only: true }]\n`
+  writeFileSync(profiles, readFileSync(profiles, 'utf8') + target)
+  const settings = `as_of: '${new Date(at).toISOString()}', time_zone: ${timeZone}, alert_open_days: ${openDays}, alert_score: ${lowScore}, min_reviews: ${minReviews}`
+  const vars = `{feedback_loader: snapshot, feedback_database: drawn, feedback_schema: main, ${settings}}`
+  await project.dbt('build', '--exclude-resource-type', 'test', '--target', 'drawn', '--vars', vars)
+  const found = await project.readRows('duckdb', join(files.path, 'drawn_models.duckdb'), marts)
+  const toTexts = (texts: ReadonlyArray<string> = []) => texts.map((json) => ({ json }))
+  const expected = expectedModels({
+    ...{ asOf: at, timeZone, openDays, lowScore, minReviews, regions },
+    reviews: toTexts(reads.at(-1)?.reviews),
+    deletions: reads.at(-1)?.deletions ?? [],
+    earlier: toTexts(reads.slice(0, -1).flatMap(({ reviews }) => reviews)),
+  })
+  expect(expected.review_facts?.length).toBeGreaterThan(100)
+  for (const name of marts)
+    expect([name, ...toComparable(found[name])]).toEqual([name, ...toComparable(expected[name])])
 })
 
 describe('compiled without an account', () => {
