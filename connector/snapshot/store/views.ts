@@ -257,7 +257,7 @@ const deletionsSql = (tables: ReadonlyArray<Table>): string => {
     history === undefined
       ? 'SELECT NULL::BIGINT AS id, NULL::TIMESTAMPTZ AS modified_time, NULL::TIMESTAMPTZ AS mention_time, NULL::JSON AS source WHERE false'
       : `SELECT id, max("modifiedTime") AS modified_time, arg_max(${versions('mentionTime', 'TIMESTAMPTZ')}, "modifiedTime") AS mention_time,
-          arg_max(${source}, "modifiedTime") FILTER (coalesce(${source}->>'$.id', ${source}->>'$.name') IS NOT NULL) AS source FROM ${quoteIdentifier(historyTableName(reviewsTableName))} GROUP BY id`
+          arg_max(${source}, "modifiedTime") FILTER (coalesce(${source}->>'$.id', nullif(trim(${source}->>'$.name'), '')) IS NOT NULL) AS source FROM ${quoteIdentifier(historyTableName(reviewsTableName))} GROUP BY id`
   return `
       SELECT deletion.id AS review_id, CASE WHEN reported_time > modified_time THEN reported_time ELSE deleted_time END AS deleted_time,
         TRY_CAST(source->>'$.id' AS BIGINT) AS source_id, source->>'$.name' AS source_name, mention_time

@@ -25,7 +25,7 @@ mentions as (
 sources as (
   select review_id, source, row_number() over (partition by review_id order by modified_time desc, extracted_time desc) as place
   from kept
-  where {{ feedback.json_value('source', 'id') }} is not null or {{ feedback.json_value('source', 'name') }} is not null
+  where {{ feedback.json_value('source', 'id') }} is not null or nullif(trim({{ feedback.json_value('source', 'name') }}), '') is not null
 ),
 
 versions as (

@@ -76,7 +76,12 @@ it('a deleted review has the source that it had last', async () => {
   const of = (day: number, source: unknown) => ({
     reviews: [{ source, modifiedTime: `2026-03-0${day}T00:00:00.000Z` }],
   })
-  const reads = [of(1, { id: 6, name: 'Old' }), of(2, { id: 7, name: 'Survey' }), of(3, { id: null }), of(4, null)]
+  const reads = [
+    of(1, { id: 6, name: 'Old' }),
+    of(2, { id: 7, name: 'Survey' }),
+    of(3, { id: null, name: ' ' }),
+    of(4, null),
+  ]
   const deletion = { reviews: [], deletions: { 1: '2026-03-09T10:00:00.000Z' } }
   const { deleted_reviews_by_source } = await readModels([...reads, deletion], ['deleted_reviews_by_source'])
   expect(deleted_reviews_by_source).toMatchObject([{ source_id: 7, source_name: 'Survey', deleted_reviews: 1 }])
