@@ -82,3 +82,20 @@ export const streamMessages = (stream: StreamInfo, ...texts: string[]): Message[
   checkpointMessage(stream.name, { cursor: texts.length }, texts.length),
   finishedMessage(stream.name),
 ]
+
+/** A snapshot that commits in parts, as if the whole had needed too much memory. */
+export const commitInParts = ({ db }: Snapshot): Snapshot => {
+  let inParts = false
+  return {
+    db: {
+      ...db,
+      withMemory: async (name, work, parts) => {
+        if (parts === undefined || inParts) return db.withMemory(name, work)
+        inParts = true
+        return parts().finally(() => {
+          inParts = false
+        })
+      },
+    },
+  }
+}

@@ -14,8 +14,7 @@ import {
   tombstoneColumnNames,
 } from '../store/tables'
 import { evolveTable, findUndeclaredColumns } from './evolve'
-import type { Spool } from './insert'
-import { typeColumnsSql, typeRows } from './insert'
+import { splitSpool, typeColumnsSql, typeRows, typeValuesSql } from './insert'
 import {
   applyDeletions,
   insertRowsSql,
@@ -27,38 +26,84 @@ import {
   removeOldRows,
   removeOldVersionsSql,
   removeTombstonesSql,
+  reviewPartsSql,
   tombstoneDeletionsSql,
 } from './merge'
-import { type Load, mapToColumns } from './stream-load'
-
-/** What one stream has received since the commit before. */
-export type Change = {
-  readonly load: Load
-  readonly spool: Spool
-  readonly target: Load['target']
-  readonly activatesGeneration: boolean
-  readonly status: Load['status']
-  readonly records: number
-  readonly sourceRecords: number | undefined
-  readonly state: string | undefined
-}
-
-/** Takes from a load what it has received, and gives it an empty spool. */
-export const takeChange = (load: Load, spool: Spool): Change => {
-  const { target, activatesGeneration, status, records, sourceRecords, state } = load
-  const change = { load, spool: load.spool, target, activatesGeneration, status, records, sourceRecords, state }
-  Object.assign(load, { spool, state: undefined, hasChanges: false })
-  return change
-}
+import { type Change, mapToColumns } from './stream-load'
 
 /** A change whose records are in the table; `batch`: the temporary table with their keys, cursors and references to reviews. */
 type Batch = { readonly change: Change; readonly table: Table; readonly batch: string }
+
+/** Into how many parts a commit is cut, and how often; fewer records are not cut. */
+const [partCount, mostCuts, leastCut] = [8, 3, 2000]
+
+/**
+ * Commits changes; if they need more memory than DuckDB may use, in parts of some reviews each, with all that belongs to them. Rows that have no
+ * review, and the states, which cover all of it, are in the last one: whenever a run is killed, a state in the file covers rows in the file only.
+ */
+export const commitWithinMemory = (
+  db: Database,
+  name: string,
+  changes: ReadonlyArray<Change>,
+  tables: ReadonlyArray<Table>,
+  now: number,
+  cuts = 0,
+): Promise<void> => {
+  const isLarge = changes.reduce((sum, { spool }) => sum + spool.count(), 0) >= leastCut
+  const commitParts = async (): Promise<void> => {
+    const parts = await db.withMemory(name, () => cutChanges(db, changes, tables))
+    try {
+      for (const part of parts) {
+        await commitWithinMemory(db, name, part, tables, now, parts.length > 1 ? cuts + 1 : mostCuts)
+        await db.release()
+      }
+    } finally {
+      for (const change of parts.flat()) if (!changes.includes(change)) change.spool.close()
+    }
+  }
+  const parts = isLarge && cuts < mostCuts ? commitParts : undefined
+  return db.withMemory(name, () => commitChanges(db, changes, tables, now), parts)
+}
+
+/** The changes in parts; the last one has what is in no other, and the states. */
+const cutChanges = async (
+  db: Database,
+  changes: ReadonlyArray<Change>,
+  tables: ReadonlyArray<Table>,
+): Promise<ReadonlyArray<ReadonlyArray<Change>>> => {
+  const references = tables.map(findReviewReference).flatMap((reference) => reference ?? [])
+  const cut = changes.flatMap((change) => {
+    const { table } = change.load
+    const id = table.columns.find(({ name }) => name === findReviewReference(table)?.id)
+    // Versions of one row belong into one part.
+    return id !== undefined && change.spool.count() > 0 && mapToColumns(table, change.target).key.includes(id.name)
+      ? [{ change, values: typeValuesSql(id, change.spool.toSql()), parts: new Uint8Array(change.spool.count()) }]
+      : []
+  })
+  if (cut.length === 0) return [changes]
+  const values = cut.map((each) => each.values)
+  const found = await db.stream(reviewPartsSql(references, values, partCount))
+  for await (const rows of found.chunks)
+    for (const [batch, seq, part] of rows) cut[Number(batch)]?.parts.set([Number(part)], Number(seq))
+  await db.run('DROP TABLE _value; DROP TABLE _part')
+  const spools = cut.map(({ change, parts }) => splitSpool(change.spool, db.path, parts, partCount))
+  const others = changes.filter((change) => cut.every((each) => each.change !== change))
+  return Array.from({ length: partCount }, (_, part) => {
+    const own = cut.flatMap(({ change }, i) => {
+      const spool = spools[i]?.[part]
+      return spool === undefined ? [] : [{ ...change, spool }]
+    })
+    if (part === partCount - 1) return [...own, ...others]
+    const partial = { state: undefined, status: 'running', activatesGeneration: false } as const
+    return own.map((change) => ({ ...change, ...partial, records: change.records - change.spool.count() }))
+  })
+}
 
 /**
  * In one transaction: types the records and merges them by their key, applies deletions, saves the states that cover them. If it
  * rejects, nothing has changed and it may be called again.
  */
-export const commitChanges = async (
+const commitChanges = async (
   db: Database,
   changes: ReadonlyArray<Change>,
   tables: ReadonlyArray<Table>,
@@ -145,9 +190,9 @@ const explainInvalidRecords = async <A>(changes: ReadonlyArray<Change>, body: ()
     if (isOutOfMemory(error)) throw error
     for (const { load, spool, records } of changes) {
       let number = records - spool.count()
-      for (const text of spool.texts()) {
+      for (const { json } of spool.records()) {
         number += 1
-        const parsed = parseJson(text)
+        const parsed = parseJson(json)
         if (E.isLeft(parsed))
           throw new CommandError(systemFailure(`Record ${number} of the stream ${load.stream} ${parsed.left}.`))
       }

@@ -30,9 +30,12 @@ export type Spool = {
   /** Whether any text in it is the name of an attribute that marks tombstones. */
   readonly mentionsTombstones: () => boolean
   /** The records as text, in their order. */
-  readonly texts: () => Iterable<string>
+  readonly records: () => Iterable<SpooledRecord>
   readonly close: () => void
 }
+
+/** `changes`: the entries of its `_airbyte_meta`, with a comma between them. */
+type SpooledRecord = { readonly at: number; readonly changes: string; readonly json: string }
 
 /** Stands between the fields of a line: no JSON text holds it. */
 const separator = '\u0001'
@@ -84,7 +87,7 @@ export const createSpool = (path: string): Spool => {
       writeOut()
       return mentionsTombstones
     },
-    texts: () => readTexts(writeOut()),
+    records: () => readRecords(writeOut()),
     close: () => {
       if (file !== undefined) closeSync(file)
       file = undefined
@@ -124,7 +127,7 @@ const cleanText = (text: Buffer): Buffer => {
   )
 }
 
-function* readTexts(file: number): Iterable<string> {
+function* readRecords(file: number): Iterable<SpooledRecord> {
   const decoder = new StringDecoder('utf8')
   const buffer = Buffer.allocUnsafe(bufferBytes)
   let rest = ''
@@ -134,8 +137,22 @@ function* readTexts(file: number): Iterable<string> {
     position += length
     const lines = (rest + decoder.write(buffer.subarray(0, length))).split('\n')
     rest = lines.pop() ?? ''
-    for (const line of lines) yield line.slice(line.split(separator, 3).join(separator).length + 1)
+    for (const line of lines) {
+      const [seq = '', at = '', changes = ''] = line.split(separator, 3)
+      yield { at: Number(at), changes, json: line.slice(seq.length + at.length + changes.length + 3) }
+    }
   }
+}
+
+/** The records of a spool in so many spools; `parts`: in which each record is, from 0. */
+export const splitSpool = (spool: Spool, path: string, parts: Uint8Array, count: number): ReadonlyArray<Spool> => {
+  const spools = Array.from({ length: count }, () => createSpool(path))
+  let number = 0
+  for (const { at, changes, json } of spool.records()) {
+    spools[parts[number] ?? 0]?.add({ json: Buffer.from(json), changes: JSON.parse(`[${changes}]`) }, at)
+    number += 1
+  }
+  return spools
 }
 
 /** The records of a spool in the columns of their table. A value that does not fit its column is null and named in `_airbyte_meta`. */
@@ -165,6 +182,10 @@ export const typeColumnsSql = (columns: ReadonlyArray<Column>, spool: string): s
   columns.length === 0
     ? `SELECT 1 AS _row FROM ${spool}`
     : `SELECT ${columns.map((column) => `${valueSql(column)} AS ${quoteIdentifier(column.name)}`).join(', ')} FROM (${recordsSql(columns, spool)})`
+
+/** One column of the records as `value`, with the place of each in its spool as `seq`. */
+export const typeValuesSql = (column: Column, spool: string): string =>
+  `SELECT _seq AS seq, ${valueSql(column)} AS value FROM (${recordsSql([column], spool)})`
 
 /** What a structure of so many members costs grows with their square; such records are typed in groups of columns. */
 export const wideTableColumns = 200

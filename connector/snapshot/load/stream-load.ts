@@ -85,6 +85,26 @@ export type Load = {
   hasChanges: boolean
 }
 
+/** What one stream has received since the commit before. */
+export type Change = {
+  readonly load: Load
+  readonly spool: Spool
+  readonly target: Load['target']
+  readonly activatesGeneration: boolean
+  readonly status: Load['status']
+  readonly records: number
+  readonly sourceRecords: number | undefined
+  readonly state: string | undefined
+}
+
+/** Takes from a load what it has received, and gives it an empty spool. */
+export const takeChange = (load: Load, spool: Spool): Change => {
+  const { target, activatesGeneration, status, records, sourceRecords, state } = load
+  const change = { load, spool: load.spool, target, activatesGeneration, status, records, sourceRecords, state }
+  Object.assign(load, { spool, state: undefined, hasChanges: false })
+  return change
+}
+
 /** Prepares a stream's table and its rows in the metadata tables. Rejects with `CommandError` if the stream cannot be written. */
 export const openLoad = (
   db: Database,

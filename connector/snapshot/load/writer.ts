@@ -6,10 +6,10 @@ import { checkStateService, closeAbandonedLoads, deletionsTableSql, type LoadSta
 import { protectFiles } from '../store/open'
 import { deletionsTableName, listStreamTables } from '../store/tables'
 import { createViews } from '../store/views'
-import { type Change, commitChanges, takeChange } from './commit'
+import { commitWithinMemory } from './commit'
 import { createSpool, wideTableColumns } from './insert'
 import { hasManyOldRows, removeOldRowsInParts } from './merge'
-import { type Load, type LoadOptions, openLoad, updateLoadSchema } from './stream-load'
+import { type Change, type Load, type LoadOptions, openLoad, takeChange, updateLoadSchema } from './stream-load'
 
 export type SnapshotWriterOptions = {
   /** Milliseconds since 1970. */
@@ -91,8 +91,7 @@ export const createSnapshotWriter = async (
     received = { rows: 0, bytes: 0, since: now() }
     if (changes.length === 0) return
     isCommitting = true
-    pendingCommit = db
-      .withMemory(describeChanges(changes), () => commitChanges(db, changes, tables, now()))
+    pendingCommit = commitWithinMemory(db, describeChanges(changes), changes, tables, now())
       .then(async () => {
         await db.checkpoint(maxLogBytes)
         protectFiles(db.path)

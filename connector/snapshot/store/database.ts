@@ -42,9 +42,11 @@ export type Database = {
   readonly connect: () => Promise<Database>
   /**
    * Runs work that changes nothing when it rejects, and runs it again with more memory where that was too little, up to the limit. Where
-   * the limit is too little, it rejects with a `CommandError` that names the work, such as "the check x".
+   * the limit is too little, it does the same in `parts`, or rejects with a `CommandError` that names the work, such as "the check x".
    */
-  readonly withMemory: <A>(name: string, work: () => Promise<A>) => Promise<A>
+  readonly withMemory: <A>(name: string, work: () => Promise<A>, parts?: () => Promise<A>) => Promise<A>
+  /** Frees what DuckDB remembers of deleted rows: some 256 kB for each row group that they were in, which a checkpoint keeps. */
+  readonly release: () => Promise<boolean>
   /** The failure of work that ran out of memory. `work`: what did not fit, such as "the check x". */
   readonly explainMemory: (work: string, error: unknown) => Failure
   /**
@@ -65,7 +67,10 @@ export type Database = {
 }
 
 /** A connection as DuckDB has it, without its memory. */
-type Connection = Omit<Database, 'explainMemory' | 'withMemory' | 'giveAllMemory' | 'checkpoint' | 'connect'> & {
+type Connection = Omit<
+  Database,
+  'explainMemory' | 'withMemory' | 'release' | 'giveAllMemory' | 'checkpoint' | 'connect'
+> & {
   readonly connect: () => Promise<Connection>
 }
 
@@ -157,13 +162,16 @@ const giveMemory = (
   return {
     ...connection,
     explainMemory,
-    withMemory: async (name, work) => {
+    withMemory: async (name, work, parts) => {
       try {
         return await setter.run(work)
       } catch (error) {
-        throw isOutOfMemory(error) ? new CommandError(explainMemory(name, error)) : error
+        if (!isOutOfMemory(error)) throw error
+        if (parts === undefined) throw new CommandError(explainMemory(name, error))
+        return parts()
       }
     },
+    release: setter.release,
     checkpoint: (leastBytes = 1) => checkpointLog(connection, setter, leastBytes),
     giveAllMemory: setter.giveAll,
     connect: async () => giveMemory(await connection.connect(), memoryLimit, setter, isReadOnly),

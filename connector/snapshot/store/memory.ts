@@ -116,6 +116,8 @@ export type MemorySetter = {
   readonly giveAll: () => Promise<void>
   /** Runs work once with all that DuckDB may use, and takes the rest back. */
   readonly runWithAll: (work: () => Promise<void>) => Promise<void>
+  /** Frees memory without a step; says whether it did. */
+  readonly release: () => Promise<boolean>
 }
 
 /**
@@ -137,6 +139,7 @@ export const createMemorySetter = (
     await set(limit)
   }
   return {
+    release,
     run: async (work) => {
       for (;;) {
         const tried = level

@@ -20,7 +20,7 @@ export const snapshotRowGroupSize = 4096
 const accessOptions: Readonly<
   Record<SnapshotAccess, DatabaseOptions & { readonly leastMemory?: number; readonly memoryGrowth?: number }>
 > = {
-  write: { leastMemory: 64e6, threads: 2, rowGroupSize: snapshotRowGroupSize },
+  write: { leastMemory: 64e6, memoryGrowth: 2, threads: 2, rowGroupSize: snapshotRowGroupSize },
   change: {},
   read: { leastMemory: 192e6, memoryGrowth: 2, readOnly: true },
 }

@@ -44,7 +44,7 @@ it('gives DuckDB each record with its place, its time and its changes, whatever 
             json: texts[seq],
           })),
         )
-        expect([...spool.texts()]).toEqual(texts)
+        expect([...spool.records()].map(({ json }) => json)).toEqual(texts)
         expect(spool.count()).toBe(records.length)
         spool.close()
       },
