@@ -15,7 +15,6 @@ import {
   loadAirbyteState,
   loadConfig,
   mapDefined,
-  suggestName,
   usageError,
 } from '../cdk'
 import { sourceFormat } from '../config'
@@ -38,25 +37,14 @@ import {
   useExpected,
 } from '../snapshot'
 import { decodeExportState, type SourceEnv } from '../streams'
-import { configOption, variablePrefix } from './options'
+import { configOption, readTimeZone, readWord, variablePrefix } from './options'
 import { refuseDatabaseAsOutput, writeOutputFile } from './snapshot-file'
 import { formatJson } from './table'
 
 const defaultBuckets = 4096
 
-/** One of a list of words; undefined if the option was left out. */
-const chooseWord = <A extends string>(
-  option: string,
-  words: ReadonlyArray<A>,
-  text: string | undefined,
-): A | undefined => {
-  const word = words.find((each) => each === text)
-  if (word === undefined && text !== undefined)
-    throw usageError(
-      `feedback audit: --${option} must be one of ${words.join(', ')}, not ${text}.${suggestName(text, words)} See feedback audit --help.`,
-    )
-  return word
-}
+const chooseWord = <A extends string>(option: string, words: ReadonlyArray<A>, text: string | undefined) =>
+  readWord('feedback audit', option, words, text)
 
 const requireTableName = (option: string, text: string): string => {
   if (isTableName(text)) return text
@@ -126,7 +114,12 @@ export const auditCommand = defineCommand({
     'version-type': {
       type: 'string',
       value: 'TYPE',
-      help: `How it holds the time: ${timeTypes.join(', ')}; timestamp has no zone and is in UTC, text is ISO 8601, millis counts from 1970`,
+      help: `How it holds the time: ${timeTypes.join(', ')}; timestamp has no zone, text is ISO 8601, millis counts from 1970`,
+    },
+    'time-zone': {
+      type: 'string',
+      value: 'ZONE',
+      help: 'The zone of times without one, default UTC; target-postgres writes them in the zone of the server',
     },
     'deleted-column': {
       type: 'string',
@@ -155,10 +148,7 @@ export const auditCommand = defineCommand({
   notes:
     'The ids and versions of all reviews are read by a scan that misses none; nothing is sent to the warehouse. Run the statement there: no rows mean that the table equals the service as of the time that it names. Exit status: 0 the statement was printed, 75 or 78 the service could not be read.',
   run: async (io, { options }) => {
-    if (!auditedStreams.includes(options.stream))
-      throw usageError(
-        `feedback audit: --stream must be one of ${auditedStreams.join(', ')}, not ${options.stream}.${suggestName(options.stream, auditedStreams)} See feedback audit --help.`,
-      )
+    chooseWord('stream', auditedStreams, options.stream)
     if (options.state !== undefined && options.cutoff !== undefined)
       throw usageError('feedback audit takes --state or --cutoff, not both. See feedback audit --help.')
     const bucketCount = readWholeNumber('buckets', options.buckets ?? String(defaultBuckets), 1, 16_384)
@@ -200,7 +190,15 @@ export const auditCommand = defineCommand({
 /** The options that describe the table. */
 type TableOptions = Readonly<
   Record<
-    'dialect' | 'loader' | 'deletions' | 'id-column' | 'id-type' | 'version-column' | 'version-type' | 'deleted-column',
+    | 'dialect'
+    | 'loader'
+    | 'deletions'
+    | 'time-zone'
+    | 'id-column'
+    | 'id-type'
+    | 'version-column'
+    | 'version-type'
+    | 'deleted-column',
     string | undefined
   >
 > & { readonly stream: string; readonly table: string; readonly 'all-versions': boolean }
@@ -217,6 +215,7 @@ const readTable = (options: TableOptions, hasTombstones: boolean): AuditedTable 
       versionColumn: options['version-column'],
       versionType: chooseWord('version-type', timeTypes, options['version-type']),
       deletedColumn: options['deleted-column'],
+      timeZone: mapDefined(options['time-zone'], readTimeZone),
       deletionsName: mapDefined(options.deletions, (text) => requireTableName('deletions', text)),
     }),
   })

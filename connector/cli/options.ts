@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type CommandOption, configOptionFor } from '../cdk'
+import { type CommandOption, configOptionFor, suggestName, usageError } from '../cdk'
 
 /** The prefix of the variables that `--config ENV` stands for. */
 export const variablePrefix = 'FEEDBACK'
@@ -84,3 +84,27 @@ export const readPackageVersion = (): string => {
 /** The commands that a person runs next, as they can be copied. */
 export const formatNextSteps = (commands: ReadonlyArray<string>): string =>
   `Next:\n${commands.map((command) => `  ${command}\n`).join('')}`
+
+/** The value of an option that takes one of a list of words; undefined if the option was left out. `verb`: as in `feedback query`. */
+export const readWord = <A extends string>(
+  verb: string,
+  option: string,
+  words: ReadonlyArray<A>,
+  text: string | undefined,
+): A | undefined => {
+  const word = words.find((each) => each === text)
+  if (word === undefined && text !== undefined)
+    throw usageError(
+      `${verb}: --${option} must be one of ${words.join(', ')}, not ${text}.${suggestName(text, words)} See ${verb} --help.`,
+    )
+  return word
+}
+
+/** The time zone that `--time-zone` gives. */
+export const readTimeZone = (text: string): string => {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone
+  } catch {
+    throw usageError(`--time-zone must be a zone such as Europe/Berlin, not ${text}.`)
+  }
+}

@@ -205,6 +205,7 @@ describe('feedback audit', () => {
     [['--stream', 'reviews', '--table', 't', '--id-type', 'numbr'], 'Did you mean number?'],
     [['--stream', 'reviews', '--table', 't', '--cutoff', 'yesterday'], '--cutoff must be a time such as'],
     [['--stream', 'reviews', '--table', 't', '--cutoff', '2026-01-01T00:00:00Z', '--state', 'x'], 'not both'],
+    [['--stream', 'reviews', '--table', 't', '--time-zone', "x' OR"], '--time-zone must be a zone'],
     [['--stream', 'reviews', '--table', 't', '--dialect', 'mysql'], '--dialect must be one of'],
   ])('refuses %j', async (args, message) => {
     const { status, stdout, stderr } = await runCommand(

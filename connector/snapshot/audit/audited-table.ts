@@ -6,7 +6,7 @@ export type DialectName = (typeof dialectNames)[number]
 export const idTypes = ['number', 'text'] as const
 export type IdType = (typeof idTypes)[number]
 
-/** How a column holds a time; `timestamp` has no zone and is in UTC, `text` is ISO 8601, `millis` counts from 1970. */
+/** How a column holds a time; `timestamp` has no zone, `text` is ISO 8601, `millis` counts from 1970. */
 export const timeTypes = ['timestamptz', 'timestamp', 'text', 'millis'] as const
 export type TimeType = (typeof timeTypes)[number]
 
@@ -22,6 +22,8 @@ export type Dialect = {
   readonly hexNumber: (digits: string) => string
   /** Milliseconds since 1970, what is finer cut off. */
   readonly millis: (column: string, type: Exclude<TimeType, 'millis'>) => string
+  /** A timestamp without zone, which is in `zone`: as an instant, or as a timestamp in UTC. */
+  readonly fromZone: (column: string, zone: string) => readonly [column: string, type: 'timestamptz' | 'timestamp']
   /** A column's name, where the warehouse keeps it as it is written. */
   readonly quote: (name: string) => string
   /** The most bytes of a statement. */
@@ -33,6 +35,7 @@ const standard = {
   integer: 'BIGINT',
   decimal: 'DECIMAL(38, 0)',
   md5: (text: string) => `MD5(${text})`,
+  fromZone: (column: string, zone: string) => [`CONVERT_TIMEZONE('${zone}', 'UTC', ${column})`, 'timestamp'] as const,
   maxBytes: 16_000_000,
 } as const
 
@@ -45,12 +48,14 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   duckdb: {
     ...standard,
     hexNumber: (digits) => `CAST('0x' || ${digits} AS BIGINT)`,
+    fromZone: (column, zone) => [`(${column} AT TIME ZONE '${zone}')`, 'timestamptz'],
     millis: (column, type) => (type === 'text' ? `EPOCH_MS(CAST(${column} AS TIMESTAMPTZ))` : `EPOCH_MS(${column})`),
     quote: quoteDouble,
   },
   postgres: {
     ...standard,
     hexNumber: (digits) => `CAST(CAST('x' || ${digits} AS BIT(60)) AS BIGINT)`,
+    fromZone: (column, zone) => [`(${column} AT TIME ZONE '${zone}')`, 'timestamptz'],
     millis: (column, type) =>
       `CAST(ROUND(EXTRACT(EPOCH FROM DATE_TRUNC('milliseconds', ${type === 'text' ? `CAST(${column} AS TIMESTAMPTZ)` : column})) * 1000) AS BIGINT)`,
     quote: quoteDouble,
@@ -70,6 +75,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     decimal: 'BIGNUMERIC',
     md5: (text) => `TO_HEX(MD5(${text}))`,
     hexNumber: (digits) => `CAST(CONCAT('0x', ${digits}) AS INT64)`,
+    fromZone: (column, zone) => [`TIMESTAMP(${column}, '${zone}')`, 'timestamptz'],
     millis: (column) => `UNIX_MILLIS(CAST(${column} AS TIMESTAMP))`,
     quote: quoteBacktick,
     maxBytes: 1_000_000,
@@ -115,9 +121,11 @@ export type AuditedTable = {
   readonly idType: IdType
   readonly versionColumn: string
   readonly versionType: TimeType
+  /** The zone of a version without one, such as `UTC`. */
+  readonly timeZone: string
   /** The column that marks a deleted row; undefined: rows are not marked. */
   readonly deletedColumn: string | undefined
-  /** The table of the deletions that its readers apply to this one, as it stands in SQL; its key and version have the same columns. */
+  /** The table of the deletions that its readers apply to this one, as it stands in SQL. */
   readonly deletionsName: string | undefined
   /** one: a row a review. newest: all versions of a review, of which the newest counts. parts: several rows of its newest version. */
   readonly rows: 'one' | 'newest' | 'parts'
@@ -143,7 +151,10 @@ export const toAuditedTable = (
     ...given
   }: Pick<AuditedTable, 'dialect' | 'name'> &
     Partial<
-      Pick<AuditedTable, 'idColumn' | 'idType' | 'versionColumn' | 'versionType' | 'deletedColumn' | 'deletionsName'>
+      Pick<
+        AuditedTable,
+        'idColumn' | 'idType' | 'versionColumn' | 'versionType' | 'deletedColumn' | 'deletionsName' | 'timeZone'
+      >
     > & {
       readonly hasTombstones: boolean
       /** The table has all versions of a review. */
@@ -158,6 +169,7 @@ export const toAuditedTable = (
     versionColumn: isPart ? 'reviewModifiedTime' : 'modifiedTime',
     deletedColumn: hasTombstones && stream !== 'deleted_reviews' ? deletedColumn : undefined,
     deletionsName: undefined,
+    timeZone: 'UTC',
     rows: isPart ? 'parts' : keepsVersions ? 'newest' : 'one',
     ...given,
   }

@@ -74,25 +74,28 @@ const versionWidth = 16
 /** The reviews of the table: `reviews (id, version, row_count)`, without those that the audit leaves out. */
 const tableReviewsSql = (table: AuditedTable, { from, cutoff, changedIds }: AuditScope): string => {
   const dialect = dialects[table.dialect]
-  const id = (alias: string): string => {
-    const column = `${alias}.${dialect.quote(table.idColumn)}`
+  const id = (alias: string, name: string): string => {
+    const column = `${alias}.${dialect.quote(name)}`
     return table.idType === 'text'
       ? `TRIM(CAST(${column} AS ${dialect.text}))`
       : `CAST(CAST(${column} AS ${dialect.integer}) AS ${dialect.text})`
   }
-  const version = (alias: string): string => {
-    const column = `${alias}.${dialect.quote(table.versionColumn)}`
-    return table.versionType === 'millis'
-      ? `CAST(${column} AS ${dialect.integer})`
-      : dialect.millis(column, table.versionType)
+  const version = (alias: string, name: string): string => {
+    const column = `${alias}.${dialect.quote(name)}`
+    if (table.versionType === 'millis') return `CAST(${column} AS ${dialect.integer})`
+    const isElsewhere = table.versionType === 'timestamp' && table.timeZone !== 'UTC'
+    return dialect.millis(
+      ...(isElsewhere ? dialect.fromZone(column, table.timeZone) : ([column, table.versionType] as const)),
+    )
   }
+  const isPart = table.rows === 'parts'
   const unmarked =
     table.deletedColumn === undefined ? '' : `\n  WHERE loaded.${dialect.quote(table.deletedColumn)} IS NULL`
   const deletions =
     table.deletionsName === undefined
       ? []
       : [
-          `deletions AS (\n  SELECT ${id('deleted')} AS id, MAX(${version('deleted')}) AS version\n  FROM ${table.deletionsName} AS deleted\n  GROUP BY 1\n)`,
+          `deletions AS (\n  SELECT ${id('deleted', isPart ? 'id' : table.idColumn)} AS id, MAX(${version('deleted', isPart ? 'modifiedTime' : table.versionColumn)}) AS version\n  FROM ${table.deletionsName} AS deleted\n  GROUP BY 1\n)`,
         ]
   const isNotDeleted =
     table.deletionsName === undefined
@@ -101,7 +104,7 @@ const tableReviewsSql = (table: AuditedTable, { from, cutoff, changedIds }: Audi
   // A row without an id or a version is none of the service: it stays, and shows as extra or stale.
   return [
     `loaded_rows AS (
-  SELECT COALESCE(${id('loaded')}, '') AS id, COALESCE(${version('loaded')}, -1) AS version
+  SELECT COALESCE(${id('loaded', table.idColumn)}, '') AS id, COALESCE(${version('loaded', table.versionColumn)}, -1) AS version
   FROM ${table.name} AS loaded${unmarked}
 )`,
     ...deletions,

@@ -149,6 +149,7 @@ describe('bucketStatement and reviewStatement', () => {
           idType,
           versionColumn: 'modifiedTime',
           versionType,
+          timeZone: 'UTC',
           deletedColumn: 'marked',
           deletionsName: undefined,
           rows: shape,
