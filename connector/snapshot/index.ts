@@ -14,6 +14,7 @@ export {
   toAuditedTable,
 } from './audit/audited-table'
 export {
+  checkStatementSize,
   deleteStatement,
   type Expected,
   type ReviewDifference,
@@ -22,7 +23,7 @@ export {
   type ServiceVersions,
   useExpected,
 } from './audit/comparison'
-export { bucketStatement, checkStatementSize, reviewStatement } from './audit/statement'
+export { bucketStatement, reviewStatement } from './audit/statement'
 export { compactSnapshot } from './compact'
 export { diffSnapshots, hashContent, isIdentical, type StreamDifference } from './diff'
 export { exportParquet, exportQuery, type ParquetPartition, partitionFormats } from './export-parquet'

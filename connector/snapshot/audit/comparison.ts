@@ -227,3 +227,26 @@ export const deleteStatement = (table: AuditedTable, differences: ReadonlyArray<
   if (ids.includes('')) statements.push(`DELETE FROM ${table.name} WHERE ${column} IS NULL;\n`)
   return statements.length === 0 ? '-- There is nothing to delete.\n' : statements.join('')
 }
+
+/** The statement, or why the warehouse would not take it. */
+export const checkStatementSize = (
+  sql: string,
+  { dialect }: AuditedTable,
+  { cutoff, changedIds }: AuditScope,
+  buckets: ReadonlyArray<number> | undefined,
+): E.Either<Failure, string> => {
+  const { maxBytes } = dialects[dialect]
+  if (sql.length <= maxBytes) return E.right(sql)
+  const changes = `${changedIds.length.toLocaleString('en')} reviews have changed since ${new Date(cutoff).toISOString()}`
+  return E.left(
+    configFailure(
+      `The statement would have ${megabytes(sql.length)} MB, and ${dialect} takes ${megabytes(maxBytes)}: ${changes}. ${
+        buckets === undefined
+          ? 'Load the table again and give the state of that run, or use fewer --buckets'
+          : 'Give fewer buckets with --ids, or load the table again and give the state of that run'
+      }.`,
+    ),
+  )
+}
+
+const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)

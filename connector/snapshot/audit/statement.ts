@@ -1,5 +1,3 @@
-import * as E from 'fp-ts/Either'
-import { configFailure, type Failure } from '../../cdk'
 import { type AuditedTable, type DialectName, dialects, hashSql } from './audited-table'
 
 /** Which rows an audit is about; times in milliseconds since 1970. */
@@ -89,18 +87,28 @@ const tableReviewsSql = (table: AuditedTable, { from, cutoff, changedIds }: Audi
     )
   }
   const isPart = table.rows === 'parts'
-  const unmarked =
-    table.deletedColumn === undefined ? '' : `\n  WHERE loaded.${dialect.quote(table.deletedColumn)} IS NULL`
+  const marked = table.deletedColumn === undefined ? undefined : dialect.quote(table.deletedColumn)
+  const unmarked = marked === undefined ? '' : `\n  WHERE loaded.${marked} IS NULL`
+  // Where every version is kept, a marked row deletes the versions before it.
+  const sources = [
+    ...(table.deletionsName === undefined ? [] : [`${table.deletionsName} AS deleted`]),
+    ...(table.rows === 'newest' && marked !== undefined
+      ? [`${table.name} AS deleted WHERE deleted.${marked} IS NOT NULL`]
+      : []),
+  ].map(
+    (source) =>
+      `SELECT ${id('deleted', isPart ? 'id' : table.idColumn)} AS id, ${version('deleted', isPart ? 'modifiedTime' : table.versionColumn)} AS version FROM ${source}`,
+  )
   const deletions =
-    table.deletionsName === undefined
+    sources.length === 0
       ? []
       : [
-          `deletions AS (\n  SELECT ${id('deleted', isPart ? 'id' : table.idColumn)} AS id, MAX(${version('deleted', isPart ? 'modifiedTime' : table.versionColumn)}) AS version\n  FROM ${table.deletionsName} AS deleted\n  GROUP BY 1\n)`,
+          `deletions AS (\n  SELECT id, MAX(version) AS version FROM (\n    ${sources.join('\n    UNION ALL ')}\n  ) AS listed GROUP BY id\n)`,
         ]
   const isNotDeleted =
-    table.deletionsName === undefined
+    sources.length === 0
       ? ''
-      : `\n    AND NOT EXISTS (SELECT 1 FROM deletions WHERE deletions.id = loaded_rows.id AND deletions.version >= loaded_rows.version)`
+      : `\n    AND NOT EXISTS (SELECT 1 FROM deletions WHERE deletions.id = loaded_rows.id AND deletions.version > loaded_rows.version)`
   // A row without an id or a version is none of the service: it stays, and shows as extra or stale.
   return [
     `loaded_rows AS (
@@ -274,26 +282,3 @@ WHERE expected_version IS NULL OR found_version IS NULL OR found_version <> expe
 ORDER BY id;
 `
 }
-
-/** The statement, or why the warehouse would not take it. */
-export const checkStatementSize = (
-  sql: string,
-  { dialect }: AuditedTable,
-  { cutoff, changedIds }: AuditScope,
-  buckets: ReadonlyArray<number> | undefined,
-): E.Either<Failure, string> => {
-  const { maxBytes } = dialects[dialect]
-  if (sql.length <= maxBytes) return E.right(sql)
-  const changes = `${changedIds.length.toLocaleString('en')} reviews have changed since ${instant(cutoff)}`
-  return E.left(
-    configFailure(
-      `The statement would have ${megabytes(sql.length)} MB, and ${dialect} takes ${megabytes(maxBytes)}: ${changes}. ${
-        buckets === undefined
-          ? 'Load the table again and give the state of that run, or use fewer --buckets'
-          : 'Give fewer buckets with --ids, or load the table again and give the state of that run'
-      }.`,
-    ),
-  )
-}
-
-const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)

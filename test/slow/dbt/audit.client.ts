@@ -93,8 +93,7 @@ it('finds tables equal whose rows are marked, and whose versions are all kept', 
   ]
   expect(answer(await audit('tombstones.json', ...marked))).toEqual([])
   const appended = ['--stream', 'reviews', '--dialect', 'postgres', '--table', 'airbyte.fb_reviews', '--all-versions']
-  expect(answer(await audit('tombstones.json', ...appended)).length).toBeGreaterThan(0)
-  expect(answer(await audit('tombstones.json', ...appended, '--deletions', 'feedback.deleted_reviews'))).toEqual([])
+  expect(answer(await audit('tombstones.json', ...appended))).toEqual([])
 })
 
 /** The kinds of damage, each as SQL for one review of `feedback.damaged`. */
@@ -122,7 +121,12 @@ it('finds each of 200 random damages, with its kind and its review', async () =>
   const undamaged = `DROP TABLE IF EXISTS feedback.damaged; CREATE TABLE feedback.damaged AS SELECT id, "modifiedTime" FROM feedback.reviews r
     WHERE NOT EXISTS (SELECT 1 FROM feedback.deleted_reviews d WHERE d.id = r.id AND d."modifiedTime" >= r."modifiedTime")`
   postgres.ask(undamaged)
-  const ids = answer('SELECT id FROM feedback.damaged ORDER BY id')
+  const versions = new Map(
+    answer('SELECT id, "modifiedTime" FROM feedback.damaged ORDER BY id').map(
+      (line) => line.split('|') as [string, string],
+    ),
+  )
+  const ids = [...versions.keys()]
   const sql = await audit('config.json', ...table)
   expect(answer(sql)).toEqual([])
   // The statement that names reviews is printed once, for all buckets.
@@ -132,7 +136,8 @@ it('finds each of 200 random damages, with its kind and its review', async () =>
   for (let trial = 0; trial < 200; trial += 1) {
     const [difference, damage] = damages[trial % damages.length] ?? ['', () => '']
     const [id, other] = [pick(), pick()]
-    if (id === other) continue
+    // Two reviews of one bulk change have the same version: nothing is swapped.
+    if (versions.get(id) === versions.get(other)) continue
     const [buckets, reviews] = postgres
       .ask(`BEGIN; ${damage(id, other)}; ${sql} SELECT '--'; ${named} ROLLBACK;`)
       .split('--\n')
