@@ -1,8 +1,10 @@
 import { parseArgs } from 'node:util'
 import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
 import { defined } from './defined'
 import { configFailure, type Failure } from './failure'
+import { drainFeed, type Feed } from './feed'
 import type { LineEditor, OutputText } from './lines'
 
 /** What a command may use of the process that it runs in. */
@@ -172,6 +174,10 @@ export const getOrThrow = <A>(result: E.Either<Failure, A>): A => {
 
 /** The value of an effect, or its failure thrown as a `CommandError`. */
 export const runOrThrow = async <A>(effect: TaskEither<Failure, A>): Promise<A> => getOrThrow(await effect())
+
+/** Processes each item of a feed; a failure of the feed is thrown as a `CommandError`. */
+export const consumeFeed = <A>(feed: Feed<Failure, A>, process: (item: A) => Promise<void>): Promise<void> =>
+  runOrThrow(drainFeed((item: A) => TE.rightTask<Failure, void>(() => process(item)))(feed))
 
 /** The command line is wrong: exit status 2. */
 export const usageError = (message: string): CommandError => new CommandError(configFailure(message), 2)

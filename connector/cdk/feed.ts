@@ -75,6 +75,23 @@ export const flatMapFeedEither = <Err, A, B>(f: (item: A) => E.Either<Err, Itera
     }
   }
 
+/** The rows of all items together, at least `size` at a time but for the last; a failure drops the rows that wait. */
+export const batchFeed = (size: number) =>
+  async function* <Err, A>(feed: Feed<Err, ReadonlyArray<A>>): Feed<Err, ReadonlyArray<A>> {
+    let rows: Array<A> = []
+    for await (const item of feed) {
+      if (E.isLeft(item)) {
+        yield item
+        return
+      }
+      for (const row of item.right) rows.push(row)
+      if (rows.length < size) continue
+      yield E.right(rows)
+      rows = []
+    }
+    if (rows.length > 0) yield E.right(rows)
+  }
+
 /** Passes each item to `sink`; the effect ends at the first failure of the feed or of `sink`. */
 export const drainFeed =
   <Err, A>(sink: (item: A) => TaskEither<Err, void>) =>

@@ -45,6 +45,7 @@ export {
   type CommandIo,
   type CommandOption,
   type CommandOptions,
+  consumeFeed,
   defineCommand,
   findNearestName,
   formatHelp,
@@ -76,6 +77,7 @@ export {
 export { defined, mapDefined } from './defined'
 export { configFailure, type Failure, systemFailure, transientFailure, unexpectedFailure } from './failure'
 export {
+  batchFeed,
   chainEffect,
   concatFeed,
   drainFeed,

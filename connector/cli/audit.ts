@@ -165,7 +165,7 @@ export const auditCommand = defineCommand({
     if (options.repair !== undefined && buckets !== undefined)
       throw usageError('feedback audit takes --repair or --ids, not both. See feedback audit --help.')
     const table = readTable(options, config.deletes === 'tombstones')
-    const cutoff = await chooseCutoff(options)
+    const cutoff = await readCutoff(options)
     const differences = options.repair === undefined ? undefined : await readDifferences(options.repair)
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
     try {
@@ -223,7 +223,7 @@ const readTable = (options: TableOptions, hasTombstones: boolean): AuditedTable 
 type TimeOptions = Readonly<Record<'state' | 'cutoff', string | undefined>> & { readonly stream: string }
 
 /** As of when the table is held against the service, in milliseconds; undefined: as of the end of the scan. */
-const chooseCutoff = async ({ stream, state, cutoff }: TimeOptions): Promise<number | undefined> => {
+const readCutoff = async ({ stream, state, cutoff }: TimeOptions): Promise<number | undefined> => {
   if (cutoff !== undefined) {
     if (!Instant.is(cutoff))
       throw usageError(`feedback audit: --cutoff must be a time such as 2026-10-01T00:00:00Z, not ${cutoff}.`)

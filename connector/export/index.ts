@@ -29,7 +29,7 @@ export {
   ResumeToken,
   scanStartTime,
 } from './scan/resume-token'
-export { type ScanCompletion, type ScanItem, type ScanStart, scan, scanScope } from './scan/scan'
+export { type ScanCompletion, type ScanEnv, type ScanItem, type ScanStart, scan, scanScope } from './scan/scan'
 export { matchesSentRow, SentRows } from './scan/sent-rows'
 export { overlapSize } from './scan/state'
 export { readMentionTime, type ScanFilters, ScanWindow } from './scan/window'

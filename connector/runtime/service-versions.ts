@@ -4,7 +4,7 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { toFailure, toInstant } from '../api'
 import { defined, type Failure, type Feed, flatMapFeed, type SourceState, unfoldFeed } from '../cdk'
-import { type CutRecord, type FetchPage, filterFrom, readMentionTime, type ScanFilters, scan } from '../export'
+import { type FetchPage, filterFrom, readMentionTime, type ScanFilters, scan } from '../export'
 import type { NextRead, ServiceReview, ServiceReviews, ServiceVersions } from '../snapshot'
 import {
   createDeletionFetcher,
@@ -18,6 +18,7 @@ import {
   type SourceEnv,
   streams,
   streamsReadWith,
+  toScanEnv,
 } from '../streams'
 
 /** Reads the ids and times of the service's reviews, for `feedback verify` to compare with those in a snapshot. */
@@ -40,16 +41,7 @@ export const createReviewService = (source: SourceEnv): ServiceReviews => {
 
 /** Reads everything of an export since the start date, by a scan that misses nothing. `streamNames`: what the pages are cut for. */
 const scanExport = <Item>(operation: ExportDefinition<Item>, source: SourceEnv, streamNames: ReadonlyArray<string>) =>
-  scan({
-    operation: operation.name,
-    fetch: operation.fetch(source, streamNames),
-    now: source.now,
-    ...defined({ wait: source.wait }),
-    concurrency: source.concurrency,
-    limit: source.pageSize,
-    order: source.order,
-    hasMentionTime: operation.hasMentionTime,
-  })({
+  scan(toScanEnv(operation, source, operation.fetch(source, streamNames)))({
     origin: { startDate: source.startDate, cursor: O.none, lookback: source.lookback },
     filters: operation.filters(source),
     resumeToken: O.none,
@@ -73,41 +65,34 @@ export const createVersionService = (
 ): ServiceVersions => {
   const stream = streams.find((other) => other.name === name && auditedStreams.includes(name))
   if (stream === undefined) throw new Error(`${name} cannot be audited`)
-  const reviews = createReviewService(source)
-  const base = { stream: stream.name, startDate: source.startDate }
-  const toVersion = ({ id, modifiedTime }: CutRecord, rows: number) => ({ id, modifiedTime, rows })
-  if (stream.reader.name === deletionExportOperation.name)
-    return {
-      ...base,
-      versions: pipe(
-        scanExport(deletionExportOperation, source, [stream.name]),
-        flatMapFeed(({ rows, completion }) => [
-          { rows: rows.map((row) => toVersion(row, 1)), ...defined({ cutoff: completion?.cutoff }) },
-        ]),
-      ),
-      changedSince: reviews.deletedSince,
-      // A review that is restored leaves the list of deletions.
-      deletedSince: reviews.changedSince,
-    }
-  const toItem = reviewExportOperation.toItem(source)
-  const project = stream.projector()
-  return {
-    ...base,
-    versions: pipe(
-      scanExport(reviewExportOperation, source, [stream.name]),
+  const { changedSince, deletedSince } = createReviewService(source)
+  const readVersions = <Item>(operation: ExportDefinition<Item>): ServiceVersions['versions'] => {
+    const toItem = operation.toItem(source)
+    const project = stream.projector()
+    return pipe(
+      scanExport(operation, source, [name]),
       flatMapFeed(({ rows, completion }) => [
         {
-          rows: rows.map((row) => ({
-            ...toVersion(row, project(toItem(row)).length),
-            ...defined({ mentionTime: withMention.has(row.id) ? readMentionTime(row) : undefined }),
-          })),
+          rows: rows.map((row) => {
+            const version = { id: row.id, modifiedTime: row.modifiedTime, rows: project(toItem(row)).length }
+            const mentionTime = operation.hasMentionTime && withMention.has(row.id) ? readMentionTime(row) : undefined
+            return mentionTime === undefined ? version : { ...version, mentionTime }
+          }),
           ...defined({ cutoff: completion?.cutoff }),
         },
       ]),
-    ),
-    changedSince: reviews.changedSince,
-    deletedSince: reviews.deletedSince,
+    )
   }
+  const base = { stream: name, startDate: source.startDate }
+  return stream.reader.name === deletionExportOperation.name
+    ? // A review that is restored leaves the list of deletions.
+      {
+        ...base,
+        versions: readVersions(deletionExportOperation),
+        changedSince: deletedSince,
+        deletedSince: changedSince,
+      }
+    : { ...base, versions: readVersions(reviewExportOperation), changedSince, deletedSince }
 }
 
 /** What the next run reads from a state: the same decoder, filter and list of sent rows as the run itself. */

@@ -22,6 +22,7 @@ import {
   isResumable,
   leastAdvancedToken,
   matchesSentRow,
+  type ScanEnv,
   type ScanFilters,
   type ScanItem,
   type ScanStart,
@@ -107,6 +108,18 @@ const toStreamProgress = <Item>(
   }
 }
 
+/** What a scan of an operation works with; `fetch`: that of the operation, or one that watches its pages. */
+export const toScanEnv = <Item>(operation: ExportDefinition<Item>, source: SourceEnv, fetch: FetchPage): ScanEnv => ({
+  operation: operation.name,
+  fetch,
+  now: source.now,
+  ...defined({ wait: source.wait }),
+  concurrency: source.concurrency,
+  limit: source.pageSize,
+  order: source.order,
+  hasMentionTime: operation.hasMentionTime,
+})
+
 const readSharedScan = <Item>(
   operation: ExportDefinition<Item>,
   source: SourceEnv,
@@ -123,16 +136,7 @@ const readSharedScan = <Item>(
   const toItem = operation.toItem(source)
   let completion: ScanItem['completion']
   const events = pipe(
-    scan({
-      operation: operation.name,
-      fetch: pages.fetch,
-      now: source.now,
-      ...defined({ wait: source.wait }),
-      concurrency: source.concurrency,
-      limit: source.pageSize,
-      order: source.order,
-      hasMentionTime: operation.hasMentionTime,
-    })(start),
+    scan(toScanEnv(operation, source, pages.fetch))(start),
     flatMapFeed(function* (item): Iterable<ReaderEvent> {
       completion = item.completion
       if (completion !== undefined && O.isNone(start.resumeToken) && start.windows === undefined)

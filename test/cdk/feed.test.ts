@@ -3,6 +3,7 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import {
+  batchFeed,
   chainEffect,
   concatFeed,
   drainFeed,
@@ -34,6 +35,25 @@ const createObservedFeed = (...items: ReadonlyArray<E.Either<string, number>>) =
   })()
   return { feed, pulled }
 }
+
+describe('batchFeed', () => {
+  it('joins the rows of items until there are enough, and gives what is left at the end', async () => {
+    const items = [[1], [2, 3], [], [4, 5, 6], [7]].map((rows) => E.right(rows))
+    expect(await collectItems(batchFeed(3)(feedOf<string, ReadonlyArray<number>>(...items)))).toEqual([
+      E.right([1, 2, 3]),
+      E.right([4, 5, 6]),
+      E.right([7]),
+    ])
+    expect(await collectItems(batchFeed(3)(feedOf<string, ReadonlyArray<number>>(E.right([]))))).toEqual([])
+  })
+
+  it('ends with the failure of the feed, without the rows that wait', async () => {
+    const items = [E.right([1, 2]), E.left('broken'), E.right([3])]
+    expect(await collectItems(batchFeed(3)(feedOf<string, ReadonlyArray<number>>(...items)))).toEqual([
+      E.left('broken'),
+    ])
+  })
+})
 
 describe('unfoldFeed', () => {
   /** Counts up to 3; fails at `failAt`. */

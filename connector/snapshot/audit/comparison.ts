@@ -1,9 +1,18 @@
 import { readFile } from 'node:fs/promises'
 import { BIGINT, VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
-import * as TE from 'fp-ts/TaskEither'
-import { CommandError, configFailure, drainFeed, type Failure, type Feed, runOrThrow } from '../../cdk'
-import { type Database, openDatabase } from '../store/database'
+import { pipe } from 'fp-ts/function'
+import {
+  batchFeed,
+  CommandError,
+  configFailure,
+  consumeFeed,
+  type Failure,
+  type Feed,
+  flatMapFeed,
+  runOrThrow,
+} from '../../cdk'
+import { appendBatchRows, type Database, openDatabase } from '../store/database'
 import { type AuditedTable, dialects } from './audited-table'
 import { type AuditScope, bucketOfSql, bucketsSql, type ExpectedBucket, type ExpectedReview } from './statement'
 
@@ -77,24 +86,32 @@ const readExpected = async (
     'CREATE TEMP TABLE served (id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT); CREATE TEMP TABLE changed (id VARCHAR)',
   )
   let scanned = service.startDate
-  await consume(service.versions, async ({ rows, cutoff }) => {
-    scanned = cutoff ?? scanned
-    await db.appendColumns(
-      'served',
-      [VARCHAR, BIGINT, BIGINT, BIGINT],
-      [
-        rows.map(({ id }) => id),
-        rows.map(({ modifiedTime }) => BigInt(modifiedTime)),
-        rows.map(({ rows: count }) => BigInt(count)),
-        rows.map(({ mentionTime }) => (mentionTime === undefined ? null : BigInt(mentionTime))),
-      ],
-    )
-  })
+  await consumeFeed(
+    pipe(
+      service.versions,
+      flatMapFeed(({ rows, cutoff: reached }) => {
+        scanned = reached ?? scanned
+        return [rows]
+      }),
+      batchFeed(appendBatchRows),
+    ),
+    (rows) =>
+      db.appendColumns(
+        'served',
+        [VARCHAR, BIGINT, BIGINT, BIGINT],
+        [
+          rows.map(({ id }) => id),
+          rows.map(({ modifiedTime }) => BigInt(modifiedTime)),
+          rows.map(({ rows: count }) => BigInt(count)),
+          rows.map(({ mentionTime }) => (mentionTime === undefined ? null : BigInt(mentionTime))),
+        ],
+      ),
+  )
   const cutoff = Math.min(wanted ?? scanned, scanned)
-  const addChanged = (rows: ReadonlyArray<{ readonly id: string }>): Promise<void> =>
-    db.appendColumns('changed', [VARCHAR], [rows.map(({ id }) => id)])
-  await consume(service.changedSince(scanned), addChanged)
-  await consume(service.deletedSince(cutoff), addChanged)
+  for (const changes of [service.changedSince(scanned), service.deletedSince(cutoff)])
+    await consumeFeed(batchFeed(appendBatchRows)(changes), (rows) =>
+      db.appendColumns('changed', [VARCHAR], [rows.map(({ id }) => id)]),
+    )
   await db.run(`
     INSERT INTO changed SELECT id FROM served WHERE version > ${cutoff};
     CREATE TEMP VIEW reviews AS
@@ -142,11 +159,6 @@ const readExpected = async (
       return { versions, newer: Number(await db.scalar(`SELECT count(*) FROM served WHERE version >= ${oldest}`)) }
     },
   }
-}
-
-const consume = async <A>(feed: Feed<Failure, A>, process: (item: A) => Promise<void>): Promise<void> => {
-  const result = await drainFeed((item: A) => TE.rightTask<Failure, void>(() => process(item)))(feed)()
-  if (E.isLeft(result)) throw new CommandError(result.left)
 }
 
 /** The reviews that an audit found to differ. */

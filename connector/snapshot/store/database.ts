@@ -236,6 +236,9 @@ const connectInstance = async (
 }
 
 /** How many rows a chunk of DuckDB holds. */
+/** How many rows are collected before `appendColumns` writes them: each call costs some 10 ms. */
+export const appendBatchRows = 20_000
+
 const chunkRows = 2048
 
 const createConnectionMethods = (

@@ -1,8 +1,7 @@
 import { BIGINT, DuckDBTimestampTZValue, TIMESTAMPTZ } from '@duckdb/node-api'
-import * as E from 'fp-ts/Either'
-import * as TE from 'fp-ts/TaskEither'
-import { CommandError, configFailure, drainFeed, type Failure, type Feed } from '../../cdk'
-import type { Database, Snapshot } from '../store/database'
+import { pipe } from 'fp-ts/function'
+import { batchFeed, CommandError, configFailure, consumeFeed, type Failure, type Feed, flatMapFeed } from '../../cdk'
+import { appendBatchRows, type Database, type Snapshot } from '../store/database'
 import { deletionsTableName, hasTombstonesSql, listStreamTables, reviewsTableName, type Table } from '../store/tables'
 import { type Check, type CheckResult, runCheck } from './check'
 
@@ -115,30 +114,21 @@ const readState = async (db: Database, stream: string): Promise<unknown> => {
 
 type ServiceTable = '_service' | '_changed' | '_deleted' | '_sent' | '_sent_deletions' | '_listed'
 
-const consumeFeed = async <A>(feed: Feed<Failure, A>, process: (item: A) => Promise<void>): Promise<void> => {
-  const result = await drainFeed((item: A) => TE.rightTask<Failure, void>(() => process(item)))(feed)()
-  if (E.isLeft(result)) throw new CommandError(result.left)
-}
-
-/** How many reviews of the service are collected before they are written: each time costs some 10 ms. */
-const batchRows = 20_000
-
 /** Writes the reviews of a feed into a table, in batches. `process`: called with each item. */
-const insertFeed = async <A>(
+const insertFeed = <A>(
   db: Database,
   table: ServiceTable,
   feed: Feed<Failure, A>,
   process: (item: A) => ReadonlyArray<ServiceReview>,
-): Promise<void> => {
-  let rows: Array<ServiceReview> = []
-  await consumeFeed(feed, async (item) => {
-    rows.push(...process(item))
-    if (rows.length < batchRows) return
-    await insertServiceReviews(db, table, rows)
-    rows = []
-  })
-  await insertServiceReviews(db, table, rows)
-}
+): Promise<void> =>
+  consumeFeed(
+    pipe(
+      feed,
+      flatMapFeed((item) => [process(item)]),
+      batchFeed(appendBatchRows),
+    ),
+    (rows) => insertServiceReviews(db, table, rows),
+  )
 
 const insertServiceReviews = (db: Database, table: ServiceTable, rows: ReadonlyArray<ServiceReview>): Promise<void> =>
   rows.length === 0
