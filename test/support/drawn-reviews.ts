@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import type { OracleInput } from './oracle'
 import type { ServiceContent } from './review-service'
 
 /** What happens to a review from one read to the next; a deletion that comes first leaves nothing but its id. */
@@ -191,18 +192,8 @@ const regions = fc
   })
 
 /** Reviews as a service has them at three reads, and what the models count with. */
-export type DrawnCase = {
+export type DrawnCase = Omit<OracleInput, 'reviews' | 'deletions' | 'earlier'> & {
   readonly reads: ReadonlyArray<ServiceContent>
-  readonly regions: ReadonlyArray<{
-    readonly location_id: string | null
-    readonly location_name: string | null
-    readonly region: string
-  }>
-  readonly asOf: number
-  readonly timeZone: string
-  readonly openDays: number
-  readonly lowScore: number
-  readonly minReviews: number
 }
 
 export const drawnCase = (maxReviews: number): fc.Arbitrary<DrawnCase> =>

@@ -2,44 +2,24 @@ import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
-import { createJsonFolder, type JsonFolder } from '../../support/files'
 import { runProgram } from '../../support/program'
 import { random } from '../../support/random'
 import { pythonProgram } from '../interop/shell'
-import { createLoads, type Loads } from './loads'
-import { type Postgres, startPostgres } from './postgres'
+import { type LoadedService, loadChangingService } from './loads'
 
-let sandbox: Sandbox
-let ahead = 0
-let postgres: Postgres
-let files: JsonFolder
-let loads: Loads
+let service: LoadedService
 
 beforeAll(async () => {
-  files = createJsonFolder()
-  postgres = await startPostgres()
-  sandbox = await startSandbox({ reviews: 1_500, now: () => Date.now() + ahead })
-  loads = await createLoads(sandbox, postgres, files.path)
-  await loads.load()
-  await sandbox.churn({ change: 80, delete: 30, add: 40 })
-  ahead += 10_000
-  await sandbox.churn({ restore: 8, change: 10 })
-  ahead += 10_000
-  await loads.load()
+  service = await loadChangingService(1_500)
 })
-afterAll(async () => {
-  await sandbox?.close()
-  await postgres?.stop()
-  files?.remove()
-})
+afterAll(() => service?.close())
 
 /** The statement of an audit; the first config is that of the streams `separate`, the other marks deletions. */
 const audit = async (config: 'config.json' | 'tombstones.json', ...args: ReadonlyArray<string>): Promise<string> => {
   const { status, stdout, stderr } = await runProgram('feedback', [
     'audit',
     '--config',
-    join(files.path, config),
+    join(service.files.path, config),
     ...args,
   ])
   if (status !== 0) throw new Error(stderr)
@@ -47,7 +27,7 @@ const audit = async (config: 'config.json' | 'tombstones.json', ...args: Readonl
 }
 
 const answer = (sql: string): ReadonlyArray<string> =>
-  postgres
+  service.postgres
     .ask(sql)
     .split('\n')
     .filter((line) => line !== '')
@@ -120,7 +100,7 @@ it('finds each of 200 random damages, with its kind and its review', async () =>
   const table = ['--stream', 'reviews', '--table', 'feedback.damaged', ...ofMeltano]
   const undamaged = `DROP TABLE IF EXISTS feedback.damaged; CREATE TABLE feedback.damaged AS SELECT id, "modifiedTime" FROM feedback.reviews r
     WHERE NOT EXISTS (SELECT 1 FROM feedback.deleted_reviews d WHERE d.id = r.id AND d."modifiedTime" >= r."modifiedTime")`
-  postgres.ask(undamaged)
+  service.postgres.ask(undamaged)
   const versions = new Map(
     answer('SELECT id, "modifiedTime" FROM feedback.damaged ORDER BY id').map(
       (line) => line.split('|') as [string, string],
@@ -138,7 +118,7 @@ it('finds each of 200 random damages, with its kind and its review', async () =>
     const [id, other] = [pick(), pick()]
     // Two reviews of one bulk change have the same version: nothing is swapped.
     if (versions.get(id) === versions.get(other)) continue
-    const [buckets, reviews] = postgres
+    const [buckets, reviews] = service.postgres
       .ask(`BEGIN; ${damage(id, other)}; ${sql} SELECT '--'; ${named} ROLLBACK;`)
       .split('--\n')
       .map((part) => part.split('\n').filter((line) => line !== ''))
@@ -165,9 +145,9 @@ const translate = (file: string, dialect: string, path: string): string => {
 it.each(['duckdb', 'snowflake', 'bigquery', 'redshift', 'databricks'])(
   'the statement of %s finds what was damaged',
   async (dialect) => {
-    const damaged = join(files.path, `damaged-${dialect}.duckdb`)
-    if (!existsSync(damaged)) copyFileSync(loads.snapshot, damaged)
-    const path = join(files.path, `${dialect}.sql`)
+    const damaged = join(service.files.path, `damaged-${dialect}.duckdb`)
+    if (!existsSync(damaged)) copyFileSync(service.loads.snapshot, damaged)
+    const path = join(service.files.path, `${dialect}.sql`)
     const table = ['--stream', 'reviews', '--dialect', dialect, '--loader', 'snapshot', '--table', 'reviews']
     writeFileSync(path, await audit('config.json', ...table))
     expect(readFileSync(path, 'utf8')).toContain('-- Compares reviews')

@@ -2,16 +2,13 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { drawnCase } from '../../support/drawn-reviews'
-import { createJsonFolder, type JsonFolder } from '../../support/files'
 import { loadReviews } from '../../support/loaded-reviews'
 import { readModelRows, toComparable } from '../../support/model-rows'
 import { expectedModels, type ModelRows } from '../../support/oracle'
 import { expectedScorecards } from '../../support/oracle-scorecards'
 import { pythonProgram, runShellOrThrow } from '../interop/shell'
-import { createLoads, type Loads } from './loads'
-import { type Postgres, startPostgres } from './postgres'
+import { type LoadedService, loadChangingService } from './loads'
 import { createProject, type Project, packageFolder, type Relations } from './project'
 
 const modelsOf = (folder: string): ReadonlyArray<string> =>
@@ -26,37 +23,16 @@ const relations = [...staging, ...scorecards, ...marts]
 /** The instant that ages are counted to, in every run. */
 const asOf = new Date(Date.now() + 3_600_000).toISOString()
 
-let sandbox: Sandbox
-/** How far the service's clock is ahead of ours, in milliseconds: a run leaves the last seconds to the next one. */
-let ahead = 0
-let postgres: Postgres
-let files: JsonFolder
-let loads: Loads
+let service: LoadedService
 let project: Project
-/** The reviews as they were before the changes between the two runs. */
-let earlier: Awaited<ReturnType<Sandbox['truth']>>['reviews']
 /** The relations that dbt made over the snapshot. */
 let wanted: Relations
 
 beforeAll(async () => {
-  files = createJsonFolder()
-  postgres = await startPostgres()
-  sandbox = await startSandbox({ reviews: 600, now: () => Date.now() + ahead })
-  loads = await createLoads(sandbox, postgres, files.path)
-  await loads.load()
-  earlier = (await sandbox.truth()).reviews
-  await sandbox.churn({ change: 80, delete: 30, add: 40 })
-  ahead += 10_000
-  await sandbox.churn({ restore: 8, change: 10 })
-  ahead += 10_000
-  await loads.load()
-  project = await createProject(sandbox, postgres, files.path)
+  service = await loadChangingService(600)
+  project = await createProject(service.sandbox, service.postgres, service.files.path)
 })
-afterAll(async () => {
-  await sandbox?.close()
-  await postgres?.stop()
-  files?.remove()
-})
+afterAll(() => service?.close())
 
 const expectSame = (found: Relations, without: ReadonlyArray<string> = []) => {
   const names = relations.filter((name) => !without.includes(name))
@@ -79,19 +55,19 @@ it('dbt deps takes the package from git, and the page names every variable', asy
   expect(variables.length).toBeGreaterThan(10)
   expect(variables.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
   // What the runs below have in common; the server of the test is not in UTC.
-  const file = join(files.path, 'dbt_project.yml')
+  const file = join(service.files.path, 'dbt_project.yml')
   writeFileSync(file, `${readFileSync(file, 'utf8')}    as_of: '${asOf}'\n    feedback_naive_time_zone: Asia/Kolkata\n`)
 })
 
 it('runs over a snapshot, and keeps what the service has', async () => {
   const output = await project.runSection('Over a snapshot')
   expect(output).toMatch(/PASS freshness of feedback\._loads/)
-  wanted = await project.readRows('duckdb', join(files.path, 'analytics.duckdb'), relations)
-  const { reviews } = await sandbox.truth()
+  wanted = await project.readRows('duckdb', join(service.files.path, 'analytics.duckdb'), relations)
+  const { reviews } = await service.sandbox.truth()
   const versions = (wanted.reviews_current ?? []).map((row) => `${row.review_id} ${row.modified_time}`)
   expect(versions.sort()).toEqual(reviews.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`).sort())
   for (const name of relations) expect([name, wanted[name]?.length]).not.toEqual([name, 0])
-  const manifest = JSON.parse(readFileSync(join(files.path, 'target', 'manifest.json'), 'utf8'))
+  const manifest = JSON.parse(readFileSync(join(service.files.path, 'target', 'manifest.json'), 'utf8'))
   const bare = relations.flatMap((name) => {
     const { description, columns } = manifest.nodes[`model.feedback.${name}`]
     const described = (column: string) => (columns[column]?.description ?? '') !== ''
@@ -116,9 +92,9 @@ const withoutText = ['justification']
 
 /** The rows of every model as plain TypeScript computes them from the service's own data, with the settings of the page. */
 const compute = async (): Promise<ModelRows> => {
-  const { reviews, deleted } = await sandbox.truth()
+  const { reviews, deleted } = await service.sandbox.truth()
   const settings = { asOf: Date.parse(asOf), timeZone: 'Europe/Berlin', openDays: 14, lowScore: 1.5, minReviews: 5 }
-  const input = { reviews, deletions: deleted, earlier, regions, ...settings }
+  const input = { reviews, deletions: deleted, earlier: service.earlier, regions, ...settings }
   return { ...expectedModels(input), ...expectedScorecards(input) }
 }
 
@@ -129,7 +105,7 @@ it.each(models)('%s equals what plain TypeScript computes from the service', asy
 })
 
 it("every model equals the snapshot's view of its name", async () => {
-  const views = await readModelRows(loads.snapshot, { asOf: new Date(asOf), regions }, models)
+  const views = await readModelRows(service.loads.snapshot, { asOf: new Date(asOf), regions }, models)
   for (const name of models)
     expect([name, ...toComparable(wanted[name], withoutText)]).toEqual([
       name,
@@ -148,7 +124,7 @@ it('runs over the tables of a real Meltano target, with the same numbers', async
   expectSame(await project.readRows('postgres', 'analytics', relations))
   const stale =
     'SELECT count(*) FROM feedback.review_sentiments JOIN feedback.reviews ON reviews.id = "reviewId" WHERE "modifiedTime" <> "reviewModifiedTime"'
-  expect(Number(postgres.ask(stale))).toBeGreaterThan(0)
+  expect(Number(service.postgres.ask(stale))).toBeGreaterThan(0)
   const tables = '{feedback_loader: meltano, feedback_children: tables}'
   await project.dbt('run', '--target', 'warehouse', '--vars', tables)
   expectSame(await project.readRows('postgres', 'analytics', relations))
@@ -156,7 +132,9 @@ it('runs over the tables of a real Meltano target, with the same numbers', async
 
 it("runs over Airbyte's tables with every version and every tombstone appended, with the same numbers", async () => {
   expect(
-    postgres.ask('SELECT count(*) > count(DISTINCT id), count(_ab_cdc_deleted_at) > 20 FROM airbyte.fb_reviews'),
+    service.postgres.ask(
+      'SELECT count(*) > count(DISTINCT id), count(_ab_cdc_deleted_at) > 20 FROM airbyte.fb_reviews',
+    ),
   ).toBe('t|t\n')
   await project.runSection('Over tables of Airbyte')
   const found = await project.readRows('postgres', 'analytics', relations)
@@ -172,7 +150,9 @@ it("runs over Airbyte's tables with every version and every tombstone appended, 
 })
 
 it('runs over tombstones of Meltano without any other table, with the same numbers', async () => {
-  expect(postgres.ask('SELECT count(*) > 20 FROM tombstones.reviews WHERE _sdc_deleted_at IS NOT NULL')).toBe('t\n')
+  expect(service.postgres.ask('SELECT count(*) > 20 FROM tombstones.reviews WHERE _sdc_deleted_at IS NOT NULL')).toBe(
+    't\n',
+  )
   await project.dbt(
     'build',
     '--exclude-resource-type',
@@ -186,15 +166,15 @@ it('runs over tombstones of Meltano without any other table, with the same numbe
 })
 
 it('runs over a cache of PyAirbyte and its child tables, with the same numbers and texts', async () => {
-  const profiles = join(files.path, 'profiles.yml')
-  const cache = `    cache:\n      type: duckdb\n      path: cached.duckdb\n      attach: [{ path: ${loads.cache}, alias: cache, read_only: true }]\n`
+  const profiles = join(service.files.path, 'profiles.yml')
+  const cache = `    cache:\n      type: duckdb\n      path: cached.duckdb\n      attach: [{ path: ${service.loads.cache}, alias: cache, read_only: true }]\n`
   writeFileSync(profiles, readFileSync(profiles, 'utf8') + cache)
   const vars =
     '{feedback_loader: airbyte, feedback_database: cache, feedback_schema: main, feedback_naive_time_zone: UTC, feedback_children: tables, feedback_with_text: true}'
   await project.dbt('build', '--exclude-resource-type', 'test', '--target', 'cache', '--vars', vars)
-  const found = await project.readRows('duckdb', join(files.path, 'cached.duckdb'), relations)
+  const found = await project.readRows('duckdb', join(service.files.path, 'cached.duckdb'), relations)
   const texts = new Map(
-    (await project.readRows('duckdb', loads.snapshot, ['reviews_current'])).reviews_current?.map((row) => [
+    (await project.readRows('duckdb', service.loads.snapshot, ['reviews_current'])).reviews_current?.map((row) => [
       row.review_id,
       row.text,
     ]),
@@ -223,16 +203,16 @@ it('runs over drawn reviews, which lack much and have times and values that none
     .find(({ reads }) => (reads.at(-1)?.reviews.length ?? 0) > 150)
   if (drawn === undefined) throw new Error('not enough was drawn')
   const { reads, asOf: at, timeZone, openDays, lowScore, minReviews } = drawn
-  const path = join(files.path, 'drawn.duckdb')
+  const path = join(service.files.path, 'drawn.duckdb')
   const snapshot = await loadReviews(reads, timeZone, path)
   snapshot.db.close()
-  const profiles = join(files.path, 'profiles.yml')
+  const profiles = join(service.files.path, 'profiles.yml')
   const target = `    drawn:\n      type: duckdb\n      path: drawn_models.duckdb\n      attach: [{ path: ${path}, alias: drawn, read_only: true }]\n`
   writeFileSync(profiles, readFileSync(profiles, 'utf8') + target)
   const settings = `as_of: '${new Date(at).toISOString()}', time_zone: ${timeZone}, alert_open_days: ${openDays}, alert_score: ${lowScore}, min_reviews: ${minReviews}`
   const vars = `{feedback_loader: snapshot, feedback_database: drawn, feedback_schema: main, ${settings}}`
   await project.dbt('build', '--exclude-resource-type', 'test', '--target', 'drawn', '--vars', vars)
-  const found = await project.readRows('duckdb', join(files.path, 'drawn_models.duckdb'), marts)
+  const found = await project.readRows('duckdb', join(service.files.path, 'drawn_models.duckdb'), marts)
   const toTexts = (texts: ReadonlyArray<string> = []) => texts.map((json) => ({ json }))
   const expected = expectedModels({
     ...{ asOf: at, timeZone, openDays, lowScore, minReviews, regions },
@@ -246,17 +226,17 @@ it('runs over drawn reviews, which lack much and have times and values that none
 })
 
 describe('compiled without an account', () => {
-  const folderOf = (dialect: string) => join(files.path, 'target', dialect)
+  const folderOf = (dialect: string) => join(service.files.path, 'target', dialect)
   /** Parses every compiled model in the dialect. */
   const expectParsed = async (dialect: string) => {
     const args = [join(__dirname, 'compiled.py'), dialect, join(folderOf(dialect), 'compiled', 'feedback', 'models')]
-    const output = await runShellOrThrow(pythonProgram('dbt', 'python'), args, { cwd: files.path })
+    const output = await runShellOrThrow(pythonProgram('dbt', 'python'), args, { cwd: service.files.path })
     for (const name of [...relations, ...modelsOf('staging/base')])
       expect(output).toMatch(new RegExp(`^${name}\\.sql`, 'm'))
   }
 
   it('over tables of Airbyte, every model is a query of Snowflake and of BigQuery', async () => {
-    const profiles = join(files.path, 'profiles.yml')
+    const profiles = join(service.files.path, 'profiles.yml')
     const login =
       'account: nobody, user: nobody, password: nobody, database: analytics, warehouse: none, schema: feedback'
     const outputs = `    snowflake: { type: snowflake, ${login} }
@@ -270,8 +250,8 @@ describe('compiled without an account', () => {
     'the marts of %s, translated to DuckDB, give the same numbers',
     async (dialect) => {
       const compiled = join(folderOf(dialect), 'compiled', 'feedback', 'models')
-      const args = [join(__dirname, 'translated.py'), dialect, compiled, join(files.path, 'analytics.duckdb')]
-      const output = await runShellOrThrow(pythonProgram('dbt', 'python'), args, { cwd: files.path })
+      const args = [join(__dirname, 'translated.py'), dialect, compiled, join(service.files.path, 'analytics.duckdb')]
+      const output = await runShellOrThrow(pythonProgram('dbt', 'python'), args, { cwd: service.files.path })
       expect(output).toBe(`COMPARED ${models.length}\n`)
     },
   )
@@ -317,7 +297,7 @@ describe('bad input', () => {
   })
 
   it('a location with two regions fails a test by its name', async () => {
-    const file = join(files.path, 'seeds', 'regions.csv')
+    const file = join(service.files.path, 'seeds', 'regions.csv')
     writeFileSync(file, `${readFileSync(file, 'utf8')},oak hill urgent care ,West\n`)
     const output = await failing(
       'build',

@@ -1,11 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Sandbox } from '../../../connector/sandbox/start'
+import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import { createJsonFolder, type JsonFolder } from '../../support/files'
 import { type AirbyteStream, airbyteLines, configureStreams, type SingerStream } from '../../support/lines'
 import { programPath, runProgram } from '../../support/program'
 import { sandboxConfig } from '../../support/sandbox'
 import { pythonProgram, runShellOrThrow } from '../interop/shell'
-import type { Postgres } from './postgres'
+import { type Postgres, startPostgres } from './postgres'
 
 /** Where each loader of the test leaves its tables. */
 export type Loads = {
@@ -139,4 +140,43 @@ export const createLoads = async (sandbox: Sandbox, postgres: Postgres, folder: 
     await pyairbyte()
   }
   return { snapshot, cache, load }
+}
+
+/** A service whose reviews change between two runs of every loader, and what the loaders made of it. */
+export type LoadedService = {
+  readonly sandbox: Sandbox
+  readonly postgres: Postgres
+  readonly files: JsonFolder
+  readonly loads: Loads
+  /** The reviews as they were before the changes. */
+  readonly earlier: Awaited<ReturnType<Sandbox['truth']>>['reviews']
+  readonly close: () => Promise<void>
+}
+
+/** Starts a sandbox with so many reviews and PostgreSQL, and runs every loader before and after changes. */
+export const loadChangingService = async (reviews: number): Promise<LoadedService> => {
+  // How far the service's clock is ahead of ours, in milliseconds: a run leaves the last seconds to the next one.
+  let ahead = 0
+  const files = createJsonFolder()
+  const postgres = await startPostgres()
+  const sandbox = await startSandbox({ reviews, now: () => Date.now() + ahead })
+  const close = async (): Promise<void> => {
+    await sandbox.close()
+    await postgres.stop()
+    files.remove()
+  }
+  try {
+    const loads = await createLoads(sandbox, postgres, files.path)
+    await loads.load()
+    const { reviews: earlier } = await sandbox.truth()
+    await sandbox.churn({ change: 80, delete: 30, add: 40 })
+    ahead += 10_000
+    await sandbox.churn({ restore: 8, change: 10 })
+    ahead += 10_000
+    await loads.load()
+    return { sandbox, postgres, files, loads, earlier, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
 }
