@@ -76,18 +76,18 @@ FROM (
   FROM (SELECT id, (hash(id * 3 + ${nonce}) % 1000003)::BIGINT AS number, 1 + (hash(id * 5 + ${nonce}) % 5)::BIGINT AS stars FROM ${selectReviewIds(count, nonce)})
 ) WHERE id = changed_id`
 
-/** Deletes reviews and keeps their rows in the table `buried`, so that they can be restored. */
+/** Deletes reviews and keeps their rows in the table `restorable`, so that they can be restored. */
 const deleteReviews = (count: number, nonce: number, now: number): string => `
-INSERT INTO buried SELECT * FROM review WHERE id IN ${selectReviewIds(count, nonce + 1)};
+INSERT INTO restorable SELECT * FROM review WHERE id IN ${selectReviewIds(count, nonce + 1)};
 INSERT INTO deleted SELECT id, source_id, epoch_ms(${now}) FROM review WHERE id IN ${selectReviewIds(count, nonce + 1)};
 DELETE FROM review WHERE id IN ${selectReviewIds(count, nonce + 1)}`
 
 /** Restores deleted reviews with `now` as their modification time; the export of deleted reviews keeps them. */
 const restoreReviews = (count: number, nonce: number, now: number): string => `
-CREATE OR REPLACE TEMP TABLE restored AS SELECT id FROM buried ORDER BY hash(id + ${nonce * 15485863}) LIMIT ${count};
+CREATE OR REPLACE TEMP TABLE restored AS SELECT id FROM restorable ORDER BY hash(id + ${nonce * 15485863}) LIMIT ${count};
 INSERT INTO review SELECT * REPLACE (epoch_ms(${now}) AS modified, ${patchOriginal(`'{"modifiedTime":"${toInstant(now)}"}'`)} AS original)
-  FROM buried WHERE id IN (SELECT id FROM restored);
-DELETE FROM buried WHERE id IN (SELECT id FROM restored)`
+  FROM restorable WHERE id IN (SELECT id FROM restored);
+DELETE FROM restorable WHERE id IN (SELECT id FROM restored)`
 
 /** Applies one step of changes at `now`, in milliseconds; the same `nonce` on the same data gives the same result. */
 export const applyChurn = async (database: Database, step: Churn, nonce: number, now: number): Promise<void> => {

@@ -32,7 +32,14 @@ const fillDatabase = async (database: Database, { db, from }: DataFiles, data: S
     )
   if (from !== undefined)
     throw new CommandError(configFailure(`${db} has data already, so --from ${from} cannot be read into it.`))
+  if (!tables.includes('restorable')) await database.run(upgradeSql(tables))
 }
+
+/** Files of older versions have the rows of deleted reviews under another name, or, older still, no such rows. */
+const upgradeSql = (tables: ReadonlyArray<string>): string =>
+  tables.includes('buried')
+    ? 'ALTER TABLE buried RENAME TO restorable'
+    : 'CREATE TABLE restorable AS FROM review WHERE false'
 
 /** Opens the data of the file, else imports the snapshot, else generates data; rejects with a `CommandError`. */
 export const openData = async (files: DataFiles, data: SeedOptions): Promise<Database> => {

@@ -3,7 +3,7 @@ import type { Database } from '../../snapshot/store'
 /**
  * The tables of the service's data. A review refers to its phrases by number (vocabulary.ts), so that a row is small and its text,
  * sentiments and scores are the same in every operation. The columns `original…` are set if the review came from a snapshot. The
- * table `buried` keeps the rows of deleted reviews, which can be restored.
+ * table `restorable` keeps the rows of deleted reviews, which can be restored.
  */
 export const tableDefinitions = `
 CREATE TABLE setting (name VARCHAR PRIMARY KEY, value BIGINT NOT NULL);
@@ -22,7 +22,7 @@ CREATE TABLE review (
   liability INTEGER, task_id BIGINT, task_status VARCHAR, task_owner INTEGER,
   answer INTEGER, answered TIMESTAMP, visit_record_id VARCHAR, original VARCHAR, original_brand VARCHAR, original_comment VARCHAR
 );
-CREATE TABLE buried AS FROM review;
+CREATE TABLE restorable AS FROM review;
 CREATE TABLE visit (id VARCHAR PRIMARY KEY, received TIMESTAMP NOT NULL, code VARCHAR, npi VARCHAR, record VARCHAR NOT NULL, reviewed BOOLEAN NOT NULL);
 CREATE TABLE deleted (id BIGINT NOT NULL, source_id BIGINT, modified TIMESTAMP NOT NULL);
 `

@@ -32,6 +32,23 @@ describe('a sandbox with a file for its data', () => {
     expect((await second.truth()).reviews).toHaveLength(54)
   })
 
+  it.each([
+    ['have the deleted rows under another name', 'ALTER TABLE restorable RENAME TO buried', 52],
+    ['have no deleted rows', 'DROP TABLE restorable', 50],
+  ])('takes files of older versions, which %s', async (_, sql, reviews) => {
+    const db = join(folder, `older-${reviews}.duckdb`)
+    const first = await startSandbox({ db, reviews: 52, until })
+    await first.churn({ delete: 2 })
+    await first.close()
+    await runSql(db, sql)
+    const second = await startSmallSandbox({ db })
+    await second.churn({ restore: 2 })
+    expect((await second.truth()).reviews).toHaveLength(reviews)
+    await second.churn({ delete: 1 })
+    await second.churn({ restore: 1 })
+    expect((await second.truth()).reviews).toHaveLength(reviews)
+  })
+
   it('refuses a file that has no data of a sandbox', async () => {
     const text = join(folder, 'text.duckdb')
     writeFileSync(text, 'hello '.repeat(1000))
