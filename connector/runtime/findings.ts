@@ -152,7 +152,7 @@ const describePageSize = ({ asked, rows: [first, second], echoedLimit, ending }:
   const largest = Math.max(first, second)
   const value = { asked, got: largest, clamp: null }
   const asks = `asked for ${formatCount(asked)}, got ${formatCount(first)}`
-  if (first > asked) return known('page size', `${asks}: the service does not heed limit`, value)
+  if (first > asked) return known('page size', `${asks}: the service ignores limit`, value)
   if (first === asked) return known('page size', `${asks}: no clamp`, value)
   if (second > 0 && ending === undefined)
     return known('page size', `${asks} and there are more: the service clamps pages at ${formatCount(largest)}`, {
@@ -210,9 +210,9 @@ const describeWindow = ({ operation, evidence }: WindowFacts): Finding => {
         `cannot be told: the entity has no rows of ${probedDays} days, and the answer no echo of fromDate and toDate`,
       )
     const by = found.by === 'rows' ? 'as the rows show' : 'as the echo in the answer says'
-    return found.isHeeded
-      ? known('windows', `heeds fromDate and toDate, ${by}`, { operation, heeded: true, by: found.by })
-      : known('windows', `does not heed fromDate and toDate, ${by}`, { operation, heeded: false, by: found.by })
+    return found.isUsed
+      ? known('windows', `uses fromDate and toDate, ${by}`, { operation, heeded: true, by: found.by })
+      : known('windows', `ignores fromDate and toDate, ${by}`, { operation, heeded: false, by: found.by })
   })
   return { ...described, text: `${operation}: ${described.text}` }
 }

@@ -86,7 +86,7 @@ Rows up to \`feedback_lookback_days\` old are read again, since a late response 
 has changed, they are not sent; otherwise the entity's rows of that window are sent again, under their keys. The service does
 not tell of deletions here: a deleted comment stays in the warehouse until the stream is refreshed.
 
-Where the service heeds \`fromDate\` and \`toDate\`, an entity is read by windows of time, each split until it fits one page. Where it
+Where the service uses \`fromDate\` and \`toDate\`, an entity is read by windows of time, each split until it fits one page. Where it
 does not, which its echo or rows of other times show, each entity is read from page to page to its end: by \`days\` and the
 \`scrollKey\` of each answer, or by \`page\` where no key comes. Rows outside its window are left out, a reading of several pages is
 confirmed by a second one with pages of another size, since rows move between pages, and the log says so once a run. States are

@@ -32,7 +32,7 @@ export type ObservedService = {
   readonly unknownEntity?: 'left out' | 404 | 'error in a 200'
   /** The feedback of each entity: mention times, milliseconds ago. */
   readonly mentions?: ReadonlyArray<number>
-  readonly windows?: 'heeded' | 'ignored'
+  readonly windows?: 'used' | 'ignored'
   readonly echo?: 'window' | 'no window' | 'none'
 }
 
@@ -43,7 +43,7 @@ const instant = (time: number): string => new Date(time).toISOString()
 
 export const startObservedService = async (world: ObservedService, onEnd?: (close: () => void) => void) => {
   const { reviews: count = 25, order = (n) => n, clock = 0, headers = {} } = world
-  const { entities = ['1', '2'], mentions = [dayMs, 2 * dayMs], windows = 'heeded', echo = 'window' } = world
+  const { entities = ['1', '2'], mentions = [dayMs, 2 * dayMs], windows = 'used', echo = 'window' } = world
   let requests = 0
 
   const send = (to: ServerResponse, status: number, body: unknown) => {

@@ -8,9 +8,9 @@ import { random } from './random'
 /** How a service of operations 1 to 3 pages, where its specification is silent. */
 export type ScrollTraits = {
   /** Whether fromDate and toDate decide; otherwise the days do. */
-  readonly windows: 'heeded' | 'ignored'
+  readonly windows: 'used' | 'ignored'
   /** Empty: each page after the first is empty. */
-  readonly page: 'heeded' | 'ignored' | 'empty'
+  readonly page: 'used' | 'ignored' | 'empty'
   /**
    * The scroll keys of operation 1. Row: of the last row of a page; offset: of the next offset; endless: the same, after the last
    * page too; constant: one key that leads on each time; repeated: the last page leads to itself; overlap: a page begins with
@@ -29,7 +29,7 @@ export type ScrollTraits = {
     | 'cycle'
     | 'stuck'
     | 'time'
-  /** The window of the echo: the requested one whether it is heeded or not, that of the days, or none. */
+  /** The window of the echo: the requested one whether it is used or not, that of the days, or none. */
   readonly echo: 'requested' | 'days' | 'none'
   readonly echoedSize: 'applied' | 'requested' | 'none'
   readonly maxPageSize: number
@@ -54,8 +54,8 @@ export const publishedTraits: ScrollTraits = {
 
 export const specifiedTraits: ScrollTraits = {
   ...publishedTraits,
-  windows: 'heeded',
-  page: 'heeded',
+  windows: 'used',
+  page: 'used',
   echo: 'requested',
 }
 
@@ -110,7 +110,7 @@ export const createScrollService = (initial: ScrollTraits, seed: number, start: 
     const scrollKey = asText(asked.scrollKey)
     const pageNumber = Number(asked.page ?? firstPage) - firstPage
     const isEmpty = scrollKey === undefined && traits.page === 'empty' && pageNumber > 0
-    const pageOffset = traits.page === 'heeded' ? pageNumber * size : 0
+    const pageOffset = traits.page === 'used' ? pageNumber * size : 0
     const [, sort, lastId] = /^row (\S+) (\d+)$/.exec(scrollKey ?? '') ?? []
     const rowIndex = rows.findIndex(
       (row) => sortKey(row) > Number(sort) || (sortKey(row) === Number(sort) && row.id > BigInt(lastId ?? 0)),
@@ -156,7 +156,7 @@ export const createScrollService = (initial: ScrollTraits, seed: number, start: 
     const ofDays = { from: traits.maxDays === undefined ? Number.NEGATIVE_INFINITY : clock - days * day, to: clock }
     const ofDates =
       fromDate === undefined || toDate === undefined ? undefined : { from: toMillis(fromDate), to: toMillis(toDate) }
-    const { from, to } = traits.windows === 'heeded' ? (ofDates ?? ofDays) : ofDays
+    const { from, to } = traits.windows === 'used' ? (ofDates ?? ofDays) : ofDays
     const size = Math.min(Number(asked.perPage ?? 20), traits.maxPageSize)
     const firstPage = list === 'reviews' ? 0 : 1
     let scrollKey: string | null = null

@@ -21,7 +21,7 @@ export const CommentRecord = t.intersection([EntityColumns, Comment, UnknownAttr
 
 /**
  * The filters of a request: the thresholds, and its window as dates, in whole seconds at or outside its ends, and as the days
- * back to its start. A service that heeds the dates prefers them.
+ * back to its start. A service that uses the dates prefers them.
  */
 const toFilters = (source: SourceEnv, request: FeedbackRequest) => {
   const { feedback } = source

@@ -33,14 +33,14 @@ export const findEcho = (
   window === undefined ? 'none' : isWiderWindow(request, window) ? 'wider' : 'requested'
 
 /**
- * Fails with `ignoredWindowError` if the service does not heed the window of a request: its answer has a scrollKey and does not
+ * Fails with `ignoredWindowError` if the service ignores the window of a request: its answer has a scrollKey and does not
  * echo the window, or the answer to a window of one second has other rows. The latter takes one request.
  */
-export const checkWindowIsHeeded = (
+export const checkWindowIsUsed = (
   { operation: { firstPage }, fetch }: FeedbackService,
   request: Omit<FeedbackRequest, 'page'>,
   page: FeedbackPage,
-): TaskEither<ApiError, 'heeded'> => {
+): TaskEither<ApiError, 'used'> => {
   if (page.scrollKey !== undefined && findEcho(request, page) !== 'requested') return TE.left(ignoredWindowError)
   const { kind, ids, from } = request
   const hasRows = page.entities.find(({ id, rows }) => rows.length > 0 && ids.includes(id))?.id ?? ids[0] ?? ''
@@ -48,13 +48,13 @@ export const checkWindowIsHeeded = (
   return pipe(
     fetch(second),
     TE.map((answer) => answer.entities.some((feedback) => isOutsideWindow(from, second.to, feedback))),
-    // It does not answer for such a window: so it heeds the dates.
+    // It does not answer for such a window: so it uses the dates.
     TE.orElse((error) => (concernsRequest(error) ? TE.right(false) : TE.left(error))),
-    TE.flatMap((isIgnored) => (isIgnored ? TE.left(ignoredWindowError) : TE.right('heeded' as const))),
+    TE.flatMap((isIgnored) => (isIgnored ? TE.left(ignoredWindowError) : TE.right('used' as const))),
   )
 }
 
-/** The path of the errors by which a service shows that it does not heed windows or page numbers. */
+/** The path of the errors by which a service shows that it ignores windows or page numbers. */
 const filterPath = '$.data.filter'
 
 export const ignoredWindowError: ApiError = {

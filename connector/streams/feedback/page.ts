@@ -15,7 +15,7 @@ export type FeedbackRequest = {
   readonly page: number
   /** The rows to request for a page, where they differ from the configured ones. */
   readonly perPage?: number
-  /** Leaves the dates out, for a service that does not heed them: the days decide. */
+  /** Leaves the dates out, for a service that ignores them: the days decide. */
   readonly byDays?: boolean
   /** The days of an earlier page, since a key may hold only for requests with equal filters. */
   readonly days?: number
@@ -82,8 +82,8 @@ export type PageSizes = {
   readonly trustsPageCounts: boolean
   /** Whether rows have followed a page that was shorter than others: the service filters a page after it has cut it. */
   readonly hasShortPages: boolean
-  /** Whether the service heeds windows, where an answer has shown it; ignored: each entity is read from page to page. */
-  readonly windows: 'unknown' | 'heeded' | 'ignored'
+  /** Whether the service uses windows, where an answer has shown it; ignored: each entity is read from page to page. */
+  readonly windows: 'unknown' | 'used' | 'ignored'
 }
 
 export const initialPageSizes: PageSizes = {

@@ -5,7 +5,7 @@ import * as TE from 'fp-ts/TaskEither'
 import type { ApiError } from '../../api'
 import type { SourceEnv } from '../source-env'
 import { commentsOperation, publicReviewsOperation } from './comments-and-reviews'
-import { checkWindowIsHeeded, findEcho, isOutsideWindow, needsScroll } from './consistency'
+import { checkWindowIsUsed, findEcho, isOutsideWindow, needsScroll } from './consistency'
 import type { EntityKind } from './entities'
 import type { FeedbackOperation } from './page'
 
@@ -20,14 +20,14 @@ export type ProbeError = ApiError | { readonly _tag: 'Stopped' | 'Failed' }
 /** Sends a request, unless no more may be sent. */
 export type ProbeGate = <A>(request: TaskEither<ApiError, A>) => TaskEither<ProbeError, A>
 
-/** Whether a service heeds fromDate and toDate, and what shows it: rows, or only the echo of the filter. */
-export type WindowEvidence = { readonly isHeeded: boolean; readonly by: 'rows' | 'echo' }
+/** Whether a service uses fromDate and toDate, and what shows it: rows, or only the echo of the filter. */
+export type WindowEvidence = { readonly isUsed: boolean; readonly by: 'rows' | 'echo' }
 
 /** The operations whose windows are probed. */
 export const windowOperations = [commentsOperation, publicReviewsOperation]
 
 /**
- * Asks for an entity's newest rows, and then judges as a run does whether their window is heeded. Undefined: there are no rows to tell
+ * Asks for an entity's newest rows, and then judges as a run does whether their window is used. Undefined: there are no rows to tell
  * by, and no echo.
  */
 export const probeWindow = (
@@ -47,9 +47,9 @@ export const probeWindow = (
       const by: WindowEvidence['by'] =
         canTell && (page.scrollKey === undefined || echo === 'requested') ? 'rows' : 'echo'
       return pipe(
-        checkWindowIsHeeded({ operation, fetch }, window, page),
-        TE.map(() => (canTell || echo !== 'none' ? { isHeeded: canTell || echo === 'requested', by } : undefined)),
-        TE.orElse((error) => (needsScroll(error) ? TE.right({ isHeeded: false, by }) : TE.left(error))),
+        checkWindowIsUsed({ operation, fetch }, window, page),
+        TE.map(() => (canTell || echo !== 'none' ? { isUsed: canTell || echo === 'requested', by } : undefined)),
+        TE.orElse((error) => (needsScroll(error) ? TE.right({ isUsed: false, by }) : TE.left(error))),
       )
     }),
   )

@@ -40,7 +40,7 @@ export const refusedKeyError = decodeError('the service refuses the scrollKey th
 const endlessError = decodeError('its pages do not end')
 const changingError = decodeError('its rows are others each time they are read')
 const cutOffError = decodeError(
-  'the service heeds neither fromDate and toDate nor page, and its scrollKey does not lead on, so that rows may be missing',
+  'the service uses neither fromDate and toDate nor page, and its scrollKey does not lead on, so that rows may be missing',
 )
 
 /** The answers of a reading after which it counts as endless. */
@@ -96,7 +96,7 @@ type ReadingResult = {
 }
 
 /**
- * Starts readings of single entities of a service that does not heed windows, by its scroll keys, or by page numbers where it
+ * Starts readings of single entities of a service that ignores windows, by its scroll keys, or by page numbers where it
  * gives none. Rows move between pages while the service changes, so a reading of several pages is confirmed by another one.
  */
 export const createScrolls = ({ key, firstPage }: FeedbackOperation) => {

@@ -86,7 +86,7 @@ const day = 86_400_000
 /**
  * Reads every window without loss, though rows move between pages meanwhile. A window is split until it fits one page, by the
  * page size that the answer echoes; only a window of one second is read page by page. The windows of an entity come in order
- * of time. Where an answer shows that the service does not heed windows, each entity is read page by page from then on.
+ * of time. Where an answer shows that the service ignores windows, each entity is read page by page from then on.
  */
 export const readWindows = (
   env: WindowReaderEnv,
@@ -228,7 +228,7 @@ const futureCursorNote = ({ operation }: WindowReaderEnv, { ids: [id] }: Feedbac
 
 const scrollNote = ({ operation }: WindowReaderEnv, error: ApiError): RunNote => ({
   level: 'info',
-  message: `${operation.name}: the service does not heed ${error === ignoredPageError ? 'page' : 'fromDate and toDate'}. Each entity is read from page to page to its end, and rows outside its window are left out.`,
+  message: `${operation.name}: the service ignores ${error === ignoredPageError ? 'page' : 'fromDate and toDate'}. Each entity is read from page to page to its end, and rows outside its window are left out.`,
 })
 
 const coveredDaysNote = ({ operation }: WindowReaderEnv, days: number): RunNote => ({

@@ -5,7 +5,7 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import type { ApiError } from '../../api'
 import { defined } from '../../cdk'
-import { checkWindowIsHeeded, findEcho, ignoredPageError, ignoredWindowError, isOutsideWindow } from './consistency'
+import { checkWindowIsUsed, findEcho, ignoredPageError, ignoredWindowError, isOutsideWindow } from './consistency'
 import type { EntityKind } from './entities'
 import {
   checkCompleteness,
@@ -120,8 +120,8 @@ export const resolveWindow = (
   const request = { kind: window.kind, ids: window.ids, from: window.from, to: requestedTo }
   return sizes.windows === 'unknown' && findEcho(request, page) === 'wider' && !isEmptyPage(page)
     ? pipe(
-        checkWindowIsHeeded(service, request, page),
-        TE.flatMap(() => resolve({ ...answered, sizes: { ...sizes, windows: 'heeded' } })),
+        checkWindowIsUsed(service, request, page),
+        TE.flatMap(() => resolve({ ...answered, sizes: { ...sizes, windows: 'used' } })),
       )
     : resolve(answered)
 }
@@ -165,7 +165,7 @@ const resolveSingle = (service: FeedbackService, answered: AnsweredWindow): Task
     return pipe(
       sizes.windows !== 'unknown' || findEcho(requested, page) === 'requested'
         ? TE.right(sizes.windows)
-        : checkWindowIsHeeded(service, requested, page),
+        : checkWindowIsUsed(service, requested, page),
       TE.map((windows) => ({
         results: [],
         remaining: splitFeedbackWindow(
@@ -177,7 +177,7 @@ const resolveSingle = (service: FeedbackService, answered: AnsweredWindow): Task
       })),
     )
   }
-  /** Reads a window of one second page by page, if the service heeds pages: where it gives a scrollKey, the second one is asked for first. */
+  /** Reads a window of one second page by page, if the service uses pages: where it gives a scrollKey, the second one is asked for first. */
   const resolveTied = (): TaskEither<ApiError, WindowResolution> =>
     pipe(
       page.scrollKey === undefined

@@ -74,10 +74,10 @@ describe('check says of the export', () => {
       { 'page size': 'asked for 1,000, got 5: the service lowers limit to 100' },
     ],
     [
-      'that limit is not heeded',
+      'that limit is ignored',
       { reviews: 2000, ignoresLimit: true },
       { page_size: 50 },
-      { 'page size': 'asked for 50, got 500: the service does not heed limit' },
+      { 'page size': 'asked for 50, got 500: the service ignores limit' },
     ],
     ['that there is no clamp', { reviews: 60 }, { page_size: 20 }, { 'page size': 'asked for 20, got 20: no clamp' }],
     [
@@ -268,10 +268,10 @@ describe('check says of entities', () => {
   })
 
   it.each<[string, ObservedService, boolean | null, RegExp]>([
-    ['heeded, by the rows', {}, true, /: heeds fromDate and toDate, as the rows show$/],
-    ['ignored, by the rows', { windows: 'ignored' }, false, /: does not heed fromDate and toDate, as the rows show$/],
+    ['used, by the rows', {}, true, /: uses fromDate and toDate, as the rows show$/],
+    ['ignored, by the rows', { windows: 'ignored' }, false, /: ignores fromDate and toDate, as the rows show$/],
     ['ignored, by the rows without an echo', { windows: 'ignored', echo: 'none' }, false, /as the rows show$/],
-    ['heeded, by the echo', { mentions: [] }, true, /as the echo in the answer says$/],
+    ['used, by the echo', { mentions: [] }, true, /as the echo in the answer says$/],
     ['ignored, by the echo', { mentions: [], windows: 'ignored' }, false, /as the echo in the answer says$/],
     ['not to be told', { mentions: [], echo: 'no window' }, null, /cannot be told: the entity has no rows of 365 days/],
     [

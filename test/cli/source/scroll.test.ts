@@ -77,23 +77,23 @@ const readable: Readonly<Record<string, Partial<ScrollTraits>>> = {
   'gives the same key with each page': { key: 'constant' },
   'repeats its last page': { key: 'repeated' },
   'repeats the last row of each page': { key: 'overlap' },
-  'echoes a window that it does not heed': { echo: 'requested' },
+  'echoes a window that it ignores': { echo: 'requested' },
   'echoes nothing': { echo: 'none', echoedSize: 'none' },
-  'heeds page and gives no key': { key: 'none', page: 'heeded' },
-  'heeds page, gives no key and echoes the window that it does not heed': {
+  'uses page and gives no key': { key: 'none', page: 'used' },
+  'uses page, gives no key and echoes the window that it ignores': {
     key: 'none',
-    page: 'heeded',
+    page: 'used',
     echo: 'requested',
   },
-  'heeds page and gives empty keys': { key: 'blank', page: 'heeded' },
-  'heeds page, and its key leads to the first page for ever': { key: 'stuck', page: 'heeded' },
-  'heeds page, and its keys lead in a circle': { key: 'cycle', page: 'heeded' },
+  'uses page and gives empty keys': { key: 'blank', page: 'used' },
+  'uses page, and its key leads to the first page for ever': { key: 'stuck', page: 'used' },
+  'uses page, and its keys lead in a circle': { key: 'cycle', page: 'used' },
   'has fewer rows in a page than were requested, and says so': { maxPageSize: 12 },
   'has fewer rows in a page than were requested, and hides it': { maxPageSize: 12, echoedSize: 'requested' },
   'ignores days': { maxDays: undefined },
   'serves in no order': { order: 'scattered' },
   'serves the oldest first': { order: 'oldest' },
-  'heeds windows but not page': { windows: 'heeded', echo: 'requested', page: 'ignored' },
+  'uses windows but not page': { windows: 'used', echo: 'requested', page: 'ignored' },
   'is as specified': specifiedTraits,
 }
 
@@ -109,7 +109,7 @@ describe.each(Object.entries(readable))('a service that %s', (_, traits) => {
     expectHere(missing()).toEqual([])
     expectHere(early()).toEqual([])
     const isScrolled = { ...publishedTraits, ...traits }.windows === 'ignored'
-    expectHere(told(first.logs, 'does not heed fromDate and toDate')).toBe(isScrolled ? 1 : 0)
+    expectHere(told(first.logs, 'ignores fromDate and toDate')).toBe(isScrolled ? 1 : 0)
     expectHere(told(first.logs, 'left out')).toBe(isScrolled ? 1 : 0)
     service.addRow('person 1', service.now())
     service.respond('person 3')
@@ -143,11 +143,11 @@ describe.each(Object.entries(readable))('a service that %s', (_, traits) => {
   })
 })
 
-describe('comments of a service that does not heed windows', () => {
+describe('comments of a service that ignores windows', () => {
   it('are read by page', async ({ onTestFinished }) => {
-    const started = await startService({ ...publishedTraits, page: 'heeded' }, onTestFinished)
+    const started = await startService({ ...publishedTraits, page: 'used' }, onTestFinished)
     const { sync, missing, early } = connect(started, 'comments')
-    expect(told((await sync()).logs, 'does not heed fromDate and toDate')).toBe(1)
+    expect(told((await sync()).logs, 'ignores fromDate and toDate')).toBe(1)
     expect([missing(), early()]).toEqual([[], []])
     started.service.advanceClock(60_000)
     expect((await sync()).records).toBe(0)

@@ -103,7 +103,7 @@ describe('the reviews of a published deployment', () => {
     expect(ids(next)).not.toContain(ids(first)[0])
   })
 
-  it('of operations 2 and 3 heed page, and fromDate and toDate rather than days', async () => {
+  it('of operations 2 and 3 use page, and fromDate and toDate rather than days', async () => {
     const sandbox = await startPublished({ reviews: 400, years: 1, locations: 4 })
     type Comments = {
       readonly data: {

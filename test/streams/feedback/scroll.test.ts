@@ -58,18 +58,18 @@ const expectAllRows = (service: ScrollService, rows: ReadonlyMap<string, string>
 /** What makes all rows of a service readable. */
 const readsAll: fc.Arbitrary<Partial<ScrollTraits>> = fc.constantFrom<Partial<ScrollTraits>>(
   ...(['row', 'offset', 'endless', 'constant', 'repeated', 'overlap'] as const).map((key) => ({ key })),
-  ...(['heeded'] as const).flatMap((page) =>
+  ...(['used'] as const).flatMap((page) =>
     (['none', 'blank', 'cycle', 'stuck'] as const).map((key): Partial<ScrollTraits> => ({ key, page })),
   ),
-  { windows: 'heeded', page: 'heeded', key: 'none' },
-  { windows: 'heeded', page: 'heeded', key: 'row' },
+  { windows: 'used', page: 'used', key: 'none' },
+  { windows: 'used', page: 'used', key: 'row' },
 )
 
 const anyTraits: fc.Arbitrary<ScrollTraits> = fc
   .tuple(
     fc.record({
-      windows: fc.constantFrom('ignored' as const, 'ignored' as const, 'heeded' as const),
-      page: fc.constantFrom('heeded' as const, 'ignored' as const, 'empty' as const),
+      windows: fc.constantFrom('ignored' as const, 'ignored' as const, 'used' as const),
+      page: fc.constantFrom('used' as const, 'ignored' as const, 'empty' as const),
       key: fc.constant('none' as const),
       echo: fc.constantFrom('requested' as const, 'days' as const, 'none' as const),
       echoedSize: fc.constantFrom('applied' as const, 'requested' as const, 'none' as const),
@@ -129,7 +129,7 @@ describe('what is asked for', () => {
     for (let n = 1; n <= 25; n += 1) service.addRow('person 1', start - n * day)
     const { records, logs } = await readReviews(service)
     expect(records.transparency_reviews).toHaveLength(45)
-    expect(logs).toEqual([expect.stringContaining('does not heed fromDate and toDate')])
+    expect(logs).toEqual([expect.stringContaining('ignores fromDate and toDate')])
     // One that is answered without regard to its dates, twice two pages of the first person, and one of each of the others.
     expect(service.requests).toHaveLength(1 + 4 + 3)
     expect(
@@ -137,7 +137,7 @@ describe('what is asked for', () => {
     ).toBe(true)
   })
 
-  it('is windows alone of a service that heeds them, though it gives keys', async () => {
+  it('is windows alone of a service that uses them, though it gives keys', async () => {
     const service = createScrollService(specifiedTraits, 1, start)
     for (let n = 1; n <= 60; n += 1) service.addRow('person 1', start - n * day)
     await readReviews(service, {}, { entities: selectEntities({ persons: ['1'] }) })

@@ -151,7 +151,7 @@ describe('a service at fault', () => {
       const { records, failures, logs } = await readAll(sourceAt(service, ['1']), [stream])
       expect(failures).toEqual({})
       expect(records[stream.name]).toHaveLength(250)
-      expect(logs).toEqual([expect.stringContaining('does not heed fromDate and toDate')])
+      expect(logs).toEqual([expect.stringContaining('ignores fromDate and toDate')])
       expect(service.requests.length).toBeLessThan(12)
     },
   )
