@@ -13,7 +13,22 @@ import {
 } from '../api'
 import { defined } from '../cdk'
 import type { CutPage, Cutter } from './cut/page'
-import type { ExportPage, FetchPage } from './export-page'
+
+/** A page of an export, checked against its request. */
+export type ExportPage = Omit<CutPage, 'hasList'> & {
+  /** The filters that the service applied more narrowly than the request asked, by its own echo, such as `sources`. */
+  readonly narrowerFilters?: ReadonlyArray<string>
+  /** The service refused the offset of the request, so there are no rows. */
+  readonly isRefused?: boolean
+  /** The service's clock when it began to answer, milliseconds since 1970, where it is known. */
+  readonly servedAt?: number
+}
+
+/** Fetches one page of an export, cuts it and checks it against the request. An answer that has arrived waits for `turn` before it is cut. */
+export type FetchPage = (
+  request: ExportRequest & { readonly offset: number; readonly limit: number },
+  turn?: T.Task<void>,
+) => TE.TaskEither<ApiError, ExportPage>
 
 /** The first difference between the request and its echo in the answer; undefined if there is none. An echo may leave out any attribute. */
 export const checkEcho = (request: ExportRequest, echo: ExportFilter): ApiError | undefined => {

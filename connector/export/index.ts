@@ -7,9 +7,10 @@
 export { createExtractor, fieldText, hasField, pickRecordAttributes, rawFieldText } from './cut/extract'
 export { createOffsetReader, type FieldOffset, type FieldOffsets, type ObjectOffsets } from './cut/offsets'
 export { type CutPage, createCutter } from './cut/page'
+export type { CutRecord } from './cut/record'
 export type { PrivacyAction } from './cut/shape'
 export { attributePaths } from './cut/shape'
-export type { CutRecord, ExportPage, FetchPage } from './export-page'
+export type { ExportPage, FetchPage } from './fetch-page'
 export { createDeletedReviewFetcher, createReviewFetcher } from './fetch-page'
 export {
   ceilToSecond,

@@ -3,7 +3,7 @@ import type * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { ApiError } from '../../connector/api/error'
 import type { RawResponse } from '../../connector/api/route'
-import type { FetchPage } from '../../connector/export/export-page'
+import type { FetchPage } from '../../connector/export/fetch-page'
 import { createDeletedReviewFetcher, createReviewFetcher } from '../../connector/export/fetch-page'
 import { cutReviews, reviewJson } from '../support/review-page'
 

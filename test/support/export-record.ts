@@ -1,4 +1,4 @@
-import type { CutRecord } from '../../connector/export/export-page'
+import type { CutRecord } from '../../connector/export/cut/record'
 
 /** The record of a review with only the attributes that a test needs. */
 export const reviewRecord = (id: number, modifiedTime: number, more: object = {}): CutRecord => {

@@ -1,6 +1,7 @@
 import * as TE from 'fp-ts/TaskEither'
 import { toInstant, toMillis } from '../../connector/api/model/scalar'
-import type { CutRecord, FetchPage } from '../../connector/export/export-page'
+import type { CutRecord } from '../../connector/export/cut/record'
+import type { FetchPage } from '../../connector/export/fetch-page'
 import { random } from './random'
 
 export type Order = 'ascending' | 'descending' | 'id' | 'ties' | 'random'

@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import type { ApiError } from '../../connector/api/error'
 import { Review } from '../../connector/api/model/review'
 import { type CutOptions, type CutPage, createCutter } from '../../connector/export/cut/page'
-import type { CutRecord } from '../../connector/export/export-page'
+import type { CutRecord } from '../../connector/export/cut/record'
 
 export const reviewOptions: CutOptions = {
   codec: Review,

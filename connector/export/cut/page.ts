@@ -27,7 +27,6 @@ import {
   skipString,
   skipValue,
 } from '../../cdk/json/scanner'
-import type { CutRecord, ExportPage } from '../export-page'
 import {
   CutError,
   type CutState,
@@ -39,11 +38,20 @@ import {
 } from './cut-state'
 import { createOutputBuffer } from './edit'
 import { createOffsetTable } from './offsets'
-import { type RecordShape, readRecord, toCutRecord } from './record'
+import { type CutRecord, type RecordShape, readRecord, toCutRecord } from './record'
 import { compileShape, type FieldTree, type PrivacyAction } from './shape'
 
-/** An answer of an export, cut into records; `hasList`: it held the list of records, even an empty one. */
-export type CutPage = Pick<ExportPage, 'rows' | 'filter' | 'unknownPaths' | 'release'> & { readonly hasList: boolean }
+/** An answer of an export, cut into records. */
+export type CutPage = {
+  readonly rows: ReadonlyArray<CutRecord>
+  readonly filter: ExportFilter
+  /** Paths of attributes that no codec declares, such as `reviews.contents.mood`. */
+  readonly unknownPaths: ReadonlyArray<string>
+  /** The rows are no longer read: their bytes may be overwritten. */
+  readonly release?: () => void
+  /** It held the list of records, even an empty one. */
+  readonly hasList: boolean
+}
 
 export type CutOptions = PageOptions & {
   /** What a record must be; its key and cursor are its top-level attributes of those names. */

@@ -1,4 +1,4 @@
-import type { RecordChange } from '../../cdk'
+import type { RecordChange, Row } from '../../cdk'
 import {
   CLOSE_ARRAY,
   createScanner,
@@ -15,15 +15,31 @@ import {
   skipString,
   skipValue,
 } from '../../cdk/json/scanner'
-import type { CutRecord } from '../export-page'
 import { CutError, type CutState, createCutError, createCutState, recordPathOf, reportAlteration } from './cut-state'
 import { addEdit, clearEdits, renderedLength, renderSpan, renderSpanInto } from './edit'
-import { endRecordOffsets, type OffsetTable, removeRecordOffsets, startRecordOffsets } from './offsets'
+import {
+  endRecordOffsets,
+  type OffsetTable,
+  type RecordOffsets,
+  removeRecordOffsets,
+  startRecordOffsets,
+} from './offsets'
 import { type Shape, unknownAttributesKey } from './shape'
 import { readObject } from './validate'
 
 /** A longer record fits no consumer: the platforms take lines of 20 MB. */
 export const maxRecordBytes = 20_000_000
+
+/** A record of an export page: its key and version, its text, and the offsets of its fields in that text. */
+export type CutRecord = Row &
+  RecordOffsets & {
+    /** The digits of the id, exactly as they came. */
+    readonly id: string
+    /** Milliseconds since 1970. */
+    readonly modifiedTime: number
+    /** Its text as it came; `json` is the text as it leaves, the same bytes where nothing had to change. */
+    readonly raw: Uint8Array
+  }
 
 export type RecordShape = {
   readonly shape: Shape

@@ -1,7 +1,7 @@
 import type { Either } from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import { type ApiError, toInstant } from '../../api'
-import type { ExportPage, FetchPage } from '../export-page'
+import type { ExportPage, FetchPage } from '../fetch-page'
 import { type ScanState, windowOverlap } from './state'
 import { type ScanFilters, wholeWindow, windowFilters } from './window'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as t from 'io-ts'
-import type { CutRecord } from '../export-page'
+import type { CutRecord } from '../cut/record'
 
 /** Rows already sent that the next filter serves again: `[id, modifiedTime in milliseconds, digest of the text as it left]`. */
 export const SentRows = t.readonlyArray(t.tuple([t.string, t.number, t.string]))

@@ -1,7 +1,7 @@
 import * as t from 'io-ts'
 import { type ExportRequest, Instant, Integer, toInstant, toMillis } from '../../api'
 import { defined } from '../../cdk'
-import type { CutRecord } from '../export-page'
+import type { CutRecord } from '../cut/record'
 import { floorToSecond } from './cutoff'
 
 const mentionTimeKey = Buffer.from('"mentionTime"')

@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import type { Task } from 'fp-ts/Task'
 import { describe, expect, it } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
-import type { ExportPage } from '../../../connector/export/export-page'
+import type { ExportPage } from '../../../connector/export/fetch-page'
 import { createPrefetcher, type PageRequest } from '../../../connector/export/scan/prefetch'
 
 const request = (offset: number): PageRequest => ({ modifiedTimeFrom: '2026-01-01T00:00:00.000Z', offset, limit: 10 })
