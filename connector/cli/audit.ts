@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as O from 'fp-ts/Option'
 import { Instant, toMillis } from '../api'
 import {
   CommandError,
-  type CommandIo,
   configFailure,
   defineCommand,
   defined,
-  formatStateFile,
   getOrThrow,
   loadAirbyteState,
   loadConfig,
@@ -18,25 +15,24 @@ import {
   usageError,
 } from '../cdk'
 import { sourceFormat } from '../config'
-import { auditedStreams, createSource, createVersionService, rewindStream } from '../runtime'
+import { auditedStreams, createSource, createVersionService } from '../runtime'
 import {
   type AuditedTable,
   bucketStatement,
   checkStatementSize,
-  deleteStatement,
   dialectNames,
   type Expected,
   idTypes,
   isTableName,
   loaderNames,
-  type ReviewDifference,
   readDifferences,
   reviewStatement,
   timeTypes,
   toAuditedTable,
   useExpected,
 } from '../snapshot'
-import { decodeExportState, type SourceEnv } from '../streams'
+import { decodeExportState } from '../streams'
+import { writeRepair } from './audit-repair'
 import { configOption, readTimeZone, readWord, variablePrefix } from './options'
 import { refuseDatabaseAsOutput, writeOutputFile } from './snapshot-file'
 import { formatJson } from './table'
@@ -266,34 +262,4 @@ const describe = (sql: string, { name, dialect }: AuditedTable, { scope, reviews
     buckets: bucketCount,
     sql,
   }
-}
-
-/** Writes the files that repair a table, and prints how they are used. */
-const writeRepair = async (
-  io: CommandIo,
-  source: SourceEnv,
-  table: AuditedTable,
-  { scope, findVersions }: Expected,
-  differences: ReadonlyArray<ReviewDifference>,
-  { stream, state, folder = 'audit-repair' }: TimeOptions & { readonly folder: string | undefined },
-): Promise<void> => {
-  if (differences.length === 0) return io.printWarning('There is nothing to repair.')
-  const { versions, newer } = await findVersions(differences.map(({ id }) => id))
-  const given = state === undefined ? {} : await loadAirbyteState(state)
-  const states = getOrThrow(rewindStream(source, stream, given, { versions, newer, cutoff: scope.cutoff }))
-  const list = Object.entries(states).map(([name, value]) => ({ stream: name, state: JSON.stringify(value) }))
-  const [deletions, airbyteState, singerState] = ['delete.sql', 'state.json', 'singer-state.json'].map((name) =>
-    join(folder, name),
-  ) as [string, string, string]
-  await mkdir(folder, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
-    throw new CommandError(
-      configFailure(`${folder} cannot be made (${error.code ?? error.message}). Give another --folder.`),
-    )
-  })
-  await writeOutputFile(deletions, deleteStatement(table, differences))
-  await writeOutputFile(airbyteState, formatStateFile(list))
-  await writeOutputFile(singerState, `${JSON.stringify({ singer_state: { bookmarks: states } })}\n`)
-  io.printWarning(
-    `To repair the table:\n  1. Run ${deletions} in the warehouse.\n  2. Within 24 hours, start the next run from ${airbyteState} (Airbyte) or ${singerState} (Singer, Meltano).`,
-  )
 }
