@@ -2,10 +2,9 @@ import { encodeAirbyte, formatStateFile, joinText, type Message, type StreamInfo
 import type { Snapshot } from '../store/database'
 import { deletionsTableName, reviewsTableName, tombstoneColumnNames } from '../store/tables'
 import { type Check, type CheckResult, readSnapshotStreams, runCheck } from './check'
-import { feedbackChecks } from './feedback'
 import { type FindStateProblem, listStateProblems, loadChecks, stateChecks } from './loads'
 import { relationChecks } from './relations'
-import { rowChecks } from './rows'
+import { feedbackChecks, rowChecks } from './rows'
 
 /** The checks of the file itself, for the streams it has. `findStateProblem`: what only the reader of a state can tell. */
 export const listChecks = async (

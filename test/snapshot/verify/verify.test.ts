@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
-import { feedbackChecks } from '../../../connector/snapshot/verify/feedback'
+import { feedbackChecks } from '../../../connector/snapshot/verify/rows'
 import { countChecks, verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import {
   checkpointMessage,
