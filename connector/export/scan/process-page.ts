@@ -3,11 +3,10 @@ import { pipe } from 'fp-ts/function'
 import { type Failure, transientFailure } from '../../cdk'
 import type { CutRecord } from '../cut/record'
 import type { ExportPage } from '../fetch-page'
-import { chooseCutoff, infoNote, type RunNote, warningNote } from './cutoff'
+import { chooseCutoff, collectSentRows, infoNote, type RunNote, warningNote } from './cutoff'
 import { assignPositions, checkOrder, type OrderCheck, type RowHistory, type RowVersion } from './history'
 import { certifyPage, maxRereads } from './pass'
 import { advanceScan } from './progress'
-import { collectSentRows } from './sent-rows'
 import {
   addToRound,
   firstExactRound,

@@ -4,8 +4,8 @@ import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { Instant, Integer, toInstant, toMillis } from '../../api'
 import { defined } from '../../cdk'
+import { restoreCollector, SentRows, sentRowsSince } from './cutoff'
 import type { RowHistory, SampledRows } from './history'
-import { restoreCollector, SentRows, sentRowsSince } from './sent-rows'
 import {
   certainTime,
   newPass,

@@ -1,7 +1,6 @@
 import * as O from 'fp-ts/Option'
-import { filterFrom, nextCursor } from './cutoff'
+import { emptyCollector, filterFrom, nextCursor, type SentRowCollector } from './cutoff'
 import type { RowVersion } from './history'
-import { emptyCollector, type SentRowCollector } from './sent-rows'
 import { isExact, type ScanFilters, type ScanWindow } from './window'
 
 /** The safeguards of a pass. Only tests switch one off, to show that rows are lost without it. */
