@@ -24,7 +24,6 @@ export {
   useExpected,
 } from './audit/comparison'
 export { bucketStatement, reviewStatement } from './audit/statement'
-export { compactSnapshot } from './compact'
 export { diffSnapshots, hashContent, isIdentical, type StreamDifference } from './diff'
 export { exportParquet, exportQuery, type ParquetPartition, partitionFormats } from './export-parquet'
 export { type ReceivedRangeReader, readReceivedRange, toLoadOptions } from './load/stream-load'
@@ -56,6 +55,7 @@ export { explainMonth, listGroupSections, renderReport } from './report/page'
 export { type Report, readReport } from './report/report'
 export type { DuckDBValue, QueryResult, Snapshot } from './store/database'
 export { damagedFileFailure, databaseWriteFailure, isDiskFull, outputFullFailure } from './store/failures'
+export { closeSnapshot, compactSnapshot, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/file'
 export { isOutOfMemory, parseMemorySize } from './store/memory'
 export {
   claimSnapshot,
@@ -71,7 +71,6 @@ export {
   type ModelVariables,
   type Region,
 } from './store/models'
-export { closeSnapshot, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/open'
 export { encodeJsonValue, encodeTextValue } from './store/values'
 export { createModelViews, setReportingTimeZone } from './store/views'
 export type { CheckResult } from './verify/check'

@@ -9,7 +9,7 @@ import { stateCommand } from '../../connector/cli/state'
 import { syncCommand } from '../../connector/cli/sync'
 import { auditedStreams } from '../../connector/runtime'
 import type { Sandbox } from '../../connector/sandbox/start'
-import { openSnapshot } from '../../connector/snapshot/store/open'
+import { openSnapshot } from '../../connector/snapshot/store/file'
 import { runCommand } from '../support/run-command'
 import { startTestSandbox } from '../support/sandbox'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportCommand } from '../../connector/cli/report'
 import { openDatabase } from '../../connector/snapshot/store/database'
-import { closeSnapshot, openSnapshot } from '../../connector/snapshot/store/open'
+import { closeSnapshot, openSnapshot } from '../../connector/snapshot/store/file'
 import { fillReviews } from '../support/report-reviews'
 import { runCommand } from '../support/run-command'
 

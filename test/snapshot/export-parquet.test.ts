@@ -6,7 +6,7 @@ import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { exportParquet, nameFolders } from '../../connector/snapshot/export-parquet'
 import { createSnapshotWriter } from '../../connector/snapshot/load/writer'
-import { closeSnapshot, openSnapshot } from '../../connector/snapshot/store/open'
+import { closeSnapshot, openSnapshot } from '../../connector/snapshot/store/file'
 
 const foldersOf = (...streams: ReadonlyArray<string>): ReadonlyArray<string> => [...nameFolders(streams).values()]
 

@@ -4,7 +4,7 @@ import { defined } from '../../connector/cdk/defined'
 import type { Message, StreamInfo, SyncMode } from '../../connector/cdk/message'
 import { createSnapshotWriter, type SnapshotWriterOptions } from '../../connector/snapshot/load/writer'
 import type { Snapshot } from '../../connector/snapshot/store/database'
-import { openSnapshot, type SnapshotAccess } from '../../connector/snapshot/store/open'
+import { openSnapshot, type SnapshotAccess } from '../../connector/snapshot/store/file'
 
 /** Throws the failure's message if the file does not open. */
 export const openSnapshotFile = async (path: string, access?: SnapshotAccess): Promise<Snapshot> => {

@@ -3,7 +3,7 @@ import { CommandError } from '../../../connector/cdk/command'
 import { transientFailure } from '../../../connector/cdk/failure'
 import type { Message, StreamInfo } from '../../../connector/cdk/message'
 import type { Database } from '../../../connector/snapshot/store/database'
-import { closeSnapshot } from '../../../connector/snapshot/store/open'
+import { closeSnapshot } from '../../../connector/snapshot/store/file'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import { newTempPath } from '../../support/files'
 import {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Message } from '../../../connector/cdk/message'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
-import { closeSnapshot } from '../../../connector/snapshot/store/open'
+import { closeSnapshot } from '../../../connector/snapshot/store/file'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import { newTempPath } from '../../support/files'
 import {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { afterAll, describe, expect, it } from 'vitest'
-import { openSnapshot } from '../../../connector/snapshot/store/open'
+import { openSnapshot } from '../../../connector/snapshot/store/file'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import {
   openSnapshotFile,
