@@ -88,7 +88,7 @@ const feedbackProgram: Program = {
     report: async () => (await import('./report.js')).reportCommand,
     query: async () => (await import('./query.js')).queryCommand,
     sandbox: async () => (await import('./sandbox.js')).sandboxCommand,
-    demo: async () => (await import('./demo.js')).demoCommand,
+    demo: async () => (await import('./sandbox.js')).demoCommand,
   },
 }
 

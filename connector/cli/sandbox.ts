@@ -1,8 +1,34 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import * as E from 'fp-ts/Either'
-import { type CommandError, type CommandOptions, defineCommand, usageError } from '../cdk'
-import { decodeFaultPlan, type FaultRule, isLocalHost, operationNames, startSandbox } from '../sandbox'
+import {
+  CommandError,
+  type CommandIo,
+  type CommandOptions,
+  defineCommand,
+  defined,
+  getOrThrow,
+  runOrThrow,
+  systemFailure,
+  usageError,
+} from '../cdk'
+import { sourceFormat } from '../config'
+import { type ConfiguredSource, checkSource, createSource, syncSnapshot } from '../runtime'
+import {
+  decodeFaultPlan,
+  type FaultRule,
+  isLocalHost,
+  operationNames,
+  type Sandbox,
+  type ServiceKind,
+  startSandbox,
+} from '../sandbox'
+import { readReport, renderReport, verifySnapshot } from '../snapshot'
+import { findStateProblem, streams } from '../streams'
 import { faultHelp, readSandboxFlags, sandboxFlagOptions } from './sandbox-flags'
+import { useSnapshot } from './snapshot-file'
+import { formatCheckCounts, formatSyncOutcome } from './table'
 
 const sandboxUsageError = (problem: string): CommandError =>
   usageError(`feedback sandbox: ${problem}. See feedback sandbox --help.`)
@@ -96,3 +122,170 @@ export const sandboxCommand = defineCommand({
     return 0
   },
 })
+
+/** The two files that the demo leaves in the current folder; replaced by each run. */
+const snapshotPath = 'feedback-demo.duckdb'
+const reportPath = 'feedback-demo.html'
+
+/** Rows in a page of public reviews and comments; with smaller pages, the demo would spend most of its time on requests. */
+const feedbackPageSize = 500
+
+/** They ask the views, where a rating of 0 is none and days are those of the reporting time zone. */
+const exampleQueries = [
+  'SELECT source_name, count(*) AS reviews, count(rating) AS rated, round(avg(rating), 2) AS mean_rating FROM reviews_current GROUP BY 1 ORDER BY 2 DESC',
+  'SELECT location_name, rated, rating_estimate, rating_low, rating_high FROM location_scorecard ORDER BY rating_low DESC LIMIT 5',
+  `SELECT strftime(day, '%Y-%m') AS month, sum(reviews)::BIGINT AS reviews FROM review_daily GROUP BY 1 ORDER BY 1 DESC LIMIT 6`,
+]
+
+export const demoCommand = defineCommand({
+  name: 'demo',
+  summary: 'Shows the connector at work with its own sandbox: sync, change, sync again, verify.',
+  options: {
+    reviews: { type: 'string', value: 'N', help: 'How many reviews the service holds; default 10000' },
+    like: {
+      type: 'string',
+      value: 'KIND',
+      help: 'specification, the default, or published, as feedback sandbox has it',
+    },
+  },
+  examples: ['feedback demo', 'feedback demo --reviews 2000', 'feedback demo --like published'],
+  notes: `Writes ${snapshotPath} and ${reportPath} into this folder, over older ones. Exit status: 0, or 1 if a check failed.`,
+  run: async (io, { options }) => {
+    const startedAt = Date.now()
+    const reviews = Number(options.reviews ?? 10_000)
+    if (!Number.isInteger(reviews) || reviews < 1)
+      throw usageError(`--reviews must be a whole number of at least 1, not ${options.reviews}.`)
+    const flags = readSandboxFlags(defined({ like: options.like }))
+    if (E.isLeft(flags)) throw usageError(`feedback demo: ${flags.left}. See feedback demo --help.`)
+    const { like = 'specification' } = flags.right
+    io.printProgress('Starting a service on this machine…')
+    const sandbox = await startSandbox({ reviews, like, limits: { maxPerPage: feedbackPageSize } })
+    try {
+      const ok = await runSteps(io, sandbox, like)
+      await io.print(
+        `\nDone in ${((Date.now() - startedAt) / 1000).toFixed(0)} s. ${ok ? 'Try next:' : 'Something is wrong, see above.'}\n`,
+      )
+      if (ok)
+        for (const sql of exampleQueries)
+          await io.print(`  node ${programPath()} query --db ${snapshotPath} "${sql}"\n`)
+      await writeReport()
+      await io.print(`\nIts report, for a browser: ${reportPath}\n`)
+      return ok ? 0 : 1
+    } finally {
+      await sandbox.close()
+    }
+  },
+})
+
+/** Writes the report beside the snapshot; readable to its owner only, as the snapshot. */
+const writeReport = async (): Promise<void> => {
+  const page = renderReport(
+    await useSnapshot(snapshotPath, 'read', (snapshot) => readReport(snapshot, { now: Date.now(), findStateProblem })),
+  )
+  await rm(reportPath, { force: true })
+  await writeFile(reportPath, page, { mode: 0o600 })
+}
+
+/** The path of the command as it can be typed in the current folder. */
+const programPath = (): string => relative('.', join(__dirname, '..', 'bin', 'feedback.js'))
+
+/** Lets the service change, and says in numbers that add up what the next sync has to read. */
+const changeService = async (io: CommandIo, sandbox: Sandbox): Promise<void> => {
+  const before = new Map((await sandbox.truth()).reviews.map(({ id, modifiedTime }) => [id, modifiedTime]))
+  await sandbox.churn({ change: 300, delete: 100, add: 200 })
+  const after = new Map((await sandbox.truth()).reviews.map(({ id, modifiedTime }) => [id, modifiedTime]))
+  const count = (number: number) => number.toLocaleString('en')
+  const ids = [...before.keys()]
+  const deleted = ids.filter((id) => !after.has(id)).length
+  const modified = ids.filter((id) => after.has(id) && after.get(id) !== before.get(id)).length
+  const added = [...after.keys()].filter((id) => !before.has(id)).length
+  const lost = Math.min(300, before.size) - modified
+  await io.print(
+    `\nThe service changes: ${count(modified + lost)} reviews are modified, then ${count(deleted)} are deleted${lost === 0 ? '' : `, ${count(lost)} of the modified ones among them`}, and ${count(added)} arrive.\n` +
+      `To read: ${count(modified)} modified and ${count(added)} new reviews, ${count(modified + added)} in all, and ${count(deleted)} deletions; ${count(before.size)} - ${count(deleted)} + ${count(added)} = ${count(after.size)} reviews remain.\n`,
+  )
+}
+
+/** Both syncs with a change of the service between them; returns whether all checks hold. */
+const runSteps = async (io: CommandIo, sandbox: Sandbox, like: ServiceKind): Promise<boolean> => {
+  const source = getOrThrow(createSource(toDemoConfig(sandbox, like)))
+  try {
+    await io.print(
+      `A service with ${(await sandbox.truth()).reviews.length.toLocaleString('en')} reviews, ${kindNames[like]}, listens at ${sandbox.url}.\n`,
+    )
+    for (const warning of await runOrThrow(checkSource(source))) io.printWarning(warning)
+    await io.print('check     address, token and permissions are good\n')
+    await io.print(`discover  ${streams.map(({ name }) => name).join(', ')}\n`)
+    for (const name of [snapshotPath, `${snapshotPath}.wal`]) await rm(name, { force: true })
+    const firstOk = await syncAndVerify(io, source, 'The first sync reads everything into', sandbox)
+    await changeService(io, sandbox)
+    await waitForQuiet(io)
+    return (await syncAndVerify(io, source, 'The second sync reads the changes into', sandbox)) && firstOk
+  } finally {
+    await source.close()
+  }
+}
+
+/** A sync leaves the changes of the last 5 seconds to the next one, so the demo waits until its changes are older. */
+const waitForQuiet = async (io: CommandIo): Promise<void> => {
+  for (let seconds = 6; seconds > 0 && !io.stop.aborted; seconds -= 1) {
+    io.printProgress(`A sync leaves the last 5 seconds for the next one; waiting ${seconds} s…`)
+    await setTimeout(1000)
+  }
+}
+
+/** Runs one sync and verifies its file; returns whether both succeeded. */
+const syncAndVerify = async (
+  io: CommandIo,
+  source: ConfiguredSource,
+  title: string,
+  sandbox: Sandbox,
+): Promise<boolean> => {
+  await io.print(`\n${title} ${snapshotPath}:\n\n`)
+  const { outcome, streams: outcomes } = await syncSnapshot(io, source, {
+    path: snapshotPath,
+    streams,
+    syncMode: 'incremental',
+  })
+  await io.print(formatSyncOutcome(outcomes))
+  if (io.stop.aborted) throw new CommandError(systemFailure('The demo was stopped. Run it again: it starts anew.'))
+  return useSnapshot(snapshotPath, 'read', async (snapshot) => {
+    const results = await verifySnapshot(snapshot, findStateProblem)
+    const failed = results.filter(({ ok }) => !ok)
+    for (const { name, explain, examples } of failed)
+      io.printWarning(`verify: ${name} fails. ${explain} ${examples.join('; ')}`)
+    const loadedReviews = Number(await snapshot.db.scalar('SELECT count(*) FROM reviews'))
+    const serviceReviews = (await sandbox.truth()).reviews.length
+    await io.print(
+      `\nverify    ${formatCheckCounts(results)}; ${loadedReviews.toLocaleString('en')} reviews in the file, ${serviceReviews.toLocaleString('en')} in the service\n`,
+    )
+    return outcome === 'complete' && failed.length === 0
+  })
+}
+
+const kindNames: Readonly<Record<ServiceKind, string>> = {
+  specification: 'like the specification',
+  published: 'like published deployments',
+}
+
+/** The connector's configuration for a sandbox; the default form of the token request is that of published deployments. */
+const toDemoConfig = ({ url, applicationId, applicationSecret, tokenUrl }: Sandbox, like: ServiceKind) =>
+  getOrThrow(
+    sourceFormat.decode({
+      base_url: url,
+      credentials: {
+        auth_type: 'application',
+        application_id: applicationId,
+        application_secret: applicationSecret,
+        ...(like === 'published'
+          ? {}
+          : {
+              token_url: tokenUrl,
+              token_request: { encoding: 'json', id_field: 'applicationId', secret_field: 'applicationSecret' },
+            }),
+      },
+      start_date: '2000-01-01T00:00:00Z',
+      entities: { from_reviews: { locations: true } },
+      feedback_filters: { per_page: feedbackPageSize },
+    }),
+  ).config
