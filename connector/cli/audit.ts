@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import * as O from 'fp-ts/Option'
 import { Instant, toMillis } from '../api'
 import {
+  type Command,
   CommandError,
   configFailure,
   defineCommand,
@@ -25,14 +26,13 @@ import {
   idTypes,
   isTableName,
   loaderNames,
-  readDifferences,
   reviewStatement,
   timeTypes,
   toAuditedTable,
   useExpected,
 } from '../snapshot'
 import { decodeExportState } from '../streams'
-import { writeRepair } from './audit-repair'
+import { answerCommand, answerOption, readDifferences, writeRepair } from './audit-answer'
 import { configOption, readTimeZone, readWord, variablePrefix } from './options'
 import { refuseDatabaseAsOutput, writeOutputFile } from './snapshot-file'
 import { formatJson } from './table'
@@ -55,7 +55,7 @@ const readWholeNumber = (option: string, text: string, least: number, most: numb
   throw usageError(`feedback audit: --${option} must be a whole number from ${least} to ${most}, not ${text}.`)
 }
 
-export const auditCommand = defineCommand({
+const statementCommand = defineCommand({
   name: 'audit',
   summary: 'Prints SQL that holds a table of a warehouse against the service, row by row, without moving its data.',
   options: {
@@ -139,10 +139,11 @@ export const auditCommand = defineCommand({
     'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews > audit.sql',
     'feedback audit --config config.json --stream reviews --dialect snowflake --loader airbyte --table RAW.FEEDBACK.REVIEWS --state state.json',
     'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews --ids 17,2048',
+    'feedback audit --answer answer.csv',
     'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews --repair answer.csv --folder repair --state state.json',
   ],
   notes:
-    'The ids and versions of all reviews are read by a scan that misses none; nothing is sent to the warehouse. Run the statement there: no rows mean that the table equals the service as of the time that it names. Exit status: 0 the statement was printed, 75 or 78 the service could not be read.',
+    'The ids and versions of all reviews are read by a scan that misses none; nothing is sent to the warehouse. Run the statement there: no rows mean that the table equals the service as of the time that it names. Exit status: 0 the statement was printed, 75 or 78 the service could not be read; of --answer: 0 the table equals the service, 1 it differs, 78 the file is no answer.',
   run: async (io, { options }) => {
     chooseWord('stream', auditedStreams, options.stream)
     if (options.state !== undefined && options.cutoff !== undefined)
@@ -162,7 +163,7 @@ export const auditCommand = defineCommand({
       throw usageError('feedback audit takes --repair or --ids, not both. See feedback audit --help.')
     const table = readTable(options, config.deletes === 'tombstones')
     const cutoff = await readCutoff(options)
-    const differences = options.repair === undefined ? undefined : await readDifferences(options.repair)
+    const differences = options.repair === undefined ? undefined : await readDifferences(io, options.repair)
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
     try {
       const withMention = new Set(differences?.map(({ id }) => id))
@@ -182,6 +183,14 @@ export const auditCommand = defineCommand({
     return 0
   },
 })
+
+/** An answer is read without a service, so it needs none of the options of a statement. */
+export const auditCommand: Command = {
+  ...statementCommand,
+  options: { ...statementCommand.options, answer: answerOption },
+  run: (io, program, args) =>
+    (args.some((arg) => /^--answer(?:=|$)/.test(arg)) ? answerCommand : statementCommand).run(io, program, args),
+}
 
 /** The options that describe the table. */
 type TableOptions = Readonly<

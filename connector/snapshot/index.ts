@@ -4,6 +4,7 @@
  * report. Knows nothing of the service: what it compares with the service comes in as a `ServiceReviews`, or, for the SQL that audits a
  * table of a warehouse (`audit/`), as `ServiceVersions`.
  */
+export { type AuditAnswer, decodeAnswer, type ReviewDifference, summarizeAnswer } from './audit/answer'
 export {
   type AuditedTable,
   dialectNames,
@@ -17,8 +18,6 @@ export {
   checkStatementSize,
   deleteStatement,
   type Expected,
-  type ReviewDifference,
-  readDifferences,
   type ServiceVersion,
   type ServiceVersions,
   useExpected,

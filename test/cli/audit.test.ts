@@ -164,11 +164,12 @@ describe('feedback audit', () => {
   })
 
   it.each([
-    ['nothing', '', 'There is nothing to repair'],
-    ['another file', 'a,b\n1,2', 'is not the answer of the statement that --ids prints'],
-    ['a bucket statement', 'bucket,difference\n1,stale', 'row 1 has no id'],
-    ['half a JSON', '[{"id": 1', 'is not the answer'],
-  ])('says that %s is no answer to repair', async (_, text, message) => {
+    ['no row', 'id,difference\n', 'There is nothing to repair'],
+    ['nothing', '', 'is empty, as a client leaves it that has failed'],
+    ['another file', 'a,b\n1,2', 'has no columns bucket and difference, or id and difference'],
+    ['a bucket statement', 'bucket,difference\n1,stale', 'names buckets. Give the answer of the statement of --ids'],
+    ['half a JSON', '[{"id": 1', 'neither a list of objects nor an object a line'],
+  ])('says what to do where the answer to repair is %s', async (_, text, message) => {
     writeFileSync(path('wrong.csv'), text)
     const { stderr } = await audit(
       '--stream',
@@ -181,6 +182,47 @@ describe('feedback audit', () => {
       path('none'),
     )
     expect(stderr).toContain(message)
+  })
+
+  describe('--answer', () => {
+    const judge = (text: string, ...args: ReadonlyArray<string>) =>
+      runCommand(auditCommand, ['--answer', '-', ...args], { stdin: text, fail: personConventions.reportFailure })
+
+    it('says that the table is equal where the answer has no rows', async () => {
+      const equal = { status: 0, stdout: 'The table equals the service.\n', stderr: '' }
+      expect(await judge('bucket,difference,expected_reviews\n')).toEqual(equal)
+      expect(await judge('[]')).toEqual(equal)
+      expect(JSON.parse((await judge('[]', '--json')).stdout)).toMatchObject({ equal: true, differences: 0 })
+    })
+
+    it('names the kinds and what to give --ids, with the status 1', async () => {
+      const text = 'bucket,difference\n17,missing\n2048,stale\n30,missing\n'
+      const { status, stdout } = await judge(text)
+      expect(status).toBe(1)
+      expect(stdout).toBe(
+        'The table differs from the service in 3 buckets:\n  missing: 2\n  stale: 1\nName the reviews: --ids 17,2048,30\n',
+      )
+      const printed = await judge(text, '--json')
+      expect([printed.status, JSON.parse(printed.stdout)]).toEqual([
+        1,
+        { equal: false, of: 'buckets', differences: 3, kinds: { missing: 2, stale: 1 }, buckets: [17, 2048, 30] },
+      ])
+      writeFileSync(path('answer.jsonl'), '{"ID": 9007199254740993, "DIFFERENCE": "extra"}\n')
+      expect(await runCommand(auditCommand, [`--answer=${path('answer.jsonl')}`])).toMatchObject({
+        status: 1,
+        stdout: 'The table differs from the service in 1 review:\n  extra: 1\nRepair them: --repair with this answer\n',
+      })
+    })
+
+    it('ends with 78 where the file is no answer, and with 2 where the command line is wrong', async () => {
+      expect(await judge('')).toMatchObject({ status: 78, stdout: '' })
+      expect(await judge('ERROR: relation "reviews" does not exist')).toMatchObject({ status: 78, stdout: '' })
+      expect(await runCommand(auditCommand, ['--answer', path('no-such-file')])).toMatchObject({
+        status: 1,
+        stderr: expect.stringContaining('cannot be read (ENOENT)'),
+      })
+      expect(await judge('[]', '--config', 'config.json')).toMatchObject({ status: 2 })
+    })
   })
 
   it('leaves out reviews whose deletion another table has', async () => {

@@ -45,6 +45,27 @@ const runStandIn = async (statuses: ReadonlyArray<number>, script = './feedback-
   return { status, stdout, verbs: lines('verbs'), waits: lines('waits') }
 }
 
+describe('the script that audits', { timeout: 60_000 }, () => {
+  it.each([
+    ['the table is equal', 'bucket,difference\n', { status: 0, stdout: '' }],
+    [
+      'the table differs',
+      'bucket,difference\n17,missing\n',
+      { status: 1, stdout: expect.stringContaining('missing: 1\nName the reviews: --ids 17') },
+    ],
+    ['psql prints nothing', '', { status: 78, stdout: '' }],
+  ])('ends as it should where %s', async (_, answer, outcome) => {
+    expect(
+      await run(
+        'feedback sync --config config.json --db audit.duckdb > log && feedback state export --db audit.duckdb --out state.json',
+      ),
+    ).toMatchObject({ status: 0 })
+    // It answers only if it is given a statement.
+    putProgram(files.path, 'psql', `grep -q '^SELECT' audit.sql && printf '%s' '${answer}'`)
+    expect(await runIn(files.path, './feedback-audit', ['.', 'public.reviews'])).toMatchObject(outcome)
+  })
+})
+
 describe('the script for cron', { timeout: 60_000 }, () => {
   it('reads, checks and reports, and prints the alerts', async () => {
     const cron = read('feedback.cron').trim().split('\n')

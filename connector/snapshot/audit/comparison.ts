@@ -1,18 +1,9 @@
-import { readFile } from 'node:fs/promises'
 import { BIGINT, VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import {
-  batchFeed,
-  CommandError,
-  configFailure,
-  consumeFeed,
-  type Failure,
-  type Feed,
-  flatMapFeed,
-  runOrThrow,
-} from '../../cdk'
+import { batchFeed, configFailure, consumeFeed, type Failure, type Feed, flatMapFeed, runOrThrow } from '../../cdk'
 import { appendBatchRows, type Database, openDatabase } from '../store/database'
+import type { ReviewDifference } from './answer'
 import { type AuditedTable, dialects } from './audited-table'
 import { type AuditScope, bucketOfSql, bucketsSql, type ExpectedBucket, type ExpectedReview } from './statement'
 
@@ -159,69 +150,6 @@ const readExpected = async (
       return { versions, newer: Number(await db.scalar(`SELECT count(*) FROM served WHERE version >= ${oldest}`)) }
     },
   }
-}
-
-/** The reviews that an audit found to differ. */
-export type ReviewDifference = { readonly id: string; readonly difference: string }
-
-const kinds = ['missing', 'extra', 'stale', 'newer', 'rows missing', 'doubled'] as const
-
-/** Reads the answer of the statement of `reviewStatement` from a file. Rejects with a `CommandError`. */
-export const readDifferences = async (path: string): Promise<ReadonlyArray<ReviewDifference>> => {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new CommandError(configFailure(`${path} cannot be read (${error.code ?? error.message}). Check the path.`))
-  })
-  const decoded = decodeDifferences(text)
-  if (E.isLeft(decoded)) throw new CommandError(configFailure(`${path} ${decoded.left.message}`))
-  return decoded.right
-}
-
-/** The answer of the statement of `reviewStatement`, as a client of the warehouse saved it: CSV with a header, a JSON array, or an object a line. */
-export const decodeDifferences = (text: string): E.Either<Failure, ReadonlyArray<ReviewDifference>> => {
-  const body = text.replace(/^\ufeff/, '').trim()
-  if (body === '') return E.right([])
-  const records = /^[[{]/.test(body) ? readJsonRows(body) : readCsvRows(body)
-  const differences = records?.map((record) => ({
-    id: String(findValue(record, 'id')),
-    difference: String(findValue(record, 'difference')),
-  }))
-  const isWrong = ({ id, difference }: ReviewDifference) =>
-    !/^(?:-?\d{1,19})?$/.test(id) || !kinds.some((kind) => kind === difference)
-  const wrong = differences?.findIndex(isWrong) ?? 0
-  return differences === undefined || wrong >= 0
-    ? E.left(
-        configFailure(
-          `is not the answer of the statement that --ids prints${differences === undefined ? '' : `: row ${wrong + 1} has no id and difference of it`}. Save that answer as CSV with a header, or as JSON.`,
-        ),
-      )
-    : E.right(differences)
-}
-
-type AnswerRow = Readonly<Record<string, unknown>>
-
-/** Warehouses answer with names in upper or lower case. */
-const findValue = (row: AnswerRow, name: string): unknown =>
-  Object.entries(row).find(([key]) => key.toLowerCase() === name)?.[1]
-
-const readJsonRows = (body: string): ReadonlyArray<AnswerRow> | undefined => {
-  // An id may have more digits than a JSON number keeps, so it is read as text.
-  const exact = body.replace(/("id"\s*:\s*)(-?\d+)/gi, '$1"$2"')
-  try {
-    const rows: unknown = exact.startsWith('[')
-      ? JSON.parse(exact)
-      : exact.split(/\r?\n/).flatMap((line) => (line.trim() === '' ? [] : [JSON.parse(line)]))
-    return Array.isArray(rows) && rows.every((row) => typeof row === 'object' && row !== null) ? rows : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const readCsvRows = (body: string): ReadonlyArray<AnswerRow> => {
-  const [header = '', ...lines] = body.split(/\r?\n/)
-  const separator = [',', ';', '\t', '|'].find((sign) => header.includes(sign)) ?? ','
-  const split = (line: string) => line.split(separator).map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'))
-  const names = split(header)
-  return lines.map((line) => Object.fromEntries(split(line).map((cell, i) => [names[i] ?? '', cell])))
 }
 
 const idsPerStatement = 1000

@@ -1,0 +1,135 @@
+import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import { configFailure, type Failure } from '../../cdk'
+
+/** A review that an audit found to differ. `isBehind`: the table has an older version of it than the service. */
+export type ReviewDifference = { readonly id: string; readonly difference: string; readonly isBehind: boolean }
+
+/** A bucket of ids that an audit found to differ. */
+type BucketDifference = { readonly bucket: number; readonly difference: string }
+
+/** What a warehouse answers to a statement of an audit. `nothing`: a list without rows, which does not say which statement it answers. */
+export type AuditAnswer =
+  | { readonly of: 'nothing'; readonly differences: readonly [] }
+  | { readonly of: 'buckets'; readonly differences: ReadonlyArray<BucketDifference> }
+  | { readonly of: 'reviews'; readonly differences: ReadonlyArray<ReviewDifference> }
+
+const reviewKinds: ReadonlyArray<string> = ['missing', 'extra', 'stale', 'newer', 'rows missing', 'doubled']
+const bucketKinds: ReadonlyArray<string> = [
+  'missing',
+  'extra',
+  'missing and extra',
+  'stale',
+  'rows missing',
+  'doubled',
+  'rows missing and doubled',
+]
+
+/** `problem` goes on after the name of the answer's file. */
+const answerFailure = (problem: string): E.Either<Failure, never> =>
+  E.left(configFailure(`${problem}. Save the answer of the statement as CSV with a header, or as JSON.`))
+
+/** The rows of an answer by the names of their columns, in lower case, since warehouses change the case of names. */
+type AnswerTable = {
+  readonly columns: ReadonlyArray<string>
+  readonly rows: ReadonlyArray<Readonly<Record<string, unknown>>>
+}
+
+/**
+ * The answer as a client of the warehouse saved it: CSV with a header, a JSON array, or an object a line. The message of a failure
+ * goes on after the name of the file.
+ */
+export const decodeAnswer = (text: string): E.Either<Failure, AuditAnswer> => {
+  const body = text.replace(/^\ufeff/, '').trim()
+  if (body === '') return answerFailure('is empty, as a client leaves it that has failed')
+  if (isDrawing(body)) return answerFailure('is a table drawn for people; psql needs --csv, for example')
+  return pipe(/^[[{]/.test(body) ? readJsonTable(body) : readCsvTable(body), E.chain(decodeTable))
+}
+
+/** Whether the text has the lines that a client draws between the header and the rows. */
+const isDrawing = (body: string): boolean =>
+  body.split(/\r?\n/, 3).some((line) => /^\s*[-+|=┌─┬┐╭╮│├┼┤ ]{3,}$/.test(line))
+
+const decodeTable = ({ columns, rows }: AnswerTable): E.Either<Failure, AuditAnswer> => {
+  if (columns.length === 0) return E.right({ of: 'nothing', differences: [] })
+  const of = columns.includes('bucket') ? 'buckets' : 'reviews'
+  if (!columns.includes('difference') || (of === 'reviews' && !columns.includes('id')))
+    return answerFailure('is no answer of an audit: it has no columns bucket and difference, or id and difference')
+  const [buckets, reviews] = [rows.map(toBucketDifference), rows.map(toReviewDifference)]
+  const wrong = (of === 'buckets' ? buckets : reviews).indexOf(undefined)
+  if (wrong >= 0)
+    return answerFailure(
+      `is no answer of an audit: row ${wrong + 1} has no ${of === 'buckets' ? 'bucket' : 'id'} and difference of one`,
+    )
+  return E.right(
+    of === 'buckets'
+      ? { of, differences: buckets.flatMap((each) => each ?? []) }
+      : { of, differences: reviews.flatMap((each) => each ?? []) },
+  )
+}
+
+const toBucketDifference = (row: AnswerTable['rows'][number]): BucketDifference | undefined => {
+  const [bucket, difference] = [String(row.bucket), String(row.difference)]
+  return /^\d{1,5}$/.test(bucket) && bucketKinds.includes(difference)
+    ? { bucket: Number(bucket), difference }
+    : undefined
+}
+
+/** A table may hold an id that is no number; one that SQL could not hold in quotes is refused. */
+const toReviewDifference = (row: AnswerTable['rows'][number]): ReviewDifference | undefined => {
+  const [id, difference] = [String(row.id ?? ''), String(row.difference)]
+  return /^[^'"\\\p{Cc}]*$/u.test(id) && reviewKinds.includes(difference)
+    ? { id, difference, isBehind: difference === 'stale' && Number(row.found_version) < Number(row.expected_version) }
+    : undefined
+}
+
+const readJsonTable = (body: string): E.Either<Failure, AnswerTable> => {
+  // An id may have more digits than a JSON number keeps, so it is read as text.
+  const exact = body.replace(/("id"\s*:\s*)(-?\d+)/gi, '$1"$2"')
+  try {
+    const values: unknown = exact.startsWith('[')
+      ? JSON.parse(exact)
+      : exact.split(/\r?\n/).flatMap((line) => (line.trim() === '' ? [] : [JSON.parse(line)]))
+    if (Array.isArray(values) && values.every((value) => typeof value === 'object' && value !== null)) {
+      const rows = values.map((value) =>
+        Object.fromEntries(Object.entries(value).map(([name, cell]) => [name.toLowerCase(), cell])),
+      )
+      return E.right({ columns: Object.keys(rows[0] ?? {}), rows })
+    }
+  } catch {}
+  return answerFailure('begins like JSON, but is neither a list of objects nor an object a line')
+}
+
+const readCsvTable = (body: string): E.Either<Failure, AnswerTable> => {
+  const [header = '', ...lines] = body.split(/\r?\n/)
+  const separator = [',', ';', '\t', '|'].find((sign) => header.includes(sign)) ?? ','
+  const split = (line: string) => line.split(separator).map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'))
+  const columns = split(header).map((name) => name.toLowerCase())
+  // Unaligned output of psql ends with the number of its rows.
+  const cells = lines.filter((line) => !/^\(\d+ rows?\)$/.test(line)).map(split)
+  return E.right({
+    columns,
+    rows: cells.map((row) => Object.fromEntries(row.map((cell, i) => [columns[i] ?? '', cell]))),
+  })
+}
+
+/** What an answer says in sum. */
+export type AnswerSummary = {
+  readonly of: AuditAnswer['of']
+  /** How many buckets or reviews differ. */
+  readonly differences: number
+  readonly kinds: Readonly<Record<string, number>>
+  /** The buckets that differ, as --ids takes them. */
+  readonly buckets: ReadonlyArray<number>
+}
+
+export const summarizeAnswer = (answer: AuditAnswer): AnswerSummary => {
+  const kinds: Record<string, number> = {}
+  for (const { difference } of answer.differences) kinds[difference] = (kinds[difference] ?? 0) + 1
+  return {
+    of: answer.of,
+    differences: answer.differences.length,
+    kinds,
+    buckets: answer.of === 'buckets' ? answer.differences.map(({ bucket }) => bucket) : [],
+  }
+}
