@@ -123,6 +123,8 @@ export type AuditedTable = {
   readonly versionType: TimeType
   /** The zone of a version without one, such as `UTC`. */
   readonly timeZone: string
+  /** The loader writes the names of all columns in small letters. */
+  readonly isLowerCase: boolean
   /** The column that marks a deleted row; undefined: rows are not marked. */
   readonly deletedColumn: string | undefined
   /** The table of the deletions that its readers apply to this one, as it stands in SQL. */
@@ -132,14 +134,21 @@ export type AuditedTable = {
 }
 
 /** What a loader does where no option says otherwise. */
-export const loaderNames = ['airbyte', 'meltano', 'snapshot'] as const
+export const loaderNames = ['airbyte', 'pyairbyte', 'meltano', 'snapshot'] as const
 type LoaderName = (typeof loaderNames)[number]
 
-const loaders: Readonly<Record<LoaderName, Pick<AuditedTable, 'idType' | 'versionType' | 'deletedColumn'>>> = {
-  airbyte: { idType: 'number', versionType: 'timestamptz', deletedColumn: '_ab_cdc_deleted_at' },
-  meltano: { idType: 'number', versionType: 'timestamp', deletedColumn: '_sdc_deleted_at' },
-  snapshot: { idType: 'number', versionType: 'timestamptz', deletedColumn: undefined },
+const loaders: Readonly<
+  Record<LoaderName, Pick<AuditedTable, 'idType' | 'versionType' | 'deletedColumn' | 'isLowerCase'>>
+> = {
+  airbyte: { idType: 'number', versionType: 'timestamptz', deletedColumn: '_ab_cdc_deleted_at', isLowerCase: false },
+  pyairbyte: { idType: 'number', versionType: 'timestamp', deletedColumn: '_ab_cdc_deleted_at', isLowerCase: true },
+  meltano: { idType: 'number', versionType: 'timestamp', deletedColumn: '_sdc_deleted_at', isLowerCase: false },
+  snapshot: { idType: 'number', versionType: 'timestamptz', deletedColumn: undefined, isLowerCase: false },
 }
+
+/** A column as the loader of the table spells the attribute of the stream. */
+export const attributeColumn = ({ isLowerCase }: Pick<AuditedTable, 'isLowerCase'>, attribute: string): string =>
+  isLowerCase ? attribute.toLowerCase() : attribute
 
 /** The table of a stream; what is not given is as its loader writes it. `hasTombstones`: whether deleted reviews are marked in their table. */
 export const toAuditedTable = (
@@ -162,11 +171,11 @@ export const toAuditedTable = (
     },
 ): AuditedTable => {
   const isPart = stream.startsWith('review_')
-  const { deletedColumn, ...types } = loaders[loader]
+  const { deletedColumn, ...layout } = loaders[loader]
   return {
-    ...types,
-    idColumn: isPart ? 'reviewId' : 'id',
-    versionColumn: isPart ? 'reviewModifiedTime' : 'modifiedTime',
+    ...layout,
+    idColumn: attributeColumn(layout, isPart ? 'reviewId' : 'id'),
+    versionColumn: attributeColumn(layout, isPart ? 'reviewModifiedTime' : 'modifiedTime'),
     deletedColumn: hasTombstones && stream !== 'deleted_reviews' ? deletedColumn : undefined,
     deletionsName: undefined,
     timeZone: 'UTC',

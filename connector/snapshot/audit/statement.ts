@@ -1,4 +1,4 @@
-import { type AuditedTable, type DialectName, dialects, hashSql } from './audited-table'
+import { type AuditedTable, attributeColumn, type DialectName, dialects, hashSql } from './audited-table'
 
 /** Which rows an audit is about; times in milliseconds since 1970. */
 export type AuditScope = {
@@ -97,7 +97,7 @@ const tableReviewsSql = (table: AuditedTable, { from, cutoff, changedIds }: Audi
       : []),
   ].map(
     (source) =>
-      `SELECT ${id('deleted', isPart ? 'id' : table.idColumn)} AS id, ${version('deleted', isPart ? 'modifiedTime' : table.versionColumn)} AS version FROM ${source}`,
+      `SELECT ${id('deleted', isPart ? 'id' : table.idColumn)} AS id, ${version('deleted', isPart ? attributeColumn(table, 'modifiedTime') : table.versionColumn)} AS version FROM ${source}`,
   )
   const deletions =
     sources.length === 0

@@ -5,12 +5,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runProgram } from '../../support/program'
 import { random } from '../../support/random'
 import { pythonProgram } from '../interop/shell'
-import { type LoadedService, loadChangingService } from './loads'
+import { type LoadedService, loadChangingService, loadedStreams } from './loads'
 
 let service: LoadedService
 
 beforeAll(async () => {
-  service = await loadChangingService(1_500)
+  service = await loadChangingService(1_500, ['snapshot', 'meltano', 'tombstones', 'airbyte', 'pyairbyte'])
 })
 afterAll(() => service?.close())
 
@@ -34,27 +34,15 @@ const answer = (sql: string): ReadonlyArray<string> =>
 
 /** What target-postgres wrote: times in the zone of the server, deletions in a table of their own. */
 const ofMeltano = ['--dialect', 'postgres', '--loader', 'meltano', '--time-zone', 'Asia/Kolkata']
-const deletions = ['--deletions', 'feedback.deleted_reviews']
 
-it.each([
-  'reviews',
-  'deleted_reviews',
-  'review_contents',
-  'review_sentiments',
-  'review_liabilities',
-  'review_tasks',
-  'review_engagements',
-])('finds %s equal that a real target wrote into PostgreSQL', async (stream) => {
-  const isDeleted = stream === 'deleted_reviews'
-  const sql = await audit(
-    'config.json',
-    '--stream',
-    stream,
-    '--table',
-    `feedback.${stream}`,
-    ...ofMeltano,
-    ...(isDeleted ? [] : deletions),
-  )
+const realTables = loadedStreams.flatMap((stream) => [
+  [stream, 'Meltano', 'feedback', ofMeltano] as const,
+  [stream, 'PyAirbyte', 'pyairbyte', ['--dialect', 'postgres', '--loader', 'pyairbyte']] as const,
+])
+
+it.each(realTables)('finds %s equal that %s wrote into PostgreSQL', async (stream, _loader, schema, options) => {
+  const deletions = stream === 'deleted_reviews' ? [] : ['--deletions', `${schema}.deleted_reviews`]
+  const sql = await audit('config.json', '--stream', stream, '--table', `${schema}.${stream}`, ...options, ...deletions)
   // The parts of a review that has none any more stay: docs/proof.md says so.
   const lines = answer(sql).filter((line) => !stream.startsWith('review_') || !line.includes('|extra|'))
   expect(lines).toEqual([])

@@ -29,7 +29,7 @@ let project: Project
 let wanted: Relations
 
 beforeAll(async () => {
-  service = await loadChangingService(600)
+  service = await loadChangingService(600, ['snapshot', 'meltano', 'tombstones', 'airbyte', 'cache'])
   project = await createProject(service.sandbox, service.postgres, service.files.path)
 })
 afterAll(() => service?.close())

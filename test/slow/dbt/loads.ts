@@ -12,11 +12,15 @@ import { type Postgres, startPostgres } from './postgres'
 export type Loads = {
   readonly snapshot: string
   readonly cache: string
-  /** Runs every loader once more, each from the states it has. */
+  /** Runs each loader once more, each from the states it has. */
   readonly load: () => Promise<void>
 }
 
-const streams = [
+/** What fills tables: `feedback sync`, Meltano's target (also with deletions as tombstones), Airbyte's tables laid by hand, PyAirbyte in DuckDB and in PostgreSQL. */
+export type LoaderName = 'snapshot' | 'meltano' | 'tombstones' | 'airbyte' | 'cache' | 'pyairbyte'
+
+/** The streams that every loader reads. */
+export const loadedStreams = [
   'reviews',
   'deleted_reviews',
   'review_sentiments',
@@ -35,8 +39,14 @@ const airbyteTables = `
     "mentionTime" timestamptz, rating decimal(38, 9), "reviewScore" decimal(38, 9), contents jsonb, "taskDetails" jsonb,
     "visitRecordId" varchar, brand jsonb, engagements jsonb, _ab_cdc_deleted_at timestamptz);`
 
-/** A tap or source reads the sandbox for each loader: `feedback sync`, target-postgres, PyAirbyte, and Airbyte's tables laid by hand. */
-export const createLoads = async (sandbox: Sandbox, postgres: Postgres, folder: string): Promise<Loads> => {
+/** A tap or source reads the sandbox for each of these loaders. */
+export const createLoads = async (
+  sandbox: Sandbox,
+  postgres: Postgres,
+  folder: string,
+  loaders: ReadonlyArray<LoaderName>,
+  streams: ReadonlyArray<string>,
+): Promise<Loads> => {
   const put = (name: string, value: unknown): string => {
     const path = join(folder, name)
     writeFileSync(path, JSON.stringify(value))
@@ -124,25 +134,27 @@ export const createLoads = async (sandbox: Sandbox, postgres: Postgres, folder: 
           contents jsonb, "taskDetails" jsonb, "visitRecordId" varchar, brand jsonb, engagements jsonb, _ab_cdc_deleted_at timestamptz);`)
   }
 
-  // The tables of this one have the times of the server's zone, as the target writes them; those of the next one UTC.
-  const separate = await singer('feedback', config, streams, postgres.env)
-  const marked = await singer('tombstones', tombstones, ['reviews'], { ...postgres.env, PGTZ: 'UTC' })
-  const pyairbyte = () => {
-    const script = join(__dirname, '..', 'interop', 'read.py')
-    const args = [script, programPath('source-feedback'), config, cache]
-    return runShellOrThrow(pythonProgram('airbyte', 'python'), args, { cwd: folder })
+  const python = (script: string, ...args: ReadonlyArray<string>) =>
+    runShellOrThrow(pythonProgram('airbyte', 'python'), [script, programPath('source-feedback'), config, ...args], {
+      cwd: folder,
+      env: postgres.env,
+    })
+  const runs: Readonly<Record<LoaderName, () => Promise<unknown>>> = {
+    snapshot: () => ok('feedback', 'sync', '--config', config, '--db', snapshot, '--history'),
+    // The tables of this one have the times of the server's zone, as the target writes them; those of the next one UTC.
+    meltano: await singer('feedback', config, streams, postgres.env),
+    tombstones: await singer('tombstones', tombstones, ['reviews'], { ...postgres.env, PGTZ: 'UTC' }),
+    airbyte,
+    cache: () => python(join(__dirname, '..', 'interop', 'read.py'), cache),
+    pyairbyte: () => python(join(__dirname, 'cache.py'), ...streams),
   }
   const load = async () => {
-    await ok('feedback', 'sync', '--config', config, '--db', snapshot, '--history')
-    await separate()
-    await marked()
-    await airbyte()
-    await pyairbyte()
+    for (const loader of loaders) await runs[loader]()
   }
   return { snapshot, cache, load }
 }
 
-/** A service whose reviews change between two runs of every loader, and what the loaders made of it. */
+/** A service whose reviews change between two runs of its loaders, and what the loaders made of it. */
 export type LoadedService = {
   readonly sandbox: Sandbox
   readonly postgres: Postgres
@@ -153,8 +165,12 @@ export type LoadedService = {
   readonly close: () => Promise<void>
 }
 
-/** Starts a sandbox with so many reviews and PostgreSQL, and runs every loader before and after changes. */
-export const loadChangingService = async (reviews: number): Promise<LoadedService> => {
+/** Starts a sandbox with so many reviews and PostgreSQL, and runs these loaders before and after changes. */
+export const loadChangingService = async (
+  reviews: number,
+  loaders: ReadonlyArray<LoaderName>,
+  streams: ReadonlyArray<string> = loadedStreams,
+): Promise<LoadedService> => {
   // How far the service's clock is ahead of ours, in milliseconds: a run leaves the last seconds to the next one.
   let ahead = 0
   const files = createJsonFolder()
@@ -166,7 +182,7 @@ export const loadChangingService = async (reviews: number): Promise<LoadedServic
     files.remove()
   }
   try {
-    const loads = await createLoads(sandbox, postgres, files.path)
+    const loads = await createLoads(sandbox, postgres, files.path, loaders, streams)
     await loads.load()
     const { reviews: earlier } = await sandbox.truth()
     await sandbox.churn({ change: 80, delete: 30, add: 40 })

@@ -150,6 +150,7 @@ describe('bucketStatement and reviewStatement', () => {
           versionColumn: 'modifiedTime',
           versionType,
           timeZone: 'UTC',
+          isLowerCase: false,
           deletedColumn: 'marked',
           deletionsName: undefined,
           rows: shape,
