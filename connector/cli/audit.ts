@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { Instant, toMillis } from '../api'
 import {
@@ -16,13 +17,17 @@ import {
   usageError,
 } from '../cdk'
 import { sourceFormat } from '../config'
-import { auditedStreams, createSource, createVersionService } from '../runtime'
+import { auditedStreams, type ConfiguredSource, createSource, createVersionService } from '../runtime'
 import {
+  type AuditedContent,
   type AuditedTable,
   bucketStatement,
   checkStatementSize,
+  chooseContent,
+  createContentDigest,
   dialectNames,
   type Expected,
+  fieldName,
   idTypes,
   isTableName,
   loaderNames,
@@ -98,6 +103,12 @@ const statementCommand = defineCommand({
       type: 'boolean',
       help: 'The table keeps every version of a review (append): the newest counts, and nothing is doubled',
     },
+    deep: { type: 'boolean', help: 'Compare the content of each row too, not only its id and version' },
+    without: {
+      type: 'string',
+      value: 'NAME,…',
+      help: 'With --deep: leave out these columns, or members of them such as location.name, which the table lacks or keeps in another way',
+    },
     buckets: { type: 'string', value: 'N', help: `Number of buckets of ids, default ${defaultBuckets}` },
     ids: {
       type: 'string',
@@ -139,6 +150,7 @@ const statementCommand = defineCommand({
     'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews > audit.sql',
     'feedback audit --config config.json --stream reviews --dialect snowflake --loader airbyte --table RAW.FEEDBACK.REVIEWS --state state.json',
     'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews --ids 17,2048',
+    'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews --deep --without brand',
     'feedback audit --answer answer.csv',
     'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews --repair answer.csv --folder repair --state state.json',
   ],
@@ -161,14 +173,17 @@ const statementCommand = defineCommand({
       )
     if (options.repair !== undefined && buckets !== undefined)
       throw usageError('feedback audit takes --repair or --ids, not both. See feedback audit --help.')
-    const table = readTable(options, config.deletes === 'tombstones')
+    const plain = readTable(options, config.deletes === 'tombstones')
     const cutoff = await readCutoff(options)
     const differences = options.repair === undefined ? undefined : await readDifferences(io, options.repair)
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
     try {
       const withMention = new Set(differences?.map(({ id }) => id))
+      const content = readContent(options, configured.streams)
+      const table = { ...plain, ...defined({ content }) }
+      const digest = mapDefined(content, (each) => createContentDigest(each, bucketCount, buckets))
       await useExpected(
-        createVersionService(configured.env, options.stream, withMention),
+        createVersionService(configured.env, options.stream, { withMention, digest }),
         { cutoff, bucketCount, spillPath: join(tmpdir(), `feedback-audit.${randomUUID()}`) },
         async (expected) => {
           if (differences !== undefined) return writeRepair(io, configured.env, table, expected, differences, options)
@@ -225,6 +240,20 @@ const readTable = (options: TableOptions, hasTombstones: boolean): AuditedTable 
     }),
   })
 
+/** What is compared of the content of a row; undefined: nothing. */
+const readContent = (
+  { stream, deep, without }: { readonly stream: string; readonly deep: boolean; readonly without: string | undefined },
+  streams: ConfiguredSource['streams'],
+): AuditedContent | undefined => {
+  const configured = streams.find(({ name }) => deep && name === stream)
+  const names = without?.split(',').map((name) => name.trim()) ?? []
+  const chosen = configured === undefined ? E.right(undefined) : chooseContent(configured, names)
+  if (E.isRight(chosen) && (deep || names.length === 0)) return chosen.right
+  throw usageError(
+    `feedback audit: --without ${E.isLeft(chosen) ? `must be ${chosen.left}` : 'needs --deep'}. See feedback audit --help.`,
+  )
+}
+
 type TimeOptions = Readonly<Record<'state' | 'cutoff', string | undefined>> & { readonly stream: string }
 
 /** As of when the table is held against the service, in milliseconds; undefined: as of the end of the scan. */
@@ -257,18 +286,15 @@ const renderStatement = async (
   return getOrThrow(checkStatementSize(sql, table, scope, buckets))
 }
 
-const describe = (sql: string, { name, dialect }: AuditedTable, { scope, reviews, rows }: Expected) => {
-  const { stream, cutoff, changedIds, bucketCount } = scope
-  const time = new Date(cutoff).toISOString()
-  return {
-    stream,
-    table: name,
-    dialect,
-    cutoff: time,
-    reviews,
-    rows,
-    changed_since: changedIds.length,
-    buckets: bucketCount,
-    sql,
-  }
-}
+const describe = (sql: string, { name, dialect, content }: AuditedTable, { scope, reviews, rows }: Expected) => ({
+  stream: scope.stream,
+  table: name,
+  dialect,
+  cutoff: new Date(scope.cutoff).toISOString(),
+  reviews,
+  rows,
+  changed_since: scope.changedIds.length,
+  buckets: scope.bucketCount,
+  ...defined({ columns: content?.fields.map(fieldName) }),
+  sql,
+})

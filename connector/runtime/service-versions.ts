@@ -3,9 +3,9 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { toFailure, toInstant } from '../api'
-import { defined, type Failure, type Feed, flatMapFeed, type SourceState, unfoldFeed } from '../cdk'
+import { defined, type Failure, type Feed, flatMapFeed, type Row, type SourceState, unfoldFeed } from '../cdk'
 import { type FetchPage, filterFrom, readMentionTime, type ScanFilters, scan } from '../export'
-import type { NextRead, ServiceReview, ServiceReviews, ServiceVersions } from '../snapshot'
+import type { ContentDigest, NextRead, ServiceReview, ServiceReviews, ServiceVersions } from '../snapshot'
 import {
   createDeletionFetcher,
   decodeExportState,
@@ -55,13 +55,20 @@ export const auditedStreams: ReadonlyArray<string> = streams
   .sort()
 
 /**
- * Reads which versions a stream has of each review, and how many rows of it; of the reviews `withMention` also when they were written.
+ * Reads which versions a stream has of each review, and how many rows of it; of the reviews `withMention` also when they were written;
+ * `digest`: what is to be known of the content of the rows.
  * Throws for a stream that is not in `auditedStreams`.
  */
 export const createVersionService = (
   source: SourceEnv,
   name: string,
-  withMention: ReadonlySet<string> = new Set(),
+  {
+    withMention = new Set(),
+    digest,
+  }: {
+    readonly withMention?: ReadonlySet<string>
+    readonly digest?: ((id: string, rows: ReadonlyArray<Row>) => ContentDigest) | undefined
+  } = {},
 ): ServiceVersions => {
   const stream = streams.find((other) => other.name === name && auditedStreams.includes(name))
   if (stream === undefined) throw new Error(`${name} cannot be audited`)
@@ -74,9 +81,14 @@ export const createVersionService = (
       flatMapFeed(({ rows, completion }) => [
         {
           rows: rows.map((row) => {
-            const version = { id: row.id, modifiedTime: row.modifiedTime, rows: project(toItem(row)).length }
+            const projected = project(toItem(row))
             const mentionTime = operation.hasMentionTime && withMention.has(row.id) ? readMentionTime(row) : undefined
-            return mentionTime === undefined ? version : { ...version, mentionTime }
+            return {
+              id: row.id,
+              modifiedTime: row.modifiedTime,
+              rows: projected.length,
+              ...defined({ mentionTime, digest: digest?.(row.id, projected) }),
+            }
           }),
           ...defined({ cutoff: completion?.cutoff }),
         },

@@ -6,6 +6,7 @@
  */
 export { type AuditAnswer, decodeAnswer, type ReviewDifference, summarizeAnswer } from './audit/answer'
 export {
+  type AuditedContent,
   type AuditedTable,
   dialectNames,
   idTypes,
@@ -22,6 +23,7 @@ export {
   type ServiceVersions,
   useExpected,
 } from './audit/comparison'
+export { type ContentDigest, chooseContent, createContentDigest, fieldName } from './audit/content'
 export { bucketStatement, reviewStatement } from './audit/statement'
 export { diffSnapshots, hashContent, isIdentical, type StreamDifference } from './diff'
 export { exportParquet, exportQuery, type ParquetPartition, partitionFormats } from './export-parquet'

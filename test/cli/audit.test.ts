@@ -72,6 +72,26 @@ describe('feedback audit', () => {
     expect(await useDb((run) => run(sql))).toEqual([])
   })
 
+  it.each(auditedStreams)('finds the content of %s equal that the snapshot holds', async (stream) => {
+    const { stdout, stderr } = await audit('--stream', stream, '--table', stream, '--deep', '--json')
+    expect(stderr).toBe('')
+    const { sql, columns } = JSON.parse(stdout)
+    expect(sql).toContain(`-- Compares the content of each row: ${columns[0] ?? 'nothing'}`)
+    expect(await useDb((run) => run(sql))).toEqual([])
+    const ids = await answer(
+      '--stream',
+      stream,
+      '--table',
+      stream,
+      '--deep',
+      '--buckets',
+      '8',
+      '--ids',
+      '0,1,2,3,4,5,6,7',
+    )
+    expect(ids).toEqual([])
+  })
+
   it('names the bucket and the review that is missing, extra, stale or doubled', async () => {
     const [first, second, third] = (await useDb((run) =>
       run('SELECT id::VARCHAR AS id FROM reviews ORDER BY id LIMIT 3'),

@@ -14,7 +14,7 @@ export type AuditAnswer =
   | { readonly of: 'buckets'; readonly differences: ReadonlyArray<BucketDifference> }
   | { readonly of: 'reviews'; readonly differences: ReadonlyArray<ReviewDifference> }
 
-const reviewKinds: ReadonlyArray<string> = ['missing', 'extra', 'stale', 'newer', 'rows missing', 'doubled']
+const reviewKinds: ReadonlyArray<string> = ['missing', 'extra', 'stale', 'newer', 'rows missing', 'doubled', 'changed']
 const bucketKinds: ReadonlyArray<string> = [
   'missing',
   'extra',
@@ -23,6 +23,7 @@ const bucketKinds: ReadonlyArray<string> = [
   'rows missing',
   'doubled',
   'rows missing and doubled',
+  'changed',
 ]
 
 /** `problem` goes on after the name of the answer's file. */

@@ -82,6 +82,8 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   },
   redshift: {
     ...standard,
+    // A VARCHAR alone has 256 bytes there.
+    text: 'VARCHAR(65535)',
     hexNumber: (digits) => `STRTOL(${digits}, 16)`,
     millis: (column, type) =>
       `DATEDIFF(millisecond, CAST('1970-01-01' AS TIMESTAMP), ${
@@ -112,6 +114,35 @@ export const hashSql = ({ md5, hexNumber, text }: Dialect) => ({
     hexNumber(`SUBSTRING(${md5(`${id} || ':' || CAST(${version} AS ${text})`)}, 1, 15)`),
 })
 
+/** An id of a table as a text; `alias`: of the table in the statement. */
+export const idSql = ({ dialect: name, idType }: AuditedTable, alias: string, column: string): string => {
+  const { quote, text, integer } = dialects[name]
+  const value = `${alias}.${quote(column)}`
+  return idType === 'text' ? `TRIM(CAST(${value} AS ${text}))` : `CAST(CAST(${value} AS ${integer}) AS ${text})`
+}
+
+/** A version of a table in milliseconds since 1970; `alias`: of the table in the statement. */
+export const versionSql = (
+  { dialect: name, versionType, timeZone }: AuditedTable,
+  alias: string,
+  column: string,
+): string => {
+  const dialect = dialects[name]
+  const value = `${alias}.${dialect.quote(column)}`
+  if (versionType === 'millis') return `CAST(${value} AS ${dialect.integer})`
+  const isElsewhere = versionType === 'timestamp' && timeZone !== 'UTC'
+  return dialect.millis(...(isElsewhere ? dialect.fromZone(value, timeZone) : ([value, versionType] as const)))
+}
+
+/** A scalar of a record, by its path; a count is the number of elements of a list. */
+export type ContentField = {
+  readonly path: ReadonlyArray<string>
+  readonly kind: 'text' | 'integer' | 'number' | 'boolean' | 'time' | 'count'
+}
+
+/** What is compared of the content of a row. `keys`: the fields that tell the rows of one review apart. */
+export type AuditedContent = { readonly fields: ReadonlyArray<ContentField>; readonly keys: ReadonlyArray<string> }
+
 /** The table of the warehouse, and how its loader lays a stream down. */
 export type AuditedTable = {
   readonly dialect: DialectName
@@ -131,6 +162,8 @@ export type AuditedTable = {
   readonly deletionsName: string | undefined
   /** one: a row a review. newest: all versions of a review, of which the newest counts. parts: several rows of its newest version. */
   readonly rows: 'one' | 'newest' | 'parts'
+  /** What is compared beside id, version and number of rows. */
+  readonly content?: AuditedContent
 }
 
 /** What a loader does where no option says otherwise. */

@@ -1,10 +1,11 @@
-import { BIGINT, VARCHAR } from '@duckdb/node-api'
+import { BIGINT, HUGEINT, VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import { batchFeed, configFailure, consumeFeed, type Failure, type Feed, flatMapFeed, runOrThrow } from '../../cdk'
 import { appendBatchRows, type Database, openDatabase } from '../store/database'
 import type { ReviewDifference } from './answer'
 import { type AuditedTable, dialects } from './audited-table'
+import type { ContentDigest } from './content'
 import { type AuditScope, bucketOfSql, bucketsSql, type ExpectedBucket, type ExpectedReview } from './statement'
 
 /** A review of the service, its version, and how many rows the stream has of it. */
@@ -14,6 +15,8 @@ export type ServiceVersion = {
   readonly rows: number
   /** Milliseconds since 1970; where it was asked for. */
   readonly mentionTime?: number
+  /** What its rows contain; where it was asked for. */
+  readonly digest?: ContentDigest
 }
 
 /** What an audit reads of a stream; the caller implements it. Times in milliseconds since 1970. */
@@ -74,7 +77,7 @@ const readExpected = async (
   bucketCount: number,
 ): Promise<Expected> => {
   await db.run(
-    'CREATE TEMP TABLE served (id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT); CREATE TEMP TABLE changed (id VARCHAR)',
+    'CREATE TEMP TABLE served (id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT, content HUGEINT, fields VARCHAR); CREATE TEMP TABLE changed (id VARCHAR)',
   )
   let scanned = service.startDate
   await consumeFeed(
@@ -89,12 +92,14 @@ const readExpected = async (
     (rows) =>
       db.appendColumns(
         'served',
-        [VARCHAR, BIGINT, BIGINT, BIGINT],
+        [VARCHAR, BIGINT, BIGINT, BIGINT, HUGEINT, VARCHAR],
         [
           rows.map(({ id }) => id),
           rows.map(({ modifiedTime }) => BigInt(modifiedTime)),
           rows.map(({ rows: count }) => BigInt(count)),
           rows.map(({ mentionTime }) => (mentionTime === undefined ? null : BigInt(mentionTime))),
+          rows.map(({ digest }) => digest?.content ?? 0n),
+          rows.map(({ digest }) => digest?.fields ?? ''),
         ],
       ),
   )
@@ -106,7 +111,8 @@ const readExpected = async (
   await db.run(`
     INSERT INTO changed SELECT id FROM served WHERE version > ${cutoff};
     CREATE TEMP VIEW reviews AS
-    SELECT id, max(version) AS version, arg_max(row_count, version) AS row_count, arg_max(mention, version) AS mention FROM served
+    SELECT id, max(version) AS version, arg_max(row_count, version) AS row_count, arg_max(mention, version) AS mention,
+      arg_max(content, version) AS content, arg_max(fields, version) AS fields FROM served
     ANTI JOIN changed USING (id) WHERE version >= ${service.startDate} GROUP BY id HAVING arg_max(row_count, version) > 0`)
   const changedIds = (await db.query('SELECT DISTINCT id FROM changed ORDER BY id')).map(({ id }) => String(id))
   const [total] = await db.query(
@@ -119,7 +125,7 @@ const readExpected = async (
     listBuckets: async () =>
       (
         await db.query(
-          `WITH ${bucketsSql('duckdb', bucketCount)} SELECT bucket, ids, row_count::VARCHAR AS row_count, id_digest::VARCHAR AS id_digest, version_digest::VARCHAR AS version_digest, row_digest::VARCHAR AS row_digest FROM buckets`,
+          `WITH ${bucketsSql('duckdb', bucketCount, true)} SELECT bucket, ids, row_count::VARCHAR AS row_count, id_digest::VARCHAR AS id_digest, version_digest::VARCHAR AS version_digest, row_digest::VARCHAR AS row_digest, content_digest::VARCHAR AS content_digest FROM buckets`,
         )
       ).map((row) => ({
         bucket: Number(row.bucket),
@@ -128,13 +134,20 @@ const readExpected = async (
         idDigest: BigInt(String(row.id_digest)),
         versionDigest: BigInt(String(row.version_digest)),
         rowDigest: BigInt(String(row.row_digest)),
+        contentDigest: BigInt(String(row.content_digest)),
       })),
     listReviews: async (buckets) =>
       (
         await db.query(
-          `SELECT id, version::VARCHAR AS version, row_count::VARCHAR AS row_count FROM reviews WHERE ${bucketOfSql('duckdb', bucketCount)} IN (${buckets.join(', ')}) ORDER BY id`,
+          `SELECT id, version::VARCHAR AS version, row_count::VARCHAR AS row_count, content::VARCHAR AS content, fields FROM reviews WHERE ${bucketOfSql('duckdb', bucketCount)} IN (${buckets.join(', ')}) ORDER BY id`,
         )
-      ).map(({ id, version, row_count }) => ({ id: String(id), version: Number(version), rows: Number(row_count) })),
+      ).map(({ id, version, row_count, content, fields }) => ({
+        id: String(id),
+        version: Number(version),
+        rows: Number(row_count),
+        content: BigInt(String(content)),
+        fields: String(fields),
+      })),
     findVersions: async (ids) => {
       const found = await db.query(
         `SELECT version::VARCHAR AS version, mention::VARCHAR AS mention FROM reviews WHERE id IN (${["''", ...ids.map((id) => `'${id}'`)].join(', ')})`,
@@ -154,7 +167,7 @@ const readExpected = async (
 
 const idsPerStatement = 1000
 
-/** Statements that delete the rows of reviews that are extra, stale or doubled. The run that starts from the repaired state sends what the service has of them. */
+/** Statements that delete the rows of reviews that are extra, stale, doubled or changed. The run that starts from the repaired state sends what the service has of them. */
 export const deleteStatement = (table: AuditedTable, differences: ReadonlyArray<ReviewDifference>): string => {
   const column = dialects[table.dialect].quote(table.idColumn)
   const ids = differences.filter(({ difference }) => difference !== 'missing').map(({ id }) => id)

@@ -1,4 +1,21 @@
-import { type AuditedTable, attributeColumn, type DialectName, dialects, hashSql } from './audited-table'
+import {
+  type AuditedTable,
+  attributeColumn,
+  type DialectName,
+  dialects,
+  hashSql,
+  idSql,
+  versionSql,
+} from './audited-table'
+import {
+  type ContentDigest,
+  contentRowsSql,
+  describeContent,
+  digestColumns,
+  fieldDigestWidth,
+  fieldName,
+} from './content'
+import { field, type PackedColumn, pack, packedColumns, packedRows, placesSql, unpackedSql } from './packed-rows'
 
 /** Which rows an audit is about; times in milliseconds since 1970. */
 export type AuditScope = {
@@ -20,72 +37,33 @@ export type ExpectedBucket = {
   readonly idDigest: bigint
   readonly versionDigest: bigint
   readonly rowDigest: bigint
+  readonly contentDigest: bigint
 }
 
-/** What the service has of one review: its version, and how many rows the stream has of it. */
-export type ExpectedReview = { readonly id: string; readonly version: number; readonly rows: number }
+/** What the service has of one review: its version, how many rows the stream has of it, and the digests of their content. */
+export type ExpectedReview = {
+  readonly id: string
+  readonly version: number
+  readonly rows: number
+} & ContentDigest
 
 const instant = (millis: number): string => new Date(millis).toISOString()
-
-/** A literal of SQL; the texts are digits and spaces. */
-const literal = (text: string): string => `'${text}'`
-
-const pack = (value: bigint | number | string, width: number): string => String(value).padStart(width)
-
-/** So few that finding a place in a part costs little where a text is searched from its beginning, as in PostgreSQL. */
-const rowsPerPart = 50
-
-/**
- * A list of rows as text in columns of fixed width, since not every dialect takes thousands of rows of VALUES.
- */
-const packedRows = (name: string, rows: ReadonlyArray<string>): string => {
-  const parts: string[] = []
-  for (let from = 0; from === 0 || from < rows.length; from += rowsPerPart)
-    parts.push(`SELECT ${from} AS first_place, ${literal(rows.slice(from, from + rowsPerPart).join(''))} AS packed`)
-  return `${name} AS (\n  ${parts.join('\n  UNION ALL ')}\n)`
-}
-
-const placesSql = `digits AS (
-  SELECT 0 AS digit UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-  UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-),
-places AS (
-  SELECT ones.digit + 10 * tens.digit AS place
-  FROM digits AS ones CROSS JOIN digits AS tens
-  WHERE tens.digit < ${rowsPerPart / 10}
-)`
-
-/** The field of a packed row from `start`, counted from 0, as a text without its padding. */
-const field = (width: number, start: number, length: number): string =>
-  `TRIM(SUBSTRING(packed, place * ${width} + ${start + 1}, ${length}))`
-
-/** Unpacks rows of `width` characters into columns. */
-const unpackedSql = (name: string, from: string, width: number, columns: ReadonlyArray<string>): string => `${name} AS (
-  SELECT ${columns.join(', ')}
-  FROM ${from} CROSS JOIN places
-  WHERE LENGTH(packed) >= (place + 1) * ${width}
-)`
 
 const idWidth = 20
 const versionWidth = 16
 
-/** The reviews of the table: `reviews (id, version, row_count)`, without those that the audit leaves out. */
-const tableReviewsSql = (table: AuditedTable, { from, cutoff, changedIds }: AuditScope): string => {
+/**
+ * The reviews of the table: `reviews (id, version, row_count)`, with their content if it is compared, without those that the audit leaves
+ * out. `condition`: of the reviews that are wanted, by the column `id`; their single fields are digested too.
+ */
+const tableReviewsSql = (
+  table: AuditedTable,
+  { from, cutoff, changedIds }: AuditScope,
+  condition: string | undefined,
+): string => {
   const dialect = dialects[table.dialect]
-  const id = (alias: string, name: string): string => {
-    const column = `${alias}.${dialect.quote(name)}`
-    return table.idType === 'text'
-      ? `TRIM(CAST(${column} AS ${dialect.text}))`
-      : `CAST(CAST(${column} AS ${dialect.integer}) AS ${dialect.text})`
-  }
-  const version = (alias: string, name: string): string => {
-    const column = `${alias}.${dialect.quote(name)}`
-    if (table.versionType === 'millis') return `CAST(${column} AS ${dialect.integer})`
-    const isElsewhere = table.versionType === 'timestamp' && table.timeZone !== 'UTC'
-    return dialect.millis(
-      ...(isElsewhere ? dialect.fromZone(column, table.timeZone) : ([column, table.versionType] as const)),
-    )
-  }
+  const id = (alias: string, name: string): string => idSql(table, alias, name)
+  const version = (alias: string, name: string): string => versionSql(table, alias, name)
   const isPart = table.rows === 'parts'
   const marked = table.deletedColumn === undefined ? undefined : dialect.quote(table.deletedColumn)
   const unmarked = marked === undefined ? '' : `\n  WHERE loaded.${marked} IS NULL`
@@ -110,10 +88,21 @@ const tableReviewsSql = (table: AuditedTable, { from, cutoff, changedIds }: Audi
       ? ''
       : `\n    AND NOT EXISTS (SELECT 1 FROM deletions WHERE deletions.id = loaded_rows.id AND deletions.version > loaded_rows.version)`
   // A row without an id or a version is none of the service: it stays, and shows as extra or stale.
+  const row = {
+    id: `COALESCE(${id('loaded', table.idColumn)}, '')`,
+    version: `COALESCE(${version('loaded', table.versionColumn)}, -1)`,
+    from: `${table.name} AS loaded${unmarked}`,
+  }
+  const digests = digestColumns(table, condition !== undefined)
+  const sums = (kind = ''): string =>
+    digests.map((name) => `, SUM(${kind}CAST(${name} AS ${dialect.decimal})) AS ${name}`).join('')
   return [
     `loaded_rows AS (
-  SELECT COALESCE(${id('loaded', table.idColumn)}, '') AS id, COALESCE(${version('loaded', table.versionColumn)}, -1) AS version
-  FROM ${table.name} AS loaded${unmarked}
+  ${
+    table.content === undefined
+      ? `SELECT ${row.id} AS id, ${row.version} AS version\n  FROM ${row.from}`
+      : contentRowsSql(table, table.content, row, condition)
+  }
 )`,
     ...deletions,
     packedRows(
@@ -122,16 +111,18 @@ const tableReviewsSql = (table: AuditedTable, { from, cutoff, changedIds }: Audi
     ),
     unpackedSql('changed', 'changed_parts', idWidth, [`${field(idWidth, 0, idWidth)} AS id`]),
     `compared_rows AS (
-  SELECT id, version FROM loaded_rows
+  SELECT ${['id', 'version', ...digests].join(', ')} FROM loaded_rows
   WHERE (version BETWEEN ${from} AND ${cutoff} OR version = -1)
     AND NOT EXISTS (SELECT 1 FROM changed WHERE changed.id = loaded_rows.id)${isNotDeleted}
 )`,
     ...(table.rows === 'one'
-      ? [`reviews AS (\n  SELECT id, MAX(version) AS version, COUNT(*) AS row_count FROM compared_rows GROUP BY id\n)`]
+      ? [
+          `reviews AS (\n  SELECT id, MAX(version) AS version, COUNT(*) AS row_count${sums()} FROM compared_rows GROUP BY id\n)`,
+        ]
       : [
           `newest AS (\n  SELECT id, MAX(version) AS version FROM compared_rows GROUP BY id\n)`,
           `reviews AS (
-  SELECT newest.id, newest.version, ${table.rows === 'newest' ? '1' : 'COUNT(*)'} AS row_count
+  SELECT newest.id, newest.version, ${table.rows === 'newest' ? `1 AS row_count${sums('DISTINCT ')}` : `COUNT(*) AS row_count${sums()}`}
   FROM newest INNER JOIN compared_rows ON compared_rows.id = newest.id AND compared_rows.version = newest.version
   GROUP BY newest.id, newest.version
 )`,
@@ -139,18 +130,21 @@ const tableReviewsSql = (table: AuditedTable, { from, cutoff, changedIds }: Audi
   ].join(',\n')
 }
 
-/** What `buckets` holds of each bucket of `reviews (id, version, row_count)`. Also what the service's own reviews are counted with. */
-export const bucketsSql = (dialectName: DialectName, bucketCount: number): string => {
+/**
+ * What `buckets` holds of each bucket of `reviews (id, version, row_count)`; `isDeep`: and `content`. Also what the service's own reviews
+ * are counted with.
+ */
+export const bucketsSql = (dialectName: DialectName, bucketCount: number, isDeep: boolean): string => {
   const dialect = dialects[dialectName]
   const hash = hashSql(dialect)
   const sum = (value: string): string => `SUM(CAST(${value} AS ${dialect.decimal}))`
   return `hashed AS (
-  SELECT row_count, ${hash.bucket('id', bucketCount)} AS bucket, ${hash.id('id')} AS id_hash, ${hash.version('id', 'version')} AS version_hash
+  SELECT row_count,${isDeep ? ' content,' : ''} ${hash.bucket('id', bucketCount)} AS bucket, ${hash.id('id')} AS id_hash, ${hash.version('id', 'version')} AS version_hash
   FROM reviews
 ),
 buckets AS (
   SELECT bucket, COUNT(*) AS ids, SUM(row_count) AS row_count, ${sum('id_hash')} AS id_digest, ${sum('version_hash')} AS version_digest,
-    SUM(CAST(id_hash AS ${dialect.decimal}) * row_count) AS row_digest
+    SUM(CAST(id_hash AS ${dialect.decimal}) * row_count) AS row_digest${isDeep ? `, ${sum('content')} AS content_digest` : ''}
   FROM hashed GROUP BY bucket
 )`
 }
@@ -161,7 +155,6 @@ export const bucketOfSql = (dialectName: DialectName, bucketCount: number): stri
 
 const countWidth = 10
 const digestWidth = 28
-const bucketWidth = 2 * countWidth + 3 * digestWidth
 
 /** Head of both statements: what they compare, and how to read the answer. */
 const headSql = (
@@ -171,11 +164,20 @@ const headSql = (
 ): string =>
   [
     `Compares ${table.name} with the stream ${stream} of the service, as of ${instant(cutoff)}.`,
+    ...(table.content === undefined ? [] : [describeContent(table.content)]),
     `Left out on both sides: versions before ${instant(from)} or after the time above${changedIds.length === 0 ? '.' : `, and the ${changedIds.length} reviews that have changed since.`}`,
     ...lines,
   ]
     .map((line) => `-- ${line}\n`)
     .join('')
+
+/** The digests of a bucket, as they are named here and in SQL; the last one where the content is compared. */
+const bucketDigests = [
+  ['idDigest', 'id_digest'],
+  ['versionDigest', 'version_digest'],
+  ['rowDigest', 'row_digest'],
+  ['contentDigest', 'content_digest'],
+] as const
 
 /** The statement that lists the buckets in which the table differs from the service; no row: they are equal. */
 export const bucketStatement = (
@@ -184,33 +186,26 @@ export const bucketStatement = (
   expected: ReadonlyArray<ExpectedBucket>,
 ): string => {
   const { decimal, integer } = dialects[table.dialect]
+  const isDeep = table.content !== undefined
   const byBucket = new Map(expected.map((each) => [each.bucket, each]))
+  const digests = bucketDigests.slice(0, isDeep ? 4 : 3)
+  const [bucketWidth, columns] = packedColumns([
+    ['ids', countWidth, integer],
+    ['row_count', countWidth, integer],
+    ...digests.map(([, name]) => [name, digestWidth, decimal] as const),
+  ])
   const packed = Array.from({ length: scope.bucketCount }, (_, bucket) => {
-    const { ids = 0n, rows = 0n, idDigest = 0n, versionDigest = 0n, rowDigest = 0n } = byBucket.get(bucket) ?? {}
-    return (
-      pack(ids, countWidth) +
-      pack(rows, countWidth) +
-      pack(idDigest, digestWidth) +
-      pack(versionDigest, digestWidth) +
-      pack(rowDigest, digestWidth)
-    )
+    const found = byBucket.get(bucket)
+    const counts = pack(found?.ids ?? 0n, countWidth) + pack(found?.rows ?? 0n, countWidth)
+    return counts + digests.map(([name]) => pack(found?.[name] ?? 0n, digestWidth)).join('')
   })
-  const number = (start: number, length: number, type: string): string =>
-    `CAST(${field(bucketWidth, start, length)} AS ${type})`
   const found = (column: string): string => `COALESCE(buckets.${column}, 0)`
   return `${headSql(table, scope, ['Run it before the next load. No rows: equal. Otherwise the buckets of ids that differ; --ids BUCKET,… prints the statement that names their reviews.'])}WITH
 ${placesSql},
 ${packedRows('expected_parts', packed)},
-${unpackedSql('expected', 'expected_parts', bucketWidth, [
-  'first_place + place AS bucket',
-  `${number(0, countWidth, integer)} AS ids`,
-  `${number(countWidth, countWidth, integer)} AS row_count`,
-  `${number(2 * countWidth, digestWidth, decimal)} AS id_digest`,
-  `${number(2 * countWidth + digestWidth, digestWidth, decimal)} AS version_digest`,
-  `${number(2 * countWidth + 2 * digestWidth, digestWidth, decimal)} AS row_digest`,
-])},
-${tableReviewsSql(table, scope)},
-${bucketsSql(table.dialect, scope.bucketCount)}
+${unpackedSql('expected', 'expected_parts', bucketWidth, ['first_place + place AS bucket', ...columns])},
+${tableReviewsSql(table, scope, undefined)},
+${bucketsSql(table.dialect, scope.bucketCount, isDeep)}
 SELECT expected.bucket,
   CASE
     WHEN ${found('ids')} < expected.ids THEN 'missing'
@@ -219,52 +214,72 @@ SELECT expected.bucket,
     WHEN ${found('version_digest')} <> expected.version_digest THEN 'stale'
     WHEN ${found('row_count')} < expected.row_count THEN 'rows missing'
     WHEN ${found('row_count')} > expected.row_count THEN 'doubled'
-    ELSE 'rows missing and doubled'
+    ${isDeep ? `WHEN ${found('row_digest')} = expected.row_digest THEN 'changed'\n    ` : ''}ELSE 'rows missing and doubled'
   END AS difference,
   expected.ids AS expected_reviews, ${found('ids')} AS found_reviews, expected.row_count AS expected_rows, ${found('row_count')} AS found_rows
 FROM expected LEFT JOIN buckets ON buckets.bucket = expected.bucket
 WHERE ${found('ids')} <> expected.ids OR ${found('row_count')} <> expected.row_count OR ${found('id_digest')} <> expected.id_digest
-  OR ${found('version_digest')} <> expected.version_digest OR ${found('row_digest')} <> expected.row_digest
+  OR ${found('version_digest')} <> expected.version_digest OR ${found('row_digest')} <> expected.row_digest${isDeep ? ` OR ${found('content_digest')} <> expected.content_digest` : ''}
 ORDER BY expected.bucket;
 `
 }
 
-const reviewWidth = idWidth + versionWidth + countWidth
-
-/** The statement that names the reviews of some buckets that are missing, extra, stale or doubled; `expected`: the service's reviews in them. */
+/** The statement that names the reviews of some buckets that are missing, extra, stale, doubled or changed; `expected`: the service's reviews in them. */
 export const reviewStatement = (
   table: AuditedTable,
   scope: AuditScope,
   buckets: ReadonlyArray<number>,
   expected: ReadonlyArray<ExpectedReview>,
 ): string => {
-  const { integer } = dialects[table.dialect]
+  const { integer, decimal } = dialects[table.dialect]
+  const fields = table.content?.fields ?? []
+  const isDeep = table.content !== undefined
   const packed = expected.map(
-    ({ id, version, rows }) => pack(id, idWidth) + pack(version, versionWidth) + pack(rows, countWidth),
+    ({ id, version, rows, content, fields: digests }) =>
+      pack(id, idWidth) +
+      pack(version, versionWidth) +
+      pack(rows, countWidth) +
+      (isDeep ? pack(content, digestWidth) + digests : ''),
+  )
+  const digests = digestColumns(table, true)
+  const [reviewWidth, columns] = packedColumns([
+    ['id', idWidth],
+    ['version', versionWidth, integer],
+    ['row_count', countWidth, integer],
+    ...digests.map(
+      (name, i): PackedColumn => (i === 0 ? [name, digestWidth, decimal] : [name, fieldDigestWidth, integer]),
+    ),
+  ])
+  const condition = `${bucketOfSql(table.dialect, scope.bucketCount)} IN (${buckets.join(', ')})`
+  const differs = (name: string): string => `expected.${name} <> found.${name}`
+  const changedNames = fields.map(
+    (each, i) => `CASE WHEN ${differs(`field_${i}`)} THEN ' ${fieldName(each)}' ELSE '' END`,
   )
   return `${headSql(table, scope, [`Names the reviews that differ in ${buckets.length === 1 ? 'bucket' : 'buckets'} ${buckets.join(', ')}. Versions are milliseconds since 1970; newer: loaded after the audit, or wrong.`])}WITH
 ${placesSql},
 ${packedRows('expected_parts', packed)},
-${unpackedSql('expected', 'expected_parts', reviewWidth, [
-  `${field(reviewWidth, 0, idWidth)} AS id`,
-  `CAST(${field(reviewWidth, idWidth, versionWidth)} AS ${integer}) AS version`,
-  `CAST(${field(reviewWidth, idWidth + versionWidth, countWidth)} AS ${integer}) AS row_count`,
-])},
-${tableReviewsSql(table, scope)},
+${unpackedSql('expected', 'expected_parts', reviewWidth, columns)},
+${tableReviewsSql(table, scope, condition)},
 found AS (
-  SELECT id, version, row_count FROM reviews WHERE ${bucketOfSql(table.dialect, scope.bucketCount)} IN (${buckets.join(', ')})
+  SELECT ${['id', 'version', 'row_count', ...digests].join(', ')} FROM reviews WHERE ${condition}
 ),
 later AS (
   SELECT id, MAX(version) AS version, COUNT(*) AS row_count FROM loaded_rows WHERE version > ${scope.cutoff} GROUP BY id
 ),
 both_sides AS (
   SELECT COALESCE(expected.id, found.id) AS id, expected.version AS expected_version, found.version AS found_version,
-    COALESCE(expected.row_count, 0) AS expected_rows, COALESCE(found.row_count, 0) AS found_rows
+    COALESCE(expected.row_count, 0) AS expected_rows, COALESCE(found.row_count, 0) AS found_rows${
+      isDeep
+        ? `,
+    CASE WHEN ${differs('content')} THEN 1 ELSE 0 END AS is_changed,
+    TRIM(${["''", ...changedNames].join('\n      || ')}) AS changed_columns`
+        : ''
+    }
   FROM expected FULL OUTER JOIN found ON found.id = expected.id
 ),
 compared AS (
   SELECT both_sides.id, expected_version, COALESCE(found_version, later.version) AS found_version, expected_rows,
-    CASE WHEN found_version IS NULL THEN COALESCE(later.row_count, 0) ELSE found_rows END AS found_rows
+    CASE WHEN found_version IS NULL THEN COALESCE(later.row_count, 0) ELSE found_rows END AS found_rows${isDeep ? ', is_changed, changed_columns' : ''}
   FROM both_sides LEFT JOIN later ON later.id = both_sides.id
 )
 SELECT id,
@@ -274,11 +289,11 @@ SELECT id,
     WHEN found_version > ${scope.cutoff} THEN 'newer'
     WHEN found_version <> expected_version THEN 'stale'
     WHEN found_rows < expected_rows THEN 'rows missing'
-    ELSE 'doubled'
+    ${isDeep ? `WHEN found_rows = expected_rows THEN 'changed'\n    ` : ''}ELSE 'doubled'
   END AS difference,
-  expected_version, found_version, expected_rows, found_rows
+  expected_version, found_version, expected_rows, found_rows${isDeep ? `,\n  CASE WHEN found_rows = expected_rows AND found_version = expected_version THEN changed_columns ELSE '' END AS changed_columns` : ''}
 FROM compared
-WHERE expected_version IS NULL OR found_version IS NULL OR found_version <> expected_version OR found_rows <> expected_rows
+WHERE expected_version IS NULL OR found_version IS NULL OR found_version <> expected_version OR found_rows <> expected_rows${isDeep ? ' OR is_changed = 1' : ''}
 ORDER BY id;
 `
 }

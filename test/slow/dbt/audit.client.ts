@@ -42,10 +42,13 @@ const realTables = loadedStreams.flatMap((stream) => [
 
 it.each(realTables)('finds %s equal that %s wrote into PostgreSQL', async (stream, _loader, schema, options) => {
   const deletions = stream === 'deleted_reviews' ? [] : ['--deletions', `${schema}.deleted_reviews`]
-  const sql = await audit('config.json', '--stream', stream, '--table', `${schema}.${stream}`, ...options, ...deletions)
-  // The parts of a review that has none any more stay: docs/proof.md says so.
-  const lines = answer(sql).filter((line) => !stream.startsWith('review_') || !line.includes('|extra|'))
-  expect(lines).toEqual([])
+  const table = ['--stream', stream, '--table', `${schema}.${stream}`, ...options, ...deletions]
+  for (const depth of [[], ['--deep']]) {
+    const sql = await audit('config.json', ...table, ...depth)
+    // The parts of a review that has none any more stay: docs/proof.md says so.
+    const lines = answer(sql).filter((line) => !stream.startsWith('review_') || !line.includes('|extra|'))
+    expect(lines, depth.join()).toEqual([])
+  }
 })
 
 it('finds tables equal whose rows are marked, and whose versions are all kept', async () => {
@@ -59,9 +62,55 @@ it('finds tables equal whose rows are marked, and whose versions are all kept', 
     '--table',
     'tombstones.reviews',
   ]
-  expect(answer(await audit('tombstones.json', ...marked))).toEqual([])
+  expect(answer(await audit('tombstones.json', ...marked, '--deep'))).toEqual([])
   const appended = ['--stream', 'reviews', '--dialect', 'postgres', '--table', 'airbyte.fb_reviews', '--all-versions']
   expect(answer(await audit('tombstones.json', ...appended))).toEqual([])
+  expect(answer(await audit('tombstones.json', ...appended, '--deep'))).toEqual([])
+})
+
+/** Damage to the content of a review of `feedback.damaged`: the column that is named, and SQL that sets it and changes something. */
+const contentDamages: ReadonlyArray<readonly [column: string, assignment: string, condition: string]> = [
+  ['rating', 'rating = NULL', 'rating IS NOT NULL'],
+  ['rating', 'rating = round(rating::numeric + 0.4)', 'rating IS NOT NULL'],
+  ['reviewScore', '"reviewScore" = "reviewScore" + 0.000001', '"reviewScore" IS NOT NULL'],
+  ['surveyBarCode', `"surveyBarCode" = ''`, '"surveyBarCode" IS NULL'],
+  ['surveyBarCode', `"surveyBarCode" = NULL`, '"surveyBarCode" IS NOT NULL'],
+  ['surveyBarCode', `"surveyBarCode" = "surveyBarCode" || ' '`, '"surveyBarCode" IS NOT NULL'],
+  ['visitRecordId', `"visitRecordId" = left("visitRecordId", 3)`, 'length("visitRecordId") > 3'],
+  ['mentionTime', `"mentionTime" = "mentionTime" + interval '5 hours 30 minutes'`, '"mentionTime" IS NOT NULL'],
+  [
+    'mentionTime',
+    `"mentionTime" = date_trunc('second', "mentionTime") - interval '1 millisecond'`,
+    '"mentionTime" IS NOT NULL',
+  ],
+  ['location.name', `location = jsonb_set(location, '{name}', '"x"')`, `location ->> 'name' <> 'x'`],
+  ['location.id', `location = location - 'id'`, `location ->> 'id' IS NOT NULL`],
+  ['provider.name', `provider = jsonb_set(provider, '{name}', 'null')`, `provider ->> 'name' IS NOT NULL`],
+  ['source.name', `source = jsonb_set(source, '{name}', '""')`, `source ->> 'name' <> ''`],
+  ['contents', 'contents = contents[2:]', 'array_length(contents, 1) > 0'],
+  [
+    'taskDetails.status',
+    `"taskDetails" = jsonb_set("taskDetails", '{status}', '"closed?"')`,
+    `"taskDetails" ->> 'status' IS NOT NULL`,
+  ],
+]
+
+it.each(contentDamages)('finds damage to %s: %s', async (column, assignment, condition) => {
+  const table = ['--stream', 'reviews', '--table', 'feedback.damaged', ...ofMeltano, '--deep']
+  service.postgres.ask(`DROP TABLE IF EXISTS feedback.damaged; CREATE TABLE feedback.damaged AS SELECT * FROM feedback.reviews r
+    WHERE NOT EXISTS (SELECT 1 FROM feedback.deleted_reviews d WHERE d.id = r.id AND d."modifiedTime" >= r."modifiedTime")`)
+  const sql = await audit('config.json', ...table)
+  const named = await audit('config.json', ...table, '--buckets', '1', '--ids', '0')
+  expect([answer(sql), answer(named)]).toEqual([[], []])
+  const damaged = answer(
+    `UPDATE feedback.damaged SET ${assignment} WHERE id IN (SELECT id FROM feedback.damaged WHERE ${condition} ORDER BY md5(id::text) LIMIT 3) RETURNING id`,
+  ).filter((line) => /^\d+$/.test(line))
+  expect(damaged.length).toBeGreaterThan(0)
+  expect(answer(sql).filter((line) => line.includes('|changed|')).length).toBe(damaged.length)
+  const found = answer(named).map((line) => line.split('|'))
+  expect(found.map(([id, difference, , , , , columns]) => [id, difference, columns])).toEqual(
+    damaged.sort().map((id) => [id, 'changed', column]),
+  )
 })
 
 /** The kinds of damage, each as SQL for one review of `feedback.damaged`. */

@@ -1,0 +1,60 @@
+/** A literal of SQL; the texts are digits and spaces. */
+const literal = (text: string): string => `'${text}'`
+
+/** A value in a column of fixed width. */
+export const pack = (value: bigint | number | string, width: number): string => String(value).padStart(width)
+
+/** So few that finding a place in a part costs little where a text is searched from its beginning, as in PostgreSQL. */
+const rowsPerPart = 50
+
+/**
+ * A list of rows as text in columns of fixed width, since not every dialect takes thousands of rows of VALUES.
+ */
+export const packedRows = (name: string, rows: ReadonlyArray<string>): string => {
+  const parts: string[] = []
+  for (let from = 0; from === 0 || from < rows.length; from += rowsPerPart)
+    parts.push(`SELECT ${from} AS first_place, ${literal(rows.slice(from, from + rowsPerPart).join(''))} AS packed`)
+  return `${name} AS (\n  ${parts.join('\n  UNION ALL ')}\n)`
+}
+
+/** The places of the rows in a part. */
+export const placesSql = `digits AS (
+  SELECT 0 AS digit UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+  UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
+),
+places AS (
+  SELECT ones.digit + 10 * tens.digit AS place
+  FROM digits AS ones CROSS JOIN digits AS tens
+  WHERE tens.digit < ${rowsPerPart / 10}
+)`
+
+/** The field of a packed row from `start`, counted from 0, as a text without its padding. */
+export const field = (width: number, start: number, length: number): string =>
+  `TRIM(SUBSTRING(packed, place * ${width} + ${start + 1}, ${length}))`
+
+/** Unpacks rows of `width` characters into columns. */
+export const unpackedSql = (
+  name: string,
+  from: string,
+  width: number,
+  columns: ReadonlyArray<string>,
+): string => `${name} AS (
+  SELECT ${columns.join(', ')}
+  FROM ${from} CROSS JOIN places
+  WHERE LENGTH(packed) >= (place + 1) * ${width}
+)`
+
+/** A column of packed rows; one without type is a text. */
+export type PackedColumn = readonly [name: string, width: number, type?: string]
+
+/** The width of rows of these columns, and the columns in SQL. */
+export const packedColumns = (columns: ReadonlyArray<PackedColumn>): readonly [number, ReadonlyArray<string>] => {
+  const width = columns.reduce((sum, [, each]) => sum + each, 0)
+  let start = 0
+  const sql = columns.map(([name, length, type]) => {
+    const value = field(width, start, length)
+    start += length
+    return `${type === undefined ? value : `CAST(${value} AS ${type})`} AS ${name}`
+  })
+  return [width, sql]
+}
