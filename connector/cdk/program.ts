@@ -218,8 +218,7 @@ export const runProgram = (name: string, program: Program, host: NodeJS.Process)
   limitYoungHeap()
   const stop = new AbortController()
   // To name it makes a pipe answer that it is full. A write that waits for room would hold a thread, and with it our exit.
-  void host.stdout
-  const stdout = createStdoutWriter(1)
+  const stdout = createStdoutWriter(host.stdout.fd)
   const signals: ReadonlyArray<StopSignal> = ['SIGTERM', 'SIGINT']
   let received: StopSignal | undefined
   const endBySignal = (signal: StopSignal): void => {
