@@ -1,0 +1,115 @@
+/** What one run told in its lines beside the records. */
+export type RunOutput = {
+  /** Everything but records. */
+  readonly talk: ReadonlyArray<string>
+  /** The last status of each stream; Airbyte's alone. */
+  readonly statuses: Readonly<Record<string, string>>
+  readonly failureTypes: ReadonlyArray<string>
+  readonly states: number
+  readonly records: number
+}
+
+/** A platform with its destination: keeps the rows up to the last state, and that state, as every destination does. */
+export type Consumer = {
+  /** Begins with the output of another run; returns where its bytes go and what they told. */
+  readonly open: () => { readonly take: (bytes: Buffer) => void; readonly output: () => RunOutput }
+  /** The state to go on from; undefined at first. */
+  readonly state: () => unknown
+  /** The newest version of each review, and the deletions, as `id time`. */
+  readonly reviews: () => ReadonlyMap<string, { readonly modified: number; readonly isDeleted: boolean }>
+  readonly deleted: () => ReadonlySet<string>
+}
+
+type Row = { readonly stream: string; readonly data: Readonly<Record<string, unknown>> }
+
+export const createConsumer = (
+  protocol: 'airbyte' | 'singer',
+  report: (oracle: string, what: string) => void,
+): Consumer => {
+  const reviews = new Map<string, { modified: number; isDeleted: boolean }>()
+  const deleted = new Set<string>()
+  const airbyteStates = new Map<string, unknown>()
+  let singerState: unknown
+
+  const commit = ({ stream, data }: Row): void => {
+    const [id, modified] = [String(data.id), Date.parse(String(data.modifiedTime))]
+    if (stream === 'deleted_reviews') {
+      deleted.add(`${id} ${modified}`)
+      return
+    }
+    const isDeleted = (data._ab_cdc_deleted_at ?? data._sdc_deleted_at ?? null) !== null
+    const held = reviews.get(id)
+    if (held === undefined || modified >= held.modified) reviews.set(id, { modified, isDeleted })
+  }
+
+  const open: Consumer['open'] = () => {
+    let rest = ''
+    let waiting: Row[] = []
+    const counts = new Map<string, number>()
+    const talk: string[] = []
+    const statuses: Record<string, string> = {}
+    const failureTypes: string[] = []
+    let [states, records] = [0, 0]
+
+    const takeRow = (row: Row): void => {
+      waiting.push(row)
+      counts.set(row.stream, (counts.get(row.stream) ?? 0) + 1)
+      records += 1
+    }
+    const commitRows = (covers: (row: Row) => boolean): void => {
+      for (const row of waiting.filter(covers)) commit(row)
+      waiting = waiting.filter((row) => !covers(row))
+      states += 1
+    }
+    const parseLine = (line: string) => {
+      try {
+        return JSON.parse(line)
+      } catch {
+        report('whole lines', line.slice(0, 200))
+        return {}
+      }
+    }
+    const takeLine = (line: string): void => {
+      const message = parseLine(line)
+      if (message.type === 'RECORD')
+        return void takeRow(
+          protocol === 'airbyte'
+            ? { stream: message.record.stream, data: message.record.data }
+            : { stream: message.stream, data: message.record },
+        )
+      talk.push(line)
+      if (message.type === 'STATE' && protocol === 'singer') {
+        commitRows(() => true)
+        singerState = message.value
+      } else if (message.type === 'STATE') {
+        const { name } = message.state.stream.stream_descriptor
+        const count = message.state.sourceStats?.recordCount
+        if (count !== undefined && count !== (counts.get(name) ?? 0))
+          report('counts', `the state of ${name} counts ${count} records, and ${counts.get(name) ?? 0} came`)
+        counts.set(name, 0)
+        commitRows(({ stream }) => stream === name)
+        airbyteStates.set(name, message.state)
+      } else if (message.type === 'TRACE') {
+        const { stream_status: status, error } = message.trace
+        if (status !== undefined) statuses[status.stream_descriptor.name] = status.status
+        if (error !== undefined) failureTypes.push(error.failure_type)
+      }
+    }
+    return {
+      take: (bytes) => {
+        const lines = (rest + bytes.toString()).split('\n')
+        rest = lines.pop() ?? ''
+        for (const line of lines) takeLine(line)
+      },
+      output: () => ({ talk, statuses, failureTypes, states, records }),
+    }
+  }
+
+  return {
+    open,
+    state: () =>
+      protocol === 'singer' ? singerState : airbyteStates.size === 0 ? undefined : [...airbyteStates.values()],
+    reviews: () => reviews,
+    deleted: () => deleted,
+  }
+}

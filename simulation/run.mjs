@@ -1,0 +1,16 @@
+import { spawn } from 'node:child_process'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'rolldown'
+
+// Bundles the simulation into the build and runs it, in a process of its own: it replaces the clocks of that process.
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const file = resolve(root, 'build/simulation.cjs')
+await build({
+  input: join(root, 'simulation/main.ts'),
+  platform: 'node',
+  logLevel: 'warn',
+  output: { file, format: 'cjs' },
+})
+const child = spawn(process.execPath, [file, ...process.argv.slice(2)], { stdio: 'inherit', cwd: root })
+child.on('close', (code) => process.exit(code ?? 1))

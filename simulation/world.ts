@@ -1,0 +1,257 @@
+import { createHash } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import type { Program } from '../connector/cdk'
+import { type Consumer, createConsumer } from './consumer'
+import type { Network, NetworkObserver } from './network'
+import { checkEnd, checkLeaks, checkRate, compareRows, type Violation } from './oracles'
+import type { ProcessTable, SimulatedProcess } from './process'
+import { createChance } from './random'
+import { createOwner, type Owner, type Realm } from './realm'
+import { type Disturbance, quietRuns, type Scenario } from './scenario'
+import { createService, listen, type SimulatedService } from './service'
+
+/** What every world runs in. */
+export type Stage = {
+  readonly realm: Realm
+  readonly network: Network
+  readonly processes: ProcessTable
+  readonly programs: Readonly<Record<string, Program>>
+  /** The catalog of each program, as a platform gives it. */
+  readonly catalogs: { readonly airbyte: unknown; readonly singer: unknown }
+  /** Where the network and the processes report to. */
+  readonly observe: (observer: NetworkObserver) => void
+}
+
+/** What became of a world. */
+export type Outcome = {
+  readonly seed: number
+  /** Of everything that happened, in order. */
+  readonly hash: string
+  readonly violations: ReadonlyArray<Violation>
+  /** Simulated time, milliseconds. */
+  readonly millis: number
+  readonly steps: number
+  readonly requests: number
+  readonly kills: number
+  readonly runs: number
+}
+
+/** A run that takes longer, or more steps, does not end; milliseconds. */
+const longestRun = 48 * 3_600_000
+const mostSteps = 20_000
+
+const protocols = { 'source-feedback': 'airbyte', 'tap-feedback': 'singer' } as const
+
+const describe = ({ what, ...rest }: Disturbance): string => [what, ...Object.values(rest)].join(' ')
+
+/** Runs one world to its end, or to the first run that breaks a promise. `print` receives its history. */
+export const runWorld = async (
+  stage: Stage,
+  scenario: Scenario,
+  print: (line: string) => void = () => undefined,
+): Promise<Outcome> => {
+  const { realm, network } = stage
+  const chance = createChance(scenario.seed)
+  const violations: Violation[] = []
+  const trace = createHash('sha256')
+  const sends = new Map<Owner, number[]>()
+  const pauses = new Map<Owner, { seconds: number; until: number }>()
+  let [steps, requests, kills, wallOffset] = [0, 0, 0, 0]
+
+  const report = (oracle: string, what: string): void => void violations.push({ oracle, what })
+  const tell = (line: string): void => {
+    trace.update(line)
+    print(`${(realm.ticks() / 1000).toFixed(3).padStart(12)} s  ${line}`)
+  }
+
+  realm.reset(chance.split('process').next)
+  network.reset(chance.split('network'))
+  stage.processes.reset()
+  stage.observe({
+    onRequest: (owner, head) => {
+      trace.update(head)
+      requests += 1
+      const now = realm.ticks()
+      sends.set(owner, [...(sends.get(owner) ?? []), now])
+      const pause = pauses.get(owner)
+      if (pause !== undefined && now < pause.until)
+        report('Retry-After', `a request left ${(pause.until - now).toFixed(0)} ms too early`)
+    },
+    onAnswer: (owner, bytes, isLast) => {
+      trace.update(bytes)
+      const asked = /^HTTP[^\n]* (?:429|503) [\s\S]*\r\nRetry-After: ([^\r]+)/.exec(
+        bytes.toString('latin1', 0, 1000),
+      )?.[1]
+      const held = pauses.get(owner) ?? { seconds: 0, until: 0 }
+      const date = /\r\nDate: ([^\r]+)/.exec(bytes.toString('latin1', 0, 1000))?.[1] ?? ''
+      if (asked !== undefined)
+        held.seconds = /^\d+$/.test(asked) ? Number(asked) : (Date.parse(asked) - Date.parse(date)) / 1000
+      if (isLast && held.seconds > 0) {
+        // A longer wait than the config allows ends the stream instead.
+        if (held.seconds <= 600) held.until = Math.max(held.until, realm.ticks() + held.seconds * 1000)
+        held.seconds = 0
+      }
+      pauses.set(owner, held)
+    },
+    onEvent: tell,
+  })
+
+  const serviceOwner = createOwner('service')
+  const service: SimulatedService = createService(scenario.service, realm.wall, chance.split('service'))
+  let url = ''
+  await realm.runAs(serviceOwner, () => {
+    listen(service).then((address) => {
+      url = address
+    })
+  })
+  const protocol = protocols[scenario.program]
+  const consumer: Consumer = createConsumer(protocol, report)
+  writeFileSync(
+    'config.json',
+    JSON.stringify({
+      ...scenario.config,
+      base_url: url,
+      credentials: service.credentials,
+    }),
+  )
+  writeFileSync('catalog.json', JSON.stringify(stage.catalogs[protocol]))
+
+  const step = async (): Promise<boolean> => {
+    const done = await realm.step()
+    if (done === undefined) return false
+    steps += 1
+    trace.update(`${done.at} ${done.owner.name} ${done.kind}\n`)
+    return true
+  }
+  const passTime = async (millis: number): Promise<void> => {
+    let isOver = false
+    realm.schedule(millis, serviceOwner, 'pause', () => {
+      isOver = true
+    })
+    while (!isOver && (await step()));
+  }
+
+  const disturb = (disturbance: Disturbance, running: SimulatedProcess, signals: string[]): void => {
+    tell(describe(disturbance))
+    switch (disturbance.what) {
+      case 'kill':
+        kills += 1
+        signals.push('SIGKILL')
+        running.kill()
+        return
+      case 'kill in a write':
+        kills += 1
+        signals.push('SIGKILL')
+        running.killInWrite()
+        return
+      case 'signal':
+        signals.push(disturbance.signal)
+        running.signal(disturbance.signal)
+        return
+      case 'close output':
+        running.closeOutput()
+        return
+      case 'slow reader':
+        running.slowReader(disturbance.pause)
+        return
+      case 'network':
+        network.arm(disturbance.fault)
+        return
+      case 'slow network':
+        network.setLatency(1, disturbance.most)
+        return
+      case 'service':
+        service.arm(disturbance.fault, disturbance.times)
+        return
+      case 'rows':
+        service.change(disturbance.change, disturbance.count)
+        return
+      case 'clock':
+        wallOffset += disturbance.jump
+        running.owner.wallOffset = wallOffset
+    }
+  }
+
+  const runOnce = async (run: number, isQuiet: boolean): Promise<void> => {
+    const { take, output } = consumer.open()
+    const state = consumer.state()
+    if (state !== undefined) writeFileSync('state.json', JSON.stringify(state))
+    const args = [
+      ...(protocol === 'airbyte' ? ['read'] : []),
+      ...['--config', 'config.json', '--catalog', 'catalog.json'],
+      ...(state === undefined ? [] : ['--state', 'state.json']),
+    ]
+    const startedAt = realm.ticks()
+    const firstStep = steps
+    let planned = scenario.disturbances.filter((each) => each.run === run)
+    const signals: string[] = []
+    const running = stage.processes.start({
+      name: scenario.program,
+      program: stage.programs[scenario.program] as Program,
+      args,
+      chance: chance.split(`output ${run}`),
+      onOutput: (bytes) => {
+        trace.update(bytes)
+        take(bytes)
+      },
+      onEnd: network.sever,
+    })
+    running.owner.wallOffset = wallOffset
+    service.allowChurn(20)
+    tell(`run ${run} starts${isQuiet ? ', quiet' : ''}`)
+    while (running.ended() === undefined || !running.isDrained()) {
+      while (planned[0] !== undefined && planned[0].step <= steps - firstStep && running.ended() === undefined) {
+        const { run: _run, step: _step, ...disturbance } = planned[0]
+        planned = planned.slice(1)
+        disturb(disturbance, running, signals)
+      }
+      const goesOn = await step()
+      if (!goesOn && running.ended() === undefined) {
+        report('the run ends', 'nothing is left that could happen, and the process has not ended')
+        running.kill()
+      } else if (realm.ticks() - startedAt > longestRun || steps - firstStep > mostSteps) {
+        report('the run ends', `still running after ${((realm.ticks() - startedAt) / 3_600_000).toFixed(1)} h`)
+        running.kill()
+        return
+      }
+    }
+    const end = running.ended() ?? { status: Number.NaN }
+    const told = output()
+    tell(
+      `run ${run} ends: ${'signal' in end ? end.signal : `status ${end.status}`}, ${told.records} records, ${told.states} states`,
+    )
+    const { requests_per_minute: perMinute } = scenario.config.rate_limit as { readonly requests_per_minute?: number }
+    const exceeded = perMinute === undefined ? undefined : checkRate(sends.get(running.owner) ?? [], perMinute)
+    if (exceeded !== undefined) report('the rate', exceeded)
+    const talk = [...told.talk, running.stderr()].join('\n')
+    trace.update(running.stderr())
+    violations.push(
+      ...checkLeaks(talk, service.secrets(), service.words()),
+      ...checkEnd(end, told, running.stderr(), { protocol, signals, isQuiet }),
+    )
+  }
+
+  const firstQuiet = scenario.pauses.length - quietRuns
+  for (const [run, pause] of scenario.pauses.entries()) {
+    if (run === firstQuiet) {
+      service.calm()
+      network.disarm()
+      network.setLatency(1, 5)
+    }
+    await passTime(pause)
+    await runOnce(run, run >= firstQuiet)
+    if (violations.length > 0) break
+  }
+  if (violations.length === 0) violations.push(...compareRows(service.truth(), consumer.reviews(), consumer.deleted()))
+  for (const { oracle, what } of violations) tell(`BROKEN ${oracle}: ${what}`)
+  return {
+    seed: scenario.seed,
+    hash: trace.digest('hex').slice(0, 16),
+    violations,
+    millis: realm.ticks(),
+    steps,
+    requests,
+    kills,
+    runs: scenario.pauses.length,
+  }
+}
