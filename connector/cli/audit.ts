@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
-import * as O from 'fp-ts/Option'
 import { Instant, toMillis } from '../api'
 import {
   type Command,
@@ -17,9 +16,10 @@ import {
   usageError,
 } from '../cdk'
 import { sourceFormat } from '../config'
-import { auditedStreams, type ConfiguredSource, createSource, createVersionService } from '../runtime'
+import { auditedStreams, type ConfiguredSource, createSource, createVersionService, planAudit } from '../runtime'
 import {
   type AuditedContent,
+  type AuditedLoad,
   type AuditedTable,
   bucketStatement,
   checkStatementSize,
@@ -36,7 +36,7 @@ import {
   toAuditedTable,
   useExpected,
 } from '../snapshot'
-import { decodeExportState } from '../streams'
+import type { SourceEnv } from '../streams'
 import { answerCommand, answerOption, readDifferences, writeRepair } from './audit-answer'
 import { configOption, readTimeZone, readWord, variablePrefix } from './options'
 import { refuseDatabaseAsOutput, writeOutputFile } from './snapshot-file'
@@ -160,6 +160,8 @@ const statementCommand = defineCommand({
     chooseWord('stream', auditedStreams, options.stream)
     if (options.state !== undefined && options.cutoff !== undefined)
       throw usageError('feedback audit takes --state or --cutoff, not both. See feedback audit --help.')
+    if (options.cutoff !== undefined && !Instant.is(options.cutoff))
+      throw usageError(`feedback audit: --cutoff must be a time such as 2026-10-01T00:00:00Z, not ${options.cutoff}.`)
     const bucketCount = readWholeNumber('buckets', options.buckets ?? String(defaultBuckets), 1, 16_384)
     const buckets = options.ids?.split(',').map((text) => readWholeNumber('ids', text.trim(), 0, bucketCount - 1))
     const out = options.out
@@ -174,7 +176,6 @@ const statementCommand = defineCommand({
     if (options.repair !== undefined && buckets !== undefined)
       throw usageError('feedback audit takes --repair or --ids, not both. See feedback audit --help.')
     const plain = readTable(options, config.deletes === 'tombstones')
-    const cutoff = await readCutoff(options)
     const differences = options.repair === undefined ? undefined : await readDifferences(io, options.repair)
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
     try {
@@ -184,7 +185,8 @@ const statementCommand = defineCommand({
       const digest = mapDefined(content, (each) => createContentDigest(each, bucketCount, buckets))
       await useExpected(
         createVersionService(configured.env, options.stream, { withMention, digest }),
-        { cutoff, bucketCount, spillPath: join(tmpdir(), `feedback-audit.${randomUUID()}`) },
+        await readLoad(configured.env, options),
+        { bucketCount, spillPath: join(tmpdir(), `feedback-audit.${randomUUID()}`) },
         async (expected) => {
           if (differences !== undefined) return writeRepair(io, configured.env, table, expected, differences, options)
           const sql = await renderStatement(table, expected, buckets)
@@ -256,21 +258,16 @@ const readContent = (
 
 type TimeOptions = Readonly<Record<'state' | 'cutoff', string | undefined>> & { readonly stream: string }
 
-/** As of when the table is held against the service, in milliseconds; undefined: as of the end of the scan. */
-const readCutoff = async ({ stream, state, cutoff }: TimeOptions): Promise<number | undefined> => {
-  if (cutoff !== undefined) {
-    if (!Instant.is(cutoff))
-      throw usageError(`feedback audit: --cutoff must be a time such as 2026-10-01T00:00:00Z, not ${cutoff}.`)
-    return toMillis(cutoff)
-  }
-  if (state === undefined) return undefined
-  const saved = (await loadAirbyteState(state))[stream]
-  if (saved === undefined)
+/** After which load the table is held against the service. */
+const readLoad = async (source: SourceEnv, { stream, state, cutoff }: TimeOptions): Promise<AuditedLoad> => {
+  if (cutoff !== undefined) return { cutoff: toMillis(cutoff) }
+  if (state === undefined) return { cutoff: undefined }
+  const states = await loadAirbyteState(state)
+  if (states[stream] === undefined)
     throw new CommandError(
       configFailure(`${state} has no state of ${stream}. Give the state of the run that loaded the table.`),
     )
-  const { cursor, slack } = getOrThrow(decodeExportState(stream, O.some(saved)))
-  return O.toUndefined(O.map((time: number) => time - slack)(cursor))
+  return getOrThrow(planAudit(source, stream, states))
 }
 
 /** The statement about all buckets, or about the reviews of some. */

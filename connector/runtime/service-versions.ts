@@ -2,10 +2,20 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
+import * as t from 'io-ts'
 import { toFailure, toInstant } from '../api'
-import { defined, type Failure, type Feed, flatMapFeed, type Row, type SourceState, unfoldFeed } from '../cdk'
+import {
+  configFailure,
+  defined,
+  type Failure,
+  type Feed,
+  flatMapFeed,
+  type Row,
+  type SourceState,
+  unfoldFeed,
+} from '../cdk'
 import { type FetchPage, filterFrom, readMentionTime, type ScanFilters, scan } from '../export'
-import type { ContentDigest, NextRead, ServiceReview, ServiceReviews, ServiceVersions } from '../snapshot'
+import type { AuditedLoad, ContentDigest, NextRead, ServiceReview, ServiceReviews, ServiceVersions } from '../snapshot'
 import {
   createDeletionFetcher,
   decodeExportState,
@@ -106,6 +116,36 @@ export const createVersionService = (
       }
     : { ...base, versions: readVersions(reviewExportOperation), changedSince, deletedSince }
 }
+
+const deletedReviews = 'deleted_reviews'
+
+/** The load that a table is held against the service after; times in milliseconds since 1970. */
+export const planAudit = (source: SourceEnv, stream: string, states: SourceState): E.Either<Failure, AuditedLoad> =>
+  pipe(
+    decodeExportState(stream, O.fromNullable(states[stream])),
+    E.chain(({ cursor, slack }) => {
+      const saved = states[stream]
+      const cutoff = pipe(
+        cursor,
+        O.match(
+          () => source.startDate,
+          (time) => time - slack,
+        ),
+      )
+      if (t.UnknownRecord.is(saved) && saved.scan !== undefined && cutoff <= source.startDate)
+        return E.left(
+          configFailure(
+            `The state of ${stream} is of a first run that has not ended: nothing of its table is certain yet. Let the run go on to its end, then give its state.`,
+          ),
+        )
+      const next = planNextRead(source, stream, saved)
+      // Deletions have a state of their own, which may lag behind: their stream's, or that of tombstones.
+      const deletions = (t.UnknownRecord.is(saved) ? saved.deletions : undefined) ?? states[deletedReviews]
+      const deletedFrom =
+        stream === deletedReviews || deletions === undefined ? next : planNextRead(source, deletedReviews, deletions)
+      return E.right({ cutoff, next, deletedFrom: deletedFrom?.from })
+    }),
+  )
 
 /** What the next run reads from a state: the same decoder, filter and list of sent rows as the run itself. */
 const planNextRead = (source: SourceEnv, stream: string, state: unknown): NextRead | undefined =>

@@ -16,6 +16,7 @@ export {
   toAuditedTable,
 } from './audit/audited-table'
 export {
+  type AuditedLoad,
   checkStatementSize,
   deleteStatement,
   type Expected,

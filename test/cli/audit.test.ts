@@ -279,7 +279,7 @@ describe('feedback audit', () => {
     expect(stderr).toContain(message)
   })
 
-  it('needs a state of the stream, a config without shares, and a cutoff that is not too far back', async () => {
+  it('needs a state of the stream from a run that has ended, a config without shares, and a cutoff after the start date', async () => {
     const other = path('other.json')
     writeFileSync(other, JSON.stringify({ comments: { fromDate: '2026-01-01' } }))
     const failed = async (args: ReadonlyArray<string>) => {
@@ -292,8 +292,37 @@ describe('feedback audit', () => {
       return stderr
     }
     expect(await failed(['--config', config, '--state', other])).toContain('has no state of reviews')
+    const unfinished = { modifiedTimeFrom: settings().start_date, filters: '', scan: {} }
+    writeFileSync(other, JSON.stringify({ singer_state: { bookmarks: { reviews: unfinished } } }))
+    expect(await failed(['--config', config, '--state', other])).toContain('a first run that has not ended')
     writeFileSync(other, JSON.stringify({ ...settings(), partition: { index: 0, count: 2 } }))
     expect(await failed(['--config', other])).toContain('partition')
+    writeFileSync(other, JSON.stringify({ ...settings(), start_date: new Date(Date.now() + 86_400_000).toISOString() }))
+    expect(await failed(['--config', other, '--state', state])).toContain('nothing would be compared')
+    expect(await failed(['--config', config, '--cutoff', '1999-01-01T00:00:00Z'])).toContain(
+      'nothing would be compared',
+    )
+  })
+
+  it('leaves out rows marked as deleted where the table marks them, which that of the parts does not', async () => {
+    const marking = path('tombstones.json')
+    writeFileSync(marking, JSON.stringify({ ...settings(), deletes: 'tombstones' }))
+    const statement = async (stream: string) =>
+      (
+        await runCommand(auditCommand, [
+          '--config',
+          marking,
+          '--dialect',
+          'postgres',
+          '--stream',
+          stream,
+          '--table',
+          't',
+        ])
+      ).stdout
+    expect(await statement('reviews')).toContain('WHERE loaded."_ab_cdc_deleted_at" IS NULL')
+    expect(await statement('review_tasks')).toContain('FROM t AS loaded')
+    expect(await statement('review_tasks')).not.toContain('_ab_cdc_deleted_at')
   })
 
   it('writes the statement into a file, but never over a database', async () => {

@@ -209,7 +209,8 @@ export const toAuditedTable = (
     ...layout,
     idColumn: attributeColumn(layout, isPart ? 'reviewId' : 'id'),
     versionColumn: attributeColumn(layout, isPart ? 'reviewModifiedTime' : 'modifiedTime'),
-    deletedColumn: hasTombstones && stream !== 'deleted_reviews' ? deletedColumn : undefined,
+    // The tables of the parts have no such column.
+    deletedColumn: hasTombstones && stream === 'reviews' ? deletedColumn : undefined,
     deletionsName: undefined,
     timeZone: 'UTC',
     rows: isPart ? 'parts' : keepsVersions ? 'newest' : 'one',

@@ -1,8 +1,18 @@
 import { BIGINT, HUGEINT, VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
-import { batchFeed, configFailure, consumeFeed, type Failure, type Feed, flatMapFeed, runOrThrow } from '../../cdk'
+import {
+  batchFeed,
+  CommandError,
+  configFailure,
+  consumeFeed,
+  type Failure,
+  type Feed,
+  flatMapFeed,
+  runOrThrow,
+} from '../../cdk'
 import { appendBatchRows, type Database, openDatabase } from '../store/database'
+import type { NextRead } from '../verify/service'
 import type { ReviewDifference } from './answer'
 import { type AuditedTable, dialects } from './audited-table'
 import type { ContentDigest } from './content'
@@ -31,6 +41,16 @@ export type ServiceVersions = {
   readonly deletedSince: (time: number) => Feed<Failure, ReadonlyArray<{ readonly id: string }>>
 }
 
+/** The load that a table is held against the service after; times in milliseconds since 1970. */
+export type AuditedLoad = {
+  /** As of when; undefined: as of the end of the scan. */
+  readonly cutoff: number | undefined
+  /** What the next load reads again: a version there that the load has not sent became visible late. */
+  readonly next?: NextRead | undefined
+  /** From when on the next load reads deletions, which it may not have seen; undefined: from the cutoff on. */
+  readonly deletedFrom?: number | undefined
+}
+
 /** What the service has, for the statements of an audit. */
 export type Expected = {
   readonly scope: AuditScope
@@ -50,34 +70,35 @@ export type Expected = {
 const memoryLimit = 96e6
 
 /**
- * Reads what the service has of a stream and gives it to `body`. `cutoff`: as of which time, the end of the scan if left out.
- * `spillPath`: beside this file goes what does not fit into memory. Rejects with a `CommandError` if the service cannot be read completely.
+ * Reads what the service has of a stream and gives it to `body`. `spillPath`: beside this file goes what does not fit into memory. Rejects with a `CommandError` if the service cannot be read completely.
  */
 export const useExpected = async <A>(
   service: ServiceVersions,
-  {
-    cutoff,
-    bucketCount,
-    spillPath,
-  }: { readonly cutoff: number | undefined; readonly bucketCount: number; readonly spillPath: string },
+  load: AuditedLoad,
+  { bucketCount, spillPath }: { readonly bucketCount: number; readonly spillPath: string },
   body: (expected: Expected) => Promise<A>,
 ): Promise<A> => {
   const db = await runOrThrow(openDatabase(':memory:', { memory: [memoryLimit], threads: 2, spillPath }))
   try {
-    return await body(await readExpected(db, service, cutoff, bucketCount))
+    return await body(await readExpected(db, service, load, bucketCount))
   } finally {
     db.close()
   }
 }
 
+const earlyCutoffFailure = (cutoff: number, startDate: number): Failure =>
+  configFailure(
+    `The table would be compared as of ${new Date(cutoff).toISOString()}, and the start_date of the config is ${new Date(startDate).toISOString()}: nothing would be compared. Give the config that the table was loaded with, and the state of its last load.`,
+  )
+
 const readExpected = async (
   db: Database,
   service: ServiceVersions,
-  wanted: number | undefined,
+  { cutoff: wanted, next, deletedFrom }: AuditedLoad,
   bucketCount: number,
 ): Promise<Expected> => {
   await db.run(
-    'CREATE TEMP TABLE served (id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT, content HUGEINT, fields VARCHAR); CREATE TEMP TABLE changed (id VARCHAR)',
+    'CREATE TEMP TABLE served (id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT, content HUGEINT, fields VARCHAR); CREATE TEMP TABLE changed (id VARCHAR); CREATE TEMP TABLE sent (id VARCHAR, version BIGINT)',
   )
   let scanned = service.startDate
   await consumeFeed(
@@ -104,12 +125,22 @@ const readExpected = async (
       ),
   )
   const cutoff = Math.min(wanted ?? scanned, scanned)
-  for (const changes of [service.changedSince(scanned), service.deletedSince(cutoff)])
+  if (cutoff < service.startDate) throw new CommandError(earlyCutoffFailure(cutoff, service.startDate))
+  for (const changes of [service.changedSince(scanned), service.deletedSince(Math.min(cutoff, deletedFrom ?? cutoff))])
     await consumeFeed(batchFeed(appendBatchRows)(changes), (rows) =>
       db.appendColumns('changed', [VARCHAR], [rows.map(({ id }) => id)]),
     )
+  // A long list of sent rows is not kept in a state: then any of them may have been sent.
+  if (next !== undefined && next.sent.length > 0)
+    await db.appendColumns(
+      'sent',
+      [VARCHAR, BIGINT],
+      [next.sent.map(({ id }) => id), next.sent.map(({ modifiedTime }) => BigInt(modifiedTime))],
+    )
+  const lateFrom = next === undefined || next.sent.length === 0 ? cutoff : next.from - 1
   await db.run(`
     INSERT INTO changed SELECT id FROM served WHERE version > ${cutoff};
+    INSERT INTO changed SELECT id FROM served ANTI JOIN sent USING (id, version) WHERE version > ${lateFrom} AND version <= ${cutoff};
     CREATE TEMP VIEW reviews AS
     SELECT id, max(version) AS version, arg_max(row_count, version) AS row_count, arg_max(mention, version) AS mention,
       arg_max(content, version) AS content, arg_max(fields, version) AS fields FROM served

@@ -88,11 +88,20 @@ const damagedRows = ({ id, modifiedTime: version, rows }: ServiceVersion, damage
 
 const reviewArbitrary = fc.record({
   id: fc.bigInt({ min: 1n, max: 9_223_372_036_854_775_807n }).map(String),
-  age: fc.integer({ min: 2 * 86_400_000, max: 200 * 86_400_000 }),
+  age: fc.oneof(fc.integer({ min: 2 * 86_400_000, max: 200 * 86_400_000 }), fc.integer({ min: 2, max: 500_000 })),
   rows: fc.integer({ min: 1, max: 3 }),
   damage: damageArbitrary,
   /** changed: after the cutoff. deleted: the service had it once. */
-  fate: fc.constantFrom('there', 'there', 'there', 'changed', 'deleted since', 'deleted before'),
+  fate: fc.constantFrom(
+    'there',
+    'there',
+    'there',
+    'changed',
+    'late',
+    'deleted since',
+    'deleted late',
+    'deleted before',
+  ),
 })
 
 const caseArbitrary = fc.record({
@@ -131,12 +140,13 @@ describe('bucketStatement and reviewStatement', () => {
     if (E.isLeft(opened)) throw new Error(opened.left.message)
     const db = opened.right
     const cutoff = startDate + 250 * 86_400_000
+    const lookback = 600_000
     let found = 0
     await fc.assert(
       fc.asyncProperty(caseArbitrary, async ({ reviews, ghosts, shape, idType, versionType }) => {
         const versions = reviews.map(({ id, age, rows, fate, damage }) => ({
           id,
-          modifiedTime: cutoff - age,
+          modifiedTime: cutoff - (fate === 'late' ? age % lookback : age),
           rows: shape === 'parts' ? rows : 1,
           fate,
           damage,
@@ -177,7 +187,11 @@ describe('bucketStatement and reviewStatement', () => {
           if (difference !== undefined) wanted.set(id, difference)
         }
         const served = versions.flatMap(({ fate, ...version }) =>
-          fate === 'there' ? [version] : fate === 'changed' ? [{ ...version, modifiedTime: cutoff + 1 }] : [],
+          fate === 'there' || fate === 'late'
+            ? [version]
+            : fate === 'changed'
+              ? [{ ...version, modifiedTime: cutoff + 1 }]
+              : [],
         )
         const service: ServiceVersions = {
           stream: 'reviews',
@@ -185,10 +199,17 @@ describe('bucketStatement and reviewStatement', () => {
           // A scan may give a row twice.
           versions: feed({ rows: [...served, ...served.slice(0, 3)] }, { rows: [], cutoff: cutoff + 60_000 }),
           changedSince: () => feed(),
-          deletedSince: () => feed(versions.filter(({ fate }) => fate === 'deleted since')),
+          deletedSince: (time) =>
+            feed(versions.filter(({ fate }) => fate === 'deleted since' || (fate === 'deleted late' && time < cutoff))),
         }
         const spillPath = join(tmpdir(), `audit-${randomUUID()}`)
-        await useExpected(service, { cutoff, bucketCount, spillPath }, async ({ scope, listBuckets, listReviews }) => {
+        const sent = versions.filter(({ fate, modifiedTime }) => fate === 'there' && modifiedTime >= cutoff - lookback)
+        const load = {
+          cutoff,
+          next: { from: cutoff - lookback, sent: [...sent, { id: '1', modifiedTime: startDate }] },
+          deletedFrom: cutoff - lookback,
+        }
+        await useExpected(service, load, { bucketCount, spillPath }, async ({ scope, listBuckets, listReviews }) => {
           const buckets = await db.query(bucketStatement(table, scope, await listBuckets()))
           expect(buckets.length > 0).toBe(wanted.size > 0)
           if (wanted.size === 0) return
