@@ -177,6 +177,11 @@ const SourceCodec = orderFields({
       }),
     ),
   ),
+  audit: describeField(
+    'Audit',
+    'Adds the stream sync_audit: for each stream that a run has read to its end, how many records it sent and a digest of them, by which the dbt package checks that all of them have arrived',
+    { examples: [false] },
+  )(fieldWithDefault(t.boolean, false)),
   ...limitFields,
   max_response_mb: describeField(
     'Largest answer (MB)',

@@ -15,6 +15,7 @@ import {
 import type { SourceConfig } from '../config'
 import {
   applyStreamSettings,
+  createAuditLedger,
   createEntityIndex,
   type DeletedAtColumn,
   type PrivacySettings,
@@ -43,6 +44,7 @@ export const buildStreams = (
       }),
       publishedSources: isPublishedLookup(config),
     },
+    audit: config.audit,
   })
 
 /** A lookup with the attribute that is its key; undefined where the config names none, as for the published one. */
@@ -104,6 +106,7 @@ export const createSource = (config: SourceConfig, options: SourceOptions = {}):
 /** Fails where the values of two keys contradict each other. */
 const checkCombinations = ({
   partition,
+  audit,
   activate_version,
   mention_time_after: after,
   mention_time_before: before,
@@ -116,6 +119,12 @@ const checkCombinations = ({
     return E.left(
       configFailure(
         'The config is wrong: activate_version cannot be used with partition, since each share would delete the rows of the others.',
+      ),
+    )
+  if (partition !== undefined && audit)
+    return E.left(
+      configFailure(
+        'The config is wrong: audit cannot be used with partition, since the rows of the other shares would count as well.',
       ),
     )
   return after !== undefined && before !== undefined && toMillis(after) >= toMillis(before)
@@ -155,6 +164,7 @@ const toSource = (config: SourceConfig, { send, wait }: ServiceClient): SourceEn
   },
   feedback: toFeedback(config),
   entityIndex: createEntityIndex(),
+  ...(config.audit ? { auditLedger: createAuditLedger() } : {}),
   ...defined({
     sourceLookup: isPublishedLookup(config)
       ? mapDefined(config.lookups.sources, ({ records_path, paging }) => ({

@@ -39,6 +39,7 @@ import {
 } from './export-state'
 import type { CompleteScan } from './review-item'
 import { partitionWindows, type SourceEnv } from './source-env'
+import { reportScanEnd } from './sync-audit'
 import { collectPageWarnings, selectAttributes, stateWarnings } from './warnings'
 
 /** An export operation, and how its records become the items of its streams. */
@@ -126,12 +127,8 @@ const readSharedScan = <Item>(
   streams: ReadonlyArray<SharedStreamProgress<Item>>,
 ): Feed<Failure, ReaderEvent> => {
   const digest = digestFilters(operation.filters(source))
-  const pages = collectPageWarnings(
-    operation.fetch(
-      source,
-      streams.map(({ request }) => request.stream),
-    ),
-  )
+  const names = streams.map(({ request }) => request.stream)
+  const pages = collectPageWarnings(operation.fetch(source, names))
   const start = toScanStart(operation, source, streams)
   const toItem = operation.toItem(source)
   let completion: ScanItem['completion']
@@ -143,8 +140,11 @@ const readSharedScan = <Item>(
         operation.onScanEnd?.(source, toCompleteScan(start, digest, completion))
       for (const message of pages.drain()) yield { _tag: 'Note', level: 'warn', message }
       for (const note of item.notes) yield { _tag: 'Note', ...note }
-      if (completion !== undefined)
+      if (completion !== undefined) {
         for (const { request, state } of streams) yield* stateWarnings(request.stream, state, digest, completion)
+        const { cutoff } = completion
+        reportScanEnd(source, names, { cutoff, isCertified: true, isResumed: O.isSome(start.resumeToken) })
+      }
       yield* rowEvents(streams, item.rows, toItem)
       for (const stream of streams) yield toCheckpoint(source, digest, stream, item)
     }),

@@ -40,4 +40,5 @@ export {
   streams,
   streamsReadWith,
 } from './streams'
+export { createAuditLedger } from './sync-audit'
 export type { DeletedAtColumn } from './tombstones'

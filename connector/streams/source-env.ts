@@ -10,6 +10,19 @@ export type ResourceName = 'export' | 'comments' | 'transparency_reviews' | 'ent
 /** The share of a backfill that one process reads: `index` of `count`, from 0. */
 export type BackfillPartition = { readonly index: number; readonly count: number }
 
+/** How a scan ended: its cutoff in milliseconds, and whether an earlier run had begun it. */
+export type ScanEnd = { readonly cutoff: number; readonly isCertified: boolean; readonly isResumed: boolean }
+
+/** What the readers of a run tell of what they send. */
+export type AuditLedger = {
+  /** By stream. */
+  readonly scanEnds: Map<string, ScanEnd>
+  /** Of `reviews`: by id, the time of the deletion that was sent; milliseconds. */
+  deletedTimes: ReadonlyMap<string, number>
+  /** The records of `sync_audit`: of the streams that were read to their end. */
+  readonly records: object[]
+}
+
 /** What the streams read from, and how: the client and the parts of the config that concern them. Times in milliseconds. */
 export type SourceEnv = {
   readonly api: Api
@@ -55,6 +68,8 @@ export type SourceEnv = {
     readonly lookbackDays: number
   }
   readonly entityIndex: EntityIndex
+  /** None: the config asks for no audit. */
+  readonly auditLedger?: AuditLedger
   /** Only the first page of a lookup is read, as a check needs. */
   readonly samplesLookups?: boolean
   /** The published lookup of sources; none: the reviews tell them. */

@@ -29,6 +29,7 @@ import type { ReviewEntitySettings } from './review-item'
 import { deletedReviewsStream, deletionExportOperation, reviewExportOperation, reviewsStream } from './reviews'
 import type { SourceEnv } from './source-env'
 import { addLookedUpRecord } from './source-lookup'
+import { addSyncAudit, syncAuditStream } from './sync-audit'
 import { addTombstones, type DeletedAtColumn } from './tombstones'
 
 /**
@@ -52,8 +53,14 @@ export const streams: ReadonlyArray<Stream<SourceEnv>> = [
   entityRatingsStream,
 ]
 
-/** Every stream that a config can have: those of every config, and those that it must name an operation for. */
-export const declaredStreams: ReadonlyArray<Stream<SourceEnv>> = [...streams, managedLocationsStream]
+/** Every stream that a config can have: those of every config, and those that it must ask for. */
+export const declaredStreams: ReadonlyArray<Stream<SourceEnv>> = [...streams, managedLocationsStream, syncAuditStream]
+
+/** The key of the config that a stream is there with, where it is not there with every config. */
+const keysOfStreams: Readonly<Record<string, string>> = {
+  [managedLocationsStream.name]: 'lookups.locations',
+  [syncAuditStream.name]: 'audit: true',
+}
 
 /** The parts of the config that change the streams. */
 type StreamSettings = {
@@ -69,6 +76,8 @@ type StreamSettings = {
     readonly locations?: LookupListSettings
     readonly publishedSources?: boolean
   }
+  /** Whether `sync_audit` tells what the run has sent of the other streams. */
+  readonly audit?: boolean
 }
 
 /** The stream as its lookup changes it. `managed_locations` is there only with its lookup. */
@@ -92,11 +101,12 @@ export const applyStreamSettings = ({
   fromReviews,
   tombstones,
   lookups,
+  audit = false,
 }: StreamSettings): E.Either<Failure, ReadonlyArray<Stream<SourceEnv>>> =>
   pipe(
     checkPrivacy(privacy, declaredStreams, fromReviews),
     E.chain(() => checkLookups(lookups)),
-    E.map(() => declaredStreams.map(applyPrivacyToSchema(privacy))),
+    E.map(() => declaredStreams.filter((stream) => stream !== syncAuditStream).map(applyPrivacyToSchema(privacy))),
     E.map(RA.chain(applyLookup(lookups))),
     E.map((all) =>
       pipe(
@@ -107,6 +117,7 @@ export const applyStreamSettings = ({
         ),
       ),
     ),
+    E.map((all) => (audit ? addSyncAudit(all) : all)),
   )
 
 /** The streams of a comma-separated list of names; all of them without a list. A failure names those that do not exist. */
@@ -120,7 +131,7 @@ export const selectStreams = (
   return unknown.length > 0
     ? E.left(
         configFailure(
-          `--select names ${unknown.join(', ')}, which does not exist.${unknown.includes(managedLocationsStream.name) ? ` ${managedLocationsStream.name} is there with lookups.locations in the config.` : ''} Choose among ${all.map(({ name }) => name).join(', ')}.${suggestName(
+          `--select names ${unknown.join(', ')}, which does not exist.${unknown.flatMap((name) => (name in keysOfStreams ? [` ${name} is there with ${keysOfStreams[name]} in the config.`] : [])).join('')} Choose among ${all.map(({ name }) => name).join(', ')}.${suggestName(
             unknown[0] ?? '',
             all.map(({ name }) => name),
           )}`,

@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { startSandbox } from '../../connector/sandbox/start'
 import { declaredStreams as streams } from '../../connector/streams/streams'
+import { addSyncAudit, createAuditLedger } from '../../connector/streams/sync-audit'
 import { codeBlocks } from '../support/doc-blocks'
 import { createSourceEnv, locationsFromReviews, readAll } from '../support/in-process'
 import { openMemorySnapshot } from '../support/snapshot-messages'
@@ -50,6 +51,10 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
     what: 'The locations that the service manages, active ones only, as `lookups.locations` lists them; the stream is there only with that. A location without a code has its id as `code`, with the `codeType` id; one with the code and type of another too, and a warning says so. One with a code and no type has the `codeType` none.',
     costs:
       'one or two requests for up to 100 locations; one for each further 100, all of them twice or, while the list changes, up to five times, since a location that is removed meanwhile shifts the others',
+  },
+  sync_audit: {
+    what: 'What each run has sent: a record for each stream that it has read to its end, by which a warehouse can tell that all of it has arrived ([proof.md](proof.md)). The stream is there only with `audit: true`, and is read last.',
+    costs: 'no requests',
   },
 }
 
@@ -101,7 +106,8 @@ it('docs/streams.md shows every stream with its attributes and an example', asyn
   const sandbox = await startSandbox({ reviews: 200, until, now: () => until + 3_600_000 })
   onTestFinished(() => sandbox.close())
   const source = createSourceEnv(sandbox.api, { now: () => until + 3_600_000, entities: locationsFromReviews })
-  const { records } = await readAll(source, streams)
+  const audited = addSyncAudit(streams.filter(({ name }) => name !== 'sync_audit'))
+  const { records } = await readAll({ ...source, auditLedger: createAuditLedger() }, audited)
   const pages = streams.map((stream) => {
     const description = descriptions[stream.name]
     if (description === undefined) throw new Error(`docs/streams.md does not say what ${stream.name} is`)

@@ -20,6 +20,7 @@ import {
 } from '../../cdk'
 import { digestFilters } from '../../export'
 import type { ResourceName, SourceEnv } from '../source-env'
+import { reportScanEnd } from '../sync-audit'
 import { cursorAheadWarning, filtersChangedWarning, noEntitiesWarning, selectAttributes } from '../warnings'
 import { withConsistencyCheck } from './consistency'
 import { type Entity, type EntitySelection, entityKey, keyAfter, readWithEntities, rotateEntities } from './entities'
@@ -149,6 +150,7 @@ const readPartitions = (
       results,
       E.traverseArray((result) => resultToRows(result, cutoff)),
       E.map((entityRows) => {
+        if (cutoff !== undefined) reportScanEnd(source, [stream], { cutoff, isCertified: false, isResumed: false })
         for (const { entity, partition } of entityRows)
           if (O.isSome(partition)) log.push([entityKey(entity), { ...partition.value, ...seenMember(entity) }])
         const rows = entityRows.flatMap((each) => each.rows.map(select))

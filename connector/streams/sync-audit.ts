@@ -1,0 +1,254 @@
+import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
+import * as t from 'io-ts'
+import { describeAttribute, Instant, Int64, optionalAttributes, toInstant, toMillis } from '../api'
+import {
+  defineStream,
+  encodeRow,
+  type Failure,
+  type Feed,
+  feedOf,
+  parseExactJson,
+  type Reader,
+  type ReaderEvent,
+  type Row,
+  type Stream,
+  type StreamRequest,
+} from '../cdk'
+import type { CutRecord } from '../export'
+import type { ReviewItem } from './review-item'
+import type { AuditLedger, ScanEnd, SourceEnv } from './source-env'
+import { createKeyDigest, createVersionDigests, type StreamDigest } from './version-digest'
+import { selectAttributes } from './warnings'
+
+/** A record of `sync_audit`: what a run has sent of a stream. */
+const SyncAudit = t.intersection(
+  [
+    t.type({
+      stream: describeAttribute('Name of the stream')(t.string),
+      startedAt: describeAttribute(
+        'When the run began to read the stream, by the clock that also says when records were extracted',
+      )(Instant),
+      endedAt: describeAttribute('When its last record had been sent, by the same clock')(Instant),
+      certified: describeAttribute('Whether the scan has shown that nothing up to the cutoff is missing')(t.boolean),
+      resumed: describeAttribute(
+        'Whether the run went on with a scan that an earlier run had begun; what that run sent is not counted',
+      )(t.boolean),
+      records: describeAttribute('Records that the run sent, those that it sent again included')(Int64),
+    }),
+    optionalAttributes({
+      cutoff: describeAttribute('Time up to which the stream is complete; null where it has none')(Instant),
+      rows: describeAttribute('Rows that they make in a table: of each key those of the newest version')(Int64),
+      digest: describeAttribute('Sum of the hashes of these rows, in decimal digits; null if there were too many')(
+        t.string,
+      ),
+      digestColumns: describeAttribute('What a hash is made of, in this order')(t.string),
+    }),
+  ],
+  'SyncAudit',
+)
+type SyncAudit = t.TypeOf<typeof SyncAudit>
+
+export const createAuditLedger = (): AuditLedger => ({ scanEnds: new Map(), deletedTimes: new Map(), records: [] })
+
+/** Reports that a scan of these streams has ended; a stream that is scanned twice was resumed if either scan was. */
+export const reportScanEnd = (
+  { auditLedger }: Pick<SourceEnv, 'auditLedger'>,
+  streams: ReadonlyArray<string>,
+  end: ScanEnd,
+): void => {
+  for (const stream of streams)
+    auditLedger?.scanEnds.set(stream, {
+      ...end,
+      isResumed: end.isResumed || auditLedger.scanEnds.get(stream)?.isResumed === true,
+    })
+}
+
+type StreamKeys = Pick<Stream<SourceEnv>, 'name' | 'primaryKey' | 'cursor'>
+
+/** What the hash of a row is made of: parts count by their review, so that one hash serves all of them. */
+const hashedColumns = ({ primaryKey, cursor }: StreamKeys): ReadonlyArray<string> => {
+  const version = O.isSome(cursor) ? [cursor.value] : []
+  return primaryKey[0] === 'reviewId' ? ['reviewId', ...version] : [...primaryKey, ...version]
+}
+
+/** Whether each row of the stream belongs to one version of a review, which its item tells. */
+const isOfReview = ({ primaryKey, cursor }: StreamKeys): boolean =>
+  primaryKey[0] === 'reviewId' || (primaryKey[0] === 'id' && O.isSome(cursor) && cursor.value === 'modifiedTime')
+
+/** What one stream has sent in a run. */
+type Tally = {
+  readonly stream: StreamKeys
+  records: number
+  /** Adds rows that no projection has counted. */
+  readonly addRows: (rows: ReadonlyArray<Row>) => void
+  readonly digest: () => StreamDigest | undefined
+}
+
+/** Counts rows by the key and the version that they hold. */
+const createRowTally = (stream: StreamKeys): Tally => {
+  const digest = createKeyDigest()
+  const { primaryKey, cursor } = stream
+  let hasKeys = true
+  return {
+    stream,
+    records: 0,
+    addRows: (rows) => {
+      for (const { json } of rows) {
+        const record = parseExactJson(Buffer.from(json).toString('utf8')) as Readonly<Record<string, unknown>>
+        const key = primaryKey.map((name) => record[name] ?? undefined)
+        const version = O.isSome(cursor) ? toMillis(String(record[cursor.value])) : 0
+        hasKeys &&= !key.includes(undefined) && !Number.isNaN(version)
+        if (hasKeys) digest.add(key.map(String).join(':'), version)
+      }
+    },
+    digest: () => (hasKeys ? digest.digest(O.isSome(cursor)) : undefined),
+  }
+}
+
+/** The requests, with projections that count the versions of reviews that they make rows of; and a tally for each. */
+const tallyRequests = (
+  requests: ReadonlyArray<StreamRequest<unknown>>,
+  streams: ReadonlyMap<string, StreamKeys>,
+  ledger: Pick<AuditLedger, 'deletedTimes'>,
+) => {
+  const audited = requests.flatMap((request) => {
+    const stream = streams.get(request.stream)
+    return stream === undefined ? [] : [{ request, stream }]
+  })
+  const ofReviews = audited.filter(({ stream }) => isOfReview(stream))
+  const versions = createVersionDigests(ofReviews.length)
+  const finish = once(() => {
+    const reviews = ofReviews.findIndex(({ stream }) => stream.name === 'reviews')
+    if (reviews >= 0) for (const [id, time] of ledger.deletedTimes) versions.remove(reviews, id, time)
+    return versions.digests()
+  })
+  const tallies = new Map<string, Tally>()
+  const counting = audited.map(({ request, stream }): StreamRequest<unknown> => {
+    const index = ofReviews.findIndex((other) => other.stream === stream)
+    if (index < 0) {
+      tallies.set(stream.name, createRowTally(stream))
+      return request
+    }
+    tallies.set(stream.name, { stream, records: 0, addRows: () => undefined, digest: () => finish()?.[index] })
+    return {
+      ...request,
+      project: (item) => {
+        const rows = request.project(item)
+        const { id, modifiedTime } = recordOf(item as ReviewItem | CutRecord)
+        versions.add(index, id, modifiedTime, rows.length)
+        return rows
+      },
+    }
+  })
+  return { counting, tallies }
+}
+
+const once = <A>(make: () => A): (() => A) => {
+  let made: { readonly value: A } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+const recordOf = (item: ReviewItem | CutRecord): CutRecord => ('record' in item ? item.record : item)
+
+/** Reads as `reader` does, and keeps a record for each stream that is read to its end. */
+const auditReader = (
+  reader: Reader<SourceEnv, unknown>,
+  streams: ReadonlyMap<string, StreamKeys>,
+): Reader<SourceEnv, unknown> => ({
+  name: reader.name,
+  read: (source) => (requests) => {
+    const { auditLedger, now } = source
+    if (auditLedger === undefined) return reader.read(source)(requests)
+    const { counting, tallies } = tallyRequests(requests, streams, auditLedger)
+    return auditFeed(reader.read(source)(counting), tallies, auditLedger, now)
+  },
+})
+
+async function* auditFeed(
+  feed: Feed<Failure, ReaderEvent>,
+  tallies: Map<string, Tally>,
+  ledger: AuditLedger,
+  now: () => number,
+): Feed<Failure, ReaderEvent> {
+  let startedAt = now()
+  let endedAt = startedAt
+  // A record is given its time between two of these looks at the clock, which may also be set back.
+  const look = () => {
+    const time = now()
+    startedAt = Math.min(startedAt, time)
+    endedAt = Math.max(endedAt, time)
+  }
+  for await (const event of feed) {
+    look()
+    if (E.isRight(event) && event.right._tag === 'Rows') {
+      const tally = tallies.get(event.right.stream)
+      tally?.addRows(event.right.rows)
+      if (tally !== undefined) tally.records += event.right.rows.length
+    }
+    if (E.isRight(event) && event.right._tag === 'Failed') tallies.delete(event.right.stream)
+    yield event
+    look()
+    if (E.isLeft(event)) return
+  }
+  look()
+  for (const tally of tallies.values()) ledger.records.push(toRecord(tally, ledger, { startedAt, endedAt }))
+}
+
+const toRecord = (
+  { stream, records, digest: takeDigest }: Tally,
+  { scanEnds }: AuditLedger,
+  { startedAt, endedAt }: { readonly startedAt: number; readonly endedAt: number },
+): SyncAudit => {
+  const end = scanEnds.get(stream.name)
+  const sent = takeDigest()
+  return {
+    stream: stream.name,
+    startedAt: toInstant(startedAt),
+    endedAt: toInstant(endedAt),
+    cutoff: end === undefined ? null : toInstant(end.cutoff),
+    certified: end?.isCertified ?? false,
+    resumed: end?.isResumed ?? false,
+    records,
+    rows: sent?.rows ?? null,
+    digest: sent === undefined ? null : String(sent.digest),
+    digestColumns: hashedColumns(stream).join(','),
+  }
+}
+
+/** What the streams before it have sent in this run. */
+export const syncAuditStream = defineStream({
+  name: 'sync_audit',
+  codec: SyncAudit,
+  primaryKey: ['stream', 'startedAt'],
+  cursor: 'endedAt',
+  reader: {
+    name: 'audit the run',
+    read:
+      ({ auditLedger, now }: SourceEnv) =>
+      ([request]) => {
+        if (request === undefined) return feedOf()
+        const { stream, attributes } = request
+        const readAt = toInstant(now())
+        const rows = (auditLedger?.records ?? []).map(encodeRow).map(selectAttributes(attributes))
+        return feedOf<Failure, ReaderEvent>(
+          E.right({ _tag: 'Rows', stream, rows }),
+          E.right({ _tag: 'Checkpoint', stream, state: () => ({ readAt }) }),
+        )
+      },
+  },
+  project: (row: Row) => [row],
+})
+
+/** The streams with readers that count what they send, and last the stream that tells it. Streams that share a reader still do. */
+export const addSyncAudit = (streams: ReadonlyArray<Stream<SourceEnv>>): ReadonlyArray<Stream<SourceEnv>> => {
+  const byName = new Map(streams.map((stream) => [stream.name, stream]))
+  const readers = new Map(streams.map(({ reader }) => [reader, auditReader(reader, byName)]))
+  return [
+    ...streams.map((stream) => ({ ...stream, reader: readers.get(stream.reader) ?? stream.reader })),
+    syncAuditStream,
+  ]
+}

@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createKeyDigest, createVersionDigests, createVersionHash } from '../../connector/streams/version-digest'
+
+/** 60 bits of the MD5, as the SQL of an audit computes them. */
+const hashOf = (text: string): bigint => BigInt(`0x${createHash('md5').update(text).digest('hex').slice(0, 15)}`)
+
+/** A version of a review as it is sent: how many rows each stream makes of it. */
+type Sent = { readonly id: string; readonly version: number; readonly rows: ReadonlyArray<number> }
+
+const streams = 3
+const id = fc.oneof(
+  fc.integer({ min: 1, max: 12 }).map(String),
+  fc.bigInt({ min: 9_223_372_036_854_775_800n, max: 9_223_372_036_854_775_807n }).map(String),
+)
+const sent: fc.Arbitrary<Sent> = fc
+  .record({ id, version: fc.constantFrom(1_700_000_000_000, 1_700_000_000_001, 1_800_000_000_000) })
+  .chain((version) =>
+    // A version of a review always has the same rows.
+    fc.constant({
+      ...version,
+      rows: Array.from({ length: streams }, (_, stream) =>
+        Number(hashOf(`${version.id}${version.version}${stream}`) % 3n),
+      ),
+    }),
+  )
+
+/** The rows of each stream in a table that keeps every version and reads the newest that has rows. */
+const expected = (all: ReadonlyArray<Sent>) =>
+  Array.from({ length: streams }, (_, stream) => {
+    const newest = new Map<string, Sent>()
+    for (const each of all)
+      if ((each.rows[stream] ?? 0) > 0 && each.version >= (newest.get(each.id)?.version ?? 0)) newest.set(each.id, each)
+    const kept = [...newest.values()]
+    return {
+      rows: kept.reduce((sum, { rows }) => sum + (rows[stream] ?? 0), 0),
+      digest: kept.reduce(
+        (sum, each) => sum + hashOf(`${each.id}:${each.version}`) * BigInt(each.rows[stream] ?? 0),
+        0n,
+      ),
+    }
+  })
+
+const digestOf = (all: ReadonlyArray<Sent>, limit?: number) => {
+  const digests = createVersionDigests(streams, limit)
+  for (const { id, version, rows } of all)
+    for (const [stream, count] of rows.entries()) digests.add(stream, id, version, count)
+  return digests.digests()
+}
+
+describe('the hash of a version', () => {
+  it('is the start of the MD5 of id and milliseconds', () => {
+    const hash = createVersionHash()
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+        fc.oneof(fc.integer({ min: -8.64e15, max: 8.64e15 }), fc.integer({ min: 1e12, max: 2e12 })),
+        (number, version) => {
+          const { high, low } = hash(String(number), version)
+          expect((BigInt(high) << 28n) + BigInt(low)).toBe(hashOf(`${number}:${version}`))
+        },
+      ),
+    )
+  })
+})
+
+describe('the digests of streams', () => {
+  it('are those of the newest version that has rows, in whatever order and however often it was sent', () => {
+    fc.assert(
+      fc.property(fc.array(sent, { maxLength: 60 }), fc.infiniteStream(fc.nat()), (all, order) => {
+        const shuffled = all.map((each) => [each, order.next().value ?? 0] as const).sort(([, a], [, b]) => a - b)
+        expect(digestOf(all)).toEqual(expected(all))
+        expect(digestOf([...shuffled.map(([each]) => each), ...all])).toEqual(expected(all))
+      }),
+    )
+  })
+
+  it('stay exact while their memory grows', () => {
+    const all = Array.from({ length: 5000 }, (_, n) => ({
+      id: String(n % 4500),
+      version: 1.7e12 + n,
+      rows: [1, n % 3, 0],
+    }))
+    expect(digestOf(all)).toEqual(expected(all))
+  })
+
+  it('leave out a deleted review, and keep a version that is later than its deletion', () => {
+    const digests = createVersionDigests(2)
+    for (const stream of [0, 1]) for (const id of ['1', '2']) digests.add(stream, id, 1.7e12, 1)
+    digests.add(0, '2', 1.8e12, 1)
+    for (const id of ['1', '2', '3']) digests.remove(0, id, 1.7e12)
+    const [first, second] = digests.digests() ?? []
+    expect(first).toEqual({ rows: 1, digest: hashOf('2:1800000000000') })
+    expect(second?.rows).toBe(2)
+  })
+
+  it('are not given beyond the number of versions that are kept, nor for more rows than can be counted', () => {
+    const all = ['1', '2', '3'].map((id) => ({ id, version: 1.7e12, rows: [1, 1, 1] }))
+    expect(digestOf([...all, ...all], 3)).toEqual(expected(all))
+    expect(digestOf(all, 2)).toBeUndefined()
+    expect(digestOf([{ id: '1', version: 1.7e12, rows: [1, 65_536, 0] }])).toBeUndefined()
+  })
+})
+
+describe('the digest of keys', () => {
+  it('is that of the newest version of each key, or of the keys alone', () => {
+    const digest = createKeyDigest(2)
+    for (const [key, version] of [
+      ['a:ü', 5],
+      ['b', 7],
+      ['a:ü', 4],
+      ['a:ü', 6],
+    ] as const)
+      digest.add(key, version)
+    expect(digest.digest(true)).toEqual({ rows: 2, digest: hashOf('a:ü:6') + hashOf('b:7') })
+    expect(digest.digest(false)).toEqual({ rows: 2, digest: hashOf('a:ü') + hashOf('b') })
+    digest.add('c', 1)
+    expect(digest.digest(true)).toBeUndefined()
+  })
+})
