@@ -1,27 +1,13 @@
-import { mkdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import * as E from 'fp-ts/Either'
-import {
-  CommandError,
-  type CommandIo,
-  configFailure,
-  defineCommand,
-  formatStateFile,
-  getOrThrow,
-  loadAirbyteState,
-} from '../cdk'
-import { rewindStream } from '../runtime'
+import { CommandError, type CommandIo, configFailure, defineCommand } from '../cdk'
 import {
   type AuditAnswer,
-  type AuditedTable,
   decodeAnswer,
-  deleteStatement,
-  type Expected,
+  type FeedbackDifference,
   type ReviewDifference,
   summarizeAnswer,
 } from '../snapshot'
-import type { SourceEnv } from '../streams'
-import { writeOutputFile } from './snapshot-file'
 import { formatJson } from './table'
 
 const readText = async (io: CommandIo, path: string): Promise<string> => {
@@ -66,7 +52,7 @@ export const answerCommand = defineCommand({
         [
           `The table differs from the service in ${differences.toLocaleString('en')} ${differences === 1 ? of.slice(0, -1) : of}:`,
           ...Object.entries(kinds).map(([kind, count]) => `  ${kind}: ${count.toLocaleString('en')}`),
-          of === 'buckets' ? `Name the reviews: --ids ${buckets.join(',')}` : 'Repair them: --repair with this answer',
+          of === 'buckets' ? `Name what differs: --ids ${buckets.join(',')}` : 'Repair them: --repair with this answer',
           '',
         ].join('\n'),
       )
@@ -77,45 +63,21 @@ export const answerCommand = defineCommand({
 /** The reviews that an answer names. */
 export const readDifferences = async (io: CommandIo, path: string): Promise<ReadonlyArray<ReviewDifference>> => {
   const answer = await readAnswer(io, path)
-  if (answer.of !== 'buckets') return answer.differences
-  throw new CommandError(
-    configFailure(`${path} names buckets. Give the answer of the statement of --ids, which names reviews.`),
-  )
+  if (answer.of === 'nothing' || answer.of === 'reviews') return answer.differences
+  throw otherAnswerError(path, answer.of, 'reviews')
 }
 
-type RepairOptions = {
-  readonly stream: string
-  /** The file of the state that the last load ended with. */
-  readonly state: string | undefined
-  readonly folder: string | undefined
-}
-
-/** Writes the files that repair a table, and prints how they are used. */
-export const writeRepair = async (
+/** The rows of feedback that an answer names. */
+export const readFeedbackDifferences = async (
   io: CommandIo,
-  source: SourceEnv,
-  table: AuditedTable,
-  { scope, findVersions }: Expected,
-  differences: ReadonlyArray<ReviewDifference>,
-  { stream, state, folder = 'audit-repair' }: RepairOptions,
-): Promise<void> => {
-  if (differences.length === 0) return io.printWarning('There is nothing to repair.')
-  const { versions, newer } = await findVersions(differences.map(({ id }) => id))
-  const given = state === undefined ? {} : await loadAirbyteState(state)
-  const states = getOrThrow(rewindStream(source, stream, given, { versions, newer, cutoff: scope.cutoff }))
-  const list = Object.entries(states).map(([name, value]) => ({ stream: name, state: JSON.stringify(value) }))
-  const [deletions, airbyteState, singerState] = ['delete.sql', 'state.json', 'singer-state.json'].map((name) =>
-    join(folder, name),
-  ) as [string, string, string]
-  await mkdir(folder, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
-    throw new CommandError(
-      configFailure(`${folder} cannot be made (${error.code ?? error.message}). Give another --folder.`),
-    )
-  })
-  await writeOutputFile(deletions, deleteStatement(table, differences))
-  await writeOutputFile(airbyteState, formatStateFile(list))
-  await writeOutputFile(singerState, `${JSON.stringify({ singer_state: { bookmarks: states } })}\n`)
-  io.printWarning(
-    `To repair the table:\n  1. Run ${deletions} in the warehouse.\n  2. Within 24 hours, start the next run from ${airbyteState} (Airbyte) or ${singerState} (Singer, Meltano).`,
-  )
+  path: string,
+): Promise<ReadonlyArray<FeedbackDifference>> => {
+  const answer = await readAnswer(io, path)
+  if (answer.of === 'nothing' || answer.of === 'rows') return answer.differences
+  throw otherAnswerError(path, answer.of, 'rows and their entities')
 }
+
+const otherAnswerError = (path: string, found: string, wanted: string): CommandError =>
+  new CommandError(
+    configFailure(`${path} names ${found}. Give the answer of the statement of --ids, which names ${wanted}.`),
+  )

@@ -1,6 +1,3 @@
-import { randomUUID } from 'node:crypto'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { Instant, toMillis } from '../api'
 import {
@@ -16,31 +13,26 @@ import {
   usageError,
 } from '../cdk'
 import { sourceFormat } from '../config'
-import { auditedStreams, type ConfiguredSource, createSource, createVersionService, planAudit } from '../runtime'
+import { auditedFeedbackStreams, auditedStreams, type ConfiguredSource, createSource, planAudit } from '../runtime'
 import {
   type AuditedContent,
   type AuditedLoad,
   type AuditedTable,
-  bucketStatement,
-  checkStatementSize,
+  auditWindows,
   chooseContent,
-  createContentDigest,
   dialectNames,
-  type Expected,
-  fieldName,
   idTypes,
+  isFeedbackBucket,
   isTableName,
   loaderNames,
-  reviewStatement,
   timeTypes,
   toAuditedTable,
-  useExpected,
 } from '../snapshot'
 import type { SourceEnv } from '../streams'
-import { answerCommand, answerOption, readDifferences, writeRepair } from './audit-answer'
+import { answerCommand, answerOption } from './audit-answer'
+import { auditFeedback, auditVersions, noStateError } from './audit-run'
 import { configOption, readTimeZone, readWord, variablePrefix } from './options'
-import { refuseDatabaseAsOutput, writeOutputFile } from './snapshot-file'
-import { formatJson } from './table'
+import { refuseDatabaseAsOutput } from './snapshot-file'
 
 const defaultBuckets = 4096
 
@@ -60,6 +52,11 @@ const readWholeNumber = (option: string, text: string, least: number, most: numb
   throw usageError(`feedback audit: --${option} must be a whole number from ${least} to ${most}, not ${text}.`)
 }
 
+const requireFeedbackBucket = (text: string): string => {
+  if (isFeedbackBucket(text)) return text
+  throw usageError(`feedback audit: --ids must be buckets of the answer, such as location:1034/2026-03, not ${text}.`)
+}
+
 const statementCommand = defineCommand({
   name: 'audit',
   summary: 'Prints SQL that holds a table of a warehouse against the service, row by row, without moving its data.',
@@ -68,7 +65,7 @@ const statementCommand = defineCommand({
     stream: {
       type: 'string',
       value: 'NAME',
-      help: `The stream that the table was loaded from: ${auditedStreams.join(', ')}`,
+      help: `The stream that the table was loaded from: ${[...auditedStreams, ...auditedFeedbackStreams].join(', ')}`,
       required: true,
     },
     table: {
@@ -113,7 +110,12 @@ const statementCommand = defineCommand({
     ids: {
       type: 'string',
       value: 'BUCKET,…',
-      help: 'Print the statement that names the reviews that differ in these buckets',
+      help: 'Print the statement that names what differs in these buckets',
+    },
+    window: {
+      type: 'string',
+      value: 'WINDOW',
+      help: `Of ${auditedFeedbackStreams.join(' and ')}: the buckets are an entity and a ${auditWindows.join(' or a ')}, default month`,
     },
     'id-column': { type: 'string', value: 'NAME', help: "The column of the review's id" },
     'id-type': { type: 'string', value: 'TYPE', help: `How it holds the id: ${idTypes.join(', ')}` },
@@ -136,7 +138,7 @@ const statementCommand = defineCommand({
     repair: {
       type: 'string',
       value: 'FILE',
-      help: 'Instead of a statement, write what repairs the reviews of this file into --folder: the answer of the statement of --ids, as CSV or JSON',
+      help: 'Instead of a statement, write what repairs the rows of this file into --folder: the answer of the statement of --ids, as CSV or JSON',
     },
     folder: {
       type: 'string',
@@ -155,17 +157,20 @@ const statementCommand = defineCommand({
     'feedback audit --config config.json --stream reviews --dialect postgres --table public.reviews --repair answer.csv --folder repair --state state.json',
   ],
   notes:
-    'The ids and versions of all reviews are read by a scan that misses none; nothing is sent to the warehouse. Run the statement there: no rows mean that the table equals the service as of the time that it names. Exit status: 0 the statement was printed, 75 or 78 the service could not be read; of --answer: 0 the table equals the service, 1 it differs, 78 the file is no answer.',
+    'The ids and versions of all reviews, or the ids and times of the feedback of every entity, are read so that none is missed; nothing is sent to the warehouse. Run the statement there: no rows mean that the table equals the service as of the time that it names. Exit status: 0 the statement was printed, 75 or 78 the service could not be read; of --answer: 0 the table equals the service, 1 it differs, 78 the file is no answer.',
   run: async (io, { options }) => {
-    chooseWord('stream', auditedStreams, options.stream)
+    chooseWord('stream', [...auditedStreams, ...auditedFeedbackStreams], options.stream)
     if (options.state !== undefined && options.cutoff !== undefined)
       throw usageError('feedback audit takes --state or --cutoff, not both. See feedback audit --help.')
     if (options.cutoff !== undefined && !Instant.is(options.cutoff))
       throw usageError(`feedback audit: --cutoff must be a time such as 2026-10-01T00:00:00Z, not ${options.cutoff}.`)
+    const isFeedback = auditedFeedbackStreams.includes(options.stream)
     const bucketCount = readWholeNumber('buckets', options.buckets ?? String(defaultBuckets), 1, 16_384)
-    const buckets = options.ids?.split(',').map((text) => readWholeNumber('ids', text.trim(), 0, bucketCount - 1))
-    const out = options.out
-    if (out !== undefined) await refuseDatabaseAsOutput(out, undefined)
+    const names = options.ids?.split(',').map((text) => text.trim())
+    const groups = isFeedback ? names?.map(requireFeedbackBucket) : undefined
+    const buckets = isFeedback ? undefined : names?.map((text) => readWholeNumber('ids', text, 0, bucketCount - 1))
+    const window = chooseWord('window', auditWindows, options.window) ?? 'month'
+    if (options.out !== undefined) await refuseDatabaseAsOutput(options.out, undefined)
     const config = await loadConfig(io, sourceFormat, options.config, variablePrefix)
     if (config.partition !== undefined)
       throw new CommandError(
@@ -173,27 +178,20 @@ const statementCommand = defineCommand({
           'The config has partition, which is a share of the reviews. Leave it out to audit the whole table.',
         ),
       )
-    if (options.repair !== undefined && buckets !== undefined)
+    if (options.repair !== undefined && names !== undefined)
       throw usageError('feedback audit takes --repair or --ids, not both. See feedback audit --help.')
+    if (options.deep && isFeedback)
+      throw usageError(`feedback audit: --deep compares what is made of reviews, not ${options.stream}.`)
     const plain = readTable(options, config.deletes === 'tombstones')
-    const differences = options.repair === undefined ? undefined : await readDifferences(io, options.repair)
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
     try {
-      const withMention = new Set(differences?.map(({ id }) => id))
       const content = readContent(options, configured.streams)
       const table = { ...plain, ...defined({ content }) }
-      const digest = mapDefined(content, (each) => createContentDigest(each, bucketCount, buckets))
-      await useExpected(
-        createVersionService(configured.env, options.stream, { withMention, digest }),
-        await readLoad(configured.env, options),
-        { bucketCount, spillPath: join(tmpdir(), `feedback-audit.${randomUUID()}`) },
-        async (expected) => {
-          if (differences !== undefined) return writeRepair(io, configured.env, table, expected, differences, options)
-          const sql = await renderStatement(table, expected, buckets)
-          const text = options.json ? formatJson(describe(sql, table, expected)) : sql
-          await (out === undefined ? io.print(text) : writeOutputFile(out, text))
-        },
-      )
+      if (isFeedback) await auditFeedback(io, configured.env, table, { ...options, window, buckets: groups })
+      else {
+        const load = await readLoad(configured.env, options)
+        await auditVersions(io, configured.env, table, { ...options, bucketCount, buckets, load })
+      }
     } finally {
       await configured.close()
     }
@@ -263,35 +261,6 @@ const readLoad = async (source: SourceEnv, { stream, state, cutoff }: TimeOption
   if (cutoff !== undefined) return { cutoff: toMillis(cutoff) }
   if (state === undefined) return { cutoff: undefined }
   const states = await loadAirbyteState(state)
-  if (states[stream] === undefined)
-    throw new CommandError(
-      configFailure(`${state} has no state of ${stream}. Give the state of the run that loaded the table.`),
-    )
+  if (states[stream] === undefined) throw noStateError(state, stream)
   return getOrThrow(planAudit(source, stream, states))
 }
-
-/** The statement about all buckets, or about the reviews of some. */
-const renderStatement = async (
-  table: AuditedTable,
-  { scope, listBuckets, listReviews }: Expected,
-  buckets: ReadonlyArray<number> | undefined,
-): Promise<string> => {
-  const sql =
-    buckets === undefined
-      ? bucketStatement(table, scope, await listBuckets())
-      : reviewStatement(table, scope, buckets, await listReviews(buckets))
-  return getOrThrow(checkStatementSize(sql, table, scope, buckets))
-}
-
-const describe = (sql: string, { name, dialect, content }: AuditedTable, { scope, reviews, rows }: Expected) => ({
-  stream: scope.stream,
-  table: name,
-  dialect,
-  cutoff: new Date(scope.cutoff).toISOString(),
-  reviews,
-  rows,
-  changed_since: scope.changedIds.length,
-  buckets: scope.bucketCount,
-  ...defined({ columns: content?.fields.map(fieldName) }),
-  sql,
-})

@@ -5,6 +5,7 @@
  */
 export { type CheckStep, checkDestinationConfig, checkSourceConfig, checkStreams } from './check'
 export type { Finding } from './findings'
+export { auditedFeedbackStreams, createFeedbackService, type EntityService } from './service-feedback'
 export { auditedStreams, createReviewService, createVersionService, planAudit, rewindStream } from './service-versions'
 export { buildStreams, type ConfiguredSource, createSource, identifySource } from './source'
 export { checkSource, probeAccess } from './source-check'

@@ -4,7 +4,12 @@
  * report. Knows nothing of the service: what it compares with the service comes in as a `ServiceReviews`, or, for the SQL that audits a
  * table of a warehouse (`audit/`), as `ServiceVersions`.
  */
-export { type AuditAnswer, decodeAnswer, type ReviewDifference, summarizeAnswer } from './audit/answer'
+export {
+  type AuditAnswer,
+  decodeAnswer,
+  type ReviewDifference,
+  summarizeAnswer,
+} from './audit/answer'
 export {
   type AuditedContent,
   type AuditedTable,
@@ -25,6 +30,22 @@ export {
   useExpected,
 } from './audit/comparison'
 export { type ContentDigest, chooseContent, createContentDigest, fieldName } from './audit/content'
+export {
+  checkFeedbackStatementSize,
+  type ExpectedFeedback,
+  type ServiceFeedback,
+  type ServiceFeedbackRow,
+  useExpectedFeedback,
+} from './audit/entity-comparison'
+export {
+  type AuditWindow,
+  auditWindows,
+  deleteFeedbackStatement,
+  type FeedbackDifference,
+  feedbackBucketStatement,
+  feedbackRowStatement,
+  isFeedbackBucket,
+} from './audit/entity-statement'
 export { bucketStatement, reviewStatement } from './audit/statement'
 export { diffSnapshots, hashContent, isIdentical, type StreamDifference } from './diff'
 export { exportParquet, exportQuery, type ParquetPartition, partitionFormats } from './export-parquet'

@@ -25,6 +25,7 @@ export {
   type WindowEvidence,
   windowOperations,
 } from './feedback/probe'
+export { nextWindowFrom, readEntityCursors, rewindEntities } from './feedback/state'
 export { isLookupStream } from './lookups'
 export { findPrivacyPath, type PrivacySettings, privacyActions } from './privacy'
 export { createEntityIndex } from './review-item'

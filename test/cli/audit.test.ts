@@ -220,7 +220,7 @@ describe('feedback audit', () => {
       const { status, stdout } = await judge(text)
       expect(status).toBe(1)
       expect(stdout).toBe(
-        'The table differs from the service in 3 buckets:\n  missing: 2\n  stale: 1\nName the reviews: --ids 17,2048,30\n',
+        'The table differs from the service in 3 buckets:\n  missing: 2\n  stale: 1\nName what differs: --ids 17,2048,30\n',
       )
       const printed = await judge(text, '--json')
       expect([printed.status, JSON.parse(printed.stdout)]).toEqual([

@@ -51,7 +51,7 @@ describe('the script that audits', { timeout: 60_000 }, () => {
     [
       'the table differs',
       'bucket,difference\n17,missing\n',
-      { status: 1, stdout: expect.stringContaining('missing: 1\nName the reviews: --ids 17') },
+      { status: 1, stdout: expect.stringContaining('missing: 1\nName what differs: --ids 17') },
     ],
     ['psql prints nothing', '', { status: 78, stdout: '' }],
   ])('ends as it should where %s', async (_, answer, outcome) => {

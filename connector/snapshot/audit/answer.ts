@@ -1,18 +1,20 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import { configFailure, type Failure } from '../../cdk'
+import { type FeedbackDifference, isEntityName, isFeedbackBucket } from './entity-statement'
 
 /** A review that an audit found to differ. `isBehind`: the table has an older version of it than the service. */
 export type ReviewDifference = { readonly id: string; readonly difference: string; readonly isBehind: boolean }
 
-/** A bucket of ids that an audit found to differ. */
-type BucketDifference = { readonly bucket: number; readonly difference: string }
+/** A bucket that an audit found to differ: a number for ids, an entity and a window for feedback. */
+type BucketDifference = { readonly bucket: string; readonly difference: string }
 
 /** What a warehouse answers to a statement of an audit. `nothing`: a list without rows, which does not say which statement it answers. */
 export type AuditAnswer =
   | { readonly of: 'nothing'; readonly differences: readonly [] }
   | { readonly of: 'buckets'; readonly differences: ReadonlyArray<BucketDifference> }
   | { readonly of: 'reviews'; readonly differences: ReadonlyArray<ReviewDifference> }
+  | { readonly of: 'rows'; readonly differences: ReadonlyArray<FeedbackDifference> }
 
 const reviewKinds: ReadonlyArray<string> = ['missing', 'extra', 'stale', 'newer', 'rows missing', 'doubled', 'changed']
 const bucketKinds: ReadonlyArray<string> = [
@@ -53,26 +55,39 @@ const isDrawing = (body: string): boolean =>
 
 const decodeTable = ({ columns, rows }: AnswerTable): E.Either<Failure, AuditAnswer> => {
   if (columns.length === 0) return E.right({ of: 'nothing', differences: [] })
-  const of = columns.includes('bucket') ? 'buckets' : 'reviews'
-  if (!columns.includes('difference') || (of === 'reviews' && !columns.includes('id')))
+  const isOfBuckets = columns.includes('bucket')
+  if (!columns.includes('difference') || !(isOfBuckets || columns.includes('id')))
     return answerFailure('is no answer of an audit: it has no columns bucket and difference, or id and difference')
-  const [buckets, reviews] = [rows.map(toBucketDifference), rows.map(toReviewDifference)]
-  const wrong = (of === 'buckets' ? buckets : reviews).indexOf(undefined)
-  if (wrong >= 0)
-    return answerFailure(
-      `is no answer of an audit: row ${wrong + 1} has no ${of === 'buckets' ? 'bucket' : 'id'} and difference of one`,
-    )
-  return E.right(
-    of === 'buckets'
-      ? { of, differences: buckets.flatMap((each) => each ?? []) }
-      : { of, differences: reviews.flatMap((each) => each ?? []) },
-  )
+  if (isOfBuckets) return decodeRows('buckets', rows, toBucketDifference)
+  return columns.includes('entity')
+    ? decodeRows('rows', rows, toFeedbackDifference)
+    : decodeRows('reviews', rows, toReviewDifference)
+}
+
+const decodeRows = <Of extends AuditAnswer['of'], A>(
+  of: Of,
+  rows: AnswerTable['rows'],
+  toDifference: (row: AnswerTable['rows'][number]) => A | undefined,
+): E.Either<Failure, { readonly of: Of; readonly differences: ReadonlyArray<A> }> => {
+  const differences = rows.map(toDifference)
+  const wrong = differences.indexOf(undefined)
+  return wrong >= 0
+    ? answerFailure(
+        `is no answer of an audit: row ${wrong + 1} has no ${of === 'buckets' ? 'bucket' : 'id'} and difference of one`,
+      )
+    : E.right({ of, differences: differences.flatMap((each) => each ?? []) })
 }
 
 const toBucketDifference = (row: AnswerTable['rows'][number]): BucketDifference | undefined => {
   const [bucket, difference] = [String(row.bucket), String(row.difference)]
-  return /^\d{1,5}$/.test(bucket) && bucketKinds.includes(difference)
-    ? { bucket: Number(bucket), difference }
+  const isKnown = /^\d{1,5}$/.test(bucket) || isFeedbackBucket(bucket)
+  return isKnown && bucketKinds.includes(difference) ? { bucket, difference } : undefined
+}
+
+const toFeedbackDifference = (row: AnswerTable['rows'][number]): FeedbackDifference | undefined => {
+  const [entity, review] = [String(row.entity), toReviewDifference(row)]
+  return isEntityName(entity) && review !== undefined
+    ? { entity, id: review.id, difference: review.difference }
     : undefined
 }
 
@@ -121,7 +136,7 @@ export type AnswerSummary = {
   readonly differences: number
   readonly kinds: Readonly<Record<string, number>>
   /** The buckets that differ, as --ids takes them. */
-  readonly buckets: ReadonlyArray<number>
+  readonly buckets: ReadonlyArray<string>
 }
 
 export const summarizeAnswer = (answer: AuditAnswer): AnswerSummary => {

@@ -22,6 +22,8 @@ export type Dialect = {
   readonly hexNumber: (digits: string) => string
   /** Milliseconds since 1970, what is finer cut off. */
   readonly millis: (column: string, type: Exclude<TimeType, 'millis'>) => string
+  /** The month of milliseconds since 1970 in UTC, such as `2026-01`. */
+  readonly month: (millis: string) => string
   /** A timestamp without zone, which is in `zone`: as an instant, or as a timestamp in UTC. */
   readonly fromZone: (column: string, zone: string) => readonly [column: string, type: 'timestamptz' | 'timestamp']
   /** A column's name, where the warehouse keeps it as it is written. */
@@ -47,6 +49,7 @@ const leaveUnquoted = (name: string): string => name
 export const dialects: Readonly<Record<DialectName, Dialect>> = {
   duckdb: {
     ...standard,
+    month: (millis) => `STRFTIME(MAKE_TIMESTAMP(${millis} * 1000), '%Y-%m')`,
     hexNumber: (digits) => `CAST('0x' || ${digits} AS BIGINT)`,
     fromZone: (column, zone) => [`(${column} AT TIME ZONE '${zone}')`, 'timestamptz'],
     millis: (column, type) => (type === 'text' ? `EPOCH_MS(CAST(${column} AS TIMESTAMPTZ))` : `EPOCH_MS(${column})`),
@@ -54,6 +57,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   },
   postgres: {
     ...standard,
+    month: (millis) => `TO_CHAR(TO_TIMESTAMP(${millis} / 1000) AT TIME ZONE 'UTC', 'YYYY-MM')`,
     hexNumber: (digits) => `CAST(CAST('x' || ${digits} AS BIT(60)) AS BIGINT)`,
     fromZone: (column, zone) => [`(${column} AT TIME ZONE '${zone}')`, 'timestamptz'],
     millis: (column, type) =>
@@ -62,6 +66,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   },
   snowflake: {
     ...standard,
+    month: (millis) => `TO_CHAR(TO_TIMESTAMP_NTZ(${millis}, 3), 'YYYY-MM')`,
     hexNumber: (digits) => `TO_NUMBER(${digits}, 'XXXXXXXXXXXXXXX')`,
     millis: (column, type) =>
       `DATE_PART(EPOCH_MILLISECOND, ${type === 'text' ? `TO_TIMESTAMP_TZ(${column})` : column})`,
@@ -70,6 +75,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   },
   bigquery: {
     ...standard,
+    month: (millis) => `FORMAT_TIMESTAMP('%Y-%m', TIMESTAMP_MILLIS(${millis}))`,
     text: 'STRING',
     integer: 'INT64',
     decimal: 'BIGNUMERIC',
@@ -84,6 +90,8 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     ...standard,
     // A VARCHAR alone has 256 bytes there.
     text: 'VARCHAR(65535)',
+
+    month: (millis) => `TO_CHAR(DATEADD(millisecond, ${millis}, CAST('1970-01-01' AS TIMESTAMP)), 'YYYY-MM')`,
     hexNumber: (digits) => `STRTOL(${digits}, 16)`,
     millis: (column, type) =>
       `DATEDIFF(millisecond, CAST('1970-01-01' AS TIMESTAMP), ${
@@ -95,6 +103,8 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   },
   databricks: {
     ...standard,
+    month: (millis) =>
+      `DATE_FORMAT(TIMESTAMPADD(MILLISECOND, ${millis}, TIMESTAMP_NTZ'1970-01-01 00:00:00'), 'yyyy-MM')`,
     text: 'STRING',
     hexNumber: (digits) => `CAST(CONV(${digits}, 16, 10) AS BIGINT)`,
     millis: (column, type) =>
@@ -183,6 +193,13 @@ const loaders: Readonly<
 export const attributeColumn = ({ isLowerCase }: Pick<AuditedTable, 'isLowerCase'>, attribute: string): string =>
   isLowerCase ? attribute.toLowerCase() : attribute
 
+const versionColumns: Readonly<Record<string, string>> = {
+  reviews: 'modifiedTime',
+  deleted_reviews: 'modifiedTime',
+  comments: 'mentionTime',
+  transparency_reviews: 'mentionTime',
+}
+
 /** The table of a stream; what is not given is as its loader writes it. `hasTombstones`: whether deleted reviews are marked in their table. */
 export const toAuditedTable = (
   stream: string,
@@ -207,8 +224,9 @@ export const toAuditedTable = (
   const { deletedColumn, ...layout } = loaders[loader]
   return {
     ...layout,
-    idColumn: attributeColumn(layout, isPart ? 'reviewId' : 'id'),
-    versionColumn: attributeColumn(layout, isPart ? 'reviewModifiedTime' : 'modifiedTime'),
+    idColumn: attributeColumn(layout, isPart ? 'reviewId' : stream === 'transparency_reviews' ? 'documentId' : 'id'),
+    versionColumn: attributeColumn(layout, versionColumns[stream] ?? 'reviewModifiedTime'),
+    ...(stream === 'categories' ? { idType: 'text' } : {}),
     // The tables of the parts have no such column.
     deletedColumn: hasTombstones && stream === 'reviews' ? deletedColumn : undefined,
     deletionsName: undefined,

@@ -67,7 +67,7 @@ export type Expected = {
 }
 
 /** What DuckDB may use while an audit reads; the rest goes to the disk. */
-const memoryLimit = 96e6
+export const memoryLimit = 96e6
 
 /**
  * Reads what the service has of a stream and gives it to `body`. `spillPath`: beside this file goes what does not fit into memory. Rejects with a `CommandError` if the service cannot be read completely.

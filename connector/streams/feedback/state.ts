@@ -227,3 +227,48 @@ export const trackPartition = (cursor: O.Option<number>, digest: string, lookbac
   }
 }
 export type PartitionTracker = ReturnType<typeof trackPartition>
+
+/** Up to when each entity of a state was read, in milliseconds, by entity key; undefined: not read yet. `isWhole`: up to the end of a run. */
+export const readEntityCursors = (
+  stream: string,
+  state: unknown,
+): E.Either<Failure, ReadonlyMap<string, { readonly cursor: number | undefined; readonly isWhole: boolean }>> =>
+  pipe(
+    decodeFeedbackState(stream, O.fromNullable(state)),
+    E.map(
+      ({ partitions }) =>
+        new Map(
+          Object.entries(partitions).map(([key, partition]) => [
+            key,
+            { cursor: O.toUndefined(partitionCursor(partition)), isWhole: (partition.digest ?? '') !== '' },
+          ]),
+        ),
+    ),
+  )
+
+/**
+ * The state from which the next run sends the rows of these entities again, from a second before the given time on (milliseconds, by entity
+ * key); the cursors of the others stay. An entity that the state has not read stays as it is: it is read from the start date.
+ */
+export const rewindEntities = (
+  stream: string,
+  state: unknown,
+  oldest: ReadonlyMap<string, number>,
+): E.Either<Failure, unknown> =>
+  pipe(
+    decodeFeedbackState(stream, O.fromNullable(state)),
+    E.map((decoded) => {
+      const partitions = Object.entries(decoded.partitions).map(([key, partition]) => {
+        const cursor = partitionCursor(partition)
+        const from = oldest.get(key)
+        if (O.isNone(cursor) || from === undefined) return [key, partition] as const
+        const fromDate = toInstant(Math.min(cursor.value, floorToSecond(from) - second))
+        return [key, { ...partition, fromDate, digest: '' }] as const
+      })
+      const defaultFrom = O.getOrElse(() => 0)(decoded.fromDate)
+      return {
+        ...(t.UnknownRecord.is(state) ? state : {}),
+        ...encodeFeedbackState(defaultFrom, { ...decoded, partitions: Object.fromEntries(partitions) }),
+      }
+    }),
+  )

@@ -58,7 +58,7 @@ describe('decodeAnswer', () => {
       of: 'buckets',
       differences: 2,
       kinds: { 'missing and extra': 1, 'rows missing and doubled': 1 },
-      buckets: [0, 16_383],
+      buckets: ['0', '16383'],
     })
   })
 

@@ -1,0 +1,228 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { toMillis } from '../api'
+import {
+  CommandError,
+  type CommandIo,
+  configFailure,
+  defined,
+  formatStateFile,
+  getOrThrow,
+  loadAirbyteState,
+  mapDefined,
+  type SourceState,
+} from '../cdk'
+import { createFeedbackService, createVersionService, rewindStream } from '../runtime'
+import {
+  type AuditedLoad,
+  type AuditedTable,
+  type AuditWindow,
+  bucketStatement,
+  checkFeedbackStatementSize,
+  checkStatementSize,
+  createContentDigest,
+  deleteFeedbackStatement,
+  deleteStatement,
+  type Expected,
+  type ExpectedFeedback,
+  feedbackBucketStatement,
+  feedbackRowStatement,
+  fieldName,
+  reviewStatement,
+  useExpected,
+  useExpectedFeedback,
+} from '../snapshot'
+import { rewindEntities, type SourceEnv } from '../streams'
+import { readDifferences, readFeedbackDifferences } from './audit-answer'
+import { writeOutputFile } from './snapshot-file'
+import { formatJson } from './table'
+
+type RepairOptions = {
+  readonly stream: string
+  /** The file of the state that the last load ended with. */
+  readonly state: string | undefined
+  readonly folder: string | undefined
+}
+
+/** Audits a table of what is made of reviews: prints a statement, or writes what repairs the reviews of the file `repair`. */
+export const auditVersions = async (
+  io: CommandIo,
+  source: SourceEnv,
+  table: AuditedTable,
+  {
+    bucketCount,
+    buckets,
+    load,
+    repair,
+    ...options
+  }: RepairOptions &
+    OutputOptions & {
+      readonly bucketCount: number
+      readonly buckets: ReadonlyArray<number> | undefined
+      readonly load: AuditedLoad
+      readonly repair: string | undefined
+    },
+): Promise<void> => {
+  const { stream, state } = options
+  const differences = repair === undefined ? undefined : await readDifferences(io, repair)
+  const withMention = new Set(differences?.map(({ id }) => id))
+  const digest = mapDefined(table.content, (content) => createContentDigest(content, bucketCount, buckets))
+  const service = createVersionService(source, stream, { withMention, digest })
+  await useExpected(service, load, { bucketCount, spillPath: createSpillPath() }, async (expected) => {
+    if (differences === undefined) return printStatement(io, options, await describeVersions(table, expected, buckets))
+    if (differences.length === 0) return io.printWarning('There is nothing to repair.')
+    const { versions, newer } = await expected.findVersions(differences.map(({ id }) => id))
+    const given = state === undefined ? {} : await loadAirbyteState(state)
+    const missed = { versions, newer, cutoff: expected.scope.cutoff }
+    await writeRepairFiles(io, options.folder, {
+      deletions: deleteStatement(table, differences),
+      states: getOrThrow(rewindStream(source, stream, given, missed)),
+      start: 'Within 24 hours, start',
+    })
+  })
+}
+
+/** The statement about all buckets, or about the reviews of some. */
+const describeVersions = async (
+  table: AuditedTable,
+  { scope, reviews, rows, listBuckets, listReviews }: Expected,
+  buckets: ReadonlyArray<number> | undefined,
+) => {
+  const sql =
+    buckets === undefined
+      ? bucketStatement(table, scope, await listBuckets())
+      : reviewStatement(table, scope, buckets, await listReviews(buckets))
+  return {
+    stream: scope.stream,
+    table: table.name,
+    dialect: table.dialect,
+    cutoff: new Date(scope.cutoff).toISOString(),
+    reviews,
+    rows,
+    changed_since: scope.changedIds.length,
+    buckets: scope.bucketCount,
+    ...defined({ columns: table.content?.fields.map(fieldName) }),
+    sql: getOrThrow(checkStatementSize(sql, table, scope, buckets)),
+  }
+}
+
+/** Writes `delete.sql` and the states for both protocols. `start`: the beginning of the sentence about the next run. */
+const writeRepairFiles = async (
+  io: CommandIo,
+  folder = 'audit-repair',
+  { deletions, states, start }: { readonly deletions: string; readonly states: SourceState; readonly start: string },
+): Promise<void> => {
+  const list = Object.entries(states).map(([name, value]) => ({ stream: name, state: JSON.stringify(value) }))
+  const [deletionFile, airbyteState, singerState] = ['delete.sql', 'state.json', 'singer-state.json'].map((name) =>
+    join(folder, name),
+  ) as [string, string, string]
+  await mkdir(folder, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
+    throw new CommandError(
+      configFailure(`${folder} cannot be made (${error.code ?? error.message}). Give another --folder.`),
+    )
+  })
+  await writeOutputFile(deletionFile, deletions)
+  await writeOutputFile(airbyteState, formatStateFile(list))
+  await writeOutputFile(singerState, `${JSON.stringify({ singer_state: { bookmarks: states } })}\n`)
+  io.printWarning(
+    `To repair the table:\n  1. Run ${deletionFile} in the warehouse.\n  2. ${start} the next run from ${airbyteState} (Airbyte) or ${singerState} (Singer, Meltano).`,
+  )
+}
+
+type OutputOptions = { readonly out: string | undefined; readonly json: boolean }
+
+/** Prints a statement, or all that is known of it as JSON. */
+const printStatement = async (
+  io: CommandIo,
+  { out, json }: OutputOptions,
+  described: { readonly sql: string },
+): Promise<void> => {
+  const text = json ? formatJson(described) : described.sql
+  await (out === undefined ? io.print(text) : writeOutputFile(out, text))
+}
+
+export const noStateError = (file: string | undefined, stream: string): CommandError =>
+  new CommandError(configFailure(`${file} has no state of ${stream}. Give the state of the run that loaded the table.`))
+
+/** Where the rows that do not fit into memory go. */
+const createSpillPath = (): string => join(tmpdir(), `feedback-audit.${randomUUID()}`)
+
+/** Audits a table of feedback by entity: prints a statement, or writes what repairs the rows of the file `repair`. */
+export const auditFeedback = async (
+  io: CommandIo,
+  source: SourceEnv,
+  table: AuditedTable,
+  {
+    window,
+    buckets,
+    repair,
+    ...options
+  }: RepairOptions &
+    OutputOptions & {
+      readonly window: AuditWindow
+      readonly buckets: ReadonlyArray<string> | undefined
+      /** As of this time. */
+      readonly cutoff: string | undefined
+      readonly repair: string | undefined
+    },
+): Promise<void> => {
+  const { stream } = options
+  const cutoff = mapDefined(options.cutoff, toMillis)
+  const differences = repair === undefined ? undefined : await readFeedbackDifferences(io, repair)
+  const given = options.state === undefined ? undefined : await loadAirbyteState(options.state)
+  if (given !== undefined && given[stream] === undefined) throw noStateError(options.state, stream)
+  const limits = defined({ cutoff, state: given?.[stream] })
+  const service = getOrThrow(createFeedbackService(source, stream, limits, io.printWarning))
+  await useExpectedFeedback(service, { window, spillPath: createSpillPath() }, async (expected) => {
+    const { scope, findOldest } = expected
+    if (scope.entities.length === 0)
+      throw new CommandError(
+        configFailure(
+          `No entity of ${stream} can be compared${scope.leftOut.map(({ entity, reason }, i) => `${i === 0 ? ': ' : ', '}${entity} (${reason})`).join('')}. Name the entities in the config, and give the state of the last load.`,
+        ),
+      )
+    for (const { entity, reason } of scope.leftOut) io.printWarning(`${entity} is left out: ${reason}.`)
+    if (differences === undefined) return printStatement(io, options, await describeFeedback(table, expected, buckets))
+    if (differences.length === 0) return io.printWarning('There is nothing to repair.')
+    // Without a state, the one that reading everything has just ended with, as of the cutoff.
+    const state = given?.[stream] ?? service.state()
+    const reached = given === undefined && cutoff !== undefined ? scope.entities : []
+    const oldest = new Map([
+      ...reached.map((entity) => [entity.entity, entity.cutoff] as const),
+      ...(await findOldest(differences)),
+    ])
+    await writeRepairFiles(io, options.folder, {
+      deletions: deleteFeedbackStatement(table, scope, differences),
+      states: { ...given, [stream]: getOrThrow(rewindEntities(stream, state, oldest)) },
+      start: 'Start',
+    })
+  })
+}
+
+/** The statement about all windows, or about the rows of some. */
+const describeFeedback = async (
+  table: AuditedTable,
+  { scope, rows, listGroups, listRows }: ExpectedFeedback,
+  buckets: ReadonlyArray<string> | undefined,
+) => {
+  const sql =
+    buckets === undefined
+      ? feedbackBucketStatement(table, scope, await listGroups())
+      : feedbackRowStatement(table, scope, buckets, await listRows(buckets))
+  const cutoffs = scope.entities.map(({ cutoff }) => cutoff)
+  const toTime = (millis: number): string => new Date(millis).toISOString()
+  return {
+    stream: scope.stream,
+    table: table.name,
+    dialect: table.dialect,
+    cutoff: toTime(Math.min(...cutoffs)),
+    last_cutoff: toTime(Math.max(...cutoffs)),
+    entities: scope.entities.length,
+    left_out: scope.leftOut.map(({ entity }) => entity),
+    rows,
+    window: scope.window,
+    sql: getOrThrow(checkFeedbackStatementSize(sql, table, buckets)),
+  }
+}

@@ -1,0 +1,151 @@
+import { BIGINT, VARCHAR } from '@duckdb/node-api'
+import * as E from 'fp-ts/Either'
+import { batchFeed, configFailure, consumeFeed, type Failure, type Feed, runOrThrow } from '../../cdk'
+import { appendBatchRows, type Database, openDatabase } from '../store/database'
+import { type AuditedTable, dialects } from './audited-table'
+import { memoryLimit } from './comparison'
+import {
+  type AuditWindow,
+  type ExpectedGroup,
+  type FeedbackDifference,
+  type FeedbackScope,
+  groupsSql,
+  type NamedFeedback,
+  quoteList,
+  toEntityName,
+} from './entity-statement'
+
+/** A row of feedback that the service has: its entity, such as `location:1034`, its id, and its time in milliseconds since 1970. */
+export type ServiceFeedbackRow = { readonly entity: string; readonly id: string; readonly time: number }
+
+/** What an audit reads of a stream of feedback by entity; the caller implements it. Times in milliseconds since 1970. */
+export type ServiceFeedback = {
+  readonly stream: string
+  /** Older rows are not read. */
+  readonly from: number
+  /** Every row of every entity, as the stream reads them. */
+  readonly rows: Feed<Failure, ReadonlyArray<ServiceFeedbackRow>>
+  /** After the last row: each entity with the time up to which it is compared, or why it is left out. */
+  readonly cutoffs: () => ReadonlyMap<string, E.Either<string, number>>
+}
+
+/** What the service has, for the statements of an audit. */
+export type ExpectedFeedback = {
+  readonly scope: FeedbackScope
+  /** How many rows there are up to the cutoffs. */
+  readonly rows: number
+  readonly listGroups: () => Promise<ReadonlyArray<ExpectedGroup>>
+  readonly listRows: (buckets: ReadonlyArray<string>) => Promise<ReadonlyArray<NamedFeedback>>
+  /** The oldest time of these rows that the service has, by entity; milliseconds. */
+  readonly findOldest: (rows: ReadonlyArray<FeedbackDifference>) => Promise<ReadonlyMap<string, number>>
+}
+
+/**
+ * Reads what the service has of a stream of feedback and gives it to `body`. `spillPath`: beside this file goes what does not fit into
+ * memory. Rejects with a `CommandError` if the service cannot be read.
+ */
+export const useExpectedFeedback = async <A>(
+  service: ServiceFeedback,
+  { window, spillPath }: { readonly window: AuditWindow; readonly spillPath: string },
+  body: (expected: ExpectedFeedback) => Promise<A>,
+): Promise<A> => {
+  const db = await runOrThrow(openDatabase(':memory:', { memory: [memoryLimit], threads: 2, spillPath }))
+  try {
+    return await body(await readExpectedFeedback(db, service, window))
+  } finally {
+    db.close()
+  }
+}
+
+const readExpectedFeedback = async (
+  db: Database,
+  service: ServiceFeedback,
+  window: AuditWindow,
+): Promise<ExpectedFeedback> => {
+  await db.run(
+    'CREATE TEMP TABLE served (entity VARCHAR, id VARCHAR, version BIGINT); CREATE TEMP TABLE audited (entity VARCHAR, name VARCHAR, cutoff BIGINT)',
+  )
+  await consumeFeed(batchFeed(appendBatchRows)(service.rows), (rows) =>
+    db.appendColumns(
+      'served',
+      [VARCHAR, VARCHAR, BIGINT],
+      [rows.map(({ entity }) => entity), rows.map(({ id }) => id), rows.map(({ time }) => BigInt(time))],
+    ),
+  )
+  const cutoffs = [...service.cutoffs()].sort(([a], [b]) => (a < b ? -1 : 1))
+  const entities = cutoffs.flatMap(([entity, cutoff]) =>
+    E.isLeft(cutoff) ? [] : [{ entity, name: toEntityName(entity), cutoff: cutoff.right }],
+  )
+  await db.appendColumns(
+    'audited',
+    [VARCHAR, VARCHAR, BIGINT],
+    [
+      entities.map(({ entity }) => entity),
+      entities.map(({ name }) => name),
+      entities.map(({ cutoff }) => BigInt(cutoff)),
+    ],
+  )
+  await db.run(`
+    CREATE TEMP VIEW feedback AS
+    SELECT name, id, max(version) AS version, 1 AS row_count FROM served INNER JOIN audited USING (entity)
+    WHERE version BETWEEN ${service.from} AND cutoff GROUP BY name, id`)
+  const list = async <Name extends string>(sql: string, ...names: ReadonlyArray<Name>) =>
+    (await db.query(sql)).map(
+      (row) => Object.fromEntries(names.map((name) => [name, String(row[name])])) as Record<Name, string>,
+    )
+  const groups = groupsSql('duckdb', window)
+  return {
+    scope: {
+      stream: service.stream,
+      from: service.from,
+      window,
+      entities,
+      leftOut: cutoffs.flatMap(([entity, cutoff]) => (E.isLeft(cutoff) ? [{ entity, reason: cutoff.left }] : [])),
+    },
+    rows: Number(await db.scalar('SELECT count(*) FROM feedback')),
+    listGroups: () =>
+      list(
+        `WITH ${groups} SELECT bucket, ids::VARCHAR AS ids, id_digest::VARCHAR AS "idDigest", version_digest::VARCHAR AS "versionDigest" FROM buckets ORDER BY bucket`,
+        'bucket',
+        'ids',
+        'idDigest',
+        'versionDigest',
+      ),
+    listRows: (buckets) =>
+      list(
+        `WITH ${groups} SELECT name, id, version::VARCHAR AS version FROM placed WHERE bucket IN (${quoteList(buckets)}) ORDER BY name, id`,
+        'name',
+        'id',
+        'version',
+      ),
+    findOldest: async (rows) => {
+      const keys = quoteList(['', ...rows.map(({ entity, id }) => `${entity}:${id}`)])
+      const found = await list(
+        `SELECT entity, min(version)::VARCHAR AS oldest FROM served INNER JOIN audited USING (entity) WHERE name || ':' || id IN (${keys}) GROUP BY entity`,
+        'entity',
+        'oldest',
+      )
+      return new Map(found.map(({ entity, oldest }) => [entity, Number(oldest)]))
+    },
+  }
+}
+
+/** The statement, or why the warehouse would not take it. */
+export const checkFeedbackStatementSize = (
+  sql: string,
+  { dialect }: AuditedTable,
+  buckets: ReadonlyArray<string> | undefined,
+): E.Either<Failure, string> => {
+  const { maxBytes } = dialects[dialect]
+  return sql.length <= maxBytes
+    ? E.right(sql)
+    : E.left(
+        configFailure(
+          `The statement would have ${(sql.length / 1e6).toFixed(1)} MB, and ${dialect} takes ${(maxBytes / 1e6).toFixed(1)}. ${
+            buckets === undefined
+              ? 'Use --window year, or fewer entities in the config'
+              : 'Give fewer buckets with --ids'
+          }.`,
+        ),
+      )
+}
