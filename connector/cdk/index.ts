@@ -98,8 +98,10 @@ export {
   parseJson,
   printExactJson,
   printJsonText,
+  readMembersAt,
+  readObjectMembers,
+  stringAt,
 } from './json/decode'
-export { readMembersAt, readObjectMembers, stringAt } from './json/members'
 export {
   createRangeEstimate,
   createStdoutWriter,

@@ -2,8 +2,7 @@ import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import { findStreamByTable, type StreamDescriptor } from '../catalog'
 import { configFailure, transientFailure } from '../failure'
-import { JsonText } from '../json/decode'
-import { numberAt, readMembersAt, stringAt, valueAt } from '../json/members'
+import { JsonText, numberAt, readMembersAt, stringAt, valueAt } from '../json/decode'
 import type { CheckpointMessage, Message, RecordChange, Row, StreamInfo } from '../message'
 import {
   createLossGuard,

@@ -1,7 +1,6 @@
 import { defined } from '../defined'
 import type { Failure } from '../failure'
-import { printJsonText } from '../json/decode'
-import { readMembersAt, readObjectMembers } from '../json/members'
+import { printJsonText, readMembersAt, readObjectMembers } from '../json/decode'
 import { jsonLine, type OutputText, wrapRows } from '../lines'
 import type { LogLevel, Message, StateCounts } from '../message'
 import type { EncodeOptions, MessageEncoder } from '../protocol'

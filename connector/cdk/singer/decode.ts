@@ -1,8 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
-import { JsonText } from '../json/decode'
-import { numberAt, readMembersAt, stringAt, valueAt } from '../json/members'
+import { JsonText, numberAt, readMembersAt, stringAt, valueAt } from '../json/decode'
 import type { Message, Row } from '../message'
 import {
   createLossGuard,

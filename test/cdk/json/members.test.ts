@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type JsonSpan, readMembersAt, readObjectMembers, valueAt } from '../../../connector/cdk/json/members'
+import { type JsonSpan, readMembersAt, readObjectMembers, valueAt } from '../../../connector/cdk/json/decode'
 
 const values = (line: string, members: ReadonlyMap<string, JsonSpan> | undefined): unknown =>
   members && Object.fromEntries([...members].map(([name, span]) => [name, valueAt(Buffer.from(line), span)]))
