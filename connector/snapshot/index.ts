@@ -77,9 +77,15 @@ export { explainAlert, nameOwner, namePlace, type WorkItem } from './report/open
 export { explainMonth, listGroupSections, renderReport } from './report/page'
 export { type Report, readReport } from './report/report'
 export type { DuckDBValue, QueryResult, Snapshot } from './store/database'
-export { damagedFileFailure, databaseWriteFailure, isDiskFull, outputFullFailure } from './store/failures'
+export {
+  damagedFileFailure,
+  databaseWriteFailure,
+  isDiskFull,
+  isOutOfMemory,
+  outputFullFailure,
+  parseMemorySize,
+} from './store/failures'
 export { closeSnapshot, compactSnapshot, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/file'
-export { isOutOfMemory, parseMemorySize } from './store/memory'
 export {
   claimSnapshot,
   importState,

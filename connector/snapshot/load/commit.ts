@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { CommandError, parseJson, systemFailure } from '../../cdk'
 import { type Database, quoteIdentifier } from '../store/database'
-import { isOutOfMemory } from '../store/memory'
+import { isOutOfMemory } from '../store/failures'
 import { type CursorRange, cursorSql, saveStreamStateSql, updateLoadSql, updateRowCountsSql } from '../store/metadata'
 import {
   attributeOf,

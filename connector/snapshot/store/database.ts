@@ -9,8 +9,13 @@ import {
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { CommandError, defined, type Failure } from '../../cdk'
-import { databaseMemoryFailure, databaseOpenFailure } from './failures'
-import { createMemorySetter, isOutOfMemory, type MemorySetter } from './memory'
+import {
+  createMemorySetter,
+  databaseMemoryFailure,
+  databaseOpenFailure,
+  isOutOfMemory,
+  type MemorySetter,
+} from './failures'
 import { type CellValue, type RowValues, toRowValues } from './values'
 
 export type { DuckDBValue } from '@duckdb/node-api'

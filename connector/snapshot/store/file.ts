@@ -24,8 +24,7 @@ import {
   quoteLiteral,
   type Snapshot,
 } from './database'
-import { databaseOpenFailure, databaseWriteFailure } from './failures'
-import { chooseMemoryLimit, listMemorySteps } from './memory'
+import { chooseMemoryLimit, databaseOpenFailure, databaseWriteFailure, listMemorySteps } from './failures'
 import { metadataTablesSql, snapshotFormat } from './metadata'
 
 /** `write` creates the file if it is missing; `change` and `read` need an existing file. */

@@ -9,7 +9,7 @@ import {
   memoryFailure,
   parseMemorySize,
   readMachineMemory,
-} from '../../../connector/snapshot/store/memory'
+} from '../../../connector/snapshot/store/failures'
 
 describe('a size of memory', () => {
   it.each([
