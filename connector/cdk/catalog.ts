@@ -1,8 +1,7 @@
 import * as O from 'fp-ts/Option'
-import type { StreamInfo, SyncMode } from './message'
 import { declaredColumns, type JsonSchema } from './schema'
 import type { InputStream, SinkOperation } from './sink'
-import type { Stream } from './stream'
+import type { Stream, StreamInfo, SyncMode } from './stream'
 
 /** One stream as the caller asks for it. */
 export type StreamSelection = {

@@ -122,7 +122,6 @@ export {
   readJsonFile,
   readStateFile,
 } from './load'
-export type { InputRecord, LogLevel, Message, RecordChange, Row, StreamInfo, SyncMode } from './message'
 export {
   airbyteConventions,
   describeFailure,
@@ -182,12 +181,19 @@ export { decodeAirbyteState, decodeSingerState, formatStateFile, type SingerStat
 export {
   defineStream,
   encodeRow,
+  type InputRecord,
+  type LogLevel,
+  type Message,
   type Projection,
   pickAttributes,
   type Reader,
   type ReaderEvent,
+  type RecordChange,
+  type Row,
   type Stream,
+  type StreamInfo,
   type StreamRequest,
+  type SyncMode,
 } from './stream'
 export { noDeadLetters, openDeadLetterFile } from './write/dead-letters'
 export { type WriteResult, type WriteRun, writeToSinks } from './write/write'

@@ -1,6 +1,6 @@
 import { constants, openSync, writeSync, write as writeTo } from 'node:fs'
 import { createInterface } from 'node:readline'
-import type { Row } from './message'
+import type { Row } from './stream'
 
 /** A text to print, or the pieces of a long one; each piece is valid until the next is asked for. */
 export type OutputText = string | Iterable<Uint8Array>

@@ -5,8 +5,8 @@ import { configFailure, type Failure, transientFailure } from './failure'
 import type { Feed } from './feed'
 import { type JsonSpan, parseExactJson, readObjectMembers, stringAt } from './json/decode'
 import { type OutputText, splitLines } from './lines'
-import type { InputRecord, LogLevel, Message, Row } from './message'
 import type { JsonSchema } from './schema'
+import type { InputRecord, LogLevel, Message, Row } from './stream'
 
 /** An entry of the log that a program of Singer writes to stderr. */
 export type LogEntry = { readonly level: LogLevel; readonly message: string; readonly stream?: string }

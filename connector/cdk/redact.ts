@@ -1,7 +1,7 @@
 import * as t from 'io-ts'
 import type { Failure } from './failure'
-import type { Message } from './message'
 import type { JsonSchema } from './schema'
+import type { Message } from './stream'
 
 const base64Variants = (text: string): ReadonlyArray<string> => [
   text,

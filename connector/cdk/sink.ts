@@ -4,8 +4,8 @@ import type { Task } from 'fp-ts/Task'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import type * as t from 'io-ts'
 import type { Failure } from './failure'
-import type { InputRecord, LogLevel } from './message'
 import { type JsonSchema, toJsonSchema } from './schema'
+import type { InputRecord, LogLevel } from './stream'
 
 /** What a sink can do with an object of the service, in Airbyte's words. */
 export type SinkOperation = 'append' | 'update' | 'soft_delete'

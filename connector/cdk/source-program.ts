@@ -4,11 +4,10 @@ import type { Catalog, SourceState } from './catalog'
 import type { CommandIo } from './command'
 import { configFailure } from './failure'
 import type { ConfigFormat } from './load'
-import type { Message } from './message'
 import { limitHeap } from './program'
 import { type ReadRun, readStreams } from './read'
 import { redactMessage } from './redact'
-import type { Stream } from './stream'
+import type { Message, Stream } from './stream'
 
 /** A request that was answered, for the log: its operation, HTTP status and duration in milliseconds. */
 export type RequestReport = { readonly operation: string; readonly status: number; readonly millis: number }

@@ -2,9 +2,9 @@ import * as fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import { decodeConfiguredCatalog } from '../../connector/cdk/airbyte/catalog'
-import type { Message } from '../../connector/cdk/message'
 import type { Protocol } from '../../connector/cdk/protocol'
 import { protocols } from '../../connector/cdk/protocols'
+import type { Message } from '../../connector/cdk/stream'
 import { decodeForDestination, printBack } from '../support/decoded-input'
 
 const seed = 20261121

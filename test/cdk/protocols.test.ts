@@ -5,7 +5,7 @@ import { type ConfiguredCatalog, findStreamByTable } from '../../connector/cdk/c
 import { CommandError } from '../../connector/cdk/command'
 import { printJsonText } from '../../connector/cdk/json/decode'
 import { joinText } from '../../connector/cdk/lines'
-import type { Message } from '../../connector/cdk/message'
+import type { Message } from '../../connector/cdk/stream'
 import { snapshotCatalog } from '../support/catalogs'
 import { decodeForSnapshot } from '../support/decoded-input'
 

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import type { SyncMode } from '../../connector/cdk/message'
+import type { SyncMode } from '../../connector/cdk/stream'
 import { applyStreamSettings } from '../../connector/streams/streams'
 import { createExportApi } from '../support/export-api'
 import {

@@ -1,9 +1,9 @@
 import * as E from 'fp-ts/Either'
 import { type ConfiguredCatalog, findStreamById, findStreamByTable } from '../../connector/cdk/catalog'
 import { joinText } from '../../connector/cdk/lines'
-import type { Message } from '../../connector/cdk/message'
 import { decodeInput, decodeMixedInput, type Protocol } from '../../connector/cdk/protocol'
 import { protocols } from '../../connector/cdk/protocols'
+import type { Message } from '../../connector/cdk/stream'
 
 /** The bytes in pieces of `size`. */
 export async function* inChunks(bytes: Uint8Array, size: number): AsyncIterable<Uint8Array> {

@@ -3,7 +3,6 @@ import * as t from 'io-ts'
 import { findStreamByTable, type StreamDescriptor } from '../catalog'
 import { configFailure, transientFailure } from '../failure'
 import { JsonText, numberAt, readMembersAt, stringAt, valueAt } from '../json/decode'
-import type { CheckpointMessage, Message, RecordChange, Row, StreamInfo } from '../message'
 import {
   createLossGuard,
   createParsedRow,
@@ -17,6 +16,7 @@ import {
   readMessageLine,
   skipLine,
 } from '../protocol'
+import type { CheckpointMessage, Message, RecordChange, Row, StreamInfo } from '../stream'
 import { decodeDiscoveredCatalog } from './catalog'
 
 const Descriptor = t.intersection([

@@ -5,9 +5,8 @@ import * as t from 'io-ts'
 import type { Catalog, StreamSelection } from '../catalog'
 import { configFailure, type Failure } from '../failure'
 import { decodeValue } from '../json/decode'
-import type { SyncMode } from '../message'
 import { annotate, type JsonSchema } from '../schema'
-import type { Stream } from '../stream'
+import type { Stream, SyncMode } from '../stream'
 
 const mapProperties = (properties: unknown, f: (schema: JsonSchema) => JsonSchema): JsonSchema =>
   Object.fromEntries(

@@ -2,7 +2,6 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as t from 'io-ts'
 import { JsonText, numberAt, readMembersAt, stringAt, valueAt } from '../json/decode'
-import type { Message, Row } from '../message'
 import {
   createLossGuard,
   createParsedRow,
@@ -17,6 +16,7 @@ import {
   refuseLine,
   skipLine,
 } from '../protocol'
+import type { Message, Row } from '../stream'
 
 /** A stream that a SCHEMA has declared. */
 type DeclaredStream = {

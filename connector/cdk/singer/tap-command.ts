@@ -13,7 +13,6 @@ import {
 } from '../command'
 import { configFailure } from '../failure'
 import { addFilePath, loadConfig, readJsonFile, readStateFile } from '../load'
-import type { Message } from '../message'
 import type { ProtocolOutput } from '../protocol'
 import {
   consumeMessages,
@@ -23,7 +22,7 @@ import {
   type SourceProgram,
 } from '../source-program'
 import { decodeSingerState, type SingerState } from '../state-file'
-import type { Stream } from '../stream'
+import type { Message, Stream } from '../stream'
 import { decodeSingerCatalog, describeSingerStream, formatSingerCatalog, type SingerSelection } from './catalog'
 import {
   createSingerLogger,

@@ -5,8 +5,8 @@ import { encodeAirbyte, errorTraceLine } from '../../../connector/cdk/airbyte/en
 import { configFailure, systemFailure, transientFailure } from '../../../connector/cdk/failure'
 import { JsonText } from '../../../connector/cdk/json/decode'
 import { joinText } from '../../../connector/cdk/lines'
-import type { Message } from '../../../connector/cdk/message'
 import { decodeAirbyteState } from '../../../connector/cdk/state-file'
+import type { Message } from '../../../connector/cdk/stream'
 
 const lines = (message: Message) =>
   encodeAirbyte(() => 1700000000000.5)(message)

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { Message } from '../../../connector/cdk/message'
+import type { Message } from '../../../connector/cdk/stream'
 import { hashContent } from '../../../connector/snapshot/diff'
 import { closeSnapshot, compactSnapshot } from '../../../connector/snapshot/store/file'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { CommandError } from '../../../connector/cdk/command'
 import { transientFailure } from '../../../connector/cdk/failure'
-import type { Message, StreamInfo } from '../../../connector/cdk/message'
+import type { Message, StreamInfo } from '../../../connector/cdk/stream'
 import type { Database } from '../../../connector/snapshot/store/database'
 import { closeSnapshot } from '../../../connector/snapshot/store/file'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Message } from '../../../connector/cdk/message'
+import type { Message } from '../../../connector/cdk/stream'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { closeSnapshot } from '../../../connector/snapshot/store/file'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
