@@ -225,7 +225,7 @@ describe('feedback audit', () => {
       const printed = await judge(text, '--json')
       expect([printed.status, JSON.parse(printed.stdout)]).toEqual([
         1,
-        { equal: false, of: 'buckets', differences: 3, kinds: { missing: 2, stale: 1 }, buckets: [17, 2048, 30] },
+        { equal: false, of: 'buckets', differences: 3, kinds: { missing: 2, stale: 1 }, buckets: ['17', '2048', '30'] },
       ])
       writeFileSync(path('answer.jsonl'), '{"ID": 9007199254740993, "DIFFERENCE": "extra"}\n')
       expect(await runCommand(auditCommand, [`--answer=${path('answer.jsonl')}`])).toMatchObject({
