@@ -3,7 +3,6 @@ import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runProgram } from '../../support/program'
-import { random } from '../../support/random'
 import { pythonProgram } from '../interop/shell'
 import { type LoadedService, loadChangingService, loadedStreams } from './loads'
 
@@ -111,60 +110,6 @@ it.each(contentDamages)('finds damage to %s: %s', async (column, assignment, con
   expect(found.map(([id, difference, , , , , columns]) => [id, difference, columns])).toEqual(
     damaged.sort().map((id) => [id, 'changed', column]),
   )
-})
-
-/** The kinds of damage, each as SQL for one review of `feedback.damaged`. */
-const damages: ReadonlyArray<readonly [difference: string, sql: (id: string, other: string) => string]> = [
-  ['missing', (id) => `DELETE FROM feedback.damaged WHERE id = ${id}`],
-  ['doubled', (id) => `INSERT INTO feedback.damaged SELECT * FROM feedback.damaged WHERE id = ${id}`],
-  [
-    'stale',
-    (id) => `UPDATE feedback.damaged SET "modifiedTime" = "modifiedTime" - INTERVAL '1 millisecond' WHERE id = ${id}`,
-  ],
-  [
-    'extra',
-    (id) =>
-      `INSERT INTO feedback.damaged (id, "modifiedTime") SELECT 1, "modifiedTime" FROM feedback.damaged WHERE id = ${id}`,
-  ],
-  [
-    'stale',
-    (id, other) =>
-      `UPDATE feedback.damaged SET "modifiedTime" = (SELECT max("modifiedTime") FROM feedback.damaged WHERE id <> d.id AND id IN (${id}, ${other})) FROM feedback.damaged d WHERE d.ctid = feedback.damaged.ctid AND feedback.damaged.id IN (${id}, ${other})`,
-  ],
-]
-
-it('finds each of 200 random damages, with its kind and its review', async () => {
-  const table = ['--stream', 'reviews', '--table', 'feedback.damaged', ...ofMeltano]
-  const undamaged = `DROP TABLE IF EXISTS feedback.damaged; CREATE TABLE feedback.damaged AS SELECT id, "modifiedTime" FROM feedback.reviews r
-    WHERE NOT EXISTS (SELECT 1 FROM feedback.deleted_reviews d WHERE d.id = r.id AND d."modifiedTime" >= r."modifiedTime")`
-  service.postgres.ask(undamaged)
-  const versions = new Map(
-    answer('SELECT id, "modifiedTime" FROM feedback.damaged ORDER BY id').map(
-      (line) => line.split('|') as [string, string],
-    ),
-  )
-  const ids = [...versions.keys()]
-  const sql = await audit('config.json', ...table)
-  expect(answer(sql)).toEqual([])
-  // The statement that names reviews is printed once, for all buckets.
-  const named = await audit('config.json', ...table, '--buckets', '1', '--ids', '0')
-  const draw = random(20_261_123)
-  const pick = () => ids[Math.floor(draw() * ids.length)] ?? ''
-  for (let trial = 0; trial < 200; trial += 1) {
-    const [difference, damage] = damages[trial % damages.length] ?? ['', () => '']
-    const [id, other] = [pick(), pick()]
-    // Two reviews of one bulk change have the same version: nothing is swapped.
-    if (versions.get(id) === versions.get(other)) continue
-    const [buckets, reviews] = service.postgres
-      .ask(`BEGIN; ${damage(id, other)}; ${sql} SELECT '--'; ${named} ROLLBACK;`)
-      .split('--\n')
-      .map((part) => part.split('\n').filter((line) => line !== ''))
-    expect(buckets?.length, `trial ${trial}: ${difference} ${id}`).toBeGreaterThan(0)
-    expect(
-      reviews?.map((line) => line.split('|').slice(0, 2).join(' ')),
-      `trial ${trial}`,
-    ).toContain(`${difference === 'extra' ? '1' : id} ${difference}`)
-  }
 })
 
 /** Runs the statements of other dialects on the snapshot, translated by sqlglot; prints each row of an answer. */
