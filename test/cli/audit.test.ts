@@ -116,6 +116,54 @@ describe('feedback audit', () => {
     await useDb((run) => run('DROP TABLE damaged'))
   })
 
+  it('names the columns whose content was changed, and leaves out those that are not to be compared', async () => {
+    await useDb((run) => run('CREATE TABLE damaged AS FROM review_contents; CREATE TABLE lean AS FROM reviews'))
+    const [longest] = (await useDb((run) =>
+      run(
+        'SELECT "reviewId"::VARCHAR AS id, response FROM damaged WHERE response IS NOT NULL ORDER BY length(response) DESC LIMIT 1',
+      ),
+    )) as ReadonlyArray<{ readonly id: string; readonly response: string }>
+    const cut = longest?.response.slice(0, -1).replaceAll("'", "''")
+    await useDb(async (run) => {
+      await run(
+        `UPDATE damaged SET response = '${cut}', "questionCode" = coalesce("questionCode", '') || ' ' WHERE "reviewId" = ${longest?.id}`,
+      )
+      await run('ALTER TABLE lean DROP COLUMN brand; ALTER TABLE lean ALTER location TYPE VARCHAR USING NULL')
+    })
+    const contents = ['--stream', 'review_contents', '--table', 'damaged', '--buckets', '1', '--deep']
+    expect(await answer(...contents)).toMatchObject([{ bucket: 0, difference: 'changed' }])
+    expect(await answer(...contents, '--ids', '0')).toMatchObject([
+      { id: longest?.id, difference: 'changed', changed_columns: 'response questionCode' },
+    ])
+    expect(await answer(...contents, '--without', 'response,questionCode')).toEqual([])
+    const reviews = ['--stream', 'reviews', '--table', 'lean', '--deep', '--without', 'brand, location']
+    expect(await answer(...reviews)).toEqual([])
+    await useDb((run) => run('DROP TABLE damaged; DROP TABLE lean'))
+  })
+
+  it('expects the attributes that privacy drops to be absent, and the hashed ones to be hashed', async () => {
+    const [hidden, file] = [path('hidden.json'), path('hidden.duckdb')]
+    const privacy = {
+      drop: ['export.location.name'],
+      hash: ['export.surveyBarCode', 'export.source.name'],
+      hash_key: 'k'.repeat(32),
+    }
+    writeFileSync(hidden, JSON.stringify({ ...settings(), privacy }))
+    const select = ['--select', 'reviews']
+    expect(await runCommand(syncCommand, ['--config', hidden, '--db', file, ...select])).toMatchObject({ status: 0 })
+    const opened = await openSnapshot(file, 'read')()
+    if (E.isLeft(opened)) throw new Error(opened.left.message)
+    const changed = async (settingsFile: string) => {
+      const table = ['--stream', 'reviews', '--table', 'reviews', '--deep', '--buckets', '1', '--ids', '0']
+      const { stdout } = await audit(...table, '--config', settingsFile)
+      const rows = await opened.right.db.query(stdout)
+      return [...new Set(rows.flatMap((row) => String(row.changed_columns).split(' ')))].sort()
+    }
+    expect(await changed(hidden)).toEqual([])
+    expect(await changed(config)).toEqual(['location.name', 'source.name', 'surveyBarCode'])
+    opened.right.db.close()
+  })
+
   it('holds a table against the service as of the state of its last load, though the service has changed since', async () => {
     await sandbox.churn({ change: 5, delete: 2, add: 3 })
     const [lost] = (await useDb((run) =>
@@ -137,15 +185,16 @@ describe('feedback audit', () => {
         readonly id: string
       }>
     ).map(({ id }) => id)
-    const [dropped, doubled, stale, newer, alsoDropped] = ids
+    const [dropped, doubled, stale, newer, alsoDropped, changed] = ids
     await useDb(async (run) => {
       await run(`DELETE FROM reviews WHERE id IN (${dropped}, ${alsoDropped})`)
       await run(`INSERT INTO reviews FROM reviews WHERE id = ${doubled}`)
       await run(`UPDATE reviews SET "modifiedTime" = "modifiedTime" - INTERVAL 1 DAY WHERE id = ${stale}`)
       await run(`UPDATE reviews SET "modifiedTime" = '2090-01-01' WHERE id = ${newer}`)
       await run(`INSERT INTO reviews (id, "modifiedTime") VALUES (7, '2020-01-01')`)
+      await run(`UPDATE reviews SET rating = coalesce(rating, 0) + 0.001 WHERE id = ${changed}`)
     })
-    const table = ['--stream', 'reviews', '--table', 'reviews', '--state', state]
+    const table = ['--stream', 'reviews', '--table', 'reviews', '--state', state, '--deep']
     const buckets = (await answer(...table)) as ReadonlyArray<{ readonly bucket: bigint }>
     const named = await answer(...table, '--ids', buckets.map(({ bucket }) => String(bucket)).join(','))
     const csv = [
@@ -176,11 +225,11 @@ describe('feedback audit', () => {
       '--json',
     ])
     expect(status).toBe(0)
-    // The five that were damaged, and what has changed since the state.
-    expect(JSON.parse(stdout)[1].records).toBeLessThanOrEqual(5 + 8)
+    // The six that were damaged, and what has changed since the state.
+    expect(JSON.parse(stdout)[1].records).toBeLessThanOrEqual(6 + 8)
     expect((sandbox.stats().requests.exportReviews ?? 0) - before).toBeLessThan(25)
     expect(await runCommand(stateCommand, ['export', '--db', db, '--out', state])).toMatchObject({ status: 0 })
-    expect(await answer('--stream', 'reviews', '--table', 'reviews', '--state', state)).toEqual([])
+    expect(await answer(...table)).toEqual([])
   })
 
   it.each([
@@ -268,6 +317,11 @@ describe('feedback audit', () => {
     [['--stream', 'reviews', '--table', 't', '--cutoff', 'yesterday'], '--cutoff must be a time such as'],
     [['--stream', 'reviews', '--table', 't', '--cutoff', '2026-01-01T00:00:00Z', '--state', 'x'], 'not both'],
     [['--stream', 'reviews', '--table', 't', '--time-zone', "x' OR"], '--time-zone must be a zone'],
+    [['--stream', 'reviews', '--table', 't', '--without', 'brand'], '--without needs --deep'],
+    [
+      ['--stream', 'reviews', '--table', 't', '--deep', '--without', 'brnd'],
+      '--without must be of surveyBarCode, location.id',
+    ],
     [['--stream', 'reviews', '--table', 't', '--dialect', 'mysql'], '--dialect must be one of'],
   ])('refuses %j', async (args, message) => {
     const { status, stdout, stderr } = await runCommand(

@@ -15,7 +15,7 @@ import {
 
 /**
  * The content of a row as a text that the service's side (TypeScript) and the warehouse (SQL) make alike. Each field gives a piece:
- * `~` for a null, the digits of a whole number or of the number of elements of a list, milliseconds of a time, billionths of a decimal
+ * `~` for a null, the digits of a whole number or of the number of elements of a list, milliseconds of a time, millionths of a decimal
  * number, and the MD5 of a text or of a member of a JSON column. Pieces have no comma, so that they can be joined by commas.
  */
 const listContentFields = ({ schema, primaryKey, cursor }: ContentStream): ReadonlyArray<ContentField> => {
@@ -68,9 +68,9 @@ export const chooseContent = (
     : E.left(`of ${all.map(fieldName).join(', ')}, or what is before a dot in them, not ${unknown}`)
 }
 
-/** Below it a decimal number is compared to 9 places, which is what loaders' decimal columns and 15 digits of a double keep. */
+/** Below it a decimal number is compared to 6 places, */
 const finest = 1_000_000
-/** Below it a decimal number is compared as a whole number, beyond it by its sign alone. */
+/** below it as a whole number, and beyond it by its sign alone. */
 const coarsest = 1_000_000_000_000_000
 const billion = 1_000_000_000
 
@@ -81,10 +81,13 @@ const hashNumber = (digest: string): bigint => BigInt(`0x${digest.slice(0, 15)}`
 /** The digests of single fields are so small that a statement has room for those of every field. */
 const fieldDigests = 0x1000_0000
 
-/** Both sides calculate with doubles, so that they round alike; a half is rounded up. */
+/**
+ * Both sides calculate with the same doubles. First it is rounded to 9 places, as decimal columns are, then down from an odd place: a value that
+ * a loader has rounded lies on the other side of it once in a thousand times that its 9th place differs.
+ */
 const numberPiece = (value: number): string => {
-  if (Math.abs(value) < finest) return String(Math.floor(value * billion + 0.5))
-  if (Math.abs(value) < coarsest) return `${Math.floor(value + 0.5)}.`
+  if (Math.abs(value) < finest) return String(Math.floor((Math.floor(value * billion + 0.5) + 372) / 1000))
+  if (Math.abs(value) < coarsest) return `${Math.floor(value + 0.372)}.`
   return value > 0 ? '+' : '-'
 }
 
@@ -188,8 +191,9 @@ const contentDialects: Readonly<Record<DialectName, ContentDialect>> = {
 }
 
 const numberPieceSql = (value: string, integer: string, text: string): string => {
-  const whole = (number: string): string => `CAST(CAST(FLOOR(${number} + 0.5) AS ${integer}) AS ${text})`
-  return `CASE WHEN ABS(${value}) < ${finest} THEN ${whole(`${value} * ${billion}`)} WHEN ABS(${value}) < ${coarsest} THEN ${whole(value)} || '.' WHEN ${value} > 0 THEN '+' WHEN ${value} < 0 THEN '-' END`
+  const floor = (number: string): string => `CAST(CAST(FLOOR(${number}) AS ${integer}) AS ${text})`
+  const fine = floor(`(FLOOR(${value} * ${billion} + 0.5) + 372) / 1000`)
+  return `CASE WHEN ABS(${value}) < ${finest} THEN ${fine} WHEN ABS(${value}) < ${coarsest} THEN ${floor(`${value} + 0.372`)} || '.' WHEN ${value} > 0 THEN '+' WHEN ${value} < 0 THEN '-' END`
 }
 
 /** The piece of a field in SQL; `alias`: of the table in the statement. */

@@ -70,7 +70,7 @@ it('finds tables equal whose rows are marked, and whose versions are all kept', 
 /** Damage to the content of a review of `feedback.damaged`: the column that is named, and SQL that sets it and changes something. */
 const contentDamages: ReadonlyArray<readonly [column: string, assignment: string, condition: string]> = [
   ['rating', 'rating = NULL', 'rating IS NOT NULL'],
-  ['rating', 'rating = round(rating::numeric + 0.4)', 'rating IS NOT NULL'],
+  ['rating', 'rating = rating - 0.25', 'rating IS NOT NULL'],
   ['reviewScore', '"reviewScore" = "reviewScore" + 0.000001', '"reviewScore" IS NOT NULL'],
   ['surveyBarCode', `"surveyBarCode" = ''`, '"surveyBarCode" IS NULL'],
   ['surveyBarCode', `"surveyBarCode" = NULL`, '"surveyBarCode" IS NOT NULL'],
