@@ -22,6 +22,7 @@ import {
   bucketStatement,
   checkFeedbackStatementSize,
   checkStatementSize,
+  clockZone,
   createContentDigest,
   deleteFeedbackStatement,
   deleteStatement,
@@ -70,18 +71,24 @@ export const auditVersions = async (
   const withMention = new Set(differences?.map(({ id }) => id))
   const digest = mapDefined(table.content, (content) => createContentDigest(content, bucketCount, buckets))
   const service = createVersionService(source, stream, { withMention, digest })
-  await useExpected(service, load, { bucketCount, spillPath: createSpillPath() }, async (expected) => {
-    if (differences === undefined) return printStatement(io, options, await describeVersions(table, expected, buckets))
-    if (differences.length === 0) return io.printWarning('There is nothing to repair.')
-    const { versions, newer } = await expected.findVersions(differences.map(({ id }) => id))
-    const given = state === undefined ? {} : await loadAirbyteState(state)
-    const missed = { versions, newer, cutoff: expected.scope.cutoff }
-    await writeRepairFiles(io, options.folder, {
-      deletions: deleteStatement(table, differences),
-      states: getOrThrow(rewindStream(source, stream, given, missed)),
-      start: 'Within 24 hours, start',
-    })
-  })
+  await useExpected(
+    service,
+    load,
+    { bucketCount, spillPath: createSpillPath(), zone: clockZone(table) },
+    async (expected) => {
+      if (differences === undefined)
+        return printStatement(io, options, await describeVersions(table, expected, buckets))
+      if (differences.length === 0) return io.printWarning('There is nothing to repair.')
+      const { versions, newer } = await expected.findVersions(differences.map(({ id }) => id))
+      const given = state === undefined ? {} : await loadAirbyteState(state)
+      const missed = { versions, newer, cutoff: expected.scope.cutoff }
+      await writeRepairFiles(io, options.folder, {
+        deletions: deleteStatement(table, differences),
+        states: getOrThrow(rewindStream(source, stream, given, missed)),
+        start: 'Within 24 hours, start',
+      })
+    },
+  )
 }
 
 /** The statement about all buckets, or about the reviews of some. */

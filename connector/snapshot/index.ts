@@ -13,6 +13,7 @@ export {
 export {
   type AuditedContent,
   type AuditedTable,
+  clockZone,
   dialectNames,
   idTypes,
   isTableName,

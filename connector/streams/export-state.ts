@@ -221,7 +221,7 @@ export const rewindStates = (
   const oldest = versions.reduce((least, { modifiedTime }) => Math.min(least, modifiedTime), cutoff)
   const { recent: _, slack: __, scan: ___, ...kept } = t.UnknownRecord.is(given) ? given : {}
   const rewound = { ...kept, modifiedTimeFrom: toInstant(oldest), filters: digestFilters(filters) }
-  const windows = toMentionWindows(versions)
+  const windows = toMentionWindows(versions, filters)
   return pipe(
     together.filter((name) => states[name] !== undefined),
     E.traverseArray((name) => decodeExportState(name, O.fromNullable(states[name]))),
@@ -256,7 +256,13 @@ export const rewindStates = (
 const second = 1000
 
 /** Windows around the seconds in which reviews were written; undefined if that is not known of one, or none is left. */
-const toMentionWindows = (versions: ReadonlyArray<MissedVersion>): ReadonlyArray<ScanWindow> | undefined => {
+const toMentionWindows = (
+  versions: ReadonlyArray<MissedVersion>,
+  { mentionTimeAfter, mentionTimeBefore }: ScanFilters,
+): ReadonlyArray<ScanWindow> | undefined => {
+  // A window takes the place of the filters, so it must not reach beyond them.
+  const start = mentionTimeAfter === undefined ? Number.NEGATIVE_INFINITY : toMillis(mentionTimeAfter)
+  const end = mentionTimeBefore === undefined ? Number.POSITIVE_INFINITY : toMillis(mentionTimeBefore)
   const times = versions.flatMap(({ mentionTime }) => (mentionTime === undefined ? [] : [mentionTime]))
   if (times.length < versions.length || times.length === 0) return undefined
   const spans: Array<{ after: number; before: number }> = []
@@ -268,7 +274,7 @@ const toMentionWindows = (versions: ReadonlyArray<MissedVersion>): ReadonlyArray
   }
   return spans.map(({ after, before }) => ({
     kind: 'part',
-    mentionTimeAfter: toInstant(after),
-    mentionTimeBefore: toInstant(before),
+    mentionTimeAfter: toInstant(Math.max(after, start)),
+    mentionTimeBefore: toInstant(Math.min(before, end)),
   }))
 }

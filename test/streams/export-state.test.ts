@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
-import { mergeStates } from '../../connector/streams/export-state'
+import { mergeStates, rewindStates } from '../../connector/streams/export-state'
 
 const sentRow = (id: string) => [id, 1, 'x']
 
@@ -57,5 +57,55 @@ describe('mergeStates', () => {
   ])('refuses %s', (_, second, expected) => {
     const merged = mergeStates([{ reviews: { modifiedTimeFrom: '2026-01-01T00:00:00.000Z' } }, second])
     expect(E.isLeft(merged) && merged.left.message).toContain(expected)
+  })
+})
+
+describe('rewindStates', () => {
+  const at = (second: number) => Date.UTC(2026, 0, 1, 0, 0, second)
+  const rewind = (filters: object, mentionTime: number | undefined) =>
+    rewindStates(
+      {
+        reviews: { modifiedTimeFrom: '2026-01-03T00:00:00.000Z', recent: [] },
+        review_tasks: { modifiedTimeFrom: '2026-01-02T00:00:00.000Z', recent: [] },
+      },
+      {
+        stream: 'reviews',
+        together: ['reviews', 'review_tasks'],
+        versions: [{ modifiedTime: at(0), mentionTime }],
+        newer: 1000,
+        cutoff: Date.UTC(2026, 0, 3),
+      },
+      { startDate: 0, lookback: 600_000, pageSize: 10, now: Date.UTC(2026, 0, 4), filters },
+    )
+
+  it('reads the seconds in which reviews were written, and nothing that the filters leave out', () => {
+    expect(rewind({ mentionTimeBefore: '2026-01-01T00:00:05.500Z' }, at(5))).toMatchObject(
+      E.right({
+        reviews: {
+          modifiedTimeFrom: '2026-01-01T00:00:00.000Z',
+          scan: {
+            windows: [{ mentionTimeAfter: '2026-01-01T00:00:04.000Z', mentionTimeBefore: '2026-01-01T00:00:05.500Z' }],
+          },
+        },
+        review_tasks: { modifiedTimeFrom: '2026-01-02T00:00:00.000Z', scan: { reached: Date.UTC(2026, 0, 2) } },
+      }),
+    )
+    expect(rewind({ mentionTimeAfter: '2026-01-01T00:00:04.500Z' }, at(5))).toMatchObject(
+      E.right({
+        reviews: {
+          scan: {
+            windows: [{ mentionTimeAfter: '2026-01-01T00:00:04.500Z', mentionTimeBefore: '2026-01-01T00:00:06.000Z' }],
+          },
+        },
+      }),
+    )
+  })
+
+  it('moves only the cursor of the stream where it is not known when a review was written', () => {
+    const moved = rewind({}, undefined)
+    expect(moved).toMatchObject(
+      E.right({ reviews: { modifiedTimeFrom: '2026-01-01T00:00:00.000Z' }, review_tasks: { recent: [] } }),
+    )
+    expect(JSON.stringify(moved)).not.toContain('scan')
   })
 })

@@ -131,18 +131,22 @@ export const idSql = ({ dialect: name, idType }: AuditedTable, alias: string, co
   return idType === 'text' ? `TRIM(CAST(${value} AS ${text}))` : `CAST(CAST(${value} AS ${integer}) AS ${text})`
 }
 
-/** A version of a table in milliseconds since 1970; `alias`: of the table in the statement. */
-export const versionSql = (
-  { dialect: name, versionType, timeZone }: AuditedTable,
+/** A time of a table in milliseconds since 1970, of `zone` where it has none itself; `alias`: of the table in the statement. */
+export const timeSql = (
+  { dialect: name, versionType }: AuditedTable,
   alias: string,
   column: string,
+  zone: string | undefined,
 ): string => {
   const dialect = dialects[name]
   const value = `${alias}.${dialect.quote(column)}`
   if (versionType === 'millis') return `CAST(${value} AS ${dialect.integer})`
-  const isElsewhere = versionType === 'timestamp' && timeZone !== 'UTC'
-  return dialect.millis(...(isElsewhere ? dialect.fromZone(value, timeZone) : ([value, versionType] as const)))
+  return dialect.millis(...(zone === undefined ? ([value, versionType] as const) : dialect.fromZone(value, zone)))
 }
+
+/** The zone of the times of a table, if they have none themselves and it is not UTC. */
+export const clockZone = ({ versionType, timeZone }: AuditedTable): string | undefined =>
+  versionType === 'timestamp' && timeZone !== 'UTC' ? timeZone : undefined
 
 /** A scalar of a record, by its path; a count is the number of elements of a list. */
 export type ContentField = {
@@ -236,7 +240,7 @@ export const toAuditedTable = (
   }
 }
 
-const tableNamePart = '(?:[\\p{L}_][\\p{L}\\p{N}_$-]*|"[^"]+"|`[^`]+`)'
+const tableNamePart = '(?:[\\p{L}_][\\p{L}\\p{N}_$-]*|"[^"\\p{Cc}]+"|`[^`\\p{Cc}]+`)'
 const tableNamePattern = new RegExp(`^${tableNamePart}(?:\\.${tableNamePart}){0,3}$`, 'u')
 
 /** Whether a text is a table's name in SQL: parts between dots, each bare or in quotes. */

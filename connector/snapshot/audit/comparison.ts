@@ -70,21 +70,30 @@ export type Expected = {
 export const memoryLimit = 96e6
 
 /**
- * Reads what the service has of a stream and gives it to `body`. `spillPath`: beside this file goes what does not fit into memory. Rejects with a `CommandError` if the service cannot be read completely.
+ * Reads what the service has of a stream and gives it to `body`. `zone`: of the times of the table, UTC if left out.
+ * `spillPath`: beside this file goes what does not fit into memory. Rejects with a `CommandError` if the service cannot be read completely.
  */
 export const useExpected = async <A>(
   service: ServiceVersions,
   load: AuditedLoad,
-  { bucketCount, spillPath }: { readonly bucketCount: number; readonly spillPath: string },
+  {
+    bucketCount,
+    spillPath,
+    zone,
+  }: { readonly bucketCount: number; readonly spillPath: string; readonly zone?: string | undefined },
   body: (expected: Expected) => Promise<A>,
 ): Promise<A> => {
   const db = await runOrThrow(openDatabase(':memory:', { memory: [memoryLimit], threads: 2, spillPath }))
   try {
-    return await body(await readExpected(db, service, load, bucketCount))
+    return await body(await readExpected(db, service, load, bucketCount, zone))
   } finally {
     db.close()
   }
 }
+
+/** A time in milliseconds since 1970, as clocks of the zone show it. */
+const shownSql = (time: string, zone: string | undefined): string =>
+  zone === undefined ? `(${time})` : `epoch_ms(timezone('${zone}', make_timestamptz((${time}) * 1000)))`
 
 const earlyCutoffFailure = (cutoff: number, startDate: number): Failure =>
   configFailure(
@@ -96,6 +105,7 @@ const readExpected = async (
   service: ServiceVersions,
   { cutoff: wanted, next, deletedFrom }: AuditedLoad,
   bucketCount: number,
+  zone: string | undefined,
 ): Promise<Expected> => {
   await db.run(
     'CREATE TEMP TABLE served (id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT, content HUGEINT, fields VARCHAR); CREATE TEMP TABLE changed (id VARCHAR); CREATE TEMP TABLE sent (id VARCHAR, version BIGINT)',
@@ -138,11 +148,18 @@ const readExpected = async (
       [next.sent.map(({ id }) => id), next.sent.map(({ modifiedTime }) => BigInt(modifiedTime))],
     )
   const lateFrom = next === undefined || next.sent.length === 0 ? cutoff : next.from - 1
+  // Clocks go back once a year: what they put on the other side of a bound is left out.
+  const [shown] = await db.query(
+    `SELECT ${shownSql(String(service.startDate), zone)}::VARCHAR AS from_time, ${shownSql(String(cutoff), zone)}::VARCHAR AS cutoff`,
+  )
+  const bounds = { from: Number(shown?.from_time), cutoff: Number(shown?.cutoff) }
   await db.run(`
     INSERT INTO changed SELECT id FROM served WHERE version > ${cutoff};
+    INSERT INTO changed SELECT id FROM served
+      WHERE version >= ${service.startDate} AND ${shownSql('version', zone)} NOT BETWEEN ${bounds.from} AND ${bounds.cutoff};
     INSERT INTO changed SELECT id FROM served ANTI JOIN sent USING (id, version) WHERE version > ${lateFrom} AND version <= ${cutoff};
     CREATE TEMP VIEW reviews AS
-    SELECT id, max(version) AS version, arg_max(row_count, version) AS row_count, arg_max(mention, version) AS mention,
+    SELECT id, ${shownSql('max(version)', zone)} AS version, max(version) AS modified, arg_max(row_count, version) AS row_count, arg_max(mention, version) AS mention,
       arg_max(content, version) AS content, arg_max(fields, version) AS fields FROM served
     ANTI JOIN changed USING (id) WHERE version >= ${service.startDate} GROUP BY id HAVING arg_max(row_count, version) > 0`)
   const changedIds = (await db.query('SELECT DISTINCT id FROM changed ORDER BY id')).map(({ id }) => String(id))
@@ -150,7 +167,7 @@ const readExpected = async (
     'SELECT count(*) AS ids, coalesce(sum(row_count), 0)::BIGINT AS row_count FROM reviews',
   )
   return {
-    scope: { stream: service.stream, from: service.startDate, cutoff, changedIds, bucketCount },
+    scope: { stream: service.stream, from: service.startDate, cutoff, shown: bounds, changedIds, bucketCount },
     reviews: Number(total?.ids),
     rows: Number(total?.row_count),
     listBuckets: async () =>
@@ -181,7 +198,7 @@ const readExpected = async (
       })),
     findVersions: async (ids) => {
       const found = await db.query(
-        `SELECT version::VARCHAR AS version, mention::VARCHAR AS mention FROM reviews WHERE id IN (${["''", ...ids.map((id) => `'${id}'`)].join(', ')})`,
+        `SELECT modified::VARCHAR AS version, mention::VARCHAR AS mention FROM reviews WHERE id IN (${["''", ...ids.map((id) => `'${id}'`)].join(', ')})`,
       )
       const versions = found.map(({ version, mention }) => ({
         modifiedTime: Number(version),
@@ -198,17 +215,25 @@ const readExpected = async (
 
 const idsPerStatement = 1000
 
-/** Statements that delete the rows of reviews that are extra, stale, doubled or changed. The run that starts from the repaired state sends what the service has of them. */
+/**
+ * Statements that delete the rows of reviews that are extra, stale, doubled or changed. The run that starts from the repaired state sends what
+ * the service has of them. Where every version is kept, an older one stays: the newest counts.
+ */
 export const deleteStatement = (table: AuditedTable, differences: ReadonlyArray<ReviewDifference>): string => {
   const column = dialects[table.dialect].quote(table.idColumn)
-  const ids = differences.filter(({ difference }) => difference !== 'missing').map(({ id }) => id)
-  const known = ids.filter((id) => /^-?\d+$/.test(id)).map((id) => (table.idType === 'text' ? `'${id}'` : id))
+  const isText = table.idType === 'text'
+  const ids = differences
+    .filter(({ difference, isBehind }) => difference !== 'missing' && !(isBehind && table.rows === 'newest'))
+    .map(({ id }) => id)
+  const known = isText ? ids.flatMap((id) => (id === '' ? [] : [`'${id}'`])) : ids.filter((id) => /^-?\d+$/.test(id))
+  const key = isText ? `TRIM(${column})` : column
   const statements: string[] = []
   for (let from = 0; from < known.length; from += idsPerStatement)
     statements.push(
-      `DELETE FROM ${table.name} WHERE ${column} IN (${known.slice(from, from + idsPerStatement).join(', ')});\n`,
+      `DELETE FROM ${table.name} WHERE ${key} IN (${known.slice(from, from + idsPerStatement).join(', ')});\n`,
     )
-  if (ids.includes('')) statements.push(`DELETE FROM ${table.name} WHERE ${column} IS NULL;\n`)
+  if (ids.includes(''))
+    statements.push(`DELETE FROM ${table.name} WHERE ${column} IS NULL${isText ? ` OR ${key} = ''` : ''};\n`)
   return statements.length === 0 ? '-- There is nothing to delete.\n' : statements.join('')
 }
 

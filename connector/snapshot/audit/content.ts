@@ -8,9 +8,10 @@ import {
   type AuditedTable,
   attributeColumn,
   type ContentField,
+  clockZone,
   type DialectName,
   dialects,
-  versionSql,
+  timeSql,
 } from './audited-table'
 
 /**
@@ -216,7 +217,7 @@ const pieceSql = (
     if (kind === 'number') return [numberPieceSql(`CAST(${column} AS ${double})`, integer, text)]
     if (kind === 'integer') return [asText(`CAST(${column} AS ${decimal})`)]
     if (kind === 'boolean') return [`CASE WHEN ${column} THEN 'true' WHEN NOT ${column} THEN 'false' END`]
-    return [kind === 'time' ? asText(versionSql(table, alias, name)) : md5(asText(column))]
+    return [kind === 'time' ? asText(timeSql(table, alias, name, clockZone(table))) : md5(asText(column))]
   }
   return `COALESCE(${[...pieces(), `'${nullPiece}'`].join(', ')})`
 }

@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto'
 import {
   type AuditedTable,
   attributeColumn,
+  clockZone,
   type DialectName,
   dialects,
   hashSql,
   idSql,
-  versionSql,
+  timeSql,
 } from './audited-table'
 import { field, packedRows, placesSql, unpackedSql } from './packed-rows'
 
@@ -110,7 +111,7 @@ const tableFeedbackSql = (table: AuditedTable, { from, entities }: FeedbackScope
 ${unpackedSql('audited', 'entity_parts', width, [`${column(0)} AS entity_hash`, `${column(1)} AS name`, `CAST(${column(2)} AS ${integer}) AS cutoff`])},
 loaded_rows AS (
   SELECT COALESCE(${entityHashSql(table, 'loaded.')}, '-') AS entity_hash,
-    COALESCE(${idSql(table, 'loaded', table.idColumn)}, '') AS id, COALESCE(${versionSql(table, 'loaded', table.versionColumn)}, -1) AS version
+    COALESCE(${idSql(table, 'loaded', table.idColumn)}, '') AS id, COALESCE(${timeSql(table, 'loaded', table.versionColumn, clockZone(table))}, -1) AS version
   FROM ${table.name} AS loaded
 ),
 all_rows AS (

@@ -5,7 +5,7 @@ import {
   dialects,
   hashSql,
   idSql,
-  versionSql,
+  timeSql,
 } from './audited-table'
 import {
   type ContentDigest,
@@ -24,6 +24,8 @@ export type AuditScope = {
   readonly from: number
   /** Later versions are left out. */
   readonly cutoff: number
+  /** Both by clocks of the table's zone. They show one hour of autumn twice: so what is expected is moved to the zone, not the table to UTC. */
+  readonly shown: { readonly from: number; readonly cutoff: number }
   /** The reviews that have changed since the cutoff, left out whatever version the table has. */
   readonly changedIds: ReadonlyArray<string>
   readonly bucketCount: number
@@ -58,14 +60,13 @@ const versionWidth = 16
  */
 const tableReviewsSql = (
   table: AuditedTable,
-  { from, cutoff, changedIds }: AuditScope,
+  { shown, changedIds }: AuditScope,
   condition: string | undefined,
 ): string => {
-  const dialect = dialects[table.dialect]
   const id = (alias: string, name: string): string => idSql(table, alias, name)
-  const version = (alias: string, name: string): string => versionSql(table, alias, name)
+  const version = (alias: string, name: string): string => timeSql(table, alias, name, undefined)
   const isPart = table.rows === 'parts'
-  const marked = table.deletedColumn === undefined ? undefined : dialect.quote(table.deletedColumn)
+  const marked = table.deletedColumn === undefined ? undefined : dialects[table.dialect].quote(table.deletedColumn)
   const unmarked = marked === undefined ? '' : `\n  WHERE loaded.${marked} IS NULL`
   // Where every version is kept, a marked row deletes the versions before it.
   const sources = [
@@ -95,7 +96,7 @@ const tableReviewsSql = (
   }
   const digests = digestColumns(table, condition !== undefined)
   const sums = (kind = ''): string =>
-    digests.map((name) => `, SUM(${kind}CAST(${name} AS ${dialect.decimal})) AS ${name}`).join('')
+    digests.map((name) => `, SUM(${kind}CAST(${name} AS ${dialects[table.dialect].decimal})) AS ${name}`).join('')
   return [
     `loaded_rows AS (
   ${
@@ -112,7 +113,7 @@ const tableReviewsSql = (
     unpackedSql('changed', 'changed_parts', idWidth, [`${field(idWidth, 0, idWidth)} AS id`]),
     `compared_rows AS (
   SELECT ${['id', 'version', ...digests].join(', ')} FROM loaded_rows
-  WHERE (version BETWEEN ${from} AND ${cutoff} OR version = -1)
+  WHERE (version BETWEEN ${shown.from} AND ${shown.cutoff} OR version = -1)
     AND NOT EXISTS (SELECT 1 FROM changed WHERE changed.id = loaded_rows.id)${isNotDeleted}
 )`,
     ...(table.rows === 'one'
@@ -255,7 +256,7 @@ export const reviewStatement = (
   const changedNames = fields.map(
     (each, i) => `CASE WHEN ${differs(`field_${i}`)} THEN ' ${fieldName(each)}' ELSE '' END`,
   )
-  return `${headSql(table, scope, [`Names the reviews that differ in ${buckets.length === 1 ? 'bucket' : 'buckets'} ${buckets.join(', ')}. Versions are milliseconds since 1970; newer: loaded after the audit, or wrong.`])}WITH
+  return `${headSql(table, scope, [`Names the reviews that differ in ${buckets.length === 1 ? 'bucket' : 'buckets'} ${buckets.join(', ')}. Versions are milliseconds since 1970, by clocks of ${table.timeZone}; newer: loaded after the audit, or wrong.`])}WITH
 ${placesSql},
 ${packedRows('expected_parts', packed)},
 ${unpackedSql('expected', 'expected_parts', reviewWidth, columns)},
@@ -264,7 +265,7 @@ found AS (
   SELECT ${['id', 'version', 'row_count', ...digests].join(', ')} FROM reviews WHERE ${condition}
 ),
 later AS (
-  SELECT id, MAX(version) AS version, COUNT(*) AS row_count FROM loaded_rows WHERE version > ${scope.cutoff} GROUP BY id
+  SELECT id, MAX(version) AS version, COUNT(*) AS row_count FROM loaded_rows WHERE version > ${scope.shown.cutoff} GROUP BY id
 ),
 both_sides AS (
   SELECT COALESCE(expected.id, found.id) AS id, expected.version AS expected_version, found.version AS found_version,
@@ -286,7 +287,7 @@ SELECT id,
   CASE
     WHEN found_version IS NULL THEN 'missing'
     WHEN expected_version IS NULL THEN 'extra'
-    WHEN found_version > ${scope.cutoff} THEN 'newer'
+    WHEN found_version > ${scope.shown.cutoff} THEN 'newer'
     WHEN found_version <> expected_version THEN 'stale'
     WHEN found_rows < expected_rows THEN 'rows missing'
     ${isDeep ? `WHEN found_rows = expected_rows THEN 'changed'\n    ` : ''}ELSE 'doubled'

@@ -2,7 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { loaderNames, toAuditedTable } from '../../../connector/snapshot/audit/audited-table'
 import { bucketStatement } from '../../../connector/snapshot/audit/statement'
 
-const scope = { stream: 'review_tasks', from: 0, cutoff: 1, changedIds: [], bucketCount: 1 }
+const scope = {
+  stream: 'review_tasks',
+  from: 0,
+  cutoff: 1,
+  shown: { from: 0, cutoff: 1 },
+  changedIds: [],
+  bucketCount: 1,
+}
 
 describe('toAuditedTable', () => {
   it.each(loaderNames)('names the columns of %s as its tables have them', (loader) => {
