@@ -4,7 +4,7 @@
  * retries; `createApi` makes an `Api`, one function per operation, of any way to send. In: a configuration and the input of an
  * operation. Out: its decoded response, or the bytes of an export, or an `ApiError`.
  */
-export { CommentsResponse, IssuedToken, ReviewsResponse, TokenRequest } from './envelope'
+
 export {
   type ApiError,
   applicationError,
@@ -69,5 +69,5 @@ export {
   toSecondInstant,
 } from './model/scalar'
 export { Location, LocationSyncResult, ManagedLocation, VisitRecord, VisitRecordResult } from './model/written'
-export { defineRoute, jsonResponse, type RawResponse, type Route, toDecodeError } from './route'
+export { CommentsResponse, defineRoute, IssuedToken, jsonResponse, type RawResponse, ReviewsResponse, type Route, toDecodeError, TokenRequest } from './route'
 export { type Api, createApi, issueToken, type LookupRoutes, moveLookup, routes } from './routes'
