@@ -18,8 +18,15 @@ export {
 } from './error'
 export { type ClientConfig, type ClientOptions, createHttpClient, type HttpClient } from './http/client'
 export { type Clock, systemClock } from './http/rate-limit'
-export { checkRedisUrl, checkUrl } from './http/request'
-export { createRetryPolicy, mayHaveArrived, type RetryLimits, type RetryPolicy, retryRequest } from './http/retry'
+export {
+  checkRedisUrl,
+  checkUrl,
+  createRetryPolicy,
+  mayHaveArrived,
+  type RetryLimits,
+  type RetryPolicy,
+  retryRequest,
+} from './http/request'
 export type { TokenReport } from './http/token'
 export { type ExpiryFormat, expiryFormat, resolveTokenUrl } from './http/token-exchange'
 export { type BufferPool, createBufferPool } from './http/transport'
@@ -69,5 +76,15 @@ export {
   toSecondInstant,
 } from './model/scalar'
 export { Location, LocationSyncResult, ManagedLocation, VisitRecord, VisitRecordResult } from './model/written'
-export { CommentsResponse, defineRoute, IssuedToken, jsonResponse, type RawResponse, ReviewsResponse, type Route, toDecodeError, TokenRequest } from './route'
+export {
+  CommentsResponse,
+  defineRoute,
+  IssuedToken,
+  jsonResponse,
+  type RawResponse,
+  ReviewsResponse,
+  type Route,
+  TokenRequest,
+  toDecodeError,
+} from './route'
 export { type Api, createApi, issueToken, type LookupRoutes, moveLookup, routes } from './routes'
