@@ -1,10 +1,9 @@
 /**
- * The service as its specification describes it: codecs of its resources (model/), its operations as values (routes), what their
- * responses mean (envelope) and what can go wrong (error). `createHttpClient` sends requests with rate limit, token and
+ * The service as its specification describes it: codecs of its resources (model/), its operations as values (routes), what
+ * their responses mean (route) and what can go wrong (error). `createHttpClient` sends requests with rate limit, token and
  * retries; `createApi` makes an `Api`, one function per operation, of any way to send. In: a configuration and the input of an
  * operation. Out: its decoded response, or the bytes of an export, or an `ApiError`.
  */
-
 export {
   type ApiError,
   applicationError,
