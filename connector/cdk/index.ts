@@ -135,10 +135,9 @@ export {
   singerConventions,
 } from './program'
 export { decodeInput, decodeMixedInput, type LogEntry, type Protocol, type ProtocolOutput } from './protocol'
-export { protocols } from './protocols'
 export { type CheckpointInterval, type ReadRun, readStreams } from './read'
 export { createRedactor, findSecrets, redactFailure } from './redact'
-export { runSource, type SourceDeclaration } from './run-source'
+export { protocols, runSource, type SourceDeclaration } from './run-source'
 export { annotate, annotationsOf, type JsonSchema, toJsonSchema } from './schema'
 export { decodeSingerCatalog, describeSingerStream, formatSingerCatalog } from './singer/catalog'
 export {

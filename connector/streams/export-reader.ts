@@ -37,8 +37,7 @@ import {
   encodeExportState,
   encodeOpenScan,
 } from './export-state'
-import type { CompleteScan } from './review-item'
-import { partitionWindows, type SourceEnv } from './source-env'
+import { type CompleteScan, partitionWindows, type SourceEnv } from './source-env'
 import { reportScanEnd } from './sync-audit'
 import { collectPageWarnings, selectAttributes, stateWarnings } from './warnings'
 

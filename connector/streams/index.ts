@@ -28,9 +28,9 @@ export {
 export { nextWindowFrom, readEntityCursors, rewindEntities } from './feedback/state'
 export { isLookupStream } from './lookups'
 export { findPrivacyPath, type PrivacySettings, privacyActions } from './privacy'
-export { createEntityIndex } from './review-item'
 export { createDeletionFetcher, deletedReviewsStream, deletionExportOperation, reviewExportOperation } from './reviews'
 export type { SourceEnv } from './source-env'
+export { createEntityIndex } from './source-env'
 export { checkSourceLookup } from './source-lookup'
 export {
   applyStreamSettings,

@@ -9,8 +9,7 @@ import { attributePaths, type PrivacyAction } from '../export'
 import { CommentRecord, TransparencyReviewRecord } from './feedback/comments-and-reviews'
 import { EntityRating } from './feedback/entity-ratings'
 import { ManagedLocationRecord } from './managed-locations'
-import type { ReviewEntitySettings } from './review-item'
-import type { ResourceName, SourceEnv } from './source-env'
+import type { ResourceName, ReviewEntitySettings, SourceEnv } from './source-env'
 
 /**
  * The resources of the service that have attributes to hide. Deletions have nothing but a key and a cursor, and no field of

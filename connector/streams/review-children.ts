@@ -11,8 +11,7 @@ import {
 } from '../api'
 import { defineStream, type Row } from '../cdk'
 import { createExtractor, type FieldOffset, hasField, type ObjectOffsets, rawFieldText } from '../export'
-import type { ReviewFields, ReviewItem } from './review-item'
-import { reviewExportReader } from './reviews'
+import { type ReviewFields, type ReviewItem, reviewExportReader } from './reviews'
 
 const reviewKeyProps = {
   reviewId: describeAttribute('Id of the review')(Int64),

@@ -2,7 +2,6 @@ import type { Option } from 'fp-ts/Option'
 import type { Task } from 'fp-ts/Task'
 import { type Api, type LookupListRequest, toInstant, toMillis } from '../api'
 import type { PrivacyAction, ScanFilters, ScanWindow } from '../export'
-import type { EntityIndex, ReviewEntitySettings } from './review-item'
 
 /** A resource of the service that has attributes to hide; the paths of `privacy` begin with it. */
 export type ResourceName = 'export' | 'comments' | 'transparency_reviews' | 'entity_ratings' | 'managed_locations'
@@ -22,6 +21,17 @@ export type AuditLedger = {
   /** The records of `sync_audit`: of the streams that were read to their end. */
   readonly records: object[]
 }
+
+/** Which entities are taken from the reviews: their locations, and their providers by which attribute. */
+export type ReviewEntitySettings = { readonly locations: boolean; readonly providers: 'none' | 'id' | 'npi' }
+
+/** A scan of the reviews that was read to its end: the time it began at (milliseconds), and the state after it. */
+export type CompleteScan = { readonly from: number; readonly state: unknown }
+
+/** The entities that a run has found in the reviews so far, as `kind:id`; the review export adds to it as it is read. */
+export type EntityIndex = { readonly keys: Set<string>; readonly completeScans: CompleteScan[] }
+
+export const createEntityIndex = (): EntityIndex => ({ keys: new Set(), completeScans: [] })
 
 /** What the streams read from, and how: the client and the parts of the config that concern them. Times in milliseconds. */
 export type SourceEnv = {

@@ -25,9 +25,8 @@ import {
   reviewTasksStream,
 } from './review-children'
 import { categoriesStream, locationsStream, providersStream, sourcesStream } from './review-dimensions'
-import type { ReviewEntitySettings } from './review-item'
 import { deletedReviewsStream, deletionExportOperation, reviewExportOperation, reviewsStream } from './reviews'
-import type { SourceEnv } from './source-env'
+import type { ReviewEntitySettings, SourceEnv } from './source-env'
 import { addLookedUpRecord } from './source-lookup'
 import { addSyncAudit, syncAuditStream } from './sync-audit'
 import { addTombstones, type DeletedAtColumn } from './tombstones'

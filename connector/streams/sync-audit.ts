@@ -16,7 +16,6 @@ import {
   type StreamRequest,
 } from '../cdk'
 import type { CutRecord } from '../export'
-import type { ReviewItem } from './review-item'
 import type { AuditLedger, ScanEnd, SourceEnv } from './source-env'
 import { createKeyDigest, createVersionDigests, type StreamDigest } from './version-digest'
 import { selectAttributes } from './warnings'
@@ -135,7 +134,7 @@ const tallyRequests = (
       ...request,
       project: (item) => {
         const rows = request.project(item)
-        const { id, modifiedTime } = recordOf(item as ReviewItem | CutRecord)
+        const { id, modifiedTime } = recordOf(item as AuditedItem)
         versions.add(index, id, modifiedTime, rows.length)
         return rows
       },
@@ -152,7 +151,10 @@ const once = <A>(make: () => A): (() => A) => {
   }
 }
 
-const recordOf = (item: ReviewItem | CutRecord): CutRecord => ('record' in item ? item.record : item)
+/** An item of a reader of reviews: a version of one, as it is or with its fields. */
+type AuditedItem = CutRecord | { readonly record: CutRecord }
+
+const recordOf = (item: AuditedItem): CutRecord => ('record' in item ? item.record : item)
 
 /** Reads as `reader` does, and keeps a record for each stream that is read to its end. */
 const auditReader = (

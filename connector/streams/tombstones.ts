@@ -24,8 +24,7 @@ import {
 } from '../cdk'
 import { type CutRecord, decodeResumeToken, scanStartTime } from '../export'
 import { createExportReader } from './export-reader'
-import type { ReviewItem } from './review-item'
-import { deletionExportReader, reviewExportOperation, reviewExportReader } from './reviews'
+import { deletionExportReader, type ReviewItem, reviewExportOperation, reviewExportReader } from './reviews'
 import type { SourceEnv } from './source-env'
 import { withSourceLookup } from './source-lookup'
 

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
 import { decodeConfiguredCatalog } from '../../connector/cdk/airbyte/catalog'
 import type { Protocol } from '../../connector/cdk/protocol'
-import { protocols } from '../../connector/cdk/protocols'
+import { protocols } from '../../connector/cdk/run-source'
 import type { Message } from '../../connector/cdk/stream'
 import { decodeForDestination, printBack } from '../support/decoded-input'
 

@@ -2,7 +2,7 @@ import * as E from 'fp-ts/Either'
 import { type ConfiguredCatalog, findStreamById, findStreamByTable } from '../../connector/cdk/catalog'
 import { joinText } from '../../connector/cdk/lines'
 import { decodeInput, decodeMixedInput, type Protocol } from '../../connector/cdk/protocol'
-import { protocols } from '../../connector/cdk/protocols'
+import { protocols } from '../../connector/cdk/run-source'
 import type { Message } from '../../connector/cdk/stream'
 
 /** The bytes in pieces of `size`. */

@@ -3,8 +3,7 @@ import type { Api } from '../../connector/api/routes'
 import type { SourceState } from '../../connector/cdk/catalog'
 import { type CheckpointInterval, type ReadRun, readStreams } from '../../connector/cdk/read'
 import type { Message, Stream, SyncMode } from '../../connector/cdk/stream'
-import { createEntityIndex } from '../../connector/streams/review-item'
-import type { SourceEnv } from '../../connector/streams/source-env'
+import { createEntityIndex, type SourceEnv } from '../../connector/streams/source-env'
 import { parseExact } from './destination'
 
 /** The entities of a config that names none but these. */

@@ -16,8 +16,7 @@ import {
 } from '../../cdk'
 import { filterFrom } from '../../export'
 import { decodeExportState } from '../export-state'
-import { digestEntitySelection, findScanSince } from '../review-item'
-import { reviewExportReader } from '../reviews'
+import { digestEntitySelection, findScanSince, reviewExportReader } from '../reviews'
 import type { SourceEnv } from '../source-env'
 import { encodeFeedbackState, type FeedbackState, mapPartitions } from './state'
 

@@ -3,13 +3,8 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { expect, test } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
-import {
-  createRetryPolicy,
-  type FailedAttempt,
-  parseRetryAfter,
-  type ResponseHeaders,
-  retryRequest,
-} from '../../../connector/api/http/request'
+import type { ResponseHeaders } from '../../../connector/api/http/request'
+import { createRetryPolicy, type FailedAttempt, parseRetryAfter, retryRequest } from '../../../connector/api/http/retry'
 import { defined } from '../../../connector/cdk/defined'
 import { configFailure, transientFailure } from '../../../connector/cdk/failure'
 

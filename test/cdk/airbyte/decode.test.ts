@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { protocols } from '../../../connector/cdk/protocols'
+import { protocols } from '../../../connector/cdk/run-source'
 import { configuredStream, destinationCatalog } from '../../support/catalogs'
 import { decodeForSnapshot, inChunks, summarizeInput } from '../../support/decoded-input'
 
