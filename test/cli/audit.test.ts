@@ -380,6 +380,18 @@ describe('feedback audit', () => {
     expect(await statement('review_tasks')).not.toContain('_ab_cdc_deleted_at')
   })
 
+  it('asks for few pages more than there are', async () => {
+    const large = await startTestSandbox({ reviews: 8_000 })
+    const largeConfig = path('large.json')
+    const credentials = { auth_type: 'access_token', access_token: large.accessToken }
+    writeFileSync(largeConfig, JSON.stringify({ ...settings(), base_url: large.url, credentials, page_size: 200 }))
+    const { stdout } = await audit('--config', largeConfig, '--stream', 'reviews', '--table', 'reviews', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ reviews: 8_000 })
+    const { exportReviews = 0, exportDeletedReviews = 0 } = large.stats().requests
+    expect(exportReviews + exportDeletedReviews).toBeLessThanOrEqual(1.25 * 40)
+    await large.close()
+  })
+
   it('writes the statement into a file, but never over a database', async () => {
     const out = path('audit.sql')
     expect(await audit('--stream', 'reviews', '--table', 'reviews', '--out', out)).toMatchObject({
