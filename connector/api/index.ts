@@ -1,10 +1,9 @@
 /**
- * The service as its specification describes it: codecs of its resources (model/), its operations as values (routes), what their
- * responses mean (envelope) and what can go wrong (error). `createHttpClient` sends requests with rate limit, token and
+ * The service as its specification describes it: codecs of its resources (model/), its operations as values (routes), what
+ * their responses mean (route) and what can go wrong (error). `createHttpClient` sends requests with rate limit, token and
  * retries; `createApi` makes an `Api`, one function per operation, of any way to send. In: a configuration and the input of an
  * operation. Out: its decoded response, or the bytes of an export, or an `ApiError`.
  */
-export { CommentsResponse, IssuedToken, ReviewsResponse, TokenRequest } from './envelope'
 export {
   type ApiError,
   applicationError,
@@ -18,8 +17,15 @@ export {
 } from './error'
 export { type ClientConfig, type ClientOptions, createHttpClient, type HttpClient } from './http/client'
 export { type Clock, systemClock } from './http/rate-limit'
-export { checkRedisUrl, checkUrl } from './http/request'
-export { createRetryPolicy, mayHaveArrived, type RetryLimits, type RetryPolicy, retryRequest } from './http/retry'
+export {
+  checkRedisUrl,
+  checkUrl,
+  createRetryPolicy,
+  mayHaveArrived,
+  type RetryLimits,
+  type RetryPolicy,
+  retryRequest,
+} from './http/request'
 export type { TokenReport } from './http/token'
 export { type ExpiryFormat, expiryFormat, resolveTokenUrl } from './http/token-exchange'
 export { type BufferPool, createBufferPool } from './http/transport'
@@ -69,5 +75,15 @@ export {
   toSecondInstant,
 } from './model/scalar'
 export { Location, LocationSyncResult, ManagedLocation, VisitRecord, VisitRecordResult } from './model/written'
-export { defineRoute, jsonResponse, type RawResponse, type Route, toDecodeError } from './route'
+export {
+  CommentsResponse,
+  defineRoute,
+  IssuedToken,
+  jsonResponse,
+  type RawResponse,
+  ReviewsResponse,
+  type Route,
+  TokenRequest,
+  toDecodeError,
+} from './route'
 export { type Api, createApi, issueToken, type LookupRoutes, moveLookup, routes } from './routes'

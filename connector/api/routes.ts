@@ -1,15 +1,5 @@
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
-import {
-  commentsResponse,
-  IssuedToken,
-  lookupResponse,
-  reviewsResponse,
-  TokenRequest,
-  visitRecordResponse,
-  withApplicationError,
-  withTokenError,
-} from './envelope'
 import type { ApiError } from './error'
 import {
   CommentsEntity,
@@ -23,7 +13,21 @@ import {
 } from './model/entity'
 import { DeletedExportRequest, DeletedReview, ExportRequest, Review } from './model/review'
 import { Location, LocationSyncResult, VisitRecord } from './model/written'
-import { bytesResponse, defineRoute, jsonResponse, type Route, type SendRequest } from './route'
+import {
+  bytesResponse,
+  commentsResponse,
+  defineRoute,
+  IssuedToken,
+  jsonResponse,
+  lookupResponse,
+  type Route,
+  reviewsResponse,
+  type SendRequest,
+  TokenRequest,
+  visitRecordResponse,
+  withApplicationError,
+  withTokenError,
+} from './route'
 
 /** Reviews and summary of one person, location or roll-up entity. */
 export const retrieveReviews = defineRoute({

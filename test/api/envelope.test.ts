@@ -2,9 +2,14 @@ import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import { describe, expect, it } from 'vitest'
-import { commentsResponse, lookupResponse, reviewsResponse, visitRecordResponse } from '../../connector/api/envelope'
 import { VisitRecordResult } from '../../connector/api/model/written'
-import { jsonResponse } from '../../connector/api/route'
+import {
+  commentsResponse,
+  jsonResponse,
+  lookupResponse,
+  reviewsResponse,
+  visitRecordResponse,
+} from '../../connector/api/route'
 
 const parsedResponse = jsonResponse(VisitRecordResult)
 const decodeBoth = (text: string) =>

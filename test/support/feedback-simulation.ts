@@ -1,8 +1,8 @@
 import * as TE from 'fp-ts/TaskEither'
-import type { CommentsResponse, ReviewsResponse } from '../../connector/api/envelope'
 import type { ApiError } from '../../connector/api/error'
 import type { CommentsForm, ReviewsRequest } from '../../connector/api/model/entity'
 import { toInstant, toMillis } from '../../connector/api/model/scalar'
+import type { CommentsResponse, ReviewsResponse } from '../../connector/api/route'
 import type { Api } from '../../connector/api/routes'
 import { random } from './random'
 

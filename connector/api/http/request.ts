@@ -1,5 +1,11 @@
 import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
+import type { Option } from 'fp-ts/Option'
+import * as O from 'fp-ts/Option'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
 import { configFailure, type Failure, printExactJson } from '../../cdk'
+import { type ApiError, isTlsCode, isTokenError } from '../error'
 import type { Route } from '../route'
 
 /** Whether a host is this machine: localhost or a name under it, 127.0.0.0/8 or ::1. */
@@ -84,4 +90,159 @@ export const encodeRequest =
         url.search = encodePairs(value).toString()
         return { method, url, headers: {} }
     }
+  }
+
+const parseSeconds = (text: string | undefined): number | undefined => {
+  const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text)
+  return value >= 0 ? value * 1000 : undefined
+}
+
+/** A reset is seconds from now, Unix seconds or Unix milliseconds; the size of the number tells which. */
+const parseReset = (text: string | undefined, now: number): number | undefined => {
+  const value = parseSeconds(text)
+  if (value === undefined) return undefined
+  if (value < 1e12) return value
+  return Math.max(0, (value < 1e15 ? value : value / 1000) - now)
+}
+
+/** The `t` (seconds to the reset) of `RateLimit: "default";r=0;t=30` where nothing remains, and the older `limit=…, reset=30`. */
+const parseRateLimit = (text: string | undefined): number | undefined =>
+  parseSeconds(/(?:^|[;,\s])(?:t|reset)\s*=\s*"?(\d+(?:\.\d+)?)/i.exec(text ?? '')?.[1])
+
+/** A service that names no end, such as `Retry-After: Infinity`, asks for more than any run waits. */
+const longestRetryAfter = 366 * 86_400_000
+
+/**
+ * How long the service asks to wait, in milliseconds, a year at most: Retry-After as seconds or as a date, which counts from the Date
+ * of the same response so that our clock may be wrong. A 429 without it: the time to the reset in the RateLimit headers.
+ */
+export const parseRetryAfter = (status: number, headers: ResponseHeaders, now: number): number | undefined => {
+  const wait = parseWait(status, headers, now)
+  return wait === undefined ? undefined : Math.min(wait, longestRetryAfter)
+}
+
+const parseWait = (status: number, headers: ResponseHeaders, now: number): number | undefined => {
+  const date = Date.parse(headers.date ?? '')
+  const serviceNow = Number.isNaN(date) ? now : date
+  const retryAfter = headers['retry-after'] ?? ''
+  const asSeconds = parseSeconds(retryAfter)
+  if (asSeconds !== undefined) return asSeconds
+  const asDate = /[a-z]/i.test(retryAfter) ? Date.parse(retryAfter) : Number.NaN
+  if (!Number.isNaN(asDate)) return Math.max(0, asDate - serviceNow)
+  if (status !== 429) return undefined
+  return (
+    parseRateLimit(headers.ratelimit) ??
+    parseReset(headers['ratelimit-reset'], serviceNow) ??
+    parseReset(headers['x-ratelimit-reset'], serviceNow) ??
+    parseReset(headers['x-rate-limit-reset'], serviceNow)
+  )
+}
+
+/** An earlier attempt of the same request: how it failed, and the milliseconds waited after it. */
+export type FailedAttempt = { readonly error: ApiError; readonly delay: number }
+
+/** After how many milliseconds a failed request is sent again; none: never. */
+export type RetryPolicy = (error: ApiError, earlier: ReadonlyArray<FailedAttempt>) => Option<number>
+
+export type RetryLimits = {
+  /** How often a request that meets faults is sent; a 429 does not count. */
+  readonly maxAttempts: number
+  /** The longest that one request waits in total; milliseconds. */
+  readonly maxWait: number
+}
+
+const firstDelay = 500
+const maxDelay = 60_000
+
+/** Codes of failures before the request was sent, so that it may be sent again even if it is not idempotent. */
+const connectErrorCodes = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ECONNTIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+])
+
+/** Whether the service may have received a request to which no response came. */
+export const mayHaveArrived = ({ code }: Extract<ApiError, { _tag: 'Network' }>): boolean =>
+  !connectErrorCodes.has(code)
+
+/** Whether the service or the issuer of tokens asks to wait. */
+export const isRateLimitError = (error: ApiError): boolean =>
+  (error._tag === 'Http' && error.status === 429) || (error._tag === 'Token' && error.retryAfter !== undefined)
+
+type RetryClass = 'limit' | 'fault' | 'response' | 'final'
+
+/**
+ * Which rule applies to an error: that of a rate limit, of a fault of network or service, of an unusable response, or no retry.
+ */
+const classifyError = (error: ApiError, idempotent: boolean): RetryClass => {
+  switch (error._tag) {
+    case 'Network':
+      if (isTlsCode(error.code) || error.code === 'ABORTED' || error.code.startsWith('ERR_INVALID_')) return 'final'
+      return idempotent || connectErrorCodes.has(error.code) ? 'fault' : 'final'
+    case 'Http': {
+      if (error.status === 429) return 'limit'
+      const isTransient = error.status === 408 || (error.status >= 500 && error.status !== 501)
+      return idempotent && isTransient ? 'fault' : 'final'
+    }
+    case 'Token':
+    case 'RateLimiter':
+      return error.cause._tag === 'Transient' ? (isRateLimitError(error) ? 'limit' : 'fault') : 'final'
+    case 'Decode':
+    case 'Application':
+      return idempotent && !isTokenError(error) ? 'response' : 'final'
+    case 'TooLarge':
+    case 'Wait':
+      return 'final'
+  }
+}
+
+/**
+ * A request that meets network faults, 408 or 5xx is sent `maxAttempts` times if it is idempotent or was never sent; one with
+ * unusable responses three times; one answered 429 until `maxWait` is used up. Delays double from 0.5 to 60 s, with jitter, and
+ * come on top of what the service asks to wait.
+ */
+export const createRetryPolicy =
+  ({ maxAttempts, maxWait }: RetryLimits, random: () => number) =>
+  (idempotent: boolean): RetryPolicy => {
+    const attempts = {
+      limit: Number.POSITIVE_INFINITY,
+      fault: maxAttempts,
+      response: Math.min(maxAttempts, 3),
+      final: 0,
+    }
+    return (error, earlier) => {
+      const retryClass = classifyError(error, idempotent)
+      const sameClass = earlier.filter((attempt) => classifyError(attempt.error, idempotent) === retryClass).length
+      const retryAfter = 'retryAfter' in error ? (error.retryAfter ?? 0) : 0
+      const delay = retryAfter + Math.min(maxDelay, firstDelay * 2 ** sameClass) * (0.5 + random() / 2)
+      const waited = earlier.reduce((sum, attempt) => sum + attempt.delay, 0)
+      return sameClass + 1 < attempts[retryClass] && waited + delay <= maxWait ? O.some(delay) : O.none
+    }
+  }
+
+/** Runs `effect` until it succeeds or `policy` gives up; `wait` waits before the next attempt. */
+export const retryRequest =
+  (policy: RetryPolicy, wait: (failed: FailedAttempt) => TaskEither<never, void>) =>
+  <A>(effect: TaskEither<ApiError, A>): TaskEither<ApiError, A> => {
+    const attempt = (earlier: ReadonlyArray<FailedAttempt>): TaskEither<ApiError, A> =>
+      pipe(
+        effect,
+        TE.orElse((error) =>
+          pipe(
+            policy(error, earlier),
+            O.match(
+              () => TE.left(error),
+              (delay) =>
+                pipe(
+                  wait({ error, delay }),
+                  TE.flatMap(() => attempt([...earlier, { error, delay }])),
+                ),
+            ),
+          ),
+        ),
+      )
+    return attempt([])
   }

@@ -7,15 +7,17 @@ import { defined } from '../../cdk'
 import { type ApiError, isTokenError, maskMessage } from '../error'
 import type { RawResponse, Route, SendRequest } from '../route'
 import type { Clock, Throttle } from './rate-limit'
-import { encodeRequest, type HttpRequest, type ResponseHeaders } from './request'
 import {
   createRetryPolicy,
+  encodeRequest,
   type FailedAttempt,
+  type HttpRequest,
   isRateLimitError,
   parseRetryAfter,
+  type ResponseHeaders,
   type RetryLimits,
   retryRequest,
-} from './retry'
+} from './request'
 import type { TokenReport, TokenSource } from './token'
 import type { HttpResponse, Transport } from './transport'
 

@@ -2,8 +2,7 @@ import * as E from 'fp-ts/Either'
 import { configFailure, defined, transientFailure } from '../../cdk'
 import { type ApiError, isSuccessStatus, isTlsCode, isUnreachableCode, maskCode } from '../error'
 import type { Clock } from './rate-limit'
-import { encodeForm, encodeJson, type HttpRequest } from './request'
-import { parseRetryAfter } from './retry'
+import { encodeForm, encodeJson, type HttpRequest, parseRetryAfter } from './request'
 import type { HttpResponse } from './transport'
 
 /** No token before the config is corrected; `status` is that of the response. */

@@ -3,8 +3,13 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { expect, test } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
-import type { ResponseHeaders } from '../../../connector/api/http/request'
-import { createRetryPolicy, type FailedAttempt, parseRetryAfter, retryRequest } from '../../../connector/api/http/retry'
+import {
+  createRetryPolicy,
+  type FailedAttempt,
+  parseRetryAfter,
+  type ResponseHeaders,
+  retryRequest,
+} from '../../../connector/api/http/request'
 import { defined } from '../../../connector/cdk/defined'
 import { configFailure, transientFailure } from '../../../connector/cdk/failure'
 
