@@ -242,6 +242,8 @@ export const createThrottle = (
     if (E.isRight(answer)) rate = increaseRate(rate, sentAt, clock.ticks())
     else if (isRateLimitError(answer.left)) rate = decreaseRate(rate, sentAt, clock.ticks())
     const pause = E.isLeft(answer) && 'retryAfter' in answer.left ? (answer.left.retryAfter ?? 0) : 0
+    // The gap of a pause says nothing about how many requests the service accepts.
+    if (pause > 0) rate = { ...rate, sendTimes: [] }
     if (pause <= maxWait) pausedUntil = Math.max(pausedUntil, clock.ticks() + pause)
   }
 

@@ -104,6 +104,16 @@ describe('without a configured rate the client finds the rate of the service and
     expect(refusedShare).toBe(0)
   })
 
+  test('a pause that the service asks for does not count as its rate', async () => {
+    const { clock } = createFakeClock()
+    const { run } = createThrottle(unlimitedLimiter, clock, 600_000)
+    const outage: ApiError = { _tag: 'Http', status: 503, message: '', retryAfter: 500_000 }
+    const answers = [E.left(outage), E.left(rateLimitError(1_000)), ...Array.from({ length: 10 }, () => E.right(1))]
+    for (const answer of answers) await run(async () => answer)()
+    expect(clock.ticks()).toBeGreaterThanOrEqual(501_000)
+    expect(clock.ticks()).toBeLessThan(502_000)
+  })
+
   test('the rate rises after the service lifts its limit', async () => {
     const first = tokenBucketService(1000, 1)
     const second = tokenBucketService(10, 1)
