@@ -5,8 +5,7 @@ import { parseArgs } from 'node:util'
 import { defects, injectDefect } from './defects'
 import { installNetwork, type NetworkObserver } from './network'
 import { installProcesses } from './process'
-import { createChance } from './random'
-import { installRealm, type Realm } from './realm'
+import { installRealm } from './realm'
 import { createScenario, type Scenario } from './scenario'
 import { type Outcome, runWorld, type Stage } from './world'
 
@@ -19,6 +18,7 @@ const usage = `Usage: npm run simulate -- [options]
   --times N      each world N times: its hash must not change
   --hashes       a line for each world
   --defect NAME  the product without one of its safeguards; --defect list names them
+  --shrink       of a world that breaks a promise, the disturbances that it takes
   --until-broken ends with the first world that breaks a promise`
 
 const { values } = parseArgs({
@@ -30,6 +30,7 @@ const { values } = parseArgs({
     times: { type: 'string', default: '1' },
     hashes: { type: 'boolean', default: false },
     defect: { type: 'string' },
+    shrink: { type: 'boolean', default: false },
     'until-broken': { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -49,35 +50,24 @@ const airbyteCatalog = {
 }
 
 /** The catalog that the tap discovers, with the same streams selected. */
-const discoverSingerCatalog = async (realm: Realm, processes: Stage['processes'], programs: Stage['programs']) => {
-  realm.reset(createChance(0).next)
-  const parts: Buffer[] = []
-  const tap = processes.start({
-    name: 'tap-feedback',
-    program: programs['tap-feedback'] as NonNullable<(typeof programs)[string]>,
-    args: ['--discover'],
-    chance: createChance(0),
-    onOutput: (bytes) => void parts.push(bytes),
-    onEnd: () => undefined,
-  })
-  while (tap.ended() === undefined || !tap.isDrained()) await realm.step()
-  const { streams } = JSON.parse(Buffer.concat(parts).toString())
-  const select = (stream: { tap_stream_id: string; metadata: { breadcrumb: string[]; metadata: object }[] }) => ({
-    ...stream,
-    metadata: stream.metadata.map((entry) =>
-      entry.breadcrumb.length > 0
-        ? entry
-        : { ...entry, metadata: { ...entry.metadata, selected: true, 'replication-method': 'INCREMENTAL' } },
-    ),
-  })
-  return {
-    streams: streams
-      .filter(({ tap_stream_id: id }: { tap_stream_id: string }) => ['reviews', 'deleted_reviews'].includes(id))
-      .map(select),
-  }
-}
+const selectSingerStreams = (
+  { describeSingerStream }: typeof import('../connector/cdk/singer/catalog'),
+  { streams }: typeof import('../connector/streams'),
+) => ({
+  streams: streams
+    .filter(({ name }) => ['reviews', 'deleted_reviews'].includes(name))
+    .map(describeSingerStream)
+    .map((stream) => ({
+      ...stream,
+      metadata: stream.metadata.map((entry) =>
+        entry.breadcrumb.length > 0
+          ? entry
+          : { ...entry, metadata: { ...entry.metadata, selected: true, 'replication-method': 'INCREMENTAL' } },
+      ),
+    })),
+})
 
-const createStage = async (build: string): Promise<Stage> => {
+const createStage = (build: string): Stage => {
   const realm = installRealm()
   let observer: NetworkObserver
   const network = installNetwork(realm, {
@@ -99,17 +89,32 @@ const createStage = async (build: string): Promise<Stage> => {
     network,
     processes,
     programs,
-    catalogs: { airbyte: airbyteCatalog, singer: await discoverSingerCatalog(realm, processes, programs) },
+    catalogs: {
+      airbyte: airbyteCatalog,
+      singer: selectSingerStreams(require(join(build, 'cdk/singer/catalog')), require(join(build, 'streams'))),
+    },
     observe: (next) => {
       observer = next
     },
   }
 }
 
-const keepOnly = (scenario: Scenario, only: string | undefined): Scenario => {
-  if (only === undefined) return scenario
-  const kept = new Set(only.split(',').filter(Boolean).map(Number))
-  return { ...scenario, disturbances: scenario.disturbances.filter((_, i) => kept.has(i)) }
+const keepOnly = (scenario: Scenario, kept: ReadonlyArray<number>): Scenario => ({
+  ...scenario,
+  disturbances: scenario.disturbances.filter((_, i) => kept.includes(i)),
+})
+
+/** The fewest disturbances found with which a world still breaks the promise: halves, then smaller parts are left out. */
+const shrink = async (stage: Stage, scenario: Scenario, kept: ReadonlyArray<number>, oracle: string) => {
+  let fewest = kept
+  for (let size = Math.ceil(fewest.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2))
+    for (let at = 0; at < fewest.length; ) {
+      const fewer = fewest.filter((_, i) => i < at || i >= at + size)
+      const { violations } = await runWorld(stage, keepOnly(scenario, fewer))
+      if (violations.some((violation) => violation.oracle === oracle)) fewest = fewer
+      else at += size
+    }
+  return fewest
 }
 
 const printHistory = (line: string): void => console.log(line)
@@ -129,7 +134,7 @@ const main = async (): Promise<number> => {
   process.chdir(folder)
   process.env.TMPDIR = folder
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-  const stage = await createStage(build)
+  const stage = createStage(build)
   const [first, last] = (values.seeds ?? values.seed ?? '1').split('-').map(Number)
   const showsHistory = values.seeds === undefined && values.hours === undefined && !values.hashes
   const totals = { worlds: 0, hours: 0, requests: 0, kills: 0, steps: 0, runs: 0 }
@@ -142,10 +147,12 @@ const main = async (): Promise<number> => {
         ? seed <= (last ?? first ?? 1)
         : totals.hours < Number(values.hours)
   for (let seed = first ?? 1; wantsMore(seed); seed += 1) {
-    const scenario = keepOnly(createScenario(seed), values.only)
+    const whole = createScenario(seed)
+    const kept = values.only?.split(',').filter(Boolean).map(Number) ?? [...whole.disturbances.keys()]
+    const scenario = keepOnly(whole, kept)
     if (showsHistory) {
       console.log(JSON.stringify({ ...scenario, disturbances: undefined }))
-      scenario.disturbances.forEach((each, i) => void console.log(`  ${i}: ${JSON.stringify(each)}`))
+      for (const i of kept) console.log(`  ${i}: ${JSON.stringify(whole.disturbances[i])}`)
     }
     let hash: string | undefined
     for (let time = 0; time < Number(values.times); time += 1) {
@@ -165,6 +172,11 @@ const main = async (): Promise<number> => {
           `seed ${seed}: ${outcome.violations.map(({ oracle, what }) => `${oracle}: ${what.slice(0, 600)}`).join('\n  ')}`,
         )
     }
+    const broken = failed.find((outcome) => outcome.seed === seed)?.violations[0]?.oracle
+    if (values.shrink && broken !== undefined)
+      console.log(
+        `It takes: npm run simulate -- --seed ${seed} --only '${(await shrink(stage, whole, kept, broken)).join(',')}'`,
+      )
     if (values.hashes) console.log(`${seed} ${hash}`)
   }
   const seconds = realSeconds() - startedAt

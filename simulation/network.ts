@@ -43,6 +43,8 @@ type End = {
 export type Network = {
   /** Does this to the next answer or connection. */
   readonly arm: (fault: NetworkFault) => void
+  /** How many faults are still to come. */
+  readonly armed: () => number
   /** Forgets what is armed. */
   readonly disarm: () => void
   /** From now on bytes take so long, milliseconds. */
@@ -275,6 +277,7 @@ export const installNetwork = (realm: Realm, observer: NetworkObserver): Network
 
   return {
     arm: (fault) => void armed.push(fault),
+    armed: () => armed.length,
     disarm: () => {
       armed = []
     },

@@ -61,7 +61,7 @@ export const checkEnd = (
   wanted: {
     readonly protocol: 'airbyte' | 'singer'
     readonly signals: ReadonlyArray<string>
-    readonly isQuiet: boolean
+    readonly mustComplete: boolean
   },
 ): ReadonlyArray<Violation> => {
   const how = 'signal' in end ? end.signal : `status ${end.status}`
@@ -73,7 +73,7 @@ export const checkEnd = (
     const incomplete = Object.values(output.statuses).filter((status) => status !== 'COMPLETE')
     return incomplete.length === 0 ? [] : [violation]
   }
-  if (wanted.isQuiet) return [violation]
+  if (wanted.mustComplete) return [violation]
   const stopStatus = [...wanted.signals].map((signal) => ({ SIGTERM: 143, SIGINT: 130 })[signal])
   return end.status === 1 || stopStatus.includes(end.status) ? [] : [violation]
 }

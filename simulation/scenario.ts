@@ -24,6 +24,8 @@ export type Scenario = {
   readonly program: 'source-feedback' | 'tap-feedback'
   readonly config: Readonly<Record<string, unknown>>
   readonly service: ServiceTraits
+  /** How long bytes take at most, milliseconds. */
+  readonly latency: number
   /** The pause before each run, milliseconds; the last runs are quiet. */
   readonly pauses: ReadonlyArray<number>
   readonly disturbances: ReadonlyArray<PlannedDisturbance>
@@ -31,15 +33,19 @@ export type Scenario = {
 
 const minute = 60_000
 
+/** The longest wait for the service that the configs allow, seconds. */
+export const maxWaitSeconds = 600
+
 const drawDisturbance = (chance: Chance): Disturbance => {
   const drawn = chance.next()
-  if (drawn < 0.1) return { what: 'kill' }
-  if (drawn < 0.2) return { what: 'kill in a write' }
-  if (drawn < 0.25) return { what: 'signal', signal: chance.pick(['SIGTERM', 'SIGINT']) }
-  if (drawn < 0.28) return { what: 'close output' }
-  if (drawn < 0.33) return { what: 'slow reader', pause: chance.pick([5, 300, 5_000]) }
-  if (drawn < 0.55) return { what: 'network', fault: chance.pick(networkFaults) }
-  if (drawn < 0.6) return { what: 'slow network', most: chance.pick([50, 2_000, 30_000]) }
+  if (drawn < 0.08) return { what: 'kill' }
+  if (drawn < 0.22) return { what: 'kill in a write' }
+  if (drawn < 0.26) return { what: 'signal', signal: chance.pick(['SIGTERM', 'SIGINT']) }
+  if (drawn < 0.3) return { what: 'close output' }
+  if (drawn < 0.35) return { what: 'slow reader', pause: chance.pick([5, 300, 5_000]) }
+  if (drawn < 0.53) return { what: 'network', fault: chance.pick(networkFaults) }
+  if (drawn < 0.57) return { what: 'slow network', most: chance.pick([50, 2_000, 30_000]) }
+  if (drawn < 0.6) return { what: 'service', fault: 'token expired', times: 1 }
   if (drawn < 0.8) return { what: 'service', fault: chance.pick(serviceFaults), times: chance.pick([1, 1, 1, 3, 12]) }
   if (drawn < 0.83) return { what: 'clock', jump: chance.pick([-3_600_000, -5_000, 5_000, 3_600_000]) }
   return {
@@ -71,7 +77,7 @@ const drawConfig = (chance: Chance): Scenario['config'] => {
       max_concurrency: chance.pick([1, 2, 4]),
       ...(perMinute === undefined ? {} : { requests_per_minute: perMinute }),
     },
-    timeouts: { connect_seconds: 10, response_seconds: chance.pick([30, 120]), max_wait_seconds: 600 },
+    timeouts: { connect_seconds: 10, response_seconds: chance.pick([30, 120]), max_wait_seconds: maxWaitSeconds },
   }
 }
 
@@ -90,14 +96,53 @@ export const createScenario = (seed: number): Scenario => {
         step: chance.happens(0.2) ? 0 : chance.between(0, chance.pick([40, 200, 1_000])),
         ...drawDisturbance(chance),
       })
+  // The first runs read everything, and print states on their way.
+  const kills = chance.split('kills')
+  const early = [0, 1, 2]
+    .filter(() => kills.happens(0.4))
+    .map((run) => ({ run, step: kills.between(50, 600), what: 'kill in a write' as const }))
   return {
     seed,
     program: chance.pick(['source-feedback', 'tap-feedback']),
     config: drawConfig(chance.split('config')),
+    latency: chance.split('latency').pick([5, 5, 50, 3_000]),
     service: drawService(chance.split('service')),
     pauses: Array.from({ length: runs + quietRuns }, (_, i) =>
       i >= runs ? 60 * minute : chance.pick([1_000, 10 * minute, 60 * minute, 720 * minute]),
     ),
-    disturbances: disturbances.sort((a, b) => a.run - b.run || a.step - b.step),
+    disturbances: [...disturbances.sort((a, b) => a.run - b.run || a.step - b.step), ...early],
   }
+}
+
+const mayEndRun = (disturbance: Disturbance, hasFixedToken: boolean): boolean => {
+  switch (disturbance.what) {
+    case 'slow reader':
+    case 'clock':
+    case 'network':
+      return false
+    case 'slow network':
+      return disturbance.most > 2_000
+    case 'service':
+      return disturbance.fault === 'long wait' || (hasFixedToken && disturbance.fault === '401')
+    default:
+      return true
+  }
+}
+
+/**
+ * Whether a run has to end well: its rows rest, and at most one answer or connection is to fail. `armedBefore`: the faults that the
+ * runs before have left.
+ */
+export const mustComplete = ({ service, disturbances }: Scenario, run: number, armedBefore: number): boolean => {
+  const own = disturbances.filter((each) => each.run === run)
+  const faults = own.map((each) => (each.what === 'service' ? each.times : each.what === 'network' ? 1 : 0))
+  const slow = disturbances.some((each) => each.run <= run && each.what === 'slow network' && each.most > 2_000)
+  return (
+    armedBefore === 0 &&
+    !slow &&
+    service.churn === 0 &&
+    service.lag === 0 &&
+    faults.reduce<number>((sum, count) => sum + count, 0) <= 1 &&
+    !own.some((each) => (each.what === 'rows' ? each.step > 0 : mayEndRun(each, service.tokenSeconds === undefined)))
+  )
 }

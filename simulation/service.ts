@@ -27,6 +27,7 @@ export const serviceFaults = [
   '401',
   '429',
   '429 date',
+  'long wait',
   '500',
   '502',
   '503',
@@ -60,6 +61,8 @@ export type SimulatedService = {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   /** Answers so the next few times. */
   readonly arm: (fault: ServiceFault, times: number) => void
+  /** How many answers are still to be wrong. */
+  readonly armed: () => number
   /** Nothing goes wrong and nothing changes any more. */
   readonly calm: () => void
   readonly change: (kind: Change, count: number) => void
@@ -208,7 +211,7 @@ export const createService = (traits: ServiceTraits, now: () => number, chance: 
       return { status: 429, body: refusal(429, 'too many'), headers: { 'Retry-After': String(wait) } }
     }
     sendTimes.push(now())
-    const wait = chance.pick([1, 7, 90, 900])
+    const wait = fault === 'long wait' ? 900 : chance.pick([1, 7, 90, 500])
     switch (fault) {
       case '401':
       case '500':
@@ -255,6 +258,7 @@ export const createService = (traits: ServiceTraits, now: () => number, chance: 
       })
     },
     arm: (fault, times) => void armed.push(...Array.from({ length: times }, () => fault)),
+    armed: () => armed.length,
     calm: () => {
       armed = []
       isCalm = true

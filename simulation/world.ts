@@ -7,7 +7,7 @@ import { checkEnd, checkLeaks, checkRate, compareRows, type Violation } from './
 import type { ProcessTable, SimulatedProcess } from './process'
 import { createChance } from './random'
 import { createOwner, type Owner, type Realm } from './realm'
-import { type Disturbance, quietRuns, type Scenario } from './scenario'
+import { type Disturbance, maxWaitSeconds, mustComplete, quietRuns, type Scenario } from './scenario'
 import { createService, listen, type SimulatedService } from './service'
 
 /** What every world runs in. */
@@ -38,7 +38,7 @@ export type Outcome = {
 
 /** A run that takes longer, or more steps, does not end; milliseconds. */
 const longestRun = 48 * 3_600_000
-const mostSteps = 20_000
+const mostSteps = 400_000
 
 const protocols = { 'source-feedback': 'airbyte', 'tap-feedback': 'singer' } as const
 
@@ -88,7 +88,7 @@ export const runWorld = async (
         held.seconds = /^\d+$/.test(asked) ? Number(asked) : (Date.parse(asked) - Date.parse(date)) / 1000
       if (isLast && held.seconds > 0) {
         // A longer wait than the config allows ends the stream instead.
-        if (held.seconds <= 600) held.until = Math.max(held.until, realm.ticks() + held.seconds * 1000)
+        if (held.seconds <= maxWaitSeconds) held.until = Math.max(held.until, realm.ticks() + held.seconds * 1000)
         held.seconds = 0
       }
       pauses.set(owner, held)
@@ -96,6 +96,7 @@ export const runWorld = async (
     onEvent: tell,
   })
 
+  network.setLatency(1, scenario.latency)
   const serviceOwner = createOwner('service')
   const service: SimulatedService = createService(scenario.service, realm.wall, chance.split('service'))
   let url = ''
@@ -181,9 +182,10 @@ export const runWorld = async (
       ...['--config', 'config.json', '--catalog', 'catalog.json'],
       ...(state === undefined ? [] : ['--state', 'state.json']),
     ]
+    const mustEndWell = isQuiet || mustComplete(scenario, run, service.armed() + network.armed())
     const startedAt = realm.ticks()
     const firstStep = steps
-    let planned = scenario.disturbances.filter((each) => each.run === run)
+    let planned = scenario.disturbances.filter((each) => each.run === run).sort((a, b) => a.step - b.step)
     const signals: string[] = []
     const running = stage.processes.start({
       name: scenario.program,
@@ -227,7 +229,7 @@ export const runWorld = async (
     trace.update(running.stderr())
     violations.push(
       ...checkLeaks(talk, service.secrets(), service.words()),
-      ...checkEnd(end, told, running.stderr(), { protocol, signals, isQuiet }),
+      ...checkEnd(end, told, running.stderr(), { protocol, signals, mustComplete: mustEndWell }),
     )
   }
 
@@ -236,7 +238,7 @@ export const runWorld = async (
     if (run === firstQuiet) {
       service.calm()
       network.disarm()
-      network.setLatency(1, 5)
+      network.setLatency(1, scenario.latency)
     }
     await passTime(pause)
     await runOnce(run, run >= firstQuiet)

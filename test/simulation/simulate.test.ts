@@ -1,21 +1,5 @@
-import { spawn } from 'node:child_process'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-
-const root = join(__dirname, '../..')
-
-/** Runs worlds in a process of their own, whose clocks they replace. */
-const simulate = (
-  ...args: ReadonlyArray<string>
-): Promise<{ readonly status: number | null; readonly stdout: string }> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [join(root, 'simulation/run.mjs'), ...args], { cwd: root })
-    const parts: string[] = []
-    child.stdout.on('data', (part) => parts.push(String(part)))
-    child.stderr.on('data', (part) => parts.push(String(part)))
-    child.on('error', reject)
-    child.on('close', (status) => resolve({ status, stdout: parts.join('') }))
-  })
+import { simulate } from '../support/simulate'
 
 describe('a simulated world', { timeout: 120_000 }, () => {
   test('keeps every promise, and happens again in the same way', async () => {
@@ -30,9 +14,10 @@ describe('a simulated world', { timeout: 120_000 }, () => {
     expect(new Set(hashes).size).toBe(2)
   })
 
-  test('shows that a safeguard is missing', async () => {
-    const { status, stdout } = await simulate('--seeds', '1-40', '--until-broken', '--defect', 'no overlap')
-    expect(stdout).toMatch(/^seed \d+: nothing lost: review/m)
+  test('shows that a safeguard is missing, and what it takes to see it', async () => {
+    const { status, stdout } = await simulate('--seed', '1', '--shrink', '--defect', 'no overlap')
+    expect(stdout).toMatch(/BROKEN nothing lost: review/)
+    expect(stdout).toMatch(/^It takes: npm run simulate -- --seed 1 --only '[\d,]*'$/m)
     expect(status).toBe(1)
   })
 })

@@ -1,0 +1,30 @@
+import { describe, expect, test } from 'vitest'
+import { defects } from '../../simulation/defects'
+import { simulate } from '../support/simulate'
+
+/** Which promise breaks without each safeguard. */
+const broken = {
+  'no witnesses': 'nothing lost',
+  'no overlap': 'nothing lost',
+  'no lookback': 'nothing stale',
+  'state before rows': 'nothing lost',
+  'rate too high': 'the rate',
+  'Retry-After for the refused request alone': 'Retry-After',
+  'Retry-After ignored': 'Retry-After',
+  'secrets in errors': 'no patient',
+  'token never renewed': 'end of a run',
+  'no response time-out': 'the run ends',
+  'a partial write taken for whole': 'the run ends',
+}
+
+describe('some seed shows that a safeguard is missing', { timeout: 600_000 }, () => {
+  test('of each', () => {
+    expect(Object.keys(broken)).toEqual(Object.keys(defects))
+  })
+
+  test.each(Object.entries(broken))('%s', async (defect, oracle) => {
+    const { status, stdout } = await simulate('--seeds', '1-300', '--until-broken', '--defect', defect)
+    expect(stdout).toContain(`${oracle}: `)
+    expect(status).toBe(1)
+  })
+})
