@@ -122,7 +122,7 @@ export const createContentDigest =
       if (needsFields) {
         const key = pieces.filter((_, i) => keys.includes(fieldName(fields[i] as ContentField))).join(',')
         pieces.forEach((piece, i) => {
-          sums[i] = (sums[i] ?? 0) + Number(hashNumber(md5Of(`${key}:${piece}`)) % BigInt(fieldDigests))
+          sums[i] = (sums[i] ?? 0) + Number(hashNumber(md5Of(`${id}:${key}:${piece}`)) % BigInt(fieldDigests))
         })
       }
     }
@@ -240,7 +240,7 @@ export const contentRowsSql = (
   const digests =
     condition === undefined
       ? []
-      : names.map((name, i) => `MOD(${number(`${key} || ':' || ${name}`)}, ${fieldDigests}) AS field_${i}`)
+      : names.map((name, i) => `MOD(${number(`id || ':' || ${key} || ':' || ${name}`)}, ${fieldDigests}) AS field_${i}`)
   return `SELECT ${['id', 'version', `${number(`id || ':' || ${joined(names)}`)} AS content`, ...digests].join(',\n    ')}
   FROM (
     SELECT ${[`${rows.id} AS id`, `${rows.version} AS version`, ...fields.map((field, i) => `${pieceSql(table, 'loaded', field)} AS ${names[i]}`)].join(',\n      ')}

@@ -130,13 +130,28 @@ it.each(['duckdb', 'snowflake', 'bigquery', 'redshift', 'databricks'])(
     const damaged = join(service.files.path, `damaged-${dialect}.duckdb`)
     if (!existsSync(damaged)) copyFileSync(service.loads.snapshot, damaged)
     const path = join(service.files.path, `${dialect}.sql`)
-    const table = ['--stream', 'reviews', '--dialect', dialect, '--loader', 'snapshot', '--table', 'reviews']
-    writeFileSync(path, await audit('config.json', ...table))
-    expect(readFileSync(path, 'utf8')).toContain('-- Compares reviews')
-    expect(translate(damaged, dialect, path)).toBe('')
-    const change =
-      "import sys, duckdb; c = duckdb.connect(sys.argv[1]); c.execute('DELETE FROM reviews WHERE id = (SELECT min(id) FROM reviews)')"
-    expect(spawnSync(pythonProgram('dbt', 'python'), ['-c', change, damaged]).status).toBe(0)
-    expect(translate(damaged, dialect, path)).toMatch(/^\d+ missing\n$/)
+    const ask = async (stream: string, ...args: ReadonlyArray<string>): Promise<string> => {
+      const table = ['--stream', stream, '--dialect', dialect, '--loader', 'snapshot', '--table', stream]
+      writeFileSync(path, await audit('config.json', ...table, ...args))
+      expect(readFileSync(path, 'utf8')).toContain(`-- Compares ${stream}`)
+      return translate(damaged, dialect, path)
+    }
+    const damage = (sql: string): void => {
+      const script = 'import sys, duckdb; duckdb.connect(sys.argv[1]).execute(sys.argv[2])'
+      expect(spawnSync(pythonProgram('dbt', 'python'), ['-c', script, damaged, sql]).status).toBe(0)
+    }
+    expect(await ask('reviews')).toBe('')
+    // Those two have a decimal number and a whole one in an object.
+    for (const stream of ['reviews', 'review_contents', 'review_liabilities'])
+      expect(await ask(stream, '--deep'), stream).toBe('')
+    damage(`UPDATE reviews SET rating = -1.5, source = '{"id": 1, "name": "😀"}', contents = '[{}, {}, {}, {}]'
+      WHERE id = (SELECT min(id) FROM reviews)`)
+    expect(await ask('reviews')).toBe('')
+    expect(await ask('reviews', '--deep')).toMatch(/^\d+ changed\n$/)
+    expect(await ask('reviews', '--deep', '--buckets', '1', '--ids', '0')).toMatch(
+      /^\d+ changed source.id source.name rating contents\n$/,
+    )
+    damage('DELETE FROM reviews WHERE id = (SELECT min(id) FROM reviews)')
+    expect(await ask('reviews')).toMatch(/^\d+ missing\n$/)
   },
 )
