@@ -1,7 +1,6 @@
 import * as O from 'fp-ts/Option'
 import { declaredColumns, type JsonSchema } from './schema'
-import type { InputStream, SinkOperation } from './sink'
-import type { Stream, StreamInfo, SyncMode } from './stream'
+import type { InputStream, SinkOperation, Stream, StreamInfo, SyncMode } from './stream'
 
 /** One stream as the caller asks for it. */
 export type StreamSelection = {

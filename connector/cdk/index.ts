@@ -155,17 +155,6 @@ export {
 export { metricLogEntry } from './singer/encode'
 export { createTapCommand } from './singer/tap-command'
 export {
-  type BatchAnswer,
-  defineSink,
-  type FinalItems,
-  type InputStream,
-  type OpenSink,
-  type PreparedItem,
-  type RecordVerdict,
-  type Sink,
-  type SinkNote,
-} from './sink'
-export {
   consumeMessages,
   identifyService,
   isSameService,
@@ -178,17 +167,26 @@ export {
 } from './source-program'
 export { decodeAirbyteState, decodeSingerState, formatStateFile, type SingerState } from './state-file'
 export {
+  type BatchAnswer,
+  defineSink,
   defineStream,
   encodeRow,
+  type FinalItems,
   type InputRecord,
+  type InputStream,
   type LogLevel,
   type Message,
+  type OpenSink,
+  type PreparedItem,
   type Projection,
   pickAttributes,
   type Reader,
   type ReaderEvent,
   type RecordChange,
+  type RecordVerdict,
   type Row,
+  type Sink,
+  type SinkNote,
   type Stream,
   type StreamInfo,
   type StreamRequest,

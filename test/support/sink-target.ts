@@ -1,8 +1,7 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { parseExactJson } from '../../connector/cdk/json/decode'
-import type { InputStream, OpenSink, Sink } from '../../connector/cdk/sink'
-import type { InputRecord } from '../../connector/cdk/stream'
+import type { InputRecord, InputStream, OpenSink, Sink } from '../../connector/cdk/stream'
 import { dryRunApi, type SinkTarget } from '../../connector/sinks/target'
 
 /** The time of the test target's clock, in milliseconds. */

@@ -7,8 +7,7 @@ import { configFailure, type Failure } from '../failure'
 import { decodeValue } from '../json/decode'
 import { jsonLine } from '../lines'
 import { annotate, type JsonSchema } from '../schema'
-import type { Sink } from '../sink'
-import type { Stream } from '../stream'
+import type { Sink, Stream } from '../stream'
 
 const nullish = <C extends t.Mixed>(codec: C) => t.union([codec, t.null, t.undefined])
 const listOf = <C extends t.Mixed>(codec: C) => annotate({ type: 'array' })(t.readonlyArray(codec))

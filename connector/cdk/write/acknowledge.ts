@@ -3,8 +3,7 @@ import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { configFailure, type Failure } from '../failure'
-import type { InputStream } from '../sink'
-import type { CheckpointMessage, Row, StateCounts } from '../stream'
+import type { CheckpointMessage, InputStream, Row, StateCounts } from '../stream'
 import {
   type DeadLetter,
   type DeadLetters,

@@ -3,13 +3,26 @@ import * as O from 'fp-ts/Option'
 import { configFailure, type Failure, systemFailure, unexpectedFailure } from '../failure'
 import { createConditionVariable } from '../feed'
 import type { MessageFeed } from '../protocol'
-import { declaredColumns } from '../schema'
-import type { InputStream, OpenSink, PreparedItem, SinkNote } from '../sink'
-import type { CheckpointMessage, InputRecord, Message, Row, StreamInfo } from '../stream'
+import {
+  type CheckpointMessage,
+  type InputRecord,
+  type InputStream,
+  type Message,
+  type OpenSink,
+  type PreparedItem,
+  type Row,
+  type SinkNote,
+  toDeclaredStream,
+} from '../stream'
 import { createAckQueue, type PendingRecord, type Rejection } from './acknowledge'
 import { type BatchersOptions, createBatchers } from './batch'
-import type { DeadLetters, RecordCounts, RejectPolicy } from './dead-letters'
-import { incompleteStreamFailure, streamRejectionFailure } from './dead-letters'
+import {
+  type DeadLetters,
+  incompleteStreamFailure,
+  type RecordCounts,
+  type RejectPolicy,
+  streamRejectionFailure,
+} from './dead-letters'
 
 export type WriteRun = Pick<BatchersOptions, 'sinks' | 'batch' | 'inFlight' | 'now' | 'setTimer'> & {
   /** The messages to write; ends once `halt` is aborted. */
@@ -35,19 +48,6 @@ export type WriteResult = {
 
 /** How much may be read ahead of what is acknowledged: batches beyond those in flight, and bytes. */
 const readAheadLimit = { batches: 2, bytes: 64_000_000 }
-
-/** A stream of an input that declares its streams itself. */
-const toDeclaredStream = (
-  { name, schema, primaryKey }: StreamInfo,
-  objectNames: Readonly<Record<string, string>> = {},
-): InputStream => ({
-  id: name,
-  name,
-  objectName: (Object.hasOwn(objectNames, name) ? objectNames[name] : undefined) ?? name,
-  key: primaryKey.map((attribute) => [attribute]),
-  columns: declaredColumns(schema),
-  isDeletion: false,
-})
 
 /**
  * Sends the records of the input to their sinks, and emits each state, in order, once every record before it is accepted or a dead letter.
