@@ -3,6 +3,7 @@ import * as E from 'fp-ts/Either'
 import { CommandError, type CommandIo, configFailure, defineCommand } from '../cdk'
 import {
   type AuditAnswer,
+  type DimensionDifference,
   decodeAnswer,
   type FeedbackDifference,
   type ReviewDifference,
@@ -60,24 +61,23 @@ export const answerCommand = defineCommand({
   },
 })
 
-/** The reviews that an answer names. */
-export const readDifferences = async (io: CommandIo, path: string): Promise<ReadonlyArray<ReviewDifference>> => {
-  const answer = await readAnswer(io, path)
-  if (answer.of === 'nothing' || answer.of === 'reviews') return answer.differences
-  throw otherAnswerError(path, answer.of, 'reviews')
+type NamedDifference = {
+  readonly reviews: ReviewDifference
+  readonly rows: FeedbackDifference
+  readonly dimensions: DimensionDifference
 }
 
-/** The rows of feedback that an answer names. */
-export const readFeedbackDifferences = async (
+/** What an answer names, which must be reviews, rows of feedback or dimensions, as `of` says. */
+export const readDifferences = async <Of extends keyof NamedDifference>(
   io: CommandIo,
   path: string,
-): Promise<ReadonlyArray<FeedbackDifference>> => {
+  of: Of,
+): Promise<ReadonlyArray<NamedDifference[Of]>> => {
   const answer = await readAnswer(io, path)
-  if (answer.of === 'nothing' || answer.of === 'rows') return answer.differences
-  throw otherAnswerError(path, answer.of, 'rows and their entities')
-}
-
-const otherAnswerError = (path: string, found: string, wanted: string): CommandError =>
-  new CommandError(
-    configFailure(`${path} names ${found}. Give the answer of the statement of --ids, which names ${wanted}.`),
+  if (answer.of === of || answer.of === 'nothing') return answer.differences as ReadonlyArray<NamedDifference[Of]>
+  throw new CommandError(
+    configFailure(
+      `${path} names ${answer.of}. Give the answer of the statement ${of === 'dimensions' ? 'about all of them' : 'of --ids'}, which names ${of}.`,
+    ),
   )
+}

@@ -14,7 +14,7 @@ import {
   mapDefined,
   type SourceState,
 } from '../cdk'
-import { createFeedbackService, createVersionService, rewindStream } from '../runtime'
+import { createDimensionService, createFeedbackService, createVersionService, rewindStream } from '../runtime'
 import {
   type AuditedLoad,
   type AuditedTable,
@@ -24,19 +24,22 @@ import {
   checkStatementSize,
   clockZone,
   createContentDigest,
+  deleteDimensionStatement,
   deleteFeedbackStatement,
   deleteStatement,
+  dimensionStatement,
   type Expected,
   type ExpectedFeedback,
   feedbackBucketStatement,
   feedbackRowStatement,
   fieldName,
+  readDimensions,
   reviewStatement,
   useExpected,
   useExpectedFeedback,
 } from '../snapshot'
 import { rewindEntities, type SourceEnv } from '../streams'
-import { readDifferences, readFeedbackDifferences } from './audit-answer'
+import { readDifferences } from './audit-answer'
 import { writeOutputFile } from './snapshot-file'
 import { formatJson } from './table'
 
@@ -67,7 +70,7 @@ export const auditVersions = async (
     },
 ): Promise<void> => {
   const { stream, state } = options
-  const differences = repair === undefined ? undefined : await readDifferences(io, repair)
+  const differences = repair === undefined ? undefined : await readDifferences(io, repair, 'reviews')
   const withMention = new Set(differences?.map(({ id }) => id))
   const digest = mapDefined(table.content, (content) => createContentDigest(content, bucketCount, buckets))
   const service = createVersionService(source, stream, { withMention, digest })
@@ -115,6 +118,48 @@ const describeVersions = async (
   }
 }
 
+/** Audits a table of what reviews name: prints a statement, or writes what repairs the rows of the file `repair`. */
+export const auditDimensions = async (
+  io: CommandIo,
+  source: SourceEnv,
+  table: AuditedTable,
+  {
+    attributes,
+    load,
+    repair,
+    ...options
+  }: RepairOptions &
+    OutputOptions & {
+      /** What is compared beside the key, such as the name. */
+      readonly attributes: ReadonlyArray<string>
+      readonly load: AuditedLoad
+      readonly repair: string | undefined
+    },
+): Promise<void> => {
+  const { stream, state } = options
+  const differences = repair === undefined ? undefined : await readDifferences(io, repair, 'dimensions')
+  const expected = await readDimensions(createDimensionService(source, stream, load), attributes)
+  const cutoff = new Date(expected.cutoff).toISOString()
+  if (differences === undefined) {
+    const sql = getOrThrow(checkFeedbackStatementSize(dimensionStatement(table, expected), table, []))
+    const { name, dialect } = table
+    return printStatement(io, options, { stream, table: name, dialect, cutoff, rows: expected.dimensions.size, sql })
+  }
+  if (differences.length === 0) return io.printWarning('There is nothing to repair.')
+  const versions = differences.flatMap(({ dimension }) => {
+    const found = expected.dimensions.get(dimension)
+    return found === undefined ? [] : [{ modifiedTime: found.version, mentionTime: undefined }]
+  })
+  const given = state === undefined ? {} : await loadAirbyteState(state)
+  // Everything since the oldest is read again: a part of it could bring an older name back.
+  const missed = { versions, newer: 0, cutoff: expected.cutoff }
+  await writeRepairFiles(io, options.folder, {
+    deletions: deleteDimensionStatement(table, differences),
+    states: getOrThrow(rewindStream(source, stream, given, missed)),
+    start: 'Start',
+  })
+}
+
 /** Writes `delete.sql` and the states for both protocols. `start`: the beginning of the sentence about the next run. */
 const writeRepairFiles = async (
   io: CommandIo,
@@ -144,7 +189,7 @@ type OutputOptions = { readonly out: string | undefined; readonly json: boolean 
 const printStatement = async (
   io: CommandIo,
   { out, json }: OutputOptions,
-  described: { readonly sql: string },
+  described: { readonly sql: string; readonly [key: string]: unknown },
 ): Promise<void> => {
   const text = json ? formatJson(described) : described.sql
   await (out === undefined ? io.print(text) : writeOutputFile(out, text))
@@ -177,7 +222,7 @@ export const auditFeedback = async (
 ): Promise<void> => {
   const { stream } = options
   const cutoff = mapDefined(options.cutoff, toMillis)
-  const differences = repair === undefined ? undefined : await readFeedbackDifferences(io, repair)
+  const differences = repair === undefined ? undefined : await readDifferences(io, repair, 'rows')
   const given = options.state === undefined ? undefined : await loadAirbyteState(options.state)
   if (given !== undefined && given[stream] === undefined) throw noStateError(options.state, stream)
   const limits = defined({ cutoff, state: given?.[stream] })

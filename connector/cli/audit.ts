@@ -13,7 +13,14 @@ import {
   usageError,
 } from '../cdk'
 import { sourceFormat } from '../config'
-import { auditedFeedbackStreams, auditedStreams, type ConfiguredSource, createSource, planAudit } from '../runtime'
+import {
+  auditedDimensions,
+  auditedFeedbackStreams,
+  auditedStreams,
+  type ConfiguredSource,
+  createSource,
+  planAudit,
+} from '../runtime'
 import {
   type AuditedContent,
   type AuditedLoad,
@@ -28,13 +35,14 @@ import {
   timeTypes,
   toAuditedTable,
 } from '../snapshot'
-import type { SourceEnv } from '../streams'
+import { isLookupStream, type SourceEnv } from '../streams'
 import { answerCommand, answerOption } from './audit-answer'
-import { auditFeedback, auditVersions, noStateError } from './audit-run'
+import { auditDimensions, auditFeedback, auditVersions, noStateError } from './audit-run'
 import { configOption, readTimeZone, readWord, variablePrefix } from './options'
 import { refuseDatabaseAsOutput } from './snapshot-file'
 
 const defaultBuckets = 4096
+const allStreams = [...auditedStreams, ...auditedFeedbackStreams, ...auditedDimensions]
 
 const chooseWord = <A extends string>(option: string, words: ReadonlyArray<A>, text: string | undefined) =>
   readWord('feedback audit', option, words, text)
@@ -65,7 +73,7 @@ const statementCommand = defineCommand({
     stream: {
       type: 'string',
       value: 'NAME',
-      help: `The stream that the table was loaded from: ${[...auditedStreams, ...auditedFeedbackStreams].join(', ')}`,
+      help: `The stream that the table was loaded from: ${allStreams.join(', ')}`,
       required: true,
     },
     table: {
@@ -159,7 +167,7 @@ const statementCommand = defineCommand({
   notes:
     'The ids and versions of all reviews, or the ids and times of the feedback of every entity, are read so that none is missed; nothing is sent to the warehouse. Run the statement there: no rows mean that the table equals the service as of the time that it names. Exit status: 0 the statement was printed, 75 or 78 the service could not be read; of --answer: 0 the table equals the service, 1 it differs, 78 the file is no answer.',
   run: async (io, { options }) => {
-    chooseWord('stream', [...auditedStreams, ...auditedFeedbackStreams], options.stream)
+    chooseWord('stream', allStreams, options.stream)
     if (options.state !== undefined && options.cutoff !== undefined)
       throw usageError('feedback audit takes --state or --cutoff, not both. See feedback audit --help.')
     if (options.cutoff !== undefined && !Instant.is(options.cutoff))
@@ -180,15 +188,22 @@ const statementCommand = defineCommand({
       )
     if (options.repair !== undefined && names !== undefined)
       throw usageError('feedback audit takes --repair or --ids, not both. See feedback audit --help.')
-    if (options.deep && isFeedback)
-      throw usageError(`feedback audit: --deep compares what is made of reviews, not ${options.stream}.`)
+    const isDimension = auditedDimensions.includes(options.stream)
+    if (options.deep && (isFeedback || isDimension))
+      throw usageError(`feedback audit: --deep compares the rows of reviews, not those of ${options.stream}.`)
+    if (isDimension && names !== undefined)
+      throw usageError(`feedback audit: the statement about ${options.stream} names what differs; leave out --ids.`)
     const plain = readTable(options, config.deletes === 'tombstones')
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
     try {
       const content = readContent(options, configured.streams)
       const table = { ...plain, ...defined({ content }) }
       if (isFeedback) await auditFeedback(io, configured.env, table, { ...options, window, buckets: groups })
-      else {
+      else if (isDimension) {
+        const attributes = listDimensionAttributes(options.stream, configured)
+        const load = await readLoad(configured.env, options)
+        await auditDimensions(io, configured.env, table, { ...options, attributes, load })
+      } else {
         const load = await readLoad(configured.env, options)
         await auditVersions(io, configured.env, table, { ...options, bucketCount, buckets, load })
       }
@@ -252,6 +267,18 @@ const readContent = (
   throw usageError(
     `feedback audit: --without ${E.isLeft(chosen) ? `must be ${chosen.left}` : 'needs --deep'}. See feedback audit --help.`,
   )
+}
+
+/** What is compared of a dimension beside its key. Rejects one that does not come from reviews. */
+const listDimensionAttributes = (name: string, { env, streams }: ConfiguredSource): ReadonlyArray<string> => {
+  const stream = streams.find((other) => other.name === name)
+  if (stream === undefined || isLookupStream(stream) || (name === 'sources' && env.sourceLookup !== undefined))
+    throw new CommandError(
+      configFailure(
+        `${name} comes from the lookup of the config, and each run reads the whole list: refresh the stream to repair it. An audit compares what comes from reviews.`,
+      ),
+    )
+  return ['name', 'npi'].filter((attribute) => attribute in ((stream.schema.properties ?? {}) as object))
 }
 
 type TimeOptions = Readonly<Record<'state' | 'cutoff', string | undefined>> & { readonly stream: string }

@@ -6,7 +6,15 @@
 export { type CheckStep, checkDestinationConfig, checkSourceConfig, checkStreams } from './check'
 export type { Finding } from './findings'
 export { auditedFeedbackStreams, createFeedbackService, type EntityService } from './service-feedback'
-export { auditedStreams, createReviewService, createVersionService, planAudit, rewindStream } from './service-versions'
+export {
+  auditedDimensions,
+  auditedStreams,
+  createDimensionService,
+  createReviewService,
+  createVersionService,
+  planAudit,
+  rewindStream,
+} from './service-versions'
 export { buildStreams, type ConfiguredSource, createSource, identifySource } from './source'
 export { checkSource, probeAccess } from './source-check'
 export { type StreamOutcome, syncSnapshot } from './sync'

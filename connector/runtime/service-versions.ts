@@ -10,12 +10,21 @@ import {
   type Failure,
   type Feed,
   flatMapFeed,
+  mapDefined,
   type Row,
   type SourceState,
   unfoldFeed,
 } from '../cdk'
 import { type FetchPage, filterFrom, readMentionTime, type ScanFilters, scan } from '../export'
-import type { AuditedLoad, ContentDigest, NextRead, ServiceReview, ServiceReviews, ServiceVersions } from '../snapshot'
+import type {
+  AuditedLoad,
+  ContentDigest,
+  NextRead,
+  ServiceDimensions,
+  ServiceReview,
+  ServiceReviews,
+  ServiceVersions,
+} from '../snapshot'
 import {
   createDeletionFetcher,
   decodeExportState,
@@ -115,6 +124,36 @@ export const createVersionService = (
         deletedSince: changedSince,
       }
     : { ...base, versions: readVersions(reviewExportOperation), changedSince, deletedSince }
+}
+
+/** The streams of what reviews name, which `feedback audit` compares with what the newest reviews name. */
+export const auditedDimensions: ReadonlyArray<string> = ['locations', 'providers', 'sources', 'categories']
+
+/** Reads what each review names that a load has read. Throws for a stream that is not in `auditedDimensions`. */
+export const createDimensionService = (
+  source: SourceEnv,
+  name: string,
+  { cutoff = Number.POSITIVE_INFINITY, next }: AuditedLoad,
+): ServiceDimensions => {
+  const stream = streams.find((other) => other.name === name && auditedDimensions.includes(name))
+  if (stream === undefined) throw new Error(`${name} is not named by reviews`)
+  const toItem = reviewExportOperation.toItem(source)
+  const sent = new Set(next?.sent.map(({ id, modifiedTime }) => `${id} ${modifiedTime}`))
+  const isLoaded = ({ id, modifiedTime }: ServiceReview): boolean =>
+    modifiedTime <= cutoff && (next === undefined || modifiedTime < next.from || sent.has(`${id} ${modifiedTime}`))
+  return {
+    stream: name,
+    rows: pipe(
+      scanExport(reviewExportOperation, source, [name]),
+      flatMapFeed(({ rows, completion }) => [
+        {
+          // A projection of its own for each review, since one remembers what it has given.
+          rows: rows.filter(isLoaded).flatMap((row) => stream.projector()(toItem(row))),
+          ...defined({ cutoff: mapDefined(completion, (end) => Math.min(end.cutoff, cutoff)) }),
+        },
+      ]),
+    ),
+  }
 }
 
 const deletedReviews = 'deleted_reviews'

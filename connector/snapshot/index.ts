@@ -32,6 +32,13 @@ export {
 } from './audit/comparison'
 export { type ContentDigest, chooseContent, createContentDigest, fieldName } from './audit/content'
 export {
+  type DimensionDifference,
+  deleteDimensionStatement,
+  dimensionStatement,
+  readDimensions,
+  type ServiceDimensions,
+} from './audit/dimension-audit'
+export {
   checkFeedbackStatementSize,
   type ExpectedFeedback,
   type ServiceFeedback,

@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import { configFailure, type Failure } from '../../cdk'
+import { type DimensionDifference, isDimensionKey } from './dimension-audit'
 import { type FeedbackDifference, isEntityName, isFeedbackBucket } from './entity-statement'
 
 /** A review that an audit found to differ. `isBehind`: the table has an older version of it than the service. */
@@ -15,6 +16,7 @@ export type AuditAnswer =
   | { readonly of: 'buckets'; readonly differences: ReadonlyArray<BucketDifference> }
   | { readonly of: 'reviews'; readonly differences: ReadonlyArray<ReviewDifference> }
   | { readonly of: 'rows'; readonly differences: ReadonlyArray<FeedbackDifference> }
+  | { readonly of: 'dimensions'; readonly differences: ReadonlyArray<DimensionDifference> }
 
 const reviewKinds: ReadonlyArray<string> = ['missing', 'extra', 'stale', 'newer', 'rows missing', 'doubled', 'changed']
 const bucketKinds: ReadonlyArray<string> = [
@@ -59,6 +61,7 @@ const decodeTable = ({ columns, rows }: AnswerTable): E.Either<Failure, AuditAns
   if (!columns.includes('difference') || !(isOfBuckets || columns.includes('id')))
     return answerFailure('is no answer of an audit: it has no columns bucket and difference, or id and difference')
   if (isOfBuckets) return decodeRows('buckets', rows, toBucketDifference)
+  if (columns.includes('dimension')) return decodeRows('dimensions', rows, toDimensionDifference)
   return columns.includes('entity')
     ? decodeRows('rows', rows, toFeedbackDifference)
     : decodeRows('reviews', rows, toReviewDifference)
@@ -82,6 +85,11 @@ const toBucketDifference = (row: AnswerTable['rows'][number]): BucketDifference 
   const [bucket, difference] = [String(row.bucket), String(row.difference)]
   const isKnown = /^\d{1,5}$/.test(bucket) || isFeedbackBucket(bucket)
   return isKnown && bucketKinds.includes(difference) ? { bucket, difference } : undefined
+}
+
+const toDimensionDifference = (row: AnswerTable['rows'][number]): DimensionDifference | undefined => {
+  const [dimension, difference] = [String(row.dimension), String(row.difference)]
+  return isDimensionKey(dimension) && reviewKinds.includes(difference) ? { dimension, difference } : undefined
 }
 
 const toFeedbackDifference = (row: AnswerTable['rows'][number]): FeedbackDifference | undefined => {

@@ -124,10 +124,10 @@ export const hashSql = ({ md5, hexNumber, text }: Dialect) => ({
     hexNumber(`SUBSTRING(${md5(`${id} || ':' || CAST(${version} AS ${text})`)}, 1, 15)`),
 })
 
-/** An id of a table as a text; `alias`: of the table in the statement. */
-export const idSql = ({ dialect: name, idType }: AuditedTable, alias: string, column: string): string => {
+/** An id of a table as a text; `alias`: of the table in the statement, if it has one. */
+export const idSql = ({ dialect: name, idType }: AuditedTable, alias: string | undefined, column: string): string => {
   const { quote, text, integer } = dialects[name]
-  const value = `${alias}.${quote(column)}`
+  const value = `${alias === undefined ? '' : `${alias}.`}${quote(column)}`
   return idType === 'text' ? `TRIM(CAST(${value} AS ${text}))` : `CAST(CAST(${value} AS ${integer}) AS ${text})`
 }
 
