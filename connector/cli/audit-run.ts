@@ -72,7 +72,9 @@ export const auditVersions = async (
   const { stream, state } = options
   const differences = repair === undefined ? undefined : await readDifferences(io, repair, 'reviews')
   const withMention = new Set(differences?.map(({ id }) => id))
-  const digest = mapDefined(table.content, (content) => createContentDigest(content, bucketCount, buckets))
+  const digest = mapDefined(table.content, (content) =>
+    createContentDigest(content, bucketCount, buckets, clockZone(table)),
+  )
   const service = createVersionService(source, stream, { withMention, digest })
   await useExpected(
     service,

@@ -8,7 +8,6 @@ import {
   type AuditedTable,
   attributeColumn,
   type ContentField,
-  clockZone,
   type DialectName,
   dialects,
   timeSql,
@@ -92,7 +91,26 @@ const numberPiece = (value: number): string => {
   return value > 0 ? '+' : '-'
 }
 
-const toPiece = ({ path, kind }: ContentField, record: unknown): string => {
+/** What clocks of a zone show at a time, both in milliseconds since 1970 as if in UTC: tables with times without zone have it so. */
+const createClock = (zone: string | undefined): ((millis: number) => number) => {
+  if (zone === undefined) return (millis) => millis
+  const format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' })
+  const offsets = new Map<number, number>()
+  return (millis) => {
+    // No zone changes its clocks within a quarter of an hour.
+    const quarter = Math.floor(millis / 900_000)
+    const known = offsets.get(quarter)
+    if (known !== undefined) return millis + known
+    const [, sign, hours = 0, minutes = 0, seconds = 0] =
+      /GMT([+-])(\d\d):(\d\d)(?::(\d\d))?/.exec(format.format(quarter * 900_000)) ?? []
+    const size = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000
+    if (offsets.size >= 10_000) offsets.clear()
+    offsets.set(quarter, sign === '-' ? -size : size)
+    return millis + (sign === '-' ? -size : size)
+  }
+}
+
+const toPiece = ({ path, kind }: ContentField, record: unknown, clock: (millis: number) => number): string => {
   const value = path.reduce<unknown>(
     (parent, name) => (parent as Readonly<Record<string, unknown>> | null | undefined)?.[name],
     record,
@@ -101,23 +119,31 @@ const toPiece = ({ path, kind }: ContentField, record: unknown): string => {
   if (kind === 'count') return Array.isArray(value) ? String(value.length) : nullPiece
   if (kind === 'number' && typeof value !== 'string') return numberPiece(Number(value))
   if (path.length > 1) return md5Of(String(value))
-  if (kind === 'time') return String(Date.parse(String(value)))
+  if (kind === 'time') return String(clock(Date.parse(String(value))))
   return kind === 'integer' || kind === 'boolean' ? String(value) : md5Of(String(value))
 }
 
 /** What the rows of a review contain: the sum of the hashes of the rows, and the sum of those of each field, one after the other. */
 export type ContentDigest = { readonly content: bigint; readonly fields: string }
 
-/** Digests the rows of one review. `buckets`: those in whose reviews the single fields are digested too; a field has `fieldDigestWidth` characters. */
-export const createContentDigest =
-  ({ fields, keys }: AuditedContent, bucketCount: number, buckets: ReadonlyArray<number> | undefined) =>
-  (id: string, rows: ReadonlyArray<Row>): ContentDigest => {
+/**
+ * Digests the rows of one review. `buckets`: those in whose reviews the single fields are digested too; a field has `fieldDigestWidth`
+ * characters. `zone`: of the times of the table, if they have none themselves.
+ */
+export const createContentDigest = (
+  { fields, keys }: AuditedContent,
+  bucketCount: number,
+  buckets: ReadonlyArray<number> | undefined,
+  zone: string | undefined,
+): ((id: string, rows: ReadonlyArray<Row>) => ContentDigest) => {
+  const clock = createClock(zone)
+  return (id, rows) => {
     const needsFields = buckets?.includes(Number(hashNumber(md5Of(id)) % BigInt(bucketCount))) === true
     let content = 0n
     const sums = needsFields ? fields.map(() => 0) : []
     for (const { json } of rows) {
       const record = parseExactJson(Buffer.from(json).toString())
-      const pieces = fields.map((field) => toPiece(field, record))
+      const pieces = fields.map((field) => toPiece(field, record, clock))
       content += hashNumber(md5Of(`${id}:${pieces.join(',')}`))
       if (needsFields) {
         const key = pieces.filter((_, i) => keys.includes(fieldName(fields[i] as ContentField))).join(',')
@@ -128,6 +154,7 @@ export const createContentDigest =
     }
     return { content, fields: sums.map((sum) => String(sum).padStart(fieldDigestWidth)).join('') }
   }
+}
 
 export const fieldDigestWidth = 16
 
@@ -217,7 +244,7 @@ const pieceSql = (
     if (kind === 'number') return [numberPieceSql(`CAST(${column} AS ${double})`, integer, text)]
     if (kind === 'integer') return [asText(`CAST(${column} AS ${decimal})`)]
     if (kind === 'boolean') return [`CASE WHEN ${column} THEN 'true' WHEN NOT ${column} THEN 'false' END`]
-    return [kind === 'time' ? asText(timeSql(table, alias, name, clockZone(table))) : md5(asText(column))]
+    return [kind === 'time' ? asText(timeSql(table, alias, name, undefined)) : md5(asText(column))]
   }
   return `COALESCE(${[...pieces(), `'${nullPiece}'`].join(', ')})`
 }

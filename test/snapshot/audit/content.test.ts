@@ -6,7 +6,12 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { feedOf, printExactJson } from '../../../connector/cdk'
-import type { AuditedContent, AuditedTable, TimeType } from '../../../connector/snapshot/audit/audited-table'
+import {
+  type AuditedContent,
+  type AuditedTable,
+  clockZone,
+  type TimeType,
+} from '../../../connector/snapshot/audit/audited-table'
 import { type ServiceVersions, useExpected } from '../../../connector/snapshot/audit/comparison'
 import { chooseContent, createContentDigest, fieldName } from '../../../connector/snapshot/audit/content'
 import { bucketStatement, reviewStatement } from '../../../connector/snapshot/audit/statement'
@@ -96,7 +101,13 @@ const contentArbitrary: fc.Arbitrary<Content> = fc.record({
   count: orNull(whole),
   amount: orNull(numbers),
   flag: orNull(fc.boolean()),
-  time: orNull(fc.integer({ min: 0, max: Date.UTC(2100, 0) })),
+  time: orNull(
+    fc.oneof(
+      fc.integer({ min: 0, max: Date.UTC(2100, 0) }),
+      // Clocks of Berlin show the same at the first two, and skip an hour before the third.
+      fc.constantFrom(Date.UTC(2025, 9, 26, 0, 30), Date.UTC(2025, 9, 26, 1, 30), Date.UTC(2025, 2, 30, 1), -1),
+    ),
+  ),
   place: orNull(
     fc.record({ id: orNull(whole), name: orNull(words), inner: orNull(fc.record({ score: orNull(numbers) })) }),
   ),
@@ -154,24 +165,28 @@ const toRecord = (reviewId: bigint, position: number, { time, ...content }: Cont
 })
 
 /** The column of a time in each type, from the text of the record. */
-const timeSql: Readonly<Record<TimeType, (text: string) => string>> = {
+const timeSql: Readonly<Record<TimeType, (text: string, zone: string) => string>> = {
   timestamptz: (text) => `(${text})::TIMESTAMPTZ`,
-  timestamp: (text) => `(${text})::TIMESTAMPTZ AT TIME ZONE 'UTC'`,
+  timestamp: (text, zone) => `(${text})::TIMESTAMPTZ AT TIME ZONE '${zone}'`,
   text: (text) => `(${text})`,
   millis: (text) => `epoch_ms((${text})::TIMESTAMPTZ)`,
 }
 
 type Layout = {
   readonly versionType: TimeType
+  readonly timeZone: string
   readonly amountType: 'DOUBLE' | 'DECIMAL(38, 9)' | 'VARCHAR'
   readonly objectType: 'JSON' | 'VARCHAR'
 }
 
 /** The table as DuckDB's own reading of JSON fills it. */
-const tableSql = (records: ReadonlyArray<string>, { versionType, amountType, objectType }: Layout): string => `
-  CREATE OR REPLACE TABLE reviews AS SELECT (j ->> 'reviewId')::BIGINT AS "reviewId", ${timeSql[versionType]("j ->> 'modifiedTime'")} AS "modifiedTime",
+const tableSql = (
+  records: ReadonlyArray<string>,
+  { versionType, timeZone, amountType, objectType }: Layout,
+): string => `
+  CREATE OR REPLACE TABLE reviews AS SELECT (j ->> 'reviewId')::BIGINT AS "reviewId", ${timeSql[versionType]("j ->> 'modifiedTime'", timeZone)} AS "modifiedTime",
     (j ->> 'position')::INTEGER AS position, j ->> 'words' AS words, (j ->> 'count')::BIGINT AS count, (j ->> 'amount')::${amountType} AS amount,
-    (j ->> 'flag')::BOOLEAN AS flag, ${timeSql[versionType]("j ->> 'time'")} AS time, (j -> 'place')::${objectType} AS place, (j -> 'items')::${objectType} AS items
+    (j ->> 'flag')::BOOLEAN AS flag, ${timeSql[versionType]("j ->> 'time'", timeZone)} AS time, (j -> 'place')::${objectType} AS place, (j -> 'items')::${objectType} AS items
   FROM (VALUES ${records.map((text) => `(${quoteLiteral(text)}::JSON)`).join(', ')}) AS given (j)`
 
 const chosen = (...without: ReadonlyArray<string>): AuditedContent => {
@@ -199,6 +214,7 @@ const caseArbitrary = fc.record({
   shape: fc.constantFrom<AuditedTable['rows']>('one', 'newest', 'parts'),
   layout: fc.record({
     versionType: fc.constantFrom<TimeType>('timestamptz', 'timestamp', 'text', 'millis'),
+    timeZone: fc.constantFrom('UTC', 'Europe/Berlin', 'America/St_Johns'),
     amountType: fc.constantFrom<Layout['amountType']>('DOUBLE', 'DECIMAL(38, 9)', 'VARCHAR'),
     objectType: fc.constantFrom<Layout['objectType']>('JSON', 'VARCHAR'),
   }),
@@ -230,7 +246,7 @@ describe('the content of rows', () => {
           idType: 'number',
           versionColumn: 'modifiedTime',
           versionType: layout.versionType,
-          timeZone: 'UTC',
+          timeZone: layout.timeZone,
           isLowerCase: false,
           deletedColumn: undefined,
           deletionsName: undefined,
@@ -247,7 +263,7 @@ describe('the content of rows', () => {
         )
         // A connection that appends may send a row twice.
         await db.run(tableSql([...loaded, ...(shape === 'newest' ? loaded.slice(0, 2) : [])], layout))
-        const digest = createContentDigest(content, bucketCount, everyBucket)
+        const digest = createContentDigest(content, bucketCount, everyBucket, clockZone(table))
         const rows = reviews.map(({ id, rows }) => ({
           id: String(id),
           modifiedTime: Date.parse('2026-01-02T03:04:05.678Z'),
@@ -264,7 +280,7 @@ describe('the content of rows', () => {
           changedSince: () => feedOf(),
           deletedSince: () => feedOf(),
         }
-        const options = { bucketCount, spillPath: join(tmpdir(), `audit-${randomUUID()}`) }
+        const options = { zone: clockZone(table), bucketCount, spillPath: join(tmpdir(), `audit-${randomUUID()}`) }
         await useExpected(service, { cutoff: undefined }, options, async ({ scope, listBuckets, listReviews }) => {
           const buckets = await db.query(bucketStatement(table, scope, await listBuckets()))
           expect(buckets.every(({ difference }) => difference === 'changed')).toBe(true)
@@ -276,10 +292,10 @@ describe('the content of rows', () => {
           found += wanted.size
         })
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     )
     db.close()
-    expect(found).toBeGreaterThan(20)
+    expect(found).toBeGreaterThan(10)
   })
 
   it('is every declared scalar, and the length of every list, but the id and the version of the review', () => {
@@ -307,7 +323,8 @@ describe('the content of rows', () => {
       expect(chooseContent(stream, [name]), name).toEqual(E.left(expect.stringContaining(`not ${name}`)))
   })
 
-  const digest = (json: string): bigint => createContentDigest(chosen(), 1, undefined)('1', [read(json)]).content
+  const digest = (json: string): bigint =>
+    createContentDigest(chosen(), 1, undefined, undefined)('1', [read(json)]).content
 
   it.each([
     ['{"amount": 0.1}', '{"amount": 0.10}'],
