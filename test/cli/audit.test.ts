@@ -309,7 +309,7 @@ describe('feedback audit', () => {
 
   it.each([
     [['--stream', 'review', '--table', 't'], 'Did you mean reviews?'],
-    [['--stream', 'locations', '--table', 't'], '--stream must be one of'],
+    [['--stream', 'entity_ratings', '--table', 't'], '--stream must be one of'],
     [['--stream', 'reviews', '--table', 'a b; DROP TABLE c'], '--table must be a table as SQL names it'],
     [['--stream', 'reviews', '--table', '"a\nDROP TABLE b"'], '--table must be a table as SQL names it'],
     [['--stream', 'reviews', '--table', 't', '--ids', '4096'], '--ids must be a whole number from 0 to 4095'],
