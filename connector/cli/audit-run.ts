@@ -33,6 +33,7 @@ import {
   feedbackBucketStatement,
   feedbackRowStatement,
   fieldName,
+  formatSeed,
   readDimensions,
   reviewStatement,
   useExpected,
@@ -67,9 +68,11 @@ export const auditVersions = async (
       readonly buckets: ReadonlyArray<number> | undefined
       readonly load: AuditedLoad
       readonly repair: string | undefined
+      /** The file for a seed of dbt, in place of a statement. */
+      readonly seed: string | undefined
     },
 ): Promise<void> => {
-  const { stream, state } = options
+  const { stream, state, seed } = options
   const differences = repair === undefined ? undefined : await readDifferences(io, repair, 'reviews')
   const withMention = new Set(differences?.map(({ id }) => id))
   const digest = mapDefined(table.content, (content) =>
@@ -79,8 +82,9 @@ export const auditVersions = async (
   await useExpected(
     service,
     load,
-    { bucketCount, spillPath: createSpillPath(), zone: clockZone(table) },
+    { bucketCount, spillPath: createSpillPath(), zone: seed === undefined ? clockZone(table) : undefined },
     async (expected) => {
+      if (seed !== undefined) return writeOutputFile(seed, await formatSeed(expected))
       if (differences === undefined)
         return printStatement(io, options, await describeVersions(table, expected, buckets))
       if (differences.length === 0) return io.printWarning('There is nothing to repair.')

@@ -153,6 +153,11 @@ const statementCommand = defineCommand({
       value: 'FOLDER',
       help: 'Where --repair writes delete.sql and the states; default audit-repair',
     },
+    seed: {
+      type: 'string',
+      value: 'FILE',
+      help: 'Instead of a statement, write a seed for the tests of the dbt package',
+    },
     out: { type: 'string', value: 'FILE', help: 'Write the statement into this file; stdout if left out' },
     json: { type: 'boolean', help: 'Print the statement with the cutoff and the numbers of reviews and rows, as JSON' },
   },
@@ -178,7 +183,8 @@ const statementCommand = defineCommand({
     const groups = isFeedback ? names?.map(requireFeedbackBucket) : undefined
     const buckets = isFeedback ? undefined : names?.map((text) => readWholeNumber('ids', text, 0, bucketCount - 1))
     const window = chooseWord('window', auditWindows, options.window) ?? 'month'
-    if (options.out !== undefined) await refuseDatabaseAsOutput(options.out, undefined)
+    for (const file of [options.out, options.seed])
+      if (file !== undefined) await refuseDatabaseAsOutput(file, undefined)
     const config = await loadConfig(io, sourceFormat, options.config, variablePrefix)
     if (config.partition !== undefined)
       throw new CommandError(
@@ -193,6 +199,11 @@ const statementCommand = defineCommand({
       throw usageError(`feedback audit: --deep compares the rows of reviews, not those of ${options.stream}.`)
     if (isDimension && names !== undefined)
       throw usageError(`feedback audit: the statement about ${options.stream} names what differs; leave out --ids.`)
+    if (
+      options.seed !== undefined &&
+      (names !== undefined || options.repair !== undefined || options.deep || isFeedback || isDimension)
+    )
+      throw usageError('feedback audit: --seed is for what is made of reviews, without --ids, --repair and --deep.')
     const plain = readTable(options, config.deletes === 'tombstones')
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
     try {

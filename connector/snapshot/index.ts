@@ -26,6 +26,7 @@ export {
   checkStatementSize,
   deleteStatement,
   type Expected,
+  formatSeed,
   type ServiceVersion,
   type ServiceVersions,
   useExpected,

@@ -259,3 +259,18 @@ export const checkStatementSize = (
 }
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
+
+/**
+ * What the service has as a seed of dbt: one column of words between spaces, which dbt takes for no number and no time. A line each: scope, start,
+ * cutoff, number of buckets; a bucket, its numbers and digests; a review that has changed since the cutoff.
+ */
+export const formatSeed = async ({ scope, listBuckets }: Pick<Expected, 'scope' | 'listBuckets'>): Promise<string> =>
+  [
+    'expected',
+    `scope ${scope.from} ${scope.cutoff} ${scope.bucketCount} ${scope.stream}`,
+    ...(await listBuckets()).map(({ bucket, ids, rows, idDigest, versionDigest, rowDigest }) =>
+      ['bucket', bucket, ids, rows, idDigest, versionDigest, rowDigest].join(' '),
+    ),
+    ...scope.changedIds.map((id) => `changed ${id}`),
+    '',
+  ].join('\n')

@@ -64,6 +64,7 @@ export const createLoads = async (
       allow_http: true,
       entities: undefined,
       page_size: 500,
+      audit: true,
     }),
   )
   const tombstones = put(
