@@ -14,4 +14,22 @@ export PG_BIN
 for name in dbt target-postgres airbyte; do environment "$name" & pids+=($!); done
 for pid in "${pids[@]}"; do wait "$pid" || skip 'the dbt package, since dbt, target-postgres or PyAirbyte cannot be installed from PyPI'; done
 
+# Emulators of warehouses, for the statements of audits; each is skipped alone.
+environment fakesnow || echo 'skipped: audits of Snowflake on fakesnow, which cannot be installed from PyPI'
+if ! command -v javac >/dev/null || ! command -v mvn >/dev/null; then
+  echo 'skipped: audits of BigQuery on GoogleSQL, since a JDK or Maven is not here (apt-get install default-jdk-headless maven)'
+elif ! cmp -s test/slow/requirements/googlesql.xml .venv/googlesql/googlesql.xml; then
+  rm -rf .venv/googlesql
+  if mvn -q -B -f test/slow/requirements/googlesql.xml dependency:copy-dependencies -DoutputDirectory="$INTEROP_VENV/googlesql"; then
+    cp test/slow/requirements/googlesql.xml .venv/googlesql/
+  else
+    rm -rf .venv/googlesql
+    echo 'skipped: audits of BigQuery on GoogleSQL, which cannot be installed from Maven Central'
+  fi
+fi
+# Spark is half a gigabyte and takes minutes.
+if [ -z "${SPARK:-}" ]; then echo 'skipped: audits of Databricks on Spark, which SPARK=1 runs'; else
+  environment spark || echo 'skipped: audits of Databricks on Spark, which cannot be installed from PyPI'
+fi
+
 exec npx vitest run --config test/slow/dbt/vitest.config.mts

@@ -82,7 +82,9 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     md5: (text) => `TO_HEX(MD5(${text}))`,
     hexNumber: (digits) => `CAST(CONCAT('0x', ${digits}) AS INT64)`,
     fromZone: (column, zone) => [`TIMESTAMP(${column}, '${zone}')`, 'timestamptz'],
-    millis: (column) => `UNIX_MILLIS(CAST(${column} AS TIMESTAMP))`,
+    // A cast would take the default time zone of the project.
+    millis: (column, type) =>
+      `UNIX_MILLIS(${type === 'timestamp' ? `TIMESTAMP(${column}, 'UTC')` : `CAST(${column} AS TIMESTAMP)`})`,
     quote: quoteBacktick,
     maxBytes: 1_000_000,
   },

@@ -145,7 +145,7 @@ export const bucketsSql = (dialectName: DialectName, bucketCount: number, isDeep
 ),
 buckets AS (
   SELECT bucket, COUNT(*) AS ids, SUM(row_count) AS row_count, ${sum('id_hash')} AS id_digest, ${sum('version_hash')} AS version_digest,
-    SUM(CAST(id_hash AS ${dialect.decimal}) * row_count) AS row_digest${isDeep ? `, ${sum('content')} AS content_digest` : ''}
+    ${sum(`CAST(id_hash AS ${dialect.decimal}) * row_count`)} AS row_digest${isDeep ? `, ${sum('content')} AS content_digest` : ''}
   FROM hashed GROUP BY bucket
 )`
 }
