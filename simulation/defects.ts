@@ -35,7 +35,7 @@ export const defects: Readonly<Record<string, Defect>> = {
     replace: ';',
   },
   'Retry-After ignored': {
-    file: 'api/http/retry.js',
+    file: 'api/http/request.js',
     find: "headers['retry-after'] ?? ''",
     replace: "''",
   },

@@ -6,15 +6,15 @@ import { simulate } from '../support/simulate'
 const broken = {
   'no witnesses': 'nothing lost',
   'no overlap': 'nothing lost',
-  'no lookback': 'nothing stale',
+  'no lookback': 'nothing lost|nothing stale',
   'state before rows': 'nothing lost',
   'rate too high': 'the rate',
   'Retry-After for the refused request alone': 'Retry-After',
   'Retry-After ignored': 'Retry-After',
-  'secrets in errors': 'no patient',
+  'secrets in errors': 'no secret|no patient',
   'token never renewed': 'end of a run',
   'no response time-out': 'the run ends',
-  'a partial write taken for whole': 'the run ends',
+  'a partial write taken for whole': 'the run ends|whole lines',
 }
 
 describe('some seed shows that a safeguard is missing', { timeout: 600_000 }, () => {
@@ -24,7 +24,7 @@ describe('some seed shows that a safeguard is missing', { timeout: 600_000 }, ()
 
   test.each(Object.entries(broken))('%s', async (defect, oracle) => {
     const { status, stdout } = await simulate('--seeds', '1-300', '--until-broken', '--defect', defect)
-    expect(stdout).toContain(`${oracle}: `)
+    expect(stdout).toMatch(new RegExp(`(${oracle}): `))
     expect(status).toBe(1)
   })
 })
