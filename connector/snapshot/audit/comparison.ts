@@ -67,7 +67,10 @@ export type Expected = {
 }
 
 /** What DuckDB may use while an audit reads; the rest goes to the disk. */
-export const memoryLimit = 96e6
+export const memoryLimit = 80e6
+
+/** What DuckDB needs more for each row beyond a million: it does not find the newest version of each review on the disk. */
+const bytesPerRow = 100
 
 /**
  * Reads what the service has of a stream and gives it to `body`. `zone`: of the times of the table, UTC if left out.
@@ -83,7 +86,7 @@ export const useExpected = async <A>(
   }: { readonly bucketCount: number; readonly spillPath: string; readonly zone?: string | undefined },
   body: (expected: Expected) => Promise<A>,
 ): Promise<A> => {
-  const db = await runOrThrow(openDatabase(':memory:', { memory: [memoryLimit], threads: 2, spillPath }))
+  const db = await runOrThrow(openDatabase(':memory:', { memory: [memoryLimit], threads: 1, spillPath }))
   try {
     return await body(await readExpected(db, service, load, bucketCount, zone))
   } finally {
@@ -108,7 +111,7 @@ const readExpected = async (
   zone: string | undefined,
 ): Promise<Expected> => {
   await db.run(
-    'CREATE TEMP TABLE served (id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT, content HUGEINT, fields VARCHAR); CREATE TEMP TABLE changed (id VARCHAR); CREATE TEMP TABLE sent (id VARCHAR, version BIGINT)',
+    'SET preserve_insertion_order = false; CREATE TEMP TABLE served (id VARCHAR, version BIGINT, row_count BIGINT, mention BIGINT, content HUGEINT, fields VARCHAR); CREATE TEMP TABLE changed (id VARCHAR); CREATE TEMP TABLE sent (id VARCHAR, version BIGINT)',
   )
   let scanned = service.startDate
   await consumeFeed(
@@ -134,6 +137,8 @@ const readExpected = async (
         ],
       ),
   )
+  const readRows = Number(await db.scalar('SELECT count(*) FROM served'))
+  await db.run(`SET memory_limit = '${memoryLimit + bytesPerRow * Math.max(0, readRows - 1e6)}B'`)
   const cutoff = Math.min(wanted ?? scanned, scanned)
   if (cutoff < service.startDate) throw new CommandError(earlyCutoffFailure(cutoff, service.startDate))
   for (const changes of [service.changedSince(scanned), service.deletedSince(Math.min(cutoff, deletedFrom ?? cutoff))])

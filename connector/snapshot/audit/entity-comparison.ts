@@ -49,7 +49,7 @@ export const useExpectedFeedback = async <A>(
   { window, spillPath }: { readonly window: AuditWindow; readonly spillPath: string },
   body: (expected: ExpectedFeedback) => Promise<A>,
 ): Promise<A> => {
-  const db = await runOrThrow(openDatabase(':memory:', { memory: [memoryLimit], threads: 2, spillPath }))
+  const db = await runOrThrow(openDatabase(':memory:', { memory: [memoryLimit], threads: 1, spillPath }))
   try {
     return await body(await readExpectedFeedback(db, service, window))
   } finally {
