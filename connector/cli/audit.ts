@@ -148,11 +148,7 @@ const statementCommand = defineCommand({
       value: 'FILE',
       help: 'Instead of a statement, write what repairs the rows of this file into --folder: the answer of the statement of --ids, as CSV or JSON',
     },
-    folder: {
-      type: 'string',
-      value: 'FOLDER',
-      help: 'Where --repair writes delete.sql and the states; default audit-repair',
-    },
+    folder: { type: 'string', value: 'FOLDER', help: 'Where --repair writes its files; default audit-repair' },
     seed: {
       type: 'string',
       value: 'FILE',
@@ -199,10 +195,8 @@ const statementCommand = defineCommand({
       throw usageError(`feedback audit: --deep compares the rows of reviews, not those of ${options.stream}.`)
     if (isDimension && names !== undefined)
       throw usageError(`feedback audit: the statement about ${options.stream} names what differs; leave out --ids.`)
-    if (
-      options.seed !== undefined &&
-      (names !== undefined || options.repair !== undefined || options.deep || isFeedback || isDimension)
-    )
+    const hasOther = names !== undefined || options.repair !== undefined || options.deep || isFeedback || isDimension
+    if (options.seed !== undefined && hasOther)
       throw usageError('feedback audit: --seed is for what is made of reviews, without --ids, --repair and --deep.')
     const plain = readTable(options, config.deletes === 'tombstones')
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
