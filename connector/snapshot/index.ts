@@ -2,7 +2,8 @@
  * The snapshot: a DuckDB file with one table for each stream, the saved states, and a row for each load. Messages of a run go in
  * (`createSnapshotWriter`); out come states for the next run, the results of `verify`, differences, hashes, Parquet files and the
  * report. Knows nothing of the service: what it compares with the service comes in as a `ServiceReviews`, or, for the SQL that audits a
- * table of a warehouse (`audit/`), as `ServiceVersions`.
+ * table of a warehouse (`audit/`), as `ServiceVersions`,
+ * `ServiceFeedback` or `ServiceDimensions`.
  */
 export {
   type AuditAnswer,
