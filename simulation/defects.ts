@@ -7,11 +7,6 @@ type Defect = { readonly file: string; readonly find: string; readonly replace: 
 
 /** Each safeguard whose loss the simulation has to notice, by name. */
 export const defects: Readonly<Record<string, Defect>> = {
-  'no witnesses': {
-    file: 'export/scan/state.js',
-    find: '{ overlap: true, witness: true, halving: true }',
-    replace: '{ overlap: true, witness: false, halving: true }',
-  },
   'no overlap': {
     file: 'export/scan/state.js',
     find: '{ overlap: true, witness: true, halving: true }',
@@ -43,11 +38,6 @@ export const defects: Readonly<Record<string, Defect>> = {
     file: 'api/http/send.js',
     find: 'const text = [status.message, status.code]',
     replace: 'return String(status.message); const text = [status.message, status.code]',
-  },
-  'token never renewed': {
-    file: 'api/http/send.js',
-    find: 'token.invalidate(value, minTokenAge(error))',
-    replace: 'false',
   },
   'no response time-out': {
     file: 'api/http/transport.js',

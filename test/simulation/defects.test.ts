@@ -4,7 +4,6 @@ import { simulate } from '../support/simulate'
 
 /** Which promise breaks without each safeguard. */
 const broken = {
-  'no witnesses': 'nothing lost',
   'no overlap': 'nothing lost',
   'no lookback': 'nothing lost|nothing stale',
   'state before rows': 'nothing lost',
@@ -12,7 +11,6 @@ const broken = {
   'Retry-After for the refused request alone': 'Retry-After',
   'Retry-After ignored': 'Retry-After',
   'secrets in errors': 'no secret|no patient',
-  'token never renewed': 'end of a run',
   'no response time-out': 'the run ends',
   'a partial write taken for whole': 'the run ends|whole lines',
 }
