@@ -231,7 +231,8 @@ describe('packaging', () => {
       .map(
         (file) => JSON.parse(text(`catalog/${file}`)) as { name: string; supported_sync_modes: ReadonlyArray<string> },
       )
-      .filter(({ supported_sync_modes }) => supported_sync_modes.includes('incremental'))
+      // The config of these tests has no `audit`, so it has no stream of that name.
+      .filter(({ name, supported_sync_modes }) => supported_sync_modes.includes('incremental') && name !== 'sync_audit')
     expect(states.map(({ stream }) => stream.stream_descriptor.name).sort()).toEqual(
       incremental.map(({ name }) => name).sort(),
     )

@@ -15,7 +15,7 @@ import {
   type SourceState,
   unfoldFeed,
 } from '../cdk'
-import { type FetchPage, filterFrom, readMentionTime, type ScanFilters, scan } from '../export'
+import { filterFrom, readMentionTime, scan } from '../export'
 import type {
   AuditedLoad,
   ContentDigest,
@@ -26,7 +26,6 @@ import type {
   ServiceVersions,
 } from '../snapshot'
 import {
-  createDeletionFetcher,
   decodeExportState,
   deletionExportOperation,
   type ExportDefinition,
@@ -42,19 +41,15 @@ import {
 
 /** Reads the ids and times of the service's reviews, for `feedback verify` to compare with those in a snapshot. */
 export const createReviewService = (source: SourceEnv): ServiceReviews => {
-  const { api, startDate, pageSize } = source
-  const fetch = reviewExportOperation.fetch(source, [])
-  const filters = reviewExportOperation.filters(source)
-  const fetchDeleted = createDeletionFetcher({ api, onUnknown: 'drop' })
   return {
-    startDate,
+    startDate: source.startDate,
     planNextRead: (stream, state) => planNextRead(source, stream, state),
     reviews: pipe(
       scanExport(reviewExportOperation, source, []),
       flatMapFeed(({ rows, completion }) => [{ rows, ...defined({ cutoff: completion?.cutoff }) }]),
     ),
-    changedSince: (time) => fetchPages(fetch, reviewExportOperation.name, filters, time, pageSize),
-    deletedSince: (time) => fetchPages(fetchDeleted, 'export deleted reviews', {}, time, pageSize),
+    changedSince: (time) => readChanges(reviewExportOperation, source, time),
+    deletedSince: (time) => readChanges(deletionExportOperation, source, time),
   }
 }
 
@@ -202,23 +197,49 @@ const planNextRead = (source: SourceEnv, stream: string, state: unknown): NextRe
     ),
   )
 
-/** One pass over the pages; it may miss a row that moves to another page during the pass. */
-const fetchPages = (
-  fetch: FetchPage,
-  operation: string,
-  filters: ScanFilters,
+/** Passes over a list of more than one page: a row that moves to another page during a pass is found by the next. */
+const changePasses = 3
+
+/** How far the rows of an answer may be later than its `Date`, which has whole seconds. */
+const dateError = 1_000
+
+/** What has changed in an export since a time: not what changes after the reading began, since the list of a busy service has no end. */
+const readChanges = <Item>(
+  operation: ExportDefinition<Item>,
+  source: SourceEnv,
   since: number,
-  limit: number,
-): Feed<Failure, ReadonlyArray<ServiceReview>> =>
-  unfoldFeed((offset: number) =>
+): Feed<Failure, ReadonlyArray<ServiceReview>> => {
+  const fetch = operation.fetch(source, [])
+  const filters = { ...operation.filters(source), modifiedTimeFrom: toInstant(since - 1_000) }
+  const limit = source.pageSize
+  return unfoldFeed(({ pass, offset, began, before }: ChangesRead) =>
     pipe(
-      fetch({ ...filters, modifiedTimeFrom: toInstant(since - 1_000), offset, limit }),
+      fetch({ ...filters, offset, limit }),
       TE.bimap(
-        (error) => toFailure(operation, error),
-        ({ rows }) => [rows, rows.length === 0 ? O.none : O.some(offset + rows.length)] as const,
+        (error) => toFailure(operation.name, error),
+        ({ rows, servedAt = source.now() }) => {
+          const start = began ?? servedAt + dateError
+          const isEnd = rows.every(({ id, modifiedTime }) => (offset > 0 && modifiedTime > start) || before.has(id))
+          const next = { pass, offset: offset + rows.length, began: start, before: new Set(rows.map(({ id }) => id)) }
+          const again = offset > before.size && pass < changePasses ? O.some(firstPage(pass + 1)) : O.none
+          return [rows, isEnd ? again : O.some(next)] as const
+        },
       ),
     ),
-  )(0)
+  )(firstPage(1))
+}
+
+/** Where a reading of changes is. */
+type ChangesRead = {
+  readonly pass: number
+  readonly offset: number
+  /** When the pass began, by the service's clock; undefined before its first page. */
+  readonly began: number | undefined
+  /** The ids of the page before: a service that serves it again has no more. */
+  readonly before: ReadonlySet<string>
+}
+
+const firstPage = (pass: number): ChangesRead => ({ pass, offset: 0, began: undefined, before: new Set() })
 
 /**
  * The states from which the next run sends these versions of a stream again. `newer`: how many versions the service has since the oldest

@@ -7,11 +7,13 @@ import { personConventions } from '../../connector/cdk/program'
 import { auditCommand } from '../../connector/cli/audit'
 import { stateCommand } from '../../connector/cli/state'
 import { syncCommand } from '../../connector/cli/sync'
+import { verifyCommand } from '../../connector/cli/verify'
 import { auditedStreams } from '../../connector/runtime'
 import type { Sandbox } from '../../connector/sandbox/start'
 import { openSnapshot } from '../../connector/snapshot/store/file'
+import { newTempPath } from '../support/files'
 import { runCommand } from '../support/run-command'
-import { startTestSandbox } from '../support/sandbox'
+import { startChangingSandbox, startTestSandbox } from '../support/sandbox'
 
 const folder = mkdtempSync(join(tmpdir(), 'audit-'))
 const path = (name: string): string => join(folder, name)
@@ -428,5 +430,38 @@ describe('feedback audit', () => {
     expect(readFileSync(out, 'utf8')).toContain('-- Compares reviews')
     expect(await audit('--stream', 'reviews', '--table', 'reviews', '--out', db)).toMatchObject({ status: 1 })
     expect(existsSync(db)).toBe(true)
+  })
+})
+
+describe('a service that changes with every page', () => {
+  it('is read to an end, by an audit and by verify, without a false alarm', async () => {
+    const { sandbox: changing } = await startChangingSandbox({ reviews: 300, churn: { change: 1, add: 1 } })
+    try {
+      const [settingsPath, file, saved] = [newTempPath('json'), newTempPath('duckdb'), newTempPath('json')]
+      writeFileSync(
+        settingsPath,
+        JSON.stringify({
+          base_url: changing.url,
+          credentials: { auth_type: 'access_token', access_token: changing.accessToken },
+          start_date: '2000-01-01T00:00:00Z',
+          page_size: 50,
+        }),
+      )
+      const sync = ['--config', settingsPath, '--db', file, '--select', 'reviews,deleted_reviews']
+      expect(await runCommand(syncCommand, sync)).toMatchObject({ status: 0 })
+      expect(await runCommand(stateCommand, ['export', '--db', file, '--out', saved])).toMatchObject({ status: 0 })
+      const requests = changing.stats().exports
+      const table = ['--stream', 'reviews', '--table', 'reviews', '--dialect', 'duckdb', '--loader', 'snapshot']
+      const printed = await runCommand(auditCommand, ['--config', settingsPath, '--state', saved, ...table])
+      expect(printed).toMatchObject({ status: 0, stderr: '' })
+      expect(changing.stats().exports - requests).toBeLessThan(200)
+      const opened = await openSnapshot(file, 'read')()
+      if (E.isLeft(opened)) throw new Error(opened.left.message)
+      expect(await opened.right.db.query(printed.stdout)).toEqual([])
+      opened.right.db.close()
+      expect(await runCommand(verifyCommand, ['--config', settingsPath, '--db', file])).toMatchObject({ status: 0 })
+    } finally {
+      await changing.close()
+    }
   })
 })

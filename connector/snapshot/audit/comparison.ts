@@ -36,7 +36,7 @@ export type ServiceVersions = {
   readonly startDate: number
   /** Everything up to a cutoff, which the last item gives, from a scan that misses nothing. */
   readonly versions: Feed<Failure, { readonly rows: ReadonlyArray<ServiceVersion>; readonly cutoff?: number }>
-  /** What has changed since a time, read in one pass; and what was deleted. */
+  /** What has changed since a time until it is read; and what was deleted. */
   readonly changedSince: (time: number) => Feed<Failure, ReadonlyArray<{ readonly id: string }>>
   readonly deletedSince: (time: number) => Feed<Failure, ReadonlyArray<{ readonly id: string }>>
 }

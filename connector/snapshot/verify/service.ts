@@ -24,9 +24,9 @@ export type ServiceReviews = {
   readonly planNextRead: (stream: string, state: unknown) => NextRead | undefined
   /** Every review up to a cutoff, which the last item gives, from a scan that misses none. */
   readonly reviews: Feed<Failure, { readonly rows: ReadonlyArray<ServiceReview>; readonly cutoff?: number }>
-  /** Reviews that changed after a time, read in one pass. */
+  /** Reviews that changed after a time, until they are read. */
   readonly changedSince: (time: number) => Feed<Failure, ReadonlyArray<ServiceReview>>
-  /** Reviews that were deleted after a time, read in one pass. */
+  /** Reviews that were deleted after a time, until they are read. */
   readonly deletedSince: (time: number) => Feed<Failure, ReadonlyArray<ServiceReview>>
 }
 
