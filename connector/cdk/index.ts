@@ -155,6 +155,7 @@ export {
 export { metricLogEntry } from './singer/encode'
 export { createTapCommand } from './singer/tap-command'
 export {
+  checkStateServices,
   consumeMessages,
   identifyService,
   isSameService,

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
+import * as E from 'fp-ts/Either'
 import * as t from 'io-ts'
 import type { Catalog, SourceState } from './catalog'
 import type { CommandIo } from './command'
-import { configFailure } from './failure'
+import { configFailure, type Failure } from './failure'
 import type { ConfigFormat } from './load'
 import { limitHeap } from './program'
 import { type ReadRun, readStreams } from './read'
@@ -60,6 +61,22 @@ const addService = (message: Message, fingerprint: string | undefined): Message 
   fingerprint !== undefined && message._tag === 'Checkpoint' && t.UnknownRecord.is(message.state)
     ? { ...message, state: { ...message.state, service: fingerprint } }
     : message
+
+const isForeignState = (state: unknown, service: ServiceIdentity | undefined): boolean => {
+  const fingerprint = serviceOfState(state)
+  return service !== undefined && fingerprint !== undefined && !isSameService(fingerprint, service.fingerprint)
+}
+
+/** The states, or a failure that names the first stream whose state is of another service. */
+export const checkStateServices = (
+  states: SourceState,
+  service: ServiceIdentity | undefined,
+): E.Either<Failure, SourceState> => {
+  const [foreign] = Object.keys(states).filter((name) => isForeignState(states[name], service))
+  return foreign === undefined || service === undefined
+    ? E.right(states)
+    : E.left(foreignStateFailure(foreign, service.address))
+}
 
 const foreignStateFailure = (stream: string, address: string) =>
   configFailure(
@@ -148,10 +165,7 @@ export const consumeMessages = async <Env>(
     const redacted = redactMessage(io.redactText, addService(message, service?.fingerprint))
     for (const consume of consumers) await consume(redacted)
   }
-  const isForeign = (stream: string): boolean => {
-    const fingerprint = serviceOfState(state[stream])
-    return service !== undefined && fingerprint !== undefined && !isSameService(fingerprint, service.fingerprint)
-  }
+  const isForeign = (stream: string): boolean => isForeignState(state[stream], service)
   for (const { name } of catalog)
     if (service !== undefined && isForeign(name))
       await consumeMessage({ _tag: 'Failed', stream: name, failure: foreignStateFailure(name, service.address) })

@@ -3,6 +3,7 @@ import { Instant, toMillis } from '../api'
 import {
   type Command,
   CommandError,
+  checkStateServices,
   configFailure,
   defineCommand,
   defined,
@@ -201,6 +202,7 @@ const statementCommand = defineCommand({
     const plain = readTable(options, config.deletes === 'tombstones')
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
     try {
+      getOrThrow(checkStateServices(await loadAirbyteState(options.state), configured.service))
       const content = readContent(options, configured.streams)
       const table = { ...plain, ...defined({ content }) }
       if (isFeedback) await auditFeedback(io, configured.env, table, { ...options, window, buckets: groups })

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { auditCommand } from '../../connector/cli/audit'
 import { sourceReadCommand } from '../../connector/cli/feedback-source'
 import { snapshotCommand } from '../../connector/cli/snapshot'
 import { stateCommand } from '../../connector/cli/state'
@@ -85,6 +86,10 @@ it('a snapshot and a state are refused by another service, and started anew or c
   expect(refusedState.status).toBe(1)
   expect(refusedState.stdout).toContain('"failure_type":"config_error"')
   expect(refusedState.stdout).not.toContain('"type":"RECORD"')
+  const table = ['--stream', 'reviews', '--table', 'reviews', '--dialect', 'duckdb']
+  const audited = await runCommand(auditCommand, ['--config', join(folder, 'real.json'), '--state', state, ...table])
+  expect(audited.status).toBe(1)
+  expect(audited.stderr).toContain('The state of reviews is of another service')
   const old = writeFile('old.json', readFileSync(state, 'utf8').replace(/,"service":"[^"]*"/, ''))
   expect((await read('real.json', old)).status).toBe(0)
 
