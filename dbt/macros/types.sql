@@ -69,15 +69,15 @@
 {% macro is_text(type) %}{{ return('CHAR' in type or type in ['TEXT', 'STRING']) }}{% endmacro %}
 
 {% macro default__to_instant(column, type) %}
-  {%- if type is none %}{% set type = 'TIMESTAMP WITHOUT TIME ZONE' if var('feedback_loader') == 'meltano' else 'TIMESTAMP WITH TIME ZONE' %}{% endif -%}
-  {{ return(column ~ " at time zone '" ~ var('feedback_naive_time_zone') ~ "'" if type in ['TIMESTAMP', 'TIMESTAMP WITHOUT TIME ZONE', 'TIMESTAMP_NS', 'TIMESTAMP_MS', 'TIMESTAMP_S'] else 'cast(' ~ column ~ ' as timestamptz)') }}
+  {%- if type is none %}{% set type = 'TIMESTAMP WITHOUT TIME ZONE' if var('feedback_loader', 'airbyte') == 'meltano' else 'TIMESTAMP WITH TIME ZONE' %}{% endif -%}
+  {{ return(column ~ " at time zone '" ~ var('feedback_naive_time_zone', 'UTC') ~ "'" if type in ['TIMESTAMP', 'TIMESTAMP WITHOUT TIME ZONE', 'TIMESTAMP_NS', 'TIMESTAMP_MS', 'TIMESTAMP_S'] else 'cast(' ~ column ~ ' as timestamptz)') }}
 {% endmacro %}
 
 {% macro snowflake__to_instant(column, type) %}
-  {%- if type is none %}{% set type = 'TIMESTAMP_NTZ' if var('feedback_loader') == 'meltano' else 'TIMESTAMP_TZ' %}{% endif -%}
-  {{ return("convert_timezone('" ~ var('feedback_naive_time_zone') ~ "', 'UTC', " ~ column ~ ')' if 'NTZ' in type else "cast(convert_timezone('UTC', " ~ column ~ ') as timestamp_ntz)') }}
+  {%- if type is none %}{% set type = 'TIMESTAMP_NTZ' if var('feedback_loader', 'airbyte') == 'meltano' else 'TIMESTAMP_TZ' %}{% endif -%}
+  {{ return("convert_timezone('" ~ var('feedback_naive_time_zone', 'UTC') ~ "', 'UTC', " ~ column ~ ')' if 'NTZ' in type else "cast(convert_timezone('UTC', " ~ column ~ ') as timestamp_ntz)') }}
 {% endmacro %}
 
 {% macro bigquery__to_instant(column, type) %}
-  {{ return('timestamp(' ~ column ~ ", '" ~ var('feedback_naive_time_zone') ~ "')" if type == 'DATETIME' else 'cast(' ~ column ~ ' as timestamp)') }}
+  {{ return('timestamp(' ~ column ~ ", '" ~ var('feedback_naive_time_zone', 'UTC') ~ "')" if type == 'DATETIME' else 'cast(' ~ column ~ ' as timestamp)') }}
 {% endmacro %}

@@ -11,9 +11,9 @@ beforeAll(async () => {
   service = await loadChangingService(300, ['snapshot', 'meltano'], [...loadedStreams, 'sync_audit'])
   project = await createProject(service.sandbox, service.postgres, service.files.path)
   await project.runSection('Install')
-  // The server of the test is not in UTC.
+  // The server of the test is not in UTC. Directly under `vars:`, so that tests of the project itself see it.
   const file = join(service.files.path, 'dbt_project.yml')
-  writeFileSync(file, `${readFileSync(file, 'utf8')}    feedback_naive_time_zone: Asia/Kolkata\n`)
+  writeFileSync(file, `${readFileSync(file, 'utf8')}  feedback_naive_time_zone: Asia/Kolkata\n`)
   const profiles = /cat > profiles\.yml <<'EOF'\n([\s\S]*?)EOF\n/.exec(
     readFileSync(join(__dirname, '..', '..', '..', 'docs', 'dbt.md'), 'utf8'),
   )
