@@ -195,6 +195,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   { world: {}, more: { start_date: 'yesterday' } },
   { world: {}, more: { partition: { index: 3, count: 2 } } },
   { world: {}, more: { partition: { index: 0, count: 2 }, activate_version: true } },
+  { world: {}, more: { partition: { index: 0, count: 2 }, audit: true } },
   { world: {}, more: { mention_time_after: '2025-01-01', mention_time_before: '2024-01-01' } },
   { url: 'https://me:pass@feedback.example' },
   { url: 'https://feedback.example/#a' },
