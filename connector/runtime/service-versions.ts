@@ -212,16 +212,24 @@ const readChanges = <Item>(
   const fetch = operation.fetch(source, [])
   const filters = { ...operation.filters(source), modifiedTimeFrom: toInstant(since - 1_000) }
   const limit = source.pageSize
-  return unfoldFeed(({ pass, offset, began, before }: ChangesRead) =>
+  return unfoldFeed(({ pass, offset, began, before, pages }: ChangesRead) =>
     pipe(
       fetch({ ...filters, offset, limit }),
       TE.bimap(
         (error) => toFailure(operation.name, error),
         ({ rows, servedAt = source.now() }) => {
-          const start = began ?? servedAt + dateError
-          const isEnd = rows.every(({ id, modifiedTime }) => (offset > 0 && modifiedTime > start) || before.has(id))
-          const next = { pass, offset: offset + rows.length, began: start, before: new Set(rows.map(({ id }) => id)) }
-          const again = offset > before.size && pass < changePasses ? O.some(firstPage(pass + 1)) : O.none
+          const start = began ?? servedAt
+          const isEnd = rows.every(
+            ({ id, modifiedTime }) => (offset > 0 && modifiedTime > start + dateError) || before.has(id),
+          )
+          const again = pages > 1 && pass < changePasses ? O.some(firstPage(pass + 1)) : O.none
+          const next = {
+            pass,
+            offset: offset + rows.length,
+            began: start,
+            before: new Set(rows.map(({ id }) => id)),
+            pages: pages + (rows.some(({ modifiedTime }) => modifiedTime <= start) ? 1 : 0),
+          }
           return [rows, isEnd ? again : O.some(next)] as const
         },
       ),
@@ -237,9 +245,11 @@ type ChangesRead = {
   readonly began: number | undefined
   /** The ids of the page before: a service that serves it again has no more. */
   readonly before: ReadonlySet<string>
+  /** How many pages had rows that were there when the pass began. */
+  readonly pages: number
 }
 
-const firstPage = (pass: number): ChangesRead => ({ pass, offset: 0, began: undefined, before: new Set() })
+const firstPage = (pass: number): ChangesRead => ({ pass, offset: 0, began: undefined, before: new Set(), pages: 0 })
 
 /**
  * The states from which the next run sends these versions of a stream again. `newer`: how many versions the service has since the oldest

@@ -158,15 +158,17 @@ const readExpected = async (
     `SELECT ${shownSql(String(service.startDate), zone)}::VARCHAR AS from_time, ${shownSql(String(cutoff), zone)}::VARCHAR AS cutoff`,
   )
   const bounds = { from: Number(shown?.from_time), cutoff: Number(shown?.cutoff) }
+  /** The newest versions of the reviews whose `id` meets a condition. */
+  const newestSql = (condition: string): string => `
+    SELECT id, ${shownSql('max(version)', zone)} AS version, max(version) AS modified, arg_max(row_count, version) AS row_count, arg_max(mention, version) AS mention,
+      arg_max(content, version) AS content, arg_max(fields, version) AS fields FROM served
+    ANTI JOIN changed USING (id) WHERE version >= ${service.startDate} AND ${condition} GROUP BY id HAVING arg_max(row_count, version) > 0`
   await db.run(`
     INSERT INTO changed SELECT id FROM served WHERE version > ${cutoff};
     INSERT INTO changed SELECT id FROM served
       WHERE version >= ${service.startDate} AND ${shownSql('version', zone)} NOT BETWEEN ${bounds.from} AND ${bounds.cutoff};
     INSERT INTO changed SELECT id FROM served ANTI JOIN sent USING (id, version) WHERE version > ${lateFrom} AND version <= ${cutoff};
-    CREATE TEMP VIEW reviews AS
-    SELECT id, ${shownSql('max(version)', zone)} AS version, max(version) AS modified, arg_max(row_count, version) AS row_count, arg_max(mention, version) AS mention,
-      arg_max(content, version) AS content, arg_max(fields, version) AS fields FROM served
-    ANTI JOIN changed USING (id) WHERE version >= ${service.startDate} GROUP BY id HAVING arg_max(row_count, version) > 0`)
+    CREATE TEMP VIEW reviews AS ${newestSql('true')}`)
   const changedIds = (await db.query('SELECT DISTINCT id FROM changed ORDER BY id')).map(({ id }) => String(id))
   const [total] = await db.query(
     'SELECT count(*) AS ids, coalesce(sum(row_count), 0)::BIGINT AS row_count FROM reviews',
@@ -192,15 +194,17 @@ const readExpected = async (
     listReviews: async (buckets) =>
       (
         await db.query(
-          `SELECT id, version::VARCHAR AS version, row_count::VARCHAR AS row_count, content::VARCHAR AS content, fields FROM reviews WHERE ${bucketOfSql('duckdb', bucketCount)} IN (${buckets.join(', ')}) ORDER BY id`,
+          `SELECT id, version::VARCHAR AS version, row_count::VARCHAR AS row_count, content::VARCHAR AS content, fields FROM (${newestSql(`${bucketOfSql('duckdb', bucketCount)} IN (${buckets.join(', ')})`)})`,
         )
-      ).map(({ id, version, row_count, content, fields }) => ({
-        id: String(id),
-        version: Number(version),
-        rows: Number(row_count),
-        content: BigInt(String(content)),
-        fields: String(fields),
-      })),
+      )
+        .map(({ id, version, row_count, content, fields }) => ({
+          id: String(id),
+          version: Number(version),
+          rows: Number(row_count),
+          content: BigInt(String(content)),
+          fields: String(fields),
+        }))
+        .sort((a, b) => (a.id < b.id ? -1 : 1)),
     findVersions: async (ids) => {
       const found = await db.query(
         `SELECT modified::VARCHAR AS version, mention::VARCHAR AS mention FROM reviews WHERE id IN (${["''", ...ids.map((id) => `'${id}'`)].join(', ')})`,
