@@ -6,6 +6,7 @@ import { toMillis } from '../api'
 import {
   CommandError,
   type CommandIo,
+  checkStateServices,
   configFailure,
   defined,
   formatStateFile,
@@ -14,7 +15,13 @@ import {
   mapDefined,
   type SourceState,
 } from '../cdk'
-import { createDimensionService, createFeedbackService, createVersionService, rewindStream } from '../runtime'
+import {
+  type ConfiguredSource,
+  createDimensionService,
+  createFeedbackService,
+  createVersionService,
+  rewindStream,
+} from '../runtime'
 import {
   type AuditedLoad,
   type AuditedTable,
@@ -44,11 +51,29 @@ import { readDifferences } from './audit-answer'
 import { writeOutputFile } from './snapshot-file'
 import { formatJson } from './table'
 
-type RepairOptions = {
+/** The states of the last load; undefined if they are not given. Rejects those of another service, or without the stream. */
+export const readStates = async (
+  { stream, state }: { readonly stream: string; readonly state: string | undefined },
+  service: ConfiguredSource['service'],
+): Promise<SourceState | undefined> => {
+  if (state === undefined) return undefined
+  const states = getOrThrow(checkStateServices(await loadAirbyteState(state), service))
+  if (states[stream] === undefined)
+    throw new CommandError(
+      configFailure(`${state} has no state of ${stream}. Give the state of the run that loaded the table.`),
+    )
+  return states
+}
+
+type AuditOptions = {
   readonly stream: string
-  /** The file of the state that the last load ended with. */
-  readonly state: string | undefined
+  /** The states that the last load ended with; undefined if they are not given. */
+  readonly states: SourceState | undefined
+  /** The file of the answer whose rows are repaired; undefined: a statement is printed. */
+  readonly repair: string | undefined
   readonly folder: string | undefined
+  readonly out: string | undefined
+  readonly json: boolean
 }
 
 /** Audits a table of what is made of reviews: prints a statement, or writes what repairs the reviews of the file `repair`. */
@@ -62,17 +87,15 @@ export const auditVersions = async (
     load,
     repair,
     ...options
-  }: RepairOptions &
-    OutputOptions & {
-      readonly bucketCount: number
-      readonly buckets: ReadonlyArray<number> | undefined
-      readonly load: AuditedLoad
-      readonly repair: string | undefined
-      /** The file for a seed of dbt, in place of a statement. */
-      readonly seed: string | undefined
-    },
+  }: AuditOptions & {
+    readonly bucketCount: number
+    readonly buckets: ReadonlyArray<number> | undefined
+    readonly load: AuditedLoad
+    /** The file for a seed of dbt, in place of a statement. */
+    readonly seed: string | undefined
+  },
 ): Promise<void> => {
-  const { stream, state, seed } = options
+  const { stream, states, seed } = options
   const differences = repair === undefined ? undefined : await readDifferences(io, repair, 'reviews')
   const withMention = new Set(differences?.map(({ id }) => id))
   const digest = mapDefined(table.content, (content) =>
@@ -89,11 +112,10 @@ export const auditVersions = async (
         return printStatement(io, options, await describeVersions(table, expected, buckets))
       if (differences.length === 0) return io.printWarning('There is nothing to repair.')
       const { versions, newer } = await expected.findVersions(differences.map(({ id }) => id))
-      const given = state === undefined ? {} : await loadAirbyteState(state)
       const missed = { versions, newer, cutoff: expected.scope.cutoff }
       await writeRepairFiles(io, options.folder, {
         deletions: deleteStatement(table, differences),
-        states: getOrThrow(rewindStream(source, stream, given, missed)),
+        states: getOrThrow(rewindStream(source, stream, states ?? {}, missed)),
         start: 'Within 24 hours, start',
       })
     },
@@ -134,15 +156,13 @@ export const auditDimensions = async (
     load,
     repair,
     ...options
-  }: RepairOptions &
-    OutputOptions & {
-      /** What is compared beside the key, such as the name. */
-      readonly attributes: ReadonlyArray<string>
-      readonly load: AuditedLoad
-      readonly repair: string | undefined
-    },
+  }: AuditOptions & {
+    /** What is compared beside the key, such as the name. */
+    readonly attributes: ReadonlyArray<string>
+    readonly load: AuditedLoad
+  },
 ): Promise<void> => {
-  const { stream, state } = options
+  const { stream, states } = options
   const differences = repair === undefined ? undefined : await readDifferences(io, repair, 'dimensions')
   const expected = await readDimensions(createDimensionService(source, stream, load), attributes)
   const cutoff = new Date(expected.cutoff).toISOString()
@@ -156,12 +176,11 @@ export const auditDimensions = async (
     const found = expected.dimensions.get(dimension)
     return found === undefined ? [] : [{ modifiedTime: found.version, mentionTime: undefined }]
   })
-  const given = state === undefined ? {} : await loadAirbyteState(state)
   // Everything since the oldest is read again: a part of it could bring an older name back.
   const missed = { versions, newer: 0, cutoff: expected.cutoff }
   await writeRepairFiles(io, options.folder, {
     deletions: deleteDimensionStatement(table, differences),
-    states: getOrThrow(rewindStream(source, stream, given, missed)),
+    states: getOrThrow(rewindStream(source, stream, states ?? {}, missed)),
     start: 'Start',
   })
 }
@@ -189,20 +208,15 @@ const writeRepairFiles = async (
   )
 }
 
-type OutputOptions = { readonly out: string | undefined; readonly json: boolean }
-
 /** Prints a statement, or all that is known of it as JSON. */
 const printStatement = async (
   io: CommandIo,
-  { out, json }: OutputOptions,
+  { out, json }: Pick<AuditOptions, 'out' | 'json'>,
   described: { readonly sql: string; readonly [key: string]: unknown },
 ): Promise<void> => {
   const text = json ? formatJson(described) : described.sql
   await (out === undefined ? io.print(text) : writeOutputFile(out, text))
 }
-
-export const noStateError = (file: string | undefined, stream: string): CommandError =>
-  new CommandError(configFailure(`${file} has no state of ${stream}. Give the state of the run that loaded the table.`))
 
 /** Where the rows that do not fit into memory go. */
 const createSpillPath = (): string => join(tmpdir(), `feedback-audit.${randomUUID()}`)
@@ -217,20 +231,16 @@ export const auditFeedback = async (
     buckets,
     repair,
     ...options
-  }: RepairOptions &
-    OutputOptions & {
-      readonly window: AuditWindow
-      readonly buckets: ReadonlyArray<string> | undefined
-      /** As of this time. */
-      readonly cutoff: string | undefined
-      readonly repair: string | undefined
-    },
+  }: AuditOptions & {
+    readonly window: AuditWindow
+    readonly buckets: ReadonlyArray<string> | undefined
+    /** As of this time. */
+    readonly cutoff: string | undefined
+  },
 ): Promise<void> => {
-  const { stream } = options
+  const { stream, states: given } = options
   const cutoff = mapDefined(options.cutoff, toMillis)
   const differences = repair === undefined ? undefined : await readDifferences(io, repair, 'rows')
-  const given = options.state === undefined ? undefined : await loadAirbyteState(options.state)
-  if (given !== undefined && given[stream] === undefined) throw noStateError(options.state, stream)
   const limits = defined({ cutoff, state: given?.[stream] })
   const service = getOrThrow(createFeedbackService(source, stream, limits, io.printWarning))
   await useExpectedFeedback(service, { window, spillPath: createSpillPath() }, async (expected) => {

@@ -3,14 +3,13 @@ import { Instant, toMillis } from '../api'
 import {
   type Command,
   CommandError,
-  checkStateServices,
   configFailure,
   defineCommand,
   defined,
   getOrThrow,
-  loadAirbyteState,
   loadConfig,
   mapDefined,
+  type SourceState,
   usageError,
 } from '../cdk'
 import { sourceFormat } from '../config'
@@ -38,7 +37,7 @@ import {
 } from '../snapshot'
 import { isLookupStream, type SourceEnv } from '../streams'
 import { answerCommand, answerOption } from './audit-answer'
-import { auditDimensions, auditFeedback, auditVersions, noStateError } from './audit-run'
+import { auditDimensions, auditFeedback, auditVersions, readStates } from './audit-run'
 import { configOption, readTimeZone, readWord, variablePrefix } from './options'
 import { refuseDatabaseAsOutput } from './snapshot-file'
 
@@ -202,17 +201,17 @@ const statementCommand = defineCommand({
     const plain = readTable(options, config.deletes === 'tombstones')
     const configured = getOrThrow(createSource(config, { onNotice: io.printWarning }))
     try {
-      getOrThrow(checkStateServices(await loadAirbyteState(options.state), configured.service))
+      const states = await readStates(options, configured.service)
       const content = readContent(options, configured.streams)
       const table = { ...plain, ...defined({ content }) }
-      if (isFeedback) await auditFeedback(io, configured.env, table, { ...options, window, buckets: groups })
+      if (isFeedback) await auditFeedback(io, configured.env, table, { ...options, states, window, buckets: groups })
       else if (isDimension) {
         const attributes = listDimensionAttributes(options.stream, configured)
-        const load = await readLoad(configured.env, options)
-        await auditDimensions(io, configured.env, table, { ...options, attributes, load })
+        const load = planLoad(configured.env, options, states)
+        await auditDimensions(io, configured.env, table, { ...options, states, attributes, load })
       } else {
-        const load = await readLoad(configured.env, options)
-        await auditVersions(io, configured.env, table, { ...options, bucketCount, buckets, load })
+        const load = planLoad(configured.env, options, states)
+        await auditVersions(io, configured.env, table, { ...options, states, bucketCount, buckets, load })
       }
     } finally {
       await configured.close()
@@ -288,13 +287,12 @@ const listDimensionAttributes = (name: string, { env, streams }: ConfiguredSourc
   return ['name', 'npi'].filter((attribute) => attribute in ((stream.schema.properties ?? {}) as object))
 }
 
-type TimeOptions = Readonly<Record<'state' | 'cutoff', string | undefined>> & { readonly stream: string }
-
 /** After which load the table is held against the service. */
-const readLoad = async (source: SourceEnv, { stream, state, cutoff }: TimeOptions): Promise<AuditedLoad> => {
+const planLoad = (
+  source: SourceEnv,
+  { stream, cutoff }: { readonly stream: string; readonly cutoff: string | undefined },
+  states: SourceState | undefined,
+): AuditedLoad => {
   if (cutoff !== undefined) return { cutoff: toMillis(cutoff) }
-  if (state === undefined) return { cutoff: undefined }
-  const states = await loadAirbyteState(state)
-  if (states[stream] === undefined) throw noStateError(state, stream)
-  return getOrThrow(planAudit(source, stream, states))
+  return states === undefined ? { cutoff: undefined } : getOrThrow(planAudit(source, stream, states))
 }

@@ -40,18 +40,16 @@ import {
 } from '../streams'
 
 /** Reads the ids and times of the service's reviews, for `feedback verify` to compare with those in a snapshot. */
-export const createReviewService = (source: SourceEnv): ServiceReviews => {
-  return {
-    startDate: source.startDate,
-    planNextRead: (stream, state) => planNextRead(source, stream, state),
-    reviews: pipe(
-      scanExport(reviewExportOperation, source, []),
-      flatMapFeed(({ rows, completion }) => [{ rows, ...defined({ cutoff: completion?.cutoff }) }]),
-    ),
-    changedSince: (time) => readChanges(reviewExportOperation, source, time),
-    deletedSince: (time) => readChanges(deletionExportOperation, source, time),
-  }
-}
+export const createReviewService = (source: SourceEnv): ServiceReviews => ({
+  startDate: source.startDate,
+  planNextRead: (stream, state) => planNextRead(source, stream, state),
+  reviews: pipe(
+    scanExport(reviewExportOperation, source, []),
+    flatMapFeed(({ rows, completion }) => [{ rows, ...defined({ cutoff: completion?.cutoff }) }]),
+  ),
+  changedSince: (time) => readChanges(reviewExportOperation, source, time),
+  deletedSince: (time) => readChanges(deletionExportOperation, source, time),
+})
 
 /** Reads everything of an export since the start date, by a scan that misses nothing. `streamNames`: what the pages are cut for. */
 const scanExport = <Item>(operation: ExportDefinition<Item>, source: SourceEnv, streamNames: ReadonlyArray<string>) =>
