@@ -27,6 +27,7 @@ import {
   type AuditedTable,
   type AuditWindow,
   bucketStatement,
+  checkDimensionStatementSize,
   checkFeedbackStatementSize,
   checkStatementSize,
   clockZone,
@@ -167,7 +168,7 @@ export const auditDimensions = async (
   const expected = await readDimensions(createDimensionService(source, stream, load), attributes)
   const cutoff = new Date(expected.cutoff).toISOString()
   if (differences === undefined) {
-    const sql = getOrThrow(checkFeedbackStatementSize(dimensionStatement(table, expected), table, []))
+    const sql = getOrThrow(checkDimensionStatementSize(dimensionStatement(table, expected), table))
     const { name, dialect } = table
     return printStatement(io, options, { stream, table: name, dialect, cutoff, rows: expected.dimensions.size, sql })
   }

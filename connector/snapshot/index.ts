@@ -34,6 +34,7 @@ export {
 } from './audit/comparison'
 export { type ContentDigest, chooseContent, createContentDigest, fieldName } from './audit/content'
 export {
+  checkDimensionStatementSize,
   type DimensionDifference,
   deleteDimensionStatement,
   dimensionStatement,

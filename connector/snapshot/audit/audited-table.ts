@@ -1,3 +1,6 @@
+import { hash } from 'node:crypto'
+import * as E from 'fp-ts/Either'
+import { configFailure, type Failure } from '../../cdk'
 /** The dialects of SQL that an audit is printed in. */
 export const dialectNames = ['duckdb', 'postgres', 'snowflake', 'bigquery', 'redshift', 'databricks'] as const
 export type DialectName = (typeof dialectNames)[number]
@@ -116,6 +119,27 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     quote: quoteBacktick,
   },
 }
+
+const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
+
+/** The statement, or why the warehouse would not take it; `advice` goes on after both sizes. */
+export const checkSqlSize = (
+  sql: string,
+  { dialect }: Pick<AuditedTable, 'dialect'>,
+  advice: string,
+): E.Either<Failure, string> => {
+  const { maxBytes } = dialects[dialect]
+  return sql.length <= maxBytes
+    ? E.right(sql)
+    : E.left(
+        configFailure(
+          `The statement would have ${megabytes(sql.length)} MB, and ${dialect} takes ${megabytes(maxBytes)}${advice}`,
+        ),
+      )
+}
+
+/** The MD5 of a text, in 32 hexadecimal digits, as `md5` of every dialect gives it. */
+export const md5Of = (text: string): string => hash('md5', text)
 
 /** The hashes of an id and of its version: what decides the bucket, and what is added up. */
 export const hashSql = ({ md5, hexNumber, text }: Dialect) => ({

@@ -1,5 +1,5 @@
 import { BIGINT, HUGEINT, VARCHAR } from '@duckdb/node-api'
-import * as E from 'fp-ts/Either'
+import type * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import {
   batchFeed,
@@ -14,7 +14,7 @@ import {
 import { appendBatchRows, type Database, openDatabase } from '../store/database'
 import type { NextRead } from '../verify/service'
 import type { ReviewDifference } from './answer'
-import { type AuditedTable, dialects } from './audited-table'
+import { type AuditedTable, checkSqlSize, dialects } from './audited-table'
 import type { ContentDigest } from './content'
 import { type AuditScope, bucketOfSql, bucketsSql, type ExpectedBucket, type ExpectedReview } from './statement'
 
@@ -249,25 +249,19 @@ export const deleteStatement = (table: AuditedTable, differences: ReadonlyArray<
 /** The statement, or why the warehouse would not take it. */
 export const checkStatementSize = (
   sql: string,
-  { dialect }: AuditedTable,
+  table: AuditedTable,
   { cutoff, changedIds }: AuditScope,
   buckets: ReadonlyArray<number> | undefined,
-): E.Either<Failure, string> => {
-  const { maxBytes } = dialects[dialect]
-  if (sql.length <= maxBytes) return E.right(sql)
-  const changes = `${changedIds.length.toLocaleString('en')} reviews have changed since ${new Date(cutoff).toISOString()}`
-  return E.left(
-    configFailure(
-      `The statement would have ${megabytes(sql.length)} MB, and ${dialect} takes ${megabytes(maxBytes)}: ${changes}. ${
-        buckets === undefined
-          ? 'Load the table again and give the state of that run, or use fewer --buckets'
-          : 'Give fewer buckets with --ids, or load the table again and give the state of that run'
-      }.`,
-    ),
+): E.Either<Failure, string> =>
+  checkSqlSize(
+    sql,
+    table,
+    `: ${changedIds.length.toLocaleString('en')} reviews have changed since ${new Date(cutoff).toISOString()}. ${
+      buckets === undefined
+        ? 'Load the table again and give the state of that run, or use fewer --buckets'
+        : 'Give fewer buckets with --ids, or load the table again and give the state of that run'
+    }.`,
   )
-}
-
-const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
 
 /**
  * What the service has as a seed of dbt: one column of words between spaces, which dbt takes for no number and no time. A line each: scope, start,

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { type JsonSchema, parseExactJson, type Row, type Stream } from '../../cdk'
@@ -10,6 +9,7 @@ import {
   type ContentField,
   type DialectName,
   dialects,
+  md5Of,
   timeSql,
 } from './audited-table'
 
@@ -75,7 +75,6 @@ const coarsest = 1_000_000_000_000_000
 const billion = 1_000_000_000
 
 const nullPiece = '~'
-const md5Of = (text: string): string => hash('md5', text)
 /** As `Dialect.hexNumber` of the first 15 digits of a hash. */
 const hashNumber = (digest: string): bigint => BigInt(`0x${digest.slice(0, 15)}`)
 /** The digests of single fields are so small that a statement has room for those of every field. */

@@ -1,6 +1,15 @@
-import { createHash } from 'node:crypto'
+import type * as E from 'fp-ts/Either'
 import { consumeFeed, type Failure, type Feed, parseExactJson, type Row } from '../../cdk'
-import { type AuditedTable, attributeColumn, clockZone, dialects, idSql, timeSql } from './audited-table'
+import {
+  type AuditedTable,
+  attributeColumn,
+  checkSqlSize,
+  clockZone,
+  dialects,
+  idSql,
+  md5Of,
+  timeSql,
+} from './audited-table'
 import { packColumns, quoteList } from './entity-statement'
 import { packedRows, placesSql, unpackedSql } from './packed-rows'
 
@@ -26,7 +35,7 @@ export type ExpectedDimensions = {
 export type DimensionDifference = { readonly dimension: string; readonly difference: string }
 
 const digits = 15
-const digestText = (text: string): string => createHash('md5').update(text).digest('hex').slice(0, digits)
+const digestText = (text: string): string => md5Of(text).slice(0, digits)
 
 /** Whether a text is the hash of an id, as the statement answers it. */
 export const isDimensionKey = (text: string): boolean => /^[0-9a-f]{15}$/.test(text)
@@ -118,6 +127,14 @@ WHERE found.dimension IS NULL OR (expected.dimension IS NULL AND found.id = '')
 ORDER BY dimension;
 `
 }
+
+/** The statement, or why the warehouse would not take it. */
+export const checkDimensionStatementSize = (sql: string, table: AuditedTable): E.Either<Failure, string> =>
+  checkSqlSize(
+    sql,
+    table,
+    '. Audit --stream reviews with --deep instead: it compares the names that each review holds.',
+  )
 
 /** The statement that deletes dimensions that are doubled or changed; the run from the repaired state sends them again. */
 export const deleteDimensionStatement = (

@@ -1,8 +1,8 @@
 import { BIGINT, VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
-import { batchFeed, configFailure, consumeFeed, type Failure, type Feed, runOrThrow } from '../../cdk'
+import { batchFeed, consumeFeed, type Failure, type Feed, runOrThrow } from '../../cdk'
 import { appendBatchRows, type Database, openDatabase } from '../store/database'
-import { type AuditedTable, dialects } from './audited-table'
+import { type AuditedTable, checkSqlSize } from './audited-table'
 import { memoryLimit } from './comparison'
 import {
   type AuditWindow,
@@ -133,19 +133,11 @@ const readExpectedFeedback = async (
 /** The statement, or why the warehouse would not take it. */
 export const checkFeedbackStatementSize = (
   sql: string,
-  { dialect }: AuditedTable,
+  table: AuditedTable,
   buckets: ReadonlyArray<string> | undefined,
-): E.Either<Failure, string> => {
-  const { maxBytes } = dialects[dialect]
-  return sql.length <= maxBytes
-    ? E.right(sql)
-    : E.left(
-        configFailure(
-          `The statement would have ${(sql.length / 1e6).toFixed(1)} MB, and ${dialect} takes ${(maxBytes / 1e6).toFixed(1)}. ${
-            buckets === undefined
-              ? 'Use --window year, or fewer entities in the config'
-              : 'Give fewer buckets with --ids'
-          }.`,
-        ),
-      )
-}
+): E.Either<Failure, string> =>
+  checkSqlSize(
+    sql,
+    table,
+    `. ${buckets === undefined ? 'Use --window year, or fewer entities in the config' : 'Give fewer buckets with --ids'}.`,
+  )

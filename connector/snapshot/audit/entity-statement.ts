@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import {
   type AuditedTable,
   attributeColumn,
@@ -7,6 +6,7 @@ import {
   dialects,
   hashSql,
   idSql,
+  md5Of,
   timeSql,
 } from './audited-table'
 import { field, packedRows, placesSql, unpackedSql } from './packed-rows'
@@ -89,8 +89,6 @@ export const packColumns = (rows: ReadonlyArray<ReadonlyArray<string>>) => {
   }
 }
 
-const md5Text = (text: string): string => createHash('md5').update(text).digest('hex')
-
 /** The hash by which an entity is found, so that no name stands in the statement with characters that a dialect reads differently. */
 const entityHashSql = (table: AuditedTable, prefix: string): string => {
   const { md5, text, quote } = dialects[table.dialect]
@@ -104,7 +102,7 @@ const tableFeedbackSql = (table: AuditedTable, { from, entities }: FeedbackScope
   const latest = entities.reduce((most, { cutoff }) => Math.max(most, cutoff), from)
   const { width, packed, column } = packColumns([
     ['-', nobody, String(latest)],
-    ...entities.map(({ entity, name, cutoff }) => [md5Text(entity), name, String(cutoff)]),
+    ...entities.map(({ entity, name, cutoff }) => [md5Of(entity), name, String(cutoff)]),
   ])
   // A row without entity, id or time is none of the service: it stays, and shows as extra or stale.
   return `${packedRows('entity_parts', packed)},
@@ -252,7 +250,7 @@ export const deleteFeedbackStatement = (
   for (const { entity, id, difference } of differences)
     if (difference !== 'missing') byName.set(entity, [...(byName.get(entity) ?? []), id])
   const statements = [...byName].flatMap(([name, ids]) => {
-    const hashes = entities.filter((each) => each.name === name).map(({ entity }) => md5Text(entity))
+    const hashes = entities.filter((each) => each.name === name).map(({ entity }) => md5Of(entity))
     const ofEntity = name === nobody ? `${hash} IS NULL` : `${hash} IN (${quoteList(hashes)})`
     const column = quote(table.idColumn)
     const known = ids.filter((id) => id !== '').map((id) => (table.idType === 'text' ? `'${id}'` : id))
