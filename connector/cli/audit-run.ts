@@ -49,6 +49,7 @@ import {
 } from '../snapshot'
 import { rewindEntities, type SourceEnv } from '../streams'
 import { readDifferences } from './audit-answer'
+import { withoutForgotten } from './forget'
 import { writeOutputFile } from './snapshot-file'
 import { formatJson } from './table'
 
@@ -66,14 +67,13 @@ export const readStates = async (
   return states
 }
 
-type AuditOptions = {
+/** `forgotten`: the file with the tombstones of what was forgotten. */
+type AuditOptions = Readonly<Record<'folder' | 'out' | 'forgotten', string | undefined>> & {
   readonly stream: string
   /** The states that the last load ended with; undefined if they are not given. */
   readonly states: SourceState | undefined
   /** The file of the answer whose rows are repaired; undefined: a statement is printed. */
   readonly repair: string | undefined
-  readonly folder: string | undefined
-  readonly out: string | undefined
   readonly json: boolean
 }
 
@@ -102,7 +102,8 @@ export const auditVersions = async (
   const digest = mapDefined(table.content, (content) =>
     createContentDigest(content, bucketCount, buckets, clockZone(table)),
   )
-  const service = createVersionService(source, stream, { withMention, digest })
+  const { versions } = await withoutForgotten(io, options.forgotten)
+  const service = versions(createVersionService(source, stream, { withMention, digest }))
   await useExpected(
     service,
     load,
@@ -244,7 +245,9 @@ export const auditFeedback = async (
   const differences = repair === undefined ? undefined : await readDifferences(io, repair, 'rows')
   const limits = defined({ cutoff, state: given?.[stream] })
   const service = getOrThrow(createFeedbackService(source, stream, limits, io.printWarning))
-  await useExpectedFeedback(service, { window, spillPath: createSpillPath() }, async (expected) => {
+  const how = { window, spillPath: createSpillPath(), zone: clockZone(table) }
+  const { feedback } = await withoutForgotten(io, options.forgotten)
+  await useExpectedFeedback(feedback(service), how, async (expected) => {
     const { scope, findOldest } = expected
     if (scope.entities.length === 0)
       throw new CommandError(

@@ -38,6 +38,7 @@ import {
 import { isLookupStream, type SourceEnv } from '../streams'
 import { answerCommand, answerOption } from './audit-answer'
 import { auditDimensions, auditFeedback, auditVersions, readStates } from './audit-run'
+import { forgottenOption } from './forget'
 import { configOption, readTimeZone, readWord, variablePrefix } from './options'
 import { refuseDatabaseAsOutput } from './snapshot-file'
 
@@ -120,6 +121,7 @@ const statementCommand = defineCommand({
       value: 'BUCKET,…',
       help: 'Print the statement that names what differs in these buckets',
     },
+    forgotten: forgottenOption,
     window: {
       type: 'string',
       value: 'WINDOW',

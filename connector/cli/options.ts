@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type CommandOption, configOptionFor, suggestName, usageError } from '../cdk'
+import { type CommandOption, type CommandOptions, configOptionFor, suggestName, usageError } from '../cdk'
 
 /** The prefix of the variables that `--config ENV` stands for. */
 export const variablePrefix = 'FEEDBACK'
@@ -25,7 +25,7 @@ export const dryRunOption = {
   help: 'Check and plan everything, send nothing and print no state',
 } as const satisfies CommandOption
 
-/** A snapshot that must exist. */
+/** A snapshot in a file that must exist. */
 export const dbOption = {
   type: 'string',
   value: 'FILE',
@@ -53,6 +53,68 @@ export const memoryLimitOption = {
 
 /** What every verb takes that opens a snapshot; `toSnapshotOptions` reads it. */
 export const fileOptions = { wait: waitOption, 'memory-limit': memoryLimitOption } as const
+
+/** What every verb takes that opens a file or a lake; `requirePlace` and `toSnapshotOptions` read it. */
+export const placeOptions = {
+  db: { ...dbOption, required: false },
+  lake: {
+    type: 'string',
+    value: 'LAKE',
+    help: "In place of --db: a DuckLake by its catalogue, ducklake:postgres:dbname=… or ducklake:FILE; PostgreSQL's own variables (PGHOST, PGPASSWORD …) count",
+  },
+  data: {
+    type: 'string',
+    value: 'FOLDER',
+    help: 'Where a new lake keeps its Parquet files: a folder or s3://BUCKET/FOLDER, with the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL',
+  },
+  extensions: {
+    type: 'string',
+    value: 'FOLDER',
+    help: "With --lake: where DuckDB's extensions are, or their packages from PyPI; FEEDBACK_DUCKDB_EXTENSIONS or ~/.duckdb if left out",
+  },
+  ...fileOptions,
+} as const satisfies CommandOptions
+
+/** For verbs that only read. */
+export const readPlaceOptions = {
+  ...placeOptions,
+  at: {
+    type: 'string',
+    value: 'VERSION',
+    help: 'With --lake: the lake as it was after this commit; the newest if left out',
+  },
+} as const satisfies CommandOptions
+
+/** The number of a version of a lake. */
+export const toVersion = (option: string, text: string): number => {
+  if (!/^\d{1,15}$/.test(text))
+    throw usageError(`${option} must be the number of a version of the lake, such as 12, not ${text}.`)
+  return Number(text)
+}
+
+/** The file or the lake that the command line names. `verb`: as in `feedback query`. */
+export const requirePlace = (
+  verb: string,
+  options: {
+    readonly db: string | undefined
+    readonly lake: string | undefined
+    readonly data?: string | undefined
+    readonly at?: string | undefined
+  },
+): string => {
+  const { db, lake } = options
+  if (db !== undefined && lake !== undefined)
+    throw usageError(`${verb} takes --db or --lake, not both. See ${verb} --help.`)
+  if (lake !== undefined) {
+    if (!lake.startsWith('ducklake:'))
+      throw usageError(`--lake must be ducklake:postgres:dbname=… or ducklake:FILE. See ${verb} --help.`)
+    return lake
+  }
+  if (db === undefined) throw usageError(`${verb}: --db is missing, or --lake. See ${verb} --help.`)
+  if (options.data !== undefined || options.at !== undefined)
+    throw usageError(`${verb}: --data and --at belong to --lake. See ${verb} --help.`)
+  return db
+}
 
 /** The regions of the locations, for the models. */
 export const regionsOption = {

@@ -23,7 +23,7 @@ import {
   type SnapshotOptions,
   typeNestedMembers,
 } from '../snapshot'
-import { dbOption, fileOptions, regionsOption } from './options'
+import { readPlaceOptions, regionsOption, requirePlace } from './options'
 import {
   chooseRowFormat,
   decodeFilters,
@@ -60,8 +60,7 @@ export const queryCommand = defineCommand({
   summary: 'Answers a named question about a snapshot, or a query in SQL; changes nothing and reaches no other file.',
   operands: '[QUESTION | SQL]',
   options: {
-    db: { ...dbOption, required: false },
-    ...fileOptions,
+    ...readPlaceOptions,
     list: { type: 'boolean', help: 'Print the named questions' },
     regions: regionsOption,
     ...questionOptions,
@@ -94,14 +93,14 @@ export const queryCommand = defineCommand({
 Without SQL, on a terminal, each line is a query until .exit. Exit status: 0, or 78 if the file or the SQL is wrong.`,
   run: async (io, { options, positionals }) => {
     const format = chooseRowFormat(options)
-    const { db, out, spreadsheet } = options
+    const { out, spreadsheet } = options
     const text = positionals.join(' ').trim()
     if (options.list) {
       if (text !== '') throw usageError('--list takes no question and no SQL.')
       await io.print(options.json ? formatJson(questions) : formatQuestions())
       return 0
     }
-    if (db === undefined) throw usageError('feedback query: --db is missing. See feedback query --help.')
+    const db = requirePlace('feedback query', options)
     const filters = decodeFilters(options, text)
     const limit = decodeLimit(options.limit)
     const regions = options.regions === undefined ? undefined : await readRegions(options.regions)
@@ -147,7 +146,7 @@ const runQuery = (io: CommandIo, query: QueryOptions, text: string): Promise<voi
             transientFailure(`The query was stopped.${query.out === undefined ? '' : ' No file was written.'}`),
           )
         if (error instanceof CommandError || isSystemError(error)) throw error
-        if (isDiskFull(error)) throw new CommandError(databaseWriteFailure(query.db, error))
+        if (isDiskFull(error)) throw new CommandError(databaseWriteFailure(db.path, error))
         const message = error instanceof Error ? error.message : String(error)
         // Where the text was changed, its lines are not those of the user.
         const explained = await explainQueryError(

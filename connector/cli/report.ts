@@ -23,7 +23,7 @@ import {
   shortenText,
   type WorkItem,
 } from '../snapshot'
-import { dbOption, fileOptions, regionsOption } from './options'
+import { readPlaceOptions, regionsOption, requirePlace } from './options'
 import {
   chooseReportFormat,
   escapeMarkdown,
@@ -39,8 +39,7 @@ export const reportCommand = defineCommand({
   name: 'report',
   summary: 'Writes a report of one month beside the month before, and whether the checks of the snapshot pass.',
   options: {
-    db: dbOption,
-    ...fileOptions,
+    ...readPlaceOptions,
     out: { type: 'string', value: 'FILE', help: 'Write the report into this file; an existing one is replaced' },
     month: { type: 'string', value: 'YYYY-MM', help: 'The month; the last full one that was read if left out' },
     regions: regionsOption,
@@ -60,7 +59,8 @@ export const reportCommand = defineCommand({
   notes:
     'The page contains everything it shows: it opens without a network, has a light and a dark theme, and prints. Without --out, Markdown, JSON and CSV go to stdout. No text of a review is in it without --with-text. Exit status: 0, also for a month without reviews or if a check fails, which the report then says.',
   run: async (io, { options }) => {
-    const { db, out, month } = options
+    const { out, month } = options
+    const db = requirePlace('feedback report', options)
     const format = chooseReportFormat(options)
     if (month !== undefined && !/^[0-9]{4}-(0[1-9]|1[0-2])$/.test(month))
       throw usageError(`--month must be a month such as 2026-10, not ${month}.`)

@@ -18,6 +18,7 @@ import {
   findStreamByTable,
   getOrThrow,
   indexByTable,
+  mapDefined,
   protocols,
   readJsonFile,
   runOrThrow,
@@ -42,19 +43,27 @@ import {
   toLoadOptions,
 } from '../snapshot'
 import { declaredStreams } from '../streams'
+import { toVersion } from './options'
 import { escapeControls } from './table'
 
 const waitUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
-
 /** How the options of the command line ask to open a file. */
 export const toSnapshotOptions = (
   io: CommandIo,
-  options: { readonly wait: string | undefined; readonly 'memory-limit': string | undefined },
-): SnapshotOptions => ({ wait: toFileWait(io, options.wait), memoryLimit: toMemoryLimit(options['memory-limit']) })
+  options: { readonly [K in 'wait' | 'memory-limit' | 'data' | 'extensions' | 'at']?: string | undefined },
+): SnapshotOptions => ({
+  wait: toFileWait(io, options.wait),
+  memoryLimit: mapDefined(options['memory-limit'], toMemoryLimit),
+  lake: {
+    dataPath: options.data,
+    extensions: options.extensions,
+    version: mapDefined(options.at, (text) => toVersion('--at', text)),
+    env: io.env,
+  },
+})
 
 /** What `--memory-limit` asks for, in bytes. */
-const toMemoryLimit = (text: string | undefined): number | undefined => {
-  if (text === undefined) return undefined
+const toMemoryLimit = (text: string): number => {
   const bytes = parseMemorySize(text)
   if (bytes === undefined)
     throw usageError(`--memory-limit must be a size of at least 16MB, such as 512MB or 1GiB, not ${text}.`)

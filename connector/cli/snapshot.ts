@@ -1,7 +1,7 @@
 import { type CommandIo, defineCommand, progressDelay, usageError } from '../cdk'
 import {
-  compactSnapshot,
   diffSnapshots,
+  diffVersions,
   exportParquet,
   hashContent,
   isIdentical,
@@ -11,7 +11,15 @@ import {
   setReportingTimeZone,
   shortenText,
 } from '../snapshot'
-import { dbOption, fileOptions, historyOption, inputCatalogOption, outputDbOption } from './options'
+import {
+  fileOptions,
+  historyOption,
+  inputCatalogOption,
+  outputDbOption,
+  placeOptions,
+  requirePlace,
+  toVersion,
+} from './options'
 import { ingestMessages, loadInputCatalog, toSnapshotOptions, useSnapshot } from './snapshot-file'
 import { formatJson, formatLoadSummaries, formatTable } from './table'
 
@@ -144,25 +152,34 @@ const maxValueWidth = 80
 
 export const diffCommand = defineCommand({
   name: 'diff',
-  summary: 'Shows the differences between two snapshots.',
-  operands: 'A.duckdb B.duckdb',
-  options: { ...fileOptions, json: { type: 'boolean', help: 'Print the differences as JSON' } },
-  examples: ['feedback diff yesterday.duckdb today.duckdb'],
+  summary: 'Shows the differences between two snapshots, or between two versions of a lake.',
+  operands: 'A.duckdb B.duckdb | VERSION VERSION',
+  options: {
+    lake: { ...placeOptions.lake, help: 'A DuckLake, whose versions of these numbers are compared' },
+    extensions: placeOptions.extensions,
+    ...fileOptions,
+    json: { type: 'boolean', help: 'Print the differences as JSON' },
+  },
+  examples: ['feedback diff yesterday.duckdb today.duckdb', 'feedback diff --lake ducklake:postgres:dbname=lake 12 15'],
   notes:
     'For each stream: rows, columns and their types, and the first values that differ. Exit status: 0 they are the same, 1 they differ, 75 or 78 they could not be compared.',
   run: async (io, { options, positionals }) => {
     const [a, b, ...others] = positionals
     if (a === undefined || b === undefined || others.length > 0)
-      throw usageError('feedback diff needs two files. See feedback diff --help.')
-    // Opening B first reports a missing or foreign file by its own name.
+      throw usageError('feedback diff needs two files, or --lake and two versions. See feedback diff --help.')
     const opening = toSnapshotOptions(io, options)
-    await useSnapshot(b, 'read', async () => undefined, opening)
-    const streams = await useSnapshot(
-      a,
-      'read',
-      (snapshot) => diffSnapshots(snapshot, b, (stream) => io.printProgress(stream, progressDelay)),
-      opening,
-    )
+    const onStream = (stream: string) => io.printProgress(stream, progressDelay)
+    // Opening B first reports a missing or foreign file by its own name.
+    if (options.lake === undefined) await useSnapshot(b, 'read', async () => undefined, opening)
+    const streams =
+      options.lake === undefined
+        ? await useSnapshot(a, 'read', (snapshot) => diffSnapshots(snapshot, b, onStream), opening)
+        : await useSnapshot(
+            requirePlace('feedback diff', { ...options, db: undefined }),
+            'read',
+            (snapshot) => diffVersions(snapshot, [toVersion('VERSION', a), toVersion('VERSION', b)], onStream),
+            opening,
+          )
     io.printProgress('')
     await io.print(options.json ? formatJson(streams) : formatDifferences(streams))
     return streams.every(isIdentical) ? 0 : 1
@@ -197,28 +214,3 @@ const formatDifferences = (streams: ReadonlyArray<StreamDifference>): string => 
     `\n${verdict}\n`,
   ].join('')
 }
-
-const describeSizes = (path: string, before: number, after: number): string => {
-  const format = (bytes: number) => `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`
-  return after < before
-    ? `${path}: ${format(before)}, now ${format(after)}\n`
-    : `${path} has no place to give back: ${format(before)}. It was not changed.\n`
-}
-
-export const compactCommand = defineCommand({
-  name: 'compact',
-  summary: 'Writes a snapshot anew, so that its file takes no more of the disk than its content needs.',
-  options: {
-    db: dbOption,
-    ...fileOptions,
-    json: { type: 'boolean', help: 'Print the sizes as JSON' },
-  },
-  examples: ['feedback compact --db reviews.duckdb'],
-  notes:
-    'The new file is compared with the old one, table by table, and takes its place at once; until then it needs its size on the same disk. Exit status: 0, 75 another process uses the file or the disk is full, 78 the file cannot be read or replaced.',
-  run: async (io, { options }) => {
-    const { before, after } = await compactSnapshot(options.db, toSnapshotOptions(io, options))
-    await io.print(options.json ? formatJson({ before, after }) : describeSizes(options.db, before, after))
-    return 0
-  },
-})

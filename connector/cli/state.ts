@@ -16,13 +16,12 @@ import { sourceFormat } from '../config'
 import { buildStreams } from '../runtime'
 import { importState, listStateTexts } from '../snapshot'
 import { mergeStates, selectStreams } from '../streams'
-import { configOption, dbOption, fileOptions, jsonFailureOption, selectOption, variablePrefix } from './options'
+import { configOption, jsonFailureOption, placeOptions, requirePlace, selectOption, variablePrefix } from './options'
 import { refuseDatabaseAsOutput, toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
 import { formatJson } from './table'
 
 const stateOptions = {
-  db: { ...dbOption, help: 'export, import: the snapshot', required: false },
-  ...fileOptions,
+  ...placeOptions,
   out: { type: 'string', value: 'FILE', help: 'export, merge: the file to write; stdout if left out' },
   state: { type: 'string', value: 'FILE', help: 'import: the state, from source-feedback, tap-feedback or export' },
   json: jsonFailureOption,
@@ -55,11 +54,6 @@ export const stateCommand = defineCommand({
   },
 })
 
-const requireDb = (db: string | undefined): string => {
-  if (db === undefined) throw usageError('feedback state: --db is missing. See feedback state --help.')
-  return db
-}
-
 const writeOutput = (io: CommandIo, out: string | undefined, text: string): Promise<void> =>
   out === undefined ? io.print(text) : writeOutputFile(out, text)
 
@@ -69,7 +63,14 @@ const exportStates: StateAction = async (io, { options }) => {
   return writeOutput(
     io,
     out,
-    formatStateFile(await useSnapshot(requireDb(db), 'read', listStateTexts, toSnapshotOptions(io, options))),
+    formatStateFile(
+      await useSnapshot(
+        requirePlace('feedback state', options),
+        'read',
+        listStateTexts,
+        toSnapshotOptions(io, options),
+      ),
+    ),
   )
 }
 
@@ -86,11 +87,11 @@ const mergeStateFiles: StateAction = async (io, { options: { out }, positionals:
 }
 
 const importStates: StateAction = async (io, { options }) => {
-  const { db, state } = options
+  const { state } = options
   if (state === undefined) throw usageError('feedback state import: --state is missing.')
   const imported = await loadAirbyteState(state)
   await useSnapshot(
-    requireDb(db),
+    requirePlace('feedback state', options),
     'change',
     (snapshot) => importState(snapshot, imported, Date.now()),
     toSnapshotOptions(io, options),

@@ -5,10 +5,11 @@ import type { Snapshot } from '../snapshot'
 import { selectStreams } from '../streams'
 import {
   configOption,
-  dbOption,
-  fileOptions,
   historyOption,
   outputDbOption,
+  placeOptions,
+  readPlaceOptions,
+  requirePlace,
   selectOption,
   variablePrefix,
 } from './options'
@@ -20,8 +21,8 @@ export const syncCommand = defineCommand({
   summary: 'Reads what is new into a DuckDB file, from the states that the file holds.',
   options: {
     config: configOption,
-    db: outputDbOption,
-    ...fileOptions,
+    ...placeOptions,
+    db: { ...outputDbOption, required: false },
     select: selectOption,
     'full-refresh': { type: 'boolean', help: 'Read everything again and replace what is in the file' },
     history: historyOption,
@@ -42,6 +43,7 @@ export const syncCommand = defineCommand({
   run: async (io, { options }) => {
     if (options['start-anew'] && options['service-moved'])
       throw usageError('feedback sync takes --start-anew or --service-moved, not both. See feedback sync --help.')
+    const path = requirePlace('feedback sync', options)
     const config = await loadConfig(io, sourceFormat, options.config, variablePrefix)
     if (config.snapshot_path !== undefined)
       io.printWarning('snapshot_path has no effect on sync, which writes the file of --db.')
@@ -52,7 +54,7 @@ export const syncCommand = defineCommand({
       io.printWarning('Stopping: what was read is being written. Ctrl-C again ends at once, which is safe too.')
     io.stop.addEventListener('abort', onStop, { once: true })
     const { outcome, failures, ...result } = await syncSnapshot(io, configured, {
-      path: options.db,
+      path,
       ...toSnapshotOptions(io, options),
       streams: getOrThrow(selectStreams(configured.streams, options.select)),
       history: options.history,
@@ -65,7 +67,7 @@ export const syncCommand = defineCommand({
     for (const reason of result.skipReasons) io.printWarning(reason)
     if (outcome === 'stopped')
       io.printWarning(
-        `Stopped. What was read is kept in ${options.db}: run the same command again to go on from there.`,
+        `Stopped. What was read is kept in ${options.db ?? 'the lake'}: run the same command again to go on from there.`,
       )
     return outcome === 'complete' ? 0 : failureStatus(failures)
   },
@@ -96,8 +98,7 @@ export const statusCommand = defineCommand({
   name: 'status',
   summary: 'Says whether every stream of a snapshot was read lately, for a monitor.',
   options: {
-    db: dbOption,
-    ...fileOptions,
+    ...readPlaceOptions,
     'max-age': {
       type: 'string',
       value: 'TIME',
@@ -116,15 +117,18 @@ export const statusCommand = defineCommand({
         `--max-age must be a number with s, m, h or d, such as 26h, not ${options['max-age']}. See feedback status --help.`,
       )
     const selected = options.select?.split(',').map((name) => name.trim())
+    const path = requirePlace('feedback status', options)
     const streams = await useSnapshot(
-      options.db,
+      path,
       'read',
       (snapshot) => readStatus(snapshot, { maxAge, selected, now: Date.now() }),
       toSnapshotOptions(io, options),
     )
     const ok = streams.length > 0 && streams.every((stream) => stream.ok)
     await io.print(
-      options.json ? formatJson({ ok, max_age_seconds: maxAge, streams }) : formatStatus(ok, streams, options.db),
+      options.json
+        ? formatJson({ ok, max_age_seconds: maxAge, streams })
+        : formatStatus(ok, streams, options.db ?? 'The lake'),
     )
     return ok ? 0 : 1
   },

@@ -23,7 +23,7 @@ import {
   verifySnapshot,
 } from '../snapshot'
 import { deletedReviewsStream, findStateProblem } from '../streams'
-import { configOption, dbOption, fileOptions, variablePrefix } from './options'
+import { configOption, readPlaceOptions, requirePlace, variablePrefix } from './options'
 import { toSnapshotOptions, useSnapshot, writeOutputFile } from './snapshot-file'
 import { formatCheckCounts, formatJson, formatTable } from './table'
 
@@ -72,8 +72,7 @@ export const verifyCommand = defineCommand({
   name: 'verify',
   summary: 'Checks that a snapshot is complete and consistent, and says what is wrong with it.',
   options: {
-    db: dbOption,
-    ...fileOptions,
+    ...readPlaceOptions,
     config: {
       ...configOption,
       required: false,
@@ -95,7 +94,8 @@ export const verifyCommand = defineCommand({
   notes:
     'With --config, the ids and times of all reviews are read from the service by a scan that loses none. Exit status: 0 all checks passed, 1 a check failed, 2 a check could not be made or the file is damaged, 75 or 78 the file or the service could not be read.',
   run: async (io, { options }) => {
-    const { db, config, repair, json, explain } = options
+    const { config, repair, json, explain } = options
+    const db = requirePlace('feedback verify', options)
     if (repair !== undefined && config.length === 0)
       throw usageError('feedback verify --repair needs --config too: only the service knows what is right.')
     return withDamageStatus(db, () =>

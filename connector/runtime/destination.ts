@@ -12,8 +12,29 @@ import {
   systemClock,
   toFailure,
 } from '../api'
-import { configFailure, type Failure } from '../cdk'
-import type { DestinationConfig } from '../config'
+import {
+  type CommandIo,
+  type ConfiguredCatalog,
+  configFailure,
+  decodeInput,
+  type Failure,
+  findStreamById,
+  type LogEntry,
+  type LogLevel,
+  type Message,
+  noDeadLetters,
+  type OpenSink,
+  openDeadLetterFile,
+  type Protocol,
+  redactFailure,
+  runOrThrow,
+  setHeapGrowth,
+  takeUntilAbort,
+  toInputStream,
+  type WriteResult,
+  writeToSinks,
+} from '../cdk'
+import { type DestinationConfig, rejectAction } from '../config'
 import {
   dryRunApi,
   type LocationLedger,
@@ -22,6 +43,7 @@ import {
   resendPolicy,
   resendUnanswered,
   type SinkTarget,
+  sinks,
 } from '../sinks'
 import { createClient, type ServiceClient, toConnectionFailure, toLocationLookup } from './client'
 
@@ -145,10 +167,6 @@ const createTarget = (
   ...log,
 })
 
-/** What a rejection does unless the config says it: the run continues if there is a file for dead letters, and ends if not. */
-export const rejectAction = ({ on_reject, dead_letter_path }: DestinationConfig): 'continue' | 'fail' =>
-  on_reject ?? (dead_letter_path === undefined ? 'fail' : 'continue')
-
 type ObjectName = keyof SinkTarget['mapping']
 
 /** The objects that the config configures; both if it configures none. */
@@ -197,3 +215,86 @@ const isPermissionDenied = (error: ApiError): boolean =>
 
 const formatStatus = (error: ApiError): string =>
   error._tag === 'Http' ? ` (it answered ${error.status}${error.status === 404 ? ': check base_url' : ''})` : ''
+
+/** The most bytes of records in one batch. */
+const maxBatchBytes = 1_000_000
+
+/** The program that is written for: its protocol, the streams it configured, and where entries of the log go. */
+export type WriteCaller = {
+  readonly protocol: Protocol
+  readonly catalog: ConfiguredCatalog
+  readonly log?: (entry: LogEntry) => void
+}
+
+const scheduleCallback = (millis: number, callback: () => void): (() => void) => {
+  const timer = setTimeout(callback, millis)
+  return () => clearTimeout(timer)
+}
+
+const openSinks = async ({ target }: ConfiguredDestination): Promise<ReadonlyMap<string, OpenSink<unknown>>> => {
+  const openByName = new Map<string, OpenSink<unknown>>()
+  for (const sink of sinks) openByName.set(sink.name, await runOrThrow(sink.open(target)))
+  return openByName
+}
+
+/** Writes the records of stdin and prints each acknowledged state and, at the end, each failure. A dry run sends nothing and prints no state. */
+export const runWrite = async (
+  io: CommandIo,
+  config: DestinationConfig,
+  { protocol, catalog, log: writeLogEntry = () => undefined }: WriteCaller,
+  options: ClientOptions = {},
+): Promise<WriteResult> => {
+  const encoder = protocol.createEncoder({ now: Date.now })
+  const emit = async (message: Message): Promise<void> => {
+    const { lines, log: entries } = encoder.encode(message)
+    entries.forEach(writeLogEntry)
+    for (const text of lines) await io.print(text)
+  }
+  const log = (level: LogLevel, message: string): void => {
+    // A broken output shows itself where a state or a failure is printed.
+    emit({ _tag: 'Log', level, message: io.redactText(message) }).catch(() => undefined)
+  }
+  const decode = decodeInput(protocol, { purpose: 'deliver', now: Date.now, findStream: findStreamById(catalog) })
+  const destination = await runOrThrow(
+    openDestination(
+      config,
+      (message) => log('warn', message),
+      options,
+      (message) => log('info', message),
+    ),
+  )
+  const { dry_run, dead_letter_path, batch_size, max_batch_age_seconds, rate_limit } = config
+  const unsubscribe = destination.onWait((time) =>
+    log('info', `The service makes us wait until ${new Date(time).toISOString()}.`),
+  )
+  // More than a read has: the batches in flight are short-lived, and a small heap would be collected over and over.
+  setHeapGrowth(200)
+  try {
+    const result = await writeToSinks({
+      input: (halt) => decode(takeUntilAbort(halt, io.stdin)),
+      streams: catalog.map(toInputStream),
+      objectNames: config.streams,
+      sinks: await openSinks(destination),
+      policy: { onReject: rejectAction(config), maxPercent: config.max_rejects_percent },
+      batch: { count: batch_size, bytes: maxBatchBytes, millis: max_batch_age_seconds * 1000 },
+      inFlight: rate_limit.max_concurrency,
+      deadLetters: dead_letter_path === undefined || dry_run ? noDeadLetters : openDeadLetterFile(dead_letter_path),
+      emit: dry_run ? async () => undefined : emit,
+      log,
+      now: Date.now,
+      setTimer: scheduleCallback,
+      stop: io.stop,
+    })
+    for (const [stream, { received, accepted, rejected }] of result.countsByStream)
+      log(
+        'info',
+        `${stream}: ${received} received, ${accepted} ${dry_run ? 'would be sent' : 'accepted'}, ${rejected} rejected.`,
+      )
+    const failures = result.failures.map((failure) => redactFailure(io.redactText, failure))
+    for (const failure of failures) await emit({ _tag: 'Failed', failure })
+    return { ...result, failures }
+  } finally {
+    unsubscribe()
+    await destination.close()
+  }
+}

@@ -4,6 +4,7 @@
  * (`runWrite`), or the findings of a check. What the room needs DuckDB for is loaded when it is used.
  */
 export { type CheckStep, checkDestinationConfig, checkSourceConfig, checkStreams } from './check'
+export { runWrite, type WriteCaller } from './destination'
 export type { Finding } from './findings'
 export { auditedFeedbackStreams, createFeedbackService, type EntityService } from './service-feedback'
 export {
@@ -18,4 +19,3 @@ export {
 export { buildStreams, type ConfiguredSource, createSource, identifySource } from './source'
 export { checkSource, probeAccess } from './source-check'
 export { type StreamOutcome, syncSnapshot } from './sync'
-export { runWrite, type WriteCaller } from './write'

@@ -216,17 +216,16 @@ const readChanges = <Item>(
       TE.bimap(
         (error) => toFailure(operation.name, error),
         ({ rows, servedAt = source.now() }) => {
-          const start = began ?? servedAt
-          const isEnd = rows.every(
-            ({ id, modifiedTime }) => (offset > 0 && modifiedTime > start + dateError) || before.has(id),
-          )
-          const again = pages > 1 && pass < changePasses ? O.some(firstPage(pass + 1)) : O.none
+          const latest = began ?? servedAt + dateError
+          const isEnd = rows.every(({ id, modifiedTime }) => (offset > 0 && modifiedTime > latest) || before.has(id))
+          const served = pages + (rows.length > 0 ? 1 : 0)
+          const again = served > 1 && pass < changePasses ? O.some(firstPage(pass + 1)) : O.none
           const next = {
             pass,
             offset: offset + rows.length,
-            began: start,
+            began: latest,
             before: new Set(rows.map(({ id }) => id)),
-            pages: pages + (rows.some(({ modifiedTime }) => modifiedTime <= start) ? 1 : 0),
+            pages: served,
           }
           return [rows, isEnd ? again : O.some(next)] as const
         },
@@ -239,11 +238,11 @@ const readChanges = <Item>(
 type ChangesRead = {
   readonly pass: number
   readonly offset: number
-  /** When the pass began, by the service's clock; undefined before its first page. */
+  /** The latest time that the pass can have begun at, by the service's clock; undefined before its first page. */
   readonly began: number | undefined
   /** The ids of the page before: a service that serves it again has no more. */
   readonly before: ReadonlySet<string>
-  /** How many pages had rows that were there when the pass began. */
+  /** How many pages had rows. */
   readonly pages: number
 }
 

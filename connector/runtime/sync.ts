@@ -1,8 +1,11 @@
+import { flow } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import {
+  CommandError,
   type CommandIo,
   consumeMessages,
   createRangeEstimate,
+  defined,
   describeFailure,
   type Failure,
   formatTimeLeft,
@@ -20,7 +23,7 @@ import {
   type TimeRange,
 } from '../cdk'
 import type { LoadSummary, OtherService, ReceivedRangeReader, SnapshotOptions } from '../snapshot'
-import { readScanStart, readStateCursor, type SourceEnv } from '../streams'
+import { mergeStates, readScanStart, readStateCursor, type SourceEnv } from '../streams'
 import type { ConfiguredSource } from './source'
 
 /** Loaded only when a file is opened: it brings DuckDB, which doubles the time that a command takes to start. */
@@ -70,12 +73,18 @@ export const syncSnapshot = async (
   { path, streams, syncMode, history = false, reportingTimeZone, otherService = 'refuse', ...opening }: SyncOptions,
 ): Promise<SyncResult> => {
   const room = await loadSnapshotRoom()
-  const snapshot = await runOrThrow(room.openSnapshot(path, 'write', opening))
+  const share = room.isLakePath(path) ? O.toUndefined(configured.env.partition) : undefined
+  room.checkShare(share, syncMode)
+  const snapshot = await runOrThrow(
+    room.openSnapshot(path, 'write', { ...opening, lake: { ...opening.lake, ...defined({ share }) } }),
+  )
   try {
-    await room.claimSnapshot(snapshot, configured.service, otherService)
+    await snapshot.db.withMemory('claiming the file', () =>
+      room.claimSnapshot(snapshot, configured.service, otherService),
+    )
     if (reportingTimeZone !== undefined) await room.setReportingTimeZone(snapshot, reportingTimeZone)
-    const state = await room.readSnapshotState(snapshot)
-    const writer = await room.createSnapshotWriter(snapshot, { now: Date.now, history })
+    const state = await room.openLoadStates(snapshot, share, syncMode, Date.now())
+    const writer = await room.createSnapshotWriter(snapshot, { now: Date.now, history, share })
     const catalog = streams.map(({ name }) => ({ name, syncMode, attributes: O.none }))
     const log = createSyncLog()
     const reporter = createProgressReporter(
@@ -91,7 +100,9 @@ export const syncSnapshot = async (
       reporter.report,
     ]).finally(reporter.finish)
     const summaries = await writer.finish()
-    const savedState = await room.readSnapshotState(snapshot)
+    const savedState = await room.readLoadStates(snapshot, share)
+    const merge = flow(mergeStates, O.fromEither, O.toUndefined)
+    if (share !== undefined && outcome === 'complete') await room.settleShares(snapshot, share, merge, Date.now())
     return {
       outcome,
       failures: [...log.failures.values()],
@@ -105,6 +116,9 @@ export const syncSnapshot = async (
         ),
       ),
     }
+  } catch (error) {
+    // The writer tells this itself; what is written before it and after it does not.
+    throw room.isDiskFull(error) ? new CommandError(room.databaseWriteFailure(path, error)) : error
   } finally {
     await room.closeSnapshot(snapshot)
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
-import { fingerprintSql, listStreamTables, type Table } from './store/tables'
+import { fingerprintSql, listStreamTables, readTable, type Table } from './store/tables'
 
 export type TableHash = { readonly table: string; readonly rows: number; readonly hash: string }
 export type ContentHash = { readonly hash: string; readonly tables: ReadonlyArray<TableHash> }
@@ -59,6 +59,12 @@ const attachedName = '__compared'
 /** How many rows of a stream are compared value by value. */
 const maxComparedRows = 5
 
+/** One of the two that are compared: its tables, and SQL of the rows of one. */
+type Side = {
+  readonly tables: ReadonlyMap<string, Table>
+  readonly rows: (stream: string) => string
+}
+
 /** The differences between a snapshot (a) and the one at `path` (b), stream by stream. The columns `_airbyte_…` do not count. `onStream`: called before each stream, with its name in words. */
 export const diffSnapshots = async (
   { db }: Snapshot,
@@ -66,50 +72,98 @@ export const diffSnapshots = async (
   onStream: (text: string) => void = () => undefined,
 ): Promise<ReadonlyArray<StreamDifference>> => {
   await db.run(`ATTACH ${quoteLiteral(path)} AS ${attachedName} (READ_ONLY)`)
-  const a = new Map((await listStreamTables(db)).map((table) => [table.name, table]))
-  const b = new Map((await listStreamTables(db, attachedName)).map((table) => [table.name, table]))
-  const differences: Array<StreamDifference> = []
-  const streams = [...new Set([...a.keys(), ...b.keys()])].sort()
-  for (const [i, stream] of streams.entries()) {
-    onStream(`Stream ${i + 1} of ${streams.length}: ${stream}`)
-    const [tableA, tableB] = [a.get(stream), b.get(stream)]
-    const counts = {
-      stream,
-      a: tableA === undefined ? null : Number(await db.scalar(`SELECT count(*) FROM ${quoteIdentifier(stream)}`)),
-      b:
-        tableB === undefined
-          ? null
-          : Number(await db.scalar(`SELECT count(*) FROM ${attachedName}.${quoteIdentifier(stream)}`)),
-    }
-    differences.push(
-      tableA === undefined || tableB === undefined
-        ? { ...counts, columns: [], onlyA: counts.a ?? 0, onlyB: counts.b ?? 0, changed: 0, values: [] }
-        : { ...counts, ...(await compareTables(db, tableA, tableB)) },
-    )
-  }
+  const toMap = (tables: ReadonlyArray<Table>) => new Map(tables.map((table) => [table.name, table]))
+  const differences = await compareSides(
+    db,
+    { tables: toMap(await listStreamTables(db)), rows: quoteIdentifier },
+    {
+      tables: toMap(await listStreamTables(db, attachedName)),
+      rows: (stream) => `${attachedName}.${quoteIdentifier(stream)}`,
+    },
+    onStream,
+  )
   await db.run(`DETACH ${attachedName}`)
   return differences
 }
+
+/** The differences between two versions of a lake. Only the rows that its change feed names are compared. */
+export const diffVersions = async (
+  { db }: Snapshot,
+  [a, b]: readonly [number, number],
+  onStream: (text: string) => void = () => undefined,
+): Promise<ReadonlyArray<StreamDifference>> => {
+  const at = (stream: string, version: number) => `(FROM ${quoteIdentifier(stream)} AT (VERSION => ${version}))`
+  const [tablesA, tablesB] = [await listTablesAt(db, a, at), await listTablesAt(db, b, at)]
+  const side = (tables: Side['tables'], version: number): Side => ({ tables, rows: (stream) => at(stream, version) })
+  return compareSides(db, side(tablesA, a), side(tablesB, b), onStream, async (stream) => {
+    const [from, to] = [Math.min(a, b) + 1, Math.max(a, b)]
+    await db.run(`
+      CREATE OR REPLACE TEMP TABLE _touched AS SELECT DISTINCT _airbyte_raw_id AS raw
+      FROM ducklake_table_changes('lake', 'main', ${quoteLiteral(stream)}, ${from}, ${Math.max(from, to)})${from > to ? ' WHERE false' : ''}`)
+    return (rows) => `(FROM ${rows} WHERE _airbyte_raw_id IN (SELECT raw FROM _touched))`
+  })
+}
+
+/** The tables of the streams that a lake had at a version. */
+const listTablesAt = async (
+  db: Database,
+  version: number,
+  at: (stream: string, version: number) => string,
+): Promise<Side['tables']> => {
+  const tables = new Map<string, Table>()
+  for (const { stream } of await db.query(`SELECT stream FROM ${at('_streams', version)} ORDER BY stream`)) {
+    const columns = await db.query(`DESCRIBE FROM ${at(String(stream), version)}`)
+    tables.set(String(stream), readTable(String(stream), columns))
+  }
+  return tables
+}
+
+const compareSides = async (
+  db: Database,
+  a: Side,
+  b: Side,
+  onStream: (text: string) => void,
+  narrow: (stream: string) => Promise<(rows: string) => string> = async () => (rows) => rows,
+): Promise<ReadonlyArray<StreamDifference>> => {
+  const differences: Array<StreamDifference> = []
+  const streams = [...new Set([...a.tables.keys(), ...b.tables.keys()])].sort()
+  for (const [i, stream] of streams.entries()) {
+    onStream(`Stream ${i + 1} of ${streams.length}: ${stream}`)
+    const [tableA, tableB] = [a.tables.get(stream), b.tables.get(stream)]
+    const count = async ({ tables, rows }: Side) =>
+      tables.has(stream) ? Number(await db.scalar(`SELECT count(*) FROM ${rows(stream)}`)) : null
+    const counts = { stream, a: await count(a), b: await count(b) }
+    if (tableA === undefined || tableB === undefined) {
+      differences.push({ ...counts, columns: [], onlyA: counts.a ?? 0, onlyB: counts.b ?? 0, changed: 0, values: [] })
+      continue
+    }
+    const narrowed = await narrow(stream)
+    const relations = { a: narrowed(a.rows(stream)), b: narrowed(b.rows(stream)) }
+    differences.push({ ...counts, ...(await compareTables(db, tableA, tableB, relations)) })
+  }
+  return differences
+}
+
+/** SQL of the rows of both sides. */
+type Relations = { readonly a: string; readonly b: string }
 
 const compareTables = async (
   db: Database,
   a: Table,
   b: Table,
+  relations: Relations,
 ): Promise<Pick<StreamDifference, 'columns' | 'onlyA' | 'onlyB' | 'changed' | 'values'>> => {
   const columns = columnDifferences(a, b)
   const common = a.columns.filter(({ name }) => !columns.some(({ column }) => column === name))
-  const key = await readSharedKey(
-    db,
-    a.name,
-    common.map(({ name }) => name),
-  )
-  const rowsSql = (table: string) =>
-    `(SELECT ${[...key.map((name, i) => `t.${quoteIdentifier(name)} AS k${i}`), `${fingerprintSql(common)} AS fingerprint`].join(', ')}, true AS present FROM ${table} AS t)`
+  const names = common.map(({ name }) => name)
+  const key = await readSharedKey(db, a.name, names)
+  const rowsSql = (rows: string) =>
+    `(SELECT ${[...key.map((name, i) => `t.${quoteIdentifier(name)} AS k${i}`), `${fingerprintSql(common)} AS fingerprint`].join(', ')}, true AS present FROM ${rows} AS t)`
   const keys = key.map((_, i) => `k${i}`)
   const matchSql = (keys.length === 0 ? ['fingerprint'] : keys)
     .map((name) => `a.${name} IS NOT DISTINCT FROM b.${name}`)
     .join(' AND ')
-  const joinSql = `${rowsSql(quoteIdentifier(a.name))} AS a FULL JOIN ${rowsSql(`${attachedName}.${quoteIdentifier(a.name)}`)} AS b ON ${matchSql}`
+  const joinSql = `${rowsSql(relations.a)} AS a FULL JOIN ${rowsSql(relations.b)} AS b ON ${matchSql}`
   const [counts] = await db.query(`
     SELECT count(*) FILTER (b.present IS NULL) AS only_a, count(*) FILTER (a.present IS NULL) AS only_b,
       count(*) FILTER (a.fingerprint <> b.fingerprint) AS changed
@@ -125,15 +179,7 @@ const compareTables = async (
     onlyA: Number(counts?.only_a),
     onlyB: Number(counts?.only_b),
     changed,
-    values:
-      changed === 0
-        ? []
-        : await readValueDifferences(
-            db,
-            a.name,
-            key,
-            common.map(({ name }) => name),
-          ),
+    values: changed === 0 ? [] : await readValueDifferences(db, relations, key, names),
   }
 }
 
@@ -158,7 +204,7 @@ const readSharedKey = async (
 /** The values that differ in the rows whose keys are in `_changed`. */
 const readValueDifferences = async (
   db: Database,
-  stream: string,
+  relations: Relations,
   key: ReadonlyArray<string>,
   columns: ReadonlyArray<string>,
 ): Promise<ReadonlyArray<ValueDifference>> => {
@@ -170,7 +216,7 @@ const readValueDifferences = async (
   const queries = columns.map(
     (name) => `
       SELECT ${keyText} AS key, ${quoteLiteral(name)} AS "column", a.${quoteIdentifier(name)}::VARCHAR AS a, b.${quoteIdentifier(name)}::VARCHAR AS b, c.rowid AS row
-      FROM _changed AS c JOIN ${quoteIdentifier(stream)} AS a ${onKeySql('a')} JOIN ${attachedName}.${quoteIdentifier(stream)} AS b ${onKeySql('b')}
+      FROM _changed AS c JOIN ${relations.a} AS a ${onKeySql('a')} JOIN ${relations.b} AS b ${onKeySql('b')}
       WHERE a.${quoteIdentifier(name)} IS DISTINCT FROM b.${quoteIdentifier(name)}`,
   )
   return (await db.query(`SELECT * FROM (${queries.join(' UNION ALL ')}) ORDER BY row, "column"`)).map((row) => ({

@@ -1,10 +1,13 @@
-import { existsSync, readdirSync } from 'node:fs'
-import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { CommandError, configFailure } from '../cdk'
+import { createHash } from 'node:crypto'
+import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs'
+import { chmod, mkdir, open, readdir, realpath, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { CommandError, configFailure, copyDeadLetters, transientFailure } from '../cdk'
 import { countSelects } from './query'
-import { quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
+import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './store/database'
 import { isDiskFull, outputFullFailure } from './store/failures'
+import { replaceFile } from './store/file'
+import { type PersonRows, toPersonRows } from './store/forgotten'
 import { readReportingTimeZone } from './store/metadata'
 import { findFreeName, listStreamTables, type Table } from './store/tables'
 
@@ -150,4 +153,128 @@ export const exportQuery = async ({ db }: Snapshot, sql: string, path: string, l
   await db.run(
     `COPY (SELECT ${list.join(', ')} FROM ${view}${limit === undefined ? '' : ` LIMIT ${limit}`}) TO ${quoteLiteral(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 20480, USE_TMP_FILE false)`,
   )
+}
+
+/** A file as it is on the disk. */
+export type FileDigest = { readonly bytes: number; readonly sha256: string }
+
+/** A file that was written anew. */
+export type RewrittenFile = { readonly path: string; readonly before: FileDigest; readonly after: FileDigest }
+
+/** `handle`: of the file, where it is open already; it stays so. */
+export const describeFile = async (path: string, handle?: number): Promise<FileDigest> => {
+  const hash = createHash('sha256')
+  const bytes = createReadStream(path, handle === undefined ? {} : { fd: handle, autoClose: false, start: 0 })
+  for await (const chunk of bytes) hash.update(chunk)
+  return { bytes: (await stat(path)).size, sha256: hash.digest('hex') }
+}
+
+/** The files that paths name: themselves, and the Parquet files in folders. Throws a `CommandError` for a path that names none. */
+export const listExportFiles = (paths: ReadonlyArray<string>): ReadonlyArray<string> =>
+  paths.flatMap((path) => {
+    const found = statSync(path, { throwIfNoEntry: false })
+    const names = found?.isDirectory() ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : []
+    const files = found?.isFile()
+      ? [path]
+      : names.filter((name) => name.endsWith('.parquet')).map((name) => join(path, name))
+    if (files.length > 0) return files.sort()
+    throw new CommandError(
+      configFailure(
+        `${path} ${found === undefined ? 'does not exist' : 'holds no Parquet file'}. Check the path given with --exports.`,
+      ),
+    )
+  })
+
+/** A Parquet file, and its rows as SQL. */
+export type ParquetRows = { readonly path: string; readonly sql: string; readonly rows: PersonRows }
+
+const readFailure = (path: string, error: unknown): CommandError =>
+  new CommandError(
+    configFailure(
+      `${path} cannot be read as Parquet. Leave it out of --exports, or make the export again.`,
+      String(error),
+    ),
+  )
+
+/** The rows of Parquet files. The stream of an export is the name of its folder, above those of partitions. */
+export const readParquetRows = async (
+  db: Database,
+  files: ReadonlyArray<string>,
+): Promise<ReadonlyArray<ParquetRows>> => {
+  const found: ParquetRows[] = []
+  for (const path of files) {
+    const target = await realpath(path)
+    const sql = `read_parquet(${quoteLiteral(target)}, hive_partitioning = false)`
+    const columns = await db.query(`DESCRIBE FROM ${sql}`).catch((error) => {
+      throw readFailure(path, error)
+    })
+    let folder = dirname(target)
+    while (basename(folder).includes('=')) folder = dirname(folder)
+    const described = columns.map((row) => ({ name: String(row.column_name), type: String(row.column_type) }))
+    found.push({ path, sql, rows: toPersonRows(basename(folder), described) })
+  }
+  return found
+}
+
+/** Writes a Parquet file anew without the rows that `where` selects, and puts it in place of the old one at once; undefined where there are none. */
+export const removeParquetRows = async (
+  db: Database,
+  { path, sql }: ParquetRows,
+  where: string | undefined,
+): Promise<RewrittenFile | undefined> => {
+  const target = await realpath(path)
+  const copy = `${target}.forget`
+  // What a run before has left that was killed.
+  await rm(copy, { force: true })
+  const count = async (from: string) => Number(await db.scalar(`SELECT count(*) FROM ${from}`))
+  if (where === undefined || (await count(`${sql} AS t WHERE ${where}`)) === 0) return undefined
+  const before = await describeFile(target)
+  try {
+    const { mode } = await stat(target)
+    await (await open(copy, 'wx', 0o600)).close()
+    await db.run(
+      `COPY (SELECT * FROM ${sql} AS t WHERE NOT ${where}) TO ${quoteLiteral(copy)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`,
+    )
+    await chmod(copy, mode)
+    replaceFile(copy, target)
+  } catch (error) {
+    await rm(copy, { force: true })
+    throw isDiskFull(error) ? new CommandError(outputFullFailure(path)) : error
+  }
+  return { path, before, after: await describeFile(target) }
+}
+
+/**
+ * Writes a file of dead letters anew without the visits that `isForgotten` names by their id, and puts it in place of the old one at once; undefined
+ * where there are none. `ids`: as they were asked for; a line that was cut short goes if it has one of them.
+ */
+export const removeLetters = async (
+  path: string,
+  ids: ReadonlyArray<string>,
+  isForgotten: (visit: string) => boolean,
+): Promise<RewrittenFile | undefined> => {
+  const target = await realpath(path)
+  const copy = `${target}.forget`
+  try {
+    const before = await describeFile(target)
+    const { letters, leftOut } = await copyDeadLetters(target, copy, (letter, text) =>
+      letter === undefined
+        ? ids.some((id) => text.includes(id))
+        : letter.object === 'visit_records' && letter.key !== null && isForgotten(letter.key),
+    )
+    if (letters === 0 && before.bytes > 0)
+      throw new CommandError(
+        configFailure(`${path} is neither Parquet nor a file of dead letters. Leave it out of --exports.`),
+      )
+    if ((await stat(target)).size !== before.bytes)
+      throw new CommandError(transientFailure(`${path} is being written. Run again once that has ended.`))
+    if (leftOut === 0) return undefined
+    const after = await describeFile(copy)
+    replaceFile(copy, target)
+    return { path, before, after }
+  } catch (error) {
+    throw isDiskFull(error) ? new CommandError(outputFullFailure(path)) : error
+  } finally {
+    await rm(copy, { force: true })
+  }
 }

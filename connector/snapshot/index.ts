@@ -58,10 +58,19 @@ export {
   isFeedbackBucket,
 } from './audit/entity-statement'
 export { bucketStatement, reviewStatement } from './audit/statement'
-export { diffSnapshots, hashContent, isIdentical, type StreamDifference } from './diff'
+export { diffSnapshots, diffVersions, hashContent, isIdentical, type StreamDifference } from './diff'
 export { exportParquet, exportQuery, type ParquetPartition, partitionFormats } from './export-parquet'
-export { type ReceivedRangeReader, readReceivedRange, toLoadOptions } from './load/stream-load'
-export { createSnapshotWriter, type LoadSummary } from './load/writer'
+export {
+  checkShare,
+  openLoadStates,
+  type ReceivedRangeReader,
+  readLoadStates,
+  readReceivedRange,
+  settleShares,
+  toLoadOptions,
+} from './load/earlier-runs'
+export type { LoadSummary } from './load/stream-load'
+export { createSnapshotWriter } from './load/writer'
 export { explainQueryError, lockDatabase, typeNestedMembers } from './query'
 export {
   askQuestion,
@@ -87,6 +96,7 @@ export {
 export { explainAlert, nameOwner, namePlace, type WorkItem } from './report/open-work'
 export { explainMonth, listGroupSections, renderReport } from './report/page'
 export { type Report, readReport } from './report/report'
+export { compactSnapshot, type ForgetReceipt, forgetPersons } from './rewrite'
 export type { DuckDBValue, QueryResult, Snapshot } from './store/database'
 export {
   damagedFileFailure,
@@ -96,7 +106,9 @@ export {
   outputFullFailure,
   parseMemorySize,
 } from './store/failures'
-export { closeSnapshot, compactSnapshot, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/file'
+export { closeSnapshot, openSnapshot, type SnapshotAccess, type SnapshotOptions } from './store/file'
+export { readForgotten } from './store/forgotten'
+export { isLakePath, type LakeShare } from './store/lake-access'
 export {
   claimSnapshot,
   importState,

@@ -7,11 +7,11 @@ import { findModels } from './store/views'
 
 /**
  * Closes the connection to everything but the snapshot: SQL may come from anywhere, so from now on it reaches no other file and no
- * setting, and loads no code. `path`: the only file that it may still write.
+ * setting, and loads no code; of a lake it reaches its own files. `path`: the only file that it may still write.
  */
 export const lockDatabase = (db: Database, path?: string): Promise<void> =>
   db.run(
-    `${path === undefined ? '' : `SET allowed_paths = [${quoteLiteral(path)}]; `}SET enable_external_access = false; SET lock_configuration = true`,
+    `${path === undefined ? '' : `SET allowed_paths = [${quoteLiteral(path)}]; `}${db.lake === undefined ? '' : `SET allowed_directories = [${quoteLiteral(db.lake.dataPath)}]; `}SET enable_external_access = false; SET lock_configuration = true`,
   )
 
 /** A name with dots in a query, such as `location.name` or `r.location.name`. */

@@ -145,8 +145,11 @@ export const createVersionDigests = (streams: number, limit = maxVersions) => {
 
   const slotOf = (id: number, idEnd: number): number => {
     const mask = slots.length - 1
-    let slot = Math.imul((id | 0) ^ idEnd, 0x9e3779b1)
-    slot = (slot ^ (slot >>> 15)) & mask
+    // Ids often follow each other, or differ by a power of two: all their bits must reach the lowest.
+    let slot = Math.imul((id / 2 ** 32) | 0, 0x85ebca6b) ^ Math.imul(idEnd, 0xc2b2ae35) ^ (id | 0)
+    slot = Math.imul(slot ^ (slot >>> 16), 0x85ebca6b)
+    slot = Math.imul(slot ^ (slot >>> 13), 0xc2b2ae35)
+    slot = (slot ^ (slot >>> 16)) & mask
     for (;;) {
       const entry = (slots[slot] as number) - 1
       if (entry < 0 || ((ids[entry] as number) === id && (idEnds[entry] as number) === idEnd)) return slot

@@ -42,13 +42,16 @@
 {#
   Of the table `sync_audit`: what the last run of each stream has sent has arrived. Only rows that were extracted while that run sent them
   count, and of these the newest version. Rows that a run without a record has replaced since are not missed: a failed one, or one under way.
+  Rows have come twice if there are more of them than the run has sent records, whether the loader appends or merges.
   `streams`: the names of those to look at; all of them if left out.
 #}
 {% test sync_is_complete(model, streams=none) %}
+{#- PyAirbyte takes the digits of the digest for a number and rounds them to a double. #}
+{%- set tolerance = 'found.found_digest / 1000000000000000' if feedback.loader() == 'pyairbyte' else '0' %}
 {%- set looked_at = [] %}
 {%- for stream in feedback.audited_streams() if streams is none or stream[0] in streams %}{% do looked_at.append(stream) %}{% endfor %}
 with audits as (
-  select stream, started_time, ended_time, expected_rows, expected_digest, digest_columns
+  select stream, started_time, ended_time, sent_records, expected_rows, expected_digest, digest_columns
   from (
     select sent.*, row_number() over (partition by sent.stream order by sent.ended_time desc) as run_rank
     from (
@@ -56,6 +59,7 @@ with audits as (
         ['stream', 'text', ['stream']],
         ['started_time', 'time', ['startedAt']],
         ['ended_time', 'time', ['endedAt']],
+        ['sent_records', 'bigint', ['records']],
         ['expected_rows', 'bigint', ['rows']],
         ['expected_digest', 'text', ['digest']],
         ['digest_columns', 'text', ['digestColumns']],
@@ -105,6 +109,7 @@ found as (
     '{{ ((keys | map(attribute=0) | list)[:hashed] + ([version] if version is not none else [])) | join(',') }}' as digest_columns,
     (select count(*) from {{ name }}_kept) as found_rows,
     (select {{ feedback.sum_of(feedback.hash_of('hashed')) }} from {{ name }}_kept) as found_digest,
+    (select count(*) from {{ name }}_rows where not is_later) as all_rows,
     (select count(distinct row_key) from {{ name }}_rows where is_later) as later_rows
   {%- if not loop.last %}
   union all
@@ -112,11 +117,12 @@ found as (
   {%- endfor %}
 )
 
-select audits.stream, audits.started_time, audits.ended_time, audits.expected_rows, found.found_rows
+select audits.stream, audits.started_time, audits.ended_time, audits.expected_rows, found.found_rows, audits.sent_records, found.all_rows
 from audits
 inner join found on found.stream = audits.stream and found.digest_columns = audits.digest_columns
-where audits.expected_digest is not null
-  and (audits.expected_rows <> found.found_rows or {{ feedback.as_whole('audits.expected_digest') }} <> found.found_digest)
+where found.all_rows > audits.sent_records
+  or audits.expected_digest is not null
+  and (audits.expected_rows <> found.found_rows or abs({{ feedback.as_whole('audits.expected_digest') }} - found.found_digest) > {{ tolerance }})
   and not (found.found_rows < audits.expected_rows and audits.expected_rows - found.found_rows <= found.later_rows)
 {% endtest %}
 

@@ -1,8 +1,8 @@
 {# The variable feedback_loader, checked. #}
 {% macro loader() %}
   {%- set name = var('feedback_loader') %}
-  {%- if name not in ['airbyte', 'meltano', 'snapshot'] %}
-    {% do exceptions.raise_compiler_error("feedback_loader is '" ~ name ~ "'. Set it to airbyte, meltano or snapshot.") %}
+  {%- if name not in ['airbyte', 'pyairbyte', 'meltano', 'snapshot'] %}
+    {% do exceptions.raise_compiler_error("feedback_loader is '" ~ name ~ "'. Set it to airbyte, pyairbyte, meltano or snapshot.") %}
   {%- endif %}
   {{ return(name) }}
 {% endmacro %}
@@ -32,7 +32,8 @@
     {%- endfor %}
   {%- else %}
     {%- for attribute in attributes if not attribute.endswith('deleted_at') %}
-      {%- do found.update({feedback.fold_name(attribute): {'name': adapter.quote(attribute | upper if target.type == 'snowflake' else attribute), 'type': none}}) %}
+      {%- set spelled = attribute | lower if var('feedback_loader', 'airbyte') == 'pyairbyte' else attribute %}
+      {%- do found.update({feedback.fold_name(attribute): {'name': adapter.quote(attribute | upper if target.type == 'snowflake' else spelled), 'type': none}}) %}
     {%- endfor %}
   {%- endif %}
   {{ return(found) }}

@@ -55,8 +55,7 @@
 
 {#
   A column as the package uses it. `type`: the column's type in the warehouse, in upper case, or none where it could not be
-  asked. A time without a zone is in the variable feedback_naive_time_zone: PyAirbyte writes UTC, Meltano's target for PostgreSQL the
-  zone of its session.
+  asked.
 #}
 {% macro cast_column(column, type, name) %}
   {%- if name == 'json' %}{{ return(feedback.json_document(column, type)) }}
@@ -66,18 +65,30 @@
   {%- endif %}
 {% endmacro %}
 
+{#
+  The zone of a column of times without one. Meltano's target for PostgreSQL writes the zone of its session; PyAirbyte does so in
+  _airbyte_extracted_at alone, and else writes UTC.
+#}
+{% macro naive_time_zone(column) %}
+  {%- set is_always_utc = var('feedback_loader', 'airbyte') == 'pyairbyte' and '_airbyte_extracted_at' not in column | lower %}
+  {{- return('UTC' if is_always_utc else var('feedback_naive_time_zone', 'UTC')) }}
+{% endmacro %}
+
+{# Meltano's and PyAirbyte's loaders write times without a zone, Airbyte's with one. #}
+{% macro writes_naive_times() %}{{ return(var('feedback_loader', 'airbyte') in ['meltano', 'pyairbyte']) }}{% endmacro %}
+
 {% macro is_text(type) %}{{ return('CHAR' in type or type in ['TEXT', 'STRING']) }}{% endmacro %}
 
 {% macro default__to_instant(column, type) %}
-  {%- if type is none %}{% set type = 'TIMESTAMP WITHOUT TIME ZONE' if var('feedback_loader', 'airbyte') == 'meltano' else 'TIMESTAMP WITH TIME ZONE' %}{% endif -%}
-  {{ return(column ~ " at time zone '" ~ var('feedback_naive_time_zone', 'UTC') ~ "'" if type in ['TIMESTAMP', 'TIMESTAMP WITHOUT TIME ZONE', 'TIMESTAMP_NS', 'TIMESTAMP_MS', 'TIMESTAMP_S'] else 'cast(' ~ column ~ ' as timestamptz)') }}
+  {%- if type is none %}{% set type = 'TIMESTAMP WITHOUT TIME ZONE' if feedback.writes_naive_times() else 'TIMESTAMP WITH TIME ZONE' %}{% endif -%}
+  {{ return(column ~ " at time zone '" ~ feedback.naive_time_zone(column) ~ "'" if type in ['TIMESTAMP', 'TIMESTAMP WITHOUT TIME ZONE', 'TIMESTAMP_NS', 'TIMESTAMP_MS', 'TIMESTAMP_S'] else 'cast(' ~ column ~ ' as timestamptz)') }}
 {% endmacro %}
 
 {% macro snowflake__to_instant(column, type) %}
-  {%- if type is none %}{% set type = 'TIMESTAMP_NTZ' if var('feedback_loader', 'airbyte') == 'meltano' else 'TIMESTAMP_TZ' %}{% endif -%}
-  {{ return("convert_timezone('" ~ var('feedback_naive_time_zone', 'UTC') ~ "', 'UTC', " ~ column ~ ')' if 'NTZ' in type else "cast(convert_timezone('UTC', " ~ column ~ ') as timestamp_ntz)') }}
+  {%- if type is none %}{% set type = 'TIMESTAMP_NTZ' if feedback.writes_naive_times() else 'TIMESTAMP_TZ' %}{% endif -%}
+  {{ return("convert_timezone('" ~ feedback.naive_time_zone(column) ~ "', 'UTC', " ~ column ~ ')' if 'NTZ' in type else "cast(convert_timezone('UTC', " ~ column ~ ') as timestamp_ntz)') }}
 {% endmacro %}
 
 {% macro bigquery__to_instant(column, type) %}
-  {{ return('timestamp(' ~ column ~ ", '" ~ var('feedback_naive_time_zone', 'UTC') ~ "')" if type == 'DATETIME' else 'cast(' ~ column ~ ' as timestamp)') }}
+  {{ return('timestamp(' ~ column ~ ", '" ~ feedback.naive_time_zone(column) ~ "')" if type == 'DATETIME' else 'cast(' ~ column ~ ' as timestamp)') }}
 {% endmacro %}

@@ -1,16 +1,15 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { personConventions } from '../../connector/cdk/program'
 import { auditCommand } from '../../connector/cli/audit'
 import { stateCommand } from '../../connector/cli/state'
 import { syncCommand } from '../../connector/cli/sync'
 import type { Sandbox } from '../../connector/sandbox/start'
-import { openSnapshot } from '../../connector/snapshot/store/file'
 import { runCommand } from '../support/run-command'
 import { startTestSandbox } from '../support/sandbox'
+import { useDatabase } from '../support/snapshot-messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'audit-entities-'))
 const path = (name: string): string => join(folder, name)
@@ -29,15 +28,7 @@ const settings = (entities: object) => ({
 
 type Answer = ReadonlyArray<Readonly<Record<string, unknown>>>
 
-const useDb = async (sql: string): Promise<Answer> => {
-  const opened = await openSnapshot(db, 'change')()
-  if (E.isLeft(opened)) throw new Error(opened.left.message)
-  try {
-    return await opened.right.db.query(sql)
-  } finally {
-    opened.right.db.close()
-  }
-}
+const useDb = (sql: string): Promise<Answer> => useDatabase(db, 'change', ({ query }) => query(sql))
 
 const auditWith = (file: string, ...args: ReadonlyArray<string>) =>
   runCommand(auditCommand, ['--config', file, '--dialect', 'duckdb', '--loader', 'snapshot', ...args], {

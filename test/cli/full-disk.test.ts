@@ -70,6 +70,15 @@ describe.skipIf(!existsSync('/dev/full'))('where stdout is full', () => {
     expect([status, stderr.match(told)?.length], stderr).toEqual([1, 1])
   })
 
+  it('says so where there is no room for a new DuckDB file', async () => {
+    const path = newTempPath('duckdb')
+    const sync = ['sync', '--config', config, '--db', path, '--select', 'reviews']
+    const { status, stderr } = await runInto(newTempPath('txt'), 'feedback', sync, { limit: '8' })
+    expect(stderr).toContain(`${path} cannot grow: the disk is full`)
+    expect(status).toBe(75)
+    expect((await runInto(newTempPath('txt'), 'feedback', sync)).status).toBe(0)
+  })
+
   it('says of a dead-letter file that it cannot be written, and acknowledges nothing', async () => {
     const sandbox = await startTestSandbox({ reviews: 1 })
     const { base_url, credentials } = sandboxConfig(sandbox)

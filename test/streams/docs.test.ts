@@ -36,12 +36,12 @@ const descriptions: Readonly<Record<string, { readonly what: string; readonly co
   comments: {
     what: 'Comments on persons, locations and roll-up entities, with the responses to them (operations 2 and 3).',
     costs:
-      'one or two requests for up to 50 entities if their comments since feedback_lookback_days before their cursor fit one page; two to four more each time a window is split',
+      'one or two requests for up to 50 entities if their comments since feedback_lookback_days before their cursor fit one page, in a first read up to three; two to four more each time a window is split',
   },
   transparency_reviews: {
     what: 'Reviews of persons, locations and roll-up entities as the public sees them (operation 1).',
     costs:
-      'one request for each entity without reviews since feedback_lookback_days before its cursor, two if these fit one page; two to four more each time a window is split',
+      'one request for each entity without reviews since feedback_lookback_days before its cursor, two if these fit one page, in a first read up to three; two to four more each time a window is split',
   },
   entity_ratings: {
     what: 'The summary of each entity: overall rating, ratings by category and their distribution (operations 2 and 3).',

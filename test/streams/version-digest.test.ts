@@ -85,6 +85,19 @@ describe('the digests of streams', () => {
     expect(digestOf(all)).toEqual(expected(all))
   })
 
+  it.each([
+    ['one by one', 1n],
+    ['by a power of two', 2n ** 20n],
+    ['by a power of ten', 10n ** 9n],
+  ])('need no more work a review where there are many whose ids follow each other %s', (_, step) => {
+    const rows = 200_000
+    for (const first of [1n, 4_000_000_000_000_000n, 8_000_000_000_000_000_000n]) {
+      const digests = createVersionDigests(1)
+      for (let n = 0n; n < rows; n += 1n) digests.add(0, String(first + n * step), 1.7e12, 1)
+      expect(digests.digests()?.[0]?.rows).toBe(rows)
+    }
+  })
+
   it('leave out a deleted review, and keep a version that is later than its deletion', () => {
     const digests = createVersionDigests(2)
     for (const stream of [0, 1]) for (const id of ['1', '2']) digests.add(stream, id, 1.7e12, 1)

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
-import * as E from 'fp-ts/Either'
-import { configFailure, type Failure } from '../../cdk'
+
 /** The dialects of SQL that an audit is printed in. */
 export const dialectNames = ['duckdb', 'postgres', 'snowflake', 'bigquery', 'redshift', 'databricks'] as const
 export type DialectName = (typeof dialectNames)[number]
@@ -27,8 +26,6 @@ export type Dialect = {
   readonly millis: (column: string, type: Exclude<TimeType, 'millis'>) => string
   /** The month of milliseconds since 1970 in UTC, such as `2026-01`. */
   readonly month: (millis: string) => string
-  /** A timestamp without zone, which is in `zone`: as an instant, or as a timestamp in UTC. */
-  readonly fromZone: (column: string, zone: string) => readonly [column: string, type: 'timestamptz' | 'timestamp']
   /** A column's name, where the warehouse keeps it as it is written. */
   readonly quote: (name: string) => string
   /** The most bytes of a statement. */
@@ -40,7 +37,6 @@ const standard = {
   integer: 'BIGINT',
   decimal: 'DECIMAL(38, 0)',
   md5: (text: string) => `MD5(${text})`,
-  fromZone: (column: string, zone: string) => [`CONVERT_TIMEZONE('${zone}', 'UTC', ${column})`, 'timestamp'] as const,
   maxBytes: 16_000_000,
 } as const
 
@@ -54,7 +50,6 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     ...standard,
     month: (millis) => `STRFTIME(MAKE_TIMESTAMP(${millis} * 1000), '%Y-%m')`,
     hexNumber: (digits) => `CAST('0x' || ${digits} AS BIGINT)`,
-    fromZone: (column, zone) => [`(${column} AT TIME ZONE '${zone}')`, 'timestamptz'],
     millis: (column, type) => (type === 'text' ? `EPOCH_MS(CAST(${column} AS TIMESTAMPTZ))` : `EPOCH_MS(${column})`),
     quote: quoteDouble,
   },
@@ -62,7 +57,6 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     ...standard,
     month: (millis) => `TO_CHAR(TO_TIMESTAMP(${millis} / 1000) AT TIME ZONE 'UTC', 'YYYY-MM')`,
     hexNumber: (digits) => `CAST(CAST('x' || ${digits} AS BIT(60)) AS BIGINT)`,
-    fromZone: (column, zone) => [`(${column} AT TIME ZONE '${zone}')`, 'timestamptz'],
     millis: (column, type) =>
       `CAST(ROUND(EXTRACT(EPOCH FROM DATE_TRUNC('milliseconds', ${type === 'text' ? `CAST(${column} AS TIMESTAMPTZ)` : column})) * 1000) AS BIGINT)`,
     quote: quoteDouble,
@@ -78,13 +72,12 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   },
   bigquery: {
     ...standard,
-    month: (millis) => `FORMAT_TIMESTAMP('%Y-%m', TIMESTAMP_MILLIS(${millis}))`,
+    month: (millis) => `FORMAT_TIMESTAMP('%Y-%m', TIMESTAMP_MILLIS(${millis}), 'UTC')`,
     text: 'STRING',
     integer: 'INT64',
     decimal: 'BIGNUMERIC',
     md5: (text) => `TO_HEX(MD5(${text}))`,
     hexNumber: (digits) => `CAST(CONCAT('0x', ${digits}) AS INT64)`,
-    fromZone: (column, zone) => [`TIMESTAMP(${column}, '${zone}')`, 'timestamptz'],
     // A cast would take the default time zone of the project.
     millis: (column, type) =>
       `UNIX_MILLIS(${type === 'timestamp' ? `TIMESTAMP(${column}, 'UTC')` : `CAST(${column} AS TIMESTAMP)`})`,
@@ -95,8 +88,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     ...standard,
     // A VARCHAR alone has 256 bytes there.
     text: 'VARCHAR(65535)',
-
-    month: (millis) => `TO_CHAR(DATEADD(millisecond, ${millis}, CAST('1970-01-01' AS TIMESTAMP)), 'YYYY-MM')`,
+    month: (millis) => `TO_CHAR(TIMESTAMP 'epoch' + ${millis} / 1000 * INTERVAL '1 second', 'YYYY-MM')`,
     hexNumber: (digits) => `STRTOL(${digits}, 16)`,
     millis: (column, type) =>
       `DATEDIFF(millisecond, CAST('1970-01-01' AS TIMESTAMP), ${
@@ -109,7 +101,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
   databricks: {
     ...standard,
     month: (millis) =>
-      `DATE_FORMAT(TIMESTAMPADD(MILLISECOND, ${millis}, TIMESTAMP_NTZ'1970-01-01 00:00:00'), 'yyyy-MM')`,
+      `SUBSTRING(CAST(DATE_ADD(DATE'1970-01-01', CAST(${millis} DIV 86400000 AS INT)) AS STRING), 1, 7)`,
     text: 'STRING',
     hexNumber: (digits) => `CAST(CONV(${digits}, 16, 10) AS BIGINT)`,
     millis: (column, type) =>
@@ -118,24 +110,6 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
         : `UNIX_MILLIS(CAST(${column} AS TIMESTAMP))`,
     quote: quoteBacktick,
   },
-}
-
-const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
-
-/** The statement, or why the warehouse would not take it; `advice` goes on after both sizes. */
-export const checkSqlSize = (
-  sql: string,
-  { dialect }: Pick<AuditedTable, 'dialect'>,
-  advice: string,
-): E.Either<Failure, string> => {
-  const { maxBytes } = dialects[dialect]
-  return sql.length <= maxBytes
-    ? E.right(sql)
-    : E.left(
-        configFailure(
-          `The statement would have ${megabytes(sql.length)} MB, and ${dialect} takes ${megabytes(maxBytes)}${advice}`,
-        ),
-      )
 }
 
 /** The MD5 of a text, in 32 hexadecimal digits, as `md5` of every dialect gives it. */
@@ -157,22 +131,60 @@ export const idSql = ({ dialect: name, idType }: AuditedTable, alias: string | u
   return idType === 'text' ? `TRIM(CAST(${value} AS ${text}))` : `CAST(CAST(${value} AS ${integer}) AS ${text})`
 }
 
-/** A time of a table in milliseconds since 1970, of `zone` where it has none itself; `alias`: of the table in the statement. */
-export const timeSql = (
-  { dialect: name, versionType }: AuditedTable,
-  alias: string,
-  column: string,
-  zone: string | undefined,
-): string => {
+/** A time of a table in milliseconds since 1970, as if in UTC where it has no zone; `alias`: of the table in the statement. */
+export const timeSql = ({ dialect: name, versionType }: AuditedTable, alias: string, column: string): string => {
   const dialect = dialects[name]
   const value = `${alias}.${dialect.quote(column)}`
-  if (versionType === 'millis') return `CAST(${value} AS ${dialect.integer})`
-  return dialect.millis(...(zone === undefined ? ([value, versionType] as const) : dialect.fromZone(value, zone)))
+  return versionType === 'millis' ? `CAST(${value} AS ${dialect.integer})` : dialect.millis(value, versionType)
 }
 
-/** The zone of the times of a table, if they have none themselves and it is not UTC. */
+/**
+ * The zone of the times of a table, if they have none themselves and it is not UTC. Its clocks show one hour of autumn twice: so what is
+ * expected is moved to the zone, not the table to UTC.
+ */
 export const clockZone = ({ versionType, timeZone }: AuditedTable): string | undefined =>
   versionType === 'timestamp' && timeZone !== 'UTC' ? timeZone : undefined
+
+/** The clocks of a zone. Times are milliseconds since 1970. */
+export type ZoneClock = {
+  /** What they show at a time, as if in UTC: tables with times without zone have it so. */
+  readonly show: (time: number) => number
+  /** By how much they go back, if they show this time twice, as in an hour of autumn; otherwise 0. */
+  readonly goBack: (time: number) => number
+}
+
+const threeHours = 10_800_000
+
+/** `zone`: UTC if left out. */
+export const createClock = (zone: string | undefined): ZoneClock => {
+  const show = createShow(zone)
+  return {
+    show,
+    goBack: (time) => {
+      const back = show(time - threeHours) - show(time + threeHours) + 2 * threeHours
+      const isTwice = [time - back, time + back].some((other) => show(other) === show(time))
+      return back > 0 && isTwice ? back : 0
+    },
+  }
+}
+
+const createShow = (zone: string | undefined): ZoneClock['show'] => {
+  if (zone === undefined) return (millis) => millis
+  const format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' })
+  const offsets = new Map<number, number>()
+  return (millis) => {
+    // No zone changes its clocks within a quarter of an hour.
+    const quarter = Math.floor(millis / 900_000)
+    const known = offsets.get(quarter)
+    if (known !== undefined) return millis + known
+    const [, sign, hours = 0, minutes = 0, seconds = 0] =
+      /GMT([+-])(\d\d):(\d\d)(?::(\d\d))?/.exec(format.format(quarter * 900_000)) ?? []
+    const size = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000
+    if (offsets.size >= 10_000) offsets.clear()
+    offsets.set(quarter, sign === '-' ? -size : size)
+    return millis + (sign === '-' ? -size : size)
+  }
+}
 
 /** A scalar of a record, by its path; a count is the number of elements of a list. */
 export type ContentField = {

@@ -14,8 +14,9 @@ import {
 import { appendBatchRows, type Database, openDatabase } from '../store/database'
 import type { NextRead } from '../verify/service'
 import type { ReviewDifference } from './answer'
-import { type AuditedTable, checkSqlSize, dialects } from './audited-table'
+import { type AuditedTable, dialects } from './audited-table'
 import type { ContentDigest } from './content'
+import { checkSqlSize } from './packed-rows'
 import { type AuditScope, bucketOfSql, bucketsSql, type ExpectedBucket, type ExpectedReview } from './statement'
 
 /** A review of the service, its version, and how many rows the stream has of it. */
@@ -95,7 +96,7 @@ export const useExpected = async <A>(
 }
 
 /** A time in milliseconds since 1970, as clocks of the zone show it. */
-const shownSql = (time: string, zone: string | undefined): string =>
+export const shownSql = (time: string, zone: string | undefined): string =>
   zone === undefined ? `(${time})` : `epoch_ms(timezone('${zone}', make_timestamptz((${time}) * 1000)))`
 
 const earlyCutoffFailure = (cutoff: number, startDate: number): Failure =>
@@ -141,7 +142,12 @@ const readExpected = async (
   await db.run(`SET memory_limit = '${memoryLimit + bytesPerRow * Math.max(0, readRows - 1e6)}B'`)
   const cutoff = Math.min(wanted ?? scanned, scanned)
   if (cutoff < service.startDate) throw new CommandError(earlyCutoffFailure(cutoff, service.startDate))
-  for (const changes of [service.changedSince(scanned), service.deletedSince(Math.min(cutoff, deletedFrom ?? cutoff))])
+  // What is restored between the two lists is in neither: the first is read once more.
+  for (const changes of [
+    service.changedSince(scanned),
+    service.deletedSince(Math.min(cutoff, deletedFrom ?? cutoff)),
+    service.changedSince(scanned),
+  ])
     await consumeFeed(batchFeed(appendBatchRows)(changes), (rows) =>
       db.appendColumns('changed', [VARCHAR], [rows.map(({ id }) => id)]),
     )

@@ -7,10 +7,12 @@ import {
   type AuditedTable,
   attributeColumn,
   type ContentField,
+  createClock,
   type DialectName,
   dialects,
   md5Of,
   timeSql,
+  type ZoneClock,
 } from './audited-table'
 
 /**
@@ -90,26 +92,7 @@ const numberPiece = (value: number): string => {
   return value > 0 ? '+' : '-'
 }
 
-/** What clocks of a zone show at a time, both in milliseconds since 1970 as if in UTC: tables with times without zone have it so. */
-const createClock = (zone: string | undefined): ((millis: number) => number) => {
-  if (zone === undefined) return (millis) => millis
-  const format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' })
-  const offsets = new Map<number, number>()
-  return (millis) => {
-    // No zone changes its clocks within a quarter of an hour.
-    const quarter = Math.floor(millis / 900_000)
-    const known = offsets.get(quarter)
-    if (known !== undefined) return millis + known
-    const [, sign, hours = 0, minutes = 0, seconds = 0] =
-      /GMT([+-])(\d\d):(\d\d)(?::(\d\d))?/.exec(format.format(quarter * 900_000)) ?? []
-    const size = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000
-    if (offsets.size >= 10_000) offsets.clear()
-    offsets.set(quarter, sign === '-' ? -size : size)
-    return millis + (sign === '-' ? -size : size)
-  }
-}
-
-const toPiece = ({ path, kind }: ContentField, record: unknown, clock: (millis: number) => number): string => {
+const toPiece = ({ path, kind }: ContentField, record: unknown, { show }: ZoneClock): string => {
   const value = path.reduce<unknown>(
     (parent, name) => (parent as Readonly<Record<string, unknown>> | null | undefined)?.[name],
     record,
@@ -118,7 +101,7 @@ const toPiece = ({ path, kind }: ContentField, record: unknown, clock: (millis: 
   if (kind === 'count') return Array.isArray(value) ? String(value.length) : nullPiece
   if (kind === 'number' && typeof value !== 'string') return numberPiece(Number(value))
   if (path.length > 1) return md5Of(String(value))
-  if (kind === 'time') return String(clock(Date.parse(String(value))))
+  if (kind === 'time') return String(show(Date.parse(String(value))))
   return kind === 'integer' || kind === 'boolean' ? String(value) : md5Of(String(value))
 }
 
@@ -194,8 +177,7 @@ const contentDialects: Readonly<Record<DialectName, ContentDialect>> = {
     double: 'DOUBLE',
     parseDouble: (text) => `TRY_TO_DOUBLE(${text})`,
     member: (column, path) => `CAST(GET_PATH(TO_VARIANT(${column}), '${path.join('.')}') AS VARCHAR)`,
-    listLength: (column) =>
-      `CASE WHEN TYPEOF(TO_VARIANT(${column})) = 'ARRAY' THEN ARRAY_SIZE(TO_VARIANT(${column})) END`,
+    listLength: (column) => `ARRAY_SIZE(TO_VARIANT(${column}))`,
   },
   bigquery: {
     double: 'FLOAT64',
@@ -243,7 +225,7 @@ const pieceSql = (
     if (kind === 'number') return [numberPieceSql(`CAST(${column} AS ${double})`, integer, text)]
     if (kind === 'integer') return [asText(`CAST(${column} AS ${decimal})`)]
     if (kind === 'boolean') return [`CASE WHEN ${column} THEN 'true' WHEN NOT ${column} THEN 'false' END`]
-    return [kind === 'time' ? asText(timeSql(table, alias, name, undefined)) : md5(asText(column))]
+    return [kind === 'time' ? asText(timeSql(table, alias, name)) : md5(asText(column))]
   }
   return `COALESCE(${[...pieces(), `'${nullPiece}'`].join(', ')})`
 }

@@ -3,15 +3,15 @@ import { consumeFeed, type Failure, type Feed, parseExactJson, type Row } from '
 import {
   type AuditedTable,
   attributeColumn,
-  checkSqlSize,
   clockZone,
+  createClock,
   dialects,
   idSql,
   md5Of,
   timeSql,
 } from './audited-table'
 import { packColumns, quoteList } from './entity-statement'
-import { packedRows, placesSql, unpackedSql } from './packed-rows'
+import { checkSqlSize, packedRows, placesSql, unpackedSql } from './packed-rows'
 
 /** What an audit reads of a stream of what reviews name: a row for each review that names something, and at the end as of when, in milliseconds. */
 export type ServiceDimensions = {
@@ -72,12 +72,14 @@ export const dimensionStatement = (
   { stream, cutoff, attributes, dimensions }: ExpectedDimensions,
 ): string => {
   const { md5, text, quote, integer } = dialects[table.dialect]
+  const clock = createClock(clockZone(table))
   const { width, packed, column } = packColumns(
     [...dimensions].map(([key, { id, version, digest }]) => [
       key,
       id.replaceAll(/[^\w .:>&/-]/g, '_').slice(0, 60),
-      String(version),
-      digest,
+      String(clock.show(version)),
+      // Where clocks show the time twice, it says not whether a row is of a newer review.
+      clock.goBack(version) > 0 ? '' : digest,
     ]),
   )
   const names = attributes
@@ -97,7 +99,7 @@ ${unpackedSql('expected', 'expected_parts', width, [
 ])},
 loaded_rows AS (
   SELECT ${keySql(table, 'loaded')} AS dimension, COALESCE(${idSql(table, 'loaded', table.idColumn)}, '') AS id,
-    COALESCE(${timeSql(table, 'loaded', table.versionColumn, clockZone(table))}, -1) AS version,
+    COALESCE(${timeSql(table, 'loaded', table.versionColumn)}, -1) AS version,
     ${attributes.length === 0 ? "''" : `SUBSTRING(${md5(names)}, 1, ${digits})`} AS digest
   FROM ${table.name} AS loaded
 ),

@@ -2,8 +2,8 @@ import { BIGINT, VARCHAR } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import { batchFeed, consumeFeed, type Failure, type Feed, runOrThrow } from '../../cdk'
 import { appendBatchRows, type Database, openDatabase } from '../store/database'
-import { type AuditedTable, checkSqlSize } from './audited-table'
-import { memoryLimit } from './comparison'
+import { type AuditedTable, createClock } from './audited-table'
+import { memoryLimit, shownSql } from './comparison'
 import {
   type AuditWindow,
   type ExpectedGroup,
@@ -14,6 +14,7 @@ import {
   quoteList,
   toEntityName,
 } from './entity-statement'
+import { checkSqlSize } from './packed-rows'
 
 /** A row of feedback that the service has: its entity, such as `location:1034`, its id, and its time in milliseconds since 1970. */
 export type ServiceFeedbackRow = { readonly entity: string; readonly id: string; readonly time: number }
@@ -42,16 +43,20 @@ export type ExpectedFeedback = {
 
 /**
  * Reads what the service has of a stream of feedback and gives it to `body`. `spillPath`: beside this file goes what does not fit into
- * memory. Rejects with a `CommandError` if the service cannot be read.
+ * memory. `zone`: of the times of the table, UTC if left out. Rejects with a `CommandError` if the service cannot be read.
  */
 export const useExpectedFeedback = async <A>(
   service: ServiceFeedback,
-  { window, spillPath }: { readonly window: AuditWindow; readonly spillPath: string },
+  {
+    window,
+    spillPath,
+    zone,
+  }: { readonly window: AuditWindow; readonly spillPath: string; readonly zone?: string | undefined },
   body: (expected: ExpectedFeedback) => Promise<A>,
 ): Promise<A> => {
   const db = await runOrThrow(openDatabase(':memory:', { memory: [memoryLimit], threads: 1, spillPath }))
   try {
-    return await body(await readExpectedFeedback(db, service, window))
+    return await body(await readExpectedFeedback(db, service, window, zone))
   } finally {
     db.close()
   }
@@ -61,6 +66,7 @@ const readExpectedFeedback = async (
   db: Database,
   service: ServiceFeedback,
   window: AuditWindow,
+  zone: string | undefined,
 ): Promise<ExpectedFeedback> => {
   await db.run(
     'CREATE TEMP TABLE served (entity VARCHAR, id VARCHAR, version BIGINT); CREATE TEMP TABLE audited (entity VARCHAR, name VARCHAR, cutoff BIGINT)',
@@ -72,9 +78,13 @@ const readExpectedFeedback = async (
       [rows.map(({ entity }) => entity), rows.map(({ id }) => id), rows.map(({ time }) => BigInt(time))],
     ),
   )
+  const clock = createClock(zone)
+  // A bound that clocks show twice is moved out of these two hours: otherwise they would put rows on the other side of it.
+  const from = service.from + 2 * clock.goBack(service.from)
+  const moveBack = (cutoff: number): number => cutoff - 2 * clock.goBack(cutoff)
   const cutoffs = [...service.cutoffs()].sort(([a], [b]) => (a < b ? -1 : 1))
   const entities = cutoffs.flatMap(([entity, cutoff]) =>
-    E.isLeft(cutoff) ? [] : [{ entity, name: toEntityName(entity), cutoff: cutoff.right }],
+    E.isLeft(cutoff) ? [] : [{ entity, name: toEntityName(entity), cutoff: moveBack(cutoff.right) }],
   )
   await db.appendColumns(
     'audited',
@@ -87,8 +97,8 @@ const readExpectedFeedback = async (
   )
   await db.run(`
     CREATE TEMP VIEW feedback AS
-    SELECT name, id, max(version) AS version, 1 AS row_count FROM served INNER JOIN audited USING (entity)
-    WHERE version BETWEEN ${service.from} AND cutoff GROUP BY name, id`)
+    SELECT name, id, ${shownSql('max(version)', zone)} AS version, 1 AS row_count FROM served INNER JOIN audited USING (entity)
+    WHERE version BETWEEN ${from} AND cutoff GROUP BY name, id`)
   const list = async <Name extends string>(sql: string, ...names: ReadonlyArray<Name>) =>
     (await db.query(sql)).map(
       (row) => Object.fromEntries(names.map((name) => [name, String(row[name])])) as Record<Name, string>,
@@ -97,9 +107,10 @@ const readExpectedFeedback = async (
   return {
     scope: {
       stream: service.stream,
-      from: service.from,
+      from,
       window,
       entities,
+      clock,
       leftOut: cutoffs.flatMap(([entity, cutoff]) => (E.isLeft(cutoff) ? [{ entity, reason: cutoff.left }] : [])),
     },
     rows: Number(await db.scalar('SELECT count(*) FROM feedback')),

@@ -1,17 +1,17 @@
 import {
   type AuditedTable,
   attributeColumn,
-  clockZone,
   type DialectName,
   dialects,
   hashSql,
   idSql,
   md5Of,
   timeSql,
+  type ZoneClock,
 } from './audited-table'
 import { field, packedRows, placesSql, unpackedSql } from './packed-rows'
 
-/** The calendar windows, in UTC, into which the rows of an entity are grouped by their time. */
+/** The calendar windows, by clocks of the table's zone, into which the rows of an entity are grouped by their time. */
 export const auditWindows = ['month', 'year'] as const
 export type AuditWindow = (typeof auditWindows)[number]
 
@@ -23,6 +23,8 @@ export type FeedbackScope = {
   readonly from: number
   readonly window: AuditWindow
   readonly entities: ReadonlyArray<AuditedEntity>
+  /** Of the zone of the table. No bound is a time that they show twice. */
+  readonly clock: ZoneClock
   /** The entities that are left out, and why. */
   readonly leftOut: ReadonlyArray<{ readonly entity: string; readonly reason: string }>
 }
@@ -97,25 +99,25 @@ const entityHashSql = (table: AuditedTable, prefix: string): string => {
 }
 
 /** The rows of the table: `feedback (name, id, version, row_count)`, up to the cutoff of each entity; `all_rows` has later ones too. */
-const tableFeedbackSql = (table: AuditedTable, { from, entities }: FeedbackScope): string => {
+const tableFeedbackSql = (table: AuditedTable, { from, entities, clock }: FeedbackScope): string => {
   const { integer } = dialects[table.dialect]
   const latest = entities.reduce((most, { cutoff }) => Math.max(most, cutoff), from)
   const { width, packed, column } = packColumns([
-    ['-', nobody, String(latest)],
-    ...entities.map(({ entity, name, cutoff }) => [md5Of(entity), name, String(cutoff)]),
+    ['-', nobody, String(clock.show(latest))],
+    ...entities.map(({ entity, name, cutoff }) => [md5Of(entity), name, String(clock.show(cutoff))]),
   ])
   // A row without entity, id or time is none of the service: it stays, and shows as extra or stale.
   return `${packedRows('entity_parts', packed)},
 ${unpackedSql('audited', 'entity_parts', width, [`${column(0)} AS entity_hash`, `${column(1)} AS name`, `CAST(${column(2)} AS ${integer}) AS cutoff`])},
 loaded_rows AS (
   SELECT COALESCE(${entityHashSql(table, 'loaded.')}, '-') AS entity_hash,
-    COALESCE(${idSql(table, 'loaded', table.idColumn)}, '') AS id, COALESCE(${timeSql(table, 'loaded', table.versionColumn, clockZone(table))}, -1) AS version
+    COALESCE(${idSql(table, 'loaded', table.idColumn)}, '') AS id, COALESCE(${timeSql(table, 'loaded', table.versionColumn)}, -1) AS version
   FROM ${table.name} AS loaded
 ),
 all_rows AS (
   SELECT audited.name, loaded_rows.id, loaded_rows.version, audited.cutoff
   FROM loaded_rows INNER JOIN audited ON audited.entity_hash = loaded_rows.entity_hash
-  WHERE loaded_rows.version >= ${from} OR loaded_rows.version = -1
+  WHERE loaded_rows.version >= ${clock.show(from)} OR loaded_rows.version = -1
 ),
 feedback AS (
   SELECT name, id, MAX(version) AS version, ${table.rows === 'newest' ? '1' : 'COUNT(*)'} AS row_count
@@ -195,7 +197,7 @@ export const feedbackRowStatement = (
   expected: ReadonlyArray<NamedFeedback>,
 ): string => {
   const { width, packed, column } = packColumns(expected.map(({ name, id, version }) => [name, id, version]))
-  return `${headSql(table, scope, [`Names the rows that differ in ${buckets.join(', ')}. Versions are times in milliseconds since 1970; newer: loaded after the audit, or wrong.`])}WITH
+  return `${headSql(table, scope, [`Names the rows that differ in ${buckets.join(', ')}. Versions are times in milliseconds since 1970, by clocks of ${table.timeZone}; newer: loaded after the audit, or wrong.`])}WITH
 ${placesSql},
 ${packedRows('expected_parts', packed)},
 ${unpackedSql('expected', 'expected_parts', width, [`${column(0)} AS name`, `${column(1)} AS id`, `CAST(${column(2)} AS ${dialects[table.dialect].integer}) AS version`])},

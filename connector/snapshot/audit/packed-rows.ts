@@ -1,3 +1,7 @@
+import * as E from 'fp-ts/Either'
+import { configFailure, type Failure } from '../../cdk'
+import { type AuditedTable, dialects } from './audited-table'
+
 /** A literal of SQL; the texts are digits and spaces. */
 const literal = (text: string): string => `'${text}'`
 
@@ -28,9 +32,12 @@ places AS (
   WHERE tens.digit < ${rowsPerPart / 10}
 )`
 
-/** The field of a packed row from `start`, counted from 0, as a text without its padding. */
+/**
+ * The field of a packed row from `start`, counted from 0, as a text without its padding; null if it is blank. Behind the last row it is: a
+ * warehouse may cast it to a number before it leaves out what is not there.
+ */
 export const field = (width: number, start: number, length: number): string =>
-  `TRIM(SUBSTRING(packed, place * ${width} + ${start + 1}, ${length}))`
+  `NULLIF(TRIM(SUBSTRING(packed, place * ${width} + ${start + 1}, ${length})), '')`
 
 /** Unpacks rows of `width` characters into columns. */
 export const unpackedSql = (
@@ -57,4 +64,22 @@ export const packedColumns = (columns: ReadonlyArray<PackedColumn>): readonly [n
     return `${type === undefined ? value : `CAST(${value} AS ${type})`} AS ${name}`
   })
   return [width, sql]
+}
+
+const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
+
+/** The statement, or why the warehouse would not take it; `advice` goes on after both sizes. */
+export const checkSqlSize = (
+  sql: string,
+  { dialect }: Pick<AuditedTable, 'dialect'>,
+  advice: string,
+): E.Either<Failure, string> => {
+  const { maxBytes } = dialects[dialect]
+  return sql.length <= maxBytes
+    ? E.right(sql)
+    : E.left(
+        configFailure(
+          `The statement would have ${megabytes(sql.length)} MB, and ${dialect} takes ${megabytes(maxBytes)}${advice}`,
+        ),
+      )
 }

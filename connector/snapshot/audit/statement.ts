@@ -24,7 +24,7 @@ export type AuditScope = {
   readonly from: number
   /** Later versions are left out. */
   readonly cutoff: number
-  /** Both by clocks of the table's zone. They show one hour of autumn twice: so what is expected is moved to the zone, not the table to UTC. */
+  /** Both by clocks of the table's zone. */
   readonly shown: { readonly from: number; readonly cutoff: number }
   /** The reviews that have changed since the cutoff, left out whatever version the table has. */
   readonly changedIds: ReadonlyArray<string>
@@ -64,7 +64,7 @@ const tableReviewsSql = (
   condition: string | undefined,
 ): string => {
   const id = (alias: string, name: string): string => idSql(table, alias, name)
-  const version = (alias: string, name: string): string => timeSql(table, alias, name, undefined)
+  const version = (alias: string, name: string): string => timeSql(table, alias, name)
   const isPart = table.rows === 'parts'
   const marked = table.deletedColumn === undefined ? undefined : dialects[table.dialect].quote(table.deletedColumn)
   const unmarked = marked === undefined ? '' : `\n  WHERE loaded.${marked} IS NULL`

@@ -2,19 +2,22 @@ import * as E from 'fp-ts/Either'
 import { CommandError, parseJson, systemFailure } from '../../cdk'
 import { type Database, quoteIdentifier } from '../store/database'
 import { isOutOfMemory } from '../store/failures'
-import { type CursorRange, cursorSql, saveStreamStateSql, updateLoadSql, updateRowCountsSql } from '../store/metadata'
+import { type CursorRange, cursorSql, updateLoadSql, updateRowCountsSql } from '../store/metadata'
 import {
   attributeOf,
+  type Column,
   deletionsTableName,
   findReviewReference,
   hasTombstonesSql,
+  listStreamTables,
   type ReviewReference,
   reviewsTableName,
   type Table,
   tombstoneColumnNames,
 } from '../store/tables'
+import { activateGeneration, finishRefresh, saveLoadStatesSql } from './earlier-runs'
 import { evolveTable, findUndeclaredColumns } from './evolve'
-import { splitSpool, typeColumnsSql, typeRows, typeValuesSql } from './insert'
+import { pickColumnsSql, splitSpool, type TypedRows, typeColumnsSql, typeRows, typeValuesSql } from './insert'
 import {
   applyDeletions,
   insertRowsSql,
@@ -23,7 +26,6 @@ import {
   metKeysSql,
   newestVersionsSql,
   type ReviewBatch,
-  removeOldRows,
   removeOldVersionsSql,
   removeTombstonesSql,
   reviewPartsSql,
@@ -32,7 +34,10 @@ import {
 import { type Change, mapToColumns } from './stream-load'
 
 /** A change whose records are in the table; `batch`: the temporary table with their keys, cursors and references to reviews. */
-type Batch = { readonly change: Change; readonly table: Table; readonly batch: string }
+type Batch = { readonly change: Change; readonly table: Table; readonly batch: string; readonly staged?: TypedRows }
+
+/** What is made of the records before the transaction begins: the columns that they bring, and their rows where those wait in a temporary table. */
+type Prepared = { readonly undeclared: ReadonlyArray<Column>; readonly staged?: TypedRows }
 
 /** Into how many parts a commit is cut, and how often; fewer records are not cut. */
 const [partCount, mostCuts, leastCut] = [8, 3, 2000]
@@ -110,40 +115,57 @@ const commitChanges = async (
   now: number,
 ): Promise<void> => {
   const oldTables = changes.map(({ load }) => load.table)
-  await db.run('BEGIN')
+  const undo = () => changes.map(({ load }, i) => Object.assign(load, { table: oldTables[i] ?? load.table }))
   try {
-    await commitWithin(db, changes, tables, now)
-    await db.run('COMMIT')
-  } catch (error) {
-    await db.run('ROLLBACK').catch(() => undefined)
-    for (const [i, { load }] of changes.entries()) load.table = oldTables[i] ?? load.table
-    throw error
+    const prepared = await explainInvalidRecords(changes, () => prepareChanges(db, changes))
+    await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo)
+  } finally {
+    if (db.lake !== undefined) await db.run(changes.map((_, i) => `DROP TABLE IF EXISTS ${stagedName(i)}`).join('; '))
   }
+}
+
+const stagedName = (i: number): string => `temp._rows_${i}`
+
+/** Rows for a lake are typed here: the other writers wait for as long as a transaction lasts, and typing takes most of a commit. */
+const prepareChanges = async (db: Database, changes: ReadonlyArray<Change>): Promise<ReadonlyArray<Prepared>> => {
+  const undeclared = await findUndeclaredColumns(
+    db,
+    changes.map(({ load: { table }, spool }) => ({ table, spool })),
+  )
+  const prepared: Prepared[] = []
+  for (const [i, { load, spool, target }] of changes.entries()) {
+    const columns = undeclared[i] ?? []
+    const isStaged = db.lake !== undefined && spool.count() > 0 && columns.length === 0
+    if (isStaged) {
+      const rows = await typeRows(db, load.table, target.generation, spool.toSql())
+      await db.run(`CREATE OR REPLACE TEMP TABLE ${stagedName(i)} AS ${rows.sql}`)
+      prepared.push({ undeclared: columns, staged: { ...rows, sql: `SELECT * FROM ${stagedName(i)}` } })
+    } else prepared.push({ undeclared: columns })
+  }
+  return prepared
 }
 
 const commitWithin = async (
   db: Database,
   changes: ReadonlyArray<Change>,
+  prepared: ReadonlyArray<Prepared>,
   tables: ReadonlyArray<Table>,
   now: number,
 ): Promise<void> => {
-  const undeclared = await explainInvalidRecords(changes, () =>
-    findUndeclaredColumns(
-      db,
-      changes.map(({ load: { table }, spool }) => ({ table, spool })),
-    ),
-  )
   for (const [i, { load }] of changes.entries()) {
-    const columns = undeclared[i] ?? []
-    if (columns.length > 0) load.table = await evolveTable(db, load.table, columns)
+    const columns = prepared[i]?.undeclared ?? []
+    if (columns.length === 0) continue
+    // Another writer of a lake may have added the same columns.
+    const current = db.lake && (await listStreamTables(db)).find(({ name }) => name === load.stream)
+    load.table = await evolveTable(db, current ?? load.table, columns)
   }
   const currentTables = tables.map(
     (table) => changes.find(({ load }) => load.stream === table.name)?.load.table ?? table,
   )
   const references = currentTables.map(findReviewReference).filter((reference) => reference !== undefined)
   const batches = changes
-    .filter(({ spool }) => spool.count() > 0)
-    .map((change, i): Batch => ({ change, table: change.load.table, batch: `temp._batch_${i}` }))
+    .map((change, i): Batch => ({ ...prepared[i], change, table: change.load.table, batch: `temp._batch_${i}` }))
+    .filter(({ change: { spool } }) => spool.count() > 0)
   for (const batch of batches) await explainInvalidRecords(changes, () => insertBatch(db, batch))
   for (const batch of batches) await applyTombstones(db, batch, references)
   const reviewBatches = batches.flatMap(({ table, batch }): ReadonlyArray<ReviewBatch> => {
@@ -162,16 +184,15 @@ const commitWithin = async (
     ...changes.map(({ load }) => load.stream),
     ...references.map(({ table }) => table.name),
   ])
+  const states = changes.flatMap(({ load: { stream }, state }) => (state === undefined ? [] : [{ stream, state }]))
   // Each statement waits for its turn on the thread that reads on, so these are sent as one.
   await db.run(
     [
-      ...changes.flatMap((change) => {
-        const { load, state } = change
+      ...(states.length === 0 ? [] : [saveLoadStatesSql(changes[0]?.load.share, states, now)]),
+      ...changes.map((change) => {
+        const { id, stream } = change.load
         const range = batches.filter((batch) => batch.change === change).map(findCursorRange)[0]
-        return [
-          ...(state === undefined ? [] : [saveStreamStateSql(load.stream, state, now)]),
-          updateLoadSql({ ...change, id: load.id, stream: load.stream }, range, now),
-        ]
+        return updateLoadSql({ ...change, id, stream }, range, now)
       }),
       ...updateRowCountsSql(
         [...changedTables],
@@ -202,13 +223,14 @@ const explainInvalidRecords = async <A>(changes: ReadonlyArray<Change>, body: ()
 }
 
 /** Types the records of a batch into their table, one row for each key. */
-const insertBatch = async (db: Database, { change: { target, spool }, table, batch }: Batch): Promise<void> => {
+const insertBatch = async (db: Database, { change: { target, spool }, table, batch, staged }: Batch): Promise<void> => {
   const { key, cursor } = mapToColumns(table, target)
   const self = findReviewReference(table)
   const wanted = new Set<string | undefined>([...key, cursor, self?.id, self?.time, ...tombstoneColumnNames])
   const columns = table.columns.filter((column) => wanted.has(column.name) && attributeOf(column) !== null)
-  const batchSql = `CREATE OR REPLACE TEMP TABLE ${batch} AS ${typeColumnsSql(columns, spool.toSql())}`
-  const rows = await typeRows(db, table, target.generation, spool.toSql())
+  const valuesSql = staged ? pickColumnsSql(columns, staged.sql) : typeColumnsSql(columns, spool.toSql())
+  const batchSql = `CREATE OR REPLACE TEMP TABLE ${batch} AS ${valuesSql}`
+  const rows = staged ?? (await typeRows(db, table, target.generation, spool.toSql()))
   const hasMet =
     Number(
       await db.scalar(
@@ -271,30 +293,4 @@ const removeOldChildren = async (
   const versionsSql = newestVersionsSql([...parents, ...children], versions)
   if (Number(await db.scalar(`${versionsSql}; SELECT count(*) FROM _version`)) === 0) return
   for (const child of children) await db.run(removeOldVersionsSql(child))
-}
-
-const activateGeneration = async (
-  db: Database,
-  table: Table,
-  generation: number,
-  references: ReadonlyArray<ReviewReference>,
-  now: number,
-): Promise<void> => {
-  await finishRefresh(db, table, generation, references, now)
-  await db.run('UPDATE _streams SET generation = $generation::BIGINT WHERE stream = $stream', {
-    generation,
-    stream: table.name,
-  })
-}
-
-/** Removes the rows of older generations, and ends the refresh. */
-const finishRefresh = async (
-  db: Database,
-  table: Table,
-  minimumGeneration: number,
-  references: ReadonlyArray<ReviewReference>,
-  now: number,
-): Promise<void> => {
-  await removeOldRows(db, table, minimumGeneration, references, now)
-  await db.run('UPDATE _streams SET refreshing = false WHERE stream = $stream', { stream: table.name })
 }

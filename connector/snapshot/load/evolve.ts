@@ -11,21 +11,23 @@ import {
   findFreeName,
   fingerprintSql,
   historyTableName,
-  listStreamTables,
   outdatedColumnName,
   type Table,
   tombstoneColumnNames,
 } from '../store/tables'
 import type { Spool } from './insert'
 
-/** Creates the stream's table, or changes it to fit the schema. `carried`: the attributes whose values a new type takes over: key and cursor. */
+/**
+ * Creates the stream's table, or changes the one that it has to fit the schema. `carried`: the attributes whose values a new type takes over: key
+ * and cursor.
+ */
 export const ensureTable = async (
   db: Database,
   name: string,
+  table: Table | undefined,
   schema: JsonSchema,
   carried: ReadonlyArray<string> = [],
 ): Promise<Table> => {
-  const table = (await listStreamTables(db)).find((other) => other.name === name)
   const columns = columnsFromSchema(schema, table?.columns)
   if (table !== undefined) return evolveTable(db, table, columns, carried)
   await dropView(db, name)
@@ -112,10 +114,7 @@ export const evolveTable = async (
     }
     valuesChange = true
     if (change._tag === 'Widen' && (await fitsType(db, names, field, change.from, column.type))) {
-      await runOnEach(
-        (name) =>
-          `ALTER TABLE ${name} ALTER ${field} TYPE ${column.type} USING ${conversionSql(field, change.from, column.type)}`,
-      )
+      await runOnEach((name) => widenSql(db, name, field, column.type, conversionSql(field, change.from, column.type)))
       columns = columns.map((other) => (other.name === column.name ? column : other))
       continue
     }
@@ -167,6 +166,13 @@ export const findUndeclaredColumns = async (
   })
 }
 
+/** A lake changes a type in few cases only: there a new column takes the place of the old one. */
+const widenSql = ({ lake }: Database, name: string, field: string, type: ColumnType, value: string): string =>
+  lake === undefined
+    ? `ALTER TABLE ${name} ALTER ${field} TYPE ${type} USING ${value}`
+    : `ALTER TABLE ${name} ADD COLUMN _widened ${type}; UPDATE ${name} SET _widened = ${value};
+       ALTER TABLE ${name} DROP COLUMN ${field}; ALTER TABLE ${name} RENAME _widened TO ${field}`
+
 const fitsType = async (
   db: Database,
   tables: ReadonlyArray<string>,
@@ -195,8 +201,8 @@ const textSql = (field: string, from: ColumnType): string => {
 
 /** The value in another type; null where it has none there. DuckDB alone would round 1.5 to an integer. */
 const carriedValueSql = (field: string, from: ColumnType, to: ColumnType): string => {
-  if (to === 'JSON') return `to_json(${field})`
   const text = `(${textSql(field, from)})`
+  if (to === 'JSON') return `to_json(${text})`
   return to === 'BIGINT'
     ? `CASE WHEN regexp_full_match(${text}, '[+-]?[0-9]+([.]0*)?') THEN TRY_CAST(${text} AS BIGINT) END`
     : `TRY_CAST(${text} AS ${to})`

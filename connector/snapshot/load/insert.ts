@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import type { Row } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
+import { isLakePath } from '../store/lake-access'
 import {
   airbyteColumns,
   attributeOf,
@@ -25,8 +26,10 @@ export type Spool = {
   /** `at`: when the record was read, in milliseconds since 1970. */
   readonly add: (row: Row, at: number) => void
   readonly count: () => number
-  /** The table `(_seq, _at, _changes, _json)` of the records in SQL. Nothing may be added after it. */
-  readonly toSql: () => string
+  /** SQL that is true for records which are never written, since they are of someone who was forgotten; undefined: all are written. */
+  readonly forgotten: string | undefined
+  /** The table `(_seq, _at, _changes, _json)` in SQL of the records that are written, or of those that are not. Nothing may be added after it. */
+  readonly toSql: (which?: 'kept' | 'forgotten') => string
   /** Whether any text in it is the name of an attribute that marks tombstones. */
   readonly mentionsTombstones: () => boolean
   /** The records as text, in their order. */
@@ -43,8 +46,8 @@ const bufferBytes = 131_072
 /** DuckDB reads the file in parts of this size, one for each thread at a time, and types a part at once: larger ones take memory only. */
 const partBytes = 256_000
 
-/** `path`: the file of the snapshot; the spool is on the same disk. */
-export const createSpool = (path: string): Spool => {
+/** `path`: the file of the snapshot; the spool is on the same disk. `forgotten`: SQL over `_json`. */
+export const createSpool = (path: string, forgotten?: string): Spool => {
   let buffer: Buffer = Buffer.allocUnsafe(16_384)
   let used = 0
   let count = 0
@@ -78,10 +81,11 @@ export const createSpool = (path: string): Spool => {
       if (length > longest) longest = length
     },
     count: () => count,
-    toSql: () => {
+    forgotten,
+    toSql: (which = 'kept') => {
       const largest = Math.max(partBytes, longest + 1024)
       return `(SELECT * FROM read_csv('/dev/fd/${writeOut()}', columns = {'_seq': 'BIGINT', '_at': 'BIGINT', '_changes': 'VARCHAR', '_json': 'VARCHAR'},
-        auto_detect = false, header = false, delim = '${separator}', quote = '', escape = '', new_line = '\\n', max_line_size = ${largest}, buffer_size = ${largest}))`
+        auto_detect = false, header = false, delim = '${separator}', quote = '', escape = '', new_line = '\\n', max_line_size = ${largest}, buffer_size = ${largest})${forgotten === undefined ? '' : ` WHERE ${which === 'kept' ? 'NOT ' : ''}${forgotten}`})`
     },
     mentionsTombstones: () => {
       writeOut()
@@ -103,7 +107,7 @@ const enlarge = (buffer: Buffer, used: number, needed: number): Buffer => {
 
 /** A file without a name is gone with its process, however that ends. */
 const openUnnamedFile = (path: string): number => {
-  const name = `${path === ':memory:' ? join(tmpdir(), 'feedback') : path}.${randomUUID()}.spool`
+  const name = `${path === ':memory:' || isLakePath(path) ? join(tmpdir(), 'feedback') : path}.${randomUUID()}.spool`
   const file = openSync(name, 'wx+', 0o600)
   unlinkSync(name)
   return file
@@ -146,7 +150,7 @@ function* readRecords(file: number): Iterable<SpooledRecord> {
 
 /** The records of a spool in so many spools; `parts`: in which each record is, from 0. */
 export const splitSpool = (spool: Spool, path: string, parts: Uint8Array, count: number): ReadonlyArray<Spool> => {
-  const spools = Array.from({ length: count }, () => createSpool(path))
+  const spools = Array.from({ length: count }, () => createSpool(path, spool.forgotten))
   let number = 0
   for (const { at, changes, json } of spool.records()) {
     spools[parts[number] ?? 0]?.add({ json: Buffer.from(json), changes: JSON.parse(`[${changes}]`) }, at)
@@ -182,6 +186,10 @@ export const typeColumnsSql = (columns: ReadonlyArray<Column>, spool: string): s
   columns.length === 0
     ? `SELECT 1 AS _row FROM ${spool}`
     : `SELECT ${columns.map((column) => `${valueSql(column)} AS ${quoteIdentifier(column.name)}`).join(', ')} FROM (${recordsSql(columns, spool)})`
+
+/** The same of typed rows. */
+export const pickColumnsSql = (columns: ReadonlyArray<Column>, rows: string): string =>
+  `SELECT ${columns.length === 0 ? '1 AS _row' : columns.map(({ name }) => quoteIdentifier(name)).join(', ')} FROM (${rows})`
 
 /** One column of the records as `value`, with the place of each in its spool as `seq`. */
 export const typeValuesSql = (column: Column, spool: string): string =>

@@ -61,7 +61,7 @@ export const repeatedKeysSql = (table: Table, key: ReadonlyArray<string>): strin
 }
 
 /** Adds the rows of a batch to the table; where `_met` has keys, those of no other row. */
-export const insertRowsSql = (table: Table, { sql, names }: TypedRows, metKey: ReadonlyArray<string> = []): string =>
+export const insertRowsSql = (table: Table, { sql, names }: TypedRows, metKey: ReadonlyArray<string>): string =>
   `INSERT INTO ${quoteIdentifier(table.name)} (${names}) SELECT ${names} FROM (${sql}) AS t${metKey.length === 0 ? '' : ` ANTI JOIN _met ON ${keySql(metKey).isMet}`}`
 
 /** Puts one row for each key of `_met` in place of those that the table and the batch have. Rows of the table count as older. */
@@ -179,7 +179,11 @@ const selectOldSql = (table: Table, minimumGeneration: number, limit: number): s
   SELECT t._airbyte_raw_id AS raw FROM ${quoteIdentifier(table.name)} AS t WHERE ${isOldSql(minimumGeneration, false)} LIMIT ${limit}`
 
 /** Into `_gone`: the reviews that a finished full refresh did not read again; with `part`, those in `_old`. */
-const refreshDeletionsSql = ({ table, id, time }: ReviewReference, minimumGeneration: number, part = false): string => `
+const refreshDeletionsSql = (
+  { table, id, time }: ReviewReference,
+  minimumGeneration: number,
+  part: boolean,
+): string => `
   CREATE OR REPLACE TEMP TABLE _gone AS
   SELECT t.${quoteIdentifier(id)} AS id, max(t.${quoteIdentifier(time)}) AS time
   FROM ${quoteIdentifier(table.name)} AS t
@@ -219,11 +223,8 @@ export const removeOldVersionsSql = ({ table, id, time }: ReviewReference): stri
     `t.${quoteIdentifier(id)} = _version.id AND t.${quoteIdentifier(time)} < _version.time`,
   )
 
-/**
- * Removes the rows that a finished full refresh did not read again; with `part`, those in `_old`. `now`: milliseconds since 1970, taken
- * as the time they ended.
- */
-const removeOldGenerationsSql = (table: Table, minimumGeneration: number, now: number, part = false): string => `
+/** Removes the rows that a finished full refresh did not read again, at `now` (milliseconds); with `part`, those in `_old`. */
+const removeOldGenerationsSql = (table: Table, minimumGeneration: number, now: number, part: boolean): string => `
   ${archiveSql(table, `${quoteIdentifier(table.name)} AS t`, isOldSql(minimumGeneration, part), `make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)`)}
   DELETE FROM ${quoteIdentifier(table.name)} AS t WHERE ${isOldSql(minimumGeneration, part)}`
 

@@ -1,15 +1,27 @@
 import { setImmediate } from 'node:timers/promises'
-import { CommandError, configFailure, type Message, printJsonText, type Row } from '../../cdk'
+import { CommandError, configFailure, type Message, printJsonText, type Row, type StreamInfo } from '../../cdk'
 import type { Snapshot } from '../store/database'
 import { databaseWriteFailure } from '../store/failures'
 import { protectFiles } from '../store/file'
+import { hasForgotten } from '../store/forgotten'
+import type { LakeShare } from '../store/lake-access'
 import { checkStateService, closeAbandonedLoads, deletionsTableSql, type LoadStatus } from '../store/metadata'
-import { deletionsTableName, listStreamTables } from '../store/tables'
+import { deletionsTableName, listStreamTables, type Table } from '../store/tables'
 import { createViews } from '../store/views'
 import { commitWithinMemory } from './commit'
-import { createSpool, wideTableColumns } from './insert'
+import { type LoadOptions, nameShare } from './earlier-runs'
+import { wideTableColumns } from './insert'
 import { hasManyOldRows, removeOldRowsInParts } from './merge'
-import { type Change, type Load, type LoadOptions, openLoad, takeChange, updateLoadSchema } from './stream-load'
+import {
+  describeChanges,
+  forgetArrivals,
+  type Load,
+  type LoadSummary,
+  openLoads,
+  summarizeLoad,
+  takeChange,
+  updateLoadSchema,
+} from './stream-load'
 
 export type SnapshotWriterOptions = {
   /** Milliseconds since 1970. */
@@ -18,14 +30,8 @@ export type SnapshotWriterOptions = {
   readonly loadOptions?: Readonly<Record<string, LoadOptions>>
   /** Keep every version of a row from now on. A file that has a history keeps it in any case. */
   readonly history?: boolean
-}
-
-/** The result of one stream's load. */
-export type LoadSummary = {
-  readonly stream: string
-  readonly status: LoadStatus
-  readonly records: number
-  readonly seconds: number
+  /** Of a lake: the share of its backfill that this process reads. */
+  readonly share?: LakeShare | undefined
 }
 
 export type SnapshotWriter = {
@@ -42,6 +48,8 @@ const servicePattern = /"service":\s*"([0-9a-f.]+)"/
 const maxCommitRows = 250_000
 const maxCommitBytes = 64_000_000
 const maxCommitMillis = 5_000
+/** Each commit of a lake makes files of its own, and takes its turn with the other writers. */
+const maxLakeCommitMillis = 15_000
 /** The log of the commits is brought into the file once it has grown to this. */
 const maxLogBytes = 16_000_000
 /** The records of a wide table take many times their size while they are typed. */
@@ -53,19 +61,26 @@ const maxHoldMillis = 2
 /** Writes a run's messages into the snapshot. A committed state covers committed rows only, whenever the process is killed. */
 export const createSnapshotWriter = async (
   { db }: Snapshot,
-  { now, loadOptions = {}, history = false }: SnapshotWriterOptions,
+  { now, loadOptions = {}, history = false, share }: SnapshotWriterOptions,
 ): Promise<SnapshotWriter> => {
-  await db.run(deletionsTableSql)
-  await closeAbandonedLoads(db)
+  await db.transaction(async () => {
+    await db.run(deletionsTableSql)
+    if (share === undefined) await closeAbandonedLoads(db)
+  })
+  const shareName = share && nameShare(share)
   const run = Number(await db.scalar('SELECT coalesce(max(run), 0) + 1 FROM _loads'))
   // Each thread writes a full group of rows at once, instead of holding five. A checkpoint joins groups whose rows were replaced, a few
   // at a time; by default it writes most rows of a first load a second time, only because the last group of each commit is not full.
   await db.run(
     `SET preserve_insertion_order = false; SET write_buffer_row_group_count = 1; SET max_vacuum_tasks = ${run === 1 ? 0 : 2}`,
   )
+  const forgets = await hasForgotten(db)
   const loads = new Map<string, Load>()
+  let opening: ReadonlyArray<StreamInfo> = []
   const checkedServices = new Set<string>()
-  let tables = await listStreamTables(db)
+  /** Undefined after a stream was opened. */
+  let tables: ReadonlyArray<Table> | undefined
+  const readTables = async (): Promise<ReadonlyArray<Table>> => (tables ??= await listStreamTables(db))
   /** What was received since the last commit began. */
   let received = { rows: 0, bytes: 0, since: now() }
   /** The states of a page, and the ends of streams, come one after another: a commit between them would leave the others at an older page. */
@@ -85,13 +100,13 @@ export const createSnapshotWriter = async (
   const startCommit = async (): Promise<void> => {
     isCommitDue = false
     await waitForCommit()
-    const changes = [...loads.values()]
-      .filter((load) => load.hasChanges)
-      .map((load) => takeChange(load, createSpool(db.path)))
+    const changes = [...loads.values()].filter((load) => load.hasChanges).map((load) => takeChange(load, db.path))
     received = { rows: 0, bytes: 0, since: now() }
     if (changes.length === 0) return
+    const current = await readTables()
     isCommitting = true
-    pendingCommit = commitWithinMemory(db, describeChanges(changes), changes, tables, now())
+    pendingCommit = (forgets ? forgetArrivals(db, changes, current, now()) : Promise.resolve())
+      .then(() => commitWithinMemory(db, describeChanges(changes), changes, current, now()))
       .then(async () => {
         await db.checkpoint(maxLogBytes)
         protectFiles(db.path)
@@ -129,7 +144,7 @@ export const createSnapshotWriter = async (
   const addRows = async (stream: string, rows: ReadonlyArray<Row>, at: number): Promise<void> => {
     await letCommitProceed()
     const load = findLoad(stream)
-    const others = [...loads.values()].filter((other) => other.stream !== stream && hasUncommittedRows(other))
+    const others = [...loads.values()].filter((other) => other.stream !== stream && other.spool.count() > 0)
     if (stream === deletionsTableName ? others.length > 0 : others.some((other) => other.stream === deletionsTableName))
       await startCommit()
     const maxBytes = load.table.columns.length > wideTableColumns ? maxWideCommitBytes : maxCommitBytes
@@ -154,7 +169,7 @@ export const createSnapshotWriter = async (
       checkedServices.add(service)
     }
     if (Number.isFinite(count)) load.sourceRecords = (load.sourceRecords ?? 0) + count
-    isCommitDue ||= now() - received.since >= maxCommitMillis
+    isCommitDue ||= now() - received.since >= (db.lake === undefined ? maxCommitMillis : maxLakeCommitMillis)
   }
 
   /** Removes most of the rows that a finished refresh has not read again, before the commit that ends it. */
@@ -162,7 +177,7 @@ export const createSnapshotWriter = async (
     await waitForCommit()
     if (!(await hasManyOldRows(db, load.table, minimumGeneration))) return
     await commit()
-    await removeOldRowsInParts(db, load.table, minimumGeneration, tables, now())
+    await removeOldRowsInParts(db, load.table, minimumGeneration, await readTables(), now())
   }
 
   const endLoad = async (load: Load, status: LoadStatus): Promise<void> => {
@@ -196,24 +211,36 @@ export const createSnapshotWriter = async (
     load.activatesGeneration = false
   }
 
+  /** Opens what was declared. Of a lake, one transaction opens all streams that start together: the other writers wait for each. */
+  const openStreams = async (): Promise<void> => {
+    if (opening.length === 0) return
+    await commit()
+    const infos = opening
+    opening = []
+    const opened = await db.withMemory(`preparing the table of ${infos.map(({ name }) => name).join(', ')}`, () =>
+      openLoads(db, run, infos, { loadOptions, history, forgets, share: shareName }, now()),
+    )
+    for (const load of opened) loads.set(load.stream, load)
+    tables = undefined
+  }
+
   const writeMessage = async (message: Message): Promise<void> => {
+    if (message._tag !== 'Started') await openStreams()
     if (isCommitDue && message._tag !== 'Checkpoint' && message._tag !== 'Finished') await startCommit()
     switch (message._tag) {
       case 'Started': {
         const { name, schema } = message.stream
+        if (opening.some((other) => other.name === name)) await openStreams()
         const previous = loads.get(name)
         const running = previous?.status === 'running' ? previous : undefined
         if (running?.schema === JSON.stringify(schema)) return
+        if (running === undefined) {
+          opening = [...opening, message.stream]
+          return db.lake === undefined ? openStreams() : undefined
+        }
         await commit()
-        if (running === undefined)
-          loads.set(
-            name,
-            await db.withMemory(`preparing the table of ${name}`, () =>
-              openLoad(db, run, message.stream, { options: loadOptions[name] ?? {}, history }, now()),
-            ),
-          )
-        else await db.withMemory(`changing the table of ${name}`, () => updateLoadSchema(db, running, message.stream))
-        tables = await listStreamTables(db)
+        await db.withMemory(`changing the table of ${name}`, () => updateLoadSchema(db, running, message.stream))
+        tables = undefined
         return
       }
       case 'Records':
@@ -258,28 +285,11 @@ export const createSnapshotWriter = async (
     write: (message) => guardWrite(() => writeMessage(message)),
     finish: () =>
       guardWrite(async () => {
+        await openStreams()
         for (const load of loads.values()) await endLoad(load, 'incomplete')
         await commit()
         await db.withMemory('creating the views', () => db.transaction(() => createViews(db)))
-        return [...loads.values()].map(({ stream, status, records, startedAt, endedAt }) => ({
-          stream,
-          status,
-          records,
-          seconds: ((endedAt ?? now()) - startedAt) / 1000,
-        }))
+        return [...loads.values()].map((load) => summarizeLoad(load, now()))
       }),
   }
-}
-
-/** Whether records of the load wait for the next commit. */
-const hasUncommittedRows = (load: Load): boolean => load.spool.count() > 0
-
-/** What a commit does, in words. */
-const describeChanges = (changes: ReadonlyArray<Change>): string => {
-  const added = changes.filter(({ spool }) => spool.count() > 0)
-  const rows = added.reduce((sum, { spool }) => sum + spool.count(), 0)
-  const streams = (added.length > 0 ? added : changes).map(({ load }) => load.stream)
-  const names = `${streams[0]}${streams.length > 1 ? ` and ${streams.length - 1} more` : ''}`
-  if (rows > 0) return `committing ${rows.toLocaleString('en')} records of ${names}`
-  return `committing the end of ${names}`
 }

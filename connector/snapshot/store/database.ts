@@ -32,6 +32,8 @@ export type QueryParameters = Record<string, DuckDBValue> | DuckDBValue[]
 /** One connection to one DuckDB file; its methods reject with DuckDB's own errors. */
 export type Database = {
   readonly path: string
+  /** Where a lake's rows are: a folder or an address of object storage. Undefined for a file. */
+  readonly lake?: { readonly dataPath: string }
   /** Runs one or more statements; only a single statement may have `values`. `types`: for values whose type DuckDB cannot infer. */
   readonly run: (sql: string, values?: QueryParameters, types?: Readonly<Record<string, DuckDBType>>) => Promise<void>
   readonly query: (sql: string, values?: QueryParameters) => Promise<ReadonlyArray<RowValues>>
@@ -41,8 +43,8 @@ export type Database = {
   readonly stream: (sql: string, values?: QueryParameters) => Promise<QueryResult>
   /** Appends at most 100,000 rows, given as the values of each column, to a temporary table of these types: all of them, or none where it rejects. */
   readonly appendColumns: (table: string, types: ReadonlyArray<DuckDBType>, columns: Columns) => Promise<void>
-  /** Commits what `body` does, or rolls it back if `body` rejects. Transactions do not nest. */
-  readonly transaction: <A>(body: () => Promise<A>) => Promise<A>
+  /** Commits what `body` does, or rolls it back and calls `undo`; a lake may run it again then. Transactions do not nest. */
+  readonly transaction: <A>(body: () => Promise<A>, undo?: () => void) => Promise<A>
   /** Another connection to the same file, for concurrent statements. Close it before this one. */
   readonly connect: () => Promise<Database>
   /**
@@ -240,10 +242,8 @@ const connectInstance = async (
   }
 }
 
-/** How many rows a chunk of DuckDB holds. */
 /** How many rows are collected before `appendColumns` writes them: each call costs some 10 ms. */
 export const appendBatchRows = 20_000
-
 const chunkRows = 2048
 
 const createConnectionMethods = (
@@ -278,7 +278,7 @@ const createConnectionMethods = (
         appender.closeSync()
       }
     },
-    transaction: async (body) => {
+    transaction: async (body, undo) => {
       await connection.run('BEGIN')
       try {
         const result = await body()
@@ -286,6 +286,7 @@ const createConnectionMethods = (
         return result
       } catch (error) {
         await connection.run('ROLLBACK').catch(() => undefined)
+        undo?.()
         throw error
       }
     },

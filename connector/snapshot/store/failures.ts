@@ -178,10 +178,18 @@ export const damagedFileFailure = (path: string, detail?: string): Failure =>
     detail,
   )
 
+/** The failure of a file whose log DuckDB cannot read. A log is cut off or removed without harm: the states are in it beside the rows. */
+const damagedLogFailure = (path: string, detail: string): Failure =>
+  configFailure(
+    `${path}.wal is damaged, as a power failure may leave it. Move ${path}.wal away and run again: the file is then as it was before its last commits, its states too, and feedback sync reads the rest again.`,
+    detail,
+  )
+
 /** The reason why DuckDB did not open a file, in words for the user who gave its path. */
 export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: number): Failure => {
   const detail = error instanceof Error ? error.message : String(error)
   if (isOutOfMemory(error)) return databaseMemoryFailure(path, 'opening the file', error, memoryLimit)
+  if (isDiskFull(detail)) return databaseWriteFailure(path, error)
   const holder = /held in (.*?) \(PID (\d+)\)/.exec(detail)
   if (holder !== null)
     return transientFailure(
@@ -203,6 +211,7 @@ export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: 
       `${path} exists and is not a DuckDB file. It was not changed; give another path with --db.`,
       detail,
     )
+  if (/Corrupt WAL file|replaying WAL file/.test(detail)) return damagedLogFailure(path, detail)
   if (/Could not read enough bytes|Corrupt database/.test(detail)) return damagedFileFailure(path, detail)
   if (/newer version|version number/.test(detail))
     return configFailure(`${path} was written by another version of DuckDB. Upgrade feedback-connector.`, detail)

@@ -4,7 +4,7 @@ import {
   existsSync,
   fsyncSync,
   openSync,
-  realpathSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -15,16 +15,11 @@ import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { CommandError, configFailure, type Failure, runOrThrow, systemFailure, transientFailure } from '../../cdk'
-import {
-  type Database,
-  type DatabaseOptions,
-  openDatabase,
-  quoteIdentifier,
-  quoteLiteral,
-  type Snapshot,
-} from './database'
-import { chooseMemoryLimit, databaseOpenFailure, databaseWriteFailure, listMemorySteps } from './failures'
+import { CommandError, configFailure, type Failure } from '../../cdk'
+import { type Database, type DatabaseOptions, openDatabase, type Snapshot } from './database'
+import { chooseMemoryLimit, databaseOpenFailure, listMemorySteps } from './failures'
+import { openLake } from './lake'
+import { isLakePath, type LakeOptions } from './lake-access'
 import { metadataTablesSql, snapshotFormat } from './metadata'
 
 /** `write` creates the file if it is missing; `change` and `read` need an existing file. */
@@ -47,6 +42,7 @@ export type SnapshotOptions = {
   readonly wait?: FileWait | undefined
   /** What DuckDB may use at most, in bytes; `chooseMemoryLimit` if left out. */
   readonly memoryLimit?: number | undefined
+  readonly lake?: LakeOptions | undefined
 }
 
 /** For how long to wait for a file that another process uses. */
@@ -80,12 +76,12 @@ export const openSnapshot =
   (
     path: string,
     access: SnapshotAccess = 'write',
-    { wait, memoryLimit }: SnapshotOptions = {},
+    { wait, memoryLimit, lake }: SnapshotOptions = {},
   ): TaskEither<Failure, Snapshot> =>
   async () => {
     const until = performance.now() + (wait?.millis ?? 0)
     for (;;) {
-      const opened = await openOnce(path, access, memoryLimit ?? chooseMemoryLimit())()
+      const opened = await openOnce(path, access, memoryLimit ?? chooseMemoryLimit(), lake)()
       // A file in use is the only failure that passes by itself.
       const mayPass = E.isLeft(opened) && opened.left._tag === 'Transient'
       if (!mayPass || wait === undefined || wait.stop.aborted || performance.now() >= until) return opened
@@ -94,33 +90,96 @@ export const openSnapshot =
     }
   }
 
-const openOnce = (path: string, access: SnapshotAccess, memoryLimit: number): TaskEither<Failure, Snapshot> => {
+/** The pages that DuckDB writes as it makes a file. */
+const [firstPages, pageBytes] = [3, 4096]
+
+/**
+ * Whether the machine stopped, or the disk was full, while DuckDB made this file: it has no log, and of its first pages, which are all, one is
+ * missing, cut short or empty. It holds nothing, and DuckDB would refuse it for ever.
+ */
+const isUnfinished = (path: string): boolean => {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found?.isFile() !== true || found.size > firstPages * pageBytes || existsSync(`${path}.wal`)) return false
+  const bytes = readFileSync(path)
+  const pages = Array.from({ length: firstPages }, (_, n) => bytes.subarray(n * pageBytes, (n + 1) * pageBytes))
+  const isEmpty = (page: Buffer): boolean => page.every((byte) => byte === 0)
+  const [first = bytes] = pages
+  const isCut = (page: Buffer): boolean => page.length < pageBytes
+  return (
+    pages.some((page) => isCut(page) || isEmpty(page)) && (isEmpty(first) || first.toString('latin1', 8, 12) === 'DUCK')
+  )
+}
+
+/** Opens a file; one that was not made to its end is made anew. */
+const openOnce = (
+  path: string,
+  access: SnapshotAccess,
+  memoryLimit: number,
+  lake: LakeOptions = {},
+): TaskEither<Failure, Snapshot> =>
+  pipe(
+    isLakePath(path) ? openLakeTables(path, access, memoryLimit, lake) : openExisting(path, access, memoryLimit),
+    TE.orElse((failure) => {
+      if (isLakePath(path) || access !== 'write' || failure._tag === 'Transient' || !isUnfinished(path))
+        return TE.left(failure)
+      rmSync(path)
+      return openExisting(path, access, memoryLimit)
+    }),
+  )
+
+/** What DuckDB has at first to write a lake, in bytes. */
+const lakeMemory = 64e6
+
+const openLakeTables = (
+  path: string,
+  access: SnapshotAccess,
+  memoryLimit: number,
+  lake: LakeOptions,
+): TaskEither<Failure, Snapshot> => {
+  // A reader has all memory at once, since a database in memory does not repeat its statements with more.
+  const isRead = access === 'read'
+  const memory = isRead ? [memoryLimit] : listMemorySteps(lakeMemory, memoryLimit, 2)
+  return pipe(
+    openLake(path, access, lake, { memory, ...(isRead ? {} : { threads: 2 }) }),
+    TE.flatMap((db) => prepare(db, access)),
+  )
+}
+
+const openExisting = (path: string, access: SnapshotAccess, memoryLimit: number): TaskEither<Failure, Snapshot> => {
   if (access !== 'write' && !existsSync(path))
     return TE.left(configFailure(`${path}: no such file. Check the path given with --db; feedback sync creates one.`))
   const { leastMemory = memoryLimit, memoryGrowth, ...options } = accessOptions[access]
   return pipe(
     openDatabase(path, { ...options, memory: listMemorySteps(leastMemory, memoryLimit, memoryGrowth) }),
-    TE.flatMap((db) =>
-      pipe(
-        TE.tryCatch(
-          () => db.withMemory('opening the file', () => prepareTables(db)),
-          (error) => (error instanceof CommandError ? error.failure : databaseOpenFailure(path, error)),
-        ),
-        TE.flatMapEither((result) => {
-          if (E.isLeft(result)) db.close()
-          else if (access !== 'read') protectFiles(path)
-          return result
-        }),
-      ),
-    ),
+    TE.flatMap((db) => prepare(db, access)),
   )
 }
 
-const prepareTables = async (db: Database): Promise<E.Either<Failure, Snapshot>> => {
-  const tables = (
-    await db.query('SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database()')
-  ).map(({ name }) => String(name))
-  if (tables.length === 0) await db.run(`BEGIN; ${metadataTablesSql}; COMMIT`)
+const prepare = (db: Database, access: SnapshotAccess): TaskEither<Failure, Snapshot> =>
+  pipe(
+    TE.tryCatch(
+      () => db.withMemory('opening the file', () => prepareTables(db, access)),
+      (error) => (error instanceof CommandError ? error.failure : databaseOpenFailure(db.path, error)),
+    ),
+    TE.flatMapEither((result) => {
+      if (E.isLeft(result)) db.close()
+      else if (access !== 'read') protectFiles(db.path)
+      return result
+    }),
+  )
+
+const listTables = async (db: Database): Promise<ReadonlyArray<string>> =>
+  (await db.query('SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database()')).map(
+    ({ name }) => String(name),
+  )
+
+const prepareTables = async (db: Database, access: SnapshotAccess): Promise<E.Either<Failure, Snapshot>> => {
+  const tables = await listTables(db)
+  if (tables.length === 0 && access !== 'read')
+    await db.transaction(async () => {
+      // Another writer of the lake may have made them meanwhile.
+      if ((await listTables(db)).length === 0) await db.run(metadataTablesSql)
+    })
   else if (!tables.includes('_meta') || !tables.includes('_loads'))
     return E.left(
       configFailure(
@@ -143,88 +202,8 @@ export const closeSnapshot = async ({ db }: Snapshot): Promise<void> => {
   db.close()
 }
 
-/** The size of a file in bytes, before and after. */
-export type CompactResult = { readonly before: number; readonly after: number }
-
-/**
- * Writes a snapshot anew beside itself, compares every table, and puts the new file, if it is smaller, in its place at once. Whenever it is stopped, the path
- * leads to a whole file. DuckDB reuses the place of what it has replaced, but gives it back to the disk only at the end of the file, and a
- * block that several tables share only once none of them needs it.
- */
-export const compactSnapshot = async (path: string, options: SnapshotOptions = {}): Promise<CompactResult> => {
-  // The name may be a link: what it leads to is replaced. Its log is brought into it, since a log beside another file would be lost.
-  const snapshot = await runOrThrow(openSnapshot(path, 'change', options))
-  try {
-    await snapshot.db.checkpoint()
-  } finally {
-    await closeSnapshot(snapshot)
-  }
-  const target = realpathSync(path)
-  // One thread writes the rows in their order and fills every block; two leave more of them half empty.
-  const copy = `${target}.compact`
-  const db = await runOrThrow(
-    openDatabase(':memory:', { memory: [options.memoryLimit ?? chooseMemoryLimit()], spillPath: target, threads: 1 }),
-  )
-  try {
-    // Other processes may read the file, but none can write it until this one is closed.
-    await db
-      .run(`ATTACH ${quoteLiteral(target)} AS old (READ_ONLY)`)
-      .catch(throwAs((e) => databaseOpenFailure(path, e)))
-    if (statSync(`${target}.wal`, { throwIfNoEntry: false })?.size)
-      throw new CommandError(transientFailure(`${path} has just been changed by another process. Try again.`))
-    // What a run before has left that was killed.
-    for (const left of [copy, `${copy}.wal`]) rmSync(left, { force: true })
-    await db
-      .withMemory(`the copy of ${path}`, () => copyTables(db, copy))
-      .catch(throwAs((e) => databaseWriteFailure(path, e)))
-    const before = statSync(target).size
-    if (statSync(copy).size < before) replaceFile(copy, target)
-    return { before, after: statSync(target).size }
-  } finally {
-    db.close()
-    for (const left of [copy, `${copy}.wal`]) rmSync(left, { force: true })
-  }
-}
-
-const throwAs =
-  (explain: (error: unknown) => Failure) =>
-  (error: unknown): never => {
-    throw error instanceof CommandError ? error : new CommandError(explain(error))
-  }
-
-/** Copies the database `old` into a new file, and compares both. */
-const copyTables = async (db: Database, copy: string): Promise<void> => {
-  await db.run(`ATTACH ${quoteLiteral(copy)} AS new (ROW_GROUP_SIZE ${snapshotRowGroupSize})`)
-  chmodSync(copy, 0o600)
-  await db.run('COPY FROM DATABASE old TO new; CHECKPOINT new')
-  const [before, after] = [await describeDatabase(db, 'old'), await describeDatabase(db, 'new')]
-  await db.run('DETACH new')
-  if (before !== after)
-    throw new CommandError(systemFailure('The copy is not equal to the file, so it was thrown away. Please report it.'))
-}
-
-/** The tables of a database with their columns, rows and a hash of all values, and its views, as text. */
-const describeDatabase = async (db: Database, name: string): Promise<string> => {
-  const lines: string[] = []
-  const columns = await db.query(`
-    SELECT table_name AS name, string_agg(column_name || ' ' || data_type, ', ' ORDER BY column_index) AS columns FROM duckdb_columns()
-    WHERE database_name = ${quoteLiteral(name)} AND schema_name = 'main' AND table_name IN (SELECT table_name FROM duckdb_tables() WHERE database_name = ${quoteLiteral(name)})
-    GROUP BY ALL ORDER BY ALL`)
-  for (const table of columns) {
-    const rows = `${name}.${quoteIdentifier(String(table.name))}`
-    const [sums] = await db.query(
-      `SELECT count(*) AS n, sum(hash(_compared_row)::HUGEINT)::VARCHAR AS hash FROM ${rows} AS _compared_row`,
-    )
-    lines.push(`${table.name} (${table.columns}) ${sums?.n} ${sums?.hash}`)
-  }
-  const views = await db.query(
-    `SELECT view_name AS name, column_count AS columns FROM duckdb_views() WHERE database_name = ${quoteLiteral(name)} AND NOT internal ORDER BY ALL`,
-  )
-  return [...lines, ...views.map((view) => `${view.name} ${view.columns}`)].join('\n')
-}
-
 /** Puts one file in the place of another; both are on one disk. */
-const replaceFile = (from: string, to: string): void => {
+export const replaceFile = (from: string, to: string): void => {
   try {
     flush(from)
     renameSync(from, to)

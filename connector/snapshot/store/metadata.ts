@@ -11,8 +11,8 @@ import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './d
 import { type Column, type ColumnType, historyTableName } from './tables'
 import type { CellValue } from './values'
 
-/** Increase it when older versions of this package could no longer read what this one writes. */
-export const snapshotFormat = 1
+/** Increase the second when older versions could no longer read what this one writes. A file gets it as something is forgotten: older ones would bring it back. */
+export const [firstFormat, snapshotFormat] = [1, 2] as const
 
 /** `_deletions`: the time of the last deletion of each review that was deleted by a tombstone. Files of old versions do not have it. */
 export const deletionsTableSql = 'CREATE TABLE IF NOT EXISTS _deletions (id BIGINT, time TIMESTAMPTZ)'
@@ -24,7 +24,7 @@ export const deletionsTableSql = 'CREATE TABLE IF NOT EXISTS _deletions (id BIGI
  */
 export const metadataTablesSql = `
   CREATE TABLE _meta (name VARCHAR, value VARCHAR);
-  INSERT INTO _meta VALUES ('format', '${snapshotFormat}');
+  INSERT INTO _meta VALUES ('format', '${firstFormat}');
   CREATE TABLE _streams (
     stream VARCHAR, schema JSON, primary_key VARCHAR[], cursor VARCHAR, generation BIGINT, refreshing BOOLEAN, rows BIGINT);
   CREATE TABLE _state (stream VARCHAR, state JSON, saved_at TIMESTAMPTZ);
@@ -38,23 +38,24 @@ export type LoadStatus = 'running' | 'complete' | 'incomplete'
 
 /** What the snapshot remembers of a stream between runs. */
 export type StreamMetadata = {
+  readonly stream: string
+  /** The columns of the key that its table was merged by until now. */
+  readonly key: ReadonlyArray<string>
   readonly generation: number
   /** A full refresh has begun and not finished. */
   readonly refreshing: boolean
   readonly hasState: boolean
 }
 
-/** What the file remembers of a stream; undefined for one that was never loaded. */
-export const readStreamMetadata = async (db: Database, stream: string): Promise<StreamMetadata | undefined> => {
-  const [row] = await db.query(
-    `SELECT generation, refreshing, EXISTS (SELECT 1 FROM _state WHERE stream = $stream) AS has_state
-     FROM _streams WHERE stream = $stream`,
-    { stream },
-  )
-  return (
-    row && { generation: Number(row.generation), refreshing: row.refreshing === true, hasState: row.has_state === true }
-  )
-}
+/** What the file remembers of each stream that was ever loaded. */
+export const listStreamMetadata = async (db: Database): Promise<ReadonlyArray<StreamMetadata>> =>
+  (await db.query('SELECT *, stream IN (SELECT stream FROM _state) AS has_state FROM _streams')).map((row) => ({
+    stream: String(row.stream),
+    key: Array.isArray(row.primary_key) ? row.primary_key.map(String) : [],
+    generation: Number(row.generation),
+    refreshing: row.refreshing === true,
+    hasState: row.has_state === true,
+  }))
 
 /** Writes the stream's row in `_streams`. `resetsState`: deletes its saved state too. */
 export const declareStream = async (
@@ -88,23 +89,19 @@ export const declareStream = async (
 export const cursorSql = (column: Column, value: string): string =>
   column.type === 'TIMESTAMPTZ' ? `strftime(${value}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%gZ')` : `${value}::VARCHAR`
 
-/** Adds a row to `_loads` and returns its number. */
-export const insertLoad = async (
+/** Adds a row to `_loads`. */
+export const insertLoad = (
   db: Database,
-  run: number,
+  { load, run, generation }: { readonly load: number; readonly run: number; readonly generation: number },
   info: StreamInfo,
-  generation: number,
   now: number,
-): Promise<number> => {
-  const load = Number(await db.scalar('SELECT coalesce(max(load), 0) + 1 FROM _loads'))
-  await db.run(
+): Promise<void> =>
+  db.run(
     `INSERT INTO _loads (load, run, stream, sync_mode, started, records, rows, generation, status)
      SELECT ${load}, ${run}, $stream, $mode, make_timestamptz($now::BIGINT * 1000), 0, count(*), $generation::BIGINT, 'running'
      FROM ${quoteIdentifier(info.name)}`,
     { stream: info.name, mode: info.syncMode, now, generation },
   )
-  return load
-}
 
 /** SQL of the least and the greatest cursor in a table `t` of records, as text; `type`: the type to compare them as. */
 export type CursorRange = {
@@ -151,24 +148,22 @@ export const updateLoadSql = (
 /** The name in `_meta` of the number of rows in a stream's history table. */
 export const historyCountName = (stream: string): string => `history rows of ${stream}`
 
+const countRowsSql = (stream: string): string =>
+  `UNION ALL SELECT ${quoteLiteral(stream)}, count(*) FROM ${quoteIdentifier(stream)}`
+
 /** Saves each table's number of rows, and of older versions, so that `verify` can tell whether rows were added or removed by anything but a load. */
 export const updateRowCountsSql = (
   streams: ReadonlyArray<string>,
   histories: ReadonlyArray<string>,
 ): ReadonlyArray<string> => [
-  ...streams.map(
-    (stream) =>
-      `UPDATE _streams SET rows = (SELECT count(*) FROM ${quoteIdentifier(stream)}) WHERE stream = ${quoteLiteral(stream)}`,
-  ),
+  `UPDATE _streams SET rows = counted.rows FROM (SELECT NULL AS name, 0 AS rows ${streams.map(countRowsSql).join(' ')}) AS counted WHERE stream = counted.name`,
   ...histories
     .filter((name) => streams.includes(name))
-    .flatMap((stream) => {
-      const name = quoteLiteral(historyCountName(stream))
-      return [
-        `DELETE FROM _meta WHERE name = ${name}`,
-        `INSERT INTO _meta SELECT ${name}, count(*)::VARCHAR FROM ${quoteIdentifier(historyTableName(stream))}`,
-      ]
-    }),
+    .map((stream) => [quoteLiteral(historyCountName(stream)), quoteIdentifier(historyTableName(stream))])
+    .flatMap(([name, table]) => [
+      `DELETE FROM _meta WHERE name = ${name}`,
+      `INSERT INTO _meta SELECT ${name}, count(*)::VARCHAR FROM ${table}`,
+    ]),
 ]
 
 /** A value in `_meta`; undefined where there is none. */
@@ -180,8 +175,8 @@ export const saveMeta = async (db: Database, name: string, value: string): Promi
   await db.run('INSERT INTO _meta VALUES ($name, $value)', { name, value })
 }
 
-/** Names in `_meta`; the second is that of the hash of the views' definitions as they were created last, which older files do not have. */
-export const [timeZoneName, viewsHashName] = ['reporting_time_zone', 'views'] as const
+/** Names in `_meta`: of the hash of the views' definitions as they were created last, and of the time at which the shares of a backfill were settled. */
+export const [timeZoneName, viewsHashName, settledName] = ['reporting_time_zone', 'views', 'shares settled'] as const
 
 /** The time zone whose days and months the views, the report and Parquet partitions of this file use. */
 export const readReportingTimeZone = async (db: Database): Promise<string> =>
@@ -197,12 +192,17 @@ export const regionsTableName = '_regions'
 export const closeAbandonedLoads = (db: Database): Promise<void> =>
   db.run(`UPDATE _loads SET status = 'incomplete' WHERE status = 'running'`)
 
-/** `text`: JSON as it is printed, in which no control character stands unescaped. */
-export const saveStreamStateSql = (stream: string, text: string, now: number): string => `
-  DELETE FROM _state WHERE stream = ${quoteLiteral(stream)};
-  INSERT INTO _state VALUES (${quoteLiteral(stream)}, ${quoteLiteral(text)}, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000))`
-
+/** `state`: JSON as it is printed, in which no control character stands unescaped. */
 export type StreamStateText = { readonly stream: string; readonly state: string }
+
+/** The same as rows of SQL. */
+export const stateRowsSql = (states: ReadonlyArray<StreamStateText>): string =>
+  `(VALUES ${states.map(({ stream, state }) => `(${quoteLiteral(stream)}, ${quoteLiteral(state)})`).join(', ')}) AS given(name, text)`
+
+/** Of one or more streams. */
+export const saveStreamStatesSql = (states: ReadonlyArray<StreamStateText>, now: number): string => `
+  DELETE FROM _state WHERE stream IN (${states.map(({ stream }) => quoteLiteral(stream)).join(', ')});
+  INSERT INTO _state SELECT name, text, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000) FROM ${stateRowsSql(states)}`
 
 /** Each stream's state as JSON text, in the order of the streams' names. */
 export const listStateTexts = async ({ db }: Snapshot): Promise<ReadonlyArray<StreamStateText>> =>
@@ -221,7 +221,7 @@ export const importState = ({ db }: Snapshot, state: SourceState, now: number): 
     for (const [stream, value] of Object.entries(state)) {
       const service = serviceOfState(value)
       if (service !== undefined) await checkStateService(db, stream, service)
-      await db.run(saveStreamStateSql(stream, JSON.stringify(value), now))
+      await db.run(saveStreamStatesSql([{ stream, state: JSON.stringify(value) }], now))
     }
   })
 

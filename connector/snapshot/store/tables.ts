@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonSchema } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral } from './database'
+import type { RowValues } from './values'
 
 export type ColumnType = 'BIGINT' | 'DOUBLE' | 'BOOLEAN' | 'VARCHAR' | 'DATE' | 'TIMESTAMPTZ' | 'JSON'
 
@@ -241,6 +242,17 @@ export const listStreamTables = async (db: Database, attached?: string): Promise
     history: historyNames.has(historyTableName(name)),
   }))
 }
+
+/** A stream's table from what DuckDB's DESCRIBE says of it; its history is not looked for. */
+export const readTable = (name: string, described: ReadonlyArray<RowValues>): Table => ({
+  name,
+  columns: readColumns(
+    described
+      .map((row) => ({ name: String(row.column_name), type: toColumnType(String(row.column_type)) }))
+      .filter((column) => !airbyteColumns.some(([own]) => own === column.name)),
+  ),
+  history: false,
+})
 
 const toColumnType = (type: string): ColumnType =>
   (type === 'TIMESTAMP WITH TIME ZONE' ? 'TIMESTAMPTZ' : type) as ColumnType

@@ -1,4 +1,5 @@
 import { type Database, quoteIdentifier, quoteLiteral } from '../store/database'
+import { settledName } from '../store/metadata'
 import { reviewsTableName } from '../store/tables'
 import { type Check, failureTextSql, findCursorObstacle, hasTypedColumn, type SnapshotStreams } from './check'
 
@@ -45,6 +46,10 @@ export const savedCursorSql = (stream: string): string =>
   `(SELECT TRY_CAST(state->>'$.modifiedTimeFrom' AS TIMESTAMPTZ) FROM _state WHERE stream = ${quoteLiteral(stream)})`
 const isCompleteSql = (stream: string) =>
   `(SELECT arg_max(status, load) = 'complete' FROM _loads WHERE stream = ${quoteLiteral(stream)})`
+
+/** The state of a shared backfill is as old as the oldest of its shares; the next run saves one that covers every row. */
+const isSavedByLoadSql = (stream: string) =>
+  `(SELECT epoch_ms(saved_at) FROM _state WHERE stream = ${quoteLiteral(stream)}) > coalesce((SELECT max(value::BIGINT) FROM _meta WHERE name = '${settledName}'), 0)`
 
 /** A saved state may lie this long before the time at which its last rows were read: a scan's cutoff allows for differences between clocks. */
 const clockTolerance = '5 minutes 5 seconds'
@@ -121,7 +126,7 @@ export const stateChecks = (
       FROM (SELECT ${savedCursorSql(name)} AS state, (
         SELECT max(${quoteIdentifier(cursor)}) FROM ${quoteIdentifier(name)}
         WHERE ${quoteIdentifier(cursor)} < _airbyte_extracted_at - INTERVAL '${clockTolerance}') AS newest)
-      WHERE state < date_trunc('millisecond', newest) AND ${isCompleteSql(name)}`,
+      WHERE state < date_trunc('millisecond', newest) AND ${isCompleteSql(name)} AND ${isSavedByLoadSql(name)}`,
       ),
       subjects: [`(FROM _state WHERE state->>'$.modifiedTimeFrom' IS NOT NULL)`],
       obstacle,

@@ -1,5 +1,6 @@
 import { quoteIdentifier, quoteLiteral } from '../store/database'
-import { deletionsTableName, hasTombstonesSql, reviewsTableName } from '../store/tables'
+import { forgottenRowsSql, forgottenTableName, toPersonRows } from '../store/forgotten'
+import { deletionsTableName, hasTombstonesSql, historyTableName, reviewsTableName } from '../store/tables'
 import {
   type Check,
   failureTextSql,
@@ -109,6 +110,23 @@ export const relationChecks = (streams: SnapshotStreams): ReadonlyArray<Check> =
     },
   ]
 }
+
+/** The check that what was erased on request has stayed away. The file has tombstones. */
+export const forgottenCheck = (streams: SnapshotStreams): Check => ({
+  name: 'what was forgotten is gone',
+  explain:
+    'No row, and no older version of one, is of someone whom feedback forget has erased. If one is, it was written by hand: run feedback forget again with the id.',
+  queries: streams.flatMap(({ name, columns, history }) => {
+    const where = forgottenRowsSql(toPersonRows(name, columns))
+    return where === undefined
+      ? []
+      : [name, ...(history ? [historyTableName(name)] : [])].map(
+          (table) =>
+            `SELECT ${failureTextSql(table, `count(*) || ' rows'`)} FROM ${quoteIdentifier(table)} AS t WHERE ${where} HAVING count(*) > 0`,
+        )
+  }),
+  subjects: [forgottenTableName],
+})
 
 /** Where the rows of a stream come from within a review. */
 type ChildSource = {

@@ -2,6 +2,7 @@ import { BIGINT, DuckDBTimestampTZValue, TIMESTAMPTZ } from '@duckdb/node-api'
 import { pipe } from 'fp-ts/function'
 import { batchFeed, CommandError, configFailure, consumeFeed, type Failure, type Feed, flatMapFeed } from '../../cdk'
 import { appendBatchRows, type Database, type Snapshot } from '../store/database'
+import { forgottenTableName } from '../store/forgotten'
 import { deletionsTableName, hasTombstonesSql, listStreamTables, reviewsTableName, type Table } from '../store/tables'
 import { type Check, type CheckResult, runCheck } from './check'
 
@@ -79,10 +80,13 @@ export const compareReviews = async (
   await insertFeed(db, '_changed', service.changedSince(cutoff), (rows) => rows)
   const deletedFrom = Math.min(cutoff, nextDeletions?.from ?? cutoff)
   await insertFeed(db, '_deleted', service.deletedSince(deletedFrom), (rows) => rows)
+  // What was restored between the two lists is in neither.
+  await insertFeed(db, '_changed', service.changedSince(cutoff), (rows) => rows)
   await first
   onStep('Comparing the service with the file')
   await db.run(movingSql(deletedFrom))
-  await db.run(await knownDeletionsSql(db))
+  const names = new Set((await db.query('SELECT table_name FROM duckdb_tables()')).map((row) => String(row.table_name)))
+  await db.run(`${knownDeletionsSql(names)}; ${forgottenReviewsSql(names)}`)
   await db.withMemory('the comparison with the service', () =>
     db.run(comparisonSql(service.startDate, nextReviews?.from)),
   )
@@ -154,8 +158,7 @@ const movingSql = (deletedFrom: number): string => `
   UNION ALL SELECT id, time FROM _deleted ANTI JOIN _sent_deletions USING (id, time) WHERE time >= ${instantSql(deletedFrom)}`
 
 /** Into `_known_deletions`: the deletions that the file applies to reviews; one of an old version has none of tombstones. */
-const knownDeletionsSql = async (db: Database): Promise<string> => {
-  const names = new Set((await db.query('SELECT table_name FROM duckdb_tables()')).map((row) => String(row.table_name)))
+const knownDeletionsSql = (names: ReadonlySet<string>): string => {
   const sources = [
     'SELECT NULL::BIGINT AS id, NULL::TIMESTAMPTZ AS time WHERE false',
     ...(names.has(deletionsTableName) ? [`SELECT id, "modifiedTime" FROM ${deletionsTableName}`] : []),
@@ -164,11 +167,19 @@ const knownDeletionsSql = async (db: Database): Promise<string> => {
   return `CREATE OR REPLACE TEMP TABLE _known_deletions AS ${sources.join(' UNION ALL ')}`
 }
 
+/** Into `_forgotten_reviews`: the reviews that were erased from the file on request, and never come back. */
+const forgottenReviewsSql = (names: ReadonlySet<string>): string =>
+  `CREATE OR REPLACE TEMP TABLE _forgotten_reviews AS ${
+    names.has(forgottenTableName)
+      ? `SELECT TRY_CAST(id AS BIGINT) AS id FROM ${forgottenTableName} WHERE kind = 'review'`
+      : 'SELECT NULL::BIGINT AS id WHERE false'
+  }`
+
 /**
  * Into `_compared`: every difference between the file and the service, with its verdict; `_both` are the reviews that it is made of.
  * Only ids that are not the same in both are grouped: nearly all are, and a group for each would take far more memory.
  *
- * The verdict `undone` is for reviews that the file has deleted by a later event, and the service serves. The verdict `later` is for
+ * The verdict `forgotten` is for reviews that were erased on request. `undone` is for reviews that the file has deleted by a later event, and the service serves. The verdict `later` is for
  * reviews that the next run brings: changed while the service was read, or since `nextFrom` and not known as sent. `nextFrom` undefined:
  * the next run reads none.
  */
@@ -181,6 +192,7 @@ const comparisonSql = (startDate: number, nextFrom: number | undefined): string 
   CREATE OR REPLACE TEMP TABLE _compared AS
   SELECT coalesce(s.id, r.id) AS id, r.time AS ours, s.time AS theirs, CASE
       WHEN r.time = s.time THEN 'same'
+      WHEN r.id IS NULL AND EXISTS (SELECT 1 FROM _forgotten_reviews AS f WHERE f.id = s.id) THEN 'forgotten'
       WHEN EXISTS (SELECT 1 FROM _moving WHERE _moving.id = coalesce(s.id, r.id) AND coalesce(r.time <= deleted, true)) THEN 'later'
       WHEN r.id IS NULL AND EXISTS (SELECT 1 FROM _known_deletions AS d WHERE d.id = s.id AND d.time >= s.time) THEN 'undone'
       WHEN ${nextFrom === undefined ? 'false' : `s.time >= ${instantSql(nextFrom)}`} AND coalesce(r.time < s.time, true)
@@ -227,6 +239,13 @@ export const serviceChecks: ReadonlyArray<Check> = [
     explain:
       'The service has none of the reviews that the file has deleted. It has restored these with a time before their deletion: the later event wins, so they stay deleted until the service changes them. feedback sync --start-anew reads everything again.',
     queries: [verdictSql('undone')],
+    subjects: ['_both'],
+  },
+  {
+    name: 'forgotten on purpose',
+    explain: 'Reviews of the service that feedback forget has erased from the file. No run brings them back.',
+    note: true,
+    queries: [verdictSql('forgotten')],
     subjects: ['_both'],
   },
   {

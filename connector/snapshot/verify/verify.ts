@@ -1,9 +1,10 @@
 import { encodeAirbyte, formatStateFile, joinText, type Message, type StreamInfo } from '../../cdk'
 import type { Snapshot } from '../store/database'
+import { hasForgottenTable } from '../store/forgotten'
 import { deletionsTableName, reviewsTableName, tombstoneColumnNames } from '../store/tables'
 import { type Check, type CheckResult, readSnapshotStreams, runCheck } from './check'
 import { type FindStateProblem, listStateProblems, loadChecks, stateChecks } from './loads'
-import { relationChecks } from './relations'
+import { forgottenCheck, relationChecks } from './relations'
 import { feedbackChecks, rowChecks } from './rows'
 
 /** The checks of the file itself, for the streams it has. `findStateProblem`: what only the reader of a state can tell. */
@@ -15,6 +16,7 @@ export const listChecks = async (
   return [
     ...[loadChecks, rowChecks, relationChecks, feedbackChecks].flatMap((checks) => checks(streams)),
     ...stateChecks(streams, await listStateProblems(db, findStateProblem)),
+    ...((await hasForgottenTable(db)) ? [forgottenCheck(streams)] : []),
   ]
 }
 

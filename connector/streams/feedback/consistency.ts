@@ -3,7 +3,20 @@ import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, toInstant, toMillis } from '../../api'
 import { ceilToSecond } from '../../export'
-import type { EntityFeedback, FeedbackPage, FeedbackRequest, FeedbackService } from './page'
+import {
+  countRows,
+  type EntityFeedback,
+  type FeedbackOperation,
+  type FeedbackPage,
+  type FeedbackRequest,
+  type FeedbackService,
+  isEmptyPage,
+  isFullPage,
+  isPagedByEntity,
+  isRepeatedPage,
+  minRepeatedRows,
+  type PageSizes,
+} from './page'
 
 type FetchFeedback = (request: FeedbackRequest) => TaskEither<ApiError, FeedbackPage>
 
@@ -53,6 +66,84 @@ export const checkWindowIsUsed = (
     TE.flatMap((isIgnored) => (isIgnored ? TE.left(ignoredWindowError) : TE.right('used' as const))),
   )
 }
+
+/** Fails with `ignoredPageError` if the service gives a scrollKey and answers the second page with the first one. */
+export const checkPagesAreUsed = (
+  { operation: { key, firstPage }, fetch }: FeedbackService,
+  request: Omit<FeedbackRequest, 'page'>,
+  page: FeedbackPage,
+): TaskEither<ApiError, void> =>
+  page.scrollKey === undefined
+    ? TE.right(undefined)
+    : pipe(
+        fetch({ ...request, page: firstPage + 1 }),
+        TE.flatMap((next) => (isRepeatedPage(key, page, next) ? TE.left(ignoredPageError) : TE.right(undefined))),
+      )
+
+/** A window's first page, the sizes of pages up to it, and whether the next run reads the window again. */
+type FirstPage = { readonly page: FeedbackPage; readonly sizes: PageSizes; readonly isReadAgain: boolean }
+
+/**
+ * Whether a page after the first shows that there are no more rows: it repeats the first one, and asked for again it is empty
+ * (another answer had come in its place), or it repeats a small page again (the service ignores the page number). A repeated
+ * page may also have come in place of another one: it proves nothing while the window can be split.
+ */
+export const isLastPage = (
+  { operation: { key, firstPage }, fetch }: FeedbackService,
+  request: Omit<FeedbackRequest, 'page'>,
+  { page, sizes }: FirstPage,
+  { next, isSplittable }: { readonly next: FeedbackPage; readonly isSplittable: boolean },
+): TaskEither<ApiError, boolean> =>
+  !isRepeatedPage(key, page, next) || !isSplittable
+    ? TE.right(isRepeatedPage(key, page, next))
+    : pipe(
+        fetch({ ...request, page: firstPage + 1 }),
+        TE.map(
+          (again) =>
+            isEmptyPage(again) ||
+            (isRepeatedPage(key, page, again) && countRows(page) < Math.max(minRepeatedRows, sizes.maxEntityRows)),
+        ),
+      )
+
+/** So many windows that ended with as many rows as ever before show that no limit cuts there. */
+const enoughCertainEnds = 3
+
+/**
+ * Whether a first page may be a full one, so that a row behind it moves to it, and is seen on neither page, if one of its rows is
+ * deleted before the next page is asked for. `ended`: the entities for which the next page has no rows. What the next run reads
+ * again needs no look: it brings such a row.
+ */
+const mayHaveMovedRows = ({ page, sizes, isReadAgain }: FirstPage, ended: ReadonlyArray<EntityFeedback>): boolean => {
+  const { trustsPageCounts, hasShortPages, maxEntityRows, certainEnds } = sizes
+  if (isReadAgain) return false
+  if (hasShortPages || ended.some(({ pages = 1 }) => trustsPageCounts && pages > 1)) return true
+  if (certainEnds >= enoughCertainEnds) return false
+  const isOnePage = ({ pages }: EntityFeedback): boolean => trustsPageCounts && pages === 1
+  return (
+    ended.some((feedback) => feedback.rows.length >= Math.max(1, maxEntityRows) && !isOnePage(feedback)) ||
+    (page.entities.length > 1 && !isPagedByEntity(page) && isFullPage(sizes, page))
+  )
+}
+
+/**
+ * Whether the first page had, at the time when the next one was read, all rows of the entities that the next one lacks (`ended`).
+ * Where it may have been full, it is read once more: if that brings no other row, no row has left it, and so none has moved to it.
+ */
+export const checkNoneMoved = (
+  { operation: { key, firstPage }, fetch }: FeedbackService,
+  request: Omit<FeedbackRequest, 'page'>,
+  first: FirstPage,
+  ended: ReadonlyArray<EntityFeedback>,
+): TaskEither<ApiError, { readonly isComplete: boolean; readonly certainEnds: number }> =>
+  mayHaveMovedRows(first, ended)
+    ? pipe(
+        fetch({ ...request, page: firstPage }),
+        TE.map((again) => ({
+          isComplete: isRepeatedPage(key, first.page, again),
+          certainEnds: first.sizes.certainEnds + 1,
+        })),
+      )
+    : TE.right({ isComplete: true, certainEnds: first.sizes.certainEnds })
 
 /** The path of the errors by which a service shows that it ignores windows or page numbers. */
 const filterPath = '$.data.filter'
@@ -148,3 +239,29 @@ export const withConsistencyCheck = (fetch: FetchFeedback): FetchFeedback => {
     return fetchConsistent(request, 1)
   }
 }
+
+/** The key of a row, and its mention time in milliseconds. */
+export type ExpectedRow = { readonly key: string; readonly time: number }
+
+/** An expected row this close to an end of the window (milliseconds) may be missing: it is not known which rows the bounds include. */
+const expectedMargin = 1000
+export const maxWindowAttempts = 3
+
+/** Whether rows are missing that lie well inside the window: they were deleted, or the answer belongs to another request. */
+export const lacksExpectedRows = (
+  { key }: FeedbackOperation,
+  { expectedRows = [], from }: { readonly expectedRows?: ReadonlyArray<ExpectedRow>; readonly from: number },
+  to: number,
+  feedback: EntityFeedback | undefined,
+): boolean => {
+  const keys = new Set(feedback?.rows.map((row) => String(row[key])))
+  return expectedRows.some(
+    (row) => row.time > from + expectedMargin && row.time < to - expectedMargin && !keys.has(row.key),
+  )
+}
+
+export const toExpectedRows = (
+  { key }: FeedbackOperation,
+  feedback: EntityFeedback | undefined,
+): ReadonlyArray<ExpectedRow> =>
+  (feedback?.rows ?? []).map((row) => ({ key: String(row[key]), time: toMillis(String(row.mentionTime)) }))

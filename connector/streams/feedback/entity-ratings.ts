@@ -166,6 +166,7 @@ const readSummaries = (
             operation: summaryOperation,
             fetch: withConsistencyCheck(summaryOperation.createFetch(source)),
             now: source.now,
+            lookback: 0,
             concurrency: source.concurrency,
           },
           windows,

@@ -1,8 +1,9 @@
+import type { Either } from 'fp-ts/Either'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { type ApiError, toMillis } from '../../api'
+import type { ApiError } from '../../api'
 import type { SourceEnv } from '../source-env'
 import type { EntityKind } from './entities'
 
@@ -49,6 +50,24 @@ export type FeedbackPage = {
   readonly servedAt?: number
 }
 
+/** What the service answered for one entity in a window. */
+export type EntityResult = {
+  readonly kind: EntityKind
+  readonly id: string
+  /** The window's end in milliseconds; none: the run's cutoff, and the entity is complete. */
+  readonly to: number | undefined
+  /** Of a page of an entity that is read page by page: which reading it belongs to, and whether the entity ends with it. */
+  readonly scroll?: { readonly reading: number; readonly isEnd: boolean }
+  /** Its feedback, or why the service refuses it. None: the service does not know the entity. */
+  readonly feedback: Either<ApiError, EntityFeedback | undefined>
+}
+
+export const toEntityResult = (
+  { kind, to }: Pick<EntityResult, 'kind' | 'to'>,
+  id: string,
+  feedback: EntityResult['feedback'],
+): EntityResult => ({ kind, id, to, feedback })
+
 /** An operation that lists feedback by entity in numbered pages. */
 export type FeedbackOperation = {
   readonly name: string
@@ -82,6 +101,11 @@ export type PageSizes = {
   readonly trustsPageCounts: boolean
   /** Whether rows have followed a page that was shorter than others: the service filters a page after it has cut it. */
   readonly hasShortPages: boolean
+  /**
+   * How many windows or groups have ended, for certain, with as many rows as ever before: a limit would have cut one of them.
+   * Minus infinity: rows have followed a page that seemed to have room for them, so there is a limit that is not told.
+   */
+  readonly certainEnds: number
   /** Whether the service uses windows, where an answer has shown it; ignored: each entity is read from page to page. */
   readonly windows: 'unknown' | 'used' | 'ignored'
 }
@@ -91,16 +115,19 @@ export const initialPageSizes: PageSizes = {
   maxPageRows: 0,
   trustsPageCounts: true,
   hasShortPages: false,
+  certainEnds: 0,
   windows: 'unknown',
 }
 
-const countRows = ({ entities }: FeedbackPage): number => entities.reduce((count, { rows }) => count + rows.length, 0)
+export const countRows = ({ entities }: FeedbackPage): number =>
+  entities.reduce((count, { rows }) => count + rows.length, 0)
 
-export const updatePageSizes = (sizes: PageSizes, page: FeedbackPage): PageSizes => ({
-  ...sizes,
-  maxEntityRows: Math.max(sizes.maxEntityRows, ...page.entities.map(({ rows }) => rows.length)),
-  maxPageRows: Math.max(sizes.maxPageRows, countRows(page)),
-})
+export const updatePageSizes = (sizes: PageSizes, page: FeedbackPage): PageSizes => {
+  const maxEntityRows = Math.max(sizes.maxEntityRows, ...page.entities.map(({ rows }) => rows.length))
+  const maxPageRows = Math.max(sizes.maxPageRows, countRows(page))
+  const isLarger = maxEntityRows > sizes.maxEntityRows || maxPageRows > sizes.maxPageRows
+  return { ...sizes, maxEntityRows, maxPageRows, certainEnds: Math.min(sizes.certainEnds, isLarger ? 0 : Infinity) }
+}
 
 /**
  * Whether an entity's feedback is complete by the answer's own page count. Without a count, or where there are as many rows as
@@ -263,27 +290,3 @@ const readPages =
 const pagingError = (message: string): ApiError => ({ _tag: 'Decode', path: '$.data.entities', message })
 
 const repeatedPagesError = pagingError('the pages of one second do not end: each has the rows of the one before')
-
-/** The key of a row, and its mention time in milliseconds. */
-export type ExpectedRow = { readonly key: string; readonly time: number }
-
-/** An expected row this close to an end of the window (milliseconds) may be missing: it is not known which rows the bounds include. */
-const edgeMargin = 1000
-export const maxWindowAttempts = 3
-
-/** Whether rows are missing that lie well inside the window: they were deleted, or the answer belongs to another request. */
-export const lacksExpectedRows = (
-  { key }: FeedbackOperation,
-  { expectedRows = [], from }: { readonly expectedRows?: ReadonlyArray<ExpectedRow>; readonly from: number },
-  to: number,
-  feedback: EntityFeedback | undefined,
-): boolean => {
-  const keys = new Set(feedback?.rows.map((row) => String(row[key])))
-  return expectedRows.some((row) => row.time > from + edgeMargin && row.time < to - edgeMargin && !keys.has(row.key))
-}
-
-export const toExpectedRows = (
-  { key }: FeedbackOperation,
-  feedback: EntityFeedback | undefined,
-): ReadonlyArray<ExpectedRow> =>
-  (feedback?.rows ?? []).map((row) => ({ key: String(row[key]), time: toMillis(String(row.mentionTime)) }))

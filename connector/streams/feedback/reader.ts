@@ -123,7 +123,9 @@ const readPartitions = (
     const partition = initialPartition(entity)
     return trackPartition(partitionCursor(partition), partition.digest ?? '', lookback, windowFrom(entity))
   })
-  const windows = groupEntities(feedback, entities, windowFrom)
+  const sentUpTo = (entity: Entity): number =>
+    O.getOrElse(() => Number.NEGATIVE_INFINITY)(partitionCursor(initialPartition(entity)))
+  const windows = groupEntities(feedback, entities, windowFrom, sentUpTo)
   // A checkpoint is built later from the entries that the log has now: it must not include any that follow.
   const log: Array<readonly [key: string, partition: EntityPartition]> = []
   /** `next`: the window that is requested next; none at the end of the run. */
@@ -173,6 +175,8 @@ const readPartitions = (
             operation: feedback,
             fetch: withConsistencyCheck(feedback.createFetch(source)),
             now: source.now,
+            // The next full refresh keeps nothing of this one.
+            lookback: syncMode === 'full_refresh' ? 0 : lookback,
             concurrency: source.concurrency,
           },
           windows,

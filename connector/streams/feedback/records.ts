@@ -9,9 +9,8 @@ import type { ResourceName, SourceEnv } from '../source-env'
 import { collectUnknownAttributes, warningEvent } from '../warnings'
 import { otherEntityError } from './consistency'
 import { type Entity, entityKey } from './entities'
-import type { EntityFeedback } from './page'
+import type { EntityFeedback, EntityResult } from './page'
 import type { PartitionRows, PartitionTracker } from './state'
-import type { EntityResult } from './window'
 
 /** The entity of a record, under the identifier that it was requested by. */
 export const EntityColumns = t.intersection([

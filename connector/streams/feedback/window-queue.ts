@@ -5,16 +5,9 @@ import * as TE from 'fp-ts/TaskEither'
 import type { ApiError } from '../../api'
 import type { RunNote } from '../../export'
 import { otherEntityError } from './consistency'
-import type { FeedbackRequest, FeedbackService, PageSizes } from './page'
+import { type EntityResult, type FeedbackRequest, type FeedbackService, type PageSizes, toEntityResult } from './page'
 import { refusedKeyError, type Scroll } from './scroll'
-import {
-  type EntityResult,
-  type FeedbackWindow,
-  isSplittable,
-  splitFeedbackWindow,
-  splitIdentifiers,
-  toEntityResult,
-} from './window'
+import { type FeedbackWindow, isSplittable, splitFeedbackWindow, splitIdentifiers } from './window'
 
 /** What one step of reading windows brought. */
 export type WindowResults = {
@@ -28,6 +21,8 @@ export type WindowResults = {
 
 export type WindowReaderEnv = FeedbackService & {
   readonly now: () => number
+  /** How far before this run's cutoff the next one begins, milliseconds: what it reads again. */
+  readonly lookback: number
   /** The most requests in flight. */
   readonly concurrency: number
 }

@@ -8,16 +8,17 @@ import { type ApiError, toFailure } from '../../api'
 import { defined, type Failure, type Feed, type FeedStep, feedOf, unfoldFeed } from '../../cdk'
 import { chooseCutoff, type RunNote } from '../../export'
 import { ignoredPageError, needsScroll } from './consistency'
-import type { Entity, EntityKind } from './entities'
+import type { Entity } from './entities'
 import {
   type FeedbackOperation,
   type FeedbackPage,
   type FeedbackService,
   initialPageSizes,
+  toEntityResult,
   updatePageSizes,
 } from './page'
 import { createScrolls } from './scroll'
-import { type FeedbackWindow, resolveWindow, splitIdentifiers, toEntityResult } from './window'
+import { type FeedbackWindow, resolveWindow, splitIdentifiers } from './window'
 import {
   firstPageOf,
   joinFeedbackWindows,
@@ -29,21 +30,37 @@ import {
   withoutRefused,
 } from './window-queue'
 
-/** The first windows of a run: entities of one kind that begin at the same time (`fromOf`, milliseconds) share one. */
+/**
+ * The first windows of a run: entities of one kind that begin at the same time (`fromOf`, milliseconds) share one. `cursorOf`: up
+ * to when an earlier run has read an entity, milliseconds; minus infinity: it has not.
+ */
 export const groupEntities = (
   { maxIdentifiers }: FeedbackOperation,
   entities: ReadonlyArray<Entity>,
   fromOf: (entity: Entity) => number,
+  cursorOf: (entity: Entity) => number = () => Number.NEGATIVE_INFINITY,
 ): ReadonlyArray<FeedbackWindow> => {
-  const groups = new Map<string, { readonly kind: EntityKind; readonly from: number; readonly ids: string[] }>()
+  const groups = new Map<string, Entity[]>()
   for (const entity of entities) {
-    const from = fromOf(entity)
-    const key = `${entity.kind} ${from}`
-    const group = groups.get(key) ?? { kind: entity.kind, from, ids: [] }
-    group.ids.push(entity.id)
+    const key = `${entity.kind} ${fromOf(entity)}`
+    const group = groups.get(key) ?? []
+    group.push(entity)
     groups.set(key, group)
   }
-  return [...groups.values()].flatMap((group) => splitIdentifiers({ ...group, to: undefined }, maxIdentifiers))
+  return [...groups.values()].flatMap((group) =>
+    group.slice(0, 1).flatMap((entity) =>
+      splitIdentifiers(
+        {
+          kind: entity.kind,
+          ids: group.map(({ id }) => id),
+          from: fromOf(entity),
+          to: undefined,
+          sentUpTo: group.reduce((least, each) => Math.min(least, cursorOf(each)), Number.POSITIVE_INFINITY),
+        },
+        maxIdentifiers,
+      ),
+    ),
+  )
 }
 
 /** The most first pages that are kept until their window is read. */
@@ -170,21 +187,26 @@ export const readWindows = (
         const answered = { ...queue, cutoff, answered: firstPageOf(env, window, to), refusals: 0 }
         if (window.to === undefined && cutoff > to)
           return TE.right<ApiError, QueueStep>([answered, { results: [], notes }])
+        const sizes = updatePageSizes(queue.sizes, page)
         return pipe(
           resolveWindow(isByDays ? byDays : env, {
             window,
             to: window.to ?? cutoff,
             requestedTo: to,
             page,
-            sizes: queue.sizes,
+            sizes,
+            isReadAgain: Math.max(window.from, window.sentUpTo ?? 0) >= cutoff - env.lookback,
           }),
           TE.map(({ results, remaining, traits, splitAll }): QueueStep => {
             const others = splitAll
               ? rest.flatMap((other) => (other.kind === window.kind ? splitIdentifiers(other, 1) : [other]))
               : rest
-            const sizes = { ...updatePageSizes(queue.sizes, page), ...traits }
             return [
-              { ...answered, sizes, windows: withoutRefused([...remaining, ...others], results) },
+              {
+                ...answered,
+                sizes: { ...sizes, ...traits },
+                windows: withoutRefused([...remaining, ...others], results),
+              },
               { results, notes },
             ]
           }),

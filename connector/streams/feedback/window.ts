@@ -1,16 +1,26 @@
-import type { Either } from 'fp-ts/Either'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
 import type { ApiError } from '../../api'
 import { defined } from '../../cdk'
-import { checkWindowIsUsed, findEcho, ignoredPageError, ignoredWindowError, isOutsideWindow } from './consistency'
+import {
+  checkNoneMoved,
+  checkPagesAreUsed,
+  checkWindowIsUsed,
+  type ExpectedRow,
+  findEcho,
+  ignoredWindowError,
+  isLastPage,
+  isOutsideWindow,
+  lacksExpectedRows,
+  maxWindowAttempts,
+  toExpectedRows,
+} from './consistency'
 import type { EntityKind } from './entities'
 import {
   checkCompleteness,
-  type EntityFeedback,
-  type ExpectedRow,
+  type EntityResult,
   type FeedbackPage,
   type FeedbackService,
   findEntityFeedback,
@@ -19,13 +29,10 @@ import {
   isFullPage,
   isPagedByEntity,
   isRepeatedPage,
-  lacksExpectedRows,
-  maxWindowAttempts,
-  minRepeatedRows,
   type PageSizes,
   readTiedRows,
   splitCount,
-  toExpectedRows,
+  toEntityResult,
 } from './page'
 
 /** A window of time to read for some entities of one kind; milliseconds, `from` at a whole second. */
@@ -35,29 +42,13 @@ export type FeedbackWindow = {
   readonly from: number
   /** None: up to the run's cutoff. Such a window is the last one of its entities. */
   readonly to: number | undefined
+  /** Up to when an earlier run has sent the rows of its entities, milliseconds. */
+  readonly sentUpTo?: number
   /** Rows of the only entity that an answer for a longer window had. */
   readonly expectedRows?: ReadonlyArray<ExpectedRow>
   /** Which attempt to read the window this is, counted while answers lack expected rows. */
   readonly attempt?: number
 }
-
-/** What the service answered for one entity in a window. */
-export type EntityResult = {
-  readonly kind: EntityKind
-  readonly id: string
-  /** The window's end in milliseconds; none: the run's cutoff, and the entity is complete. */
-  readonly to: number | undefined
-  /** Of a page of an entity that is read page by page: which reading it belongs to, and whether the entity ends with it. */
-  readonly scroll?: { readonly reading: number; readonly isEnd: boolean }
-  /** Its feedback, or why the service refuses it. None: the service does not know the entity. */
-  readonly feedback: Either<ApiError, EntityFeedback | undefined>
-}
-
-export const toEntityResult = (
-  { kind, to }: FeedbackWindow,
-  id: string,
-  feedback: EntityResult['feedback'],
-): EntityResult => ({ kind, id, to, feedback })
 
 const second = 1000
 
@@ -97,6 +88,8 @@ type AnsweredWindow = {
   readonly requestedTo: number
   readonly page: FeedbackPage
   readonly sizes: PageSizes
+  /** Whether the next run reads again whatever this one may miss in the window. */
+  readonly isReadAgain: boolean
 }
 
 type WindowResolution = {
@@ -104,7 +97,7 @@ type WindowResolution = {
   /** The windows that are still to be read in place of this one. */
   readonly remaining: ReadonlyArray<FeedbackWindow>
   /** What the answers have shown about pages. */
-  readonly traits: Pick<PageSizes, 'trustsPageCounts' | 'hasShortPages' | 'windows'>
+  readonly traits: Pick<PageSizes, 'trustsPageCounts' | 'hasShortPages' | 'certainEnds' | 'windows'>
   /** The service lists entities under other ids than the requested ones: each needs a request of its own. */
   readonly splitAll?: true
 }
@@ -126,33 +119,34 @@ export const resolveWindow = (
     : resolve(answered)
 }
 
-const traitsOf = ({ trustsPageCounts, hasShortPages, windows }: PageSizes): WindowResolution['traits'] => ({
+const traitsOf = ({
   trustsPageCounts,
   hasShortPages,
+  certainEnds,
   windows,
-})
+}: PageSizes): WindowResolution['traits'] => ({ trustsPageCounts, hasShortPages, certainEnds, windows })
 
 const resolveSingle = (service: FeedbackService, answered: AnsweredWindow): TaskEither<ApiError, WindowResolution> => {
   const { operation } = service
   const { window, to, requestedTo, page, sizes } = answered
   const [id = ''] = window.ids
   const traits = traitsOf(sizes)
-  const request = { kind: window.kind, ids: window.ids, from: window.from, to }
+  // The pages after the first are those of its own window: a shorter one has fewer.
+  const request = { kind: window.kind, ids: window.ids, from: window.from, to: requestedTo }
   const feedback = findEntityFeedback(id, page)
   const rowCount = feedback?.rows.length ?? 0
-  const resolveComplete = (trustsPageCounts = traits.trustsPageCounts): WindowResolution => {
+  const resolveComplete = (shown: Partial<WindowResolution['traits']> = {}): WindowResolution => {
     const { attempt = 1 } = window
     return attempt < maxWindowAttempts && lacksExpectedRows(service.operation, window, to, feedback)
       ? { results: [], remaining: [{ ...window, attempt: attempt + 1 }], traits }
       : {
           results: [toEntityResult(window, id, E.right(feedback))],
           remaining: [],
-          traits: { ...traits, trustsPageCounts },
+          traits: { ...traits, ...shown },
         }
   }
   const resolveIncomplete = (next?: FeedbackPage): TaskEither<ApiError, WindowResolution> => {
-    const requested = { ...request, to: requestedTo }
-    if (feedback !== undefined && isOutsideWindow(requested.from, requestedTo, feedback))
+    if (feedback !== undefined && isOutsideWindow(request.from, requestedTo, feedback))
       return TE.left(ignoredWindowError)
     if (!isSplittable(window, to)) return resolveTied()
     const nextCount = next === undefined ? 0 : (findEntityFeedback(id, next)?.rows.length ?? 0)
@@ -161,11 +155,12 @@ const resolveSingle = (service: FeedbackService, answered: AnsweredWindow): Task
       trustsPageCounts: traits.trustsPageCounts && (next === undefined || feedback?.pages !== 1),
       hasShortPages:
         traits.hasShortPages || rowCount < Math.min(page.perPage, Math.max(sizes.maxEntityRows, nextCount)),
+      certainEnds: Number.NEGATIVE_INFINITY,
     }
     return pipe(
-      sizes.windows !== 'unknown' || findEcho(requested, page) === 'requested'
+      sizes.windows !== 'unknown' || findEcho(request, page) === 'requested'
         ? TE.right(sizes.windows)
-        : checkWindowIsUsed(service, requested, page),
+        : checkWindowIsUsed(service, request, page),
       TE.map((windows) => ({
         results: [],
         remaining: splitFeedbackWindow(
@@ -180,14 +175,8 @@ const resolveSingle = (service: FeedbackService, answered: AnsweredWindow): Task
   /** Reads a window of one second page by page, if the service uses pages: where it gives a scrollKey, the second one is asked for first. */
   const resolveTied = (): TaskEither<ApiError, WindowResolution> =>
     pipe(
-      page.scrollKey === undefined
-        ? TE.right(true)
-        : pipe(
-            service.fetch({ ...request, page: operation.firstPage + 1 }),
-            TE.map((next) => !isRepeatedPage(operation.key, page, next)),
-          ),
-      TE.flatMap((isPaged) => (isPaged ? TE.right(undefined) : TE.left(ignoredPageError))),
-      TE.flatMap(() => readTiedRows(service, request, sizes)),
+      checkPagesAreUsed(service, request, page),
+      TE.flatMap(() => readTiedRows(service, { ...request, to }, sizes)),
       TE.map((read) => ({
         results: [
           toEntityResult(
@@ -203,33 +192,28 @@ const resolveSingle = (service: FeedbackService, answered: AnsweredWindow): Task
         traits,
       })),
     )
-  /**
-   * Whether a page after the first shows that there are no more rows: it repeats the first one, and asked for again it is empty
-   * (another answer had come in its place), or it repeats a small page again (the service ignores the page number).
-   */
-  const isLastRepeated = (next: FeedbackPage): TaskEither<ApiError, boolean> => {
-    const { key, firstPage } = operation
-    if (!isRepeatedPage(key, page, next)) return TE.right(false)
-    // A repeated page may also have come in place of another one: it proves nothing while the window can be split.
-    if (!isSplittable(window, to)) return TE.right(true)
-    return pipe(
-      service.fetch({ ...request, page: firstPage + 1 }),
-      TE.map(
-        (again) =>
-          isEmptyPage(again) ||
-          (isRepeatedPage(key, page, again) && rowCount < Math.max(minRepeatedRows, sizes.maxEntityRows)),
-      ),
+  /** No rows follow: complete, unless one has moved to the first page meanwhile. Then the window is read again, or in parts. */
+  const resolveEnd = (): TaskEither<ApiError, WindowResolution> =>
+    pipe(
+      checkNoneMoved(service, request, answered, feedback === undefined ? [] : [feedback]),
+      TE.flatMap(({ isComplete, certainEnds }): TaskEither<ApiError, WindowResolution> => {
+        const { attempt = 1 } = window
+        const trustsPageCounts = traits.trustsPageCounts && (feedback?.pages ?? 1) <= 1
+        if (isComplete) return TE.right(resolveComplete({ trustsPageCounts, certainEnds }))
+        return attempt < maxWindowAttempts
+          ? TE.right({ results: [], remaining: [{ ...window, attempt: attempt + 1 }], traits })
+          : resolveIncomplete()
+      }),
     )
-  }
   /** The page after the first by its number; complete if it has no rows that are not in the first. */
   const resolveByPage = (): TaskEither<ApiError, WindowResolution> =>
     pipe(
       findNextPage(service, request, sizes),
       TE.flatMap((next) =>
         next === undefined
-          ? TE.right(resolveComplete(traits.trustsPageCounts && (feedback?.pages ?? 1) <= 1))
+          ? resolveEnd()
           : pipe(
-              isLastRepeated(next),
+              isLastPage(service, request, answered, { next, isSplittable: isSplittable(window, to) }),
               TE.flatMap((isLast) => (isLast ? TE.right(resolveComplete()) : resolveIncomplete(next))),
             ),
       ),
@@ -238,17 +222,15 @@ const resolveSingle = (service: FeedbackService, answered: AnsweredWindow): Task
   if (state === 'incomplete') return resolveIncomplete()
   if (page.scrollKey === undefined) return state === 'complete' ? TE.right(resolveComplete()) : resolveByPage()
   // The service tells that rows follow.
-  const byKey = { ...request, to: requestedTo, ...defined({ days: page.days, scrollKey: page.scrollKey }) }
+  const byKey = { ...request, ...defined({ days: page.days, scrollKey: page.scrollKey }) }
   return pipe(
     service.fetch({ ...byKey, page: operation.firstPage }),
     TE.flatMap((next) => (isRepeatedPage(operation.key, page, next) ? resolveByPage() : resolveIncomplete(next))),
   )
 }
 
-const resolveGroup = (
-  service: FeedbackService,
-  { window, to, page, sizes }: AnsweredWindow,
-): TaskEither<ApiError, WindowResolution> => {
+const resolveGroup = (service: FeedbackService, answered: AnsweredWindow): TaskEither<ApiError, WindowResolution> => {
+  const { window, requestedTo, page, sizes } = answered
   const traits = traitsOf(sizes)
   const separateWindows = (ids: ReadonlyArray<string>): ReadonlyArray<FeedbackWindow> =>
     ids.map((id) => ({
@@ -273,24 +255,41 @@ const resolveGroup = (
   }
   if (!isFullPage(sizes, page) && checked.every(({ state }) => state !== 'uncertain'))
     return TE.right(resolveWith(({ state }) => state === 'complete'))
+  const request = { kind: window.kind, ids: window.ids, from: window.from, to: requestedTo }
+  const resolveParts = (): WindowResolution => ({
+    results: [],
+    remaining:
+      window.ids.length > maxSeparated
+        ? splitIdentifiers(window, Math.ceil(window.ids.length / 2))
+        : separateWindows(window.ids),
+    traits,
+  })
   return pipe(
-    findNextPage(service, { kind: window.kind, ids: window.ids, from: window.from, to }, sizes),
-    TE.map((next) => {
-      if (next === undefined) {
-        const isRight = checked.every(({ feedback: { pages = 1 }, state }) => state !== 'uncertain' || pages <= 1)
-        return resolveWith(({ state }) => state !== 'incomplete', {
-          ...traits,
-          trustsPageCounts: traits.trustsPageCounts && isRight,
-        })
-      }
-      const nextIds = new Set(next.entities.flatMap(({ id, rows }) => (rows.length === 0 ? [] : [id])))
-      if (isPagedByEntity(page) && !traits.hasShortPages)
-        return resolveWith(({ feedback, state }) => state !== 'incomplete' && !nextIds.has(feedback.id))
-      const remaining =
-        window.ids.length > maxSeparated
-          ? splitIdentifiers(window, Math.ceil(window.ids.length / 2))
-          : separateWindows(window.ids)
-      return { results: [], remaining, traits }
+    findNextPage(service, request, sizes),
+    TE.flatMap((next) => {
+      if (next !== undefined && (!isPagedByEntity(page) || traits.hasShortPages)) return TE.right(resolveParts())
+      const nextIds = new Set(next?.entities.flatMap(({ id, rows }) => (rows.length === 0 ? [] : [id])))
+      const hasEnded = ({ feedback, state }: (typeof checked)[number]): boolean =>
+        state !== 'incomplete' && !nextIds.has(feedback.id)
+      const isRight =
+        next !== undefined || checked.every(({ feedback: { pages = 1 }, state }) => state !== 'uncertain' || pages <= 1)
+      return pipe(
+        checkNoneMoved(
+          service,
+          request,
+          answered,
+          checked.filter(hasEnded).map(({ feedback }) => feedback),
+        ),
+        TE.map(({ isComplete, certainEnds }) =>
+          isComplete
+            ? resolveWith(hasEnded, {
+                ...traits,
+                trustsPageCounts: traits.trustsPageCounts && isRight,
+                certainEnds,
+              })
+            : resolveParts(),
+        ),
+      )
     }),
   )
 }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import * as E from 'fp-ts/Either'
 import { afterAll, describe, it } from 'vitest'
-import { defined } from '../../../connector/cdk/defined'
+import { defined } from '../../../connector/cdk/schema'
 import { decodeFaultPlan } from '../../../connector/sandbox/faults/plan'
 import type { Sandbox } from '../../../connector/sandbox/start'
 import {

@@ -1,6 +1,9 @@
+import * as E from 'fp-ts/Either'
 import { describe, expect, it } from 'vitest'
+import { feedOf } from '../../../connector/cdk'
 import { type IdType, toAuditedTable } from '../../../connector/snapshot/audit/audited-table'
-import { deleteStatement } from '../../../connector/snapshot/audit/comparison'
+import { deleteStatement, type ServiceVersions, useExpected } from '../../../connector/snapshot/audit/comparison'
+import { newTempPath } from '../../support/files'
 
 const table = (keepsVersions: boolean, idType: IdType) =>
   toAuditedTable('reviews', 'airbyte', { dialect: 'duckdb', name: 't', hasTombstones: false, keepsVersions, idType })
@@ -32,5 +35,26 @@ describe('deleteStatement', () => {
 
   it('says that there is nothing to delete', () => {
     expect(deleteStatement(table(false, 'number'), differences.slice(0, 1))).toBe('-- There is nothing to delete.\n')
+  })
+})
+
+describe('useExpected', () => {
+  it('leaves out a review that is restored after the changes were read, and before the deletions are', async () => {
+    const startDate = Date.UTC(2024, 0, 1)
+    let isRestored = false
+    const service: ServiceVersions = {
+      stream: 'reviews',
+      startDate,
+      versions: feedOf(E.right({ rows: [{ id: '1', modifiedTime: startDate + 1, rows: 1 }], cutoff: startDate + 10 })),
+      changedSince: () => feedOf(E.right(isRestored ? [{ id: '2' }] : [])),
+      deletedSince: () => {
+        isRestored = true
+        return feedOf()
+      },
+    }
+    const where = { bucketCount: 8, spillPath: newTempPath('spill') }
+    const readChangedIds = () =>
+      useExpected(service, { cutoff: undefined }, where, async ({ scope }) => scope.changedIds)
+    expect(await readChangedIds()).toEqual(['2'])
   })
 })

@@ -134,3 +134,36 @@ it('names exactly what the newest reviews name and the table lacks, has twice, o
   )
   expect(found).toBeGreaterThan(30)
 })
+
+it.each([
+  // Clocks in Berlin show 2:30 at 0:30 and at 1:30 UTC: which of the two a row is of, the table does not say.
+  ['Europe/Berlin', '2026-10-25T00:30:00Z', '2026-10-25T01:10:00Z', []],
+  ['Europe/Berlin', '2026-10-25T01:30:00Z', '2026-10-25T01:40:00Z', []],
+  ['Europe/Berlin', '2026-10-24T23:59:00Z', '2026-10-25T01:10:00Z', []],
+  ['Europe/Berlin', '2026-10-25T02:00:00Z', '2026-10-25T01:10:00Z', ['7 changed']],
+  ['Europe/Berlin', '2026-10-24T12:00:00Z', '2026-10-24T12:00:00Z', ['7 changed']],
+  ['UTC', '2026-10-25T00:30:00Z', '2026-10-25T01:10:00Z', []],
+  ['UTC', '2026-10-25T00:30:00Z', '2026-10-25T00:30:00Z', ['7 changed']],
+])(
+  'in %s, with a newest review of %s and a row with another name of %s, answers %j',
+  async (zone, told, held, wanted) => {
+    const naive = toAuditedTable('locations', 'meltano', {
+      dialect: 'duckdb',
+      name: 'places_table',
+      hasTombstones: false,
+      keepsVersions: false,
+      timeZone: zone,
+    })
+    await fillTable([{ id: 7, name: 'Elm Court', time: Date.parse(held) }])
+    await db.run(
+      `ALTER TABLE places_table ALTER "reviewModifiedTime" TYPE TIMESTAMP USING "reviewModifiedTime" AT TIME ZONE '${zone}'`,
+    )
+    const mention = toRow({ id: 7, name: 'Oak Hill', time: Date.parse(told) })
+    const rows = feedOf<Failure, { readonly rows: ReadonlyArray<Row>; readonly cutoff?: number }>(
+      E.right({ rows: [mention], cutoff: Date.UTC(2026, 10, 1) }),
+    )
+    const expected = await readDimensions({ stream: 'locations', rows }, ['name'])
+    const named = await db.query(dimensionStatement(naive, expected))
+    expect(named.map(({ id, difference }) => `${id} ${difference}`)).toEqual(wanted)
+  },
+)

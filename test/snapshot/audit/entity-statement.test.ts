@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Failure, feedOf } from '../../../connector/cdk'
-import { type AuditedTable, toAuditedTable } from '../../../connector/snapshot/audit/audited-table'
+import { type AuditedTable, clockZone, toAuditedTable } from '../../../connector/snapshot/audit/audited-table'
 import { useExpectedFeedback } from '../../../connector/snapshot/audit/entity-comparison'
 import {
   auditWindows,
@@ -201,4 +201,84 @@ it('finds exactly the rows of feedback that differ, and their deletion leaves wh
     { numRuns: 25 },
   )
   expect(found).toBeGreaterThan(30)
+})
+
+const at = (time: string): number => Date.parse(`2026-${time}:00Z`)
+const quarter = 900_000
+
+describe('times without zone in a night in which clocks go back', () => {
+  // In Berlin they show the hour before and after 1:00 UTC alike, on Lord Howe Island the half hour before and after 15:00 UTC.
+  const berlin = ['Europe/Berlin', '10-24T20:00', '10-25T05:00'] as const
+  const lordHowe = ['Australia/Lord_Howe', '04-04T12:00', '04-04T18:00'] as const
+  it.each([
+    [...berlin, '10-01T00:00', '10-28T00:00', '10-24T20:00', '10-25T05:00'],
+    [...berlin, '10-01T00:00', '10-24T23:45', '10-24T20:00', '10-24T23:45'],
+    // A cutoff that clocks show twice is moved back by two hours, a start_date forward.
+    [...berlin, '10-01T00:00', '10-25T00:00', '10-24T20:00', '10-24T22:00'],
+    [...berlin, '10-01T00:00', '10-25T00:30', '10-24T20:00', '10-24T22:30'],
+    [...berlin, '10-01T00:00', '10-25T01:00', '10-24T20:00', '10-24T23:00'],
+    [...berlin, '10-01T00:00', '10-25T01:45', '10-24T20:00', '10-24T23:45'],
+    [...berlin, '10-01T00:00', '10-25T02:00', '10-24T20:00', '10-25T02:00'],
+    [...berlin, '10-25T00:30', '10-28T00:00', '10-25T02:30', '10-25T05:00'],
+    [...berlin, '10-25T01:15', '10-28T00:00', '10-25T03:15', '10-25T05:00'],
+    [...berlin, '10-25T02:00', '10-28T00:00', '10-25T02:00', '10-25T05:00'],
+    [...lordHowe, '04-01T00:00', '04-06T00:00', '04-04T12:00', '04-04T18:00'],
+    [...lordHowe, '04-01T00:00', '04-04T14:15', '04-04T12:00', '04-04T14:15'],
+    [...lordHowe, '04-01T00:00', '04-04T14:45', '04-04T12:00', '04-04T13:45'],
+    [...lordHowe, '04-01T00:00', '04-04T15:15', '04-04T12:00', '04-04T14:15'],
+    [...lordHowe, '04-04T14:30', '04-06T00:00', '04-04T15:30', '04-04T18:00'],
+    ['UTC', ...berlin.slice(1), '10-25T00:30', '10-25T01:45', '10-25T00:30', '10-25T01:45'],
+  ] as const)(
+    'raise no alarm in %s: rows from %s to %s, audited from %s to %s, compared from %s to %s',
+    async (zone, ...times) => {
+      const [oldest, newest, startDate, cutoff, first, last] = times.map(at) as [
+        number,
+        number,
+        number,
+        number,
+        ...number[],
+      ]
+      const rows = Array.from({ length: (newest - oldest) / quarter + 1 }, (_, i) => ({
+        entity: 'location:7',
+        id: String(i + 1),
+        time: oldest + i * quarter,
+      }))
+      await fillTable(rows)
+      await db.run(
+        `ALTER TABLE feedback_table ALTER "mentionTime" TYPE TIMESTAMP USING "mentionTime" AT TIME ZONE '${zone}'`,
+      )
+      const table = toAuditedTable('comments', 'meltano', {
+        dialect: 'duckdb',
+        name: 'feedback_table',
+        hasTombstones: false,
+        keepsVersions: false,
+        timeZone: zone,
+      })
+      const service = {
+        stream: 'comments',
+        from: startDate,
+        rows: feedOf<Failure, typeof rows>(E.right(rows)),
+        cutoffs: () => new Map([['location:7', E.right(cutoff)]]),
+      }
+      const how = {
+        window: 'month',
+        spillPath: join(tmpdir(), `audit-${randomUUID()}`),
+        zone: clockZone(table),
+      } as const
+      await useExpectedFeedback(service, how, async ({ scope, listGroups, listRows }) => {
+        const statement = feedbackBucketStatement(table, scope, await listGroups())
+        expect(await db.query(statement)).toEqual([])
+        // With nothing in the table, what is compared is missing.
+        await db.run('DELETE FROM feedback_table')
+        const buckets = (await db.query(statement)).map(({ bucket }) => String(bucket))
+        const named = await db.query(feedbackRowStatement(table, scope, buckets, await listRows(buckets)))
+        expect(named.map(({ id, difference }) => `${id} ${difference}`).sort()).toEqual(
+          rows
+            .filter(({ time }) => time >= (first ?? 0) && time <= (last ?? 0))
+            .map(({ id }) => `${id} missing`)
+            .sort(),
+        )
+      })
+    },
+  )
 })

@@ -247,7 +247,7 @@ describe('bucketStatement and reviewStatement', () => {
           },
         )
       }),
-      { numRuns: 25 },
+      { numRuns: 50 },
     )
     db.close()
     expect(found).toBeGreaterThan(50)

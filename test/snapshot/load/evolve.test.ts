@@ -1,6 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
+import type { ColumnType } from '../../../connector/snapshot/store/tables'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import {
   createStreamInfo,
@@ -148,4 +149,188 @@ describe('a schema that changes', () => {
     })
     snapshot.db.close()
   })
+})
+
+/** Two values of each type, as JSON, and as the text that its source would send in place of them. */
+const schemaOf: Readonly<Record<ColumnType, object>> = {
+  BIGINT: integerSchema,
+  DOUBLE: { type: 'number' },
+  BOOLEAN: { type: 'boolean' },
+  VARCHAR: { type: 'string' },
+  DATE: { type: 'string', format: 'date' },
+  TIMESTAMPTZ: instantSchema,
+  JSON: { type: 'object' },
+}
+const valuesOf: Readonly<Record<ColumnType, readonly [unknown, unknown]>> = {
+  BIGINT: [7, -9007199254740992],
+  DOUBLE: [2, 1.5],
+  BOOLEAN: [true, false],
+  VARCHAR: ['x', '"1"'],
+  DATE: ['2026-01-01', '1999-12-31'],
+  TIMESTAMPTZ: ['2026-01-01T00:00:00.5Z', '1999-12-31T23:59:59.999999Z'],
+  JSON: [{ a: 1 }, 'text'],
+}
+/** What becomes of the two values in a wider type, as text. A type that is not here stands beside the old one. */
+const widened: Partial<Record<`${ColumnType} ${ColumnType}`, readonly [string, string]>> = {
+  'BIGINT DOUBLE': ['7.0', '-9007199254740992.0'],
+  'BIGINT VARCHAR': ['7', '-9007199254740992'],
+  'BIGINT JSON': ['7', '-9007199254740992'],
+  'DOUBLE VARCHAR': ['2', '1.5'],
+  'DOUBLE JSON': ['2.0', '1.5'],
+  'BOOLEAN VARCHAR': ['true', 'false'],
+  'BOOLEAN JSON': ['true', 'false'],
+  'DATE TIMESTAMPTZ': ['2026-01-01 00:00:00+00', '1999-12-31 00:00:00+00'],
+  'DATE VARCHAR': ['2026-01-01', '1999-12-31'],
+  'TIMESTAMPTZ VARCHAR': ['2026-01-01T00:00:00.500000Z', '1999-12-31T23:59:59.999999Z'],
+  'VARCHAR JSON': ['"x"', '"\\"1\\""'],
+  'JSON VARCHAR': ['{"a":1}', 'text'],
+}
+const allTypes = Object.keys(schemaOf) as ReadonlyArray<ColumnType>
+const pairs = allTypes.flatMap((from) => allTypes.map((to) => [from, to] as const))
+
+describe('a type in place of another', () => {
+  it.each([false, true])('holds each value, or stands beside it, also in versions: %s', async (history) => {
+    const snapshot = await openMemorySnapshot()
+    await snapshot.db.run("SET TimeZone = 'UTC'")
+    const load = async (which: 0 | 1, texts: ReadonlyArray<object>) => {
+      const properties = Object.fromEntries(pairs.map((pair) => [`${pair[0]} ${pair[1]}`, schemaOf[pair[which]]]))
+      const info = createStreamInfo('things', { id: integerSchema, at: instantSchema, ...properties }, ['id'], 'at')
+      await writeMessages(
+        snapshot,
+        streamMessages(info, ...texts.map((text, i) => JSON.stringify({ id: i, at: timeAtMinute(which), ...text }))),
+        { history },
+      )
+    }
+    const old = [0, 1].map((n) => Object.fromEntries(pairs.map(([from, to]) => [`${from} ${to}`, valuesOf[from][n]])))
+    await load(0, [...old, {}])
+    await load(1, [])
+    const readTable = async (table: string) =>
+      new Map(
+        (
+          await snapshot.db.query(
+            `SELECT column_name AS name, data_type AS type FROM duckdb_columns() WHERE table_name = '${table}'`,
+          )
+        ).map(({ name, type }) => [name, type === 'TIMESTAMP WITH TIME ZONE' ? 'TIMESTAMPTZ' : type]),
+      )
+    const tables = history ? ['things', '_history_things'] : ['things']
+    for (const table of tables) {
+      const types = await readTable(table)
+      for (const [from, to] of pairs) {
+        const name = `${from} ${to}` as const
+        const isBeside = from !== to && widened[name] === undefined
+        expect(types.get(name), name).toBe(to)
+        expect(types.get(`${name}__${from.toLowerCase()}`), name).toBe(isBeside ? from : undefined)
+      }
+    }
+    const rows = await snapshot.db.query(`SELECT _airbyte_raw_id FROM things ORDER BY id`)
+    expect(rows.length).toBe(3)
+    for (const [from, to] of pairs) {
+      const name = `${from} ${to}` as const
+      const texts = await snapshot.db.query(`SELECT "${name}"::VARCHAR AS text FROM things ORDER BY id`)
+      if (from !== to)
+        expect(
+          texts.map(({ text }) => text),
+          name,
+        ).toEqual([...(widened[name] ?? [null, null]), null])
+    }
+    const before = rows.map((row) => row._airbyte_raw_id)
+    await load(1, [{}])
+    expect((await verifySnapshot(snapshot)).filter(({ outcome }) => outcome === 'failed')).toEqual([])
+    expect(new Set(before).size).toBe(3)
+    snapshot.db.close()
+  })
+
+  it.each([
+    ['9007199254740992', 'DOUBLE'],
+    ['-9007199254740992', 'DOUBLE'],
+    ['-9007199254740993', 'BIGINT'],
+  ])('holds %s or keeps it as an integer, though only a version has it', async (integer, type) => {
+    const snapshot = await openMemorySnapshot()
+    const load = (value: unknown, record: string) =>
+      writeMessages(
+        snapshot,
+        streamMessages(
+          createStreamInfo('things', { id: integerSchema, modifiedTime: instantSchema, value }, ['id'], 'modifiedTime'),
+          record,
+        ),
+        { history: true },
+      )
+    await load(integerSchema, recordJson(1, integer))
+    await load(integerSchema, recordJson(1, '1').replace(timeAtMinute(1), timeAtMinute(2)))
+    await load(numberSchema, recordJson(2, '7.5'))
+    const { types } = await readRows(snapshot)
+    expect(types).toEqual(type === 'DOUBLE' ? { value: 'DOUBLE' } : { value__bigint: 'BIGINT', value: 'DOUBLE' })
+    snapshot.db.close()
+  })
+
+  it.each<[ColumnType, ReadonlyArray<unknown>, ColumnType, ReadonlyArray<unknown>]>([
+    ['VARCHAR', ['7', '+8', '9.00', '1.5', 'x', ' 3'], 'BIGINT', [7, 8, 9, null, null, null]],
+    ['DOUBLE', [7, 1e16, 1.5], 'BIGINT', [7, null, null]],
+    ['VARCHAR', ['2026-01-01', 'x'], 'DATE', ['2026-01-01', null]],
+    ['TIMESTAMPTZ', ['2026-01-01T00:00:00Z'], 'JSON', ['"2026-01-01T00:00:00.000000Z"']],
+    ['DATE', ['2026-01-01'], 'JSON', ['"2026-01-01"']],
+  ])('takes over the values of a cursor: from %s %j to %s', async (from, values, to, expected) => {
+    const snapshot = await openMemorySnapshot()
+    await snapshot.db.run("SET TimeZone = 'UTC'")
+    const texts = values.map((id, n) => JSON.stringify({ n, id }))
+    const info = createStreamInfo('things', { n: integerSchema, id: schemaOf[from] }, ['n'], 'n')
+    await writeMessages(snapshot, streamMessages(info, ...texts))
+    await writeMessages(
+      snapshot,
+      streamMessages(createStreamInfo('things', { n: integerSchema, id: schemaOf[to] }, ['n'], 'id')),
+    )
+    expect((await snapshot.db.query('SELECT id::VARCHAR AS id FROM things ORDER BY n')).map(({ id }) => id)).toEqual(
+      expected.map((value) => (value === null ? null : String(value))),
+    )
+    snapshot.db.close()
+  })
+})
+
+describe('attributes that are not declared', () => {
+  const load = async (snapshot: Snapshot, properties: object, ...texts: ReadonlyArray<string>) => {
+    await writeMessages(
+      snapshot,
+      streamMessages(createStreamInfo('things', { id: integerSchema, ...properties }, ['id'], 'id'), ...texts),
+    )
+    return (
+      await snapshot.db.query(
+        "SELECT column_name AS name FROM duckdb_columns() WHERE table_name = 'things' ORDER BY column_index",
+      )
+    )
+      .map(({ name }) => String(name))
+      .filter((name) => !name.startsWith('_airbyte'))
+  }
+
+  it('have columns in the order of their names, but for those that a source collects', async () => {
+    const snapshot = await openMemorySnapshot()
+    expect(await load(snapshot, {}, '{"id":1,"b":1,"a":2}', '{"id":2,"C":1,"c":2}')).toEqual([
+      ...['id', 'C', 'a', 'b', expect.stringMatching(/^c__[0-9a-f]{6}$/)],
+    ])
+    snapshot.db.close()
+    const collected = await openMemorySnapshot()
+    const unknown = { unknown_attributes: { type: 'object' } }
+    expect(await load(collected, unknown, '{"id":1,"a":2}')).toEqual(['id', 'unknown_attributes'])
+    expect(await load(collected, unknown, '{"id":2,"a":"_sdc_deleted_at"}')).toEqual(['id', 'unknown_attributes'])
+    expect(await load(collected, unknown, '{"id":3,"a":2,"_sdc_deleted_at":"2026-01-01T00:00:00Z"}')).toEqual([
+      ...['id', 'unknown_attributes', '_sdc_deleted_at'],
+    ])
+    expect(await load(collected, unknown, '{"id":4,"a":2,"_ab_cdc_deleted_at":"2026-01-01T00:00:00Z"}')).toEqual([
+      ...['id', 'unknown_attributes', '_sdc_deleted_at', '_ab_cdc_deleted_at'],
+    ])
+    expect(
+      await collected.db.query(
+        "SELECT DISTINCT data_type AS type FROM duckdb_columns() WHERE column_name LIKE '%deleted_at' AND table_name = 'things'",
+      ),
+    ).toEqual([{ type: 'TIMESTAMP WITH TIME ZONE' }])
+    collected.db.close()
+  })
+})
+
+it('a stream takes the place of a view of its name, in whatever case', async () => {
+  const snapshot = await openMemorySnapshot()
+  await snapshot.db.run('CREATE VIEW "THINGS" AS SELECT 1 AS one; CREATE VIEW other AS SELECT 1 AS one')
+  await loadRecord(snapshot, stringSchema, recordJson(1, '"x"'))
+  expect(await snapshot.db.scalar('SELECT value FROM things')).toBe('x')
+  expect(await snapshot.db.scalar("SELECT count(*)::INTEGER FROM duckdb_views() WHERE view_name = 'other'")).toBe(1)
+  snapshot.db.close()
 })

@@ -1,9 +1,11 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readlinkSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect, it } from 'vitest'
-import { createSpool } from '../../../connector/snapshot/load/insert'
+import { createSpool, splitSpool, typeColumnsSql, typeRows } from '../../../connector/snapshot/load/insert'
+import { quoteIdentifier } from '../../../connector/snapshot/store/database'
+import { type Column, type ColumnType, fingerprintSql } from '../../../connector/snapshot/store/tables'
 import { openMemorySnapshot } from '../../support/snapshot-messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'spool-'))
@@ -65,6 +67,7 @@ it('keeps no file with a name', () => {
 it.each([
   ['a carriage return between tokens', '{"a":\r1}', '{"a": 1}'],
   ['half of a surrogate pair', '{"a":"\\ud800"}', '{"a":"\\ufffd"}'],
+  ['half of one in capitals', '{"a":"\\uD800\\n"}', '{"a":"\\ufffd\\n"}'],
   ['a surrogate pair', '{"a":"\\ud83d\\ude00"}', '{"a":"\\ud83d\\ude00"}'],
   ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22]), '"\ufffd"'],
   ['nothing at all', '', ' '],
@@ -84,4 +87,193 @@ it('tells whether a record may be a tombstone', () => {
   spool.add(row('{"_sdc_deleted_at":1}'), 1)
   expect(spool.mentionsTombstones()).toBe(true)
   spool.close()
+})
+
+/** The open files of spools: the path of each, and its number. */
+const openSpools = (path: string) =>
+  readdirSync('/proc/self/fd').flatMap((number) => {
+    try {
+      const name = readlinkSync(`/proc/self/fd/${number}`)
+      return name.startsWith(path) && name.includes('.spool') ? [{ name, number }] : []
+    } catch {
+      return []
+    }
+  })
+
+it.each([
+  ['a file', join(folder, 'own.duckdb'), join(folder, 'own.duckdb.')],
+  ['memory', ':memory:', join(tmpdir(), 'feedback.')],
+  ['a lake', 'ducklake:own.ducklake', join(tmpdir(), 'feedback.')],
+])('of %s is open until it is closed, and only once something is in it', (_, path, place) => {
+  const before = openSpools(place).length
+  const spool = createSpool(path)
+  spool.close()
+  expect(openSpools(place).length).toBe(before)
+  spool.add(row('{}'), 1)
+  spool.toSql()
+  expect(openSpools(place).length).toBe(before + 1)
+  spool.close()
+  spool.close()
+  expect(openSpools(place).length).toBe(before)
+})
+
+it('holds no more than a buffer in memory', () => {
+  const path = join(folder, 'large.duckdb')
+  const spool = createSpool(path)
+  for (let i = 0; i < 100; i += 1) spool.add(row(`{"text":"${'x'.repeat(10_000)}"}`), 1)
+  const [file] = openSpools(path)
+  expect(statSync(`/proc/self/fd/${file?.number}`).size).toBeGreaterThan(1_000_000 - 131_072)
+  spool.close()
+})
+
+it.each([[[300_000]], [[10, 300_000, 20]], [[1_000_000, 300_000]], [[20, 256_000, 256_001, 20]]])(
+  'gives DuckDB records of %j bytes',
+  async (lengths) => {
+    const { db } = await openMemorySnapshot()
+    const spool = createSpool(':memory:')
+    for (const length of lengths) spool.add(row(JSON.stringify('x'.repeat(length - 2))), 1)
+    const rows = await db.query(`SELECT strlen(_json)::INTEGER AS length FROM ${spool.toSql()} ORDER BY _seq`)
+    expect(rows.map(({ length }) => length)).toEqual(lengths)
+    spool.close()
+    db.close()
+  },
+)
+
+it('keeps each change of a record, also in parts', async () => {
+  const { db } = await openMemorySnapshot()
+  const changes = [{ field: 'é' }, { field: 'b,}' }, { field: 'c' }]
+  const spool = createSpool(':memory:')
+  spool.add(row('{"id":1}', changes), 5)
+  spool.add(row('{"id":2}'), 6)
+  spool.add(row('{"id":3}', changes.slice(1)), 7)
+  const read = async (sql: string) =>
+    (
+      await db.query(
+        `SELECT _at AS "at", '[' || coalesce(_changes, '') || ']' AS changes, _json AS json FROM ${sql} ORDER BY _seq`,
+      )
+    ).map(({ at, changes: text, json }) => [at, JSON.parse(String(text)), json])
+  const all = [
+    [5, changes, '{"id":1}'],
+    [6, [], '{"id":2}'],
+    [7, changes.slice(1), '{"id":3}'],
+  ]
+  expect(await read(spool.toSql())).toEqual(all)
+  const parts = splitSpool(spool, ':memory:', Uint8Array.from([1, 0, 1]), 2)
+  expect(await read(parts[0]?.toSql() ?? '')).toEqual([all[1]])
+  expect(await read(parts[1]?.toSql() ?? '')).toEqual([all[0], all[2]])
+  for (const one of [spool, ...parts]) one.close()
+  db.close()
+})
+
+it('gives apart the records of someone forgotten, its parts too', async () => {
+  const { db } = await openMemorySnapshot()
+  const spool = createSpool(':memory:', "_json LIKE '%gone%'")
+  for (const text of ['{"a":"here"}', '{"a":"gone"}']) spool.add(row(text), 1)
+  const read = async (sql: string) => (await db.query(`SELECT _json AS json FROM ${sql}`)).map(({ json }) => json)
+  const [part] = splitSpool(spool, ':memory:', Uint8Array.from([0, 0]), 1)
+  for (const one of [spool, part]) {
+    expect(await read(one?.toSql() ?? '')).toEqual(['{"a":"here"}'])
+    expect(await read(one?.toSql('kept') ?? '')).toEqual(['{"a":"here"}'])
+    expect(await read(one?.toSql('forgotten') ?? '')).toEqual(['{"a":"gone"}'])
+    one?.close()
+  }
+  db.close()
+})
+
+it('takes an attribute by whatever name', async () => {
+  const { db } = await openMemorySnapshot()
+  const spool = createSpool(':memory:')
+  spool.add(row('{"a/b~c":"x","~1":"y"}'), 1)
+  const columns: ReadonlyArray<Column> = [
+    { name: 'one', type: 'VARCHAR', attribute: 'a/b~c' },
+    { name: 'two', type: 'VARCHAR', attribute: '~1' },
+  ]
+  expect(await db.query(typeColumnsSql(columns, spool.toSql()))).toEqual([{ one: 'x', two: 'y' }])
+  spool.close()
+  db.close()
+})
+
+const goodValues: Readonly<Record<ColumnType, (i: number) => unknown>> = {
+  BIGINT: (i) => i,
+  DOUBLE: (i) => i + 0.5,
+  BOOLEAN: (i) => i % 2 === 0,
+  VARCHAR: (i) => `v${i}`,
+  DATE: () => '2026-01-01',
+  TIMESTAMPTZ: () => '2026-01-01T00:00:00Z',
+  JSON: (i) => ({ i, list: [1.5, null] }),
+}
+const columnTypes = Object.keys(goodValues) as ReadonlyArray<ColumnType>
+
+it('types the records of a wide table as those of narrow ones', async () => {
+  const { db } = await openMemorySnapshot()
+  const columns = Array.from({ length: 270 }, (_, i): Column => {
+    const type = columnTypes[i % columnTypes.length] ?? 'JSON'
+    return i % 9 === 8 ? { name: `other ${i}`, type, attribute: `c/${i}~` } : { name: `c${i}`, type }
+  })
+  const attributes = columns.map(({ name, attribute }) => attribute ?? name)
+  const toJson = (value: (type: ColumnType, i: number) => unknown) =>
+    JSON.stringify(Object.fromEntries(columns.map(({ type }, i) => [attributes[i], value(type, i)])))
+  const spool = createSpool(':memory:')
+  const sourceChanges = [{ field: 'c1', change: 'TRUNCATED', reason: 'SOURCE_RECORD_SIZE_LIMITATION' }]
+  spool.add(
+    row(
+      toJson((type, i) => goodValues[type](i)),
+      sourceChanges,
+    ),
+    1000,
+  )
+  spool.add(row('{}'), 2000)
+  spool.add(row(toJson((type, i) => (i % 5 === 0 ? 'neither' : i % 3 === 0 ? goodValues[type](i) : undefined))), 3000)
+  spool.add(row(toJson(() => 1.5)), 4000)
+  spool.add(row(toJson((type, i) => (i >= 250 ? goodValues[type](i) : null))), 5000)
+
+  await db.run("SET preserve_insertion_order = false; SET memory_limit = '1GB'")
+  const isOrderKept: unknown[] = []
+  const watched: typeof db = {
+    ...db,
+    run: async (sql, values) => {
+      if (sql.startsWith('CREATE'))
+        isOrderKept.push(await db.scalar("SELECT current_setting('preserve_insertion_order')"))
+      await db.run(sql, values)
+    },
+  }
+  const read = async (some: ReadonlyArray<Column>) => {
+    const typed = await typeRows(watched, { name: 'any', columns: some, history: false }, 3, spool.toSql())
+    return db.query(`SELECT ${typed.names}, ${typed.seq} AS seq FROM (${typed.sql}) ORDER BY seq`)
+  }
+  await read(columns)
+  const wide = await read(columns)
+  expect(new Set(isOrderKept)).toEqual(new Set([true]))
+  expect(await db.scalar("SELECT current_setting('preserve_insertion_order')")).toBe(false)
+  expect(await db.query('SELECT table_name AS name FROM duckdb_tables() WHERE temporary')).toEqual([{ name: '_wide' }])
+
+  const [whole] = wide
+  columns.forEach(({ name, type }, i) => {
+    if (type === 'BIGINT' || type === 'VARCHAR' || type === 'DOUBLE') expect(whole?.[name]).toBe(goodValues[type](i))
+  })
+  const metaOf = (one: Record<string, unknown> | undefined): ReadonlyArray<unknown> =>
+    JSON.parse(String(one?._airbyte_meta)).changes
+  const narrow: Array<Awaited<ReturnType<typeof read>>> = []
+  for (let from = 0; from < columns.length; from += 90) narrow.push(await read(columns.slice(from, from + 90)))
+  wide.forEach((one, n) => {
+    const { _airbyte_raw_id: _, _airbyte_meta: __, ...values } = one
+    for (const some of narrow) {
+      const { _airbyte_raw_id: ___, _airbyte_meta: ____, ...expected } = some[n] ?? {}
+      expect(values).toMatchObject(expected)
+    }
+    expect(metaOf(one)).toEqual([
+      ...(n === 0 ? sourceChanges : []),
+      ...narrow.flatMap((some) => metaOf(some[n]).slice(n === 0 ? 1 : 0)),
+    ])
+  })
+  expect(metaOf(wide[3]).length).toBeGreaterThan(100)
+  expect(wide.map(({ seq }) => seq)).toEqual([0, 1, 2, 3, 4])
+  const typed = await typeRows(db, { name: 'any', columns, history: false }, 3, spool.toSql())
+  expect(
+    await db.scalar(
+      `SELECT count(*)::INTEGER FROM (${typed.sql}) WHERE ${quoteIdentifier('_airbyte_raw_id')} = ${fingerprintSql(columns)}`,
+    ),
+  ).toBe(5)
+  spool.close()
+  db.close()
 })

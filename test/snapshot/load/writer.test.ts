@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Message } from '../../../connector/cdk/stream'
-import { readReceivedRange } from '../../../connector/snapshot/load/stream-load'
+import { readReceivedRange } from '../../../connector/snapshot/load/earlier-runs'
 import { createSnapshotWriter } from '../../../connector/snapshot/load/writer'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'

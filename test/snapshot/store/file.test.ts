@@ -1,8 +1,19 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -69,6 +80,56 @@ describe('openSnapshot', () => {
     expect(await snapshot.db.scalar('SELECT state FROM _state')).toBe('{"a":1}')
     expect((await verifySnapshot(snapshot)).filter(({ ok }) => !ok)).toEqual([])
     snapshot.db.close()
+  })
+
+  // DuckDB writes three pages, in no order, and calls the file made after an fsync.
+  it.each([
+    ['nothing', 0, []],
+    ['one page', 4096, []],
+    ['a part of the second page', 6000, []],
+    ['two pages', 8192, []],
+    ['a part of the third page', 12_000, []],
+    ['no first page', 12_288, [0]],
+    ['no second page', 12_288, [1]],
+    ['no page that is not empty', 12_288, [0, 1, 2]],
+  ])('makes a file anew of which a power failure or a full disk has left %s', async (_, size, empty) => {
+    const path = join(folder, `unfinished-${size}-${empty}.duckdb`)
+    const made = join(folder, 'made.duckdb')
+    const instance = await DuckDBInstance.create(made)
+    instance.closeSync()
+    const bytes = Buffer.from(readFileSync(made).subarray(0, size))
+    for (const page of empty) bytes.fill(0, page * 4096, (page + 1) * 4096)
+    writeFileSync(path, bytes)
+    const snapshot = await openSnapshotFile(path)
+    expect(await snapshot.db.scalar('SELECT count(*) FROM _loads')).toBe(0)
+    snapshot.db.close()
+  })
+
+  it('says what to do where a disk has lost a part of the last commit, and that helps', async () => {
+    const path = join(folder, 'torn.duckdb')
+    const snapshot = await openSnapshotFile(join(folder, 'whole.duckdb'))
+    await snapshot.db.run(`INSERT INTO _meta VALUES ('note', 'kept')`)
+    await snapshot.db.checkpoint()
+    await snapshot.db.run(`INSERT INTO _meta VALUES ('note', 'lost')`)
+    copyFileSync(snapshot.db.path, path)
+    const log = readFileSync(`${snapshot.db.path}.wal`)
+    writeFileSync(`${path}.wal`, log.fill(0, log.length - 20))
+    snapshot.db.close()
+    expect(O.toUndefined(O.fromEither(E.swap(await openSnapshot(path)())))).toMatchObject({
+      _tag: 'Config',
+      message: expect.stringContaining(`Move ${path}.wal away and run again`),
+    })
+    rmSync(`${path}.wal`)
+    const opened = await openSnapshotFile(path)
+    expect(await opened.db.query(`SELECT value FROM _meta WHERE name = 'note'`)).toEqual([{ value: 'kept' }])
+    opened.db.close()
+  })
+
+  it('does not change a short file that is none of DuckDB', async () => {
+    const path = join(folder, 'notes.txt')
+    writeFileSync(path, 'My notes')
+    expect(E.isLeft(await openSnapshot(path)())).toBe(true)
+    expect(readFileSync(path, 'utf8')).toBe('My notes')
   })
 
   it('makes the file, its log and its temporary folder readable to their owner only, existing ones too', async () => {

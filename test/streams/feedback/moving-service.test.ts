@@ -50,6 +50,7 @@ const anyTraits: fc.Arbitrary<FeedbackTraits> = fc.record({
   ids: fc.constantFrom('requested' as const, 'own' as const),
   appliesWindow: fc.constant(true),
   changesPerRequest: fc.constantFrom(0, 0.3, 1.5),
+  deletions: fc.constantFrom(0, 0.1, 0.4),
   filters: fc.constant(0),
   closed: fc.constant([]),
   closedStatus: fc.constant(404),
@@ -75,7 +76,9 @@ describe.each([commentsStream, transparencyReviewsStream])('$name of a service t
         service.stopChanges()
         service.advanceClock(60_000)
         expect((await destination.run(stream, source)).failures).toEqual([])
-        expect(new Map([...destination.rows].sort())).toEqual(new Map([...service.truth()].sort()))
+        // A deleted row stays at the destination: the service does not tell of it.
+        const held = [...destination.rows].filter(([key]) => !service.deleted().has(key))
+        expect(new Map(held.sort())).toEqual(new Map([...service.truth()].sort()))
         service.advanceClock(3_600_000)
         const again = await destination.run(stream, source)
         expect(again.records).toBe(0)
@@ -84,6 +87,79 @@ describe.each([commentsStream, transparencyReviewsStream])('$name of a service t
       { numRuns: 40, seed: 20261121 },
     )
   })
+})
+
+describe.each([commentsStream, transparencyReviewsStream])(
+  'a row of $name that is deleted between two pages',
+  (stream) => {
+    /** Three entities that have a row more than a page of ten, and one with fewer, all older than the lookback. */
+    const readWhileDeleting = async (traits: Partial<FeedbackTraits>) => {
+      const service = simulateFeedback({ ...defaultTraits, maxPageSize: 10, ...traits }, start)
+      for (const [key, count] of Object.entries({
+        'location 10': 11,
+        'location 11': 11,
+        'person 1': 11,
+        'person 2': 4,
+      }))
+        for (let n = 0; n < count; n += 1) service.addComment(key, start - (100 + n) * day)
+      for (const key of ['person 3', 'entity 20']) service.addEntity(key)
+      const destination = createFeedbackDestination()
+      const { failures } = await destination.run(stream, sourceAt(service))
+      return { service, failures, lost: [...service.truth().keys()].filter((key) => !destination.rows.has(key)) }
+    }
+
+    it.each(
+      (['newest', 'oldest', 'scattered'] as const).flatMap((order) =>
+        (['right', 'zero', 'huge', 'none'] as const).flatMap((totals) =>
+          (['entity', 'answer'] as const).flatMap((paging) =>
+            ([1, 50] as const).map((maxIdentifiers) => ({ order, totals, paging, maxIdentifiers })),
+          ),
+        ),
+      ),
+    )(
+      'hides no other one: $order first, totals $totals, pages by $paging, $maxIdentifiers identifiers',
+      async (traits) => {
+        for (const echo of ['requested', 'none'] as const)
+          for (const deletions of [0.2, 0.6])
+            for (let seed = 1; seed <= 5; seed += 1) {
+              const { service, failures, lost } = await readWhileDeleting({ ...traits, echo, deletions, seed })
+              expect(failures).toEqual([])
+              expect(service.deleted().size).toBeGreaterThan(0)
+              expect({ seed, echo, deletions, lost }).toEqual({ seed, echo, deletions, lost: [] })
+            }
+      },
+    )
+  },
+)
+
+describe('the look at what deletions hide', () => {
+  const ids = Array.from({ length: 60 }, (_, n) => String(n + 1))
+
+  // Without it the first read takes 4, 4, 110 and 119 requests, and the second as many as with it.
+  it.each([
+    { stream: commentsStream, most: 8, first: 6, second: 4 },
+    { stream: commentsStream, most: 60, first: 5, second: 4 },
+    { stream: transparencyReviewsStream, most: 8, first: 116, second: 77 },
+    { stream: transparencyReviewsStream, most: 60, first: 127, second: 112 },
+  ])(
+    'costs few requests in a first read, and none after it: $stream.name, less than $most rows each',
+    async ({ stream, most, first, second }) => {
+      const service = simulateFeedback({ ...defaultTraits, echo: 'none', totals: 'none' }, start)
+      for (const id of ids) {
+        service.addEntity(`person ${id}`)
+        for (let n = service.randomInteger(most); n > 0; n -= 1)
+          service.addComment(`person ${id}`, start - service.randomInteger(390 * day))
+      }
+      const source = { ...sourceAt(service, 100), entities: selectEntities({ persons: ids }) }
+      const destination = createFeedbackDestination()
+      await destination.run(stream, source)
+      const firstCount = service.requests.length
+      service.advanceClock(day)
+      await destination.run(stream, source)
+      expect(new Map([...destination.rows].sort())).toEqual(new Map([...service.truth()].sort()))
+      expect({ first: firstCount, second: service.requests.length - firstCount }).toEqual({ first, second })
+    },
+  )
 })
 
 it('3,000 comments are read with less than 100 requests', async () => {

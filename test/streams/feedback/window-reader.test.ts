@@ -44,8 +44,9 @@ describe('many identifiers', () => {
     const service = simulatePersons(numberIds(120))
     service.addComment('person 1', start - day)
     expect((await readAll(sourceAt(service, numberIds(120)), [commentsStream])).records.comments).toHaveLength(121)
-    // The second request of 50 is the next page: as many rows as ever before may be a full page.
-    expect(service.requests.map(({ ids }) => ids)).toEqual([50, 50, 50, 20])
+    // The second request of 50 is the next page: as many rows as ever before may be a full page. The third one is the first page
+    // again: no row has moved to it.
+    expect(service.requests.map(({ ids }) => ids)).toEqual([50, 50, 50, 50, 20])
   })
 
   it('are halved after a 413, for all requests that follow', async () => {
@@ -211,6 +212,17 @@ describe('a page limit that the service does not tell', () => {
     const { records } = await readAll(sourceAt(service, ['1']), [stream])
     expect(records[stream.name]).toHaveLength(400)
   })
+
+  it.each([[['1']], [['1', '2']]])(
+    'loses no row where the first page is full of rows after the cutoff: persons %j',
+    async (persons) => {
+      const service = simulatePersons(persons, { maxPageSize: 10, echo: 'none' })
+      for (let n = 0; n < 12; n += 1) service.addComment('person 1', start)
+      const { records } = await readAll(sourceAt(service, persons), [commentsStream, transparencyReviewsStream])
+      expect(records.comments).toHaveLength(persons.length)
+      expect(records.transparency_reviews).toHaveLength(persons.length)
+    },
+  )
 
   it.each<[string, Partial<FeedbackTraits>]>([
     ['is smaller than ten', { maxPageSize: 4 }],

@@ -13,12 +13,13 @@ import {
 import { basename, dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { diffSnapshots, hashContent, isIdentical } from '../../../connector/snapshot/diff'
-import { closeSnapshot, compactSnapshot } from '../../../connector/snapshot/store/file'
-import { setReportingTimeZone } from '../../../connector/snapshot/store/views'
-import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
-import { newTempPath, writeTempFile } from '../../support/files'
-import { runProgram, startProgram } from '../../support/program'
+import { diffSnapshots, hashContent, isIdentical } from '../../connector/snapshot/diff'
+import { compactSnapshot } from '../../connector/snapshot/rewrite'
+import { closeSnapshot } from '../../connector/snapshot/store/file'
+import { setReportingTimeZone } from '../../connector/snapshot/store/views'
+import { verifySnapshot } from '../../connector/snapshot/verify/verify'
+import { newTempPath, writeTempFile } from '../support/files'
+import { runProgram, startProgram } from '../support/program'
 import {
   contentJson,
   openSnapshotFile,
@@ -27,7 +28,7 @@ import {
   reviewsInfo,
   streamMessages,
   writeMessages,
-} from '../../support/snapshot-messages'
+} from '../support/snapshot-messages'
 
 const ids = Array.from({ length: 2000 }, (_, i) => i + 1)
 

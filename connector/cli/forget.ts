@@ -1,0 +1,173 @@
+import { type CommandIo, defineCommand, type Failure, type Feed, flatMapFeed, progressDelay, usageError } from '../cdk'
+import {
+  compactSnapshot,
+  type ForgetReceipt,
+  forgetPersons,
+  readForgotten,
+  type ServiceFeedback,
+  type ServiceVersions,
+} from '../snapshot'
+import { dbOption, fileOptions } from './options'
+import { toSnapshotOptions, useSnapshot } from './snapshot-file'
+import { formatJson, formatTable } from './table'
+
+export const forgottenOption = {
+  type: 'string',
+  value: 'FILE',
+  help: 'The DuckDB file in which feedback forget has erased reviews: none of them is expected in the table, although the service has it',
+} as const
+
+/** Leaves out of what an audit reads of the service what was forgotten in a file, and says how much that was. */
+export const withoutForgotten = async (io: CommandIo, path: string | undefined) => {
+  if (path === undefined)
+    return { versions: (service: ServiceVersions) => service, feedback: (service: ServiceFeedback) => service }
+  const { isReview, isComment } = await useSnapshot(path, 'read', readForgotten)
+  const keepRows = <Row>(rows: ReadonlyArray<Row>, isForgotten: (row: Row) => boolean, count: { left: number }) => {
+    const kept = rows.filter((row) => !isForgotten(row))
+    count.left += rows.length - kept.length
+    return kept
+  }
+  /** Says it once the feed has ended. */
+  async function* tell<A>(feed: Feed<Failure, A>, count: { readonly left: number }): Feed<Failure, A> {
+    yield* feed
+    if (count.left > 0)
+      io.printWarning(
+        `${count.left.toLocaleString('en')} of the rows that the service has were forgotten on purpose: they must not be in the table.`,
+      )
+  }
+  return {
+    versions: (service: ServiceVersions): ServiceVersions => {
+      const count = { left: 0 }
+      const versions = flatMapFeed(({ rows, ...item }: VersionItem) => [
+        { ...item, rows: keepRows(rows, ({ id }) => isReview(id), count) },
+      ])(service.versions)
+      return { ...service, versions: tell(versions, count) }
+    },
+    feedback: (service: ServiceFeedback): ServiceFeedback => {
+      const count = { left: 0 }
+      const isForgotten = ({ id, time }: FeedbackRow) =>
+        service.stream === 'comments' ? isComment(id, time) : isReview(id)
+      return {
+        ...service,
+        rows: tell(
+          flatMapFeed((rows: ReadonlyArray<FeedbackRow>) => [keepRows(rows, isForgotten, count)])(service.rows),
+          count,
+        ),
+      }
+    },
+  }
+}
+
+type ItemOf<F> = F extends Feed<Failure, infer A> ? A : never
+type VersionItem = ItemOf<ServiceVersions['versions']>
+type FeedbackRow = ItemOf<ServiceFeedback['rows']>[number]
+
+/** The ids of an option that may be given several times, each with several of them. */
+const readIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [
+  ...new Set(
+    texts
+      .flatMap((text) => text.split(','))
+      .map((id) => id.trim())
+      .filter((id) => id !== ''),
+  ),
+]
+
+const readReviewIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
+  readIds(texts).map((id) => {
+    if (!/^-?\d{1,19}$/.test(id))
+      throw usageError(
+        'feedback forget: --review takes ids of reviews, which are integers. See feedback forget --help.',
+      )
+    return String(BigInt(id))
+  })
+
+const formatReceipt = ({ time, asked, removed, files, not_searched }: ForgetReceipt): string => {
+  const people = [...asked.reviews, ...asked.visit_records]
+  const tables = formatTable(
+    ['table', 'rows', 'older versions'],
+    removed.map(({ table, rows, versions }) => [table, rows.toLocaleString('en'), versions.toLocaleString('en')]),
+  )
+  return [
+    `Forgotten at ${time}, by SHA-256 of the id:\n${people.map((hash) => `  ${hash}\n`).join('')}\n`,
+    removed.length === 0 ? 'No table had rows of them.\n' : tables,
+    '\nWritten anew, with the SHA-256 of the file before and after:\n',
+    ...files.map(({ path, before, after }) => `  ${path}\n    ${before.sha256}\n    ${after.sha256}\n`),
+    ...(not_searched.length === 0
+      ? []
+      : [`\nWithout an id of a review, so not searched: ${not_searched.join(', ')}.\n`]),
+    '\nNo later run brings them back into this file. Warehouses, captured messages and backups are not reached: docs/erasure.md.\n',
+  ].join('')
+}
+
+export const forgetCommand = defineCommand({
+  name: 'forget',
+  summary: 'Erases what a snapshot holds of a person, and keeps later runs from bringing it back.',
+  options: {
+    db: dbOption,
+    ...fileOptions,
+    review: {
+      type: 'string',
+      value: 'ID,…',
+      multiple: true,
+      help: 'The reviews to forget, with all that belongs to them',
+    },
+    'visit-record': {
+      type: 'string',
+      value: 'ID,…',
+      multiple: true,
+      help: 'Forget every review that names one of these visits, now or later, as the file shows visitRecordId',
+    },
+    exports: {
+      type: 'string',
+      value: 'PATH',
+      multiple: true,
+      help: 'Also clean this Parquet file (its name ends in .parquet), all those in this folder, or this file of dead letters; may be given several times',
+    },
+    json: { type: 'boolean', help: 'Print the receipt as JSON' },
+  },
+  examples: [
+    'feedback forget --db reviews.duckdb --review 9007199254742043',
+    'feedback forget --db reviews.duckdb --visit-record VR-20000071 --exports parquet/ --json > receipt.json',
+  ],
+  notes:
+    'The file is written anew without the rows, which needs its size on the same disk, and takes the place of the old one at once: stopped at any moment, the same command finishes. Exit status: 0 it is done, also where no row was found; 75 another process uses the file or the disk is full; 78 the file cannot be read or replaced.',
+  run: async (io, { options }) => {
+    const request = {
+      reviews: readReviewIds(options.review),
+      visitRecords: readIds(options['visit-record']),
+      exports: options.exports,
+    }
+    if (request.reviews.length + request.visitRecords.length === 0)
+      throw usageError('feedback forget needs --review or --visit-record. See feedback forget --help.')
+    io.printProgress(`Writing ${options.db} anew`, progressDelay)
+    const receipt = await forgetPersons(options.db, request, Date.now(), toSnapshotOptions(io, options))
+    io.printProgress('')
+    await io.print(options.json ? formatJson(receipt) : formatReceipt(receipt))
+    return 0
+  },
+})
+
+const describeSizes = (path: string, before: number, after: number): string => {
+  const format = (bytes: number) => `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`
+  return after < before
+    ? `${path}: ${format(before)}, now ${format(after)}\n`
+    : `${path} has no place to give back: ${format(before)}. It was not changed.\n`
+}
+
+export const compactCommand = defineCommand({
+  name: 'compact',
+  summary: 'Writes a snapshot anew, so that its file takes no more of the disk than its content needs.',
+  options: {
+    db: dbOption,
+    ...fileOptions,
+    json: { type: 'boolean', help: 'Print the sizes as JSON' },
+  },
+  examples: ['feedback compact --db reviews.duckdb'],
+  notes:
+    'The new file is compared with the old one, table by table, and takes its place at once; until then it needs its size on the same disk. Exit status: 0, 75 another process uses the file or the disk is full, 78 the file cannot be read or replaced.',
+  run: async (io, { options }) => {
+    const { before, after } = await compactSnapshot(options.db, toSnapshotOptions(io, options))
+    await io.print(options.json ? formatJson({ before, after }) : describeSizes(options.db, before, after))
+    return 0
+  },
+})

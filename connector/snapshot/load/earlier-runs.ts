@@ -1,0 +1,272 @@
+import * as O from 'fp-ts/Option'
+import {
+  CommandError,
+  type ConfiguredStream,
+  configFailure,
+  defined,
+  type SourceState,
+  type StreamInfo,
+  type SyncMode,
+} from '../../cdk'
+import { type Database, quoteLiteral, type Snapshot } from '../store/database'
+import type { LakeShare } from '../store/lake-access'
+import {
+  readSnapshotState,
+  type StreamMetadata,
+  type StreamStateText,
+  saveMeta,
+  saveStreamStatesSql,
+  settledName,
+  stateRowsSql,
+} from '../store/metadata'
+import type { ReviewReference, Table } from '../store/tables'
+import { removeOldRows } from './merge'
+
+/** How a configured catalog wants a stream written. Without one, a full refresh replaces the rows and an incremental read merges. */
+export type LoadOptions = {
+  readonly mode?: 'append' | 'overwrite' | 'append_dedup'
+  readonly generation?: number
+  readonly minimum?: number
+}
+
+/** How a configured stream is to be written. A generation of 0 or less is none. */
+export const toLoadOptions = ({
+  destinationSyncMode: mode,
+  generation = 0,
+  minimumGeneration: minimum = 0,
+}: ConfiguredStream): LoadOptions => ({
+  ...defined({ mode: mode === 'overwrite' || mode === 'overwrite_dedup' ? 'overwrite' : toAppendMode(mode) }),
+  ...(generation > 0 ? { generation, minimum } : {}),
+})
+
+const toAppendMode = (mode: ConfiguredStream['destinationSyncMode']): 'append' | 'append_dedup' | undefined =>
+  mode === 'append' || mode === 'append_dedup' ? mode : undefined
+
+export type LoadTarget = {
+  /** The attributes of the primary key to merge by; if empty, every record is a row. */
+  readonly key: ReadonlyArray<string>
+  readonly cursor: string | undefined
+  readonly generation: number
+  /** Rows of older generations are removed once the stream is complete; 0: none are. */
+  readonly minimumGeneration: number
+  /** A full refresh starts from the beginning, so the saved state is deleted. */
+  readonly resetsState: boolean
+}
+
+/**
+ * Chooses where a stream's rows go. A generation only grows, since rows of a smaller one would lose against those of the table. An
+ * interrupted full refresh continues in its generation if the file has a state to continue from; every other one begins a new
+ * generation, and the rows of the previous one stay until it is complete.
+ */
+export const chooseLoadTarget = (
+  info: StreamInfo,
+  options: LoadOptions,
+  metadata: StreamMetadata | undefined,
+): LoadTarget => {
+  const mode = options.mode ?? (info.syncMode === 'full_refresh' ? 'overwrite' : 'append_dedup')
+  const replaces = options.minimum === undefined ? mode === 'overwrite' : options.minimum > 0
+  const resumes = metadata?.refreshing === true && metadata.hasState
+  const current = metadata?.generation ?? 0
+  const next = replaces && !resumes ? current + 1 : current
+  const generation = options.generation === undefined ? next : Math.max(options.generation, current)
+  return {
+    key: mode === 'append' ? [] : info.primaryKey,
+    cursor: O.toUndefined(info.cursor),
+    generation,
+    minimumGeneration: options.minimum ?? (replaces ? generation : 0),
+    resetsState: replaces && (options.generation === undefined ? !resumes : generation > current),
+  }
+}
+
+/**
+ * The states of the processes that share the backfill of a lake, until all of them are complete: then one state of each stream takes their
+ * place. `share`: such as 3/8; `load`: the load that writes it.
+ */
+const sharesTableSql =
+  'CREATE TABLE IF NOT EXISTS _shares (share VARCHAR, stream VARCHAR, load BIGINT, state JSON, saved_at TIMESTAMPTZ)'
+
+export const nameShare = ({ index, count }: LakeShare): string => `${index}/${count}`
+
+const isOfShare = (share: string, stream: string): string =>
+  `share = ${quoteLiteral(share)} AND stream = ${quoteLiteral(stream)}`
+
+const hasSharesTable = async (db: Database): Promise<boolean> =>
+  (await db.scalar(
+    `SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() AND table_name = '_shares'`,
+  )) !== 0
+
+/** Makes sure that a share may be read into the lake, and marks what a killed run of it has left as incomplete. */
+const openShare = (db: Database, share: LakeShare, now: number): Promise<void> =>
+  db.transaction(async () => {
+    const isNew = !(await hasSharesTable(db))
+    await db.run(sharesTableSql)
+    const others = await db.query('SELECT DISTINCT share FROM _shares ORDER BY share')
+    const counts = new Set(others.map((other) => String(other.share).split('/')[1]))
+    if (others.length > 0 && !counts.has(String(share.count)))
+      throw new CommandError(
+        configFailure(
+          `${db.path}: its backfill is shared by ${[...counts].join(', ')} processes, and the config says ${share.count}. Set partition.count to the number of the others.`,
+        ),
+      )
+    if (isNew || others.length === 0) await refuseFinished(db)
+    await db.run(`UPDATE _loads SET status = 'incomplete', ended = make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)
+      WHERE status = 'running' AND load IN (SELECT load FROM _shares WHERE share = ${quoteLiteral(nameShare(share))})`)
+  })
+
+/** A share begins where nothing was read; what was read in full goes on without shares. */
+const refuseFinished = async (db: Database): Promise<void> => {
+  if ((await db.scalar('SELECT count(*) FROM _state')) !== 0)
+    throw new CommandError(
+      configFailure(
+        `${db.path} has been read in full. Take partition out of the config: one process reads what is new.`,
+      ),
+    )
+}
+
+export const declareShareLoad = (
+  db: Database,
+  { share, stream, load }: { readonly share: string; readonly stream: string; readonly load: number },
+): Promise<void> =>
+  db.run(`
+    INSERT INTO _shares (share, stream) SELECT ${quoteLiteral(share)}, ${quoteLiteral(stream)}
+      WHERE NOT EXISTS (SELECT 1 FROM _shares WHERE ${isOfShare(share, stream)});
+    UPDATE _shares SET load = ${load} WHERE ${isOfShare(share, stream)}`)
+
+/** Saves states where the next run of the same share finds them. */
+export const saveLoadStatesSql = (
+  share: string | undefined,
+  states: ReadonlyArray<StreamStateText>,
+  now: number,
+): string =>
+  share === undefined
+    ? saveStreamStatesSql(states, now)
+    : `UPDATE _shares SET state = given.text, saved_at = make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)
+       FROM ${stateRowsSql(states)} WHERE share = ${quoteLiteral(share)} AND stream = given.name`
+
+/** The states of one share; the next run of it continues from them. */
+const readShareState = async ({ db }: Snapshot, share: LakeShare): Promise<SourceState> => {
+  const rows = await db.query(
+    `SELECT stream, state FROM _shares WHERE share = ${quoteLiteral(nameShare(share))} AND state IS NOT NULL`,
+  )
+  return Object.fromEntries(rows.map(({ stream, state }) => [String(stream), JSON.parse(String(state))]))
+}
+
+/**
+ * Where every share is complete, puts one state of each stream in the place of theirs, from which one process goes on. `merge`: the states of all
+ * shares as one, undefined while one of them is not complete. Returns whether it did.
+ */
+export const settleShares = (
+  { db }: Snapshot,
+  { count }: LakeShare,
+  merge: (states: ReadonlyArray<SourceState>) => SourceState | undefined,
+  now: number,
+): Promise<boolean> =>
+  db.transaction(async () => {
+    const states: SourceState[] = []
+    for (let index = 0; index < count; index += 1) states.push(await readShareState({ db }, { index, count }))
+    const open = await db.scalar(
+      `SELECT count(*) FROM _loads WHERE load IN (SELECT load FROM _shares) AND status <> 'complete'`,
+    )
+    if (open !== 0 || states.some((state) => Object.keys(state).length === 0)) return false
+    const merged = merge(states)
+    if (merged === undefined) return false
+    const texts = Object.entries(merged).map(([stream, state]) => ({ stream, state: JSON.stringify(state) }))
+    await db.run(saveStreamStatesSql(texts, now))
+    await db.run('DELETE FROM _shares')
+    await saveMeta(db, settledName, String(Math.trunc(now)))
+    return true
+  })
+
+/** Refuses to read everything into a lake while several processes share its backfill. */
+const refuseOpenShares = async ({ db }: Snapshot): Promise<void> => {
+  if (!(await hasSharesTable(db))) return
+  const [row] = await db.query('SELECT DISTINCT share FROM _shares')
+  if (row !== undefined)
+    throw new CommandError(
+      configFailure(
+        `${db.path}: several processes share its backfill, and not all of them are complete. Run each share to its end, with partition in its config, before a run without.`,
+      ),
+    )
+}
+
+/** Throws where a share would delete the rows of the others. In a file of its own a share is read as any other run. */
+export const checkShare = (share: LakeShare | undefined, syncMode: SyncMode): void => {
+  if (share !== undefined && syncMode === 'full_refresh')
+    throw new CommandError(
+      configFailure(
+        'A share of a backfill cannot be read with --full-refresh, since it would delete the rows of the others. Take partition out of the config.',
+      ),
+    )
+}
+
+/** The states from which this run goes on: of its share, or of all; `share`: undefined in a file. */
+export const readLoadStates = (snapshot: Snapshot, share: LakeShare | undefined): Promise<SourceState> =>
+  share === undefined ? readSnapshotState(snapshot) : readShareState(snapshot, share)
+
+/**
+ * The same, once it is certain that this run may write. A full refresh goes on from the state of a full refresh alone: at its end the rows of
+ * all others are removed, those too that an unfinished scan of another run has read. Rejects with `CommandError`.
+ */
+export const openLoadStates = async (
+  snapshot: Snapshot,
+  share: LakeShare | undefined,
+  syncMode: SyncMode,
+  now: number,
+): Promise<SourceState> => {
+  if (share !== undefined) await openShare(snapshot.db, share, now)
+  else if (snapshot.db.lake !== undefined) await refuseOpenShares(snapshot)
+  const states = await readLoadStates(snapshot, share)
+  if (syncMode === 'incremental') return states
+  const refreshing = await snapshot.db.query('SELECT stream FROM _streams WHERE refreshing')
+  return Object.fromEntries(
+    refreshing.flatMap(({ stream }) => {
+      const state = states[String(stream)]
+      return state === undefined ? [] : [[String(stream), state]]
+    }),
+  )
+}
+
+/** The least and the greatest cursor that the loads of a stream since a time (milliseconds since 1970) have received; undefined if none. */
+export type ReceivedRangeReader = (
+  stream: string,
+  since: number,
+) => Promise<{ readonly from: string; readonly to: string } | undefined>
+
+export const readReceivedRange =
+  ({ db }: Snapshot): ReceivedRangeReader =>
+  async (stream, since) => {
+    // A load begins a little before its scan.
+    const [row] = await db.query(
+      `SELECT min(cursor_from) AS least, max(cursor_to) AS greatest FROM _loads
+       WHERE stream = $stream AND started >= make_timestamptz(($since::BIGINT - 60000) * 1000)`,
+      { stream, since },
+    )
+    return row?.least && row.greatest ? { from: String(row.least), to: String(row.greatest) } : undefined
+  }
+
+/** Makes a generation of a stream the current one, and removes the rows of older ones. */
+export const activateGeneration = async (
+  db: Database,
+  table: Table,
+  generation: number,
+  references: ReadonlyArray<ReviewReference>,
+  now: number,
+): Promise<void> => {
+  await finishRefresh(db, table, generation, references, now)
+  await db.run('UPDATE _streams SET generation = $generation::BIGINT WHERE stream = $stream', {
+    generation,
+    stream: table.name,
+  })
+}
+
+/** Removes the rows of older generations, and ends the refresh. */
+export const finishRefresh = async (
+  db: Database,
+  table: Table,
+  minimumGeneration: number,
+  references: ReadonlyArray<ReviewReference>,
+  now: number,
+): Promise<void> => {
+  await removeOldRows(db, table, minimumGeneration, references, now)
+  await db.run('UPDATE _streams SET refreshing = false WHERE stream = $stream', { stream: table.name })
+}

@@ -1,0 +1,247 @@
+import { createHash } from 'node:crypto'
+import { CommandError, configFailure } from '../../cdk'
+import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
+import { deletionsTableName, foldCase, historyTableName, reviewsTableName, type Table } from './tables'
+
+// A review that was forgotten stays known by its id, or every run would bring it back. What comes from elsewhere, such as the id of a visit, is
+// kept as a hash: only its equality counts.
+
+/** What `_forgotten` names: `review` by its id, everything else by a SHA-256 in hexadecimal digits. */
+export type ForgottenKind = 'review' | 'visit_record' | 'survey' | 'comment'
+
+/** The tombstones of what was erased on request; files without any do not have it. */
+export const forgottenTableName = '_forgotten'
+
+export const forgottenTableSql = (database = ''): string =>
+  `CREATE TABLE IF NOT EXISTS ${database}${forgottenTableName} (kind VARCHAR, id VARCHAR, forgotten_at TIMESTAMPTZ)`
+
+/** Whether the file has the table; `attached`: the name of an attached file, in place of the one that was opened. */
+export const hasForgottenTable = async (db: Database, attached?: string): Promise<boolean> =>
+  (await db.scalar(
+    `SELECT count(*) FROM duckdb_tables() WHERE database_name = ${attached === undefined ? 'current_database()' : `'${attached}'`}
+       AND schema_name = 'main' AND table_name = '${forgottenTableName}'`,
+  )) !== 0
+
+/** Whether anything was forgotten in the file. */
+export const hasForgotten = async (db: Database): Promise<boolean> =>
+  (await hasForgottenTable(db)) && (await db.scalar(`SELECT count(*) FROM ${forgottenTableName}`)) !== 0
+
+/** Says of rows of the service, by their id and, for comments, the time of their mention in milliseconds, whether they were erased on request. */
+export type ForgottenFilter = {
+  readonly isReview: (id: string) => boolean
+  readonly isComment: (id: string, mentionTime: number) => boolean
+}
+
+export const readForgotten = async ({ db }: Snapshot): Promise<ForgottenFilter> => {
+  const rows = (await hasForgottenTable(db)) ? await db.query(`SELECT kind, id FROM ${forgottenTableName}`) : []
+  const known = new Set(rows.map(({ kind, id }) => `${kind} ${id}`))
+  return {
+    isReview: (id) => known.has(`review ${id}`),
+    isComment: (id, mentionTime) =>
+      known.has(
+        `comment ${createHash('sha256')
+          .update(`${id}@${Math.floor(mentionTime / 1000)}`)
+          .digest('hex')}`,
+      ),
+  }
+}
+
+/** Refuses a file with tables of the user that cannot be filled row by row. `attached`: the name of the attached file. */
+export const requireFillableTables = async (db: Database, path: string, attached: string): Promise<void> => {
+  const found = await db.query(`
+    SELECT table_name AS name FROM duckdb_tables() WHERE database_name = '${attached}' AND contains(sql, ' GENERATED ALWAYS AS')
+    UNION SELECT table_name FROM duckdb_constraints() WHERE database_name = '${attached}' AND constraint_type = 'FOREIGN KEY' ORDER BY ALL`)
+  if (found.length > 0)
+    throw new CommandError(
+      configFailure(
+        `${path} has tables of your own with generated columns or foreign keys, which rows cannot be taken out of: ${found.map(({ name }) => name).join(', ')}. Nothing was changed; drop them first, or make them views.`,
+      ),
+    )
+}
+
+/** An id as digits, whatever number it was written as. */
+const idSql = (text: string): string => `coalesce(TRY_CAST(${text} AS HUGEINT)::VARCHAR, ${text})`
+
+/** What `_forgotten` keeps of a text, such as the id of a visit. */
+const hashTextSql = (text: string): string => `sha256(trim(${text}))`
+
+/** What it keeps of a comment: ids of contents and comments may be counted apart, so the second of the mention counts too. */
+const hashCommentSql = (id: string, mentionTime: string): string =>
+  `sha256(${idSql(id)} || '@' || floor(epoch(TRY_CAST(${mentionTime} AS TIMESTAMPTZ)))::BIGINT)`
+
+/** A table or the records of a stream. */
+export type PersonRows = {
+  /** SQL of an attribute as text; undefined: there is none. */
+  readonly text: (attribute: string) => string | undefined
+  /** Whether their `id` is that of a review. */
+  readonly isReview: boolean
+  /** Whether their `id` is that of a comment. */
+  readonly isComment: boolean
+}
+
+const reviewTables: ReadonlyArray<string> = [reviewsTableName, deletionsTableName, '_deletions']
+const commentsTableName = 'comments'
+
+/** The rows of a table, read as `t`: of a stream, of its history, or of a copy that someone made of either. */
+export const toPersonRows = (
+  table: string,
+  columns: ReadonlyArray<{ readonly name: string; readonly type: string }>,
+): PersonRows => {
+  const byName = new Map(columns.map((column) => [foldCase(column.name), column]))
+  const has = (...names: ReadonlyArray<string>) => names.every((name) => byName.has(foldCase(name)))
+  const historyPrefix = historyTableName('')
+  const stream = table.startsWith(historyPrefix) ? table.slice(historyPrefix.length) : table
+  const isCopy = has('id', 'modifiedTime') && ['contents', 'visitRecordId', 'surveyBarCode'].some((name) => has(name))
+  return {
+    isReview: reviewTables.includes(stream) || isCopy,
+    isComment: stream === commentsTableName || has('id', 'entityId', 'mentionTime', 'comment'),
+    text: (attribute) => {
+      const column = byName.get(foldCase(attribute))
+      if (column === undefined) return undefined
+      const name = `t.${quoteIdentifier(column.name)}`
+      return column.type === 'JSON' ? `(${name}->>'$')` : `${name}::VARCHAR`
+    },
+  }
+}
+
+/** The attributes of records that name someone, by stream; those of other streams name reviews and visits at most. */
+const recordAttributes: Readonly<Record<string, ReadonlyArray<string>>> = {
+  [reviewsTableName]: ['id', 'visitRecordId', 'contents', 'mentionTime'],
+  [deletionsTableName]: ['id'],
+  [commentsTableName]: ['id', 'mentionTime', 'surveyKey'],
+  transparency_reviews: ['documentId', 'surveyKey', 'comment', 'mentionTime'],
+}
+
+/** The records of a stream as JSON text in `_json`; an attribute that they lack is null, and so is each of a record that is no JSON: it is refused later. */
+const recordsOf = (stream: string): PersonRows => {
+  const attributes = recordAttributes[stream] ?? ['reviewId', 'visitRecordId']
+  return {
+    isReview: reviewTables.includes(stream),
+    isComment: stream === commentsTableName,
+    text: (attribute) =>
+      attributes.includes(attribute) ? `TRY(json_extract_string(_json, '$.${attribute}'))` : undefined,
+  }
+}
+
+/** What names a person in these rows: the kind, and SQL of what `_forgotten` keeps of it. */
+const listIds = (rows: PersonRows): ReadonlyArray<readonly [ForgottenKind, string]> => {
+  const { text } = rows
+  const find = (kind: ForgottenKind, toSql: (value: string) => string, ...attributes: ReadonlyArray<string>) =>
+    attributes.flatMap((attribute) => {
+      const value = text(attribute)
+      return value === undefined ? [] : [[kind, toSql(value)] as const]
+    })
+  const mentionTime = text('mentionTime')
+  return [
+    ...find('review', idSql, ...(rows.isReview ? ['id'] : []), 'reviewId', 'review_id', 'documentId'),
+    ...find('visit_record', hashTextSql, 'visitRecordId', 'visit_record_id'),
+    ...find('survey', hashTextSql, 'surveyKey'),
+    ...(rows.isComment && mentionTime !== undefined
+      ? find('comment', (id) => hashCommentSql(id, mentionTime), 'id')
+      : []),
+  ]
+}
+
+/** SQL that is true for rows of someone who was forgotten; undefined where nothing in them names a person. `forgotten`: the table of the tombstones. */
+export const forgottenRowsSql = (rows: PersonRows, forgotten = forgottenTableName): string | undefined => {
+  const conditions = listIds(rows).map(
+    ([kind, id]) => `coalesce(${id} IN (SELECT id FROM ${forgotten} WHERE kind = '${kind}'), false)`,
+  )
+  return conditions.length === 0 ? undefined : `(${conditions.join(' OR ')})`
+}
+
+/** The same for the records of a stream, before they are rows: what was forgotten is never written. */
+export const forgottenRecordsSql = (stream: string): string => forgottenRowsSql(recordsOf(stream)) ?? 'false'
+
+/** Statements that remove the rows of someone forgotten from a table and its history. */
+export const removeForgottenSql = ({ name, columns, history }: Table): ReadonlyArray<string> => {
+  const where = forgottenRowsSql(toPersonRows(name, columns))
+  const names = where === undefined ? [] : [name, ...(history ? [historyTableName(name)] : [])]
+  return names.map((each) => `DELETE FROM ${quoteIdentifier(each)} AS t WHERE ${where}`)
+}
+
+/**
+ * SQL of the further tombstones that rows of someone forgotten give, as `(kind, id)`: the id of a review that a visit names, the key of its survey
+ * and those of its comments. Undefined where they give none. `from`: the rows as SQL.
+ */
+const furtherIdsSql = (rows: PersonRows, from: string, forgotten = forgottenTableName): string | undefined => {
+  const { text } = rows
+  const where = forgottenRowsSql(rows, forgotten)
+  const [id, mentionTime, contents, comment, document, survey] = [
+    'id',
+    'mentionTime',
+    'contents',
+    'comment',
+    'documentId',
+    'surveyBarCode',
+  ].map(text)
+  if (where === undefined) return undefined
+  const isReview = rows.isReview && id !== undefined
+  const sources = [
+    ...(isReview ? [`SELECT 'review' AS kind, ${idSql(id)} AS id FROM ${from} AS t WHERE ${where}`] : []),
+    ...(isReview && contents !== undefined && mentionTime !== undefined
+      ? [
+          `SELECT 'comment' AS kind, ${hashCommentSql('content', 'mentioned')} AS id FROM (
+             SELECT unnest(TRY_CAST(${contents} AS JSON)->>'$[*].id') AS content, ${mentionTime} AS mentioned FROM ${from} AS t WHERE ${where})`,
+        ]
+      : []),
+    ...(document !== undefined && comment !== undefined && mentionTime !== undefined
+      ? [
+          `SELECT 'comment' AS kind, ${hashCommentSql(`(TRY_CAST(${comment} AS JSON)->>'$.commentId')`, mentionTime)} AS id FROM ${from} AS t WHERE ${where}`,
+        ]
+      : []),
+    // A code that several reviews share, such as "none", names no one.
+    ...(isReview && survey !== undefined
+      ? [
+          `SELECT 'survey' AS kind, ${hashTextSql('survey')} AS id FROM (
+             SELECT ${survey} AS survey, ${id} AS review, ${where} AS is_forgotten FROM ${from} AS t WHERE trim(${survey}) <> '')
+           GROUP BY survey HAVING count(DISTINCT review) = 1 AND bool_and(is_forgotten)`,
+        ]
+      : []),
+  ]
+  return sources.length === 0
+    ? undefined
+    : `SELECT DISTINCT kind, id FROM (${sources.join(' UNION ALL ')}) AS found
+       WHERE id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${forgotten} AS known WHERE known.kind = found.kind AND known.id = found.id)`
+}
+
+/** Adds tombstones. `ids`: SQL of `(kind, id)`; `now`: milliseconds since 1970. */
+const addForgottenSql = (ids: string, now: number, forgotten = forgottenTableName): string =>
+  `INSERT INTO ${forgotten} SELECT kind, id, make_timestamptz(${Math.trunc(now)}::BIGINT * 1000) FROM (${ids})`
+
+/** Adds what the records of a stream further tell of someone forgotten; returns how many tombstones that makes. */
+export const addFurtherIds = async (db: Database, stream: string, records: string, now: number): Promise<number> => {
+  const ids = furtherIdsSql(recordsOf(stream), records)
+  if (ids === undefined) return 0
+  const count = async () => Number(await db.scalar(`SELECT count(*) FROM ${forgottenTableName}`))
+  const before = await count()
+  await db.run(addForgottenSql(ids, now))
+  return (await count()) - before
+}
+
+/**
+ * Adds to the table `forgotten` the tombstones of those who are named, and those that the rows of all who are forgotten give. `sources`: rows, and
+ * where they are in SQL. `now`: milliseconds since 1970.
+ */
+export const collectForgotten = async (
+  db: Database,
+  forgotten: string,
+  { reviews, visitRecords }: { readonly reviews: ReadonlyArray<string>; readonly visitRecords: ReadonlyArray<string> },
+  sources: ReadonlyArray<readonly [rows: PersonRows, from: string]>,
+  now: number,
+): Promise<void> => {
+  const asked = [
+    ...reviews.map((id) => `SELECT 'review' AS kind, ${quoteLiteral(id)} AS id`),
+    ...visitRecords.map((id) => `SELECT 'visit_record' AS kind, ${hashTextSql(quoteLiteral(id))} AS id`),
+  ].join(' UNION ')
+  await db.run(addForgottenSql(`${asked} EXCEPT SELECT kind, id FROM ${forgotten}`, now, forgotten))
+  const count = () => db.scalar(`SELECT count(*) FROM ${forgotten}`)
+  for (let before = await count(), after: typeof before; ; before = after) {
+    for (const [rows, from] of sources) {
+      const further = furtherIdsSql(rows, from, forgotten)
+      if (further !== undefined) await db.run(addForgottenSql(further, now, forgotten))
+    }
+    after = await count()
+    if (after === before) return
+  }
+}

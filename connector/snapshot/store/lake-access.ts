@@ -1,0 +1,190 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { CommandError, configFailure, type Failure, transientFailure } from '../../cdk'
+import { type Database, quoteLiteral } from './database'
+import { isOutOfMemory } from './failures'
+
+/** One of several processes that share a backfill, counted from 0. */
+export type LakeShare = { readonly index: number; readonly count: number }
+
+export type LakeOptions = {
+  /** Where a new lake keeps its Parquet files: a folder or s3://BUCKET/FOLDER. The catalogue remembers it. */
+  readonly dataPath?: string | undefined
+  /** A folder with DuckDB's extensions, or into which pip has put their packages. */
+  readonly extensions?: string | undefined
+  /** Reads the lake as it was after this commit. */
+  readonly version?: number | undefined
+  readonly share?: LakeShare | undefined
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+}
+
+/** Whether a place is a lake; any other is the path of a file. */
+export const isLakePath = (path: string): boolean => path.startsWith('ducklake:')
+
+export const postgresPrefix = 'ducklake:postgres:'
+
+/** The place without its password, for messages. */
+export const describeLake = (path: string): string =>
+  path
+    .replaceAll(/(password\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)/gi, '$1***')
+    .replaceAll(/(\/\/[^:/@\s]*):[^@\s]*@/g, '$1:***@')
+
+/** What a lake needs, each with the package of PyPI that brings it. */
+const extensionPackages = {
+  ducklake: 'duckdb-extension-ducklake',
+  postgres_scanner: 'duckdb-extension-postgres-scanner',
+  httpfs: 'duckdb-extension-httpfs',
+} as const
+type ExtensionName = keyof typeof extensionPackages
+
+const listFolders = (path: string): ReadonlyArray<string> => {
+  try {
+    return readdirSync(path).map((name) => join(path, name))
+  } catch {
+    return []
+  }
+}
+
+/** The folders in which Python keeps packages, of the active environment first. */
+const listPackageFolders = (env: NonNullable<LakeOptions['env']>): ReadonlyArray<string> =>
+  [...(env.VIRTUAL_ENV ? [env.VIRTUAL_ENV] : []), join(homedir(), '.local'), '/usr/local', '/usr']
+    .flatMap((root) => listFolders(join(root, 'lib')))
+    .filter((path) => /\/python3[^/]*$/.test(path))
+    .flatMap((path) => [join(path, 'site-packages'), join(path, 'dist-packages')])
+
+/** Where an extension may be, in the order in which it is looked for. Nothing is downloaded. */
+const listExtensionFiles = (
+  name: ExtensionName,
+  { version, platform }: { readonly version: string; readonly platform: string },
+  { extensions, env = {} }: LakeOptions,
+): ReadonlyArray<string> => {
+  const file = `${name}.duckdb_extension`
+  const own = extensions ?? env.FEEDBACK_DUCKDB_EXTENSIONS
+  const packaged = join(`duckdb_extension_${name}`, 'extensions', version, file)
+  return [
+    ...(own ? [file, join(version, platform, file), packaged].map((path) => join(own, path)) : []),
+    join(homedir(), '.duckdb', 'extensions', version, platform, file),
+    ...listPackageFolders(env).map((folder) => join(folder, packaged)),
+  ]
+}
+
+export const loadExtension = async (db: Database, name: ExtensionName, options: LakeOptions): Promise<void> => {
+  const version = String(await db.scalar('SELECT library_version FROM pragma_version()'))
+  const platform = String(await db.scalar('SELECT platform FROM pragma_platform()'))
+  const found = listExtensionFiles(name, { version, platform }, options).find((path) => existsSync(path))
+  const install = `Install it: pip install --target FOLDER ${extensionPackages[name]}==${version.slice(1)}, and give --extensions FOLDER; or run INSTALL ${name} in DuckDB ${version}, which puts it into ~/.duckdb.`
+  if (found === undefined)
+    throw new CommandError(
+      configFailure(
+        `A lake needs DuckDB's extension ${name} of ${version} for ${platform}, which is not on this machine. ${install}`,
+      ),
+    )
+  await db.run(`LOAD ${quoteLiteral(resolve(found))}`).catch((error: unknown) => {
+    throw new CommandError(
+      configFailure(
+        `DuckDB ${version} for ${platform} cannot load ${found}: it is of another version, or damaged. ${install}`,
+        String(error),
+      ),
+    )
+  })
+}
+
+export const isRemote = (dataPath: string): boolean => /^(s3|s3a|s3n|gs|gcs|r2|https?):\/\//.test(dataPath)
+
+/** The access to object storage, from the variables that Amazon's own programs read. */
+export const storageSecretSql = (env: NonNullable<LakeOptions['env']>): string | undefined => {
+  const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL
+  const url = endpoint ? new URL(endpoint) : undefined
+  const values = {
+    KEY_ID: env.AWS_ACCESS_KEY_ID,
+    SECRET: env.AWS_SECRET_ACCESS_KEY,
+    SESSION_TOKEN: env.AWS_SESSION_TOKEN,
+    REGION: env.AWS_REGION || env.AWS_DEFAULT_REGION || (url && 'us-east-1'),
+    ENDPOINT: url && url.host + url.pathname.replace(/\/$/, ''),
+    URL_STYLE: url && 'path',
+  }
+  const given = Object.entries(values).flatMap(([name, value]) => (value ? [`${name} ${quoteLiteral(value)}`] : []))
+  if (given.length === 0) return undefined
+  return `CREATE OR REPLACE SECRET lake_storage (TYPE s3, ${[...given, `USE_SSL ${url?.protocol !== 'http:'}`].join(', ')})`
+}
+
+/** What a place and its options say of the lake, and how it is attached. */
+export type LakePlace = {
+  readonly path: string
+  readonly name: string
+  readonly isPostgres: boolean
+  readonly access: 'write' | 'change' | 'read'
+  readonly options: LakeOptions
+}
+
+export const attachSql = ({ path, access, options }: LakePlace, version?: number): string => {
+  const { dataPath } = options
+  const settings = [
+    ...(dataPath === undefined ? [] : [`DATA_PATH ${quoteLiteral(isRemote(dataPath) ? dataPath : resolve(dataPath))}`]),
+    ...(access === 'write' ? [] : ['CREATE_IF_NOT_EXISTS false']),
+    ...(access === 'read' ? ['READ_ONLY'] : []),
+    ...(version === undefined ? [] : [`SNAPSHOT_VERSION ${version}`]),
+  ]
+  return `ATTACH ${quoteLiteral(path)} AS lake${settings.length === 0 ? '' : ` (${settings.join(', ')})`}; USE lake`
+}
+
+/** What the errors of a lake's catalogue and storage mean, by what DuckDB says; the first that fits counts. */
+const lakeErrors: ReadonlyArray<readonly [RegExp, typeof configFailure, string]> = [
+  [
+    /extension is not compatible|Unsupported DuckLake|version .* is not (?:supported|compatible)|only supports? (?:DuckLake )?version|catalog version mismatch|was created with a newer/i,
+    configFailure,
+    "the lake's catalogue is of another version of DuckLake. Upgrade feedback-connector and DuckDB's extension ducklake, or read it with the version that wrote it.",
+  ],
+  [
+    /No snapshot found at version/i,
+    configFailure,
+    "the lake has no such version, or no longer. FROM ducklake_snapshots('lake') in feedback query lists them.",
+  ],
+  [
+    /explicitly disabled|does not exist and/i,
+    configFailure,
+    'there is no lake. Check the address given with --lake; feedback sync creates one.',
+  ],
+  [
+    /does not match existing data path|DATA_PATH parameter/i,
+    configFailure,
+    'the lake keeps its files in another place than --data. Leave --data out, or give another --lake.',
+  ],
+  [
+    /HTTP (?:code )?403|Forbidden|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch/i,
+    configFailure,
+    'the storage refuses access to the data path. Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the rights on the bucket.',
+  ],
+  [
+    /NoSuchBucket|HTTP (?:code )?404/i,
+    configFailure,
+    'the storage has no such bucket or file. Check the data path and AWS_ENDPOINT_URL; a file of the lake may have been removed.',
+  ],
+  [
+    /HTTP Error|error for HTTP|connect to URL|SlowDown/i,
+    transientFailure,
+    'the storage of the lake cannot be reached. Nothing is lost: what was committed is kept. Run it again later.',
+  ],
+  [
+    /authentication failed|no password supplied|no pg_hba|role "[^"]*" does not exist|database "[^"]*" does not exist|permission denied for|invalid connection option|missing "=" after/i,
+    configFailure,
+    'PostgreSQL refuses the catalogue. Check the address given with --lake, PGUSER, PGPASSWORD and what the user may do.',
+  ],
+  [
+    /unable to connect to Postgres|connection to server|could not connect to server|terminating connection|connection unexpectedly|closed the connection|no connection to the server|connection has been closed|the database system is|SSL SYSCALL|Connection refused|too many (?:clients|connections)|Current transaction is aborted|Failed to execute query "(?:BEGIN|COMMIT|ROLLBACK)/i,
+    transientFailure,
+    "the catalogue's PostgreSQL cannot be reached. Nothing is lost: what was committed is kept. Run it again once PostgreSQL is back.",
+  ],
+]
+
+/** The reason why a lake cannot be used; undefined for any error that has nothing to do with its catalogue and storage. */
+export const lakeErrorFailure = (name: string, error: unknown): Failure | undefined => {
+  const detail = error instanceof Error ? error.message : String(error)
+  if (isOutOfMemory(error)) return undefined
+  const found = lakeErrors.find(([pattern]) => pattern.test(detail))
+  return found?.[1](
+    `${name}: ${found[2]}`,
+    detail.split('\n')[0]?.replaceAll(/password\s*=\s*('[^']*'|\S+)/gi, 'password=***'),
+  )
+}

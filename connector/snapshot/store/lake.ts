@@ -1,0 +1,273 @@
+import { randomUUID } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TaskEither } from 'fp-ts/TaskEither'
+import * as TE from 'fp-ts/TaskEither'
+import { CommandError, configFailure, type Failure, runOrThrow, transientFailure } from '../../cdk'
+import { type Database, type DatabaseOptions, openDatabase, quoteLiteral } from './database'
+import { databaseOpenFailure } from './failures'
+import {
+  attachSql,
+  describeLake,
+  isRemote,
+  type LakeOptions,
+  type LakePlace,
+  type LakeShare,
+  lakeErrorFailure,
+  loadExtension,
+  postgresPrefix,
+  storageSecretSql,
+} from './lake-access'
+
+/** The locks of a lake are advisory locks of its PostgreSQL: they end with their connection, however the process ends. */
+const lockSpace = 0x66646c6b
+const [commitLock, runLock, firstShareLock] = [1, 2, 1000]
+
+const lockSql = (name: string, lock: number): string =>
+  `SELECT ${name.startsWith('pg_try') ? 'got' : 'true'} AS got FROM postgres_query('lake_locks', 'SELECT ${name}(${lockSpace}, ${lock})${name.startsWith('pg_try') ? '' : '::text'} AS got')`
+
+type Locks = {
+  /** Keeps every other process from committing while `body` runs. */
+  readonly withCommitLock: <A>(body: () => Promise<A>) => Promise<A>
+  readonly release: () => Promise<void>
+}
+
+const noLocks: Locks = { withCommitLock: (body) => body(), release: async () => undefined }
+
+const busyFailure = (name: string, share: LakeShare | undefined): Failure =>
+  transientFailure(
+    `${name} is in use by another run${share === undefined ? '' : `, of the share ${share.index} or of all shares`}. Wait until it ends, or stop it, and try again; --wait 10m waits for it.`,
+  )
+
+/** Connects to the catalogue's PostgreSQL and takes the lock of this run, or of this share of it. */
+const openLocks = async (db: Database, { path, name, access, options }: LakePlace): Promise<Locks> => {
+  if (!path.startsWith(postgresPrefix) || access === 'read') return noLocks
+  await db.run(
+    `ATTACH IF NOT EXISTS ${quoteLiteral(path.slice(postgresPrefix.length))} AS lake_locks (TYPE postgres, READ_ONLY)`,
+  )
+  const [run, commit] = [await db.connect(), await db.connect()]
+  const release = async (): Promise<void> => {
+    for (const connection of [run, commit]) {
+      await connection.run('ROLLBACK').catch(() => undefined)
+      connection.close()
+    }
+  }
+  try {
+    const { share } = options
+    await run.run('BEGIN')
+    const wanted: ReadonlyArray<readonly [string, number]> =
+      share === undefined
+        ? [['pg_try_advisory_xact_lock', runLock]]
+        : [
+            ['pg_try_advisory_xact_lock_shared', runLock],
+            ['pg_try_advisory_xact_lock', firstShareLock + share.index],
+          ]
+    for (const [lockName, lock] of wanted)
+      if ((await run.scalar(lockSql(lockName, lock))) !== true) throw new CommandError(busyFailure(name, share))
+  } catch (error) {
+    await release()
+    throw error
+  }
+  const withCommitLock: Locks['withCommitLock'] = async (body) => {
+    await commit.run('BEGIN')
+    try {
+      await commit.scalar(lockSql('pg_advisory_xact_lock', commitLock))
+      return await body()
+    } finally {
+      await commit.run('ROLLBACK').catch(() => undefined)
+    }
+  }
+  return { withCommitLock, release }
+}
+
+/** For how long a commit is tried again while PostgreSQL or the storage cannot be reached, and how long between two tries at most. */
+const [retryMillis, longestDelay] = [120_000, 10_000]
+const mostConflicts = 20
+/** How often a statement outside a transaction is tried again. */
+const lostTries = 5
+
+const isConflict = (error: unknown): boolean =>
+  error instanceof Error && /Transaction conflict|could not serialize access|deadlock detected/i.test(error.message)
+
+const isTransient = (error: unknown): boolean => error instanceof CommandError && error.failure._tag === 'Transient'
+
+/**
+ * Opens a DuckLake with the methods of a file. What commits has the lake to itself, so that two processes never merge one table side by side;
+ * a commit that fails by a conflict or a lost connection is tried again, and one whose answer was lost is not made twice.
+ */
+export const openLake = (
+  path: string,
+  access: LakePlace['access'],
+  options: LakeOptions,
+  opening: DatabaseOptions,
+): TaskEither<Failure, Database> => {
+  const place: LakePlace = {
+    path,
+    name: describeLake(path),
+    isPostgres: path.startsWith(postgresPrefix),
+    access,
+    options,
+  }
+  return TE.tryCatch(
+    () => openPlace(place, opening),
+    (error) =>
+      error instanceof CommandError
+        ? error.failure
+        : (lakeErrorFailure(place.name, error) ?? databaseOpenFailure(place.name, error)),
+  )
+}
+
+const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Database> => {
+  const { path, name, isPostgres, access, options } = place
+  if (/^ducklake:(sqlite|mysql):/.test(path))
+    throw new CommandError(
+      configFailure(
+        `${name}: a lake's catalogue is in PostgreSQL (ducklake:postgres:…) or in a DuckDB file (ducklake:FILE).`,
+      ),
+    )
+  const spillPath = join(tmpdir(), `feedback-lake-${randomUUID()}`)
+  const base = await runOrThrow(openDatabase(':memory:', { ...opening, spillPath }))
+  const { env = {} } = options
+  try {
+    await loadExtension(base, 'ducklake', options)
+    if (isPostgres) await loadExtension(base, 'postgres_scanner', options)
+    let hasStorage = false
+    const openStorage = async (dataPath: string): Promise<void> => {
+      if (hasStorage || !isRemote(dataPath)) return
+      hasStorage = true
+      await loadExtension(base, 'httpfs', options)
+      // A commit looks for its keys in each file of a table; files never change, so that each is asked for once.
+      await base.run('SET enable_external_file_cache = true; SET parquet_metadata_cache = true')
+      const secret = storageSecretSql(env)
+      if (secret !== undefined) await base.run(secret)
+    }
+    if (options.dataPath !== undefined) {
+      await openStorage(options.dataPath)
+      if (!isRemote(options.dataPath) && access === 'write')
+        mkdirSync(options.dataPath, { recursive: true, mode: 0o700 })
+    }
+    let locks = noLocks
+    let dataPath = ''
+    const attach = async (): Promise<void> => {
+      locks = await openLocks(base, place)
+      // Two processes that make one lake would each make half of it.
+      await locks.withCommitLock(async () => {
+        const sql = attachSql(place, options.version)
+        await base.run(sql).catch(async (error: unknown) => {
+          // Only the catalogue knows where the rows of an existing lake are.
+          if (hasStorage || !/requires the extension httpfs/.test(String(error))) throw error
+          await openStorage('s3://')
+          await base.run(sql)
+        })
+      })
+      dataPath = String(await base.scalar(`SELECT value FROM ducklake_options('lake') WHERE option_name = 'data_path'`))
+      await openStorage(dataPath)
+      if (access !== 'read' || options.version !== undefined) return
+      // All that a verb reads is of one version, whatever is committed meanwhile.
+      const version = Number(await base.scalar(`SELECT id FROM ducklake_current_snapshot('lake')`))
+      await base.run(`USE memory; DETACH lake; ${attachSql(place, version)}`)
+    }
+    const reattach = async (): Promise<void> => {
+      await locks.release()
+      locks = noLocks
+      await base.run('USE memory')
+      for (const attached of ['lake', 'lake_locks']) await base.run(`DETACH DATABASE IF EXISTS ${attached}`)
+      await attach()
+    }
+    const explain = async <A>(work: () => Promise<A>): Promise<A> => {
+      try {
+        return await work()
+      } catch (error) {
+        const failure = error instanceof CommandError ? undefined : lakeErrorFailure(name, error)
+        throw failure === undefined ? error : new CommandError(failure)
+      }
+    }
+    let isInTransaction = false
+    /** Runs a statement of a writer again where the connection was lost; a transaction is run again as a whole. */
+    const runAgain = async <A>(work: () => Promise<A>, tries = lostTries): Promise<A> => {
+      try {
+        return await explain(work)
+      } catch (error) {
+        if (isInTransaction || access === 'read' || !isTransient(error) || tries === 0) throw error
+        await sleep(500)
+        await explain(reattach).catch(() => undefined)
+        return runAgain(work, tries - 1)
+      }
+    }
+    await runAgain(reattach)
+    const commitOnce = <A>(body: () => Promise<A>, id: string): Promise<A> =>
+      explain(() =>
+        locks.withCommitLock(async () => {
+          isInTransaction = true
+          try {
+            return await base.transaction(async () => {
+              const result = await body()
+              await base.run(
+                `CALL lake.set_commit_message('feedback-connector', '', extra_info => ${quoteLiteral(id)})`,
+              )
+              return result
+            })
+          } finally {
+            isInTransaction = false
+          }
+        }),
+      )
+    const isCommitted = async (id: string): Promise<boolean> =>
+      Number(
+        await base.scalar(
+          `SELECT count(*) FROM ducklake_snapshots('lake') WHERE commit_extra_info = ${quoteLiteral(id)}`,
+        ),
+      ) > 0
+    /** Runs `body` to its commit, again where that may help. */
+    const transaction: Database['transaction'] = async (body, undo) => {
+      const id = randomUUID()
+      const until = performance.now() + retryMillis
+      let result: { readonly value: Awaited<ReturnType<typeof body>> } | undefined
+      const run = async () => {
+        const value = await body()
+        result = { value }
+        return value
+      }
+      for (let attempt = 0; ; attempt += 1)
+        try {
+          if (attempt > 0 && result !== undefined && (await isCommitted(id))) return result.value
+          if (attempt > 0) undo?.()
+          return await commitOnce(run, id)
+        } catch (error) {
+          const isLost = isTransient(error)
+          if (!(isLost ? performance.now() < until : isConflict(error) && attempt < mostConflicts)) {
+            undo?.()
+            throw error
+          }
+          await sleep(Math.min(longestDelay, 200 * 2 ** attempt) * (0.5 + Math.random() / 2))
+          if (isLost)
+            await explain(reattach).catch((failed: unknown) => {
+              if (!isTransient(failed)) throw failed
+            })
+        }
+    }
+    return {
+      ...base,
+      path: name,
+      lake: { dataPath },
+      transaction,
+      run: (...statement) => runAgain(() => base.run(...statement)),
+      query: (...statement) => runAgain(() => base.query(...statement)),
+      scalar: (...statement) => runAgain(() => base.scalar(...statement)),
+      stream: (...statement) => explain(() => base.stream(...statement)),
+      connect: async () => {
+        const other = await base.connect()
+        await other.run('USE lake')
+        return { ...other, path: name, lake: { dataPath } }
+      },
+      close: () => {
+        void locks.release().finally(() => base.close())
+      },
+    }
+  } catch (error) {
+    base.close()
+    throw error
+  }
+}

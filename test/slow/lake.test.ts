@@ -1,0 +1,400 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as E from 'fp-ts/Either'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { openDatabase, quoteIdentifier, quoteLiteral } from '../../connector/snapshot/store/database'
+import { openSnapshot } from '../../connector/snapshot/store/file'
+import { newTempPath, writeTempFile } from '../support/files'
+import { programPath, type RunningProgram, runProgram, startProgram } from '../support/program'
+import { random } from '../support/random'
+import { freePort } from '../support/redis'
+import { compareWithTruth } from '../support/truth'
+import { type Postgres, startPostgres } from './dbt/postgres'
+
+/** What the largest test reads, and how many of its processes are killed; test/slow/lake.sh 2000000 50 takes the better part of an hour. */
+const [reviewCount, killCount] = [Number(process.env.LAKE_REVIEWS || 30_000), Number(process.env.LAKE_KILLS || 20)]
+const shareCount = 8
+const seed = Number(process.env.SEED ?? 20261123)
+const minutes = 60_000
+
+const lakeSecrets = { key: 'lake-key', secret: 'lake-s3cret' }
+
+let postgres: Postgres
+let storage: ChildProcess
+let env: Readonly<Record<string, string>>
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+  const port = await freePort()
+  storage = spawn(
+    join(process.env.VIRTUAL_ENV ?? '.venv/lake', 'bin/moto_server'),
+    ['-H', '127.0.0.1', '-p', `${port}`],
+    {
+      stdio: 'ignore',
+    },
+  )
+  const url = `http://127.0.0.1:${port}`
+  env = {
+    ...postgres.env,
+    AWS_ACCESS_KEY_ID: lakeSecrets.key,
+    AWS_SECRET_ACCESS_KEY: lakeSecrets.secret,
+    AWS_ENDPOINT_URL: url,
+  }
+  // Clients of PostgreSQL read the environment of their process, which the tests' own are too.
+  Object.assign(process.env, env)
+  for (let tries = 0; ; tries += 1)
+    try {
+      await fetch(`${url}/lake`, { method: 'PUT' })
+      break
+    } catch (error) {
+      if (tries > 100) throw error
+      await sleep(200)
+    }
+}, 2 * minutes)
+
+afterAll(async () => {
+  storage?.kill('SIGKILL')
+  await postgres?.stop()
+})
+
+type Service = {
+  readonly url: string
+  readonly token: string
+  readonly data: string
+  readonly stop: () => Promise<void>
+}
+
+/** A sandbox in a process of its own, so that its work is not that of a writer. */
+const startService = async (reviews: number): Promise<Service> => {
+  const data = newTempPath('duckdb')
+  const running = spawn(process.execPath, [programPath('feedback'), 'sandbox', '--reviews', `${reviews}`, '--db', data])
+  onTestFinished(() => void running.kill('SIGKILL'))
+  const line = await new Promise<string>((resolve) => running.stdout.once('data', (text: Buffer) => resolve(`${text}`)))
+  const { url, access_token } = JSON.parse(line)
+  const stop = () =>
+    new Promise<void>((resolve) => {
+      running.once('exit', () => resolve())
+      running.kill('SIGTERM')
+    })
+  return { url, token: access_token, data, stop }
+}
+
+const writeConfig = ({ url, token }: Service, index?: number): string =>
+  writeTempFile({
+    base_url: url,
+    credentials: { auth_type: 'access_token', access_token: token },
+    start_date: '2020-01-01',
+    page_size: 1000,
+    ...(index === undefined ? {} : { partition: { index, count: shareCount } }),
+  })
+
+/** A lake of its own for each test. */
+const newLake = (name: string): ReadonlyArray<string> => {
+  postgres.ask(`CREATE DATABASE ${name}`)
+  return ['--lake', `ducklake:postgres:dbname=${name}`, '--data', `s3://lake/${name}`]
+}
+const placeOf = (lake: ReadonlyArray<string>): ReadonlyArray<string> => lake.slice(0, 2)
+
+const feedback = (...args: ReadonlyArray<string>) => runProgram('feedback', args, { env })
+
+/** The rows of a lake in a DuckDB file, which can be compared with the service. */
+const copyToFile = async (lake: ReadonlyArray<string>): Promise<string> => {
+  const opened = await openSnapshot(lake[1] ?? '', 'read', { lake: { env: process.env } })()
+  if (E.isLeft(opened)) throw new Error(opened.left.message)
+  const { db } = opened.right
+  const path = newTempPath('duckdb')
+  await db.run(`ATTACH ${quoteLiteral(path)} AS copy`)
+  for (const { name } of await db.query(`SELECT table_name AS name FROM duckdb_tables() WHERE database_name = 'lake'`))
+    await db.run(`CREATE TABLE copy.${quoteIdentifier(String(name))} AS FROM ${quoteIdentifier(String(name))}`)
+  await db.run('DETACH copy')
+  db.close()
+  return path
+}
+
+const countDoubles = async (path: string): Promise<number> => {
+  const opened = await openDatabase(path, { readOnly: true })()
+  if (E.isLeft(opened)) throw new Error(opened.left.message)
+  const doubles = await opened.right.scalar('SELECT count(*) - count(DISTINCT id) FROM reviews')
+  opened.right.close()
+  return Number(doubles)
+}
+
+const expectTruth = async (service: Service, path: string, tables: ReadonlyArray<string>): Promise<void> => {
+  const differences = await compareWithTruth(service.data, path)
+  for (const table of tables)
+    expect([table, differences[table]]).toEqual([
+      table,
+      { rows: expect.any(Number), missing: 0, additional: 0, different: 0 },
+    ])
+}
+
+/** The most memory that a process has had, in MiB; 0 once it has ended. */
+const readPeak = (pid: number | undefined): number => {
+  try {
+    return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+  } catch {
+    return 0
+  }
+}
+
+/** The seconds of CPU that the children of this process have taken which have ended: what a run costs, however busy the machine is. */
+const timedRun = async (args: ReadonlyArray<string>): Promise<number> => {
+  const out = newTempPath('txt')
+  const child = spawn(
+    '/usr/bin/env',
+    [
+      'bash',
+      '-c',
+      `TIMEFORMAT='%U %S'; { time "$@" >/dev/null 2>&1; } 2>${out}`,
+      'x',
+      process.execPath,
+      programPath('feedback'),
+      ...args,
+    ],
+    { env: { ...process.env, ...env } },
+  )
+  const status = await new Promise((resolve) => child.once('exit', resolve))
+  expect(status).toBe(0)
+  return readFileSync(out, 'utf8')
+    .trim()
+    .split(' ')
+    .reduce((sum, text) => sum + Number(text), 0)
+}
+
+describe('a lake in PostgreSQL and S3', () => {
+  it(
+    'takes rows and states of one writer, is verified, queried at each version and compared',
+    async () => {
+      const service = await startService(3000)
+      const config = writeConfig(service)
+      const lake = newLake('single')
+      expect(await feedback('sync', '--config', config, ...lake)).toMatchObject({ status: 0 })
+      const version = (
+        await feedback(
+          'query',
+          ...placeOf(lake),
+          '--format',
+          'csv',
+          `SELECT max(snapshot_id) AS v FROM ducklake_snapshots('lake')`,
+        )
+      ).stdout.split('\n')[1]
+      await fetch(`${service.url}/__sandbox/churn?access_token=${service.token}`, {
+        method: 'POST',
+        body: '{"change": 5, "delete": 2, "add": 3}',
+      })
+      // A run leaves the deletions of the last five seconds to the next one.
+      await sleep(7000)
+      expect(await feedback('sync', '--config', config, ...placeOf(lake))).toMatchObject({ status: 0 })
+      expect(await feedback('verify', ...placeOf(lake))).toMatchObject({ status: 0 })
+      expect(await feedback('report', ...placeOf(lake), '--format', 'md')).toMatchObject({
+        status: 0,
+        stdout: expect.stringContaining('| Reviews |'),
+      })
+      const counts = await Promise.all(
+        ['FROM reviews', `FROM reviews AT (VERSION => ${version})`].map(
+          async (from) =>
+            (await feedback('query', ...placeOf(lake), '--format', 'csv', `SELECT count(*) AS n ${from}`)).stdout.split(
+              '\n',
+            )[1],
+        ),
+      )
+      expect(counts).toEqual(['3001', '3000'])
+      const at = await feedback(
+        'query',
+        ...placeOf(lake),
+        '--at',
+        version ?? '',
+        '--format',
+        'csv',
+        'SELECT count(*) AS n FROM reviews',
+      )
+      expect(at.stdout.split('\n')[1]).toBe('3000')
+      const newest = (
+        await feedback(
+          'query',
+          ...placeOf(lake),
+          '--format',
+          'csv',
+          `SELECT max(snapshot_id) AS v FROM ducklake_snapshots('lake')`,
+        )
+      ).stdout.split('\n')[1]
+      const diff = await feedback('diff', ...placeOf(lake), '--json', version ?? '', newest ?? '')
+      expect(JSON.parse(diff.stdout).find(({ stream }: { stream: string }) => stream === 'reviews')).toMatchObject({
+        a: 3000,
+        b: 3001,
+        onlyA: 2,
+        onlyB: 3,
+        changed: 5,
+      })
+      await service.stop()
+      await expectTruth(service, await copyToFile(lake), ['reviews', 'deleted_reviews', 'review_sentiments'])
+    },
+    10 * minutes,
+  )
+
+  it(
+    'goes on where PostgreSQL ends its connections',
+    async () => {
+      const service = await startService(20_000)
+      const lake = newLake('lost')
+      const running = startProgram('feedback', ['sync', '--config', writeConfig(service), ...lake], { env })
+      let cuts = 0
+      const cutting = (async () => {
+        while (cuts < 3) {
+          await sleep(1500)
+          if (
+            postgres.ask(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'lost'`).includes('t')
+          )
+            cuts += 1
+        }
+      })()
+      const { status, stderr } = await running.ended
+      expect([status, stderr]).toEqual([0, expect.any(String)])
+      await cutting
+      expect(await feedback('verify', ...placeOf(lake))).toMatchObject({ status: 0 })
+      await service.stop()
+      await expectTruth(service, await copyToFile(lake), ['reviews', 'review_contents'])
+    },
+    10 * minutes,
+  )
+
+  it(
+    'tells what is wrong, and no secret',
+    async () => {
+      const service = await startService(50)
+      const config = writeConfig(service)
+      const lake = newLake('refused')
+      expect(await feedback('sync', '--config', config, ...lake)).toMatchObject({ status: 0 })
+      const cases: ReadonlyArray<readonly [number, RegExp, Readonly<Record<string, string>>, ReadonlyArray<string>]> = [
+        [75, /PostgreSQL cannot be reached/, { PGPORT: '1' }, placeOf(lake)],
+        [78, /PostgreSQL refuses the catalogue/, { PGPASSWORD: 'wr0ng-pass' }, placeOf(lake)],
+        [
+          78,
+          /PostgreSQL refuses the catalogue/,
+          {},
+          ['--lake', 'ducklake:postgres:dbname=refused password=wr0ng-pass'],
+        ],
+        [78, /has no such version/, {}, [...placeOf(lake), '--at', '999']],
+        [
+          78,
+          /extension ducklake.*not on this machine.*pip install/,
+          { VIRTUAL_ENV: '', HOME: '/nonexistent' },
+          placeOf(lake),
+        ],
+        [75, /storage of the lake cannot be reached/, { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' }, placeOf(lake)],
+      ]
+      for (const [status, message, changed, place] of cases) {
+        const result = await runProgram('feedback', ['verify', ...place], { env: { ...env, ...changed } })
+        expect([status, result.stderr]).toEqual([result.status, expect.stringMatching(message)])
+        expect(result.stderr).not.toMatch(/wr0ng-pass|lake-s3cret|p0stgres-pass/)
+      }
+      const nowhere = await feedback(
+        'sync',
+        '--config',
+        config,
+        ...placeOf(newLake('nowhere')),
+        '--data',
+        's3://no-such-bucket/x',
+      )
+      expect(nowhere).toMatchObject({ status: 78, stderr: expect.stringContaining('no such bucket') })
+      const password = postgres.env.PGPASSWORD
+      postgres.ask(`\\c refused\nUPDATE ducklake_metadata SET value = '99.0' WHERE key = 'version'`)
+      const newer = await feedback('verify', ...placeOf(lake))
+      expect(newer).toMatchObject({ status: 78, stderr: expect.stringContaining('another version of DuckLake') })
+      expect(newer.stderr).not.toContain(password)
+      await service.stop()
+    },
+    10 * minutes,
+  )
+
+  it(
+    'costs a writer of a lake no more than a quarter over one of a file',
+    async () => {
+      const service = await startService(300_000)
+      const config = writeConfig(service)
+      const select = ['--select', 'reviews,deleted_reviews']
+      const file = await timedRun(['sync', '--config', config, '--db', newTempPath('duckdb'), ...select])
+      const lake = await timedRun(['sync', '--config', config, ...newLake('cost'), ...select])
+      await service.stop()
+      console.log(`300,000 reviews: ${file.toFixed(1)} s of CPU into a file, ${lake.toFixed(1)} s into a lake`)
+      expect(file / lake).toBeGreaterThan(0.8)
+    },
+    15 * minutes,
+  )
+})
+
+describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} reviews, ${killCount} times killed (seed ${seed})`, () => {
+  it(
+    'ends with what the service has, without doubles',
+    async () => {
+      const service = await startService(reviewCount)
+      const lake = newLake('shared')
+      const configs = Array.from({ length: shareCount }, (_, index) => writeConfig(service, index))
+      const draw = random(seed)
+      const running = new Map<number, RunningProgram>()
+      const failures: string[] = []
+      let [peak, kills, isEnding] = [0, 0, false]
+      const runShare = async (index: number): Promise<void> => {
+        for (;;) {
+          const program = startProgram(
+            'feedback',
+            ['sync', '--config', configs[index] ?? '', ...lake, '--wait', '60s'],
+            { env },
+          )
+          running.set(index, program)
+          const { signal, status, stderr } = await program.ended
+          running.delete(index)
+          if (signal === 'SIGKILL') continue
+          if (status !== 0) failures.push(`share ${index}: ${status} ${stderr.slice(-500)}`)
+          return
+        }
+      }
+      const watching = (async () => {
+        while (!isEnding) {
+          for (const { pid } of running.values()) peak = Math.max(peak, readPeak(pid))
+          await sleep(100)
+        }
+      })()
+      const killing = (async () => {
+        const pause = Math.max(300, (reviewCount / 60_000) * 1200)
+        while (kills < killCount && !isEnding) {
+          await sleep(pause * (0.5 + draw()))
+          const all = [...running.values()]
+          const victim = all[Math.floor(draw() * all.length)]
+          if (victim === undefined) continue
+          victim.kill('SIGKILL')
+          kills += 1
+        }
+      })()
+      const started = performance.now()
+      await Promise.all(Array.from({ length: shareCount }, (_, index) => runShare(index)))
+      isEnding = true
+      await Promise.all([watching, killing])
+      console.log(
+        `${kills} kills, ${Math.round((performance.now() - started) / 1000)} s, ${Math.round(peak)} MiB at most a writer`,
+      )
+      expect(failures).toEqual([])
+      expect(await feedback('verify', ...placeOf(lake))).toMatchObject({ status: 0 })
+      // One process goes on where all shares have ended.
+      expect(await feedback('sync', '--config', writeConfig(service), ...placeOf(lake))).toMatchObject({
+        status: 0,
+      })
+      await service.stop()
+      const copy = await copyToFile(lake)
+      expect(await countDoubles(copy)).toBe(0)
+      await expectTruth(service, copy, [
+        'reviews',
+        'deleted_reviews',
+        'review_contents',
+        'review_sentiments',
+        'review_tasks',
+        'locations',
+        'providers',
+      ])
+      expect(peak).toBeLessThan(300)
+    },
+    90 * minutes,
+  )
+})

@@ -1,0 +1,215 @@
+import * as O from 'fp-ts/Option'
+import { describe, expect, it } from 'vitest'
+import type { ConfiguredStream } from '../../../connector/cdk/catalog'
+import type { StreamInfo } from '../../../connector/cdk/stream'
+import { type LoadOptions, toLoadOptions } from '../../../connector/snapshot/load/earlier-runs'
+import type { Snapshot } from '../../../connector/snapshot/store/database'
+import {
+  checkpointMessage,
+  createStreamInfo,
+  instantSchema,
+  integerSchema,
+  openMemorySnapshot,
+  recordsMessage,
+  startedMessage,
+  streamMessages,
+  timeAtMinute,
+  writeMessages,
+} from '../../support/snapshot-messages'
+
+const thingsInfo = createStreamInfo('things', { id: integerSchema, at: instantSchema }, ['id'], 'at')
+const refreshInfo: StreamInfo = { ...thingsInfo, syncMode: 'full_refresh' }
+const thing = (id: number, more: object = {}) => JSON.stringify({ id, at: timeAtMinute(1), ...more })
+const readStream = async ({ db }: Snapshot) => {
+  const [row] = await db.query(
+    'SELECT generation, refreshing, primary_key, cursor, schema FROM _streams WHERE stream = $stream',
+    { stream: 'things' },
+  )
+  return row
+}
+const readIds = async ({ db }: Snapshot) => (await db.query('SELECT id FROM things ORDER BY id')).map(({ id }) => id)
+const countStates = ({ db }: Snapshot) => db.scalar('SELECT count(*)::INTEGER FROM _state')
+
+describe('how a configured stream is written', () => {
+  const configured = (more: Partial<ConfiguredStream>): ConfiguredStream => ({
+    ...{ name: 'things', namespace: undefined, schema: {}, syncMode: 'incremental', objectName: undefined },
+    ...{
+      primaryKey: [],
+      cursor: [],
+      destinationSyncMode: undefined,
+      generation: undefined,
+      minimumGeneration: undefined,
+    },
+    ...more,
+  })
+  it.each<[Partial<ConfiguredStream>, LoadOptions]>([
+    [{}, {}],
+    [{ destinationSyncMode: 'append' }, { mode: 'append' }],
+    [{ destinationSyncMode: 'append_dedup' }, { mode: 'append_dedup' }],
+    [{ destinationSyncMode: 'overwrite' }, { mode: 'overwrite' }],
+    [{ destinationSyncMode: 'overwrite_dedup' }, { mode: 'overwrite' }],
+    [
+      { generation: 3, minimumGeneration: 2 },
+      { generation: 3, minimum: 2 },
+    ],
+    [{ generation: 3 }, { generation: 3, minimum: 0 }],
+    [{ generation: 1 }, { generation: 1, minimum: 0 }],
+    [{ generation: 0, minimumGeneration: 2 }, {}],
+    [{ generation: -1 }, {}],
+    [{ minimumGeneration: 2 }, {}],
+  ])('by %j is %j', (stream, options) => {
+    expect(toLoadOptions(configured(stream))).toEqual(options)
+  })
+})
+
+describe('a stream is refused', () => {
+  it.each<[string, StreamInfo, string]>([
+    [
+      'whose name is one of ours',
+      { ...thingsInfo, name: '_things' },
+      'Stream _things cannot be written: names that begin with _ are reserved for metadata tables. Correct the catalog.',
+    ],
+    [
+      'whose key is not in its schema',
+      { ...thingsInfo, primaryKey: ['id', 'other'] },
+      'Stream things cannot be written: its key or cursor other is not an attribute of its schema. Correct the catalog.',
+    ],
+    [
+      'whose cursor is not in its schema',
+      { ...thingsInfo, cursor: O.some('time') },
+      'Stream things cannot be written: its key or cursor time is not an attribute of its schema. Correct the catalog.',
+    ],
+  ])('%s', async (_, info, message) => {
+    const snapshot = await openMemorySnapshot()
+    await expect(writeMessages(snapshot, [startedMessage(info)])).rejects.toThrow(message)
+    expect(await snapshot.db.scalar('SELECT count(*)::INTEGER FROM _streams')).toBe(0)
+    snapshot.db.close()
+  })
+
+  it('whose name another one has in another case, and not again its own', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, streamMessages(thingsInfo, thing(1)))
+    await writeMessages(snapshot, streamMessages(thingsInfo, thing(2)))
+    await expect(writeMessages(snapshot, [startedMessage({ ...thingsInfo, name: 'Things' })])).rejects.toThrow(
+      'Stream Things cannot be written: the file has the stream things, whose name differs only in case, which names of tables cannot. Read it into a file of its own with --db.',
+    )
+    snapshot.db.close()
+  })
+
+  it('that begins a refresh which the file has left behind, and no other', async () => {
+    const snapshot = await openMemorySnapshot()
+    const load = (generation: number, minimum: number, info = refreshInfo) =>
+      writeMessages(snapshot, streamMessages(info), { loadOptions: { things: { generation, minimum } } })
+    await load(5, 5)
+    await expect(load(4, 4)).rejects.toThrow(
+      'Stream things cannot be written: its refresh has the generation 4, but the file already has generation 5, so another connection has written it. Give each connection a file of its own with --db.',
+    )
+    await load(4, 0)
+    await load(5, 5)
+    expect((await readStream(snapshot))?.generation).toBe(5)
+    snapshot.db.close()
+  })
+})
+
+describe('a stream is written', () => {
+  it('under the names of its columns, by its key unless it is appended', async () => {
+    const snapshot = await openMemorySnapshot()
+    const info = createStreamInfo('things', { ID: integerSchema, id: integerSchema, at: instantSchema }, ['id'], 'at')
+    await writeMessages(snapshot, streamMessages(info, '{"ID":1,"id":2}', '{"ID":3,"id":2}'))
+    const stream = await readStream(snapshot)
+    expect([stream?.generation, stream?.refreshing, stream?.cursor]).toEqual([0, false, 'at'])
+    expect(JSON.parse(String(stream?.schema))).toEqual(info.schema)
+    const [column = ''] = (stream?.primary_key ?? []) as ReadonlyArray<string>
+    expect(column).not.toBe('ID')
+    expect(await snapshot.db.query(`SELECT "ID" AS other, "${column}" AS key FROM things`)).toEqual([
+      { other: 3, key: 2 },
+    ])
+    await writeMessages(snapshot, streamMessages(info, '{"ID":5,"id":2}'), {
+      loadOptions: { things: { mode: 'append' } },
+    })
+    expect((await readStream(snapshot))?.primary_key).toEqual([])
+    expect(await snapshot.db.scalar('SELECT count(*)::INTEGER FROM things')).toBe(2)
+    snapshot.db.close()
+  })
+
+  it('without a cursor', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, streamMessages({ ...thingsInfo, cursor: O.none }, thing(1), thing(1, { at: null })))
+    expect((await readStream(snapshot))?.cursor).toBeNull()
+    expect(await snapshot.db.query('SELECT id, "at", cursor_from FROM things, _loads')).toEqual([
+      { id: 1, at: null, cursor_from: null },
+    ])
+    snapshot.db.close()
+  })
+
+  it('in a generation of its own with each full refresh, which deletes the state, unless one goes on from its state', async () => {
+    const snapshot = await openMemorySnapshot()
+    const generations: unknown[] = []
+    const load = async (info: StreamInfo, options: LoadOptions | undefined): Promise<void> => {
+      await writeMessages(
+        snapshot,
+        [startedMessage(info)],
+        options === undefined ? {} : { loadOptions: { things: options } },
+      )
+      const stream = await readStream(snapshot)
+      generations.push([stream?.generation, stream?.refreshing, await countStates(snapshot)])
+    }
+    await writeMessages(snapshot, streamMessages(thingsInfo, thing(1)))
+    await load(refreshInfo, undefined)
+    await load(refreshInfo, undefined)
+    await writeMessages(snapshot, [startedMessage(refreshInfo), checkpointMessage('things', { page: 1 })])
+    await load(refreshInfo, undefined)
+    await load(refreshInfo, { mode: 'append_dedup' })
+    await load(thingsInfo, { mode: 'overwrite' })
+    await load(thingsInfo, { mode: 'overwrite', generation: 9, minimum: 9 })
+    await writeMessages(snapshot, [startedMessage(thingsInfo), checkpointMessage('things', { page: 1 })], {
+      loadOptions: { things: { generation: 9, minimum: 9 } },
+    })
+    await load(thingsInfo, { generation: 9, minimum: 9 })
+    await load(thingsInfo, { generation: 10, minimum: 0, mode: 'overwrite' })
+    await load(thingsInfo, { generation: 11, minimum: 11 })
+    expect(generations).toEqual([
+      [1, true, 0],
+      [2, true, 0],
+      [3, true, 1],
+      [3, false, 1],
+      [4, true, 0],
+      [9, true, 0],
+      [9, true, 1],
+      [10, false, 1],
+      [11, true, 0],
+    ])
+    snapshot.db.close()
+  })
+})
+
+describe('a stream that is declared again', () => {
+  const wider: StreamInfo = {
+    ...thingsInfo,
+    schema: { type: 'object', properties: { id: integerSchema, part: integerSchema, at: instantSchema } },
+    primaryKey: ['id', 'at'],
+  }
+  it.each<[string, LoadOptions, ReadonlyArray<string>, number]>([
+    ['with another key is merged by it', {}, ['id', 'at'], 2],
+    ['stays without a key if it is appended', { mode: 'append' }, [], 4],
+  ])('%s', async (_, options, key, rows) => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(
+      snapshot,
+      [
+        startedMessage(thingsInfo),
+        recordsMessage('things', thing(1)),
+        startedMessage(thingsInfo),
+        startedMessage(wider),
+        recordsMessage('things', ...[1, 2, 3].map((part) => thing(1, { part, at: timeAtMinute(2) }))),
+      ],
+      { loadOptions: { things: options } },
+    )
+    const stream = await readStream(snapshot)
+    expect(stream?.primary_key).toEqual(key)
+    expect(JSON.parse(String(stream?.schema))).toEqual(wider.schema)
+    expect(await readIds(snapshot)).toHaveLength(rows)
+    expect(await snapshot.db.scalar('SELECT count(*)::INTEGER FROM _loads')).toBe(1)
+    snapshot.db.close()
+  })
+})

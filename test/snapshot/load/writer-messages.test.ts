@@ -1,0 +1,381 @@
+import { describe, expect, it } from 'vitest'
+import { transientFailure } from '../../../connector/cdk/failure'
+import type { Message } from '../../../connector/cdk/stream'
+import { createSnapshotWriter, type SnapshotWriterOptions } from '../../../connector/snapshot/load/writer'
+import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
+import {
+  checkpointMessage,
+  createStreamInfo,
+  deletedReviewsInfo,
+  finishedMessage,
+  instantSchema,
+  integerSchema,
+  openMemorySnapshot,
+  recordsMessage,
+  reviewContentsInfo,
+  reviewJson,
+  reviewsInfo,
+  startedMessage,
+  streamMessages,
+  timeAtMinute,
+  writeMessages,
+} from '../../support/snapshot-messages'
+
+const thingsInfo = (more: Record<string, unknown> = {}) =>
+  createStreamInfo('things', { id: integerSchema, at: instantSchema, ...more }, ['id'], 'at')
+const othersInfo = createStreamInfo('others', { id: integerSchema, at: instantSchema }, ['id'], 'at')
+const thing = (id: number, more: object = {}) => JSON.stringify({ id, at: timeAtMinute(1), ...more })
+const things = (...ids: ReadonlyArray<number>) => recordsMessage('things', ...ids.map((id) => thing(id)))
+const version = (number: number, active: boolean): Message => ({
+  _tag: 'TableVersion',
+  stream: 'things',
+  version: number,
+  active,
+})
+const failed = (stream?: string): Message => ({
+  _tag: 'Failed',
+  ...(stream === undefined ? {} : { stream }),
+  failure: transientFailure('stopped'),
+})
+
+const listIds = async ({ db }: Snapshot, table = 'things'): Promise<ReadonlyArray<unknown>> =>
+  (await db.query(`SELECT id FROM ${table} ORDER BY id`)).map(({ id }) => id)
+
+/** Writes one message at a time; `committed` after each: the ids in the table. */
+const follow = async (
+  snapshot: Snapshot,
+  messages: ReadonlyArray<Message>,
+  options: Partial<SnapshotWriterOptions> = {},
+) => {
+  const writer = await createSnapshotWriter(snapshot, { now: () => 0, ...options })
+  const committed: Array<ReadonlyArray<unknown>> = []
+  for (const message of messages) {
+    await writer.write(message)
+    await snapshot.db.waitForWork()
+    committed.push(await listIds(snapshot))
+  }
+  return { committed, finish: writer.finish }
+}
+
+describe('a table in versions', () => {
+  const readGeneration = async ({ db }: Snapshot) =>
+    (await db.query("SELECT generation::INTEGER AS generation, refreshing FROM _streams WHERE stream = 'things'"))[0]
+
+  it('keeps the rows of the version before until the next one is active', async () => {
+    const snapshot = await openMemorySnapshot()
+    const { committed, finish } = await follow(snapshot, [
+      startedMessage(thingsInfo()),
+      version(100, false),
+      things(1, 2),
+      version(100, true),
+      version(200, false),
+      things(2, 3),
+      version(200, true),
+      things(4),
+    ])
+    await finish()
+    expect(committed).toEqual([[], [], [], [1, 2], [1, 2], [1, 2], [2, 3], [2, 3]])
+    expect(await listIds(snapshot)).toEqual([2, 3, 4])
+    expect(await readGeneration(snapshot)).toEqual({ generation: 200, refreshing: false })
+    snapshot.db.close()
+  })
+
+  it('of the next run removes the rows of the run before', async () => {
+    const snapshot = await openMemorySnapshot()
+    for (const [number, ids] of [
+      [100, [1, 2]],
+      [200, [2, 3]],
+    ] as const)
+      await writeMessages(snapshot, [
+        startedMessage(thingsInfo()),
+        version(number, false),
+        things(...ids),
+        version(number, true),
+      ])
+    expect(await listIds(snapshot)).toEqual([2, 3])
+    snapshot.db.close()
+  })
+
+  it('that is older than the rows of the file removes nothing, and neither does its own', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, [startedMessage(thingsInfo()), version(200, true), things(1), version(200, true)])
+    await writeMessages(snapshot, [startedMessage(thingsInfo()), version(100, false), things(2), version(100, true)])
+    expect(await listIds(snapshot)).toEqual([1, 2])
+    expect(await readGeneration(snapshot)).toEqual({ generation: 200, refreshing: false })
+    snapshot.db.close()
+  })
+
+  it('removes nothing more once it was active', async () => {
+    const snapshot = await openMemorySnapshot()
+    const { finish } = await follow(snapshot, [
+      startedMessage(thingsInfo()),
+      things(1),
+      version(100, true),
+      version(200, false),
+      things(2),
+    ])
+    await finish()
+    expect(await listIds(snapshot)).toEqual([2])
+    snapshot.db.close()
+  })
+})
+
+describe('a commit begins', () => {
+  const start = startedMessage(thingsInfo())
+
+  it('when a stream waits, and when another one is declared', async () => {
+    const snapshot = await openMemorySnapshot()
+    const { committed } = await follow(snapshot, [
+      start,
+      things(1),
+      { _tag: 'Waiting', stream: 'things', until: 9 },
+      things(2),
+      startedMessage(othersInfo),
+    ])
+    expect(committed).toEqual([[], [], [1], [1], [1, 2]])
+    snapshot.db.close()
+  })
+
+  it('not when a stream is declared again in the same way, nor at what a run says of itself', async () => {
+    const snapshot = await openMemorySnapshot()
+    const { committed } = await follow(snapshot, [
+      start,
+      things(1),
+      start,
+      { _tag: 'Log', level: 'info', message: 'here' },
+      { _tag: 'Running', stream: 'things' } as Message,
+      startedMessage(thingsInfo({ more: integerSchema })),
+    ])
+    expect(committed).toEqual([[], [], [], [], [], [1]])
+    snapshot.db.close()
+  })
+
+  it.each([
+    ['a file', undefined, 5_000],
+    ['a lake', { dataPath: '/data' }, 15_000],
+  ] as const)('with the page after so much time: %s', async (_, lake, millis) => {
+    for (const [elapsed, isDue] of [
+      [millis - 1, false],
+      [millis, true],
+    ] as const) {
+      const { db } = await openMemorySnapshot()
+      let now = 1000
+      const snapshot: Snapshot = { db: lake === undefined ? db : { ...db, lake } }
+      const writer = await createSnapshotWriter(snapshot, { now: () => now })
+      for (const message of [start, things(1)]) await writer.write(message)
+      now += elapsed
+      for (const message of [checkpointMessage('things', 1), checkpointMessage('things', 2)])
+        await writer.write(message)
+      await db.waitForWork()
+      expect(await listIds(snapshot)).toEqual([])
+      await writer.write(things(2))
+      await db.waitForWork()
+      expect(await listIds(snapshot)).toEqual(isDue ? [1] : [])
+      db.close()
+    }
+  })
+
+  it('counts its time from the commit before', async () => {
+    const snapshot = await openMemorySnapshot()
+    let now = 0
+    const writer = await createSnapshotWriter(snapshot, { now: () => now })
+    await writer.write(start)
+    now = 4000
+    await writer.write({ _tag: 'Waiting', stream: 'things', until: 9 })
+    await writer.write(things(1))
+    now = 6000
+    await writer.write(checkpointMessage('things', 1))
+    await writer.write(things(2))
+    await snapshot.db.waitForWork()
+    expect(await listIds(snapshot)).toEqual([])
+    snapshot.db.close()
+  })
+
+  it.each([
+    ['64 MB of a table', 6, 20, 4_000_000],
+    ['4 MB of a wide table', 201, 4, 1_100_000],
+  ])('after %s', async (_, columns, rows, bytes) => {
+    const snapshot = await openMemorySnapshot()
+    const declared = Object.fromEntries(Array.from({ length: columns - 2 }, (_, n) => [`c${n}`, { type: 'string' }]))
+    const text = thing(1, { c0: 'x'.repeat(bytes) })
+    const commits: number[] = []
+    const watched: Database = {
+      ...snapshot.db,
+      withMemory: (name, ...rest) => {
+        const count = /^committing (\S+) records/.exec(name)?.[1]
+        if (count !== undefined) commits.push(Number(count))
+        return snapshot.db.withMemory(name, ...rest)
+      },
+    }
+    await writeMessages({ db: watched }, [
+      startedMessage(thingsInfo(declared)),
+      ...Array.from({ length: rows }, () => recordsMessage('things', text)),
+    ])
+    const limit = columns > 200 ? 4_000_000 : 64_000_000
+    const whole = Math.ceil(limit / text.length)
+    expect(commits).toEqual([
+      ...Array(Math.floor(rows / whole)).fill(whole),
+      ...(rows % whole === 0 ? [] : [rows % whole]),
+    ])
+    snapshot.db.close()
+  })
+
+  it.each<[string, ReadonlyArray<Message>, boolean]>([
+    ['other rows before deletions', [things(1), recordsMessage('deleted_reviews', reviewJson(9, 1))], true],
+    ['deletions before other rows', [recordsMessage('deleted_reviews', reviewJson(9, 1)), things(1)], true],
+    ['rows of two streams', [recordsMessage('reviews', reviewJson(9, 1)), things(1)], false],
+    ['rows of one stream', [things(1), things(2)], false],
+    ['deletions alone', Array(2).fill(recordsMessage('deleted_reviews', reviewJson(9, 1))), false],
+  ])('between deletions and other rows: %s', async (_, messages, isCommitted) => {
+    const snapshot = await openMemorySnapshot()
+    const writer = await createSnapshotWriter(snapshot, { now: () => 0 })
+    for (const info of [thingsInfo(), reviewsInfo(), deletedReviewsInfo()]) await writer.write(startedMessage(info))
+    for (const message of messages) await writer.write(message)
+    await snapshot.db.waitForWork()
+    const rows = await Promise.all(['things', 'reviews', 'deleted_reviews'].map((table) => listIds(snapshot, table)))
+    expect(rows.flat().length).toBe(isCommitted ? 1 : 0)
+    snapshot.db.close()
+  })
+})
+
+describe('the end of a stream', () => {
+  const summary = (summaries: ReadonlyArray<{ stream: string; status: string }>) =>
+    summaries.map(({ stream, status }) => `${stream} ${status}`)
+  const start = [startedMessage(thingsInfo()), startedMessage(othersInfo)]
+
+  it('is incomplete for the stream that fails, or for all that have not ended', async () => {
+    const snapshot = await openMemorySnapshot()
+    for (const [ends, expected] of [
+      [
+        [failed('things'), finishedMessage('others')],
+        ['things incomplete', 'others complete'],
+      ],
+      [
+        [finishedMessage('others'), failed()],
+        ['things incomplete', 'others complete'],
+      ],
+      [
+        [failed('unknown'), finishedMessage('things')],
+        ['things complete', 'others incomplete'],
+      ],
+      [
+        [failed('things'), finishedMessage('things')],
+        ['things incomplete', 'others incomplete'],
+      ],
+    ] as const) {
+      expect(summary(await writeMessages(snapshot, [...start, ...ends]))).toEqual(expected)
+    }
+    snapshot.db.close()
+  })
+
+  it('is told with its seconds', async () => {
+    const snapshot = await openMemorySnapshot()
+    let now = 10_000
+    const writer = await createSnapshotWriter(snapshot, { now: () => now })
+    for (const message of start) await writer.write(message)
+    now += 1500
+    await writer.write(finishedMessage('things'))
+    now += 1000
+    const summaries = await writer.finish()
+    expect(summaries.map(({ stream, seconds, records }) => [stream, seconds, records])).toEqual([
+      ['things', 1.5, 0],
+      ['others', 2.5, 0],
+    ])
+    snapshot.db.close()
+  })
+
+  it('of one refresh is committed at once, that of others with the next message', async () => {
+    const snapshot = await openMemorySnapshot()
+    const statusOf = async (messages: ReadonlyArray<Message>, mode?: 'full_refresh') => {
+      const writer = await createSnapshotWriter(snapshot, { now: () => 0 })
+      const info = mode === undefined ? thingsInfo() : { ...thingsInfo(), syncMode: mode }
+      for (const message of [startedMessage(info), things(1), finishedMessage('things'), ...messages])
+        await writer.write(message)
+      await snapshot.db.waitForWork()
+      return snapshot.db.scalar('SELECT status FROM _loads ORDER BY load DESC LIMIT 1')
+    }
+    expect(await statusOf([])).toBe('running')
+    expect(await statusOf([{ _tag: 'Log', level: 'info', message: 'next' }])).toBe('complete')
+    expect(await statusOf([], 'full_refresh')).toBe('complete')
+    snapshot.db.close()
+  })
+
+  it('lets the stream begin again in the same run', async () => {
+    const snapshot = await openMemorySnapshot()
+    const again = streamMessages(thingsInfo(), thing(1))
+    expect(summary(await writeMessages(snapshot, [...again, ...again]))).toEqual(['things complete'])
+    expect(await snapshot.db.scalar('SELECT count(*)::INTEGER FROM _loads')).toBe(2)
+    snapshot.db.close()
+  })
+})
+
+describe('the records of a source', () => {
+  it('are counted if it counts them in every checkpoint or in some', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, [
+      startedMessage(thingsInfo()),
+      startedMessage(othersInfo),
+      things(1, 2),
+      checkpointMessage('things', 1, 2),
+      checkpointMessage('things', 2, Number.NaN),
+      checkpointMessage('things', 3, 1),
+      checkpointMessage('others', 1, Number.NaN),
+    ])
+    expect(await snapshot.db.query('SELECT stream, records, source_records FROM _loads ORDER BY load')).toEqual([
+      { stream: 'things', records: 2, source_records: 3 },
+      { stream: 'others', records: 0, source_records: null },
+    ])
+    snapshot.db.close()
+  })
+
+  it('of a stream that was not declared end the run', async () => {
+    const snapshot = await openMemorySnapshot()
+    await expect(writeMessages(snapshot, [things(1)])).rejects.toThrow(
+      'Stream things sends records without having been declared.',
+    )
+    snapshot.db.close()
+  })
+})
+
+describe('a state of another service', () => {
+  const state = (service: string) => ({ service, cursor: 1 })
+  const start = startedMessage(thingsInfo())
+
+  it('ends the run, and nothing of it is written', async () => {
+    const snapshot = await openMemorySnapshot()
+    await writeMessages(snapshot, [start, things(1), checkpointMessage('things', state('aa.bb'))])
+    await writeMessages(snapshot, [start, things(2), checkpointMessage('things', state('aa.bb'))])
+    const other = [start, things(3), checkpointMessage('things', state('cc.dd'))]
+    await expect(writeMessages(snapshot, other)).rejects.toThrow(/another service than the state of things/)
+    expect(await listIds(snapshot)).toEqual([1, 2])
+    snapshot.db.close()
+  })
+})
+
+describe('a commit that fails', () => {
+  it('ends the run with the message after it, and with every other one', async () => {
+    const { db } = await openMemorySnapshot()
+    const watched: Database = {
+      ...db,
+      withMemory: (name, ...rest) =>
+        name.startsWith('committing') ? Promise.reject(new Error('no room')) : db.withMemory(name, ...rest),
+    }
+    const writer = await createSnapshotWriter({ db: watched }, { now: () => 0 })
+    for (const message of [startedMessage(thingsInfo()), things(1)]) await writer.write(message)
+    const told = /^:memory: cannot be written: no room/
+    await expect(writer.write({ _tag: 'Waiting', stream: 'things', until: 9 })).rejects.toThrow(told)
+    await expect(writer.write(things(2))).rejects.toThrow(told)
+    await expect(writer.finish()).rejects.toThrow(told)
+    db.close()
+  })
+})
+
+it('the children of a review may be declared before it, and views tell of all at the end of the run', async () => {
+  const snapshot = await openMemorySnapshot()
+  await writeMessages(snapshot, [
+    ...streamMessages(reviewContentsInfo()),
+    ...streamMessages(reviewsInfo(), reviewJson(1, 1)),
+  ])
+  expect(await snapshot.db.scalar('SELECT count(*)::INTEGER FROM duckdb_views() WHERE NOT internal')).toBeGreaterThan(0)
+  snapshot.db.close()
+})
