@@ -1,9 +1,13 @@
-import { setMaxListeners } from 'node:events'
+import { createHash } from 'node:crypto'
+import { once, setMaxListeners } from 'node:events'
 import { unescape } from 'node:querystring'
-import { createRedactor } from '../../cdk'
+import * as E from 'fp-ts/Either'
+import { createRedactor, transientFailure } from '../../cdk'
+import type { ApiError } from '../error'
 import type { SendRequest } from '../route'
 import {
   type Clock,
+  clientClosedError,
   createLocalLimiter,
   createThrottle,
   limiterSettings,
@@ -12,7 +16,6 @@ import {
   systemClock,
 } from './rate-limit'
 import { createSend, type RequestObserver } from './send'
-import { createSharedLimiter, sharedLimiterId } from './shared-rate-limit'
 import { createExchangeTokenSource, createStaticTokenSource } from './token'
 import type { TokenExchange } from './token-exchange'
 import { createTransport, type Transport } from './transport'
@@ -117,6 +120,131 @@ export const createHttpClient = (config: ClientConfig, options: ClientOptions = 
       stop.abort()
       transport.close()
       await limiter.close()
+    },
+  }
+}
+
+export type SharedLimiterOptions = {
+  readonly redis_url: string
+  /** The key of the limit in Redis: one for each service and application. */
+  readonly id: string
+  /** Longer than any job can take; milliseconds. The slots of a killed process are free again after this time. */
+  readonly expiration: number
+}
+
+/** The id for the limit of an application at a service; a hash, so that Redis holds neither. */
+export const sharedLimiterId = (baseUrl: URL, application: string): string =>
+  `feedback-${createHash('sha256').update(`${baseUrl.href}\n${application}`).digest('hex').slice(0, 32)}`
+
+const idleTimeout = 600_000
+const readyTimeout = 10_000
+
+const connectionProblem = ({ name, message, code }: NodeJS.ErrnoException): string => {
+  if (name === 'AbortError') return `no answer in ${readyTimeout / 1000} s`
+  return /max retries|closed/i.test(message) ? 'the connection was lost' : (code ?? message)
+}
+
+type RedisScripts = { __scriptFn__: (name: string) => (keys: number, ...rest: ReadonlyArray<unknown>) => unknown }
+
+/**
+ * Makes Bottleneck take the time from Redis. It takes that of each process, and one whose clock is behind another's would wait
+ * for the difference.
+ */
+const useRedisClock = async (
+  client: { readonly time: () => Promise<ReadonlyArray<number>> },
+  scripts: RedisScripts,
+) => {
+  const [seconds = 0, micros = 0] = await client.time()
+  const offset = Number(seconds) * 1000 + Number(micros) / 1000 - performance.now()
+  const scriptFn = scripts.__scriptFn__.bind(scripts)
+  scripts.__scriptFn__ = (name) => {
+    const script = scriptFn(name)
+    return (keys, ...rest) => script(keys, ...rest.with(keys, Math.round(performance.now() + offset)))
+  }
+}
+
+const connectLimiter = async (limit: RateLimit, { redis_url, id }: SharedLimiterOptions) => {
+  const [{ Redis }, { default: Bottleneck }] = await Promise.all([import('ioredis'), import('bottleneck')])
+  const client = new Redis(redis_url, {
+    connectTimeout: 5000,
+    commandTimeout: 5000,
+    maxRetriesPerRequest: 1,
+    retryStrategy: (times) => Math.min(times * 200, 2000),
+  })
+  try {
+    await once(client, 'ready', { signal: AbortSignal.timeout(readyTimeout) })
+    const connection = new Bottleneck.IORedisConnection({ client, Redis })
+    await useRedisClock(client, connection as unknown as RedisScripts)
+    const limiter = new Bottleneck({
+      ...limiterSettings(limit),
+      id,
+      connection,
+      timeout: idleTimeout,
+      heartbeatInterval: 1000,
+    })
+    await limiter.ready()
+    // Redis keeps the settings of the first process; the configuration of the last one counts.
+    await limiter.updateSettings(limiterSettings(limit))
+    return { limiter, connection }
+  } catch (error) {
+    client.disconnect()
+    throw error
+  }
+}
+
+type ConnectedLimiter = ReturnType<typeof connectLimiter>
+
+/** One limit for several processes, kept in Redis. It connects with the first request. */
+export const createSharedLimiter = (limit: RateLimit, shared: SharedLimiterOptions): RateLimiter => {
+  const toLimiterError = (error: unknown): ApiError => ({
+    _tag: 'RateLimiter',
+    cause: transientFailure(
+      `rate_limit.redis_url: Redis at ${new URL(shared.redis_url).host} cannot be reached (${connectionProblem(error as Error)}). Start it, or take redis_url out of the config.`,
+    ),
+  })
+  const waiting = new Set<(error: ApiError) => void>()
+  let current: ConnectedLimiter | undefined
+  let isClosed = false
+
+  /** Bottleneck does not recover when Redis restarts or forgets the client, so the next request opens a new connection. */
+  const disconnect = (connecting: typeof current, error: unknown): void => {
+    if (connecting !== current) return
+    current = undefined
+    connecting?.then(({ connection }) => connection.disconnect(false)).catch(() => undefined)
+    for (const fail of waiting) fail(toLimiterError(error))
+  }
+
+  const open = (): ConnectedLimiter => {
+    const connecting = connectLimiter(limit, shared)
+    connecting
+      .then(({ limiter }) => limiter.on('error', (error) => disconnect(connecting, error)))
+      .catch(() => undefined)
+    return connecting
+  }
+
+  return {
+    schedule: (job) => () =>
+      new Promise((resolve, reject) => {
+        const fail = (error: ApiError) => {
+          waiting.delete(fail)
+          resolve(E.left(isClosed ? clientClosedError : error))
+        }
+        const run = async () => {
+          // It failed while it waited; Bottleneck cannot drop a single job, so its turn is not used.
+          if (!waiting.delete(fail)) return
+          await job().then(E.right).then(resolve, reject)
+        }
+        if (isClosed) return fail(clientClosedError)
+        waiting.add(fail)
+        current ??= open()
+        const connecting = current
+        connecting
+          .then(({ limiter }) => limiter.schedule({ expiration: shared.expiration }, run))
+          .catch((error) => disconnect(connecting, error))
+      }),
+    close: async () => {
+      isClosed = true
+      disconnect(current, clientClosedError)
     },
   }
 }

@@ -75,7 +75,6 @@ export const createRowHistory = (samples: SampledRows): RowHistory => {
   let passStart = 0
   let rowCount = 0
   let lastPosition = -1
-  let sampledUntil = -1
 
   const addPage: RowHistory['addPage'] = (rows, positions, offset) => {
     const columns: PageColumns = {
@@ -112,7 +111,7 @@ export const createRowHistory = (samples: SampledRows): RowHistory => {
       samples.map(([id, modifiedTime]) => ({ id, modifiedTime })),
       samples.map(([, , position]) => position),
     )
-  sampledUntil = lastPosition
+  let sampledUntil = lastPosition
 
   return {
     findRow,
@@ -253,6 +252,6 @@ export const checkOrder = ({ offset, rows, found, known, isOfPass, youngFrom, cu
 /** Whether the newest rows come first, as far as the rows up to and with this page show; `before`: as the pages before it show. */
 export const findDirection = (before: boolean | undefined, rows: ReadonlyArray<RowVersion>): boolean | undefined => {
   const steps = rows.map(({ modifiedTime }, i) => modifiedTime - (rows[i - 1]?.modifiedTime ?? modifiedTime))
-  if (before === false || steps.some((step) => step > 0)) return false
+  if (steps.some((step) => step > 0)) return false
   return before ?? (steps.some((step) => step < 0) ? true : undefined)
 }

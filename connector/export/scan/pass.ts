@@ -127,9 +127,13 @@ const repeatedPageVerdict = ({ isBelowEchoedLimit, knownPositions }: PageEvidenc
     ? { _tag: 'Done', isOffsetIgnored: true }
     : { _tag: 'Uncertified', reason: 'the same rows come again and again', pass: undefined, isOffsetIgnored: true }
 
-/** Rows may come in front of others only where the newest come first. */
-const hasDoubt = ({ isNewestFirst }: Pass, { rows, orderCheck }: PageEvidence): boolean =>
-  orderCheck.hasUnreadRow || (orderCheck.insertedRows > 0 && findDirection(isNewestFirst, rows) !== true)
+/**
+ * Rows may come in front of others only where the newest come first. A page comes again if as many rows came in front of it, or if the
+ * service ignores the offset: then it comes three times. Otherwise the pass ends with a look for these rows at the start.
+ */
+const hasDoubt = ({ isNewestFirst }: Pass, { rows, orderCheck, isRepeatedPage }: PageEvidence): boolean =>
+  orderCheck.hasUnreadRow ||
+  (orderCheck.insertedRows > 0 && !isRepeatedPage && findDirection(isNewestFirst, rows) !== true)
 
 /** Whether inserted rows stand at the start of the list, where the newest come first. One may have gone again, so three quarters will do. */
 const checkStart = (pass: Pass, foundBefore: number, { rows, certainTime, newestTime }: PageEvidence): PageVerdict => {
@@ -150,7 +154,7 @@ const checkEnd = (
 ): PageVerdict | undefined => {
   const { rows, unreadRows, longestPage, lastLength = longestPage, rereads, distanceToEnd, overlap } = evidence
   const isLate = areUnreadRowsLate(pass, evidence)
-  const isInPlace = witnessCount === 0 || (!isInverted && distanceToEnd === 0)
+  const isInPlace = !isInverted && distanceToEnd === 0
   // The service may have lowered its limit untold, and rows after the cutoff may fill pages: only a page shorter than the last one ends the list.
   const isShort = rows.length === 0 || rows.length < Math.min(longestPage, evidence.lastLength ?? 0)
   const isMissing = pass.missingRows > 0

@@ -72,22 +72,24 @@ export const processPage =
       isRepeatedPage,
       isBelowEchoedLimit:
         page.filter.limit != null && rows.length < page.filter.limit && rows.length !== state.longestFullPage,
-      distanceToEnd: keepsOrder(state) ? Math.max(0, Math.round(lastPosition - endPosition)) : 0,
+      distanceToEnd:
+        keepsOrder(state) && !isLateEnd(state, rows, knownPositions, lastPosition)
+          ? Math.max(0, Math.round(lastPosition - endPosition))
+          : 0,
       isAmongSamples: endPosition < history.sampledUntil(),
       certainTime: Math.min(state.cutoff ?? 0, state.rowClockAtStart ?? Number.NEGATIVE_INFINITY),
       newestTime: state.newestRowTime ?? Number.NEGATIVE_INFINITY,
-      orderCheck:
-        isExact(window) || isRepeatedPage
-          ? noOrder
-          : checkOrder({
-              offset: state.pass.offset,
-              rows,
-              found: foundRows,
-              known: knownPositions,
-              isOfPass: history.isOfPass,
-              youngFrom: (state.cutoff ?? 0) - context.origin.lookback,
-              cutoff: state.cutoff ?? 0,
-            }),
+      orderCheck: isExact(window)
+        ? noOrder
+        : checkOrder({
+            offset: state.pass.offset,
+            rows,
+            found: foundRows,
+            known: knownPositions,
+            isOfPass: history.isOfPass,
+            youngFrom: (state.cutoff ?? 0) - context.origin.lookback,
+            cutoff: state.cutoff ?? 0,
+          }),
       hasRows: hasRows(state, lastPosition),
       rereads: state.rereads,
       lastLength: history.lastLengths(1)[0],
@@ -155,6 +157,21 @@ const hasRows = (
   return window?.hasRows === false ? 'unknown' : window?.hasRows === true
 }
 
+/**
+ * Whether a page of known rows after the cutoff ends at the place of the last row read: the list is as long as before, so nothing
+ * is missing behind the page. Its rows have changed places; the next run reads them again.
+ */
+const isLateEnd = (
+  state: ScanState,
+  rows: ReadonlyArray<CutRecord>,
+  knownPositions: ReadonlyArray<number | undefined>,
+  lastPosition: number,
+): boolean =>
+  rows.length > 0 &&
+  !knownPositions.includes(undefined) &&
+  !rows.some(isUpToCutoff(state)) &&
+  state.pass.offset + rows.length === lastPosition + 1
+
 /** A list that grows as fast as it is read must not keep a pass from ending; a round brings many pages without new rows. */
 const maxPagesWithoutNewRows = ({ exactRounds, longestPage }: ScanState): number =>
   100 + (exactRounds === undefined ? 0 : Math.ceil((8 * exactRounds.versions.size) / Math.max(1, longestPage)))
@@ -165,11 +182,7 @@ const maxPagesWithoutNewRows = ({ exactRounds, longestPage }: ScanState): number
  */
 const lowerLongestPage = (history: RowHistory, state: ScanState, length: number, hasUnreadRows: boolean): ScanState => {
   const earlier = history.lastLengths(2)
-  return hasUnreadRows &&
-    length > 1 &&
-    length < state.longestPage &&
-    earlier.length === 2 &&
-    earlier.every((one) => one === length)
+  return hasUnreadRows && length > 1 && earlier.length === 2 && earlier.every((one) => one === length)
     ? { ...state, longestPage: length }
     : state
 }

@@ -155,12 +155,12 @@ export const scan =
   }
 
 const outageStatuses: ReadonlyArray<number> = [408, 429, 502, 503, 504]
-const outageWords = /request_?time_?out|too_?(many|\*+)_?requests|bad_?gateway|service_?unavailable|gateway_?time_?out/i
+const outageWords = /requesttimeout|too(many|\*+)requests|badgateway|serviceunavailable|gatewaytimeout/i
 
 /** Whether an application error is an outage or a rate limit: its code holds such a status, or its code or message the words for one. */
 const isOutage = ({ code, message }: ApiError & { readonly _tag: 'Application' }): boolean =>
   (code.match(/\d+/g) ?? []).some((digits) => outageStatuses.includes(Number(digits))) ||
-  [code, message].some((text) => outageWords.test(text.replace(/[\s.:-]+/g, '_')))
+  [code, message].some((text) => outageWords.test(text.replace(/[\s_.:-]+/g, '')))
 
 /** Whether an error may be about the offset of its request alone. Outages, rate limits and tokens are not. */
 const mayRefuseOffset = (error: ApiError): boolean =>
@@ -171,11 +171,13 @@ const mayRefuseOffset = (error: ApiError): boolean =>
 /**
  * Takes the answer to a request. The specification does not say how the service answers an offset behind the last row, or one deeper
  * than it can serve: if it refuses this offset but not offset 0, the page counts as empty. It is then not asked for such an offset
- * again: each of its refusals may cost several attempts.
+ * of the same window again: each of its refusals may cost several attempts. Another window may have more rows.
  */
 const createPageTaker = (fetchPage: FetchPage) => {
-  let refusedOffset = Number.POSITIVE_INFINITY
-  const isRefused = ({ offset }: PageRequest): boolean => offset >= refusedOffset
+  const refusedOffsets = new Map<string, number>()
+  const toKey = ({ offset: _, limit: __, ...window }: PageRequest): string => JSON.stringify(window)
+  const isRefused = (request: PageRequest): boolean =>
+    request.offset >= (refusedOffsets.get(toKey(request)) ?? Number.POSITIVE_INFINITY)
   const takePage = async (
     request: PageRequest,
     page: TE.TaskEither<ApiError, ExportPage>,
@@ -185,7 +187,7 @@ const createPageTaker = (fetchPage: FetchPage) => {
     if (E.isRight(answer) || request.offset === 0 || !mayRefuseOffset(answer.left)) return answer
     const first = await fetchPage({ ...request, offset: 0, limit: 1 })()
     if (E.isLeft(first)) return first
-    refusedOffset = request.offset
+    refusedOffsets.set(toKey(request), request.offset)
     return E.right({ ...first.right, rows: [], filter: {}, isRefused: true })
   }
   return { isRefused, takePage }

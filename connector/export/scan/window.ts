@@ -162,7 +162,7 @@ const choosePivot = (
 ): number | undefined => {
   const low = Number.isFinite(after) ? after : Math.min(0, before - 3)
   const high = Number.isFinite(before) ? before : Math.max(cutoff + day, after + 3)
-  if (before - after < 3 || (mentionTimes.length === 0 && high - low < 3)) return undefined
+  if (before - after < 3) return undefined
   const sorted = [...mentionTimes].sort((a, b) => a - b)
   const median = sorted[Math.floor(sorted.length / 2)] ?? Math.floor((low + high) / 2)
   const pivot = Math.min(Math.max(median, after + 1), before - 2)

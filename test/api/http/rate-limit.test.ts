@@ -15,7 +15,7 @@ import {
   recordSend,
   systemClock,
 } from '../../../connector/api/http/rate-limit'
-import { defined } from '../../../connector/cdk/defined'
+import { defined } from '../../../connector/cdk/schema'
 import { createFakeClock } from '../../support/clock'
 
 /** Lets every request leave at once. */

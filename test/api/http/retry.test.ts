@@ -10,8 +10,8 @@ import {
   type ResponseHeaders,
   retryRequest,
 } from '../../../connector/api/http/request'
-import { defined } from '../../../connector/cdk/defined'
 import { configFailure, transientFailure } from '../../../connector/cdk/failure'
+import { defined } from '../../../connector/cdk/schema'
 
 const nowMillis = Date.parse('2026-01-01T00:00:00Z')
 const date = (millis: number) => new Date(millis).toUTCString()

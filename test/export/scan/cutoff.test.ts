@@ -2,11 +2,13 @@ import fc from 'fast-check'
 import * as O from 'fp-ts/Option'
 import { describe, expect, test } from 'vitest'
 import {
+  ceilToSecond,
   chooseCutoff,
   collectSentRows,
   cursorSlack,
   emptyCollector,
   filterFrom,
+  infoNote,
   matchesSentRow,
   nextCursor,
   restoreCollector,
@@ -34,6 +36,11 @@ test('a cursor never moves backwards, and stays if nothing was read', () => {
   expect(nextCursor(O.some(5), O.some(8))).toEqual(O.some(8))
   expect(nextCursor(O.some(5), O.none)).toEqual(O.some(5))
   expect(nextCursor(O.none, O.none)).toEqual(O.none)
+  expect(nextCursor(O.none, O.some(3))).toEqual(O.some(3))
+})
+
+test('whole seconds are at or after a time', () => {
+  expect([1000, 1001, 1999, 2000].map(ceilToSecond)).toEqual([1000, 2000, 2000, 2000])
 })
 
 test('slack is the whole time between the cursor and what is certain, so that the lookback stays whole', () => {
@@ -42,6 +49,7 @@ test('slack is the whole time between the cursor and what is certain, so that th
   expect(cursorSlack(O.some(at), O.some(at - 40 * minute))).toBe(40 * minute)
   expect(cursorSlack(O.some(at), O.some(at + minute))).toBe(0)
   expect(cursorSlack(O.some(at), O.none)).toBe(0)
+  expect(cursorSlack(O.none, O.some(at))).toBe(0)
 })
 
 test('whatever the lookback, the next filter starts a whole lookback before what is certain', () => {
@@ -61,11 +69,25 @@ describe('the cutoff', () => {
   test('comes with a warning if the local clock is off by more than a minute, either way', () => {
     expect(chooseCutoff(at, at + 61_000)[1][0]?.message).toContain('61 s ahead of')
     expect(chooseCutoff(at, at - 3_600_000)[1][0]?.message).toContain('3600 s behind')
+    expect(chooseCutoff(at, at + 60_001)).toEqual([
+      at - 5000,
+      [
+        {
+          level: 'warn',
+          message:
+            "The clock here is 60 s ahead of the service's (2026-01-31T12:00:00.700Z). The service's is used; set the clock of this machine.",
+        },
+      ],
+    ])
+    expect([60_000, -60_000].map((skew) => chooseCutoff(at, at + skew)[1])).toEqual([[], []])
   })
   test('is the local time less 5 minutes, with a warning, if there is no Date header', () => {
     const [time, notes] = chooseCutoff(undefined, at)
     expect(time).toBe(at - 5 * minute)
-    expect(notes[0]?.message).toContain('no Date header')
+    expect(notes).toEqual([
+      { level: 'warn', message: expect.stringContaining('no Date header): changes of the last 5 minutes are left') },
+    ])
+    expect(infoNote('fine')).toEqual({ level: 'info', message: 'fine' })
   })
 })
 
@@ -79,7 +101,44 @@ describe('the rows that the next run has again', () => {
     expect(page(1, 3).map(isSent)).toEqual([true, true, true])
     expect(isSent(reviewRecord(1, 1000, { rating: 4 }))).toBe(false)
     expect(isSent(reviewRecord(1, 1001))).toBe(false)
+    expect(isSent({ ...reviewRecord(1, 1000), modifiedTime: 1001 })).toBe(false)
     expect(isSent(reviewRecord(4, 4000))).toBe(false)
+  })
+
+  test('have digests that states of users hold', () => {
+    const sent = { ...reviewRecord(1, 1000), json: Buffer.from('{"id":1}') }
+    expect(sentRowsSince(collectSentRows(emptyCollector, [sent], 0), 0)).toEqual([['1', 1000, 'A3ySFO73TMO']])
+  })
+
+  test('do not change with the bytes of their page', () => {
+    const sent = { ...reviewRecord(1, 1000), json: Buffer.from('{"id":1}') }
+    const collector = collectSentRows(emptyCollector, [sent], 0)
+    sent.json.fill(0)
+    expect(sentRowsSince(collector, 0)).toEqual([['1', 1000, 'A3ySFO73TMO']])
+  })
+
+  test('have all of the times that the filter serves, up to the last one', () => {
+    const all = collectSentRows(emptyCollector, [...page(1, 3), ...page(5, 1)], 2000)
+    expect([...all.rows.keys()]).toEqual(['2', '3', '5'])
+    expect([...collectSentRows(all, page(3, 2), 3000).rows.keys()]).toEqual(['3', '5', '4'])
+    expect(sentRowsSince(all, 3000).map(([id]) => id)).toEqual(['3', '5'])
+  })
+
+  test('are those of the latest versions, whichever is read last', () => {
+    const later = collectSentRows(emptyCollector, [reviewRecord(1, 2000)], 0)
+    expect(sentRowsSince(collectSentRows(later, [reviewRecord(1, 1000)], 0), 0).map(([, time]) => time)).toEqual([2000])
+  })
+
+  test('are a thousand at most, and after more none up to the last of them', () => {
+    const full = collectSentRows(emptyCollector, page(1, 1000), 0)
+    expect(full.horizon).toBe(Number.NEGATIVE_INFINITY)
+    expect(full.rows.size).toBe(1000)
+    const dropped = collectSentRows(full, [reviewRecord(2000, 500)], 0)
+    expect(dropped).toEqual({ horizon: 1_000_000, rows: new Map() })
+    expect(collectSentRows(full, [reviewRecord(2000, 2_000_000)], 0).horizon).toBe(2_000_000)
+    expect(collectSentRows(dropped, page(1000, 2), 0).rows.size).toBe(1)
+    expect(sentRowsSince(collectSentRows(dropped, page(1001, 1), 0), 1_000_000)).toEqual([])
+    expect(sentRowsSince(collectSentRows(dropped, page(1001, 1), 0), 1_000_001).length).toBe(1)
   })
 
   test('reveals nothing of text that did not leave', () => {

@@ -2,6 +2,7 @@ import * as O from 'fp-ts/Option'
 import { describe, expect, test } from 'vitest'
 import { createRowHistory } from '../../../connector/export/scan/history'
 import {
+  createWindowToken,
   decodeResumeToken,
   digestFilters,
   fromResumeToken,
@@ -9,9 +10,10 @@ import {
   leastAdvancedToken,
   type ResumeToken,
   sampleRows,
+  scanStartTime,
   toResumeToken,
 } from '../../../connector/export/scan/resume-token'
-import { newScanState, type ScanState } from '../../../connector/export/scan/state'
+import { firstExactRound, newScanState, type ScanState } from '../../../connector/export/scan/state'
 import { wholeWindow } from '../../../connector/export/scan/window'
 
 const at = Date.UTC(2026, 0, 31)
@@ -31,6 +33,7 @@ describe('a resume token', () => {
     expect(read).toEqual(O.some(token))
     expect(fromResumeToken(token)).toEqual(state)
     expect(token.trail).toEqual([['7', at, 4]])
+    expect(token.pass).not.toHaveProperty('inserted')
   })
 
   test('has the keys that are in users’ state files', () => {
@@ -94,11 +97,86 @@ describe('a resume token', () => {
     expect(decodeResumeToken(undefined)).toEqual(O.none)
   })
 
+  const paths = (value: object): ReadonlyArray<ReadonlyArray<string>> =>
+    Object.entries(value).flatMap(([key, inner]) => [
+      [key],
+      ...(typeof inner === 'object' && !Array.isArray(inner) ? paths(inner).map((path) => [key, ...path]) : []),
+    ])
+  const changed = (value: unknown, [key, ...rest]: ReadonlyArray<string>, change: 'drop' | 'spoil'): unknown => {
+    if (key === undefined) return change === 'drop' ? undefined : { no: 'token' }
+    return { ...(value as object), [key]: changed((value as Record<string, unknown>)[key], rest, change) }
+  }
+  const written = { ...token, newest: 3, horizon: 4, pass: { ...token.pass, emptyAt: 5, inserted: 6 } }
+  const optional = ['signpost', 'reached', 'newest', 'horizon', 'saved', 'pass,emptyAt', 'pass,inserted']
+  test.each(paths(written).map((path) => [path.join()]))('needs %s in its form', (path) => {
+    expect(decodeResumeToken(written)).toEqual(O.some(written))
+    expect(O.isSome(decodeResumeToken(changed(written, path.split(','), 'drop')))).toBe(optional.includes(path))
+    expect(decodeResumeToken(changed(written, path.split(','), 'spoil'))).toEqual(O.none)
+  })
+
+  test('takes only samples and sent rows that are whole', () => {
+    for (const [key, row] of [
+      ['trail', [1, 2, 3]],
+      ['trail', ['1', '2', 3]],
+      ['trail', ['1', 2]],
+      ['recent', ['1', 2]],
+      ['recent', [1, 2, '3']],
+    ] as const)
+      expect(decodeResumeToken({ ...token, [key]: [row] })).toEqual(O.none)
+  })
+
+  test('of a part that is read in rounds begins it again, without its rows', () => {
+    const inRounds: ScanState = {
+      ...state,
+      exactRounds: firstExactRound(),
+      pass: { ...state.pass, from: state.from + 5000, offset: 70 },
+    }
+    expect(sampleRows(inRounds, createRowHistory([['7', at, 4]]))).toEqual([])
+    const begun = fromResumeToken(toResumeToken(inRounds, [], filters, origin, at))
+    expect(begun).toEqual({ ...state, pass: { ...state.pass, from: state.from + 5000 } })
+  })
+
+  test('before the first page has no cutoff', () => {
+    const before = { ...state, cutoff: undefined, rowClockAtStart: undefined }
+    const first = toResumeToken(before, [], filters, origin, at)
+    expect(Object.keys(first)).toEqual(Object.keys(token).filter((key) => key !== 'signpost' && key !== 'reached'))
+    expect(fromResumeToken(first)).toEqual(before)
+    expect(scanStartTime(first)).toEqual(O.none)
+    expect(scanStartTime(token)).toEqual(O.some(at - 5000))
+  })
+
+  test('keeps the rows that the next filter serves again', () => {
+    const sentRows = { horizon: Number.NEGATIVE_INFINITY, rows: new Map([['3', { modifiedTime: at, text: 'digest' }]]) }
+    const kept = toResumeToken({ ...state, sentRows }, [], filters, origin, at)
+    expect(kept.recent).toEqual([['3', at, 'digest']])
+    expect(fromResumeToken(kept).sentRows).toEqual(sentRows)
+  })
+
+  test('can name the windows that are left, all others being read', () => {
+    const left = createWindowToken(filters, origin, {
+      windows: [{ kind: 'sweep' }],
+      reached: at - 1000,
+      certain: at - 3000,
+      recent: [['3', at, 'digest']],
+      limit: 70,
+      now: at,
+    })
+    expect(fromResumeToken(left)).toMatchObject({
+      ...{ windows: [{ kind: 'sweep' }], cutoff: at - 1000, newestRowTime: at - 1000, rowClockAtStart: at - 3000 },
+      ...{ limit: 70, isSorted: false, startedAt: at, pageCount: 0 },
+    })
+    expect([left.recent, left.trail]).toEqual([[['3', at, 'digest']], []])
+    expect(left.filters).toBe(digestFilters(filters))
+  })
+
   test('is valid for a day since it was made, however long ago its scan began', () => {
     const old = { ...token, begun: '2026-01-20T00:00:00.000Z' }
     const planned = { now: at + 3_600_000, from: state.from, filters }
     expect(isResumable(planned)(old)).toBe(true)
+    expect(isResumable({ ...planned, now: at + 86_399_999 })(old)).toBe(true)
     expect(isResumable({ ...planned, now: at + 86_400_000 })(old)).toBe(false)
+    expect(isResumable({ ...planned, now: at - 86_400_000 })(old)).toBe(false)
+    expect(isResumable({ ...planned, now: at - 86_399_999 })(old)).toBe(true)
     const { saved: _, ...tokenOfOldVersion } = token
     expect(isResumable(planned)(tokenOfOldVersion)).toBe(true)
     expect(isResumable(planned)({ ...tokenOfOldVersion, begun: old.begun })).toBe(false)
@@ -115,6 +193,12 @@ describe('a resume token', () => {
     const further: ResumeToken = { ...token, taken: 9 }
     expect(leastAdvancedToken([further, token, further])).toEqual(O.some(token))
     expect(leastAdvancedToken([token, { ...further, begun: '2026-01-30T00:00:00.000Z' }])).toEqual(O.none)
+    expect(leastAdvancedToken([token, { ...further, signpost: '2026-01-30T00:00:00.000Z' }])).toEqual(O.none)
+    expect(leastAdvancedToken([token, { ...further, from: '2026-01-30T00:00:00.000Z' }])).toEqual(O.none)
+    expect(leastAdvancedToken([token, { ...further, filters: 'others' }])).toEqual(O.none)
+    expect(leastAdvancedToken([token, further, { ...further, filters: 'others' }])).toEqual(O.none)
+    const alike: ResumeToken = { ...token, longest: 7 }
+    expect(leastAdvancedToken([token, alike])).toEqual(O.some(token))
     expect(leastAdvancedToken([])).toEqual(O.none)
   })
 })
@@ -124,4 +208,6 @@ test('a digest of filters does not depend on their order', () => {
     digestFilters({ additionalFields: ['brand'], sources: [1] }),
   )
   expect(digestFilters({ sources: [1] })).not.toBe(digestFilters({ sources: [2] }))
+  // A digest of another form would end every unfinished scan of a user.
+  expect(digestFilters({ sources: [1], additionalFields: ['brand'] })).toBe('MYkFaRvxrIS')
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, test } from 'vitest'
@@ -279,6 +280,24 @@ describe('a scan', () => {
     )
   })
 
+  test('reads the rows that changed places so that a page comes again', async () => {
+    const limit = 30
+    for (let by = 1; by < 60; by++) {
+      const service = simulateExport({ ...stableTraits, rows: 60, rowsPerTime: 60 }, by)
+      let requests = 0
+      /** From the second request on the last rows are the first. */
+      const turned: FetchPage = (request) =>
+        TE.map((page: ExportPage): ExportPage => {
+          requests += 1
+          const rows = requests === 1 ? page.rows : [...page.rows.slice(-by), ...page.rows.slice(0, -by)]
+          return { ...page, rows: rows.slice(request.offset, request.offset + request.limit) }
+        })(service.reviews({ ...request, offset: 0, limit: 1000 }))
+      const { ids, failure } = await collect(turned, { now: service.now, limit })
+      expect(failure).toBeUndefined()
+      expect(new Set(ids).size, `turned by ${by}`).toBe(60)
+    }
+  })
+
   test('gives up reading in rounds if the list grows faster than they read it', async () => {
     for (let seed = 0; seed < 2; seed++) {
       const growing = { order: 'random', rows: 60, clamp: 30, additions: 3, clockSkew: 86_400_000 } as const
@@ -389,8 +408,23 @@ describe('a scan', () => {
         )
         expect(failure).toBeUndefined()
         expect(new Set(ids).size).toBe(200)
-        expect(refused).toBeLessThanOrEqual(6 * concurrency)
+        expect(refused).toBeLessThanOrEqual(10 * concurrency)
       }
+    })
+
+    test('of a window with few rows, and goes on asking for it in others', async () => {
+      const service = simulateExport({ ...stableTraits, rows: 60, order: 'random', clamp: 20, unmentioned: 0.3 }, 1)
+      const { ids, failure } = await collect((request) =>
+        pipe(
+          service.reviews(request),
+          TE.filterOrElse(
+            ({ rows }) => request.offset === 0 || rows.length > 0,
+            () => refusal,
+          ),
+        ),
+      )
+      expect(failure).toBeUndefined()
+      expect(new Set(ids).size).toBe(60)
     })
 
     test('but fails without a certificate if the export cannot be split', async () => {
@@ -402,6 +436,32 @@ describe('a scan', () => {
       expect(failure).toMatch(/the service refuses offset \d+.*cursor of the stream did not move/)
       expect(items.every(({ completion }) => completion === undefined)).toBe(true)
     })
+  })
+
+  test('ends where rows after the cutoff change places at the end of the list', async () => {
+    for (let seed = 1; seed <= 20; seed += 1) {
+      const next = random(seed)
+      const service = simulateExport({ ...stableTraits, rows: 3 }, seed)
+      const late = Date.UTC(2026, 0, 31)
+      const { ids, failure } = await collect((request) =>
+        request.offset >= 3
+          ? TE.left(http(416))
+          : pipe(
+              service.reviews({ ...request, offset: 0 }),
+              TE.map((page) => ({
+                ...page,
+                servedAt: late - 5_400_000,
+                rows: page.rows
+                  .map((row) => ({ row: { ...row, modifiedTime: late }, place: next() }))
+                  .sort((a, b) => a.place - b.place)
+                  .map(({ row }) => row)
+                  .slice(request.offset),
+              })),
+            ),
+      )
+      expect(failure).toBeUndefined()
+      expect(ids).toEqual([])
+    }
   })
 
   test.each([401, 408, 429, 502, 503, 504])('fails if the service answers %i at further offsets', async (status) => {
