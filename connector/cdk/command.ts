@@ -2,10 +2,10 @@ import { parseArgs } from 'node:util'
 import * as E from 'fp-ts/Either'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
-import { defined } from './defined'
 import { configFailure, type Failure } from './failure'
 import { drainFeed, type Feed } from './feed'
 import type { LineEditor, OutputText } from './lines'
+import { defined } from './schema'
 
 /** What a command may use of the process that it runs in. */
 export type CommandIo = {

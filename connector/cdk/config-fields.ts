@@ -1,7 +1,7 @@
 import { pipe } from 'fp-ts/function'
 import * as t from 'io-ts'
-import { defined } from './defined'
-import { annotate, annotationsOf, type JsonSchema, toJsonSchema } from './schema'
+import { findNearestName } from './command'
+import { annotate, annotationsOf, declaredProperties, defined, type JsonSchema, toJsonSchema } from './schema'
 
 /** A codec that accepts what `is` accepts; `schema` expresses the same in keywords. */
 const createField = <A>(name: string, schema: JsonSchema, is: (value: unknown) => value is A): t.Type<A> =>
@@ -254,4 +254,28 @@ export const findUnknownKeys = (schema: JsonSchema, value: unknown, path = ''): 
       declared === undefined ? [`${path}${key}`] : findUnknownKeys(declared, inner, `${path}${key}.`),
     ),
   )
+}
+
+/** The paths of all keys that a schema declares. */
+const declaredPaths = (schema: JsonSchema, path = ''): ReadonlyArray<string> =>
+  Object.entries(declaredProperties(schema)).flatMap(([key, inner]) => [
+    `${path}${key}`,
+    ...declaredPaths(inner, `${path}${key}.`),
+  ])
+
+const lastKey = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
+
+/** Says that a key has no effect, and which one was probably meant: a similar one beside it, or one of that name elsewhere. */
+export const describeUnknownKey = (schema: JsonSchema, path: string): string => {
+  const paths = declaredPaths(schema)
+  if (paths.includes(path))
+    return `${path} does not belong to what the config chooses for ${path.slice(0, path.lastIndexOf('.'))} and has no effect.`
+  const parent = path.slice(0, path.lastIndexOf('.') + 1)
+  const siblings = paths.filter((other) => other.startsWith(parent) && !other.slice(parent.length).includes('.'))
+  const nearest = findNearestName(lastKey(path), siblings.map(lastKey))
+  const meant =
+    nearest === undefined
+      ? paths.find((other) => lastKey(other).toLowerCase() === lastKey(path).toLowerCase())
+      : `${parent}${nearest}`
+  return `${path} is no key of the config and has no effect${meant === undefined ? '' : ` (did you mean ${meant}?)`}.`
 }

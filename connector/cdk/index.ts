@@ -74,7 +74,6 @@ export {
   textField,
   timeField,
 } from './config-fields'
-export { defined, mapDefined } from './defined'
 export { configFailure, type Failure, systemFailure, transientFailure, unexpectedFailure } from './failure'
 export {
   batchFeed,
@@ -138,7 +137,7 @@ export { decodeInput, decodeMixedInput, type LogEntry, type Protocol, type Proto
 export { type CheckpointInterval, type ReadRun, readStreams } from './read'
 export { createRedactor, findSecrets, redactFailure } from './redact'
 export { protocols, runSource, type SourceDeclaration } from './run-source'
-export { annotate, annotationsOf, type JsonSchema, toJsonSchema } from './schema'
+export { annotate, annotationsOf, defined, type JsonSchema, mapDefined, toJsonSchema } from './schema'
 export { decodeSingerCatalog, describeSingerStream, formatSingerCatalog } from './singer/catalog'
 export {
   createSingerLogger,
@@ -193,5 +192,5 @@ export {
   type StreamRequest,
   type SyncMode,
 } from './stream'
-export { noDeadLetters, openDeadLetterFile } from './write/dead-letters'
+export { copyDeadLetters, noDeadLetters, openDeadLetterFile } from './write/dead-letters'
 export { type WriteResult, type WriteRun, writeToSinks } from './write/write'

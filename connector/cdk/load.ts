@@ -5,11 +5,11 @@ import { pipe } from 'fp-ts/function'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as t from 'io-ts'
 import { type CommandIo, findNearestName, getOrThrow, runOrThrow } from './command'
-import { findUnknownKeys } from './config-fields'
+import { describeUnknownKey, findUnknownKeys } from './config-fields'
 import { configFailure, type Failure } from './failure'
 import { decodeValue, parseJson } from './json/decode'
 import { findSecrets } from './redact'
-import { type JsonSchema, toJsonSchema } from './schema'
+import { declaredProperties, type JsonSchema, toJsonSchema } from './schema'
 
 type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 type ConfigValues = Readonly<Record<string, unknown>>
@@ -23,25 +23,42 @@ export const readConfigFromEnvironment =
   (env: EnvironmentVariables): ConfigValues =>
     readKeys(schema, [`${prefix}_`], env)
 
+/**
+ * The variables, each `NAME_FILE` of a key replaced by NAME: the text of the file that it names, without the newline at its
+ * end. A failure where a key is given both ways, or where a file cannot be read or is empty.
+ */
+export const readVariableFiles =
+  (schema: JsonSchema, prefix: string, env: EnvironmentVariables): TaskEither<Failure, EnvironmentVariables> =>
+  async () => {
+    const keys = listKeys(schema, [`${prefix}_`])
+    const declared = new Set(keys.flat())
+    const texts: Record<string, string> = {}
+    for (const names of keys) {
+      const files = fileVariables(names).filter((name) => isGiven(env[name]) && !declared.has(name))
+      const [first = '', second] = [...files, ...names.filter((name) => isGiven(env[name]))]
+      if (files.length === 0) continue
+      if (second !== undefined) return E.left(configFailure(`${first} and ${second} are both set. Unset one of them.`))
+      const text = await readTextFile(first, env[first] ?? '')()
+      if (E.isLeft(text)) return text
+      const value = text.right.replace(/\r?\n$/, '')
+      if (value === '') return E.left(configFailure(`The ${first} file ${env[first]} is empty.`))
+      texts[names[0] ?? ''] = value
+    }
+    return E.right({ ...env, ...texts })
+  }
+
 /** The variables whose names start with `prefix` and an underscore that stand for no key; they are probably misspelt. */
 export const findUnknownVariables = (
   schema: JsonSchema,
   prefix: string,
   env: EnvironmentVariables,
 ): ReadonlyArray<string> => {
-  const known = new Set(listVariables(schema, [`${prefix}_`]))
+  const known = new Set(listVariables(schema, prefix))
   return Object.keys(env).filter((name) => name.startsWith(`${prefix}_`) && isGiven(env[name]) && !known.has(name))
 }
 
 /** A variable that is set to nothing is how a platform leaves one out. */
 const isGiven = (text: string | undefined): text is string => text !== undefined && text !== ''
-
-const declaredProperties = (schema: JsonSchema): Readonly<Record<string, JsonSchema>> =>
-  Object.assign(
-    {},
-    schema.properties,
-    ...(Array.isArray(schema.oneOf) ? schema.oneOf : []).map((one: JsonSchema) => one.properties),
-  )
 
 const variableNames = (stems: ReadonlyArray<string>, key: string): ReadonlyArray<string> =>
   stems.map((stem) => `${stem}${key.toUpperCase()}`)
@@ -49,11 +66,17 @@ const variableNames = (stems: ReadonlyArray<string>, key: string): ReadonlyArray
 const innerStems = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
   names.flatMap((name) => [`${name}_`, `${name}__`])
 
-const listVariables = (schema: JsonSchema, stems: ReadonlyArray<string>): ReadonlyArray<string> =>
+/** For each key at any depth, the variables that can give it. */
+const listKeys = (schema: JsonSchema, stems: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
   Object.entries(declaredProperties(schema)).flatMap(([key, inner]) => {
     const names = variableNames(stems, key)
-    return [...names, ...listVariables(inner, innerStems(names))]
+    return [names, ...listKeys(inner, innerStems(names))]
   })
+
+const fileVariables = (names: ReadonlyArray<string>): ReadonlyArray<string> => names.map((name) => `${name}_FILE`)
+
+const listVariables = (schema: JsonSchema, prefix: string): ReadonlyArray<string> =>
+  listKeys(schema, [`${prefix}_`]).flatMap((names) => [...names, ...fileVariables(names)])
 
 const readKeys = (schema: JsonSchema, stems: ReadonlyArray<string>, env: EnvironmentVariables): ConfigValues =>
   Object.fromEntries(
@@ -186,7 +209,6 @@ export const createConfigFormat = <A>(
     title,
     ...toJsonSchema(codec),
   }
-  const paths = declaredPaths(spec)
   return {
     codec,
     spec,
@@ -202,7 +224,7 @@ export const createConfigFormat = <A>(
                 `The config is wrong: ${errors.map(({ path, problem }) => `${path || 'it'} ${problem}`).join('; ')}.`,
                 ...findUnknownKeys(spec, value)
                   .slice(0, maxHints)
-                  .map((key) => describeUnknownKey(paths, key)),
+                  .map((key) => describeUnknownKey(spec, key)),
               ].join(' '),
             ),
           (config) => ({ config, unknownKeys: findUnknownKeys(spec, value) }),
@@ -214,29 +236,6 @@ export const createConfigFormat = <A>(
 
 /** A config with more wrong keys than this is another file. */
 const maxHints = 5
-
-/** The paths of all keys that a schema declares. */
-const declaredPaths = (schema: JsonSchema, path = ''): ReadonlyArray<string> =>
-  Object.entries(declaredProperties(schema)).flatMap(([key, inner]) => [
-    `${path}${key}`,
-    ...declaredPaths(inner, `${path}${key}.`),
-  ])
-
-const lastKey = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
-
-/** Says that a key has no effect, and which one was probably meant: a similar one beside it, or one of that name elsewhere. */
-const describeUnknownKey = (paths: ReadonlyArray<string>, path: string): string => {
-  if (paths.includes(path))
-    return `${path} does not belong to what the config chooses for ${path.slice(0, path.lastIndexOf('.'))} and has no effect.`
-  const parent = path.slice(0, path.lastIndexOf('.') + 1)
-  const siblings = paths.filter((other) => other.startsWith(parent) && !other.slice(parent.length).includes('.'))
-  const nearest = findNearestName(lastKey(path), siblings.map(lastKey))
-  const meant =
-    nearest === undefined
-      ? paths.find((other) => lastKey(other).toLowerCase() === lastKey(path).toLowerCase())
-      : `${parent}${nearest}`
-  return `${path} is no key of the config and has no effect${meant === undefined ? '' : ` (did you mean ${meant}?)`}.`
-}
 
 /** Forms send null or an empty text for a field that was left empty. Null stays where the schema gives it a meaning (`nullable`). */
 const removeEmpty = (schema: JsonSchema, value: unknown): unknown => {
@@ -260,7 +259,7 @@ export const addFilePath =
 
 /**
  * The configuration in these files, each merged over those before it. The path ENV stands for the variables whose names start
- * with `prefix` and an underscore. Secrets in it are hidden from now on; a key that has no effect is named on stderr.
+ * with `prefix` and an underscore, or the files that they name. Secrets in it are hidden from now on; a key that has no effect is named on stderr.
  */
 export const loadConfig = async <A>(
   io: CommandIo,
@@ -272,7 +271,7 @@ export const loadConfig = async <A>(
   for (const path of paths)
     values.push(
       path === 'ENV'
-        ? readConfigFromEnvironment(spec, prefix)(io.env)
+        ? readConfigFromEnvironment(spec, prefix)(await runOrThrow(readVariableFiles(spec, prefix, io.env)))
         : parseTexts(spec, await runOrThrow(readJsonFile('config', path))),
     )
   io.addSecrets(values.flatMap((value) => findSecrets(spec, value)))
@@ -280,9 +279,9 @@ export const loadConfig = async <A>(
   const { config, unknownKeys } = getOrThrow(
     pipe(decode(values.reduce(mergeIfObjects)), E.mapLeft(addFilePath(pathList))),
   )
-  for (const key of unknownKeys) io.printWarning(`${pathList}: ${describeUnknownKey(declaredPaths(spec), key)}`)
+  for (const key of unknownKeys) io.printWarning(`${pathList}: ${describeUnknownKey(spec, key)}`)
   for (const name of paths.includes('ENV') ? findUnknownVariables(spec, prefix, io.env) : []) {
-    const nearest = findNearestName(name, listVariables(spec, [`${prefix}_`]))
+    const nearest = findNearestName(name, listVariables(spec, prefix))
     const meant = nearest === undefined ? '' : ` Did you mean ${nearest}?`
     io.printWarning(`${name} stands for no key of the config and has no effect.${meant}`)
   }

@@ -114,3 +114,22 @@ export const declaredColumns = (schema: unknown): O.Option<ReadonlySet<string>> 
   const names = Object.keys(properties)
   return names.length === 0 ? O.none : O.some(new Set(names))
 }
+
+/** The keys that an object's schema declares, those of all its alternatives together. */
+export const declaredProperties = (schema: JsonSchema): Readonly<Record<string, JsonSchema>> =>
+  Object.assign(
+    {},
+    schema.properties,
+    ...(Array.isArray(schema.oneOf) ? schema.oneOf : []).map((one: JsonSchema) => one.properties),
+  )
+
+/** An object's members that may be left out instead of being undefined. */
+type Defined<A> = { readonly [K in keyof A]?: Exclude<A[K], undefined> }
+
+/** The members that are not undefined: `{ ...defined({ limit }) }` has a `limit` only where there is one. */
+export const defined = <A extends object>(members: A): Defined<A> =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<A>
+
+/** `f` of a value that is there; undefined otherwise. */
+export const mapDefined = <A, B>(value: A | undefined, f: (value: A) => B): B | undefined =>
+  value === undefined ? undefined : f(value)

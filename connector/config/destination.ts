@@ -165,3 +165,7 @@ export const createDestinationFormat = (objects: DestinationObjects): ConfigForm
     title: 'Feedback Data Service',
     documentationUrl: 'https://docs.airbyte.com/integrations/destinations/feedback',
   })
+
+/** What a rejection does unless the config says it: the run continues if there is a file for dead letters, and ends if not. */
+export const rejectAction = ({ on_reject, dead_letter_path }: DestinationConfig): 'continue' | 'fail' =>
+  on_reject ?? (dead_letter_path === undefined ? 'fail' : 'continue')

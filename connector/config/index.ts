@@ -4,5 +4,5 @@
  * value; out comes a typed configuration, or a failure that says what would be right.
  */
 export type { ConnectionConfig, LocationLookupConfig, LookupPagingConfig } from './connection'
-export { createDestinationFormat, type DestinationConfig } from './destination'
+export { createDestinationFormat, type DestinationConfig, rejectAction } from './destination'
 export { type SourceConfig, sourceFormat } from './source'

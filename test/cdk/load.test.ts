@@ -19,6 +19,7 @@ import {
   readConfigFromEnvironment,
   readJsonFile,
   readStateFile,
+  readVariableFiles,
 } from '../../connector/cdk/load'
 import { createTestIo, toInput } from '../support/command-io'
 import { writeTempFile } from '../support/files'
@@ -85,9 +86,15 @@ it('findUnknownVariables names the variables with the prefix that stand for no k
     TAP_X_PAGESIZE: '5',
     TAP_X_CREDENTIALS_TOKEN: 'a',
     TAP_X_EMPTY: '',
+    TAP_X_CREDENTIALS_ACCESS_TOKEN_FILE: '/run/secrets/token',
+    TAP_X_TOKEN_FILE: '/run/secrets/token',
     TAP_Y_OTHER: 'x',
   }
-  expect(findUnknownVariables(schema, 'TAP_X', env)).toEqual(['TAP_X_PAGESIZE', 'TAP_X_CREDENTIALS_TOKEN'])
+  expect(findUnknownVariables(schema, 'TAP_X', env)).toEqual([
+    'TAP_X_PAGESIZE',
+    'TAP_X_CREDENTIALS_TOKEN',
+    'TAP_X_TOKEN_FILE',
+  ])
 })
 
 it('merges objects key by key, and replaces everything else', () => {
@@ -100,6 +107,77 @@ const file = (text: string | Uint8Array) => {
   writeFileSync(path, text)
   return path
 }
+
+describe('readVariableFiles', () => {
+  const readFiles = (env: Record<string, string>) => readVariableFiles(schema, 'TAP_X', env)
+
+  it.each<[string, string, string]>([
+    ['without the newline at its end', 'S3CR3T\n', 'S3CR3T'],
+    ['without the newline of Windows', 'S3CR3T\r\n', 'S3CR3T'],
+    ['where it ends in none', 'S3CR3T', 'S3CR3T'],
+    ['with other white space as it is', ' S3CR3T \n\n', ' S3CR3T \n'],
+    ['without a byte order mark', '\uFEFFS3CR3T', 'S3CR3T'],
+  ])('gives the text of a file %s', async (_, text, expected) => {
+    const env = { TAP_X_BASE_URL: 'x', TAP_X_CREDENTIALS_ACCESS_TOKEN_FILE: file(text) }
+    const variables = await readFiles(env)()
+    expect(E.map(readConfigFromEnvironment(schema, 'TAP_X'))(variables)).toEqual(
+      E.right({ base_url: 'x', credentials: { access_token: expected } }),
+    )
+  })
+
+  it.each([
+    ['a number', { TAP_X_PAGE_SIZE_FILE: file('12\n') }, { page_size: 12 }],
+    ['a list', { TAP_X_SOURCES_FILE: file('1,2\n') }, { sources: [1, 2] }],
+    ['an object', { TAP_X_CREDENTIALS_FILE: file('{"auth_type": "a"}\n') }, { credentials: { auth_type: 'a' } }],
+    [
+      'a key of an object under its other name',
+      { TAP_X_CREDENTIALS: '{"auth_type":"a"}', TAP_X_CREDENTIALS__ACCESS_TOKEN_FILE: file('b') },
+      { credentials: { auth_type: 'a', access_token: 'b' } },
+    ],
+    ['nothing where the variable is empty', { TAP_X_BASE_URL: 'x', TAP_X_BASE_URL_FILE: '' }, { base_url: 'x' }],
+  ])('gives %s', async (_, env, expected) => {
+    const variables = await readFiles(env as Record<string, string>)()
+    expect(E.map(readConfigFromEnvironment(schema, 'TAP_X'))(variables)).toEqual(E.right(expected))
+  })
+
+  it('leaves alone a key whose own name ends in _file', async () => {
+    const own = { type: 'object', properties: { key: { type: 'string' }, key_file: { type: 'string' } } }
+    const env = { X_KEY: 'a', X_KEY_FILE: '/nowhere' }
+    expect(E.map(readConfigFromEnvironment(own, 'X'))(await readVariableFiles(own, 'X', env)())).toEqual(
+      E.right({ key: 'a', key_file: '/nowhere' }),
+    )
+  })
+
+  const missing = join(folder, 'missing')
+  it.each<[string, Record<string, string>, string]>([
+    [
+      'a key that is given both ways',
+      { TAP_X_BASE_URL: 'S3CR3T', TAP_X_BASE_URL_FILE: file('S3CR3T') },
+      'TAP_X_BASE_URL_FILE and TAP_X_BASE_URL are both set. Unset one of them.',
+    ],
+    [
+      'a key that is given both ways, under two names',
+      {
+        TAP_X_CREDENTIALS_ACCESS_TOKEN: 'S3CR3T',
+        TAP_X_CREDENTIALS__ACCESS_TOKEN_FILE: missing,
+      },
+      'TAP_X_CREDENTIALS__ACCESS_TOKEN_FILE and TAP_X_CREDENTIALS_ACCESS_TOKEN are both set. Unset one of them.',
+    ],
+    ['a missing file', { TAP_X_BASE_URL_FILE: missing }, `The TAP_X_BASE_URL_FILE file ${missing} does not exist.`],
+    ['a folder', { TAP_X_BASE_URL_FILE: folder }, `The TAP_X_BASE_URL_FILE file ${folder} is a folder.`],
+  ])('refuses %s', async (_, env, message) => {
+    expect(await readFiles(env)()).toEqual(E.left({ _tag: 'Config', message }))
+  })
+
+  it.each([
+    ['an empty file', file('\n'), 'is empty.'],
+    ['bytes that are no text', file(Buffer.from('caf\xe9 S3CR3T', 'latin1')), 'is not UTF-8. Save it as such.'],
+  ])('refuses %s and keeps its content to itself', async (_, path, problem) => {
+    expect(await readFiles({ TAP_X_BASE_URL_FILE: path })()).toEqual(
+      E.left({ _tag: 'Config', message: `The TAP_X_BASE_URL_FILE file ${path} ${problem}` }),
+    )
+  })
+})
 
 describe('readJsonFile', () => {
   it('reads JSON, with a byte order mark too', async () => {

@@ -1,8 +1,8 @@
-import { defined } from '../defined'
 import type { Failure } from '../failure'
 import { printJsonText, readMembersAt, readObjectMembers } from '../json/decode'
 import { jsonLine, type OutputText, wrapRows } from '../lines'
 import type { EncodeOptions, MessageEncoder } from '../protocol'
+import { defined } from '../schema'
 import type { LogLevel, Message, StateCounts } from '../stream'
 
 /** What `check` prints. FAILED is for a config problem; any other failure is a trace. */

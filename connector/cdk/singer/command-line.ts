@@ -105,6 +105,7 @@ const formatProgramMarkdown = ({
     }),
     '',
     `Each can be given as an environment variable with \`--config ENV\`: \`${variablePrefix}_\` and the setting in upper case.`,
+    'With `_FILE` at its end, the variable names a file that holds the value: a mounted secret.',
     '',
   ].join('\n')
 }

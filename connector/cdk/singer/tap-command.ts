@@ -194,6 +194,7 @@ export const createTapCommand = <Config, Env>(source: SourceProgram<Config, Env>
       'discover',
       'state',
       'about',
+      'test',
       'structured-logging',
       ...(source.sendsTableVersions === undefined ? [] : ['activate-version']),
     ],

@@ -51,7 +51,6 @@ export type AckQueueOptions = {
 
 /** The records and states of a run in the order they came in, until each state is emitted. */
 export type AckQueue = {
-  readonly openStream: (stream: InputStream) => void
   readonly addRecord: (stream: InputStream, row: Row) => PendingRecord
   readonly addState: (state: CheckpointMessage) => void
   readonly accept: (record: PendingRecord) => void
@@ -159,9 +158,6 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
   }
 
   return {
-    openStream: ({ id }) => {
-      countersOf(id)
-    },
     addRecord: (stream, row) => {
       const bytes = row.lineLength ?? row.json.length + recordOverheadBytes
       const { total } = countersOf(stream.id)
@@ -199,8 +195,8 @@ export const createAckQueue = ({ policy, deadLetters, now, emit, onError }: AckQ
       advanceHead()
       if (dueStates.length === 0) return
       const barren = new Set([...counters].flatMap(([id, { total }]) => (hasOnlyRejections(total) ? [id] : [])))
-      const states = barren.size === 0 ? dueStates : dueStates.filter((state) => !coversAny(state, barren))
-      dueStates = barren.size === 0 ? [] : dueStates.filter((state) => coversAny(state, barren))
+      const states = dueStates.filter((state) => !coversAny(state, barren))
+      dueStates = dueStates.filter((state) => coversAny(state, barren))
       if (states.length > 0) startEmission(states)
     },
     flush: () => {

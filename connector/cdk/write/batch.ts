@@ -28,7 +28,7 @@ export const takeBatch = <Item extends BatchItem>(
   let full = false
   for (const item of queue) {
     const blocked = full || keysInFlight.has(item.key) || keys.has(item.key)
-    if (!full) keys.add(item.key)
+    keys.add(item.key)
     if (blocked) rest.push(item)
     else if (batch.length > 0 && bytes + item.bytes > size.bytes) {
       full = true

@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs'
 import { chmod, type FileHandle, open, stat } from 'node:fs/promises'
 import * as O from 'fp-ts/Option'
 import { configFailure, type Failure, transientFailure } from '../failure'
@@ -80,6 +81,52 @@ export const openDeadLetterFile = (path: string): DeadLetters => {
       return writing
     },
   }
+}
+
+/** A line of a file of dead letters; undefined for one that is none, as a full disk cuts it short. */
+const parseDeadLetter = (line: Buffer): Pick<DeadLetter, 'object' | 'key'> | undefined => {
+  try {
+    const { object, key, stream, reason } = JSON.parse(line.toString())
+    const isLetter = [object, stream, reason].every((text) => typeof text === 'string')
+    return isLetter ? { object, key: typeof key === 'string' ? key : null } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Copies a file of dead letters without those that `isLeftOut` names, into one that only its owner may read. A line that was cut short comes as
+ * undefined with its text. Returns how many lines were letters, and how many were left out.
+ */
+export const copyDeadLetters = async (
+  from: string,
+  to: string,
+  isLeftOut: (letter: Pick<DeadLetter, 'object' | 'key'> | undefined, text: string) => boolean,
+): Promise<{ readonly letters: number; readonly leftOut: number }> => {
+  const copy = await open(to, 'w', 0o600)
+  let [letters, leftOut] = [0, 0]
+  let rest: Buffer = Buffer.alloc(0)
+  const copyLine = async (line: Buffer): Promise<void> => {
+    const letter = parseDeadLetter(line)
+    if (letter !== undefined) letters += 1
+    if (isLeftOut(letter, line.toString())) leftOut += 1
+    else await copy.appendFile(line)
+  }
+  try {
+    for await (const chunk of createReadStream(from)) {
+      rest = Buffer.concat([rest, chunk])
+      let start = 0
+      for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a, start)) {
+        await copyLine(rest.subarray(start, end + 1))
+        start = end + 1
+      }
+      rest = rest.subarray(start)
+    }
+    if (rest.length > 0) await copyLine(rest)
+  } finally {
+    await copy.close()
+  }
+  return { letters, leftOut }
 }
 
 /** How many records of a stream came in so far, and how many of them were accepted or rejected. */

@@ -125,7 +125,6 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
   const openStream = (stream: InputStream): void => {
     const opened = routes.open(stream)
     if (E.isLeft(opened)) fail(opened.left)
-    queue.openStream(stream)
   }
   const configuredIds = new Set(run.streams.map(({ id }) => id))
 

@@ -1,7 +1,7 @@
 import { toInstant } from '../../api'
 import type { Database } from '../../snapshot/store'
 import { type Picker, phraseForRating, reviewIdAt, selectReviews, wordCount } from './generate'
-import { patchOriginal } from './tables'
+import { patchOriginal } from './review-text'
 import { operatorAnswers, reviewSources } from './vocabulary'
 
 /** Half of the visits get a review: new reviews are assigned, in the order of their ids, to the visits that have waited longest. */

@@ -5,7 +5,7 @@ import * as E from 'fp-ts/Either'
 import { CommandError, configFailure, defined } from '../../cdk'
 import { type Database, openDatabase, quoteIdentifier, quoteLiteral } from '../../snapshot/store'
 import { reviewIdAt, type SeedOptions, seedConstants, seedDatabase } from './generate'
-import { indexDefinitions, tableDefinitions } from './tables'
+import { indexDefinitions, tableDefinitions } from './review-text'
 
 /** The files that the data is read from and kept in. */
 export type DataFiles = {

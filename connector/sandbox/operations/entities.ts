@@ -11,8 +11,14 @@ import {
 } from '../../api'
 import { defined } from '../../cdk'
 import type { Database, RowValues } from '../../snapshot/store'
-import { reviewAnswer, reviewComment, reviewPhrases } from '../data/review-text'
-import { type ReviewCell, type ReviewRow, readReviewRows } from '../data/tables'
+import {
+  type ReviewCell,
+  type ReviewRow,
+  readReviewRows,
+  reviewAnswer,
+  reviewComment,
+  reviewPhrases,
+} from '../data/review-text'
 import { reviewSources } from '../data/vocabulary'
 
 /** The requested identifiers of persons, locations and roll-ups. */

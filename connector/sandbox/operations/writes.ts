@@ -8,7 +8,7 @@ import {
 } from '../../api'
 import { printExactJson } from '../../cdk'
 import type { Database } from '../../snapshot/store'
-import { patchOriginal } from '../data/tables'
+import { patchOriginal } from '../data/review-text'
 
 const hasText = (text: string | null | undefined): boolean => typeof text === 'string' && text.trim() !== ''
 

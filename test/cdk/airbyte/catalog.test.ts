@@ -3,7 +3,7 @@ import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
 import { decodeConfiguredCatalog, selectAllStreams } from '../../../connector/cdk/airbyte/catalog'
 import { findStreamByTable, toInputStream, toSelections } from '../../../connector/cdk/catalog'
-import { toLoadOptions } from '../../../connector/snapshot/load/stream-load'
+import { toLoadOptions } from '../../../connector/snapshot/load/earlier-runs'
 import { streams } from '../../../connector/streams'
 import { configuredStream, destinationCatalog, snapshotCatalog } from '../../support/catalogs'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import * as O from 'fp-ts/Option'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { configFailure } from '../../../connector/cdk/failure'
 import type { CheckpointMessage } from '../../../connector/cdk/stream'
 import {
@@ -151,10 +151,12 @@ describe('the acknowledgement queue', () => {
     ['one that names no stream', [sharedState], []],
     ['one that names it', [sharedBy('b', 'a')], []],
     ['one that carries it forward', [sharedBy('a'), sharedBy('b')], []],
-    ['not one that never named it', [sharedBy('b'), sharedBy('b')], ['all 1+1', 'all 0+0']],
+    ['one that names it but no other such stream', [sharedBy('b', 'c')], []],
+    ['not one that never named it', [sharedBy('b'), sharedBy('b')], ['all 1+2', 'all 0+0']],
   ])('holds a shared state back while a stream has only rejections: %s', async (_, states, lines) => {
     const { queue, add, emitted } = createTestQueue()
     queue.reject(add('a'), rejection)
+    queue.reject(add('c'), rejection)
     queue.accept(add('b'))
     for (const each of states) queue.addState(each)
     expect(await emitted()).toEqual(lines)
@@ -185,6 +187,99 @@ describe('the acknowledgement queue', () => {
     expect(queue.countsOf('a')).toEqual({ received: 2, accepted: 1, rejected: 1 })
   })
 
+  it('writes a dead letter of a rejected record once, with the time and the names of its stream', () => {
+    const letters: Array<unknown> = []
+    const { queue } = createTestQueue({
+      now: () => 77,
+      deadLetters: { ...noDeadLetters, add: (letter) => letters.push(letter) },
+    })
+    const stream = { ...streamOf('a'), name: 'visits' }
+    const record = queue.addRecord(stream, { json: Buffer.from('{"id":1}') })
+    expect(queue.reject(record, { key: 'k', reason: 'wrong', batch: 3 })).toEqual(O.none)
+    expect(queue.reject(record, rejection)).toEqual(O.none)
+    expect(letters).toEqual([
+      {
+        stream: 'visits',
+        object: 'things',
+        key: 'k',
+        reason: 'wrong',
+        batch: 3,
+        when: 77,
+        record: Buffer.from('{"id":1}'),
+      },
+    ])
+    expect(queue.countsOf('a')).toEqual({ received: 1, accepted: 0, rejected: 1 })
+  })
+
+  it('counts records from 1, the bytes that are held, and nothing of a stream that has none', () => {
+    const { queue, add } = createTestQueue()
+    expect(queue.countsOf('a')).toEqual({ received: 0, accepted: 0, rejected: 0 })
+    const records = [add('a'), add('a'), queue.addRecord(streamOf('b'), { json: Buffer.from('{}'), lineLength: 500 })]
+    expect(records.map(({ ordinal }) => ordinal)).toEqual([1, 2, 1])
+    expect(queue.pendingSize()).toEqual({ count: 3, bytes: 2 * 66 + 500 })
+    for (const record of records.slice(0, 2)) queue.accept(record)
+    queue.acknowledge()
+    expect(queue.pendingSize()).toEqual({ count: 1, bytes: 500 })
+  })
+
+  it('starts nothing for states that it holds back', async () => {
+    let flushes = 0
+    const flush = async (): Promise<void> => {
+      flushes += 1
+    }
+    const { queue, add, emitted } = createTestQueue({ deadLetters: { ...noDeadLetters, flush } })
+    queue.reject(add('a'), rejection)
+    queue.addState(state('s', 'a'))
+    queue.acknowledge()
+    expect(await emitted()).toEqual([])
+    expect(flushes).toBe(1)
+  })
+
+  it('holds as many entries as are pending, however many came', async () => {
+    const { queue, add, emitted } = createTestQueue()
+    const slice = vi.spyOn(Array.prototype, 'slice')
+    for (let n = 0; n < 5000; n += 1) {
+      const record = add('a')
+      queue.addState(state(`s${n}`, 'a'))
+      queue.accept(record)
+      queue.acknowledge()
+      expect(queue.pendingSize()).toEqual({ count: 0, bytes: 0 })
+    }
+    // Each time those are dropped that are done, which copies the others: not with every entry.
+    const cuts = slice.mock.calls.filter(([from]) => typeof from === 'number' && from > 1000).length
+    slice.mockRestore()
+    expect(cuts).toBe(9)
+    expect(await emitted()).toEqual(Array.from({ length: 5000 }, (_, n) => `s${n} 1+0`))
+  })
+
+  it('emits a shared state though another stream failed that it never named', async () => {
+    const { queue, add, emitted } = createTestQueue({ policy: { onReject: 'continue', maxPercent: 0 } })
+    for (let n = 0; n < 100; n += 1) queue.accept(add('a'))
+    queue.reject(add('a'), rejection)
+    queue.addState(sharedBy('b'))
+    queue.addState(sharedBy('a'))
+    expect(await emitted()).toEqual(['all 100+1'])
+  })
+
+  it('emits nothing without a state, and each only once', async () => {
+    let flushes = 0
+    const deadLetters = {
+      ...noDeadLetters,
+      flush: async () => {
+        flushes += 1
+      },
+    }
+    const { queue, add, emitted } = createTestQueue({ deadLetters })
+    queue.accept(add('a'))
+    queue.acknowledge()
+    expect(await emitted()).toEqual([])
+    expect(flushes).toBe(1)
+    queue.addState(state('s', 'a'))
+    expect(await emitted()).toEqual(['s 1+0'])
+    expect(await emitted()).toEqual(['s 1+0'])
+    expect(flushes).toBe(4)
+  })
+
   it('keeps no text of a record that has its outcome, though another record before it is pending', () => {
     const { queue, add } = createTestQueue()
     add('a')
@@ -202,6 +297,17 @@ describe('the acknowledgement queue', () => {
         _tag: 'DeadLetters',
         failure: configFailure(
           'The dead-letter file cannot be written: ENOSPC. Make room, or choose another dead_letter_path.',
+        ),
+      },
+      [],
+    ],
+    [
+      'the dead letters cannot be written for a reason that is no error',
+      { deadLetters: { add: () => undefined, flush: () => Promise.reject('a full disk') } },
+      {
+        _tag: 'DeadLetters',
+        failure: configFailure(
+          'The dead-letter file cannot be written: a full disk. Make room, or choose another dead_letter_path.',
         ),
       },
       [],

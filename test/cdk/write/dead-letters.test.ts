@@ -1,8 +1,18 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
-import { type DeadLetter, openDeadLetterFile } from '../../../connector/cdk/write/dead-letters'
+import { describe, expect, it, vi } from 'vitest'
+import { type DeadLetter, noDeadLetters, openDeadLetterFile } from '../../../connector/cdk/write/dead-letters'
 
 const letterOf = (record: string, more: Partial<DeadLetter> = {}): DeadLetter => ({
   stream: 's',
@@ -67,6 +77,24 @@ describe('the dead-letter file', () => {
     },
   )
 
+  it('is brought to the disk with every flush, also as it is created, and is not left open; a device is not', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
+    const handle = await open('/dev/null')
+    const sync = vi.spyOn(Object.getPrototypeOf(handle), 'sync')
+    await handle.close()
+    const syncs: number[] = []
+    for (const target of [path, path, '/dev/null']) {
+      const letters = openDeadLetterFile(target)
+      letters.add(letterOf('{}'))
+      await letters.flush()
+      syncs.push(sync.mock.calls.length)
+    }
+    sync.mockRestore()
+    expect(syncs).toEqual([1, 2, 2])
+    const links = readdirSync('/proc/self/fd').map((name) => join('/proc/self/fd', name))
+    expect(links.filter((link) => existsSync(link) && readlinkSync(link) === path)).toEqual([])
+  })
+
   it('is not created without a letter', async () => {
     const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
     await openDeadLetterFile(path).flush()
@@ -85,5 +113,51 @@ describe('the dead-letter file', () => {
     const letters = openDeadLetterFile(join(tmpdir(), 'no-such-folder', 'rejected.jsonl'))
     letters.add(letterOf('{}'))
     await expect(letters.flush()).rejects.toThrow('ENOENT')
+  })
+
+  it('goes on after a failure only with an error, since letters are lost', async () => {
+    const letters = openDeadLetterFile(join(tmpdir(), 'no-such-folder', 'rejected.jsonl'))
+    letters.add(letterOf('{}'))
+    await expect(letters.flush()).rejects.toThrow('ENOENT')
+    await expect(letters.flush()).rejects.toThrow('ENOENT')
+  })
+
+  it('holds the bytes of the record alone, though they are a part of others', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
+    const letters = openDeadLetterFile(path)
+    const whole = new TextEncoder().encode('[{"a":1},2]')
+    letters.add({ ...letterOf(''), record: whole.subarray(1, 8) })
+    await letters.flush()
+    expect(readFileSync(path, 'utf8')).toBe(textOf('{"a":1}'))
+  })
+
+  it('is left as it is where it was private', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
+    writeFileSync(path, '')
+    chmodSync(path, 0o400)
+    await openDeadLetterFile(path).flush()
+    expect(statSync(path).mode & 0o777).toBe(0o400)
+  })
+
+  it('keeps the permissions that it gets while the run writes', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'letters-')), 'rejected.jsonl')
+    const letters = openDeadLetterFile(path)
+    letters.add(letterOf('{}'))
+    await letters.flush()
+    chmodSync(path, 0o640)
+    letters.add(letterOf('{}'))
+    await letters.flush()
+    expect(statSync(path).mode & 0o777).toBe(0o640)
+  })
+
+  it('may be a device', async () => {
+    const letters = openDeadLetterFile('/dev/null')
+    letters.add(letterOf('{}'))
+    await letters.flush()
+    expect(statSync('/dev/null').mode & 0o777).toBe(0o666)
+  })
+
+  it('is none if nothing is kept', async () => {
+    expect([noDeadLetters.add(letterOf('{}')), await noDeadLetters.flush()]).toEqual([undefined, undefined])
   })
 })

@@ -83,6 +83,57 @@ describe('delivering a batch', () => {
     expect(verdicts[1]).toMatchObject({ reason: expect.stringContaining('no outcome') })
   })
 
+  it('takes the smallest size that was found', async () => {
+    const write: TestSink['write'] = (items) =>
+      TE.right(
+        items.length > (items.includes(0) ? 3 : 10)
+          ? { _tag: 'Refused', reason: 'x', tooLarge: true }
+          : acceptAll(items),
+      )
+    expect((await deliver(write, range(16))).maxItems).toEqual(O.some(2))
+    expect((await deliver(write, range(16).reverse())).maxItems).toEqual(O.some(2))
+    expect((await deliver(write, range(3))).maxItems).toEqual(O.none)
+    expect(await deliver(write, [])).toEqual({ verdicts: [], maxItems: O.none })
+  })
+
+  it('rejects a single item with the reason of the refusal', async () => {
+    const refuse: TestSink['write'] = () => TE.right({ _tag: 'Refused', reason: 'bad', tooLarge: true })
+    expect(await deliver(refuse, [1])).toEqual({ verdicts: [{ _tag: 'Rejected', reason: 'bad' }], maxItems: O.none })
+  })
+
+  it('sends items of a half once more that the answer does not name, and tells the size that was found then', async () => {
+    const write: TestSink['write'] = (items) =>
+      TE.right(
+        items.length > 3
+          ? { _tag: 'Verdicts', verdicts: items.map((item) => (item === 0 ? accepted : { _tag: 'Unknown' })) }
+          : items.length > 1
+            ? { _tag: 'Refused', reason: 'x', tooLarge: true }
+            : acceptAll(items),
+      )
+    expect(await deliver(write, range(4))).toEqual({ verdicts: range(4).map(() => accepted), maxItems: O.some(1) })
+  })
+
+  it('rejects an item that an answer leaves out', async () => {
+    const write: TestSink['write'] = (items) =>
+      TE.right({ _tag: 'Verdicts', verdicts: items.map(() => ({ _tag: 'Unknown' })) })
+    const { verdicts } = await deliver(write, [1])
+    expect(verdicts).toEqual([{ _tag: 'Rejected', reason: 'no outcome: the answer does not name it' }])
+  })
+
+  it('ends with the failure of sending again, or of either half', async () => {
+    const failure = transientFailure('gone')
+    const unnamed: BatchAnswer = { _tag: 'Verdicts', verdicts: [{ _tag: 'Unknown' }, accepted] }
+    const failSecond: TestSink['write'] = (items) => (items.length > 1 ? TE.right(unnamed) : TE.left(failure))
+    expect(await deliverBatch({ write: failSecond, isReachable: async () => true })([1, 2])()).toEqual(E.left(failure))
+    const failHalf: TestSink['write'] = (items) =>
+      items.length > 1
+        ? TE.right({ _tag: 'Refused', reason: 'x', tooLarge: false })
+        : items.includes(2)
+          ? TE.left(failure)
+          : TE.right(acceptAll(items))
+    expect(await deliverBatch({ write: failHalf, isReachable: async () => true })([1, 2])()).toEqual(E.left(failure))
+  })
+
   it('ends with the first failure', async () => {
     const failure = transientFailure('gone')
     const write = (items: ReadonlyArray<number>): TE.TaskEither<Failure, BatchAnswer> =>
@@ -93,6 +144,7 @@ describe('delivering a batch', () => {
 
 describe('a service that repeatedly fails on a batch', () => {
   const rejected = { _tag: 'Rejected', reason: 'fails on it' }
+  const bad = { _tag: 'Rejected', reason: 'bad' } as const
   const failure = transientFailure('it answered 500')
   const unanswered: BatchAnswer = { _tag: 'Unanswered', reason: 'fails on it', failure }
 
@@ -144,6 +196,21 @@ describe('a service that repeatedly fails on a batch', () => {
     expect(await deliverItems([7, 8])()).toEqual(E.left(failure))
   })
 
+  it.each<[string, ReadonlyArray<number>, E.Either<Failure, ReadonlyArray<object>>]>([
+    ['rejects an item where another is accepted, though not all', [1, 3], E.right([rejected, bad, accepted, bad])],
+    ['fails on an item where all others are rejected', [1, 2, 3], E.left(failure)],
+  ])('%s', async (_, refused, expected) => {
+    const write: TestSink['write'] = (items) =>
+      TE.right(
+        items.includes(0)
+          ? unanswered
+          : { _tag: 'Verdicts', verdicts: items.map((item) => (refused.includes(item) ? bad : accepted)) },
+      )
+    const result = await deliverBatch({ write, isReachable: async () => true })(range(4))()
+    expect(E.map(({ verdicts }: { verdicts: ReadonlyArray<object> }) => verdicts)(result)).toEqual(expected)
+    if (E.isRight(result)) expect(result.right.maxItems).toEqual(O.none)
+  })
+
   it('accepts an item that failed only while the service was away', async () => {
     let away = true
     const write: TestSink['write'] = (items, isSuspect) => {
@@ -152,5 +219,55 @@ describe('a service that repeatedly fails on a batch', () => {
     }
     const result = await deliverBatch({ write, isReachable: async () => true })(range(4))()
     expect(E.isRight(result) && result.right.verdicts).toEqual([accepted, accepted, accepted, rejected])
+  })
+
+  it.each([
+    [7, 'accepts', true],
+    [8, 'is at fault', false],
+  ])('whose first %i items fail alone %s', async (count, _, isDelivered) => {
+    const { sent, write } = failOn((item) => item < count)
+    const result = await deliverBatch({ write, isReachable: async () => true })(range(16))()
+    expect(E.isRight(result)).toBe(isDelivered)
+    if (isDelivered) expect(sent.slice(-count).map(([items]) => items)).toEqual(range(count).map((item) => [item]))
+  })
+
+  it('is asked once whether it is there', async () => {
+    let asked = 0
+    const { write } = failOn((item) => item < 2)
+    const isReachable = async () => {
+      asked += 1
+      return true
+    }
+    await deliverBatch({ write, isReachable })(range(8))()
+    expect(asked).toBe(1)
+  })
+
+  it('sends a suspect once more, and not again if its answer does not name it', async () => {
+    let isSecond = false
+    const sent: Array<ReadonlyArray<number>> = []
+    const write: TestSink['write'] = (items) => {
+      sent.push(items)
+      if (!items.includes(0)) return TE.right(acceptAll(items))
+      if (items.length === 1 && isSecond) return TE.right({ _tag: 'Verdicts', verdicts: [{ _tag: 'Unknown' }] })
+      isSecond = items.length === 1
+      return TE.right(unanswered)
+    }
+    const result = await deliverBatch({ write, isReachable: async () => true })(range(2))()
+    expect(sent).toEqual([[0, 1], [0], [1], [0]])
+    expect(E.isRight(result) && result.right.verdicts).toEqual([
+      { _tag: 'Rejected', reason: 'no outcome: the answer does not name it' },
+      accepted,
+    ])
+  })
+
+  it('ends with the failure of a suspect that is sent once more', async () => {
+    let tries = 0
+    const gone = transientFailure('gone')
+    const write: TestSink['write'] = (items) => {
+      if (!items.includes(0)) return TE.right(acceptAll(items))
+      tries += 1
+      return tries > 2 ? TE.left(gone) : TE.right(unanswered)
+    }
+    expect(await deliverBatch({ write, isReachable: async () => true })(range(2))()).toEqual(E.left(gone))
   })
 })

@@ -1,6 +1,12 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { type RejectPolicy, rejectionFailure, streamRejectionFailure } from '../../../connector/cdk/write/dead-letters'
+import { configFailure, transientFailure } from '../../../connector/cdk/failure'
+import {
+  incompleteStreamFailure,
+  type RejectPolicy,
+  rejectionFailure,
+  streamRejectionFailure,
+} from '../../../connector/cdk/write/dead-letters'
 
 const tenPercent: RejectPolicy = { onReject: 'continue', maxPercent: 10 }
 const countsOf = (received: number, rejected: number) => ({ received, accepted: received - rejected, rejected })
@@ -38,5 +44,30 @@ describe('at its end a stream', () => {
     ['fails if it is large and above the percentage', tenPercent, countsOf(200, 21), false],
   ])('%s', (_, policy, counts, passes) => {
     expect(O.isNone(streamRejectionFailure(policy, 's', counts))).toBe(passes)
+  })
+})
+
+describe('a failure says what is wrong and what to do', () => {
+  const remedy = 'See the dead-letter file or the log for the reasons, correct the mapping or the data, and run again.'
+  it.each([
+    [
+      rejectionFailure({ ...tenPercent, onReject: 'fail' }, 's', rejection, countsOf(9, 1)),
+      's: record 7 was rejected: email is missing. Correct it, or set on_reject to continue and give a dead_letter_path.',
+    ],
+    [
+      rejectionFailure(tenPercent, 's', rejection, countsOf(200, 21)),
+      `s: 21 of 200 records were rejected, more than max_rejects_percent (10). ${remedy}`,
+    ],
+    [streamRejectionFailure(tenPercent, 's', countsOf(3, 3)), `s: all 3 records were rejected. ${remedy}`],
+  ])('%j', (failure, message) => {
+    expect(failure).toEqual(O.some(configFailure(message)))
+  })
+
+  it('and that the next run goes on', () => {
+    expect(incompleteStreamFailure('s')).toEqual(
+      transientFailure(
+        's: the input ended before the stream was complete. What its states cover is written; run again to go on from there.',
+      ),
+    )
   })
 })

@@ -1,7 +1,13 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { type Failure, transientFailure } from '../../../connector/cdk/failure'
+import {
+  configFailure,
+  type Failure,
+  systemFailure,
+  transientFailure,
+  unexpectedFailure,
+} from '../../../connector/cdk/failure'
 import type { BatchAnswer, Message, OpenSink, RecordVerdict } from '../../../connector/cdk/stream'
 import type { DeadLetter } from '../../../connector/cdk/write/dead-letters'
 import { type WriteResult, type WriteRun, writeToSinks } from '../../../connector/cdk/write/write'
@@ -37,6 +43,20 @@ const acceptAll = (items: ReadonlyArray<unknown>): BatchAnswer => ({
   _tag: 'Verdicts',
   verdicts: items.map(() => accepted),
 })
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** Answers each batch that waits, until the run has ended. */
+const answerAll = async (done: Promise<unknown>, waiting: Array<() => void>): Promise<void> => {
+  let ended = false
+  void done.then(() => {
+    ended = true
+  })
+  while (!ended) {
+    waiting.shift()?.()
+    await nextTurn()
+  }
+}
 
 /** A sink that rejects records with `bad` before they are sent. */
 const sink = (
@@ -114,7 +134,6 @@ describe('writeToSinks', () => {
       [...things(10), state('first'), ...things(10, 10), state('second'), streamEnd()],
       sinksOf(slowSink),
     )
-    const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
     while (waiting.length < 2) await nextTurn()
     waiting[1]?.()
     for (let n = 0; n < 5; n += 1) await nextTurn()
@@ -156,6 +175,58 @@ describe('writeToSinks', () => {
     }
   })
 
+  it('tells the first of several failures', async () => {
+    const waiting: Array<() => void> = []
+    const failingSink = sink(
+      ([first]) =>
+        new Promise((resolve) => waiting.push(() => resolve(E.left(transientFailure(`no answer for ${first?.id}`))))),
+    )
+    const { done } = startRun([...things(20), streamEnd()], sinksOf(failingSink))
+    while (waiting.length < 2) await nextTurn()
+    for (const answer of waiting) answer()
+    expect((await done).failures).toEqual([transientFailure('no answer for 0')])
+  })
+
+  it('ends with the first rejection for all streams if none is allowed', async () => {
+    const { batches, sink } = createAcceptingSink()
+    const { done } = startRun(
+      [record({ id: 'a', bad: 'wrong' }, 'others'), ...things(10), streamEnd(), streamEnd('others')],
+      {
+        ...sinksOf(sink),
+        streams: [streamOf('visits'), streamOf('others')],
+        policy: { onReject: 'fail', maxPercent: 10 },
+      },
+    )
+    expect((await done).failures).toHaveLength(1)
+    expect(batches).toEqual([])
+  })
+
+  it('does not fail for items that a sink sends at its end and that are accepted', async () => {
+    const { batches, sink } = createAcceptingSink()
+    const finish: OpenSink<unknown>['finish'] = () => E.right({ items: [{ key: 'f', item: { id: 'f' } }], notes: [] })
+    const { done } = startRun([record({ id: 'a' }), streamEnd()], sinksOf({ ...sink, finish }))
+    expect((await done).failures).toEqual([])
+    expect(batches).toEqual([['a'], ['f']])
+  })
+
+  it('waits for the last batch of every sink', async () => {
+    const waiting: Array<() => void> = []
+    const slowSink = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
+    const sinks = new Map([
+      ['visits', createAcceptingSink().sink],
+      ['places', slowSink],
+    ])
+    const { done, emitted } = startRun(
+      [record({ id: 'v' }), record({ id: 'p' }, 'places'), state('s', 'places'), streamEnd(), streamEnd('places')],
+      { sinks, streams: [streamOf('visits', 'visits'), streamOf('places', 'places')] },
+    )
+    while (waiting.length < 1) await nextTurn()
+    for (let n = 0; n < 5; n += 1) await nextTurn()
+    waiting[0]?.()
+    expect((await done).countsByStream.get('places')).toEqual({ received: 1, accepted: 1, rejected: 0 })
+    expect(emitted).toEqual(['s 1+0'])
+  })
+
   it('reads no further than its window while the service is slow', async () => {
     let read = 0
     const waiting: Array<() => void> = []
@@ -170,18 +241,10 @@ describe('writeToSinks', () => {
       })(),
       sinksOf(slowSink),
     )
-    const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
     for (let n = 0; n < 200; n += 1) await nextTurn()
     expect(waiting).toHaveLength(3)
     expect(read).toBeLessThanOrEqual(51)
-    let ended = false
-    void done.then(() => {
-      ended = true
-    })
-    while (!ended) {
-      waiting.shift()?.()
-      await nextTurn()
-    }
+    await answerAll(done, waiting)
     expect(read).toBe(1000)
   })
 
@@ -200,7 +263,6 @@ describe('writeToSinks', () => {
       })(),
       sinksOf(slowSink),
     )
-    const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
     for (let n = 0; n < 200; n += 1) await nextTurn()
     expect([waiting.length, read]).toEqual([1, 49])
     waiting[0]?.()
@@ -409,7 +471,6 @@ describe('writeToSinks', () => {
         },
       },
     )
-    const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
     for (let n = 0; n < 5; n += 1) await nextTurn()
     expect(batches).toEqual([])
     now = 60_000
@@ -430,7 +491,6 @@ describe('writeToSinks', () => {
       stop: stop.signal,
       inFlight: 1,
     })
-    const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
     while (waiting.length < 1) await nextTurn()
     stop.abort()
     waiting[0]?.()
@@ -497,4 +557,278 @@ describe('writeToSinks', () => {
     })
     await expect(done).rejects.toBe(broken)
   })
+})
+
+describe('a run says why it ends:', () => {
+  const started = (name: string): Message => ({
+    _tag: 'Started',
+    stream: { name, schema: {}, primaryKey: ['id'], cursor: O.none, syncMode: 'incremental' },
+  })
+  const failuresOf = async (...given: Parameters<typeof startRun>) => (await startRun(...given).done).failures
+  const visitsEnd =
+    'visits: the input ended before the stream was complete. What its states cover is written; run again to go on from there.'
+
+  it.each<[string, ReadonlyArray<Message>, Partial<WriteRun>, Failure]>([
+    [
+      'an object does not exist',
+      [streamEnd()],
+      {
+        streams: [streamOf('patients', 'patients')],
+        sinks: new Map(['a', 'b'].map((name) => [name, createAcceptingSink().sink])),
+      },
+      configFailure(
+        'The stream patients goes to the object patients, which does not exist. Name it a or b, or name its object under streams in the config.',
+      ),
+    ],
+    [
+      'a declared stream goes nowhere',
+      [started('patients'), streamEnd()],
+      {},
+      configFailure(
+        'The stream patients goes to the object patients, which does not exist. Name it things, or name its object under streams in the config.',
+      ),
+    ],
+    [
+      'records come of a stream that was not opened',
+      [record({ id: '1' }, 'others'), streamEnd()],
+      {},
+      systemFailure('The stream others was not opened.'),
+    ],
+    [
+      'the source failed as a whole',
+      [{ _tag: 'Failed', failure: transientFailure('cut short') }, ...things(1), streamEnd()],
+      {},
+      transientFailure('cut short'),
+    ],
+    ['a stream did not end', [], {}, transientFailure(visitsEnd)],
+    ['a stream failed after its end', [streamEnd(), incomplete], {}, transientFailure(visitsEnd)],
+  ])('%s', async (_, messages, run, failure) => {
+    expect(await failuresOf(messages, run)).toEqual([failure])
+  })
+
+  it('the input is broken, and nothing after it is read', async () => {
+    const { batches, sink } = createAcceptingSink()
+    const broken: WriteRun['input'] = async function* () {
+      yield E.left(transientFailure('no line'))
+      yield E.right([...things(3), streamEnd()])
+    }
+    expect(await failuresOf([], { ...sinksOf(sink), input: broken })).toEqual([transientFailure('no line')])
+    expect(batches).toEqual([])
+    const thrown = new Error('a mistake')
+    const throwing: WriteRun['input'] = async function* () {
+      yield E.right([...things(1)])
+      throw thrown
+    }
+    expect(await failuresOf([], { input: throwing })).toEqual([unexpectedFailure(thrown)])
+  })
+
+  it('the dead letters cannot be written', async () => {
+    const deadLetters = { add: () => undefined, flush: () => Promise.reject(new Error('ENOSPC')) }
+    expect(await failuresOf([...things(1), state('s'), streamEnd()], { deadLetters })).toEqual([
+      configFailure('The dead-letter file cannot be written: ENOSPC. Make room, or choose another dead_letter_path.'),
+    ])
+  })
+
+  it('a stream has too many rejections and another did not end', async () => {
+    const wrong = Array.from({ length: 101 }, (_, n) => record({ id: String(n), bad: 'wrong' }, 'others'))
+    const failures = await failuresOf([...things(1), ...wrong], {
+      policy: { onReject: 'continue', maxPercent: 50 },
+      streams: [streamOf('visits'), streamOf('others')],
+    })
+    expect(failures.map(({ message }) => message.slice(0, 40))).toEqual([
+      visitsEnd.slice(0, 40),
+      'others: all 100 records were rejected. S',
+      'others: the input ended before the strea',
+    ])
+  })
+
+  it('every stream has too many rejections, each with its own', async () => {
+    const wrong = (stream: string) =>
+      Array.from({ length: 101 }, (_, n) => record({ id: String(n), bad: 'wrong' }, stream))
+    const failures = await failuresOf([...wrong('others'), ...wrong('visits'), streamEnd()], {
+      streams: [streamOf('visits'), streamOf('others')],
+    })
+    expect(failures.map(({ message }) => message.slice(0, 30))).toEqual([
+      'others: 100 of 100 records wer',
+      'visits: 100 of 100 records wer',
+    ])
+  })
+})
+
+describe('the streams of a run', () => {
+  const started = (name: string): Message => ({
+    _tag: 'Started',
+    stream: { name, schema: {}, primaryKey: ['id'], cursor: O.none, syncMode: 'incremental' },
+  })
+
+  it('are opened once where the catalog has them, and go to the objects that the config names', async () => {
+    const opened: Array<string> = []
+    const { sink } = createAcceptingSink()
+    const watched: OpenSink<unknown> = {
+      ...sink,
+      prepare: (stream) => {
+        opened.push(`${stream.name} ${stream.objectName}`)
+        return sink.prepare(stream)
+      },
+    }
+    const { done } = startRun(
+      [
+        started('visits'),
+        started('others'),
+        ...things(1),
+        record({ id: '2' }, 'others'),
+        streamEnd(),
+        streamEnd('others'),
+      ],
+      { ...sinksOf(watched), objectNames: { others: 'things' } },
+    )
+    expect((await done).failures).toEqual([])
+    expect(opened).toEqual(['visits things', 'others things'])
+  })
+
+  it('are counted though they had no record', async () => {
+    const { countsByStream } = await startRun([streamEnd()]).done
+    expect([...countsByStream]).toEqual([['visits', { received: 0, accepted: 0, rejected: 0 }]])
+  })
+
+  it('have records without values', async () => {
+    const prepared: Array<unknown> = []
+    const { sink } = createAcceptingSink()
+    const watched: OpenSink<unknown> = {
+      ...sink,
+      prepare: () =>
+        E.right((value) => {
+          prepared.push(value)
+          return E.left('empty')
+        }),
+    }
+    const rows = [{ json: Buffer.from('{}') }]
+    await startRun([{ _tag: 'Records', stream: 'visits', rows, at: 0 }, streamEnd()], sinksOf(watched)).done
+    expect(prepared).toEqual([{}])
+  })
+
+  it.each<[string, ReadonlyArray<Message>, boolean]>([
+    ['every stream of it', [streamEnd('visits', true), streamEnd('others', true)], true],
+    ['not one of them', [streamEnd('visits', true), streamEnd('others', false)], false],
+  ])('bring a whole object with %s', async (_, ends, isWhole) => {
+    const calls: Array<boolean> = []
+    const finish: OpenSink<unknown>['finish'] = (whole) => {
+      calls.push(whole)
+      return E.right({ items: [], notes: [] })
+    }
+    const { sink: accepting } = createAcceptingSink()
+    const sinks = new Map([
+      ['things', { ...accepting, finish }],
+      ['unused', { ...accepting, finish }],
+    ])
+    await startRun(ends, { sinks, streams: [streamOf('visits'), streamOf('others')] }).done
+    expect(calls).toEqual([isWhole, false])
+  })
+})
+
+describe('the end of a run', () => {
+  const finishWith = (
+    finish: OpenSink<unknown>['finish'],
+    answer: (items: ReadonlyArray<unknown>) => BatchAnswer = acceptAll,
+  ) => sink(async (items) => E.right(answer(items)), finish)
+
+  it('logs the notes of the sinks, and what they find when they look at what was written', async () => {
+    const entries: Array<string> = []
+    const calls: Array<string> = []
+    const noting: OpenSink<unknown> = {
+      ...finishWith(() => {
+        calls.push('finish')
+        return E.right({ items: [], notes: [{ level: 'info', message: 'all written' }] })
+      }),
+      beforeFinish: async () => {
+        calls.push('before')
+      },
+      verify: async () => {
+        calls.push('verify')
+        return [{ level: 'warn', message: 'one is missing' }]
+      },
+    }
+    const log: WriteRun['log'] = (level, message) => entries.push(`${level} ${message}`)
+    await startRun([streamEnd()], { ...sinksOf(noting), log }).done
+    expect(calls).toEqual(['before', 'finish', 'verify'])
+    expect(entries).toEqual(['info all written', 'warn one is missing'])
+  })
+
+  it('fails for a final item that is rejected, and for a sink that cannot finish', async () => {
+    const gone = finishWith(
+      () => E.right({ items: [{ item: { id: 'gone' }, key: 'gone' }], notes: [] }),
+      (items) => ({ _tag: 'Verdicts', verdicts: items.map(() => ({ _tag: 'Rejected', reason: 'not found' })) }),
+    )
+    expect((await startRun([streamEnd()], sinksOf(gone)).done).failures).toEqual([
+      configFailure('things: gone: not found.'),
+    ])
+    const broken = finishWith(() => E.left(transientFailure('no list')))
+    const { sink: other } = createAcceptingSink()
+    let isOtherFinished = false
+    const sinks = new Map([
+      ['things', broken],
+      [
+        'others',
+        {
+          ...other,
+          finish: () => {
+            isOtherFinished = true
+            return E.right({ items: [], notes: [] })
+          },
+        },
+      ],
+    ])
+    expect((await startRun([streamEnd()], { sinks }).done).failures).toEqual([transientFailure('no list')])
+    expect(isOtherFinished).toBe(true)
+  })
+
+  it('after a stop has no look at what was written, and nothing was read if it came first', async () => {
+    const stop = new AbortController()
+    stop.abort()
+    let isVerified = false
+    const { sink: accepting, batches } = createAcceptingSink()
+    const watched: OpenSink<unknown> = {
+      ...accepting,
+      verify: async () => {
+        isVerified = true
+        return []
+      },
+    }
+    const { failures } = await startRun([...things(30), streamEnd()], { ...sinksOf(watched), stop: stop.signal }).done
+    expect([failures, batches, isVerified]).toEqual([[], [], false])
+  })
+})
+
+it('reads no further than 64 MB ahead of what is acknowledged', async () => {
+  let read = 0
+  const waiting: Array<() => void> = []
+  const slowSink = sink((items) => new Promise((resolve) => waiting.push(() => resolve(E.right(acceptAll(items))))))
+  const long = (id: number): Message => ({
+    _tag: 'Records',
+    stream: 'visits',
+    rows: [{ json: Buffer.from('{}'), value: { id: String(id) }, lineLength: 8_000_000 }],
+    at: 0,
+  })
+  const { done } = startRun(
+    (async function* () {
+      for (; read < 30; read += 1) yield long(read)
+      yield streamEnd()
+    })(),
+    { ...sinksOf(slowSink), batch: { count: 100, bytes: 16_000_000, millis: 60_000 }, inFlight: 30 },
+  )
+  for (let n = 0; n < 50; n += 1) await nextTurn()
+  expect([read, waiting.length]).toEqual([7, 4])
+  await answerAll(done, waiting)
+  expect(read).toBe(30)
+})
+
+it('sends what waits for fuller batches when they take all the room', async () => {
+  const { batches, sink: accepting } = createAcceptingSink()
+  const rows = Array.from({ length: 60 }, (_, n) => ({ json: Buffer.from('{}'), value: { id: String(n % 2) } }))
+  const { done } = startRun([{ _tag: 'Records', stream: 'visits', rows, at: 0 }, streamEnd()], {
+    ...sinksOf(accepting),
+    inFlight: 1,
+  })
+  expect((await done).failures).toEqual([])
+  expect(batches.flat()).toHaveLength(60)
 })
