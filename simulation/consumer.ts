@@ -1,3 +1,5 @@
+import { createLineReader, parseLine } from './lines'
+
 /** What one run told in its lines beside the records. */
 export type RunOutput = {
   /** Everything but records. */
@@ -15,35 +17,21 @@ export type Consumer = {
   readonly open: () => { readonly take: (bytes: Buffer) => void; readonly output: () => RunOutput }
   /** The state to go on from; undefined at first. */
   readonly state: () => unknown
-  /** The newest version of each review, and the deletions, as `id time`. */
-  readonly reviews: () => ReadonlyMap<string, { readonly modified: number; readonly isDeleted: boolean }>
-  readonly deleted: () => ReadonlySet<string>
 }
 
-type Row = { readonly stream: string; readonly data: Readonly<Record<string, unknown>> }
+/** A record of a stream. */
+export type Row = { readonly stream: string; readonly data: Readonly<Record<string, unknown>> }
 
 export const createConsumer = (
   protocol: 'airbyte' | 'singer',
   report: (oracle: string, what: string) => void,
+  /** Takes a row that a state covers. */
+  keep: (row: Row) => void,
 ): Consumer => {
-  const reviews = new Map<string, { modified: number; isDeleted: boolean }>()
-  const deleted = new Set<string>()
   const airbyteStates = new Map<string, unknown>()
   let singerState: unknown
 
-  const commit = ({ stream, data }: Row): void => {
-    const [id, modified] = [String(data.id), Date.parse(String(data.modifiedTime))]
-    if (stream === 'deleted_reviews') {
-      deleted.add(`${id} ${modified}`)
-      return
-    }
-    const isDeleted = (data._ab_cdc_deleted_at ?? data._sdc_deleted_at ?? null) !== null
-    const held = reviews.get(id)
-    if (held === undefined || modified >= held.modified) reviews.set(id, { modified, isDeleted })
-  }
-
   const open: Consumer['open'] = () => {
-    let rest = ''
     let waiting: Row[] = []
     const counts = new Map<string, number>()
     const talk: string[] = []
@@ -57,20 +45,12 @@ export const createConsumer = (
       records += 1
     }
     const commitRows = (covers: (row: Row) => boolean): void => {
-      for (const row of waiting.filter(covers)) commit(row)
+      for (const row of waiting.filter(covers)) keep(row)
       waiting = waiting.filter((row) => !covers(row))
       states += 1
     }
-    const parseLine = (line: string) => {
-      try {
-        return JSON.parse(line)
-      } catch {
-        report('whole lines', line.slice(0, 200))
-        return {}
-      }
-    }
     const takeLine = (line: string): void => {
-      const message = parseLine(line)
+      const message = parseLine(line, report)
       if (message.type === 'RECORD')
         return void takeRow(
           protocol === 'airbyte'
@@ -96,11 +76,7 @@ export const createConsumer = (
       }
     }
     return {
-      take: (bytes) => {
-        const lines = (rest + bytes.toString()).split('\n')
-        rest = lines.pop() ?? ''
-        for (const line of lines) takeLine(line)
-      },
+      take: createLineReader(takeLine),
       output: () => ({ talk, statuses, failureTypes, states, records }),
     }
   }
@@ -109,7 +85,32 @@ export const createConsumer = (
     open,
     state: () =>
       protocol === 'singer' ? singerState : airbyteStates.size === 0 ? undefined : [...airbyteStates.values()],
-    reviews: () => reviews,
-    deleted: () => deleted,
+  }
+}
+
+/** The rows of both exports, as a table that is merged holds them. */
+export type ReviewTables = {
+  readonly keep: (row: Row) => void
+  /** The newest version of each review, and the deletions, as `id time`. */
+  readonly reviews: ReadonlyMap<string, { readonly modified: number; readonly isDeleted: boolean }>
+  readonly deleted: ReadonlySet<string>
+}
+
+export const createReviewTables = (): ReviewTables => {
+  const reviews = new Map<string, { modified: number; isDeleted: boolean }>()
+  const deleted = new Set<string>()
+  return {
+    reviews,
+    deleted,
+    keep: ({ stream, data }) => {
+      const [id, modified] = [String(data.id), Date.parse(String(data.modifiedTime))]
+      if (stream === 'deleted_reviews') {
+        deleted.add(`${id} ${modified}`)
+        return
+      }
+      const isDeleted = (data._ab_cdc_deleted_at ?? data._sdc_deleted_at ?? null) !== null
+      const held = reviews.get(id)
+      if (held === undefined || modified >= held.modified) reviews.set(id, { modified, isDeleted })
+    },
   }
 }

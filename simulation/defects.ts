@@ -12,7 +12,47 @@ export const defects: Readonly<Record<string, Defect>> = {
     find: '{ overlap: true, witness: true, halving: true }',
     replace: '{ overlap: false, witness: true, halving: true }',
   },
+  'no witnesses': {
+    file: 'export/scan/state.js',
+    find: '{ overlap: true, witness: true, halving: true }',
+    replace: '{ overlap: true, witness: false, halving: true }',
+  },
+  'no smaller windows': {
+    file: 'export/scan/state.js',
+    find: '{ overlap: true, witness: true, halving: true }',
+    replace: '{ overlap: true, witness: true, halving: false }',
+  },
+  'no slack': {
+    file: 'export/scan/cutoff.js',
+    find: '? Math.max(0, cursor.value - certain.value) : 0',
+    replace: '? 0 : 0',
+  },
+  'the cursor is the cutoff': {
+    file: 'export/scan/scan.js',
+    find: 'newestRowTime: O.fromNullable(state.newestRowTime),',
+    replace: 'newestRowTime: O.fromNullable(state.cutoff),',
+  },
+  'a token used until it is refused': {
+    file: 'api/http/token.js',
+    find: 'clock.ticks() - issuedAt < lifetime - reserve(lifetime)',
+    replace: 'true',
+  },
+  'no new token after a refusal': {
+    file: 'api/http/token.js',
+    find: 'if (age < minAge)',
+    replace: 'if (true)',
+  },
   'no lookback': { file: 'export/scan/cutoff.js', find: 'cursor.value - lookback)', replace: 'cursor.value)' },
+  'a refused offset counts for every window': {
+    file: 'export/scan/scan.js',
+    find: 'JSON.stringify(window)',
+    replace: "''",
+  },
+  'sent rows forgotten': {
+    file: 'streams/export-state.js',
+    find: '...(sentRows.length === 0 ? {} : { recent: sentRows }),',
+    replace: '',
+  },
   'state before rows': {
     file: 'streams/export-reader.js',
     find: '        yield* rowEvents(streams, item.rows, toItem);\n        for (const stream of streams)\n            yield toCheckpoint(source, digest, stream, item);',
@@ -48,6 +88,138 @@ export const defects: Readonly<Record<string, Defect>> = {
     file: 'cdk/lines.js',
     find: 'block.from += written;',
     replace: 'block.from = block.to;',
+  },
+  'state before its visits': {
+    file: 'cdk/write/acknowledge.js',
+    find: "else if (entry.status._tag === 'Pending')",
+    replace: 'else if (false)',
+  },
+  'state before its dead letters': {
+    file: 'cdk/write/acknowledge.js',
+    find: 'TE.tryCatch(() => deadLetters.flush(), toDeadLetterError)',
+    replace: 'TE.tryCatch(async () => undefined, toDeadLetterError)',
+  },
+  'other visit ids in each run': {
+    file: 'sinks/visit-records.js',
+    find: 'hashValue([id, values])',
+    replace: 'hashValue([id, values, Date.now()])',
+  },
+  'records of one location at the same time': {
+    file: 'cdk/write/batch.js',
+    find: 'full || keysInFlight.has(item.key) || keys.has(item.key)',
+    replace: 'full',
+  },
+  'visits before their locations': {
+    file: 'cdk/write/batch.js',
+    find: 'return busy.length === 0;',
+    replace: 'return true;',
+  },
+  'reading without end': {
+    file: 'cdk/write/write.js',
+    find: 'count >= run.batch.count * (run.inFlight + readAheadLimit.batches) || ',
+    replace: '',
+  },
+  'an unnamed visit taken for accepted': {
+    file: 'sinks/visit-records.js',
+    find: 'return unknownVerdict;',
+    replace: 'return acceptedVerdict;',
+  },
+  'a lost record unnoticed': {
+    file: 'cdk/airbyte/decode.js',
+    find: 'if (problem !== undefined)\n            return reportLoss(line, problem);',
+    replace: '',
+  },
+  'a cut input taken for whole': {
+    file: 'cdk/write/write.js',
+    find: "(endings.get(id) ?? 'broken')",
+    replace: "(endings.get(id) ?? 'complete')",
+  },
+  'state before the rows of its commit': {
+    file: 'snapshot/load/commit.js',
+    find: 'await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo);',
+    replace:
+      'for (const { load, state } of changes) if (state !== undefined) await db.run((0, earlier_runs_1.saveLoadStatesSql)(load.share, [{ stream: load.stream, state }], now)); await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo);',
+  },
+  'state with the first part of a commit': {
+    file: 'snapshot/load/commit.js',
+    find: "const partial = { state: undefined, status: 'running', activatesGeneration: false };",
+    replace: "const partial = { status: 'running', activatesGeneration: false };",
+  },
+  'a deleted review comes back': {
+    file: 'snapshot/load/commit.js',
+    find: '    await applyKnownDeletions(db, reviewBatches, references);\n',
+    replace: '',
+  },
+  'old contents stay': {
+    file: 'snapshot/load/commit.js',
+    find: '    await removeOldChildren(db, reviewBatches, references);\n',
+    replace: '',
+  },
+  'a half-made file is refused': {
+    file: 'snapshot/store/file.js',
+    find: '!isUnfinished(path)',
+    replace: 'true',
+  },
+  'comments of the last month not read again': {
+    file: 'streams/feedback/reader.js',
+    find: 'source.feedback.lookbackDays * day',
+    replace: '0',
+  },
+  'no second look at a first page': {
+    file: 'streams/feedback/consistency.js',
+    find: 'if (isReadAgain)',
+    replace: 'if (true)',
+  },
+  'the first name of a location kept': {
+    file: 'streams/review-dimensions.js',
+    find: 'last !== undefined && last.time >= time',
+    replace: 'last !== undefined',
+  },
+  'one round of an exact window': {
+    file: 'export/scan/progress.js',
+    find: 'const minEmptyRounds = 3;',
+    replace: 'const minEmptyRounds = 0;',
+  },
+  'no sweep': {
+    file: 'export/scan/window.js',
+    find: "isBounded(window) ? parts : [...parts, { ...window, kind: 'sweep' }]",
+    replace: 'parts',
+  },
+  'no end confirmation': {
+    file: 'export/scan/pass.js',
+    find: "return { _tag: 'Next', pass: { ...accepted, offset: endOffset, isConfirmingEnd: true, missingRows: distanceToEnd } };",
+    replace: "return { _tag: 'Done' };",
+  },
+  'a contradictory end believed': {
+    file: 'export/scan/process-page.js',
+    find: 'return E.right(awaitRows(context, state, verdict.pass, notes));',
+    replace:
+      "return (0, function_1.pipe)((0, progress_1.advanceScan)(context, history, state, page, { _tag: 'Done' }), E.map(([next]) => ({ state: next, rows: [], notes })));",
+  },
+  'one row sets the certain time': {
+    file: 'export/scan/process-page.js',
+    find: 'second = Math.max(second, Math.min(newest, modifiedTime));',
+    replace: 'second = Math.max(second, modifiedTime);',
+  },
+  'a refused offset fails the scan': {
+    file: 'export/scan/scan.js',
+    find: 'request.offset === 0 || !mayRefuseOffset(answer.left)',
+    replace: 'true',
+  },
+  'no second scan': {
+    file: 'streams/export-reader.js',
+    find: 'return O.isNone(start.resumeToken) ? events :',
+    replace: 'return true ? events :',
+  },
+  'an echo unchecked': {
+    file: 'export/fetch-page.js',
+    find: 'if (error !== undefined)',
+    replace: 'if (false)',
+  },
+  'tokens beside the rate': {
+    file: 'api/http/client.js',
+    find: 'waitForTurn: throttle.run,',
+    replace: '',
   },
 }
 

@@ -1,71 +1,111 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { defects, injectDefect } from './defects'
+import { installDuckDb } from './duckdb'
+import { drawScenario, kindOf, kinds } from './kinds'
 import { installNetwork, type NetworkObserver } from './network'
+import {
+  addTotals,
+  describeTotals,
+  enterWorld,
+  leaveBroken,
+  leaveTotals,
+  noTotals,
+  runParts,
+  type Totals,
+} from './parts'
 import { installProcesses } from './process'
 import { installRealm } from './realm'
-import { createScenario, type Scenario } from './scenario'
-import { type Outcome, runWorld, type Stage } from './world'
+import type { Scenario } from './scenario'
+import type { OpenSnapshot } from './snapshot'
+import { runWorld, type Stage } from './world'
 
 const usage = `Usage: npm run simulate -- [options]
 
   --seed N       one world, with its history
   --seeds A-B    these worlds, a line for each that breaks a promise
   --hours H      worlds from --seed on, until they have lasted H simulated hours together
+  --minutes M    worlds from --seed on, until M minutes have passed
   --only I,J     of the world's disturbances only these, by their number in the history
+  --program NAME only the worlds of this program, such as target-feedback
+  --kind I,J     only the worlds of these kinds: ${kinds.join(', ')}
+  --where REGEXP only the worlds whose scenario, as JSON, matches; given again, all have to match
   --times N      each world N times: its hash must not change
   --hashes       a line for each world
   --defect NAME  the product without one of its safeguards; --defect list names them
   --shrink       of a world that breaks a promise, the disturbances that it takes
-  --until-broken ends with the first world that breaks a promise`
+  --until-broken ends with the world of the lowest seed that breaks a promise
+  --oracle NAME  only worlds that break this promise count as broken, such as 'nothing lost'
+  --workers N    so many processes share several worlds; as many as there are cores, unless given`
 
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
     seeds: { type: 'string' },
     hours: { type: 'string' },
+    minutes: { type: 'string' },
     only: { type: 'string' },
+    program: { type: 'string' },
+    kind: { type: 'string' },
+    where: { type: 'string', multiple: true, default: [] },
     times: { type: 'string', default: '1' },
     hashes: { type: 'boolean', default: false },
     defect: { type: 'string' },
     shrink: { type: 'boolean', default: false },
     'until-broken': { type: 'boolean', default: false },
+    oracle: { type: 'string' },
+    workers: { type: 'string' },
+    part: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
 
+const patterns = values.where.map((text) => new RegExp(text))
+
 const realSeconds = (): number => Number(process.hrtime.bigint()) / 1e9
 
-/** The streams that are read, as Airbyte configures them. */
-const airbyteCatalog = {
-  streams: ['reviews', 'deleted_reviews'].map((name) => ({
+/** Streams as Airbyte configures them. */
+const configureAirbyteStreams = (names: ReadonlyArray<string>) => ({
+  streams: names.map((name) => ({
     stream: { name, json_schema: {}, supported_sync_modes: ['full_refresh', 'incremental'] },
     sync_mode: 'incremental',
     destination_sync_mode: 'append_dedup',
     cursor_field: ['modifiedTime'],
     primary_key: [['id']],
   })),
-}
-
-/** The catalog that the tap discovers, with the same streams selected. */
-const selectSingerStreams = (
-  { describeSingerStream }: typeof import('../connector/cdk/singer/catalog'),
-  { streams }: typeof import('../connector/streams'),
-) => ({
-  streams: streams
-    .filter(({ name }) => ['reviews', 'deleted_reviews'].includes(name))
-    .map(describeSingerStream)
-    .map((stream) => ({
-      ...stream,
-      metadata: stream.metadata.map((entry) =>
-        entry.breadcrumb.length > 0
-          ? entry
-          : { ...entry, metadata: { ...entry.metadata, selected: true, 'replication-method': 'INCREMENTAL' } },
-      ),
-    })),
 })
+
+/** The catalog that the tap discovers, with these streams selected. */
+const selectSingerStreams =
+  (
+    { describeSingerStream }: typeof import('../connector/cdk/singer/catalog'),
+    { streams }: typeof import('../connector/streams'),
+  ) =>
+  (names: ReadonlyArray<string>) => ({
+    streams: streams
+      .filter(({ name }) => names.includes(name))
+      .map(describeSingerStream)
+      .map((stream) => ({
+        ...stream,
+        metadata: stream.metadata.map((entry) =>
+          entry.breadcrumb.length > 0
+            ? entry
+            : { ...entry, metadata: { ...entry.metadata, selected: true, 'replication-method': 'INCREMENTAL' } },
+        ),
+      })),
+  })
+
+/** The bindings of DuckDB, as Node has loaded them for the product. */
+const loadBindings = (build: string) => {
+  const name = createRequire(join(build, 'main.js')).resolve('@duckdb/node-bindings')
+  require(name)
+  const loaded = require.cache[name]
+  if (loaded === undefined) throw new Error('Node has not loaded @duckdb/node-bindings.')
+  return loaded
+}
 
 const createStage = (build: string): Stage => {
   const realm = installRealm()
@@ -75,6 +115,7 @@ const createStage = (build: string): Stage => {
     onAnswer: (...args) => observer.onAnswer(...args),
     onEvent: (text) => observer.onEvent(text),
   })
+  const duckDb = installDuckDb(realm, loadBindings(build))
   // The built product, after the clocks are replaced.
   const { runProgram } = require(join(build, 'cdk')) as typeof import('../connector/cdk')
   const { programs } = require(join(build, 'cli')) as typeof import('../connector/cli')
@@ -89,10 +130,12 @@ const createStage = (build: string): Stage => {
     network,
     processes,
     programs,
-    catalogs: {
-      airbyte: airbyteCatalog,
+    describeCatalog: {
+      airbyte: configureAirbyteStreams,
       singer: selectSingerStreams(require(join(build, 'cdk/singer/catalog')), require(join(build, 'streams'))),
     },
+    duckDb,
+    openSnapshot: (require(join(build, 'snapshot')) as { openSnapshot: OpenSnapshot }).openSnapshot,
     observe: (next) => {
       observer = next
     },
@@ -119,6 +162,67 @@ const shrink = async (stage: Stage, scenario: Scenario, kept: ReadonlyArray<numb
 
 const printHistory = (line: string): void => console.log(line)
 
+const [firstSeed = 1, lastSeed = firstSeed] = (values.seeds ?? values.seed ?? '1').split('-').map(Number)
+const isOpenEnded = values.hours !== undefined || values.minutes !== undefined
+
+/** Runs the worlds of one part: every `parts`-th seed, beginning with the first plus `part`. The parts tell each other in the folder `shared`. */
+const runPart = async (stage: Stage, part: number, parts: number, shared: string): Promise<Totals> => {
+  const showsHistory = values.seeds === undefined && !isOpenEnded && !values.hashes
+  const startedAt = realSeconds()
+  const parent = process.ppid
+  let totals = noTotals
+  const wantsMore = (seed: number): boolean => {
+    if ((values['until-broken'] && totals.broken > 0) || process.ppid !== parent) return false
+    if (values.hours !== undefined) return totals.hours < Number(values.hours) / parts
+    return values.minutes === undefined ? seed <= lastSeed : realSeconds() - startedAt < Number(values.minutes) * 60
+  }
+  for (let seed = firstSeed + part; wantsMore(seed); seed += parts) {
+    const whole = drawScenario(seed)
+    if (values.program !== undefined && whole.program !== values.program) continue
+    if (values.kind !== undefined && !values.kind.split(',').includes(kindOf(whole))) continue
+    if (!patterns.every((pattern) => pattern.test(JSON.stringify(whole)))) continue
+    if (values['until-broken'] && parts > 1 && !enterWorld(shared, part, seed)) break
+    const kept = values.only?.split(',').filter(Boolean).map(Number) ?? [...whole.disturbances.keys()]
+    const scenario = keepOnly(whole, kept)
+    if (showsHistory) {
+      console.log(JSON.stringify({ ...scenario, disturbances: undefined }))
+      for (const i of kept) console.log(`  ${i}: ${JSON.stringify(whole.disturbances[i])}`)
+    }
+    const hashes = new Set<string>()
+    for (let time = 0; time < Number(values.times); time += 1) {
+      const outcome = await runWorld(stage, scenario, showsHistory ? printHistory : undefined)
+      hashes.add(outcome.hash)
+      const violations = [
+        ...outcome.violations,
+        ...(hashes.size === 1 ? [] : [{ oracle: 'replay', what: `hashes ${[...hashes].join(' and ')}` }]),
+      ].filter(({ oracle }) => values.oracle === undefined || oracle === values.oracle)
+      totals = addTotals(totals, {
+        ...outcome,
+        worlds: 1,
+        hours: outcome.millis / 3_600_000,
+        broken: violations.length > 0 ? 1 : 0,
+      })
+      const [first] = violations
+      if (first === undefined) continue
+      const report = [
+        ...(showsHistory
+          ? []
+          : [`seed ${seed}: ${violations.map(({ oracle, what }) => `${oracle}: ${what.slice(0, 600)}`).join('\n  ')}`]),
+        ...(values.shrink
+          ? [
+              `It takes: npm run simulate -- --seed ${seed} --only '${(await shrink(stage, whole, kept, first.oracle)).join(',')}'`,
+            ]
+          : []),
+      ].join('\n')
+      if (values['until-broken'] && parts > 1) leaveBroken(shared, part, { seed, report })
+      else if (report !== '') console.log(report)
+      break
+    }
+    if (values.hashes) console.log(`${seed} ${[...hashes].join(' ')}`)
+  }
+  return totals
+}
+
 const main = async (): Promise<number> => {
   if (values.help) {
     console.log(usage)
@@ -128,62 +232,26 @@ const main = async (): Promise<number> => {
     for (const name of Object.keys(defects)) console.log(name)
     return 0
   }
+  const startedAt = realSeconds()
+  const hasSeveral = isOpenEnded || lastSeed > firstSeed
+  const workers = Number(values.workers ?? availableParallelism())
+  if (values.part === undefined && hasSeveral && workers > 1) {
+    const totals = await runParts(workers, values['until-broken'])
+    console.log(describeTotals(totals, realSeconds() - startedAt))
+    return totals.broken === 0 ? 0 : 1
+  }
   const build = resolve(process.env.CONNECTOR_BUILD ?? 'build')
   if (values.defect !== undefined) injectDefect(build, values.defect)
-  const folder = mkdtempSync(join(tmpdir(), 'simulation-'))
+  const [part, parts] = (values.part ?? '0/1').split('/').map(Number) as [number, number]
+  const shared = tmpdir()
+  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : shared, 'simulation-'))
   process.chdir(folder)
   process.env.TMPDIR = folder
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-  const stage = createStage(build)
-  const [first, last] = (values.seeds ?? values.seed ?? '1').split('-').map(Number)
-  const showsHistory = values.seeds === undefined && values.hours === undefined && !values.hashes
-  const totals = { worlds: 0, hours: 0, requests: 0, kills: 0, steps: 0, runs: 0 }
-  const failed: Outcome[] = []
-  const startedAt = realSeconds()
-  const wantsMore = (seed: number): boolean =>
-    values['until-broken'] && failed.length > 0
-      ? false
-      : values.hours === undefined
-        ? seed <= (last ?? first ?? 1)
-        : totals.hours < Number(values.hours)
-  for (let seed = first ?? 1; wantsMore(seed); seed += 1) {
-    const whole = createScenario(seed)
-    const kept = values.only?.split(',').filter(Boolean).map(Number) ?? [...whole.disturbances.keys()]
-    const scenario = keepOnly(whole, kept)
-    if (showsHistory) {
-      console.log(JSON.stringify({ ...scenario, disturbances: undefined }))
-      for (const i of kept) console.log(`  ${i}: ${JSON.stringify(whole.disturbances[i])}`)
-    }
-    let hash: string | undefined
-    for (let time = 0; time < Number(values.times); time += 1) {
-      const outcome = await runWorld(stage, scenario, showsHistory ? printHistory : undefined)
-      if (hash !== undefined && outcome.hash !== hash)
-        failed.push({ ...outcome, violations: [{ oracle: 'replay', what: `${outcome.hash} after ${hash}` }] })
-      hash = outcome.hash
-      if (outcome.violations.length > 0) failed.push(outcome)
-      totals.worlds += 1
-      totals.hours += outcome.millis / 3_600_000
-      totals.requests += outcome.requests
-      totals.kills += outcome.kills
-      totals.steps += outcome.steps
-      totals.runs += outcome.runs
-      if (outcome.violations.length > 0 && !showsHistory)
-        console.log(
-          `seed ${seed}: ${outcome.violations.map(({ oracle, what }) => `${oracle}: ${what.slice(0, 600)}`).join('\n  ')}`,
-        )
-    }
-    const broken = failed.find((outcome) => outcome.seed === seed)?.violations[0]?.oracle
-    if (values.shrink && broken !== undefined)
-      console.log(
-        `It takes: npm run simulate -- --seed ${seed} --only '${(await shrink(stage, whole, kept, broken)).join(',')}'`,
-      )
-    if (values.hashes) console.log(`${seed} ${hash}`)
-  }
-  const seconds = realSeconds() - startedAt
-  console.log(
-    `${totals.worlds} worlds, ${totals.runs} runs, ${totals.kills} kills, ${totals.requests} requests, ${totals.steps} steps, ${totals.hours.toFixed(0)} simulated hours in ${seconds.toFixed(1)} s (${((totals.hours / seconds) * 60).toFixed(0)} a minute); ${failed.length} broke a promise`,
-  )
-  return failed.length === 0 ? 0 : 1
+  const totals = await runPart(createStage(build), part, parts, shared)
+  if (values.part === undefined) console.log(describeTotals(totals, realSeconds() - startedAt))
+  else leaveTotals(shared, part, totals)
+  return totals.broken === 0 ? 0 : 1
 }
 
 main().then(

@@ -43,6 +43,8 @@ export type ProcessOptions = {
   readonly name: string
   readonly program: Program
   readonly args: ReadonlyArray<string>
+  /** Opens what it reads from stdin; undefined: an empty input. */
+  readonly stdin: ((owner: Owner) => Readable) | undefined
   readonly chance: Chance
   /** Receives what the reader of stdout reads. */
   readonly onOutput: (bytes: Buffer) => void
@@ -90,7 +92,7 @@ export const installProcesses = (
   }
   Object.assign(fs, { write })
 
-  const start = ({ name, program, args, chance, onOutput, onEnd }: ProcessOptions): SimulatedProcess => {
+  const start = ({ name, program, args, stdin, chance, onOutput, onEnd }: ProcessOptions): SimulatedProcess => {
     lastFd += 1
     lastPid += 1
     const fd = lastFd
@@ -149,7 +151,7 @@ export const installProcesses = (
       argv: ['node', name, ...args],
       env: {},
       pid: lastPid,
-      stdin: Readable.from([]),
+      stdin: stdin?.(owner) ?? Readable.from([]),
       stdout: { isTTY: false, fd },
       stderr,
       exit: (status: number) => finish({ status }),

@@ -13,4 +13,5 @@ await build({
   output: { file, format: 'cjs' },
 })
 const child = spawn(process.execPath, [file, ...process.argv.slice(2)], { stdio: 'inherit', cwd: root })
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
 child.on('close', (code) => process.exit(code ?? 1))

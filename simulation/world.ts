@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
 import type { Program } from '../connector/cdk'
-import { type Consumer, createConsumer } from './consumer'
+import type { SimulatedDuckDb } from './duckdb'
+import { createPlatform } from './kinds'
 import type { Network, NetworkObserver } from './network'
-import { checkEnd, checkLeaks, checkRate, compareRows, type Violation } from './oracles'
+import { checkEnd, checkLeaks, checkRate, createTokenWatch, type Violation } from './oracles'
+import type { OpenRun, Platform } from './platform'
 import type { ProcessTable, SimulatedProcess } from './process'
 import { createChance } from './random'
 import { createOwner, type Owner, type Realm } from './realm'
-import { type Disturbance, maxWaitSeconds, mustComplete, quietRuns, type Scenario } from './scenario'
-import { createService, listen, type SimulatedService } from './service'
+import { type Disturbance, maxWaitSeconds, type PlannedDisturbance, quietRuns, type Scenario } from './scenario'
+import { listen } from './service'
+import type { OpenSnapshot } from './snapshot'
 
 /** What every world runs in. */
 export type Stage = {
@@ -16,8 +18,10 @@ export type Stage = {
   readonly network: Network
   readonly processes: ProcessTable
   readonly programs: Readonly<Record<string, Program>>
-  /** The catalog of each program, as a platform gives it. */
-  readonly catalogs: { readonly airbyte: unknown; readonly singer: unknown }
+  readonly duckDb: SimulatedDuckDb
+  readonly openSnapshot: OpenSnapshot
+  /** The catalog of these streams, as a platform gives it. */
+  readonly describeCatalog: Readonly<Record<'airbyte' | 'singer', (streams: ReadonlyArray<string>) => unknown>>
   /** Where the network and the processes report to. */
   readonly observe: (observer: NetworkObserver) => void
 }
@@ -33,16 +37,31 @@ export type Outcome = {
   readonly steps: number
   readonly requests: number
   readonly kills: number
+  /** Of the service and the network. */
+  readonly faults: number
   readonly runs: number
 }
 
 /** A run that takes longer, or more steps, does not end; milliseconds. */
 const longestRun = 48 * 3_600_000
-const mostSteps = 400_000
+const mostSteps = 100_000
 
-const protocols = { 'source-feedback': 'airbyte', 'tap-feedback': 'singer' } as const
+/** The longest time that a program takes to end after SIGTERM or SIGINT, milliseconds. */
+const longestStop = 9_000
+
+const protocols = {
+  'source-feedback': 'airbyte',
+  'tap-feedback': 'singer',
+  'destination-feedback': 'airbyte',
+  'target-feedback': 'singer',
+  feedback: 'text',
+} as const
 
 const describe = ({ what, ...rest }: Disturbance): string => [what, ...Object.values(rest)].join(' ')
+
+/** Without the plan of when it happens. */
+const toDisturbance = ({ run: _run, step: _step, before: _before, ...disturbance }: PlannedDisturbance): Disturbance =>
+  disturbance
 
 /** Runs one world to its end, or to the first run that breaks a promise. `print` receives its history. */
 export const runWorld = async (
@@ -56,9 +75,13 @@ export const runWorld = async (
   const trace = createHash('sha256')
   const sends = new Map<Owner, number[]>()
   const pauses = new Map<Owner, { seconds: number; until: number }>()
-  let [steps, requests, kills, wallOffset] = [0, 0, 0, 0]
+  const tokens = createTokenWatch()
+  let [steps, requests, kills, networkFaults, wallOffset] = [0, 0, 0, 0, 0]
 
-  const report = (oracle: string, what: string): void => void violations.push({ oracle, what })
+  const report = (oracle: string, what: string): void => {
+    // What follows mostly has the same cause.
+    if (violations.length < 5) violations.push({ oracle, what })
+  }
   const tell = (line: string): void => {
     trace.update(line)
     print(`${(realm.ticks() / 1000).toFixed(3).padStart(12)} s  ${line}`)
@@ -76,13 +99,18 @@ export const runWorld = async (
       const pause = pauses.get(owner)
       if (pause !== undefined && now < pause.until)
         report('Retry-After', `a request left ${(pause.until - now).toFixed(0)} ms too early`)
+      const expired = tokens.checkRequest(head, now)
+      if (expired !== undefined) report('a valid token', expired)
     },
     onAnswer: (owner, bytes, isLast) => {
       trace.update(bytes)
+      if (isLast) tokens.takeAnswer(bytes, realm.ticks())
       const asked = /^HTTP[^\n]* (?:429|503) [\s\S]*\r\nRetry-After: ([^\r]+)/.exec(
         bytes.toString('latin1', 0, 1000),
       )?.[1]
       const held = pauses.get(owner) ?? { seconds: 0, until: 0 }
+      // The answer before was cut off, with its Retry-After.
+      if (bytes.toString('latin1', 0, 4) === 'HTTP') held.seconds = 0
       const date = /\r\nDate: ([^\r]+)/.exec(bytes.toString('latin1', 0, 1000))?.[1] ?? ''
       if (asked !== undefined)
         held.seconds = /^\d+$/.test(asked) ? Number(asked) : (Date.parse(asked) - Date.parse(date)) / 1000
@@ -93,29 +121,23 @@ export const runWorld = async (
       }
       pauses.set(owner, held)
     },
-    onEvent: tell,
+    onEvent: (text) => {
+      networkFaults += 1
+      tell(text)
+    },
   })
 
   network.setLatency(1, scenario.latency)
   const serviceOwner = createOwner('service')
-  const service: SimulatedService = createService(scenario.service, realm.wall, chance.split('service'))
+  const protocol = protocols[scenario.program]
+  const platform: Platform = createPlatform(scenario, protocol, { ...stage, chance }, report)
+  const { service } = platform
   let url = ''
   await realm.runAs(serviceOwner, () => {
     listen(service).then((address) => {
       url = address
     })
   })
-  const protocol = protocols[scenario.program]
-  const consumer: Consumer = createConsumer(protocol, report)
-  writeFileSync(
-    'config.json',
-    JSON.stringify({
-      ...scenario.config,
-      base_url: url,
-      credentials: service.credentials,
-    }),
-  )
-  writeFileSync('catalog.json', JSON.stringify(stage.catalogs[protocol]))
 
   const step = async (): Promise<boolean> => {
     const done = await realm.step()
@@ -132,7 +154,12 @@ export const runWorld = async (
     while (!isOver && (await step()));
   }
 
-  const disturb = (disturbance: Disturbance, running: SimulatedProcess, signals: string[]): void => {
+  const disturb = (
+    disturbance: Disturbance,
+    running: SimulatedProcess,
+    { input }: OpenRun,
+    signals: string[],
+  ): void => {
     tell(describe(disturbance))
     switch (disturbance.what) {
       case 'kill':
@@ -150,10 +177,17 @@ export const runWorld = async (
         running.signal(disturbance.signal)
         return
       case 'close output':
+        signals.push('EPIPE')
         running.closeOutput()
         return
       case 'slow reader':
         running.slowReader(disturbance.pause)
+        return
+      case 'close input':
+        input?.close()
+        return
+      case 'slow input':
+        input?.slowDown(disturbance.pause)
         return
       case 'network':
         network.arm(disturbance.fault)
@@ -167,6 +201,17 @@ export const runWorld = async (
       case 'rows':
         service.change(disturbance.change, disturbance.count)
         return
+      case 'disk':
+        stage.duckDb.arm(disturbance.fault, disturbance.amount, (what) => {
+          kills += 1
+          signals.push('SIGKILL')
+          tell(what)
+          running.kill()
+        })
+        return
+      case 'lower limit':
+        service.lowerLimit?.(disturbance.most)
+        return
       case 'clock':
         wallOffset += disturbance.jump
         running.owner.wallOffset = wallOffset
@@ -174,27 +219,28 @@ export const runWorld = async (
   }
 
   const runOnce = async (run: number, isQuiet: boolean): Promise<void> => {
-    const { take, output } = consumer.open()
-    const state = consumer.state()
-    if (state !== undefined) writeFileSync('state.json', JSON.stringify(state))
-    const args = [
-      ...(protocol === 'airbyte' ? ['read'] : []),
-      ...['--config', 'config.json', '--catalog', 'catalog.json'],
-      ...(state === undefined ? [] : ['--state', 'state.json']),
-    ]
-    const mustEndWell = isQuiet || mustComplete(scenario, run, service.armed() + network.armed())
+    const opened = platform.open({
+      index: run,
+      isQuiet,
+      connection: { base_url: url, credentials: service.credentials },
+      armed: service.armed() + network.armed(),
+      now: realm.wall(),
+      localOffset: wallOffset,
+    })
     const startedAt = realm.ticks()
     const firstStep = steps
-    let planned = scenario.disturbances.filter((each) => each.run === run).sort((a, b) => a.step - b.step)
+    let [stoppedAt, endedAt, isOutputClosed] = [Number.POSITIVE_INFINITY, Number.NaN, false]
+    let planned = scenario.disturbances.filter((each) => each.run === run && each.before === undefined)
     const signals: string[] = []
     const running = stage.processes.start({
       name: scenario.program,
       program: stage.programs[scenario.program] as Program,
-      args,
+      args: opened.args,
+      stdin: opened.input?.open,
       chance: chance.split(`output ${run}`),
       onOutput: (bytes) => {
         trace.update(bytes)
-        take(bytes)
+        opened.take(bytes)
       },
       onEnd: network.sever,
     })
@@ -203,33 +249,47 @@ export const runWorld = async (
     tell(`run ${run} starts${isQuiet ? ', quiet' : ''}`)
     while (running.ended() === undefined || !running.isDrained()) {
       while (planned[0] !== undefined && planned[0].step <= steps - firstStep && running.ended() === undefined) {
-        const { run: _run, step: _step, ...disturbance } = planned[0]
+        const disturbance = toDisturbance(planned[0])
         planned = planned.slice(1)
-        disturb(disturbance, running, signals)
+        if (disturbance.what === 'signal') stoppedAt = Math.min(stoppedAt, realm.ticks())
+        isOutputClosed ||= disturbance.what === 'close output'
+        disturb(disturbance, running, opened, signals)
       }
       const goesOn = await step()
+      if (running.ended() !== undefined && Number.isNaN(endedAt)) endedAt = realm.ticks()
       if (!goesOn && running.ended() === undefined) {
         report('the run ends', 'nothing is left that could happen, and the process has not ended')
         running.kill()
       } else if (realm.ticks() - startedAt > longestRun || steps - firstStep > mostSteps) {
         report('the run ends', `still running after ${((realm.ticks() - startedAt) / 3_600_000).toFixed(1)} h`)
         running.kill()
-        return
+        return void stage.duckDb.leave(running.owner)
       }
     }
+    stage.duckDb.leave(running.owner)
     const end = running.ended() ?? { status: Number.NaN }
-    const told = output()
+    if (endedAt - stoppedAt > longestStop)
+      report('stops in time', `it ended ${((endedAt - stoppedAt) / 1000).toFixed(1)} s after the signal`)
+    const told = opened.output()
     tell(
       `run ${run} ends: ${'signal' in end ? end.signal : `status ${end.status}`}, ${told.records} records, ${told.states} states`,
     )
     const { requests_per_minute: perMinute } = scenario.config.rate_limit as { readonly requests_per_minute?: number }
-    const exceeded = perMinute === undefined ? undefined : checkRate(sends.get(running.owner) ?? [], perMinute)
+    const sent = sends.get(running.owner) ?? []
+    const exceeded = perMinute === undefined ? undefined : checkRate(sent, perMinute)
     if (exceeded !== undefined) report('the rate', exceeded)
     const talk = [...told.talk, running.stderr()].join('\n')
     trace.update(running.stderr())
     violations.push(
       ...checkLeaks(talk, service.secrets(), service.words()),
-      ...checkEnd(end, told, running.stderr(), { protocol, signals, mustComplete: mustEndWell }),
+      ...checkEnd(end, told, running.stderr(), { protocol, signals, mustComplete: opened.mustComplete }),
+      ...((await opened.check?.({
+        status: 'signal' in end ? Number.NaN : end.status,
+        stderr: running.stderr(),
+        isOutputClosed,
+        requests: sent.length,
+        records: told.records,
+      })) ?? []),
     )
   }
 
@@ -240,11 +300,19 @@ export const runWorld = async (
       network.disarm()
       network.setLatency(1, scenario.latency)
     }
-    await passTime(pause)
+    let left = pause
+    for (const planned of scenario.disturbances.filter((each) => each.run === run && each.before !== undefined)) {
+      await passTime(left - (planned.before ?? 0))
+      left = planned.before ?? 0
+      const disturbance = toDisturbance(planned)
+      tell(describe(disturbance))
+      if (disturbance.what === 'rows') service.change(disturbance.change, disturbance.count)
+    }
+    await passTime(left)
     await runOnce(run, run >= firstQuiet)
     if (violations.length > 0) break
   }
-  if (violations.length === 0) violations.push(...compareRows(service.truth(), consumer.reviews(), consumer.deleted()))
+  if (violations.length === 0) violations.push(...(await platform.compare(realm.wall())))
   for (const { oracle, what } of violations) tell(`BROKEN ${oracle}: ${what}`)
   return {
     seed: scenario.seed,
@@ -254,6 +322,7 @@ export const runWorld = async (
     steps,
     requests,
     kills,
+    faults: networkFaults + service.faults(),
     runs: scenario.pauses.length,
   }
 }

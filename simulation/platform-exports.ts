@@ -1,0 +1,67 @@
+import { createReviewTables } from './consumer'
+import { checkRepeats, checkRequests, compareRows, findSurplus, restedUntil } from './oracles'
+import { createPartTables, partStreams } from './part-tables'
+import { createSourcePlatform, type Platform, type SourceProtocol } from './platform'
+import type { Scenario } from './scenario'
+import type { ExportService } from './service'
+
+const exportStreams: ReadonlyArray<string> = ['reviews', 'deleted_reviews']
+
+/** The streams that a world of exports reads. */
+export const listExportStreams = ({ service }: Scenario): ReadonlyArray<string> =>
+  service.hasParts === true ? [...exportStreams, ...partStreams] : exportStreams
+
+/** How far the local clock falls behind where it was when this run began, before its cutoff perhaps; milliseconds, 0 at most. */
+const lowestJump = ({ disturbances }: Scenario, run: number): number => {
+  let [offset, lowest] = [0, 0]
+  for (const each of disturbances)
+    if (each.run === run && each.what === 'clock') {
+      offset += each.jump
+      lowest = Math.min(lowest, offset)
+    }
+  return lowest
+}
+
+/** A platform that reads both exports. */
+export const createExportPlatform = (
+  scenario: Scenario,
+  service: ExportService,
+  source: SourceProtocol,
+  report: (oracle: string, what: string) => void,
+): Platform => {
+  const { reviews, deleted, keep } = createReviewTables()
+  const parts = createPartTables()
+  /** Up to when the run before has read, if it was quiet too and nothing went wrong there. */
+  let readUntil: number | undefined
+  return createSourcePlatform(
+    scenario,
+    service,
+    source,
+    {
+      keep: (row) => (exportStreams.includes(row.stream) ? keep(row) : parts.keep(row)),
+      open: ({ index, isQuiet, now, localOffset }) => {
+        const falseEnds = service.falseEnds()
+        const rested = restedUntil(scenario.service, now, localOffset + lowestJump(scenario, index))
+        return ({ status, isOutputClosed, requests, records }) => {
+          const isComplete = status === 0 && !isOutputClosed && service.falseEnds() === falseEnds
+          const readBefore = readUntil
+          readUntil = isComplete && isQuiet ? rested : undefined
+          return [
+            ...(isQuiet ? checkRequests(scenario.service, requests) : []),
+            // After a first run, tombstones begin at the newest review: some come once more.
+            ...(isQuiet && readBefore !== undefined && scenario.config.deletes !== 'tombstones'
+              ? checkRepeats(service.truth(Number.POSITIVE_INFINITY), readBefore, records)
+              : []),
+            ...(isComplete ? compareRows(service.truth(rested), reviews, deleted) : []),
+          ]
+        }
+      },
+      compare: (now) => [
+        ...compareRows(service.truth(now), reviews, deleted),
+        ...findSurplus(service.truth(Number.POSITIVE_INFINITY), reviews),
+        ...(scenario.service.hasParts === true ? parts.compare(service.newest(now)) : []),
+      ],
+    },
+    report,
+  )
+}

@@ -1,0 +1,195 @@
+import { copyFileSync, existsSync, rmSync } from 'node:fs'
+import type { Violation } from './oracles'
+import type { ExportService } from './service'
+
+export type OpenSnapshot = typeof import('../connector/snapshot').openSnapshot
+type Snapshot = import('../connector/snapshot').Snapshot
+
+/** What the DuckDB file of `feedback sync` holds; times in milliseconds. */
+export type SnapshotRows = {
+  /** The version of each review, by id. */
+  readonly reviews: ReadonlyMap<string, number>
+  /** The version of the review of each content, by the review's id, and its text. */
+  readonly contents: ReadonlyMap<string, { readonly modified: number; readonly text: string }>
+  /** The last deletion of each review that is known, by id. */
+  readonly deletions: ReadonlyMap<string, number>
+  /** By stream. */
+  readonly states: Readonly<Record<string, SavedState>>
+}
+
+/** The parts of a saved state that say what was read. */
+export type SavedState = {
+  readonly modifiedTimeFrom: string
+  readonly slack?: number
+  readonly recent?: ReadonlyArray<SentRow>
+  readonly scan?: {
+    readonly begun: string
+    readonly signpost?: string
+    readonly windows: ReadonlyArray<object>
+    readonly pass: { readonly from: string; readonly offset: number }
+    readonly trail: ReadonlyArray<SentRow>
+    readonly recent: ReadonlyArray<SentRow>
+  }
+}
+
+/** Id, version, and more. */
+type SentRow = readonly [string, number, ...unknown[]]
+
+const copyPath = 'copy.duckdb'
+
+/** What is damaged where the file has opened: DuckDB reads a block, and its checksum, only once it is needed. */
+const findDamage = async ({ db }: Snapshot): Promise<string> => {
+  try {
+    for (const { name } of await db.query(
+      'SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database()',
+    ))
+      await db.query(`SELECT sum(hash(t)) AS hash FROM "${name}" AS t`)
+    return ''
+  } catch (error) {
+    return /Corrupt database/.test(String(error)) ? 'Damaged: read everything again into a new file' : String(error)
+  }
+}
+
+/**
+ * Reads a copy of the file, and reports what is wrong in itself: it does not open, or a key comes twice. Without a file there are no rows.
+ * `hasLostSectors`: the disk may have, and then what the message says is done.
+ */
+export const readSnapshot = async (
+  path: string,
+  openSnapshot: OpenSnapshot,
+  report: (oracle: string, what: string) => void,
+  { hasLostSectors }: { readonly hasLostSectors: boolean },
+): Promise<SnapshotRows> => {
+  const [reviews, deletions] = [new Map<string, number>(), new Map<string, number>()]
+  const contents = new Map<string, { modified: number; text: string }>()
+  const states: Record<string, SavedState> = {}
+  const rows = { reviews, contents, deletions, states }
+  if (!existsSync(path)) return rows
+  for (const suffix of ['', '.wal']) {
+    rmSync(copyPath + suffix, { force: true })
+    if (existsSync(path + suffix)) copyFileSync(path + suffix, copyPath + suffix)
+  }
+  // As a run opens it.
+  const opened = await openSnapshot(copyPath, 'write', { memoryLimit: 256e6 })()
+  const problem = opened._tag === 'Left' ? opened.left.message : hasLostSectors ? await findDamage(opened.right) : ''
+  if (opened._tag === 'Left' || problem !== '') {
+    if (opened._tag === 'Right') opened.right.db.close()
+    const remedies = [`Move ${copyPath}.wal away and run again`, 'read everything again into a new file']
+    const given = hasLostSectors ? remedies.findIndex((remedy) => problem.includes(remedy)) : -1
+    if (given >= 0) {
+      rmSync(`${path}.wal`, { force: true })
+      if (given === 1) rmSync(path)
+      return readSnapshot(path, openSnapshot, report, { hasLostSectors })
+    }
+    report('the file opens', problem)
+    return rows
+  }
+  const { db } = opened.right
+  const tables = new Set((await db.query('SELECT table_name AS name FROM duckdb_tables()')).map(({ name }) => name))
+  const addOnce = <A>(table: string, into: Map<string, A>, id: string, value: A): void => {
+    if (into.has(id)) report('nothing doubled', `${table}: ${id}`)
+    into.set(id, value)
+  }
+  if (tables.has('reviews'))
+    for (const { id, time } of await db.query(
+      'SELECT id::VARCHAR AS id, epoch_ms("modifiedTime") AS time FROM reviews ORDER BY ALL',
+    ))
+      addOnce('reviews', reviews, String(id), Number(time))
+  if (tables.has('review_contents'))
+    for (const { id, time, text } of await db.query(
+      'SELECT "reviewId"::VARCHAR AS id, epoch_ms("reviewModifiedTime") AS time, response AS text FROM review_contents ORDER BY ALL',
+    ))
+      addOnce('review_contents', contents, String(id), { modified: Number(time), text: String(text) })
+  const deletionSql = [
+    ...(tables.has('deleted_reviews') ? ['SELECT id, "modifiedTime" AS time FROM deleted_reviews'] : []),
+    ...(tables.has('_deletions') ? ['SELECT id, time FROM _deletions'] : []),
+  ].join(' UNION ALL ')
+  if (deletionSql !== '')
+    for (const { id, time } of await db.query(
+      `SELECT id::VARCHAR AS id, epoch_ms(max(time)) AS time FROM (${deletionSql}) GROUP BY 1 ORDER BY ALL`,
+    ))
+      deletions.set(String(id), Number(time))
+  if (tables.has('deleted_reviews'))
+    for (const { id } of await db.query(
+      'SELECT id::VARCHAR AS id FROM deleted_reviews GROUP BY 1 HAVING count(*) > 1 ORDER BY ALL',
+    ))
+      report('nothing doubled', `deleted_reviews: ${id}`)
+  if (tables.has('_state'))
+    for (const { stream, state } of await db.query('SELECT stream, state FROM _state ORDER BY stream'))
+      states[String(stream)] = JSON.parse(String(state))
+  db.close()
+  return rows
+}
+
+/** Whether the file has this version of a review, a later one, or a later deletion. */
+const holds = (rows: SnapshotRows, stream: string, id: string, modified: number): boolean => {
+  const held = { reviews: rows.reviews.get(id), review_contents: rows.contents.get(id)?.modified }[stream]
+  return (held ?? Number.NEGATIVE_INFINITY) >= modified || (rows.deletions.get(id) ?? 0) >= modified
+}
+
+/** How far before its cursor a run starts by default, and what rounding to seconds takes; milliseconds. */
+const lookback = 600_000
+const rounding = 1_000
+
+/**
+ * The committed states are never ahead of the committed rows. Three things say what was read: the rows that a state lists; its cursor, behind which
+ * nothing is asked for again; and the offset of an unfinished scan. `hasRested`: whether the rows of the service are the same, in the same order, since
+ * this scan began, so that the first so many are those that were read.
+ */
+export const checkStates = (
+  rows: SnapshotRows,
+  service: ExportService,
+  hasRested: (begun: string) => boolean,
+): ReadonlyArray<Violation> => {
+  const violations: Violation[] = []
+  const claim = (stream: string, id: string, modified: number, why: string): void => {
+    if (!holds(rows, stream, id, modified))
+      violations.push({ oracle: 'no state ahead', what: `${stream} lacks ${id} of ${modified}, ${why}` })
+  }
+  for (const [stream, { modifiedTimeFrom, slack = 0, recent = [], scan }] of Object.entries(rows.states)) {
+    const reached = Date.parse(modifiedTimeFrom) - slack - lookback - rounding
+    const cutoff = scan?.signpost === undefined ? Number.NEGATIVE_INFINITY : Date.parse(scan.signpost)
+    for (const [id, modified] of recent) claim(stream, id, modified, 'which its state lists')
+    for (const [id, modified] of [...(scan?.recent ?? []), ...(scan?.trail ?? [])])
+      if (modified <= cutoff) claim(stream, id, modified, 'which its scan has read')
+    if (stream === 'deleted_reviews') {
+      for (const deletion of service.truth(Number.POSITIVE_INFINITY).deleted) {
+        const [id = '', modified] = deletion.split(' ')
+        if (Number(modified) <= reached && (rows.deletions.get(id) ?? 0) < Number(modified))
+          violations.push({ oracle: 'no state ahead', what: `${stream} lacks ${deletion}` })
+      }
+      continue
+    }
+    const listed = service.list(0)
+    for (const { id, modified } of listed)
+      if (modified <= reached) claim(stream, String(id), modified, 'which is before its cursor')
+    if (scan === undefined || scan.windows.length !== 1 || Object.keys(scan.windows[0] ?? {}).length !== 1) continue
+    if (!hasRested(scan.begun)) continue
+    for (const { id, modified } of service.list(Date.parse(scan.pass.from)).slice(0, scan.pass.offset))
+      if (modified <= cutoff) claim(stream, String(id), modified, `which is before its offset ${scan.pass.offset}`)
+  }
+  return violations
+}
+
+/** After a quiet run the tables equal what the service has `now`: nothing lost, nothing stale, nothing beyond, and each part with its review. */
+export const compareSnapshot = (rows: SnapshotRows, service: ExportService, now: number): ReadonlyArray<Violation> => {
+  const violations: Violation[] = []
+  const broken = (oracle: string, what: string): void => void violations.push({ oracle, what })
+  const listed = service.list(0).filter(({ modified }) => modified <= now)
+  const alive = new Map(listed.map((row) => [String(row.id), row]))
+  for (const [id, { modified, text }] of alive) {
+    const [held, content] = [rows.reviews.get(id), rows.contents.get(id)]
+    if (held === undefined) broken('nothing lost', `review ${id} of ${modified}`)
+    else if (held !== modified) broken('nothing stale', `review ${id} of ${modified}; held of ${held}`)
+    if (content === undefined) broken('nothing lost', `content of review ${id} of ${modified}`)
+    else if (content.modified !== modified || content.text !== JSON.parse(text).contents[0].response)
+      broken('nothing stale', `content of review ${id} of ${modified}; held of ${content.modified}`)
+  }
+  for (const id of rows.reviews.keys()) if (!alive.has(id)) broken('nothing beyond', `review ${id}`)
+  for (const id of rows.contents.keys()) if (!alive.has(id)) broken('nothing beyond', `content of review ${id}`)
+  for (const deletion of service.truth(Number.POSITIVE_INFINITY).deleted) {
+    const [id = '', modified] = deletion.split(' ')
+    if ((rows.deletions.get(id) ?? 0) < Number(modified)) broken('nothing lost', `deletion ${deletion}`)
+  }
+  return violations
+}
