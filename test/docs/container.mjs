@@ -28,17 +28,18 @@ export const readEnv = (file) =>
  * environment, and paths below a mount turned into those of this machine.
  */
 export const runContainer = ({ entrypoint = 'source-feedback', args, env, mounts }, stdio) => {
-  const options = { cwd: home('empty'), env: { PATH: process.env.PATH, ...env }, stdio }
+  const start = (own) => ({ cwd: home('empty'), env: { PATH: process.env.PATH, ...own }, stdio })
   if (entrypoint === 'sh') {
     const moved = (text) => mounts.reduce((all, { source, target }) => all.replaceAll(target, volume(source)), text)
-    return spawnSync('sh', args.map(moved), options)
+    return spawnSync('sh', args.map(moved), start(env))
   }
   const here = (text) => {
     const mount = mounts.find(({ target }) => text === target || text.startsWith(`${target}/`))
     return mount === undefined ? text : volume(mount.source) + text.slice(mount.target.length)
   }
+  const variables = Object.entries(env).map(([name, value]) => [name, name.endsWith('_FILE') ? here(value) : value])
   const lost = args.find((arg) => arg.startsWith('/') && here(arg) === arg)
   if (lost !== undefined) fail(`${lost} is below no mount`)
   const program = join(process.env.STANDIN_BUILD, 'bin', `${entrypoint}.js`)
-  return spawnSync(process.execPath, [program, ...args.map(here)], options)
+  return spawnSync(process.execPath, [program, ...args.map(here)], start(Object.fromEntries(variables)))
 }

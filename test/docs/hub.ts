@@ -70,6 +70,33 @@ export type SingerDescription = {
 export const hubSettings = ({ settings: spec }: Pick<SingerDescription, 'settings'>) =>
   settings(spec, '') as ReadonlyArray<{ readonly name: string; readonly label: string; readonly description: string }>
 
+type HubTexts = { readonly definition: string; readonly prereq: string; readonly usage: string }
+
+const prerequisite =
+  'Node 20.19 or later, and the npm package `feedback-connector` installed in the project: the executable is a program of Node, so that no `pip_url` names it.'
+
+const texts: Readonly<Record<string, HubTexts>> = {
+  'tap-feedback': {
+    definition: 'reads reviews, their deletions and what they are made of from a Feedback Data Service',
+    prereq: prerequisite,
+    usage:
+      'A run sends what changed since the last one, and goes on where an interrupted run stopped. `deleted_reviews` names what to delete. The last minutes before the cursor are read again, so that a row may come twice under its key.',
+  },
+  'target-feedback': {
+    definition: 'writes visits and locations to a Feedback Data Service',
+    prereq: prerequisite,
+    usage:
+      'A stream goes to the object of its own name, `visit_records` or `locations`, unless the setting `streams` names another. Set `dry_run` first: the run then tells what it would send. Rejected records go to the file of `dead_letter_path`.',
+  },
+}
+
+/** Nothing is published yet: these addresses stand for those of the repository, and of your service. */
+const addresses = {
+  repo: 'https://git.example.com/feedback/feedback-connector',
+  docs: 'https://git.example.com/feedback/feedback-connector/docs/meltano.md',
+  domain_url: 'https://feedback.example.com',
+}
+
 /** A tap or a target in the form of Meltano's hub, which docs/meltano-hub.yml and docs/meltano-hub-target.yml show. */
 export const hubDefinition = (program: SingerDescription): string => {
   const { name, description, capabilities, settings: spec } = program
@@ -85,9 +112,16 @@ export const hubDefinition = (program: SingerDescription): string => {
       description,
       variant: 'feedback',
       executable: `./node_modules/.bin/${name}`,
+      ...addresses,
+      logo_url: `/assets/logos/${name.startsWith('target-') ? 'loaders' : 'extractors'}/feedback.svg`,
       capabilities,
-      keywords: ['api', 'nodejs'],
+      log_parser: 'singer-sdk',
+      keywords: ['api', 'nodejs', 'reviews'],
       maintenance_status: 'active',
+      quality: 'unknown',
+      ...texts[name],
+      settings_preamble:
+        'A dot in a name leads into an object: Meltano nests it. A list is given as JSON text in the environment.',
       settings_group_validation: schemaAlternatives(credentials).map((one) => [
         ...required,
         ...(one.required as ReadonlyArray<string>).map((key) => `credentials.${key}`),

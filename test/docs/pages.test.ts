@@ -10,7 +10,6 @@ import { serviceChecks } from '../../connector/snapshot/verify/service'
 import { listChecks } from '../../connector/snapshot/verify/verify'
 import { reviewsStream } from '../../connector/streams/reviews'
 import { declaredStreams as streams } from '../../connector/streams/streams'
-import manifest from '../../package.json'
 import destinationSpec from '../../spec/destination.json'
 import sourceSpec from '../../spec/source.json'
 import { codeBlocks, docsFolder, fillIn } from '../support/doc-blocks'
@@ -88,33 +87,18 @@ describe('the commands of a page', { timeout: 180_000 }, () => {
     expect(JSON.parse(read('two.jsonl').split('\n')[0] ?? '')).toMatchObject({ location: { id: expect.any(Number) } })
   })
 
-  it('airbyte.md run to their end', async () => {
-    expect(await runPage('airbyte.md')).toMatchObject({ status: 0 })
+  it.each(['sources', 'destinations'])('integrations/%s/feedback.md run to their end', async (kind) => {
+    expect(await runPage(`integrations/${kind}/feedback.md`)).toMatchObject({ status: 0 })
   })
 })
 
-describe('airbyte.md', () => {
-  it('has the headings that Airbyte requires, in their order', () => {
-    expect([...text('airbyte.md').matchAll(/^(#{1,2} .*)$/gm)].map(([header]) => header)).toEqual([
-      '# Feedback',
-      '## Prerequisites',
-      '## Setup guide',
-      '## Supported sync modes',
-      '## Supported Streams',
-      '## Performance considerations',
-      '## Data type map',
-      '## Limitations & Troubleshooting',
-      '## Changelog',
-    ])
-  })
-
-  it('lists every stream with its primary key and cursor, and this version', () => {
+describe('integrations/sources/feedback.md', () => {
+  it('lists every stream with its primary key and cursor', () => {
     for (const { name, primaryKey, cursor } of streams) {
       const keys = primaryKey.map((key) => `\`${key}\``).join(', ')
       const row = `| \`${name}\` | ${keys} | ${cursor._tag === 'Some' ? `\`${cursor.value}\`` : ''} |`
-      expect(text('airbyte.md').split('\n')).toContain(row)
+      expect(text('integrations/sources/feedback.md').split('\n')).toContain(row)
     }
-    expect(text('airbyte.md')).toContain(`\n| ${manifest.version} | `)
   })
 })
 
@@ -157,7 +141,11 @@ describe('the versions and settings', () => {
       .split('\n')
 
   it('in interop.md are those that the slow tests use', () => {
-    const pinned = [...required('meltano'), ...required('airbyte').slice(0, 2)]
+    const pinned = [
+      ...required('meltano'),
+      ...required('airbyte').slice(0, 2),
+      ...required('airbyte-rules').slice(0, 1),
+    ]
     const loaders = parse(text('meltano.yml')).plugins.loaders.map(({ pip_url }: { pip_url: string }) => pip_url)
     const versions = [...pinned, ...loaders.map((url: string) => url.split(' ')[0])].map((one) => one.split('=='))
     for (const [name = '', version = ''] of versions) {
@@ -168,6 +156,7 @@ describe('the versions and settings', () => {
     }
     expect(text('meltano.md')).toContain(required('meltano')[0])
     expect(text('pyairbyte.md')).toContain(required('airbyte')[0])
+    expect(text('airbyte.md')).toContain(required('airbyte-rules')[0]?.split('==')[1])
   })
 
   const describe = async (program: 'tap-feedback' | 'target-feedback'): Promise<SingerDescription> =>

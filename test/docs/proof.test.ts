@@ -1,15 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { auditCommand } from '../../connector/cli/audit'
 import { stateCommand } from '../../connector/cli/state'
 import { syncCommand } from '../../connector/cli/sync'
 import { type Sandbox, startSandbox } from '../../connector/sandbox/start'
-import { openSnapshot } from '../../connector/snapshot/store/file'
 import { docsFolder } from '../support/doc-blocks'
 import { runCommand } from '../support/run-command'
+import { useDatabase } from '../support/snapshot-messages'
 
 const folder = mkdtempSync(join(tmpdir(), 'proof-'))
 const path = (name: string): string => join(folder, name)
@@ -29,15 +28,7 @@ afterAll(async () => {
 
 type Answer = Readonly<Record<string, unknown>>
 
-const ask = async (sql: string): Promise<ReadonlyArray<Answer>> => {
-  const opened = await openSnapshot(db, 'change')()
-  if (E.isLeft(opened)) throw new Error(opened.left.message)
-  try {
-    return await opened.right.db.query(sql)
-  } finally {
-    opened.right.db.close()
-  }
-}
+const ask = (sql: string): Promise<ReadonlyArray<Answer>> => useDatabase(db, 'change', ({ query }) => query(sql))
 
 const run = async (command: Parameters<typeof runCommand>[0], ...args: ReadonlyArray<string>): Promise<string> => {
   const { status, stdout, stderr } = await runCommand(command, args)

@@ -58,8 +58,8 @@ it('docs/interop.md names the test of each client, and the day of what was tried
   for (const [, rest = ''] of text.matchAll(/^By hand(.{0,20})/gm)) expect(rest).toMatch(/^, on \d{4}-\d{2}-\d{2}/)
 })
 
-it('.ci/run runs each part of test/slow/run', () => {
-  const ci = readFileSync(join(root, '.ci/run'), 'utf8')
+it('.ci/run and .ci/weekly run each part of test/slow/run', () => {
+  const ci = ['run', 'weekly'].map((name) => readFileSync(join(root, '.ci', name), 'utf8')).join('\n')
   const parts = [...readFileSync(join(root, 'test/slow/run'), 'utf8').matchAll(/^# {3}(\w+)/gm)].map(
     ([, part = '']) => part,
   )

@@ -1,11 +1,13 @@
-import { cpSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import Ajv2020 from 'ajv/dist/2020'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
-import { parse } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { sourceFormat } from '../../../connector/config/source'
 import { parseFaultList } from '../../../connector/sandbox/faults/plan'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import { formatLines, formatStream, locationRow, singerFormat, visitRow } from '../../support/destination-input'
 import { createJsonFolder, type JsonFolder } from '../../support/files'
 import { pythonProgram, runShell, runShellOrThrow, type ShellOptions } from './shell'
 
@@ -193,6 +195,69 @@ it('Meltano runs the hub definition with nothing but address, token and start da
     .trimEnd()
     .split('\n')
   expect(ids).toHaveLength((await sandbox.truth()).reviews.length)
+})
+
+/** Adds to the extractors of a project one that prints what a file has. */
+const addFileTap = (folder: string, lines: string): void => {
+  writeFileSync(join(folder, 'messages.jsonl'), lines)
+  writeFileSync(join(folder, 'tap-file'), '#!/bin/sh\nexec cat messages.jsonl\n')
+  chmodSync(join(folder, 'tap-file'), 0o755)
+  const path = join(folder, 'meltano.yml')
+  const project = parse(readFileSync(path, 'utf8'))
+  project.plugins.extractors.push({ name: 'tap-file', namespace: 'tap_file', executable: './tap-file' })
+  writeFileSync(path, stringify(project))
+}
+
+it('Meltano writes with the hub definition of the target, and shows its log as its own', async () => {
+  const hub = await createHubProject()
+  const definition = join(root, 'docs', 'meltano-hub-target.yml')
+  await hub.meltano('add', '--plugin-type', 'loader', '--from-ref', definition, 'target-feedback')
+  const visits = Array.from({ length: 40 }, (_, id) => visitRow(id))
+  addFileTap(
+    hub.cwd,
+    formatLines([
+      ...formatStream(
+        singerFormat,
+        'locations',
+        'code',
+        visits.map((_, id) => locationRow(id)),
+      ),
+      ...formatStream(singerFormat, 'visit_records', 'id', visits),
+    ]),
+  )
+  const env = {
+    ...hub.env,
+    TARGET_FEEDBACK_BASE_URL: sandbox.url,
+    TARGET_FEEDBACK_CREDENTIALS_ACCESS_TOKEN: sandbox.accessToken,
+    TARGET_FEEDBACK_MAPPING_VISIT_RECORDS_FIRSTNAME: 'given_name',
+    TARGET_FEEDBACK_MAPPING_VISIT_RECORDS_LASTNAME: 'family_name',
+    TARGET_FEEDBACK_MAPPING_VISIT_RECORDS_EMAIL: 'mail',
+    TARGET_FEEDBACK_MAPPING_VISIT_RECORDS_LOCATIONCODE: 'clinic',
+    TARGET_FEEDBACK_MAPPING_VISIT_RECORDS_VISITTIME: 'at',
+  }
+  const before = (await sandbox.truth()).visits.length
+  const args = ['run', 'tap-file', 'target-feedback']
+  const output = await runShellOrThrow(pythonProgram('meltano', 'meltano'), args, { cwd: hub.cwd, env })
+  expect(output).toMatch(/target-feedback +visit_records: 40 received, 40 accepted, 0 rejected/)
+  expect((await sandbox.truth()).visits).toHaveLength(before + 40)
+})
+
+it("Meltano's own schema accepts the project of the page and what it made of the hub definitions", async () => {
+  const hub = await createHubProject()
+  const definition = join(root, 'docs', 'meltano-hub-target.yml')
+  await hub.meltano('add', '--plugin-type', 'loader', '--from-ref', definition, 'target-feedback')
+  const library = join(pythonProgram('meltano', ''), '..', 'lib')
+  const [version = ''] = readdirSync(library).filter((name) => name.startsWith('python'))
+  const schema = join(library, version, 'site-packages', 'meltano', 'schemas', 'meltano.schema.json')
+  const validate = new Ajv2020({ allErrors: true, strict: false, validateFormats: false }).compile(
+    JSON.parse(readFileSync(schema, 'utf8')),
+  )
+  for (const path of [join(root, 'docs', 'meltano.yml'), join(hub.cwd, 'meltano.yml')])
+    expect(validate(parse(readFileSync(path, 'utf8'))) ? [] : validate.errors).toEqual([])
+  const made = parse(readFileSync(join(hub.cwd, 'meltano.yml'), 'utf8')).plugins
+  const names = ['extractors', 'loaders'].flatMap((kind) => made[kind].map(({ name }: { name: string }) => name))
+  expect(names).toEqual(expect.arrayContaining(['tap-feedback', 'target-feedback']))
+  expect(validate({ ...parse(readFileSync(join(hub.cwd, 'meltano.yml'), 'utf8')), colour: 'blue' })).toBe(false)
 })
 
 it('Meltano passes every setting of the hub definition on, from the environment', async () => {

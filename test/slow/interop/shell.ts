@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 /** The virtual environments that test/slow/run interop made. */
 export const pythonProgram = (
-  environment: 'meltano' | 'airbyte' | 'dbt' | 'target-postgres' | 'fakesnow' | 'spark',
+  environment: 'meltano' | 'airbyte' | 'airbyte-rules' | 'dbt' | 'target-postgres' | 'fakesnow' | 'spark',
   program: string,
 ): string => join(process.env.INTEROP_VENV ?? '.venv', environment, 'bin', program)
 
