@@ -1,27 +1,40 @@
-FROM node:24-bookworm-slim AS build
+# docs/release.md says how the digest is renewed.
+ARG BASE_NAME=node:24-bookworm-slim
+ARG BASE_DIGEST=sha256:2fe369e969550cde8e867afc3fe370b260140cab4a23d467074295b42163d553
+
+FROM ${BASE_NAME}@${BASE_DIGEST} AS build
 WORKDIR /connector
 COPY .npmrc package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY . .
-# Only a compiler or a bundler reads typings, source maps and the ES module doubles of CommonJS code.
+# The time of the list of parts, in seconds since 1970; it has none where this is left out.
+ARG SOURCE_DATE_EPOCH
+# Only a compiler or a bundler reads typings, source maps and the ES module doubles of CommonJS code. The modes of files that
+# are copied as they are would be those of the checkout.
 RUN npm run build \
- && npm sbom --omit=dev --sbom-format=cyclonedx >sbom.json \
+ && npm sbom --omit=dev --sbom-format=cyclonedx >npm-sbom.json \
+ && node scripts/sbom.mjs --image <npm-sbom.json >sbom.json \
  && npm prune --omit=dev --ignore-scripts \
  && find node_modules build -type f \( -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' -o -name '*.map' \) -delete \
- && rm -rf node_modules/*/es6
+ && rm -rf node_modules/*/es6 \
+ && chmod -R u=rwX,go=rX package.json LICENSE dbt
 
-FROM node:24-bookworm-slim AS runtime
+FROM ${BASE_NAME}@${BASE_DIGEST} AS runtime
+ARG BASE_NAME
+ARG BASE_DIGEST
 ENV NODE_ENV=production TZ=UTC PATH=/connector/node_modules/.bin:$PATH
 COPY --from=build /connector/package.json /connector/sbom.json /connector/LICENSE /connector/
 COPY --from=build /connector/node_modules /connector/node_modules
 COPY --from=build /connector/build /connector/build
-COPY --from=build /connector/dbt/models/marts /connector/dbt/models/marts
-RUN install -d -o node -g node /airbyte
+COPY --from=build /connector/dbt/models /connector/dbt/models
+# Any user may run the image, and keep rejected records where it starts.
+RUN install -d -m 1777 /airbyte
 WORKDIR /airbyte
 USER 1000:1000
 LABEL org.opencontainers.image.version=0.1.0 \
       org.opencontainers.image.licenses=MIT \
-      org.opencontainers.image.base.name=docker.io/library/node:24-bookworm-slim
+      org.opencontainers.image.base.name=docker.io/library/${BASE_NAME} \
+      org.opencontainers.image.base.digest=${BASE_DIGEST}
 
 FROM runtime AS destination
 LABEL io.airbyte.name=feedback/destination-feedback io.airbyte.version=0.1.0 \

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds both targets of the image and runs their verbs inside them against a sandbox on this machine; ends with
-# `N passed, N failed`. Needs root, Debian and a build (npm ci); says that it skips where it has no way to a base image.
+# Releases a copy of this checkout without publishing it, which builds both images twice, and runs their verbs inside them
+# against a sandbox on this machine; ends with `N passed, N failed`. Needs root, Debian and a build (npm ci); says that it
+# skips where it has no way to a base image.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 export STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot
@@ -17,7 +18,7 @@ elif ! { command -v buildah && buildah inspect --type image "$base"; } >/dev/nul
 fi
 
 work=$(mktemp -d)
-containers=() sandbox=''
+containers=() sandbox='' target=release
 clean() {
   [ -z "$sandbox" ] || kill "$sandbox"
   for each in "${containers[@]}"; do buildah rm "$each" >/dev/null; done
@@ -44,31 +45,77 @@ expecting() {
   verdict "$name" $?
 }
 
-# build TARGET NAME [OPTION…]: builds the image NAME and starts a container of it, whose entry point is `entrypoint`.
-build() {
-  local image=localhost/$2:test status
-  target=$1
+# locked [NAME=VALUE…] -- COMMAND…: runs a command in the container as Kubernetes may: by a user that the image does not know,
+# without a home, the root read-only. It may write to /tmp and /data; /config is the work folder, read-only.
+locked() {
+  local variables=()
+  while [ "$1" != -- ]; do variables+=("$1"); shift; done
   shift
-  buildah bud --quiet --layers --pull-never --tag "$image" "${@:2}" . >"$work/build.log" 2>&1
-  status=$?
-  [ "$status" = 0 ] || tail -40 "$work/build.log"
-  verdict 'the image builds' "$status"
-  if [ "$status" != 0 ]; then echo "$passed passed, $failed failed"; exit 1; fi
-  buildah inspect --type image "$image" | node test/slow/image/expect.mjs image "$1" "$version"
+  unshare --mount bash -euc '
+    root=$1 work=$2
+    shift 2
+    mkdir -p "$work/root" "$work/data" "$root/config" "$root/data"
+    chmod 777 "$work/data"
+    mount --bind "$root" "$work/root"
+    mount --bind "$work" "$work/root/config"
+    mount -o remount,bind,ro "$work/root/config"
+    mount --bind "$work/data" "$work/root/data"
+    mount -t tmpfs -o mode=1777 tmpfs "$work/root/tmp"
+    mount --rbind /dev "$work/root/dev"
+    mount -t proc proc "$work/root/proc"
+    mount -o remount,bind,ro "$work/root"
+    exec chroot --userspec=12345:54321 "$work/root" env -i -C /airbyte "$@"
+  ' locked "$(buildah mount "$container")" "$work" \
+    PATH=/connector/node_modules/.bin:/usr/local/bin:/usr/bin:/bin "${variables[@]}" "$@"
+}
+
+# start TARGET: starts a container of the image that the release built; its entry point is `entrypoint`.
+start() {
+  local image=localhost/feedback/$1-feedback:$version
+  target=$1
+  buildah inspect --type image "$image" | node test/slow/image/expect.mjs image "$1-feedback" "$version" "$digest"
   verdict 'labels, entrypoint, user, time zone, size' $?
   container=$(buildah from --pull-never "$image")
   containers+=("$container")
   entrypoint=$(inside "$container" -- printenv AIRBYTE_ENTRYPOINT)
   inside "$container" -- sh -c 'test "$(id -u)" != 0 && touch /airbyte/file && rm /airbyte/file'
   verdict 'runs as somebody who may write to /airbyte' $?
+  locked -- sh -c 'test "$(id -u)" = 12345 && ! touch /airbyte/file 2>&1 | grep -v "Read-only" && touch /tmp/file /data/file && rm /data/file'
+  verdict 'starts as any user on a read-only root' $?
 }
 
 version=$(node -p 'require("./package.json").version')
-build source source-feedback
+digest=$(buildah inspect --format '{{.FromImageDigest}}' --type image "$base")
+copy=$work/checkout out=$work/out
+mkdir "$copy"
+git ls-files -z --cached --others --exclude-standard | xargs -0 ls -d 2>/dev/null | tar -c -T - | tar -x -C "$copy"
+sed -i "0,/^## .*/s//## $version (2026-01-02)/" "$copy/CHANGELOG.md"
+(cd "$copy" && git init -q && git add -A && git -c user.name=Test -c user.email=test@example.com commit -qm Release)
+node "$copy/scripts/release.mjs" --images --base-digest "$digest" --out "$out" >"$work/release.log" 2>&1
+status=$?
+tail -20 "$work/release.log"
+verdict 'package and images are the same when they are built twice' "$status"
+if [ "$status" != 0 ]; then echo "$passed passed, $failed failed"; exit 1; fi
+node test/slow/image/expect.mjs provenance "$(git -C "$copy" rev-parse HEAD)" "$digest" <"$out/provenance.json"
+verdict 'the statement of provenance names the commit, the base and both images' $?
+(
+  . test/slow/python.sh
+  findPython 'the schemas of in-toto and CycloneDX'
+  environment supply-chain || skip 'the schemas of in-toto and CycloneDX, since their libraries cannot be installed from PyPI'
+  .venv/supply-chain/bin/python test/slow/image/validate.py "$out"
+)
+verdict 'the statement and the lists of parts meet their schemas' $?
+
+start source
 inside "$container" -- sh -c 'test -z "$(ls -A /connector/node_modules/typescript /connector/node_modules/vitest 2>/dev/null)"'
 verdict 'holds production dependencies only' $?
 inside "$container" -- cat /connector/sbom.json | node test/slow/image/expect.mjs sbom axios,@duckdb/node-bindings-linux-x64
 verdict 'lists what it is made of' $?
+inside "$container" -- cat /connector/sbom.json | cmp - "$out/source-feedback-$version.sbom.json"
+verdict 'holds the list that the release has' $?
+inside "$container" -- dpkg-query --show --showformat='${Package}@${Version}\n' | sort >"$work/debian"
+node test/slow/image/expect.mjs debian "$work/debian" <"$out/source-feedback-$version.sbom.json"
+verdict 'lists every Debian package' $?
 
 node build/bin/feedback.js sandbox --port 0 --reviews 500 >"$work/sandbox.json" 2>"$work/sandbox.log" &
 sandbox=$!
@@ -90,7 +137,19 @@ expecting 'read' read reviews=500 -- read --config /config/source.json --catalog
 buildah config --workingdir / "$container"
 expecting 'check from another working directory, by a relative path' check SUCCEEDED -- check --config config/source.json
 
-build destination destination-feedback --target destination
+service=(FEEDBACK_BASE_URL="$(cat "$work/url")" FEEDBACK_START_DATE=2000-01-01 FEEDBACK_CREDENTIALS_AUTH_TYPE=application
+  FEEDBACK_CREDENTIALS_APPLICATION_ID_FILE=/config/id FEEDBACK_CREDENTIALS_APPLICATION_SECRET_FILE=/config/secret
+  FEEDBACK_CREDENTIALS_TOKEN_URL="$(cat "$work/token-url")")
+locked "${service[@]}" -- source-feedback read --config ENV --catalog /config/catalog.json |
+  node test/slow/image/expect.mjs read reviews=500
+verdict 'reads as any user on a read-only root, its secrets in files' $?
+locked "${service[@]}" -- feedback sync --config ENV --db /data/reviews.duckdb --select reviews >/dev/null &&
+  locked "${service[@]}" -- feedback verify --config ENV --db /data/reviews.duckdb | tail -1
+verdict 'feedback sync and verify write to the folder of the file alone' "$((PIPESTATUS[0]))"
+locked "${service[@]}" -- feedback audit --config ENV --stream reviews --dialect duckdb --table reviews >"$work/audit.sql" && [ -s "$work/audit.sql" ]
+verdict 'feedback audit writes to /tmp alone' $?
+
+start destination
 expecting 'spec' spec -- spec
 expecting 'check' check SUCCEEDED -- check --config /config/destination.json
 expecting 'check of a wrong config' check FAILED -- check --config /config/wrong.json
@@ -103,6 +162,10 @@ node -e 'fetch(process.argv[1]).then((answer) => answer.text()).then(console.log
 verdict 'the visits are there' $?
 inside "$container" -- cat /airbyte/rejected.jsonl | node test/slow/image/expect.mjs letters 'email is missing'
 verdict 'the rejected one is in the dead-letter file, with its reason' $?
+locked -- destination-feedback write --config /config/locked.json --catalog /config/writing.json <"$work/messages.jsonl" |
+  node test/slow/image/expect.mjs written locations=1+0,visit_records=2+1 &&
+  node test/slow/image/expect.mjs letters 'email is missing' <"$work/data/rejected.jsonl"
+verdict 'writes as any user on a read-only root' $?
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 
 // Reads what a verb printed on stdin and exits 1 with a reason unless it is what the protocol wants.
 // node expect.mjs spec | check SUCCEEDED | discover STREAM,… | read STREAM=COUNT,… | objects OBJECT,… |
-// written STREAM=ACCEPTED+REJECTED,… | held VISIT,… | letters REASON | sbom PACKAGE,… | image NAME VERSION
+// written STREAM=ACCEPTED+REJECTED,… | held VISIT,… | letters REASON | sbom PACKAGE,… | debian FILE | image NAME VERSION BASE-DIGEST |
+// provenance COMMIT BASE-DIGEST
 
 const fail = (reason) => {
   process.stderr.write(`${reason}\n`)
@@ -89,13 +91,37 @@ const expectations = {
       [],
     )
   },
-  image: (printed, name, version) => {
+  debian: (printed, file) => {
+    const listed = JSON.parse(printed)
+      .components.filter(({ purl = '' }) => purl.startsWith('pkg:deb/'))
+      .map(({ name, version }) => `${name}@${version}`)
+    same('Debian packages', listed.sort(), readFileSync(file, 'utf8').trim().split('\n').sort())
+  },
+  provenance: (printed, commit, digest) => {
+    const { subject, predicate } = JSON.parse(printed)
+    same(
+      'subjects',
+      subject.map(({ name }) => name.replace(/-[\d.]+\.tgz$/, '')),
+      ['feedback-connector', 'feedback/source-feedback', 'feedback/destination-feedback'],
+    )
+    same(
+      'digests',
+      subject.filter((one) => !/^[0-9a-f]{64}$/.test(one.digest.sha256)),
+      [],
+    )
+    const [source, , base] = predicate.buildDefinition.resolvedDependencies
+    same('commit', source.digest.gitCommit, commit)
+    same('base image', `sha256:${base.digest.sha256}`, digest)
+    same('lists of parts', predicate.runDetails.byproducts.length, 3)
+  },
+  image: (printed, name, version, digest) => {
     const { OCIv1, Manifest } = JSON.parse(printed)
     const { config } = OCIv1
     const env = Object.fromEntries(config.Env.map((pair) => pair.split(/=(.*)/s).slice(0, 2)))
     same('label of the version', config.Labels['io.airbyte.version'], version)
     same('label of the name', config.Labels['io.airbyte.name'], `feedback/${name}`)
     same('label of the OCI version', config.Labels['org.opencontainers.image.version'], version)
+    same('label of the base image', config.Labels['org.opencontainers.image.base.digest'], digest)
     same('label of the OCI title', config.Labels['org.opencontainers.image.title'], name)
     same('entrypoint', config.Entrypoint, [env.AIRBYTE_ENTRYPOINT])
     same('time zone', env.TZ, 'UTC')

@@ -43,6 +43,7 @@ const messages = [
 const files = {
   'source.json': { ...service, start_date: '2000-01-01T00:00:00Z' },
   'destination.json': { ...service, dead_letter_path: '/airbyte/rejected.jsonl' },
+  'locked.json': { ...service, dead_letter_path: '/data/rejected.jsonl' },
   'wrong.json': { base_url: 'http://127.0.0.1:9' },
   'writing.json': {
     streams: Object.entries(streams).map(([name, key]) => ({
@@ -53,5 +54,7 @@ const files = {
     })),
   },
 }
+const texts = { url, 'token-url': token_url, id: `${application_id}\n`, secret: `${application_secret}\n` }
+for (const [name, value] of Object.entries(texts)) writeFileSync(join(folder, name), value)
 for (const [name, value] of Object.entries(files)) writeFileSync(join(folder, name), JSON.stringify(value))
 writeFileSync(join(folder, 'messages.jsonl'), messages.map((message) => `${JSON.stringify(message)}\n`).join(''))

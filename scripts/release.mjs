@@ -1,0 +1,253 @@
+import { spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { createStatement, describeTarball } from './provenance.mjs'
+
+const usage = `Makes a release of the last commit: the npm package, with --images both images, the lists of their parts, and the
+statement of provenance. It builds everything twice and refuses what is not the same both times. docs/release.md explains it.
+
+npm run release -- [OPTION…]
+  --out FOLDER          where the files go (release/VERSION)
+  --images              also the images; needs buildah
+  --base-digest DIGEST  another base image than the Dockerfile's, for a trial
+  --publish             then publish the package, push the images and tag the commit; without it, nothing leaves this machine
+  --push-to PREFIX      where --publish pushes the images, such as docker://HOST/feedback`
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const targets = ['source', 'destination']
+
+/** Ends the release with a message for the person who makes it. */
+const refuse = (message) => {
+  throw Object.assign(new Error(message), { refused: true })
+}
+const step = (name) => console.log(`ok      ${name}`)
+const read = (path) => readFileSync(join(root, path), 'utf8')
+
+/** What a command prints; one that fails ends the release with the end of its output. */
+const run = (command, args, { cwd = root, env = {}, input } = {}) => {
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    input,
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+  })
+  if (error !== undefined) refuse(`${command} cannot be run (${error.code}).`)
+  if (status !== 0)
+    refuse(`${command} ${args.join(' ')} failed:\n${`${stdout}${stderr}`.trim().split('\n').slice(-20).join('\n')}`)
+  return { stdout, stderr }
+}
+const git = (...args) => run('git', args).stdout.trim()
+
+/** Where the version stands beside package.json. */
+const versionPlaces = [
+  ['package-lock.json', /^ {2}"version": "([^"]+)"/m],
+  ['Dockerfile', /org\.opencontainers\.image\.version=(\S+)/],
+  ['Dockerfile', /io\.airbyte\.name=feedback\/source-feedback io\.airbyte\.version=(\S+)/],
+  ['Dockerfile', /io\.airbyte\.name=feedback\/destination-feedback io\.airbyte\.version=(\S+)/],
+  ['metadata.yaml', /^ *dockerImageTag: "?([^"\s]+)"?$/m],
+  ['metadata.destination.yaml', /^ *dockerImageTag: "?([^"\s]+)"?$/m],
+]
+
+const checkVersions = (version) => {
+  for (const [path, pattern] of versionPlaces) {
+    const found = pattern.exec(read(path))?.[1]
+    if (found !== version) refuse(`${path} has the version ${found ?? '(none)'}, package.json has ${version}.`)
+  }
+  const heading = /^## (.*)$/m.exec(read('CHANGELOG.md'))?.[1] ?? ''
+  const [, changed, date] = /^(\S+) \((\d{4}-\d{2}-\d{2})\)$/.exec(heading) ?? []
+  if (changed !== version || Number.isNaN(Date.parse(date)))
+    refuse(`CHANGELOG.md begins with "${heading}". A release of ${version} needs "${version} (YYYY-MM-DD)" there.`)
+  if (git('tag', '--list', `v${version}`) !== '') refuse(`The tag v${version} exists: ${version} is released already.`)
+}
+
+/** The base image of the Dockerfile, which every stage that starts from an image must name by its digest. */
+const findBase = (digest) => {
+  const text = read('Dockerfile')
+  const stages = [...text.matchAll(/^FROM +(\S+)(?: +AS +(\S+))?/gim)]
+  const own = new Set(stages.map(([, , name]) => name))
+  const loose = stages.filter(([, image]) => !own.has(image) && image !== `\${BASE_NAME}@\${BASE_DIGEST}`)
+  if (loose.length > 0) refuse(`Dockerfile: "${loose[0][0]}" has no digest. Write FROM \${BASE_NAME}@\${BASE_DIGEST}.`)
+  const base = {
+    name: /^ARG BASE_NAME=(\S+)$/m.exec(text)?.[1] ?? '',
+    digest: digest ?? /^ARG BASE_DIGEST=(\S+)$/m.exec(text)?.[1] ?? '',
+  }
+  if (!/^[a-z0-9/._-]+:[\w.-]+$/.test(base.name)) refuse('Dockerfile: ARG BASE_NAME is no NAME:TAG.')
+  if (!/^sha256:[0-9a-f]{64}$/.test(base.digest))
+    refuse(
+      `The base image is not pinned: ${base.digest || 'no ARG BASE_DIGEST'} is no digest. docs/release.md says how to look it up.`,
+    )
+  return base
+}
+
+/** The two ways in which everything is built: what differs between them must make no difference. */
+const ways = [
+  { folder: 'one', umask: '022', env: { TZ: 'UTC', LC_ALL: 'C' } },
+  { folder: 'another/folder', umask: '077', env: { TZ: 'Pacific/Kiritimati', LC_ALL: 'C.UTF-8' } },
+]
+
+/** A clone of the last commit with its package built; returns the folder and the tarball. */
+const buildPackage = (work, epoch, { folder, umask, env }) => {
+  const cwd = join(work, folder)
+  const shell = (command) =>
+    run('sh', ['-ec', `umask ${umask}; ${command}`], { cwd, env: { ...env, SOURCE_DATE_EPOCH: epoch } })
+  mkdirSync(cwd, { recursive: true })
+  shell(`git clone --quiet '${root}' . && npm ci --no-audit`)
+  // npm packs the modes of the files as they are, and they are those of the umask.
+  const modes = 'find . -path ./node_modules -prune -o -type f -exec chmod u=rwX,go=rX {} +'
+  const name = shell(`${modes}; npm pack --silent --ignore-scripts`).stdout.trim().split('\n').at(-1)
+  return { cwd, shell, tarball: join(cwd, name) }
+}
+
+const same = (what, [one, other]) => {
+  if (one !== other) refuse(`${what} is not the same when it is built twice:\n${one}\n${other}`)
+}
+
+/** Builds an image in both clones and compares their digests; returns the one of its manifest, as a registry has it. */
+const buildImage = (target, clones, { out, base, version }) => {
+  const name = `${target}-feedback`
+  const digests = clones.map(({ shell }, index) => {
+    const image = `localhost/feedback/${name}:${index === 0 ? version : `${version}-again`}`
+    const archive = index === 0 ? join(out, `${name}-${version}.tar`) : join(dirname(clones[1].tarball), `${name}.tar`)
+    const options = `--build-arg BASE_NAME=${base.name} --build-arg BASE_DIGEST=${base.digest}`
+    shell(`scripts/image.sh ${target} ${image} --pull-${base.local ? 'never' : 'always'} ${options} >&2`)
+    rmSync(archive, { force: true })
+    shell(`buildah push --quiet --digestfile ${name}.digest ${image} oci-archive:'${archive}'`)
+    return readFileSync(join(dirname(clones[index].tarball), `${name}.digest`), 'utf8').trim()
+  })
+  same(`The image ${name}`, digests)
+  return { name: `feedback/${name}`, image: `localhost/feedback/${name}:${version}`, digest: digests[0] }
+}
+
+/** The list of parts that an image holds. */
+const readImageParts = ({ image }) => {
+  const container = run('buildah', ['from', '--pull-never', image]).stdout.trim()
+  try {
+    return run('buildah', ['run', container, '--', 'cat', '/connector/sbom.json']).stdout
+  } finally {
+    run('buildah', ['rm', container])
+  }
+}
+
+/** Warnings of npm about the package; those about the settings and the login of this machine say nothing of it. */
+const packageWarnings = (stderr) =>
+  stderr
+    .split('\n')
+    .filter(
+      (line) =>
+        /^npm warn/i.test(line) &&
+        !/Unknown (user|env|cli|builtin|global) config|requires you to be logged in/.test(line),
+    )
+
+const release = ({ out: givenOut, images, 'base-digest': baseDigest, publish, 'push-to': pushTo }) => {
+  const startedOn = new Date().toISOString()
+  const { name, version, private: isPrivate } = JSON.parse(read('package.json'))
+  if (publish && images && pushTo === undefined) refuse('--publish with --images needs --push-to.')
+  if (publish && baseDigest !== undefined) refuse('--base-digest is for a trial: leave it out, or --publish.')
+  const dirty = git('status', '--porcelain')
+  if (dirty !== '') refuse(`The checkout has changes that are not committed:\n${dirty}`)
+  if (isPrivate) refuse('package.json says private: npm would refuse to publish it.')
+  step('the checkout is clean')
+  checkVersions(version)
+  step(`everything says ${version}`)
+  const base = { ...findBase(baseDigest), local: baseDigest !== undefined }
+  step(`the base image is ${base.name}@${base.digest}`)
+
+  const commit = git('rev-parse', 'HEAD')
+  const epoch = git('log', '-1', '--format=%ct')
+  const out = resolve(givenOut ?? join(root, 'release', version))
+  mkdirSync(out, { recursive: true })
+  const work = mkdtempSync(join(tmpdir(), 'release-'))
+  try {
+    const clones = ways.map((way) => buildPackage(work, epoch, way))
+    const packed = clones.map(({ tarball }) => describeTarball(tarball))
+    same(
+      'The package',
+      packed.map(({ digest }) => digest.sha512),
+    )
+    const tarball = join(out, packed[0].name)
+    writeFileSync(tarball, readFileSync(clones[0].tarball))
+    step(`the package is the same when it is built twice: ${packed[0].digest.sha256}`)
+
+    const list = join(out, `${name}-${version}.sbom.json`)
+    const parts = 'npm sbom --silent --omit=dev --package-lock-only --sbom-format=cyclonedx | node scripts/sbom.mjs'
+    const lists = clones.map(({ shell }) => shell(parts).stdout)
+    same('The list of the parts of the package', lists)
+    writeFileSync(list, lists[0])
+    step('the package has a list of its parts')
+
+    const dryRun = packageWarnings(run('npm', ['publish', tarball, '--dry-run']).stderr)
+    if (dryRun.length > 0) refuse(`npm publish --dry-run warns:\n${dryRun.join('\n')}`)
+    step('npm publish --dry-run warns of nothing')
+
+    const built = images ? targets.map((target) => buildImage(target, clones, { out, base, version })) : []
+    for (const { name: image, digest } of built) step(`${image} is the same when it is built twice: ${digest}`)
+    const imageLists = built.map((image) => {
+      const path = join(out, `${image.name.split('/')[1]}-${version}.sbom.json`)
+      writeFileSync(path, readImageParts(image))
+      return path
+    })
+    if (images) step('the images have lists of their parts')
+
+    const statement = createStatement({
+      subject: [
+        packed[0],
+        ...built.map(({ name: image, digest }) => ({ name: image, digest: { sha256: digest.replace('sha256:', '') } })),
+      ],
+      version,
+      commit,
+      lockFile: join(root, 'package-lock.json'),
+      base: images ? base : undefined,
+      lists: [list, ...imageLists],
+      tools: {
+        node: process.version,
+        npm: run('npm', ['--version']).stdout.trim(),
+        ...(images ? { buildah: run('buildah', ['--version']).stdout.trim() } : {}),
+      },
+      startedOn,
+      finishedOn: new Date().toISOString(),
+      id: randomUUID(),
+    })
+    writeFileSync(join(out, 'provenance.json'), `${JSON.stringify(statement, null, 2)}\n`)
+    step(`the statement of provenance names commit ${commit}`)
+
+    if (!publish) return console.log(`Nothing has left this machine. ${out} has the files; --publish releases them.`)
+    for (const { image, name: target, digest } of built) {
+      const file = join(work, 'pushed')
+      const to = `${pushTo}/${target.split('/')[1]}:${version}`
+      run('buildah', ['push', '--quiet', '--digestfile', file, image, to])
+      same(`The image ${target}, pushed`, [digest, readFileSync(file, 'utf8').trim()])
+      step(`${to} is there`)
+    }
+    run('npm', ['publish', tarball])
+    step(`${name} ${version} is published`)
+    git('tag', '--annotate', `v${version}`, '--message', `Release ${version}`, commit)
+    console.log(`Tagged v${version}. Push the tag, and put the files of ${out} beside the release.`)
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+}
+
+try {
+  const { values } = parseArgs({
+    options: {
+      out: { type: 'string' },
+      images: { type: 'boolean' },
+      'base-digest': { type: 'string' },
+      publish: { type: 'boolean' },
+      'push-to': { type: 'string' },
+      help: { type: 'boolean' },
+    },
+  })
+  if (values.help) console.log(usage)
+  else release(values)
+} catch (error) {
+  console.error(
+    error.code?.startsWith('ERR_PARSE_ARGS') ? `${error.message}\n\n${usage}` : error.refused ? error.message : error,
+  )
+  process.exitCode = error.code?.startsWith('ERR_PARSE_ARGS') ? 2 : 1
+}

@@ -1,0 +1,123 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+const usage = `Makes of what npm sbom --sbom-format=cyclonedx prints a list of parts that is the same for every build of one commit.
+
+npm sbom --omit=dev --sbom-format=cyclonedx | node scripts/sbom.mjs [--image] > sbom.json
+  --image   adds what else the image that this runs in holds: the Debian packages, Node.js, and the packages that come with it
+
+SOURCE_DATE_EPOCH is the time of the list, in seconds since 1970; the list has none where it is not set.`
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const { values } = parseArgs({ options: { image: { type: 'boolean' } } })
+const epoch = process.env.SOURCE_DATE_EPOCH ?? ''
+if (!/^\d*$/.test(epoch)) {
+  console.error(usage)
+  process.exit(2)
+}
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const bom = JSON.parse(await text(process.stdin))
+
+/** One member of /etc/os-release, such as VERSION_ID. */
+const osRelease = (name) =>
+  new RegExp(`^${name}="?([^"\n]*)"?$`, 'm').exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? ''
+
+/** The packages that dpkg has installed; a scanner looks weaknesses up by the source package. */
+const debianPackages = () => {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: these are dpkg-query's own
+  const format = '${Package}\t${Version}\t${Architecture}\t${source:Package}\t${source:Version}\n'
+  const distribution = `${osRelease('ID')}-${osRelease('VERSION_ID')}`
+  return execFileSync('dpkg-query', ['--show', `--showformat=${format}`], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const [name, version, architecture, source, sourceVersion] = line.split('\t')
+      const upstream = source === name ? '' : `&upstream=${encodeURIComponent(`${source}@${sourceVersion}`)}`
+      const purl = `pkg:deb/${osRelease('ID')}/${encodeURIComponent(name)}@${encodeURIComponent(version)}`
+      return {
+        'bom-ref': `deb:${name}:${architecture}@${version}`,
+        type: 'library',
+        name,
+        version,
+        purl: `${purl}?arch=${architecture}&distro=${distribution}${upstream}`,
+      }
+    })
+}
+
+/** The folders with a package below `folder`, those inside packages included. */
+const packageFolders = (folder) =>
+  (existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [])
+    .filter((entry) => entry.isDirectory())
+    .flatMap(({ name }) =>
+      name.startsWith('@')
+        ? packageFolders(join(folder, name))
+        : [join(folder, name), ...packageFolders(join(folder, name, 'node_modules'))],
+    )
+
+/** npm and what it brings, and other commands that come with the image of Node.js. */
+const commandPackages = () => {
+  const other = existsSync('/opt') ? readdirSync('/opt').map((name) => join('/opt', name)) : []
+  const found = [...packageFolders('/usr/local/lib/node_modules'), ...other]
+    .map((folder) => join(folder, 'package.json'))
+    .filter(existsSync)
+    .map((path) => JSON.parse(readFileSync(path, 'utf8')))
+    .filter(({ name, version }) => name !== undefined && version !== undefined)
+    .map(({ name, version }) => ({
+      'bom-ref': `command:${name}@${version}`,
+      type: 'library',
+      name,
+      version,
+      purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
+    }))
+  return [...new Map(found.map((part) => [part['bom-ref'], part])).values()]
+}
+
+const node = process.versions.node
+const imageParts = () => [
+  { 'bom-ref': 'os', type: 'operating-system', name: osRelease('ID'), version: osRelease('VERSION_ID') },
+  {
+    'bom-ref': 'node',
+    type: 'platform',
+    name: 'node',
+    version: node,
+    purl: `pkg:generic/node@${node}`,
+    cpe: `cpe:2.3:a:nodejs:node.js:${node}:*:*:*:*:*:*:*`,
+  },
+  ...commandPackages(),
+  ...debianPackages(),
+]
+
+// npm names the package after its folder.
+const product = { ...bom.metadata.component, name: manifest.name }
+const container = { 'bom-ref': 'image', type: 'container', name: `${manifest.name}-image`, version: manifest.version }
+const added = values.image ? imageParts() : []
+const byReference = (a, b) => (a['bom-ref'] < b['bom-ref'] ? -1 : 1)
+const list = {
+  ...bom,
+  metadata: {
+    ...bom.metadata,
+    timestamp: epoch === '' ? undefined : new Date(Number(epoch) * 1000).toISOString(),
+    component: values.image ? container : product,
+  },
+  components: [...(values.image ? [product] : []), ...bom.components, ...added].sort(byReference),
+  dependencies: values.image
+    ? [{ ref: 'image', dependsOn: [product['bom-ref'], ...added.map((part) => part['bom-ref'])] }, ...bom.dependencies]
+    : bom.dependencies,
+}
+// A name that follows from the content, in the form of a UUID of version 8, in place of a random one.
+const hash = createHash('sha256')
+  .update(JSON.stringify({ ...list, serialNumber: undefined }))
+  .digest('hex')
+const parts = [
+  hash.slice(0, 8),
+  hash.slice(8, 12),
+  `8${hash.slice(13, 16)}`,
+  `8${hash.slice(17, 20)}`,
+  hash.slice(20, 32),
+]
+console.log(JSON.stringify({ ...list, serialNumber: `urn:uuid:${parts.join('-')}` }, null, 2))
