@@ -241,7 +241,7 @@ describe('the check itself', () => {
   it.each([
     ['cdk/read.ts', "import * as E from 'fp-ts/Either'\nimport { parseArgs } from 'node:util'"],
     ['api/routes.ts', "import { configFailure } from '../cdk'\nimport { x } from './model/review'"],
-    ['sandbox/data/tables.ts', "import { open } from '../../snapshot/store'"],
+    ['sandbox/data/review-text.ts', "import { open } from '../../snapshot/store'"],
     ['cli/sandbox.ts', "const x = await import('../sandbox/index.js')"],
     ['snapshot/load/merge.ts', "// import axios from 'axios'\nconst sql = `select * from 'a.json'`"],
     ['bin/feedback.ts', "import { main } from '../main'"],

@@ -16,11 +16,11 @@ findPython() {
   [ -n "$python" ] || skip "$1, since no Python 3.10 to 3.12 with venv is here"
 }
 
-# environment NAME: a virtual environment with the pinned versions, made anew when they change.
+# environment NAME [OPTION…]: a virtual environment with the pinned versions, made anew when they change; options are those of pip install.
 environment() {
   local home=.venv/$1 wanted=test/slow/requirements/$1.txt
   cmp -s "$wanted" "$home/requirements.txt" && return
   rm -rf "$home"
-  "$python" -m venv "$home" && "$home/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" &&
+  "$python" -m venv "$home" && "$home/bin/pip" install --quiet --disable-pip-version-check "${@:2}" -r "$wanted" &&
     cp "$wanted" "$home/requirements.txt"
 }

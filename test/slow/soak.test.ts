@@ -9,7 +9,7 @@ import { random } from '../support/random'
 import { startChangingSandbox } from '../support/sandbox'
 
 /** How many runs are killed. */
-const runCount = Number(process.env.SOAK ?? 200)
+const runCount = Number(process.env.SOAK ?? 20)
 const seed = Number(process.env.SEED ?? 20261121)
 const churn = { change: 2, delete: 1, add: 1 }
 

@@ -1,4 +1,4 @@
-import { defined } from '../../connector/cdk/defined'
+import { defined } from '../../connector/cdk/schema'
 
 type Line = Readonly<Record<string, unknown>>
 

@@ -32,6 +32,8 @@ export type FeedbackTraits = {
   readonly appliesWindow: boolean
   /** How many changes a request sees, on average. */
   readonly changesPerRequest: number
+  /** How likely a row of a page is deleted once the page has been served. */
+  readonly deletions: number
   /** The share of rows that the service leaves out of a page after it has cut it. */
   readonly filters: number
   /** The entities for which it answers with `closedStatus`, as `kind id`. */
@@ -51,6 +53,7 @@ export const defaultTraits: FeedbackTraits = {
   ids: 'requested',
   appliesWindow: true,
   changesPerRequest: 0,
+  deletions: 0,
   filters: 0,
   closed: [],
   closedStatus: 404,
@@ -68,7 +71,8 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
   const comments = new Map<string, CommentRow[]>()
   const requests: Array<{ readonly operation: string; readonly ids: number }> = []
   let clock = start
-  let changesPerRequest = traits.changesPerRequest
+  let { changesPerRequest, deletions } = traits
+  const deleted = new Set<string>()
   let refusals = 0
   let serial = 9_007_199_254_740_993n
 
@@ -89,6 +93,21 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
     else if (chance < 0.7)
       for (let n = randomInteger(6); n >= 0; n -= 1) addComment(key, Math.floor(clock / 1000) * 1000)
     else if (chosen !== undefined) chosen.answer = `answered at ${clock}`
+  }
+
+  /** Deletes one of the rows that a page had: those behind it move up. */
+  const deleteServed = (
+    kind: Kind,
+    entities: ReadonlyArray<{ readonly id: string; readonly rows: ReadonlyArray<CommentRow> }>,
+  ): void => {
+    const served = entities.flatMap(({ id, rows }) => rows.map((row) => [`${kind} ${id}`, row] as const))
+    const [key, row] = served[randomInteger(served.length)] ?? []
+    if (key === undefined) return
+    comments.set(
+      key,
+      (comments.get(key) ?? []).filter((other) => other !== row),
+    )
+    deleted.add(`${key} ${row?.id}`)
   }
 
   const isShown = ({ id }: CommentRow): boolean => Number((id * 2_654_435_761n) % 1000n) >= traits.filters * 1000
@@ -158,10 +177,12 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
           : page
       const rows = repeated.filter(isShown)
       const pages = countPages(inWindow.length, size)
-      return [{ id: traits.ids === 'own' ? `own-${id}` : id, name: `The ${kind} ${id}`, rows, pages }]
+      return [{ id, name: `The ${kind} ${id}`, rows, pages }]
     })
+    if (deletions > 0 && nextRandom() < deletions) deleteServed(kind, entities)
     const perPage = { applied: size, requested: request.perPage ?? 20, none: null }[traits.echo]
-    return { entities, filter: { perPage }, servedAt: clock }
+    const listed = entities.map((entity) => (traits.ids === 'own' ? { ...entity, id: `own-${entity.id}` } : entity))
+    return { entities: listed, filter: { perPage }, servedAt: clock }
   }
 
   const status = { code: 200, message: 'SUCCESS' }
@@ -278,7 +299,10 @@ export const simulateFeedback = (traits: FeedbackTraits, start: number) => {
     },
     stopChanges: (): void => {
       changesPerRequest = 0
+      deletions = 0
     },
+    /** The rows that it had once, by entity and id. */
+    deleted: (): ReadonlySet<string> => deleted,
     randomInteger,
     /** What a destination must contain: the newest text of every row, by entity and id. */
     truth: (): ReadonlyMap<string, string> =>

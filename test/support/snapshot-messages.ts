@@ -1,6 +1,6 @@
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
-import { defined } from '../../connector/cdk/defined'
+import { defined } from '../../connector/cdk/schema'
 import type { Message, StreamInfo, SyncMode } from '../../connector/cdk/stream'
 import { createSnapshotWriter, type SnapshotWriterOptions } from '../../connector/snapshot/load/writer'
 import type { Snapshot } from '../../connector/snapshot/store/database'
@@ -11,6 +11,20 @@ export const openSnapshotFile = async (path: string, access?: SnapshotAccess): P
   const opened = await openSnapshot(path, access)()
   if (E.isLeft(opened)) throw new Error(opened.left.message)
   return opened.right
+}
+
+/** Gives the database of a file to `body`, and closes it. */
+export const useDatabase = async <A>(
+  path: string,
+  access: SnapshotAccess,
+  body: (db: Snapshot['db']) => Promise<A>,
+): Promise<A> => {
+  const { db } = await openSnapshotFile(path, access)
+  try {
+    return await body(db)
+  } finally {
+    db.close()
+  }
 }
 
 export const openMemorySnapshot = (): Promise<Snapshot> => openSnapshotFile(':memory:')

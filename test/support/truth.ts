@@ -1,6 +1,5 @@
 import * as E from 'fp-ts/Either'
-import { reviewText } from '../../connector/sandbox/data/review-text'
-import { readReviewRows } from '../../connector/sandbox/data/tables'
+import { readReviewRows, reviewText } from '../../connector/sandbox/data/review-text'
 import { type Database, openDatabase, quoteIdentifier } from '../../connector/snapshot/store/database'
 import { streams } from '../../connector/streams/streams'
 import type { Fields } from './destination'

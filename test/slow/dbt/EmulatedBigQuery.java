@@ -1,5 +1,6 @@
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import com.google.zetasql.AnalyzerOptions;
 import com.google.zetasql.PreparedQuery;
@@ -11,67 +12,76 @@ import com.google.zetasql.Value;
 import com.google.zetasql.ZetaSQLBuiltinFunctionOptions;
 import com.google.zetasql.ZetaSQLOptions.ProductMode;
 import com.google.zetasql.ZetaSQLType.TypeKind;
+import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.time.LocalDateTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/**
- * Runs statements of BigQuery with GoogleSQL: EmulatedBigQuery.java TABLES STATEMENT…; all of them on the first table, two on each other
- * one. Prints the answers as JSON.
- */
+/** Runs statements of BigQuery with GoogleSQL: EmulatedBigQuery.java PLAN; a plan is described in emulators.ts. Prints the answers as JSON. */
 public class EmulatedBigQuery {
+  static final Map<String, TypeKind> types =
+      Map.of(
+          "whole", TypeKind.TYPE_INT64,
+          "text", TypeKind.TYPE_STRING,
+          "instant", TypeKind.TYPE_TIMESTAMP,
+          "naive", TypeKind.TYPE_DATETIME,
+          "decimal", TypeKind.TYPE_NUMERIC,
+          "json", TypeKind.TYPE_JSON);
+
   public static void main(String[] args) throws Exception {
-    List<String> statements = new ArrayList<>();
-    for (int i = 1; i < args.length; i++) statements.add(Files.readString(Path.of(args[i])).strip().replaceAll(";$", ""));
+    JsonObject plan = JsonParser.parseString(Files.readString(Path.of(args[0]))).getAsJsonObject();
+    JsonArray statements = plan.getAsJsonArray("statements");
     JsonArray answers = new JsonArray();
-    for (JsonElement rows : JsonParser.parseString(Files.readString(Path.of(args[0]))).getAsJsonArray()) {
+    for (JsonElement each : plan.getAsJsonArray("cases")) {
       JsonArray answer = new JsonArray();
-      for (String sql : answers.isEmpty() ? statements : statements.subList(0, 2)) answer.add(run(sql, rows.getAsJsonArray()));
+      for (JsonElement place : each.getAsJsonObject().getAsJsonArray("asked"))
+        answer.add(run(statements.get(place.getAsInt()).getAsString().strip().replaceAll(";$", ""), each.getAsJsonObject()));
       answers.add(answer);
     }
     System.out.println(answers);
   }
 
-  static SimpleTable reviews() {
-    SimpleTable table = new SimpleTable("reviews");
-    table.addSimpleColumn("id", TypeFactory.createSimpleType(TypeKind.TYPE_INT64));
-    table.addSimpleColumn("digits", TypeFactory.createSimpleType(TypeKind.TYPE_STRING));
-    table.addSimpleColumn("modifiedTime", TypeFactory.createSimpleType(TypeKind.TYPE_TIMESTAMP));
-    table.addSimpleColumn("naive", TypeFactory.createSimpleType(TypeKind.TYPE_DATETIME));
-    table.addSimpleColumn("kolkata", TypeFactory.createSimpleType(TypeKind.TYPE_DATETIME));
-    table.addSimpleColumn("told", TypeFactory.createSimpleType(TypeKind.TYPE_STRING));
-    table.addSimpleColumn("millis", TypeFactory.createSimpleType(TypeKind.TYPE_INT64));
-    return table;
+  static Value toValue(JsonElement text, String kind) {
+    if (text.isJsonNull()) return Value.createSimpleNullValue(types.get(kind));
+    String value = text.getAsString();
+    return switch (kind) {
+      case "whole" -> Value.createInt64Value(Long.parseLong(value));
+      case "instant" -> Value.createTimestampValueFromUnixMicros(Instant.parse(value).toEpochMilli() * 1000);
+      case "naive" -> Value.createDatetimeValue(LocalDateTime.parse(value.replace(' ', 'T')));
+      case "decimal" -> Value.createNumericValue(new BigDecimal(value));
+      case "json" -> Value.createJsonValue(value);
+      default -> Value.createStringValue(value);
+    };
   }
 
-  static List<Value> toValues(JsonArray row) {
-    String id = row.get(0).getAsString();
-    long millis = row.get(4).getAsLong();
-    return List.of(
-        Value.createInt64Value(Long.parseLong(id)),
-        Value.createStringValue(id),
-        Value.createTimestampValueFromUnixMicros(millis * 1000),
-        Value.createDatetimeValue(LocalDateTime.parse(row.get(2).getAsString().replace(' ', 'T'))),
-        Value.createDatetimeValue(LocalDateTime.parse(row.get(3).getAsString().replace(' ', 'T'))),
-        Value.createStringValue(row.get(1).getAsString()),
-        Value.createInt64Value(millis));
-  }
-
-  static JsonArray run(String sql, JsonArray rows) {
+  static JsonArray run(String sql, JsonObject given) {
     AnalyzerOptions options = new AnalyzerOptions();
     options.getLanguageOptions().enableMaximumLanguageFeatures();
     options.getLanguageOptions().setProductMode(ProductMode.PRODUCT_EXTERNAL);
+    String name = given.get("table").getAsString();
+    JsonArray columns = given.getAsJsonArray("columns");
+    SimpleTable table = new SimpleTable(name);
+    for (JsonElement column : columns)
+      table.addSimpleColumn(
+          column.getAsJsonArray().get(0).getAsString(),
+          TypeFactory.createSimpleType(types.get(column.getAsJsonArray().get(1).getAsString())));
     SimpleCatalog catalog = new SimpleCatalog("warehouse");
     catalog.addZetaSQLFunctionsAndTypes(new ZetaSQLBuiltinFunctionOptions(options.getLanguageOptions()));
-    catalog.addSimpleTable(reviews());
+    catalog.addSimpleTable(table);
     List<List<Value>> values = new ArrayList<>();
-    for (JsonElement row : rows) values.add(toValues(row.getAsJsonArray()));
+    for (JsonElement row : given.getAsJsonArray("rows")) {
+      List<Value> line = new ArrayList<>();
+      for (int i = 0; i < columns.size(); i++)
+        line.add(toValue(row.getAsJsonArray().get(i), columns.get(i).getAsJsonArray().get(1).getAsString()));
+      values.add(line);
+    }
     PreparedQuery.Builder builder = PreparedQuery.builder().setSql(sql).setAnalyzerOptions(options).setCatalog(catalog);
     JsonArray answer = new JsonArray();
-    try (PreparedQuery query = builder.setTablesContents(Map.of("reviews", TableContent.create(values))).prepare()) {
+    try (PreparedQuery query = builder.setTablesContents(Map.of(name, TableContent.create(values))).prepare()) {
       for (List<Value> row : query.execute(Map.of()).getTableData()) {
         JsonArray line = new JsonArray();
         for (Value value : row) line.add(value.isNull() ? null : value.getType().isString() ? value.getStringValue() : String.valueOf(value.getInt64Value()));

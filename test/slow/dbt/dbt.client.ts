@@ -170,7 +170,7 @@ it('runs over a cache of PyAirbyte and its child tables, with the same numbers a
   const cache = `    cache:\n      type: duckdb\n      path: cached.duckdb\n      attach: [{ path: ${service.loads.cache}, alias: cache, read_only: true }]\n`
   writeFileSync(profiles, readFileSync(profiles, 'utf8') + cache)
   const vars =
-    '{feedback_loader: airbyte, feedback_database: cache, feedback_schema: main, feedback_naive_time_zone: UTC, feedback_children: tables, feedback_with_text: true}'
+    '{feedback_loader: pyairbyte, feedback_database: cache, feedback_schema: main, feedback_children: tables, feedback_with_text: true}'
   await project.dbt('build', '--exclude-resource-type', 'test', '--target', 'cache', '--vars', vars)
   const found = await project.readRows('duckdb', join(service.files.path, 'cached.duckdb'), relations)
   const texts = new Map(
@@ -256,13 +256,20 @@ describe('compiled without an account', () => {
     },
   )
 
-  it.each(['snowflake', 'bigquery'])(
-    'over tables of Meltano and their texts, every model is a query of %s',
-    async (dialect) => {
-      const vars = '{feedback_loader: meltano, feedback_children: tables, feedback_with_text: true}'
+  it.each([
+    ['meltano', 'snowflake', '"MODIFIEDTIME"'],
+    ['meltano', 'bigquery', '`modifiedTime`'],
+    ['pyairbyte', 'snowflake', '"MODIFIEDTIME"'],
+    ['pyairbyte', 'bigquery', '`modifiedtime`'],
+  ])(
+    'over tables of %s and their texts, every model is a query of %s with columns such as %s',
+    async (loader, dialect, column) => {
+      const vars = `{feedback_loader: ${loader}, feedback_children: tables, feedback_with_text: true}`
       const what = ['--no-introspect', '--no-populate-cache', '--select', 'resource_type:model', '--target', dialect]
       await project.dbt('compile', ...what, '--target-path', folderOf(dialect), '--vars', vars)
       await expectParsed(dialect)
+      const base = join(folderOf(dialect), 'compiled', 'feedback', 'models', 'staging', 'base')
+      expect(readFileSync(join(base, 'stg_feedback__review_rows.sql'), 'utf8')).toContain(column)
     },
   )
 })
@@ -285,7 +292,7 @@ describe('bad input', () => {
     [
       'another loader',
       '{feedback_loader: fivetran}',
-      /feedback_loader is 'fivetran'\. Set it to airbyte, meltano or snapshot/,
+      /feedback_loader is 'fivetran'\. Set it to airbyte, pyairbyte, meltano or snapshot/,
     ],
     [
       'another place of the parts',

@@ -1,7 +1,6 @@
 """
-Runs statements of Snowflake with fakesnow: emulated_snowflake.py TABLES STATEMENT…; all of them on the first table, two on each other one.
-Prints the answers as JSON. fakesnow knows neither numbers of hexadecimal digits nor the time that a column tells as text: macros of the same
-meaning take their place.
+Runs statements of Snowflake with fakesnow: emulated_snowflake.py PLAN; a plan is described in emulators.ts. Prints the answers as JSON.
+fakesnow knows neither numbers of hexadecimal digits nor the time that a column tells as text: macros of the same meaning take their place.
 """
 
 import json
@@ -14,10 +13,23 @@ warnings.filterwarnings("ignore")
 import fakesnow  # noqa: E402
 import snowflake.connector  # noqa: E402
 
-tables, *paths = [pathlib.Path(path).read_text() for path in sys.argv[1:]]
-statements = [text.replace("TO_NUMBER(", "HEX_NUMBER(") for text in paths]
-columns = """(ID NUMBER(38, 0), DIGITS VARCHAR, MODIFIEDTIME TIMESTAMP_TZ, NAIVE TIMESTAMP_NTZ, KOLKATA TIMESTAMP_NTZ, TOLD VARCHAR,
-  MILLIS NUMBER(38, 0))"""
+plan = json.loads(pathlib.Path(sys.argv[1]).read_text())
+statements = [text.replace("TO_NUMBER(", "HEX_NUMBER(") for text in plan["statements"]]
+types = {
+    "whole": "NUMBER(38, 0)",
+    "text": "VARCHAR",
+    "instant": "TIMESTAMP_TZ",
+    "naive": "TIMESTAMP_NTZ",
+    "decimal": "FLOAT",
+    "json": "VARIANT",
+}
+
+
+def literal(value):
+    """For DuckDB, which fakesnow runs on: it parses a filled table faster."""
+    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
+
+
 answers = []
 with fakesnow.patch():
     connection = snowflake.connector.connect(database="RAW", schema="FEEDBACK")
@@ -27,17 +39,16 @@ with fakesnow.patch():
         "to_timestamp_tz(told) AS CAST(told AS TIMESTAMPTZ)",
     ):
         connection._duck_conn.execute(f"CREATE MACRO {macro}")
-    for place, rows in enumerate(json.loads(tables)):
-        cursor.execute(f"CREATE OR REPLACE TABLE REVIEWS {columns}")
-        values = ", ".join(
-            f"({id}, '{id}', '{time}'::TIMESTAMP_TZ, '{naive}', '{kolkata}', '{time}', {millis})"
-            for id, time, naive, kolkata, millis in rows
-        )
-        cursor.execute(f"INSERT INTO REVIEWS VALUES {values}")
+    for case in plan["cases"]:
+        table = case["table"]
+        columns = ", ".join(f"{name} {types[kind]}" for name, kind in case["columns"])
+        cursor.execute(f"CREATE OR REPLACE TABLE {table} ({columns})")
+        rows = ", ".join("(" + ", ".join(map(literal, row)) + ")" for row in case["rows"])
+        connection._duck_conn.execute(f"INSERT INTO RAW.FEEDBACK.{table.upper()} VALUES {rows}")
         answers.append(
             [
-                [[None if value is None else str(value) for value in row] for row in cursor.execute(text).fetchall()]
-                for text in (statements if place == 0 else statements[:2])
+                [[None if value is None else str(value) for value in row] for row in cursor.execute(statements[place]).fetchall()]
+                for place in case["asked"]
             ]
         )
 print(json.dumps(answers))

@@ -1,34 +1,70 @@
-import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parseExactJson, printExactJson } from '../../../connector/cdk'
+import { auditCommand } from '../../../connector/cli/audit'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
 import { createJsonFolder } from '../../support/files'
+import { airbyteLines, configureStreams, recordTexts } from '../../support/lines'
 import { runProgram } from '../../support/program'
 import { random } from '../../support/random'
+import { runCommand } from '../../support/run-command'
 import { sandboxConfig } from '../../support/sandbox'
-import { pythonProgram } from '../interop/shell'
+import {
+  type Cells,
+  type ContentDamage,
+  compareFeedback,
+  compareGroups,
+  contentDamages,
+  type Feedback,
+  feedbackDamages,
+  groupFeedback,
+  has,
+  type ServedRecord,
+  windowOf,
+} from './emulated-damages'
+import {
+  type ColumnKind,
+  type Columns,
+  type EmulatedAnswers,
+  type EmulatedPlan,
+  type Emulator,
+  emulators,
+} from './emulators'
 import { type Postgres, startPostgres } from './postgres'
 
 const seed = Number(process.env.SEED ?? 20_261_123)
 const bucketCount = 256
 
-type Row = readonly [id: string, modifiedTime: string]
-type Table = ReadonlyArray<Row>
-/** The rows of each statement's answer: the buckets, then the reviews. */
-type Answers = ReadonlyArray<ReadonlyArray<ReadonlyArray<string | null>>>
+type Table = ReadonlyArray<Cells>
 
 const files = createJsonFolder()
 let sandbox: Sandbox
 let postgres: Postgres
-let served: Table
+/** What the service has of each stream. */
+let served: Readonly<Record<string, ReadonlyArray<ServedRecord>>>
+
+const streams = [
+  'reviews',
+  'review_sentiments',
+  'comments',
+  'transparency_reviews',
+  'locations',
+  'providers',
+  'categories',
+]
 
 beforeAll(async () => {
   sandbox = await startSandbox({ reviews: 400 })
   postgres = await startPostgres()
-  served = (await sandbox.truth()).reviews.map(({ id, modifiedTime }) => [id, modifiedTime])
-  files.put('config.json', sandboxConfig(sandbox, { allow_http: true, entities: undefined }))
+  const location_ids = Array.from({ length: 8 }, (_, i) => String(1001 + i))
+  const config = files.put('config.json', sandboxConfig(sandbox, { allow_http: true, entities: { location_ids } }))
+  const [catalog] = airbyteLines((await runProgram('source-feedback', ['discover', '--config', config])).stdout)
+  const chosen = catalog?.catalog?.streams.filter(({ name }) => streams.includes(name)) ?? []
+  const selected = files.put('catalog.json', configureStreams(chosen, 'full_refresh'))
+  const { stdout } = await runProgram('source-feedback', ['read', '--config', config, '--catalog', selected])
+  served = Object.fromEntries(
+    streams.map((stream) => [stream, recordTexts(stdout, stream).map((text) => parseExactJson(text) as ServedRecord)]),
+  )
 })
 afterAll(async () => {
   await sandbox?.close()
@@ -36,148 +72,286 @@ afterAll(async () => {
   files.remove()
 })
 
+const print = async (emulator: Emulator, stream: string, ...more: ReadonlyArray<string>): Promise<string> => {
+  const args = ['--config', `${files.path}/config.json`, '--stream', stream, '--table', stream]
+  const { status, stdout, stderr } = await runCommand(auditCommand, [...args, '--dialect', emulator.dialect, ...more])
+  if (status !== 0) throw new Error(stderr)
+  return stdout
+}
+
+/** The same of each stream, one after the other: they share a sandbox. */
+const printAll = async (
+  emulator: Emulator,
+  stream: string,
+  options: ReadonlyArray<ReadonlyArray<string>>,
+): Promise<ReadonlyArray<string>> => {
+  const statements: string[] = []
+  for (const each of options) statements.push(await print(emulator, stream, ...each))
+  return statements
+}
+
+/** Some columns of all answers. */
+const shorten = (answers: EmulatedAnswers, ...columns: ReadonlyArray<number>): EmulatedAnswers =>
+  answers.map((ofCase) => ofCase.map((rows) => rows.map((row) => columns.flatMap((at) => row.slice(at).slice(0, 1)))))
+
 const bucketOf = (id: string): number =>
   Number(BigInt(`0x${createHash('md5').update(id).digest('hex').slice(0, 15)}`) % BigInt(bucketCount))
 
-/** A damaged table, and what the two statements must answer. */
-type Damaged = { readonly table: Table; readonly difference: string; readonly id: string }
-
-const kinds: ReadonlyArray<(index: number, other: number) => Damaged> = [
-  (index) => ({ difference: 'missing', id: idAt(index), table: served.filter((_, at) => at !== index) }),
-  (index) => ({ difference: 'doubled', id: idAt(index), table: [...served, rowAt(index)] }),
-  (index, other) => ({
-    difference: 'stale',
-    id: idAt(index),
-    table: served.map(([id, time], at) => [id, at === index ? earlier(time, other) : time]),
-  }),
-  (index, other) => ({
-    difference: 'extra',
-    id: String(1 + other),
-    table: [...served, [String(1 + other), rowAt(index)[1]]],
-  }),
-]
-const rowAt = (index: number): Row => served[index] as Row
-const idAt = (index: number): string => rowAt(index)[0]
-const earlier = (time: string, millis: number): string => new Date(Date.parse(time) - 1 - millis).toISOString()
-
-const drawDamages = (count: number): ReadonlyArray<Damaged> => {
+const drawer = () => {
   const next = random(seed)
-  const draw = () => Math.floor(next() * served.length)
-  return Array.from({ length: count }, (_, trial) => kinds[trial % kinds.length]?.(draw(), draw()) as Damaged)
+  return (below: number): number => Math.floor(next() * below)
 }
 
-/** A row in all columns of the emulated table: the time also without zone, in UTC and in Asia/Kolkata, and in milliseconds. */
-const toColumns = ([id, time]: Row): ReadonlyArray<string> => {
-  const millis = Date.parse(time)
-  const naive = (ahead: number) => new Date(millis + ahead).toISOString().replace('T', ' ').replace('Z', '')
-  return [id, time, naive(0), naive(5.5 * 3_600_000), String(millis)]
-}
+const run = (emulator: Emulator, plan: EmulatedPlan): EmulatedAnswers => emulator.run(plan, files, postgres)
 
-/** Other columns that hold the same. */
-const otherColumns: ReadonlyArray<ReadonlyArray<string>> = [
-  ['--id-column', 'digits', '--id-type', 'text'],
-  ['--version-column', 'naive', '--version-type', 'timestamp'],
-  ['--version-column', 'kolkata', '--version-type', 'timestamp', '--time-zone', 'Asia/Kolkata'],
-  ['--version-column', 'told', '--version-type', 'text'],
-  ['--version-column', 'millis', '--version-type', 'millis'],
+const reviewColumns: Columns = [
+  ['id', 'whole'],
+  ['modifiedTime', 'instant'],
+  ['surveyBarCode', 'text'],
+  ['location', 'json'],
+  ['provider', 'json'],
+  ['source', 'json'],
+  ['avatar', 'json'],
+  ['mentionTime', 'instant'],
+  ['rating', 'decimal'],
+  ['reviewScore', 'decimal'],
+  ['contents', 'json'],
+  ['taskDetails', 'json'],
+  ['visitRecordId', 'text'],
+  ['brand', 'json'],
+  ['engagements', 'json'],
+]
+const sentimentColumns: Columns = [
+  ['reviewId', 'whole'],
+  ['reviewModifiedTime', 'instant'],
+  ['contentId', 'whole'],
+  ['id', 'whole'],
+  ['feature', 'text'],
+  ['opinion', 'text'],
+  ['score', 'decimal'],
+  ['category', 'text'],
+  ['subCategory', 'text'],
+  ['tonality', 'text'],
 ]
 
-/** The statements about the buckets and about the reviews, then about the buckets by other columns. */
-const printStatements = async (dialect: string): Promise<ReadonlyArray<string>> => {
-  const config = join(files.path, 'config.json')
-  const print = async (...more: ReadonlyArray<string>) => {
-    const args = ['--config', config, '--stream', 'reviews', '--table', 'reviews', '--dialect', dialect, ...more]
-    const { status, stdout, stderr } = await runProgram('feedback', ['audit', ...args])
-    if (status !== 0) throw new Error(stderr)
-    return stdout
-  }
-  const buckets = ['--buckets', String(bucketCount)]
-  return Promise.all([
-    print(...buckets),
-    print('--buckets', '1', '--ids', '0'),
-    ...otherColumns.map((columns) => print(...buckets, ...columns)),
-  ])
+/** Decimals as columns of 9 places have them. */
+const toCell = (value: unknown, kind: ColumnKind): string | null => {
+  if (value === null || value === undefined) return null
+  if (kind === 'decimal') return Number(value).toFixed(9)
+  return kind === 'json' ? printExactJson(value) : String(value)
 }
+const toTable = (records: ReadonlyArray<ServedRecord>, columns: Columns): Table =>
+  records.map((record) => columns.map(([name, kind]) => toCell(record[name], kind)))
 
-const expectAnswers = (all: ReadonlyArray<Answers>, damages: ReadonlyArray<Damaged>): void => {
-  const short = all.map((answers) => answers.map((rows) => rows.map(([key, difference]) => `${key} ${difference}`)))
-  expect(short).toEqual([
-    [[], [], ...otherColumns.map(() => [])],
-    ...damages.map(({ id, difference }) => [[`${bucketOf(id)} ${difference}`], [`${id} ${difference}`]]),
-  ])
-}
+const here = emulators
+  .filter(({ isHere }) => isHere)
+  .map((emulator) => [emulator.dialect, emulator.name, emulator] as const)
 
-const venv = process.env.INTEROP_VENV ?? '.venv'
-const python = (environment: 'fakesnow' | 'spark', file: string) => ({
-  program: pythonProgram(environment, 'python'),
-  args: [join(__dirname, file)],
-  needs: pythonProgram(environment, 'python'),
-})
+describe.each(here)('%s on %s', (_dialect, _name, emulator) => {
+  const title = (what: string): string => `${what} with ${emulator.damages} random damages (seed ${seed})`
 
-/** What runs the statements of a dialect, and how many damages; test/slow/dbt.sh says which of them are not here. */
-const emulators = [
-  { dialect: 'snowflake', name: 'fakesnow', count: 12, ...python('fakesnow', 'emulated_snowflake.py') },
-  {
-    dialect: 'bigquery',
-    name: 'GoogleSQL',
-    count: 12,
-    program: 'java',
-    args: ['-cp', join(venv, 'googlesql', '*'), join(__dirname, 'EmulatedBigQuery.java')],
-    needs: join(venv, 'googlesql'),
-  },
-  // Spark takes seconds for a statement.
-  { dialect: 'databricks', name: 'Spark', count: 4, ...python('spark', 'emulated_databricks.py') },
-]
-
-const title = (dialect: string, name: string, count: number) =>
-  `the statements of ${dialect} find ${count} random damages (seed ${seed}) on ${name}`
-
-for (const { dialect, name, count, program, args, needs } of emulators)
-  it.skipIf(!existsSync(needs))(title(dialect, name, count), async () => {
-    const damages = drawDamages(count)
-    const paths = (await printStatements(dialect)).map((sql, i) => files.put(`${dialect}-${i}.sql`, sql))
-    const tables = [served, ...damages.map(({ table }) => table)].map((table) => table.map(toColumns))
-    const inputs = [files.put('tables.json', tables), ...paths]
-    const { status, stdout, stderr } = spawnSync(program, [...args, ...inputs], { maxBuffer: 1 << 28 })
-    if (status !== 0) throw new Error(stderr.toString().slice(-4000))
-    expectAnswers(JSON.parse(stdout.toString().trim().split('\n').at(-1) ?? ''), damages)
+  it(title('finds which versions of reviews differ'), async () => {
+    /** The same also as text, without zone, in UTC and in Asia/Kolkata, and in milliseconds. */
+    const columns: Columns = [
+      ['id', 'whole'],
+      ['digits', 'text'],
+      ['modifiedTime', 'instant'],
+      ['naive', 'naive'],
+      ['kolkata', 'naive'],
+      ['told', 'text'],
+      ['millis', 'whole'],
+    ]
+    const toRow = (id: string, time: string): Cells => {
+      const naive = (ahead: number) =>
+        new Date(Date.parse(time) + ahead).toISOString().replace('T', ' ').replace('Z', '')
+      return [id, id, time, naive(0), naive(5.5 * 3_600_000), time, String(Date.parse(time))]
+    }
+    const others = [
+      ['--id-column', 'digits', '--id-type', 'text'],
+      ['--version-column', 'naive', '--version-type', 'timestamp'],
+      ['--version-column', 'kolkata', '--version-type', 'timestamp', '--time-zone', 'Asia/Kolkata'],
+      ['--version-column', 'told', '--version-type', 'text'],
+      ['--version-column', 'millis', '--version-type', 'millis'],
+    ]
+    const buckets = ['--buckets', String(bucketCount)]
+    const statements = await printAll(emulator, 'reviews', [
+      buckets,
+      ['--buckets', '1', '--ids', '0'],
+      ...others.map((columns) => [...buckets, ...columns]),
+    ])
+    const rows = (served.reviews ?? []).map(({ id, modifiedTime }) => toRow(String(id), String(modifiedTime)))
+    const draw = drawer()
+    const damages = Array.from({ length: emulator.damages }, (_, trial) => {
+      const [index, other] = [draw(rows.length), draw(400)]
+      const [id, , time] = rows[index] as readonly [string, string, string]
+      const earlier = toRow(id, new Date(Date.parse(time) - 1 - other).toISOString())
+      return [
+        { difference: 'missing', id, table: rows.filter((_, at) => at !== index) },
+        { difference: 'doubled', id, table: [...rows, rows[index] as Cells] },
+        { difference: 'stale', id, table: rows.map((row, at) => (at === index ? earlier : row)) },
+        { difference: 'extra', id: String(1 + other), table: [...rows, toRow(String(1 + other), time)] },
+      ][trial % 4] as { readonly difference: string; readonly id: string; readonly table: Table }
+    })
+    const answers = run(emulator, {
+      statements,
+      cases: [
+        { table: 'reviews', columns, rows, asked: statements.map((_, place) => place) },
+        ...damages.map(({ table }) => ({ table: 'reviews', columns, rows: table, asked: [0, 1] })),
+      ],
+    })
+    expect(shorten(answers, 0, 1)).toEqual([
+      statements.map(() => []),
+      ...damages.map(({ id, difference }) => [[[String(bucketOf(id)), difference]], [[id, difference]]]),
+    ])
   })
 
-/** What Redshift has and PostgreSQL lacks; there the part of a date is a text. */
-const redshiftFunctions = `
-  CREATE FUNCTION strtol(digits text, base int) RETURNS bigint LANGUAGE sql AS $$ SELECT ('x' || lpad(digits, 16, '0'))::bit(64)::bigint $$;
-  CREATE FUNCTION datediff(part text, earlier timestamp, later timestamp) RETURNS bigint LANGUAGE sql
-    AS $$ SELECT floor(extract(epoch FROM date_trunc('milliseconds', later) - earlier) * 1000)::bigint $$;
-  CREATE FUNCTION convert_timezone(source text, target text, given timestamp) RETURNS timestamp LANGUAGE sql
-    AS $$ SELECT given AT TIME ZONE source AT TIME ZONE target $$;`
-
-const toRows = (text: string): ReadonlyArray<ReadonlyArray<string>> =>
-  text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => line.split('|'))
-
-it.each(['postgres', 'redshift'])(title('%s', 'PostgreSQL', 20), async (dialect) => {
-  const damages = drawDamages(20)
-  const time = dialect === 'postgres' ? '"modifiedTime"' : 'modifiedTime'
-  const columns = `id bigint, digits text, ${time} timestamptz, naive timestamp, kolkata timestamp, told text, millis bigint`
-  postgres.ask(`DROP TABLE IF EXISTS reviews; CREATE TABLE reviews (${columns})`)
-  if (dialect === 'redshift') postgres.ask(redshiftFunctions)
-  const statements = (await printStatements(dialect)).map((sql) =>
-    sql.replaceAll('DATEDIFF(millisecond,', "DATEDIFF('millisecond',"),
-  )
-  const answers = [served, ...damages.map(({ table }) => table)].map((table, place) => {
-    const values = table
-      .map(toColumns)
-      .map(
-        ([id, at, naive, kolkata, millis]) => `(${id}, ${id}, '${at}', '${naive}', '${kolkata}', '${at}', ${millis})`,
-      )
-    const asked = place === 0 ? statements : statements.slice(0, 2)
-    const filled = `TRUNCATE reviews; INSERT INTO reviews VALUES ${values.join(', ')};`
-    return postgres
-      .ask(`${filled} ${asked.join(" SELECT '--'; ")}`)
-      .split('--\n')
-      .map(toRows)
+  it.each([
+    ['comments', 'id', 1],
+    ['transparency_reviews', 'documentId', 0.25],
+  ])(`finds which of %s differ, by %s, with random damages (seed ${seed})`, async (stream, key, share) => {
+    const columns: Columns = [
+      ['entityType', 'text'],
+      ['entityId', 'text'],
+      [key, 'whole'],
+      ['mentionTime', 'instant'],
+    ]
+    const toCells = ({ entity, id, time }: Feedback): Cells => [
+      ...entity.split(':'),
+      id,
+      time === null ? null : new Date(time).toISOString(),
+    ]
+    const expected = (served[stream] ?? []).map((record) => ({
+      entity: `${record.entityType}:${record.entityId}`,
+      id: String(record[key]),
+      time: Date.parse(String(record.mentionTime)),
+    }))
+    expect(expected.length).toBeGreaterThan(30)
+    const draw = drawer()
+    const damaged = Array.from({ length: Math.ceil(emulator.damages * share) }, (_, trial) => {
+      const index = draw(expected.length)
+      const damage = feedbackDamages[trial % feedbackDamages.length] as (typeof feedbackDamages)[number]
+      return expected.flatMap((row, at) => (at === index ? damage(row, draw) : [row]))
+    })
+    const tables: ReadonlyArray<ReadonlyArray<Feedback>> = [expected, ...damaged]
+    const windows = new Set(tables.flatMap((table) => table.map((row) => windowOf(row, 'month'))))
+    const statements = await printAll(emulator, stream, [[], ['--window', 'year'], ['--ids', [...windows].join(',')]])
+    const answers = run(emulator, {
+      statements,
+      cases: tables.map((table) => ({ table: stream, columns, rows: table.map(toCells), asked: [0, 1, 2] })),
+    })
+    const found = answers.map(([months = [], years = [], rows = []]) => [
+      ...[months, years].map((answer) => answer.map((row) => row.slice(0, 2))),
+      rows.map((row) => row.slice(0, 3)),
+    ])
+    expect(found).toEqual(
+      tables.map((table) => [
+        ...(['month', 'year'] as const).map((window) =>
+          compareGroups(groupFeedback(expected, window), groupFeedback(table, window)),
+        ),
+        compareFeedback(expected, table),
+      ]),
+    )
   })
-  expectAnswers(answers, damages)
+
+  it.each([
+    ['locations', 'whole', ['name']],
+    ['providers', 'whole', ['name', 'npi']],
+    ['categories', 'text', []],
+  ] as const)(`finds which %s differ (seed ${seed})`, async (stream, idKind, attributes) => {
+    const columns: Columns = [
+      ['id', idKind],
+      ['reviewModifiedTime', 'instant'],
+      ...attributes.map((name) => [name, 'text'] as const),
+    ]
+    const newest = new Map<string, ServedRecord>()
+    for (const record of served[stream] ?? [])
+      if (String(newest.get(String(record.id))?.reviewModifiedTime ?? '') < String(record.reviewModifiedTime))
+        newest.set(String(record.id), record)
+    const rows = [...newest.values()]
+    expect(rows.length).toBeGreaterThan(10)
+    const draw = drawer()
+    const pick = () => draw(rows.length)
+    const replace = (index: number, ...others: ReadonlyArray<ServedRecord>) => ({
+      id: String(rows[index]?.id),
+      table: rows.flatMap((row, at) => (at === index ? others : [row])),
+    })
+    const [dropped, doubled, renamed] = [pick(), pick(), pick()]
+    const row = (index: number): ServedRecord => rows[index] as ServedRecord
+    const damages = [
+      { difference: 'missing', ...replace(dropped) },
+      { difference: 'doubled', ...replace(doubled, row(doubled), row(doubled)) },
+      { difference: 'extra', id: '', table: [...rows, { ...row(renamed), id: null }] },
+      ...attributes.map((name) => ({
+        difference: 'changed',
+        ...replace(renamed, { ...row(renamed), [name]: 'Ünder 😀' }),
+      })),
+    ]
+    const answers = run(emulator, {
+      statements: [await print(emulator, stream)],
+      cases: [rows, ...damages.map(({ table }) => table)].map((table) => ({
+        table: stream,
+        columns,
+        rows: toTable(table, columns),
+        asked: [0],
+      })),
+    })
+    expect(shorten(answers, 5, 1)).toEqual([[[]], ...damages.map(({ id, difference }) => [[[id, difference]]])])
+  })
+
+  it(`finds whose content differs with ${emulator.contentDamages} random damages (seed ${seed})`, async () => {
+    const statements = await printAll(emulator, 'reviews', [
+      ['--deep', '--buckets', String(bucketCount)],
+      ['--deep', '--buckets', '1', '--ids', '0'],
+    ])
+    const rows = served.reviews ?? []
+    const draw = drawer()
+    const damages = Array.from({ length: emulator.contentDamages }, (_, trial) => {
+      const [column, isFit, change] = contentDamages[trial % contentDamages.length] as ContentDamage
+      const fitting = rows.filter(isFit)
+      const chosen = fitting[draw(fitting.length)] as ServedRecord
+      return { id: String(chosen.id), column, table: rows.map((row) => (row === chosen ? change(row) : row)) }
+    })
+    const answers = run(emulator, {
+      statements,
+      cases: [rows, ...damages.map(({ table }) => table)].map((table) => ({
+        table: 'reviews',
+        columns: reviewColumns,
+        rows: toTable(table, reviewColumns),
+        asked: [0, 1],
+      })),
+    })
+    expect(shorten(answers, 0, 1, 6)).toEqual([
+      [[], []],
+      ...damages.map(({ id, column }) => [[[String(bucketOf(id)), 'changed']], [[id, 'changed', column]]]),
+    ])
+  })
+
+  it('finds whose parts differ in content', async () => {
+    const statements = await printAll(emulator, 'review_sentiments', [
+      ['--deep', '--buckets', String(bucketCount)],
+      ['--deep', '--buckets', '1', '--ids', '0'],
+    ])
+    const rows = served.review_sentiments ?? []
+    const first = rows.find(
+      (row) => has('score')(row) && rows.filter(({ reviewId }) => reviewId === row.reviewId).length > 1,
+    )
+    const id = String(first?.reviewId)
+    const changed = rows.map((row) => (row === first ? { ...row, score: Number(row.score) + 0.01 } : row))
+    const tables = [rows, changed, rows.filter((row) => row !== first)]
+    const answers = run(emulator, {
+      statements,
+      cases: tables.map((table) => ({
+        table: 'review_sentiments',
+        columns: sentimentColumns,
+        rows: toTable(table, sentimentColumns),
+        asked: [0, 1],
+      })),
+    })
+    expect(shorten(answers, 0, 1)).toEqual([
+      [[], []],
+      [[[String(bucketOf(id)), 'changed']], [[id, 'changed']]],
+      [[[String(bucketOf(id)), 'rows missing']], [[id, 'rows missing']]],
+    ])
+    expect(answers[1]?.[1]?.[0]?.[6]).toBe('score')
+  })
 })

@@ -33,10 +33,8 @@ def replace(node):
     if isinstance(node, exp.ToNumber):
         return call("hex_number", node.this)
     # Snowflake
-    if isinstance(node, exp.Typeof):
-        return call("json_type", node.this)
     if isinstance(node, exp.ArraySize):
-        return call("json_array_length", node.this)
+        return call("get_array_length", node.this)
     if dialect == "snowflake" and isinstance(node, exp.Cast) and isinstance(node.this, exp.JSONExtract):
         return call("json_extract_string", node.this.this, node.this.expression)
     # BigQuery prints no zeros behind a whole number.

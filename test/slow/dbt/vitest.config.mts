@@ -5,7 +5,7 @@ export default defineConfig({
     include: ['test/slow/dbt/*.client.ts'],
     reporters: ['./test/slow/interop/reporter.ts'],
     fileParallelism: false,
-    testTimeout: 300_000,
+    testTimeout: 900_000,
     hookTimeout: 300_000,
   },
 })
