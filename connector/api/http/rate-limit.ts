@@ -170,7 +170,7 @@ const createGate = (maxConcurrency: number): RateLimiter => {
 }
 
 /** The members of Bottleneck's local store that decide when a job starts. */
-type BottleneckStore = { _nextRequest: number; __register__: (...args: ReadonlyArray<unknown>) => Promise<unknown> }
+type BottleneckStore = { _nextRequest: number; yieldLoop: (delay?: number) => Promise<unknown> }
 
 /** `Date.now` and timers each round down by less than a millisecond. */
 const timerError = 2
@@ -178,18 +178,19 @@ const timerError = 2
 /**
  * Starts jobs at least `interval` milliseconds apart. By itself Bottleneck counts by the wall clock, from when a job was due: a
  * clock set back by an hour would hold every request for an hour, and after the process stood still two jobs could start at once.
- * So this sets the time of Bottleneck's next job, by a clock that only runs forward, counted from when the last one started.
+ * So this sets the time of Bottleneck's next job, by a clock that only runs forward, counted from when the last one started, and
+ * just before Bottleneck reads the wall clock: a correction in between would count as time that has passed.
  */
 const createSpacing = (interval: number): RateLimiter => {
   // Loaded here, since most runs configure no rate.
   const { default: Bottleneck }: typeof import('bottleneck') = require('bottleneck')
   const limiter = new Bottleneck({ maxConcurrent: 1, minTime: interval })
   const { _store: store } = limiter as unknown as { readonly _store: BottleneckStore }
-  const register = store.__register__.bind(store)
+  const yieldLoop = store.yieldLoop.bind(store)
   let nextStart = 0
-  store.__register__ = (...args) => {
+  store.yieldLoop = async (delay) => {
+    await yieldLoop(delay)
     store._nextRequest = Date.now() + Math.max(0, Math.ceil(nextStart - performance.now() + timerError))
-    return register(...args)
   }
 
   return {

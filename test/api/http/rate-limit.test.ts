@@ -254,6 +254,21 @@ describe('a configured rate', () => {
     expect(performance.now() - start).toBeLessThan(6 * minInterval(60))
   })
 
+  test('holds wherever the wall clock is set forward between two requests', async () => {
+    useFakeTime()
+    for (let at = 0; at <= minInterval(600) + 5; at += 1) {
+      const limiter = createLocalLimiter({ requests_per_minute: 600, max_concurrency: 1 })
+      const sendTimes: number[] = []
+      const all = Array.from({ length: 5 }, () => limiter.schedule(async () => sendTimes.push(performance.now()))())
+      await vi.advanceTimersByTimeAsync(150 + at)
+      vi.setSystemTime(Date.now() + 5000)
+      await vi.runAllTimersAsync()
+      await Promise.all(all)
+      await limiter.close()
+      expect(Math.min(...gaps(sendTimes)), `after ${at} ms`).toBeGreaterThanOrEqual(minInterval(600))
+    }
+  })
+
   test('holds after the process stood still while many requests waited', async () => {
     const limiter = startLimiter({ requests_per_minute: 1200, max_concurrency: 8 })
     const sendTimes: number[] = []
