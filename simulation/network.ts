@@ -58,8 +58,8 @@ export type Network = {
 export type NetworkObserver = {
   /** The head of a request leaves. */
   readonly onRequest: (owner: Owner, head: string) => void
-  /** Bytes reach the process that asked; `isLast` of what was sent at once. */
-  readonly onAnswer: (owner: Owner, bytes: Buffer, isLast: boolean) => void
+  /** Bytes reach the process that asked, on one of its connections; `isLast` of what was sent at once. */
+  readonly onAnswer: (owner: Owner, connection: object, bytes: Buffer, isLast: boolean) => void
   readonly onEvent: (text: string) => void
 }
 
@@ -131,7 +131,7 @@ export const installNetwork = (realm: Realm, observer: NetworkObserver): Network
   const deliver = (from: End, to: End, bytes: Buffer, isLast: boolean, extra = 0): void => {
     realm.schedule(travel(from, extra), to.owner, `bytes ${bytes.length}`, () => {
       if (to.socket.destroyed) return
-      if (to.isClient) observer.onAnswer(to.owner, bytes, isLast)
+      if (to.isClient) observer.onAnswer(to.owner, to, bytes, isLast)
       to.socket.push(bytes)
     })
   }

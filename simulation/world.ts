@@ -74,7 +74,9 @@ export const runWorld = async (
   const violations: Violation[] = []
   const trace = createHash('sha256')
   const sends = new Map<Owner, number[]>()
-  const pauses = new Map<Owner, { seconds: number; until: number }>()
+  const pauseEnds = new Map<Owner, number>()
+  // The Retry-After of an answer whose end is still under way.
+  const askedPauses = new WeakMap<object, number>()
   const tokens = createTokenWatch()
   let [steps, requests, kills, networkFaults, wallOffset] = [0, 0, 0, 0, 0]
 
@@ -96,30 +98,25 @@ export const runWorld = async (
       requests += 1
       const now = realm.ticks()
       sends.set(owner, [...(sends.get(owner) ?? []), now])
-      const pause = pauses.get(owner)
-      if (pause !== undefined && now < pause.until)
-        report('Retry-After', `a request left ${(pause.until - now).toFixed(0)} ms too early`)
+      const pauseEnd = pauseEnds.get(owner) ?? 0
+      if (now < pauseEnd) report('Retry-After', `a request left ${(pauseEnd - now).toFixed(0)} ms too early`)
       const expired = tokens.checkRequest(head, now)
       if (expired !== undefined) report('a valid token', expired)
     },
-    onAnswer: (owner, bytes, isLast) => {
+    onAnswer: (owner, connection, bytes, isLast) => {
       trace.update(bytes)
       if (isLast) tokens.takeAnswer(bytes, realm.ticks())
-      const asked = /^HTTP[^\n]* (?:429|503) [\s\S]*\r\nRetry-After: ([^\r]+)/.exec(
-        bytes.toString('latin1', 0, 1000),
-      )?.[1]
-      const held = pauses.get(owner) ?? { seconds: 0, until: 0 }
-      // The answer before was cut off, with its Retry-After.
-      if (bytes.toString('latin1', 0, 4) === 'HTTP') held.seconds = 0
-      const date = /\r\nDate: ([^\r]+)/.exec(bytes.toString('latin1', 0, 1000))?.[1] ?? ''
+      const head = bytes.toString('latin1', 0, 1000)
+      const asked = /^HTTP[^\n]* (?:429|503) [\s\S]*\r\nRetry-After: ([^\r]+)/.exec(head)?.[1]
+      const date = /\r\nDate: ([^\r]+)/.exec(head)?.[1] ?? ''
       if (asked !== undefined)
-        held.seconds = /^\d+$/.test(asked) ? Number(asked) : (Date.parse(asked) - Date.parse(date)) / 1000
-      if (isLast && held.seconds > 0) {
-        // A longer wait than the config allows ends the stream instead.
-        if (held.seconds <= maxWaitSeconds) held.until = Math.max(held.until, realm.ticks() + held.seconds * 1000)
-        held.seconds = 0
-      }
-      pauses.set(owner, held)
+        askedPauses.set(connection, /^\d+$/.test(asked) ? Number(asked) : (Date.parse(asked) - Date.parse(date)) / 1000)
+      const seconds = askedPauses.get(connection) ?? 0
+      if (!isLast) return
+      askedPauses.delete(connection)
+      // A longer wait than the config allows ends the stream instead.
+      if (seconds > 0 && seconds <= maxWaitSeconds)
+        pauseEnds.set(owner, Math.max(pauseEnds.get(owner) ?? 0, realm.ticks() + seconds * 1000))
     },
     onEvent: (text) => {
       networkFaults += 1

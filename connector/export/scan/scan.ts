@@ -168,26 +168,45 @@ const mayRefuseOffset = (error: ApiError): boolean =>
     ? error.status === 204 || (error.status >= 400 && ![401, ...outageStatuses].includes(error.status))
     : error._tag === 'Application' && !isTokenError(error) && !isOutage(error)
 
+/** Where the service has refused an offset of a window. */
+type RefusedOffset = {
+  readonly offset: number
+  /** It had shown rows behind this offset: it does not serve offsets so deep, however long the list becomes. */
+  readonly isTooDeep: boolean
+}
+
 /**
  * Takes the answer to a request. The specification does not say how the service answers an offset behind the last row, or one deeper
  * than it can serve: if it refuses this offset but not offset 0, the page counts as empty. It is then not asked for such an offset
- * of the same window again: each of its refusals may cost several attempts. Another window may have more rows.
+ * of the same window again, since each of its refusals may cost several attempts, unless the list has since grown past it. Another
+ * window may have more rows.
  */
 const createPageTaker = (fetchPage: FetchPage) => {
-  const refusedOffsets = new Map<string, number>()
+  const refusedOffsets = new Map<string, RefusedOffset>()
+  /** By window, the end of the last row shown. */
+  const ends = new Map<string, number>()
   const toKey = ({ offset: _, limit: __, ...window }: PageRequest): string => JSON.stringify(window)
   const isRefused = (request: PageRequest): boolean =>
-    request.offset >= (refusedOffsets.get(toKey(request)) ?? Number.POSITIVE_INFINITY)
+    request.offset >= (refusedOffsets.get(toKey(request))?.offset ?? Number.POSITIVE_INFINITY)
+  const noteRows = (request: PageRequest, rowCount: number): void => {
+    const key = toKey(request)
+    const end = rowCount === 0 ? 0 : request.offset + rowCount
+    const refused = refusedOffsets.get(key)
+    if (refused !== undefined && !refused.isTooDeep && end > refused.offset) refusedOffsets.delete(key)
+    ends.set(key, Math.max(end, ends.get(key) ?? 0))
+  }
   const takePage = async (
     request: PageRequest,
     page: TE.TaskEither<ApiError, ExportPage>,
   ): Promise<E.Either<ApiError, ExportPage>> => {
     if (isRefused(request)) return E.right({ rows: [], filter: {}, unknownPaths: [], isRefused: true })
     const answer = await page()
+    if (E.isRight(answer)) noteRows(request, answer.right.rows.length)
     if (E.isRight(answer) || request.offset === 0 || !mayRefuseOffset(answer.left)) return answer
     const first = await fetchPage({ ...request, offset: 0, limit: 1 })()
     if (E.isLeft(first)) return first
-    refusedOffsets.set(toKey(request), request.offset)
+    const key = toKey(request)
+    refusedOffsets.set(key, { offset: request.offset, isTooDeep: (ends.get(key) ?? 0) > request.offset })
     return E.right({ ...first.right, rows: [], filter: {}, isRefused: true })
   }
   return { isRefused, takePage }

@@ -356,6 +356,27 @@ describe('a refused offset', () => {
     },
   )
 
+  it.each([1, 4])('is asked for again once the list has grown past it: %i at a time', async (concurrency) => {
+    const service = serve(60)
+    let [isGrown, refusals] = [false, 0]
+    const { items, failure } = await readAll(
+      (request, turn) => async () => {
+        // As from a service that shows some rows late, and refuses an offset behind the last row.
+        const rows = isGrown ? 60 : 30
+        if (request.offset < rows)
+          return service({ ...request, limit: Math.min(20, request.limit, rows - request.offset) }, turn)()
+        isGrown = true
+        refusals += 1
+        return E.left(http(400))
+      },
+      { concurrency },
+      { windows: [{ kind: 'exact' }] },
+    )
+    expect(failure).toBeUndefined()
+    expect(new Set(idsOf(items)).size).toBe(60)
+    expect(refusals).toBeLessThanOrEqual(8)
+  })
+
   it('is the error of the look at the start, if that fails too', async () => {
     const service = serve(30)
     let asked = 0
