@@ -112,7 +112,8 @@ const failPower = (
   if (file === undefined) {
     // The file is made: its headers are written together.
     const pages = Buffer.from(written.subarray(0, chance.pick([0, 1, 2, 3]) * sector))
-    for (let from = 0; from < pages.length; from += sector) if (chance.happens(0.3)) pages.fill(0, from, from + sector)
+    for (let from = 0; from < pages.length; from += sector)
+      if (chance.happens(0.3)) pages.fill(0, from, Math.min(from + sector, pages.length))
     return { file: pages, log: undefined }
   }
   if (after.log !== undefined || marked === undefined)

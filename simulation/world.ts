@@ -3,7 +3,7 @@ import type { Program } from '../connector/cdk'
 import type { SimulatedDuckDb } from './duckdb'
 import { createPlatform } from './kinds'
 import type { Network, NetworkObserver } from './network'
-import { checkEnd, checkLeaks, checkRate, createTokenWatch, type Violation } from './oracles'
+import { checkEnd, checkLeaks, checkRate, createTokenWatch, hasLostRows, type Violation } from './oracles'
 import type { OpenRun, Platform } from './platform'
 import type { ProcessTable, SimulatedProcess } from './process'
 import { createChance } from './random'
@@ -79,6 +79,7 @@ export const runWorld = async (
   const askedPauses = new WeakMap<object, number>()
   const tokens = createTokenWatch()
   let [steps, requests, kills, networkFaults, wallOffset] = [0, 0, 0, 0, 0]
+  let wasStopped = false
 
   const report = (oracle: string, what: string): void => {
     // What follows mostly has the same cause.
@@ -277,9 +278,11 @@ export const runWorld = async (
     if (exceeded !== undefined) report('the rate', exceeded)
     const talk = [...told.talk, running.stderr()].join('\n')
     trace.update(running.stderr())
+    const goesOn = wasStopped
+    wasStopped = ('signal' in end || end.status !== 0) && !hasLostRows(talk)
     violations.push(
       ...checkLeaks(talk, service.secrets(), service.words()),
-      ...checkEnd(end, told, running.stderr(), { protocol, signals, mustComplete: opened.mustComplete }),
+      ...checkEnd(end, told, running.stderr(), { protocol, signals, mustComplete: opened.mustComplete, goesOn }),
       ...((await opened.check?.({
         status: 'signal' in end ? Number.NaN : end.status,
         stderr: running.stderr(),

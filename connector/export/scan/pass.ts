@@ -116,6 +116,9 @@ const certifyNextPage =
         return uncertifiedVerdict('the pages are too short to overlap', pass, evidence)
       return { _tag: 'Rewind', pass: rewindPass(pass, evidence) }
     }
+    // The list was found to end where this page of known rows ends.
+    const isEnd = needsWitness && pass.emptyOffset === pass.offset + rows.length && evidence.distanceToEnd === 0
+    if (isEnd && !isInverted && witnesses.length === rows.length) return { _tag: 'Done' }
     return isInverted
       ? uncertifiedVerdict('the order of the rows changes from page to page', pass, evidence)
       : advancePass(pass, evidence)

@@ -77,13 +77,15 @@ export const scan =
   (env: ScanEnv, rules: ScanRules = allScanRules) =>
   (start: ScanStart): Feed<Failure, ScanItem> => {
     const token = O.toUndefined(start.resumeToken)
-    const history = createRowHistory(token?.trail ?? [])
+    let history = createRowHistory(token?.trail ?? [])
     const prefetcher = createPrefetcher(env.fetch, env.now)
-    const applyPage = processPage({ ...env, ...start, rules }, history)
+    let applyPage = processPage({ ...env, ...start, rules }, history)
     const { isRefused, takePage } = createPageTaker(env.fetch)
     let releasePage: ExportPage['release']
     let pause = 0
     let failure: Failure | undefined
+    // Only what a stopped run has read is known.
+    let isResumed = token !== undefined
     const firstState = (): ScanState =>
       newScanState({
         origin: start.origin,
@@ -130,11 +132,17 @@ export const scan =
                   return [toItem(result.state, [], result.notes), O.some(result.state)] as const
                 }
                 if (failure !== undefined) {
-                  // The next run must not go on from rows that the service no longer shows.
-                  history.startPass()
+                  // Nobody must go on from rows that the service no longer shows.
+                  history = createRowHistory([])
+                  applyPage = processPage({ ...env, ...start, rules }, history)
                   const anew = firstState()
-                  return [toItem(anew, [], result.notes), O.some(anew)] as const
+                  if (!isResumed) return [toItem(anew, [], result.notes), O.some(anew)] as const
+                  // Since the stopped run, all its rows may have been deleted.
+                  failure = undefined
+                  isResumed = false
+                  return [toItem(anew, [], [...result.notes, beginAnewNote(env)]), O.some(anew)] as const
                 }
+                isResumed &&= answer.right.rows.length === 0
                 const ahead = requestsAhead(env.concurrency, start.filters, state, result.state)
                 prefetcher.prefetchPages(ahead.filter((request) => !isRefused(request)))
                 return [toItem(result.state, result.rows, result.notes), O.some(result.state)] as const
@@ -220,6 +228,11 @@ const once = <A>(make: () => A): (() => A) => {
     return made
   }
 }
+
+const beginAnewNote = ({ operation }: ScanEnv): RunNote =>
+  infoNote(
+    `${operation}: the service shows none of the rows that the stopped run has read before; everything is read from the beginning.`,
+  )
 
 /** What a resume token of this scan is valid for. */
 export const scanScope = ({ filters, windows }: Pick<ScanStart, 'filters' | 'windows'>): ScanScope =>

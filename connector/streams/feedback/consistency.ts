@@ -86,24 +86,27 @@ type FirstPage = { readonly page: FeedbackPage; readonly sizes: PageSizes; reado
 /**
  * Whether a page after the first shows that there are no more rows: it repeats the first one, and asked for again it is empty
  * (another answer had come in its place), or it repeats a small page again (the service ignores the page number). A repeated
- * page may also have come in place of another one: it proves nothing while the window can be split.
+ * page may also have come in place of another one: it proves nothing while the window can be split. Nor does it where the first page
+ * has other rows by then: so many came in front that its rows are the second page.
  */
 export const isLastPage = (
   { operation: { key, firstPage }, fetch }: FeedbackService,
   request: Omit<FeedbackRequest, 'page'>,
-  { page, sizes }: FirstPage,
+  { page, sizes, isReadAgain }: FirstPage,
   { next, isSplittable }: { readonly next: FeedbackPage; readonly isSplittable: boolean },
-): TaskEither<ApiError, boolean> =>
-  !isRepeatedPage(key, page, next) || !isSplittable
-    ? TE.right(isRepeatedPage(key, page, next))
-    : pipe(
-        fetch({ ...request, page: firstPage + 1 }),
-        TE.map(
-          (again) =>
-            isEmptyPage(again) ||
-            (isRepeatedPage(key, page, again) && countRows(page) < Math.max(minRepeatedRows, sizes.maxEntityRows)),
-        ),
-      )
+): TaskEither<ApiError, boolean> => {
+  const isRepeated = (other: FeedbackPage): boolean => isRepeatedPage(key, page, other)
+  if (!isRepeated(next) || !isSplittable) return TE.right(isRepeated(next))
+  return pipe(
+    fetch({ ...request, page: firstPage + 1 }),
+    TE.flatMap((again) => {
+      if (isEmptyPage(again)) return TE.right(true)
+      if (!isRepeated(again) || countRows(page) >= Math.max(minRepeatedRows, sizes.maxEntityRows))
+        return TE.right(false)
+      return isReadAgain ? TE.right(true) : pipe(fetch({ ...request, page: firstPage }), TE.map(isRepeated))
+    }),
+  )
+}
 
 /** So many windows that ended with as many rows as ever before show that no limit cuts there. */
 const enoughCertainEnds = 3

@@ -1,4 +1,5 @@
 import * as E from 'fp-ts/Either'
+import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
@@ -302,6 +303,58 @@ describe('an error', () => {
     expect(log).toEqual(['ask 0'])
     expect(failure).toContain('400')
   })
+})
+
+describe('a list that lost all rows of a stopped run', () => {
+  const stop = async () => {
+    const { items } = await readAll(serve(130))
+    return decodeResumeToken(JSON.parse(JSON.stringify(items[0]?.resumeToken())))
+  }
+
+  it('is read from the beginning in the same run', async () => {
+    const { log, items, failure } = await readAll(serve(0), {}, { resumeToken: await stop() })
+    expect(failure).toBeUndefined()
+    expect(log.filter((line) => line.startsWith('wait'))).toHaveLength(5)
+    expect(log.slice(-3)).toEqual(['ask 0', 'read 0', 'read 0'])
+    expect(items.flatMap(({ notes }) => notes.map(({ message }) => message)).join()).toContain('from the beginning')
+    expect(items.at(-1)?.completion?.newestRowTime).toEqual(O.none)
+  })
+
+  it('brings the rows that the service shows again by then', async () => {
+    const service = serve(130)
+    let asked = 0
+    const { items, failure } = await readAll(
+      (request, turn) => {
+        asked += 1
+        return (asked > 20 ? service : serve(0))(request, turn)
+      },
+      {},
+      { resumeToken: await stop() },
+    )
+    expect(failure).toBeUndefined()
+    expect([0, 130]).toContain(new Set(idsOf(items)).size)
+  })
+})
+
+it('the end of a list of one row is found where a new row comes in front of it', async () => {
+  let isFirst = true
+  const newest: FetchPage = (request, turn) => {
+    const rows = serve(isFirst ? 1 : 2)
+    isFirst = false
+    return pipe(
+      rows({ ...request, offset: 0 }, turn),
+      TE.map((page) => ({
+        ...page,
+        rows: page.rows
+          .map((row) => (row.id === '2' ? { ...row, modifiedTime: now() } : row))
+          .reverse()
+          .slice(request.offset),
+      })),
+    )
+  }
+  const { log, failure } = await readAll(newest, { limit: 10 })
+  expect(failure).toBeUndefined()
+  expect(log.filter((line) => !line.startsWith('read'))).toEqual(['ask 0', 'ask 1', 'ask 2', 'ask 1', 'ask 0'])
 })
 
 describe('a refused offset', () => {

@@ -132,6 +132,33 @@ describe.each([commentsStream, transparencyReviewsStream])(
   },
 )
 
+it('rows that come in front as many as a page has hide none, whenever they come', async () => {
+  for (let requests = 1; requests <= 30; requests += 1) {
+    const service = simulateFeedback({ ...defaultTraits, maxPageSize: 4, echo: 'none', totals: 'none' }, start)
+    for (let n = 0; n < 12; n += 1) service.addComment('person 1', start - (100 + n) * day)
+    const { retrieveReviews } = service.api
+    let asked = 0
+    const source = {
+      ...sourceAt(service),
+      entities: selectEntities({ persons: ['1'] }),
+      api: createSourceEnv({
+        retrieveReviews: (request) => async () => {
+          asked += 1
+          if (asked === requests)
+            for (let n = 0; n < 4; n += 1) service.addComment('person 1', start - 60_000 - n * 1000)
+          return retrieveReviews(request)()
+        },
+      }).api,
+    }
+    const destination = createFeedbackDestination()
+    for (let run = 0; run < 2; run += 1) {
+      expect((await destination.run(transparencyReviewsStream, source)).failures).toEqual([])
+      service.advanceClock(day)
+    }
+    expect({ requests, rows: destination.rows.size }).toEqual({ requests, rows: service.truth().size })
+  }
+})
+
 describe('the look at what deletions hide', () => {
   const ids = Array.from({ length: 60 }, (_, n) => String(n + 1))
 
