@@ -197,20 +197,22 @@ const readExpected = async (
         rowDigest: BigInt(String(row.row_digest)),
         contentDigest: BigInt(String(row.content_digest)),
       })),
-    listReviews: async (buckets) =>
-      (
-        await db.query(
-          `SELECT id, version::VARCHAR AS version, row_count::VARCHAR AS row_count, content::VARCHAR AS content, fields FROM (${newestSql(`${bucketOfSql('duckdb', bucketCount)} IN (${buckets.join(', ')})`)})`,
-        )
+    listReviews: async (buckets) => {
+      const { chunks } = await db.stream(
+        `SELECT id, version, row_count, content, fields FROM (${newestSql(`${bucketOfSql('duckdb', bucketCount)} IN (${buckets.join(', ')})`)})`,
       )
-        .map(({ id, version, row_count, content, fields }) => ({
-          id: String(id),
-          version: Number(version),
-          rows: Number(row_count),
-          content: BigInt(String(content)),
-          fields: String(fields),
-        }))
-        .sort((a, b) => (a.id < b.id ? -1 : 1)),
+      const reviews: ExpectedReview[] = []
+      for await (const rows of chunks)
+        for (const [id, version, count, content, fields] of rows)
+          reviews.push({
+            id: String(id),
+            version: Number(version),
+            rows: Number(count),
+            content: BigInt(String(content)),
+            fields: String(fields),
+          })
+      return reviews.sort((a, b) => (a.id < b.id ? -1 : 1))
+    },
     findVersions: async (ids) => {
       const found = await db.query(
         `SELECT modified::VARCHAR AS version, mention::VARCHAR AS mention FROM reviews WHERE id IN (${["''", ...ids.map((id) => `'${id}'`)].join(', ')})`,

@@ -12,12 +12,20 @@ export const pack = (value: bigint | number | string, width: number): string => 
 const rowsPerPart = 50
 
 /**
- * A list of rows as text in columns of fixed width, since not every dialect takes thousands of rows of VALUES.
+ * A list of rows as text in columns of fixed width, since not every dialect takes thousands of rows of VALUES. Packs the rows of one part
+ * at a time, to bound memory.
  */
-export const packedRows = (name: string, rows: ReadonlyArray<string>): string => {
+export const packedRows = <A>(name: string, rows: ReadonlyArray<A>, packRow: (row: A) => string = String): string => {
   const parts: string[] = []
   for (let from = 0; from === 0 || from < rows.length; from += rowsPerPart)
-    parts.push(`SELECT ${from} AS first_place, ${literal(rows.slice(from, from + rowsPerPart).join(''))} AS packed`)
+    parts.push(
+      `SELECT ${from} AS first_place, ${literal(
+        rows
+          .slice(from, from + rowsPerPart)
+          .map(packRow)
+          .join(''),
+      )} AS packed`,
+    )
   return `${name} AS (\n  ${parts.join('\n  UNION ALL ')}\n)`
 }
 

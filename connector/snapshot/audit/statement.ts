@@ -106,10 +106,7 @@ const tableReviewsSql = (
   }
 )`,
     ...deletions,
-    packedRows(
-      'changed_parts',
-      changedIds.map((changed) => pack(changed, idWidth)),
-    ),
+    packedRows('changed_parts', changedIds, (changed) => pack(changed, idWidth)),
     unpackedSql('changed', 'changed_parts', idWidth, [`${field(idWidth, 0, idWidth)} AS id`]),
     `compared_rows AS (
   SELECT ${['id', 'version', ...digests].join(', ')} FROM loaded_rows
@@ -235,13 +232,11 @@ export const reviewStatement = (
   const { integer, decimal } = dialects[table.dialect]
   const fields = table.content?.fields ?? []
   const isDeep = table.content !== undefined
-  const packed = expected.map(
-    ({ id, version, rows, content, fields: digests }) =>
-      pack(id, idWidth) +
-      pack(version, versionWidth) +
-      pack(rows, countWidth) +
-      (isDeep ? pack(content, digestWidth) + digests : ''),
-  )
+  const packReview = ({ id, version, rows, content, fields: digests }: ExpectedReview): string =>
+    pack(id, idWidth) +
+    pack(version, versionWidth) +
+    pack(rows, countWidth) +
+    (isDeep ? pack(content, digestWidth) + digests : '')
   const digests = digestColumns(table, true)
   const [reviewWidth, columns] = packedColumns([
     ['id', idWidth],
@@ -258,7 +253,7 @@ export const reviewStatement = (
   )
   return `${headSql(table, scope, [`Names the reviews that differ in ${buckets.length === 1 ? 'bucket' : 'buckets'} ${buckets.join(', ')}. Versions are milliseconds since 1970, by clocks of ${table.timeZone}; newer: loaded after the audit, or wrong.`])}WITH
 ${placesSql},
-${packedRows('expected_parts', packed)},
+${packedRows('expected_parts', expected, packReview)},
 ${unpackedSql('expected', 'expected_parts', reviewWidth, columns)},
 ${tableReviewsSql(table, scope, condition)},
 found AS (
