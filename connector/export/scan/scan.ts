@@ -6,10 +6,16 @@ import * as TE from 'fp-ts/TaskEither'
 import { type ApiError, isTokenError, toFailure } from '../../api'
 import { type Failure, type Feed, type FeedStep, unfoldFeed } from '../../cdk'
 import type { CutRecord } from '../cut/record'
-import type { ExportPage, FetchPage } from '../fetch-page'
+import {
+  createPrefetcher,
+  type ExportPage,
+  type FetchPage,
+  nextPageRequest,
+  type PageRequest,
+  requestsAhead,
+} from '../fetch-page'
 import { infoNote, type RunNote, type SentRows, sentRowsSince } from './cutoff'
 import { createRowHistory } from './history'
-import { createPrefetcher, nextPageRequest, type PageRequest, requestsAhead } from './prefetch'
 import { processPage } from './process-page'
 import { fromResumeToken, type ResumeToken, sampleRows, toResumeToken } from './resume-token'
 import { allScanRules, certainTime, newScanState, type ScanOrigin, type ScanRules, type ScanState } from './state'

@@ -2,15 +2,10 @@ import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import type { Task } from 'fp-ts/Task'
 import { describe, expect, it } from 'vitest'
-import type { ApiError } from '../../../connector/api/error'
-import type { ExportPage } from '../../../connector/export/fetch-page'
-import {
-  createPrefetcher,
-  nextPageRequest,
-  type PageRequest,
-  requestsAhead,
-} from '../../../connector/export/scan/prefetch'
-import { newScanState, type ScanState } from '../../../connector/export/scan/state'
+import type { ApiError } from '../../connector/api/error'
+import type { ExportPage } from '../../connector/export/fetch-page'
+import { createPrefetcher, nextPageRequest, type PageRequest, requestsAhead } from '../../connector/export/fetch-page'
+import { newScanState, type ScanState } from '../../connector/export/scan/state'
 
 const request = (offset: number): PageRequest => ({ modifiedTimeFrom: '2026-01-01T00:00:00.000Z', offset, limit: 10 })
 const from = (offset: number, count: number) => Array.from({ length: count }, (_, i) => request(offset + i))
