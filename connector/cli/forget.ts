@@ -7,21 +7,21 @@ import {
   type ServiceFeedback,
   type ServiceVersions,
 } from '../snapshot'
-import { dbOption, fileOptions } from './options'
+import { dbOption, fileOptions, placeOptions, requirePlace } from './options'
 import { toSnapshotOptions, useSnapshot } from './snapshot-file'
 import { formatJson, formatTable } from './table'
 
 export const forgottenOption = {
   type: 'string',
-  value: 'FILE',
-  help: 'The DuckDB file in which feedback forget has erased reviews: none of them is expected in the table, although the service has it',
+  value: 'PLACE',
+  help: 'The DuckDB file, or the lake (ducklake:…), in which feedback forget has erased reviews: none of them is expected in the table, although the service has it',
 } as const
 
 /** Leaves out of what an audit reads of the service what was forgotten in a file, and says how much that was. */
 export const withoutForgotten = async (io: CommandIo, path: string | undefined) => {
   if (path === undefined)
     return { versions: (service: ServiceVersions) => service, feedback: (service: ServiceFeedback) => service }
-  const { isReview, isComment } = await useSnapshot(path, 'read', readForgotten)
+  const { isReview, isComment } = await useSnapshot(path, 'read', readForgotten, { lake: { env: io.env } })
   const keepRows = <Row>(rows: ReadonlyArray<Row>, isForgotten: (row: Row) => boolean, count: { left: number }) => {
     const kept = rows.filter((row) => !isForgotten(row))
     count.left += rows.length - kept.length
@@ -64,12 +64,7 @@ type FeedbackRow = ItemOf<ServiceFeedback['rows']>[number]
 
 /** The ids of an option that may be given several times, each with several of them. */
 const readIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [
-  ...new Set(
-    texts
-      .flatMap((text) => text.split(','))
-      .map((id) => id.trim())
-      .filter((id) => id !== ''),
-  ),
+  ...new Set(texts.flatMap((text) => text.split(/[,\s]/)).filter((id) => id !== '')),
 ]
 
 const readReviewIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
@@ -81,7 +76,20 @@ const readReviewIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
     return String(BigInt(id))
   })
 
-const formatReceipt = ({ time, asked, removed, files, not_searched }: ForgetReceipt): string => {
+const formatLake = ({ expired, removed_files, unknown_files }: NonNullable<ForgetReceipt['lake']>): string =>
+  [
+    expired
+      ? `\nThe older versions of the lake were expired, and ${removed_files.toLocaleString('en')} files removed.\n`
+      : '\nNo version of the lake had rows of them, so none was expired.\n',
+    ...(unknown_files.length === 0
+      ? []
+      : [
+          "\nNot searched, since the lake does not know these files: a killed process has left them, or they are another lake's.\n",
+          ...unknown_files.map((path) => `  ${path}\n`),
+        ]),
+  ].join('')
+
+const formatReceipt = ({ time, asked, removed, files, not_searched, lake }: ForgetReceipt): string => {
   const people = [...asked.reviews, ...asked.visit_records]
   const tables = formatTable(
     ['table', 'rows', 'older versions'],
@@ -90,12 +98,13 @@ const formatReceipt = ({ time, asked, removed, files, not_searched }: ForgetRece
   return [
     `Forgotten at ${time}, by SHA-256 of the id:\n${people.map((hash) => `  ${hash}\n`).join('')}\n`,
     removed.length === 0 ? 'No table had rows of them.\n' : tables,
-    '\nWritten anew, with the SHA-256 of the file before and after:\n',
+    ...(lake === undefined ? [] : [formatLake(lake)]),
+    ...(files.length === 0 ? [] : ['\nWritten anew, with the SHA-256 of the file before and after:\n']),
     ...files.map(({ path, before, after }) => `  ${path}\n    ${before.sha256}\n    ${after.sha256}\n`),
     ...(not_searched.length === 0
       ? []
       : [`\nWithout an id of a review, so not searched: ${not_searched.join(', ')}.\n`]),
-    '\nNo later run brings them back into this file. Warehouses, captured messages and backups are not reached: docs/erasure.md.\n',
+    `\nNo later run brings them back into this ${lake === undefined ? 'file' : 'lake'}. Warehouses, captured messages and backups are not reached: docs/erasure.md.\n`,
   ].join('')
 }
 
@@ -103,8 +112,7 @@ export const forgetCommand = defineCommand({
   name: 'forget',
   summary: 'Erases what a snapshot holds of a person, and keeps later runs from bringing it back.',
   options: {
-    db: dbOption,
-    ...fileOptions,
+    ...placeOptions,
     review: {
       type: 'string',
       value: 'ID,…',
@@ -128,9 +136,10 @@ export const forgetCommand = defineCommand({
   examples: [
     'feedback forget --db reviews.duckdb --review 9007199254742043',
     'feedback forget --db reviews.duckdb --visit-record VR-20000071 --exports parquet/ --json > receipt.json',
+    'feedback forget --lake ducklake:postgres:dbname=lake --review 9007199254742043',
   ],
   notes:
-    'The file is written anew without the rows, which needs its size on the same disk, and takes the place of the old one at once: stopped at any moment, the same command finishes. Exit status: 0 it is done, also where no row was found; 75 another process uses the file or the disk is full; 78 the file cannot be read or replaced.',
+    'The file is written anew without the rows, which needs its size on the same disk, and takes the place of the old one at once. In a lake, the files that held the rows are written anew, and older versions that had them are expired. Stopped at any moment, the same command finishes. Exit status: 0 it is done, also where no row was found; 75 another process uses the file or the lake, or the disk is full; 78 the file cannot be read or replaced.',
   run: async (io, { options }) => {
     const request = {
       reviews: readReviewIds(options.review),
@@ -139,8 +148,9 @@ export const forgetCommand = defineCommand({
     }
     if (request.reviews.length + request.visitRecords.length === 0)
       throw usageError('feedback forget needs --review or --visit-record. See feedback forget --help.')
-    io.printProgress(`Writing ${options.db} anew`, progressDelay)
-    const receipt = await forgetPersons(options.db, request, Date.now(), toSnapshotOptions(io, options))
+    const place = requirePlace('feedback forget', options)
+    io.printProgress(`Writing ${options.db ?? 'the lake'} anew`, progressDelay)
+    const receipt = await forgetPersons(place, request, Date.now(), toSnapshotOptions(io, options))
     io.printProgress('')
     await io.print(options.json ? formatJson(receipt) : formatReceipt(receipt))
     return 0

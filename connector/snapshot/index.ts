@@ -60,6 +60,7 @@ export {
 export { bucketStatement, reviewStatement } from './audit/statement'
 export { diffSnapshots, diffVersions, hashContent, isIdentical, type StreamDifference } from './diff'
 export { exportParquet, exportQuery, type ParquetPartition, partitionFormats } from './export-parquet'
+export { type ForgetReceipt, forgetPersons } from './forget'
 export {
   checkShare,
   openLoadStates,
@@ -96,7 +97,7 @@ export {
 export { explainAlert, nameOwner, namePlace, type WorkItem } from './report/open-work'
 export { explainMonth, listGroupSections, renderReport } from './report/page'
 export { type Report, readReport } from './report/report'
-export { compactSnapshot, type ForgetReceipt, forgetPersons } from './rewrite'
+export { compactSnapshot } from './rewrite'
 export type { DuckDBValue, QueryResult, Snapshot } from './store/database'
 export {
   damagedFileFailure,

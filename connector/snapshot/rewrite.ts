@@ -1,29 +1,10 @@
-import { createHash } from 'node:crypto'
 import { chmodSync, closeSync, openSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { CommandError, type Failure, runOrThrow, systemFailure, transientFailure } from '../cdk'
-import {
-  describeFile,
-  listExportFiles,
-  type RewrittenFile,
-  readParquetRows,
-  removeLetters,
-  removeParquetRows,
-} from './export-parquet'
 import { type Database, openDatabase, quoteIdentifier, quoteLiteral } from './store/database'
 import { chooseMemoryLimit, databaseOpenFailure, databaseWriteFailure } from './store/failures'
 import { closeSnapshot, openSnapshot, replaceFile, type SnapshotOptions, snapshotRowGroupSize } from './store/file'
-import {
-  collectForgotten,
-  forgottenRowsSql,
-  forgottenTableName,
-  forgottenTableSql,
-  hasForgottenTable,
-  type PersonRows,
-  requireFillableTables,
-  toPersonRows,
-} from './store/forgotten'
-import { regionsTableName, snapshotFormat, updateRowCountsSql } from './store/metadata'
-import { historyTableName, listStreamTables } from './store/tables'
+import { postgresPrefix } from './store/lake-access'
 
 /** The size of a file in bytes, before and after. */
 export type CompactResult = { readonly before: number; readonly after: number }
@@ -58,6 +39,16 @@ export const rewriteSnapshot = async <A>(
   } finally {
     await closeSnapshot(snapshot)
   }
+  return rewriteFile(path, { ending, write, isWanted }, options)
+}
+
+/** The same for any DuckDB file that no other process uses, and that has no log. */
+const rewriteFile = async <A>(
+  path: string,
+  { ending, write, isWanted }: Rewrite<A>,
+  options: SnapshotOptions = {},
+): Promise<A> => {
+  const target = realpathSync(path)
   const copy = `${target}.${ending}`
   // One thread writes the rows in their order and fills every block; two leave more of them half empty.
   const db = await runOrThrow(
@@ -120,7 +111,7 @@ const copyTables = async (db: Database): Promise<void> => {
   if (before !== after) throw unequalCopyError()
 }
 
-const unequalCopyError = (): CommandError =>
+export const unequalCopyError = (): CommandError =>
   new CommandError(systemFailure('The copy is not equal to the file, so it was thrown away. Please report it.'))
 
 /** The tables of a database with their columns, rows and a hash of all values, and its views, as text. */
@@ -143,155 +134,67 @@ const describeDatabase = async (db: Database, name: string): Promise<string> => 
   return [...lines, ...views.map((view) => `${view.name} ${view.columns}`)].join('\n')
 }
 
-/** Whom to forget. `exports`: Parquet files, folders of them, and files of dead letters, that are cleaned too. */
-export type ForgetRequest = {
-  readonly reviews: ReadonlyArray<string>
-  readonly visitRecords: ReadonlyArray<string>
-  readonly exports: ReadonlyArray<string>
-}
-
-/** What was removed, without a word of it. */
-export type ForgetReceipt = {
-  /** When, in ISO 8601. */
-  readonly time: string
-  /** SHA-256 of each id that was asked for. */
-  readonly asked: { readonly reviews: ReadonlyArray<string>; readonly visit_records: ReadonlyArray<string> }
-  /** By table: rows, and older versions of rows. */
-  readonly removed: ReadonlyArray<{ readonly table: string; readonly rows: number; readonly versions: number }>
-  readonly files: ReadonlyArray<RewrittenFile>
-  /** Tables that name no person by an id that is known here. */
-  readonly not_searched: ReadonlyArray<string>
-}
-
-const hashId = (id: string): string => createHash('sha256').update(id).digest('hex')
-
-/** What has ids of its own, or none at all. */
-const metadataNames: ReadonlyArray<string> = [
-  '_meta',
-  '_streams',
-  '_state',
-  '_loads',
-  forgottenTableName,
-  regionsTableName,
-]
-
-/** The tombstones, in the memory of the process that writes the file anew. */
-const tombstones = `memory.main.${forgottenTableName}`
-
-type StoredTable = { readonly schema: string; readonly name: string; readonly sql: string; readonly rows: PersonRows }
-
-const listStoredTables = async (db: Database): Promise<ReadonlyArray<StoredTable>> =>
-  (
-    await db.query(`
-    SELECT schema_name AS schema, table_name AS name, list({'name': column_name, 'type': data_type} ORDER BY column_index) AS columns
-    FROM duckdb_columns() SEMI JOIN duckdb_tables() USING (database_name, schema_name, table_name)
-    WHERE database_name = 'old' GROUP BY ALL ORDER BY ALL`)
-  ).map(({ schema, name, columns }) => ({
-    schema: String(schema),
-    name: String(name),
-    sql: `${quoteIdentifier(String(schema))}.${quoteIdentifier(String(name))}`,
-    rows: toPersonRows(
-      String(name),
-      columns as unknown as ReadonlyArray<{ readonly name: string; readonly type: string }>,
-    ),
-  }))
-
-/** Fills `new` with the rows of `old` but those of someone forgotten, which are never written, and compares both. */
-const copyKeptRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Promise<ForgetReceipt['removed']> => {
-  await db.run('COPY FROM DATABASE old TO new (SCHEMA)')
-  const removed = new Map<string, { table: string; rows: number; versions: number }>()
-  const historyPrefix = historyTableName('')
-  for (const { name, sql, rows } of tables) {
-    if (name === forgottenTableName) continue
-    const condition = metadataNames.includes(name) ? undefined : forgottenRowsSql(rows, tombstones)
-    const kept = `old.${sql} AS t${condition === undefined ? '' : ` WHERE NOT ${condition}`}`
-    await db.run(`INSERT INTO new.${sql} SELECT * FROM ${kept}`)
-    const describe = (from: string) =>
-      db.query(`SELECT count(*) AS n, sum(hash(t)::HUGEINT)::VARCHAR AS hash FROM ${from}`)
-    const [[before], [after]] = [await describe(kept), await describe(`new.${sql} AS t`)]
-    if (before?.n !== after?.n || before?.hash !== after?.hash) throw unequalCopyError()
-    const gone = Number(await db.scalar(`SELECT count(*) FROM old.${sql}`)) - Number(after?.n)
-    const isHistory = name.startsWith(historyPrefix)
-    const table = isHistory ? name.slice(historyPrefix.length) : name
-    const sum = removed.get(table) ?? { table, rows: 0, versions: 0 }
-    if (gone > 0) removed.set(table, { ...sum, ...(isHistory ? { versions: gone } : { rows: sum.rows + gone }) })
-  }
-  await db.run(
-    `${forgottenTableSql('new.main.')}; INSERT INTO new.main.${forgottenTableName} FROM ${tombstones}; USE new`,
-  )
-  const streams = await listStreamTables(db)
-  const histories = streams.filter(({ history }) => history).map(({ name }) => name)
-  const counts = updateRowCountsSql(
-    streams.map(({ name }) => name),
-    histories,
-  )
-  await db.run(
-    [...counts, `UPDATE _meta SET value = '${snapshotFormat}' WHERE name = 'format'`, 'USE memory'].join('; '),
-  )
-  return [...removed.values()].sort((a, b) => (a.table < b.table ? -1 : 1))
-}
-
 /**
- * Removes the rows of persons, and their older versions, from every table of a snapshot and from Parquet files, and leaves tombstones, by which no
- * later run brings them back. The file is written anew without them, so that no byte of them is left. Run again after a kill, it finishes.
+ * Removes the files that no version of a lake needs, and of its catalogue what was deleted. `expires`: leaves the newest version alone before, in
+ * files that hold none of the deleted rows. A file that the lake does not know may be another lake's: it is named, not removed.
  */
-export const forgetPersons = async (
-  path: string,
-  request: ForgetRequest,
-  now: number,
-  options?: SnapshotOptions,
-): Promise<ForgetReceipt> => {
-  const files: RewrittenFile[] = []
-  const exportFiles = listExportFiles(request.exports)
-  const { removed, unsearched } = await rewriteSnapshot(
-    path,
-    {
-      ending: 'forget',
-      write: async (db) => {
-        await requireFillableTables(db, path, 'old')
-        const tables = await listStoredTables(db)
-        const exported = await readParquetRows(
-          db,
-          exportFiles.filter((file) => file.endsWith('.parquet')),
-        )
-        const searched = tables.filter(({ name }) => !metadataNames.includes(name))
-        const sources = [
-          ...searched.map(({ rows, sql }) => [rows, `old.${sql}`] as const),
-          ...exported.map(({ rows, sql }) => [rows, sql] as const),
-        ]
-        await db.run(`DROP TABLE IF EXISTS ${tombstones}; ${forgottenTableSql('memory.main.')}`)
-        if (await hasForgottenTable(db, 'old'))
-          await db.run(`INSERT INTO ${tombstones} FROM old.main.${forgottenTableName}`)
-        await collectForgotten(db, tombstones, request, sources, now)
-        // The file is last: as long as it has the rows, a run that is killed can be run again with the id of a visit.
-        for (const file of exported) {
-          const rewritten = await removeParquetRows(db, file, forgottenRowsSql(file.rows, tombstones))
-          if (rewritten !== undefined) files.push(rewritten)
-        }
-        const visits = new Set(
-          (await db.query(`SELECT id FROM ${tombstones} WHERE kind = 'visit_record'`)).map(({ id }) => id),
-        )
-        for (const file of exportFiles.filter((each) => !each.endsWith('.parquet'))) {
-          const rewritten = await removeLetters(file, request.visitRecords, (visit) => visits.has(hashId(visit.trim())))
-          if (rewritten !== undefined) files.push(rewritten)
-        }
-        const unsearched = searched
-          .filter(({ name, rows }) => forgottenRowsSql(rows) === undefined && !name.startsWith(historyTableName('')))
-          .map(({ name }) => name)
-        return { removed: await copyKeptRows(db, tables), unsearched }
-      },
-      isWanted: async (copy, target, handle) => {
-        files.push({ path, before: await describeFile(target, handle), after: await describeFile(copy) })
-        return true
-      },
-    },
-    options,
-  )
-  return {
-    time: new Date(now).toISOString(),
-    asked: { reviews: request.reviews.map(hashId), visit_records: request.visitRecords.map(hashId) },
-    removed,
-    files,
-    not_searched: unsearched,
+export const rewriteLake = async (
+  db: Database,
+  expires: boolean,
+): Promise<{ readonly removedFiles: number; readonly unknownFiles: ReadonlyArray<string> }> => {
+  if (expires) {
+    await db.run(`CALL ducklake_flush_inlined_data('lake')`)
+    await db.run(`CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)`)
+    await db.run(`CALL ducklake_expire_snapshots('lake', older_than => now() + INTERVAL 1 DAY)`)
+  }
+  const removed = await db.query(`CALL ducklake_cleanup_old_files('lake', cleanup_all => true)`)
+  const unknown = await db.query(`CALL ducklake_delete_orphaned_files('lake', dry_run => true, cleanup_all => true)`)
+  await narrowColumnBounds(db)
+  return { removedFiles: removed.length, unknownFiles: unknown.map(({ path }) => String(path)) }
+}
+
+/** The catalogue keeps the least and the greatest text that a column has ever had: sets them to those of the files that are left. */
+const narrowColumnBounds = async (db: Database): Promise<void> => {
+  const catalogue = '__ducklake_metadata_lake'
+  const wide = await db.query(`
+    SELECT kept.table_id, kept.column_id, coalesce(min(found.min_value), '') AS least, coalesce(max(found.max_value), '') AS greatest
+    FROM ${catalogue}.ducklake_table_column_stats AS kept
+    JOIN ${catalogue}.ducklake_column AS columns ON columns.table_id = kept.table_id AND columns.column_id = kept.column_id AND columns.end_snapshot IS NULL
+    LEFT JOIN (SELECT stats.* FROM ${catalogue}.ducklake_file_column_stats AS stats JOIN ${catalogue}.ducklake_data_file AS files
+      ON files.data_file_id = stats.data_file_id AND files.end_snapshot IS NULL) AS found
+      ON found.table_id = kept.table_id AND found.column_id = kept.column_id
+    WHERE columns.column_type IN ('varchar', 'json') AND kept.min_value IS NOT NULL
+    GROUP BY kept.table_id, kept.column_id, kept.min_value, kept.max_value
+    HAVING kept.min_value <> least OR kept.max_value <> greatest`)
+  for (const { table_id, column_id, least, greatest } of wide)
+    await db.run(
+      `UPDATE ${catalogue}.ducklake_table_column_stats SET min_value = ${quoteLiteral(String(least))}, max_value = ${quoteLiteral(String(greatest))}
+       WHERE table_id = ${table_id} AND column_id = ${column_id}`,
+    )
+}
+
+/** The catalogue's tables in PostgreSQL. */
+const catalogueTablesSql = `SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = current_schema() AND starts_with(tablename, 'ducklake_')`
+
+/** Takes out of the catalogue's own files what was deleted there. Nothing of ours may be open in it: PostgreSQL keeps what an open transaction could see. */
+export const rewriteCatalogue = async (path: string, options: SnapshotOptions): Promise<void> => {
+  if (!path.startsWith(postgresPrefix)) {
+    const file = resolve(path.slice('ducklake:'.length))
+    await rewriteFile(file, { ending: 'forget', write: copyTables, isWanted: async () => true }, options)
+    return
+  }
+  const snapshot = await runOrThrow(openSnapshot(path, 'read', options))
+  const { db } = snapshot
+  try {
+    await db.run(
+      `USE memory; DETACH lake; ATTACH ${quoteLiteral(path.slice(postgresPrefix.length))} AS catalogue (TYPE postgres)`,
+    )
+    const tables = await db.query(`SELECT name FROM postgres_query('catalogue', ${quoteLiteral(catalogueTablesSql)})`)
+    const names = tables.map(({ name }) => String(name))
+    // PostgreSQL's planner keeps samples of the columns; of the old ones, dead rows.
+    for (const sql of [`VACUUM (FULL, ANALYZE) ${names.join(', ')}`, 'VACUUM FULL pg_catalog.pg_statistic'])
+      await db.run(`CALL postgres_execute('catalogue', ${quoteLiteral(sql)}, use_transaction => false)`)
+  } finally {
+    await closeSnapshot(snapshot)
   }
 }

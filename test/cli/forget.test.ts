@@ -226,3 +226,12 @@ describe('docs/erasure.md', () => {
 
 const filesBeside = (path: string): ReadonlyArray<string> =>
   readdirSync(dirname(path)).filter((name) => name.startsWith(basename(path)) && existsSync(path))
+
+it('takes ids from several lines', async () => {
+  const { status, stdout } = await runCommand(forgetCommand, [
+    ...['--db', copySynced(), '--review', '1\n2, 3\n', '--visit-record', 'VR-1\nVR-2\n', '--json'],
+  ])
+  expect(status).toBe(0)
+  const { asked } = JSON.parse(stdout)
+  expect([asked.reviews.length, asked.visit_records.length]).toEqual([3, 2])
+})

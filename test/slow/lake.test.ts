@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -111,6 +111,32 @@ const copyToFile = async (lake: ReadonlyArray<string>): Promise<string> => {
   await db.run('DETACH copy')
   db.close()
   return path
+}
+
+/** How many Parquet files of a lake hold these words, and how many files of its catalogue's database. */
+const findWords = async (
+  name: string,
+  words: string,
+): Promise<{ readonly files: number; readonly catalogue: number }> => {
+  const opened = await openSnapshot(`ducklake:postgres:dbname=${name}`, 'read', { lake: { env: process.env } })()
+  if (E.isLeft(opened)) throw new Error(opened.left.message)
+  const { db } = opened.right
+  let files = 0
+  for (const { file } of await db.query(`SELECT file FROM glob('s3://lake/${name}/**/*.parquet')`))
+    files +=
+      Number(
+        await db.scalar(
+          `SELECT count(*) FROM read_parquet(${quoteLiteral(String(file))}) AS t WHERE contains(t::VARCHAR, ${quoteLiteral(words)})`,
+        ),
+      ) > 0
+        ? 1
+        : 0
+  db.close()
+  postgres.ask('CHECKPOINT')
+  const folder = postgres.ask('SHOW data_directory').trim()
+  const database = postgres.ask(`SELECT oid FROM pg_database WHERE datname = '${name}'`).trim()
+  const found = spawnSync('grep', ['-rlaF', words, join(folder, 'base', database)], { encoding: 'utf8' })
+  return { files, catalogue: found.stdout.split('\n').filter((line) => line !== '').length }
 }
 
 const countDoubles = async (path: string): Promise<number> => {
@@ -304,6 +330,60 @@ describe('a lake in PostgreSQL and S3', () => {
       const newer = await feedback('verify', ...placeOf(lake))
       expect(newer).toMatchObject({ status: 78, stderr: expect.stringContaining('another version of DuckLake') })
       expect(newer.stderr).not.toContain(password)
+      await service.stop()
+    },
+    10 * minutes,
+  )
+
+  it(
+    'erases a person from its tables, older versions, files and catalogue, though it is killed',
+    async () => {
+      const service = await startService(1500)
+      const config = writeConfig(service)
+      const lake = newLake('forgetful')
+      const ask = async (sql: string): Promise<string> =>
+        (await feedback('query', ...placeOf(lake), '--format', 'csv', sql)).stdout.trim().split('\n').at(-1) ?? ''
+      expect(await feedback('sync', '--config', config, ...lake, '--history')).toMatchObject({ status: 0 })
+      await fetch(`${service.url}/__sandbox/churn?access_token=${service.token}`, {
+        method: 'POST',
+        body: '{"change": 200}',
+      })
+      await sleep(6000)
+      expect(await feedback('sync', '--config', config, ...placeOf(lake))).toMatchObject({ status: 0 })
+      const [id = '', words = ''] = (
+        await ask(`SELECT "reviewId"::VARCHAR || '|' || any_value(response) FROM review_contents WHERE length(response) > 60
+                   GROUP BY "reviewId", response HAVING count(*) = 1 ORDER BY max(response) OVER () = response DESC, length(response) DESC LIMIT 1`)
+      )
+        .replaceAll('"', '')
+        .split('|')
+      const versions = () => ask(`SELECT count(*) FROM ducklake_snapshots('lake')`)
+
+      // Nothing is found of an id that is not there, and no version goes.
+      const before = Number(await versions())
+      const nobody = await feedback('forget', ...placeOf(lake), '--review', '1', '--json')
+      expect(JSON.parse(nobody.stdout)).toMatchObject({ removed: [], lake: { expired: false, unknown_files: [] } })
+      expect(Number(await versions())).toBeGreaterThanOrEqual(before)
+      expect(await findWords('forgetful', words)).toEqual({ files: expect.any(Number), catalogue: expect.any(Number) })
+      expect((await findWords('forgetful', words)).files).toBeGreaterThan(0)
+
+      for (const delay of [900, 1200, 1500, 1800]) {
+        const running = startProgram('feedback', ['forget', ...placeOf(lake), '--review', id], { env })
+        await sleep(delay)
+        running.kill('SIGKILL')
+        await running.ended
+      }
+      const done = await feedback('forget', ...placeOf(lake), '--review', id, '--wait', '30s')
+      expect(done).toMatchObject({ status: 0 })
+      expect(done.stdout).not.toContain(words)
+      expect(await findWords('forgetful', words)).toEqual({ files: 0, catalogue: 0 })
+      expect(await ask(`SELECT count(*) FROM reviews WHERE id = ${id}`)).toBe('0')
+
+      expect(await feedback('sync', '--config', config, ...placeOf(lake), '--full-refresh')).toMatchObject({
+        status: 0,
+      })
+      expect(await ask(`SELECT count(*) FROM reviews WHERE id = ${id}`)).toBe('0')
+      expect(await findWords('forgetful', words)).toEqual({ files: 0, catalogue: 0 })
+      expect(await feedback('verify', ...placeOf(lake))).toMatchObject({ status: 0 })
       await service.stop()
     },
     10 * minutes,

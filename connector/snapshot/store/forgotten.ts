@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { CommandError, configFailure } from '../../cdk'
 import { type Database, quoteIdentifier, quoteLiteral, type Snapshot } from './database'
+import { regionsTableName } from './metadata'
 import { deletionsTableName, foldCase, historyTableName, reviewsTableName, type Table } from './tables'
 
 // A review that was forgotten stays known by its id, or every run would bring it back. What comes from elsewhere, such as the id of a visit, is
@@ -103,6 +104,44 @@ export const toPersonRows = (
     },
   }
 }
+
+/** A table, and how its rows name a person. */
+export type StoredTable = {
+  readonly schema: string
+  readonly name: string
+  readonly sql: string
+  readonly rows: PersonRows
+}
+
+/** The tables of a database that is attached under this name. */
+export const listStoredTables = async (db: Database, attached: string): Promise<ReadonlyArray<StoredTable>> =>
+  (
+    await db.query(`
+    SELECT schema_name AS schema, table_name AS name, list({'name': column_name, 'type': data_type} ORDER BY column_index) AS columns
+    FROM duckdb_columns() SEMI JOIN duckdb_tables() USING (database_name, schema_name, table_name)
+    WHERE database_name = '${attached}' GROUP BY ALL ORDER BY ALL`)
+  ).map(({ schema, name, columns }) => ({
+    schema: String(schema),
+    name: String(name),
+    sql: `${quoteIdentifier(String(schema))}.${quoteIdentifier(String(name))}`,
+    rows: toPersonRows(
+      String(name),
+      columns as unknown as ReadonlyArray<{ readonly name: string; readonly type: string }>,
+    ),
+  }))
+
+/** What has ids of its own, or none at all. */
+const metadataNames: ReadonlyArray<string> = [
+  '_meta',
+  '_streams',
+  '_state',
+  '_loads',
+  forgottenTableName,
+  regionsTableName,
+]
+
+/** Whether a table may have rows of a person. */
+export const isSearched = ({ name }: StoredTable): boolean => !metadataNames.includes(name)
 
 /** The attributes of records that name someone, by stream; those of other streams name reviews and visits at most. */
 const recordAttributes: Readonly<Record<string, ReadonlyArray<string>>> = {
