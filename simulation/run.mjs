@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { renameSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'rolldown'
@@ -6,12 +7,15 @@ import { build } from 'rolldown'
 // Bundles the simulation into the build and runs it, in a process of its own: it replaces the clocks of that process.
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const file = resolve(root, 'build/simulation.cjs')
+// Several may be started at once, and none must read a part of the file.
+const bundled = `${file}.${process.pid}`
 await build({
   input: join(root, 'simulation/main.ts'),
   platform: 'node',
   logLevel: 'warn',
-  output: { file, format: 'cjs' },
+  output: { file: bundled, format: 'cjs' },
 })
+renameSync(bundled, file)
 const child = spawn(process.execPath, [file, ...process.argv.slice(2)], { stdio: 'inherit', cwd: root })
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
 child.on('close', (code) => process.exit(code ?? 1))
