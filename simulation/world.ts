@@ -253,6 +253,7 @@ export const runWorld = async (
         isOutputClosed ||= disturbance.what === 'close output'
         disturb(disturbance, running, opened, signals)
       }
+      if (running.ended() !== undefined && Number.isNaN(endedAt)) endedAt = realm.ticks()
       const goesOn = await step()
       if (running.ended() !== undefined && Number.isNaN(endedAt)) endedAt = realm.ticks()
       if (!goesOn && running.ended() === undefined) {

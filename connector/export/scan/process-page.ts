@@ -77,7 +77,8 @@ export const processPage =
           ? Math.max(0, Math.round(lastPosition - endPosition))
           : 0,
       isAmongSamples: endPosition < history.sampledUntil(),
-      certainTime: Math.min(state.cutoff ?? 0, state.rowClockAtStart ?? Number.NEGATIVE_INFINITY),
+      // A row that is older than a day has not changed while it is read, whatever the clock that stamps rows.
+      certainTime: Math.max((state.cutoff ?? 0) - day, Math.min(state.cutoff ?? 0, state.rowClockAtStart ?? 0)),
       newestTime: state.newestRowTime ?? Number.NEGATIVE_INFINITY,
       orderCheck: isExact(window)
         ? noOrder
@@ -119,6 +120,8 @@ export const processPage =
       E.map(([next, moreNotes]) => ({ state: next, rows: sentRows, notes: [...notes, ...moreNotes] })),
     )
   }
+
+const day = 86_400_000
 
 const noOrder: OrderCheck = { hasUnreadRow: false, insertedRows: 0, isInPlace: false }
 

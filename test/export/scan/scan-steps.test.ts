@@ -336,6 +336,23 @@ describe('a list that lost all rows of a stopped run', () => {
   })
 })
 
+it('short pages in a row are not the end of a list whose newest rows come last', async () => {
+  for (const seed of Array.from({ length: 60 }, (_, i) => i + 1)) {
+    const traits = {
+      order: 'ascending',
+      rows: 91,
+      rowsPerTime: 12,
+      clamp: 7,
+      shortPages: true,
+      clockSkew: 1_200_000,
+    } as const
+    const service = simulateExport({ ...stableTraits, ...traits }, seed)
+    const { items, failure } = await readAll(service.reviews, { now: service.now })
+    expect(failure).toBeUndefined()
+    expect([seed, new Set(idsOf(items)).size]).toEqual([seed, 91])
+  }
+})
+
 it('the end of a list of one row is found where a new row comes in front of it', async () => {
   let isFirst = true
   const newest: FetchPage = (request, turn) => {
