@@ -211,8 +211,8 @@ const describeWindow = ({ operation, evidence }: WindowFacts): Finding => {
       )
     const by = found.by === 'rows' ? 'as the rows show' : 'as the echo in the answer says'
     return found.isUsed
-      ? known('windows', `uses fromDate and toDate, ${by}`, { operation, heeded: true, by: found.by })
-      : known('windows', `ignores fromDate and toDate, ${by}`, { operation, heeded: false, by: found.by })
+      ? known('windows', `uses fromDate and toDate, ${by}`, { operation, used: true, by: found.by })
+      : known('windows', `ignores fromDate and toDate, ${by}`, { operation, used: false, by: found.by })
   })
   return { ...described, text: `${operation}: ${described.text}` }
 }

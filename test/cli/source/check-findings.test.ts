@@ -280,12 +280,12 @@ describe('check says of entities', () => {
       null,
       /cannot be told/,
     ],
-  ])('that windows are %s', async (_, world, heeded, text) => {
+  ])('that windows are %s', async (_, world, used, text) => {
     const told = (await check(world, { entities: { location_ids: ['7', '1'] } })).of('windows')
     expect(told).toHaveLength(2)
     for (const { text: own, value, known } of told) {
       expect(own).toMatch(text)
-      expect([known, (value as { heeded: boolean } | null)?.heeded ?? null]).toEqual([heeded !== null, heeded])
+      expect([known, (value as { used: boolean } | null)?.used ?? null]).toEqual([used !== null, used])
     }
     expect(told.map(({ text: own }) => own.slice(0, 17))).toEqual(['retrieve comments', 'retrieve reviews:'])
   })
@@ -349,8 +349,8 @@ describe.each(['specification', 'published'] as const)('check of a sandbox like 
     expect(of('order')).toMatchObject([{ value: 'modified_time_ascending' }])
     expect(of('clock')).toMatchObject([{ value: 0 }])
     expect(of('windows')).toMatchObject([
-      { value: { operation: 'retrieve comments', heeded: true } },
-      { value: { operation: 'retrieve reviews', heeded: like === 'specification' } },
+      { value: { operation: 'retrieve comments', used: true } },
+      { value: { operation: 'retrieve reviews', used: like === 'specification' } },
     ])
     expect(of('entities')[0]?.text).toMatch(/^1 of 3 are unknown to the service: nowhere in entities\.location_ids/)
     expect(warnings.join(' ')).toContain('entities.location_ids: the service does not know nowhere')
