@@ -95,7 +95,9 @@ export const createFeed = (traits: FeedTraits, now: () => number, chance: Chance
     const earlier = entries.filter((entry) => entry.stream === 'visits' && entry.fate === 'good')
     if (fate === 'good' && earlier.length > 0 && chance.happens(0.05))
       return void entries.push({ ...chance.pick(earlier), position })
-    const email = `zoë.${chance.between(1e8, 1e9)}@example.com`
+    const drawEmail = (): string => `zoë.${chance.between(1e8, 1e9)}@example.com`
+    let email = drawEmail()
+    while (words.includes(email)) email = drawEmail()
     const firstName = `Zoë🙂${chance.between(1e8, 1e9)}`
     words.push(email, firstName)
     const code = chance.pick(codes)

@@ -78,11 +78,12 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
       end()
     },
   })
-  /** Too many rejections end their stream alone, unless no other is left. */
+  /** Too many rejections end their stream alone, unless no other is left, or one whose records may refer to those that are not sent. */
   const failedStreams = new Map<string, Failure>()
-  const failStream = (id: string, failure: Failure): void => {
-    failedStreams.set(id, failure)
-    if (halt.signal.aborted || routes.streamIds().some((other) => !failedStreams.has(other))) return
+  const endIfNoStreamIsLeft = (): void => {
+    const left = routes.streamIds().filter((id) => !failedStreams.has(id))
+    const isLeft = left.length > 0 && !left.some((id) => routes.mayReferTo(id, [...failedStreams.keys()]))
+    if (halt.signal.aborted || failedStreams.size === 0 || isLeft) return
     failures.push(...failedStreams.values())
     end()
   }
@@ -90,7 +91,10 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
     const failure = queue.reject(record, rejection)
     if (O.isNone(failure)) return
     if (run.policy.onReject === 'fail') fail(failure.value)
-    else failStream(record.stream.id, failure.value)
+    else {
+      failedStreams.set(record.stream.id, failure.value)
+      endIfNoStreamIsLeft()
+    }
   }
   const batchers = createBatchers({
     ...run,
@@ -117,22 +121,17 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
       return
     }
     const { key, item } = prepared.right
-    const { objectName } = stream
-    const batcher = batchers.get(objectName)
-    batcher?.add({ key, item, objectName, record, bytes: record.bytes, queuedAt: run.now() })
+    const batcher = batchers.get(stream.objectName)
+    batcher?.add({ key, item, objectName: stream.objectName, record, bytes: record.bytes, queuedAt: run.now() })
     batcher?.sendReady()
   }
-  const openStream = (stream: InputStream): void => {
-    const opened = routes.open(stream)
-    if (E.isLeft(opened)) fail(opened.left)
-  }
-  const configuredIds = new Set(run.streams.map(({ id }) => id))
-
+  const openStream = (stream: InputStream): void => E.match(fail, endIfNoStreamIsLeft)(routes.open(stream))
   /** Processes a message other than Records. */
   const processMessage = (message: Message): void => {
     switch (message._tag) {
       case 'Started':
-        if (!configuredIds.has(message.stream.name)) openStream(toDeclaredStream(message.stream, run.objectNames))
+        if (!run.streams.some(({ id }) => id === message.stream.name))
+          openStream(toDeclaredStream(message.stream, run.objectNames))
         break
       case 'Checkpoint':
       case 'SharedCheckpoint':
@@ -191,12 +190,10 @@ export const writeToSinks = async (run: WriteRun): Promise<WriteResult> => {
     for (const [objectName, sink] of run.sinks) {
       await sink.beforeFinish?.()
       const final = sink.finish(routes.isWhole(objectName))
-      if (E.isLeft(final)) {
-        failures.push(final.left)
-        continue
-      }
-      logNotes(final.right.notes)
-      for (const { key, item } of final.right.items) {
+      if (E.isLeft(final)) failures.push(final.left)
+      const { notes, items } = E.isLeft(final) ? { notes: [], items: [] } : final.right
+      logNotes(notes)
+      for (const { key, item } of items) {
         const bytes = JSON.stringify(item).length
         batchers.get(objectName)?.add({ key, item, objectName, record: undefined, bytes, queuedAt: run.now() })
       }
@@ -250,6 +247,8 @@ type SinkRoutes = {
   readonly open: (stream: InputStream) => E.Either<Failure, SinkRoute>
   readonly find: (id: string) => SinkRoute | undefined
   readonly recordEnding: (stream: string, ending: StreamEnding) => void
+  /** Whether records of a stream may refer to those of one of these: its object comes after theirs. */
+  readonly mayReferTo: (id: string, others: ReadonlyArray<string>) => boolean
   /** Whether all streams of an object brought everything there is. */
   readonly isWhole: (object: string) => boolean
   /** Why streams did not end well; none if all did. A stream without an ending is incomplete. */
@@ -260,6 +259,7 @@ type SinkRoutes = {
 const createSinkRoutes = (sinks: ReadonlyMap<string, OpenSink<unknown>>): SinkRoutes => {
   const routes = new Map<string, SinkRoute>()
   const endings = new Map<string, StreamEnding>()
+  const rank = (id: string): number => [...sinks.keys()].indexOf(routes.get(id)?.stream.objectName ?? '')
   return {
     open: (stream) => {
       const route = openRoute(sinks, stream)
@@ -270,6 +270,7 @@ const createSinkRoutes = (sinks: ReadonlyMap<string, OpenSink<unknown>>): SinkRo
     recordEnding: (stream, ending) => {
       endings.set(stream, ending)
     },
+    mayReferTo: (id, others) => others.some((other) => rank(other) < rank(id)),
     isWhole: (object) => {
       const feeding = [...routes.values()].filter(({ stream }) => stream.objectName === object)
       return feeding.length > 0 && feeding.every(({ stream }) => endings.get(stream.id) === 'whole')

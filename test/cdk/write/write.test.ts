@@ -358,6 +358,50 @@ describe('writeToSinks', () => {
     }
   })
 
+  it('sends nothing that may refer to records of a stream with too many rejections', async () => {
+    const wrong = Array.from({ length: 150 }, (_, n) => record({ id: String(n), bad: 'wrong' }, 'others'))
+    const started: Message = {
+      _tag: 'Started',
+      stream: { name: 'visits', schema: {}, primaryKey: ['id'], cursor: O.none, syncMode: 'incremental' },
+    }
+    const others = streamOf('others', 'earlier')
+    for (const [streams, opened] of [
+      [[others, streamOf('visits')], []],
+      [[others, streamOf('more', 'earlier')], [started]],
+    ] as const) {
+      const { batches, sink } = createAcceptingSink()
+      const { done, emitted } = startRun(
+        [...wrong, ...opened, ...things(12), state('s'), streamEnd(), streamEnd('others'), streamEnd('more')],
+        {
+          sinks: new Map([
+            ['earlier', createAcceptingSink().sink],
+            ['things', sink],
+          ]),
+          objectNames: { visits: 'things' },
+          streams,
+        },
+      )
+      expect((await done).failures).toMatchObject([{ message: expect.stringMatching(/^others: .* rejected/) }])
+      expect(batches).toEqual([])
+      expect(emitted).toEqual([])
+    }
+  })
+
+  it('sends what comes before a stream with too many rejections', async () => {
+    const wrong = Array.from({ length: 150 }, (_, n) => record({ id: String(n), bad: 'wrong' }, 'others'))
+    const { batches, sink } = createAcceptingSink()
+    const { done, emitted } = startRun([...wrong, ...things(2), state('s'), streamEnd(), streamEnd('others')], {
+      sinks: new Map([
+        ['things', sink],
+        ['later', createAcceptingSink().sink],
+      ]),
+      streams: [streamOf('visits'), streamOf('others', 'later')],
+    })
+    expect((await done).failures).toMatchObject([{ message: expect.stringMatching(/^others: .* rejected/) }])
+    expect(batches.flat()).toEqual(['0', '1'])
+    expect(emitted).toEqual(['s 2+0'])
+  })
+
   it('reads no further once every stream has too many rejections', async () => {
     let read = 0
     const { done } = startRun(
