@@ -27,6 +27,8 @@ export const createConsumer = (
   report: (oracle: string, what: string) => void,
   /** Takes a row that a state covers. */
   keep: (row: Row) => void,
+  /** Is told of each row as soon as it is read. */
+  noteRow: (row: Row) => void = () => undefined,
 ): Consumer => {
   const airbyteStates = new Map<string, unknown>()
   let singerState: unknown
@@ -41,6 +43,7 @@ export const createConsumer = (
 
     const takeRow = (row: Row): void => {
       waiting.push(row)
+      noteRow(row)
       counts.set(row.stream, (counts.get(row.stream) ?? 0) + 1)
       records += 1
     }

@@ -89,6 +89,16 @@ export const defects: Readonly<Record<string, Defect>> = {
     find: 'block.from += written;',
     replace: 'block.from = block.to;',
   },
+  'no wait for the reader of stdout': {
+    file: 'cdk/lines.js',
+    find: '            writeNext();\n            await waitBelow(room);\n        }\n        writeNext();\n        await waitBelow(room);',
+    replace: '            writeNext();\n        }\n        writeNext();',
+  },
+  'pages asked for ahead without bound': {
+    file: 'export/fetch-page.js',
+    find: 'Array.from({ length: concurrency }, (_, i)',
+    replace: 'Array.from({ length: 40 }, (_, i)',
+  },
   'state before its visits': {
     file: 'cdk/write/acknowledge.js',
     find: "else if (entry.status._tag === 'Pending')",

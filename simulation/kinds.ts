@@ -6,7 +6,7 @@ import { createSnapshotPlatform } from './platform-snapshot'
 import { createDestinationPlatform } from './platform-writing'
 import { type Chance, createChance } from './random'
 import type { Realm } from './realm'
-import { createScenario, type Scenario } from './scenario'
+import { createScenario, lengthenRows, type Scenario } from './scenario'
 import { createSnapshotScenario, type SnapshotScenario } from './scenario-snapshot'
 import { createWritingScenario, type WritingScenario } from './scenario-writing'
 import { createService } from './service'
@@ -20,7 +20,9 @@ export const drawScenario = (seed: number): Scenario => {
   if (writing.happens(0.25)) return createWritingScenario(seed, writing)
   if (snapshot.happens(0.15)) return createSnapshotScenario(seed, snapshot)
   if (entities.happens(0.15)) return createEntityScenario(seed, entities)
-  const scenario = createScenario(seed)
+  const [drawn, rows] = [createScenario(seed), draw('long rows')]
+  // Without order, an export is read in many windows: such rows would take too long.
+  const scenario = drawn.service.order !== 'random' && rows.happens(0.05) ? lengthenRows(drawn, rows) : drawn
   return parts.happens(0.2) ? { ...scenario, service: { ...scenario.service, hasParts: true } } : scenario
 }
 

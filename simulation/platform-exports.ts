@@ -1,4 +1,5 @@
 import { createReviewTables } from './consumer'
+import { checkHeldRows, createHeldRows, type HeldRows } from './held-rows'
 import { checkRepeats, checkRequests, compareRows, findSurplus, restedUntil } from './oracles'
 import { createPartTables, partStreams } from './part-tables'
 import { createSourcePlatform, type Platform, type SourceProtocol } from './platform'
@@ -33,13 +34,21 @@ export const createExportPlatform = (
   const parts = createPartTables()
   /** Up to when the run before has read, if it was quiet too and nothing went wrong there. */
   let readUntil: number | undefined
+  let held: HeldRows = createHeldRows()
+  const { max_concurrency: concurrency } = scenario.config.rate_limit as { readonly max_concurrency: number }
+  const toKey = (id: unknown, modified: number): string => `${id} ${modified}`
+  service.onPage((rows) => held.serve(rows.map(({ id, modified, text }) => [toKey(id, modified), text.length])))
   return createSourcePlatform(
     scenario,
     service,
     source,
     {
       keep: (row) => (exportStreams.includes(row.stream) ? keep(row) : parts.keep(row)),
+      noteRow: ({ stream, data }) => {
+        if (exportStreams.includes(stream)) held.print(toKey(data.id, Date.parse(String(data.modifiedTime))))
+      },
       open: ({ index, isQuiet, now, localOffset }) => {
+        held = createHeldRows()
         const falseEnds = service.falseEnds()
         const rested = restedUntil(scenario.service, now, localOffset + lowestJump(scenario, index))
         return ({ status, isOutputClosed, requests, records }) => {
@@ -47,6 +56,7 @@ export const createExportPlatform = (
           const readBefore = readUntil
           readUntil = isComplete && isQuiet ? rested : undefined
           return [
+            ...checkHeldRows(held, concurrency),
             ...(isQuiet ? checkRequests(scenario.service, requests) : []),
             // After a first run, tombstones begin at the newest review: some come once more.
             ...(isQuiet && readBefore !== undefined && scenario.config.deletes !== 'tombstones'

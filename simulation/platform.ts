@@ -73,13 +73,15 @@ export const createSourcePlatform = (
   tables: {
     /** Takes a row that a state covers. */
     readonly keep: (row: Row) => void
+    /** Is told of each row as soon as it is read. */
+    readonly noteRow?: (row: Row) => void
     /** Begins another run; what it returns tells what is wrong with it. */
     readonly open?: (run: RunPlan) => OpenRun['check']
     readonly compare: Platform['compare']
   },
   report: (oracle: string, what: string) => void,
 ): Platform => {
-  const consumer = createConsumer(protocol, report, tables.keep)
+  const consumer = createConsumer(protocol, report, tables.keep, tables.noteRow)
   writeFileSync('catalog.json', JSON.stringify(catalog))
   return {
     service,

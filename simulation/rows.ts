@@ -20,6 +20,8 @@ export type RowTraits = {
   /** Whether a version may have more contents or none, and another name of its location, than the one before it; false if left out. A name
    * never comes back: a run does not send a name again that it has sent with an older version. */
   readonly hasParts?: boolean
+  /** How many characters a review has beside the others; none if left out. */
+  readonly padding?: number
 }
 
 /** What the rows of a service do. */
@@ -89,7 +91,7 @@ export const createRows = (traits: RowTraits, now: () => number, chance: Chance)
   const reviews: Review[] = []
   const deletions: Deletion[] = []
   const words: string[] = []
-  const { hasParts = false } = traits
+  const { hasParts = false, padding = 0 } = traits
   let isCalm = false
 
   const createVersion = ({ id, mention, source }: Review, modified: number, visible: number): Version => {
@@ -105,6 +107,7 @@ export const createRows = (traits: RowTraits, now: () => number, chance: Chance)
       ...(mention === undefined ? {} : { mentionTime: toInstant(mention) }),
       modifiedTime: toInstant(modified),
       rating: 1 + (id % 5),
+      ...(padding > 0 ? { surveyBarCode: '-'.repeat(padding) } : {}),
       contents: Array.from({ length: hasParts ? modified % 4 : 1 }, (_, i) => ({
         id: id * 10 + ((modified + i) % 10),
         question: 'Review',

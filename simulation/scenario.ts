@@ -206,6 +206,18 @@ export const createScenario = (seed: number): Scenario => {
   }
 }
 
+/** The same world with rows so long that those of a few pages are more than may wait for a reader of stdout, who is slow. */
+export const lengthenRows = (scenario: Scenario, chance: Chance): Scenario => ({
+  ...scenario,
+  config: { ...scenario.config, page_size: 10 },
+  service: { ...scenario.service, reviews: chance.between(100, 130), padding: 40_000 },
+  disturbances: [
+    { run: 0, step: 0, what: 'slow reader', pause: 300 },
+    // Each look at a full pipe is an event: a slower reader would make too many.
+    ...scenario.disturbances.map((each) => (each.what === 'slow reader' ? { ...each, pause: 300 } : each)),
+  ],
+})
+
 const mayEndRun = (disturbance: Disturbance, hasFixedToken: boolean): boolean => {
   switch (disturbance.what) {
     case 'slow reader':

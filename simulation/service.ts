@@ -57,6 +57,8 @@ export type ExportService = SimulatedService & {
   readonly falseEnds: () => number
   /** The reviews that it serves now, changed after this time, in their order; milliseconds. */
   readonly list: (from: number) => ReadonlyArray<ExportRow>
+  /** Calls `listener` with the rows of each page that it sends. */
+  readonly onPage: (listener: (rows: ReadonlyArray<ExportRow>) => void) => void
   /** How many rows have changed since the world began. */
   readonly changes: () => number
 }
@@ -81,6 +83,7 @@ export const createService = (traits: ServiceTraits, now: () => number, chance: 
   let churnLeft = 0
   let clamp = traits.clamp
   let falseEnds = 0
+  let notePage = (_rows: ReadonlyArray<ExportRow>): void => undefined
   /** Of the page served last. */
   let lastIds: ReadonlyArray<number> = []
 
@@ -105,6 +108,7 @@ export const createService = (traits: ServiceTraits, now: () => number, chance: 
     const served = fault === 'other offset' ? offset + 1 : offset
     const page = isEmpty ? [] : listed.slice(served, served + length)
     if (isEmpty && listed.length > offset) falseEnds += 1
+    notePage(page)
     if (path === exportPath && page.length > 0) lastIds = page.map(({ id }) => id)
     if (!isCalm() && path === exportPath && churnLeft > 0 && chance.happens(traits.churn)) {
       churnLeft -= 1
@@ -130,6 +134,9 @@ export const createService = (traits: ServiceTraits, now: () => number, chance: 
     },
     change,
     list: (from) => rows.listReviews({ modifiedTimeFrom: new Date(from).toISOString() }),
+    onPage: (listener) => {
+      notePage = listener
+    },
     changes: () => changeCount,
     allowChurn: (pages) => {
       churnLeft = pages
