@@ -103,7 +103,7 @@ const formatReceipt = ({ time, asked, removed, files, not_searched, lake }: Forg
     ...files.map(({ path, before, after }) => `  ${path}\n    ${before.sha256}\n    ${after.sha256}\n`),
     ...(not_searched.length === 0
       ? []
-      : [`\nWithout an id of a review, so not searched: ${not_searched.join(', ')}.\n`]),
+      : [`\nNot searched, since no id of a review that is known here is in them: ${not_searched.join(', ')}.\n`]),
     `\nNo later run brings them back into this ${lake === undefined ? 'file' : 'lake'}. Warehouses, captured messages and backups are not reached: docs/erasure.md.\n`,
   ].join('')
 }

@@ -169,21 +169,32 @@ export const describeFile = async (path: string, handle?: number): Promise<FileD
   return { bytes: (await stat(path)).size, sha256: hash.digest('hex') }
 }
 
-/** The files that paths name: themselves, and the Parquet files in folders. Throws a `CommandError` for a path that names none. */
-export const listExportFiles = (paths: ReadonlyArray<string>): ReadonlyArray<string> =>
-  paths.flatMap((path) => {
+export const isParquet = (path: string): boolean => path.endsWith('.parquet')
+
+/**
+ * The files that paths name: themselves, and the Parquet files in folders. `others`: what else is in the folders, links to other folders too. Throws
+ * a `CommandError` for a path that names none.
+ */
+export const listExportFiles = (
+  paths: ReadonlyArray<string>,
+): { readonly files: ReadonlyArray<string>; readonly others: ReadonlyArray<string> } => {
+  const lists = paths.map((path) => {
     const found = statSync(path, { throwIfNoEntry: false })
-    const names = found?.isDirectory() ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : []
-    const files = found?.isFile()
-      ? [path]
-      : names.filter((name) => name.endsWith('.parquet')).map((name) => join(path, name))
-    if (files.length > 0) return files.sort()
+    if (found?.isFile()) return { files: [path], others: [] }
+    const entries = found?.isDirectory() ? readdirSync(path, { recursive: true, withFileTypes: true }) : []
+    const names = entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name))
+    const files = names.filter((name) => isParquet(name) && statSync(name, { throwIfNoEntry: false })?.isFile())
+    // What a run before has left that was killed is removed with its file.
+    const known = new Set(files.flatMap((name) => [name, `${name}.forget`]))
+    if (files.length > 0) return { files: files.sort(), others: names.filter((name) => !known.has(name)).sort() }
     throw new CommandError(
       configFailure(
         `${path} ${found === undefined ? 'does not exist' : 'holds no Parquet file'}. Check the path given with --exports.`,
       ),
     )
   })
+  return { files: lists.flatMap(({ files }) => files), others: lists.flatMap(({ others }) => others) }
+}
 
 /** A Parquet file, and its rows as SQL. */
 export type ParquetRows = { readonly path: string; readonly sql: string; readonly rows: PersonRows }
@@ -196,13 +207,13 @@ const readFailure = (path: string, error: unknown): CommandError =>
     ),
   )
 
-/** The rows of Parquet files. The stream of an export is the name of its folder, above those of partitions. */
+/** The rows of the Parquet files among these. The stream of an export is the name of its folder, above those of partitions. */
 export const readParquetRows = async (
   db: Database,
   files: ReadonlyArray<string>,
 ): Promise<ReadonlyArray<ParquetRows>> => {
   const found: ParquetRows[] = []
-  for (const path of files) {
+  for (const path of files.filter(isParquet)) {
     const target = await realpath(path)
     const sql = `read_parquet(${quoteLiteral(target)}, hive_partitioning = false)`
     const columns = await db.query(`DESCRIBE FROM ${sql}`).catch((error) => {

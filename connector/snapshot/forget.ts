@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { runOrThrow } from '../cdk'
 import {
   describeFile,
+  isParquet,
   listExportFiles,
   type ParquetRows,
   type RewrittenFile,
@@ -13,6 +14,7 @@ import { rewriteCatalogue, rewriteLake, rewriteSnapshot, unequalCopyError } from
 import { type Database, quoteLiteral } from './store/database'
 import { closeSnapshot, openSnapshot, type SnapshotOptions } from './store/file'
 import {
+  cleanStatesSql,
   collectForgotten,
   forgottenRowsSql,
   forgottenTableName,
@@ -22,6 +24,7 @@ import {
   listStoredTables,
   requireFillableTables,
   type StoredTable,
+  stateTableNames,
 } from './store/forgotten'
 import { isLakePath } from './store/lake-access'
 import { snapshotFormat, updateRowCountsSql } from './store/metadata'
@@ -43,7 +46,7 @@ export type ForgetReceipt = {
   /** By table: rows, and older versions of rows. */
   readonly removed: ReadonlyArray<{ readonly table: string; readonly rows: number; readonly versions: number }>
   readonly files: ReadonlyArray<RewrittenFile>
-  /** Tables that name no person by an id that is known here. */
+  /** Tables and files that name no person by an id that is known here. */
   readonly not_searched: ReadonlyArray<string>
   /** Of a lake: whether its older versions were expired, and how many files went. */
   readonly lake?: {
@@ -84,6 +87,12 @@ const updateMetadata = async (db: Database): Promise<void> => {
   for (const sql of [...counts, `UPDATE _meta SET value = '${snapshotFormat}' WHERE name = 'format'`]) await db.run(sql)
 }
 
+/** Copies states into memory and cleans them there: what they held before is never in the new file. */
+const copyStates = async (db: Database, table: string, copy = 'memory.main._cleaned_states'): Promise<string> => {
+  await db.run(`CREATE OR REPLACE TABLE ${copy} AS FROM ${table}; ${cleanStatesSql(copy, tombstones)}`)
+  return copy
+}
+
 /** Fills `new` with the rows of `old` but those of someone forgotten, which are never written, and compares both. */
 const copyKeptRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Promise<ForgetReceipt['removed']> => {
   await db.run('COPY FROM DATABASE old TO new (SCHEMA)')
@@ -92,14 +101,14 @@ const copyKeptRows = async (db: Database, tables: ReadonlyArray<StoredTable>): P
     const { name, sql } = table
     if (name === forgottenTableName) continue
     const condition = isSearched(table) ? forgottenRowsSql(table.rows, tombstones) : undefined
-    const kept = `old.${sql} AS t${condition === undefined ? '' : ` WHERE NOT ${condition}`}`
+    const from = stateTableNames.includes(name) ? await copyStates(db, `old.${sql}`) : `old.${sql}`
+    const kept = `${from} AS t${condition === undefined ? '' : ` WHERE NOT ${condition}`}`
     await db.run(`INSERT INTO new.${sql} SELECT * FROM ${kept}`)
     const describe = (from: string) =>
       db.query(`SELECT count(*) AS n, sum(hash(t)::HUGEINT)::VARCHAR AS hash FROM ${from}`)
     const [[before], [after]] = [await describe(kept), await describe(`new.${sql} AS t`)]
     if (before?.n !== after?.n || before?.hash !== after?.hash) throw unequalCopyError()
-    const gone = Number(await db.scalar(`SELECT count(*) FROM old.${sql}`)) - Number(after?.n)
-    addRemoved(removed, name, gone)
+    addRemoved(removed, name, Number(await db.scalar(`SELECT count(*) FROM old.${sql}`)) - Number(after?.n))
   }
   await db.run(
     `${forgottenTableSql('new.main.')}; INSERT INTO new.main.${forgottenTableName} FROM ${tombstones}; USE new`,
@@ -133,12 +142,6 @@ const fillTombstones = async (
   await collectForgotten(db, tombstones, request, sources, now)
 }
 
-const readExported = (db: Database, files: ReadonlyArray<string>): Promise<ReadonlyArray<ParquetRows>> =>
-  readParquetRows(
-    db,
-    files.filter((file) => file.endsWith('.parquet')),
-  )
-
 /** Takes those in `tombstones` out of Parquet files and dead letters. */
 const cleanExports = async (
   db: Database,
@@ -151,18 +154,21 @@ const cleanExports = async (
   const visits = new Set(
     (await db.query(`SELECT id FROM ${tombstones} WHERE kind = 'visit_record'`)).map(({ id }) => id),
   )
-  for (const file of files.filter((each) => !each.endsWith('.parquet')))
+  for (const file of files.filter((each) => !isParquet(each)))
     cleaned.push(await removeLetters(file, request.visitRecords, (visit) => visits.has(hashId(visit.trim()))))
   return cleaned.filter((file) => file !== undefined)
 }
 
-const listUnsearched = (tables: ReadonlyArray<StoredTable>): ReadonlyArray<string> =>
-  tables
-    .filter(
-      (table) =>
-        isSearched(table) && forgottenRowsSql(table.rows) === undefined && !table.name.startsWith(historyTableName('')),
-    )
-    .map(({ name }) => name)
+const isUnsearched = ({ rows }: StoredTable | ParquetRows): boolean => forgottenRowsSql(rows) === undefined
+
+/** `others`: files of the exports that were not read. */
+const listUnsearched = ({ tables, exported }: Searched, others: ReadonlyArray<string>): ReadonlyArray<string> => [
+  ...tables
+    .filter((table) => isSearched(table) && isUnsearched(table) && !table.name.startsWith(historyTableName('')))
+    .map(({ name }) => name),
+  ...exported.filter(isUnsearched).map(({ path }) => path),
+  ...others,
+]
 
 /**
  * Removes the rows of persons, and their older versions, from every table of a file or a lake and from Parquet files, and leaves tombstones, by
@@ -191,7 +197,7 @@ const forgetInFile = async (
   options: SnapshotOptions,
 ): Promise<Forgotten> => {
   const files: RewrittenFile[] = []
-  const exportFiles = listExportFiles(request.exports)
+  const { files: exportFiles, others } = listExportFiles(request.exports)
   const forgotten = await rewriteSnapshot(
     path,
     {
@@ -199,11 +205,11 @@ const forgetInFile = async (
       write: async (db) => {
         await requireFillableTables(db, path, 'old')
         const tables = await listStoredTables(db, 'old')
-        const exported = await readExported(db, exportFiles)
+        const exported = await readParquetRows(db, exportFiles)
         await fillTombstones(db, 'old', { tables, exported }, request, now)
         // The file is last: as long as it has the rows, a run that is killed can be run again with the id of a visit.
         files.push(...(await cleanExports(db, exportFiles, exported, request)))
-        return { removed: await copyKeptRows(db, tables), not_searched: listUnsearched(tables) }
+        return { removed: await copyKeptRows(db, tables), not_searched: listUnsearched({ tables, exported }, others) }
       },
       isWanted: async (copy, target, handle) => {
         files.push({ path, before: await describeFile(target, handle), after: await describeFile(copy) })
@@ -225,14 +231,14 @@ const forgetInLake = async (
   now: number,
   options: SnapshotOptions,
 ): Promise<Forgotten> => {
-  const exportFiles = listExportFiles(request.exports)
+  const { files: exportFiles, others } = listExportFiles(request.exports)
   const snapshot = await runOrThrow(openSnapshot(path, 'change', options))
   const { db } = snapshot
   let forgotten: Forgotten
   try {
     await db.giveAllMemory()
     const tables = await listStoredTables(db, 'lake')
-    const exported = await readExported(db, exportFiles)
+    const exported = await readParquetRows(db, exportFiles)
     await fillTombstones(db, 'lake', { tables, exported }, request, now)
     const files = await cleanExports(db, exportFiles, exported, request)
     const removed = await db.transaction(() => deleteRows(db, tables))
@@ -241,7 +247,7 @@ const forgetInLake = async (
     forgotten = {
       removed,
       files,
-      not_searched: listUnsearched(tables),
+      not_searched: listUnsearched({ tables, exported }, others),
       lake: { expired, removed_files: removedFiles, unknown_files: unknownFiles },
     }
   } finally {
@@ -267,6 +273,8 @@ const deleteRows = async (db: Database, tables: ReadonlyArray<StoredTable>): Pro
     if (gone > 0) await db.run(`DELETE FROM lake.${table.sql} AS t WHERE ${where}`)
     addRemoved(removed, table.name, gone)
   }
+  for (const { sql } of tables.filter(({ name }) => stateTableNames.includes(name)))
+    await db.run(cleanStatesSql(`lake.${sql}`, tombstones))
   await updateMetadata(db)
   return sortRemoved(removed)
 }

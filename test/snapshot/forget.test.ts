@@ -232,6 +232,34 @@ describe('feedback forget', () => {
     expect(await dump(path)).not.toContain(gone.text)
   })
 
+  it('takes the review out of the states, which remember newest rows with a digest, now and after each run', async () => {
+    const path = newTempPath('duckdb')
+    const row = (id: number) => [String(id), emittedAt, `digest${id}`]
+    const rows = { recent: [row(gone.id), row(other.id)] }
+    const states: ReadonlyArray<Message> = ['reviews', 'comments'].map((stream) => ({
+      _tag: 'Checkpoint',
+      stream,
+      state: { ...rows, scan: { taken: 2, ...rows }, deletions: { ...rows, scan: rows }, note: 'stays' },
+      count: 0,
+    }))
+    const left = { recent: [row(other.id)] }
+    const cleaned = { ...left, scan: { taken: 2, ...left }, deletions: { ...left, scan: left }, note: 'stays' }
+    const readStates = () =>
+      useDatabase(path, 'read', async (db) =>
+        (await db.query(`SELECT state FROM _state WHERE stream IN ('reviews', 'comments')`)).map(({ state }) =>
+          JSON.parse(String(state)),
+        ),
+      )
+    await load(path, [...messagesOf(people, 1), ...states])
+    expect(bytesAt(path).includes(`digest${gone.id}`)).toBe(true)
+    await forget(path, { reviews: [String(gone.id)] })
+    expect(await readStates()).toEqual([cleaned, cleaned])
+    expect(bytesAt(path).includes(`digest${gone.id}`)).toBe(false)
+    // As long as the service serves the review, each run remembers it anew.
+    await load(path, [...messagesOf(people, 2), ...states])
+    expect(await readStates()).toEqual([cleaned, cleaned])
+  })
+
   it('removes free blocks with a text that no table has any more', async () => {
     const path = newTempPath('duckdb')
     await load(path, messagesOf(people, 1))
@@ -407,6 +435,26 @@ describe('exports', () => {
       expect((await readRows(later.folder)).join()).not.toContain(gone.text)
     },
   )
+
+  it('names what it has not searched: Parquet files without an id that it knows, and files of other kinds', async () => {
+    const { path, folder } = await exported()
+    const mine = join(folder, 'mine')
+    mkdirSync(join(mine, 'parts.parquet'), { recursive: true })
+    const opened = await openDatabase(':memory:')()
+    if (opened._tag === 'Left') throw new Error(opened.left.message)
+    for (const [name, sql] of [
+      ['renamed.parquet', `SELECT ${gone.id} AS number, 'x' AS words`],
+      ['parts.parquet/part-0.parquet', `SELECT ${gone.id} AS review_id, 'x' AS words`],
+    ])
+      await opened.right.run(`COPY (${sql}) TO '${join(mine, String(name))}' (FORMAT parquet)`)
+    opened.right.close()
+    writeFileSync(join(mine, 'rows.csv'), 'id\n')
+    writeFileSync(join(mine, 'renamed.parquet.forget'), 'of a run that was killed')
+    const receipt = await forget(path, { reviews: [String(gone.id)], exports: [folder] })
+    expect(receipt.not_searched).toEqual([join(mine, 'renamed.parquet'), join(mine, 'rows.csv')])
+    expect(receipt.files.map((file) => file.path)).toContain(join(mine, 'parts.parquet', 'part-0.parquet'))
+    expect(existsSync(join(mine, 'renamed.parquet.forget'))).toBe(false)
+  })
 
   it('finishes what a kill between the export and the file has left', async () => {
     const { path, folder } = await exported()

@@ -188,7 +188,7 @@ const commitWithin = async (
   // Each statement waits for its turn on the thread that reads on, so these are sent as one.
   await db.run(
     [
-      ...(states.length === 0 ? [] : [saveLoadStatesSql(changes[0]?.load.share, states, now)]),
+      ...(states.length === 0 ? [] : saveLoadStatesSql(changes[0]?.load, states, now)),
       ...changes.map((change) => {
         const { id, stream } = change.load
         const range = batches.filter((batch) => batch.change === change).map(findCursorRange)[0]

@@ -9,6 +9,7 @@ import {
   type SyncMode,
 } from '../../cdk'
 import { type Database, quoteLiteral, type Snapshot } from '../store/database'
+import { cleanStatesSql } from '../store/forgotten'
 import type { LakeShare } from '../store/lake-access'
 import {
   readSnapshotState,
@@ -133,15 +134,21 @@ export const declareShareLoad = (
     UPDATE _shares SET load = ${load} WHERE ${isOfShare(share, stream)}`)
 
 /** Saves states where the next run of the same share finds them. */
+/** Saves states of a load, which remember no row of someone forgotten. */
 export const saveLoadStatesSql = (
-  share: string | undefined,
+  load: { readonly share: string | undefined; readonly spool: { readonly forgotten: string | undefined } } | undefined,
   states: ReadonlyArray<StreamStateText>,
   now: number,
-): string =>
-  share === undefined
-    ? saveStreamStatesSql(states, now)
-    : `UPDATE _shares SET state = given.text, saved_at = make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)
-       FROM ${stateRowsSql(states)} WHERE share = ${quoteLiteral(share)} AND stream = given.name`
+): ReadonlyArray<string> => {
+  const share = load?.share
+  return [
+    share === undefined
+      ? saveStreamStatesSql(states, now)
+      : `UPDATE _shares SET state = given.text, saved_at = make_timestamptz(${Math.trunc(now)}::BIGINT * 1000)
+       FROM ${stateRowsSql(states)} WHERE share = ${quoteLiteral(share)} AND stream = given.name`,
+    ...(load?.spool.forgotten === undefined ? [] : [cleanStatesSql(share === undefined ? '_state' : '_shares')]),
+  ]
+}
 
 /** The states of one share; the next run of it continues from them. */
 const readShareState = async ({ db }: Snapshot, share: LakeShare): Promise<SourceState> => {

@@ -130,14 +130,13 @@ export const listStoredTables = async (db: Database, attached: string): Promise<
     ),
   }))
 
+/** Tables with states in their column `state`. */
+export const stateTableNames: ReadonlyArray<string> = ['_state', '_shares']
+
 /** What has ids of its own, or none at all. */
 const metadataNames: ReadonlyArray<string> = [
-  '_meta',
-  '_streams',
-  '_state',
-  '_loads',
-  forgottenTableName,
-  regionsTableName,
+  ...['_meta', '_streams', '_loads', forgottenTableName, regionsTableName],
+  ...stateTableNames,
 ]
 
 /** Whether a table may have rows of a person. */
@@ -191,6 +190,21 @@ export const forgottenRowsSql = (rows: PersonRows, forgotten = forgottenTableNam
 
 /** The same for the records of a stream, before they are rows: what was forgotten is never written. */
 export const forgottenRecordsSql = (stream: string): string => forgottenRowsSql(recordsOf(stream)) ?? 'false'
+
+/**
+ * Takes out of states the rows of someone forgotten, which they remember with a digest of what was sent. The next run gets such a row once more, and
+ * leaves it out. `table`: one of `stateTableNames`.
+ */
+export const cleanStatesSql = (table: string, forgotten = forgottenTableName): string => {
+  const isForgotten = `(row->>0) IN (SELECT id FROM ${forgotten} WHERE kind = 'review')`
+  const statements = [[], ['scan'], ['deletions'], ['deletions', 'scan']].map((place) => {
+    const rows = `(SELECT unnest(TRY_CAST(json_extract(s.state, '$.${[...place, 'recent'].join('.')}') AS JSON[])) AS row)`
+    const kept = `(SELECT coalesce(json_group_array(row), '[]'::JSON) FROM ${rows} WHERE NOT ${isForgotten})`
+    const patch = [...place, 'recent'].reduceRight((value, key) => `json_object('${key}', ${value})`, kept)
+    return `UPDATE ${table} AS s SET state = json_merge_patch(s.state, ${patch}) WHERE EXISTS (FROM ${rows} WHERE ${isForgotten})`
+  })
+  return statements.join('; ')
+}
 
 /** Statements that remove the rows of someone forgotten from a table and its history. */
 export const removeForgottenSql = ({ name, columns, history }: Table): ReadonlyArray<string> => {
