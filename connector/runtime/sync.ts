@@ -1,7 +1,6 @@
 import { flow } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
 import {
-  CommandError,
   type CommandIo,
   consumeMessages,
   createRangeEstimate,
@@ -118,7 +117,7 @@ export const syncSnapshot = async (
     }
   } catch (error) {
     // The writer tells this itself; what is written before it and after it does not.
-    throw room.isDiskFull(error) ? new CommandError(room.databaseWriteFailure(path, error)) : error
+    throw room.explainWriteError(path, error)
   } finally {
     await room.closeSnapshot(snapshot)
   }

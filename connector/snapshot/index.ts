@@ -102,6 +102,7 @@ export type { DuckDBValue, QueryResult, Snapshot } from './store/database'
 export {
   damagedFileFailure,
   databaseWriteFailure,
+  explainWriteError,
   isDiskFull,
   isOutOfMemory,
   outputFullFailure,

@@ -32,7 +32,7 @@ export const rewriteSnapshot = async <A>(
   const snapshot = await runOrThrow(openSnapshot(path, 'change', options))
   const target = realpathSync(path)
   try {
-    await snapshot.db.checkpoint()
+    await snapshot.db.checkpoint().catch(throwAs((e) => databaseWriteFailure(path, e)))
     // No other process uses the file now, so nothing beside it is needed.
     for (const left of ['.compact', '.compact.wal', '.forget', '.forget.wal', '.tmp'])
       rmSync(`${target}${left}`, { recursive: true, force: true })

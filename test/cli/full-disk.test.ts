@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -68,6 +69,26 @@ describe.skipIf(!existsSync('/dev/full'))('where stdout is full', () => {
     const args = ['read', '--config', config, '--catalog', catalog]
     const { status, stderr } = await runInto(newTempPath('jsonl'), 'source-feedback', args, { limit: '8' })
     expect([status, stderr.match(told)?.length], stderr).toEqual([1, 1])
+  })
+
+  it.each([
+    ['compact', []],
+    ['forget', ['--review', '1']],
+  ])('feedback %s says so where its log does not fit into the file', async (verb, args) => {
+    const path = newTempPath('duckdb')
+    const script = `
+      const { DuckDBInstance } = require('@duckdb/node-api')
+      DuckDBInstance.create(${JSON.stringify(path)}).then(async (instance) => {
+        const db = await instance.connect()
+        await db.run("SET checkpoint_threshold = '1TB'; CREATE TABLE t AS SELECT random() AS a FROM range(100000)")
+        process.kill(process.pid, 'SIGKILL')
+      })`
+    copyFileSync(db, path)
+    await once(spawn(process.execPath, ['-e', script]), 'exit')
+    const limit = String(Math.ceil(statSync(db).size / 1024))
+    const { status, stderr } = await runInto(newTempPath('txt'), 'feedback', [verb, '--db', path, ...args], { limit })
+    expect(stderr).toContain(`${path} cannot grow: the disk is full`)
+    expect(status).toBe(75)
   })
 
   it('says so where there is no room for a new DuckDB file', async () => {

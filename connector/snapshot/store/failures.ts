@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
-import { configFailure, type Failure, systemFailure, transientFailure } from '../../cdk'
+import { CommandError, configFailure, type Failure, systemFailure, transientFailure } from '../../cdk'
 
 const sizeUnits: Readonly<Record<string, number>> = {
   mb: 1e6,
@@ -178,6 +178,10 @@ export const damagedFileFailure = (path: string, detail?: string): Failure =>
     detail,
   )
 
+/** Whether DuckDB came upon a block that is missing or not as it was written. It reads most blocks only once they are needed. */
+const isDamage = (error: unknown): boolean =>
+  /Could not read enough bytes|Corrupt database/.test(error instanceof Error ? error.message : String(error))
+
 /** The failure of a file whose log DuckDB cannot read. A log is cut off or removed without harm: the states are in it beside the rows. */
 const damagedLogFailure = (path: string, detail: string): Failure =>
   configFailure(
@@ -201,6 +205,8 @@ export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: 
       `${path} is in use by another process. Wait until it ends and try again; --wait 10m waits for it.`,
       detail,
     )
+  // Before a missing file: what a damaged log names may be missing in the file.
+  if (/Corrupt WAL file|replaying WAL file/.test(detail)) return damagedLogFailure(path, detail)
   if (/does not exist|No such file/.test(detail))
     return configFailure(`${path}: no such file or folder. Check the path given with --db.`, detail)
   if (/Is a directory/.test(detail)) return configFailure(`${path} is a folder. Give the path of a file.`, detail)
@@ -211,8 +217,7 @@ export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: 
       `${path} exists and is not a DuckDB file. It was not changed; give another path with --db.`,
       detail,
     )
-  if (/Corrupt WAL file|replaying WAL file/.test(detail)) return damagedLogFailure(path, detail)
-  if (/Could not read enough bytes|Corrupt database/.test(detail)) return damagedFileFailure(path, detail)
+  if (isDamage(detail)) return damagedFileFailure(path, detail)
   if (/newer version|version number/.test(detail))
     return configFailure(`${path} was written by another version of DuckDB. Upgrade feedback-connector.`, detail)
   return systemFailure(`${path} cannot be opened: ${detail}`, detail)
@@ -240,8 +245,15 @@ export const databaseWriteFailure = (path: string, error: unknown): Failure => {
       `${path} cannot grow: the disk is full, or the file has reached the largest size allowed. Make room and run again; what was committed is kept.`,
       detail,
     )
+  if (isDamage(detail)) return damagedFileFailure(path, detail)
   return systemFailure(`${path} cannot be written: ${detail.split('\n')[0]}`, detail)
 }
+
+/** A full disk or a damaged file, as an error of DuckDB tells it, as a failure with a reason; any other error as it is. */
+export const explainWriteError = (path: string, error: unknown): unknown =>
+  !(error instanceof CommandError) && (isDiskFull(error) || isDamage(error))
+    ? new CommandError(databaseWriteFailure(path, error))
+    : error
 
 /** The reason why DuckDB ran out of memory: its limit, or a disk without room for what it spills. `work`: what did not fit. */
 export const databaseMemoryFailure = (

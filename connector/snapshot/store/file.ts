@@ -110,6 +110,11 @@ const isUnfinished = (path: string): boolean => {
   )
 }
 
+const unfinishedFileFailure = (path: string): Failure =>
+  configFailure(
+    `${path} holds nothing: the machine stopped, or the disk was full, while it was made. feedback sync makes it anew.`,
+  )
+
 /** Opens a file; one that was not made to its end is made anew. */
 const openOnce = (
   path: string,
@@ -120,8 +125,8 @@ const openOnce = (
   pipe(
     isLakePath(path) ? openLakeTables(path, access, memoryLimit, lake) : openExisting(path, access, memoryLimit),
     TE.orElse((failure) => {
-      if (isLakePath(path) || access !== 'write' || failure._tag === 'Transient' || !isUnfinished(path))
-        return TE.left(failure)
+      if (isLakePath(path) || failure._tag === 'Transient' || !isUnfinished(path)) return TE.left(failure)
+      if (access !== 'write') return TE.left(unfinishedFileFailure(path))
       rmSync(path)
       return openExisting(path, access, memoryLimit)
     }),

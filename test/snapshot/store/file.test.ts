@@ -125,6 +125,56 @@ describe('openSnapshot', () => {
     opened.db.close()
   })
 
+  it('takes the log for damaged where the disk has lost the file that it belongs to', async () => {
+    const path = join(folder, 'older.duckdb')
+    const instance = await DuckDBInstance.create(path)
+    instance.closeSync()
+    const empty = readFileSync(path)
+    const snapshot = await openSnapshotFile(path)
+    await snapshot.db.checkpoint()
+    await snapshot.db.run(`INSERT INTO _meta VALUES ('note', 'lost')`)
+    const log = readFileSync(`${path}.wal`)
+    snapshot.db.close()
+    writeFileSync(path, empty)
+    writeFileSync(`${path}.wal`, log)
+    expect(O.toUndefined(O.fromEither(E.swap(await openSnapshot(path)())))).toMatchObject({
+      _tag: 'Config',
+      message: expect.stringContaining(`Move ${path}.wal away and run again`),
+    })
+  })
+
+  it.each(['change', 'read'] as const)('says with access %s that a half-made file holds nothing', async (access) => {
+    const path = join(folder, `half-made-${access}.duckdb`)
+    writeFileSync(path, Buffer.alloc(4096))
+    expect(O.toUndefined(O.fromEither(E.swap(await openSnapshot(path, access)())))).toMatchObject({
+      _tag: 'Config',
+      message: expect.stringContaining(`${path} holds nothing`),
+    })
+  })
+
+  it('says while it writes that the file is damaged', async () => {
+    const path = join(folder, 'damaged.duckdb')
+    const made = await openSnapshotFile(path)
+    const reviews = streamMessages(reviewsInfo(), ...Array.from({ length: 20_000 }, (_, i) => reviewJson(i * i, 1)))
+    await writeMessages(made, reviews)
+    await made.db.checkpoint()
+    const blocks = (table: string) => `SELECT block_id FROM pragma_storage_info('${table}') WHERE block_id >= 0`
+    const others = ['_meta', '_loads', '_streams', '_state'].map(blocks).join(' UNION ')
+    const [block] = await made.db.query(
+      `SELECT min(block_id) AS id FROM (${blocks('reviews')} AND column_name = 'id' EXCEPT (${others}))`,
+    )
+    expect(block?.id).not.toBeNull()
+    made.db.close()
+    const bytes = readFileSync(path)
+    const at = 12_288 + Number(block?.id) * 262_144
+    writeFileSync(path, bytes.fill(0, at, at + 512))
+    const snapshot = await openSnapshotFile(path)
+    await expect(writeMessages(snapshot, reviews)).rejects.toMatchObject({
+      failure: { _tag: 'Config', message: expect.stringContaining('read everything again into a new file') },
+    })
+    snapshot.db.close()
+  })
+
   it('does not change a short file that is none of DuckDB', async () => {
     const path = join(folder, 'notes.txt')
     writeFileSync(path, 'My notes')
