@@ -1,13 +1,22 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import {
+  areEqual,
+  type DiskChange,
+  type DiskImage,
+  describeImage,
+  failPower,
+  type Loss,
+  loseEnd,
+  loseSectors,
+  loseSyncedWrites,
+} from './disk'
 import type { Chance } from './random'
 import type { Owner, Realm } from './realm'
 
 /** What the disk, or the machine, does to the DuckDB file of a process. */
-export type DiskFault = 'power failure' | 'lost sectors' | 'full disk' | 'no memory' | 'large log'
-
-/** The file and its log, as they are on the disk; undefined: there is none. */
-export type DiskImage = { readonly file: Buffer | undefined; readonly log: Buffer | undefined }
+export type DiskFault = 'power failure' | 'lost sectors' | 'lost syncs' | 'full disk' | 'no memory' | 'large log'
 
 /**
  * DuckDB in the simulation: it is the real one, but each call is an event, so that a process can be killed between any two. A process that has
@@ -16,17 +25,27 @@ export type DiskImage = { readonly file: Buffer | undefined; readonly log: Buffe
 export type SimulatedDuckDb = {
   /**
    * `power failure`: the machine stops in the call that changes the file after so many others; `kill` ends the process. `lost sectors`: the same,
-   * and any sector may be missing of what was on its way. `full disk`: no file
-   * gets longer than the longest has become, and so many bytes. `no memory`: so many statements are refused memory. `large log`: so many
+   * and any sector may be missing of what was on its way. `lost syncs`: the same, on a disk whose fsyncs lie. `full disk`: no file
+   * gets longer than the longest has become, and so many bytes more, or less. `no memory`: so many statements are refused memory. `large log`: so many
    * times the log seems to have grown enough to be brought into the file.
    */
   readonly arm: (fault: DiskFault, amount: number, kill: (what: string) => void) => void
   /** To be called when a process has ended: closes what it has left open; returns whether it has left anything open. */
   readonly leave: (owner: Owner) => boolean
   readonly read: () => DiskImage
-  /** Begins another world, without a file at this path. */
-  readonly reset: (path: string, chance: Chance) => void
+  /** What the disk has lost of what was synced since this was asked last. */
+  readonly takeLoss: () => SyncLoss
+  /** What someone does to a damaged file: moves its log away, or begins anew. */
+  readonly repair: (remedy: Remedy) => void
+  /** Begins another world, without a file at this path. `lies`: the disk's fsyncs return before anything is written. */
+  readonly reset: (path: string, chance: Chance, lies: boolean) => void
 }
+
+/** What a disk has lost of what was synced: the last writes, so that it is as it was at one instant; or parts that belong to others. */
+export type SyncLoss = 'nothing' | 'the last writes' | 'parts'
+
+/** What the product advises for a damaged file. */
+export type Remedy = 'move the log away' | 'read everything again'
 
 type Call = (...args: unknown[]) => unknown
 type Bindings = Record<string, Call>
@@ -34,11 +53,12 @@ type Bindings = Record<string, Call>
 /** The calls that run statements, and so may write. The others of DuckDB's calls only prepare them, or read their results. */
 const scheduledCalls = ['open', 'query', 'execute_prepared', 'execute_prepared_streaming'] as const
 
-const sector = 4096
-/** What stands before the blocks of a file: a page that never changes, and two headers in turn. */
-const headerBytes = 3 * sector
 const memoryError = 'Out of Memory Error: could not allocate block of size 256.0 KiB (61.0 MiB/61.0 MiB used)'
 const largeLogBytes = 1e9
+/** What `feedback forget` and `feedback compact` write beside the file. */
+const copySuffixes = ['.forget', '.forget.wal', '.compact', '.compact.wal']
+/** How many changes a disk whose fsyncs lie may lose. */
+const mostLies = 24
 
 /** Reads a file; one that has not changed since it was read last is not read again. */
 const createFileReader = (): ((path: string) => Buffer | undefined) => {
@@ -53,84 +73,6 @@ const createFileReader = (): ((path: string) => Buffer | undefined) => {
     return bytes
   }
 }
-const areEqual = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
-  a === undefined || b === undefined || a === b ? a === b : a.equals(b)
-
-/** The bytes after, in a file that has not been made shorter yet. */
-const keepLength = (before: Buffer, after: Buffer): Buffer => Buffer.concat([after, before.subarray(after.length)])
-
-/** Some units as they were and some as they are: writes that were on their way, in no order. The headers come last, so they are as they were. */
-const mixUnits = (before: Buffer, after: Buffer, unit: number, chance: Chance): Buffer => {
-  const mixed = keepLength(before, after)
-  before.copy(mixed, 0, 0, headerBytes)
-  const rate = chance.pick([0, 0.5, 1])
-  for (let from = headerBytes; from < mixed.length; from += unit)
-    if (!chance.happens(rate)) {
-      mixed.fill(0, from, from + unit)
-      if (from < before.length) before.copy(mixed, from, from, Math.min(from + unit, before.length))
-    }
-  return mixed
-}
-
-/** What a power failure does to what was not synced. */
-type Loss = {
-  /** The first `synced` bytes of the log were. */
-  readonly tearLog: (log: Buffer, synced: number, chance: Chance) => Buffer
-  /** Of so many bytes of the file, all are written or none. */
-  readonly unit: number
-}
-
-/** The end of the log is missing, and whole blocks. */
-const loseEnd: Loss = {
-  tearLog: (log, synced, chance) => log.subarray(0, chance.between(synced, log.length)),
-  unit: 262_144,
-}
-
-/** Any sectors are missing. DuckDB does not bear that: its log has checksums, and a checkpoint writes some blocks again that are in use. */
-const loseSectors: Loss = {
-  tearLog: (log, synced, chance) => {
-    const from = chance.between(synced, Math.max(synced, log.length - 1))
-    return Buffer.from(log).fill(0, from, Math.min(log.length, (Math.floor(from / 512) + 1) * 512))
-  },
-  unit: 512,
-}
-
-/**
- * What a power failure in the midst of a call leaves. DuckDB writes in this order (strace shows it), and nothing overtakes an fsync: a commit writes
- * full groups of rows into free blocks of the file, fsync, and then appends all the rest to the log, fsync. A checkpoint appends a mark to the log,
- * fsync, writes free blocks, fsync, then one of the two headers, fsync, cuts free blocks off the file, and removes the log. `marked`: the log that was removed.
- */
-const failPower = (
-  before: DiskImage,
-  after: DiskImage,
-  marked: Buffer | undefined,
-  { tearLog, unit }: Loss,
-  chance: Chance,
-): DiskImage => {
-  const { file, log = Buffer.alloc(0) } = before
-  const written = after.file ?? Buffer.alloc(0)
-  if (file === undefined) {
-    // The file is made: its headers are written together.
-    const pages = Buffer.from(written.subarray(0, chance.pick([0, 1, 2, 3]) * sector))
-    for (let from = 0; from < pages.length; from += sector)
-      if (chance.happens(0.3)) pages.fill(0, from, Math.min(from + sector, pages.length))
-    return { file: pages, log: undefined }
-  }
-  if (after.log !== undefined || marked === undefined)
-    return areEqual(file, after.file) || chance.happens(0.5)
-      ? { file: written, log: after.log === undefined ? before.log : tearLog(after.log, log.length, chance) }
-      : { file: mixUnits(file, written, unit, chance), log: before.log }
-  const longer = keepLength(file, written)
-  return chance.pick([
-    () => ({ file, log: tearLog(marked, log.length, chance) }),
-    () => ({ file: mixUnits(file, written, unit, chance), log: marked }),
-    () => ({ file: Buffer.concat([file.subarray(0, headerBytes), longer.subarray(headerBytes)]), log: marked }),
-    () => ({ file: chance.pick([longer, written]), log: chance.pick([marked, undefined]) }),
-    () => ({ file: written, log: undefined }),
-  ])()
-}
-
-const describeImage = ({ file, log }: DiskImage): string => `${file?.length ?? 'no file'} + ${log?.length ?? 'no log'}`
 
 /** The first word of a statement says enough; the rest names files. */
 const nameStatement = (name: string, sql: unknown): string =>
@@ -143,8 +85,14 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
   let chance: Chance
   /** What processes hold open. */
   const handles = new Map<unknown, { readonly owner: Owner; readonly close: () => void }>()
-  const powerFailures: { calls: number; readonly loss: Loss; readonly kill: (what: string) => void }[] = []
+  const powerFailures: { calls: number; readonly loss: Loss | 'synced'; readonly kill: (what: string) => void }[] = []
   let image: DiskImage | undefined
+  let lies = false
+  /** What the disk may still lose, the oldest first. */
+  let unsynced: ReadonlyArray<DiskChange> = []
+  let loss: SyncLoss = 'nothing'
+  /** The file in whose place another one was put, as long as the folder was not synced since. */
+  let replaced: DiskImage | undefined
   let isFull = false
   let memoryRefusals = 0
   let largeLogs = 0
@@ -156,17 +104,45 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
   )
   const read = (): DiskImage => ({ file: readFile(path), log: readFile(`${path}.wal`) })
   const remove = (): void => {
-    for (const suffix of ['', '.wal', '.wal.kept']) fs.rmSync(path + suffix, { force: true })
+    for (const suffix of ['', '.wal', '.wal.kept', ...copySuffixes]) fs.rmSync(path + suffix, { force: true })
     fs.rmSync(`${path}.tmp`, { force: true, recursive: true })
   }
   const limitFiles = (bytes: string): void =>
     void execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:unlimited`])
 
+  /** What has become of the copies, without their content. */
+  const describeCopies = (): string =>
+    copySuffixes
+      .map((suffix) => fs.statSync(path + suffix, { throwIfNoEntry: false, bigint: true }))
+      .map((found) => (found === undefined ? '' : `${found.ino} ${found.size} ${found.mtimeNs}`))
+      .join()
+  /** The power fails in a call if its time has come; `change`: what the call has made of the file and its log, if anything. */
+  const failIn = (what: string, change: DiskChange, isChanged: boolean): boolean => {
+    const [failure] = powerFailures
+    if (lies && isChanged) unsynced = [...unsynced.slice(1 - mostLies), change]
+    if (failure === undefined) return false
+    failure.calls -= 1
+    if (failure.calls >= 0) return false
+    powerFailures.shift()
+    if (failure.loss === 'synced' && unsynced.length > 0) {
+      const lost = loseSyncedWrites(unsynced, chance)
+      image = lost.image
+      loss = lost.isWhole ? 'the last writes' : 'parts'
+    } else
+      image = isChanged ? failPower(change, failure.loss === 'synced' ? loseEnd : failure.loss, chance) : change.after
+    if (replaced !== undefined && chance.happens(0.5)) image = replaced
+    replaced = undefined
+    unsynced = []
+    failure.kill(
+      `the power fails in ${what}: ${describeImage(change.before)} becomes ${describeImage(change.after)}, and is ${describeImage(image)}`,
+    )
+    return true
+  }
   /** Prepares for a power failure in the call that follows; returns what to do after it: whether the power has failed. */
   const watchPower = (what: string): (() => boolean) => {
-    const [failure] = powerFailures
-    if (failure === undefined) return () => false
+    if (powerFailures.length === 0 && !lies) return () => false
     const before = read()
+    const copies = describeCopies()
     const kept = `${path}.wal.kept`
     fs.rmSync(kept, { force: true })
     if (before.log !== undefined) fs.linkSync(`${path}.wal`, kept)
@@ -174,15 +150,8 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
       const after = read()
       const marked = readFile(kept)
       fs.rmSync(kept, { force: true })
-      if (areEqual(before.file, after.file) && areEqual(before.log, after.log)) return false
-      failure.calls -= 1
-      if (failure.calls >= 0) return false
-      powerFailures.shift()
-      image = failPower(before, after, marked, failure.loss, chance)
-      failure.kill(
-        `the power fails in ${what}: ${describeImage(before)} becomes ${describeImage(after)}, and is ${describeImage(image)}`,
-      )
-      return true
+      const isChanged = !areEqual(before.file, after.file) || !areEqual(before.log, after.log)
+      return (isChanged || copies !== describeCopies()) && failIn(what, { before, after, marked }, isChanged)
     }
   }
   /** A commit types its records into temporary tables, which is what needs memory. */
@@ -242,16 +211,37 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
     disconnect_sync: close('disconnect_sync'),
   }
 
-  const realFs = { openSync: fs.openSync, closeSync: fs.closeSync, statSync: fs.statSync }
+  const realFs = {
+    openSync: fs.openSync,
+    closeSync: fs.closeSync,
+    statSync: fs.statSync,
+    renameSync: fs.renameSync,
+    fsyncSync: fs.fsyncSync,
+  }
+  /** What the files lead to that processes have opened. */
+  const openedPaths = new Map<number, string>()
   Object.assign(fs, {
     openSync: (...args: Parameters<typeof fs.openSync>) => {
       const file = realFs.openSync(...args)
       const owner = realm.owner()
       if (isProcess(owner)) handles.set(file, { owner, close: () => realFs.closeSync(file) })
+      openedPaths.set(file, String(args[0]))
       return file
+    },
+    fsyncSync: (file: number) => {
+      realFs.fsyncSync(file)
+      if (openedPaths.get(file) === dirname(resolve(path))) replaced = undefined
+    },
+    renameSync: (from: string, to: string) => {
+      const isOurs = isProcess(realm.owner()) && resolve(to) === resolve(path)
+      const before = isOurs ? read() : undefined
+      realFs.renameSync(from, to)
+      if (before === undefined) return
+      if (!failIn('rename', { before, after: read(), isNew: true }, true)) replaced = before
     },
     closeSync: (file: number) => {
       handles.delete(file)
+      openedPaths.delete(file)
       realFs.closeSync(file)
     },
     statSync: (...args: Parameters<typeof fs.statSync>) => {
@@ -271,10 +261,13 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
         case 'lost sectors':
           powerFailures.push({ calls: amount, loss: loseSectors, kill })
           return
+        case 'lost syncs':
+          powerFailures.push({ calls: amount, loss: 'synced', kill })
+          return
         case 'full disk': {
           const { file, log } = read()
           isFull = true
-          return limitFiles(String(Math.max(file?.length ?? 0, log?.length ?? 0) + amount))
+          return limitFiles(String(Math.max(0, Math.max(file?.length ?? 0, log?.length ?? 0) + amount)))
         }
         case 'no memory':
           memoryRefusals = amount
@@ -294,10 +287,14 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
         release()
       }
       if (left.length > 0 || image !== undefined) {
-        remove()
+        for (const suffix of ['', '.wal', '.wal.kept']) fs.rmSync(path + suffix, { force: true })
+        fs.rmSync(`${path}.tmp`, { force: true, recursive: true })
         if (found.file !== undefined) fs.writeFileSync(path, found.file)
         if (found.log !== undefined) fs.writeFileSync(`${path}.wal`, found.log)
       }
+      if (image !== undefined)
+        for (const copy of copySuffixes.map((suffix) => path + suffix).filter(fs.existsSync))
+          fs.truncateSync(copy, chance.between(0, fs.statSync(copy).size))
       image = undefined
       powerFailures.length = 0
       memoryRefusals = 0
@@ -305,12 +302,27 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
       return left.length > 0
     },
     read,
-    reset: (next, drawn) => {
+    takeLoss: () => {
+      const taken = loss
+      loss = 'nothing'
+      return taken
+    },
+    repair: (remedy) => {
+      fs.rmSync(`${path}.wal`, { force: true })
+      if (remedy === 'read everything again') fs.rmSync(path)
+      unsynced = []
+    },
+    reset: (next, drawn, isLying) => {
       for (const { close: release } of [...handles.values()].reverse()) release()
       handles.clear()
       remove()
       path = next
       chance = drawn
+      lies = isLying
+      unsynced = []
+      replaced = undefined
+      openedPaths.clear()
+      loss = 'nothing'
     },
   }
 }

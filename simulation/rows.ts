@@ -72,7 +72,12 @@ export type Rows = {
   readonly newest: (until: number) => ReadonlyArray<ExportRow>
   /** Texts of patients. */
   readonly words: ReadonlyArray<string>
+  /** Those in all versions of a review. */
+  readonly wordsOf: (id: string) => ReadonlyArray<string>
 }
+
+/** The id of the first review; each other is 7 more. */
+export const firstReviewId = 1_000
 
 const year = 365 * 86_400_000
 
@@ -119,7 +124,7 @@ export const createRows = (traits: RowTraits, now: () => number, chance: Chance)
   }
   const addReview = (modified: number, visible: number): void => {
     const review: Review = {
-      id: 1_000 + reviews.length * 7,
+      id: firstReviewId + reviews.length * 7,
       mention: chance.happens(traits.unmentioned) ? undefined : begin + Math.floor(chance.next() * year),
       source: chance.pick(sourceIds),
       versions: [],
@@ -222,5 +227,9 @@ export const createRows = (traits: RowTraits, now: () => number, chance: Chance)
     }),
     newest: listNewest,
     words,
+    wordsOf: (id) => {
+      const texts = reviews.find((review) => String(review.id) === id)?.versions.map(({ text }) => text) ?? []
+      return texts.flatMap((text) => words.filter((word) => text.includes(`"${word}"`)))
+    },
   }
 }

@@ -1,4 +1,5 @@
 import type { Chance } from './random'
+import { firstReviewId } from './rows'
 import { createScenario, type PlannedDisturbance, quietRuns, type Scenario } from './scenario'
 
 /** What a world of `feedback sync` has beside that of a source. */
@@ -9,8 +10,15 @@ export type SnapshotScenario = Scenario & {
     readonly history: boolean
     /** The runs that read everything again. */
     readonly refreshes: ReadonlyArray<number>
+    /** Whether the disk's fsyncs return before anything is written. */
+    readonly lies?: boolean
+    /** The runs that do something else than `feedback sync`. */
+    readonly verbs?: Readonly<Record<number, SnapshotVerb>>
   }
 }
+
+/** `forget`: the ids of reviews to forget. */
+export type SnapshotVerb = { readonly forget: ReadonlyArray<number> } | 'compact'
 
 type DiskDisturbance = Extract<PlannedDisturbance, { what: 'disk' }>
 
@@ -30,6 +38,36 @@ const drawDisk = (run: number, chance: Chance, isLarge: boolean): DiskDisturbanc
   return { ...disk, fault: 'large log', amount: chance.between(1, 3) }
 }
 
+/** Runs of other verbs, and what stops them at times: a kill, a power failure, or a disk without room for a copy of the file. */
+const drawVerbs = (runs: number, reviews: number, chance: Chance) => {
+  const verbs: Record<number, SnapshotVerb> = {}
+  const disturbances: PlannedDisturbance[] = []
+  for (let run = 1; run < runs; run += 1) {
+    if (!chance.happens(0.5)) continue
+    const forget = Array.from({ length: chance.between(1, 3) }, () => firstReviewId + 7 * chance.between(0, reviews))
+    verbs[run] = chance.happens(0.65) ? { forget } : 'compact'
+    const drawn = chance.next()
+    const disk = { run, step: 0, what: 'disk' } as const
+    if (drawn < 0.25) disturbances.push({ run, step: chance.between(1, 150), what: 'kill' })
+    else if (drawn < 0.5) disturbances.push({ ...disk, fault: 'power failure', amount: chance.between(0, 60) })
+    else if (drawn < 0.6)
+      disturbances.push({ ...disk, fault: 'full disk', amount: chance.pick([-2_000_000, -1_000_000, -300_000]) })
+  }
+  return { verbs, disturbances }
+}
+
+/** Power failures on a disk whose fsyncs lie. */
+const drawLostSyncs = (runs: number, chance: Chance): ReadonlyArray<DiskDisturbance> =>
+  Array.from({ length: runs }, (_, run) => run)
+    .filter(() => chance.happens(0.5))
+    .map((run) => ({
+      run,
+      step: chance.happens(0.6) ? 0 : chance.between(0, chance.pick([60, 200, 600])),
+      what: 'disk',
+      fault: 'lost syncs',
+      amount: chance.between(0, chance.pick([2, 8, 20])),
+    }))
+
 /** A world of a source whose rows go into a file. Some have so many rows that a commit is made in parts where memory is short. */
 export const createSnapshotScenario = (seed: number, chance: Chance): SnapshotScenario => {
   const scenario = createScenario(seed)
@@ -48,19 +86,26 @@ export const createSnapshotScenario = (seed: number, chance: Chance): SnapshotSc
     : chance.happens(0.15)
       ? [{ ...first, fault: 'power failure', amount: 0 }]
       : []
+  const lying = chance.split('lies')
+  const lies = lying.happens(0.3)
+  const lost = lies ? drawLostSyncs(runs, lying) : []
+  const service = { ...scenario.service, ...(isLarge ? { reviews: chance.between(1_000, 1_300), clamp: 1_000 } : {}) }
+  const verbing = chance.split('verbs')
+  const drawn = verbing.happens(0.3) ? drawVerbs(runs, service.reviews, verbing) : undefined
   return {
     ...scenario,
     program: 'feedback',
-    service: {
-      ...scenario.service,
-      ...(isLarge ? { reviews: chance.between(1_000, 1_300), clamp: 1_000 } : {}),
-    },
+    service,
     config: isLarge ? { ...scenario.config, page_size: 1_000 } : scenario.config,
-    disturbances: [...scenario.disturbances, ...disk, ...early].sort((a, b) => a.run - b.run || a.step - b.step),
+    disturbances: [...scenario.disturbances, ...disk, ...early, ...lost, ...(drawn?.disturbances ?? [])].sort(
+      (a, b) => a.run - b.run || a.step - b.step,
+    ),
     snapshot: {
       streams: ['reviews', 'deleted_reviews', 'review_contents'],
       history: chance.happens(0.2),
       refreshes: Array.from({ length: runs }, (_, run) => run).filter(() => chance.happens(0.07)),
+      ...(lies ? { lies } : {}),
+      ...(drawn === undefined ? {} : { verbs: drawn.verbs }),
     },
   }
 }

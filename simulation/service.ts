@@ -53,6 +53,7 @@ export type ExportService = SimulatedService & {
   /** What it holds of what happened, and was to be seen, up to a time. */
   readonly truth: (until: number) => Truth
   readonly newest: Rows['newest']
+  readonly wordsOf: Rows['wordsOf']
   /** How many empty pages it has sent although there were rows. */
   readonly falseEnds: () => number
   /** The reviews that it serves now, changed after this time, in their order; milliseconds. */
@@ -147,6 +148,7 @@ export const createService = (traits: ServiceTraits, now: () => number, chance: 
     falseEnds: () => falseEnds,
     truth: rows.truth,
     newest: rows.newest,
+    wordsOf: rows.wordsOf,
     words: () => rows.words,
   }
 }

@@ -1,4 +1,5 @@
-import { copyFileSync, existsSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs'
+import type { Remedy } from './duckdb'
 import type { Violation } from './oracles'
 import type { ExportService } from './service'
 
@@ -13,6 +14,10 @@ export type SnapshotRows = {
   readonly contents: ReadonlyMap<string, { readonly modified: number; readonly text: string }>
   /** The last deletion of each review that is known, by id. */
   readonly deletions: ReadonlyMap<string, number>
+  /** The reviews that were forgotten, by id. */
+  readonly forgotten: ReadonlySet<string>
+  /** Each version of a review that is there, the older ones too, as `id time`. */
+  readonly versions: ReadonlySet<string>
   /** By stream. */
   readonly states: Readonly<Record<string, SavedState>>
 }
@@ -46,41 +51,48 @@ const findDamage = async ({ db }: Snapshot): Promise<string> => {
       await db.query(`SELECT sum(hash(t)) AS hash FROM "${name}" AS t`)
     return ''
   } catch (error) {
-    return /Corrupt database/.test(String(error)) ? 'Damaged: read everything again into a new file' : String(error)
+    return /Corrupt database/.test(String(error))
+      ? 'It is damaged: read everything again into a new file'
+      : String(error)
   }
 }
 
+const remedies: ReadonlyArray<readonly [Remedy, RegExp]> = [
+  ['move the log away', /Move \S+[.]wal away and run again/],
+  ['read everything again', /read everything again into a new file/],
+]
+
+/** What a message advises for a damaged file. */
+export const findRemedy = (message: string): Remedy | undefined =>
+  remedies.find(([, pattern]) => pattern.test(message))?.[0]
+
 /**
  * Reads a copy of the file, and reports what is wrong in itself: it does not open, or a key comes twice. Without a file there are no rows.
- * `hasLostSectors`: the disk may have, and then what the message says is done.
+ * `mayBeDamaged`: the disk may have lost what belongs to it; then a remedy may be advised in place of the rows.
  */
 export const readSnapshot = async (
   path: string,
   openSnapshot: OpenSnapshot,
   report: (oracle: string, what: string) => void,
-  { hasLostSectors }: { readonly hasLostSectors: boolean },
-): Promise<SnapshotRows> => {
+  { mayBeDamaged }: { readonly mayBeDamaged: boolean },
+): Promise<SnapshotRows | Remedy> => {
   const [reviews, deletions] = [new Map<string, number>(), new Map<string, number>()]
   const contents = new Map<string, { modified: number; text: string }>()
   const states: Record<string, SavedState> = {}
-  const rows = { reviews, contents, deletions, states }
-  if (!existsSync(path)) return rows
+  const [forgotten, versions] = [new Set<string>(), new Set<string>()]
+  const rows = { reviews, contents, deletions, states, forgotten, versions }
   for (const suffix of ['', '.wal']) {
     rmSync(copyPath + suffix, { force: true })
     if (existsSync(path + suffix)) copyFileSync(path + suffix, copyPath + suffix)
   }
+  if (!existsSync(path)) return rows
   // As a run opens it.
   const opened = await openSnapshot(copyPath, 'write', { memoryLimit: 256e6 })()
-  const problem = opened._tag === 'Left' ? opened.left.message : hasLostSectors ? await findDamage(opened.right) : ''
+  const problem = opened._tag === 'Left' ? opened.left.message : mayBeDamaged ? await findDamage(opened.right) : ''
   if (opened._tag === 'Left' || problem !== '') {
     if (opened._tag === 'Right') opened.right.db.close()
-    const remedies = [`Move ${copyPath}.wal away and run again`, 'read everything again into a new file']
-    const given = hasLostSectors ? remedies.findIndex((remedy) => problem.includes(remedy)) : -1
-    if (given >= 0) {
-      rmSync(`${path}.wal`, { force: true })
-      if (given === 1) rmSync(path)
-      return readSnapshot(path, openSnapshot, report, { hasLostSectors })
-    }
+    const remedy = findRemedy(problem)
+    if (mayBeDamaged && remedy !== undefined) return remedy
     report('the file opens', problem)
     return rows
   }
@@ -117,8 +129,44 @@ export const readSnapshot = async (
   if (tables.has('_state'))
     for (const { stream, state } of await db.query('SELECT stream, state FROM _state ORDER BY stream'))
       states[String(stream)] = JSON.parse(String(state))
+  for (const table of ['reviews', '_history_reviews'].filter((name) => tables.has(name)))
+    for (const { id, time } of await db.query(
+      `SELECT id::VARCHAR AS id, epoch_ms("modifiedTime") AS time FROM ${table} ORDER BY ALL`,
+    ))
+      versions.add(`${id} ${time}`)
+  if (tables.has('_forgotten'))
+    for (const { id } of await db.query(`SELECT id FROM _forgotten WHERE kind = 'review' ORDER BY ALL`))
+      forgotten.add(String(id))
+  if (tables.has('_streams'))
+    for (const { stream, rows: counted } of await db.query('SELECT stream, rows FROM _streams ORDER BY ALL')) {
+      const found = Number(await db.scalar(`SELECT count(*) FROM "${stream}"`))
+      if (found !== Number(counted)) report('the file counts its rows', `${stream}: ${found} in place of ${counted}`)
+    }
   db.close()
   return rows
+}
+
+/** Nothing is left of a review that was forgotten, in the rows or in the bytes. */
+export const checkForgotten = (
+  path: string,
+  { forgotten, reviews, contents, deletions, versions }: SnapshotRows,
+  service: ExportService,
+): ReadonlyArray<Violation> => {
+  if (forgotten.size === 0) return []
+  const violations: Violation[] = []
+  const bytes = ['', '.wal']
+    .map((suffix) => path + suffix)
+    .filter(existsSync)
+    .map((file) => readFileSync(file))
+  for (const id of forgotten) {
+    const isThere = [reviews, contents, deletions].some((table) => table.has(id))
+    if (isThere || [...versions].some((version) => version.startsWith(`${id} `)))
+      violations.push({ oracle: 'forgotten for good', what: `review ${id}` })
+    for (const word of service.wordsOf(id))
+      if (bytes.some((each) => each.includes(word)))
+        violations.push({ oracle: 'forgotten for good', what: `the bytes of ${word} of review ${id}` })
+  }
+  return violations
 }
 
 /** Whether the file has this version of a review, a later one, or a later deletion. */
@@ -143,7 +191,7 @@ export const checkStates = (
 ): ReadonlyArray<Violation> => {
   const violations: Violation[] = []
   const claim = (stream: string, id: string, modified: number, why: string): void => {
-    if (!holds(rows, stream, id, modified))
+    if (!rows.forgotten.has(id) && !holds(rows, stream, id, modified))
       violations.push({ oracle: 'no state ahead', what: `${stream} lacks ${id} of ${modified}, ${why}` })
   }
   for (const [stream, { modifiedTimeFrom, slack = 0, recent = [], scan }] of Object.entries(rows.states)) {
@@ -155,7 +203,7 @@ export const checkStates = (
     if (stream === 'deleted_reviews') {
       for (const deletion of service.truth(Number.POSITIVE_INFINITY).deleted) {
         const [id = '', modified] = deletion.split(' ')
-        if (Number(modified) <= reached && (rows.deletions.get(id) ?? 0) < Number(modified))
+        if (!rows.forgotten.has(id) && Number(modified) <= reached && (rows.deletions.get(id) ?? 0) < Number(modified))
           violations.push({ oracle: 'no state ahead', what: `${stream} lacks ${deletion}` })
       }
       continue
@@ -175,7 +223,7 @@ export const checkStates = (
 export const compareSnapshot = (rows: SnapshotRows, service: ExportService, now: number): ReadonlyArray<Violation> => {
   const violations: Violation[] = []
   const broken = (oracle: string, what: string): void => void violations.push({ oracle, what })
-  const listed = service.list(0).filter(({ modified }) => modified <= now)
+  const listed = service.list(0).filter(({ id, modified }) => modified <= now && !rows.forgotten.has(String(id)))
   const alive = new Map(listed.map((row) => [String(row.id), row]))
   for (const [id, { modified, text }] of alive) {
     const [held, content] = [rows.reviews.get(id), rows.contents.get(id)]
@@ -189,7 +237,8 @@ export const compareSnapshot = (rows: SnapshotRows, service: ExportService, now:
   for (const id of rows.contents.keys()) if (!alive.has(id)) broken('nothing beyond', `content of review ${id}`)
   for (const deletion of service.truth(Number.POSITIVE_INFINITY).deleted) {
     const [id = '', modified] = deletion.split(' ')
-    if ((rows.deletions.get(id) ?? 0) < Number(modified)) broken('nothing lost', `deletion ${deletion}`)
+    if (!rows.forgotten.has(id) && (rows.deletions.get(id) ?? 0) < Number(modified))
+      broken('nothing lost', `deletion ${deletion}`)
   }
   return violations
 }

@@ -1,0 +1,135 @@
+import type { Chance } from './random'
+
+/** The file and its log, as they are on the disk; undefined: there is none. */
+export type DiskImage = { readonly file: Buffer | undefined; readonly log: Buffer | undefined }
+
+const sector = 4096
+/** What stands before the blocks of a file: a page that never changes, and two headers in turn. */
+const headerBytes = 3 * sector
+
+/**
+ * What one call has made of the disk. `marked`: the log that it has removed, if it has brought it into the file. `isNew`: another file has taken
+ * the place of this one.
+ */
+export type DiskChange = {
+  readonly before: DiskImage
+  readonly after: DiskImage
+  readonly marked?: Buffer | undefined
+  readonly isNew?: boolean
+}
+
+export const areEqual = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
+  a === undefined || b === undefined || a === b ? a === b : a.equals(b)
+
+/** The bytes after, in a file that has not been made shorter yet. */
+const keepLength = (before: Buffer, after: Buffer): Buffer => Buffer.concat([after, before.subarray(after.length)])
+
+/**
+ * Some units as they were and some as they are: writes that were on their way, in no order. The headers come last, so they are as they were,
+ * unless `hasHeaders` says otherwise.
+ */
+const mixUnits = (before: Buffer, after: Buffer, unit: number, chance: Chance, hasHeaders = false): Buffer => {
+  const mixed = keepLength(before, after)
+  if (!hasHeaders) before.copy(mixed, 0, 0, headerBytes)
+  const rate = chance.pick([0, 0.5, 1])
+  for (let from = headerBytes; from < mixed.length; from += unit)
+    if (!chance.happens(rate)) {
+      mixed.fill(0, from, from + unit)
+      if (from < before.length) before.copy(mixed, from, from, Math.min(from + unit, before.length))
+    }
+  return mixed
+}
+
+/** What a power failure does to what was not synced. */
+export type Loss = {
+  /** The first `synced` bytes of the log were. */
+  readonly tearLog: (log: Buffer, synced: number, chance: Chance) => Buffer
+  /** Of so many bytes of the file, all are written or none. */
+  readonly unit: number
+}
+
+/** The end of the log is missing, and whole blocks. */
+export const loseEnd: Loss = {
+  tearLog: (log, synced, chance) => log.subarray(0, chance.between(synced, log.length)),
+  unit: 262_144,
+}
+
+/** Any sectors are missing. DuckDB does not bear that: its log has checksums, and a checkpoint writes some blocks again that are in use. */
+export const loseSectors: Loss = {
+  tearLog: (log, synced, chance) => {
+    const from = chance.between(synced, Math.max(synced, log.length - 1))
+    return Buffer.from(log).fill(0, from, Math.min(log.length, (Math.floor(from / 512) + 1) * 512))
+  },
+  unit: 512,
+}
+
+/**
+ * What a power failure in the midst of a call leaves. DuckDB writes in this order (strace shows it), and nothing overtakes an fsync: a commit writes
+ * full groups of rows into free blocks of the file, fsync, and then appends all the rest to the log, fsync. A checkpoint appends a mark to the log,
+ * fsync, writes free blocks, fsync, then one of the two headers, fsync, cuts free blocks off the file, and removes the log.
+ */
+export const failPower = (
+  { before, after, marked, isNew }: DiskChange,
+  { tearLog, unit }: Loss,
+  chance: Chance,
+): DiskImage => {
+  if (isNew === true) return chance.pick([before, after])
+  const { file, log = Buffer.alloc(0) } = before
+  const written = after.file ?? Buffer.alloc(0)
+  if (file === undefined) {
+    // The file is made: its headers are written together.
+    const pages = Buffer.from(written.subarray(0, chance.pick([0, 1, 2, 3]) * sector))
+    for (let from = 0; from < pages.length; from += sector)
+      if (chance.happens(0.3)) pages.fill(0, from, Math.min(from + sector, pages.length))
+    return { file: pages, log: undefined }
+  }
+  if (after.log !== undefined || marked === undefined)
+    return areEqual(file, after.file) || chance.happens(0.5)
+      ? { file: written, log: after.log === undefined ? before.log : tearLog(after.log, log.length, chance) }
+      : { file: mixUnits(file, written, unit, chance), log: before.log }
+  const longer = keepLength(file, written)
+  return chance.pick([
+    () => ({ file, log: tearLog(marked, log.length, chance) }),
+    () => ({ file: mixUnits(file, written, unit, chance), log: marked }),
+    () => ({ file: Buffer.concat([file.subarray(0, headerBytes), longer.subarray(headerBytes)]), log: marked }),
+    () => ({ file: chance.pick([longer, written]), log: chance.pick([marked, undefined]) }),
+    () => ({ file: written, log: undefined }),
+  ])()
+}
+
+/** What a power failure leaves of a disk whose fsyncs have lied. */
+export type DiskLoss = {
+  readonly image: DiskImage
+  /** Whether the disk is as it was, or could have been, at one instant. Otherwise what is there does not belong together. */
+  readonly isWhole: boolean
+}
+
+/** All, or one of two things that were written, back to where it was some writes ago. */
+const goBack = (changes: ReadonlyArray<DiskChange>, chance: Chance): DiskChange => {
+  const depth = chance.between(0, Math.min(changes.length - 1, chance.pick([1, 4, 100])))
+  return changes[changes.length - 1 - depth] as DiskChange
+}
+
+/**
+ * What a power failure leaves where fsyncs have returned before their writes were made. Everything is as it was some writes ago; or the file and
+ * its log are, each at another instant; or any sectors written since are missing. `changes`: those that may be lost; the last one is under way.
+ */
+export const loseSyncedWrites = (changes: ReadonlyArray<DiskChange>, chance: Chance): DiskLoss => {
+  const [earlier, other] = [goBack(changes, chance), goBack(changes, chance)]
+  const { after } = changes.at(-1) as DiskChange
+  const mode = chance.pick(['all', 'all', 'apart', 'sectors'])
+  if (mode === 'all') return { image: failPower(earlier, loseEnd, chance), isWhole: true }
+  if (mode === 'apart') return { image: { file: earlier.after.file, log: other.after.log }, isWhole: earlier === other }
+  const isNew = changes.slice(changes.indexOf(earlier)).some((change) => change.isNew)
+  const [file, log] = [isNew ? Buffer.alloc(0) : earlier.before.file, after.log]
+  return {
+    image: {
+      file: file && after.file && mixUnits(file, after.file, 512, chance, chance.happens(0.5)),
+      log: log && loseSectors.tearLog(log, 0, chance),
+    },
+    isWhole: false,
+  }
+}
+
+export const describeImage = ({ file, log }: DiskImage): string =>
+  `${file?.length ?? 'no file'} + ${log?.length ?? 'no log'}`
