@@ -12,7 +12,7 @@ ARG SOURCE_DATE_EPOCH
 # Only a compiler or a bundler reads typings, source maps and the ES module doubles of CommonJS code. The modes of files that
 # are copied as they are would be those of the checkout.
 RUN npm run build \
- && npm sbom --omit=dev --sbom-format=cyclonedx >npm-sbom.json \
+ && npm sbom --sbom-format=cyclonedx >npm-sbom.json \
  && node scripts/sbom.mjs --image <npm-sbom.json >sbom.json \
  && npm prune --omit=dev --ignore-scripts \
  && find node_modules build -type f \( -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' -o -name '*.map' \) -delete \

@@ -174,7 +174,7 @@ const release = ({ out: givenOut, images, 'base-digest': baseDigest, publish, 'p
     step(`the package is the same when it is built twice: ${packed[0].digest.sha256}`)
 
     const list = join(out, `${name}-${version}.sbom.json`)
-    const parts = 'npm sbom --silent --omit=dev --package-lock-only --sbom-format=cyclonedx | node scripts/sbom.mjs'
+    const parts = 'npm sbom --silent --package-lock-only --sbom-format=cyclonedx | node scripts/sbom.mjs'
     const lists = clones.map(({ shell }) => shell(parts).stdout)
     same('The list of the parts of the package', lists)
     writeFileSync(list, lists[0])

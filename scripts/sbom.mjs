@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 
 const usage = `Makes of what npm sbom --sbom-format=cyclonedx prints a list of parts that is the same for every build of one commit.
 
-npm sbom --omit=dev --sbom-format=cyclonedx | node scripts/sbom.mjs [--image] > sbom.json
+npm sbom --sbom-format=cyclonedx | node scripts/sbom.mjs [--image] > sbom.json
   --image   adds what else the image that this runs in holds: the Debian packages, Node.js, and the packages that come with it
 
 SOURCE_DATE_EPOCH is the time of the list, in seconds since 1970; the list has none where it is not set.`
@@ -21,7 +21,23 @@ if (!/^\d*$/.test(epoch)) {
   process.exit(2)
 }
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-const bom = JSON.parse(await text(process.stdin))
+
+/** The list as npm made it, without what only development needs: --omit=dev of npm leaves out what production needs too, once a tool has it as well. */
+const withoutDevelopment = (list) => {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+  const wanted = new Set([list.metadata.component['bom-ref']])
+  for (const [path, { name = path.split('node_modules/').at(-1), version, dev }] of Object.entries(packages))
+    if (!dev) wanted.add(`${name}@${version}`)
+  const isWanted = (reference) => wanted.has(reference)
+  return {
+    ...list,
+    components: list.components.filter((part) => isWanted(part['bom-ref'])),
+    dependencies: list.dependencies
+      .filter(({ ref }) => isWanted(ref))
+      .map((part) => ({ ...part, dependsOn: part.dependsOn.filter(isWanted) })),
+  }
+}
+const bom = withoutDevelopment(JSON.parse(await text(process.stdin)))
 
 /** One member of /etc/os-release, such as VERSION_ID. */
 const osRelease = (name) =>

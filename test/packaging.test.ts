@@ -237,3 +237,20 @@ describe('packaging', () => {
     expect(missing).toEqual([])
   })
 })
+
+it('the list of parts has every package that production needs, with its license, and no other', () => {
+  const list = 'npm sbom --silent --package-lock-only --sbom-format=cyclonedx | node scripts/sbom.mjs'
+  const { components, dependencies } = JSON.parse(execFileSync('sh', ['-c', list], { cwd: root, encoding: 'utf8' }))
+  type Part = { readonly 'bom-ref': string; readonly licenses?: ReadonlyArray<object> }
+  const listed = components.map((part: Part) => [part['bom-ref'], part.licenses?.length])
+  type Locked = { readonly version: string; readonly dev?: boolean }
+  const needed = Object.entries<Locked>(lock.packages as Readonly<Record<string, Locked>>)
+    .filter(([path, { dev }]) => path !== '' && dev !== true)
+    .map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`)
+  // One that a tool for development needs too, and that npm itself leaves out with --omit=dev.
+  expect(needed).toContain(`detect-libc@${lock.packages['node_modules/detect-libc'].version}`)
+  expect(listed.sort()).toEqual([...new Set(needed)].map((part) => [part, 1]).sort())
+  const known = new Set([`feedback-connector@${manifest.version}`, ...needed])
+  const named = dependencies.flatMap(({ ref, dependsOn }: { ref: string; dependsOn: string[] }) => [ref, ...dependsOn])
+  expect(named.filter((reference: string) => !known.has(reference))).toEqual([])
+})
