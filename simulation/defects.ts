@@ -226,6 +226,87 @@ export const defects: Readonly<Record<string, Defect>> = {
     find: 'if (error !== undefined)',
     replace: 'if (false)',
   },
+  'a location sent before its ledger has it': {
+    file: 'sinks/locations.js',
+    find: 'added.length === 0 ? TE.right(undefined)',
+    replace: 'true ? TE.right(undefined)',
+  },
+  'a ledger not synced': {
+    file: 'sinks/ledger.js',
+    find: "entries.map(formatLine).join(''), { flush: true })",
+    replace: "entries.map(formatLine).join(''))",
+  },
+  'the name of a ledger not synced': {
+    file: 'sinks/ledger.js',
+    find: 'await syncFolder((0, node_path_1.dirname)(path));',
+    replace: '',
+  },
+  'a ledger rewritten in its place': {
+    file: 'sinks/ledger.js',
+    find: 'await (0, promises_1.rename)(',
+    replace:
+      "await (0, promises_1.writeFile)(path, [formatLine({ base_url: baseUrl }), ...lines].join(''), { flush: true }); if (false) await (0, promises_1.rename)(",
+  },
+  'an entry behind one that was cut': {
+    file: 'sinks/ledger.js',
+    find: 'if (failed !== undefined)',
+    replace: 'if (false)',
+  },
+  'a part of a list taken for whole': {
+    file: 'sinks/locations.js',
+    find: 'const obstacle = !isWhole',
+    replace: 'const obstacle = false',
+  },
+  'a record without a code passed over': {
+    file: 'sinks/locations.js',
+    find: 'list.unreadable > 0',
+    replace: 'false',
+  },
+  'a wrong record taken off its list': {
+    file: 'sinks/locations.js',
+    find: 'addKeyToList(columns);',
+    replace: ';',
+  },
+  'a location of another type deactivated': {
+    file: 'sinks/ledger.js',
+    find: 'deactivations: missing.filter((location) => !listedCodes.has((0, exports.foldCode)(location))),',
+    replace: 'deactivations: missing,',
+  },
+  'a refused location forgotten': {
+    file: 'sinks/locations.js',
+    find: "isRejected && known.get(key) === 'new'",
+    replace: 'isRejected',
+  },
+  'an unknown location forgotten': {
+    file: 'sinks/ledger.js',
+    find: 'const lines = [...active.values()].map(',
+    replace: 'const lines = [...active.values()].filter(exports.isCertain).map(',
+  },
+  'no limit of deactivations': {
+    file: 'sinks/ledger.js',
+    find: 'return count * 100 <= maxPercent * activeCount',
+    replace: 'return true',
+  },
+  'locations of others deactivated': {
+    file: 'sinks/service-list.js',
+    find: 'deactivateUnlisted || isWritten(location)',
+    replace: 'true',
+  },
+  'a code in another case taken for another': {
+    file: 'sinks/ledger.js',
+    find: 'code.trim().toLowerCase()',
+    replace: 'code.trim()',
+  },
+  'a location in another case not deactivated': {
+    file: 'sinks/service-list.js',
+    find: '...misspelt.map((key) => ({ ...key, isUnknown: true })),',
+    replace: '',
+  },
+  'one page of a list taken for all': {
+    file: 'api/lookup-list.js',
+    find: 'paging === undefined || request.isSample === true',
+    replace: 'true',
+  },
   'tokens beside the rate': {
     file: 'api/http/client.js',
     find: 'waitForTurn: throttle.run,',

@@ -36,6 +36,19 @@ export type FeedTraits = {
   /** How many visits have an id. */
   readonly idRate: number
   readonly hasPoison: boolean
+  /** The locations of each run are the whole list that the platform has. */
+  readonly list?: ListTraits
+}
+
+/** How a list of locations changes from run to run; rates from 0 to 1. */
+export type ListTraits = {
+  /** How many leave it, how many of those come back, and how many change. */
+  readonly goneRate: number
+  readonly backRate: number
+  /** How often half of it is missing. */
+  readonly cutRate: number
+  /** Whether locations have types, which change. */
+  readonly hasTypes: boolean
 }
 
 const day = 86_400_000
@@ -60,6 +73,10 @@ export type Feed = {
   readonly entries: ReadonlyArray<Entry>
   /** Adds the records of another run; of a quiet one, good records of both streams are among them. */
   readonly grow: (isFirst: boolean, isQuiet: boolean) => void
+  /** The locations that the list of this run begins with, before what was added for it. */
+  readonly standing: () => ReadonlyArray<Entry>
+  /** The newest good record of each location that is on the list. */
+  readonly listed: () => ReadonlyArray<Entry>
 }
 
 /** `words` receives the names and addresses of patients. */
@@ -68,6 +85,42 @@ export const createFeed = (traits: FeedTraits, now: () => number, chance: Chance
   const counts = { visits: 0, places: 0 }
   /** The codes of good locations. */
   let codes: string[] = []
+  const { list } = traits
+  const drawing = chance.split('list')
+  const listed = new Map<string, Entry>()
+  const gone = new Map<string, Entry>()
+  let standing: ReadonlyArray<Entry> = []
+
+  /** Lets locations leave the list, and come back to it. */
+  const changeList = ({ goneRate, backRate, cutRate }: ListTraits): void => {
+    const back = [...gone].filter(() => drawing.happens(backRate))
+    const rate = drawing.happens(cutRate) ? 0.5 : goneRate
+    for (const [code, entry] of [...listed].filter(() => drawing.happens(rate))) {
+      listed.delete(code)
+      gone.set(code, entry)
+      codes = codes.filter((each) => each !== code)
+    }
+    for (const [code, entry] of back) {
+      gone.delete(code)
+      listed.set(code, entry)
+      codes.push(code)
+    }
+  }
+  /** The list with what was added to it from this entry on. A wrong record takes the place of the right one. */
+  const updateList = (from: number): void => {
+    const added = entries.slice(from).filter(({ stream }) => stream === 'places')
+    const wrong = new Set(added.filter(({ fate }) => fate === 'incomplete').map(({ code }) => code))
+    standing = [...listed.values()]
+      .filter(({ code }) => !wrong.has(code))
+      .map((entry) => ({ entry, rank: drawing.next() }))
+      .sort((a, b) => a.rank - b.rank)
+      .map(({ entry }) => entry)
+    for (const entry of added)
+      if (entry.fate === 'good') {
+        gone.delete(entry.code)
+        listed.set(entry.code, entry)
+      }
+  }
 
   const addPlace = (fate: Fate, isNew: boolean): void => {
     counts.places += 1
@@ -78,6 +131,8 @@ export const createFeed = (traits: FeedTraits, now: () => number, chance: Chance
     const mark = `places ${position}`
     if (fate === 'good' && !codes.includes(code)) codes.push(code)
     const how = isActive ? chance.pick([{}, { active: true }]) : chance.pick([{ active: false }, deletedNow(now())])
+    /** A wrong record may have a code that can be read. */
+    const isKnown = list !== undefined && fate === 'incomplete' && codes.includes(code) && drawing.happens(0.7)
     entries.push({
       stream: 'places',
       position,
@@ -86,7 +141,14 @@ export const createFeed = (traits: FeedTraits, now: () => number, chance: Chance
       fate,
       code,
       isActive,
-      record: { ...(fate === 'incomplete' ? {} : { code }), name: `Größe ${position} 漢`, city, row: mark, ...how },
+      record: {
+        ...(fate !== 'incomplete' ? { code } : isKnown ? { code, active: 'perhaps' } : {}),
+        name: `Größe ${position} 漢`,
+        city,
+        row: mark,
+        ...(list?.hasTypes ? { codeType: drawing.pick(['STORE', 'CLINIC', null]) } : {}),
+        ...(isKnown ? {} : how),
+      },
     })
   }
   const addVisit = (fate: Fate): void => {
@@ -132,14 +194,21 @@ export const createFeed = (traits: FeedTraits, now: () => number, chance: Chance
   return {
     entries,
     grow: (isFirst, isQuiet) => {
+      const from = entries.length
+      if (list !== undefined) changeList(list)
       // Locations whose fate was changed by a failing service have visits that are refused.
       if (isQuiet) codes = []
       if (codes.length === 0) for (let i = 0; i < 2; i += 1) addPlace('good', true)
       if (isQuiet) for (let i = 0; i < 3; i += 1) addVisit('good')
       for (let i = chance.between(0, isFirst ? traits.first : traits.more); i > 0; i -= 1)
-        if (chance.happens(0.3)) addPlace(drawFate('places'), chance.happens(0.3))
+        // A record without a code keeps a list from being complete.
+        if (chance.happens(0.3))
+          addPlace(list !== undefined && isQuiet ? 'good' : drawFate('places'), chance.happens(0.3))
         else addVisit(drawFate('visits'))
+      if (list !== undefined) updateList(from)
     },
+    standing: () => standing,
+    listed: () => [...listed.values()],
   }
 }
 

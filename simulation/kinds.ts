@@ -1,4 +1,5 @@
 import type { SimulatedDuckDb } from './duckdb'
+import type { SimulatedDisk } from './ledger-disk'
 import type { Platform } from './platform'
 import { createEntityPlatform, createEntityScenario, type EntityScenario, entityStreams } from './platform-entities'
 import { createExportPlatform, listExportStreams } from './platform-exports'
@@ -41,6 +42,7 @@ export type PlatformTools = {
   readonly realm: Realm
   readonly chance: Chance
   readonly duckDb: SimulatedDuckDb
+  readonly disk: SimulatedDisk
   readonly openSnapshot: OpenSnapshot
   /** The catalog of these streams, as a platform gives it. */
   readonly describeCatalog: Readonly<Record<'airbyte' | 'singer', (streams: ReadonlyArray<string>) => unknown>>
@@ -50,7 +52,7 @@ export type PlatformTools = {
 export const createPlatform = (
   scenario: Scenario,
   protocol: 'airbyte' | 'singer' | 'text',
-  { realm, chance, describeCatalog, ...duckDb }: PlatformTools,
+  { realm, chance, disk, describeCatalog, ...duckDb }: PlatformTools,
   report: (oracle: string, what: string) => void,
 ): Platform => {
   const drawing = chance.split('service')
@@ -59,7 +61,7 @@ export const createPlatform = (
     return createSnapshotPlatform(scenario, service, { ...duckDb, chance }, report)
   }
   if (protocol === 'text') throw new Error(`There is no world of ${scenario.program} without a file.`)
-  if (isWriting(scenario)) return createDestinationPlatform(scenario, protocol, { realm, chance }, report)
+  if (isWriting(scenario)) return createDestinationPlatform(scenario, protocol, { realm, chance, disk }, report)
   if (isByEntity(scenario)) {
     const service = createEntityService(scenario.service, scenario.entities, realm.wall, drawing)
     const source = { protocol, catalog: describeCatalog[protocol](entityStreams) }

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { defects, injectDefect } from './defects'
 import { installDuckDb } from './duckdb'
 import { drawScenario, kindOf, kinds } from './kinds'
+import { installDisk } from './ledger-disk'
 import { installNetwork, type NetworkObserver } from './network'
 import {
   addTotals,
@@ -116,6 +117,7 @@ const createStage = (build: string): Stage => {
     onEvent: (text) => observer.onEvent(text),
   })
   const duckDb = installDuckDb(realm, loadBindings(build))
+  const disk = installDisk(realm)
   // The built product, after the clocks are replaced.
   const { runProgram } = require(join(build, 'cdk')) as typeof import('../connector/cdk')
   const { programs } = require(join(build, 'cli')) as typeof import('../connector/cli')
@@ -135,6 +137,7 @@ const createStage = (build: string): Stage => {
       singer: selectSingerStreams(require(join(build, 'cdk/singer/catalog')), require(join(build, 'streams'))),
     },
     duckDb,
+    disk,
     openSnapshot: (require(join(build, 'snapshot')) as { openSnapshot: OpenSnapshot }).openSnapshot,
     observe: (next) => {
       observer = next

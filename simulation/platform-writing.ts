@@ -2,13 +2,15 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { RunOutput } from './consumer'
 import { createFeed, type Entry, type FeedStream, feedStreams } from './feed'
 import { createInput } from './input'
+import type { SimulatedDisk } from './ledger-disk'
 import { createLineReader, parseLine } from './lines'
 import type { Violation } from './oracles'
+import { createListWatch, type ListWatch } from './place-list'
 import type { Platform, RunEnd } from './platform'
 import type { Chance } from './random'
 import type { Realm } from './realm'
 import { mustWriteAll, type WritingScenario } from './scenario-writing'
-import { createWrittenService } from './service-writing'
+import { createWrittenService, type WrittenService } from './service-writing'
 
 const objects: Readonly<Record<FeedStream, string>> = { visits: 'visit_records', places: 'locations' }
 const letterFile = 'rejected.jsonl'
@@ -45,7 +47,7 @@ const statsPattern = /,"destinationStats":\{"recordCount":([\d.]+),"rejectedReco
 export const createDestinationPlatform = (
   scenario: WritingScenario,
   protocol: 'airbyte' | 'singer',
-  { realm, chance }: { readonly realm: Realm; readonly chance: Chance },
+  { realm, chance, disk }: { readonly realm: Realm; readonly chance: Chance; readonly disk: SimulatedDisk },
   report: (oracle: string, what: string) => void,
 ): Platform => {
   const { writing } = scenario
@@ -54,16 +56,24 @@ export const createDestinationPlatform = (
   const feed = createFeed(writing.feed, realm.wall, drawing, words)
   /** The codes of the locations that were dropped on their way to the connector. */
   const lostCodes = new Set<string>()
-  const service = createWrittenService(
+  const { reconcile } = writing
+  disk.reset(reconcile?.hasLedger ? 'locations.ledger' : undefined, chance.split('disk'))
+  const list: ListWatch = createListWatch(scenario, disk, feed, () => service, report)
+  const service: WrittenService = createWrittenService(
     scenario.service,
     writing.service,
     realm.wall,
     chance.split('service'),
     words,
-    (code) => {
-      if (lostCodes.has(code)) return
-      const isHere = feed.entries.some((entry) => entry.code === code && isGood(entry) && service.isRefused(entry.key))
-      if (!isHere) report('locations first', `a visit to ${code} was sent before its location`)
+    {
+      onUnknownCode: (code) => {
+        if (lostCodes.has(code) || !list.isListed(code)) return
+        const isHere = feed.entries.some(
+          (entry) => entry.code === code && isGood(entry) && service.isRefused(entry.key),
+        )
+        if (!isHere) report('locations first', `a visit to ${code} was sent before its location`)
+      },
+      onDeactivation: list.onDeactivation,
     },
   )
   /** The positions of the last states that came back. */
@@ -74,7 +84,8 @@ export const createDestinationPlatform = (
   const isGood = ({ fate }: Entry): boolean => fate === 'good'
   const isApplied = (entry: Entry): boolean => {
     if (entry.stream === 'visits') return service.hasVisit(entry.key)
-    return isGood(entry) && (service.locations.get(entry.code)?.position ?? 0) >= entry.position
+    const { position, isActive } = service.findLocation(entry.code) ?? { position: 0, isActive: false }
+    return isGood(entry) && (position > entry.position || (position === entry.position && isActive === entry.isActive))
   }
 
   const formatRecord = ({ stream, record }: Entry): string => {
@@ -112,8 +123,9 @@ export const createDestinationPlatform = (
           stream,
           schema: {},
           key_properties: keyOf(stream),
-          bookmark_properties: ['row'],
+          ...(isWholeList(stream) ? {} : { bookmark_properties: ['row'] }),
         })
+  const isWholeList = (stream: FeedStream): boolean => stream === 'places' && reconcile !== undefined
   const keyOf = (stream: FeedStream): ReadonlyArray<string> =>
     writing.hasKeys ? [stream === 'visits' ? 'id' : 'code'] : []
 
@@ -143,18 +155,36 @@ export const createDestinationPlatform = (
     return lines
   }
 
+  /** What the run before has printed and said. */
+  let told = ''
+  let isDisturbed = false
+  let lastEntries: ReadonlyArray<Entry> = []
   const open: Platform['open'] = (plan) => {
     const { index, isQuiet, connection } = plan
+    const known = feed.entries.length
     feed.grow(index === 0, isQuiet)
-    const entries = feed.entries.filter(({ stream, position }) => position > reached[stream])
-    const policy = isQuiet ? { dead_letter_path: letterFile, max_rejects_percent: 100 } : writing.policy
+    const entries = [
+      ...feed.standing(),
+      ...feed.entries.filter((entry, i) =>
+        isWholeList(entry.stream) ? i >= known : entry.position > reached[entry.stream],
+      ),
+    ]
+    const most = isQuiet ? 100 : (reconcile?.most ?? 100)
+    const policy = {
+      ...(isQuiet ? { dead_letter_path: letterFile, max_rejects_percent: 100 } : writing.policy),
+      ...(reconcile === undefined ? {} : { max_deactivations_percent: most }),
+    }
+    list.followAdvice(told)
+    lastEntries = entries
+    isDisturbed ||= scenario.disturbances.some(({ run }) => run === index)
+    const isSound = list.isSound()
     writeFileSync('config.json', JSON.stringify({ ...scenario.config, ...policy, streams: objects, ...connection }))
     writeFileSync(
       'catalog.json',
       JSON.stringify({
         streams: feedStreams.map((name) => ({
           stream: { name, json_schema: {}, supported_sync_modes: ['incremental'] },
-          sync_mode: 'incremental',
+          sync_mode: isWholeList(name) ? 'full_refresh' : 'incremental',
           destination_sync_mode: 'append',
           cursor_field: ['row'],
           primary_key: keyOf(name).map((key) => [key]),
@@ -185,7 +215,8 @@ export const createDestinationPlatform = (
     const mostHeld = batchSize * (rate_limit.max_concurrency + 2)
     /** Whether a stream with too many rejections may end before the other: its records are read and dropped. */
     const mayDrop = 'dead_letter_path' in policy && !('max_rejects_percent' in policy)
-    const isSettled = ({ entry }: FedLine): boolean => entry === undefined || !isGood(entry) || isApplied(entry)
+    const isSettled = ({ entry }: FedLine): boolean =>
+      entry === undefined || !isGood(entry) || isApplied(entry) || service.isRefused(entry.key)
     const input = createInput(realm, chance.split(`input ${index}`), bytes, writing.input, (taken) => {
       while (settled < lines.length && isSettled(lines[settled] as FedLine)) settled += 1
       const buffered = 2 * (writing.input.room + writing.input.piece)
@@ -193,6 +224,13 @@ export const createDestinationPlatform = (
       const held = read.filter(({ entry, state }) => entry !== undefined || state !== undefined).length
       if (held > mostHeld && !mayDrop)
         report('held rows', `${held} records and states beyond the buffers, at most ${mostHeld} expected`)
+    })
+
+    list.open({
+      entries: entries.filter(({ stream }) => stream === 'places'),
+      isTaken: () => input.taken() === bytes.length,
+      isDisturbed,
+      most,
     })
 
     /** The next state that may come back, of each stream. */
@@ -245,7 +283,9 @@ export const createDestinationPlatform = (
       if (message.trace?.error !== undefined) failureTypes.push(message.trace.error.failure_type)
     }
     const output = (): RunOutput => ({ talk, statuses: {}, failureTypes, states: printed, records: entries.length })
-    const check = ({ status }: RunEnd): ReadonlyArray<Violation> => {
+    const check = ({ status, stderr }: RunEnd): ReadonlyArray<Violation> => {
+      told = [...talk, stderr].join('\n')
+      list.check()
       if (status !== 0) return []
       const taken = lines.filter((_, i) => (ends[i] ?? 0) <= input.taken() + 1)
       const last = ends[taken.length - 1] ?? 0
@@ -271,7 +311,7 @@ export const createDestinationPlatform = (
       input,
       take: createLineReader(takeLine),
       output,
-      mustComplete: isQuiet || (!isLossy && mustWriteAll(scenario, plan, entries)),
+      mustComplete: isSound && (isQuiet || (!isLossy && most === 100 && mustWriteAll(scenario, plan, entries))),
       check,
     }
   }
@@ -283,6 +323,8 @@ export const createDestinationPlatform = (
     const isCounted = writing.policy.on_reject === 'continue' && !('dead_letter_path' in writing.policy)
     const isTold = ({ mark }: Entry): boolean => marks.has(mark) || isCounted
     for (const entry of feed.entries) {
+      // What has left a list before a run was through with it need not be anywhere.
+      if (isWholeList(entry.stream) && !lastEntries.includes(entry)) continue
       const what = `${entry.mark}, ${entry.fate}`
       if (isGood(entry) && marks.has(entry.mark) && !service.isRefused(entry.key)) add('rejected for a reason', what)
       if (isApplied(entry)) {
@@ -297,17 +339,19 @@ export const createDestinationPlatform = (
       ids.set(email, id)
     }
     const newest = new Map(
-      feed.entries.filter((entry) => entry.stream === 'places' && isGood(entry)).map((entry) => [entry.code, entry]),
+      (reconcile === undefined ? feed.entries : feed.listed())
+        .filter((entry) => entry.stream === 'places' && isGood(entry))
+        .map((entry) => [entry.code, entry]),
     )
     for (const [code, { position, isActive, mark, key }] of newest) {
-      const held = service.locations.get(code)
+      const held = service.findLocation(code)
       if (marks.has(mark) || service.isRefused(key)) continue
       if (held?.position !== position || held.isActive !== isActive)
         add('nothing stale', `location ${code}: ${JSON.stringify(held)} in place of ${position}, ${isActive}`)
     }
     for (const word of [...words, ...service.secrets()])
       if (reasons.some((reason) => reason.includes(word))) add('no patient', 'a reason of a dead letter')
-    return violations
+    return [...violations, ...list.compare()]
   }
 
   return { service, open, compare }

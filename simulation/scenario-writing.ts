@@ -2,6 +2,7 @@ import type { Entry, FeedTraits } from './feed'
 import { feedStreams } from './feed'
 import { serviceFaults } from './front'
 import type { InputTraits } from './input'
+import { diskFaults } from './ledger-disk'
 import { networkFaults } from './network'
 import type { RunPlan } from './platform'
 import type { Chance } from './random'
@@ -29,6 +30,15 @@ export type WritingPlan = {
   readonly hasKeys: boolean
   /** The keys of the config about rejected records, until the quiet runs. */
   readonly policy: Readonly<Record<string, unknown>>
+  /** How locations that leave the list are deactivated; undefined: they are not. */
+  readonly reconcile?: ReconcilePlan
+}
+
+export type ReconcilePlan = {
+  readonly hasLedger: boolean
+  readonly deactivatesUnlisted: boolean
+  /** The most deactivations of a run before the quiet ones, percent. */
+  readonly most: number
 }
 
 export type WritingScenario = Scenario & { readonly writing: WritingPlan }
@@ -95,6 +105,70 @@ const drawWritingConfig = (chance: Chance): Scenario['config'] => {
   }
 }
 
+/** Adds a list of locations that the destination follows: by a ledger on its disk, by the list of the service, or by both. */
+const addReconciliation = (scenario: WritingScenario, chance: Chance): WritingScenario => {
+  const [hasLedger, hasList] = chance.pick([
+    [true, false],
+    [true, false],
+    [true, true],
+    [false, true],
+  ] as const)
+  const deactivatesUnlisted = hasList && (!hasLedger || chance.happens(0.3))
+  const { writing, disturbances, config } = scenario
+  const runs = scenario.pauses.length - quietRuns
+  const faults = Array.from(
+    { length: hasLedger ? chance.between(0, 3) : 0 },
+    (): PlannedDisturbance => ({
+      run: chance.between(0, runs - 1),
+      step: chance.happens(0.3) ? 0 : chance.between(0, chance.pick([15, 40, 100, 400])),
+      what: 'file',
+      fault: chance.pick(diskFaults),
+      amount: chance.between(0, chance.pick([1, 10, 100, 1_000])),
+    }),
+  )
+  return {
+    ...scenario,
+    config: {
+      ...config,
+      reconcile: {
+        ...(hasLedger ? { ledger_path: 'locations.ledger' } : {}),
+        ...(deactivatesUnlisted ? { deactivate_unlisted: true } : {}),
+      },
+      ...(hasList ? { lookups: { locations: true } } : {}),
+    },
+    writing: {
+      ...writing,
+      reconcile: { hasLedger, deactivatesUnlisted, most: chance.pick([100, 100, 30, 10]) },
+      feed: {
+        ...writing.feed,
+        list: {
+          goneRate: chance.pick([0.05, 0.3]),
+          backRate: chance.pick([0, 0.3]),
+          cutRate: chance.pick([0, 0.3]),
+          hasTypes: chance.happens(0.3),
+        },
+      },
+      service: {
+        ...writing.service,
+        ...(hasList
+          ? {
+              list: {
+                page: chance.pick([1000, 40, 5]),
+                tellsPages: chance.happens(0.6),
+                refusesEnd: chance.happens(0.2),
+                lag: chance.pick([0, 0, 1_500, 30_000]),
+                foreign: chance.pick([0, 3, 30]),
+                churn: chance.pick([0, 0, 0.3]),
+                isLowerCase: chance.happens(0.2),
+              },
+            }
+          : {}),
+      },
+    },
+    disturbances: [...disturbances, ...faults].sort((a, b) => a.run - b.run || a.step - b.step),
+  }
+}
+
 export const createWritingScenario = (seed: number, chance: Chance): WritingScenario => {
   const runs = chance.between(2, 7)
   const perRun = chance.pick([1, 3, 6])
@@ -106,7 +180,7 @@ export const createWritingScenario = (seed: number, chance: Chance): WritingScen
         step: chance.happens(0.1) ? 0 : chance.between(0, chance.pick([15, 40, 100, 400])),
         ...drawDisturbance(chance),
       })
-  return {
+  const scenario: WritingScenario = {
     seed,
     program: chance.pick(['destination-feedback', 'target-feedback']),
     config: drawWritingConfig(chance.split('config')),
@@ -117,6 +191,8 @@ export const createWritingScenario = (seed: number, chance: Chance): WritingScen
     pauses: Array.from({ length: runs + quietRuns }, () => chance.pick([minute, 10 * minute, 720 * minute])),
     disturbances: disturbances.sort((a, b) => a.run - b.run || a.step - b.step),
   }
+  const own = chance.split('ledger')
+  return own.happens(0.35) ? addReconciliation(scenario, own) : scenario
 }
 
 const mayEndRun = (disturbance: Disturbance, hasFixedToken: boolean): boolean => {

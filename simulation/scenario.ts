@@ -1,5 +1,6 @@
 import type { DiskFault } from './duckdb'
 import type { ServiceFault } from './front'
+import type { FileFault } from './ledger-disk'
 import { type NetworkFault, networkFaults } from './network'
 import { type Chance, createChance } from './random'
 import { type Change, changes } from './rows'
@@ -20,6 +21,7 @@ export type Disturbance =
   | { readonly what: 'rows'; readonly change: Change; readonly count: number }
   | { readonly what: 'lower limit'; readonly most: number }
   | { readonly what: 'disk'; readonly fault: DiskFault; readonly amount: number }
+  | { readonly what: 'file'; readonly fault: FileFault; readonly amount: number }
   | { readonly what: 'clock'; readonly jump: number }
 
 /**

@@ -17,14 +17,35 @@ export type WritingTraits = {
   readonly listsCodes: boolean
   /** Whether a visit to an unknown location is an error. */
   readonly knowsCodes: boolean
+  /** Its list of active locations; undefined: there is none. */
+  readonly list?: ListingTraits
 }
 
-type WrittenLocation = { readonly position: number; readonly isActive: boolean }
+/** How a service lists its active locations. */
+export type ListingTraits = {
+  /** The most locations of a page. */
+  readonly page: number
+  /** Whether it tells the number of pages. */
+  readonly tellsPages: boolean
+  /** Whether a page behind the last is refused. */
+  readonly refusesEnd: boolean
+  /** How many milliseconds after a location was written the list shows it. */
+  readonly lag: number
+  /** The locations that others wrote. */
+  readonly foreign: number
+  /** How often one of those comes or goes after a page. */
+  readonly churn: number
+  /** Whether codes count, and are shown, in lower case. */
+  readonly isLowerCase: boolean
+}
+
+type WrittenLocation = { readonly position: number; readonly isActive: boolean; readonly codeType: string | null }
 
 export type WrittenService = SimulatedService & {
   /** The e-mail addresses of the visits that it holds, by their ids. */
   readonly visits: ReadonlyMap<string, string>
   readonly locations: ReadonlyMap<string, WrittenLocation>
+  readonly findLocation: (code: string) => WrittenLocation | undefined
   readonly hasVisit: (email: string) => boolean
   /** Whether it has given a reason to reject this record, by its key. */
   readonly isRefused: (key: string) => boolean
@@ -34,6 +55,15 @@ type Item = Readonly<Record<string, unknown>>
 
 const visitPath = '/api/service/visitrecord/create'
 const locationPath = '/api/entity/sync/locations'
+const listPath = '/api/v2/entity/locations?'
+
+/** What a service tells the world about. */
+export type WritingWatch = {
+  /** A visit to a location that is not there. */
+  readonly onUnknownCode: (code: string) => void
+  /** A location is deactivated by no record of its own. */
+  readonly onDeactivation: (code: string) => void
+}
 
 const toKey = (path: string, item: Item): string =>
   path === visitPath ? String(item.email) : `${item.code} ${item.city}`
@@ -45,12 +75,21 @@ export const createWrittenService = (
   now: () => number,
   chance: Chance,
   words: ReadonlyArray<string>,
-  /** Hears of a visit to a location that is not there. */
-  onUnknownCode: (code: string) => void,
+  { onUnknownCode, onDeactivation }: WritingWatch,
 ): WrittenService => {
+  const { list } = traits
+  const listing = chance.split('list')
   const visits = new Map<string, string>()
   const emails = new Set<string>()
   const locations = new Map<string, WrittenLocation>()
+  /** What the list shows, and what it will show; by code. */
+  const shown = new Map<string, { readonly code: string; readonly codeType: string | null; readonly city: string }>()
+  let unshown: Array<{ readonly at: number; readonly code: string; readonly city: string }> = []
+  const fold = (code: unknown): string => (list?.isLowerCase ? String(code).toLowerCase() : String(code))
+  for (let i = 1; i <= (list?.foreign ?? 0); i += 1) {
+    locations.set(fold(`F${i}`), { position: 0, isActive: true, codeType: null })
+    shown.set(fold(`F${i}`), { code: fold(`F${i}`), codeType: null, city: '' })
+  }
   const refused = new Set<string>()
   const sentAlone = new Map<string, number>()
   /** The records that the last answer about them did not name. */
@@ -60,7 +99,7 @@ export const createWrittenService = (
     item.npi === npiOf[fate] || String(item.city).endsWith(` ${fate}`)
 
   const saveVisit = (item: Item): boolean => {
-    const isUnknown = traits.knowsCodes && !locations.has(String(item.locationCode))
+    const isUnknown = traits.knowsCodes && !locations.has(fold(item.locationCode))
     if (isUnknown) onUnknownCode(String(item.locationCode))
     if (isUnknown || isWrong(item, 'error')) {
       refused.add(String(item.email))
@@ -76,11 +115,49 @@ export const createWrittenService = (
       refused.add(toKey(locationPath, item))
       return false
     }
-    locations.set(String(item.code), {
-      position: Number(/^at (\d+)/.exec(String(item.city))?.[1]),
+    const code = fold(item.code)
+    const known = locations.get(code)
+    const position = /^at (\d+)/.exec(String(item.city))?.[1]
+    if (position === undefined) onDeactivation(code)
+    locations.set(code, {
+      position: position === undefined ? (known?.position ?? 0) : Number(position),
       isActive: item.active === true,
+      codeType: item.codeType === undefined ? null : String(item.codeType),
     })
+    if (list !== undefined) unshown.push({ at: now() + list.lag, code, city: String(item.city ?? '') })
     return true
+  }
+  const updateShown = (): void => {
+    for (const { code, city } of unshown.filter(({ at }) => at <= now())) {
+      const { isActive = false, codeType = null } = locations.get(code) ?? {}
+      if (isActive) shown.set(code, { code, codeType, city })
+      else shown.delete(code)
+    }
+    unshown = unshown.filter(({ at }) => at > now())
+  }
+  /** A location that nobody feeds comes or goes. */
+  const churn = (): void => {
+    if (listing.happens(0.5))
+      return void shown.delete([...shown.keys()].find((code) => fold(code).startsWith(fold('G'))) ?? '')
+    const code = fold(`G${listing.between(1, 1e6)}`)
+    shown.set(code, { code, codeType: null, city: '' })
+  }
+  const answerList = (
+    path: string,
+    { page: most, tellsPages, refusesEnd, churn: rate }: ListingTraits,
+  ): ServiceAnswer => {
+    updateShown()
+    const query = new URLSearchParams(path.slice(listPath.length))
+    const size = Math.min(most, Number(query.get('size')))
+    const from = (Number(query.get('page')) - 1) * size
+    const rows = [...shown.values()]
+    if (from > 0 && from >= rows.length && refusesEnd) return { status: 404, body: refuse(404, 'no such page') }
+    const data = rows.slice(from, from + size).map(({ city, ...row }) => ({ id: row.code, ...row, city }))
+    if (!isCalm() && listing.happens(rate)) churn()
+    return {
+      status: 200,
+      body: JSON.stringify({ data, ...(tellsPages ? { totalPages: Math.ceil(rows.length / size) } : {}) }),
+    }
   }
 
   const answerVisits = (items: ReadonlyArray<Item>, isSilent: boolean): object => {
@@ -123,6 +200,7 @@ export const createWrittenService = (
 
   const respond = (request: ServiceRequest, fault: ServiceFault | undefined): ServiceAnswer | undefined => {
     const { path } = request
+    if (list !== undefined && path.startsWith(listPath)) return answerList(path, list)
     if (path !== visitPath && path !== locationPath) return undefined
     const items = parseItems(request)
     if (items.length === 0 && traits.refusesEmpty) return { status: 400, body: refuse(400, 'nothing was sent') }
@@ -145,6 +223,7 @@ export const createWrittenService = (
     words,
     respond,
     takeUnanswered: (request) => {
+      if (request.path !== visitPath && request.path !== locationPath) return
       if (chance.happens(0.5)) respond(request, undefined)
       else parseItems(request)
     },
@@ -156,6 +235,7 @@ export const createWrittenService = (
     words: () => words,
     visits,
     locations,
+    findLocation: (code) => locations.get(fold(code)),
     hasVisit: (email) => emails.has(email),
     isRefused: (key) => refused.has(key) || (sentAlone.get(key) ?? 0) >= 3,
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Program } from '../connector/cdk'
 import type { SimulatedDuckDb } from './duckdb'
 import { createPlatform } from './kinds'
+import type { SimulatedDisk } from './ledger-disk'
 import type { Network, NetworkObserver } from './network'
 import { checkEnd, checkLeaks, checkRate, createTokenWatch, hasLostRows, type Violation } from './oracles'
 import type { OpenRun, Platform } from './platform'
@@ -19,6 +20,7 @@ export type Stage = {
   readonly processes: ProcessTable
   readonly programs: Readonly<Record<string, Program>>
   readonly duckDb: SimulatedDuckDb
+  readonly disk: SimulatedDisk
   readonly openSnapshot: OpenSnapshot
   /** The catalog of these streams, as a platform gives it. */
   readonly describeCatalog: Readonly<Record<'airbyte' | 'singer', (streams: ReadonlyArray<string>) => unknown>>
@@ -207,6 +209,14 @@ export const runWorld = async (
           running.kill()
         })
         return
+      case 'file':
+        stage.disk.arm(disturbance.fault, disturbance.amount, (what) => {
+          kills += 1
+          signals.push('SIGKILL')
+          tell(what)
+          running.kill()
+        })
+        return
       case 'lower limit':
         service.lowerLimit?.(disturbance.most)
         return
@@ -266,6 +276,7 @@ export const runWorld = async (
       }
     }
     stage.duckDb.leave(running.owner)
+    stage.disk.leave()
     const end = running.ended() ?? { status: Number.NaN }
     if (endedAt - stoppedAt > longestStop)
       report('stops in time', `it ended ${((endedAt - stoppedAt) / 1000).toFixed(1)} s after the signal`)

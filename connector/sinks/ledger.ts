@@ -1,4 +1,5 @@
-import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
+import { appendFile, open, readFile, rename, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import { type TaskEither, tryCatch } from 'fp-ts/TaskEither'
@@ -18,6 +19,9 @@ export const toLocationKey = ({ code, codeType }: Pick<Location, 'code' | 'codeT
 export const formatLocationKey = ({ code, codeType }: LocationKey): string =>
   codeType === null ? code : JSON.stringify([code, codeType])
 
+/** Codes that a service may take for one: they differ in case or in blanks around them. */
+export const foldCode = ({ code }: Pick<LocationKey, 'code'>): string => code.trim().toLowerCase()
+
 /** A text for messages. */
 export const formatLocation = ({ code, codeType }: LocationKey): string =>
   codeType === null ? code : `${code} (${codeType})`
@@ -33,7 +37,7 @@ export type ReconcilePlan = {
   readonly updates: ReadonlyArray<LocationKey>
   /** Active before, and not on the list. */
   readonly deactivations: ReadonlyArray<LedgerLocation>
-  /** Active before, and on the list under another type, which their deactivation might deactivate too. */
+  /** Active before, and on the list under another type or in another case, which their deactivation might deactivate too. */
   readonly kept: ReadonlyArray<LocationKey>
 }
 
@@ -47,13 +51,13 @@ export const planReconcile = (
     const location = active.get(key)
     return location !== undefined && isCertain(location)
   }
-  const listedCodes = new Set(listedActive.map(([, { code }]) => code))
+  const listedCodes = new Set(listedActive.map(([, location]) => foldCode(location)))
   const missing = [...active].filter(([key]) => !listed.has(key)).map(([, location]) => location)
   return {
     creates: listedActive.filter(([key]) => !isKnown(key)).map(([, location]) => toLocationKey(location)),
     updates: listedActive.filter(([key]) => isKnown(key)).map(([, location]) => toLocationKey(location)),
-    deactivations: missing.filter(({ code }) => !listedCodes.has(code)),
-    kept: missing.filter(({ code }) => listedCodes.has(code)),
+    deactivations: missing.filter((location) => !listedCodes.has(foldCode(location))),
+    kept: missing.filter((location) => listedCodes.has(foldCode(location))),
   }
 }
 
@@ -100,7 +104,7 @@ export const formatPlan = (
 export const formatKept = ({ kept }: Pick<ReconcilePlan, 'kept'>): ReadonlyArray<SinkNote> =>
   kept.map((location) => ({
     level: 'warn',
-    message: `locations: ${formatLocation(location)} is not on the list, but its code is, with another codeType. It is not deactivated, since the service may know both as one; send it with active false to deactivate it.`,
+    message: `locations: ${formatLocation(location)} is not on the list, but its code is, with another codeType or in another case. It is not deactivated, since the service may know both as one; send it with active false to deactivate it.`,
   }))
 
 /** A location as the service lists it. */
@@ -137,7 +141,7 @@ export const createServiceList = (records: ReadonlyArray<LookupRecord>): Service
   })
   const byCode = new Map<string, Array<ListedLocation>>()
   for (const location of locations) addToGroup(byCode, location.code, location)
-  const foldedCodes = new Set(locations.map(({ code }) => code.toLowerCase()))
+  const foldedCodes = new Set(locations.map(foldCode))
   return {
     locations,
     find: ({ code, codeType }) => {
@@ -147,7 +151,7 @@ export const createServiceList = (records: ReadonlyArray<LookupRecord>): Service
       const [only, ...others] = sameCode.filter((location) => isSameType(location.codeType, codeType))
       return others.length === 0 ? only : undefined
     },
-    hasCode: (code) => foldedCodes.has(code.trim().toLowerCase()),
+    hasCode: (code) => foldedCodes.has(foldCode({ code })),
     withoutCode: records.length - locations.length,
   }
 }
@@ -235,6 +239,13 @@ export const writeLedger = (write: () => Promise<void>): TaskEither<Failure, voi
     ),
   )
 
+/** Brings the names of a folder's files to the disk, so that a renamed file keeps its name after a power failure; some systems cannot. */
+const syncFolder = async (path: string): Promise<void> => {
+  const folder = await open(path).catch(() => undefined)
+  await folder?.sync().catch(() => undefined)
+  await folder?.close()
+}
+
 /** Opens a ledger, creates it if it is missing, and rewrites it with its active locations only. */
 export const openLedger =
   (path: string, baseUrl: string): TaskEither<Failure, LocationLedger> =>
@@ -245,11 +256,20 @@ export const openLedger =
     const lines = [...active.values()].map(({ code, codeType, isUnknown }) =>
       formatLine({ code, codeType, active: isUnknown === true ? 'unknown' : true } satisfies LedgerEntry),
     )
-    const append = (entries: ReadonlyArray<LedgerEntry>): Promise<void> =>
-      appendFile(path, entries.map(formatLine).join(''), { flush: true })
+    let failed: Promise<void> | undefined
+    /** Nothing after an entry that a full disk has cut, or the two would be one line. */
+    const append = (entries: ReadonlyArray<LedgerEntry>): Promise<void> => {
+      if (failed !== undefined) return failed
+      const appended = appendFile(path, entries.map(formatLine).join(''), { flush: true })
+      appended.catch(() => {
+        failed ??= appended
+      })
+      return appended
+    }
     try {
       await writeFile(`${path}.new`, [formatLine({ base_url: baseUrl }), ...lines].join(''), { flush: true })
       await rename(`${path}.new`, path)
+      await syncFolder(dirname(path))
     } catch (error) {
       return ledgerFileFailure(path, 'written', error)
     }

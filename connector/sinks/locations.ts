@@ -92,7 +92,7 @@ export const locationSink = defineSink<SinkTarget, Location>({
   open: (target) =>
     TE.fromIO(() => {
       const list: LocationList = { listed: new Map(), unreadable: 0, isUsed: false }
-      const announced = new Set<string>()
+      const known = readKnowledge(target)
       const accepted = new Map<string, Location>()
       const before = readServiceListOnce(target)
       return {
@@ -107,7 +107,7 @@ export const locationSink = defineSink<SinkTarget, Location>({
         write: (items, isSuspect) =>
           pipe(
             TE.fromTask(before.read),
-            TE.flatMap(() => sendLocations(target, announced, items, isSuspect)),
+            TE.flatMap(() => sendLocations(target, known, items, isSuspect)),
             TE.chainFirstIOK((answer) => () => noteAccepted(accepted, items, answer)),
           ),
         isReachable: isServiceAnswering(target.api.syncLocations([])),
@@ -173,15 +173,27 @@ const createPreparer = (target: SinkTarget, list: LocationList, { name, isDeleti
   }
 }
 
-/** `announced`: the locations that this run has put into the ledger before their answer. */
+/**
+ * What the ledger holds of the locations that may be active. new: this run has announced it, and it was not sent before; unknown: it was sent, and
+ * its answer was lost.
+ */
+type LedgerKnowledge = Map<string, 'active' | 'unknown' | 'new'>
+
+const readKnowledge = ({ ledger }: SinkTarget): LedgerKnowledge =>
+  new Map(
+    O.isNone(ledger)
+      ? []
+      : [...ledger.value.active].map(([key, location]) => [key, isCertain(location) ? 'active' : 'unknown']),
+  )
+
 const sendLocations = (
   { api, ledger, resend }: SinkTarget,
-  announced: Set<string>,
+  known: LedgerKnowledge,
   items: ReadonlyArray<Location>,
   isSuspect: boolean,
 ): TE.TaskEither<Failure, BatchAnswer> =>
   pipe(
-    O.isSome(ledger) ? announceLocations(ledger.value, announced, items) : TE.right(undefined),
+    O.isSome(ledger) ? announceLocations(ledger.value, known, items) : TE.right(undefined),
     TE.flatMap(() =>
       pipe(
         resend(isSuspect)(api.syncLocations(items)),
@@ -190,37 +202,28 @@ const sendLocations = (
       ),
     ),
     TE.chainFirst((answer) =>
-      O.isSome(ledger) ? appendOutcomes(ledger.value, announced, items, answer) : TE.right(undefined),
+      O.isSome(ledger) ? appendOutcomes(ledger.value, known, items, answer) : TE.right(undefined),
     ),
   )
-
-/** Whether the ledger holds the location as active for certain. */
-const isKnownActive = ({ active }: LocationLedger, key: string): boolean => {
-  const known = active.get(key)
-  return known !== undefined && isCertain(known)
-}
 
 /** Notes new locations before they are sent: if the answer is lost, or the run is killed, the next run knows that they may be active. */
 const announceLocations = (
   ledger: LocationLedger,
-  announced: Set<string>,
+  known: LedgerKnowledge,
   items: ReadonlyArray<Location>,
 ): TE.TaskEither<Failure, void> => {
-  const unknown = items
+  const added = items
     .filter(({ active }) => active === true)
     .map(toLocationKey)
-    .filter((location) => {
-      const key = formatLocationKey(location)
-      return !ledger.active.has(key) && !announced.has(key)
-    })
-  for (const location of unknown) announced.add(formatLocationKey(location))
-  return unknown.length === 0 ? TE.right(undefined) : writeLedger(() => ledger.announce(unknown))
+    .filter((location) => !known.has(formatLocationKey(location)))
+  for (const location of added) known.set(formatLocationKey(location), 'new')
+  return added.length === 0 ? TE.right(undefined) : writeLedger(() => ledger.announce(added))
 }
 
-/** Notes what was accepted, and forgets what was refused and was not known to be active. */
+/** Notes what was accepted, and forgets what was refused, unless an earlier record of the location was accepted or may have been. */
 const appendOutcomes = (
   ledger: LocationLedger,
-  announced: Set<string>,
+  known: LedgerKnowledge,
   items: ReadonlyArray<Location>,
   answer: BatchAnswer,
 ): TE.TaskEither<Failure, void> => {
@@ -229,10 +232,14 @@ const appendOutcomes = (
   const entries = items.flatMap((item, index) => {
     const location = toLocationKey(item)
     const key = formatLocationKey(location)
-    if (verdicts[index]?._tag === 'Accepted') return [{ ...location, active: item.active === true }]
+    const isAccepted = verdicts[index]?._tag === 'Accepted'
     const isRejected = isRefusedAlone || verdicts[index]?._tag === 'Rejected'
-    if (!isRejected || isKnownActive(ledger, key) || !(announced.delete(key) || ledger.active.has(key))) return []
-    return [{ ...location, active: false }]
+    if (answer._tag === 'Unanswered' && known.get(key) === 'new') known.set(key, 'unknown')
+    if (!isAccepted && !(isRejected && known.get(key) === 'new')) return []
+    const active = isAccepted && item.active === true
+    if (active) known.set(key, 'active')
+    else known.delete(key)
+    return [{ ...location, active }]
   })
   return entries.length === 0 ? TE.right(undefined) : writeLedger(() => ledger.append(entries))
 }

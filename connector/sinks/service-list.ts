@@ -9,6 +9,7 @@ import {
   addToGroup,
   checkDeactivations,
   createServiceList,
+  foldCode,
   formatKept,
   formatLocation,
   formatLocationKey,
@@ -80,8 +81,9 @@ export type ServicePlanRequest = {
 /** What the service lists and the input does not: what to deactivate, and why the others stay. */
 const planDeactivations = ({ service, input, ledger, deactivateUnlisted }: ServicePlanRequest) => {
   const byCode = new Map<string, Array<Location>>()
-  for (const location of input.values()) addToGroup(byCode, toLocationKey(location).code.trim(), location)
-  const withCode = ({ code }: LocationKey) => byCode.get(code.trim()) ?? []
+  for (const location of input.values()) addToGroup(byCode, foldCode(toLocationKey(location)), location)
+  // The service may list a code in another case than it was sent.
+  const withCode = (key: LocationKey) => byCode.get(foldCode(key)) ?? []
   const isListed = (key: LocationKey): boolean =>
     withCode(key).some((location) => isSameType(toLocationKey(location).codeType, key.codeType))
   const isKept = (key: LocationKey): boolean => withCode(key).some(({ active }) => active !== false)

@@ -62,6 +62,34 @@ const promises: Readonly<Record<string, readonly [promise: string, ...where: Rea
   'a refused offset fails the scan': ['end of a run', '"refusesEnd":true'],
   'no second scan': ['nothing lost', '"program":"(source|tap)-feedback"', '"what":"kill'],
   'an echo unchecked': ['nothing lost', '"fault":"other offset"'],
+  'a location sent before its ledger has it': ['nothing stale', '"hasLedger":true'],
+  'a ledger not synced': ['nothing stale', '"hasLedger":true', '"fault":"power failure"'],
+  'the name of a ledger not synced': ['nothing stale', '"hasLedger":true', '"fault":"power failure"'],
+  'a ledger rewritten in its place': ['nothing stale', '"hasLedger":true', '"fault":"(torn write|full disk)"'],
+  'an entry behind one that was cut': ['a whole ledger', '"fault":"full disk"', '"max_concurrency":[24]'],
+  'a part of a list taken for whole': ['a whole list', '"program":"target', '"hasLedger":true', '"what":"close input"'],
+  'a record without a code passed over': ['a whole list', '"badRate":0.1', '"reconcile":'],
+  'a wrong record taken off its list': ['nothing listed deactivated', '"badRate":0.1', '"reconcile":'],
+  'a location of another type deactivated': ['nothing listed deactivated', '"hasTypes":true'],
+  'a refused location forgotten': ['nothing stale', '"hasLedger":true', '"badRate":0.1'],
+  'an unknown location forgotten': ['nothing stale', '"hasLedger":true'],
+  'no limit of deactivations': ['few deactivations', '"most":10', '"cutRate":0.3'],
+  'locations of others deactivated': [
+    'only its own deactivated',
+    '"foreign":[1-9]',
+    '"hasLedger":true,"deactivatesUnlisted":false',
+  ],
+  'a code in another case taken for another': [
+    'nothing listed deactivated',
+    '"isLowerCase":true',
+    '"deactivatesUnlisted":true',
+  ],
+  'a location in another case not deactivated': [
+    'nothing stale',
+    '"isLowerCase":true',
+    '"hasLedger":true,"deactivatesUnlisted":false',
+  ],
+  'one page of a list taken for all': ['nothing stale', '"page":5,', '"hasLedger":true'],
   'tokens beside the rate': ['the rate', '"requests_per_minute":30', '"tokenSeconds":120'],
 }
 
@@ -78,6 +106,7 @@ const kinds = {
   'cdk/airbyte/decode': 'writing',
   'cdk/write/': 'writing',
   'sinks/': 'writing',
+  'api/lookup-list': 'writing',
 }
 
 describe('some seed shows that a safeguard is missing', { timeout: 600_000 }, () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
@@ -265,6 +265,18 @@ describe('a ledger', () => {
     expect(readFileSync(path, 'utf8')).toBe(incomplete)
   })
 
+  it('takes no entry after one that could not be written whole', async () => {
+    const path = join(folder, 'full')
+    const ledger = await openLedger(path, url)()
+    if (E.isLeft(ledger)) throw new Error(ledger.left.message)
+    rmSync(path)
+    mkdirSync(path)
+    await expect(ledger.right.append([{ ...keyOf('A'), active: true }])).rejects.toThrow('EISDIR')
+    rmdirSync(path)
+    await expect(ledger.right.append([{ ...keyOf('B'), active: true }])).rejects.toThrow('EISDIR')
+    expect(existsSync(path)).toBe(false)
+  })
+
   it('does not overwrite another file', async () => {
     const path = join(folder, 'list.csv')
     writeFileSync(path, 'code\nA\n')
@@ -342,10 +354,53 @@ describe('reconciling with a list', () => {
     }
   })
 
+  it('keeps a location that is refused, and that an earlier run may have written', async () => {
+    const refuse = { syncLocations: () => TE.left<ApiError>({ _tag: 'Http', status: 400, message: 'x' }) }
+    expect((await reconcile([unknown('D')], [{ code: 'D' }], true, 50, refuse)).appended).toEqual([])
+  })
+
+  it('announces a location again that a record has deactivated, and forgets none that was accepted or had no answer', async () => {
+    const appended: Array<string> = []
+    const answers: Array<TE.TaskEither<ApiError, LocationSyncResult>> = []
+    const target = createTestTarget({
+      ledger: O.some({
+        active: byKey(keyOf('A')),
+        announce: async (locations) => void appended.push(...locations.map(({ code }) => `${code} unknown`)),
+        append: async (entries) => void appended.push(...entries.map(({ code, active }) => `${code} ${active}`)),
+      }),
+      api: {
+        createVisitRecords: () => TE.right({ records: {} }),
+        syncLocations: () => answers.shift() ?? TE.right({ status: 'SUCCESS' }),
+      },
+    })
+    const sink = await openSink(locationSink, target)
+    const send = (code: string, active: boolean) => sink.write([{ code, active }], false)()
+    for (const code of ['A', 'B']) {
+      appended.length = 0
+      if (code === 'B') await send(code, true)
+      await send(code, false)
+      answers.push(TE.left({ _tag: 'Network', code: 'ECONNRESET', message: 'x' }))
+      await send(code, true)
+      expect(appended).toEqual([...(code === 'B' ? ['B unknown', 'B true'] : []), `${code} false`, `${code} unknown`])
+      answers.push(TE.left({ _tag: 'Http', status: 400, message: 'x' }))
+      await send(code, true)
+      expect(appended.at(-1)).toBe(`${code} unknown`)
+    }
+    await send('C', true)
+    answers.push(TE.right({ status: 'FAILED', nonSyncableList: ['C'], failedRequests: 1 }))
+    await send('C', true)
+    expect(appended.slice(-2)).toEqual(['C unknown', 'C true'])
+  })
+
+  it('deactivates no location whose code is on the list in another case', async () => {
+    const { deactivated, notes } = await reconcile([keyOf('w1')], [{ code: 'W1' }], true, 100)
+    expect(deactivated).toEqual([])
+    expect(notes).toContainEqual(expect.stringContaining('w1 is not on the list, but its code is'))
+  })
+
   it('forgets locations that are refused and were not known to be active', async () => {
     const refuse = { syncLocations: () => TE.left<ApiError>({ _tag: 'Http', status: 400, message: 'x' }) }
     expect((await reconcile(active, [{ code: 'D' }], true, 50, refuse)).appended).toEqual(['D unknown', 'D false'])
-    expect((await reconcile([unknown('D')], [{ code: 'D' }], true, 50, refuse)).appended).toEqual(['D false'])
     expect((await reconcile(active, list.slice(0, 1), true, 50, refuse)).appended).toEqual([])
     expect((await reconcile([], [{ code: 'NO' }], true)).appended).toEqual(['NO unknown', 'NO false'])
   })

@@ -200,6 +200,11 @@ describe("the plan against the service's list", () => {
     expect(result.text).toMatch(text)
   })
 
+  it('deactivates nothing that the service lists in another case', () => {
+    const result = plan([listed('a'), listed('c')], [active('A')], { deactivateUnlisted: true })
+    expect(result.items).toEqual(['c'])
+  })
+
   it('counts nothing that was not accepted', () => {
     const { text } = plan(records, [active('A'), active('N')], { isAccepted: (key) => key === 'A' })
     expect(text).toContain('0 created, 0 updated, 1 unchanged')
