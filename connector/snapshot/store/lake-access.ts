@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { CommandError, configFailure, type Failure, transientFailure } from '../../cdk'
@@ -95,11 +95,13 @@ export const isRemote = (dataPath: string): boolean => /^(s3|s3a|s3n|gs|gcs|r2|h
 /** The access to object storage, from the variables that Amazon's own programs read. */
 export const storageSecretSql = (env: NonNullable<LakeOptions['env']>): string | undefined => {
   const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL
+  if (endpoint && !/^https?:$/.test(URL.canParse(endpoint) ? new URL(endpoint).protocol : ''))
+    throw new CommandError(configFailure(`AWS_ENDPOINT_URL is no address: it must begin with https:// or http://.`))
   const url = endpoint ? new URL(endpoint) : undefined
   const values = {
-    KEY_ID: env.AWS_ACCESS_KEY_ID,
-    SECRET: env.AWS_SECRET_ACCESS_KEY,
-    SESSION_TOKEN: env.AWS_SESSION_TOKEN,
+    KEY_ID: readSecret(env, 'AWS_ACCESS_KEY_ID'),
+    SECRET: readSecret(env, 'AWS_SECRET_ACCESS_KEY'),
+    SESSION_TOKEN: readSecret(env, 'AWS_SESSION_TOKEN'),
     REGION: env.AWS_REGION || env.AWS_DEFAULT_REGION || (url && 'us-east-1'),
     ENDPOINT: url && url.host + url.pathname.replace(/\/$/, ''),
     URL_STYLE: url && 'path',
@@ -107,6 +109,23 @@ export const storageSecretSql = (env: NonNullable<LakeOptions['env']>): string |
   const given = Object.entries(values).flatMap(([name, value]) => (value ? [`${name} ${quoteLiteral(value)}`] : []))
   if (given.length === 0) return undefined
   return `CREATE OR REPLACE SECRET lake_storage (TYPE s3, ${[...given, `USE_SSL ${url?.protocol !== 'http:'}`].join(', ')})`
+}
+
+/** A variable, or the text of the file that its name with `_FILE` names, as a mounted secret has it. */
+const readSecret = (env: NonNullable<LakeOptions['env']>, name: string): string | undefined => {
+  const path = env[`${name}_FILE`]
+  if (!path) return env[name]
+  const refuse = (problem: string) => new CommandError(configFailure(problem))
+  if (env[name]) throw refuse(`${name}_FILE and ${name} are both set. Unset one of them.`)
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw refuse(`The ${name}_FILE file ${path} ${code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`}.`)
+  }
+  if (text === '') throw refuse(`The ${name}_FILE file ${path} is empty.`)
+  return text
 }
 
 /** What a place and its options say of the lake, and how it is attached. */

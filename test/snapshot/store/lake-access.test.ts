@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest'
+import { storageSecretSql } from '../../../connector/snapshot/store/lake-access'
+import { newTempPath, writeTempFile } from '../../support/files'
+
+const keys = { AWS_ACCESS_KEY_ID: 'key', AWS_REGION: 'eu-central-1' }
+
+describe('the access to the storage of a lake', () => {
+  it('is read from variables, or from the files that they name with _FILE', () => {
+    const sql = storageSecretSql({ ...keys, AWS_SECRET_ACCESS_KEY: "s'ecret", AWS_SESSION_TOKEN: 'session' })
+    expect(sql).toContain("KEY_ID 'key', SECRET 's''ecret', SESSION_TOKEN 'session', REGION 'eu-central-1'")
+    const files = {
+      AWS_SECRET_ACCESS_KEY_FILE: writeTempFile("s'ecret\n"),
+      AWS_SESSION_TOKEN_FILE: writeTempFile('session\r\n'),
+    }
+    expect(storageSecretSql({ ...keys, ...files })).toBe(sql)
+    expect(storageSecretSql({})).toBeUndefined()
+  })
+
+  const missing = newTempPath('secret')
+  const empty = writeTempFile('\n')
+  it.each<[Readonly<Record<string, string>>, string]>([
+    [{ AWS_SECRET_ACCESS_KEY_FILE: missing }, `The AWS_SECRET_ACCESS_KEY_FILE file ${missing} does not exist.`],
+    [{ AWS_SECRET_ACCESS_KEY_FILE: empty }, `The AWS_SECRET_ACCESS_KEY_FILE file ${empty} is empty.`],
+    [{ AWS_SECRET_ACCESS_KEY_FILE: '/' }, 'The AWS_SECRET_ACCESS_KEY_FILE file / cannot be read (EISDIR).'],
+    [
+      { AWS_SECRET_ACCESS_KEY_FILE: empty, AWS_SECRET_ACCESS_KEY: 'hidden' },
+      'AWS_SECRET_ACCESS_KEY_FILE and AWS_SECRET_ACCESS_KEY are both set. Unset one of them.',
+    ],
+    [{ AWS_ENDPOINT_URL: 'minio:9000' }, 'AWS_ENDPOINT_URL is no address: it must begin with https:// or http://.'],
+    [{ AWS_ENDPOINT_URL: 'my storage' }, 'AWS_ENDPOINT_URL is no address: it must begin with https:// or http://.'],
+  ])('of %j is refused with what is wrong', (env, message) => {
+    expect(() => storageSecretSql({ ...keys, ...env })).toThrow(message)
+  })
+})
