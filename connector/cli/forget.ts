@@ -68,10 +68,11 @@ const readIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [
 ]
 
 const readReviewIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
-  readIds(texts).map((id) => {
+  readIds(texts).map((id, index) => {
+    // The id itself stays out of the message, which may end in a log.
     if (!/^-?\d{1,19}$/.test(id))
       throw usageError(
-        'feedback forget: --review takes ids of reviews, which are integers. See feedback forget --help.',
+        `feedback forget: --review takes ids of reviews, which are integers of at most 19 digits; number ${index + 1} is none. Nothing was changed. See feedback forget --help.`,
       )
     return String(BigInt(id))
   })

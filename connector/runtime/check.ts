@@ -112,7 +112,7 @@ export const checkStreams =
       const broken = E.isLeft(connection) ? connection.left : undefined
       if (broken?.part === 'token') steps.push({ check: 'service', status: 'ok' })
       if (broken?.part === 'issuer')
-        steps.push({ check: 'service', status: 'skipped', note: 'it was not asked, for want of a token' })
+        steps.push({ check: 'service', status: 'skipped', note: 'it was not asked, since there is no token' })
       if (broken !== undefined)
         steps.push({
           check: broken.part === 'service' ? 'service' : 'token',

@@ -139,7 +139,11 @@ describe('feedback forget', () => {
   it.each<[ReadonlyArray<string>, RegExp]>([
     [[], /needs --review or --visit-record/],
     [['--review', ' , '], /needs --review or --visit-record/],
-    [['--review', '12,abc'], /--review takes ids of reviews, which are integers/],
+    [
+      ['--review', '12,abc'],
+      /--review takes ids of reviews, which are integers of at most 19 digits; number 2 is none/,
+    ],
+    [['--review', '99999999999999999999'], /number 1 is none\. Nothing was changed/],
   ])('refuses %j', async (args, message) => {
     const { status, stderr } = await runProgram('feedback', ['forget', '--db', synced, ...args])
     expect([status, stderr]).toEqual([2, expect.stringMatching(message)])
