@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { rooms } from './rooms.mjs'
@@ -9,97 +9,147 @@ const { values } = parseArgs({
   options: {
     room: { type: 'string', multiple: true, default: Object.keys(rooms) },
     file: { type: 'string', multiple: true },
-    concurrency: { type: 'string', default: '1' },
     fresh: { type: 'boolean', default: false },
-    quick: { type: 'boolean', default: false },
+    test: { type: 'string', multiple: true },
+    tries: { type: 'string', default: 'Infinity' },
     help: { type: 'boolean', default: false },
   },
 })
 
-const usage = `npm run mutate -- [--room ${Object.keys(rooms).join('|')}]… [--file NAME]… [--concurrency N] [--fresh] [--quick]
+const usage = `npm run mutate -- [--room ${Object.keys(rooms).join('|')}]… [--file NAME]… [--test NAME]… [--tries N] [--fresh]
 
 Changes the source in one place after the other, and tells which changes no test notices. Fails if one of them is not in
 mutation/survivors.md; of a file that has no heading there the survivors are only told. Results are kept in .scratch/mutation:
-the next run tries again what has changed since and what only took too long, --fresh all.
---quick leaves out the tests that look at last, where a room has such (mutation/rooms.mjs): for trying a new test.
+the next run of an unchanged file tries again what survived and what only took too long, --fresh all.
+--test: with this file of tests alone, such as a new one; what it kills counts in the next run of all.
+--tries: with how many tests a mutant is tried at most, for a first look.
 `
 
 const root = dirname(import.meta.dirname)
-const results = '.scratch/mutation'
+const results = join(root, '.scratch/mutation')
+/** A run that tells nothing for so long, in milliseconds, hangs in the mutant that it tries. */
+const longestSilence = 900_000
 const fail = (message) => {
   process.stderr.write(`mutate: ${message}\n`)
   process.exit(2)
 }
 
 const install = () => {
-  if (existsSync(join(import.meta.dirname, 'node_modules/@stryker-mutator/core'))) return
+  if (existsSync(join(import.meta.dirname, 'node_modules/@stryker-mutator/instrumenter'))) return
   const { status } = spawnSync('npm', ['ci', '--no-audit'], { cwd: import.meta.dirname, stdio: ['ignore', 2, 2] })
   if (status !== 0) fail('npm ci in mutation/ failed')
 }
 
-const runStryker = (file, tests, report, room) => {
-  const { status } = spawnSync(
-    join(import.meta.dirname, 'node_modules/.bin/stryker'),
-    ['run', 'mutation/stryker.config.mjs'],
-    {
-      cwd: root,
-      stdio: ['ignore', 2, 2],
-      env: {
-        ...process.env,
-        ...room.env,
-        MUTATION_FILE: file,
-        MUTATION_TESTS: tests.join(','),
-        MUTATION_REPORT: report,
-        MUTATION_CONCURRENCY: values.concurrency,
-        MUTATION_TEST_TIMEOUT: String(room.testTimeout ?? 60_000),
-        MUTATION_WITHOUT: room.without?.names ?? '',
+/** Runs the tests of a plan; resolves to their exit status, or undefined where they told nothing more and were ended. */
+const runTests = (room, planPath, plan) =>
+  new Promise((resolve) => {
+    writeFileSync(planPath, JSON.stringify(plan))
+    writeFileSync(plan.results, '')
+    const child = spawn(
+      join(root, 'node_modules/.bin/vitest'),
+      ['run', '--config', 'mutation/vitest.config.mts', '--reporter', 'dot'],
+      {
+        cwd: root,
+        detached: true,
+        stdio: ['ignore', plan.active === undefined ? 2 : 'ignore', plan.active === undefined ? 2 : 'ignore'],
+        env: { ...process.env, ...room.env, MUTATION_PLAN: planPath, MUTATION_WITHOUT: room.without?.names ?? '' },
       },
-    },
-  )
-  rmSync(join(root, results, 'work'), { recursive: true, force: true })
-  if (status !== 0) fail(`the run of ${file} failed`)
-}
-
-/**
- * Nothing is kept of a mutant that only took too long, since perhaps the machine was busy, nor of one that survived where a file is
- * loaded: it is not known which tests look at it, so Stryker would not try it with new ones.
- */
-const forgetUncertain = (incremental) => {
-  const report = JSON.parse(readFileSync(incremental, 'utf8'))
-  for (const file of Object.values(report.files))
-    file.mutants = file.mutants.filter(
-      ({ status, static: isStatic }) => status !== 'Timeout' && !(isStatic && status === 'Survived'),
     )
-  writeFileSync(incremental, JSON.stringify(report))
-}
+    const began = Date.now()
+    let isHanging = false
+    const timer = setInterval(() => {
+      if (Date.now() - Math.max(began, statSync(plan.results).mtimeMs) < longestSilence) return
+      isHanging = true
+      process.kill(-child.pid, 'SIGKILL')
+    }, 5000)
+    child.on('exit', (status) => {
+      clearInterval(timer)
+      resolve(isHanging ? undefined : (status ?? 1))
+    })
+  })
 
-/** Mutates one file: the tests that kill fast first, the others on what they leave alive. */
-const mutateFile = (name, file) => {
+const readLines = (path) =>
+  readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+
+/** Mutates one file, and tells how each mutant ended. */
+const mutateFile = async (name, file) => {
+  const { instrumentSource } = await import('./instrument.mjs')
   const room = rooms[name]
-  const report = `${results}/${name}/${file.replace(/\.ts$/, '.json')}`
-  const incremental = report.replace(/\.json$/, '.incremental.json')
-  if (values.fresh) rmSync(join(root, incremental), { force: true })
-  mkdirSync(join(root, dirname(report)), { recursive: true })
-  const source = `connector/${name}/${file}`
-  const all = readdirSync(join(root, room.tests)).filter(
-    (test) =>
-      test.endsWith('.test.ts') && !room.without?.files?.includes(test) && (room.files?.[file]?.includes(test) ?? true),
-  )
-  const fast = all.filter((test) => !room.later?.includes(test))
-  const paths = (tests) => tests.map((test) => `${room.tests}/${test}`)
-  const isFirst = !existsSync(join(root, incremental))
-  if (!isFirst) forgetUncertain(join(root, incremental))
-  if (values.quick || (isFirst && room.later !== undefined)) {
-    runStryker(source, paths(fast), report, room)
-    forgetUncertain(join(root, incremental))
+  const base = join(results, name, file.replace(/\.ts$/, ''))
+  const own = values.test === undefined ? base : `${base}.${values.test.join('.')}`
+  const [reportPath, planPath, linesPath] = [`${own}.json`, `${own}.plan.json`, `${own}.lines.jsonl`]
+  mkdirSync(dirname(base), { recursive: true })
+  const path = join(root, 'connector', name, file)
+  const source = readFileSync(path, 'utf8')
+  const { text, mutants } = await instrumentSource(path, source)
+  const ends = new Map()
+  const note = (lines) => {
+    for (const { id, status, by } of lines) if (status === 'Killed') ends.set(id, { status, by })
   }
-  if (!values.quick) runStryker(source, paths(all), report, room)
-  return readReport(JSON.parse(readFileSync(join(root, report), 'utf8')), source)
+  // Earlier runs have told what they killed: also those that were ended, and those with some tests alone.
+  for (const each of values.fresh ? [] : readdirSync(dirname(base))) {
+    if (!each.startsWith(`${file.replace(/\.ts$/, '')}.`) || !each.endsWith('.json')) continue
+    const earlier = JSON.parse(readFileSync(join(dirname(base), each), 'utf8'))
+    if (earlier.source !== source) continue
+    note(earlier.mutants)
+    if (each.endsWith('.plan.json')) note(readLines(join(dirname(base), each.replace(/\.plan\.json$/, '.lines.jsonl'))))
+  }
+  const all = readdirSync(join(root, room.tests)).filter((test) => test.endsWith('.test.ts'))
+  const tests = (values.test?.map((test) => `${test}.test.ts`) ?? room.files?.[file] ?? all)
+    .filter((test) => !room.without?.files?.includes(test))
+    .toSorted((a, b) => Number(room.later?.includes(a) ?? false) - Number(room.later?.includes(b) ?? false))
+    .map((test) => `${room.tests}/${test}`)
+  const plan = { path, source, text, tests, results: linesPath, tries: Number(values.tries) }
+  const [reached, loaded, doubtful] = [new Set(), new Set(), new Set()]
+  const save = () => {
+    const report = {
+      source,
+      mutants: mutants.map((mutant) => ({
+        ...mutant,
+        ...(ends.get(mutant.id) ?? {
+          status: reached.has(mutant.id) || loaded.has(mutant.id) ? 'Survived' : 'NoCoverage',
+        }),
+      })),
+    }
+    writeFileSync(reportPath, JSON.stringify(report, undefined, 1))
+    return report
+  }
+  save()
+  for (;;) {
+    const left = mutants.map(({ id }) => id).filter((id) => !ends.has(id))
+    const status = await runTests(room, planPath, { ...plan, mutants: left })
+    let trying
+    for (const line of readLines(plan.results)) {
+      for (const id of line.reached ?? []) reached.add(id)
+      for (const id of line.loaded ?? []) loaded.add(id)
+      if (line.status === 'Doubtful') doubtful.add(line.id)
+      else if (line.id !== undefined) ends.set(line.id, { status: line.status, by: line.by })
+      if (line.trying !== undefined) trying = line.trying
+      if (line.tried !== undefined) trying = undefined
+    }
+    save()
+    if (status === 0 && trying === undefined) break
+    if (trying === undefined) fail(`the tests of ${file} fail without a mutant`)
+    // The process has died of this one, or waits for ever.
+    ends.set(trying, { status: 'Timeout', by: 'the end of its process' })
+  }
+  // What is read when the file is loaded can only be changed in a process of its own.
+  for (const { id } of mutants) {
+    if (ends.has(id) || !(doubtful.has(id) || (loaded.has(id) && !reached.has(id)))) continue
+    const alone = { ...plan, mutants: [], active: id, results: `${own}.alone.jsonl` }
+    const status = await runTests(room, `${own}.alone-plan.json`, alone)
+    if (status !== 0) ends.set(id, { status: status === undefined ? 'Timeout' : 'Killed', by: 'a process of its own' })
+    save()
+  }
+  return readReport(save())
 }
 
 const percent = (killed, all) => (all === 0 ? '–' : `${((100 * killed) / all).toFixed(1)} %`)
 
-const main = () => {
+const main = async () => {
   if (values.help) return process.stdout.write(usage)
   const unknown = values.room.find((name) => rooms[name] === undefined)
   if (unknown !== undefined) fail(`no room ${unknown}; there are ${Object.keys(rooms).join(', ')}`)
@@ -112,7 +162,7 @@ const main = () => {
     )
     let [killed, mutants] = [0, 0]
     for (const file of files) {
-      const { alive, ...counts } = mutateFile(name, file)
+      const { alive, ...counts } = await mutateFile(name, file)
       const isJudged = listed.has(`${name}/${file}`)
       const known = listed.get(`${name}/${file}`) ?? new Set()
       const fresh = alive.filter((one) => !known.has(one.name))
@@ -132,4 +182,4 @@ const main = () => {
   process.exitCode = newSurvivors > 0 ? 1 : 0
 }
 
-main()
+await main()

@@ -46,8 +46,8 @@ const nameMutants = ({ source, mutants }) => {
 }
 
 /** Counts and survivors of one file of a report. */
-export const readReport = (report, file) => {
-  const mutants = nameMutants(report.files[file])
+export const readReport = (report) => {
+  const mutants = nameMutants(report)
   return {
     killed: mutants.filter(isKilled).length,
     timedOut: mutants.filter(({ status }) => status === 'Timeout').length,

@@ -174,7 +174,7 @@ const outageWords = /requesttimeout|too(many|\*+)requests|badgateway|serviceunav
 /** Whether an application error is an outage or a rate limit: its code holds such a status, or its code or message the words for one. */
 const isOutage = ({ code, message }: ApiError & { readonly _tag: 'Application' }): boolean =>
   (code.match(/\d+/g) ?? []).some((digits) => outageStatuses.includes(Number(digits))) ||
-  [code, message].some((text) => outageWords.test(text.replace(/[\s_.:-]+/g, '')))
+  [code, message].some((text) => outageWords.test(text.replace(/[\s_.:-]/g, '')))
 
 /** Whether an error may be about the offset of its request alone. Outages, rate limits and tokens are not. */
 const mayRefuseOffset = (error: ApiError): boolean =>

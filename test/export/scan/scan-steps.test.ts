@@ -4,6 +4,7 @@ import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
 import { describe, expect, it } from 'vitest'
 import type { ApiError } from '../../../connector/api/error'
+import { toInstant } from '../../../connector/api/model/scalar'
 import type { ExportPage, FetchPage } from '../../../connector/export/fetch-page'
 import { decodeResumeToken } from '../../../connector/export/scan/resume-token'
 import { type ScanEnv, type ScanItem, type ScanStart, scan, scanScope } from '../../../connector/export/scan/scan'
@@ -121,7 +122,8 @@ describe('an item', () => {
     const service = simulateExport({ ...stableTraits, rows: 60 }, 1)
     const cutoff = Date.UTC(2026, 0, 1, 0, 30)
     const { items } = await readAll(service.reviews, {}, { cutoff })
-    const { completion } = items.at(-1) ?? {}
+    const { completion, rows, notes } = items.at(-1) ?? {}
+    expect([rows, notes]).toEqual([[], []])
     expect(completion).toMatchObject({ cutoff, newestRowTime: O.some(cutoff), certainTime: O.some(cutoff) })
     expect(completion?.sentRowsSince(cutoff - 120_000).map(([id]) => id)).toEqual(['29', '30', '31'])
     const nothing = await readAll(serve(60), {}, { windows: [] })
@@ -148,6 +150,42 @@ describe('a scan that goes on from a token', () => {
 })
 
 describe('an end that contradicts what was read', () => {
+  it('fails a scan that goes on from a token and has read rows since', async () => {
+    const whole = await readAll(serve(600))
+    const resumeToken = decodeResumeToken(JSON.parse(JSON.stringify(whole.items[0]?.resumeToken())))
+    const service = serve(600)
+    let asked = 0
+    const { failure } = await readAll(
+      (request, turn) => {
+        asked += 1
+        return asked > 3
+          ? TE.map((page: ExportPage) => ({ ...page, rows: [] }))(service(request, turn))
+          : service(request, turn)
+      },
+      {},
+      { resumeToken },
+    )
+    expect(failure).toContain('the list ends before rows that the service has shown')
+  })
+
+  it('is asked for again at once where nothing can wait', async () => {
+    const service = serve(130)
+    let asked = 0
+    const feed = scan({
+      ...{ operation: 'export reviews', now, concurrency: 1, limit: 50, order: 'unspecified', hasMentionTime: true },
+      fetch: (request, turn) => {
+        asked += 1
+        return asked === 3
+          ? TE.map((page: ExportPage) => ({ ...page, rows: [] }))(service(request, turn))
+          : service(request, turn)
+      },
+    })(begin)
+    const ids: string[] = []
+    for await (const item of feed) ids.push(...(E.isRight(item) ? idsOf([item.right]) : ['failure']))
+    expect(new Set(ids).size).toBe(130)
+    expect(ids).not.toContain('failure')
+  })
+
   it('drops the pages asked for ahead, which may be as old', async () => {
     const service = serve(600)
     let asked = 0
@@ -284,6 +322,14 @@ describe('an error', () => {
     }
   })
 
+  it.each(['HTTP_503', '429', 'E-504-2', '17 408'])('is an outage by a number in its code: %s', async (code) => {
+    const service = serve(130)
+    const { log } = await readAll((request, turn) =>
+      request.offset > 0 ? refuse({ _tag: 'Application', code, message: 'offset' }) : service(request, turn),
+    )
+    expect(log).toEqual(['ask 0', 'read 50', 'ask 40'])
+  })
+
   it.each(['out of time', 'too deep', 'E4290', 'gateway', 'unavailable', 'stop'])(
     'is a refusal of the offset if neither its code nor its words are those of an outage: %s',
     async (words) => {
@@ -378,10 +424,10 @@ describe('a refused offset', () => {
   const showRequest = ({ offset, limit, mentionTimeBefore }: Parameters<FetchPage>[0]): string =>
     `${limit} from ${offset}${mentionTimeBefore === undefined ? '' : ' of a window'}`
 
-  it('is an empty page if the service answers one row from the start', async () => {
+  it.each([204, 400, 416])('is an empty page if the service answers one row from the start: %i', async (status) => {
     const service = serve(30)
     const { log, items, failure } = await readAll(
-      (request, turn) => (request.offset >= 30 ? refuse(http(416)) : service(request, turn)),
+      (request, turn) => (request.offset >= 30 ? refuse(http(status)) : service(request, turn)),
       {},
       {},
       showRequest,
@@ -421,10 +467,33 @@ describe('a refused offset', () => {
       )
       expect(failure).toBeUndefined()
       expect(new Set(idsOf(items)).size).toBe(400)
+      expect(items.every(({ rows }) => rows.every(({ id }) => id !== undefined))).toBe(true)
       const windows = refused.map((request) => request.replace(/"offset":\d+/, ''))
       expect(windows.length).toBeLessThanOrEqual(new Set(windows).size * concurrency)
     },
   )
+
+  it('of one window says nothing of another', async () => {
+    const service = serve(60)
+    const [first, second] = [toInstant(Date.UTC(2026, 11, 1)), toInstant(Date.UTC(2026, 11, 2))]
+    const asked: string[] = []
+    const { failure } = await readAll(
+      (request, turn) => {
+        const isFirst = request.mentionTimeBefore === first
+        asked.push(`${isFirst ? 'first' : 'second'} ${request.offset}`)
+        const limit = Math.min(request.limit, 30 - request.offset)
+        const offset = request.offset + (isFirst ? 0 : 30)
+        return limit <= 0 ? refuse(http(416)) : service({ ...request, offset, limit }, turn)
+      },
+      { limit: 20 },
+      {
+        windows: [first, second].map((mentionTimeBefore) => ({ kind: 'exact', mentionTimeBefore })),
+      },
+    )
+    expect(failure).toBeUndefined()
+    const behind = (window: string) => asked.filter((line) => line === `${window} 30`).length
+    expect([behind('first'), behind('second')]).toEqual([1, 1])
+  })
 
   it.each([1, 4])('is asked for again once the list has grown past it: %i at a time', async (concurrency) => {
     const service = serve(60)
@@ -444,7 +513,7 @@ describe('a refused offset', () => {
     )
     expect(failure).toBeUndefined()
     expect(new Set(idsOf(items)).size).toBe(60)
-    expect(refusals).toBeLessThanOrEqual(8)
+    expect(refusals).toBe(2)
   })
 
   it('is the error of the look at the start, if that fails too', async () => {

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest'
+import type { Message, StreamInfo } from '../../../connector/cdk/stream'
+import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
+import {
+  checkpointMessage,
+  contentJson,
+  createStreamInfo,
+  finishedMessage,
+  instantSchema,
+  integerSchema,
+  openMemorySnapshot,
+  recordsMessage,
+  reviewContentsInfo,
+  reviewJson,
+  reviewsInfo,
+  startedMessage,
+  writeMessages,
+} from '../../support/snapshot-messages'
+
+const visitsInfo = createStreamInfo('visits', { id: integerSchema, seen: instantSchema }, [], 'id')
+const locationsInfo = createStreamInfo('locations', { id: integerSchema, seen: instantSchema }, ['id'], 'seen')
+
+/** Reviews with a content each, one of them twice, and rows that belong to no review. */
+const run = (minute: number, ...ids: ReadonlyArray<number>): ReadonlyArray<Message> => {
+  const streams: ReadonlyArray<readonly [StreamInfo, ReadonlyArray<string>]> = [
+    [reviewsInfo(), [...ids.map((id) => reviewJson(id, minute, `text ${minute}`)), reviewJson(3, minute, 'last')]],
+    [reviewContentsInfo(), ids.map((id) => contentJson(id, minute, 1))],
+    [locationsInfo, ['{"id":1,"seen":"2026-01-01T00:00:00Z"}']],
+    [visitsInfo, ['{"id":7}', '{"id":8,"seen":"no time"}']],
+  ]
+  return [
+    ...streams.map(([stream]) => startedMessage(stream)),
+    ...streams.map(([{ name }, texts]) => recordsMessage(name, ...texts)),
+    ...streams.map(([{ name }, { length }]) => checkpointMessage(name, { minute }, length)),
+    ...streams.map(([{ name }]) => finishedMessage(name)),
+  ]
+}
+const readAll = async ({ db }: Snapshot) => {
+  const rows: unknown[] = []
+  for (const table of ['_loads', 'reviews', 'review_contents', 'locations', 'visits', '_history_reviews', '_state'])
+    rows.push((await db.query(`SELECT t::VARCHAR AS row FROM ${table} AS t ORDER BY ALL`)).map(({ row }) => row))
+  return rows
+}
+
+/** A lake with the tables of `snapshot`, and its statements with whether each was in a transaction. `before`: runs before each commit. */
+const watchLake = ({ db }: Snapshot, before: () => Promise<void> = async () => undefined) => {
+  const statements: Array<{ readonly sql: string; readonly isWithin: boolean }> = []
+  let isWithin = false
+  const noted = (sql: string): string => {
+    statements.push({ sql, isWithin })
+    return sql
+  }
+  const lake: Database = {
+    ...db,
+    lake: { dataPath: '/data' },
+    run: (sql, ...rest) => db.run(noted(sql), ...rest),
+    query: (sql, ...rest) => db.query(noted(sql), ...rest),
+    scalar: (sql, ...rest) => db.scalar(noted(sql), ...rest),
+    transaction: async (body, undo) => {
+      // Only a commit of changes undoes anything but its statements.
+      if (undo !== undefined) await before()
+      isWithin = true
+      return db.transaction(body, undo).finally(() => {
+        isWithin = false
+      })
+    },
+  }
+  return { snapshot: { db: lake }, statements }
+}
+const listStaged = ({ db }: Snapshot) =>
+  db.query("SELECT table_name FROM duckdb_tables() WHERE temporary AND starts_with(table_name, '_rows')")
+
+describe('a commit into a lake', () => {
+  it('leaves what one into a file leaves, and types its records before the other writers wait', async () => {
+    const load = async (toLake: boolean) => {
+      const memory = await openMemorySnapshot()
+      for (const messages of [run(1, 1, 2, 3), run(2, 3, 4)]) {
+        const { snapshot, statements } = watchLake(memory)
+        await writeMessages(toLake ? snapshot : memory, messages, { history: true })
+        const typing = statements.filter(({ sql }) => sql.includes('read_csv') && sql.includes('from_json'))
+        // The records of each of four streams, once.
+        if (toLake) expect(typing.map(({ isWithin }) => isWithin)).toEqual(Array(4).fill(false))
+        expect(await listStaged(memory)).toEqual([])
+      }
+      const rows = await readAll(memory)
+      memory.db.close()
+      return rows
+    }
+    expect(await load(true)).toEqual(await load(false))
+  })
+
+  it('may find its new columns there, as another writer has added them', async () => {
+    const memory = await openMemorySnapshot()
+    const streams = [startedMessage(locationsInfo), startedMessage(visitsInfo)]
+    await writeMessages(memory, streams)
+    let commits = 0
+    const { snapshot } = watchLake(memory, async () => {
+      commits += 1
+      if (commits === 1)
+        await memory.db.run('ALTER TABLE visits ADD COLUMN other JSON; ALTER TABLE visits ADD COLUMN new JSON')
+    })
+    await writeMessages(snapshot, [
+      ...streams,
+      recordsMessage('locations', '{"id":1,"new":2}'),
+      recordsMessage('visits', '{"id":7,"new":3}', '{"id":8}'),
+    ])
+    expect(await memory.db.query('SELECT id, "new", other FROM visits ORDER BY id')).toEqual([
+      { id: 7, new: '3', other: null },
+      { id: 8, new: null, other: null },
+    ])
+    expect(await memory.db.query('SELECT id, "new" FROM locations')).toEqual([{ id: 1, new: '2' }])
+    memory.db.close()
+  })
+
+  it('leaves none of its own tables where it rejects', async () => {
+    const memory = await openMemorySnapshot()
+    const { snapshot, statements } = watchLake(memory, () => Promise.reject(new Error('stopped here')))
+    await expect(writeMessages(snapshot, run(1, 1, 2, 3))).rejects.toThrow('stopped here')
+    expect(statements.filter(({ sql }) => sql.startsWith('CREATE OR REPLACE TEMP TABLE temp._rows_'))).toHaveLength(4)
+    expect(await listStaged(memory)).toEqual([])
+    memory.db.close()
+  })
+
+  it('has a file type its records within the transaction, and not keep them apart', async () => {
+    const memory = await openMemorySnapshot()
+    const { snapshot, statements } = watchLake(memory)
+    const { lake: _, ...file } = snapshot.db
+    await writeMessages({ db: file }, run(1, 1, 2, 3))
+    const typing = statements.filter(({ sql }) => sql.includes('read_csv') && sql.includes('from_json'))
+    expect(new Set(typing.map(({ isWithin }) => isWithin))).toEqual(new Set([true]))
+    expect(statements.filter(({ sql }) => sql.includes('_rows_'))).toEqual([])
+    memory.db.close()
+  })
+})
