@@ -169,20 +169,20 @@ describe('an end that contradicts what was read', () => {
   })
 
   it('is asked for again at once where nothing can wait', async () => {
-    const service = serve(130)
+    const service = serve(600)
     let asked = 0
     const feed = scan({
       ...{ operation: 'export reviews', now, concurrency: 1, limit: 50, order: 'unspecified', hasMentionTime: true },
       fetch: (request, turn) => {
         asked += 1
-        return asked === 3
+        return asked >= 6 && asked <= 13
           ? TE.map((page: ExportPage) => ({ ...page, rows: [] }))(service(request, turn))
           : service(request, turn)
       },
     })(begin)
     const ids: string[] = []
     for await (const item of feed) ids.push(...(E.isRight(item) ? idsOf([item.right]) : ['failure']))
-    expect(new Set(ids).size).toBe(130)
+    expect(new Set(ids).size).toBe(600)
     expect(ids).not.toContain('failure')
   })
 
