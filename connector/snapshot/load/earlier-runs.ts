@@ -133,8 +133,7 @@ export const declareShareLoad = (
       WHERE NOT EXISTS (SELECT 1 FROM _shares WHERE ${isOfShare(share, stream)});
     UPDATE _shares SET load = ${load} WHERE ${isOfShare(share, stream)}`)
 
-/** Saves states where the next run of the same share finds them. */
-/** Saves states of a load, which remember no row of someone forgotten. */
+/** Saves states of a load where the next run of the same share finds them; they remember no row of someone forgotten. */
 export const saveLoadStatesSql = (
   load: { readonly share: string | undefined; readonly spool: { readonly forgotten: string | undefined } } | undefined,
   states: ReadonlyArray<StreamStateText>,
