@@ -233,6 +233,11 @@ export const createDestinationPlatform = (
       most,
     })
 
+    /** A visit to a location that left the list before it was written is refused. */
+    const hasPlaces = entries.every(
+      ({ stream, code }) => stream === 'places' || list.isListed(code) || service.findLocation(code) !== undefined,
+    )
+
     /** The next state that may come back, of each stream. */
     const next = { visits: 0, places: 0 }
     const talk: string[] = []
@@ -311,7 +316,8 @@ export const createDestinationPlatform = (
       input,
       take: createLineReader(takeLine),
       output,
-      mustComplete: isSound && (isQuiet || (!isLossy && most === 100 && mustWriteAll(scenario, plan, entries))),
+      mustComplete:
+        isSound && (isQuiet || (!isLossy && hasPlaces && most === 100 && mustWriteAll(scenario, plan, entries))),
       check,
     }
   }
