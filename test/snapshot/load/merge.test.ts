@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Message } from '../../../connector/cdk/stream'
-import { removeOldRowsInParts } from '../../../connector/snapshot/load/merge'
-import type { Snapshot } from '../../../connector/snapshot/store/database'
+import { hasManyOldRows, removeOldRowsInParts } from '../../../connector/snapshot/load/merge'
+import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
 import { listStreamTables } from '../../../connector/snapshot/store/tables'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import {
@@ -174,4 +174,46 @@ it('old rows go in parts beside tables that refer to no review and tables withou
     ...['loads are complete', 'cursors are within their loads', 'states exist'],
   ])
   snapshot.db.close()
+})
+
+describe('rows of older generations', () => {
+  const things = { name: 'things', columns: [], history: false }
+  const fill = async (old: number) => {
+    const snapshot = await openMemorySnapshot()
+    await snapshot.db.run(
+      `CREATE TABLE things AS SELECT (n >= ${old})::BIGINT AS _airbyte_generation_id, uuid() AS _airbyte_raw_id FROM range(${old + 2}) AS r(n)`,
+    )
+    return snapshot
+  }
+
+  it.each([
+    [0, false],
+    [20_000, false],
+    [20_001, true],
+  ])('are too many for one transaction from 20,001 on: %i', async (old, isMany) => {
+    const { db } = await fill(old)
+    expect(await hasManyOldRows(db, things, 1)).toBe(isMany)
+    db.close()
+  })
+
+  it.each([
+    ['none, where there are none', 0, true, 0],
+    ['one for the last of them', 3, true, 1],
+    ['one for each 20,000 of them', 40_001, true, 3],
+    ['no second one, where the first has removed nothing', 3, false, 1],
+  ])('take %s', async (_, old, removes, expected) => {
+    const { db } = await fill(old)
+    const works: string[] = []
+    const watched: Database = {
+      ...db,
+      withMemory: async (name, work, ...rest) => {
+        works.push(name)
+        return removes ? db.withMemory(name, work, ...rest) : (undefined as never)
+      },
+    }
+    await removeOldRowsInParts(watched, things, 1, [], emittedAt)
+    expect(works).toEqual(Array(expected).fill('removing the old rows of things'))
+    expect(await db.scalar('SELECT count(*)::INTEGER FROM things')).toBe(removes ? 2 : old + 2)
+    db.close()
+  })
 })
