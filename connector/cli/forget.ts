@@ -77,15 +77,23 @@ const readReviewIds = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
     return String(BigInt(id))
   })
 
-const formatLake = ({ expired, removed_files, unknown_files }: NonNullable<ForgetReceipt['lake']>): string =>
+const formatLake = ({
+  expired,
+  removed_files,
+  orphaned_files,
+  unknown_files,
+}: NonNullable<ForgetReceipt['lake']>): string =>
   [
     expired
       ? `\nThe older versions of the lake were expired, and ${removed_files.toLocaleString('en')} files removed.\n`
       : '\nNo version of the lake had rows of them, so none was expired.\n',
+    ...(orphaned_files === 0
+      ? []
+      : [`Files that killed processes had left, and that no version named, were removed: ${orphaned_files}.\n`]),
     ...(unknown_files.length === 0
       ? []
       : [
-          "\nNot searched, since the lake does not know these files: a killed process has left them, or they are another lake's.\n",
+          '\nNot searched, since the lake has not written these files in its folder:\n',
           ...unknown_files.map((path) => `  ${path}\n`),
         ]),
   ].join('')

@@ -10,7 +10,7 @@ import {
   removeLetters,
   removeParquetRows,
 } from './export-parquet'
-import { rewriteCatalogue, rewriteLake, rewriteSnapshot, unequalCopyError } from './rewrite'
+import { type RemovedFiles, rewriteCatalogue, rewriteLake, rewriteSnapshot, unequalCopyError } from './rewrite'
 import { type Database, quoteLiteral } from './store/database'
 import { closeSnapshot, openSnapshot, type SnapshotOptions } from './store/file'
 import {
@@ -49,12 +49,7 @@ export type ForgetReceipt = {
   /** Tables and files that name no person by an id that is known here. */
   readonly not_searched: ReadonlyArray<string>
   /** Of a lake: whether its older versions were expired, and how many files went. */
-  readonly lake?: {
-    readonly expired: boolean
-    readonly removed_files: number
-    /** Files in its folder that the lake does not know: a killed process has left them, or they are another lake's. They were not touched. */
-    readonly unknown_files: ReadonlyArray<string>
-  }
+  readonly lake?: RemovedFiles & { readonly expired: boolean }
 }
 
 const hashId = (id: string): string => createHash('sha256').update(id).digest('hex')
@@ -243,12 +238,12 @@ const forgetInLake = async (
     const files = await cleanExports(db, exportFiles, exported, request)
     const removed = await db.transaction(() => deleteRows(db, tables))
     const expired = removed.length > 0 || (await hasOlderRows(db, tables))
-    const { removedFiles, unknownFiles } = await rewriteLake(db, expired)
+    const lakeFiles = await rewriteLake(db, expired)
     forgotten = {
       removed,
       files,
       not_searched: listUnsearched({ tables, exported }, others),
-      lake: { expired, removed_files: removedFiles, unknown_files: unknownFiles },
+      lake: { expired, ...lakeFiles },
     }
   } finally {
     await closeSnapshot(snapshot)

@@ -4,7 +4,7 @@ import { CommandError, type Failure, runOrThrow, systemFailure, transientFailure
 import { type Database, openDatabase, quoteIdentifier, quoteLiteral } from './store/database'
 import { chooseMemoryLimit, databaseOpenFailure, databaseWriteFailure } from './store/failures'
 import { closeSnapshot, openSnapshot, replaceFile, type SnapshotOptions, snapshotRowGroupSize } from './store/file'
-import { postgresPrefix } from './store/lake-access'
+import { dataFilePattern, postgresPrefix } from './store/lake-access'
 
 /** The size of a file in bytes, before and after. */
 export type CompactResult = { readonly before: number; readonly after: number }
@@ -134,33 +134,77 @@ const describeDatabase = async (db: Database, name: string): Promise<string> => 
   return [...lines, ...views.map((view) => `${view.name} ${view.columns}`)].join('\n')
 }
 
+/** Which files of a lake went, as a receipt tells them. */
+export type RemovedFiles = {
+  /** Files that no version needs any more. */
+  readonly removed_files: number
+  /** Files of the lake's tables that no version has ever named: killed processes have left them. */
+  readonly orphaned_files: number
+  /** Other Parquet files in the lake's folder, which were neither searched nor touched. */
+  readonly unknown_files: ReadonlyArray<string>
+}
+
 /**
  * Removes the files that no version of a lake needs, and of its catalogue what was deleted. `expires`: leaves the newest version alone before, in
- * files that hold none of the deleted rows. A file that the lake does not know may be another lake's: it is named, not removed.
+ * files that hold none of the deleted rows. Nothing else may write to the lake: a file that is about to be committed looks like one that was left.
  */
-export const rewriteLake = async (
-  db: Database,
-  expires: boolean,
-): Promise<{ readonly removedFiles: number; readonly unknownFiles: ReadonlyArray<string> }> => {
+export const rewriteLake = async (db: Database, expires: boolean): Promise<RemovedFiles> => {
   if (expires) {
     await db.run(`CALL ducklake_flush_inlined_data('lake')`)
     await db.run(`CALL ducklake_rewrite_data_files('lake', delete_threshold => 0)`)
     await db.run(`CALL ducklake_expire_snapshots('lake', older_than => now() + INTERVAL 1 DAY)`)
   }
-  const removed = await db.query(`CALL ducklake_cleanup_old_files('lake', cleanup_all => true)`)
-  const unknown = await db.query(`CALL ducklake_delete_orphaned_files('lake', dry_run => true, cleanup_all => true)`)
+  const removed = await db.query(cleanupSql)
+  const orphanedFiles = await removeOrphans(db)
+  const unknown = await listUnknownFiles(db)
   await narrowColumnBounds(db)
-  return { removedFiles: removed.length, unknownFiles: unknown.map(({ path }) => String(path)) }
+  return { removed_files: removed.length, orphaned_files: orphanedFiles, unknown_files: unknown }
 }
+
+const cleanupSql = `CALL ducklake_cleanup_old_files('lake', cleanup_all => true)`
+
+const listUnknownFiles = async (db: Database): Promise<ReadonlyArray<string>> =>
+  (await db.query(`CALL ducklake_delete_orphaned_files('lake', dry_run => true, cleanup_all => true)`)).map(
+    ({ path }) => String(path),
+  )
+
+/**
+ * Removes the Parquet files that lie where the lake writes those of its tables, under such names, and that no version names. DuckLake's own
+ * `ducklake_delete_orphaned_files` removes all of its folder, also what someone else has put there, so these are given to its cleanup by name.
+ */
+const removeOrphans = async (db: Database): Promise<number> => {
+  const folders = await listTableFolders(db)
+  const orphans = (await listUnknownFiles(db)).filter((path) => {
+    const [, folder = '', name = ''] = /^(.*\/)([^/]*)$/.exec(path) ?? []
+    return folders.has(folder) && dataFilePattern.test(name)
+  })
+  if (orphans.length === 0) return 0
+  // Files without an id get some that no file of the lake has; DuckLake counts from 0.
+  const rows = orphans.map((path, i) => `(${2n ** 62n + BigInt(i)}, ${quoteLiteral(path)}, false, now())`)
+  await db.run(`INSERT INTO ${lakeCatalogue}.ducklake_files_scheduled_for_deletion VALUES ${rows.join(', ')}`)
+  await db.run(cleanupSql)
+  return orphans.length
+}
+
+/** The folders in which a lake has ever written the rows of a table, each with a slash at its end. */
+const listTableFolders = async (db: Database): Promise<ReadonlySet<string>> => {
+  const found = await db.query(`
+    SELECT CASE WHEN tables.path_is_relative THEN CASE WHEN schemas.path_is_relative THEN data.value ELSE '' END || schemas.path ELSE '' END || tables.path AS folder
+    FROM ${lakeCatalogue}.ducklake_table AS tables JOIN ${lakeCatalogue}.ducklake_schema AS schemas USING (schema_id)
+    CROSS JOIN (SELECT value FROM ducklake_options('lake') WHERE option_name = 'data_path') AS data`)
+  return new Set(found.map(({ folder }) => String(folder)))
+}
+
+/** The tables of the lake's catalogue, which DuckLake attaches beside it. */
+const lakeCatalogue = '__ducklake_metadata_lake'
 
 /** The catalogue keeps the least and the greatest text that a column has ever had: sets them to those of the files that are left. */
 const narrowColumnBounds = async (db: Database): Promise<void> => {
-  const catalogue = '__ducklake_metadata_lake'
   const wide = await db.query(`
     SELECT kept.table_id, kept.column_id, coalesce(min(found.min_value), '') AS least, coalesce(max(found.max_value), '') AS greatest
-    FROM ${catalogue}.ducklake_table_column_stats AS kept
-    JOIN ${catalogue}.ducklake_column AS columns ON columns.table_id = kept.table_id AND columns.column_id = kept.column_id AND columns.end_snapshot IS NULL
-    LEFT JOIN (SELECT stats.* FROM ${catalogue}.ducklake_file_column_stats AS stats JOIN ${catalogue}.ducklake_data_file AS files
+    FROM ${lakeCatalogue}.ducklake_table_column_stats AS kept
+    JOIN ${lakeCatalogue}.ducklake_column AS columns ON columns.table_id = kept.table_id AND columns.column_id = kept.column_id AND columns.end_snapshot IS NULL
+    LEFT JOIN (SELECT stats.* FROM ${lakeCatalogue}.ducklake_file_column_stats AS stats JOIN ${lakeCatalogue}.ducklake_data_file AS files
       ON files.data_file_id = stats.data_file_id AND files.end_snapshot IS NULL) AS found
       ON found.table_id = kept.table_id AND found.column_id = kept.column_id
     WHERE columns.column_type IN ('varchar', 'json') AND kept.min_value IS NOT NULL
@@ -168,7 +212,7 @@ const narrowColumnBounds = async (db: Database): Promise<void> => {
     HAVING kept.min_value <> least OR kept.max_value <> greatest`)
   for (const { table_id, column_id, least, greatest } of wide)
     await db.run(
-      `UPDATE ${catalogue}.ducklake_table_column_stats SET min_value = ${quoteLiteral(String(least))}, max_value = ${quoteLiteral(String(greatest))}
+      `UPDATE ${lakeCatalogue}.ducklake_table_column_stats SET min_value = ${quoteLiteral(String(least))}, max_value = ${quoteLiteral(String(greatest))}
        WHERE table_id = ${table_id} AND column_id = ${column_id}`,
     )
 }

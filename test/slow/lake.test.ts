@@ -1,9 +1,13 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, request as httpRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/Either'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { runOrThrow } from '../../connector/cdk'
 import { openDatabase, quoteIdentifier, quoteLiteral } from '../../connector/snapshot/store/database'
 import { openSnapshot } from '../../connector/snapshot/store/file'
 import { newTempPath, writeTempFile } from '../support/files'
@@ -13,7 +17,7 @@ import { freePort } from '../support/redis'
 import { compareWithTruth } from '../support/truth'
 import { type Postgres, startPostgres } from './dbt/postgres'
 
-/** What the largest test reads, and how many of its processes are killed; test/slow/lake.sh 2000000 50 takes the better part of an hour. */
+/** What the largest test reads, and how many of its processes are killed; test/slow/lake.sh 2000000 50 is part of .ci/weekly. */
 const [reviewCount, killCount] = [Number(process.env.LAKE_REVIEWS || 30_000), Number(process.env.LAKE_KILLS || 20)]
 const shareCount = 8
 const seed = Number(process.env.SEED ?? 20261123)
@@ -90,6 +94,33 @@ const writeConfig = ({ url, token }: Service, index?: number): string =>
     ...(index === undefined ? {} : { partition: { index, count: shareCount } }),
   })
 
+/** The storage, but for requests by these methods, which it refuses. */
+const startDenyingStorage = async (refused: RegExp): Promise<string> => {
+  const server = createServer((request, response) => {
+    if (refused.test(request.method ?? '')) {
+      request.resume()
+      response.writeHead(403, { 'content-type': 'application/xml' })
+      response.end('<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>')
+      return
+    }
+    const { method, headers } = request
+    const forwarded = httpRequest(`${env.AWS_ENDPOINT_URL}${request.url}`, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers)
+      answer.pipe(response)
+    })
+    request.pipe(forwarded)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const findExtension = (name: string): string => {
+  const file = `${name}.duckdb_extension`
+  const found = spawnSync('find', [process.env.VIRTUAL_ENV ?? '', '-name', file], { encoding: 'utf8' })
+  return found.stdout.trim().split('\n')[0] ?? ''
+}
+
 /** A lake of its own for each test. */
 const newLake = (name: string): ReadonlyArray<string> => {
   postgres.ask(`CREATE DATABASE ${name}`)
@@ -137,6 +168,78 @@ const findWords = async (
   const database = postgres.ask(`SELECT oid FROM pg_database WHERE datname = '${name}'`).trim()
   const found = spawnSync('grep', ['-rlaF', words, join(folder, 'base', database)], { encoding: 'utf8' })
   return { files, catalogue: found.stdout.split('\n').filter((line) => line !== '').length }
+}
+
+const storageUrl = (path: string): string => `${env.AWS_ENDPOINT_URL}/lake/${path}`
+
+const listObjects = async (prefix: string): Promise<ReadonlyArray<string>> =>
+  [...(await (await fetch(storageUrl(`?list-type=2&prefix=${prefix}`))).text()).matchAll(/<Key>(.*?)<\/Key>/g)].map(
+    ([, key]) => key ?? '',
+  )
+
+/** Resolves once the catalogue has the tables of a lake and so many versions. */
+const waitForVersions = async (name: string, count: number): Promise<void> => {
+  const ask = (sql: string) => Number(postgres.ask(`\\c ${name}\n${sql}`))
+  while (ask(`SELECT count(*) FROM pg_tables WHERE tablename = 'ducklake_snapshot'`) === 0) await sleep(50)
+  while (ask('SELECT count(*) FROM ducklake_snapshot') < count) await sleep(50)
+}
+
+/** The version that a reader sees, and how many tables it has. */
+const readCounts = async (
+  name: string,
+  version?: number,
+): Promise<ReadonlyArray<{ readonly version: number; readonly tables: number }>> => {
+  const { db } = await runOrThrow(
+    openSnapshot(`ducklake:postgres:dbname=${name}`, 'read', { lake: { env: process.env, version } }),
+  )
+  const rows = await db.query(
+    `SELECT id::INTEGER AS version, (SELECT count(*)::INTEGER FROM duckdb_tables() WHERE database_name = 'lake') AS tables FROM ducklake_current_snapshot('lake')`,
+  )
+  db.close()
+  return rows.map(({ version, tables }) => ({ version: Number(version), tables: Number(tables) }))
+}
+
+const writeParquet = async (sql: string): Promise<Buffer> => {
+  const path = newTempPath('parquet')
+  const db = await runOrThrow(openDatabase(':memory:'))
+  await db.run(`COPY (${sql}) TO ${quoteLiteral(path)} (FORMAT parquet)`)
+  db.close()
+  return readFileSync(path)
+}
+
+/** The Parquet files in the folder of a lake that its catalogue does not know. */
+const listOrphans = async (name: string): Promise<ReadonlyArray<string>> => {
+  const known = postgres.ask(
+    `\\c ${name}\nSELECT path FROM ducklake_data_file UNION SELECT path FROM ducklake_delete_file UNION SELECT path FROM ducklake_files_scheduled_for_deletion`,
+  )
+  const files = (await listObjects(`${name}/`)).filter((key) => key.endsWith('.parquet'))
+  return files.filter((key) => !known.includes(key.split('/').at(-1) ?? ''))
+}
+
+const holdWords = async (keys: ReadonlyArray<string>, words: string): Promise<boolean> => {
+  const db = await runOrThrow(
+    openSnapshot('ducklake:postgres:dbname=forgetful', 'read', { lake: { env: process.env } }),
+  )
+  const files = keys.map((key) => quoteLiteral(`s3://lake/${key}`)).join(', ')
+  const found = await db.db.scalar(
+    `SELECT count(*) FROM read_parquet([${files}], union_by_name => true) AS t WHERE contains(t::VARCHAR, ${quoteLiteral(words)})`,
+  )
+  db.db.close()
+  return Number(found) > 0
+}
+
+/** Kills a writer once it has written rows of contents that are not committed. */
+const killAsItCommits = async (name: string, args: ReadonlyArray<string>): Promise<void> => {
+  const folder = `${name}/main/review_contents/`
+  for (let tries = 0; tries < 10; tries += 1) {
+    const before = (await listObjects(folder)).length
+    const running = startProgram('feedback', args, { env })
+    while ((await listObjects(folder)).length === before) await sleep(5)
+    running.kill('SIGKILL')
+    await running.ended
+    if ((await listOrphans(name)).some((key) => key.startsWith(folder))) return
+  }
+  throw new Error('Each of ten commits was over before the kill.')
 }
 
 const countDoubles = async (path: string): Promise<number> => {
@@ -316,6 +419,40 @@ describe('a lake in PostgreSQL and S3', () => {
         expect([status, result.stderr]).toEqual([result.status, expect.stringMatching(message)])
         expect(result.stderr).not.toMatch(/wr0ng-pass|lake-s3cret|p0stgres-pass/)
       }
+      // An extension of another version: the end of its file says of which.
+      const extensions = newTempPath('extensions')
+      mkdirSync(extensions)
+      const bytes = readFileSync(findExtension('ducklake'))
+      const label = bytes.lastIndexOf('v1.')
+      writeFileSync(join(extensions, 'ducklake.duckdb_extension'), bytes.fill('v0.9.9', label, label + 6))
+      expect(await feedback('verify', ...placeOf(lake), '--extensions', extensions)).toMatchObject({
+        status: 78,
+        stderr: expect.stringMatching(/another version, or damaged.*pip install/),
+      })
+      // A bucket that may be read only, and one that refuses everything.
+      for (const refused of [/^(PUT|POST|DELETE)$/, /./]) {
+        const denied = { env: { ...env, AWS_ENDPOINT_URL: await startDenyingStorage(refused) } }
+        const sync = ['sync', '--config', config]
+        for (const args of [
+          [...sync, ...placeOf(lake), '--full-refresh'],
+          [...sync, ...newLake(`denied${refused.source.length}`)],
+        ]) {
+          const result = await runProgram('feedback', args, denied)
+          expect(result).toMatchObject({ status: 78, stderr: expect.stringContaining('storage refuses access') })
+          expect(result.stderr).not.toMatch(/lake-s3cret|p0stgres-pass/)
+        }
+      }
+      const kept = await feedback('query', ...placeOf(lake), '--format', 'csv', 'SELECT count(*) AS n FROM reviews')
+      expect(kept.stdout.split('\n')[1]).toBe('50')
+      const other = await feedback(
+        'sync',
+        '--config',
+        config,
+        ...placeOf(newLake('other')),
+        '--data',
+        's3://lake/refused',
+      )
+      expect(other).toMatchObject({ status: 78, stderr: expect.stringContaining('has files of another lake') })
       const nowhere = await feedback(
         'sync',
         '--config',
@@ -330,6 +467,35 @@ describe('a lake in PostgreSQL and S3', () => {
       const newer = await feedback('verify', ...placeOf(lake))
       expect(newer).toMatchObject({ status: 78, stderr: expect.stringContaining('another version of DuckLake') })
       expect(newer.stderr).not.toContain(password)
+      await service.stop()
+    },
+    10 * minutes,
+  )
+
+  it(
+    'gives a share to one process at a time, and the lake to none who needs all of it',
+    async () => {
+      const service = await startService(2000)
+      const lake = newLake('busy')
+      const running = startProgram('feedback', ['sync', '--config', writeConfig(service, 0), ...lake], { env })
+      const locksSql = `SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database WHERE datname = 'busy' AND locktype = 'advisory' AND objid >= 1000`
+      while (Number(postgres.ask(locksSql)) === 0) await sleep(20)
+      await waitForVersions('busy', 2)
+      process.kill(running.pid ?? 0, 'SIGSTOP')
+      for (const args of [
+        ['sync', '--config', writeConfig(service, 0)],
+        ['sync', '--config', writeConfig(service)],
+        ['forget', '--review', '1'],
+      ])
+        expect(await feedback(...args, ...placeOf(lake))).toMatchObject({
+          status: 75,
+          stderr: expect.stringContaining('is in use by another run'),
+        })
+      // A reader needs nobody's leave, and sees no later version.
+      const [{ version, tables } = { version: 0, tables: 0 }] = await readCounts('busy')
+      process.kill(running.pid ?? 0, 'SIGCONT')
+      expect(await running.ended).toMatchObject({ status: 0 })
+      expect((await readCounts('busy', version)).map((counts) => counts.tables)).toEqual([tables])
       await service.stop()
     },
     10 * minutes,
@@ -366,6 +532,15 @@ describe('a lake in PostgreSQL and S3', () => {
       expect(await findWords('forgetful', words)).toEqual({ files: expect.any(Number), catalogue: expect.any(Number) })
       expect((await findWords('forgetful', words)).files).toBeGreaterThan(0)
 
+      // A writer that is killed as it commits leaves files with the words that no version names; beside them lies a file of someone else.
+      await killAsItCommits('forgetful', ['sync', '--config', config, ...placeOf(lake), '--full-refresh'])
+      const left = await listOrphans('forgetful')
+      expect(left.some((key) => key.includes('/main/review_contents/'))).toBe(true)
+      expect(await holdWords(left, words)).toBe(true)
+      const [stranger, notes] = ['forgetful/main/review_contents/mine.parquet', 'forgetful/notes.txt']
+      for (const key of [stranger, notes])
+        await fetch(storageUrl(key), { method: 'PUT', body: await writeParquet(`SELECT 'of someone else' AS "text"`) })
+
       for (const delay of [900, 1200, 1500, 1800]) {
         const running = startProgram('feedback', ['forget', ...placeOf(lake), '--review', id], { env })
         await sleep(delay)
@@ -373,8 +548,10 @@ describe('a lake in PostgreSQL and S3', () => {
         await running.ended
       }
       const done = await feedback('forget', ...placeOf(lake), '--review', id, '--wait', '30s')
-      expect(done).toMatchObject({ status: 0 })
+      expect(done).toMatchObject({ status: 0, stdout: expect.stringContaining(stranger) })
       expect(done.stdout).not.toContain(words)
+      expect(await listOrphans('forgetful')).toEqual([stranger])
+      expect(await listObjects(notes)).toEqual([notes])
       expect(await findWords('forgetful', words)).toEqual({ files: 0, catalogue: 0 })
       expect(await ask(`SELECT count(*) FROM reviews WHERE id = ${id}`)).toBe('0')
 
@@ -438,7 +615,8 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
         }
       })()
       const killing = (async () => {
-        const pause = Math.max(300, (reviewCount / 60_000) * 1200)
+        // Spread over most of a run on two cores that have nothing else to do.
+        const pause = Math.max(300, (reviewCount / killCount) * 0.4)
         while (kills < killCount && !isEnding) {
           await sleep(pause * (0.5 + draw()))
           const all = [...running.values()]
@@ -475,6 +653,6 @@ describe(`${shareCount} processes write ${reviewCount.toLocaleString('en')} revi
       ])
       expect(peak).toBeLessThan(300)
     },
-    90 * minutes,
+    180 * minutes,
   )
 })

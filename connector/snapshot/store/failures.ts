@@ -76,7 +76,7 @@ export const chooseMemoryLimit = (machineMemory: number = readMachineMemory()): 
  * times the one before each other is.
  */
 export const listMemorySteps = (least: number, limit: number, growth = 4): ReadonlyArray<number> =>
-  least >= limit ? [limit] : [least, ...listMemorySteps(least * growth, limit, growth)]
+  least >= limit ? [limit] : [least, ...listMemorySteps(Math.floor(least * growth), limit, growth)]
 
 /** What DuckDB says where the folder beside the file cannot be made that takes what does not fit into memory. */
 export const spillFolderPattern = /Failed to create directory "?[^"]*\.tmp"?|Cannot open file "[^"]*\.tmp\//

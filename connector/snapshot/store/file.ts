@@ -19,7 +19,7 @@ import { CommandError, configFailure, type Failure } from '../../cdk'
 import { type Database, type DatabaseOptions, openDatabase, type Snapshot } from './database'
 import { chooseMemoryLimit, databaseOpenFailure, listMemorySteps } from './failures'
 import { openLake } from './lake'
-import { isLakePath, type LakeOptions } from './lake-access'
+import { isLakePath, type LakeOptions, requireOwnFolder } from './lake-access'
 import { metadataTablesSql, snapshotFormat } from './metadata'
 
 /** `write` creates the file if it is missing; `change` and `read` need an existing file. */
@@ -132,8 +132,8 @@ const openOnce = (
     }),
   )
 
-/** What DuckDB has at first to write a lake, in bytes. */
-const lakeMemory = 64e6
+/** What DuckDB has at first to write a lake, in bytes, and how many times as much at each further step. Its extensions take 60 MB beside it. */
+const [lakeMemory, lakeMemoryGrowth] = [40e6, 1.5]
 
 const openLakeTables = (
   path: string,
@@ -143,9 +143,10 @@ const openLakeTables = (
 ): TaskEither<Failure, Snapshot> => {
   // A reader has all memory at once, since a database in memory does not repeat its statements with more.
   const isRead = access === 'read'
-  const memory = isRead ? [memoryLimit] : listMemorySteps(lakeMemory, memoryLimit, 2)
+  const memory = isRead ? [memoryLimit] : listMemorySteps(lakeMemory, memoryLimit, lakeMemoryGrowth)
   return pipe(
-    openLake(path, access, lake, { memory, ...(isRead ? {} : { threads: 2 }) }),
+    // The shares of a backfill run side by side, so that each has one thread beside the one that reads.
+    openLake(path, access, lake, { memory, ...(isRead ? {} : { threads: lake.share === undefined ? 2 : 1 }) }),
     TE.flatMap((db) => prepare(db, access)),
   )
 }
@@ -183,7 +184,9 @@ const prepareTables = async (db: Database, access: SnapshotAccess): Promise<E.Ei
   if (tables.length === 0 && access !== 'read')
     await db.transaction(async () => {
       // Another writer of the lake may have made them meanwhile.
-      if ((await listTables(db)).length === 0) await db.run(metadataTablesSql)
+      if ((await listTables(db)).length > 0) return
+      if (db.lake !== undefined) await requireOwnFolder(db, db.lake.dataPath)
+      await db.run(metadataTablesSql)
     })
   else if (!tables.includes('_meta') || !tables.includes('_loads'))
     return E.left(

@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { createHash, randomUUID } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { basename, join, resolve } from 'node:path'
 import { CommandError, configFailure, type Failure, transientFailure } from '../../cdk'
 import { type Database, quoteLiteral } from './database'
 import { isOutOfMemory } from './failures'
@@ -92,6 +93,26 @@ export const loadExtension = async (db: Database, name: ExtensionName, options: 
 
 export const isRemote = (dataPath: string): boolean => /^(s3|s3a|s3n|gs|gcs|r2|https?):\/\//.test(dataPath)
 
+/** The names that DuckLake gives to the files of a table. */
+export const dataFilePattern = /^ducklake-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-delete)?\.parquet$/
+
+/** Whether a path is that of a file with rows of a stream, which lies in the folder of its table. */
+const isStreamFile = (path: string): boolean => {
+  const [table = '_', name = ''] = path.split('/').slice(-2)
+  return !table.startsWith('_') && dataFilePattern.test(name)
+}
+
+/** Refuses the folder of a new lake where another lake has its rows: either would take the other's files for such that were left. */
+export const requireOwnFolder = async (db: Database, dataPath: string): Promise<void> => {
+  const found = await db.query(`SELECT file FROM glob(${quoteLiteral(`${dataPath}main/*/ducklake-*.parquet`)})`)
+  if (found.some(({ file }) => isStreamFile(String(file))))
+    throw new CommandError(
+      configFailure(
+        `${db.path}: ${dataPath} has files of another lake, and each lake needs a folder of its own. Give another --data, or remove what a lake that is no more has left there.`,
+      ),
+    )
+}
+
 /** The access to object storage, from the variables that Amazon's own programs read. */
 export const storageSecretSql = (env: NonNullable<LakeOptions['env']>): string | undefined => {
   const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL
@@ -148,6 +169,34 @@ export const attachSql = ({ path, access, options }: LakePlace, version?: number
   return `ATTACH ${quoteLiteral(path)} AS lake${settings.length === 0 ? '' : ` (${settings.join(', ')})`}; USE lake`
 }
 
+/** A reader takes no lock: what it has left is removed after so long. */
+const readerSpillMillis = 24 * 3_600_000
+
+/**
+ * The folder for what does not fit into memory: another one each time, since anyone may make one of a known name. A killed process leaves its own;
+ * a writer removes those that writers of this machine have left which have ended, as its locks say, and old ones of readers.
+ */
+export const prepareSpillFolder = (dataPath: string, { access, options: { share } }: LakePlace): string => {
+  const lake = `feedback-lake-${createHash('sha256').update(dataPath).digest('hex').slice(0, 16)}`
+  const kind = access === 'read' ? 'read' : share === undefined ? 'run' : `share-${share.index}`
+  const isLeft = (path: string): boolean => {
+    const name = basename(path)
+    if (share !== undefined) return name.startsWith(`${lake}-${kind}-`)
+    if (!name.startsWith(`${lake}-read-`)) return name.startsWith(`${lake}-`)
+    const changed = statSync(path, { throwIfNoEntry: false })?.mtimeMs
+    return changed !== undefined && Date.now() - changed > readerSpillMillis
+  }
+  if (access !== 'read') for (const path of listFolders(tmpdir())) if (isLeft(path)) removeFolder(path)
+  return join(tmpdir(), `${lake}-${kind}-${randomUUID()}.tmp`)
+}
+
+/** A folder of another user stays. */
+export const removeFolder = (path: string): void => {
+  try {
+    rmSync(path, { recursive: true, force: true })
+  } catch {}
+}
+
 /** What the errors of a lake's catalogue and storage mean, by what DuckDB says; the first that fits counts. */
 const lakeErrors: ReadonlyArray<readonly [RegExp, typeof configFailure, string]> = [
   [
@@ -161,14 +210,24 @@ const lakeErrors: ReadonlyArray<readonly [RegExp, typeof configFailure, string]>
     "the lake has no such version, or no longer. FROM ducklake_snapshots('lake') in feedback query lists them.",
   ],
   [
-    /explicitly disabled|does not exist and/i,
+    /explicitly disabled|does not exist and|database does not exist/i,
     configFailure,
     'there is no lake. Check the address given with --lake; feedback sync creates one.',
   ],
   [
-    /does not match existing data path|DATA_PATH parameter/i,
+    /not a valid DuckDB database/i,
+    configFailure,
+    'the file is not the catalogue of a lake. It was not changed; give another --lake.',
+  ],
+  [
+    /does not match existing data path/i,
     configFailure,
     'the lake keeps its files in another place than --data. Leave --data out, or give another --lake.',
+  ],
+  [
+    /data_path is not set|DATA_PATH parameter/i,
+    configFailure,
+    'a new lake in PostgreSQL needs --data, the folder or the address of object storage for its rows.',
   ],
   [
     /HTTP (?:code )?403|Forbidden|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch/i,

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TaskEither } from 'fp-ts/TaskEither'
 import * as TE from 'fp-ts/TaskEither'
@@ -18,6 +16,8 @@ import {
   lakeErrorFailure,
   loadExtension,
   postgresPrefix,
+  prepareSpillFolder,
+  removeFolder,
   storageSecretSql,
 } from './lake-access'
 
@@ -127,10 +127,17 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
         `${name}: a lake's catalogue is in PostgreSQL (ducklake:postgres:…) or in a DuckDB file (ducklake:FILE).`,
       ),
     )
-  const spillPath = join(tmpdir(), `feedback-lake-${randomUUID()}`)
-  const base = await runOrThrow(openDatabase(':memory:', { ...opening, spillPath }))
+  const base = await runOrThrow(openDatabase(':memory:', opening))
+  let spillFolder: string | undefined
+  const close = (): void => {
+    base.close()
+    if (spillFolder !== undefined) removeFolder(spillFolder)
+  }
   const { env = {} } = options
   try {
+    // By default DuckDB keeps 128 MB of what a writer has freed.
+    if (access !== 'read')
+      await base.run(`SET allocator_flush_threshold = '8MB'; SET allocator_bulk_deallocation_flush_threshold = '8MB'`)
     await loadExtension(base, 'ducklake', options)
     if (isPostgres) await loadExtension(base, 'postgres_scanner', options)
     let hasStorage = false
@@ -139,7 +146,10 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
       hasStorage = true
       await loadExtension(base, 'httpfs', options)
       // A commit looks for its keys in each file of a table; files never change, so that each is asked for once.
-      await base.run('SET enable_external_file_cache = true; SET parquet_metadata_cache = true')
+      // An upload holds one part of its file in memory, by default 80 MB; files of 50 GB have parts of 5 MB, the least that S3 takes.
+      await base.run(
+        `SET enable_external_file_cache = true; SET parquet_metadata_cache = true; SET s3_uploader_max_filesize = '50GB'`,
+      )
       const secret = storageSecretSql(env)
       if (secret !== undefined) await base.run(secret)
     }
@@ -164,6 +174,10 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
       })
       dataPath = String(await base.scalar(`SELECT value FROM ducklake_options('lake') WHERE option_name = 'data_path'`))
       await openStorage(dataPath)
+      if (spillFolder === undefined) {
+        spillFolder = prepareSpillFolder(dataPath, place)
+        await base.run(`SET temp_directory = ${quoteLiteral(spillFolder)}`)
+      }
       if (access !== 'read' || options.version !== undefined) return
       // All that a verb reads is of one version, whatever is committed meanwhile.
       const version = Number(await base.scalar(`SELECT id FROM ducklake_current_snapshot('lake')`))
@@ -263,11 +277,11 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
         return { ...other, path: name, lake: { dataPath } }
       },
       close: () => {
-        void locks.release().finally(() => base.close())
+        void locks.release().finally(close)
       },
     }
   } catch (error) {
-    base.close()
+    close()
     throw error
   }
 }
