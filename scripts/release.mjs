@@ -6,6 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { createStatement, describeTarball } from './provenance.mjs'
+import { findOtherVersions } from './versions.mjs'
 
 const usage = `Makes a release of the last commit: the npm package, with --images both images, the lists of their parts, and the
 statement of provenance. It builds everything twice and refuses what is not the same both times. docs/release.md explains it.
@@ -43,21 +44,9 @@ const run = (command, args, { cwd = root, env = {}, input } = {}) => {
 }
 const git = (...args) => run('git', args).stdout.trim()
 
-/** Where the version stands beside package.json. */
-const versionPlaces = [
-  ['package-lock.json', /^ {2}"version": "([^"]+)"/m],
-  ['Dockerfile', /org\.opencontainers\.image\.version=(\S+)/],
-  ['Dockerfile', /io\.airbyte\.name=feedback\/source-feedback io\.airbyte\.version=(\S+)/],
-  ['Dockerfile', /io\.airbyte\.name=feedback\/destination-feedback io\.airbyte\.version=(\S+)/],
-  ['metadata.yaml', /^ *dockerImageTag: "?([^"\s]+)"?$/m],
-  ['metadata.destination.yaml', /^ *dockerImageTag: "?([^"\s]+)"?$/m],
-]
-
 const checkVersions = (version) => {
-  for (const [path, pattern] of versionPlaces) {
-    const found = pattern.exec(read(path))?.[1]
-    if (found !== version) refuse(`${path} has the version ${found ?? '(none)'}, package.json has ${version}.`)
-  }
+  const [[path, found] = []] = findOtherVersions(version)
+  if (path !== undefined) refuse(`${path} has the version ${found}, package.json has ${version}.`)
   const heading = /^## (.*)$/m.exec(read('CHANGELOG.md'))?.[1] ?? ''
   const [, changed, date] = /^(\S+) \((\d{4}-\d{2}-\d{2})\)$/.exec(heading) ?? []
   if (changed !== version || Number.isNaN(Date.parse(date)))

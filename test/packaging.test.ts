@@ -238,6 +238,10 @@ describe('packaging', () => {
   })
 })
 
+it('one version stands everywhere: in labels, metadata, the dbt package and the commands of the documents', () => {
+  expect(() => execFileSync(process.execPath, ['scripts/versions.mjs', '--check'], { cwd: root })).not.toThrow()
+})
+
 it('the list of parts has every package that production needs, with its license, and no other', () => {
   const list = 'npm sbom --silent --package-lock-only --sbom-format=cyclonedx | node scripts/sbom.mjs'
   const { components, dependencies } = JSON.parse(execFileSync('sh', ['-c', list], { cwd: root, encoding: 'utf8' }))

@@ -84,6 +84,12 @@ describe('a release that must not be made', { timeout: 60_000 }, () => {
       /Dockerfile has the version 9\.9\.9/,
     ],
     [
+      'of a page with another version',
+      () => edit('docs/docker.md', /source-feedback:\S+ check/, 'source-feedback:9.9.9-rc.1 check'),
+      [],
+      /docs\/docker\.md has the version 9\.9\.9-rc\.1, package\.json has/,
+    ],
+    [
       'of changes without a version',
       () => edit('CHANGELOG.md', /^## .*$/m, '## Unreleased'),
       [],
@@ -125,6 +131,29 @@ describe('a release that must not be made', { timeout: 60_000 }, () => {
     expect(stderr).not.toContain('    at ')
     expect(stdout).not.toContain('package is the same')
   })
+})
+
+it('npm version writes a new version wherever the old one stands', () => {
+  execFileSync('npm', ['version', '--no-git-tag-version', '9.8.7-rc.1'], { cwd: clone })
+  const changed = git('diff', '--name-only').split('\n')
+  expect(changed).toEqual(
+    expect.arrayContaining(['Dockerfile', 'dbt/dbt_project.yml', 'docs/dbt.md', 'docs/meltano.md']),
+  )
+  expect(git('diff', '--unified=0')).toContain('+npm install ./feedback-connector-9.8.7-rc.1.tgz')
+  const quoted = version.replaceAll('.', '\\.')
+  // What is left is history, and the version of the service's own specification.
+  const left = execFileSync('git', ['grep', '-lE', `(^|[^0-9.])${quoted}([^0-9.-]|$)`], {
+    cwd: clone,
+    encoding: 'utf8',
+  })
+  const history =
+    /^(CHANGELOG\.md|docs\/integrations\/|docs\/state\.md|acceptance-test-config\.yml|bench\/|connector\/|package-lock\.json|test\/)/
+  expect(
+    left
+      .trim()
+      .split('\n')
+      .filter((path) => !history.test(path)),
+  ).toEqual([])
 })
 
 /** What the specifications of in-toto's Statement (v1) and SLSA's provenance (v1) demand of the parts that we use. */

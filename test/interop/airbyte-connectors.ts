@@ -265,10 +265,10 @@ export const brokenConnectors: ReadonlyArray<BrokenConnector> = [
   })),
   broken('Connector Version Increment Check', 'the version of the main branch', (connector) => ({
     ...connector,
-    released: '0.1.0',
+    released: connector.manifest.version,
   })),
   broken('Connector Version Increment Check', 'a version behind the main branch', (connector) => ({
     ...connector,
-    released: '0.1.1-rc.1',
+    released: '9999.0.0-rc.1',
   })),
 ]

@@ -117,7 +117,9 @@ export const requireOwnFolder = async (db: Database, dataPath: string): Promise<
 export const storageSecretSql = (env: NonNullable<LakeOptions['env']>): string | undefined => {
   const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL
   if (endpoint && !/^https?:$/.test(URL.canParse(endpoint) ? new URL(endpoint).protocol : ''))
-    throw new CommandError(configFailure(`AWS_ENDPOINT_URL is no address: it must begin with https:// or http://.`))
+    throw new CommandError(
+      configFailure('AWS_ENDPOINT_URL is no address. Give one such as https://storage.example.com.'),
+    )
   const url = endpoint ? new URL(endpoint) : undefined
   const values = {
     KEY_ID: readSecret(env, 'AWS_ACCESS_KEY_ID'),

@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Sandbox } from '../../../connector/sandbox/start'
+import manifest from '../../../package.json'
 import { docsFolder, fillIn } from '../../support/doc-blocks'
 import { pythonProgram, runShellOrThrow } from '../interop/shell'
 import type { Postgres } from './postgres'
@@ -40,8 +41,7 @@ export const createProject = async (sandbox: Sandbox, postgres: Postgres, folder
   const git = join(folder, 'git')
   mkdirSync(git)
   cpSync(packageFolder, join(git, 'dbt'), { recursive: true })
-  const commit =
-    'git init -q . && git add . && git -c user.name=t -c user.email=t@example.com commit -qm Package && git tag v0.1.0'
+  const commit = `git init -q . && git add . && git -c user.name=t -c user.email=t@example.com commit -qm Package && git tag v${manifest.version}`
   await runShellOrThrow('bash', ['-c', commit], { cwd: git })
   const env = {
     ...postgres.env,

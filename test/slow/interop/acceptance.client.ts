@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import manifest from '../../../package.json'
 import { createJsonFolder, type JsonFolder } from '../../support/files'
 import { buildFolder } from '../../support/program'
 import { sandboxConfig } from '../../support/sandbox'
@@ -41,7 +42,7 @@ it("the runner of Airbyte's Python CDK accepts acceptance-test-config.yml and pa
     '-q',
     '-rs',
     '--connector-image',
-    'feedback/source-feedback:0.1.0',
+    `feedback/source-feedback:${manifest.version}`,
     '--read-from-streams',
     'all',
   ]

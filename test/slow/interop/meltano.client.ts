@@ -7,6 +7,7 @@ import { parse, stringify } from 'yaml'
 import { sourceFormat } from '../../../connector/config/source'
 import { parseFaultList } from '../../../connector/sandbox/faults/plan'
 import { type Sandbox, startSandbox } from '../../../connector/sandbox/start'
+import manifest from '../../../package.json'
 import { formatLines, formatStream, locationRow, singerFormat, visitRow } from '../../support/destination-input'
 import { createJsonFolder, type JsonFolder } from '../../support/files'
 import { pythonProgram, runShell, runShellOrThrow, type ShellOptions } from './shell'
@@ -70,7 +71,7 @@ it('Meltano installs the packed connector and the loaders', async () => {
   await runShellOrThrow('npm', ['pack', '--ignore-scripts', root], how)
   await runShellOrThrow(
     'npm',
-    ['install', '--no-audit', '--no-fund', '--ignore-scripts', './feedback-connector-0.1.0.tgz'],
+    ['install', '--no-audit', '--no-fund', '--ignore-scripts', `./feedback-connector-${manifest.version}.tgz`],
     how,
   )
   cpSync(join(root, 'docs', 'meltano.yml'), join(project.path, 'meltano.yml'))

@@ -26,8 +26,14 @@ describe('the access to the storage of a lake', () => {
       { AWS_SECRET_ACCESS_KEY_FILE: empty, AWS_SECRET_ACCESS_KEY: 'hidden' },
       'AWS_SECRET_ACCESS_KEY_FILE and AWS_SECRET_ACCESS_KEY are both set. Unset one of them.',
     ],
-    [{ AWS_ENDPOINT_URL: 'minio:9000' }, 'AWS_ENDPOINT_URL is no address: it must begin with https:// or http://.'],
-    [{ AWS_ENDPOINT_URL: 'my storage' }, 'AWS_ENDPOINT_URL is no address: it must begin with https:// or http://.'],
+    [
+      { AWS_ENDPOINT_URL: 'minio:9000' },
+      'AWS_ENDPOINT_URL is no address. Give one such as https://storage.example.com.',
+    ],
+    [
+      { AWS_ENDPOINT_URL: 'my storage' },
+      'AWS_ENDPOINT_URL is no address. Give one such as https://storage.example.com.',
+    ],
   ])('of %j is refused with what is wrong', (env, message) => {
     expect(() => storageSecretSql({ ...keys, ...env })).toThrow(message)
   })
