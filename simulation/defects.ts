@@ -312,6 +312,27 @@ export const defects: Readonly<Record<string, Defect>> = {
     find: 'waitForTurn: throttle.run,',
     replace: '',
   },
+  'a lost file told as a missing one': {
+    file: 'snapshot/store/failures.js',
+    find: 'if (/Corrupt WAL file|replaying WAL file/.test(detail))',
+    replace: 'if (/Corrupt WAL file|replaying WAL file/.test(detail) && !/does not exist/.test(detail))',
+  },
+  'the forgotten are read again': {
+    file: 'snapshot/load/writer.js',
+    find: 'const forgets = await (0, forgotten_1.hasForgotten)(db);',
+    replace: 'const forgets = false;',
+  },
+  'a new file whose folder is not synced': {
+    file: 'snapshot/store/file.js',
+    find: 'flush((0, node_path_1.dirname)(to));',
+    replace: '',
+  },
+  'only contents leave with their version': {
+    file: 'snapshot/load/commit.js',
+    find: 'for (const child of children)\n        await db.run(',
+    replace:
+      "for (const child of children)\n        if (child.table.name === 'review_contents')\n            await db.run(",
+  },
 }
 
 /** Loads the product without this safeguard from now on. */

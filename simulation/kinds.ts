@@ -24,7 +24,9 @@ export const drawScenario = (seed: number): Scenario => {
   const [drawn, rows] = [createScenario(seed), draw('long rows')]
   // Without order, an export is read in many windows: such rows would take too long.
   const scenario = drawn.service.order !== 'random' && rows.happens(0.05) ? lengthenRows(drawn, rows) : drawn
-  return parts.happens(0.2) ? { ...scenario, service: { ...scenario.service, hasParts: true } } : scenario
+  if (!parts.happens(0.2)) return scenario
+  const family = parts.split('family').happens(0.4) ? { hasFamily: true } : {}
+  return { ...scenario, service: { ...scenario.service, hasParts: true, ...family } }
 }
 
 const isWriting = (scenario: Scenario): scenario is WritingScenario => 'writing' in scenario

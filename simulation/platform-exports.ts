@@ -1,7 +1,7 @@
 import { createReviewTables } from './consumer'
 import { checkHeldRows, createHeldRows, type HeldRows } from './held-rows'
 import { checkRepeats, checkRequests, compareRows, findSurplus, restedUntil } from './oracles'
-import { createPartTables, partStreams } from './part-tables'
+import { createPartTables, familyStreams, partStreams } from './part-tables'
 import { createSourcePlatform, type Platform, type SourceProtocol } from './platform'
 import type { Scenario } from './scenario'
 import type { ExportService } from './service'
@@ -10,7 +10,10 @@ const exportStreams: ReadonlyArray<string> = ['reviews', 'deleted_reviews']
 
 /** The streams that a world of exports reads. */
 export const listExportStreams = ({ service }: Scenario): ReadonlyArray<string> =>
-  service.hasParts === true ? [...exportStreams, ...partStreams] : exportStreams
+  service.hasParts === true ? [...exportStreams, ...listPartStreams(service)] : exportStreams
+
+const listPartStreams = ({ hasFamily }: Scenario['service']): ReadonlyArray<string> =>
+  hasFamily === true ? familyStreams : partStreams
 
 /** How far the local clock falls behind where it was when this run began, before its cutoff perhaps; milliseconds, 0 at most. */
 const lowestJump = ({ disturbances }: Scenario, run: number): number => {
@@ -31,7 +34,7 @@ export const createExportPlatform = (
   report: (oracle: string, what: string) => void,
 ): Platform => {
   const { reviews, deleted, keep } = createReviewTables()
-  const parts = createPartTables()
+  const parts = createPartTables(listPartStreams(scenario.service))
   /** Up to when the run before has read, if it was quiet too and nothing went wrong there. */
   let readUntil: number | undefined
   let held: HeldRows = createHeldRows()

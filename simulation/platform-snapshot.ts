@@ -178,7 +178,11 @@ export const createSnapshotPlatform = (
     compare: async (now) => {
       const rows = await readSnapshot(path, openSnapshot, report, { mayBeDamaged: false })
       if (typeof rows === 'string') return []
-      return [...checkKept(rows), ...checkForgotten(path, rows, service), ...compareSnapshot(rows, service, now)]
+      return [
+        ...checkKept(rows),
+        ...checkForgotten(path, rows, service),
+        ...compareSnapshot(rows, service, now, scenario.service.hasFamily === true),
+      ]
     },
   }
 }

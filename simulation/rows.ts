@@ -20,6 +20,8 @@ export type RowTraits = {
   /** Whether a version may have more contents or none, and another name of its location, than the one before it; false if left out. A name
    * never comes back: a run does not send a name again that it has sent with an older version. */
   readonly hasParts?: boolean
+  /** Whether reviews have a provider, a task, engagements, sentiments and liabilities, which come and go with their versions. */
+  readonly hasFamily?: boolean
   /** How many characters a review has beside the others; none if left out. */
   readonly padding?: number
 }
@@ -91,12 +93,37 @@ const lastOf = (deletions: ReadonlyArray<Deletion>): ReadonlyArray<Deletion> => 
 /** The sources of reviews. */
 export const sourceIds: ReadonlyArray<number> = [101, 102, 103]
 
+/** What was found in a content: none, or some, by its version. */
+const createContentParts = (review: number, version: number) => ({
+  sentiments: Array.from({ length: version % 3 }, (_, i) => ({
+    id: review * 100 + ((version + i) % 7),
+    category: `Category ${(review + i) % 6}`,
+    feature: 'staff',
+    opinion: `Opinion ${version} ${i}`,
+    tonality: 'neutral',
+  })),
+  liabilities: Array.from({ length: version % 2 }, () => ({
+    liabilityId: review * 100 + (version % 5),
+    categoryName: `Liability ${version}`,
+  })),
+})
+
+/** What else a version of a review has. The name of a provider never comes back. */
+const createFamily = (review: number, version: number) => ({
+  provider: { id: 1 + (review % 4), name: `Provider ${review % 4} of hour ${Math.floor(version / 3_600_000)}` },
+  ...(version % 3 === 0 ? {} : { taskDetails: { id: review * 10, status: `Status ${version}` } }),
+  engagements: Array.from({ length: version % 3 }, (_, i) => ({
+    engagement: `Engagement ${version} ${i}`,
+    engagementTime: toInstant(version),
+  })),
+})
+
 /** Reviews and deletions, drawn from a seed. */
 export const createRows = (traits: RowTraits, now: () => number, chance: Chance): Rows => {
   const reviews: Review[] = []
   const deletions: Deletion[] = []
   const words: string[] = []
-  const { hasParts = false, padding = 0 } = traits
+  const { hasParts = false, hasFamily = false, padding = 0 } = traits
   let isCalm = false
 
   const createVersion = ({ id, mention, source }: Review, modified: number, visible: number): Version => {
@@ -118,7 +145,9 @@ export const createRows = (traits: RowTraits, now: () => number, chance: Chance)
         question: 'Review',
         response: i === 0 ? text : `${text} ${i}`,
         questionCode: 'COMMENT',
+        ...(hasFamily ? createContentParts(id, modified + i) : {}),
       })),
+      ...(hasFamily ? createFamily(id, modified) : {}),
     }
     return { modified, visible, text: JSON.stringify(json), isDeleted: false }
   }

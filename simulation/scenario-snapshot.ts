@@ -1,3 +1,4 @@
+import { familyStreams } from './part-tables'
 import type { Chance } from './random'
 import { firstReviewId } from './rows'
 import { createScenario, type PlannedDisturbance, quietRuns, type Scenario } from './scenario'
@@ -89,7 +90,12 @@ export const createSnapshotScenario = (seed: number, chance: Chance): SnapshotSc
   const lying = chance.split('lies')
   const lies = lying.happens(0.3)
   const lost = lies ? drawLostSyncs(runs, lying) : []
-  const service = { ...scenario.service, ...(isLarge ? { reviews: chance.between(1_000, 1_300), clamp: 1_000 } : {}) }
+  const hasFamily = !isLarge && chance.split('family').happens(0.25)
+  const service = {
+    ...scenario.service,
+    ...(hasFamily ? { hasFamily } : {}),
+    ...(isLarge ? { reviews: chance.between(1_000, 1_300), clamp: 1_000 } : {}),
+  }
   const verbing = chance.split('verbs')
   const drawn = verbing.happens(0.3) ? drawVerbs(runs, service.reviews, verbing) : undefined
   return {
@@ -101,7 +107,7 @@ export const createSnapshotScenario = (seed: number, chance: Chance): SnapshotSc
       (a, b) => a.run - b.run || a.step - b.step,
     ),
     snapshot: {
-      streams: ['reviews', 'deleted_reviews', 'review_contents'],
+      streams: ['reviews', 'deleted_reviews', ...(hasFamily ? familyStreams : ['review_contents'])],
       history: chance.happens(0.2),
       refreshes: Array.from({ length: runs }, (_, run) => run).filter(() => chance.happens(0.07)),
       ...(lies ? { lies } : {}),

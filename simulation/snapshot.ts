@@ -1,6 +1,14 @@
 import { copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import type { Remedy } from './duckdb'
 import type { Violation } from './oracles'
+import {
+  createPartTables,
+  familyStreams,
+  isSharedPart,
+  type PartTables,
+  partRowsSql,
+  repeatedPartsSql,
+} from './part-tables'
 import type { ExportService } from './service'
 
 export type OpenSnapshot = typeof import('../connector/snapshot').openSnapshot
@@ -18,6 +26,8 @@ export type SnapshotRows = {
   readonly forgotten: ReadonlySet<string>
   /** Each version of a review that is there, the older ones too, as `id time`. */
   readonly versions: ReadonlySet<string>
+  /** What the tables of other parts of reviews hold. */
+  readonly parts: PartTables
   /** By stream. */
   readonly states: Readonly<Record<string, SavedState>>
 }
@@ -80,7 +90,8 @@ export const readSnapshot = async (
   const contents = new Map<string, { modified: number; text: string }>()
   const states: Record<string, SavedState> = {}
   const [forgotten, versions] = [new Set<string>(), new Set<string>()]
-  const rows = { reviews, contents, deletions, states, forgotten, versions }
+  const parts = createPartTables(familyStreams)
+  const rows = { reviews, contents, deletions, states, forgotten, versions, parts }
   for (const suffix of ['', '.wal']) {
     rmSync(copyPath + suffix, { force: true })
     if (existsSync(path + suffix)) copyFileSync(path + suffix, copyPath + suffix)
@@ -112,6 +123,10 @@ export const readSnapshot = async (
       'SELECT "reviewId"::VARCHAR AS id, epoch_ms("reviewModifiedTime") AS time, response AS text FROM review_contents ORDER BY ALL',
     ))
       addOnce('review_contents', contents, String(id), { modified: Number(time), text: String(text) })
+  for (const stream of familyStreams.filter((name) => tables.has(name))) {
+    for (const data of await db.query(partRowsSql(stream))) parts.keep({ stream, data })
+    for (const { key } of await db.query(repeatedPartsSql(stream))) report('nothing doubled', `${stream}: ${key}`)
+  }
   const deletionSql = [
     ...(tables.has('deleted_reviews') ? ['SELECT id, "modifiedTime" AS time FROM deleted_reviews'] : []),
     ...(tables.has('_deletions') ? ['SELECT id, time FROM _deletions'] : []),
@@ -197,8 +212,9 @@ export const checkStates = (
   for (const [stream, { modifiedTimeFrom, slack = 0, recent = [], scan }] of Object.entries(rows.states)) {
     const reached = Date.parse(modifiedTimeFrom) - slack - lookback - rounding
     const cutoff = scan?.signpost === undefined ? Number.NEGATIVE_INFINITY : Date.parse(scan.signpost)
-    for (const [id, modified] of recent) claim(stream, id, modified, 'which its state lists')
-    for (const [id, modified] of [...(scan?.recent ?? []), ...(scan?.trail ?? [])])
+    const isOfReviews = ['reviews', 'review_contents', 'deleted_reviews'].includes(stream)
+    for (const [id, modified] of isOfReviews ? recent : []) claim(stream, id, modified, 'which its state lists')
+    for (const [id, modified] of isOfReviews ? [...(scan?.recent ?? []), ...(scan?.trail ?? [])] : [])
       if (modified <= cutoff) claim(stream, id, modified, 'which its scan has read')
     if (stream === 'deleted_reviews') {
       for (const deletion of service.truth(Number.POSITIVE_INFINITY).deleted) {
@@ -209,6 +225,18 @@ export const checkStates = (
       continue
     }
     const listed = service.list(0)
+    if (stream !== 'reviews' && stream !== 'review_contents') {
+      // What a review has in its version now: the parts of it that a state covers are there.
+      const isRead = (id: string, modified: number): boolean =>
+        modified <= reached || recent.some(([sent, version]) => sent === id && version === modified)
+      for (const row of isSharedPart(stream) ? [] : listed) {
+        const id = String(row.id)
+        const isGone = rows.forgotten.has(id) || (rows.deletions.get(id) ?? 0) >= row.modified
+        if (isRead(id, row.modified) && !isGone && !rows.parts.holds(stream, row))
+          violations.push({ oracle: 'no state ahead', what: `${stream} lacks parts of ${id} of ${row.modified}` })
+      }
+      continue
+    }
     for (const { id, modified } of listed)
       if (modified <= reached) claim(stream, String(id), modified, 'which is before its cursor')
     if (scan === undefined || scan.windows.length !== 1 || Object.keys(scan.windows[0] ?? {}).length !== 1) continue
@@ -220,7 +248,12 @@ export const checkStates = (
 }
 
 /** After a quiet run the tables equal what the service has `now`: nothing lost, nothing stale, nothing beyond, and each part with its review. */
-export const compareSnapshot = (rows: SnapshotRows, service: ExportService, now: number): ReadonlyArray<Violation> => {
+export const compareSnapshot = (
+  rows: SnapshotRows,
+  service: ExportService,
+  now: number,
+  hasFamily: boolean,
+): ReadonlyArray<Violation> => {
   const violations: Violation[] = []
   const broken = (oracle: string, what: string): void => void violations.push({ oracle, what })
   const listed = service.list(0).filter(({ id, modified }) => modified <= now && !rows.forgotten.has(String(id)))
@@ -233,6 +266,7 @@ export const compareSnapshot = (rows: SnapshotRows, service: ExportService, now:
     else if (content.modified !== modified || content.text !== JSON.parse(text).contents[0].response)
       broken('nothing stale', `content of review ${id} of ${modified}; held of ${content.modified}`)
   }
+  if (hasFamily) violations.push(...rows.parts.compare([...alive.values()], { hasOldParts: false }))
   for (const id of rows.reviews.keys()) if (!alive.has(id)) broken('nothing beyond', `review ${id}`)
   for (const id of rows.contents.keys()) if (!alive.has(id)) broken('nothing beyond', `content of review ${id}`)
   for (const deletion of service.truth(Number.POSITIVE_INFINITY).deleted) {
