@@ -6,6 +6,7 @@ export type DiskImage = { readonly file: Buffer | undefined; readonly log: Buffe
 const sector = 4096
 /** What stands before the blocks of a file: a page that never changes, and two headers in turn. */
 const headerBytes = 3 * sector
+const blockBytes = 262_144
 
 /**
  * What one call has made of the disk. `marked`: the log that it has removed, if it has brought it into the file. `isNew`: another file has taken
@@ -24,13 +25,10 @@ export const areEqual = (a: Buffer | undefined, b: Buffer | undefined): boolean 
 /** The bytes after, in a file that has not been made shorter yet. */
 const keepLength = (before: Buffer, after: Buffer): Buffer => Buffer.concat([after, before.subarray(after.length)])
 
-/**
- * Some units as they were and some as they are: writes that were on their way, in no order. The headers come last, so they are as they were,
- * unless `hasHeaders` says otherwise.
- */
-const mixUnits = (before: Buffer, after: Buffer, unit: number, chance: Chance, hasHeaders = false): Buffer => {
+/** Some units as they were and some as they are: writes that were on their way, in no order. The headers come last, so they are as they were. */
+const mixUnits = (before: Buffer, after: Buffer, unit: number, chance: Chance): Buffer => {
   const mixed = keepLength(before, after)
-  if (!hasHeaders) before.copy(mixed, 0, 0, headerBytes)
+  before.copy(mixed, 0, 0, headerBytes)
   const rate = chance.pick([0, 0.5, 1])
   for (let from = headerBytes; from < mixed.length; from += unit)
     if (!chance.happens(rate)) {
@@ -38,6 +36,22 @@ const mixUnits = (before: Buffer, after: Buffer, unit: number, chance: Chance, h
       if (from < before.length) before.copy(mixed, from, from, Math.min(from + unit, before.length))
     }
   return mixed
+}
+
+/**
+ * The file before or after, in which blocks that differ have lost sectors. A whole block of another time has a right checksum: DuckDB takes it for
+ * what it looks for, and may crash, so there is none.
+ */
+const tearBlocks = (before: Buffer, after: Buffer, chance: Chance): Buffer => {
+  const torn = Buffer.from(chance.happens(0.5) ? before : after)
+  const rate = chance.pick([0.1, 0.5])
+  for (let from = headerBytes; from < torn.length; from += blockBytes) {
+    const [old, written] = [before, after].map((bytes) => bytes.subarray(from, from + blockBytes)) as [Buffer, Buffer]
+    if (old.equals(written) || !chance.happens(rate)) continue
+    // The checksum stands in the first sector.
+    torn.fill(0, from, from + 512 * chance.between(1, 8))
+  }
+  return torn
 }
 
 /** What a power failure does to what was not synced. */
@@ -51,7 +65,7 @@ export type Loss = {
 /** The end of the log is missing, and whole blocks. */
 export const loseEnd: Loss = {
   tearLog: (log, synced, chance) => log.subarray(0, chance.between(synced, log.length)),
-  unit: 262_144,
+  unit: blockBytes,
 }
 
 /** Any sectors are missing. DuckDB does not bear that: its log has checksums, and a checkpoint writes some blocks again that are in use. */
@@ -124,7 +138,7 @@ export const loseSyncedWrites = (changes: ReadonlyArray<DiskChange>, chance: Cha
   const [file, log] = [isNew ? Buffer.alloc(0) : earlier.before.file, after.log]
   return {
     image: {
-      file: file && after.file && mixUnits(file, after.file, 512, chance, chance.happens(0.5)),
+      file: file && after.file && tearBlocks(file, after.file, chance),
       log: log && loseSectors.tearLog(log, 0, chance),
     },
     isWhole: false,

@@ -61,7 +61,9 @@ const findDamage = async ({ db }: Snapshot): Promise<string> => {
       await db.query(`SELECT sum(hash(t)) AS hash FROM "${name}" AS t`)
     return ''
   } catch (error) {
-    return /Corrupt database/.test(String(error))
+    return /Corrupt database|Could not read enough bytes|Failed to deserialize|MetadataReader|INTERNAL Error/.test(
+      String(error),
+    )
       ? 'It is damaged: read everything again into a new file'
       : String(error)
   }

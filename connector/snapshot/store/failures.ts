@@ -178,9 +178,14 @@ export const damagedFileFailure = (path: string, detail?: string): Failure =>
     detail,
   )
 
-/** Whether DuckDB came upon a block that is missing or not as it was written. It reads most blocks only once they are needed. */
+/**
+ * Whether DuckDB came upon a block that is missing or not as it was written; one that is as it was written before is told by what makes no sense in
+ * it. It reads most blocks only once they are needed.
+ */
 const isDamage = (error: unknown): boolean =>
-  /Could not read enough bytes|Corrupt database/.test(error instanceof Error ? error.message : String(error))
+  /Could not read enough bytes|Corrupt database|Failed to deserialize|MetadataReader|INTERNAL Error/.test(
+    error instanceof Error ? error.message : String(error),
+  )
 
 /** The failure of a file whose log DuckDB cannot read. A log is cut off or removed without harm: the states are in it beside the rows. */
 const damagedLogFailure = (path: string, detail: string): Failure =>
