@@ -312,11 +312,6 @@ export const defects: Readonly<Record<string, Defect>> = {
     find: 'waitForTurn: throttle.run,',
     replace: '',
   },
-  'a lost file told as a missing one': {
-    file: 'snapshot/store/failures.js',
-    find: 'if (/Corrupt WAL file|replaying WAL file/.test(detail))',
-    replace: 'if (/Corrupt WAL file|replaying WAL file/.test(detail) && !/does not exist/.test(detail))',
-  },
   'the forgotten are read again': {
     file: 'snapshot/load/writer.js',
     find: 'const forgets = await (0, forgotten_1.hasForgotten)(db);',

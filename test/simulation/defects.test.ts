@@ -91,7 +91,6 @@ const promises: Readonly<Record<string, readonly [promise: string, ...where: Rea
   ],
   'one page of a list taken for all': ['nothing stale', '"page":5,', '"hasLedger":true'],
   'tokens beside the rate': ['the rate', '"requests_per_minute":30', '"tokenSeconds":120'],
-  'a lost file told as a missing one': ['the file opens', '"lies":true'],
   'the forgotten are read again': ['forgotten for good', '"forget":'],
   'a new file whose folder is not synced': ['forgotten for good', '"forget":', '"fault":"power failure"'],
   'only contents leave with their version': ['nothing beyond', '"hasFamily":true'],
