@@ -73,7 +73,15 @@ type Service = {
 /** A sandbox in a process of its own, so that its work is not that of a writer. */
 const startService = async (reviews: number): Promise<Service> => {
   const data = newTempPath('duckdb')
-  const running = spawn(process.execPath, [programPath('feedback'), 'sandbox', '--reviews', `${reviews}`, '--db', data])
+  const running = spawn(process.execPath, [
+    '--max-semi-space-size=64',
+    programPath('feedback'),
+    'sandbox',
+    '--reviews',
+    `${reviews}`,
+    '--db',
+    data,
+  ])
   onTestFinished(() => void running.kill('SIGKILL'))
   const line = await new Promise<string>((resolve) => running.stdout.once('data', (text: Buffer) => resolve(`${text}`)))
   const { url, access_token } = JSON.parse(line)
