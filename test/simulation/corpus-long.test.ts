@@ -1,0 +1,3 @@
+import { testCorpus } from '../support/corpus'
+
+testCorpus('corpus-long.txt')
