@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { CommandError, type Failure, runOrThrow, systemFailure, transientFailure } from '../cdk'
 import { type Database, openDatabase, quoteIdentifier, quoteLiteral } from './store/database'
 import { chooseMemoryLimit, databaseOpenFailure, databaseWriteFailure } from './store/failures'
-import { closeSnapshot, openSnapshot, replaceFile, type SnapshotOptions, snapshotRowGroupSize } from './store/file'
+import { closeSnapshot, openSnapshot, replaceFile, type SnapshotOptions, snapshotAttachOptions } from './store/file'
 import { dataFilePattern, postgresPrefix } from './store/lake-access'
 
 /** The size of a file in bytes, before and after. */
@@ -66,9 +66,7 @@ const rewriteFile = async <A>(
     const result = await db
       .withMemory(`the copy of ${path}`, async () => {
         for (const left of [copy, `${copy}.wal`]) rmSync(left, { force: true })
-        await db.run(
-          `DETACH DATABASE IF EXISTS new; ATTACH ${quoteLiteral(copy)} AS new (ROW_GROUP_SIZE ${snapshotRowGroupSize})`,
-        )
+        await db.run(`DETACH DATABASE IF EXISTS new; ATTACH ${quoteLiteral(copy)} AS new (${snapshotAttachOptions})`)
         chmodSync(copy, 0o600)
         const written = await write(db)
         await db.run('CHECKPOINT new; DETACH new')

@@ -92,8 +92,8 @@ export type DatabaseOptions = {
   readonly threads?: number
   /** Of a database in memory: the file beside which it puts what does not fit. */
   readonly spillPath?: string
-  /** A full group goes straight to the file instead of through the log, so small groups suit small writes. DuckDB's default is 122,880. */
-  readonly rowGroupSize?: number
+  /** The options with which DuckDB attaches a file that is written in small groups of rows. */
+  readonly attachOptions?: string
 }
 
 /** Opens a DuckDB file, or `:memory:`. The session's time zone is UTC, and DuckDB downloads no extension. */
@@ -114,13 +114,13 @@ export const openDatabase = (path: string, options: DatabaseOptions = {}): TaskE
 
 /** Opens a file with so much memory, in bytes. What is written in small groups has checkpoints only where `checkpoint` makes them. */
 const openWithin = async (path: string, options: DatabaseOptions, limit: number | undefined): Promise<Database> => {
-  const { rowGroupSize, memory = [], readOnly } = options
+  const { attachOptions, memory = [], readOnly } = options
   const settings = instanceSettings(options, limit)
   const inMemory = { ...settings, ...defined({ temp_directory: path === ':memory:' ? undefined : `${path}.tmp` }) }
   const attach =
-    rowGroupSize === undefined
+    attachOptions === undefined
       ? undefined
-      : `ATTACH ${quoteLiteral(path)} AS file (ROW_GROUP_SIZE ${rowGroupSize}); USE file; SET checkpoint_threshold = '1TB'`
+      : `ATTACH ${quoteLiteral(path)} AS file (${attachOptions}); USE file; SET checkpoint_threshold = '1TB'`
   const opened =
     attach === undefined
       ? await openConnection(path, await DuckDBInstance.create(path, settings))

@@ -190,7 +190,7 @@ const isDamage = (error: unknown): boolean =>
 /** The failure of a file whose log DuckDB cannot read. A log is cut off or removed without harm: the states are in it beside the rows. */
 const damagedLogFailure = (path: string, detail: string): Failure =>
   configFailure(
-    `${path}.wal is damaged, as a power failure may leave it. Move ${path}.wal away and run again: the file is then as it was before its last commits, its states too, and feedback sync reads the rest again.`,
+    `${path}.wal is damaged, or of another time than the file, as a power failure may leave it. Move ${path}.wal away and run again: the file is then as it was before its last commits, its states too, and feedback sync reads the rest again.`,
     detail,
   )
 
@@ -211,7 +211,8 @@ export const databaseOpenFailure = (path: string, error: unknown, memoryLimit?: 
       detail,
     )
   // Before a missing file: what a damaged log names may be missing in the file.
-  if (/Corrupt WAL file|replaying WAL file/.test(detail)) return damagedLogFailure(path, detail)
+  if (/Corrupt WAL file|replaying WAL file|WAL checkpoint iteration|WAL does not match/.test(detail))
+    return damagedLogFailure(path, detail)
   if (/does not exist|No such file/.test(detail))
     return configFailure(`${path}: no such file or folder. Check the path given with --db.`, detail)
   if (/Is a directory/.test(detail)) return configFailure(`${path} is a folder. Give the path of a file.`, detail)

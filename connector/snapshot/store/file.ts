@@ -25,14 +25,18 @@ import { metadataTablesSql, snapshotFormat } from './metadata'
 /** `write` creates the file if it is missing; `change` and `read` need an existing file. */
 export type SnapshotAccess = 'write' | 'change' | 'read'
 
-/** How many rows DuckDB writes together. A full group goes straight to the file, so small groups suit small commits. */
-export const snapshotRowGroupSize = 4096
+/**
+ * With these DuckDB attaches a file to write it. A full group of rows goes straight to the file instead of through the log, so small groups suit
+ * small commits; by default one has 122,880. Since this storage version a log tells to which checkpoint of which file it belongs: DuckDB refuses
+ * one of another time, which a disk may leave that loses what was synced, where it would otherwise commit some rows twice or without others.
+ */
+export const snapshotAttachOptions = `ROW_GROUP_SIZE 4096, STORAGE_VERSION 'v1.4.0'`
 
 /** `leastMemory`: what DuckDB has at first, in bytes; without it the whole limit. `memoryGrowth`: how many times as much it has at each further step. */
 const accessOptions: Readonly<
   Record<SnapshotAccess, DatabaseOptions & { readonly leastMemory?: number; readonly memoryGrowth?: number }>
 > = {
-  write: { leastMemory: 64e6, memoryGrowth: 2, threads: 2, rowGroupSize: snapshotRowGroupSize },
+  write: { leastMemory: 64e6, memoryGrowth: 2, threads: 2, attachOptions: snapshotAttachOptions },
   change: {},
   read: { leastMemory: 192e6, memoryGrowth: 2, readOnly: true },
 }

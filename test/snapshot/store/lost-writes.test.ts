@@ -23,9 +23,21 @@ type Image = { readonly file: Buffer; readonly log: Buffer | undefined }
 
 const [headerBytes, blockBytes, reviews, commits] = [12_288, 262_144, 2_000, 6]
 
-/** Commits one version after another of all reviews; each state names the version that it covers. */
-const writeImages = async (): Promise<ReadonlyArray<Image>> => {
+/** The texts of the reviews that a commit brings. */
+type ListTexts = (version: number) => ReadonlyArray<string>
+
+/** One version after another of all reviews. */
+const changeAll: ListTexts = (version) =>
+  Array.from({ length: reviews }, (_, id) => reviewJson(id, version, `${version * id} of ${id}`.repeat(9)))
+
+/** Ten more reviews in each version: so few that they are in the log alone until a checkpoint. */
+const addTen: ListTexts = (version) =>
+  Array.from({ length: 10 }, (_, n) => reviewJson(10 * version + n, version, `${version}`))
+
+/** Commits one version after another; each state names the version that it covers. */
+const writeImages = async (listTexts: ListTexts): Promise<ReadonlyArray<Image>> => {
   const path = join(folder, 'written.duckdb')
+  rmSync(path, { force: true })
   const images: Image[] = []
   const snapshot = await openSnapshotFile(path)
   const keepImage = (): void => {
@@ -33,12 +45,9 @@ const writeImages = async (): Promise<ReadonlyArray<Image>> => {
     images.push({ file: readFileSync(path), log })
   }
   for (let version = 1; version <= commits; version += 1) {
-    const texts = Array.from({ length: reviews }, (_, id) =>
-      reviewJson(id, version, `${version * id} of ${id}`.repeat(9)),
-    )
     await writeMessages(snapshot, [
       startedMessage(reviewsInfo()),
-      recordsMessage('reviews', ...texts),
+      recordsMessage('reviews', ...listTexts(version)),
       checkpointMessage('reviews', { version }),
     ])
     keepImage()
@@ -59,8 +68,11 @@ const tearBlocks = (file: Buffer, other: Buffer): Buffer => {
   return torn
 }
 
-/** What a run finds: the version that the state names if each review has it, or the advice. */
-const readImage = async ({ file, log }: Image): Promise<string> => {
+/** How many reviews a file has of each version. */
+type CountReviews = (version: number) => ReadonlyArray<{ readonly version: number; readonly n: number }>
+
+/** What a run finds: the version that the state names if each review is there once, as it was then, or the advice. */
+const readImage = async ({ file, log }: Image, countReviews: CountReviews): Promise<string> => {
   const path = join(folder, 'read.duckdb')
   for (const suffix of ['', '.wal']) rmSync(path + suffix, { force: true })
   writeFileSync(path, file)
@@ -78,9 +90,9 @@ const readImage = async ({ file, log }: Image): Promise<string> => {
     if (state === undefined && tables === 0) return 'a version'
     const version = Number(state)
     const found = await db.query(
-      `SELECT minute("modifiedTime")::INTEGER AS version, count(*)::INTEGER AS n, count(DISTINCT hash(r))::INTEGER AS rows FROM reviews AS r GROUP BY 1`,
+      `SELECT minute("modifiedTime")::INTEGER AS version, count(*)::INTEGER AS n, count(DISTINCT hash(r))::INTEGER AS rows FROM reviews AS r GROUP BY 1 ORDER BY 1`,
     )
-    expect(found).toEqual([{ version, n: reviews, rows: reviews }])
+    expect(found).toEqual(countReviews(version).map((counted) => ({ ...counted, rows: counted.n })))
     return 'a version'
   } catch (error) {
     // As a run explains it that comes upon the damage.
@@ -93,8 +105,19 @@ const readImage = async ({ file, log }: Image): Promise<string> => {
 }
 
 describe('a file of which a disk has lost what was synced', { timeout: 120_000 }, () => {
+  it('has no commit twice, and lacks none that its state covers, where its log is of another time', async () => {
+    const images = await writeImages(addTen)
+    const outcomes: string[] = []
+    for (const { file } of images)
+      for (const { log } of images)
+        outcomes.push(
+          await readImage({ file, log }, (last) => Array.from({ length: last }, (_, n) => ({ version: n + 1, n: 10 }))),
+        )
+    expect(new Set(outcomes)).toEqual(new Set(['a version', 'refused']))
+  })
+
   it('is what it was once, or is refused with what to do', async () => {
-    const images = await writeImages()
+    const images = await writeImages(changeAll)
     const outcomes: string[] = []
     for (const [i, older] of images.entries())
       for (const newer of images.slice(i + 1, i + 3))
@@ -104,7 +127,7 @@ describe('a file of which a disk has lost what was synced', { timeout: 120_000 }
           { file: tearBlocks(newer.file, older.file), log: newer.log },
           { file: tearBlocks(older.file, newer.file), log: older.log },
         ])
-          outcomes.push(await readImage(image))
+          outcomes.push(await readImage(image, (version) => [{ version, n: reviews }]))
     expect(new Set(outcomes)).toEqual(new Set(['a version', 'refused']))
   })
 })
