@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
 import type { RunOutput } from './consumer'
 import type { SimulatedDuckDb } from './duckdb'
 import { createLineReader } from './lines'
@@ -55,6 +55,10 @@ const checkStatus = (
     (isDamaged && findRemedy(stderr) !== undefined)
   return status === 78 && !mayNeedHands ? broken('78 where nothing is to be changed') : []
 }
+
+/** Whether there is no file, or one that was not made to its end: it has its first pages at most, and no log. */
+const holdsNothing = (file: string): boolean =>
+  (statSync(file, { throwIfNoEntry: false })?.size ?? 0) <= 12_288 && !existsSync(`${file}.wal`)
 
 /** The arguments of a run, beside those that every verb takes. */
 const listArguments = (
@@ -126,7 +130,7 @@ export const createSnapshotPlatform = (
       const changesAtStart = service.changes()
       writeFileSync('config.json', JSON.stringify({ ...scenario.config, ...connection }))
       const verb = scenario.snapshot.verbs?.[index]
-      const isMissing = verb !== undefined && !existsSync(path)
+      const isMissing = verb !== undefined && holdsNothing(path)
       const faults = scenario.disturbances.flatMap((each) =>
         each.run === index && each.what === 'disk' ? [each.fault] : [],
       )
