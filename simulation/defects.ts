@@ -148,7 +148,7 @@ export const defects: Readonly<Record<string, Defect>> = {
     file: 'snapshot/load/commit.js',
     find: 'await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo);',
     replace:
-      'for (const { load, state } of changes) if (state !== undefined) await db.run((0, earlier_runs_1.saveLoadStatesSql)(load.share, [{ stream: load.stream, state }], now)); await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo);',
+      'for (const { load, state } of changes) if (state !== undefined) for (const sql of (0, earlier_runs_1.saveLoadStatesSql)(load, [{ stream: load.stream, state }], now)) await db.run(sql); await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo);',
   },
   'state with the first part of a commit': {
     file: 'snapshot/load/commit.js',
