@@ -20,17 +20,30 @@ export const rooms = {
     tests: 'test/snapshot/load',
     files: {
       'commit.ts': [
+        'commit-tables.test.ts',
         'commit-lake.test.ts',
         'merge.test.ts',
         'writer-messages.test.ts',
         'writer.test.ts',
         'commit.test.ts',
       ],
-      'earlier-runs.ts': ['changes.test.ts', 'earlier-runs.test.ts', 'stream-load.test.ts', 'writer.test.ts'],
+      'earlier-runs.ts': [
+        'load-target.test.ts',
+        'load-states.test.ts',
+        'earlier-runs.test.ts',
+        'stream-load.test.ts',
+        'writer.test.ts',
+      ],
       'evolve.ts': ['evolve.test.ts', 'writer.test.ts'],
       'insert.ts': ['insert.test.ts', 'evolve.test.ts', 'writer.test.ts'],
-      'merge.ts': ['merge.test.ts', 'writer.test.ts', 'old-rows.test.ts', 'commit.test.ts'],
-      'stream-load.ts': ['changes.test.ts', 'stream-load.test.ts', 'writer-messages.test.ts', 'writer.test.ts'],
+      'merge.ts': ['merge-sql.test.ts', 'merge.test.ts', 'writer.test.ts', 'old-rows.test.ts', 'commit.test.ts'],
+      'stream-load.ts': [
+        'open-loads.test.ts',
+        'changes.test.ts',
+        'stream-load.test.ts',
+        'writer-messages.test.ts',
+        'writer.test.ts',
+      ],
       'writer.ts': ['writer-messages.test.ts', 'writer.test.ts', 'stream-load.test.ts', 'commit.test.ts'],
     },
     without: {

@@ -80,6 +80,8 @@ export default class MutantRunner extends TestRunner {
       tries.delete(id)
       killed.push({ id, status: end === 'late' || isEndless ? 'Timeout' : 'Killed', by: test.name })
     }
+    // What the trials reached was not reached as the file was loaded.
+    if (switches.mutantCoverage !== undefined) switches.mutantCoverage.static = {}
     // What a mutant leaves behind may break the test for those after it: then it is not known who was killed.
     if (killed.length > 0) {
       const isSound = (await runOnce(run, longest(usual))) === 'passed'

@@ -19,6 +19,14 @@ vi.mock('../connector/snapshot/store/views', async (importActual) => {
   }
 })
 
+/** One process tries the mutants, so a second thread of DuckDB only costs time. */
+vi.mock('../connector/snapshot/store/database', async (importActual) => {
+  const actual = await importActual<typeof import('../connector/snapshot/store/database')>()
+  const openDatabase: typeof actual.openDatabase = (path, options) =>
+    actual.openDatabase(path, { ...options, threads: 1 })
+  return { ...actual, openDatabase }
+})
+
 /** Leaves out tests that take seconds: what they alone kill counts as survived. */
 beforeEach((context) => {
   currentName = context.task.name

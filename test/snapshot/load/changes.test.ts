@@ -1,7 +1,5 @@
-import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import type { StreamInfo } from '../../../connector/cdk/stream'
-import { chooseLoadTarget, type LoadOptions, type LoadTarget } from '../../../connector/snapshot/load/earlier-runs'
+import type { LoadTarget } from '../../../connector/snapshot/load/earlier-runs'
 import { createSpool } from '../../../connector/snapshot/load/insert'
 import {
   type Change,
@@ -13,7 +11,6 @@ import {
 } from '../../../connector/snapshot/load/stream-load'
 import type { Database } from '../../../connector/snapshot/store/database'
 import { forgottenTableSql, hasForgotten } from '../../../connector/snapshot/store/forgotten'
-import type { StreamMetadata } from '../../../connector/snapshot/store/metadata'
 import {
   createStreamInfo,
   emittedAt,
@@ -117,46 +114,6 @@ it('key and cursor are columns, whose names may differ from those of their attri
   expect(mapToColumns(table, { key: [], cursor: undefined })).toEqual({ key: [], cursor: undefined })
 })
 
-describe('where the rows of a stream go', () => {
-  const info = (syncMode: StreamInfo['syncMode']): StreamInfo => ({
-    ...createStreamInfo('things', {}, ['id'], 'at'),
-    syncMode,
-  })
-  const known = (generation: number, refreshing: boolean, hasState: boolean): StreamMetadata => ({
-    ...{ stream: 'things', key: ['id'], generation, refreshing, hasState },
-  })
-  /** Generation, the least that stays, and whether the state is deleted. */
-  type Expected = readonly [generation: number, minimum: number, resets: boolean]
-  it.each<[StreamInfo['syncMode'], LoadOptions, StreamMetadata | undefined, Expected]>([
-    ['incremental', {}, undefined, [0, 0, false]],
-    ['incremental', {}, known(3, false, true), [3, 0, false]],
-    ['incremental', {}, known(3, true, true), [3, 0, false]],
-    ['full_refresh', {}, undefined, [1, 1, true]],
-    ['full_refresh', {}, known(3, false, true), [4, 4, true]],
-    ['full_refresh', {}, known(3, true, false), [4, 4, true]],
-    ['full_refresh', {}, known(3, true, true), [3, 3, false]],
-    ['full_refresh', { mode: 'append_dedup' }, known(3, false, true), [3, 0, false]],
-    ['full_refresh', { mode: 'append' }, undefined, [0, 0, false]],
-    ['incremental', { mode: 'overwrite' }, known(3, false, true), [4, 4, true]],
-    ['incremental', { mode: 'overwrite' }, known(3, true, true), [3, 3, false]],
-    ['incremental', { mode: 'append', minimum: 1, generation: 1 }, undefined, [1, 1, true]],
-    ['full_refresh', { generation: 5, minimum: 0 }, known(3, false, true), [5, 0, false]],
-    ['full_refresh', { generation: 5, minimum: 5 }, known(3, true, true), [5, 5, true]],
-    ['full_refresh', { generation: 5, minimum: 5 }, known(5, false, true), [5, 5, false]],
-    ['full_refresh', { generation: 5, minimum: 5 }, known(5, true, false), [5, 5, false]],
-    ['full_refresh', { generation: 5, minimum: 4 }, known(6, false, true), [6, 4, false]],
-  ])('of %s with %j after %j', (syncMode, options, metadata, [generation, minimumGeneration, resetsState]) => {
-    expect(chooseLoadTarget(info(syncMode), options, metadata)).toEqual({
-      ...{ key: options.mode === 'append' ? [] : ['id'], cursor: 'at' },
-      ...{ generation, minimumGeneration, resetsState },
-    })
-  })
-
-  it('has no cursor where the stream has none', () => {
-    expect(chooseLoadTarget({ ...info('incremental'), cursor: O.none }, {}, undefined).cursor).toBeUndefined()
-  })
-})
-
 describe('records of someone who was forgotten', () => {
   const reviewsInfo = createStreamInfo(
     'reviews',
@@ -201,6 +158,7 @@ describe('records of someone who was forgotten', () => {
       [{ id: '5', at: emittedAt }],
     )
     expect(await db.query("SELECT rows FROM _streams WHERE stream = 'reviews'")).toEqual([{ rows: 2 }])
+    expect(await db.scalar("SELECT value FROM _meta WHERE name = 'history rows of reviews'")).toBe('0')
     works.length = 0
     await writeMessages({ db: watched }, messages)
     expect(works.toSorted()).toEqual(looks.toSorted())

@@ -1,8 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import type { ConfiguredStream } from '../../../connector/cdk/catalog'
 import type { StreamInfo } from '../../../connector/cdk/stream'
-import { type LoadOptions, toLoadOptions } from '../../../connector/snapshot/load/earlier-runs'
+import type { LoadOptions } from '../../../connector/snapshot/load/earlier-runs'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import {
   checkpointMessage,
@@ -29,87 +28,6 @@ const readStream = async ({ db }: Snapshot) => {
 }
 const readIds = async ({ db }: Snapshot) => (await db.query('SELECT id FROM things ORDER BY id')).map(({ id }) => id)
 const countStates = ({ db }: Snapshot) => db.scalar('SELECT count(*)::INTEGER FROM _state')
-
-describe('how a configured stream is written', () => {
-  const configured = (more: Partial<ConfiguredStream>): ConfiguredStream => ({
-    ...{ name: 'things', namespace: undefined, schema: {}, syncMode: 'incremental', objectName: undefined },
-    ...{
-      primaryKey: [],
-      cursor: [],
-      destinationSyncMode: undefined,
-      generation: undefined,
-      minimumGeneration: undefined,
-    },
-    ...more,
-  })
-  it.each<[Partial<ConfiguredStream>, LoadOptions]>([
-    [{}, {}],
-    [{ destinationSyncMode: 'append' }, { mode: 'append' }],
-    [{ destinationSyncMode: 'append_dedup' }, { mode: 'append_dedup' }],
-    [{ destinationSyncMode: 'overwrite' }, { mode: 'overwrite' }],
-    [{ destinationSyncMode: 'overwrite_dedup' }, { mode: 'overwrite' }],
-    [
-      { generation: 3, minimumGeneration: 2 },
-      { generation: 3, minimum: 2 },
-    ],
-    [{ generation: 3 }, { generation: 3, minimum: 0 }],
-    [{ generation: 1 }, { generation: 1, minimum: 0 }],
-    [{ generation: 0, minimumGeneration: 2 }, {}],
-    [{ generation: -1 }, {}],
-    [{ minimumGeneration: 2 }, {}],
-  ])('by %j is %j', (stream, options) => {
-    expect(toLoadOptions(configured(stream))).toEqual(options)
-  })
-})
-
-describe('a stream is refused', () => {
-  it.each<[string, StreamInfo, string]>([
-    [
-      'whose name is one of ours',
-      { ...thingsInfo, name: '_things' },
-      'Stream _things cannot be written: names that begin with _ are reserved for metadata tables. Correct the catalog.',
-    ],
-    [
-      'whose key is not in its schema',
-      { ...thingsInfo, primaryKey: ['id', 'other'] },
-      'Stream things cannot be written: its key or cursor other is not an attribute of its schema. Correct the catalog.',
-    ],
-    [
-      'whose cursor is not in its schema',
-      { ...thingsInfo, cursor: O.some('time') },
-      'Stream things cannot be written: its key or cursor time is not an attribute of its schema. Correct the catalog.',
-    ],
-  ])('%s', async (_, info, message) => {
-    const snapshot = await openMemorySnapshot()
-    await expect(writeMessages(snapshot, [startedMessage(info)])).rejects.toThrow(message)
-    expect(await snapshot.db.scalar('SELECT count(*)::INTEGER FROM _streams')).toBe(0)
-    snapshot.db.close()
-  })
-
-  it('whose name another one has in another case, and not again its own', async () => {
-    const snapshot = await openMemorySnapshot()
-    await writeMessages(snapshot, streamMessages(thingsInfo, thing(1)))
-    await writeMessages(snapshot, streamMessages(thingsInfo, thing(2)))
-    await expect(writeMessages(snapshot, [startedMessage({ ...thingsInfo, name: 'Things' })])).rejects.toThrow(
-      'Stream Things cannot be written: the file has the stream things, whose name differs only in case, which names of tables cannot. Read it into a file of its own with --db.',
-    )
-    snapshot.db.close()
-  })
-
-  it('that begins a refresh which the file has left behind, and no other', async () => {
-    const snapshot = await openMemorySnapshot()
-    const load = (generation: number, minimum: number, info = refreshInfo) =>
-      writeMessages(snapshot, streamMessages(info), { loadOptions: { things: { generation, minimum } } })
-    await load(5, 5)
-    await expect(load(4, 4)).rejects.toThrow(
-      'Stream things cannot be written: its refresh has the generation 4, but the file already has generation 5, so another connection has written it. Give each connection a file of its own with --db.',
-    )
-    await load(4, 0)
-    await load(5, 5)
-    expect((await readStream(snapshot))?.generation).toBe(5)
-    snapshot.db.close()
-  })
-})
 
 describe('a stream is written', () => {
   it('under the names of its columns, by its key unless it is appended', async () => {

@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest'
+import { commitWithinMemory } from '../../../connector/snapshot/load/commit'
+import { createSpool } from '../../../connector/snapshot/load/insert'
+import type { Change, Load } from '../../../connector/snapshot/load/stream-load'
+import type { Database } from '../../../connector/snapshot/store/database'
+import { findReviewReference, type Table } from '../../../connector/snapshot/store/tables'
+import { contentJson, reviewJson } from '../../support/snapshot-messages'
+import {
+  column,
+  contentsTable as contents,
+  createTable,
+  listRows as list,
+  pairsTable as pairs,
+  reviewsTable as reviews,
+  row,
+  tombstoneColumn,
+  useTables,
+} from '../../support/snapshot-tables'
+
+/** What a load of `to` has received: these records, of so many in the run. `id`: of its load. */
+const newChange = (id: number, to: Table, texts: ReadonlyArray<string>, more: Partial<Change> = {}): Change => {
+  const spool = createSpool(':memory:')
+  for (const text of texts) spool.add({ json: Buffer.from(text) }, 60_000_000)
+  const reference = findReviewReference(to)
+  const key = reference === undefined ? [] : [...new Set([reference.id, 'id'])]
+  const target = { key, cursor: reference?.time, generation: 0, minimumGeneration: 0, resetsState: false }
+  const load: Load = {
+    ...{ id, stream: to.name, share: undefined, schema: '{}', table: to, target, activatesGeneration: false },
+    ...{ cursor: to.columns.find(({ name }) => name === reference?.time), startedAt: 0, endedAt: undefined },
+    ...{
+      status: 'running',
+      records: texts.length,
+      sourceRecords: undefined,
+      spool,
+      state: undefined,
+      hasChanges: true,
+    },
+  }
+  return {
+    ...{ load, spool, target, activatesGeneration: false, status: 'running', records: texts.length },
+    ...{ sourceRecords: undefined, state: undefined },
+    ...more,
+  }
+}
+/** Commits the changes, whose loads have the numbers of their places. */
+const commit = async (db: Database, changes: ReadonlyArray<Change>, tables: ReadonlyArray<Table>): Promise<void> => {
+  for (const { load } of changes)
+    await db.run(`INSERT INTO _streams (stream, refreshing) VALUES ('${load.stream}', true);
+      INSERT INTO _loads (load, stream, started, status) VALUES (${load.id}, '${load.stream}', make_timestamptz(0), 'running')`)
+  await commitWithinMemory(db, 'a commit', changes, tables, 5000)
+}
+
+describe('a commit that needs too much memory', () => {
+  const counted = (count: number, close = () => undefined): Change => {
+    const change = newChange(1, pairs, [])
+    return { ...change, spool: { ...change.spool, count: () => count, close } }
+  }
+
+  it.each([
+    [1999, 0, false],
+    [2000, 0, true],
+    [2000, 2, true],
+    [2000, 3, false],
+  ])('can be cut, with %i records, once it was cut %i times: %s', async (records, cuts, canBeCut) => {
+    const asked: unknown[] = []
+    const withMemory = async (name: string, _: unknown, parts?: unknown) => void asked.push([name, parts !== undefined])
+    const db = { withMemory } as unknown as Database
+    await commitWithinMemory(db, 'a commit', [counted(999), counted(records - 999)], [], 0, cuts)
+    expect(asked).toEqual([['a commit', canBeCut]])
+  })
+
+  it('is one of the whole again where nothing belongs to a review, and that one is not cut', async () => {
+    const asked: unknown[] = []
+    const withMemory = async (_: string, work: () => unknown, parts?: () => unknown) => {
+      asked.push(parts === undefined ? 'whole' : 'parts')
+      if (asked.length === 3) return undefined
+      return (parts ?? work)()
+    }
+    const release = async () => void asked.push('release')
+    const close = () => void asked.push('close')
+    const db = { withMemory, release } as unknown as Database
+    // The second question is for the parts.
+    await commitWithinMemory(db, 'a commit', [counted(2000, close as () => undefined)], [pairs], 0)
+    expect(asked).toEqual(['parts', 'whole', 'whole', 'release'])
+  })
+})
+
+describe('a commit', () => {
+  it('saves what it has received: its rows, their number, their cursors and its state', async () => {
+    await useTables(
+      [
+        [reviews, []],
+        [contents, []],
+        [pairs, []],
+      ],
+      async (db) => {
+        const changes = [
+          newChange(1, reviews, [reviewJson(1, 5), reviewJson(2, 3)], { state: '{"n":1}', sourceRecords: 7 }),
+          newChange(2, contents, [contentJson(1, 6, 1)], { status: 'complete' }),
+          newChange(3, pairs, ['{"a":1,"b":2}', '{"a":1,"b":2}'], { records: 9 }),
+        ]
+        await commit(db, changes, [reviews, contents, pairs])
+        expect(await list(db, '_loads', 'load', 'records', 'source_records', 'status', 'rows')).toEqual([
+          ...['1 2 7 running 2', '2 1 null complete 1', '3 9 null running 2'],
+        ])
+        expect(await list(db, '_loads', 'load', 'cursor_from[12:16]', 'cursor_to[12:16]')).toEqual([
+          ...['1 00:03 00:05', '2 00:06 00:06', '3 null null'],
+        ])
+        expect(await list(db, '_streams', 'stream', 'rows')).toEqual(['pairs 2', 'review_contents 1', 'reviews 2'])
+        expect(await list(db, '_state', 'stream', 'state', 'epoch_ms(saved_at)')).toEqual(['reviews {"n":1} 5000'])
+        expect(
+          await list(db, `duckdb_tables() WHERE temporary AND table_name LIKE '\\_batch%' ESCAPE '\\'`, '*'),
+        ).toEqual([])
+      },
+    )
+  })
+
+  it('fills no column that keeps the values of an older type', async () => {
+    const old = { name: 'id__varchar', type: 'VARCHAR', attribute: null } as const
+    const widened = { ...reviews, columns: [...reviews.columns, old] }
+    await useTables([[widened, []]], async (db) => {
+      await commit(db, [newChange(1, widened, [reviewJson(1, 1)])], [widened])
+      expect(await list(db, 'reviews', 'id', 'id__varchar')).toEqual(['1 null'])
+    })
+  })
+
+  it('leaves the versions of a review that are all appended, and removes the children of the older ones', async () => {
+    await useTables(
+      [
+        [reviews, [row(1, 'NULL')]],
+        [contents, []],
+      ],
+      async (db) => {
+        const appended = newChange(1, reviews, [reviewJson(1, 1), reviewJson(1, 5)])
+        const target = { ...appended.target, key: [] }
+        await commit(
+          db,
+          [
+            { ...appended, target, load: Object.assign(appended.load, { target }) },
+            newChange(2, contents, [contentJson(1, 1, 7), contentJson(1, 5, 8)]),
+          ],
+          [reviews, contents],
+        )
+        expect(await list(db, 'reviews', 'id', 'minute(modifiedTime)')).toEqual(['1 1', '1 5', '1 null'])
+        expect(await list(db, 'review_contents', 'id')).toEqual(['8'])
+      },
+    )
+  })
+
+  it('takes a mark of deletion for one of a review only where it is in the stream of reviews', async () => {
+    const marked = { ...contents, columns: [...contents.columns, tombstoneColumn] }
+    await useTables(
+      [
+        [reviews, []],
+        [marked, []],
+      ],
+      async (db) => {
+        const mark = contentJson(1, 5, 7).replace('}', ',"_ab_cdc_deleted_at":"2026-01-01T00:09:00Z"}')
+        await commit(db, [newChange(1, reviews, [reviewJson(1, 5)]), newChange(2, marked, [mark])], [reviews, marked])
+        expect(await list(db, 'reviews', 'id')).toEqual(['1'])
+        expect(await list(db, 'review_contents', 'id')).toEqual(['7'])
+        expect(await list(db, '_deletions', 'id')).toEqual([])
+      },
+    )
+  })
+
+  it('ends the refresh of a stream that is complete, and of no other', async () => {
+    const items = createTable('items', [column('id', 'BIGINT')])
+    for (const [status, minimumGeneration, expected] of [
+      ['complete', 2, ['false', '2 3']],
+      ['running', 2, ['true', '1 2 3']],
+      ['incomplete', 2, ['true', '1 2 3']],
+      ['complete', 0, ['true', '1 2 3']],
+    ] as const)
+      await useTables([[items, [1, 2, 3].map((id) => ({ ...row(id), generation: id }))]], async (db) => {
+        const change = newChange(1, items, [], { status })
+        await commit(db, [{ ...change, target: { ...change.target, minimumGeneration } }], [items])
+        expect([...(await list(db, '_streams', 'refreshing')), (await list(db, 'items', 'id')).join(' ')]).toEqual(
+          expected,
+        )
+      })
+  })
+})
