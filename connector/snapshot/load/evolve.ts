@@ -104,6 +104,7 @@ export const evolveTable = async (
   }
   let columns = [...table.columns]
   let valuesChange = false
+  const carriedValues: Array<(name: string) => string> = []
   for (const change of planColumnChanges(table.columns, declared)) {
     const { column } = change
     const field = quoteIdentifier(column.name)
@@ -122,7 +123,7 @@ export const evolveTable = async (
     await runOnEach((name) => `ALTER TABLE ${name} RENAME ${field} TO ${quoteIdentifier(oldName)}`)
     await runOnEach((name) => `ALTER TABLE ${name} ADD COLUMN ${field} ${column.type}`)
     if (carried.includes(attributeOf(column) ?? ''))
-      await runOnEach(
+      carriedValues.push(
         (name) =>
           `UPDATE ${name} SET ${field} = ${carriedValueSql(quoteIdentifier(oldName), change.from, column.type)}`,
       )
@@ -131,6 +132,8 @@ export const evolveTable = async (
       column,
     ]
   }
+  // DuckDB cannot commit a transaction that alters a table after it has updated its rows.
+  for (const sql of carriedValues) await runOnEach(sql)
   if (valuesChange) await runOnEach((name) => `UPDATE ${name} SET _airbyte_raw_id = ${fingerprintSql(columns)}`)
   return { ...table, columns }
 }

@@ -169,6 +169,15 @@ describe('a stream is opened', () => {
       expect(cursor?.name).toMatch(/^at__/)
     })
   })
+
+  it('with the values of its key and its cursor, whatever their types were', async () => {
+    await onEmptyFile(async (db) => {
+      await openThings(db, withKey(['id'], { id: textSchema, part: textSchema, at: textSchema }))
+      await insert(db, 'id, part, "at"', "'7', '8', '1970-01-01T00:03:00Z'")
+      await openThings(db, withKey(['id']))
+      expect(await list(db, 'things', 'id', 'part', '"at"')).toEqual(['7 null 3'])
+    })
+  })
 })
 
 describe('a key that is another one', () => {
