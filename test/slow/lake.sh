@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A lake that many processes write, with its catalogue in a real PostgreSQL and its rows in a server that speaks S3:
-# test/slow/lake.sh [REVIEWS [KILLS]]. Needs a build (npm ci), Python 3.10 to 3.12, PyPI and PostgreSQL; says plainly what it skips.
+# test/slow/lake.sh [REVIEWS [KILLS]]; LAKE_ONLY=REGEXP keeps the tests of these names. Needs a build (npm ci), Python 3.10 to 3.12, PyPI and PostgreSQL; says plainly what it skips.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source test/slow/python.sh

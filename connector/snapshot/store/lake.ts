@@ -146,9 +146,10 @@ const openPlace = async (place: LakePlace, opening: DatabaseOptions): Promise<Da
       hasStorage = true
       await loadExtension(base, 'httpfs', options)
       // A commit looks for its keys in each file of a table; files never change, so that each is asked for once.
-      // An upload holds one part of its file in memory, by default 80 MB; files of 50 GB have parts of 5 MB, the least that S3 takes.
+      // An upload holds one part of its file in memory, by default 80 MB: much where several processes share a machine, whose files are smaller.
       await base.run(
-        `SET enable_external_file_cache = true; SET parquet_metadata_cache = true; SET s3_uploader_max_filesize = '50GB'`,
+        `SET enable_external_file_cache = true; SET parquet_metadata_cache = true
+         ${options.share === undefined ? '' : `; SET s3_uploader_max_filesize = '160GB'`}`,
       )
       const secret = storageSecretSql(env)
       if (secret !== undefined) await base.run(secret)
