@@ -61,21 +61,19 @@ export const planReconcile = (
   }
 }
 
-/** Fails for a plan that deactivates more than `maxPercent` of the certainly active locations: its list may be cut off. */
+/** Fails if more than `maxPercent` of the certainly active locations are no longer on the list: it may be cut off. */
 export const checkDeactivations = (
-  { deactivations }: Pick<ReconcilePlan, 'deactivations'>,
+  missingCount: number,
   activeCount: number,
   maxPercent: number,
-): E.Either<Failure, void> => {
-  const count = deactivations.filter(isCertain).length
-  return count * 100 <= maxPercent * activeCount
+): E.Either<Failure, void> =>
+  missingCount * 100 <= maxPercent * activeCount
     ? E.right(undefined)
     : E.left(
         configFailure(
-          `locations: ${count} of ${activeCount} locations are no longer on the list, more than max_deactivations_percent (${maxPercent}); none is deactivated. Check that the list is complete, or raise the percentage for this run.`,
+          `locations: ${missingCount} of ${activeCount} locations are no longer on the list, more than max_deactivations_percent (${maxPercent}); none is deactivated. Check that the list is complete, or raise the percentage for this run.`,
         ),
       )
-}
 
 /** The item that deactivates a location. */
 export const toDeactivation = ({ code, codeType }: LocationKey): Location => ({

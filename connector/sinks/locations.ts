@@ -282,7 +282,11 @@ const reconcileLocations = (
   const { active } = ledger.value
   const plan = planReconcile(active, toListedKeys(list))
   return pipe(
-    checkDeactivations(plan, [...active.values()].filter(isCertain).length, maxDeactivationsPercent),
+    checkDeactivations(
+      plan.deactivations.filter(isCertain).length,
+      [...active.values()].filter(isCertain).length,
+      maxDeactivationsPercent,
+    ),
     E.map(() => ({
       items: plan.deactivations.map((key) => ({ item: toDeactivation(key), key: formatLocationKey(key) })),
       notes: [...formatPlan(plan, dryRun), ...formatKept(plan)],

@@ -78,6 +78,10 @@ export type ServicePlanRequest = {
   readonly isAccepted: (key: string) => boolean
 }
 
+const uniqueKeys = (keys: ReadonlyArray<LocationKey>): ReadonlyArray<LocationKey> => [
+  ...new Map(keys.map(({ code, codeType }) => [formatLocationKey({ code, codeType }), { code, codeType }])).values(),
+]
+
 /** What the service lists and the input does not: what to deactivate, and why the others stay. */
 const planDeactivations = ({ service, input, ledger, deactivateUnlisted }: ServicePlanRequest) => {
   const byCode = new Map<string, Array<Location>>()
@@ -97,17 +101,17 @@ const planDeactivations = ({ service, input, ledger, deactivateUnlisted }: Servi
   const isWritten = (location: ListedLocation): boolean => findWritten(location).length > 0
   const isChosen = (location: ListedLocation): boolean => deactivateUnlisted || isWritten(location)
   /** Under the key that it was written with, so that the ledger notes the deactivation; else under the service's own. */
-  const toMissing = (location: ListedLocation): ReadonlyArray<LedgerLocation> =>
-    (isWritten(location) ? findWritten(location) : [location]).map(({ code, codeType }) => ({ code, codeType }))
+  const toMissing = (location: ListedLocation): ReadonlyArray<LocationKey> =>
+    isWritten(location) ? findWritten(location) : [location]
   // The service may have changed the case of a code: whether such a location is active is not certain, so it is deactivated too.
   const misspelt = written.filter(
     (key) => service.find(key) === undefined && service.hasCode(key.code) && !isListed(key),
   )
-  const missing: ReadonlyArray<LedgerLocation> = [
-    ...unlisted.filter(isChosen).flatMap(toMissing),
-    ...misspelt.map((key): LedgerLocation => ({ ...key, isUnknown: true })),
-  ]
+  const chosen = unlisted.filter(isChosen)
+  // One location of the service may have been written under several keys, and one key may be of several locations.
+  const missing = uniqueKeys([...chosen.flatMap(toMissing), ...misspelt])
   return {
+    missingCount: chosen.filter((location) => !isKept(location)).length,
     deactivations: missing.filter((key) => !isKept(key)),
     kept: missing.filter(isKept),
     foreign: unlisted.filter((location) => !isChosen(location)),
@@ -156,9 +160,9 @@ export const planAgainstService = (request: ServicePlanRequest): E.Either<Failur
   }
   const plan = isComplete
     ? planDeactivations(request)
-    : { deactivations: [], kept: [], foreign: [], activeCount: service.locations.length }
+    : { missingCount: 0, deactivations: [], kept: [], foreign: [], activeCount: service.locations.length }
   return pipe(
-    checkDeactivations(plan, plan.activeCount, request.maxDeactivationsPercent),
+    checkDeactivations(plan.missingCount, plan.activeCount, request.maxDeactivationsPercent),
     E.map(() => ({
       items: plan.deactivations.map((key) => ({ item: toDeactivation(key), key: formatLocationKey(key) })),
       notes: [

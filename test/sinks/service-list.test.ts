@@ -188,6 +188,13 @@ describe("the plan against the service's list", () => {
       /3 unchanged, 0 to deactivate/,
     ],
     [
+      'one location under each key that it was written with',
+      [active('A')],
+      { ledger: O.some(ledgerOf({ code: 'B', codeType: null }, { code: 'B', codeType: 'x' })) },
+      ['B', 'B'],
+      /2 to deactivate/,
+    ],
+    [
       'nothing beyond the percentage',
       [active('A')],
       { deactivateUnlisted: true, maxDeactivationsPercent: 60 },
@@ -208,6 +215,13 @@ describe("the plan against the service's list", () => {
   it('counts nothing that was not accepted', () => {
     const { text } = plan(records, [active('A'), active('N')], { isAccepted: (key) => key === 'A' })
     expect(text).toContain('0 created, 0 updated, 1 unchanged')
+  })
+
+  it('sends a key once that is of several locations', () => {
+    const result = plan([listed('A'), listed('B', 'x'), listed('B', 'y')], [active('A')], {
+      ledger: O.some(ledgerOf({ code: 'B', codeType: null })),
+    })
+    expect(result.items).toEqual(['B'])
   })
 
   it('keeps a location whose code is on the list with another type', () => {
