@@ -21,7 +21,7 @@ CONSTANTS
   MaxRewinds,   \* after so many rewinds a pass is not certified
   MaxRereads,   \* how often an end that contradicts what was read is asked for again
   \* The safeguards; FALSE removes one.
-  Overlap, Witness, Doubt, WitnessOrder, CountRepeats, ConfirmEnd, RereadEnd, LookAtStart, Halving, Sweep, TokenRows, RowsBeforeToken
+  Overlap, Witness, Doubt, WitnessOrder, CountRepeats, ConfirmEnd, WitnessedEnd, RereadEnd, LookAtStart, Halving, Sweep, TokenRows, RowsBeforeToken
 
 VARIABLES
   list,    \* the service's list: versions of rows, in its order
@@ -225,6 +225,8 @@ Evidence(rows, s) ==
 
 Verdict(tag, pass) == [tag |-> tag, pass |-> pass]
 
+HasTooManyRewinds(pass) == pass.rewinds >= MaxRewinds
+
 (* advancePass: the page is accepted. *)
 Advance(pass, e) ==
   LET length == Len(e.rows)
@@ -232,7 +234,7 @@ Advance(pass, e) ==
       hasNew == Len(e.newRows) > 0
       accepted == [pass EXCEPT
         !.rewindsInARow = 0,
-        !.fullPagesInARow = IF isShort THEN 0 ELSE Min(1, @ + 1),
+        !.fullPagesInARow = IF isShort THEN 0 ELSE Min(2, @ + 1),
         !.isConfirmingEnd = FALSE,
         !.hasRecheckedEnd = @ /\ ~hasNew,
         !.emptyOffset = None,
@@ -241,9 +243,11 @@ Advance(pass, e) ==
         !.isCutShort = ~hasNew /\ (@ \/ (e.distanceToEnd > 0 /\ pass.fullPagesInARow > 0))]
       end == pass.offset + length
       skipped == IF e.isAmongSamples THEN 0 ELSE e.distanceToEnd
+      isBehindFullPage == WitnessedEnd /\ pass.fullPagesInARow > IF e.longestPage = PageSize THEN 0 ELSE 1
   IN IF isShort /\ (~hasNew \/ (e.isNarrow /\ pass.offset = 0))
      THEN Verdict(IF ConfirmEnd THEN "next" ELSE "done",
-                  [accepted EXCEPT !.offset = end, !.isConfirmingEnd = TRUE, !.missingRows = e.distanceToEnd])
+                  [accepted EXCEPT !.offset = end, !.missingRows = e.distanceToEnd,
+                                   !.isConfirmingEnd = ~isBehindFullPage \/ e.distanceToEnd > 0 \/ HasTooManyRewinds(pass)])
      ELSE IF isShort /\ ~ConfirmEnd THEN Verdict("done", accepted)
      ELSE Verdict("next", [accepted EXCEPT !.offset = Max(0, end - e.overlap + skipped)])
 
@@ -262,8 +266,6 @@ RewindPass(pass, e) ==
 RewindFromEnd(pass, overlap) ==
   [pass EXCEPT !.offset = Max(0, @ - overlap), !.rewinds = @ + 1, !.hasRecheckedEnd = pass.missingRows > 0,
                !.isConfirmingEnd = FALSE]
-
-HasTooManyRewinds(pass) == pass.rewinds >= MaxRewinds
 
 (* checkEnd; "no": it is a page like any other. *)
 CheckEnd(pass, e) ==

@@ -25,6 +25,7 @@ export const defaults = {
     WitnessOrder: 'TRUE',
     CountRepeats: 'TRUE',
     ConfirmEnd: 'TRUE',
+    WitnessedEnd: 'TRUE',
     RereadEnd: 'TRUE',
     LookAtStart: 'TRUE',
     Halving: 'TRUE',
@@ -68,6 +69,7 @@ export const configurations = [
   holds('kill', 'Scan', { Changes: 1, Kills: 1 }),
   holds('outage', 'Scan', { Changes: 2, Outages: 1 }),
   holds('short-pages', 'Scan', { ShortPages: 2 }),
+  holds('short-page-changes', 'Scan', { Changes: 2, ShortPages: 1 }),
   holds('ties', 'Scan', ties),
   holds('ties-kill', 'Scan', { ...ties, Kills: 1, SampleStep: 1 }),
   holds('unmentioned', 'Scan', { ...ties, Unmentioned: '{2, 4}' }),
@@ -83,7 +85,7 @@ export const configurations = [
   // Losses in spite of all safeguards, which docs/lossless-export.md names.
   breaks('limit-hidden-by-deletion', 'Scan', { ...ties, Rows: 4, RowsPerTime: 4, PageSize: 2, Changes: 1 }),
   breaks('limit-moved-while-stopped', 'Scan', { ...ties, Kills: 1 }),
-  breaks('limit-short-page', 'Scan', { Changes: 2, ShortPages: 1 }),
+  breaks('limit-short-pages', 'Scan', { Changes: 2, ShortPages: 2 }),
 
   // One safeguard less.
   breaks('without-overlap', 'Scan', { Changes: 1, ...off('Overlap') }),
@@ -92,6 +94,7 @@ export const configurations = [
   breaks('without-repeated-pages', 'Scan', { ...ties, ...off('CountRepeats') }),
   breaks('without-look-at-start', 'Scan', { ...ties, Order: '"descending"', ...off('LookAtStart') }),
   breaks('without-confirmed-end', 'Scan', { ShortPages: 1, ...off('ConfirmEnd') }),
+  breaks('without-witnessed-end', 'Scan', { Changes: 2, ShortPages: 1, ...off('WitnessedEnd') }),
   breaks('without-rereads', 'Scan', { Changes: 2, Outages: 1, ...off('RereadEnd') }),
   breaks('without-halving', 'Scan', { ...ties, ...off('Halving') }),
   breaks('without-sweep', 'Scan', { ...ties, Unmentioned: '{2, 4}', ...off('Sweep') }),

@@ -16,6 +16,8 @@ export type PageEvidence = {
   readonly unreadRows: ReadonlyArray<RowVersion>
   /** The length of the longest page so far, this one included. */
   readonly longestPage: number
+  /** The longest page had as many rows as the service serves at a time, as far as requests and echoes tell. */
+  readonly isLongestPageFull: boolean
   readonly overlap: number
   /** The window is a part of the export, cut so that one page may hold all of it. */
   readonly isNarrowWindow: boolean
@@ -212,11 +214,16 @@ const rewindFromEnd = (pass: Pass, overlap: number, isLate: boolean): Pass => ({
   isConfirmingEnd: false,
 })
 
-/** Accepts the page and chooses the next offset. A short page without new rows may be the last, so the page behind it must confirm that. */
+/**
+ * Accepts the page and chooses the next offset. A short page without new rows may be the last, so the page behind it must confirm that.
+ * Behind a full page this short page alone speaks for an end. If the service cut it and a row in front of it is deleted, the page behind
+ * it is empty all the same: so known rows must follow the empty page, as after any other page without witnesses.
+ */
 const advancePass = (pass: Pass, evidence: PageEvidence): Accepted => {
   const { rows, newRows, longestPage, overlap, distanceToEnd, isNarrowWindow, maxPagesWithoutNewRows } = evidence
   const isShort = rows.length < longestPage
   const isLate = isShort && areUnreadRowsLate(pass, evidence)
+  const isBehindFullPage = pass.fullPagesInARow > (evidence.isLongestPageFull ? 0 : 1)
   const isStable = pass.pagesSinceOverlapChange >= 15
   const accepted: Pass = {
     ...pass,
@@ -237,7 +244,15 @@ const advancePass = (pass: Pass, evidence: PageEvidence): Accepted => {
   const endOffset = pass.offset + rows.length
   if (isLate && accepted.latePages >= maxLatePages) return { _tag: 'Done' }
   if (isShort && (newRows.length === 0 || (isNarrowWindow && pass.offset === 0)))
-    return { _tag: 'Next', pass: { ...accepted, offset: endOffset, isConfirmingEnd: true, missingRows: distanceToEnd } }
+    return {
+      _tag: 'Next',
+      pass: {
+        ...accepted,
+        offset: endOffset,
+        isConfirmingEnd: !isBehindFullPage || distanceToEnd > 0 || hasTooManyRewinds(pass),
+        missingRows: distanceToEnd,
+      },
+    }
   const skipped = evidence.isAmongSamples ? 0 : distanceToEnd
   const idleReason = `${maxPagesWithoutNewRows} pages in a row brought nothing but later changes`
   return accepted.pagesWithoutNewRows >= maxPagesWithoutNewRows

@@ -67,6 +67,7 @@ export const processPage =
       newRows,
       unreadRows: rows.filter((row, i) => knownPositions[i] === undefined && isUpToCutoff(state)(row)),
       longestPage: state.longestPage,
+      isLongestPageFull: state.longestPage >= Math.min(state.limit, page.filter.limit ?? state.limit),
       overlap: windowOverlap(state),
       isNarrowWindow: isNarrowWindow(state),
       isRepeatedPage,

@@ -15,6 +15,7 @@ const evidence = (from: number, to: number, read: number, more: Partial<PageEvid
     newRows: page.filter((_, i) => from + i >= read),
     unreadRows: page.filter((_, i) => from + i >= read),
     longestPage: 50,
+    isLongestPageFull: true,
     overlap: 10,
     isNarrowWindow: false,
     isRefused: false,
@@ -74,6 +75,38 @@ describe('a pass', () => {
     expect(verdict(confirming, evidence(60, 60, 60))._tag).toBe('Done')
     expect(verdict(confirming, evidence(60, 62, 60))).toMatchObject({ _tag: 'Rewind', pass: { offset: 50 } })
   })
+
+  test('is over behind a full page when known rows follow the empty page, unless too many pages were rewound', () => {
+    const fullPage = pass({ offset: 50, fullPagesInARow: 1 })
+    const atEnd = verdict(fullPage, evidence(50, 60, 60))
+    expect(atEnd).toMatchObject({ _tag: 'Next', pass: { offset: 60, isConfirmingEnd: false } })
+    const empty = verdict(pass({ offset: 60 }), evidence(60, 60, 60))
+    expect(empty).toMatchObject({ _tag: 'Rewind', pass: { offset: 35, emptyOffset: 60 } })
+    const rewound = pass({ offset: 35, emptyOffset: 60 })
+    expect(verdict(rewound, evidence(35, 60, 60))._tag).toBe('Done')
+    expect(verdict(rewound, evidence(36, 61, 60))).toMatchObject({ _tag: 'Next', pass: { offset: 50 } })
+    expect(verdict({ ...fullPage, rewinds: 11 }, evidence(50, 60, 60))).toMatchObject({
+      pass: { offset: 60, isConfirmingEnd: true },
+    })
+    expect(verdict(fullPage, evidence(50, 60, 60, { distanceToEnd: 1 }))).toMatchObject({
+      pass: { offset: 60, isConfirmingEnd: true },
+    })
+  })
+
+  test.each([
+    [1, true, false],
+    [1, false, true],
+    [2, false, false],
+  ])(
+    'takes %i pages of one length, full by the limit: %s, for cut by the limit',
+    (fullPagesInARow, isLongestPageFull, isConfirmingEnd) => {
+      expect(verdict(pass({ offset: 50, fullPagesInARow }), evidence(50, 60, 60, { isLongestPageFull }))).toMatchObject(
+        {
+          pass: { offset: 60, isConfirmingEnd },
+        },
+      )
+    },
+  )
 
   test('is over at once if the export is empty', () => {
     expect(verdict(newPass(0), evidence(0, 0, 0))._tag).toBe('Done')

@@ -48,7 +48,9 @@ describe('the requests of a scan', () => {
     for (let rows = 400; rows < 441; rows += 1) {
       const asked = (await logOf(rows, concurrency)).filter((line) => line.startsWith('ask'))
       expect(new Set(asked).size).toBe(asked.length)
-      expect(asked.length).toBeLessThanOrEqual(Math.ceil(rows / 40) + 2 + concurrency - 1)
+      // Behind a full last page, known rows must follow the empty page.
+      const isLastPageFull = (rows - 10) % 40 === 0
+      expect(asked.length).toBeLessThanOrEqual(Math.ceil(rows / 40) + 2 + (isLastPageFull ? 1 : 0) + concurrency - 1)
     }
   })
 })
