@@ -22,6 +22,35 @@ export type DiskChange = {
 export const areEqual = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
   a === undefined || b === undefined || a === b ? a === b : a.equals(b)
 
+const identifierAt = 9
+const identifierBytes = 16
+
+/**
+ * DuckDB begins a log with random bytes that tell its file, and writes those above 127 as two. So a log is longer by chance: by so many bytes.
+ */
+const randomBytes = (log: Buffer): number => {
+  let extra = 0
+  for (let n = 0; n < identifierBytes; n += 1) if ((log[identifierAt + n + extra] ?? 0) > 127) extra += 1
+  return Math.min(extra, Math.max(0, log.length - identifierAt - identifierBytes))
+}
+
+/** The length of a log, as if its random bytes took one byte each, so that a seed has one history. */
+const logLength = (log: Buffer): number => log.length - randomBytes(log)
+
+/** Where a place is that is told as `logLength` tells it. */
+const toLogPlace = (log: Buffer, place: number): number =>
+  place <= identifierAt + identifierBytes ? place : place + randomBytes(log)
+
+/** A place in a log, not before its first `synced` bytes. */
+const drawLogPlace = (log: Buffer, synced: number, last: number, chance: Chance): number => {
+  const first = synced === 0 ? 0 : synced - randomBytes(log)
+  return chance.between(first, Math.max(first, last))
+}
+
+/** A log without its end, which begins anywhere behind the first `synced` bytes. */
+export const cutLog = (log: Buffer, synced: number, chance: Chance): Buffer =>
+  log.subarray(0, toLogPlace(log, drawLogPlace(log, synced, logLength(log), chance)))
+
 /** The bytes after, in a file that has not been made shorter yet. */
 const keepLength = (before: Buffer, after: Buffer): Buffer => Buffer.concat([after, before.subarray(after.length)])
 
@@ -64,15 +93,16 @@ export type Loss = {
 
 /** The end of the log is missing, and whole blocks. */
 export const loseEnd: Loss = {
-  tearLog: (log, synced, chance) => log.subarray(0, chance.between(synced, log.length)),
+  tearLog: cutLog,
   unit: blockBytes,
 }
 
 /** Any sectors are missing. DuckDB does not bear that: its log has checksums, and a checkpoint writes some blocks again that are in use. */
 export const loseSectors: Loss = {
   tearLog: (log, synced, chance) => {
-    const from = chance.between(synced, Math.max(synced, log.length - 1))
-    return Buffer.from(log).fill(0, from, Math.min(log.length, (Math.floor(from / 512) + 1) * 512))
+    const from = drawLogPlace(log, synced, logLength(log) - 1, chance)
+    const end = Math.min(logLength(log), (Math.floor(from / 512) + 1) * 512)
+    return Buffer.from(log).fill(0, toLogPlace(log, from), toLogPlace(log, end))
   },
   unit: 512,
 }
@@ -146,4 +176,4 @@ export const loseSyncedWrites = (changes: ReadonlyArray<DiskChange>, chance: Cha
 }
 
 export const describeImage = ({ file, log }: DiskImage): string =>
-  `${file?.length ?? 'no file'} + ${log?.length ?? 'no log'}`
+  `${file?.length ?? 'no file'} + ${log === undefined ? 'no log' : logLength(log)}`

@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import {
   areEqual,
+  cutLog,
   type DiskChange,
   type DiskImage,
   describeImage,
@@ -293,8 +294,11 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
         if (found.log !== undefined) fs.writeFileSync(`${path}.wal`, found.log)
       }
       if (image !== undefined)
-        for (const copy of copySuffixes.map((suffix) => path + suffix).filter(fs.existsSync))
-          fs.truncateSync(copy, chance.between(0, fs.statSync(copy).size))
+        for (const copy of copySuffixes.map((suffix) => path + suffix).filter(fs.existsSync)) {
+          const bytes = fs.readFileSync(copy)
+          const isLog = copy.endsWith('.wal')
+          fs.truncateSync(copy, isLog ? cutLog(bytes, 0, chance).length : chance.between(0, bytes.length))
+        }
       image = undefined
       powerFailures.length = 0
       memoryRefusals = 0
