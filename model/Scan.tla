@@ -243,11 +243,11 @@ Advance(pass, e) ==
         !.isCutShort = ~hasNew /\ (@ \/ (e.distanceToEnd > 0 /\ pass.fullPagesInARow > 0))]
       end == pass.offset + length
       skipped == IF e.isAmongSamples THEN 0 ELSE e.distanceToEnd
-      isBehindFullPage == WitnessedEnd /\ pass.fullPagesInARow > IF e.longestPage = PageSize THEN 0 ELSE 1
+      isEndLikely == ~WitnessedEnd \/ (pass.fullPagesInARow <= (IF e.longestPage = PageSize THEN 0 ELSE 1) /\ pass.rewinds = 0)
   IN IF isShort /\ (~hasNew \/ (e.isNarrow /\ pass.offset = 0))
      THEN Verdict(IF ConfirmEnd THEN "next" ELSE "done",
                   [accepted EXCEPT !.offset = end, !.missingRows = e.distanceToEnd,
-                                   !.isConfirmingEnd = ~isBehindFullPage \/ e.distanceToEnd > 0 \/ HasTooManyRewinds(pass)])
+                                   !.isConfirmingEnd = isEndLikely \/ e.distanceToEnd > 0 \/ HasTooManyRewinds(pass)])
      ELSE IF isShort /\ ~ConfirmEnd THEN Verdict("done", accepted)
      ELSE Verdict("next", [accepted EXCEPT !.offset = Max(0, end - e.overlap + skipped)])
 

@@ -197,8 +197,8 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'no end confirmation': {
     file: 'export/scan/pass.js',
-    find: "return { _tag: 'Next', pass: { ...accepted, offset: endOffset, isConfirmingEnd: true, missingRows: distanceToEnd } };",
-    replace: "return { _tag: 'Done' };",
+    find: 'if (isShort && (newRows.length === 0 || (isNarrowWindow && pass.offset === 0)))',
+    replace: "if (isShort && (newRows.length === 0 || (isNarrowWindow && pass.offset === 0))) return { _tag: 'Done' };",
   },
   'a contradictory end believed': {
     file: 'export/scan/process-page.js',
@@ -284,8 +284,8 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'no limit of deactivations': {
     file: 'sinks/ledger.js',
-    find: 'return count * 100 <= maxPercent * activeCount',
-    replace: 'return true',
+    find: 'missingCount * 100 <= maxPercent * activeCount',
+    replace: 'true',
   },
   'locations of others deactivated': {
     file: 'sinks/service-list.js',
@@ -299,8 +299,8 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'a location in another case not deactivated': {
     file: 'sinks/service-list.js',
-    find: '...misspelt.map((key) => ({ ...key, isUnknown: true })),',
-    replace: '',
+    find: ', ...misspelt]',
+    replace: ']',
   },
   'one page of a list taken for all': {
     file: 'api/lookup-list.js',

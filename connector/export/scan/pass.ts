@@ -216,14 +216,15 @@ const rewindFromEnd = (pass: Pass, overlap: number, isLate: boolean): Pass => ({
 
 /**
  * Accepts the page and chooses the next offset. A short page without new rows may be the last, so the page behind it must confirm that.
- * Behind a full page this short page alone speaks for an end. If the service cut it and a row in front of it is deleted, the page behind
- * it is empty all the same: so known rows must follow the empty page, as after any other page without witnesses.
+ * If the service cut it and a row in front of it is deleted or changes, the page behind it has no row to send all the same. So known rows
+ * must follow that page, as any other without witnesses, where this is likely: behind a full page, so that the short page alone speaks
+ * for an end, and where rows have already changed places.
  */
 const advancePass = (pass: Pass, evidence: PageEvidence): Accepted => {
   const { rows, newRows, longestPage, overlap, distanceToEnd, isNarrowWindow, maxPagesWithoutNewRows } = evidence
   const isShort = rows.length < longestPage
   const isLate = isShort && areUnreadRowsLate(pass, evidence)
-  const isBehindFullPage = pass.fullPagesInARow > (evidence.isLongestPageFull ? 0 : 1)
+  const isEndLikely = pass.fullPagesInARow <= (evidence.isLongestPageFull ? 0 : 1) && pass.rewinds === 0
   const isStable = pass.pagesSinceOverlapChange >= 15
   const accepted: Pass = {
     ...pass,
@@ -249,7 +250,7 @@ const advancePass = (pass: Pass, evidence: PageEvidence): Accepted => {
       pass: {
         ...accepted,
         offset: endOffset,
-        isConfirmingEnd: !isBehindFullPage || distanceToEnd > 0 || hasTooManyRewinds(pass),
+        isConfirmingEnd: isEndLikely || distanceToEnd > 0 || hasTooManyRewinds(pass),
         missingRows: distanceToEnd,
       },
     }

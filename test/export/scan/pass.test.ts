@@ -76,7 +76,7 @@ describe('a pass', () => {
     expect(verdict(confirming, evidence(60, 62, 60))).toMatchObject({ _tag: 'Rewind', pass: { offset: 50 } })
   })
 
-  test('is over behind a full page when known rows follow the empty page, unless too many pages were rewound', () => {
+  test('is over behind a full page, or after a rewind, when known rows follow the empty page, unless too many pages were rewound', () => {
     const fullPage = pass({ offset: 50, fullPagesInARow: 1 })
     const atEnd = verdict(fullPage, evidence(50, 60, 60))
     expect(atEnd).toMatchObject({ _tag: 'Next', pass: { offset: 60, isConfirmingEnd: false } })
@@ -85,6 +85,9 @@ describe('a pass', () => {
     const rewound = pass({ offset: 35, emptyOffset: 60 })
     expect(verdict(rewound, evidence(35, 60, 60))._tag).toBe('Done')
     expect(verdict(rewound, evidence(36, 61, 60))).toMatchObject({ _tag: 'Next', pass: { offset: 50 } })
+    expect(verdict(pass({ offset: 50, rewinds: 1 }), evidence(50, 60, 60))).toMatchObject({
+      pass: { offset: 60, isConfirmingEnd: false },
+    })
     expect(verdict({ ...fullPage, rewinds: 11 }, evidence(50, 60, 60))).toMatchObject({
       pass: { offset: 60, isConfirmingEnd: true },
     })
