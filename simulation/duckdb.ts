@@ -32,7 +32,7 @@ export type SimulatedDuckDb = {
    */
   readonly arm: (fault: DiskFault, amount: number, kill: (what: string) => void) => void
   /** To be called when a process has ended: closes what it has left open; returns whether it has left anything open. */
-  readonly leave: (owner: Owner) => boolean
+  readonly leave: (owner: Owner) => Promise<boolean>
   readonly read: () => DiskImage
   /** What the disk has lost of what was synced since this was asked last. */
   readonly takeLoss: () => SyncLoss
@@ -53,6 +53,9 @@ type Bindings = Record<string, Call>
 
 /** The calls that run statements, and so may write. The others of DuckDB's calls only prepare them, or read their results. */
 const scheduledCalls = ['open', 'query', 'execute_prepared', 'execute_prepared_streaming'] as const
+
+/** The calls that make what holds its connection, and so the file, open. */
+const preparingCalls = ['prepare', 'prepare_extracted_statement'] as const
 
 const memoryError = 'Out of Memory Error: could not allocate block of size 256.0 KiB (61.0 MiB/61.0 MiB used)'
 const largeLogBytes = 1e9
@@ -85,7 +88,10 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
   let path = ''
   let chance: Chance
   /** What processes hold open. */
-  const handles = new Map<unknown, { readonly owner: Owner; readonly close: () => void }>()
+  const handles = new Map<
+    unknown,
+    { readonly owner: Owner; readonly close: () => void; readonly isConnection?: true }
+  >()
   const powerFailures: { calls: number; readonly loss: Loss | 'synced'; readonly kill: (what: string) => void }[] = []
   let image: DiskImage | undefined
   let lies = false
@@ -197,6 +203,14 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
       real[name]?.(handle)
       hasFailed()
     }
+  const prepare =
+    (name: string): Call =>
+    async (...args) => {
+      const owner = realm.owner()
+      const statement = await real[name]?.(...args)
+      if (isProcess(owner)) handles.set(statement, { owner, close: () => real.destroy_prepare_sync?.(statement) })
+      return statement
+    }
   module.exports = {
     ...real,
     ...Object.fromEntries(scheduledCalls.map((name) => [name, schedule(name)])),
@@ -205,8 +219,14 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
     connect: async (database: unknown) => {
       const owner = realm.owner()
       const connection = await real.connect?.(database)
-      if (isProcess(owner)) handles.set(connection, { owner, close: () => real.disconnect_sync?.(connection) })
+      if (isProcess(owner))
+        handles.set(connection, { owner, close: () => real.disconnect_sync?.(connection), isConnection: true })
       return connection
+    },
+    ...Object.fromEntries(preparingCalls.map((name) => [name, prepare(name)])),
+    destroy_prepare_sync: (statement) => {
+      handles.delete(statement)
+      real.destroy_prepare_sync?.(statement)
     },
     close_sync: close('close_sync'),
     disconnect_sync: close('disconnect_sync'),
@@ -277,12 +297,16 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
           largeLogs = amount
       }
     },
-    leave: (owner) => {
+    leave: async (owner) => {
       if (isFull) limitFiles('unlimited')
       isFull = false
       const left = [...handles].filter(([, handle]) => handle.owner === owner)
       const found = image ?? read()
-      // Connections before their databases. To close a database brings its log into it, so the file is put back as it was.
+      // A result that is still being read holds its connection open, until that begins another statement.
+      for (const [handle, { isConnection }] of left)
+        if (isConnection) await Promise.resolve(real.query?.(handle, 'SELECT 1')).catch(() => undefined)
+      // Statements before their connections, and these before their databases. What is closed only later, when its memory is collected, would
+      // remove the log of the next process. To close a database brings its log into it, so the file is put back as it was.
       for (const [handle, { close: release }] of left.reverse()) {
         handles.delete(handle)
         release()
