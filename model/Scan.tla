@@ -187,7 +187,7 @@ Direction(before, rows) ==
 
 NewPass == [offset |-> 0, rewindsInARow |-> 0, rewinds |-> 0, fullPagesInARow |-> 0, isConfirmingEnd |-> FALSE,
             missingRows |-> 0, hasRecheckedEnd |-> FALSE, repeatedPages |-> 0, emptyOffset |-> None,
-            isNewestFirst |-> "unknown", insertedRows |-> 0, isCutShort |-> FALSE, foundAtStart |-> None]
+            isNewestFirst |-> "unknown", insertedRows |-> 0, isCutShort |-> FALSE, hasCutPages |-> FALSE, foundAtStart |-> None]
 
 (* Everything that the decision on a page needs; `PageEvidence` in pass.ts. *)
 Evidence(rows, s) ==
@@ -232,7 +232,9 @@ Advance(pass, e) ==
   LET length == Len(e.rows)
       isShort == length < e.longestPage
       hasNew == Len(e.newRows) > 0
+      hasCutPages == pass.hasCutPages \/ (history.lastLength # None /\ history.lastLength < e.longestPage /\ e.hasUnread)
       accepted == [pass EXCEPT
+        !.hasCutPages = hasCutPages,
         !.rewindsInARow = 0,
         !.fullPagesInARow = IF isShort THEN 0 ELSE Min(2, @ + 1),
         !.isConfirmingEnd = FALSE,
@@ -243,7 +245,7 @@ Advance(pass, e) ==
         !.isCutShort = ~hasNew /\ (@ \/ (e.distanceToEnd > 0 /\ pass.fullPagesInARow > 0))]
       end == pass.offset + length
       skipped == IF e.isAmongSamples THEN 0 ELSE e.distanceToEnd
-      isEndLikely == ~WitnessedEnd \/ (pass.fullPagesInARow <= (IF e.longestPage = PageSize THEN 0 ELSE 1) /\ pass.rewinds = 0)
+      isEndLikely == ~WitnessedEnd \/ (pass.fullPagesInARow <= (IF e.longestPage = PageSize THEN 0 ELSE 1) /\ ~(hasCutPages /\ pass.rewinds > 0))
   IN IF isShort /\ (~hasNew \/ (e.isNarrow /\ pass.offset = 0))
      THEN Verdict(IF ConfirmEnd THEN "next" ELSE "done",
                   [accepted EXCEPT !.offset = end, !.missingRows = e.distanceToEnd,
@@ -378,7 +380,7 @@ ToToken(s, h) ==
       last == MaxOf({-One} \cup {rows[id].position : id \in kept})
   IN [scan |-> [s EXCEPT !.rereads = 0,
                          !.pass.repeatedPages = 0, !.pass.isNewestFirst = "unknown", !.pass.isCutShort = FALSE,
-                         !.pass.foundAtStart = None],
+                         !.pass.hasCutPages = FALSE, !.pass.foundAtStart = None],
       history |-> IF TokenRows THEN [EmptyHistory EXCEPT !.rows = rows, !.lastPosition = last, !.sampledUntil = last]
                   ELSE EmptyHistory]
 

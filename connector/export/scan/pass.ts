@@ -183,6 +183,15 @@ const areUnreadRowsLate = ({ isNewestFirst }: Pass, { rows, unreadRows, certainT
   unreadRows.every(({ modifiedTime }) => modifiedTime > certainTime) &&
   findDirection(isNewestFirst, rows) !== true
 
+const followsCutPage = (
+  { pageCount }: Pass,
+  { lastLength, longestPage, unreadRows, certainTime }: PageEvidence,
+): boolean =>
+  pageCount > 0 &&
+  lastLength !== undefined &&
+  lastLength < longestPage &&
+  unreadRows.some(({ modifiedTime }) => modifiedTime <= certainTime)
+
 const hasTooManyRewinds = ({ rewinds, pageCount }: Pass): boolean => rewinds >= 10 + pageCount / 10
 
 /** Accepts the page all the same, so that its rows are sent before the window is read in another way. */
@@ -218,13 +227,14 @@ const rewindFromEnd = (pass: Pass, overlap: number, isLate: boolean): Pass => ({
  * Accepts the page and chooses the next offset. A short page without new rows may be the last, so the page behind it must confirm that.
  * If the service cut it and a row in front of it is deleted or changes, the page behind it has no row to send all the same. So known rows
  * must follow that page, as any other without witnesses, where this is likely: behind a full page, so that the short page alone speaks
- * for an end, and where rows have already changed places.
+ * for an end, and where the service has already cut pages and rows have changed places.
  */
 const advancePass = (pass: Pass, evidence: PageEvidence): Accepted => {
   const { rows, newRows, longestPage, overlap, distanceToEnd, isNarrowWindow, maxPagesWithoutNewRows } = evidence
   const isShort = rows.length < longestPage
   const isLate = isShort && areUnreadRowsLate(pass, evidence)
-  const isEndLikely = pass.fullPagesInARow <= (evidence.isLongestPageFull ? 0 : 1) && pass.rewinds === 0
+  const hasCutPages = pass.hasCutPages || followsCutPage(pass, evidence)
+  const isEndLikely = pass.fullPagesInARow <= (evidence.isLongestPageFull ? 0 : 1) && !(hasCutPages && pass.rewinds > 0)
   const isStable = pass.pagesSinceOverlapChange >= 15
   const accepted: Pass = {
     ...pass,
@@ -240,6 +250,7 @@ const advancePass = (pass: Pass, evidence: PageEvidence): Accepted => {
     emptyOffset: undefined,
     isNewestFirst: findDirection(pass.isNewestFirst, rows),
     insertedRows: pass.insertedRows + evidence.orderCheck.insertedRows,
+    hasCutPages,
     isCutShort: newRows.length === 0 && (pass.isCutShort || (distanceToEnd > 0 && pass.fullPagesInARow > 0)),
   }
   const endOffset = pass.offset + rows.length

@@ -248,5 +248,6 @@ const fromPassToken = (token: PassToken): Pass => ({
   isNewestFirst: undefined,
   insertedRows: token.inserted ?? 0,
   isCutShort: false,
+  hasCutPages: false,
   foundAtStart: undefined,
 })

@@ -44,6 +44,8 @@ export type Pass = {
   readonly insertedRows: number
   /** The list seems to end before rows of a full page: more was to follow it. */
   readonly isCutShort: boolean
+  /** Rows that were there when the scan began followed a page that was shorter than the longest: the service cuts pages at will. */
+  readonly hasCutPages: boolean
   /** The pass is over but for a look at the start of the list, for the rows inserted there: how many were found so far. */
   readonly foundAtStart: number | undefined
 }
@@ -67,6 +69,7 @@ export const newPass = (from: number): Pass => ({
   isNewestFirst: undefined,
   insertedRows: 0,
   isCutShort: false,
+  hasCutPages: false,
   foundAtStart: undefined,
 })
 

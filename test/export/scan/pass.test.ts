@@ -76,7 +76,7 @@ describe('a pass', () => {
     expect(verdict(confirming, evidence(60, 62, 60))).toMatchObject({ _tag: 'Rewind', pass: { offset: 50 } })
   })
 
-  test('is over behind a full page, or after a rewind, when known rows follow the empty page, unless too many pages were rewound', () => {
+  test('is over behind a full page, or where pages were cut and rewound, when known rows follow the empty page', () => {
     const fullPage = pass({ offset: 50, fullPagesInARow: 1 })
     const atEnd = verdict(fullPage, evidence(50, 60, 60))
     expect(atEnd).toMatchObject({ _tag: 'Next', pass: { offset: 60, isConfirmingEnd: false } })
@@ -85,9 +85,13 @@ describe('a pass', () => {
     const rewound = pass({ offset: 35, emptyOffset: 60 })
     expect(verdict(rewound, evidence(35, 60, 60))._tag).toBe('Done')
     expect(verdict(rewound, evidence(36, 61, 60))).toMatchObject({ _tag: 'Next', pass: { offset: 50 } })
-    expect(verdict(pass({ offset: 50, rewinds: 1 }), evidence(50, 60, 60))).toMatchObject({
+    expect(verdict(pass({ offset: 50, rewinds: 1, hasCutPages: true }), evidence(50, 60, 60))).toMatchObject({
       pass: { offset: 60, isConfirmingEnd: false },
     })
+    for (const more of [{ rewinds: 1 }, { hasCutPages: true }])
+      expect(verdict(pass({ offset: 50, ...more }), evidence(50, 60, 60))).toMatchObject({
+        pass: { offset: 60, isConfirmingEnd: true },
+      })
     expect(verdict({ ...fullPage, rewinds: 11 }, evidence(50, 60, 60))).toMatchObject({
       pass: { offset: 60, isConfirmingEnd: true },
     })
@@ -110,6 +114,18 @@ describe('a pass', () => {
       )
     },
   )
+
+  test('knows that the service cuts pages once rows that were there follow a short one', () => {
+    const cut = (more: Partial<PageEvidence>, pageCount = 1): unknown => {
+      const found = verdict(pass({ offset: 40, pageCount }), evidence(40, 90, 50, { lastLength: 40, ...more }))
+      return 'pass' in found && found.pass?.hasCutPages
+    }
+    expect(cut({})).toBe(true)
+    expect(cut({ lastLength: 50 })).toBe(false)
+    expect(cut({ certainTime: 49 })).toBe(false)
+    expect(cut({}, 0)).toBe(false)
+    expect(cut({ unreadRows: [] })).toBe(false)
+  })
 
   test('is over at once if the export is empty', () => {
     expect(verdict(newPass(0), evidence(0, 0, 0))._tag).toBe('Done')

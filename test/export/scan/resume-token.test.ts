@@ -62,6 +62,7 @@ describe('a resume token', () => {
         isNewestFirst: undefined,
         insertedRows: 11,
         isCutShort: false,
+        hasCutPages: false,
         foundAtStart: undefined,
       },
     }

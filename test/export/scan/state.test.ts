@@ -49,7 +49,7 @@ test('a scan begins with its first window, at the start, with nothing read', () 
       },
       ...{ fullPagesInARow: 0, pagesWithoutNewRows: 0, latePages: 0, isConfirmingEnd: false, missingRows: 0 },
       ...{ hasRecheckedEnd: false, repeatedPages: 0, emptyOffset: undefined, isNewestFirst: undefined },
-      ...{ insertedRows: 0, isCutShort: false, foundAtStart: undefined },
+      ...{ insertedRows: 0, isCutShort: false, hasCutPages: false, foundAtStart: undefined },
     },
   })
   expect(newPass(7).from).toBe(7)
