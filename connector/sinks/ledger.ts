@@ -254,15 +254,11 @@ export const openLedger =
     const lines = [...active.values()].map(({ code, codeType, isUnknown }) =>
       formatLine({ code, codeType, active: isUnknown === true ? 'unknown' : true } satisfies LedgerEntry),
     )
-    let failed: Promise<void> | undefined
-    /** Nothing after an entry that a full disk has cut, or the two would be one line. */
+    /** One write at a time, and none after one that failed: an entry that a full disk has cut would be one line with the next. */
+    let last: Promise<void> = Promise.resolve()
     const append = (entries: ReadonlyArray<LedgerEntry>): Promise<void> => {
-      if (failed !== undefined) return failed
-      const appended = appendFile(path, entries.map(formatLine).join(''), { flush: true })
-      appended.catch(() => {
-        failed ??= appended
-      })
-      return appended
+      last = last.then(() => appendFile(path, entries.map(formatLine).join(''), { flush: true }))
+      return last
     }
     try {
       await writeFile(`${path}.new`, [formatLine({ base_url: baseUrl }), ...lines].join(''), { flush: true })

@@ -1,10 +1,12 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import promises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/Either'
 import * as O from 'fp-ts/Option'
 import * as TE from 'fp-ts/TaskEither'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { ApiError } from '../../connector/api/error'
 import type { Location, LocationSyncResult } from '../../connector/api/model/written'
 import {
@@ -274,6 +276,29 @@ describe('a ledger', () => {
     rmdirSync(path)
     await expect(ledger.right.append([{ ...keyOf('B'), active: true }])).rejects.toThrow('EISDIR')
     expect(existsSync(path)).toBe(false)
+  })
+
+  it('takes no entry beside one that cannot be written whole', async () => {
+    const path = join(folder, 'together')
+    const ledger = await openLedger(path, url)()
+    if (E.isLeft(ledger)) throw new Error(ledger.left.message)
+    const appendFile = vi.spyOn(promises, 'appendFile').mockImplementationOnce(async (name, line) => {
+      writeFileSync(name as string, String(line).slice(0, 10), { flag: 'a' })
+      throw Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' })
+    })
+    syncBuiltinESMExports()
+    try {
+      const writes = [
+        ledger.right.append([{ ...keyOf('A'), active: true }]),
+        ledger.right.append([{ ...keyOf('B'), active: true }]),
+      ]
+      for (const { status } of await Promise.allSettled(writes)) expect(status).toBe('rejected')
+    } finally {
+      appendFile.mockRestore()
+      syncBuiltinESMExports()
+    }
+    expect(await readLedger(path, url)()).toMatchObject(E.right({ active: new Map() }))
+    expect(readFileSync(path, 'utf8')).toBe(`${text()}{"code":"A`)
   })
 
   it('does not overwrite another file', async () => {
