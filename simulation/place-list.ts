@@ -7,6 +7,8 @@ import type { WrittenService } from './service-writing'
 /** The locations of a run, as the platform has given them. */
 type GivenList = {
   readonly entries: ReadonlyArray<Entry>
+  /** All records of the run, in the order in which they come. */
+  readonly input: ReadonlyArray<Entry>
   /** Whether the program has taken the whole input. */
   readonly isTaken: () => boolean
   /** Whether anything has gone wrong in the world so far. */
@@ -20,8 +22,8 @@ export type ListWatch = {
   readonly open: (list: GivenList) => void
   /** A location is deactivated by no record of its own. */
   readonly onDeactivation: (code: string) => void
-  /** Whether the run has a good record of this location. */
-  readonly isListed: (code: string) => boolean
+  /** Whether the run has a good record of this location in front of this visit. */
+  readonly isListed: (code: string, visit: string) => boolean
   /** Whether the ledger can be read. */
   readonly isSound: () => boolean
   /** After each run. */
@@ -92,7 +94,15 @@ export const createListWatch = (
       if (given?.isDisturbed === false && deactivated.size > most)
         report('few deactivations', `${deactivated.size} locations, at most ${most} expected`)
     },
-    isListed: (code) => reconcile === undefined || entriesOf(code).some(({ fate }) => fate === 'good'),
+    isListed: (code, visit) => {
+      if (reconcile === undefined) return true
+      const { input = [] } = given ?? {}
+      // A location that has left the list, or whose record is wrong, may get its next good record behind visits that are read once more: these
+      // cannot wait for it.
+      const first = input.findIndex(({ stream, key }) => stream === 'visits' && key === visit)
+      const own = new Set(entriesOf(code))
+      return input.slice(0, first).some((entry) => entry.fate === 'good' && own.has(entry))
+    },
     isSound,
     check: () => {
       if (!isSound() && !disk.hasFailed()) report('a whole ledger', 'it cannot be read')
@@ -115,7 +125,14 @@ export const createListWatch = (
         if (listed.has(code) || unclear.has(code)) return []
         const mustBeActive = isForeign(code) && !reconcile.deactivatesUnlisted
         // What was synced and is lost the destination cannot know.
-        const mayBeEither = isOurs(code) && disk.hasLied() && !reconcile.deactivatesUnlisted
+        const isLost = isOurs(code) && disk.hasLied() && !reconcile.deactivatesUnlisted
+        // Of a list whose end the service refused in the last run nothing is known, and nobody but a ledger that is whole names a location.
+        const isUntold =
+          isActive &&
+          service().hasRefusedEnd() &&
+          reconcile.deactivatesUnlisted &&
+          !(reconcile.hasLedger && isOurs(code) && !disk.hasLied())
+        const mayBeEither = isLost || isUntold
         return mayBeEither || isActive === mustBeActive
           ? []
           : [

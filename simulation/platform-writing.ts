@@ -66,8 +66,8 @@ export const createDestinationPlatform = (
     chance.split('service'),
     words,
     {
-      onUnknownCode: (code) => {
-        if (lostCodes.has(code) || !list.isListed(code)) return
+      onUnknownCode: (code, visit) => {
+        if (lostCodes.has(code) || !list.isListed(code, visit)) return
         const isHere = feed.entries.some(
           (entry) => entry.code === code && isGood(entry) && service.isRefused(entry.key),
         )
@@ -226,7 +226,9 @@ export const createDestinationPlatform = (
         report('held rows', `${held} records and states beyond the buffers, at most ${mostHeld} expected`)
     })
 
+    service.beginRun()
     list.open({
+      input: entries,
       entries: entries.filter(({ stream }) => stream === 'places'),
       isTaken: () => input.taken() === bytes.length,
       isDisturbed,
@@ -235,7 +237,8 @@ export const createDestinationPlatform = (
 
     /** A visit to a location that left the list before it was written is refused. */
     const hasPlaces = entries.every(
-      ({ stream, code }) => stream === 'places' || list.isListed(code) || service.findLocation(code) !== undefined,
+      ({ stream, code, key }) =>
+        stream === 'places' || list.isListed(code, key) || service.findLocation(code) !== undefined,
     )
 
     /** The next state that may come back, of each stream. */

@@ -49,6 +49,10 @@ export type WrittenService = SimulatedService & {
   readonly hasVisit: (email: string) => boolean
   /** Whether it has given a reason to reject this record, by its key. */
   readonly isRefused: (key: string) => boolean
+  /** A run begins. */
+  readonly beginRun: () => void
+  /** Whether it has refused a page behind the last of its list in this run, as the run read the list to plan against it. */
+  readonly hasRefusedEnd: () => boolean
 }
 
 type Item = Readonly<Record<string, unknown>>
@@ -60,7 +64,7 @@ const listPath = '/api/v2/entity/locations?'
 /** What a service tells the world about. */
 export type WritingWatch = {
   /** A visit to a location that is not there. */
-  readonly onUnknownCode: (code: string) => void
+  readonly onUnknownCode: (code: string, visit: string) => void
   /** A location is deactivated by no record of its own. */
   readonly onDeactivation: (code: string) => void
 }
@@ -92,15 +96,23 @@ export const createWrittenService = (
   }
   const refused = new Set<string>()
   const sentAlone = new Map<string, number>()
-  /** The records that the last answer about them did not name. */
+  /**
+   * The records that an answer of this run did not name, or the last answer of an earlier one. The answer that names one may be lost, so it is left
+   * out of no later answer of the run: two of them in a row would be all that the program hears.
+   */
   const unnamed = new Set<string>()
+  /** Those of them that a later answer of this run named. */
+  const namedSince = new Set<string>()
+  let hasRefusedEnd = false
+  /** Whether this run has written locations; before that it reads the list that it plans against, and after it the one that it verifies with. */
+  let hasWritten = false
 
   const isWrong = (item: Item, fate: 'error' | 'refused' | 'poison'): boolean =>
     item.npi === npiOf[fate] || String(item.city).endsWith(` ${fate}`)
 
   const saveVisit = (item: Item): boolean => {
     const isUnknown = traits.knowsCodes && !locations.has(fold(item.locationCode))
-    if (isUnknown) onUnknownCode(String(item.locationCode))
+    if (isUnknown) onUnknownCode(String(item.locationCode), String(item.email))
     if (isUnknown || isWrong(item, 'error')) {
       refused.add(String(item.email))
       return false
@@ -111,6 +123,7 @@ export const createWrittenService = (
     return true
   }
   const saveLocation = (item: Item): boolean => {
+    hasWritten = true
     if (isWrong(item, 'error')) {
       refused.add(toKey(locationPath, item))
       return false
@@ -151,7 +164,10 @@ export const createWrittenService = (
     const size = Math.min(most, Number(query.get('size')))
     const from = (Number(query.get('page')) - 1) * size
     const rows = [...shown.values()]
-    if (from > 0 && from >= rows.length && refusesEnd) return { status: 404, body: refuse(404, 'no such page') }
+    if (from > 0 && from >= rows.length && refusesEnd) {
+      hasRefusedEnd ||= !hasWritten
+      return { status: 404, body: refuse(404, 'no such page') }
+    }
     const data = rows.slice(from, from + size).map(({ city, ...row }) => ({ id: row.code, ...row, city }))
     if (!isCalm() && listing.happens(rate)) churn()
     return {
@@ -170,7 +186,7 @@ export const createWrittenService = (
         if (chance.happens(0.5)) saveVisit(item)
         continue
       }
-      unnamed.delete(key)
+      if (unnamed.has(key)) namedSince.add(key)
       records[traits.isLoud ? id.toUpperCase() : id] = saveVisit(item) ? 'Success' : 'Error'
     }
     return { status: { code: 200, message: 'OK' }, records }
@@ -237,6 +253,13 @@ export const createWrittenService = (
     locations,
     findLocation: (code) => locations.get(fold(code)),
     hasVisit: (email) => emails.has(email),
+    beginRun: () => {
+      for (const key of namedSince) unnamed.delete(key)
+      namedSince.clear()
+      hasRefusedEnd = false
+      hasWritten = false
+    },
+    hasRefusedEnd: () => hasRefusedEnd,
     isRefused: (key) => refused.has(key) || (sentAlone.get(key) ?? 0) >= 3,
   }
 }
