@@ -126,7 +126,7 @@ const commitChanges = async (
 
 const stagedName = (i: number): string => `temp._rows_${i}`
 
-/** Rows for a lake are typed here: the other writers wait for as long as a transaction lasts, and typing takes most of a commit. */
+/** Rows of a share of a lake are typed here: the other writers wait for as long as a transaction lasts, and typing takes most of a commit. */
 const prepareChanges = async (db: Database, changes: ReadonlyArray<Change>): Promise<ReadonlyArray<Prepared>> => {
   const undeclared = await findUndeclaredColumns(
     db,
@@ -135,7 +135,7 @@ const prepareChanges = async (db: Database, changes: ReadonlyArray<Change>): Pro
   const prepared: Prepared[] = []
   for (const [i, { load, spool, target }] of changes.entries()) {
     const columns = undeclared[i] ?? []
-    const isStaged = db.lake !== undefined && spool.count() > 0 && columns.length === 0
+    const isStaged = db.lake !== undefined && load.share !== undefined && spool.count() > 0 && columns.length === 0
     if (isStaged) {
       const rows = await typeRows(db, load.table, target.generation, spool.toSql())
       await db.run(`CREATE OR REPLACE TEMP TABLE ${stagedName(i)} AS ${rows.sql}`)

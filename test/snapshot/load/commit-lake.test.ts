@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Message, StreamInfo } from '../../../connector/cdk/stream'
+import { openLoadStates } from '../../../connector/snapshot/load/earlier-runs'
 import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
 import {
   checkpointMessage,
@@ -67,16 +68,18 @@ const watchLake = ({ db }: Snapshot, before: () => Promise<void> = async () => u
   }
   return { snapshot: { db: lake }, statements }
 }
+const share = { index: 0, count: 2 }
 const listStaged = ({ db }: Snapshot) =>
   db.query("SELECT table_name FROM duckdb_tables() WHERE temporary AND starts_with(table_name, '_rows')")
 
-describe('a commit into a lake', () => {
+describe('a commit into a lake that several processes share', () => {
   it('leaves what one into a file leaves, and types its records before the other writers wait', async () => {
     const load = async (toLake: boolean) => {
       const memory = await openMemorySnapshot()
+      await openLoadStates(memory, share, 'incremental', 0)
       for (const messages of [run(1, 1, 2, 3), run(2, 3, 4)]) {
         const { snapshot, statements } = watchLake(memory)
-        await writeMessages(toLake ? snapshot : memory, messages, { history: true })
+        await writeMessages(toLake ? snapshot : memory, messages, { history: true, share })
         const typing = statements.filter(({ sql }) => sql.includes('read_csv') && sql.includes('from_json'))
         // The records of each of four streams, once.
         if (toLake) expect(typing.map(({ isWithin }) => isWithin)).toEqual(Array(4).fill(false))
@@ -114,21 +117,25 @@ describe('a commit into a lake', () => {
 
   it('leaves none of its own tables where it rejects', async () => {
     const memory = await openMemorySnapshot()
+    await openLoadStates(memory, share, 'incremental', 0)
     const { snapshot, statements } = watchLake(memory, () => Promise.reject(new Error('stopped here')))
-    await expect(writeMessages(snapshot, run(1, 1, 2, 3))).rejects.toThrow('stopped here')
+    await expect(writeMessages(snapshot, run(1, 1, 2, 3), { share })).rejects.toThrow('stopped here')
     expect(statements.filter(({ sql }) => sql.startsWith('CREATE OR REPLACE TEMP TABLE temp._rows_'))).toHaveLength(4)
     expect(await listStaged(memory)).toEqual([])
     memory.db.close()
   })
 
-  it('has a file type its records within the transaction, and not keep them apart', async () => {
-    const memory = await openMemorySnapshot()
-    const { snapshot, statements } = watchLake(memory)
-    const { lake: _, ...file } = snapshot.db
-    await writeMessages({ db: file }, run(1, 1, 2, 3))
-    const typing = statements.filter(({ sql }) => sql.includes('read_csv') && sql.includes('from_json'))
-    expect(new Set(typing.map(({ isWithin }) => isWithin))).toEqual(new Set([true]))
-    expect(statements.filter(({ sql }) => sql.includes('_rows_'))).toEqual([])
-    memory.db.close()
-  })
+  it.each(['file', 'lake of one writer'])(
+    'has a %s type its records within the transaction, and not keep them apart',
+    async (kind) => {
+      const memory = await openMemorySnapshot()
+      const { snapshot, statements } = watchLake(memory)
+      const { lake, ...file } = snapshot.db
+      await writeMessages({ db: kind === 'file' ? file : { ...file, lake } }, run(1, 1, 2, 3))
+      const typing = statements.filter(({ sql }) => sql.includes('read_csv') && sql.includes('from_json'))
+      expect(new Set(typing.map(({ isWithin }) => isWithin))).toEqual(new Set([true]))
+      expect(statements.filter(({ sql }) => sql.includes('TABLE temp._rows_'))).toEqual([])
+      memory.db.close()
+    },
+  )
 })
