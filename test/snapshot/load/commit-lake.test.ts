@@ -130,8 +130,8 @@ describe('a commit into a lake that several processes share', () => {
     async (kind) => {
       const memory = await openMemorySnapshot()
       const { snapshot, statements } = watchLake(memory)
-      const { lake, ...file } = snapshot.db
-      await writeMessages({ db: kind === 'file' ? file : { ...file, lake } }, run(1, 1, 2, 3))
+      const { lake: _, ...file } = snapshot.db
+      await writeMessages({ db: kind === 'file' ? file : snapshot.db }, run(1, 1, 2, 3))
       const typing = statements.filter(({ sql }) => sql.includes('read_csv') && sql.includes('from_json'))
       expect(new Set(typing.map(({ isWithin }) => isWithin))).toEqual(new Set([true]))
       expect(statements.filter(({ sql }) => sql.includes('TABLE temp._rows_'))).toEqual([])
