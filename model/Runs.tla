@@ -164,7 +164,7 @@ End ==
          before == IF cursor[stream] = None THEN None ELSE cursor[stream] - slack[stream]
          next == Max(cursor[stream], IF CursorFromRows THEN scan.newest ELSE scan.cutoff)
          nextCertain == Max(before, certain)
-         nextSlack == IF Slack /\ next # None /\ nextCertain # None THEN Max(0, next - nextCertain) ELSE 0
+         nextSlack == IF Slack /\ next # None THEN Max(0, next - Max(0, nextCertain)) ELSE 0
          from == FilterFrom(next, nextSlack)
      IN /\ cursor' = [cursor EXCEPT ![stream] = next]
         /\ slack' = [slack EXCEPT ![stream] = nextSlack]

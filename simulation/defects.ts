@@ -24,13 +24,8 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'no slack': {
     file: 'export/scan/cutoff.js',
-    find: '? Math.max(0, cursor.value - certain.value) : 0',
+    find: '? Math.max(0, cursor.value - certain) : 0',
     replace: '? 0 : 0',
-  },
-  'the cursor is the cutoff': {
-    file: 'export/scan/scan.js',
-    find: 'newestRowTime: O.fromNullable(state.newestRowTime),',
-    replace: 'newestRowTime: O.fromNullable(state.cutoff),',
   },
   'a token used until it is refused': {
     file: 'api/http/token.js',

@@ -11,7 +11,6 @@ const promises: Readonly<Record<string, readonly [promise: string, ...where: Rea
   'no smaller windows': ['nothing lost'],
   // A scan that is longer than the lookback, and a `Date` that is ahead of the rows.
   'no slack': ['nothing stale', '"clockSkew":(1200000|5400000)', '"lookback_minutes":1,', '"churn":0[.]'],
-  'the cursor is the cutoff': ['nothing lost'],
   'a token used until it is refused': ['a valid token'],
   'no new token after a refusal': ['end of a run'],
   'no lookback': ['nothing lost'],

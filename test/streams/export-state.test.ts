@@ -1,8 +1,23 @@
 import * as E from 'fp-ts/Either'
+import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
-import { mergeStates, rewindStates } from '../../connector/streams/export-state'
+import { completeExportState, emptyExportState, mergeStates, rewindStates } from '../../connector/streams/export-state'
 
 const sentRow = (id: string) => [id, 1, 'x']
+
+describe('completeExportState', () => {
+  const [startDate, lookback, newest] = [1_000_000, 600_000, 9_000_000]
+  it.each<[string, O.Option<number>, O.Option<number>, number]>([
+    ['what is certain', O.none, O.some(8_000_000), 8_000_000],
+    ['the start date, where nothing is: a single row may be dated in the future', O.none, O.none, startDate],
+    ['what was certain before, where nothing new is', O.some(5_000_000), O.none, 5_000_000],
+  ])('lets the next run read from a lookback before %s', (_, before, certainTime, expected) => {
+    const completion = { newestRowTime: O.some(newest), certainTime, cutoff: newest, sentRowsSince: () => [] }
+    const state = completeExportState({ ...emptyExportState, cursor: before }, { startDate, lookback }, completion)
+    expect(state.cursor).toEqual(O.some(newest))
+    expect(newest - state.slack).toBe(expected)
+  })
+})
 
 describe('mergeStates', () => {
   it('takes the earliest cursor, the largest slack, and all sent rows', () => {

@@ -106,7 +106,9 @@ export const runStream = async (
       if (item.completion !== undefined) {
         const next = nextCursor(cursor, item.completion.newestRowTime)
         const slack =
-          settings.slack === false ? 0 : cursorSlack(next, nextCursor(scanCursor, item.completion.certainTime))
+          settings.slack === false
+            ? 0
+            : cursorSlack(next, O.getOrElse(() => startDate)(nextCursor(scanCursor, item.completion.certainTime)))
         current = {
           cursor: O.toUndefined(next),
           slack,

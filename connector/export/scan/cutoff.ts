@@ -31,8 +31,8 @@ export const nextCursor = (cursor: O.Option<number>, reached: O.Option<number>):
  * cursor past other rows that changed behind the reader, where `Date` is ahead of the clock that stamps rows. The lookback is for
  * rows that become visible late and stays whole, so none of this is taken out of it.
  */
-export const cursorSlack = (cursor: O.Option<number>, certain: O.Option<number>): number =>
-  O.isSome(cursor) && O.isSome(certain) ? Math.max(0, cursor.value - certain.value) : 0
+export const cursorSlack = (cursor: O.Option<number>, certain: number): number =>
+  O.isSome(cursor) ? Math.max(0, cursor.value - certain) : 0
 
 export type RunNote = { readonly level: LogLevel; readonly message: string }
 
