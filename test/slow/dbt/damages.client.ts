@@ -7,7 +7,7 @@ import { random } from '../../support/random'
 import { type LoadedService, loadChangingService } from './loads'
 
 const seed = Number(process.env.SEED ?? 20_261_123)
-const trialCount = 1_000
+const trialCount = Number(process.env.DAMAGES ?? 1_000)
 /** So many that none has more than a thousandth of the reviews. */
 const bucketCount = 8_192
 
