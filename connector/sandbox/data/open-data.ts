@@ -32,14 +32,21 @@ const fillDatabase = async (database: Database, { db, from }: DataFiles, data: S
     )
   if (from !== undefined)
     throw new CommandError(configFailure(`${db} has data already, so --from ${from} cannot be read into it.`))
-  if (!tables.includes('restorable')) await database.run(upgradeSql(tables))
+  if (!tables.includes('restorable')) await addRestorableTable(database)
 }
 
-/** Files of older versions have the rows of deleted reviews under another name, or, older still, no such rows. */
-const upgradeSql = (tables: ReadonlyArray<string>): string =>
-  tables.includes('buried')
-    ? 'ALTER TABLE buried RENAME TO restorable'
-    : 'CREATE TABLE restorable AS FROM review WHERE false'
+/** Files of older versions have the rows of deleted reviews in a table of another name, which has the columns of reviews; or no such rows. */
+const addRestorableTable = async (database: Database): Promise<void> => {
+  const columns = 'SELECT table_name AS name, list(column_name ORDER BY column_index) AS columns FROM duckdb_columns()'
+  const older = await database.scalar(
+    `WITH tables AS (${columns} GROUP BY ALL) SELECT name FROM tables WHERE name <> 'review' AND columns = (SELECT columns FROM tables WHERE name = 'review')`,
+  )
+  await database.run(
+    older === undefined
+      ? 'CREATE TABLE restorable AS FROM review WHERE false'
+      : `ALTER TABLE ${quoteIdentifier(String(older))} RENAME TO restorable`,
+  )
+}
 
 /** Opens the data of the file, else imports the snapshot, else generates data; rejects with a `CommandError`. */
 export const openData = async (files: DataFiles, data: SeedOptions): Promise<Database> => {
