@@ -120,13 +120,17 @@ const commitChanges = async (
     const prepared = await explainInvalidRecords(changes, () => prepareChanges(db, changes))
     await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo)
   } finally {
-    if (db.lake !== undefined) await db.run(changes.map((_, i) => `DROP TABLE IF EXISTS ${stagedName(i)}`).join('; '))
+    const staged = changes.flatMap(({ load }, i) => (isOfShare(db, load) ? [stagedName(i)] : []))
+    if (staged.length > 0) await db.run(staged.map((name) => `DROP TABLE IF EXISTS ${name}`).join('; '))
   }
 }
 
 const stagedName = (i: number): string => `temp._rows_${i}`
 
-/** Rows of a share of a lake are typed here: the other writers wait for as long as a transaction lasts, and typing takes most of a commit. */
+/** Whether several processes write side by side: only into a lake, each its share. */
+const isOfShare = (db: Database, { share }: Change['load']): boolean => db.lake !== undefined && share !== undefined
+
+/** Rows of a share are typed here: the other writers wait for as long as a transaction lasts, and typing takes most of a commit. */
 const prepareChanges = async (db: Database, changes: ReadonlyArray<Change>): Promise<ReadonlyArray<Prepared>> => {
   const undeclared = await findUndeclaredColumns(
     db,
@@ -135,7 +139,7 @@ const prepareChanges = async (db: Database, changes: ReadonlyArray<Change>): Pro
   const prepared: Prepared[] = []
   for (const [i, { load, spool, target }] of changes.entries()) {
     const columns = undeclared[i] ?? []
-    const isStaged = db.lake !== undefined && load.share !== undefined && spool.count() > 0 && columns.length === 0
+    const isStaged = isOfShare(db, load) && spool.count() > 0 && columns.length === 0
     if (isStaged) {
       const rows = await typeRows(db, load.table, target.generation, spool.toSql())
       await db.run(`CREATE OR REPLACE TEMP TABLE ${stagedName(i)} AS ${rows.sql}`)
