@@ -24,7 +24,7 @@ export const defects: Readonly<Record<string, Defect>> = {
   },
   'no slack': {
     file: 'export/scan/cutoff.js',
-    find: '? Math.max(0, cursor.value - certain) : 0',
+    find: '? Math.max(0, cursor.value - O.getOrElse(() => startDate)(certain)) : 0',
     replace: '? 0 : 0',
   },
   'a token used until it is refused': {

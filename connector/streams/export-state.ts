@@ -74,8 +74,7 @@ export const completeExportState = (
 ): ExportStreamState => {
   const cursor = nextCursor(state.cursor, newestRowTime)
   const certain = O.map((time: number) => time - state.slack)(state.cursor)
-  // A single row, which may be dated in the future, does not tell how far the clock is that stamps rows.
-  const slack = cursorSlack(cursor, O.getOrElse(() => startDate)(nextCursor(certain, certainTime)))
+  const slack = cursorSlack(cursor, nextCursor(certain, certainTime), startDate)
   return {
     ...state,
     cursor,

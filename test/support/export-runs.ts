@@ -108,7 +108,7 @@ export const runStream = async (
         const slack =
           settings.slack === false
             ? 0
-            : cursorSlack(next, O.getOrElse(() => startDate)(nextCursor(scanCursor, item.completion.certainTime)))
+            : cursorSlack(next, nextCursor(scanCursor, item.completion.certainTime), startDate)
         current = {
           cursor: O.toUndefined(next),
           slack,

@@ -29,10 +29,11 @@ export const nextCursor = (cursor: O.Option<number>, reached: O.Option<number>):
 /**
  * How much further than the lookback the next run must read back, milliseconds. A row that changes during a long pass can move the
  * cursor past other rows that changed behind the reader, where `Date` is ahead of the clock that stamps rows. The lookback is for
- * rows that become visible late and stays whole, so none of this is taken out of it.
+ * rows that become visible late and stays whole, so none of this is taken out of it. Where nothing is certain, it reaches to the start
+ * date: a single row, which may be dated in the future, does not tell how far the clock is that stamps rows.
  */
-export const cursorSlack = (cursor: O.Option<number>, certain: number): number =>
-  O.isSome(cursor) ? Math.max(0, cursor.value - certain) : 0
+export const cursorSlack = (cursor: O.Option<number>, certain: O.Option<number>, startDate: number): number =>
+  O.isSome(cursor) ? Math.max(0, cursor.value - O.getOrElse(() => startDate)(certain)) : 0
 
 export type RunNote = { readonly level: LogLevel; readonly message: string }
 

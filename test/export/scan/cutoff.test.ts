@@ -44,18 +44,20 @@ test('whole seconds are at or after a time', () => {
 })
 
 test('slack is the whole time between the cursor and what is certain, so that the lookback stays whole', () => {
-  expect(cursorSlack(O.some(at), at)).toBe(0)
-  expect(cursorSlack(O.some(at), at - 1)).toBe(1)
-  expect(cursorSlack(O.some(at), at - 40 * minute)).toBe(40 * minute)
-  expect(cursorSlack(O.some(at), at + minute)).toBe(0)
-  expect(cursorSlack(O.none, at)).toBe(0)
+  expect(cursorSlack(O.some(at), O.some(at), 0)).toBe(0)
+  expect(cursorSlack(O.some(at), O.some(at - 1), 0)).toBe(1)
+  expect(cursorSlack(O.some(at), O.some(at - 40 * minute), 0)).toBe(40 * minute)
+  expect(cursorSlack(O.some(at), O.some(at + minute), 0)).toBe(0)
+  expect(cursorSlack(O.some(at), O.none, at - minute)).toBe(minute)
+  expect(cursorSlack(O.none, O.some(at), 0)).toBe(0)
+  expect(cursorSlack(O.none, O.none, 0)).toBe(0)
 })
 
 test('whatever the lookback, the next filter starts a whole lookback before what is certain', () => {
   fc.assert(
     fc.property(fc.nat(3_600_000), fc.nat(7_200_000), (lookback, passed) => {
       const certain = at - passed
-      const slack = cursorSlack(O.some(at), certain)
+      const slack = cursorSlack(O.some(at), O.some(certain), 0)
       expect(filterFrom(0, O.some(at), lookback + slack)).toBeLessThanOrEqual(certain - lookback)
     }),
   )
