@@ -31,8 +31,8 @@ export type SimulatedDuckDb = {
    * times the log seems to have grown enough to be brought into the file.
    */
   readonly arm: (fault: DiskFault, amount: number, kill: (what: string) => void) => void
-  /** To be called when a process has ended: closes what it has left open; returns whether it has left anything open. */
-  readonly leave: (owner: Owner) => Promise<boolean>
+  /** To be called when a process has ended: closes what it has left open. */
+  readonly leave: (owner: Owner) => Promise<void>
   readonly read: () => DiskImage
   /** What the disk has lost of what was synced since this was asked last. */
   readonly takeLoss: () => SyncLoss
@@ -319,15 +319,16 @@ export const installDuckDb = (realm: Realm, module: { exports: Bindings }): Simu
       }
       if (image !== undefined)
         for (const copy of copySuffixes.map((suffix) => path + suffix).filter(fs.existsSync)) {
-          const bytes = fs.readFileSync(copy)
           const isLog = copy.endsWith('.wal')
-          fs.truncateSync(copy, isLog ? cutLog(bytes, 0, chance).length : chance.between(0, bytes.length))
+          const length = isLog
+            ? cutLog(fs.readFileSync(copy), 0, chance).length
+            : chance.between(0, fs.statSync(copy).size)
+          fs.truncateSync(copy, length)
         }
       image = undefined
       powerFailures.length = 0
       memoryRefusals = 0
       largeLogs = 0
-      return left.length > 0
     },
     read,
     takeLoss: () => {

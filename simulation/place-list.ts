@@ -4,11 +4,9 @@ import type { Violation } from './oracles'
 import type { WritingScenario } from './scenario-writing'
 import type { WrittenService } from './service-writing'
 
-/** The locations of a run, as the platform has given them. */
+/** The records of a run, as the platform has given them. */
 type GivenList = {
   readonly entries: ReadonlyArray<Entry>
-  /** All records of the run, in the order in which they come. */
-  readonly input: ReadonlyArray<Entry>
   /** Whether the program has taken the whole input. */
   readonly isTaken: () => boolean
   /** Whether anything has gone wrong in the world so far. */
@@ -53,12 +51,13 @@ export const createListWatch = (
 ): ListWatch => {
   const fold = (code: string): string => (traits.list?.isLowerCase ? code.toLowerCase() : code)
   let given: GivenList | undefined
+  let places: ReadonlyArray<Entry> = []
   let deactivated = new Set<string>()
   /** How many locations were active when the run began. */
   let active = 0
 
   const entriesOf = (code: string): ReadonlyArray<Entry> =>
-    given?.entries.filter((entry) => hasCode(entry) && fold(entry.code) === fold(code)) ?? []
+    places.filter((entry) => hasCode(entry) && fold(entry.code) === fold(code))
   const isForeign = (code: string): boolean => /^[FG]/i.test(code)
   const isOurs = (code: string): boolean => !isForeign(code)
   const countActive = (): number =>
@@ -77,6 +76,7 @@ export const createListWatch = (
   return {
     open: (list) => {
       given = list
+      places = list.entries.filter(({ stream }) => stream === 'places')
       deactivated = new Set()
       active = countActive()
     },
@@ -84,24 +84,24 @@ export const createListWatch = (
       const own = entriesOf(code)
       if (own.some(({ isActive, fate }) => isActive || fate === 'incomplete') && !own.some(({ isActive }) => !isActive))
         report('nothing listed deactivated', `location ${code}`)
-      if (given?.isTaken() !== true || given.entries.some((entry) => !hasCode(entry)))
+      if (given?.isTaken() !== true || places.some((entry) => !hasCode(entry)))
         report('a whole list', `location ${code} was deactivated`)
       if (reconcile === undefined || (!reconcile.deactivatesUnlisted && (!reconcile.hasLedger || isForeign(code))))
         report('only its own deactivated', `location ${code}`)
       if (service().findLocation(code)?.isActive) deactivated.add(fold(code))
       // Those whose answer was lost do not count; in an undisturbed world there are none.
-      const most = ((given?.most ?? 0) * (active + (given?.entries.length ?? 0))) / 100
+      const most = ((given?.most ?? 0) * (active + places.length)) / 100
       if (given?.isDisturbed === false && deactivated.size > most)
         report('few deactivations', `${deactivated.size} locations, at most ${most} expected`)
     },
     isListed: (code, visit) => {
       if (reconcile === undefined) return true
-      const { input = [] } = given ?? {}
+      const { entries = [] } = given ?? {}
       // A location that has left the list, or whose record is wrong, may get its next good record behind visits that are read once more: these
       // cannot wait for it.
-      const first = input.findIndex(({ stream, key }) => stream === 'visits' && key === visit)
+      const first = entries.findIndex(({ stream, key }) => stream === 'visits' && key === visit)
       const own = new Set(entriesOf(code))
-      return input.slice(0, first).some((entry) => entry.fate === 'good' && own.has(entry))
+      return entries.slice(0, first).some((entry) => entry.fate === 'good' && own.has(entry))
     },
     isSound,
     check: () => {

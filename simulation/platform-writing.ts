@@ -228,8 +228,7 @@ export const createDestinationPlatform = (
 
     service.beginRun()
     list.open({
-      input: entries,
-      entries: entries.filter(({ stream }) => stream === 'places'),
+      entries,
       isTaken: () => input.taken() === bytes.length,
       isDisturbed,
       most,

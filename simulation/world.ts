@@ -3,6 +3,7 @@ import type { Program } from '../connector/cdk'
 import type { SimulatedDuckDb } from './duckdb'
 import { createPlatform } from './kinds'
 import type { SimulatedDisk } from './ledger-disk'
+import { createLineSplitter } from './lines'
 import type { Network, NetworkObserver } from './network'
 import { checkEnd, checkLeaks, checkRate, createTokenWatch, hasLostRows, type Violation } from './oracles'
 import type { OpenRun, Platform } from './platform'
@@ -93,7 +94,7 @@ export const runWorld = async (
   }
 
   // DuckDB puts random bytes into a file, so the SHA-256 that a receipt of `feedback forget` has of it is another each time.
-  const traceOutput = (text: string): void => void trace.update(text.replace(/^ {4}[0-9a-f]{64}$/gm, ''))
+  const traceLine = (line: string): void => void trace.update(`${line.replace(/^ {4}[0-9a-f]{64}$/, '')}\n`)
 
   realm.reset(chance.split('process').next)
   network.reset(chance.split('network'))
@@ -243,7 +244,7 @@ export const runWorld = async (
     let [stoppedAt, endedAt, isOutputClosed] = [Number.POSITIVE_INFINITY, Number.NaN, false]
     let planned = scenario.disturbances.filter((each) => each.run === run && each.before === undefined)
     const signals: string[] = []
-    let output = ''
+    const output = createLineSplitter(traceLine)
     const running = stage.processes.start({
       name: scenario.program,
       program: stage.programs[scenario.program] as Program,
@@ -251,10 +252,7 @@ export const runWorld = async (
       stdin: opened.input?.open,
       chance: chance.split(`output ${run}`),
       onOutput: (bytes) => {
-        output += bytes.toString('latin1')
-        const end = output.lastIndexOf('\n') + 1
-        traceOutput(output.slice(0, end))
-        output = output.slice(end)
+        output.take(bytes)
         opened.take(bytes)
       },
       onEnd: network.sever,
@@ -279,7 +277,7 @@ export const runWorld = async (
       } else if (realm.ticks() - startedAt > longestRun || steps - firstStep > mostSteps) {
         report('the run ends', `still running after ${((realm.ticks() - startedAt) / 3_600_000).toFixed(1)} h`)
         running.kill()
-        return void (await stage.duckDb.leave(running.owner))
+        return stage.duckDb.leave(running.owner)
       }
     }
     await stage.duckDb.leave(running.owner)
@@ -296,7 +294,7 @@ export const runWorld = async (
     const exceeded = perMinute === undefined ? undefined : checkRate(sent, perMinute)
     if (exceeded !== undefined) report('the rate', exceeded)
     const talk = [...told.talk, running.stderr()].join('\n')
-    traceOutput(output)
+    trace.update(output.rest())
     trace.update(running.stderr())
     const goesOn = wasStopped
     wasStopped = ('signal' in end || end.status !== 0) && !hasLostRows(talk)

@@ -245,7 +245,7 @@ describe('feedback audit', () => {
     expect(status).toBe(0)
     // The six that were damaged, and what has changed since the state.
     expect(JSON.parse(stdout)[1].records).toBeLessThanOrEqual(6 + 8)
-    expect((sandbox.stats().requests.exportReviews ?? 0) - before).toBeLessThan(30)
+    expect((sandbox.stats().requests.exportReviews ?? 0) - before).toBeLessThan(26)
     expect(await runCommand(stateCommand, ['export', '--db', db, '--out', state])).toMatchObject({ status: 0 })
     expect(await answer(...table)).toEqual([])
   })
