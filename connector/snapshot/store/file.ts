@@ -136,8 +136,8 @@ const openOnce = (
     }),
   )
 
-/** What DuckDB has at first to write a lake, in bytes, and how many times as much at each further step. Its extensions take 60 MB beside it. */
-const [lakeMemory, lakeMemoryGrowth] = [40e6, 1.5]
+/** What DuckDB has at first to write a share of a lake's backfill, in bytes, and how many times as much at each further step: many run side by side. */
+const [shareMemory, shareMemoryGrowth] = [40e6, 1.5]
 
 const openLakeTables = (
   path: string,
@@ -147,10 +147,12 @@ const openLakeTables = (
 ): TaskEither<Failure, Snapshot> => {
   // A reader has all memory at once, since a database in memory does not repeat its statements with more.
   const isRead = access === 'read'
-  const memory = isRead ? [memoryLimit] : listMemorySteps(lakeMemory, memoryLimit, lakeMemoryGrowth)
+  const { leastMemory = memoryLimit, memoryGrowth } = accessOptions.write
+  const [least, growth] = lake.share === undefined ? [leastMemory, memoryGrowth] : [shareMemory, shareMemoryGrowth]
+  const memory = isRead ? [memoryLimit] : listMemorySteps(least, memoryLimit, growth)
   return pipe(
-    // The shares of a backfill run side by side, so that each has one thread beside the one that reads.
-    openLake(path, access, lake, { memory, ...(isRead ? {} : { threads: lake.share === undefined ? 2 : 1 }) }),
+    // A writer has one thread beside the one that reads: a second would mostly wait for the first, and take a tenth of the CPU for it.
+    openLake(path, access, lake, { memory, ...(isRead ? {} : { threads: 1 }) }),
     TE.flatMap((db) => prepare(db, access)),
   )
 }
