@@ -1,7 +1,6 @@
 import * as E from 'fp-ts/Either'
 import { CommandError, parseJson, systemFailure } from '../../cdk'
 import { type Database, quoteIdentifier } from '../store/database'
-import { isOutOfMemory } from '../store/failures'
 import { type CursorRange, cursorSql, updateLoadSql, updateRowCountsSql } from '../store/metadata'
 import {
   attributeOf,
@@ -39,6 +38,21 @@ type Batch = { readonly change: Change; readonly table: Table; readonly batch: s
 /** What is made of the records before the transaction begins: the columns that they bring, and their rows where those wait in a temporary table. */
 type Prepared = { readonly undeclared: ReadonlyArray<Column>; readonly staged?: TypedRows }
 
+/** Why a commit failed. The records are JSON in all but a few files, so that they are looked through only once DuckDB has refused them. */
+export const explainCommitFailure = (changes: ReadonlyArray<Change>, error: unknown): unknown => {
+  if (error instanceof CommandError) return error
+  for (const { load, spool, records } of changes) {
+    let number = records - spool.count()
+    for (const { json } of spool.records()) {
+      number += 1
+      const parsed = parseJson(json)
+      if (E.isLeft(parsed))
+        return new CommandError(systemFailure(`Record ${number} of the stream ${load.stream} ${parsed.left}.`))
+    }
+  }
+  return error
+}
+
 /** Into how many parts a commit is cut, and how often; fewer records are not cut. */
 const [partCount, mostCuts, leastCut] = [8, 3, 2000]
 
@@ -54,7 +68,7 @@ export const commitWithinMemory = (
   now: number,
   cuts = 0,
 ): Promise<void> => {
-  const isLarge = changes.reduce((sum, { spool }) => sum + spool.count(), 0) >= leastCut
+  const isLarge = countRecords(changes.map(({ spool }) => spool)) >= leastCut
   const commitParts = async (): Promise<void> => {
     const parts = await db.withMemory(name, () => cutChanges(db, changes, tables))
     try {
@@ -95,14 +109,16 @@ const cutChanges = async (
   const others = changes.filter((change) => cut.every((each) => each.change !== change))
   return Array.from({ length: partCount }, (_, part) => {
     const own = cut.flatMap(({ change }, i) => {
-      const spool = spools[i]?.[part]
-      return spool === undefined ? [] : [{ ...change, spool }]
+      const [spool, ...later] = spools[i]?.slice(part) ?? []
+      return spool === undefined ? [] : [{ ...change, spool, records: change.records - countRecords(later) }]
     })
     if (part === partCount - 1) return [...own, ...others]
-    const partial = { state: undefined, status: 'running', activatesGeneration: false } as const
-    return own.map((change) => ({ ...change, ...partial, records: change.records - change.spool.count() }))
+    return own.map((change) => ({ ...change, state: undefined, status: 'running', activatesGeneration: false }))
   })
 }
+
+const countRecords = (spools: ReadonlyArray<Change['spool']>): number =>
+  spools.reduce((sum, spool) => sum + spool.count(), 0)
 
 /**
  * In one transaction: types the records and merges them by their key, applies deletions, saves the states that cover them. If it
@@ -117,7 +133,7 @@ const commitChanges = async (
   const oldTables = changes.map(({ load }) => load.table)
   const undo = () => changes.map(({ load }, i) => Object.assign(load, { table: oldTables[i] ?? load.table }))
   try {
-    const prepared = await explainInvalidRecords(changes, () => prepareChanges(db, changes))
+    const prepared = await prepareChanges(db, changes)
     await db.transaction(() => commitWithin(db, changes, prepared, tables, now), undo)
   } finally {
     const staged = changes.flatMap(({ load }, i) => (isOfShare(db, load) ? [stagedName(i)] : []))
@@ -170,7 +186,7 @@ const commitWithin = async (
   const batches = changes
     .map((change, i): Batch => ({ ...prepared[i], change, table: change.load.table, batch: `temp._batch_${i}` }))
     .filter(({ change: { spool } }) => spool.count() > 0)
-  for (const batch of batches) await explainInvalidRecords(changes, () => insertBatch(db, batch))
+  for (const batch of batches) await insertBatch(db, batch)
   for (const batch of batches) await applyTombstones(db, batch, references)
   const reviewBatches = batches.flatMap(({ table, batch }): ReadonlyArray<ReviewBatch> => {
     const self = findReviewReference(table)
@@ -205,25 +221,6 @@ const commitWithin = async (
       ...batches.map(({ batch }) => `DROP TABLE ${batch}`),
     ].join(';\n'),
   )
-}
-
-/** The records are JSON in all but a few files, so that they are looked through only once DuckDB has refused them. */
-const explainInvalidRecords = async <A>(changes: ReadonlyArray<Change>, body: () => Promise<A>): Promise<A> => {
-  try {
-    return await body()
-  } catch (error) {
-    if (isOutOfMemory(error)) throw error
-    for (const { load, spool, records } of changes) {
-      let number = records - spool.count()
-      for (const { json } of spool.records()) {
-        number += 1
-        const parsed = parseJson(json)
-        if (E.isLeft(parsed))
-          throw new CommandError(systemFailure(`Record ${number} of the stream ${load.stream} ${parsed.left}.`))
-      }
-    }
-    throw error
-  }
 }
 
 /** Types the records of a batch into their table, one row for each key. */

@@ -66,12 +66,13 @@ export const createSpool = (path: string, forgotten?: string): Spool => {
     add: ({ json, changes = [] }, at) => {
       const changeText = changes.map((change) => JSON.stringify(change)).join(',')
       const head = `${count}${separator}${at}${separator}${changeText}${separator}`
-      const length = (changeText === '' ? head.length : Buffer.byteLength(head)) + json.length + 2
+      const encoding = changeText === '' ? 'latin1' : 'utf8'
+      const length = Buffer.byteLength(head, encoding) + json.length + 2
       if (used + length > buffer.length) {
         if (used >= bufferBytes / 2) writeOut()
         if (used + length > buffer.length) buffer = enlarge(buffer, used, used + length)
       }
-      used += buffer.write(head, used, changeText === '' ? 'latin1' : 'utf8')
+      used += buffer.write(head, used, encoding)
       buffer.set(json, used)
       used += json.length
       // An empty text is no JSON; as an empty field it would count as null.
@@ -132,7 +133,7 @@ const cleanText = (text: Buffer): Buffer => {
 }
 
 function* readRecords(file: number): Iterable<SpooledRecord> {
-  const decoder = new StringDecoder('utf8')
+  const decoder = new StringDecoder()
   const buffer = Buffer.allocUnsafe(bufferBytes)
   let rest = ''
   for (let position = 0; ; ) {
@@ -142,8 +143,8 @@ function* readRecords(file: number): Iterable<SpooledRecord> {
     const lines = (rest + decoder.write(buffer.subarray(0, length))).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) {
-      const [seq = '', at = '', changes = ''] = line.split(separator, 3)
-      yield { at: Number(at), changes, json: line.slice(seq.length + at.length + changes.length + 3) }
+      const [, at, changes = '', ...json] = line.split(separator)
+      yield { at: Number(at), changes, json: json.join(separator) }
     }
   }
 }

@@ -8,7 +8,7 @@ import type { LakeShare } from '../store/lake-access'
 import { checkStateService, closeAbandonedLoads, deletionsTableSql, type LoadStatus } from '../store/metadata'
 import { deletionsTableName, listStreamTables, type Table } from '../store/tables'
 import { createViews } from '../store/views'
-import { commitWithinMemory } from './commit'
+import { commitWithinMemory, explainCommitFailure } from './commit'
 import { type LoadOptions, nameShare } from './earlier-runs'
 import { wideTableColumns } from './insert'
 import { hasManyOldRows, removeOldRowsInParts } from './merge'
@@ -107,6 +107,7 @@ export const createSnapshotWriter = async (
     isCommitting = true
     pendingCommit = (forgets ? forgetArrivals(db, changes, current, now()) : Promise.resolve())
       .then(() => commitWithinMemory(db, describeChanges(changes), changes, current, now()))
+      .catch((error) => Promise.reject(explainCommitFailure(changes, error)))
       .then(async () => {
         await db.checkpoint(maxLogBytes)
         protectFiles(db.path)

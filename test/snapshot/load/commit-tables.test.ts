@@ -85,6 +85,91 @@ describe('a commit that needs too much memory', () => {
   })
 })
 
+/** Cuts the first commit, as if the whole had needed too much memory. `stopAt`: the part whose transaction rejects at its end. */
+const cutOnce = (db: Database, stopAt = 0) => {
+  const seen = { parts: 0, releases: 0 }
+  let isCut = false
+  const cut: Database = {
+    ...db,
+    withMemory: (_, work, parts) => {
+      if (isCut || parts === undefined) return work()
+      isCut = true
+      return parts()
+    },
+    transaction: (body, undo) =>
+      db.transaction(async () => {
+        const result = await body()
+        seen.parts += 1
+        if (seen.parts === stopAt) throw new Error('stopped here')
+        return result
+      }, undo),
+    release: async () => {
+      seen.releases += 1
+      return true
+    },
+  }
+  return { cut, seen }
+}
+const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
+
+describe('a commit in parts', () => {
+  const tables = [reviews, contents, pairs]
+  const onTables = (body: (db: Database) => Promise<void>) =>
+    useTables(
+      tables.map((to) => [to, []] as const),
+      body,
+    )
+  const records = (json: (id: number, minute: number) => string, ...minutes: ReadonlyArray<number>) =>
+    minutes.flatMap((minute) => upTo(800).map((id) => json(id, minute)))
+  /** 800 reviews in two versions each, of which every other one has a child in its newer version; and rows of no review. */
+  const newChanges = () => [
+    newChange(1, reviews, records(reviewJson, 5, 6), { state: '{"n":1}', status: 'complete', records: 1700 }),
+    newChange(2, pairs, ['{"a":1,"b":2}', '{"a":1,"b":2}'], { state: '{"n":2}' }),
+    newChange(
+      3,
+      contents,
+      records((id) => contentJson(id, id % 2 === 0 ? 5 : 6, id), 5),
+      { state: '{"n":3}' },
+    ),
+  ]
+  const count = async (db: Database, table: string) => Number(await db.scalar(`SELECT count(*) FROM ${table}`))
+  const readProgress = async (db: Database) => [
+    ...(await Promise.all(['reviews', 'review_contents', 'pairs', '_state'].map((table) => count(db, table)))),
+    ...(await list(db, '_loads', 'load', 'status', 'records')),
+  ]
+
+  it('has those records in the file that its loads then count, and no state before all of them', async () => {
+    await onTables(async (db) => {
+      const { cut, seen } = cutOnce(db)
+      const progress: unknown[] = []
+      const watched: Database = {
+        ...cut,
+        release: async () => {
+          progress.push(await readProgress(db))
+          return cut.release()
+        },
+      }
+      await commit(watched, newChanges(), tables)
+      expect(seen).toEqual({ parts: 8, releases: 8 })
+      const partial = upTo(7).map((n) => [
+        ...[100 * n, 50 * n, 0, 0],
+        ...[`1 running ${100 + 200 * n}`, '2 running null', `3 running ${100 * n}`],
+      ])
+      expect(progress).toEqual([...partial, [800, 400, 2, 3, '1 complete 1700', '2 running 2', '3 running 800']])
+      expect(await list(db, 'reviews', 'DISTINCT minute(modifiedTime)')).toEqual(['6'])
+      expect(await list(db, "duckdb_tables() WHERE temporary AND table_name IN ('_value', '_part')", '*')).toEqual([])
+    })
+  })
+
+  it('that rejects in one of them leaves the parts before it', async () => {
+    await onTables(async (db) => {
+      const { cut, seen } = cutOnce(db, 3)
+      await expect(commit(cut, newChanges(), tables)).rejects.toThrow('stopped here')
+      expect([seen, await count(db, 'reviews'), await count(db, '_state')]).toEqual([{ parts: 3, releases: 2 }, 200, 0])
+    })
+  })
+})
+
 describe('a commit', () => {
   it('saves what it has received: its rows, their number, their cursors and its state', async () => {
     await useTables(

@@ -2,6 +2,7 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Message, StreamInfo } from '../../../connector/cdk/stream'
 import type { Database, Snapshot } from '../../../connector/snapshot/store/database'
+import { forgottenTableSql } from '../../../connector/snapshot/store/forgotten'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
 import {
   checkpointMessage,
@@ -200,19 +201,34 @@ describe('a commit that rejects', () => {
     memory.db.close()
   })
 
-  it('names the record that is no JSON by its number in the stream, in whichever commit it is', async () => {
-    const memory = await openMemorySnapshot()
-    const run = writeMessages(memory, [
-      startedMessage(visitsInfo),
-      startedMessage(locationsInfo),
-      recordsMessage('visits', '{"id":1}', '{"id":2}'),
-      { _tag: 'Waiting', stream: 'visits', until: 0 },
-      recordsMessage('locations', '{"id":1}'),
-      recordsMessage('visits', '{"id":3}', '{"id":}'),
-    ])
-    await expect(run).rejects.toThrow(/^Record 4 of the stream visits is not JSON/)
-    memory.db.close()
-  })
+  it.each<[string, (snapshot: Snapshot) => Promise<Snapshot>]>([
+    ['of the whole', async (snapshot) => snapshot],
+    ['in parts', async (snapshot) => commitInParts(snapshot)],
+    [
+      'that looks for someone forgotten',
+      async (snapshot) => {
+        await snapshot.db.run(`${forgottenTableSql()}; INSERT INTO _forgotten VALUES ('review', '9', NULL)`)
+        return snapshot
+      },
+    ],
+  ])(
+    'names the record that is no JSON by its number in the stream, in whichever commit it is: one %s',
+    async (_, prepare) => {
+      const memory = await openMemorySnapshot()
+      const run = writeMessages(await prepare(memory), [
+        startedMessage(reviewsInfo()),
+        startedMessage(locationsInfo),
+        recordsMessage('reviews', reviewJson(1, 1), reviewJson(2, 1)),
+        { _tag: 'Waiting', stream: 'reviews', until: 0 },
+        recordsMessage('locations', '{"id":1}'),
+        recordsMessage('reviews', ...upTo(2000).map((id) => reviewJson(id, 1)), '{"id":}'),
+      ])
+      await expect(run).rejects.toThrow(
+        /^Record 2003 of the stream reviews is not JSON: it breaks at line 1, column 7\.$/,
+      )
+      memory.db.close()
+    },
+  )
 })
 
 describe('a mark of deletion', () => {

@@ -1,5 +1,7 @@
 import * as O from 'fp-ts/Option'
 import { describe, expect, it } from 'vitest'
+import { evolveTable, findUndeclaredColumns } from '../../../connector/snapshot/load/evolve'
+import { createSpool } from '../../../connector/snapshot/load/insert'
 import type { Snapshot } from '../../../connector/snapshot/store/database'
 import type { ColumnType } from '../../../connector/snapshot/store/tables'
 import { verifySnapshot } from '../../../connector/snapshot/verify/verify'
@@ -12,6 +14,7 @@ import {
   timeAtMinute,
   writeMessages,
 } from '../../support/snapshot-messages'
+import { column, createTable, listRows, row, useTables } from '../../support/snapshot-tables'
 
 const numberSchema = { type: ['null', 'number'] }
 const stringSchema = { type: ['null', 'string'] }
@@ -286,7 +289,73 @@ describe('a type in place of another', () => {
   })
 })
 
+describe('a column whose type changes', () => {
+  const table = (type: ColumnType) => createTable('things', [column('id', 'BIGINT'), column('value', type)])
+
+  it('never takes the name of another one', async () => {
+    await useTables([[table('VARCHAR'), [row(1, "'x'")]]], async (db) => {
+      let current = table('VARCHAR')
+      for (const [type, value] of [
+        ['BIGINT', '5'],
+        ['DATE', "'2026-01-01'"],
+        ['BIGINT', '6'],
+        ['DATE', 'NULL'],
+      ] as const) {
+        current = await evolveTable(db, current, [
+          column('id', 'BIGINT'),
+          column('value__date_', 'BOOLEAN'),
+          column('value', type),
+        ])
+        await db.run(`UPDATE things SET value = ${value}`)
+      }
+      const names = ['value__varchar', 'value__bigint', 'value__date', 'value__bigint_', 'value__date_', 'value']
+      expect(await listRows(db, 'things', ...names.map((name) => `${name}::VARCHAR`))).toEqual([
+        'x 5 2026-01-01 6 null null',
+      ])
+      expect(current.columns.map(({ name }) => name).toSorted()).toEqual(['id', ...names].toSorted())
+    })
+  })
+
+  it.each(['VARCHAR', 'JSON'] as const)('holds integers that no double holds, as %s', async (type) => {
+    await useTables([[table('BIGINT'), [row(1, '9007199254740993')]]], async (db) => {
+      expect(await evolveTable(db, table('BIGINT'), table(type).columns)).toEqual(table(type))
+      expect(await listRows(db, 'things', 'value')).toEqual(['9007199254740993'])
+    })
+  })
+
+  it('of a lake is another column, with the values of the one before', async () => {
+    await useTables([[table('BIGINT'), [row(1, 7), row(2, 'NULL')]]], async (db) => {
+      await evolveTable({ ...db, lake: { dataPath: '/data' } }, table('BIGINT'), table('DOUBLE').columns)
+      const names = await listRows(
+        db,
+        "duckdb_columns() WHERE table_name = 'things'",
+        'column_index',
+        'column_name',
+        'data_type',
+      )
+      expect(names.filter((name) => !name.includes('_airbyte'))).toEqual(['1 id BIGINT', '6 value DOUBLE'])
+      expect(await listRows(db, 'things', 'id', 'value / 2')).toEqual(['1 3.5', '2 null'])
+    })
+  })
+})
+
 describe('attributes that are not declared', () => {
+  it('are those of the records of each stream', async () => {
+    await useTables([], async (db) => {
+      const spools = ['{"id":1,"b":1}', '{"id":2,"a":1,"c":2}'].map((text) => {
+        const spool = createSpool(':memory:')
+        spool.add({ json: Buffer.from(text) }, 1)
+        return spool
+      })
+      const batches = spools.map((spool, i) => ({ table: createTable(`things ${i}`, [column('id', 'BIGINT')]), spool }))
+      expect(await findUndeclaredColumns(db, batches)).toEqual([
+        [column('b', 'JSON')],
+        [column('a', 'JSON'), column('c', 'JSON')],
+      ])
+      for (const spool of spools) spool.close()
+    })
+  })
+
   const load = async (snapshot: Snapshot, properties: object, ...texts: ReadonlyArray<string>) => {
     await writeMessages(
       snapshot,

@@ -2,8 +2,15 @@ import { mkdtempSync, readdirSync, readlinkSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, expect, it } from 'vitest'
-import { createSpool, splitSpool, typeColumnsSql, typeRows } from '../../../connector/snapshot/load/insert'
+import { afterAll, describe, expect, it } from 'vitest'
+import {
+  createSpool,
+  pickColumnsSql,
+  splitSpool,
+  typeColumnsSql,
+  typeRows,
+  typeValuesSql,
+} from '../../../connector/snapshot/load/insert'
 import { quoteIdentifier } from '../../../connector/snapshot/store/database'
 import { type Column, type ColumnType, fingerprintSql } from '../../../connector/snapshot/store/tables'
 import { openMemorySnapshot } from '../../support/snapshot-messages'
@@ -117,10 +124,10 @@ it.each([
   expect(openSpools(place).length).toBe(before)
 })
 
-it('holds no more than a buffer in memory', () => {
+it.each([10_000, 100_000])('holds no more than a buffer in memory, of records of %i bytes', (length) => {
   const path = join(folder, 'large.duckdb')
   const spool = createSpool(path)
-  for (let i = 0; i < 100; i += 1) spool.add(row(`{"text":"${'x'.repeat(10_000)}"}`), 1)
+  for (let i = 0; i < 1_000_000 / length; i += 1) spool.add(row(`{"text":"${'x'.repeat(length)}"}`), 1)
   const [file] = openSpools(path)
   expect(statSync(`/proc/self/fd/${file?.number}`).size).toBeGreaterThan(1_000_000 - 131_072)
   spool.close()
@@ -191,6 +198,81 @@ it('takes an attribute by whatever name', async () => {
   expect(await db.query(typeColumnsSql(columns, spool.toSql()))).toEqual([{ one: 'x', two: 'y' }])
   spool.close()
   db.close()
+})
+
+describe('a value', () => {
+  const nulled = { field: 'value', change: 'NULLED', reason: 'DESTINATION_TYPECAST_ERROR' }
+
+  it.each<[ColumnType, Readonly<Record<string, unknown>>, ReadonlyArray<string>]>([
+    [
+      'BIGINT',
+      { '5': 5, '"7"': 7, '5.0': 5, '1e3': 1000, '1E3': 1000 },
+      ['1.5', '1e-7', '1E-7', '9223372036854775808', '"x"', '[1]'],
+    ],
+    ['DOUBLE', { '1.5': 1.5, '"7"': 7 }, ['1e400', '-1e400', '"Infinity"', '"NaN"', '"x"']],
+    ['BOOLEAN', { true: true, '"false"': false }, ['"x"', '[]']],
+    ['DATE', { '"2026-01-01"': new Date('2026-01-01') }, ['"x"', '{}']],
+    ['VARCHAR', { '"x"': 'x', '1.5': '1.5', '[1e400]': '[1e400]' }, []],
+    ['JSON', { '"x"': '"x"', '1e400': '1e400', '{"a":[1.5]}': '{"a":[1.5]}' }, []],
+  ])('that a column of %s does not hold is null, and the record says so', async (type, held, others) => {
+    const { db } = await openMemorySnapshot()
+    const spool = createSpool(':memory:')
+    const texts = [...Object.keys(held), ...others]
+    for (const text of ['null', ...texts]) spool.add(row(`{"value":${text}}`), 1)
+    const typed = await typeRows(
+      db,
+      { name: 'any', columns: [{ name: 'value', type }], history: false },
+      3,
+      spool.toSql(),
+    )
+    const found = await db.query(`SELECT value, _airbyte_meta AS meta FROM (${typed.sql}) ORDER BY ${typed.seq}`)
+    expect(found.map(({ value }) => value)).toEqual([null, ...Object.values(held), ...others.map(() => null)])
+    expect(found.map(({ meta }) => JSON.parse(String(meta)).changes)).toEqual([
+      ...[null, ...Object.keys(held)].map(() => []),
+      ...others.map(() => [nulled]),
+    ])
+    spool.close()
+    db.close()
+  })
+
+  it('can be taken alone, with its place or of typed rows', async () => {
+    const { db } = await openMemorySnapshot()
+    const spool = createSpool(':memory:')
+    for (const text of ['{"a":1,"b":"x"}', '{"a":"none"}']) spool.add(row(text), 1)
+    const columns: ReadonlyArray<Column> = [
+      { name: 'a', type: 'BIGINT' },
+      { name: 'b c', type: 'VARCHAR', attribute: 'b' },
+    ]
+    const [a, b] = columns
+    if (a === undefined || b === undefined) throw new Error('no columns')
+    const read = (sql: string) => db.query(`FROM (${sql}) ORDER BY ALL`)
+    expect(await read(typeValuesSql(a, spool.toSql()))).toEqual([
+      { seq: 0, value: 1 },
+      { seq: 1, value: null },
+    ])
+    expect(await read(typeValuesSql(b, spool.toSql()))).toEqual([
+      { seq: 0, value: 'x' },
+      { seq: 1, value: null },
+    ])
+    for (const [some, rows] of [
+      [
+        columns,
+        [
+          { a: 1, 'b c': 'x' },
+          { a: null, 'b c': null },
+        ],
+      ],
+      [[b], [{ 'b c': 'x' }, { 'b c': null }]],
+      // The rows are counted, also where none of their values is wanted.
+      [[], [{ _row: 1 }, { _row: 1 }]],
+    ] as const) {
+      const typed = await typeRows(db, { name: 'any', columns, history: false }, 3, spool.toSql())
+      expect(await read(pickColumnsSql(some, typed.sql))).toEqual(rows)
+      expect(await read(typeColumnsSql(some, spool.toSql()))).toEqual(rows)
+    }
+    spool.close()
+    db.close()
+  })
 })
 
 const goodValues: Readonly<Record<ColumnType, (i: number) => unknown>> = {
