@@ -209,6 +209,8 @@ export type ReaderEvent =
 /** Reads the service once for all selected streams that share it. `Env`: what it reads from. */
 export type Reader<Env, Item> = {
   readonly name: string
+  /** Whether it is read after all others, also where a run begins with the stream that was interrupted. */
+  readonly isLast?: true
   readonly read: (env: Env) => (requests: ReadonlyArray<StreamRequest<Item>>) => Feed<Failure, ReaderEvent>
 }
 

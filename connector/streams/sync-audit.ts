@@ -229,6 +229,7 @@ export const syncAuditStream = defineStream({
   cursor: 'endedAt',
   reader: {
     name: 'audit the run',
+    isLast: true,
     read:
       ({ auditLedger, now }: SourceEnv) =>
       ([request]) => {

@@ -136,6 +136,24 @@ describe('the tap', () => {
     expect(singerState(stdout).currently_syncing).toBeNull()
   })
 
+  it.each(['reviews', 'sync_audit'])(
+    'interrupted_sync: tells what it has sent behind all streams, also where %s was interrupted',
+    async (name) => {
+      const discovered: ReadonlyArray<SingerStream> = JSON.parse(
+        (await runTap({ config: { audit: true }, flags: ['--discover'] })).stdout,
+      ).streams
+      const audited = ['deleted_reviews', 'reviews', 'sync_audit']
+      const catalog = selectAll(discovered.filter(({ tap_stream_id }) => audited.includes(tap_stream_id)))
+      const { stdout } = await runTap({
+        config: { audit: true },
+        catalog,
+        state: { bookmarks: {}, currently_syncing: name },
+      })
+      const told = singerRecords(stdout, 'sync_audit').map(({ stream }) => stream)
+      expect(told.sort()).toEqual(['deleted_reviews', 'reviews'])
+    },
+  )
+
   it.each([
     ['SIGTERM', 143],
     ['SIGINT', 130],

@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/Either'
 import { pipe } from 'fp-ts/function'
 import * as O from 'fp-ts/Option'
+import * as RA from 'fp-ts/ReadonlyArray'
 import type { SourceState } from '../catalog'
 import {
   type Command,
@@ -37,13 +38,17 @@ import {
 } from './command-line'
 import { createSingerEncoder, metricLogEntry, tableVersionsOf } from './encode'
 
-/** The streams in their order, starting with the one that an interrupted run was reading. */
-const rotateStreams = <A extends { readonly name: string }>(
-  streams: ReadonlyArray<A>,
+/** The streams from the one on that was interrupted, then those before it; those that are read last stay so. */
+const rotateStreams = <Env>(
+  streams: ReadonlyArray<Stream<Env>>,
   first: O.Option<string>,
-): ReadonlyArray<A> => {
-  const index = O.isSome(first) ? streams.findIndex(({ name }) => name === first.value) : -1
-  return index <= 0 ? streams : [...streams.slice(index), ...streams.slice(0, index)]
+): ReadonlyArray<Stream<Env>> => {
+  const { left: others, right: last } = pipe(
+    streams,
+    RA.partition(({ reader }) => reader.isLast === true),
+  )
+  const index = O.isSome(first) ? others.findIndex(({ name }) => name === first.value) : -1
+  return index <= 0 ? streams : [...others.slice(index), ...others.slice(0, index), ...last]
 }
 
 /** What a run of the tap reads. */
